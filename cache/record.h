@@ -1,0 +1,144 @@
+#pragma once
+
+// What the cache remembers, as plain values: on which device and with which toolchain a problem was
+// tuned, what came of every candidate, and which one won.
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "kernel_templates/config.h"
+#include "kernel_templates/device_limits.h"
+#include "kernel_templates/problem.h"
+
+namespace tunedgemm {
+
+/// The identity of a device in a key. No ordinal and no UUID: equal devices share what was tuned.
+struct DeviceIdentity {
+  Backend backend = Backend::kHost;
+  std::string name;               ///< "NVIDIA H200", "AMD EPYC 9354 (AVX-512, 2 threads)"
+  int compute_capability = 0;     ///< 90; 0 on the host
+  int units = 0;                  ///< multiprocessors, or the threads a multiplication may use
+  std::int64_t memory_bytes = 0;  ///< rounded to GiB on the host
+  std::int64_t l2_bytes = 0;
+  int clock_mhz = 0;          ///< the maximum clock; 0 where it cannot be told
+  int power_limit_watts = 0;  ///< rounded to 10 W; 0 where it cannot be told
+
+  friend bool operator==(const DeviceIdentity&, const DeviceIdentity&) = default;
+};
+
+struct Toolchain {
+  std::string compiler;  ///< "nvrtc 13.0", "g++ 12.2.0"
+  std::string driver;    ///< "580.159", or the C library for the host
+
+  friend bool operator==(const Toolchain&, const Toolchain&) = default;
+};
+
+/// 32 hexadecimal digits each; equal values have equal fingerprints.
+std::string fingerprint(const DeviceIdentity& device);
+std::string fingerprint(const Toolchain& toolchain);
+
+/// What the compiler made, and what it said about it.
+struct Binary {
+  std::vector<std::byte> code;  ///< a cubin, or a shared object
+  std::string entry;
+  int registers = 0;
+  std::int64_t shared_bytes = 0;  ///< static shared memory
+  std::int64_t spill_bytes = 0;
+  double compile_ms = 0;
+};
+
+/// Times of one launch, in microseconds.
+struct Measurement {
+  double median_us = 0;
+  double low_us = 0;              ///< 20th percentile
+  double high_us = 0;             ///< 80th percentile
+  std::vector<float> samples_us;  ///< one a round
+
+  friend bool operator==(const Measurement&, const Measurement&) = default;
+};
+
+/// Why a candidate cannot win. Stored on disk: never renumber.
+enum class Reason : std::int32_t {
+  kCompileFailed = 1,
+  kSpills = 2,
+  kLoadFailed = 3,
+  kLaunchFailed = 4,
+  kWrongResult = 5,
+  kOutOfBounds = 6,  ///< it wrote outside D
+  kTooSlow = 7,      ///< far behind in the screening, so not timed further
+  kTimedOut = 8,
+  kCrashed = 9,       ///< it was in flight when its process died
+  kImplausible = 10,  ///< faster than the device can be
+};
+std::string_view name(Reason reason);
+
+struct Rejection {
+  Reason reason = Reason::kCompileFailed;
+  std::string detail;  ///< a sentence, or the compiler's log
+
+  friend bool operator==(const Rejection&, const Rejection&) = default;
+};
+
+/// How far a candidate came: `ok` with a measurement of the finals, `screened` with one short
+/// sample, or rejected.
+struct TrialRecord {
+  std::string family;
+  Config config;
+  std::string family_fingerprint;
+  std::optional<Measurement> measurement;
+  std::optional<Rejection> rejection;
+  bool final_round = false;  ///< the measurement is of the interleaved finals
+  double predicted_us = 0;
+  double max_error =
+      0;  ///< measured against the reference, relative to the error bound: 1 is the limit
+  int registers = 0;
+  std::int64_t shared_bytes = 0;
+  std::int64_t spill_bytes = 0;
+  double compile_ms = 0;
+  int sm_clock_mhz = 0;  ///< during the finals; 0 where it cannot be told
+};
+
+/// How thorough a tuning was. Stored on disk: never renumber. A lesser one never replaces a fuller
+/// one.
+enum class Rigor : std::int32_t { kModel = 0, kQuick = 2, kNormal = 3, kExhaustive = 4 };
+std::string_view name(Rigor rigor);
+std::optional<Rigor> parse_rigor(std::string_view text);
+
+/// The winner of one problem on one device, with its evidence.
+struct Record {
+  Problem problem;  ///< canonical
+  DeviceIdentity device;
+  Toolchain toolchain;
+  std::string family;
+  Config config;
+  std::string family_fingerprint;
+  Measurement measurement;
+  double default_us = 0;    ///< the default config in the same finals; 0 if it could not run
+  double naive_us = 0;      ///< the simplest kernel in the same session; 0 if not measured
+  double runner_up_us = 0;  ///< 0 if there is none
+  std::vector<std::string>
+      ties;  ///< other candidates, as text, not distinguishable from the winner
+  Rigor rigor = Rigor::kModel;
+  int candidates_tried = 0;
+  int candidates_legal = 0;
+  bool complete = true;  ///< false: the budget ended before the rigor's candidates were all tried
+  double spent_seconds = 0;
+  double compile_seconds = 0, check_seconds = 0, screen_seconds = 0, finals_seconds = 0;
+  double max_error = 0;
+  std::string tuned_at;  ///< UTC, "2026-11-21 10:32:05"; set by the store when empty
+};
+
+/// How well a record answers. Stale: tuned with another compiler or driver; good to use, due for
+/// confirmation.
+enum class Match : std::int32_t { kExact = 1, kStale = 2 };
+
+struct Hit {
+  Record record;
+  Match match = Match::kExact;
+};
+
+}  // namespace tunedgemm

@@ -1,0 +1,142 @@
+#pragma once
+
+// Store: the memory of the library, one SQLite file. This header is all that the layers above see
+// of it.
+//
+// Contract: no member throws and none fails a caller. What the file system or SQLite refuses makes
+// the store smaller (read-only, or in memory only), is logged once and is told by `health()`; a
+// binary that does not hash to what was stored is a miss. Thread-safe. A store that was opened
+// before fork() is in memory only in the child.
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cache/record.h"
+#include "kernel_templates/source.h"
+
+namespace tunedgemm {
+
+struct StoreOptions {
+  /// The file; empty: $TUNEDGEMM_CACHE, else $XDG_CACHE_HOME/tunedgemm/tunedgemm.db, else
+  /// ~/.cache/tunedgemm/...
+  std::filesystem::path path;
+  /// Further files that are only read, asked in order after the first; empty:
+  /// $TUNEDGEMM_SYSTEM_CACHE, ':'-separated.
+  std::vector<std::filesystem::path> system_paths;
+  enum class Access { kReadWrite, kReadOnly, kMemoryOnly } access = Access::kReadWrite;
+};
+
+enum class StoreState { kReadWrite, kReadOnly, kMemoryOnly };
+std::string_view name(StoreState state);
+
+struct StoreHealth {
+  StoreState state = StoreState::kMemoryOnly;
+  std::filesystem::path path;
+  std::vector<std::string> remarks;  ///< sentences: what is wrong or was repaired, and what to do
+  std::string journal_mode;          ///< "wal", "delete", "" in memory
+  std::string sqlite_version;
+  std::int64_t file_bytes = 0;
+  std::int64_t winners = 0;
+};
+
+/// A request: a problem that was asked for and answered without a tuned winner.
+struct Request {
+  Problem problem;
+  std::int64_t calls = 0;
+};
+
+/// The right to tune one problem on one device, held against other processes until destroyed.
+/// Move-only.
+class Lease {
+ public:
+  Lease() = default;
+  explicit Lease(std::shared_ptr<void> held) : held_(std::move(held)) {}
+  explicit operator bool() const { return held_ != nullptr; }
+
+ private:
+  std::shared_ptr<void> held_;
+};
+
+class Store {
+ public:
+  /// Opens, creates, migrates or gives up, in that order; see health(). Blocks for a few
+  /// milliseconds at most, longer (the busy timeout, 5 s) only where another process migrates or
+  /// creates the file.
+  static std::unique_ptr<Store> open(const StoreOptions& options);
+  ~Store();
+  Store(const Store&) = delete;
+  Store& operator=(const Store&) = delete;
+
+  StoreHealth health() const;
+
+  /// The winner for the problem (canonical or not) on the device. Void rows are not returned:
+  /// another template fingerprint, or a config that the family no longer allows within `limits`.
+  /// Answered from memory.
+  std::optional<Hit> find(const Problem& problem, const DeviceIdentity& device,
+                          const Toolchain& toolchain, const DeviceLimits& limits) const;
+
+  /// Reads what other processes have stored since; at most once a second, else it returns at once.
+  void refresh();
+
+  /// The binary made from this source by this compiler. Empty if there is none or its hash is
+  /// wrong, in which case the row is deleted and counted in health().
+  std::optional<Binary> find_binary(const Source& source, const Toolchain& toolchain,
+                                    int architecture) const;
+  void put_binary(const Source& source, const Toolchain& toolchain, int architecture,
+                  const Binary& binary);
+  /// A stored binary that the device refused: forgets it.
+  void forget_binary(const Source& source, const Toolchain& toolchain, int architecture);
+
+  /// Winner, its binary and all trials in one transaction. Keeps the stored winner instead where
+  /// that one is of greater rigor with the same toolchain and fingerprint, or equally rigorous and
+  /// complete while this is not. Returns whether `record` is the winner now.
+  bool put(const Record& record, const Source& winner_source, const Binary& winner_binary,
+           const std::vector<TrialRecord>& trials);
+
+  /// One outcome before the tuning is finished, so that an interrupted one resumes.
+  void put_trial(const Problem& problem, const DeviceIdentity& device, const Toolchain& toolchain,
+                 const TrialRecord& trial);
+  /// All outcomes for the problem with this device and toolchain, newest per candidate.
+  std::vector<TrialRecord> trials(const Problem& problem, const DeviceIdentity& device,
+                                  const Toolchain& toolchain) const;
+
+  /// Written before a candidate runs for the first time and cleared after it: what stays behind in
+  /// a process that died is turned into a trial rejected as kCrashed when the lease is next taken.
+  void mark_in_flight(const Problem& problem, const DeviceIdentity& device,
+                      const Toolchain& toolchain, std::string_view family, const Config& config,
+                      std::string_view family_fingerprint);
+  void clear_in_flight(const Problem& problem, const DeviceIdentity& device,
+                       const Toolchain& toolchain);
+
+  /// Waits up to `wait_seconds` for another process that tunes the same problem; empty if it is
+  /// still at work. A lease whose process is gone (host, boot, pid and start time are compared) is
+  /// taken over.
+  Lease acquire(const Problem& problem, const DeviceIdentity& device, const Toolchain& toolchain,
+                double wait_seconds);
+
+  /// Counts a miss in memory (no I/O, callable during stream capture); written by flush() and at
+  /// destruction.
+  void note_request(const Problem& problem, const DeviceIdentity& device);
+  void flush();
+  std::vector<Request> requests(const DeviceIdentity& device) const;
+
+  /// All winners, void and stale ones too, as stored.
+  std::vector<Record> winners() const;
+  /// Deletes the winners and trials of a problem on all devices; returns how many winners.
+  int forget(const Problem& problem);
+  /// A self-contained copy (VACUUM INTO) for sharing or as a system file. Empty on success, else a
+  /// sentence.
+  std::string export_to(const std::filesystem::path& destination) const;
+
+ private:
+  class Database;
+  explicit Store(std::unique_ptr<Database> database);
+  std::unique_ptr<Database> database_;
+};
+
+}  // namespace tunedgemm

@@ -1,0 +1,45 @@
+#pragma once
+
+// DeviceLimits: the plain numbers of a device that decide whether a config can run there, and
+// roughly how fast.
+
+#include <cstdint>
+#include <string_view>
+
+namespace tunedgemm {
+
+/// Stored on disk: never renumber.
+enum class Backend : std::int32_t { kHost = 1, kCuda = 2 };
+
+constexpr std::string_view name(Backend backend) {
+  return backend == Backend::kHost ? "host" : "cuda";
+}
+
+struct DeviceLimits {
+  Backend backend = Backend::kHost;
+
+  // CUDA
+  int arch = 0;  ///< compute capability, major * 10 + minor: 80, 89, 90, 100, 120
+  int sm_count = 0;
+  int max_threads_per_block = 1024;
+  int max_threads_per_sm = 2048;
+  int registers_per_sm = 65536;
+  std::int64_t shared_bytes_per_block = 0;  ///< the opt-in maximum of dynamic shared memory
+  std::int64_t shared_bytes_per_sm = 0;
+
+  // Host
+  int threads = 1;  ///< the threads that a multiplication may use
+  int simd_bits = 128;
+  std::int64_t l1_bytes = 32 << 10;  ///< data cache of one core
+  std::int64_t l3_bytes = 0;         ///< shared last-level cache
+
+  // Both
+  std::int64_t l2_bytes = 0;  ///< CUDA: the whole device; host: one core
+  std::int64_t memory_bytes = 0;
+  double clock_ghz = 1.0;
+  double memory_gb_per_s = 10.0;
+
+  friend bool operator==(const DeviceLimits&, const DeviceLimits&) = default;
+};
+
+}  // namespace tunedgemm

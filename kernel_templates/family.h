@@ -1,0 +1,121 @@
+#pragma once
+
+// Family: one kernel template. Its file under cuda/ or host/ is what runs; the .cpp of the same
+// stem beside it is this class: which knobs there are, which configs are legal, how a config is
+// launched, and a guess at its speed.
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "kernel_templates/config.h"
+#include "kernel_templates/device_limits.h"
+#include "kernel_templates/problem.h"
+#include "kernel_templates/source.h"
+
+namespace tunedgemm {
+
+/// A parameter of a template: `name` in configs, in the cache and on the command line; upper-cased
+/// as the macro.
+struct Knob {
+  std::string_view name;
+  std::vector<int> values;  ///< what a full search tries
+  std::string_view meaning;
+};
+
+/// How a kernel is started. For the host only the workspace matters.
+struct Launch {
+  std::array<std::uint32_t, 3> grid{1, 1, 1};
+  std::array<std::uint32_t, 3> block{1, 1, 1};
+  std::uint32_t shared_bytes = 0;
+  std::int64_t workspace_bytes = 0;
+  /// The first bytes of the workspace that must be zero before the first launch. A kernel leaves
+  /// them zero.
+  std::int64_t workspace_zeroed_bytes = 0;
+
+  friend bool operator==(const Launch&, const Launch&) = default;
+};
+
+/// Stateless and shared by all threads; lives as long as the program. All problems given to it are
+/// canonical and well formed (`why_not(problem)` is empty), with M, N, batch >= 1 and K >= 0.
+class Family {
+ public:
+  Family(std::string_view name, Backend backend, std::string_view file, std::vector<Knob> knobs);
+  virtual ~Family() = default;
+  Family(const Family&) = delete;
+  Family& operator=(const Family&) = delete;
+
+  std::string_view name() const { return name_; }
+  Backend backend() const { return backend_; }
+  std::span<const Knob> knobs() const { return knobs_; }
+  /// Changes when the template's code, its knobs or its search space change: what was tuned before
+  /// is then void.
+  const std::string& fingerprint() const { return fingerprint_; }
+
+  /// Empty if the kernel with this config computes this problem on such a device, else a sentence
+  /// that names the knob or the field, its value and the limit. Unknown and missing knobs are
+  /// refused.
+  virtual std::string why_not(const Problem& problem, const Config& config,
+                              const DeviceLimits& limits) const = 0;
+
+  /// The legal configs that a search should consider for this problem, in a fixed order, without
+  /// duplicates.
+  virtual std::vector<Config> candidates(const Problem& problem, const DeviceLimits& limits) const;
+
+  /// Precondition for all below: why_not(problem, config, limits) is empty.
+  virtual Launch launch(const Problem& problem, const Config& config,
+                        const DeviceLimits& limits) const = 0;
+  virtual Source source(const Problem& problem, const Config& config,
+                        const DeviceLimits& limits) const;
+  /// The cost model: an estimate of the time, good for ranking.
+  virtual double predicted_us(const Problem& problem, const Config& config,
+                              const DeviceLimits& limits) const = 0;
+
+ protected:
+  /// Refuses a config that lacks a knob, has one too many, or has a value outside Knob::values.
+  std::string why_not_knobs(const Config& config) const;
+  /// The defines that every template understands (see the README of this folder), then one a knob.
+  std::vector<std::pair<std::string, std::string>> common_defines(const Problem& problem,
+                                                                  const Config& config) const;
+
+ private:
+  std::string_view name_;
+  Backend backend_;
+  SourceFile file_;
+  std::vector<SourceFile> includes_;
+  std::vector<Knob> knobs_;
+  std::string fingerprint_;
+};
+
+struct Candidate {
+  const Family* family = nullptr;
+  Config config;
+
+  friend bool operator==(const Candidate&, const Candidate&) = default;
+};
+
+/// "mma block_m=128 block_n=256 ...": the family's name and the config.
+std::string to_text(const Candidate& candidate);
+std::optional<Candidate> parse_candidate(std::string_view text);
+
+/// All families of a backend, the simplest first.
+std::span<const Family* const> families(Backend backend);
+/// Null if there is none of that name. Names are unique over the backends.
+const Family* find_family(std::string_view name);
+
+struct RankedCandidate {
+  Candidate candidate;
+  double predicted_us = 0;
+};
+/// Every legal candidate of every family for the problem, best predicted first, ties in the
+/// families' order. Never empty for a well-formed problem with M, N, batch >= 1 on a supported
+/// device.
+std::vector<RankedCandidate> ranked_candidates(const Problem& problem, const DeviceLimits& limits);
+
+/// What runs when nothing is known: the best predicted candidate that needs no workspace.
+Candidate default_candidate(const Problem& problem, const DeviceLimits& limits);
+
+}  // namespace tunedgemm

@@ -1,0 +1,38 @@
+#include <array>
+#include <vector>
+
+#include "kernel_templates/families.h"
+
+namespace tunedgemm {
+namespace {
+
+const std::vector<const Family*>& cuda_families() {
+  static const std::vector<const Family*> families{
+  };
+  return families;
+}
+
+const std::vector<const Family*>& host_families() {
+  static const std::vector<const Family*> families{
+  };
+  return families;
+}
+
+}  // namespace
+
+std::span<const Family* const> families(Backend backend) {
+  return backend == Backend::kCuda ? cuda_families() : host_families();
+}
+
+const Family* find_family(std::string_view name) {
+  for (const Backend backend : {Backend::kCuda, Backend::kHost}) {
+    for (const Family* family : families(backend)) {
+      if (family->name() == name) {
+        return family;
+      }
+    }
+  }
+  return nullptr;
+}
+
+}  // namespace tunedgemm

@@ -1,0 +1,51 @@
+#pragma once
+
+// Source: a kernel template with the defines that make it one kernel: all a compiler needs, and
+// nothing of the device it was chosen on.
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "kernel_templates/device_limits.h"
+
+namespace tunedgemm {
+
+/// One file of the library as it is embedded in the binary. The views point to static memory.
+struct SourceFile {
+  std::string_view
+      name;  ///< as an include names it: "words/number.cuh", or the chapter itself: "mma.cu"
+  std::string_view text;
+};
+
+struct Source {
+  Backend backend = Backend::kCuda;
+  SourceFile file;
+  std::vector<SourceFile> includes;  ///< every header that the file may include, directly or not
+  std::vector<std::pair<std::string, std::string>> defines;
+  std::string entry;                      ///< the extern "C" symbol
+  bool needs_exact_architecture = false;  ///< compile for "sm_90a" rather than "sm_90"
+};
+
+/// The embedded kernel files of a backend: chapters first, then the words.
+const std::vector<SourceFile>& embedded_files(Backend backend);
+/// The embedded file of that name. Throws std::out_of_range with the name if there is none.
+SourceFile embedded_file(Backend backend, std::string_view file_name);
+/// The words that the file includes, directly or through another word, each once.
+std::vector<SourceFile> included_files(Backend backend, const SourceFile& file);
+
+/// The text without comments and blank lines, so that editing prose keeps what was tuned.
+std::string without_comments(std::string_view text);
+
+/// 32 hexadecimal digits over the comment-blind text of the file and its includes.
+std::string template_fingerprint(const SourceFile& file, const std::vector<SourceFile>& includes);
+/// 32 hexadecimal digits over the template, the defines and the entry: equal sources give equal
+/// binaries.
+std::string fingerprint(const Source& source);
+
+/// A line for a shell that compiles the shipped file with the same defines: nvcc for CUDA, c++ for
+/// the host.
+std::string command_line(const Source& source, const DeviceLimits& limits);
+
+}  // namespace tunedgemm

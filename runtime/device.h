@@ -1,0 +1,145 @@
+#pragma once
+
+// Device: what the runtime needs of a processor, in terms that the CPU and a GPU share.
+// runtime/cuda and runtime/host implement it; nothing above this header knows which one it has.
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <variant>
+
+#include "cache/record.h"
+#include "kernel_templates/cuda/words/arguments.cuh"
+#include "kernel_templates/family.h"
+
+namespace tunedgemm {
+
+/// The environment failed: the driver, the compiler itself, memory. The text names the call and the
+/// object.
+class DeviceError : public std::runtime_error {
+ public:
+  enum class Kind { kUnavailable, kOutOfMemory, kFailed };
+  DeviceError(Kind kind, const std::string& what) : std::runtime_error(what), kind_(kind) {}
+  Kind kind() const { return kind_; }
+
+ private:
+  Kind kind_;
+};
+
+/// A stream of the device's API (CUstream; null is the default stream). The host has only null.
+using StreamHandle = void*;
+
+/// Memory of the device, freed when destroyed. Move-only. 256-byte aligned.
+class DeviceMemory {
+ public:
+  virtual ~DeviceMemory() = default;
+  virtual void* data() const = 0;
+  virtual std::int64_t size_bytes() const = 0;
+};
+
+/// A loaded kernel. Thread-safe: several threads may launch it at once (on the host they take
+/// turns).
+class CompiledKernel {
+ public:
+  virtual ~CompiledKernel() = default;
+  /// The hot path: no lock (on CUDA), no allocation, no text. Returns 0 or the device API's error
+  /// number, which Device::describe explains.
+  virtual int run(const Launch& launch, const Arguments& arguments,
+                  StreamHandle stream) const noexcept = 0;
+};
+
+struct CompileFailure {
+  std::string log;
+};
+
+/// One launch to be timed: the kernel, how, and with what.
+struct TimedLaunch {
+  const CompiledKernel* kernel = nullptr;
+  Launch launch;
+  std::vector<Arguments> rotation;  ///< used in turn, so that inputs are cold
+};
+
+/// One GPU, or the CPU. Thread-safe. Lives as long as the context that made it.
+class Device {
+ public:
+  virtual ~Device() = default;
+
+  virtual const DeviceIdentity& identity() const = 0;
+  virtual const DeviceLimits& limits() const = 0;
+  /// Names the compiler without opening it where a warm cache makes that unnecessary.
+  virtual const Toolchain& toolchain() = 0;
+  /// Empty if sources can be compiled here; else a sentence: what is missing and how to get it.
+  virtual std::string why_not_compile() = 0;
+
+  /// Several threads may compile at once. A failed compilation is a value; a compiler that cannot
+  /// be started throws.
+  virtual std::variant<Binary, CompileFailure> compile(const Source& source) = 0;
+  /// How many compilations at once are worth it.
+  virtual int compile_threads() const = 0;
+  /// Whether compiling while timing would spoil the times.
+  virtual bool compiling_disturbs_timing() const = 0;
+  virtual std::variant<std::unique_ptr<CompiledKernel>, Rejection> load(const Binary& binary,
+                                                                        const Launch& launch) = 0;
+  /// A kernel that is linked into the library, if the device has one for this candidate; else null.
+  virtual std::unique_ptr<CompiledKernel> built_in(const Source& source) = 0;
+
+  virtual std::unique_ptr<DeviceMemory> allocate(std::int64_t bytes) = 0;
+  virtual std::int64_t free_memory_bytes() const = 0;
+  /// The copies and `set_bytes` are complete when they return.
+  virtual void copy_to_device(void* destination, const void* source, std::int64_t bytes) = 0;
+  virtual void copy_to_host(void* destination, const void* source, std::int64_t bytes) = 0;
+  virtual void set_bytes(void* destination, int value, std::int64_t bytes) = 0;
+  /// In stream order, without waiting; for a workspace that a user's stream will read.
+  virtual int set_bytes_async(void* destination, int value, std::int64_t bytes,
+                              StreamHandle stream) noexcept = 0;
+
+  /// The stream that tuning uses; never a user's.
+  virtual StreamHandle own_stream() = 0;
+  virtual void synchronize(StreamHandle stream) = 0;
+  virtual bool is_capturing(StreamHandle stream) const noexcept = 0;
+
+  /// Seconds that `launches` back-to-back launches take on the device itself, without the cost of
+  /// starting them where the device can (CUDA: one graph). One uncounted launch goes before.
+  virtual std::variant<double, Rejection> time(const TimedLaunch& timed, int launches) = 0;
+
+  struct Clock {
+    int mhz = 0;
+    bool throttled = false;
+  };
+  virtual Clock clock() = 0;
+
+  /// Makes this device's context current for the calling thread while it lives (CUDA; nothing on
+  /// the host).
+  class [[nodiscard]] Current {
+   public:
+    explicit Current(const Device& device) noexcept
+        : device_(device), previous_(device.make_current()) {}
+    ~Current() { device_.restore_current(previous_); }
+    Current(const Current&) = delete;
+    Current& operator=(const Current&) = delete;
+
+   private:
+    const Device& device_;
+    void* previous_;
+  };
+
+  /// The sentence behind an error number of CompiledKernel::run.
+  virtual std::string describe(int error) const = 0;
+
+ protected:
+  virtual void* make_current() const noexcept = 0;
+  virtual void restore_current(void* previous) const noexcept = 0;
+};
+
+/// How many CUDA devices there are: 0 without a driver; then `why_not` (if given) gets the
+/// sentence.
+int cuda_device_count(std::string* why_not);
+/// Throws DeviceError(kUnavailable) with a sentence where there is no such device.
+std::unique_ptr<Device> open_cuda_device(int ordinal);
+/// `threads` 0: $TUNEDGEMM_THREADS, else all cores that this process may use.
+std::unique_ptr<Device> open_host_device(int threads);
+
+}  // namespace tunedgemm

@@ -1,0 +1,68 @@
+#pragma once
+
+// Evaluator: the one seam between judgement (this folder) and a device (runtime/). The tuner
+// decides what to try and what the samples mean; an evaluator compiles, checks and times.
+// ReplayEvaluator plays back a recorded run.
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <variant>
+
+#include "cache/record.h"
+#include "kernel_templates/family.h"
+
+namespace tunedgemm {
+
+/// One candidate, compiled and loaded. Used by one thread. Destroying it unloads the kernel.
+class Trial {
+ public:
+  virtual ~Trial() = default;
+
+  virtual const Binary& binary() const = 0;
+
+  /// Runs once on fresh random inputs into a poisoned, guarded output and compares with the
+  /// reference. The value is the greatest error over the error bound, always <= 1.
+  virtual std::variant<double, Rejection> check() = 0;
+
+  /// The mean time of one launch, in microseconds, over `launches` back-to-back launches after one
+  /// that is not counted, with inputs that are cold or warm as the problem's regime asks.
+  virtual std::variant<double, Rejection> sample(int launches) = 0;
+};
+
+using Prepared = std::variant<std::unique_ptr<Trial>, Rejection>;
+
+/// Bound to one problem on one device. Used by one thread.
+class Evaluator {
+ public:
+  virtual ~Evaluator() = default;
+
+  /// A hint: these will be prepared, in this order. A device may compile them in the background
+  /// meanwhile; one whose timing that would disturb compiles them all before it returns.
+  virtual void compile_ahead(std::span<const Candidate> candidates) = 0;
+
+  /// Compiles (or takes what compile_ahead made, or what the store has) and loads. Spilling is not
+  /// refused here: see Binary::spill_bytes.
+  virtual Prepared prepare(const Candidate& candidate) = 0;
+
+  /// Brings the device to its working clock. Called before the first sample and before the finals.
+  virtual void warm_up() = 0;
+
+  /// The clock now in MHz, 0 where it cannot be told, and whether the device reports that it is
+  /// held back.
+  struct Clock {
+    int mhz = 0;
+    bool throttled = false;
+  };
+  virtual Clock clock() = 0;
+
+  /// Seconds since some fixed moment. Time is the evaluator's, so that a replay has the recorded
+  /// one.
+  virtual double now_seconds() = 0;
+
+  /// The least time in microseconds that the device can possibly take: bytes over bandwidth,
+  /// operations over peak. A sample below it is implausible.
+  virtual double floor_us() const = 0;
+};
+
+}  // namespace tunedgemm

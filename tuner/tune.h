@@ -1,0 +1,61 @@
+#pragma once
+
+// tune(): from a problem to a winner. The steps, one screen of code in tune.cpp: rank, compile,
+// check, screen, finals, decide. See the README of this folder for what each step promises.
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "cache/record.h"
+#include "cache/store.h"
+#include "kernel_templates/family.h"
+#include "tuner/evaluator.h"
+
+namespace tunedgemm {
+
+struct Budget {
+  double seconds = 0;  ///< for this problem; 0: what the rigor gives
+  int candidates = 0;  ///< how many are compiled and checked; 0: what the rigor gives
+};
+
+enum class Phase { kRank, kCompile, kCheck, kScreen, kFinals, kDone };
+std::string_view name(Phase phase);
+
+struct Progress {
+  Phase phase = Phase::kRank;
+  int done = 0, total = 0;  ///< candidates, or rounds in the finals
+  double best_us = 0;       ///< 0 until something was timed
+};
+
+struct TuneOptions {
+  Rigor rigor = Rigor::kNormal;
+  Budget budget;
+  /// Empty: all legal candidates in the cost model's order. Else exactly these, in this order (and
+  /// the default).
+  std::vector<Candidate> candidates;
+  std::uint64_t seed = 0;  ///< of the shuffled order of the finals
+  std::function<void(const Progress&)>
+      on_progress;                  ///< may be empty; called from the tuning thread
+  std::function<bool()> cancelled;  ///< may be empty; asked between candidates and rounds
+};
+
+struct Tuning {
+  /// Empty if no candidate was valid; then `failure` says why in a sentence.
+  std::optional<Record> record;
+  std::string failure;
+  Source winner_source;
+  Binary winner_binary;
+  std::vector<TrialRecord> trials;  ///< every candidate that was tried, with its outcome
+  bool cancelled = false;
+};
+
+/// Tunes the canonical problem with the evaluator. Takes earlier outcomes from the store and writes
+/// each new one to it, but not the winner: that is the caller's `store.put`. Throws nothing of its
+/// own; an evaluator's exception (a lost device) passes through.
+Tuning tune(const Problem& problem, const DeviceIdentity& device, const Toolchain& toolchain,
+            const DeviceLimits& limits, Evaluator& evaluator, Store& store,
+            const TuneOptions& options);
+
+}  // namespace tunedgemm
