@@ -4,6 +4,4 @@
 
 #include "kernel_templates/family.h"
 
-namespace tunedgemm {
-
-}  // namespace tunedgemm
+namespace tunedgemm {}  // namespace tunedgemm

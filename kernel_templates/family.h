@@ -115,7 +115,8 @@ struct RankedCandidate {
 /// device.
 std::vector<RankedCandidate> ranked_candidates(const Problem& problem, const DeviceLimits& limits);
 
-/// What runs when nothing is known: the best predicted candidate that needs no workspace.
+/// What runs when nothing is known: the best predicted candidate; on CUDA, of those without a
+/// workspace.
 Candidate default_candidate(const Problem& problem, const DeviceLimits& limits);
 
 }  // namespace tunedgemm

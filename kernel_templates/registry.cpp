@@ -7,14 +7,12 @@ namespace tunedgemm {
 namespace {
 
 const std::vector<const Family*>& cuda_families() {
-  static const std::vector<const Family*> families{
-  };
+  static const std::vector<const Family*> families{};
   return families;
 }
 
 const std::vector<const Family*>& host_families() {
-  static const std::vector<const Family*> families{
-  };
+  static const std::vector<const Family*> families{};
   return families;
 }
 
