@@ -10,6 +10,7 @@
 #include <stdexcept>
 #include <string>
 #include <variant>
+#include <vector>
 
 #include "cache/record.h"
 #include "kernel_templates/cuda/words/arguments.cuh"

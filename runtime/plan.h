@@ -1,0 +1,41 @@
+#pragma once
+
+// Plan: what a call needs and nothing more: the kernel, its launch, and the arguments with all but
+// the pointers and scalars filled in.
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "runtime/call_key.h"
+#include "runtime/device.h"
+
+namespace tunedgemm {
+
+class Context;
+
+/// Immutable once made, so that threads share it. Owned by its context.
+struct Plan {
+  Context* context = nullptr;
+  CallKey key{};
+  Problem problem;       ///< canonical
+  bool swapped = false;  ///< the caller's B is the kernel's A
+  bool empty = false;    ///< D has no elements: nothing to launch
+
+  Candidate candidate;
+  std::shared_ptr<const CompiledKernel> kernel;
+  Launch launch;
+  Arguments arguments{};  ///< everything but pointers, scales, alpha, beta, slope
+
+  /// Bytes from a matrix's first to its last element, of the caller's A, B, C, D.
+  std::int64_t a_bytes = 0, b_bytes = 0, c_bytes = 0, d_bytes = 0;
+  std::int64_t element_bytes_d = 1;
+  bool reads_inputs = true;  ///< k > 0 and alpha is not 0
+  bool reads_c = false;
+
+  /// Taken where the workspace cannot be had during stream capture; null if this plan needs none.
+  std::unique_ptr<Plan> without_workspace;
+  std::string description;
+};
+
+}  // namespace tunedgemm
