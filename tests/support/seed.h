@@ -1,0 +1,12 @@
+#pragma once
+
+// The one seed of a test process: $TUNEDGEMM_TEST_SEED, else a fresh one. The banner prints it.
+
+#include <cstdint>
+
+namespace tunedgemm {
+
+/// The same value on every call.
+std::uint64_t test_seed();
+
+}  // namespace tunedgemm

@@ -1,0 +1,21 @@
+#pragma once
+
+// Leaving a test case because the machine lacks what it needs, so that everybody sees it: the line
+// "skipped: ..." is printed, and a program all of whose test cases skipped ends with the status
+// that CTest reports as "Skipped".
+
+#include <string_view>
+
+namespace tunedgemm {
+
+/// Prints "skipped: <reason>" and counts the running test case as skipped.
+void note_skip(std::string_view reason);
+
+}  // namespace tunedgemm
+
+/// Only directly in a TEST_CASE without sections, since it returns.
+#define TUNEDGEMM_SKIP(reason)        \
+  do {                                \
+    ::tunedgemm::note_skip((reason)); \
+    return;                           \
+  } while (false)
