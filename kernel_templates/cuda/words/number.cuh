@@ -1,0 +1,146 @@
+// Element types on the GPU, and the way into and out of the type in which sums are formed.
+//
+//   widen(x)          an element as float, double or int: always exact
+//   round_to(x, y)    a sum into an element: to nearest even, as IEEE says; integers saturate
+//   multiply_add      sum += x * y
+//
+// No toolkit header is needed, so that NVRTC needs no include path: a conversion is one PTX
+// instruction (PTX ISA, "Data Movement and Conversion Instructions: cvt") or a few shifts.
+#pragma once
+
+using f64 = double;
+using f32 = float;
+using s32 = int;
+using s8 = signed char;
+
+struct f16 {
+  unsigned short bits;
+};
+struct bf16 {
+  unsigned short bits;
+};
+struct e4m3 {
+  unsigned char bits;
+};
+struct e5m2 {
+  unsigned char bits;
+};
+
+// Two e4m3 (the first in the low byte) as two f16 (the first in the low half).
+__device__ __forceinline__ unsigned f16x2_from_e4m3x2(unsigned short pair) {
+  unsigned result;
+// Only the compiler knows whether the architecture has the instruction: the same source serves all
+// of them, and an unknown instruction would be refused even in a branch that is never taken.
+#if __CUDA_ARCH__ >= 890
+  asm("cvt.rn.f16x2.e4m3x2 %0, %1;" : "=r"(result) : "h"(pair));
+#else
+  // Exponent and mantissa, moved into their places in an f16, are too small by the difference of
+  // the biases, 2^(15 - 7). The product with 2^8 is exact. Only NaN (all ones) needs a hand.
+  const unsigned spread = (pair & 0xffu) | ((pair & 0xff00u) << 8);
+  const unsigned magnitude = (spread & 0x007f007fu) << 7;
+  asm("mul.rn.f16x2 %0, %1, %2;" : "=r"(result) : "r"(magnitude), "r"(0x5c005c00u));
+  const unsigned is_nan = ((spread & 0x007f007fu) + 0x00010001u) & 0x00800080u;
+  result |= (is_nan << 8) - is_nan;  // 0x7f80, an f16 NaN, where it is one
+  result |= (spread & 0x00800080u) << 8;
+#endif
+  return result;
+}
+
+// Two e5m2 as two f16: an e5m2 is the upper half of an f16.
+__device__ __forceinline__ unsigned f16x2_from_e5m2x2(unsigned short pair) {
+  return ((pair & 0xffu) << 8) | ((pair & 0xff00u) << 16);
+}
+
+__device__ __forceinline__ f64 widen(f64 x) {
+  return x;
+}
+__device__ __forceinline__ f32 widen(f32 x) {
+  return x;
+}
+__device__ __forceinline__ s32 widen(s32 x) {
+  return x;
+}
+__device__ __forceinline__ s32 widen(s8 x) {
+  return x;
+}
+__device__ __forceinline__ f32 widen(f16 x) {
+  f32 result;
+  asm("cvt.f32.f16 %0, %1;" : "=f"(result) : "h"(x.bits));
+  return result;
+}
+__device__ __forceinline__ f32 widen(bf16 x) {
+  return __uint_as_float(static_cast<unsigned>(x.bits) << 16);
+}
+__device__ __forceinline__ f32 widen(e4m3 x) {
+  return widen(f16{static_cast<unsigned short>(f16x2_from_e4m3x2(x.bits))});
+}
+__device__ __forceinline__ f32 widen(e5m2 x) {
+  return widen(f16{static_cast<unsigned short>(x.bits << 8)});
+}
+
+__device__ __forceinline__ void round_to(f32 x, f32& result) {
+  result = x;
+}
+__device__ __forceinline__ void round_to(f32 x, f16& result) {
+  asm("cvt.rn.f16.f32 %0, %1;" : "=h"(result.bits) : "f"(x));
+}
+__device__ __forceinline__ void round_to(f32 x, bf16& result) {
+// As above: the instruction came with sm_80.
+#if __CUDA_ARCH__ >= 800
+  asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(result.bits) : "f"(x));
+#else
+  const unsigned bits = __float_as_uint(x);
+  const unsigned rounded = bits + 0x7fffu + ((bits >> 16) & 1u);
+  result.bits = static_cast<unsigned short>(x == x ? rounded >> 16 : 0x7fffu);
+#endif
+}
+
+__device__ __forceinline__ void round_to(f64 x, f64& result) {
+  result = x;
+}
+__device__ __forceinline__ void round_to(f64 x, f32& result) {
+  result = __double2float_rn(x);
+}
+// Rounding twice to nearest is not rounding once. Rounding to odd first is: cut off, and set the
+// last bit if anything was lost.
+__device__ __forceinline__ f32 rounded_to_odd(f64 x) {
+  const f32 cut = __double2float_rz(x);
+  return static_cast<f64>(cut) == x ? cut : __uint_as_float(__float_as_uint(cut) | 1u);
+}
+__device__ __forceinline__ void round_to(f64 x, f16& result) {
+  round_to(rounded_to_odd(x), result);
+}
+__device__ __forceinline__ void round_to(f64 x, bf16& result) {
+  round_to(rounded_to_odd(x), result);
+}
+
+__device__ __forceinline__ void round_to(s32 x, s32& result) {
+  result = x;
+}
+// Saturates; NaN gives the smallest integer.
+__device__ __forceinline__ void round_to(f64 x, s32& result) {
+  asm("cvt.rni.s32.f64 %0, %1;" : "=r"(result) : "d"(x));
+}
+
+__device__ __forceinline__ void multiply_add(f32 x, f32 y, f32& sum) {
+  sum = __fmaf_rn(x, y, sum);
+}
+__device__ __forceinline__ void multiply_add(f64 x, f64 y, f64& sum) {
+  sum = __fma_rn(x, y, sum);
+}
+// Modulo 2^32: unsigned, since signed overflow is undefined in C++.
+__device__ __forceinline__ void multiply_add(s32 x, s32 y, s32& sum) {
+  sum = static_cast<s32>(static_cast<unsigned>(x) * static_cast<unsigned>(y) +
+                         static_cast<unsigned>(sum));
+}
+
+// sum += x, with the same rule for integers.
+__device__ __forceinline__ void add(f32 x, f32& sum) {
+  sum += x;
+}
+__device__ __forceinline__ void add(f64 x, f64& sum) {
+  sum += x;
+}
+__device__ __forceinline__ void add(s32 x, s32& sum) {
+  sum = static_cast<s32>(static_cast<unsigned>(x) + static_cast<unsigned>(sum));
+}

@@ -1,0 +1,105 @@
+// What every chapter is told of the problem, as defines that turn at once into constants, and where
+// an element of A, B and D lies. A chapter that wants other defaults defines them before.
+#pragma once
+
+#include "arguments.cuh"
+#include "number.cuh"
+
+#ifndef TYPE_A
+#define TYPE_A f32  // f64 f32 f16 bf16 e4m3 e5m2 s8
+#endif
+#ifndef TYPE_B
+#define TYPE_B f32
+#endif
+#ifndef TYPE_D
+#define TYPE_D f32  // also of C and of the bias: f64 f32 f16 bf16 s32
+#endif
+#ifndef ACCUMULATOR
+#define ACCUMULATOR f32  // f64 f32 s32
+#endif
+#ifndef ORDER_A
+#define ORDER_A 0  // of the M x K matrix op(A): 0 row-major, 1 column-major
+#endif
+#ifndef ORDER_B
+#define ORDER_B 0  // of the K x N matrix op(B)
+#endif
+#ifndef ALIGN_A
+#define ALIGN_A 16  // bytes that divide the address of every row (or column) start: 16 8 4 2 1
+#endif
+#ifndef ALIGN_B
+#define ALIGN_B 16
+#endif
+#ifndef ALIGN_C
+#define ALIGN_C 16
+#endif
+#ifndef ALIGN_D
+#define ALIGN_D 16
+#endif
+#ifndef READ_C
+#define READ_C 0  // 0: beta is zero and C is never touched
+#endif
+#ifndef BIAS
+#define BIAS 0  // 0 none, 1 one value a row of D, 2 one value a column
+#endif
+#ifndef ACTIVATION
+#define ACTIVATION 0  // 0 none 1 relu 2 leaky_relu 3 gelu_tanh 4 gelu_erf 5 silu 6 sigmoid 7 tanh
+#endif
+#ifndef NUMERICS
+#define NUMERICS 0  // 0 ieee 1 tf32 2 emulated 3 fast 4 promoted
+#endif
+
+using TypeA = TYPE_A;
+using TypeB = TYPE_B;
+using TypeD = TYPE_D;
+using Accumulator = ACCUMULATOR;
+
+enum class Order { kRowMajor = 0, kColumnMajor = 1 };
+constexpr Order kOrderA = static_cast<Order>(ORDER_A);
+constexpr Order kOrderB = static_cast<Order>(ORDER_B);
+
+constexpr int kAlignA = ALIGN_A;
+constexpr int kAlignB = ALIGN_B;
+constexpr int kAlignC = ALIGN_C;
+constexpr int kAlignD = ALIGN_D;
+
+enum class Bias { kNone = 0, kPerRow = 1, kPerColumn = 2 };
+enum class Activation {
+  kNone = 0,
+  kRelu = 1,
+  kLeakyRelu = 2,
+  kGeluTanh = 3,
+  kGeluErf = 4,
+  kSilu = 5,
+  kSigmoid = 6,
+  kTanh = 7
+};
+enum class Numerics { kIeee = 0, kTf32 = 1, kEmulated = 2, kFast = 3, kPromoted = 4 };
+constexpr bool kReadC = READ_C != 0;
+constexpr Bias kBias = static_cast<Bias>(BIAS);
+constexpr Activation kActivation = static_cast<Activation>(ACTIVATION);
+constexpr Numerics kNumerics = static_cast<Numerics>(NUMERICS);
+
+// The first elements of one batch entry.
+__device__ __forceinline__ const TypeA* batch_entry_a(const Arguments& arguments, long long entry) {
+  return static_cast<const TypeA*>(arguments.a) + entry * arguments.batch_stride_a;
+}
+__device__ __forceinline__ const TypeB* batch_entry_b(const Arguments& arguments, long long entry) {
+  return static_cast<const TypeB*>(arguments.b) + entry * arguments.batch_stride_b;
+}
+__device__ __forceinline__ TypeD* batch_entry_d(const Arguments& arguments, long long entry) {
+  return static_cast<TypeD*>(arguments.d) + entry * arguments.batch_stride_d;
+}
+
+// Elements from the first to op(A)[m, k], op(B)[k, n], D[m, n].
+__device__ __forceinline__ long long offset_a(const Arguments& arguments, long long m,
+                                              long long k) {
+  return kOrderA == Order::kRowMajor ? m * arguments.lda + k : k * arguments.lda + m;
+}
+__device__ __forceinline__ long long offset_b(const Arguments& arguments, long long k,
+                                              long long n) {
+  return kOrderB == Order::kRowMajor ? k * arguments.ldb + n : n * arguments.ldb + k;
+}
+__device__ __forceinline__ long long offset_d(const Arguments& arguments, long long m,
+                                              long long n) {
+  return m * arguments.ldd + n;
+}
