@@ -10,7 +10,9 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <stdexcept>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "cache/store.h"
@@ -76,6 +78,10 @@ class Context {
   /// already is used. Throws CallError, DeviceError.
   const Plan& plan(const CallKey& key, StreamHandle stream);
 
+  /// A plan for use while the stream is captured: one of a kernel that is loaded already and needs
+  /// no workspace. Throws CallError(kNotTuned) where there is none.
+  const Plan& plan_during_capture(const CallKey& key, const Canonical& canonical);
+
   /// Null unless plan() has made it. The hot path: no lock, no allocation.
   const Plan* find_plan(const CallKey& key) const noexcept { return plans_.find(key); }
 
@@ -106,15 +112,19 @@ class Context {
   Context(const ContextOptions& options, std::unique_ptr<Device> device,
           std::unique_ptr<Store> store);
 
-  std::unique_ptr<Plan> make_plan(const CallKey& key, StreamHandle stream);
+  std::unique_ptr<Plan> make_plan(const CallKey& key, const Canonical& canonical);
   std::unique_ptr<Plan> plan_from_hit(const CallKey& key, const Canonical& canonical,
                                       const Hit& hit);
   std::unique_ptr<Plan> plan_from_model(const CallKey& key, const Canonical& canonical);
+  /// Null if no loaded kernel computes the problem without a workspace.
   std::unique_ptr<Plan> plan_from_loaded(const CallKey& key, const Canonical& canonical);
   std::unique_ptr<Plan> plan_of(const CallKey& key, const Canonical& canonical,
                                 const Candidate& candidate,
                                 std::shared_ptr<const CompiledKernel> kernel,
-                                std::string_view origin) const;
+                                std::string_view origin);
+  TuneResult measure(const Problem& problem, const TuneOptions& options);
+  std::variant<std::unique_ptr<CompiledKernel>, Rejection> make_kernel(const Source& source,
+                                                                       const Launch& launch);
   std::shared_ptr<const CompiledKernel> loaded_kernel(const std::string& source_fingerprint) const;
 
   struct Workspace {
@@ -127,9 +137,9 @@ class Context {
   std::unique_ptr<Device> device_;
   std::unique_ptr<Store> store_;
   PlanTable plans_;
+  PlanTable capture_plans_;  ///< apart, since after the capture the problem may be tuned
   Counters counters_;
 
-  std::mutex making_plans_;
   std::mutex tuning_;
   mutable std::mutex kernels_mutex_;
   std::map<std::string, std::shared_ptr<const CompiledKernel>>

@@ -14,18 +14,20 @@ namespace tunedgemm {
 
 class Context;
 
-/// Immutable once made, so that threads share it. Owned by its context.
+/// Immutable once its context has made it, so that threads share it.
 struct Plan {
+  /// A plan without a kernel: right for a D without elements, else to be completed.
+  Plan(const CallKey& asked, const Canonical& canonical);
+
   Context* context = nullptr;
-  CallKey key{};
+  CallKey key;
   Problem problem;       ///< canonical
   bool swapped = false;  ///< the caller's B is the kernel's A
-  bool empty = false;    ///< D has no elements: nothing to launch
 
   Candidate candidate;
-  std::shared_ptr<const CompiledKernel> kernel;
+  std::shared_ptr<const CompiledKernel> kernel;  ///< null: D has no elements, nothing to launch
   Launch launch;
-  Arguments arguments{};  ///< everything but pointers, scales, alpha, beta, slope
+  Arguments arguments;  ///< everything but pointers, scales, alpha, beta, slope
 
   /// Bytes from a matrix's first to its last element, of the caller's A, B, C, D.
   std::int64_t a_bytes = 0, b_bytes = 0, c_bytes = 0, d_bytes = 0;
@@ -33,9 +35,11 @@ struct Plan {
   bool reads_inputs = true;  ///< k > 0 and alpha is not 0
   bool reads_c = false;
 
-  /// Taken where the workspace cannot be had during stream capture; null if this plan needs none.
-  std::unique_ptr<Plan> without_workspace;
-  std::string description;
+  std::string description = "nothing to compute";
 };
+
+/// Sizes and strides of the canonical problem, as a kernel is given them; pointers null, alpha 1,
+/// beta 0.
+Arguments arguments_of(const Problem& problem);
 
 }  // namespace tunedgemm

@@ -1,0 +1,210 @@
+#include "runtime/context.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "kernel_templates/log.h"
+
+namespace tunedgemm {
+namespace {
+
+std::unique_ptr<Device> open_device(const ContextOptions& options) {
+  const bool cuda = options.backend ? *options.backend == Backend::kCuda
+                                    : cuda_device_count(nullptr) > options.ordinal;
+  return cuda ? open_cuda_device(options.ordinal) : open_host_device(options.host_threads);
+}
+
+bool is_empty(const Problem& problem) {
+  return problem.m == 0 || problem.n == 0 || problem.batch == 0;
+}
+
+std::string why_not_call(const Problem& problem) {
+  const bool in_place = problem.c.order == problem.d.order &&
+                        problem.c.leading_dimension == problem.d.leading_dimension &&
+                        (problem.batch <= 1 || problem.c.batch_stride == problem.d.batch_stride);
+  if (problem.c_is_d && !in_place) {
+    return "C and D are the same memory, but differ in order, leading dimension or batch stride; "
+           "make them equal or give D memory of its own";
+  }
+  return why_not(problem);
+}
+
+std::string microseconds(double us) {
+  const std::string text = std::to_string(us);
+  return text.substr(0, text.find('.') + 3) + " us";
+}
+
+}  // namespace
+
+std::optional<Policy> parse_policy(std::string_view text) {
+  if (text == "tune") {
+    return Policy::kTune;
+  }
+  if (text == "never") {
+    return Policy::kNever;
+  }
+  return text == "replay" ? std::optional(Policy::kReplay) : std::nullopt;
+}
+
+std::unique_ptr<Context> Context::create(const ContextOptions& options) {
+  return std::unique_ptr<Context>(
+      new Context(options, open_device(options), Store::open(options.store)));
+}
+
+Context::Context(const ContextOptions& options, std::unique_ptr<Device> device,
+                 std::unique_ptr<Store> store)
+    : options_(options), device_(std::move(device)), store_(std::move(store)) {}
+
+Context::~Context() = default;
+
+const Plan& Context::plan(const CallKey& key, StreamHandle stream) {
+  if (const Plan* known = plans_.find(key)) {
+    return *known;
+  }
+  const Problem problem = to_problem(key);
+  if (const std::string reason = why_not_call(problem); !reason.empty()) {
+    throw CallError(CallError::Kind::kInvalidArgument, reason);
+  }
+  const Canonical canonical = tunedgemm::canonical(problem);
+  if (device_->is_capturing(stream)) {
+    return plan_during_capture(key, canonical);
+  }
+  std::unique_ptr<Plan> plan = make_plan(key, canonical);
+  if (plan->launch.workspace_bytes > 0) {
+    workspace(plan->launch.workspace_bytes,
+              stream);  // so that it is there when the stream is captured
+  }
+  ++counters_.plans;
+  return plans_.add(std::move(plan));
+}
+
+const Plan& Context::plan_during_capture(const CallKey& key, const Canonical& canonical) {
+  if (const Plan* known = capture_plans_.find(key)) {
+    return *known;
+  }
+  std::unique_ptr<Plan> plan = plan_from_loaded(key, canonical);
+  if (plan == nullptr) {
+    throw CallError(CallError::Kind::kNotTuned,
+                    "the stream is being captured and no loaded kernel computes " +
+                        to_text(canonical.problem) +
+                        "; call once with this problem before the capture");
+  }
+  store_->note_request(canonical.problem, device_->identity());
+  ++counters_.fallbacks;
+  return capture_plans_.add(std::move(plan));
+}
+
+std::unique_ptr<Plan> Context::make_plan(const CallKey& key, const Canonical& canonical) {
+  const Problem& problem = canonical.problem;
+  if (is_empty(problem)) {
+    return std::make_unique<Plan>(key, canonical);
+  }
+  const auto find = [&] {
+    return store_->find(problem, device_->identity(), device_->toolchain(), device_->limits());
+  };
+  std::optional<Hit> hit = find();
+  if (!hit) {
+    store_->refresh();
+    hit = find();
+  }
+  if (!hit && options_.policy == Policy::kReplay) {
+    throw CallError(CallError::Kind::kNotTuned,
+                    "policy replay, and the cache " + store_->health().path.string() +
+                        " has no winner on " + device_->identity().name + " for " +
+                        to_text(problem) + "; tune it with tune-all, or use policy tune");
+  }
+  if (!hit && options_.policy == Policy::kTune) {
+    TuneOptions tuning;
+    tuning.rigor = options_.rigor;
+    tuning.budget = options_.budget;
+    const TuneResult result = tune(problem, tuning);
+    if (result.origin == TuneResult::Origin::kFailed) {
+      log_warning("not tuned: " + result.tuning.failure);
+    }
+    hit = find();
+  }
+  if (hit) {
+    if (std::unique_ptr<Plan> plan = plan_from_hit(key, canonical, *hit)) {
+      ++(hit->match == Match::kExact ? counters_.hits : counters_.stale);
+      return plan;
+    }
+  }
+  store_->note_request(problem, device_->identity());
+  ++counters_.model;
+  return plan_from_model(key, canonical);
+}
+
+std::unique_ptr<Plan> Context::plan_from_hit(const CallKey& key, const Canonical& canonical,
+                                             const Hit& hit) {
+  const Candidate winner{find_family(hit.record.family), hit.record.config};
+  auto kernel = this->kernel(canonical.problem, winner);
+  if (const auto* rejection = std::get_if<Rejection>(&kernel)) {
+    log_warning("the winner " + to_text(winner) + " cannot be used: " + rejection->detail);
+    return nullptr;
+  }
+  const std::string origin = std::string(hit.match == Match::kExact ? "tuned" : "stale") + ", " +
+                             microseconds(hit.record.measurement.median_us);
+  return plan_of(key, canonical, winner, std::get<0>(std::move(kernel)), origin);
+}
+
+std::unique_ptr<Plan> Context::plan_from_model(const CallKey& key, const Canonical& canonical) {
+  const Problem& problem = canonical.problem;
+  const DeviceLimits& limits = device_->limits();
+  // One candidate that does not compile must not fail a call: there are others.
+  constexpr std::size_t kAttempts = 8;
+  std::string reasons;
+  std::vector<Candidate> attempts{default_candidate(problem, limits)};
+  for (const RankedCandidate& ranked : ranked_candidates(problem, limits)) {
+    if (attempts.size() == kAttempts) {
+      break;
+    }
+    const bool needs_workspace =
+        ranked.candidate.family->launch(problem, ranked.candidate.config, limits).workspace_bytes >
+        0;
+    if (limits.backend == Backend::kHost || !needs_workspace) {
+      attempts.push_back(ranked.candidate);
+    }
+  }
+  for (const Candidate& candidate : attempts) {
+    auto kernel = this->kernel(problem, candidate);
+    if (auto* usable = std::get_if<std::shared_ptr<const CompiledKernel>>(&kernel)) {
+      return plan_of(key, canonical, candidate, std::move(*usable), "chosen by the model");
+    }
+    reasons = std::get<Rejection>(kernel).detail;
+  }
+  throw CallError(CallError::Kind::kUnsupported,
+                  "no kernel could be made for " + to_text(problem) + ": " + reasons);
+}
+
+std::unique_ptr<Plan> Context::plan_from_loaded(const CallKey& key, const Canonical& canonical) {
+  const Problem& problem = canonical.problem;
+  if (is_empty(problem)) {
+    return std::make_unique<Plan>(key, canonical);
+  }
+  const DeviceLimits& limits = device_->limits();
+  for (const auto& [candidate, predicted_us] : ranked_candidates(problem, limits)) {
+    const auto& [family, config] = candidate;
+    if (family->launch(problem, config, limits).workspace_bytes > 0) {
+      continue;
+    }
+    if (auto kernel = loaded_kernel(fingerprint(family->source(problem, config, limits)))) {
+      return plan_of(key, canonical, candidate, std::move(kernel), "loaded before a capture");
+    }
+  }
+  return nullptr;
+}
+
+std::unique_ptr<Plan> Context::plan_of(const CallKey& key, const Canonical& canonical,
+                                       const Candidate& candidate,
+                                       std::shared_ptr<const CompiledKernel> kernel,
+                                       std::string_view origin) {
+  auto plan = std::make_unique<Plan>(key, canonical);
+  plan->context = this;
+  plan->launch = candidate.family->launch(canonical.problem, candidate.config, device_->limits());
+  plan->description = to_text(candidate) + " (" + std::string(origin) + ")";
+  plan->candidate = candidate;
+  plan->kernel = std::move(kernel);
+  return plan;
+}
+
+}  // namespace tunedgemm

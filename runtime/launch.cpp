@@ -1,0 +1,251 @@
+#include "runtime/launch.h"
+
+#include <bit>
+#include <cstdint>
+#include <utility>
+
+namespace tunedgemm {
+namespace {
+
+std::int64_t pointer_alignment(const void* pointer) noexcept {
+  const std::uintptr_t bits = reinterpret_cast<std::uintptr_t>(pointer) | 16;
+  return static_cast<std::int64_t>(bits & (~bits + 1));
+}
+
+std::int64_t alignments_of(const tunedgemm_buffers& buffers, bool reads_c) noexcept {
+  const void* c = reads_c ? buffers.c : nullptr;
+  return pointer_alignment(buffers.a) | pointer_alignment(buffers.b) << 8 |
+         pointer_alignment(c) << 16 | pointer_alignment(buffers.d) << 24;
+}
+
+std::int64_t scalars_of(const tunedgemm_buffers& buffers) noexcept {
+  const bool reads_c = !(buffers.beta == 0);
+  const auto alpha = buffers.alpha == 0 ? ScalarClass::kZero : ScalarClass::kOne;
+  const auto beta = reads_c ? ScalarClass::kOther : ScalarClass::kZero;
+  const bool c_is_d = reads_c && buffers.c == buffers.d;
+  return static_cast<std::int64_t>(alpha) | static_cast<std::int64_t>(beta) << 8 |
+         static_cast<std::int64_t>(c_is_d) << 16;
+}
+
+// Every class of `given` is at least that of `needed`: no byte of the difference borrows.
+bool as_aligned(std::int64_t given, std::int64_t needed) noexcept {
+  constexpr std::int64_t kGuards = 0x80808080;
+  return (((given | kGuards) - needed) & kGuards) == kGuards;
+}
+
+bool ranges_meet(const void* left, std::int64_t left_bytes, const void* right,
+                 std::int64_t right_bytes) noexcept {
+  const auto left_begin = reinterpret_cast<std::uintptr_t>(left);
+  const auto right_begin = reinterpret_cast<std::uintptr_t>(right);
+  return left_begin < right_begin + static_cast<std::uintptr_t>(right_bytes) &&
+         right_begin < left_begin + static_cast<std::uintptr_t>(left_bytes);
+}
+
+struct Region {
+  const void* pointer = nullptr;
+  std::int64_t bytes = 0;       // from the first to the last element
+  std::int64_t line_bytes = 0;  // of one row (column, if column-major)
+  std::int64_t pitch_bytes = 0;
+};
+
+// Two matrices whose ranges meet are apart nevertheless if they are different columns of one larger
+// matrix: the same pitch, and intervals of bytes within it that do not meet.
+bool overlap(const Region& left, const Region& right) {
+  if (!ranges_meet(left.pointer, left.bytes, right.pointer, right.bytes)) {
+    return false;
+  }
+  if (left.pitch_bytes != right.pitch_bytes || left.pitch_bytes <= 0) {
+    return true;
+  }
+  const auto pitch = static_cast<std::uintptr_t>(left.pitch_bytes);
+  const auto from_left_to_right = (reinterpret_cast<std::uintptr_t>(right.pointer) -
+                                   reinterpret_cast<std::uintptr_t>(left.pointer)) %
+                                  pitch;
+  const bool right_is_behind_left =
+      from_left_to_right >= static_cast<std::uintptr_t>(left.line_bytes) &&
+      from_left_to_right + static_cast<std::uintptr_t>(right.line_bytes) <= pitch;
+  return !right_is_behind_left;
+}
+
+Region region(const void* pointer, std::int64_t bytes, const Matrix& matrix, std::int64_t rows,
+              std::int64_t columns) {
+  const std::int64_t element = size_bytes(matrix.type);
+  const std::int64_t length = matrix.order == Order::kRowMajor ? columns : rows;
+  return {pointer, bytes, length * element, matrix.leading_dimension * element};
+}
+
+std::string hexadecimal(const void* pointer) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  std::string text;
+  for (auto rest = reinterpret_cast<std::uintptr_t>(pointer); rest != 0 || text.empty();
+       rest /= 16) {
+    text.insert(text.begin(), kDigits[rest % 16]);
+  }
+  return "0x" + text;
+}
+
+std::string why_not_pointers(const Plan& plan, const tunedgemm_buffers& buffers) {
+  const auto missing = [](std::string_view name, std::string_view use) {
+    return "the pointer " + std::string(name) + " is null, but " + std::string(use);
+  };
+  if (buffers.d == nullptr) {
+    return missing("d", "D has elements to write");
+  }
+  if (plan.reads_inputs && buffers.a == nullptr) {
+    return missing("a", "A is read (K is not 0 and alpha is not 0)");
+  }
+  if (plan.reads_inputs && buffers.b == nullptr) {
+    return missing("b", "B is read (K is not 0 and alpha is not 0)");
+  }
+  if (plan.reads_c && buffers.c == nullptr) {
+    return missing("c", "C is read; give beta = 0 if there is no C");
+  }
+  if (plan.problem.bias != Bias::kNone) {
+    if (buffers.bias == nullptr) {
+      return missing("bias", "the problem has a bias");
+    }
+    if (reinterpret_cast<std::uintptr_t>(buffers.bias) %
+            static_cast<std::uintptr_t>(plan.element_bytes_d) !=
+        0) {
+      return "the bias at " + hexadecimal(buffers.bias) +
+             " does not lie at a multiple of its element's size";
+    }
+  }
+  for (const float* scale : {buffers.scale_a, buffers.scale_b}) {
+    if (reinterpret_cast<std::uintptr_t>(scale) % sizeof(float) != 0) {
+      return "the scale at " + hexadecimal(scale) + " does not lie at a multiple of 4";
+    }
+  }
+  return "";
+}
+
+std::string why_not_overlap(const Plan& plan, const tunedgemm_buffers& buffers) {
+  const Problem asked = to_problem(plan.key);
+  const Region d = region(buffers.d, plan.d_bytes, asked.d, asked.m, asked.n);
+  const auto sentence = [&](std::string_view letter, const void* pointer) {
+    return "D at " + hexadecimal(buffers.d) + " overlaps " + std::string(letter) + " at " +
+           hexadecimal(pointer) + "; give D memory of its own";
+  };
+  if (plan.reads_inputs) {
+    if (overlap(d, region(buffers.a, plan.a_bytes, asked.a, asked.m, asked.k))) {
+      return sentence("A", buffers.a);
+    }
+    if (overlap(d, region(buffers.b, plan.b_bytes, asked.b, asked.k, asked.n))) {
+      return sentence("B", buffers.b);
+    }
+  }
+  if (plan.reads_c && buffers.c != buffers.d &&
+      overlap(d, region(buffers.c, plan.c_bytes, asked.c, asked.m, asked.n))) {
+    return sentence("C", buffers.c) + ", or exactly C's";
+  }
+  return "";
+}
+
+void* workspace_for(const Plan& plan, const tunedgemm_buffers& buffers, StreamHandle stream) {
+  const std::int64_t needed = plan.launch.workspace_bytes;
+  const bool given =
+      buffers.workspace != nullptr && static_cast<std::uint64_t>(needed) <= buffers.workspace_bytes;
+  if (given) {
+    return buffers.workspace;
+  }
+  if (void* kept = plan.context->find_workspace(needed, stream)) {
+    return kept;
+  }
+  return plan.context->workspace(needed, stream);
+}
+
+}  // namespace
+
+CallKey call_key(const tunedgemm_problem& problem, const tunedgemm_buffers& buffers) noexcept {
+  // A C caller may have put any integer into an enum: its bits are taken, and c_api.cpp refuses what is none.
+  const auto bits = [](auto value) { return std::int64_t{std::bit_cast<std::int32_t>(value)}; };
+  const auto byte = [&](auto value) { return bits(value) & 0xff; };
+  const auto half = [&](auto value) { return bits(value) & 0xffff; };
+  CallKey key;
+  key.m = problem.m;
+  key.n = problem.n;
+  key.k = problem.k;
+  key.batch = problem.batch;
+  key.lda = problem.lda;
+  key.ldb = problem.ldb;
+  key.ldc = problem.ldc;
+  key.ldd = problem.ldd;
+  key.batch_stride_a = problem.batch_stride_a;
+  key.batch_stride_b = problem.batch_stride_b;
+  key.batch_stride_c = problem.batch_stride_c;
+  key.batch_stride_d = problem.batch_stride_d;
+  key.types = half(problem.type_a) | half(problem.type_b) << 16 | half(problem.type_d) << 32 |
+              half(problem.numerics) << 48;
+  key.orders = byte(problem.order_a) | byte(problem.order_b) << 8 | byte(problem.order_c) << 16 |
+               byte(problem.order_d) << 24 | byte(problem.activation) << 32 |
+               byte(problem.bias) << 40;
+  key.scalars = scalars_of(buffers);
+  key.alignments = alignments_of(buffers, !(buffers.beta == 0));
+  return key;
+}
+
+bool plainly_usable(const Plan& plan, const tunedgemm_buffers& buffers) noexcept {
+  const bool inputs = !plan.reads_inputs || (buffers.a != nullptr && buffers.b != nullptr);
+  const bool c = !plan.reads_c || buffers.c != nullptr;
+  const bool bias = plan.problem.bias == Bias::kNone;  // else why_not_buffers looks at it
+  const bool scales = buffers.scale_a == nullptr && buffers.scale_b == nullptr;
+  const bool apart =
+      !(plan.reads_inputs && (ranges_meet(buffers.d, plan.d_bytes, buffers.a, plan.a_bytes) ||
+                              ranges_meet(buffers.d, plan.d_bytes, buffers.b, plan.b_bytes))) &&
+      !(plan.reads_c && buffers.c != buffers.d &&
+        ranges_meet(buffers.d, plan.d_bytes, buffers.c, plan.c_bytes));
+  return buffers.d != nullptr && inputs && c && bias && scales && apart &&
+         buffers.workspace == nullptr && scalars_of(buffers) == plan.key.scalars &&
+         as_aligned(alignments_of(buffers, plan.reads_c), plan.key.alignments);
+}
+
+std::string why_not_buffers(const Plan& plan, const tunedgemm_buffers& buffers) {
+  if (scalars_of(buffers) != plan.key.scalars) {
+    return "alpha, beta or whether C is D is of another class (0 or not) than the plan was made "
+           "for; make a plan with these buffers";
+  }
+  if (plan.kernel == nullptr) {
+    return "";
+  }
+  if (std::string reason = why_not_pointers(plan, buffers); !reason.empty()) {
+    return reason;
+  }
+  if (!as_aligned(alignments_of(buffers, plan.reads_c), plan.key.alignments)) {
+    return "a matrix is less aligned than the plan was made for; make a plan with these buffers";
+  }
+  if (buffers.workspace != nullptr &&
+      reinterpret_cast<std::uintptr_t>(buffers.workspace) % 256 != 0) {
+    return "the workspace at " + hexadecimal(buffers.workspace) + " is not 256-byte aligned";
+  }
+  return why_not_overlap(plan, buffers);
+}
+
+int launch(const Plan& plan, const tunedgemm_buffers& buffers, StreamHandle stream) {
+  if (plan.kernel == nullptr) {
+    return 0;
+  }
+  void* workspace = nullptr;
+  if (plan.launch.workspace_bytes > 0) {
+    workspace = workspace_for(plan, buffers, stream);
+    if (workspace == nullptr) {
+      const Canonical canonical{plan.problem, plan.swapped};
+      return launch(plan.context->plan_during_capture(plan.key, canonical), buffers, stream);
+    }
+  }
+  Arguments arguments = plan.arguments;
+  arguments.a = plan.swapped ? buffers.b : buffers.a;
+  arguments.b = plan.swapped ? buffers.a : buffers.b;
+  arguments.c = buffers.c;
+  arguments.d = buffers.d;
+  arguments.bias = buffers.bias;
+  arguments.scale_a = buffers.scale_a;
+  arguments.scale_b = buffers.scale_b;
+  arguments.workspace = workspace;
+  arguments.alpha = buffers.alpha;
+  arguments.beta = buffers.beta;
+  arguments.slope = buffers.slope;
+  const Device::Current current(plan.context->device());
+  return plan.kernel->run(plan.launch, arguments, stream);
+}
+
+}  // namespace tunedgemm

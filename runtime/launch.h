@@ -1,0 +1,28 @@
+#pragma once
+
+// From a plan and a caller's buffers to a launch: the hot path.
+
+#include <string>
+
+#include "runtime/context.h"
+#include "tunedgemm/tunedgemm.h"
+
+namespace tunedgemm {
+
+/// The key of a call. `problem` and `buffers` are complete structs of this library's version.
+CallKey call_key(const tunedgemm_problem& problem, const tunedgemm_buffers& buffers) noexcept;
+
+/// Whether the buffers can be used with the plan by the tests that cost next to nothing: pointers
+/// are there, scalars and alignments are of the plan's classes, D is apart from what is read. False
+/// needs a second look: why_not_buffers.
+bool plainly_usable(const Plan& plan, const tunedgemm_buffers& buffers) noexcept;
+
+/// Empty if the buffers can be used with the plan, else a sentence with the value that is wrong.
+std::string why_not_buffers(const Plan& plan, const tunedgemm_buffers& buffers);
+
+/// Launches. Precondition: the buffers can be used. Returns 0 or the device's error number.
+/// Allocates only where the plan needs a workspace that the stream does not have yet; then it may
+/// throw DeviceError, or CallError(kNotTuned) during a capture.
+int launch(const Plan& plan, const tunedgemm_buffers& buffers, StreamHandle stream);
+
+}  // namespace tunedgemm
