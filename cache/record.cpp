@@ -1,0 +1,84 @@
+#include "cache/record.h"
+
+#include <array>
+
+#include "kernel_templates/sha256.h"
+
+namespace tunedgemm {
+namespace {
+
+constexpr std::size_t kFingerprintDigits = 32;
+constexpr std::array kRigors{Rigor::kModel, Rigor::kQuick, Rigor::kNormal, Rigor::kExhaustive};
+
+}  // namespace
+
+// A line for each field: no value contains a line break of its own, so equal texts are equal
+// values.
+
+std::string fingerprint(const DeviceIdentity& device) {
+  std::string text = "backend=" + std::string(name(device.backend));
+  text += "\nname=" + device.name;
+  text += "\ncompute_capability=" + std::to_string(device.compute_capability);
+  text += "\nunits=" + std::to_string(device.units);
+  text += "\nmemory_bytes=" + std::to_string(device.memory_bytes);
+  text += "\nl2_bytes=" + std::to_string(device.l2_bytes);
+  text += "\nclock_mhz=" + std::to_string(device.clock_mhz);
+  text += "\npower_limit_watts=" + std::to_string(device.power_limit_watts);
+  return sha256_hex(text, kFingerprintDigits);
+}
+
+std::string fingerprint(const Toolchain& toolchain) {
+  return sha256_hex("compiler=" + toolchain.compiler + "\ndriver=" + toolchain.driver,
+                    kFingerprintDigits);
+}
+
+std::string_view name(Reason reason) {
+  switch (reason) {
+    case Reason::kCompileFailed:
+      return "compile failed";
+    case Reason::kSpills:
+      return "spills";
+    case Reason::kLoadFailed:
+      return "load failed";
+    case Reason::kLaunchFailed:
+      return "launch failed";
+    case Reason::kWrongResult:
+      return "wrong result";
+    case Reason::kOutOfBounds:
+      return "out of bounds";
+    case Reason::kTooSlow:
+      return "too slow";
+    case Reason::kTimedOut:
+      return "timed out";
+    case Reason::kCrashed:
+      return "crashed";
+    case Reason::kImplausible:
+      return "implausible";
+  }
+  return "unknown";
+}
+
+std::string_view name(Rigor rigor) {
+  switch (rigor) {
+    case Rigor::kModel:
+      return "model";
+    case Rigor::kQuick:
+      return "quick";
+    case Rigor::kNormal:
+      return "normal";
+    case Rigor::kExhaustive:
+      return "exhaustive";
+  }
+  return "unknown";
+}
+
+std::optional<Rigor> parse_rigor(std::string_view text) {
+  for (const Rigor rigor : kRigors) {
+    if (name(rigor) == text) {
+      return rigor;
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace tunedgemm

@@ -1,0 +1,47 @@
+#include "kernel_templates/log.h"
+
+#include <spdlog/sinks/stdout_color_sinks.h>
+#include <spdlog/spdlog.h>
+
+#include <memory>
+
+namespace tunedgemm {
+namespace {
+
+constexpr const char* kLoggerName = "tunedgemm";
+
+std::shared_ptr<spdlog::logger> logger() {
+  if (auto known = spdlog::get(kLoggerName)) {
+    return known;
+  }
+  try {
+    auto made = spdlog::stderr_color_mt(kLoggerName);
+    made->set_level(spdlog::level::warn);
+    return made;
+  } catch (const spdlog::spdlog_ex&) {
+    // Another thread has registered it since.
+    return spdlog::get(kLoggerName);
+  }
+}
+
+void log(spdlog::level::level_enum level, std::string_view sentence) noexcept {
+  try {
+    if (const auto speaker = logger()) {
+      speaker->log(level, spdlog::string_view_t(sentence.data(), sentence.size()));
+    }
+  } catch (...) {
+    // A message that cannot be written must not harm the multiplication that it is about.
+  }
+}
+
+}  // namespace
+
+void log_warning(std::string_view sentence) noexcept {
+  log(spdlog::level::warn, sentence);
+}
+
+void log_info(std::string_view sentence) noexcept {
+  log(spdlog::level::info, sentence);
+}
+
+}  // namespace tunedgemm

@@ -1,0 +1,16 @@
+#pragma once
+
+// The library's voice: the spdlog logger "tunedgemm", on the standard error stream, which says
+// nothing below a warning unless the program sets its level. A program that has registered a logger
+// of that name before is heard through that one. Any thread may speak.
+
+#include <string_view>
+
+namespace tunedgemm {
+
+/// One sentence about something that is wrong and was worked around. Throws nothing.
+void log_warning(std::string_view sentence) noexcept;
+/// One sentence about something that went as it should.
+void log_info(std::string_view sentence) noexcept;
+
+}  // namespace tunedgemm
