@@ -1,0 +1,37 @@
+// Several blocks compute one tile of D, each over a part of K. In one launch and with the same bits
+// every time: each stores its partial tile in the workspace, and the last to arrive adds all of
+// them in the order of the parts, whichever came first.
+//
+//   workspace:  a counter a tile, zero before and after | rounded up to 256 bytes | partial tiles
+#pragma once
+
+#include "problem.cuh"
+
+// The partial tile of a part. `tiles` counts those of the whole batch, `elements` those of a tile.
+__device__ __forceinline__ Accumulator* partial_tile(const Arguments& arguments, long long tiles,
+                                                     long long tile, int part, int split_k,
+                                                     int elements) {
+  const long long counters = (tiles * static_cast<long long>(sizeof(unsigned)) + 255) / 256 * 256;
+  char* const partials = static_cast<char*>(arguments.workspace) + counters;
+  return reinterpret_cast<Accumulator*>(partials) + (tile * split_k + part) * elements;
+}
+
+// Called by all threads of a block when they have stored their part; true in the block that comes
+// last. From then on all parts can be read, and the counter is zero again. `shared` is an int that
+// nobody else uses at this time.
+__device__ __forceinline__ bool arrives_last(const Arguments& arguments, long long tile,
+                                             int split_k, volatile int* shared) {
+  __threadfence();  // what this thread has stored is seen before the counter moves
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    unsigned* const counter = static_cast<unsigned*>(arguments.workspace) + tile;
+    const bool last = atomicAdd(counter, 1u) == static_cast<unsigned>(split_k) - 1;
+    if (last) {
+      *counter = 0;
+    }
+    __threadfence();
+    *shared = last;
+  }
+  __syncthreads();
+  return *shared != 0;
+}

@@ -1,0 +1,139 @@
+#include "kernel_templates/geometry.h"
+
+#include <algorithm>
+
+namespace tunedgemm {
+namespace {
+
+constexpr std::int64_t kCounterBytes = 4;
+constexpr std::int64_t kWorkspaceAlignment = 256;
+constexpr int kWarp = 32;
+constexpr int kRegistersAreGivenBy = 8;  // registers a thread come in multiples of this
+constexpr int kMaxBlocksPerSm = 16;      // the least of all supported architectures
+constexpr std::int64_t kSystemSharedBytesPerBlock = 1024;
+constexpr int kMaxRegistersPerThread = 255;
+
+}  // namespace
+
+std::optional<std::int64_t> Tiling::blocks() const {
+  std::int64_t product = 1;
+  for (const std::int64_t factor : {tiles_m, tiles_n, batch, split_k}) {
+    if (factor > kMaxGridX / product) {
+      return std::nullopt;
+    }
+    product *= factor;
+  }
+  return product;
+}
+
+Tiling tiling(const Problem& problem, int block_m, int block_n, int split_k) {
+  return {ceil_divide(problem.m, block_m), ceil_divide(problem.n, block_n), problem.batch, split_k};
+}
+
+SplitWorkspace split_workspace(const Tiling& tiling, std::int64_t partial_tile_bytes) {
+  if (tiling.split_k == 1) {
+    return {};
+  }
+  const std::int64_t counters = round_up(tiling.tiles() * kCounterBytes, kWorkspaceAlignment);
+  return {counters, counters + tiling.tiles() * tiling.split_k * partial_tile_bytes};
+}
+
+std::string why_not_cuda(const DeviceLimits& limits, int least_arch) {
+  if (limits.backend != Backend::kCuda) {
+    return "this family runs on CUDA devices only";
+  }
+  if (limits.arch < least_arch) {
+    return "compute capability " + std::to_string(limits.arch / 10) + "." +
+           std::to_string(limits.arch % 10) + " is less than the " +
+           std::to_string(least_arch / 10) + "." + std::to_string(least_arch % 10) +
+           " that this config needs";
+  }
+  return "";
+}
+
+std::string why_not_block(int threads, int registers_per_thread, std::int64_t shared_bytes,
+                          const DeviceLimits& limits) {
+  if (threads > limits.max_threads_per_block) {
+    return "a block of " + std::to_string(threads) + " threads is more than the device's " +
+           std::to_string(limits.max_threads_per_block);
+  }
+  if (registers_per_thread > kMaxRegistersPerThread) {
+    return "about " + std::to_string(registers_per_thread) +
+           " registers a thread are more than the 255 there are; make the thread's tile smaller";
+  }
+  const int registers = static_cast<int>(round_up(registers_per_thread, kRegistersAreGivenBy));
+  if (threads * registers > limits.registers_per_sm) {
+    return std::to_string(threads) + " threads with about " + std::to_string(registers) +
+           " registers each are more than the " + std::to_string(limits.registers_per_sm) +
+           " of a multiprocessor; make the tile of a thread or of a block smaller";
+  }
+  if (shared_bytes > limits.shared_bytes_per_block) {
+    return std::to_string(shared_bytes) + " bytes of shared memory are more than the " +
+           std::to_string(limits.shared_bytes_per_block) +
+           " that a block may have; make the tile smaller or the stages fewer";
+  }
+  return "";
+}
+
+std::string why_not_tiling(const Problem& problem, const Tiling& tiling, int block_k,
+                           std::int64_t partial_tile_bytes, const DeviceLimits& limits) {
+  if (!tiling.blocks()) {
+    return std::to_string(tiling.tiles_m) + " x " + std::to_string(tiling.tiles_n) + " tiles, " +
+           std::to_string(tiling.batch) +
+           " batch entries and split_k=" + std::to_string(tiling.split_k) +
+           " make more blocks than the 2147483647 of a grid; make the tile larger";
+  }
+  if (tiling.split_k == 1) {
+    return "";
+  }
+  if (tiling.split_k > ceil_divide(problem.k, block_k)) {
+    return "split_k=" + std::to_string(tiling.split_k) +
+           " leaves parts without a step, since K=" + std::to_string(problem.k) + " has only " +
+           std::to_string(ceil_divide(problem.k, block_k)) +
+           " of block_k=" + std::to_string(block_k);
+  }
+  const std::int64_t bytes = split_workspace(tiling, partial_tile_bytes).bytes;
+  if (bytes > limits.memory_bytes / 4) {
+    return "split_k=" + std::to_string(tiling.split_k) + " needs a workspace of " +
+           std::to_string(bytes) + " bytes, more than a quarter of the device's memory";
+  }
+  return "";
+}
+
+int blocks_per_sm(int threads, int registers_per_thread, std::int64_t shared_bytes,
+                  const DeviceLimits& limits) {
+  const std::int64_t registers =
+      round_up(registers_per_thread, kRegistersAreGivenBy) * round_up(threads, kWarp);
+  const std::int64_t by_registers = limits.registers_per_sm / registers;
+  const std::int64_t by_threads = limits.max_threads_per_sm / round_up(threads, kWarp);
+  const std::int64_t by_shared =
+      limits.shared_bytes_per_sm / (shared_bytes + kSystemSharedBytesPerBlock);
+  const std::int64_t most = std::min({by_registers, by_threads, by_shared});
+  return static_cast<int>(std::clamp<std::int64_t>(most, 1, kMaxBlocksPerSm));
+}
+
+double multiply_adds_per_cycle(DataType accumulator, int arch) {
+  const bool data_center = arch == 80 || arch == 90 || arch == 100;
+  switch (accumulator) {
+    case DataType::kF64:
+      return arch == 80 ? 32 : data_center ? 64 : 2;
+    case DataType::kS32:
+      return 64;
+    default:
+      return arch == 75 || arch == 80 ? 64 : 128;
+  }
+}
+
+double memory_us(double bytes, const DeviceLimits& limits) {
+  return bytes / (limits.memory_gb_per_s * 1e3);
+}
+
+double cycles_us(double cycles, const DeviceLimits& limits) {
+  return cycles / (limits.clock_ghz * 1e3);
+}
+
+double blocks_on_busiest_sm(std::int64_t blocks, const DeviceLimits& limits) {
+  return static_cast<double>(ceil_divide(blocks, std::max(limits.sm_count, 1)));
+}
+
+}  // namespace tunedgemm
