@@ -1,0 +1,192 @@
+#include "kernel_templates/problem.h"
+
+#include <limits>
+
+#include "tests/support/catch.h"
+
+using namespace tunedgemm;
+using Catch::Matchers::ContainsSubstring;
+
+namespace {
+
+constexpr std::int64_t kHuge = std::numeric_limits<std::int64_t>::max();
+
+Problem f16_problem() {
+  return make_problem(512, 768, 64, DataType::kF16, DataType::kF16, DataType::kF16, "nt");
+}
+
+}  // namespace
+
+TEST_CASE("A problem's text has every field by name") {
+  CHECK(to_text(f16_problem()) ==
+        "m=512 n=768 k=64 batch=1 a=f16,row,64,0,16 b=f16,col,64,0,16 c=f16,row,768,0,16 "
+        "d=f16,row,768,0,16 c_is_d=0 alpha=one beta=zero activation=none bias=none numerics=ieee "
+        "regime=cold");
+}
+
+TEST_CASE("A problem's text reads back as the same problem") {
+  Problem problem = make_problem(3, 5, 7, DataType::kE4M3, DataType::kE5M2, DataType::kBF16, "tn");
+  problem.batch = 4;
+  problem.a.batch_stride = 21;
+  problem.b.batch_stride = 0;
+  problem.d.batch_stride = 15;
+  problem.beta = ScalarClass::kOther;
+  problem.activation = Activation::kGeluErf;
+  problem.bias = Bias::kPerColumn;
+  problem.regime = Regime::kWarm;
+  CHECK(parse_problem(to_text(problem)) == problem);
+}
+
+TEST_CASE("A text that is not a problem's is refused") {
+  const std::string text = to_text(f16_problem());
+  CHECK_FALSE(parse_problem("").has_value());
+  CHECK_FALSE(parse_problem(text + " m=512").has_value());
+  CHECK_FALSE(parse_problem(text.substr(0, text.rfind(' '))).has_value());
+  for (const auto& [from, to] : {std::pair<std::string, std::string>{"m=512", "m=5x2"},
+                                 {"m=512", "n=512"},
+                                 {"f16,row,64", "f17,row,64"},
+                                 {"f16,row,64", "f16,row"},
+                                 {"beta=zero", "beta=half"}}) {
+    std::string wrong = text;
+    wrong.replace(wrong.find(from), from.size(), to);
+    INFO(wrong);
+    CHECK_FALSE(parse_problem(wrong).has_value());
+  }
+}
+
+TEST_CASE("A column-major D becomes its row-major transpose") {
+  Problem problem = make_problem(3, 5, 7, DataType::kF32, DataType::kF32, DataType::kF32, "nt");
+  problem.d.order = Order::kColumnMajor;
+  problem.d.leading_dimension = 4;
+  problem.bias = Bias::kPerRow;
+  const auto [same, swapped] = canonical(problem);
+  CHECK(swapped);
+  CHECK(same.m == 5);
+  CHECK(same.n == 3);
+  CHECK(same.d.order == Order::kRowMajor);
+  CHECK(same.bias == Bias::kPerColumn);
+  // B was column-major K x N: its transpose is row-major N x K, and A's is column-major.
+  CHECK(same.a.order == Order::kRowMajor);
+  CHECK(same.b.order == Order::kColumnMajor);
+  CHECK(layout_text(same) == "nt");
+  CHECK(canonical(same).problem == same);
+}
+
+TEST_CASE("Fields that cannot matter do not change the key") {
+  const Problem problem = f16_problem();
+  Problem other = problem;
+  other.c.leading_dimension = 10000;  // beta is zero
+  other.a.batch_stride = 99;          // one entry
+  other.alpha = ScalarClass::kOther;
+  CHECK(fingerprint(other) == fingerprint(problem));
+  Problem scaled = problem;
+  scaled.beta = ScalarClass::kOne;
+  Problem halved = problem;
+  halved.beta = ScalarClass::kOther;
+  CHECK(fingerprint(scaled) == fingerprint(halved));
+}
+
+TEST_CASE("Fields that matter change the key") {
+  const Problem problem = f16_problem();
+  const auto differs = [&](auto change) {
+    Problem other = problem;
+    change(other);
+    return fingerprint(other) != fingerprint(problem);
+  };
+  CHECK(differs([](Problem& p) { p.m = 511; }));
+  CHECK(differs([](Problem& p) { p.a.leading_dimension = 72; }));
+  CHECK(differs([](Problem& p) { p.a.alignment_bytes = 8; }));
+  CHECK(differs([](Problem& p) { p.b.order = Order::kRowMajor; }));
+  CHECK(differs([](Problem& p) { p.d.type = p.c.type = DataType::kF32; }));
+  CHECK(differs([](Problem& p) { p.beta = ScalarClass::kOne; }));
+  CHECK(differs([](Problem& p) { p.activation = Activation::kRelu; }));
+  CHECK(differs([](Problem& p) { p.bias = Bias::kPerRow; }));
+  CHECK(differs([](Problem& p) { p.regime = Regime::kWarm; }));
+  CHECK(differs([](Problem& p) { p.alpha = ScalarClass::kZero; }));
+  CHECK(fingerprint(problem).size() == 32);
+}
+
+TEST_CASE("Alpha zero is a problem without K") {
+  Problem problem = f16_problem();
+  problem.alpha = ScalarClass::kZero;
+  CHECK(canonical(problem).problem.k == 0);
+}
+
+TEST_CASE("What is wrong with a problem is said with its value") {
+  const auto reason = [](auto change) {
+    Problem problem = f16_problem();
+    change(problem);
+    return why_not(problem);
+  };
+  CHECK(reason([](Problem&) {}).empty());
+  CHECK_THAT(reason([](Problem& p) { p.m = -3; }), ContainsSubstring("M is -3"));
+  CHECK_THAT(reason([](Problem& p) { p.batch = -1; }), ContainsSubstring("batch is -1"));
+  CHECK_THAT(reason([](Problem& p) { p.a.leading_dimension = 63; }),
+             ContainsSubstring("leading dimension of A is 63") && ContainsSubstring("have 64"));
+  CHECK_THAT(reason([](Problem& p) { p.a.type = DataType::kF32; }),
+             ContainsSubstring("A is f32, B is f16"));
+  CHECK_THAT(reason([](Problem& p) { p.numerics = Numerics::kTf32; }), ContainsSubstring("tf32"));
+  CHECK_THAT(reason([](Problem& p) { p.a.alignment_bytes = 1; }),
+             ContainsSubstring("aligned to 1"));
+  CHECK_THAT(reason([](Problem& p) { p.m = kHuge / 4; }), ContainsSubstring("2^63"));
+  CHECK_THAT(reason([](Problem& p) {
+               p.batch = 2;
+               p.d.batch_stride = 100;
+             }),
+             ContainsSubstring("overlap") && ContainsSubstring("393216"));
+}
+
+TEST_CASE("Sizes beyond 2^31 elements are well formed") {
+  const Problem problem =
+      make_problem(1 << 20, 1 << 14, 1 << 13, DataType::kF16, DataType::kF16, DataType::kF16);
+  CHECK(why_not(problem).empty());
+  CHECK(span_elements(problem.d, problem.m, problem.n, 1) == std::int64_t{1} << 34);
+}
+
+TEST_CASE("Empty problems are well formed") {
+  for (const auto& [m, n, k] : {std::tuple{0, 4, 4}, std::tuple{4, 0, 4}, std::tuple{4, 4, 0}}) {
+    CHECK(why_not(make_problem(m, n, k, DataType::kF32, DataType::kF32, DataType::kF32)).empty());
+  }
+}
+
+TEST_CASE("The entries of D may lie interleaved") {
+  Problem problem = make_problem(8, 16, 4, DataType::kF32, DataType::kF32, DataType::kF32);
+  problem.batch = 3;
+  problem.a.batch_stride = 32;
+  problem.b.batch_stride = 64;
+  problem.d.leading_dimension = 48;
+  problem.d.batch_stride = 16;
+  CHECK(why_not(problem).empty());
+  problem.d.leading_dimension = 47;
+  CHECK_FALSE(why_not(problem).empty());
+}
+
+TEST_CASE("Alignment is that of the address, the rows and the entries together") {
+  Matrix matrix{.type = DataType::kF16, .leading_dimension = 64, .batch_stride = 4};
+  CHECK(alignment_class(0x1000, matrix, 1) == 16);
+  CHECK(alignment_class(0x1004, matrix, 1) == 4);
+  CHECK(alignment_class(0x1000, matrix, 2) == 8);
+  matrix.leading_dimension = 63;
+  CHECK(alignment_class(0x1000, matrix, 1) == 2);
+}
+
+TEST_CASE("Short texts name types, layout and epilogue") {
+  Problem problem = make_problem(4, 4, 4, DataType::kE4M3, DataType::kE5M2, DataType::kBF16, "nt");
+  CHECK(types_text(problem) == "e4m3×e5m2→bf16 fast");
+  CHECK(layout_text(problem) == "nt");
+  CHECK(epilogue_text(problem).empty());
+  problem.beta = ScalarClass::kOther;
+  problem.bias = Bias::kPerColumn;
+  problem.activation = Activation::kGeluTanh;
+  CHECK(epilogue_text(problem) == "beta·C bias/col gelu_tanh");
+}
+
+TEST_CASE("Work and bytes are counted once") {
+  Problem problem = make_problem(2, 3, 4, DataType::kF32, DataType::kF32, DataType::kF32);
+  CHECK(flops(problem) == 48);
+  CHECK(minimum_bytes(problem) == 4 * (8 + 12 + 6));
+  problem.batch = 10;
+  problem.a.batch_stride = 8;
+  problem.d.batch_stride = 6;
+  CHECK(minimum_bytes(problem) == 4 * (80 + 12 + 60));  // one B for all
+}

@@ -1,0 +1,74 @@
+#include "kernel_templates/source.h"
+
+#include "kernel_templates/config.h"
+#include "kernel_templates/sha256.h"
+#include "tests/support/catch.h"
+
+using namespace tunedgemm;
+
+TEST_CASE("SHA-256 gives the digests of its standard") {
+  CHECK(sha256_hex("") == "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+  CHECK(sha256_hex("abc") == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+  CHECK(sha256_hex("abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq") ==
+        "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1");
+  CHECK(sha256_hex(std::string(1000000, 'a')) ==
+        "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
+  CHECK(sha256_hex("abc", 8) == "ba7816bf");
+}
+
+TEST_CASE("Comments and blank lines are not code") {
+  CHECK(without_comments("int a;  // one\n\n/* two\n lines */int b;\n") == "int a;\nint b;\n");
+  CHECK(without_comments("char* s = \"// no /* comment\";\n") ==
+        "char* s = \"// no /* comment\";\n");
+  CHECK(without_comments("char c = '\"'; // x\n") == "char c = '\"';\n");
+  CHECK(without_comments("f(\"\\\"//\"); //\n") == "f(\"\\\"//\");\n");
+}
+
+TEST_CASE("A comment keeps the template's fingerprint, code changes it") {
+  const std::string text = "int a = 1;\n";
+  const auto fingerprint_of = [](std::string_view changed) {
+    return template_fingerprint({"x.cu", changed}, {});
+  };
+  CHECK(fingerprint_of("// prose\n" + text) == fingerprint_of(text));
+  CHECK(fingerprint_of("int a = 2;\n") != fingerprint_of(text));
+}
+
+TEST_CASE("A source's fingerprint covers its defines and its entry") {
+  Source source;
+  source.file = {"x.cu", "int a;"};
+  source.defines = {{"BLOCK_M", "64"}};
+  source.entry = "f";
+  Source other = source;
+  other.defines[0].second = "128";
+  CHECK(fingerprint(other) != fingerprint(source));
+  other = source;
+  other.entry = "g";
+  CHECK(fingerprint(other) != fingerprint(source));
+  CHECK(fingerprint(source).size() == 32);
+}
+
+TEST_CASE("Embedded files are found by name, with the words that they include") {
+  const SourceFile chapter = embedded_file(Backend::kCuda, "naive_2d.cu");
+  CHECK(chapter.text.find("tunedgemm_naive_2d") != std::string_view::npos);
+  bool has_arguments = false;
+  for (const SourceFile& word : included_files(Backend::kCuda, chapter)) {
+    has_arguments |= word.name == "words/arguments.cuh";
+  }
+  CHECK(has_arguments);
+  CHECK_THROWS_AS(embedded_file(Backend::kCuda, "none.cu"), std::out_of_range);
+}
+
+TEST_CASE("A config's text reads back, and knobs come once") {
+  Config config;
+  config.set("block_m", 128).set("stages", 3).set("block_m", 64);
+  CHECK(to_text(config) == "block_m=64 stages=3");
+  CHECK(parse_config(to_text(config)) == config);
+  CHECK(config.at("stages") == 3);
+  CHECK_FALSE(config.find("block_n").has_value());
+  CHECK_THROWS_AS(config.at("block_n"), std::out_of_range);
+  CHECK(parse_config("") == Config());
+  for (const char* wrong : {"block_m", "block_m=", "block_m=x", "a=1 a=2", "=4", "a=1x"}) {
+    INFO(wrong);
+    CHECK_FALSE(parse_config(wrong).has_value());
+  }
+}
