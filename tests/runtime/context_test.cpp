@@ -1,0 +1,272 @@
+// The whole library through its C and C++ faces, on the host device with small budgets.
+
+#include <cmath>
+#include <cstdlib>
+#include <limits>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "tests/support/catch.h"
+#include "tests/support/temporary_folder.h"
+#include "tunedgemm/tunedgemm.hpp"
+
+using Catch::Matchers::ContainsSubstring;
+using tunedgemm::TemporaryFolder;
+
+namespace {
+
+struct Cache {
+  TemporaryFolder folder;
+  std::string path = (folder.path() / "cache.db").string();
+};
+
+tunedgemm::Context host_context(const char* path, tunedgemm_policy policy) {
+  return tunedgemm::Context({.backend = TUNEDGEMM_BACKEND_HOST,
+                             .host_threads = 2,
+                             .cache_path = path,
+                             .policy = policy,
+                             .rigor = TUNEDGEMM_QUICK,
+                             .tune_seconds = 0.5,
+                             .tune_candidates = 2});
+}
+
+struct Matrices {
+  std::vector<float> a, b, d;
+  Matrices(int m, int n, int k)
+      : a(static_cast<std::size_t>(m * k)),
+        b(static_cast<std::size_t>(k * n)),
+        d(static_cast<std::size_t>(m * n), std::nanf("")) {
+    for (std::size_t index = 0; index < a.size(); ++index) {
+      a[index] = static_cast<float>(index % 13) - 6;
+    }
+    for (std::size_t index = 0; index < b.size(); ++index) {
+      b[index] = static_cast<float>(index % 7) - 3;
+    }
+  }
+  tunedgemm::Buffers buffers() { return {.a = a.data(), .b = b.data(), .d = d.data()}; }
+
+  // Small integers: every sum is exact.
+  bool right(int m, int n, int k) const {
+    for (int row = 0; row < m; ++row) {
+      for (int column = 0; column < n; ++column) {
+        double sum = 0;
+        for (int inner = 0; inner < k; ++inner) {
+          sum += static_cast<double>(a[static_cast<std::size_t>(row * k + inner)]) *
+                 static_cast<double>(b[static_cast<std::size_t>(inner * n + column)]);
+        }
+        const float got = d[static_cast<std::size_t>(row * n + column)];
+        if (!(static_cast<double>(got) == sum)) {
+          return false;
+        }
+      }
+    }
+    return true;
+  }
+};
+
+tunedgemm_status status_of(auto body) {
+  try {
+    body();
+  } catch (const tunedgemm::Error& error) {
+    return error.status();
+  }
+  return TUNEDGEMM_OK;
+}
+
+}  // namespace
+
+TEST_CASE("A call tunes, the next process answers from the cache without compiling") {
+  const Cache cache;
+  const tunedgemm::Problem problem{.m = 37, .n = 53, .k = 29};
+  Matrices matrices(37, 53, 29);
+  {
+    const auto context = host_context(cache.path.c_str(), TUNEDGEMM_POLICY_TUNE);
+    tunedgemm::tuned_matmul(context, problem, matrices.buffers());
+    CHECK(matrices.right(37, 53, 29));
+  }
+  auto context = host_context(cache.path.c_str(), TUNEDGEMM_POLICY_REPLAY);
+  Matrices again(37, 53, 29);
+  tunedgemm::tuned_matmul(context, problem, again.buffers());
+  CHECK(again.right(37, 53, 29));
+  CHECK(again.d == matrices.d);
+  CHECK_THAT(context.report(),
+             ContainsSubstring("1 tuned, 0 stale") && ContainsSubstring("0 kernels compiled here"));
+  CHECK_THAT(std::string(context.plan(problem, again.buffers()).description()),
+             ContainsSubstring("(tuned, "));
+}
+
+TEST_CASE("Policy replay refuses what the cache does not know, and says what to do") {
+  const Cache cache;
+  const auto context = host_context(cache.path.c_str(), TUNEDGEMM_POLICY_REPLAY);
+  Matrices matrices(4, 5, 6);
+  CHECK(status_of([&] {
+          tunedgemm::tuned_matmul(context, {.m = 4, .n = 5, .k = 6}, matrices.buffers());
+        }) == TUNEDGEMM_NOT_TUNED);
+  CHECK_THAT(tunedgemm_error_message(), ContainsSubstring(cache.path) &&
+                                            ContainsSubstring("m=4 n=5 k=6") &&
+                                            ContainsSubstring("tune-all"));
+}
+
+TEST_CASE("Policy never computes with the model's choice") {
+  const Cache cache;
+  auto context = host_context(cache.path.c_str(), TUNEDGEMM_POLICY_NEVER);
+  Matrices matrices(31, 17, 64);
+  const tunedgemm::Problem problem{.m = 31, .n = 17, .k = 64};
+  tunedgemm::tuned_matmul(context, problem, matrices.buffers());
+  CHECK(matrices.right(31, 17, 64));
+  CHECK_THAT(std::string(context.plan(problem, matrices.buffers()).description()),
+             ContainsSubstring("chosen by the model"));
+}
+
+TEST_CASE("A cache that cannot be used does not fail a call") {
+  Matrices matrices(8, 8, 8);
+  const auto context = host_context("/proc/no-such-folder/cache.db", TUNEDGEMM_POLICY_NEVER);
+  tunedgemm::tuned_matmul(context, {.m = 8, .n = 8, .k = 8}, matrices.buffers());
+  CHECK(matrices.right(8, 8, 8));
+}
+
+TEST_CASE("Empty problems compute what BLAS computes") {
+  const auto context = host_context("", TUNEDGEMM_POLICY_NEVER);
+  SECTION("no rows: nothing is touched, pointers may be null") {
+    tunedgemm::tuned_matmul(context, {.m = 0, .n = 5, .k = 6}, {});
+  }
+  SECTION("no K, beta 0: D is zero, A and B may be null") {
+    std::vector<float> d(6, std::nanf(""));
+    tunedgemm::tuned_matmul(context, {.m = 2, .n = 3, .k = 0}, {.d = d.data()});
+    CHECK(d == std::vector<float>(6, 0.0f));
+  }
+  SECTION("alpha 0: A and B are not read, D is beta C") {
+    std::vector<float> nan(16, std::nanf(""));
+    std::vector<float> d{1, 2, 3, 4};
+    tunedgemm::tuned_matmul(
+        context, {.m = 2, .n = 2, .k = 2},
+        {.a = nan.data(), .b = nan.data(), .c = d.data(), .d = d.data(), .alpha = 0, .beta = 2});
+    CHECK(d == std::vector<float>{2, 4, 6, 8});
+  }
+}
+
+TEST_CASE("A column-major D is its row-major transpose") {
+  const auto context = host_context("", TUNEDGEMM_POLICY_NEVER);
+  Matrices matrices(5, 7, 9);
+  Matrices transposed(5, 7, 9);
+  tunedgemm::tuned_matmul(context, {.m = 5, .n = 7, .k = 9}, matrices.buffers());
+  tunedgemm::tuned_matmul(context, {.m = 5, .n = 7, .k = 9, .order_d = TUNEDGEMM_COLUMN_MAJOR},
+                          transposed.buffers());
+  for (std::size_t row = 0; row < 5; ++row) {
+    for (std::size_t column = 0; column < 7; ++column) {
+      CHECK(transposed.d[column * 5 + row] == matrices.d[row * 7 + column]);
+    }
+  }
+}
+
+TEST_CASE("Wrong calls are refused with the value that is wrong") {
+  const auto context = host_context("", TUNEDGEMM_POLICY_NEVER);
+  Matrices matrices(8, 8, 8);
+  const auto refused = [&](const tunedgemm::Problem& problem, const tunedgemm::Buffers& buffers) {
+    CHECK(status_of([&] { tunedgemm::tuned_matmul(context, problem, buffers); }) ==
+          TUNEDGEMM_INVALID_ARGUMENT);
+    return std::string(tunedgemm_error_message());
+  };
+  const tunedgemm::Problem good{.m = 8, .n = 8, .k = 8};
+  CHECK_THAT(refused({.m = -8, .n = 8, .k = 8}, matrices.buffers()), ContainsSubstring("M is -8"));
+  CHECK_THAT(refused({.m = 8, .n = 8, .k = 8, .lda = 7}, matrices.buffers()),
+             ContainsSubstring("leading dimension of A is 7"));
+  CHECK_THAT(refused({.m = 8, .n = 8, .k = 8, .type_a = TUNEDGEMM_F64}, matrices.buffers()),
+             ContainsSubstring("A is f64, B is f32"));
+  CHECK_THAT(refused({.m = INT64_MAX / 4, .n = 8, .k = 8}, matrices.buffers()),
+             ContainsSubstring("2^63"));
+  tunedgemm::Buffers no_d = matrices.buffers();
+  no_d.d = nullptr;
+  CHECK_THAT(refused(good, no_d), ContainsSubstring("pointer d is null"));
+  tunedgemm::Buffers on_a = matrices.buffers();
+  on_a.d = matrices.a.data();
+  CHECK_THAT(refused(good, on_a), ContainsSubstring("overlaps A"));
+  tunedgemm::Buffers odd = matrices.buffers();
+  odd.a = reinterpret_cast<const char*>(odd.a) + 1;
+  CHECK_THAT(refused(good, odd), ContainsSubstring("aligned to 1"));
+}
+
+TEST_CASE("Structs of another size are completed or refused") {
+  const auto context = host_context("", TUNEDGEMM_POLICY_NEVER);
+  Matrices matrices(4, 4, 4);
+  tunedgemm_problem problem = tunedgemm::Problem{.m = 4, .n = 4, .k = 4}.c_struct();
+  tunedgemm_buffers buffers = matrices.buffers().c_struct();
+  SECTION("an older caller's shorter struct") {
+    problem.struct_size = offsetof(tunedgemm_problem, activation);
+    buffers.struct_size = offsetof(tunedgemm_buffers, workspace);
+    CHECK(tunedgemm_matmul(context.get(), &problem, &buffers, nullptr) == TUNEDGEMM_OK);
+    CHECK(matrices.right(4, 4, 4));
+  }
+  SECTION("a struct that was never initialised") {
+    problem.struct_size = 0;
+    CHECK(tunedgemm_matmul(context.get(), &problem, &buffers, nullptr) ==
+          TUNEDGEMM_INVALID_ARGUMENT);
+    CHECK_THAT(tunedgemm_error_message(), ContainsSubstring("tunedgemm_problem_init"));
+  }
+  SECTION("a newer caller's longer struct") {
+    buffers.struct_size = sizeof buffers + 8;
+    CHECK(tunedgemm_matmul(context.get(), &problem, &buffers, nullptr) ==
+          TUNEDGEMM_INVALID_ARGUMENT);
+  }
+  SECTION("null structs") {
+    CHECK(tunedgemm_matmul(context.get(), nullptr, &buffers, nullptr) ==
+          TUNEDGEMM_INVALID_ARGUMENT);
+    CHECK(tunedgemm_matmul(context.get(), &problem, nullptr, nullptr) ==
+          TUNEDGEMM_INVALID_ARGUMENT);
+    CHECK(tunedgemm_plan_create(context.get(), &problem, &buffers, nullptr) ==
+          TUNEDGEMM_INVALID_ARGUMENT);
+    CHECK(tunedgemm_run(nullptr, &buffers, nullptr) == TUNEDGEMM_INVALID_ARGUMENT);
+  }
+}
+
+TEST_CASE("Options that make no sense are refused") {
+  CHECK(status_of([] { tunedgemm::Context({.host_threads = -1}); }) == TUNEDGEMM_INVALID_ARGUMENT);
+  CHECK(status_of([] { tunedgemm::Context({.policy = static_cast<tunedgemm_policy>(9)}); }) ==
+        TUNEDGEMM_INVALID_ARGUMENT);
+  ::setenv("TUNEDGEMM_POLICY", "sometimes", 1);
+  CHECK(status_of([] { tunedgemm::Context({.backend = TUNEDGEMM_BACKEND_HOST}); }) ==
+        TUNEDGEMM_INVALID_ARGUMENT);
+  CHECK_THAT(tunedgemm_error_message(), ContainsSubstring("\"sometimes\""));
+  ::unsetenv("TUNEDGEMM_POLICY");
+}
+
+TEST_CASE("Many threads use one context") {
+  const auto context = host_context("", TUNEDGEMM_POLICY_NEVER);
+  std::vector<std::thread> threads;
+  std::atomic<int> wrong{0};
+  for (int index = 0; index < 4; ++index) {
+    threads.emplace_back([&, index] {
+      for (int call = 0; call < 20; ++call) {
+        const int m = 1 + (index + call) % 5;
+        Matrices matrices(m, 9, 11);
+        tunedgemm::tuned_matmul(context, {.m = m, .n = 9, .k = 11}, matrices.buffers());
+        wrong += !matrices.right(m, 9, 11);
+      }
+    });
+  }
+  for (std::thread& thread : threads) {
+    thread.join();
+  }
+  CHECK(wrong == 0);
+}
+
+TEST_CASE("A plan runs with other buffers of its classes") {
+  auto context = host_context("", TUNEDGEMM_POLICY_NEVER);
+  Matrices first(6, 6, 6);
+  Matrices second(6, 6, 6);
+  const tunedgemm::Plan plan = context.plan({.m = 6, .n = 6, .k = 6}, first.buffers());
+  plan.run(second.buffers());
+  CHECK(second.right(6, 6, 6));
+  tunedgemm::Buffers with_c = second.buffers();
+  with_c.c = first.a.data();
+  with_c.beta = 1;
+  CHECK(status_of([&] { plan.run(with_c); }) == TUNEDGEMM_INVALID_ARGUMENT);
+}
+
+TEST_CASE("Every status has a name") {
+  for (int status = TUNEDGEMM_OK; status <= TUNEDGEMM_INTERNAL; ++status) {
+    CHECK(std::string(tunedgemm_status_name(static_cast<tunedgemm_status>(status))) !=
+          "unknown status");
+  }
+}

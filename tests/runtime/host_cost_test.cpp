@@ -1,0 +1,133 @@
+// What a warm call costs the host, beside a bare launch of the same kernel; and that it allocates
+// nothing.
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <new>
+#include <vector>
+
+#include "runtime/launch.h"
+#include "tests/support/catch.h"
+#include "tests/support/skip.h"
+
+namespace {
+
+thread_local std::int64_t allocations = 0;
+
+}  // namespace
+
+// Counts what this thread allocates. The whole test program runs with these.
+void* operator new(std::size_t bytes) {
+  ++allocations;
+  if (void* memory = std::malloc(bytes)) {
+    return memory;
+  }
+  throw std::bad_alloc();
+}
+void operator delete(void* memory) noexcept {
+  std::free(memory);
+}
+void operator delete(void* memory, std::size_t) noexcept {
+  std::free(memory);
+}
+
+using namespace tunedgemm;
+
+namespace {
+
+using SteadyClock = std::chrono::steady_clock;
+
+// Few enough that the GPU's queue never fills, so that nothing but the host's work is timed.
+constexpr int kCallsPerRound = 200;
+constexpr int kRounds = 101;
+
+struct Arm {
+  const char* name;
+  std::vector<double> us{};
+
+  double median_us() {
+    std::sort(us.begin(), us.end());
+    return us[us.size() / 2];
+  }
+};
+
+template <class Call>
+void time_round(Arm& arm, Device& device, Call call) {
+  const auto start = SteadyClock::now();
+  for (int index = 0; index < kCallsPerRound; ++index) {
+    call();
+  }
+  const std::chrono::duration<double, std::micro> spent = SteadyClock::now() - start;
+  device.synchronize(nullptr);
+  arm.us.push_back(spent.count() / kCallsPerRound);
+}
+
+}  // namespace
+
+TEST_CASE("A warm call costs little more than the launch and allocates nothing", "[gpu]") {
+  std::string why_not;
+  if (cuda_device_count(&why_not) == 0) {
+    TUNEDGEMM_SKIP("no CUDA device: " + why_not);
+  }
+  ContextOptions options;
+  options.backend = Backend::kCuda;
+  options.policy = Policy::kNever;
+  options.store.access = StoreOptions::Access::kMemoryOnly;
+  const auto context = Context::create(options);
+  Device& device = context->device();
+  const Device::Current current(device);
+
+  constexpr std::int64_t kSize = 64;
+  const auto memory = device.allocate(3 * kSize * kSize * 4);
+  device.set_bytes(memory->data(), 0, memory->size_bytes());
+  char* base = static_cast<char*>(memory->data());
+  tunedgemm_problem problem;
+  tunedgemm_problem_init(&problem, kSize, kSize, kSize, TUNEDGEMM_F32, TUNEDGEMM_F32,
+                         TUNEDGEMM_F32);
+  tunedgemm_buffers buffers;
+  tunedgemm_buffers_init(&buffers);
+  buffers.a = base;
+  buffers.b = base + kSize * kSize * 4;
+  buffers.d = base + 2 * kSize * kSize * 4;
+
+  // The same as tunedgemm_matmul with a context, which this test has from the inside.
+  const auto matmul = [&] {
+    const Plan* plan = context->find_plan(call_key(problem, buffers));
+    if (plan == nullptr) {
+      plan = &context->plan(call_key(problem, buffers), nullptr);
+    }
+    const bool usable = plainly_usable(*plan, buffers);
+    return usable ? tunedgemm::launch(*plan, buffers, nullptr) : -1;
+  };
+  REQUIRE(matmul() == 0);
+  const Plan& plan = *context->find_plan(call_key(problem, buffers));
+  const auto run_plan = [&] {
+    return plainly_usable(plan, buffers) ? tunedgemm::launch(plan, buffers, nullptr) : -1;
+  };
+  Arguments arguments = plan.arguments;
+  arguments.a = buffers.a;
+  arguments.b = buffers.b;
+  arguments.d = buffers.d;
+  const auto bare = [&] { return plan.kernel->run(plan.launch, arguments, nullptr); };
+
+  const std::int64_t before = allocations;
+  REQUIRE(matmul() == 0);
+  CHECK(allocations == before);
+
+  Arm bare_arm{"bare launch"};
+  Arm plan_arm{"plan.run"};
+  Arm matmul_arm{"tuned_matmul"};
+  for (int round = 0; round < kRounds; ++round) {
+    time_round(bare_arm, device, bare);
+    time_round(plan_arm, device, run_plan);
+    time_round(matmul_arm, device, matmul);
+  }
+  for (Arm* arm : {&bare_arm, &plan_arm, &matmul_arm}) {
+    std::printf("host cost of a warm call on %s, %-12s %.3f us, %.3f of a bare launch\n",
+                device.identity().name.c_str(), arm->name, arm->median_us(),
+                arm->median_us() / bare_arm.median_us());
+  }
+  CHECK(matmul_arm.median_us() <= 1.15 * bare_arm.median_us());
+}
