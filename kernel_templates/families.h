@@ -4,4 +4,13 @@
 
 #include "kernel_templates/family.h"
 
-namespace tunedgemm {}  // namespace tunedgemm
+namespace tunedgemm {
+
+// CUDA
+const Family& naive_1d_family();
+const Family& naive_2d_family();
+const Family& row_per_block_family();
+const Family& row_shared_family();
+const Family& tiled_shared_family();
+
+}  // namespace tunedgemm

@@ -1,0 +1,41 @@
+#include "kernel_templates/cuda/cuda_family.h"
+
+#include <algorithm>
+
+#include "kernel_templates/geometry.h"
+
+namespace tunedgemm {
+
+CudaFamily::CudaFamily(std::string_view name, std::vector<Knob> knobs)
+    : Family(name, Backend::kCuda, std::string(name) + ".cu", std::move(knobs)) {}
+
+Source CudaFamily::source(const Problem& problem, const Config& config,
+                          const DeviceLimits& limits) const {
+  Source source = Family::source(problem, config, limits);
+  const Launch started = launch(problem, config, limits);
+  if (!config.find("threads")) {
+    source.defines.emplace_back(
+        "THREADS", std::to_string(started.block[0] * started.block[1] * started.block[2]));
+  }
+  source.defines.emplace_back("SHARED_BYTES", std::to_string(started.shared_bytes));
+  return source;
+}
+
+double naive_us(const Problem& problem, const NaiveCost& cost, double steps_of_a_thread,
+                const DeviceLimits& limits) {
+  const double multiply_adds = flops(problem) / 2;
+  // An f64 core, where there are few, is slower than the loads that feed it.
+  const double rate =
+      std::min(cost.multiply_adds_per_cycle,
+               multiply_adds_per_cycle(accumulator(problem.a.type, problem.b.type), limits.arch));
+  const double all = multiply_adds / (rate * std::max(limits.sm_count, 1));
+  const double one_thread = steps_of_a_thread * cost.cycles_per_step;
+  const double compute_us = cycles_us(std::max(all, one_thread), limits);
+  return kLaunchUs + std::max(compute_us, memory_us(minimum_bytes(problem), limits));
+}
+
+double scatter_of_b(const Problem& problem) {
+  return problem.b.order == Order::kRowMajor ? 1 : 4;
+}
+
+}  // namespace tunedgemm

@@ -1,0 +1,32 @@
+#pragma once
+
+// What the CUDA families share: the defines THREADS and SHARED_BYTES, in which the host half tells
+// the kernel its own numbers, so that the two cannot drift apart; and the cost of the naive ones.
+
+#include "kernel_templates/family.h"
+
+namespace tunedgemm {
+
+class CudaFamily : public Family {
+ public:
+  CudaFamily(std::string_view name, std::vector<Knob> knobs);
+
+  Source source(const Problem& problem, const Config& config,
+                const DeviceLimits& limits) const override;
+};
+
+/// How a kernel without register tiles spends its time.
+struct NaiveCost {
+  double multiply_adds_per_cycle = 1;  ///< of a multiprocessor with enough threads to do
+  double cycles_per_step = 1;          ///< of K, for a thread that has the multiprocessor to itself
+};
+/// The longer of the two: all the work, or one thread's `steps_of_a_thread`, plus the launch.
+double naive_us(const Problem& problem, const NaiveCost& cost, double steps_of_a_thread,
+                const DeviceLimits& limits);
+
+/// 1 where the threads of a warp, which are neighbours along N, read neighbours in memory or share
+/// an element; more where each of them touches another line. Loading the whole B this way costs
+/// that many times more.
+double scatter_of_b(const Problem& problem);
+
+}  // namespace tunedgemm
