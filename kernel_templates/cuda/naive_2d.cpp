@@ -45,7 +45,7 @@ class Naive2d final : public CudaFamily {
     if (config.at("wide") == 1 && is_float(problem.a.type)) {
       for (auto& [macro, value] : source.defines) {
         if (macro == "ACCUMULATOR") {
-          value = name(DataType::kF64);
+          value = tunedgemm::name(DataType::kF64);
         }
       }
     }
