@@ -14,10 +14,6 @@ namespace {
 // How long a tuning waits for another process that tunes the same problem.
 constexpr double kLeaseWaitSeconds = 60;
 
-bool satisfies(const std::optional<Hit>& hit, Rigor rigor) {
-  return hit && hit->match == Match::kExact && hit->record.complete && hit->record.rigor >= rigor;
-}
-
 TuneResult failed(std::string reason) {
   TuneResult result;
   result.tuning.failure = std::move(reason);
@@ -26,17 +22,18 @@ TuneResult failed(std::string reason) {
 
 }  // namespace
 
+std::optional<Record> Context::find_tuned(const Problem& problem, Rigor rigor) {
+  auto hit = store_->find(problem, device_->identity(), device_->toolchain(), device_->limits());
+  const bool satisfies =
+      hit && hit->match == Match::kExact && hit->record.complete && hit->record.rigor >= rigor;
+  return satisfies ? std::optional(std::move(hit->record)) : std::nullopt;
+}
+
 TuneResult Context::tune(const Problem& problem, const TuneOptions& options) {
   const std::scoped_lock one_at_a_time(tuning_);
   const Problem canonical = tunedgemm::canonical(problem).problem;
-  const auto find = [&] {
-    return store_->find(canonical, device_->identity(), device_->toolchain(), device_->limits());
-  };
-  const auto answered = [&](TuneResult::Origin origin, const Hit& hit) {
-    return TuneResult{.origin = origin, .record = hit.record, .tuning = {}};
-  };
-  if (const auto hit = find(); satisfies(hit, options.rigor)) {
-    return answered(TuneResult::Origin::kCached, *hit);
+  if (auto record = find_tuned(canonical, options.rigor)) {
+    return {.origin = TuneResult::Origin::kCached, .record = std::move(record), .tuning = {}};
   }
   if (const std::string reason = device_->why_not_compile(); !reason.empty()) {
     return failed(reason);
@@ -44,8 +41,8 @@ TuneResult Context::tune(const Problem& problem, const TuneOptions& options) {
   const Lease lease =
       store_->acquire(canonical, device_->identity(), device_->toolchain(), kLeaseWaitSeconds);
   store_->refresh();
-  if (const auto hit = find(); satisfies(hit, options.rigor)) {
-    return answered(TuneResult::Origin::kElsewhere, *hit);
+  if (auto record = find_tuned(canonical, options.rigor)) {
+    return {.origin = TuneResult::Origin::kElsewhere, .record = std::move(record), .tuning = {}};
   }
   if (!lease) {
     return failed("another process has been tuning " + to_text(canonical) + " for more than " +
