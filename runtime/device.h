@@ -61,6 +61,9 @@ struct TimedLaunch {
   const CompiledKernel* kernel = nullptr;
   Launch launch;
   std::vector<Arguments> rotation;  ///< used in turn, so that inputs are cold
+  /// What the device keeps from one sample to the next (CUDA: the graph). Only Device::time looks
+  /// at it; a caller who changes any member above resets it.
+  mutable std::shared_ptr<void> prepared;
 };
 
 /// One GPU, or the CPU. Thread-safe. Lives as long as the context that made it.
@@ -103,7 +106,9 @@ class Device {
   virtual bool is_capturing(StreamHandle stream) const noexcept = 0;
 
   /// Seconds that `launches` back-to-back launches take on the device itself, without the cost of
-  /// starting them where the device can (CUDA: one graph). One uncounted launch goes before.
+  /// starting them where the device can (CUDA: one graph). One uncounted launch goes before. A
+  /// kernel that takes longer than ten seconds is a Rejection; one that does not end, or that
+  /// leaves the device unusable, throws DeviceError.
   virtual std::variant<double, Rejection> time(const TimedLaunch& timed, int launches) = 0;
 
   struct Clock {

@@ -1,0 +1,48 @@
+#pragma once
+
+// PrimaryContext: the context of a GPU that all libraries of a process share (the CUDA runtime's
+// too), kept alive; and Active, under which the driver is called.
+
+#include "runtime/cuda/driver.h"
+
+namespace tunedgemm::cuda {
+
+/// Shared by all threads. The driver must outlive it.
+class PrimaryContext {
+ public:
+  /// Throws DeviceError.
+  PrimaryContext(const Driver& driver, CUdevice device);
+  ~PrimaryContext();
+  PrimaryContext(const PrimaryContext&) = delete;
+  PrimaryContext& operator=(const PrimaryContext&) = delete;
+
+  const Driver& driver() const { return driver_; }
+  CUcontext handle() const { return handle_; }
+
+ private:
+  const Driver& driver_;
+  CUdevice device_;
+  CUcontext handle_ = nullptr;
+};
+
+/// While it lives, the context is current for this thread, and calls that a stream capture of
+/// another thread forbids (allocating, loading) are allowed here: they touch nothing that is being
+/// captured.
+class Active {
+ public:
+  [[nodiscard]] explicit Active(const PrimaryContext& context) noexcept;
+  ~Active();
+  Active(const Active&) = delete;
+  Active& operator=(const Active&) = delete;
+
+ private:
+  const Driver& driver_;
+  bool pushed_ = false;
+  CUstreamCaptureMode mode_ = CU_STREAM_CAPTURE_MODE_RELAXED;
+};
+
+/// Makes the context current unless it is. Whether there is now something to pop.
+bool push_unless_current(const PrimaryContext& context) noexcept;
+void pop(const Driver& driver) noexcept;
+
+}  // namespace tunedgemm::cuda

@@ -1,0 +1,211 @@
+#include "runtime/cuda/cuda_device.h"
+
+#include <algorithm>
+#include <thread>
+#include <utility>
+
+#include "runtime/cuda/check.h"
+#include "runtime/cuda/cuda_kernel.h"
+#include "runtime/cuda/device_properties.h"
+#include "runtime/cuda/graph.h"
+#include "runtime/cuda/memory.h"
+
+namespace tunedgemm::cuda {
+namespace {
+
+// A kernel past the first limit is too slow to be tuned; one past the second will not end, and
+// nothing but the end of the process stops it.
+constexpr int kSlowSeconds = 10;
+constexpr int kHungSeconds = 60;
+
+// Each compilation takes a few hundred MB.
+constexpr unsigned kMostCompileThreads = 32;
+
+std::string bytes_text(std::int64_t bytes) {
+  return std::to_string(bytes) + " bytes";
+}
+
+}  // namespace
+
+CudaDevice::CudaDevice(std::unique_ptr<const Driver> driver, int ordinal)
+    : driver_(std::move(driver)),
+      device_(device_at(*driver_, ordinal)),
+      context_(*driver_, device_),
+      stream_(context_),
+      nvml_(Nvml::open(pci_bus_id(*driver_, device_))),
+      limits_(read_limits(*driver_, device_)),
+      nvrtc_location_(find_nvrtc()) {
+  identity_ = read_identity(*driver_, device_, limits_, nvml_.get());
+  toolchain_.compiler = nvrtc_location_ ? "nvrtc " + nvrtc_location_->version : "none";
+  toolchain_.driver = driver_version_text(driver_->version());
+}
+
+std::string CudaDevice::why_not_compile() {
+  if (!nvrtc_location_) {
+    return "there is no NVRTC, CUDA's run-time compiler: install a CUDA toolkit or the wheel "
+           "nvidia-cuda-nvrtc, or name libnvrtc.so by TUNEDGEMM_NVRTC";
+  }
+  try {
+    nvrtc();
+    return "";
+  } catch (const DeviceError& error) {
+    return error.what();
+  }
+}
+
+const Nvrtc& CudaDevice::nvrtc() {
+  const std::lock_guard<std::mutex> lock(nvrtc_mutex_);
+  if (!nvrtc_) {
+    if (!nvrtc_location_) {
+      throw DeviceError(DeviceError::Kind::kUnavailable, "there is no NVRTC to compile with");
+    }
+    nvrtc_ = std::make_unique<const Nvrtc>(*nvrtc_location_);
+  }
+  return *nvrtc_;
+}
+
+std::variant<Binary, CompileFailure> CudaDevice::compile(const Source& source) {
+  return nvrtc().compile(source, limits_.arch);
+}
+
+int CudaDevice::compile_threads() const {
+  return static_cast<int>(std::clamp(std::thread::hardware_concurrency(), 1U, kMostCompileThreads));
+}
+
+std::variant<std::unique_ptr<CompiledKernel>, Rejection> CudaDevice::load(const Binary& binary,
+                                                                          const Launch& launch) {
+  try {
+    return std::make_unique<CudaKernel>(context_, binary, launch);
+  } catch (const DeviceError& error) {
+    return Rejection{Reason::kLoadFailed, error.what()};
+  }
+}
+
+std::unique_ptr<CompiledKernel> CudaDevice::built_in(const Source& /*source*/) {
+  return nullptr;
+}
+
+std::unique_ptr<DeviceMemory> CudaDevice::allocate(std::int64_t bytes) {
+  return std::make_unique<Memory>(context_, bytes);
+}
+
+std::int64_t CudaDevice::free_memory_bytes() const {
+  return cuda::free_memory_bytes(context_);
+}
+
+void CudaDevice::copy_to_device(void* destination, const void* source, std::int64_t bytes) {
+  const Active active(context_);
+  TUNEDGEMM_CHECK(*driver_,
+                  cuMemcpyHtoDAsync(to_device_pointer(destination), source,
+                                    static_cast<std::size_t>(bytes), stream_.handle()),
+                  bytes_text(bytes));
+  synchronize(stream_.handle());
+}
+
+void CudaDevice::copy_to_host(void* destination, const void* source, std::int64_t bytes) {
+  const Active active(context_);
+  TUNEDGEMM_CHECK(*driver_,
+                  cuMemcpyDtoHAsync(destination, to_device_pointer(source),
+                                    static_cast<std::size_t>(bytes), stream_.handle()),
+                  bytes_text(bytes));
+  synchronize(stream_.handle());
+}
+
+void CudaDevice::set_bytes(void* destination, int value, std::int64_t bytes) {
+  const Active active(context_);
+  TUNEDGEMM_CHECK(*driver_,
+                  cuMemsetD8Async(to_device_pointer(destination), static_cast<unsigned char>(value),
+                                  static_cast<std::size_t>(bytes), stream_.handle()),
+                  bytes_text(bytes));
+  synchronize(stream_.handle());
+}
+
+int CudaDevice::set_bytes_async(void* destination, int value, std::int64_t bytes,
+                                StreamHandle stream) noexcept {
+  const Active active(context_);
+  return driver_->cuMemsetD8Async(to_device_pointer(destination), static_cast<unsigned char>(value),
+                                  static_cast<std::size_t>(bytes), static_cast<CUstream>(stream));
+}
+
+// The tuner runs kernels on its own stream that nobody has seen end, so that one is watched.
+void CudaDevice::synchronize(StreamHandle stream) {
+  const Active active(context_);
+  if (stream != stream_.handle()) {
+    TUNEDGEMM_CHECK(*driver_, cuStreamSynchronize(static_cast<CUstream>(stream)), "a stream");
+    return;
+  }
+  Event end(context_);
+  end.record(stream_.handle());
+  if (!end.wait(kHungSeconds)) {
+    throw DeviceError(DeviceError::Kind::kFailed,
+                      "a kernel has not ended after " + std::to_string(kHungSeconds) +
+                          " s; the GPU can be used again when this process has ended");
+  }
+}
+
+bool CudaDevice::is_capturing(StreamHandle stream) const noexcept {
+  const Active active(context_);
+  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+  return driver_->cuStreamIsCapturing(static_cast<CUstream>(stream), &status) == CUDA_SUCCESS &&
+         status != CU_STREAM_CAPTURE_STATUS_NONE;
+}
+
+std::variant<double, Rejection> CudaDevice::time(const TimedLaunch& timed, int launches) {
+  auto graph = std::static_pointer_cast<TimingGraph>(timed.prepared);
+  if (!graph || graph->launches() != launches) {
+    const auto& kernel = static_cast<const CudaKernel&>(*timed.kernel);
+    graph = std::make_shared<TimingGraph>(context_, kernel.function(), timed.launch, timed.rotation,
+                                          launches);
+    timed.prepared = graph;
+  }
+  if (const std::optional<double> seconds = graph->run(stream_.handle(), kSlowSeconds)) {
+    return *seconds;
+  }
+  synchronize(stream_.handle());
+  return Rejection{Reason::kTimedOut, std::to_string(launches) + " launches took longer than " +
+                                          std::to_string(kSlowSeconds) + " s"};
+}
+
+Device::Clock CudaDevice::clock() {
+  return nvml_ ? Clock{nvml_->sm_clock_mhz(), nvml_->throttled()} : Clock{};
+}
+
+void* CudaDevice::make_current() const noexcept {
+  return push_unless_current(context_) ? context_.handle() : nullptr;
+}
+
+void CudaDevice::restore_current(void* previous) const noexcept {
+  if (previous != nullptr) {
+    pop(*driver_);
+  }
+}
+
+}  // namespace tunedgemm::cuda
+
+namespace tunedgemm {
+
+int cuda_device_count(std::string* why_not) {
+  auto opened = cuda::Driver::open();
+  if (const auto* sentence = std::get_if<std::string>(&opened)) {
+    if (why_not != nullptr) {
+      *why_not = *sentence;
+    }
+    return 0;
+  }
+  int count = 0;
+  std::get<0>(opened)->cuDeviceGetCount(&count);
+  if (count == 0 && why_not != nullptr) {
+    *why_not = "the CUDA driver shows no device; see CUDA_VISIBLE_DEVICES and nvidia-smi";
+  }
+  return count;
+}
+
+std::unique_ptr<Device> open_cuda_device(int ordinal) {
+  auto opened = cuda::Driver::open();
+  if (const auto* sentence = std::get_if<std::string>(&opened)) {
+    throw DeviceError(DeviceError::Kind::kUnavailable, *sentence);
+  }
+  return std::make_unique<cuda::CudaDevice>(std::move(std::get<0>(opened)), ordinal);
+}
+
+}  // namespace tunedgemm

@@ -1,0 +1,71 @@
+#pragma once
+
+// CudaDevice: one NVIDIA GPU as a Device.
+
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "runtime/cuda/nvml.h"
+#include "runtime/cuda/nvrtc.h"
+#include "runtime/cuda/stream.h"
+#include "runtime/device.h"
+
+namespace tunedgemm::cuda {
+
+/// Thread-safe.
+class CudaDevice final : public Device {
+ public:
+  /// Throws DeviceError.
+  CudaDevice(std::unique_ptr<const Driver> driver, int ordinal);
+
+  const DeviceIdentity& identity() const override { return identity_; }
+  const DeviceLimits& limits() const override { return limits_; }
+  const Toolchain& toolchain() override { return toolchain_; }
+  std::string why_not_compile() override;
+
+  std::variant<Binary, CompileFailure> compile(const Source& source) override;
+  int compile_threads() const override;
+  bool compiling_disturbs_timing() const override { return false; }
+  std::variant<std::unique_ptr<CompiledKernel>, Rejection> load(const Binary& binary,
+                                                                const Launch& launch) override;
+  std::unique_ptr<CompiledKernel> built_in(const Source& source) override;
+
+  std::unique_ptr<DeviceMemory> allocate(std::int64_t bytes) override;
+  std::int64_t free_memory_bytes() const override;
+  void copy_to_device(void* destination, const void* source, std::int64_t bytes) override;
+  void copy_to_host(void* destination, const void* source, std::int64_t bytes) override;
+  void set_bytes(void* destination, int value, std::int64_t bytes) override;
+  int set_bytes_async(void* destination, int value, std::int64_t bytes,
+                      StreamHandle stream) noexcept override;
+
+  StreamHandle own_stream() override { return stream_.handle(); }
+  void synchronize(StreamHandle stream) override;
+  bool is_capturing(StreamHandle stream) const noexcept override;
+
+  std::variant<double, Rejection> time(const TimedLaunch& timed, int launches) override;
+  Clock clock() override;
+
+  std::string describe(int error) const override { return driver_->describe(error); }
+
+ protected:
+  void* make_current() const noexcept override;
+  void restore_current(void* previous) const noexcept override;
+
+ private:
+  const Nvrtc& nvrtc();
+
+  std::unique_ptr<const Driver> driver_;
+  CUdevice device_;
+  PrimaryContext context_;
+  Stream stream_;
+  std::unique_ptr<const Nvml> nvml_;  ///< null where there is none
+  DeviceIdentity identity_;
+  DeviceLimits limits_;
+  std::optional<NvrtcLocation> nvrtc_location_;
+  Toolchain toolchain_;
+  std::mutex nvrtc_mutex_;
+  std::unique_ptr<const Nvrtc> nvrtc_;  ///< null until something was compiled
+};
+
+}  // namespace tunedgemm::cuda

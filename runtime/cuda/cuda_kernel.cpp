@@ -1,0 +1,29 @@
+#include "runtime/cuda/cuda_kernel.h"
+
+namespace tunedgemm::cuda {
+
+int CudaKernel::run(const Launch& launch, const Arguments& arguments,
+                    StreamHandle stream) const noexcept {
+  const CUresult result = start(launch, arguments, stream);
+  if (result != CUDA_ERROR_INVALID_CONTEXT && result != CUDA_ERROR_INVALID_HANDLE) [[likely]] {
+    return result;
+  }
+  if (!push_unless_current(context_)) {
+    return result;
+  }
+  const CUresult repeated = start(launch, arguments, stream);
+  pop(context_.driver());
+  return repeated;
+}
+
+CUresult CudaKernel::start(const Launch& launch, const Arguments& arguments,
+                           StreamHandle stream) const noexcept {
+  // The driver copies the arguments and does not write to them; its signature predates const.
+  void* parameters[] = {const_cast<Arguments*>(&arguments)};
+  return context_.driver().cuLaunchKernel(module_.function(), launch.grid[0], launch.grid[1],
+                                          launch.grid[2], launch.block[0], launch.block[1],
+                                          launch.block[2], launch.shared_bytes,
+                                          static_cast<CUstream>(stream), parameters, nullptr);
+}
+
+}  // namespace tunedgemm::cuda

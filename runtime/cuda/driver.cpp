@@ -1,0 +1,50 @@
+#include "runtime/cuda/driver.h"
+
+#include <dlfcn.h>
+
+namespace tunedgemm::cuda {
+
+std::variant<std::unique_ptr<const Driver>, std::string> Driver::open() {
+  void* library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) {
+    return std::string(
+        "there is no CUDA driver: libcuda.so.1 cannot be opened; install the NVIDIA driver, or use "
+        "the host device");
+  }
+  auto driver = std::make_unique<Driver>();
+  std::string missing;
+#define TUNEDGEMM_LOAD(name, symbol, parameters)                                   \
+  driver->name = reinterpret_cast<CUresult(*) parameters>(dlsym(library, symbol)); \
+  if (driver->name == nullptr && missing.empty()) {                                \
+    missing = symbol;                                                              \
+  }
+  TUNEDGEMM_DRIVER_FUNCTIONS(TUNEDGEMM_LOAD)
+#undef TUNEDGEMM_LOAD
+  if (!missing.empty()) {
+    return "the CUDA driver is too old: libcuda.so.1 has no " + missing +
+           "; version 525 (CUDA 12.0) or later is needed";
+  }
+  if (const CUresult result = driver->cuInit(0); result != CUDA_SUCCESS) {
+    const bool no_device = result == CUDA_ERROR_NO_DEVICE || result == CUDA_ERROR_STUB_LIBRARY;
+    return "the CUDA driver does not start: cuInit failed with " + driver->describe(result) +
+           (no_device ? "" : "; see whether nvidia-smi works");
+  }
+  return std::unique_ptr<const Driver>(std::move(driver));
+}
+
+std::string Driver::describe(CUresult error) const {
+  const char* name = nullptr;
+  const char* sentence = nullptr;
+  cuGetErrorName(error, &name);
+  cuGetErrorString(error, &sentence);
+  std::string text = name != nullptr ? name : "unknown CUDA error";
+  text += " (" + std::to_string(error) + ")";
+  return sentence != nullptr ? text + ": " + sentence : text;
+}
+
+int Driver::version() const {
+  int version = 0;
+  return cuDriverGetVersion(&version) == CUDA_SUCCESS ? version : 0;
+}
+
+}  // namespace tunedgemm::cuda

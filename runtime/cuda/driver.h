@@ -1,0 +1,91 @@
+#pragma once
+
+// Driver: libcuda.so.1, opened at run time, as a table of its functions under the manual's names.
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <variant>
+
+#include "runtime/cuda/driver_types.h"
+
+namespace tunedgemm::cuda {
+
+/// Every function that is used, with the symbol that the driver exports it under: the current
+/// version of each, whose suffix the toolkit's header hides behind a macro.
+#define TUNEDGEMM_DRIVER_FUNCTIONS(X)                                                              \
+  X(cuInit, "cuInit", (unsigned flags))                                                            \
+  X(cuDriverGetVersion, "cuDriverGetVersion", (int* version))                                      \
+  X(cuGetErrorName, "cuGetErrorName", (CUresult error, const char** text))                         \
+  X(cuGetErrorString, "cuGetErrorString", (CUresult error, const char** text))                     \
+  X(cuDeviceGetCount, "cuDeviceGetCount", (int* count))                                            \
+  X(cuDeviceGet, "cuDeviceGet", (CUdevice * device, int ordinal))                                  \
+  X(cuDeviceGetName, "cuDeviceGetName", (char* text, int size, CUdevice device))                   \
+  X(cuDeviceGetPCIBusId, "cuDeviceGetPCIBusId", (char* text, int size, CUdevice device))           \
+  X(cuDeviceTotalMem, "cuDeviceTotalMem_v2", (std::size_t * bytes, CUdevice device))               \
+  X(cuDeviceGetAttribute, "cuDeviceGetAttribute",                                                  \
+    (int* value, CUdevice_attribute attribute, CUdevice device))                                   \
+  X(cuDevicePrimaryCtxRetain, "cuDevicePrimaryCtxRetain", (CUcontext * context, CUdevice device))  \
+  X(cuDevicePrimaryCtxRelease, "cuDevicePrimaryCtxRelease_v2", (CUdevice device))                  \
+  X(cuCtxGetCurrent, "cuCtxGetCurrent", (CUcontext * context))                                     \
+  X(cuCtxPushCurrent, "cuCtxPushCurrent_v2", (CUcontext context))                                  \
+  X(cuCtxPopCurrent, "cuCtxPopCurrent_v2", (CUcontext * context))                                  \
+  X(cuThreadExchangeStreamCaptureMode, "cuThreadExchangeStreamCaptureMode",                        \
+    (CUstreamCaptureMode * mode))                                                                  \
+  X(cuModuleLoadData, "cuModuleLoadData", (CUmodule * module, const void* image))                  \
+  X(cuModuleUnload, "cuModuleUnload", (CUmodule module))                                           \
+  X(cuModuleGetFunction, "cuModuleGetFunction",                                                    \
+    (CUfunction * function, CUmodule module, const char* name))                                    \
+  X(cuFuncSetAttribute, "cuFuncSetAttribute",                                                      \
+    (CUfunction function, CUfunction_attribute attribute, int value))                              \
+  X(cuLaunchKernel, "cuLaunchKernel",                                                              \
+    (CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,     \
+     unsigned block_y, unsigned block_z, unsigned shared_bytes, CUstream stream,                   \
+     void** parameters, void** extra))                                                             \
+  X(cuMemAlloc, "cuMemAlloc_v2", (CUdeviceptr * address, std::size_t bytes))                       \
+  X(cuMemFree, "cuMemFree_v2", (CUdeviceptr address))                                              \
+  X(cuMemGetInfo, "cuMemGetInfo_v2", (std::size_t * free, std::size_t * total))                    \
+  X(cuMemcpyHtoDAsync, "cuMemcpyHtoDAsync_v2",                                                     \
+    (CUdeviceptr destination, const void* source, std::size_t bytes, CUstream stream))             \
+  X(cuMemcpyDtoHAsync, "cuMemcpyDtoHAsync_v2",                                                     \
+    (void* destination, CUdeviceptr source, std::size_t bytes, CUstream stream))                   \
+  X(cuMemsetD8Async, "cuMemsetD8Async",                                                            \
+    (CUdeviceptr destination, unsigned char value, std::size_t bytes, CUstream stream))            \
+  X(cuStreamCreate, "cuStreamCreate", (CUstream * stream, unsigned flags))                         \
+  X(cuStreamDestroy, "cuStreamDestroy_v2", (CUstream stream))                                      \
+  X(cuStreamSynchronize, "cuStreamSynchronize", (CUstream stream))                                 \
+  X(cuStreamIsCapturing, "cuStreamIsCapturing", (CUstream stream, CUstreamCaptureStatus * status)) \
+  X(cuEventCreate, "cuEventCreate", (CUevent * event, unsigned flags))                             \
+  X(cuEventDestroy, "cuEventDestroy_v2", (CUevent event))                                          \
+  X(cuEventRecord, "cuEventRecord", (CUevent event, CUstream stream))                              \
+  X(cuEventQuery, "cuEventQuery", (CUevent event))                                                 \
+  X(cuEventElapsedTime, "cuEventElapsedTime", (float* ms, CUevent start, CUevent stop))            \
+  X(cuGraphCreate, "cuGraphCreate", (CUgraph * graph, unsigned flags))                             \
+  X(cuGraphDestroy, "cuGraphDestroy", (CUgraph graph))                                             \
+  X(cuGraphAddKernelNode, "cuGraphAddKernelNode_v2",                                               \
+    (CUgraphNode * node, CUgraph graph, const CUgraphNode* after, std::size_t after_count,         \
+     const CUDA_KERNEL_NODE_PARAMS* parameters))                                                   \
+  X(cuGraphAddEventRecordNode, "cuGraphAddEventRecordNode",                                        \
+    (CUgraphNode * node, CUgraph graph, const CUgraphNode* after, std::size_t after_count,         \
+     CUevent event))                                                                               \
+  X(cuGraphInstantiate, "cuGraphInstantiateWithFlags",                                             \
+    (CUgraphExec * executable, CUgraph graph, unsigned long long flags))                           \
+  X(cuGraphLaunch, "cuGraphLaunch", (CUgraphExec executable, CUstream stream))                     \
+  X(cuGraphExecDestroy, "cuGraphExecDestroy", (CUgraphExec executable))
+
+/// Shared by all threads. Never closed: the driver does not survive that.
+struct Driver {
+#define TUNEDGEMM_DECLARE(name, symbol, parameters) CUresult(*name) parameters = nullptr;
+  TUNEDGEMM_DRIVER_FUNCTIONS(TUNEDGEMM_DECLARE)
+#undef TUNEDGEMM_DECLARE
+
+  /// The initialised driver (cuInit), or a sentence: what is missing and how to get it.
+  static std::variant<std::unique_ptr<const Driver>, std::string> open();
+
+  /// "CUDA_ERROR_OUT_OF_MEMORY (2): out of memory".
+  std::string describe(CUresult error) const;
+  /// The version of CUDA that the driver offers, e.g. 13000; 0 if it does not tell.
+  int version() const;
+};
+
+}  // namespace tunedgemm::cuda

@@ -1,0 +1,32 @@
+#pragma once
+
+// Memory: a block of the GPU's memory.
+
+#include "runtime/cuda/context.h"
+#include "runtime/device.h"
+
+namespace tunedgemm::cuda {
+
+/// The driver aligns every block to 256 bytes at least. The context must outlive it.
+class Memory final : public DeviceMemory {
+ public:
+  /// Throws DeviceError(kOutOfMemory) with the bytes asked for and those that are free.
+  Memory(const PrimaryContext& context, std::int64_t bytes);
+  ~Memory() override;
+  Memory(const Memory&) = delete;
+  Memory& operator=(const Memory&) = delete;
+
+  void* data() const override;
+  std::int64_t size_bytes() const override { return bytes_; }
+
+ private:
+  const PrimaryContext& context_;
+  std::int64_t bytes_;
+  CUdeviceptr address_ = 0;
+};
+
+/// What the driver calls an address.
+CUdeviceptr to_device_pointer(const void* pointer);
+std::int64_t free_memory_bytes(const PrimaryContext& context);
+
+}  // namespace tunedgemm::cuda

@@ -1,0 +1,199 @@
+#include "runtime/cuda/nvrtc.h"
+
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+
+#include "runtime/cuda/compiler_log.h"
+
+namespace tunedgemm::cuda {
+namespace {
+
+using nvrtcResult = int;
+using nvrtcProgram = struct NvrtcProgram*;
+constexpr nvrtcResult NVRTC_SUCCESS = 0;
+constexpr nvrtcResult NVRTC_ERROR_COMPILATION = 6;
+
+template <typename Function>
+void find(void* library, const char* symbol, Function*& function) {
+  function = reinterpret_cast<Function*>(dlsym(library, symbol));
+  if (function == nullptr) {
+    throw DeviceError(DeviceError::Kind::kUnavailable,
+                      std::string("NVRTC is too old: it has no ") + symbol);
+  }
+}
+
+}  // namespace
+
+// Under the manual's names ("NVRTC: Runtime Compilation").
+struct Nvrtc::Functions {
+  const char* (*nvrtcGetErrorString)(nvrtcResult);
+  nvrtcResult (*nvrtcGetNumSupportedArchs)(int*);
+  nvrtcResult (*nvrtcGetSupportedArchs)(int*);
+  nvrtcResult (*nvrtcCreateProgram)(nvrtcProgram*, const char* text, const char* name, int headers,
+                                    const char* const* header_texts,
+                                    const char* const* header_names);
+  nvrtcResult (*nvrtcDestroyProgram)(nvrtcProgram*);
+  nvrtcResult (*nvrtcCompileProgram)(nvrtcProgram, int options, const char* const*);
+  nvrtcResult (*nvrtcGetCUBINSize)(nvrtcProgram, std::size_t*);
+  nvrtcResult (*nvrtcGetCUBIN)(nvrtcProgram, char*);
+  nvrtcResult (*nvrtcGetProgramLogSize)(nvrtcProgram, std::size_t*);
+  nvrtcResult (*nvrtcGetProgramLog)(nvrtcProgram, char*);
+
+  explicit Functions(void* library) {
+    find(library, "nvrtcGetErrorString", nvrtcGetErrorString);
+    find(library, "nvrtcGetNumSupportedArchs", nvrtcGetNumSupportedArchs);
+    find(library, "nvrtcGetSupportedArchs", nvrtcGetSupportedArchs);
+    find(library, "nvrtcCreateProgram", nvrtcCreateProgram);
+    find(library, "nvrtcDestroyProgram", nvrtcDestroyProgram);
+    find(library, "nvrtcCompileProgram", nvrtcCompileProgram);
+    find(library, "nvrtcGetCUBINSize", nvrtcGetCUBINSize);
+    find(library, "nvrtcGetCUBIN", nvrtcGetCUBIN);
+    find(library, "nvrtcGetProgramLogSize", nvrtcGetProgramLogSize);
+    find(library, "nvrtcGetProgramLog", nvrtcGetProgramLog);
+  }
+
+  void check(nvrtcResult result, const char* call, const Source& source) const {
+    if (result != NVRTC_SUCCESS) {
+      throw DeviceError(DeviceError::Kind::kFailed, std::string(call) + " failed for " +
+                                                        std::string(source.file.name) + ": " +
+                                                        nvrtcGetErrorString(result));
+    }
+  }
+
+  std::string log(nvrtcProgram program) const {
+    std::size_t size = 0;
+    if (nvrtcGetProgramLogSize(program, &size) != NVRTC_SUCCESS || size <= 1) {
+      return "";
+    }
+    std::string text(size, '\0');
+    nvrtcGetProgramLog(program, text.data());
+    text.resize(size - 1);  // without the terminating zero
+    return text;
+  }
+};
+
+namespace {
+
+// A file by the names under which it may be included: from a chapter with its folder, from another
+// word without.
+struct Headers {
+  explicit Headers(const std::vector<SourceFile>& files) {
+    for (const SourceFile& file : files) {
+      add(std::string(file.name), file.text);
+      add(std::string(file.name.substr(file.name.find_last_of('/') + 1)), file.text);
+    }
+    for (std::size_t index = 0; index < names.size(); ++index) {
+      name_pointers.push_back(names[index].c_str());
+      text_pointers.push_back(texts[index].c_str());
+    }
+  }
+
+  void add(std::string name, std::string_view text) {
+    if (std::find(names.begin(), names.end(), name) == names.end()) {
+      names.push_back(std::move(name));
+      texts.emplace_back(text);
+    }
+  }
+
+  std::vector<std::string> names, texts;
+  std::vector<const char*> name_pointers, text_pointers;
+};
+
+}  // namespace
+
+Nvrtc::Nvrtc(const NvrtcLocation& location) : location_(location) {
+  void* library = dlopen(location.path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) {
+    throw DeviceError(DeviceError::Kind::kUnavailable,
+                      "NVRTC cannot be opened: " + std::string(dlerror()) +
+                          "; name another libnvrtc.so by TUNEDGEMM_NVRTC");
+  }
+  functions_ = std::make_unique<const Functions>(library);
+  int count = 0;
+  if (functions_->nvrtcGetNumSupportedArchs(&count) == NVRTC_SUCCESS && count > 0) {
+    supported_.resize(static_cast<std::size_t>(count));
+    functions_->nvrtcGetSupportedArchs(supported_.data());
+  }
+}
+
+// The library stays open: its threads and caches do not survive being unloaded.
+Nvrtc::~Nvrtc() = default;
+
+std::string Nvrtc::architecture_option(const Source& source, int architecture) const {
+  const auto known = [&](int candidate) {
+    return std::find(supported_.begin(), supported_.end(), candidate) != supported_.end();
+  };
+  if (source.needs_exact_architecture && known(architecture)) {
+    return "--gpu-architecture=sm_" + std::to_string(architecture) + "a";
+  }
+  // Machine code runs on every later minor version of its architecture.
+  const int oldest = source.needs_exact_architecture ? architecture : architecture / 10 * 10;
+  for (int candidate = architecture; candidate >= oldest; --candidate) {
+    if (known(candidate)) {
+      return "--gpu-architecture=sm_" + std::to_string(candidate);
+    }
+  }
+  throw DeviceError(DeviceError::Kind::kUnavailable,
+                    "NVRTC " + location_.version + " cannot compile for sm_" +
+                        std::to_string(architecture) +
+                        "; install a CUDA toolkit that knows this GPU, or name its libnvrtc.so by "
+                        "TUNEDGEMM_NVRTC");
+}
+
+std::variant<Binary, CompileFailure> Nvrtc::compile(const Source& source, int architecture) const {
+  const auto start = std::chrono::steady_clock::now();
+  const Functions& functions = *functions_;
+
+  std::vector<std::string> options{architecture_option(source, architecture), "-std=c++20",
+                                   "--ptxas-options=-v"};
+  for (const auto& [name, value] : source.defines) {
+    options.push_back("-D" + name + "=" + value);
+  }
+  std::vector<const char*> option_pointers;
+  for (const std::string& option : options) {
+    option_pointers.push_back(option.c_str());
+  }
+
+  const Headers headers(source.includes);
+  const std::string text(source.file.text);
+  const std::string name(source.file.name);
+  nvrtcProgram created = nullptr;
+  functions.check(functions.nvrtcCreateProgram(
+                      &created, text.c_str(), name.c_str(), static_cast<int>(headers.names.size()),
+                      headers.text_pointers.data(), headers.name_pointers.data()),
+                  "nvrtcCreateProgram", source);
+  const auto destroy = [&](nvrtcProgram program) { functions.nvrtcDestroyProgram(&program); };
+  const std::unique_ptr<NvrtcProgram, decltype(destroy)> program(created, destroy);
+
+  const nvrtcResult result = functions.nvrtcCompileProgram(
+      program.get(), static_cast<int>(option_pointers.size()), option_pointers.data());
+  const std::string log = functions.log(program.get());
+  if (result == NVRTC_ERROR_COMPILATION) {
+    return CompileFailure{log};
+  }
+  functions.check(result, "nvrtcCompileProgram", source);
+
+  const CompilerFigures figures = parse_compiler_log(log);
+  if (!figures.given_up.empty()) {
+    return CompileFailure{figures.given_up};
+  }
+  std::size_t size = 0;
+  functions.check(functions.nvrtcGetCUBINSize(program.get(), &size), "nvrtcGetCUBINSize", source);
+  Binary binary;
+  binary.code.resize(size);
+  functions.check(
+      functions.nvrtcGetCUBIN(program.get(), reinterpret_cast<char*>(binary.code.data())),
+      "nvrtcGetCUBIN", source);
+  binary.entry = source.entry;
+  binary.registers = figures.registers;
+  binary.shared_bytes = figures.shared_bytes;
+  binary.spill_bytes = figures.spill_bytes;
+  const std::chrono::duration<double, std::milli> spent = std::chrono::steady_clock::now() - start;
+  binary.compile_ms = spent.count();
+  return binary;
+}
+
+}  // namespace tunedgemm::cuda
