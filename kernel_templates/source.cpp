@@ -127,6 +127,9 @@ std::string without_comments(std::string_view text) {
     // Blank lines and the spaces at a line's end go as well.
     if (here == '\n') {
       code.erase(code.find_last_not_of(" \t\n") + 1);
+      if (code.empty()) {
+        continue;
+      }
     }
     code += here;
   }
