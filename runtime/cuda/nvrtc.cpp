@@ -78,12 +78,14 @@ struct Nvrtc::Functions {
 namespace {
 
 // A file by the names under which it may be included: from a chapter with its folder, from another
-// word without.
+// word without. The second name only leads to the first: NVRTC knows a file by its name, and what
+// is included under two of them would be defined twice in spite of #pragma once.
 struct Headers {
   explicit Headers(const std::vector<SourceFile>& files) {
     for (const SourceFile& file : files) {
-      add(std::string(file.name), file.text);
-      add(std::string(file.name.substr(file.name.find_last_of('/') + 1)), file.text);
+      const std::string name(file.name);
+      add(name, file.text);
+      add(name.substr(name.find_last_of('/') + 1), "#include \"" + name + "\"\n");
     }
     for (std::size_t index = 0; index < names.size(); ++index) {
       name_pointers.push_back(names[index].c_str());
