@@ -1,0 +1,71 @@
+#include "tools/shared/record_json.h"
+
+namespace tunedgemm {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json known(double us) {
+  return us > 0 ? Json(us) : Json(nullptr);
+}
+
+Json to_json(const Config& config) {
+  Json json = Json::object();
+  for (const auto& [knob, value] : config.knobs()) {
+    json[knob] = value;
+  }
+  return json;
+}
+
+}  // namespace
+
+Json to_json(const Record& record) {
+  const Problem& problem = record.problem;
+  const double median_us = record.measurement.median_us;
+  return {{"device", record.device.name},
+          {"compiler", record.toolchain.compiler},
+          {"driver", record.toolchain.driver},
+          {"m", problem.m},
+          {"n", problem.n},
+          {"k", problem.k},
+          {"batch", problem.batch},
+          {"types", types_text(problem)},
+          {"layout", layout_text(problem)},
+          {"epilogue", epilogue_text(problem)},
+          {"problem", to_text(problem)},
+          {"family", record.family},
+          {"config", to_json(record.config)},
+          {"median_us", median_us},
+          {"low_us", record.measurement.low_us},
+          {"high_us", record.measurement.high_us},
+          {"gflops", median_us > 0 ? Json(flops(problem) / median_us / 1e3) : Json(nullptr)},
+          {"default_us", known(record.default_us)},
+          {"naive_us", known(record.naive_us)},
+          {"runner_up_us", known(record.runner_up_us)},
+          {"ties", record.ties},
+          {"rigor", name(record.rigor)},
+          {"complete", record.complete},
+          {"candidates_tried", record.candidates_tried},
+          {"candidates_legal", record.candidates_legal},
+          {"spent_seconds", record.spent_seconds},
+          {"max_error", record.max_error},
+          {"tuned_at", record.tuned_at}};
+}
+
+Json to_json(const TrialRecord& trial) {
+  Json json{{"family", trial.family},
+            {"config", to_json(trial.config)},
+            {"predicted_us", known(trial.predicted_us)},
+            {"median_us", trial.measurement ? Json(trial.measurement->median_us) : Json(nullptr)},
+            {"final_round", trial.final_round},
+            {"max_error", trial.max_error},
+            {"registers", trial.registers},
+            {"shared_bytes", trial.shared_bytes},
+            {"spill_bytes", trial.spill_bytes},
+            {"compile_ms", trial.compile_ms}};
+  json["rejected"] = trial.rejection ? Json(name(trial.rejection->reason)) : Json(nullptr);
+  json["detail"] = trial.rejection ? Json(trial.rejection->detail) : Json(nullptr);
+  return json;
+}
+
+}  // namespace tunedgemm

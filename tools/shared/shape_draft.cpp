@@ -1,0 +1,171 @@
+#include "tools/shared/shape_draft.h"
+
+#include <charconv>
+
+namespace tunedgemm {
+namespace {
+
+// The readers below return "" or what they would have understood.
+
+std::string read_whole(std::string_view text, std::int64_t least, std::int64_t& value) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const bool understood = error == std::errc() && end == text.data() + text.size();
+  return understood && value >= least
+             ? ""
+             : "a whole number, at least " + std::to_string(least) + " and below 2^63";
+}
+
+template <std::int64_t kLeast>
+std::string read_whole(std::string_view text, std::optional<std::int64_t>& value) {
+  return read_whole(text, kLeast, value.emplace());
+}
+
+template <class Value>
+std::string read_name(std::optional<Value> parsed, Value& value, std::string_view expected) {
+  value = parsed.value_or(value);
+  return parsed ? "" : std::string(expected);
+}
+
+// What stands before the separator, which leaves `text` with what stands behind it.
+std::optional<std::string_view> cut(std::string_view& text, std::string_view separator) {
+  const std::size_t at = text.find(separator);
+  if (at == text.npos) {
+    return std::nullopt;
+  }
+  const std::string_view before = text.substr(0, at);
+  text.remove_prefix(at + separator.size());
+  return before;
+}
+
+std::optional<DataType> read_type(std::string_view text, ShapeDraft& draft) {
+  if (text == "tf32") {
+    draft.numerics = draft.numerics.value_or(Numerics::kTf32);
+    return DataType::kF32;
+  }
+  return text == "i8" ? DataType::kS8 : parse_data_type(text);
+}
+
+// "f16", "e4m3xe5m2", "f16->f32", and the same with the signs that the library prints.
+std::string read_types(std::string_view text, ShapeDraft& draft) {
+  constexpr std::string_view kExpected =
+      "f64, f32, tf32, f16, bf16, e4m3, e5m2 or s8, or more fully \"e4m3xe5m2->bf16\"";
+  std::string_view output = text;
+  std::optional<std::string_view> inputs = cut(output, "->");
+  if (!inputs) {
+    inputs = cut(output, "→");
+  }
+  if (inputs) {
+    draft.d = parse_data_type(output);
+    if (!draft.d) {
+      return std::string(kExpected);
+    }
+  }
+  std::string_view second = inputs.value_or(text);
+  std::optional<std::string_view> first = cut(second, "x");
+  if (!first) {
+    first = cut(second, "×");
+  }
+  draft.a = read_type(first.value_or(second), draft);
+  draft.b = read_type(second, draft);
+  return draft.a && draft.b ? "" : std::string(kExpected);
+}
+
+std::string read_scalar(std::string_view text, ScalarClass& scalar) {
+  if (text == "0" || text == "1") {
+    scalar = text == "0" ? ScalarClass::kZero : ScalarClass::kOne;
+    return "";
+  }
+  return read_name(parse_scalar_class(text), scalar, "0, 1 or other");
+}
+
+std::string read_flag(std::string_view text, bool& flag) {
+  flag = text == "1" || text == "true";
+  return flag || text == "0" || text == "false" ? "" : "0 or 1";
+}
+
+std::string read_layout(std::string_view text, ShapeDraft& draft) {
+  draft.layout = text;
+  return text.size() == 2 && text.find_first_not_of("nt") == text.npos ? "" : "nn, nt, tn or tt";
+}
+
+using Text = std::string_view;
+constexpr std::string_view kOrders = "row or col";
+
+const std::array<FieldRule, 25> kRules{{
+    {{"types", "element types: f16, tf32, e4m3xe5m2->bf16, ..."}, read_types},
+    {{"layout", "nn, nt, tn, tt: A and B row-major (n) or transposed (t); default nn"},
+     read_layout},
+    {{"m", "rows of D"}, [](Text text, ShapeDraft& draft) { return read_whole<1>(text, draft.m); }},
+    {{"n", "columns of D"},
+     [](Text text, ShapeDraft& draft) { return read_whole<1>(text, draft.n); }},
+    {{"k", "columns of A"},
+     [](Text text, ShapeDraft& draft) { return read_whole<0>(text, draft.k); }},
+    {{"batch", "batch entries; default 1"},
+     [](Text text, ShapeDraft& draft) { return read_whole(text, 1, draft.batch); }},
+    {{"name", "what the shape is called in tables"},
+     [](Text text, ShapeDraft& draft) {
+       draft.name = text;
+       return std::string();
+     }},
+    {{"output", "element type of C and D; default as the inputs, f16 for fp8, s32 for s8"},
+     [](Text text, ShapeDraft& draft) {
+       draft.d = parse_data_type(text);
+       return draft.d ? "" : std::string("f64, f32, f16, bf16 or s32");
+     }},
+    {{"numerics", "ieee, tf32 or emulated for f32; fast or promoted for fp8"},
+     [](Text text, ShapeDraft& draft) {
+       return read_name(parse_numerics(text), draft.numerics.emplace(),
+                        "ieee, tf32, emulated, fast or promoted");
+     }},
+    {{"activation", "none, relu, leaky_relu, gelu_tanh, gelu_erf, silu, sigmoid, tanh"},
+     [](Text text, ShapeDraft& draft) {
+       return read_name(parse_activation(text), draft.activation,
+                        "none, relu, leaky_relu, gelu_tanh, gelu_erf, silu, sigmoid or tanh");
+     }},
+    {{"bias", "none, row (one value a row of D) or col (one a column)"},
+     [](Text text, ShapeDraft& draft) {
+       return read_name(parse_bias(text), draft.bias, "none, row or col");
+     }},
+    {{"alpha", "0, 1 or other; default 1"},
+     [](Text text, ShapeDraft& draft) { return read_scalar(text, draft.alpha); }},
+    {{"beta", "0, 1 or other; default 0"},
+     [](Text text, ShapeDraft& draft) { return read_scalar(text, draft.beta); }},
+    {{"order_c", "order of C: row (default) or col"},
+     [](Text text, ShapeDraft& draft) {
+       return read_name(parse_order(text), draft.order_c, kOrders);
+     }},
+    {{"order_d", "order of D: row (default) or col"},
+     [](Text text, ShapeDraft& draft) {
+       return read_name(parse_order(text), draft.order_d, kOrders);
+     }},
+    {{"c_is_d", "1 if C and D are the same memory; default 0"},
+     [](Text text, ShapeDraft& draft) { return read_flag(text, draft.c_is_d); }},
+    {{"regime", "cold (default) or warm: whether measuring finds the inputs in the caches"},
+     [](Text text, ShapeDraft& draft) {
+       return read_name(parse_regime(text), draft.regime, "cold or warm");
+     }},
+    {{"lda", "leading dimension of A in elements; default packed"},
+     [](Text text, ShapeDraft& draft) { return read_whole<1>(text, draft.leading_dimensions[0]); }},
+    {{"ldb", "leading dimension of B"},
+     [](Text text, ShapeDraft& draft) { return read_whole<1>(text, draft.leading_dimensions[1]); }},
+    {{"ldc", "leading dimension of C"},
+     [](Text text, ShapeDraft& draft) { return read_whole<1>(text, draft.leading_dimensions[2]); }},
+    {{"ldd", "leading dimension of D"},
+     [](Text text, ShapeDraft& draft) { return read_whole<1>(text, draft.leading_dimensions[3]); }},
+    {{"batch_stride_a", "elements from one A to the next; default packed, 0: the same A for all"},
+     [](Text text, ShapeDraft& draft) { return read_whole<0>(text, draft.batch_strides[0]); }},
+    {{"batch_stride_b", "elements from one B to the next"},
+     [](Text text, ShapeDraft& draft) { return read_whole<0>(text, draft.batch_strides[1]); }},
+    {{"batch_stride_c", "elements from one C to the next"},
+     [](Text text, ShapeDraft& draft) { return read_whole<0>(text, draft.batch_strides[2]); }},
+    {{"batch_stride_d", "elements from one D to the next"},
+     [](Text text, ShapeDraft& draft) { return read_whole<0>(text, draft.batch_strides[3]); }},
+}};
+
+}  // namespace
+
+std::span<const FieldRule> field_rules() {
+  return kRules;
+}
+
+}  // namespace tunedgemm

@@ -1,0 +1,43 @@
+#pragma once
+
+// ShapeDraft: what the fields of a shape have said so far, and the rules by which each field is
+// read into it. A part of shape.cpp, on its own because it is a long table.
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "tools/shared/shape.h"
+
+namespace tunedgemm {
+
+/// What was not said is empty or packed.
+struct ShapeDraft {
+  std::string name;
+  std::optional<DataType> a, b, d;
+  std::optional<Numerics> numerics;
+  std::string layout = "nn";
+  std::optional<std::int64_t> m, n, k;
+  std::int64_t batch = 1;
+  Activation activation = Activation::kNone;
+  Bias bias = Bias::kNone;
+  ScalarClass alpha = ScalarClass::kOne, beta = ScalarClass::kZero;
+  Order order_c = Order::kRowMajor, order_d = Order::kRowMajor;
+  bool c_is_d = false;
+  Regime regime = Regime::kCold;
+  std::array<std::optional<std::int64_t>, 4> leading_dimensions, batch_strides;
+};
+
+struct FieldRule {
+  FieldDescription description;
+  /// Returns "" or what it would have understood.
+  std::string (*read)(std::string_view text, ShapeDraft& draft);
+};
+
+/// In the order in which lists without a header have them.
+std::span<const FieldRule> field_rules();
+
+}  // namespace tunedgemm

@@ -1,0 +1,30 @@
+#include "tools/shared/shape_list.h"
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+
+namespace tunedgemm {
+
+std::vector<Shape> read_shape_list(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  if (!file) {
+    throw ShapeListError("the shape list " + path.string() +
+                         " cannot be read: " + std::strerror(errno));
+  }
+  try {
+    auto shapes = path.extension() == ".json" ? parse_json_shapes(text) : parse_csv_shapes(text);
+    if (shapes.empty()) {
+      throw ShapeListError("the shape list " + path.string() + " has no shapes in it");
+    }
+    return shapes;
+  } catch (const ShapeError& error) {
+    const auto [line, column] = error.at();
+    throw ShapeListError(path.string() + ":" + std::to_string(line) + ":" + std::to_string(column) +
+                         ": " + error.what());
+  }
+}
+
+}  // namespace tunedgemm

@@ -1,0 +1,28 @@
+#pragma once
+
+// The fields of a shape as options of a command: --types, --layout, --batch, --activation, ...
+
+#include <CLI/CLI.hpp>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "tools/shared/shape.h"
+
+namespace tunedgemm {
+
+/// Adds an option for every field of a shape but those in `left_out`. What was given is appended to
+/// `fields`, which must outlive the parsing.
+void add_shape_options(CLI::App& app, std::span<const std::string_view> left_out,
+                       std::vector<Field>& fields);
+
+/// The one shape that "M N K" and its options describe.
+struct ShapeChoice {
+  std::vector<Field> fields;
+};
+/// Adds M, N and K as arguments and the other fields as options.
+void add_shape_arguments(CLI::App& app, ShapeChoice& choice);
+/// f32 unless types were given. Throws ShapeError.
+Shape to_shape(const ShapeChoice& choice);
+
+}  // namespace tunedgemm

@@ -1,0 +1,42 @@
+#pragma once
+
+// Table: rows of text in aligned columns.
+
+#include <cstddef>
+#include <iosfwd>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tunedgemm {
+
+enum class Align { kLeft, kRight };
+
+struct Column {
+  std::string title;
+  Align align = Align::kLeft;
+};
+
+/// A plain value, used by one thread.
+class Table {
+ public:
+  explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
+
+  /// One text a column.
+  void add(std::vector<std::string> row);
+  std::size_t size() const { return rows_.size(); }
+
+  /// The titles, then the rows. Columns are two spaces apart and as wide as their widest text.
+  void print(std::ostream& out) const;
+  /// The same without the columns in which every row is empty.
+  void print_without_empty_columns(std::ostream& out) const;
+
+ private:
+  std::vector<Column> columns_;
+  std::vector<std::vector<std::string>> rows_;
+};
+
+/// The characters of a UTF-8 text, taking each for one column wide, as all of ours are.
+std::size_t display_width(std::string_view text);
+
+}  // namespace tunedgemm

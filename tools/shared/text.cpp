@@ -1,0 +1,61 @@
+#include "tools/shared/text.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+namespace tunedgemm {
+namespace {
+
+std::string fixed(double value, int decimals) {
+  char text[64];
+  std::snprintf(text, sizeof text, "%.*f", decimals, value);
+  return text;
+}
+
+}  // namespace
+
+std::string number_text(double value) {
+  const int digits_before_point =
+      value == 0 ? 1 : static_cast<int>(std::floor(std::log10(std::abs(value)))) + 1;
+  return fixed(value, std::clamp(3 - digits_before_point, 0, 6));
+}
+
+std::string time_text(double us) {
+  if (us < 1e3) {
+    return number_text(us) + " us";
+  }
+  return us < 1e6 ? number_text(us / 1e3) + " ms" : number_text(us / 1e6) + " s";
+}
+
+std::string duration_text(double seconds) {
+  const long long whole = std::llround(seconds);
+  if (whole < 60) {
+    return std::to_string(whole) + " s";
+  }
+  const auto two_digits = [](long long value) {
+    return (value < 10 ? "0" : "") + std::to_string(value);
+  };
+  if (whole < 3600) {
+    return std::to_string(whole / 60) + " min " + two_digits(whole % 60) + " s";
+  }
+  return std::to_string(whole / 3600) + " h " + two_digits(whole % 3600 / 60) + " min";
+}
+
+std::string speedup_text(double slower_us, double faster_us) {
+  return slower_us > 0 && faster_us > 0 ? fixed(slower_us / faster_us, 2) + "x" : "-";
+}
+
+std::string gflops_text(double flops, double us) {
+  return us > 0 ? number_text(flops / us / 1e3) : "-";
+}
+
+std::string first_line(std::string_view text, std::size_t width) {
+  const std::string_view line = text.substr(0, text.find('\n'));
+  if (line.size() == text.size() && line.size() <= width) {
+    return std::string(line);
+  }
+  return std::string(line.substr(0, width)) + "...";
+}
+
+}  // namespace tunedgemm

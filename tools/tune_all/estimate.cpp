@@ -1,0 +1,51 @@
+#include "tools/tune_all/estimate.h"
+
+#include <algorithm>
+
+#include "tuner/effort.h"
+
+namespace tunedgemm {
+namespace {
+
+// Until this device has tuned something: one compilation and its share of the timing.
+constexpr double kAssumedSecondsOnHost = 1.0;
+constexpr double kAssumedSecondsOnCuda = 0.1;
+
+}  // namespace
+
+Estimate estimate(Context& context, const std::vector<Shape>& shapes,
+                  const SessionOptions& options) {
+  Estimate result;
+  double spent = 0;
+  double tried = 0;
+  for (const Record& record : context.store().winners()) {
+    if (record.device == context.device().identity()) {
+      spent += record.spent_seconds;
+      tried += record.candidates_tried;
+    }
+  }
+  result.measured = tried > 0;
+  const bool host = context.device().limits().backend == Backend::kHost;
+  const double assumed = host ? kAssumedSecondsOnHost : kAssumedSecondsOnCuda;
+  result.seconds_per_candidate = result.measured ? spent / tried : assumed;
+
+  const Effort effort = effort_of(options.rigor, options.budget);
+  for (const Shape& shape : shapes) {
+    const Problem problem = canonical(shape.problem).problem;
+    PlannedShape planned{.shape = shape};
+    planned.tuned = context.find_tuned(problem, options.rigor).has_value();
+    planned.legal = static_cast<int>(ranked_candidates(problem, context.device().limits()).size());
+    if (!planned.tuned) {
+      planned.tried = std::min(planned.legal, effort.candidates);
+      planned.seconds = std::min(planned.tried * result.seconds_per_candidate, effort.seconds);
+    }
+    result.seconds += planned.seconds;
+    result.shapes.push_back(std::move(planned));
+  }
+  if (options.total_seconds > 0) {
+    result.seconds = std::min(result.seconds, options.total_seconds);
+  }
+  return result;
+}
+
+}  // namespace tunedgemm

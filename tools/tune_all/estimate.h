@@ -1,0 +1,32 @@
+#pragma once
+
+// How long a run would take: what --dry-run says.
+
+#include <vector>
+
+#include "runtime/context.h"
+#include "tools/shared/shape.h"
+#include "tools/tune_all/session.h"
+
+namespace tunedgemm {
+
+struct PlannedShape {
+  Shape shape;
+  bool tuned = false;  ///< the cache answers already
+  int legal = 0;       ///< candidates that the constraints allow
+  int tried = 0;       ///< how many of them would be tried at most
+  double seconds = 0;  ///< estimated
+};
+
+struct Estimate {
+  std::vector<PlannedShape> shapes;
+  double seconds = 0;
+  double seconds_per_candidate = 0;
+  bool measured = false;  ///< seconds_per_candidate comes from earlier tunings on this device
+};
+
+/// Compiles and measures nothing.
+Estimate estimate(Context& context, const std::vector<Shape>& shapes,
+                  const SessionOptions& options);
+
+}  // namespace tunedgemm

@@ -1,0 +1,112 @@
+// tune-all: fills a cache with the winners of many shapes. See command_line.cpp for its options.
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <iostream>
+#include <stdexcept>
+
+#include "tools/shared/shape_list.h"
+#include "tools/tune_all/command_line.h"
+#include "tools/tune_all/interrupt.h"
+#include "tools/tune_all/report.h"
+
+namespace {
+
+using namespace tunedgemm;
+
+enum ExitStatus { kAllHaveWinners = 0, kSomeHaveNone = 1, kWrongUse = 2, kNoDevice = 3 };
+constexpr int kInterrupted = 130;  // as shells say it
+
+std::string why_not_writable(const Store& store) {
+  const StoreHealth health = store.health();
+  if (health.state == StoreState::kReadWrite) {
+    return "";
+  }
+  std::string reason = "the cache " + health.path.string() + " cannot be written (" +
+                       std::string(name(health.state)) + "), so that nothing would be kept";
+  for (const std::string& remark : health.remarks) {
+    reason += "\n  " + remark;
+  }
+  return reason;
+}
+
+int tune_all(const CommandLine& line, Context& context) {
+  std::vector<Request> noted;
+  if (line.work.from_requests) {
+    noted = context.store().requests(context.device().identity());
+  }
+  const WorkList work = make_work_list(line.work, noted);
+  if (work.duplicates > 0) {
+    std::cerr << work.duplicates << " shapes are there more than once and tuned once\n";
+  }
+  if (line.dry_run) {
+    print_estimate(std::cout, estimate(context, work.shapes, line.session), context);
+    return kAllHaveWinners;
+  }
+  if (const auto reason = why_not_writable(context.store()); !reason.empty()) {
+    std::cerr << "tune-all: " << reason << '\n';
+    return kNoDevice;
+  }
+  const auto to_tune = std::count_if(
+      work.shapes.begin(), work.shapes.end(),
+      [&](const Shape& shape) { return !context.find_tuned(shape.problem, line.session.rigor); });
+  const auto style = isatty(STDERR_FILENO) != 0 ? ProgressDisplay::Style::kInPlace
+                                                : ProgressDisplay::Style::kLines;
+  ProgressDisplay display(std::cerr, style, static_cast<int>(work.shapes.size()),
+                          static_cast<int>(to_tune));
+  const Session session = tune_shapes(context, work.shapes, line.session, display);
+  if (line.json) {
+    print_json(std::cout, session);
+  } else {
+    print_table(std::cout, session);
+  }
+  print_summary(line.json ? std::cerr : std::cout, session, context);
+  if (session.interrupted) {
+    return kInterrupted;
+  }
+  if (!session.device_failure.empty()) {
+    return kNoDevice;
+  }
+  const bool all = std::all_of(session.outcomes.begin(), session.outcomes.end(),
+                               [](const Outcome& outcome) { return outcome.record.has_value(); });
+  return all ? kAllHaveWinners : kSomeHaveNone;
+}
+
+int run(int argc, char** argv) {
+  CLI::App app("", "tune-all");
+  CommandLine line;
+  add_options(app, line);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? kAllHaveWinners : kWrongUse;
+  }
+  if (line.work.lists.empty() && line.work.m.empty() && line.work.n.empty() &&
+      line.work.k.empty() && !line.work.from_requests) {
+    std::cerr << "tune-all: nothing to tune; give a list of shapes, or --m --n --k, or "
+                 "--from-requests (--help says more)\n";
+    return kWrongUse;
+  }
+  // Wrong input is told before a device is opened.
+  if (!line.work.from_requests) {
+    make_work_list(line.work, {});
+  }
+  note_interrupts();
+  const auto context = Context::create(to_context_options(line.context));
+  return tune_all(line, *context);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return run(argc, argv);
+  } catch (const DeviceError& error) {
+    std::cerr << "tune-all: " << error.what() << '\n';
+    return kNoDevice;
+  } catch (const std::exception& error) {  // ShapeListError, ShapeError, std::invalid_argument
+    std::cerr << "tune-all: " << error.what() << '\n';
+    return kWrongUse;
+  }
+}

@@ -1,0 +1,40 @@
+#pragma once
+
+// A session: one shape after the other is tuned, until all are done, the time is spent, or the user
+// has had enough.
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "runtime/context.h"
+#include "tools/shared/shape.h"
+#include "tools/tune_all/progress_display.h"
+
+namespace tunedgemm {
+
+struct SessionOptions {
+  Rigor rigor = Rigor::kNormal;
+  Budget budget;             ///< for each shape
+  double total_seconds = 0;  ///< for all of them; 0: no limit
+};
+
+/// What came of one shape: all but the trials, which the cache has.
+struct Outcome {
+  Shape shape;
+  TuneResult::Origin origin = TuneResult::Origin::kFailed;
+  std::optional<Record> record;
+  std::string failure;  ///< a sentence, where there is no record
+};
+
+struct Session {
+  std::vector<Outcome> outcomes;  ///< one a shape, in order
+  double seconds = 0;
+  bool interrupted = false;
+  std::string device_failure;  ///< what ended the session early, if the device did
+};
+
+Session tune_shapes(Context& context, const std::vector<Shape>& shapes,
+                    const SessionOptions& options, ProgressDisplay& display);
+
+}  // namespace tunedgemm
