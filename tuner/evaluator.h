@@ -41,6 +41,11 @@ class Evaluator {
   /// meanwhile; one whose timing that would disturb compiles them all before it returns.
   virtual void compile_ahead(std::span<const Candidate> candidates) = 0;
 
+  /// How many candidates compile_ahead should get in one call; 0: all at once. A device that
+  /// compiles before it returns says a number that takes about a second, so that a budget that ends
+  /// and a user who cancels are noticed in time.
+  virtual int compile_batch() const { return 0; }
+
   /// Compiles (or takes what compile_ahead made, or what the store has) and loads. Spilling is not
   /// refused here: see Binary::spill_bytes.
   virtual Prepared prepare(const Candidate& candidate) = 0;

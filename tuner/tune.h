@@ -5,7 +5,9 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cache/record.h"
@@ -33,8 +35,10 @@ struct TuneOptions {
   Rigor rigor = Rigor::kNormal;
   Budget budget;
   /// Empty: all legal candidates in the cost model's order. Else exactly these, in this order (and
-  /// the default).
+  /// the default). All must be legal.
   std::vector<Candidate> candidates;
+  /// What a challenger must beat; empty: default_candidate().
+  std::optional<Candidate> standard;
   std::uint64_t seed = 0;  ///< of the shuffled order of the finals
   std::function<void(const Progress&)>
       on_progress;                  ///< may be empty; called from the tuning thread

@@ -1,0 +1,34 @@
+#include "tuner/allowance.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace tunedgemm {
+
+Allowance::Allowance(Evaluator& evaluator, double seconds, std::function<bool()> cancelled)
+    : evaluator_(evaluator),
+      ask_(std::move(cancelled)),
+      begin_(evaluator.now_seconds()),
+      end_(begin_ + seconds) {}
+
+bool Allowance::cancelled() {
+  if (!cancelled_ && ask_ && ask_()) {
+    cancelled_ = true;
+    end_ = std::min(end_, evaluator_.now_seconds() + kGraceSeconds);
+  }
+  return cancelled_;
+}
+
+double Allowance::seconds_left() {
+  return end_ - evaluator_.now_seconds();
+}
+
+double Allowance::seconds_spent() {
+  return evaluator_.now_seconds() - begin_;
+}
+
+void Allowance::grant_grace() {
+  end_ = std::max(end_, evaluator_.now_seconds() + kGraceSeconds);
+}
+
+}  // namespace tunedgemm

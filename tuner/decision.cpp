@@ -1,0 +1,101 @@
+#include "tuner/decision.h"
+
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+
+#include "tuner/statistics.h"
+
+namespace tunedgemm {
+namespace {
+
+double median_us(const Contestant& contestant) {
+  return median({contestant.rounds_us.begin(), contestant.rounds_us.end()});
+}
+
+// The fastest that is not `except`; the preferred one where medians are equal.
+std::optional<std::size_t> fastest(std::span<const Contestant> contestants,
+                                   std::optional<std::size_t> except) {
+  std::optional<std::size_t> best;
+  for (std::size_t index = 0; index < contestants.size(); ++index) {
+    if (index == except) {
+      continue;
+    }
+    const auto before = [&](const Contestant& left, const Contestant& right) {
+      const double left_us = median_us(left), right_us = median_us(right);
+      return left_us != right_us ? left_us < right_us : left.preference < right.preference;
+    };
+    if (!best || before(contestants[index], contestants[*best])) {
+      best = index;
+    }
+  }
+  return best;
+}
+
+bool is_tie(const Comparison& slower) {
+  const bool noise = slower.interval.low <= 0 && slower.interval.high >= 0;
+  return std::abs(slower.median) <= kTieMargin || (noise && std::abs(slower.median) <= kTieCeiling);
+}
+
+std::vector<std::size_t> ties_of(std::size_t reference, std::span<const Contestant> contestants) {
+  std::vector<std::size_t> ties;
+  for (std::size_t index = 0; index < contestants.size(); ++index) {
+    if (index != reference &&
+        is_tie(compare(contestants[index].rounds_us, contestants[reference].rounds_us))) {
+      ties.push_back(index);
+    }
+  }
+  return ties;
+}
+
+// Whether the interval leaves open on which side of the margin the truth lies.
+bool straddles(const Interval& interval, double margin) {
+  return interval.low <= margin && interval.high > margin;
+}
+
+bool is_settled(std::size_t best, std::span<const Contestant> contestants) {
+  return std::none_of(contestants.begin(), contestants.end(), [&](const Contestant& other) {
+    if (&other == &contestants[best]) {
+      return false;
+    }
+    const Interval slower = compare(other.rounds_us, contestants[best].rounds_us).interval;
+    return straddles(slower, kTieMargin) || (other.is_default && straddles(slower, kDefaultMargin));
+  });
+}
+
+bool replaces(const Contestant& challenger, const Contestant& standard) {
+  const Comparison slower = compare(standard.rounds_us, challenger.rounds_us);
+  return slower.median >= kDefaultMargin && slower.interval.low > 0;
+}
+
+}  // namespace
+
+Decision decide(std::span<const Contestant> contestants) {
+  assert(!contestants.empty());
+  const std::size_t best = *fastest(contestants, std::nullopt);
+  std::vector<std::size_t> equals = ties_of(best, contestants);
+  equals.push_back(best);
+  std::sort(equals.begin(), equals.end(), [&](std::size_t left, std::size_t right) {
+    return contestants[left].preference < contestants[right].preference;
+  });
+
+  Decision decision;
+  decision.winner = equals.front();
+  const auto standard =
+      std::find_if(contestants.begin(), contestants.end(),
+                   [](const Contestant& contestant) { return contestant.is_default; });
+  if (standard != contestants.end()) {
+    const auto challenger = std::find_if(equals.begin(), equals.end(), [&](std::size_t index) {
+      return replaces(contestants[index], *standard);
+    });
+    decision.winner = challenger != equals.end()
+                          ? *challenger
+                          : static_cast<std::size_t>(standard - contestants.begin());
+  }
+  decision.ties = ties_of(decision.winner, contestants);
+  decision.runner_up = fastest(contestants, decision.winner);
+  decision.settled = is_settled(best, contestants);
+  return decision;
+}
+
+}  // namespace tunedgemm

@@ -1,0 +1,57 @@
+#include "tuner/effort.h"
+
+#include <limits>
+
+namespace tunedgemm {
+namespace {
+
+Effort effort_of(Rigor rigor) {
+  constexpr int kAll = std::numeric_limits<int>::max();
+  constexpr double kUnlimited = std::numeric_limits<double>::infinity();
+  switch (rigor) {
+    case Rigor::kModel:
+    case Rigor::kQuick:
+      return {.seconds = 5,
+              .candidates = 12,
+              .variants_of_one_tile = 2,
+              .neighbours = 2,
+              .finalists = 4,
+              .minimum_rounds = 7,
+              .maximum_rounds = 11,
+              .finals_seconds = 0.1};
+    case Rigor::kNormal:
+      break;
+    case Rigor::kExhaustive:
+      return {.seconds = kUnlimited,
+              .candidates = kAll,
+              .variants_of_one_tile = kAll,
+              .neighbours = 8,
+              .finalists = 16,
+              .minimum_rounds = 9,
+              .maximum_rounds = 51,
+              .finals_seconds = 2};
+  }
+  return {.seconds = 30,
+          .candidates = 32,
+          .variants_of_one_tile = 3,
+          .neighbours = 4,
+          .finalists = 8,
+          .minimum_rounds = 7,
+          .maximum_rounds = 25,
+          .finals_seconds = 0.3};
+}
+
+}  // namespace
+
+Effort effort_of(Rigor rigor, const Budget& budget) {
+  Effort effort = effort_of(rigor);
+  if (budget.seconds > 0) {
+    effort.seconds = budget.seconds;
+  }
+  if (budget.candidates > 0) {
+    effort.candidates = budget.candidates;
+  }
+  return effort;
+}
+
+}  // namespace tunedgemm

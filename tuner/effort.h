@@ -1,0 +1,23 @@
+#pragma once
+
+// Effort: what a rigor level spends, as numbers.
+
+#include "tuner/tune.h"
+
+namespace tunedgemm {
+
+struct Effort {
+  double seconds = 0;            ///< for the whole tuning, compiling included
+  int candidates = 0;            ///< how many are compiled and checked
+  int variants_of_one_tile = 0;  ///< how many of them may share family and tile
+  int neighbours = 0;            ///< how many tuned shapes lend their winners
+  int finalists = 0;             ///< beside the default
+  int minimum_rounds = 0;        ///< of the finals
+  int maximum_rounds = 0;
+  double finals_seconds = 0;  ///< after which no round beyond the minimum begins
+};
+
+/// The rigor's numbers, with the limits that the budget gives put in their place.
+Effort effort_of(Rigor rigor, const Budget& budget);
+
+}  // namespace tunedgemm

@@ -1,0 +1,32 @@
+#pragma once
+
+// Finals: step 4. Each round times every finalist once, in an order that is shuffled anew, so that
+// whatever drifts (clock, temperature, a neighbour on the machine) meets all of them alike.
+
+#include <cstdint>
+#include <functional>
+#include <span>
+
+#include "tuner/allowance.h"
+#include "tuner/contender.h"
+#include "tuner/effort.h"
+#include "tuner/evaluator.h"
+
+namespace tunedgemm {
+
+struct FinalsReport {
+  int rounds = 0;
+  int repeated_rounds = 0;  ///< thrown away because the clock had dropped
+  int clock_mhz = 0;        ///< median over the rounds; 0 where it cannot be told
+  bool enough = false;      ///< at least the minimum of rounds
+};
+
+/// Races the contenders, who are sorted by their screened times, until the decision is settled, the
+/// rounds are all done or the time is over; at least one round. Where time is short the slowest are
+/// left out (their standing has no rounds) before the number of rounds is cut; the default is not.
+/// `on_round` gets the number of rounds and may be empty.
+FinalsReport run_finals(std::span<Contender> contenders, Evaluator& evaluator, const Effort& effort,
+                        Allowance& allowance, std::uint64_t seed,
+                        const std::function<void(int)>& on_round);
+
+}  // namespace tunedgemm

@@ -1,0 +1,52 @@
+#include "tuner/ledger.h"
+
+#include <algorithm>
+#include <exception>
+#include <utility>
+
+namespace tunedgemm {
+
+std::size_t Ledger::open(const RankedCandidate& candidate) {
+  const auto& [family, config] = candidate.candidate;
+  TrialRecord line;
+  line.family = family->name();
+  line.config = config;
+  line.family_fingerprint = family->fingerprint();
+  line.predicted_us = candidate.predicted_us;
+  const auto known = std::find_if(trials_.begin(), trials_.end(), [&](const TrialRecord& trial) {
+    return trial.family == line.family && trial.config == line.config;
+  });
+  if (known != trials_.end()) {
+    *known = std::move(line);
+    return static_cast<std::size_t>(known - trials_.begin());
+  }
+  trials_.push_back(std::move(line));
+  return trials_.size() - 1;
+}
+
+void Ledger::write(std::size_t line) const {
+  task_.store.put_trial(task_.problem, task_.device, task_.toolchain, trials_[line]);
+}
+
+void Ledger::reject(std::size_t line, Reason reason, std::string detail) {
+  reject(line, Rejection{reason, std::move(detail)});
+}
+
+void Ledger::reject(std::size_t line, const Rejection& rejection) {
+  trials_[line].rejection = rejection;
+  write(line);
+}
+
+InFlight::InFlight(const Task& task, const TrialRecord& trial)
+    : task_(task), exceptions_(std::uncaught_exceptions()) {
+  task_.store.mark_in_flight(task_.problem, task_.device, task_.toolchain, trial.family,
+                             trial.config, trial.family_fingerprint);
+}
+
+InFlight::~InFlight() {
+  if (std::uncaught_exceptions() == exceptions_) {
+    task_.store.clear_in_flight(task_.problem, task_.device, task_.toolchain);
+  }
+}
+
+}  // namespace tunedgemm

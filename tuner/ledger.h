@@ -1,0 +1,52 @@
+#pragma once
+
+// Ledger: what came of every candidate, told to the store as it happens, so that a tuning which is
+// killed loses nothing and does not meet its killer again.
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "tuner/task.h"
+
+namespace tunedgemm {
+
+/// Used by one thread. Refers to the task.
+class Ledger {
+ public:
+  explicit Ledger(const Task& task) : task_(task) {}
+
+  /// Takes over outcomes that the store has already.
+  void adopt(std::vector<TrialRecord> trials) { trials_ = std::move(trials); }
+
+  /// A new line without an outcome, which is not stored yet. Returns its number. A candidate that
+  /// has a line already begins anew on it.
+  std::size_t open(const RankedCandidate& candidate);
+  TrialRecord& at(std::size_t line) { return trials_[line]; }
+  /// Stores the line as it is now.
+  void write(std::size_t line) const;
+  void reject(std::size_t line, Reason reason, std::string detail);
+  void reject(std::size_t line, const Rejection& rejection);
+
+  const std::vector<TrialRecord>& trials() const { return trials_; }
+
+ private:
+  const Task& task_;
+  std::vector<TrialRecord> trials_;
+};
+
+/// Marks a candidate as running for the first time. The mark stays in the store if the process
+/// dies, and also if the device is lost, which an exception tells: then this candidate did it.
+class [[nodiscard]] InFlight {
+ public:
+  InFlight(const Task& task, const TrialRecord& trial);
+  ~InFlight();
+  InFlight(const InFlight&) = delete;
+  InFlight& operator=(const InFlight&) = delete;
+
+ private:
+  const Task& task_;
+  int exceptions_;
+};
+
+}  // namespace tunedgemm

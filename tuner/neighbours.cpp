@@ -1,0 +1,100 @@
+#include "tuner/neighbours.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <string>
+#include <utility>
+
+namespace tunedgemm {
+namespace {
+
+// Farther away, a winner says no more than the cost model does: 4 doublings in all.
+constexpr double kReach = 4;
+// A winner's ties are many on small problems, and much alike.
+constexpr std::size_t kSeedsOfOneNeighbour = 3;
+
+double size_difference(std::int64_t left, std::int64_t right) {
+  return std::abs(std::log2(1.0 + static_cast<double>(left)) -
+                  std::log2(1.0 + static_cast<double>(right)));
+}
+
+bool same_elements(const Matrix& left, const Matrix& right) {
+  return left.type == right.type && left.order == right.order;
+}
+
+bool comparable(const Problem& left, const Problem& right) {
+  return same_elements(left.a, right.a) && same_elements(left.b, right.b) &&
+         same_elements(left.d, right.d) && left.beta == right.beta &&
+         (left.beta == ScalarClass::kZero || same_elements(left.c, right.c)) &&
+         left.bias == right.bias && left.activation == right.activation &&
+         left.numerics == right.numerics && left.regime == right.regime;
+}
+
+bool same_alignment(const Problem& left, const Problem& right) {
+  const auto alignments = [](const Problem& problem) {
+    return std::array{problem.a.alignment_bytes, problem.b.alignment_bytes,
+                      problem.c.alignment_bytes, problem.d.alignment_bytes};
+  };
+  return alignments(left) == alignments(right) && left.alpha == right.alpha;
+}
+
+bool same_strides(const Problem& left, const Problem& right) {
+  const auto strides = [](const Problem& problem) {
+    return std::array{problem.a.leading_dimension, problem.b.leading_dimension,
+                      problem.c.leading_dimension, problem.d.leading_dimension,
+                      problem.a.batch_stride,      problem.b.batch_stride,
+                      problem.c.batch_stride,      problem.d.batch_stride};
+  };
+  return strides(left) == strides(right) && left.c_is_d == right.c_is_d;
+}
+
+void add_seed(std::vector<Candidate>& seeds, const Candidate& seed, const Problem& problem,
+              const DeviceLimits& limits) {
+  if (seed.family != nullptr && seed.family->backend() == limits.backend &&
+      seed.family->why_not(problem, seed.config, limits).empty() &&
+      std::find(seeds.begin(), seeds.end(), seed) == seeds.end()) {
+    seeds.push_back(seed);
+  }
+}
+
+}  // namespace
+
+std::optional<double> distance(const Problem& left, const Problem& right) {
+  if (!comparable(left, right)) {
+    return std::nullopt;
+  }
+  return size_difference(left.m, right.m) + size_difference(left.n, right.n) +
+         size_difference(left.k, right.k) + size_difference(left.batch, right.batch) +
+         (same_alignment(left, right) ? 0 : 1) + (same_strides(left, right) ? 0 : 0.25);
+}
+
+std::vector<Candidate> neighbour_seeds(const Problem& problem, const DeviceIdentity& device,
+                                       const DeviceLimits& limits, std::span<const Record> winners,
+                                       int count) {
+  std::vector<std::pair<double, const Record*>> near;
+  for (const Record& winner : winners) {
+    const auto apart = distance(problem, winner.problem);
+    if (winner.device == device && apart && *apart <= kReach) {
+      near.emplace_back(*apart, &winner);
+    }
+  }
+  std::stable_sort(near.begin(), near.end(),
+                   [](const auto& left, const auto& right) { return left.first < right.first; });
+  near.resize(std::min(near.size(), static_cast<std::size_t>(count)));
+
+  std::vector<Candidate> seeds;
+  for (const auto& [apart, winner] : near) {
+    const std::size_t enough = seeds.size() + kSeedsOfOneNeighbour;
+    add_seed(seeds, Candidate{find_family(winner->family), winner->config}, problem, limits);
+    for (const std::string& tie : winner->ties) {
+      const auto candidate = parse_candidate(tie);
+      if (candidate && seeds.size() < enough) {
+        add_seed(seeds, *candidate, problem, limits);
+      }
+    }
+  }
+  return seeds;
+}
+
+}  // namespace tunedgemm

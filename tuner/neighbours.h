@@ -1,0 +1,27 @@
+#pragma once
+
+// What was fastest for a similar shape is a good guess for this one.
+
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "cache/record.h"
+#include "kernel_templates/family.h"
+
+namespace tunedgemm {
+
+/// How unlike two canonical problems are: the sum of the differences of log2(1 + size) over M, N, K
+/// and batch, 1 if alignment or alpha differ, and 1/4 if strides do. A metric: zero for equal
+/// problems only. Empty where the types, orders, numerics, regime or the epilogue's class differ,
+/// so that nothing can be learned.
+std::optional<double> distance(const Problem& left, const Problem& right);
+
+/// The winners of at most `count` tuned problems on this device, the nearest first, each followed
+/// by what tied with it; without duplicates and only what is legal for `problem`. A former winner
+/// of the problem itself comes first.
+std::vector<Candidate> neighbour_seeds(const Problem& problem, const DeviceIdentity& device,
+                                       const DeviceLimits& limits, std::span<const Record> winners,
+                                       int count);
+
+}  // namespace tunedgemm

@@ -1,0 +1,229 @@
+#include "tuner/qualifying.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "tuner/sample.h"
+
+namespace tunedgemm {
+namespace {
+
+constexpr double kSampleUs = 300;
+// A single sample is within a few percent of the truth: this far behind there is nothing to hope
+// for, and this near the finals must tell.
+constexpr double kFarBehind = 1.5;
+constexpr double kNear = 1.2;
+// The part of the budget that screening leaves to the finals, if they need so much.
+constexpr double kLargestReserve = 0.5;
+
+// All rounds of the finals that must be, each with a sample and the launch before it.
+double finals_seconds(std::span<const Contender> leaders, const Effort& effort) {
+  double round_us = 0;
+  for (const Contender& leader : leaders) {
+    round_us += 2 * leader.screened_us;
+  }
+  return 1e-6 * round_us * effort.minimum_rounds;
+}
+
+Preference preference_of(const RankedCandidate& ranked, const Task& task) {
+  const auto& [family, config] = ranked.candidate;
+  const auto all = families(family->backend());
+  return Preference{
+      .needs_workspace = family->launch(task.problem, config, task.limits).workspace_bytes > 0,
+      .family_position = static_cast<int>(std::find(all.begin(), all.end(), family) - all.begin()),
+      .predicted_us = ranked.predicted_us,
+      .text = to_text(ranked.candidate)};
+}
+
+}  // namespace
+
+Qualifying::Qualifying(const Task& task, const Effort& effort, Allowance& allowance, Ledger& ledger,
+                       PhaseSeconds& seconds)
+    : task_(task), effort_(effort), allowance_(allowance), ledger_(ledger), seconds_(seconds) {}
+
+void Qualifying::run(std::span<const Selected> selected) {
+  total_ = static_cast<int>(selected.size());
+  const auto batch = static_cast<std::size_t>(task_.evaluator.compile_batch());
+  const std::size_t stride = batch == 0 ? selected.size() : batch;
+  while (!selected.empty() && tried_all_) {
+    const auto next = selected.first(std::min(stride, selected.size()));
+    compile(next);
+    for (const Selected& one : next) {
+      if (must_stop()) {
+        tried_all_ = false;
+        break;
+      }
+      try_one(one, Spilling::kRefused);
+      ++done_;
+    }
+    selected = selected.subspan(next.size());
+  }
+  for (const Selected& one : std::exchange(spilling_, {})) {
+    if (leaders_.empty() && !allowance_.cancelled()) {
+      try_one(one, Spilling::kAccepted);
+    }
+  }
+  reject_stragglers();
+}
+
+void Qualifying::compile(std::span<const Selected> batch) {
+  if (must_stop()) {
+    return;
+  }
+  report(Phase::kCompile);
+  std::vector<Candidate> candidates;
+  for (const Selected& selected : batch) {
+    candidates.push_back(selected.ranked.candidate);
+  }
+  {
+    const Stopwatch compiling(task_.evaluator, seconds_.compile);
+    task_.evaluator.compile_ahead(candidates);
+  }
+  if (done_ == 0) {
+    // Where the device compiles in the background, the clock rises meanwhile.
+    const Stopwatch screening(task_.evaluator, seconds_.screen);
+    task_.evaluator.warm_up();
+  }
+}
+
+void Qualifying::try_one(const Selected& selected, Spilling spilling) {
+  const std::size_t line = ledger_.open(selected.ranked);
+  std::unique_ptr<Trial> trial = prepare(selected, line);
+  if (trial == nullptr) {
+    return;
+  }
+  const std::int64_t spill_bytes = ledger_.at(line).spill_bytes;
+  if (spill_bytes > 0 && spilling == Spilling::kRefused) {
+    ledger_.reject(line, Reason::kSpills,
+                   "spills " + std::to_string(spill_bytes) + " bytes of registers a thread");
+    spilling_.push_back(selected);
+    return;
+  }
+  {
+    const InFlight mark(task_, ledger_.at(line));
+    if (!check(*trial, line) || !screen(*trial, line)) {
+      return;
+    }
+  }
+  ledger_.write(line);
+  timed_.push_back(line);
+  const double us = ledger_.at(line).measurement->median_us;
+  if (selected.is_simplest) {
+    simplest_us_ = us;
+  }
+  admit(Contender{.selected = selected,
+                  .line = line,
+                  .screened_us = us,
+                  .trial = std::move(trial),
+                  .standing = {.rounds_us = {},
+                               .preference = preference_of(selected.ranked, task_),
+                               .is_default = selected.is_default},
+                  .rejection = std::nullopt});
+}
+
+std::unique_ptr<Trial> Qualifying::prepare(const Selected& selected, std::size_t line) {
+  report(Phase::kCompile);
+  const Stopwatch compiling(task_.evaluator, seconds_.compile);
+  Prepared prepared = task_.evaluator.prepare(selected.ranked.candidate);
+  if (const Rejection* rejection = std::get_if<Rejection>(&prepared)) {
+    ledger_.reject(line, *rejection);
+    return nullptr;
+  }
+  std::unique_ptr<Trial> trial = std::get<std::unique_ptr<Trial>>(std::move(prepared));
+  const Binary& binary = trial->binary();
+  TrialRecord& record = ledger_.at(line);
+  record.registers = binary.registers;
+  record.shared_bytes = binary.shared_bytes;
+  record.spill_bytes = binary.spill_bytes;
+  record.compile_ms = binary.compile_ms;
+  return trial;
+}
+
+bool Qualifying::check(Trial& trial, std::size_t line) {
+  report(Phase::kCheck);
+  const Stopwatch checking(task_.evaluator, seconds_.check);
+  const auto checked = trial.check();
+  if (const Rejection* rejection = std::get_if<Rejection>(&checked)) {
+    ledger_.reject(line, *rejection);
+    return false;
+  }
+  const double error = std::get<double>(checked);
+  ledger_.at(line).max_error = error;
+  // Written so that NaN fails.
+  if (!(error <= 1)) {
+    ledger_.reject(line, Reason::kWrongResult,
+                   "the error is " + number_text(error) + " times its bound");
+    return false;
+  }
+  return true;
+}
+
+bool Qualifying::screen(Trial& trial, std::size_t line) {
+  report(Phase::kScreen);
+  const Stopwatch screening(task_.evaluator, seconds_.screen);
+  const double floor_us = task_.evaluator.floor_us();
+  auto sample = plausible_sample(trial, 1, floor_us);
+  // A short kernel needs more launches to be told from the next; a hopeless one does not.
+  const double* first_us = std::get_if<double>(&sample);
+  if (first_us != nullptr && 2 * *first_us < kSampleUs &&
+      (leaders_.empty() || *first_us < 2 * kFarBehind * leaders_.front().screened_us)) {
+    sample = plausible_sample(trial, launches_for(kSampleUs, *first_us), floor_us);
+  }
+  if (const Rejection* rejection = std::get_if<Rejection>(&sample)) {
+    ledger_.reject(line, *rejection);
+    return false;
+  }
+  const float us = static_cast<float>(std::get<double>(sample));
+  ledger_.at(line).measurement = Measurement{us, us, us, {us}};
+  return true;
+}
+
+// Unloads at once what can no longer reach the finals: an exhaustive search tries thousands.
+void Qualifying::admit(Contender contender) {
+  const auto slower = [](double us, const Contender& other) { return us < other.screened_us; };
+  const double us = contender.screened_us;
+  leaders_.insert(std::upper_bound(leaders_.begin(), leaders_.end(), us, slower),
+                  std::move(contender));
+  const double near_us = kNear * leaders_.front().screened_us;
+  int challengers = 0;
+  std::erase_if(leaders_, [&](const Contender& leader) {
+    return !leader.selected.is_default &&
+           (leader.screened_us > near_us || ++challengers > effort_.finalists);
+  });
+}
+
+void Qualifying::reject_stragglers() {
+  if (leaders_.empty()) {
+    return;
+  }
+  const double best_us = leaders_.front().screened_us;
+  for (const std::size_t line : timed_) {
+    const double us = ledger_.at(line).measurement->median_us;
+    const bool races = std::any_of(leaders_.begin(), leaders_.end(),
+                                   [&](const Contender& leader) { return leader.line == line; });
+    if (!races && us > kFarBehind * best_us) {
+      ledger_.reject(line, Reason::kTooSlow,
+                     number_text(us) + " us in the screening, " + number_text(us / best_us) +
+                         " times the best");
+    }
+  }
+}
+
+bool Qualifying::must_stop() {
+  if (allowance_.cancelled()) {
+    return true;
+  }
+  const double reserve =
+      std::min(finals_seconds(leaders_, effort_), kLargestReserve * effort_.seconds);
+  return !leaders_.empty() && allowance_.seconds_left() <= reserve;
+}
+
+void Qualifying::report(Phase phase) const {
+  if (task_.options.on_progress) {
+    task_.options.on_progress(
+        {phase, done_, total_, leaders_.empty() ? 0 : leaders_.front().screened_us});
+  }
+}
+
+}  // namespace tunedgemm

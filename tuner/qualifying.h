@@ -1,0 +1,67 @@
+#pragma once
+
+// Qualifying: steps 1 to 3. Every candidate is compiled, checked and, if right, timed once; the
+// fastest go on to the finals. While one is checked, the device may compile the next.
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "tuner/allowance.h"
+#include "tuner/contender.h"
+#include "tuner/effort.h"
+#include "tuner/ledger.h"
+#include "tuner/selection.h"
+#include "tuner/task.h"
+
+namespace tunedgemm {
+
+struct PhaseSeconds {
+  double compile = 0, check = 0, screen = 0, finals = 0;
+};
+
+/// Used by one thread. Refers to all that it is given.
+class Qualifying {
+ public:
+  Qualifying(const Task& task, const Effort& effort, Allowance& allowance, Ledger& ledger,
+             PhaseSeconds& seconds);
+
+  /// Tries the candidates in order until the time is over; then on until one is valid. Those that
+  /// spill registers are tried only if none is left.
+  void run(std::span<const Selected> selected);
+
+  /// The default and the fastest others, at most effort.finalists, the fastest first.
+  [[nodiscard]] std::vector<Contender> take_leaders() { return std::move(leaders_); }
+  bool tried_all() const { return tried_all_; }
+  /// The time of the naive kernel; 0 if it was not timed.
+  double simplest_us() const { return simplest_us_; }
+
+ private:
+  enum class Spilling { kRefused, kAccepted };
+
+  void compile(std::span<const Selected> batch);
+  void try_one(const Selected& selected, Spilling spilling);
+  std::unique_ptr<Trial> prepare(const Selected& selected, std::size_t line);
+  bool check(Trial& trial, std::size_t line);
+  bool screen(Trial& trial, std::size_t line);
+  void admit(Contender contender);
+  void reject_stragglers();
+  bool must_stop();
+  void report(Phase phase) const;
+
+  const Task& task_;
+  const Effort& effort_;
+  Allowance& allowance_;
+  Ledger& ledger_;
+  PhaseSeconds& seconds_;
+  std::vector<Contender> leaders_;  // sorted by screened_us
+  std::vector<std::size_t> timed_;  // lines in the ledger
+  std::vector<Selected> spilling_;
+  bool tried_all_ = true;
+  double simplest_us_ = 0;
+  int done_ = 0, total_ = 0;
+};
+
+}  // namespace tunedgemm

@@ -1,0 +1,60 @@
+#include "tuner/ranking.h"
+
+#include <string_view>
+
+#include "tuner/neighbours.h"
+
+namespace tunedgemm {
+namespace {
+
+// Of the naive kernel, whose time is nice to know and must not cost more than the tuning.
+constexpr double kAffordableUs = 0.25e6;
+
+RankedCandidate predicted(const Candidate& candidate, const Task& task) {
+  return {candidate, candidate.family->predicted_us(task.problem, candidate.config, task.limits)};
+}
+
+std::vector<RankedCandidate> predicted(std::span<const Candidate> candidates, const Task& task) {
+  std::vector<RankedCandidate> all;
+  for (const Candidate& candidate : candidates) {
+    all.push_back(predicted(candidate, task));
+  }
+  return all;
+}
+
+std::optional<RankedCandidate> simplest_of(std::span<const RankedCandidate> ranked,
+                                           Backend backend) {
+  const std::string_view simplest = backend == Backend::kCuda ? "naive_2d" : "naive_mnk";
+  for (const RankedCandidate& candidate : ranked) {
+    if (candidate.candidate.family->name() == simplest && candidate.predicted_us < kAffordableUs) {
+      return candidate;
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+Ranking rank(const Task& task, const Effort& effort) {
+  const auto& [problem, device, toolchain, limits, evaluator, store, options] = task;
+  const std::vector<TrialRecord> earlier = store.trials(problem, device, toolchain);
+  const bool all = options.candidates.empty();
+  const std::vector<RankedCandidate> ranked =
+      all ? ranked_candidates(problem, limits) : predicted(options.candidates, task);
+  Knowledge knowledge;
+  knowledge.ranked = ranked;
+  knowledge.earlier = earlier;
+  knowledge.standard =
+      predicted(options.standard ? *options.standard : default_candidate(problem, limits), task);
+  const int legal = static_cast<int>(ranked.size());
+  if (!all) {
+    return {select_given(knowledge), legal};
+  }
+  const std::vector<RankedCandidate> seeds =
+      predicted(neighbour_seeds(problem, device, limits, store.winners(), effort.neighbours), task);
+  knowledge.seeds = seeds;
+  knowledge.simplest = simplest_of(ranked, limits.backend);
+  return {select(knowledge, effort), legal};
+}
+
+}  // namespace tunedgemm

@@ -1,0 +1,38 @@
+#include "tuner/sample.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdio>
+
+namespace tunedgemm {
+namespace {
+
+constexpr double kMostLaunches = 128;
+// A clock has its errors, and so has the figure of the memory's bandwidth.
+constexpr double kPlausible = 0.9;
+
+}  // namespace
+
+int launches_for(double sample_us, double launch_us) {
+  return static_cast<int>(std::clamp(std::round(sample_us / launch_us), 1.0, kMostLaunches));
+}
+
+std::variant<double, Rejection> plausible_sample(Trial& trial, int launches, double floor_us) {
+  const auto sample = trial.sample(launches);
+  const double* us = std::get_if<double>(&sample);
+  if (us == nullptr || (std::isfinite(*us) && *us > 0 && *us >= kPlausible * floor_us)) {
+    return sample;
+  }
+  return Rejection{Reason::kImplausible, "timed at " + number_text(*us) +
+                                             " us, but the device cannot take less than " +
+                                             number_text(floor_us) + " us"};
+}
+
+std::string number_text(double value) {
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), "%.4g", value);
+  return text.data();
+}
+
+}  // namespace tunedgemm

@@ -1,0 +1,169 @@
+#include "tuner/selection.h"
+
+#include <algorithm>
+#include <limits>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+
+namespace tunedgemm {
+namespace {
+
+// What the model believes to be this many times slower than the best is not worth compiling, not
+// even in an exhaustive search; the model errs by less.
+constexpr double kHopeless = 20;
+// A time of an earlier session within this factor of that session's best promises something.
+constexpr double kPromising = 1.5;
+
+std::string key_of(const Candidate& candidate) {
+  return to_text(candidate) + " " + candidate.family->fingerprint();
+}
+
+std::string key_of(const TrialRecord& trial) {
+  const std::string knobs = to_text(trial.config);
+  return trial.family + (knobs.empty() ? "" : " ") + knobs + " " + trial.family_fingerprint;
+}
+
+// Candidates of one family and tile differ in what the cost model sees least: stages, order, warps.
+std::string tile_of(const Candidate& candidate) {
+  std::string tile(candidate.family->name());
+  for (const char* knob : {"block_m", "block_n", "block_k"}) {
+    tile += " " + std::to_string(candidate.config.find(knob).value_or(0));
+  }
+  return tile;
+}
+
+// Grows a selection, one candidate at a time.
+class Selecting {
+ public:
+  explicit Selecting(std::span<const TrialRecord> earlier) {
+    for (const TrialRecord& trial : earlier) {
+      earlier_.emplace(key_of(trial), &trial);
+    }
+  }
+
+  const TrialRecord* earlier(const Candidate& candidate) const {
+    const auto found = earlier_.find(key_of(candidate));
+    return found == earlier_.end() ? nullptr : found->second;
+  }
+
+  // The selected one, or null if it is rejected.
+  Selected* add(const RankedCandidate& ranked) {
+    const std::string key = key_of(ranked.candidate);
+    const auto [known, is_new] = positions_.try_emplace(key, selection_.candidates.size());
+    if (is_new) {
+      const TrialRecord* before = earlier(ranked.candidate);
+      if (before != nullptr && before->rejection) {
+        known->second = std::nullopt;
+        selection_.rejected.push_back(*before);
+      } else {
+        ++tiles_[tile_of(ranked.candidate)];
+        selection_.candidates.push_back({ranked});
+      }
+    }
+    return known->second ? &selection_.candidates[*known->second] : nullptr;
+  }
+
+  void add_standard(const std::optional<RankedCandidate>& standard) {
+    if (!standard) {
+      return;
+    }
+    const TrialRecord* before = earlier(standard->candidate);
+    if (before != nullptr && before->rejection && before->rejection->reason == Reason::kTooSlow) {
+      earlier_.erase(key_of(standard->candidate));
+    }
+    if (Selected* selected = add(*standard)) {
+      selected->is_default = true;
+    }
+  }
+
+  void add_simplest(const std::optional<RankedCandidate>& simplest) {
+    Selected* selected = simplest ? add(*simplest) : nullptr;
+    if (selected != nullptr) {
+      selected->is_simplest = true;
+    }
+  }
+
+  int size() const { return static_cast<int>(selection_.candidates.size()); }
+  int variants(const Candidate& candidate) { return tiles_[tile_of(candidate)]; }
+  Selection take() { return std::move(selection_); }
+
+ private:
+  Selection selection_;
+  std::unordered_map<std::string, const TrialRecord*> earlier_;
+  std::unordered_map<std::string, std::optional<std::size_t>> positions_;
+  std::unordered_map<std::string, int> tiles_;
+};
+
+double earlier_us(const TrialRecord* trial) {
+  return trial != nullptr && trial->measurement && !trial->rejection
+             ? trial->measurement->median_us
+             : std::numeric_limits<double>::infinity();
+}
+
+// The fastest of an earlier, perhaps interrupted session, in the order of its times.
+std::vector<RankedCandidate> promising(const Knowledge& knowledge, const Selecting& selecting,
+                                       int count) {
+  std::vector<std::pair<double, const RankedCandidate*>> timed;
+  for (const RankedCandidate& ranked : knowledge.ranked) {
+    const double us = earlier_us(selecting.earlier(ranked.candidate));
+    if (us < std::numeric_limits<double>::infinity()) {
+      timed.emplace_back(us, &ranked);
+    }
+  }
+  std::stable_sort(timed.begin(), timed.end(),
+                   [](const auto& left, const auto& right) { return left.first < right.first; });
+  std::vector<RankedCandidate> best;
+  for (const auto& [us, ranked] : timed) {
+    if (static_cast<int>(best.size()) < count && us <= kPromising * timed.front().first) {
+      best.push_back(*ranked);
+    }
+  }
+  return best;
+}
+
+}  // namespace
+
+Selection select(const Knowledge& knowledge, const Effort& effort) {
+  Selecting selecting(knowledge.earlier);
+  const auto add_all = [&](std::span<const RankedCandidate> some, const auto& wanted) {
+    for (const RankedCandidate& ranked : some) {
+      if (selecting.size() < effort.candidates && wanted(ranked)) {
+        selecting.add(ranked);
+      }
+    }
+  };
+  const auto any = [](const RankedCandidate&) { return true; };
+  const double hopeless_us =
+      knowledge.ranked.empty() ? 0 : kHopeless * knowledge.ranked.front().predicted_us;
+  const auto hopeful = [&](const RankedCandidate& ranked) {
+    return ranked.predicted_us <= hopeless_us;
+  };
+  const auto untried = [&](const RankedCandidate& ranked) {
+    return hopeful(ranked) && selecting.earlier(ranked.candidate) == nullptr;
+  };
+  const auto different = [&](const RankedCandidate& ranked) {
+    return untried(ranked) && selecting.variants(ranked.candidate) < effort.variants_of_one_tile;
+  };
+
+  selecting.add_standard(knowledge.standard);
+  add_all(promising(knowledge, selecting, effort.finalists), any);
+  add_all(knowledge.seeds, any);
+  add_all(knowledge.ranked, different);
+  add_all(knowledge.ranked, untried);
+  add_all(knowledge.ranked, hopeful);
+  selecting.add_simplest(knowledge.simplest);
+  return selecting.take();
+}
+
+Selection select_given(const Knowledge& knowledge) {
+  Selecting selecting(knowledge.earlier);
+  selecting.add_standard(knowledge.standard);
+  for (const RankedCandidate& ranked : knowledge.ranked) {
+    selecting.add(ranked);
+  }
+  return selecting.take();
+}
+
+}  // namespace tunedgemm

@@ -1,0 +1,48 @@
+#pragma once
+
+// What samples mean. All statistics are of order (medians and ranks), because times have outliers
+// on one side and no bell shape. Nothing here draws random numbers: the same samples always give
+// the same answer.
+
+#include <limits>
+#include <span>
+#include <vector>
+
+#include "cache/record.h"
+
+namespace tunedgemm {
+
+/// The value below which `fraction` of the values lie, interpolated between neighbours.
+/// Precondition: not empty, 0 <= fraction <= 1.
+double quantile(std::vector<double> values, double fraction);
+double median(std::vector<double> values);
+
+/// The median and the 20th and 80th percentiles of the samples, which are kept.
+/// Precondition: not empty.
+Measurement summarize(std::span<const float> samples_us);
+
+/// Closed; unbounded unless said otherwise.
+struct Interval {
+  double low = -std::numeric_limits<double>::infinity();
+  double high = std::numeric_limits<double>::infinity();
+
+  friend bool operator==(const Interval&, const Interval&) = default;
+};
+
+/// Where the median of the distribution lies that the values were drawn from, with at least 95 %
+/// confidence: the narrowest pair of order statistics x(r), x(n+1-r) with
+/// P(Binomial(n, 1/2) < r) <= 2.5 %. Holds for every distribution. Unbounded for fewer than 6
+/// values, for which no such pair exists.
+Interval median_interval(std::vector<double> values);
+
+/// How much slower one candidate is than another: 0.02 is 2 % slower, -0.02 is 2 % faster.
+struct Comparison {
+  double median = 0;
+  Interval interval;  ///< 95 %
+};
+
+/// Compares round by round, so that what slows a whole round down cancels out.
+/// Precondition: both have the same number of rounds, at least one.
+Comparison compare(std::span<const float> rounds_us, std::span<const float> reference_us);
+
+}  // namespace tunedgemm

@@ -1,0 +1,181 @@
+#include "tuner/tune.h"
+
+#include <utility>
+
+#include "tuner/allowance.h"
+#include "tuner/decision.h"
+#include "tuner/effort.h"
+#include "tuner/finals.h"
+#include "tuner/ledger.h"
+#include "tuner/qualifying.h"
+#include "tuner/ranking.h"
+#include "tuner/statistics.h"
+#include "tuner/task.h"
+
+namespace tunedgemm {
+namespace {
+
+void report(const Task& task, Phase phase, int done, int total, double best_us) {
+  if (task.options.on_progress) {
+    task.options.on_progress({phase, done, total, best_us});
+  }
+}
+
+FinalsReport race(std::vector<Contender>& contenders, const Task& task, const Effort& effort,
+                  Allowance& allowance) {
+  const double best_us = contenders.front().screened_us;
+  return run_finals(
+      contenders, task.evaluator, effort, allowance, task.options.seed,
+      [&](int rounds) { report(task, Phase::kFinals, rounds, effort.maximum_rounds, best_us); });
+}
+
+// Afterwards only those are contenders who have run all rounds.
+void write_outcomes(std::vector<Contender>& contenders, const FinalsReport& finals,
+                    Ledger& ledger) {
+  for (const Contender& contender : contenders) {
+    if (contender.rejection) {
+      ledger.reject(contender.line, *contender.rejection);
+    } else if (!contender.standing.rounds_us.empty()) {
+      TrialRecord& trial = ledger.at(contender.line);
+      trial.measurement = summarize(contender.standing.rounds_us);
+      trial.final_round = true;
+      trial.sm_clock_mhz = finals.clock_mhz;
+      ledger.write(contender.line);
+    }
+  }
+  std::erase_if(contenders, [](const Contender& contender) {
+    return contender.rejection || contender.standing.rounds_us.empty();
+  });
+}
+
+std::string failure_of(const std::vector<TrialRecord>& trials, bool cancelled) {
+  if (cancelled) {
+    return "cancelled before a candidate was found to be valid";
+  }
+  if (trials.empty()) {
+    return "there is no candidate for this problem on this device";
+  }
+  const TrialRecord& last = trials.back();
+  const std::string why = last.rejection ? ", the last (" + last.family + ") as " +
+                                               std::string(name(last.rejection->reason)) + ": " +
+                                               last.rejection->detail
+                                         : "";
+  return "none of " + std::to_string(trials.size()) + " candidates was valid" + why;
+}
+
+Record record_of(const Task& task, const std::vector<Contender>& contenders,
+                 const Decision& decision, const Ledger& ledger) {
+  const auto us_of = [&](const Contender& contender) {
+    return ledger.trials()[contender.line].measurement->median_us;
+  };
+  const Contender& winner = contenders[decision.winner];
+  const TrialRecord& trial = ledger.trials()[winner.line];
+  Record record;
+  record.problem = task.problem;
+  record.device = task.device;
+  record.toolchain = task.toolchain;
+  record.family = trial.family;
+  record.config = trial.config;
+  record.family_fingerprint = trial.family_fingerprint;
+  record.measurement = *trial.measurement;
+  record.max_error = trial.max_error;
+  record.rigor = task.options.rigor;
+  record.candidates_tried = static_cast<int>(ledger.trials().size());
+  for (const Contender& contender : contenders) {
+    if (contender.selected.is_default) {
+      record.default_us = us_of(contender);
+    }
+  }
+  if (decision.runner_up) {
+    record.runner_up_us = us_of(contenders[*decision.runner_up]);
+  }
+  for (const std::size_t tie : decision.ties) {
+    record.ties.push_back(to_text(contenders[tie].selected.ranked.candidate));
+  }
+  return record;
+}
+
+std::vector<Contestant> standings_of(const std::vector<Contender>& contenders) {
+  std::vector<Contestant> standings;
+  for (const Contender& contender : contenders) {
+    standings.push_back(contender.standing);
+  }
+  return standings;
+}
+
+}  // namespace
+
+Tuning tune(const Problem& problem, const DeviceIdentity& device, const Toolchain& toolchain,
+            const DeviceLimits& limits, Evaluator& evaluator, Store& store,
+            const TuneOptions& options) {
+  const Task task{problem, device, toolchain, limits, evaluator, store, options};
+  const Effort effort = effort_of(options.rigor, options.budget);
+  Allowance allowance(evaluator, effort.seconds, options.cancelled);
+  PhaseSeconds seconds;
+  Ledger ledger(task);
+  Tuning tuning;
+
+  // 0. Rank: the default, neighbours' winners, and the cost model's best.
+  report(task, Phase::kRank, 0, 0, 0);
+  const Ranking ranking = rank(task, effort);
+  ledger.adopt(ranking.selection.rejected);
+
+  // 1. Compile, 2. check, 3. screen: one candidate after the other.
+  Qualifying qualifying(task, effort, allowance, ledger, seconds);
+  qualifying.run(ranking.selection.candidates);
+  std::vector<Contender> contenders = qualifying.take_leaders();
+
+  // 4. Finals: interleaved rounds.
+  FinalsReport finals;
+  if (!contenders.empty()) {
+    const Stopwatch racing(evaluator, seconds.finals);
+    finals = race(contenders, task, effort, allowance);
+  }
+  write_outcomes(contenders, finals, ledger);
+
+  // 5. Decide.
+  if (contenders.empty()) {
+    tuning.failure = failure_of(ledger.trials(), allowance.cancelled());
+  } else {
+    const Decision decision = decide(standings_of(contenders));
+    const Contender& winner = contenders[decision.winner];
+    const auto& [family, config] = winner.selected.ranked.candidate;
+    Record record = record_of(task, contenders, decision, ledger);
+    record.naive_us = qualifying.simplest_us();
+    record.candidates_legal = ranking.legal;
+    record.complete = qualifying.tried_all() && finals.enough;
+    record.compile_seconds = seconds.compile;
+    record.check_seconds = seconds.check;
+    record.screen_seconds = seconds.screen;
+    record.finals_seconds = seconds.finals;
+    record.spent_seconds = allowance.seconds_spent();
+    tuning.winner_source = family->source(problem, config, limits);
+    tuning.winner_binary = winner.trial->binary();
+    tuning.record = std::move(record);
+  }
+  tuning.cancelled = allowance.cancelled();
+  tuning.trials = ledger.trials();
+  report(task, Phase::kDone, finals.rounds, finals.rounds,
+         tuning.record ? tuning.record->measurement.median_us : 0);
+  return tuning;
+}
+
+std::string_view name(Phase phase) {
+  switch (phase) {
+    case Phase::kRank:
+      return "rank";
+    case Phase::kCompile:
+      return "compile";
+    case Phase::kCheck:
+      return "check";
+    case Phase::kScreen:
+      return "screen";
+    case Phase::kFinals:
+      return "finals";
+    case Phase::kDone:
+      return "done";
+  }
+  return "?";
+}
+
+}  // namespace tunedgemm
