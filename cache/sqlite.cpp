@@ -118,18 +118,6 @@ void Connection::insert(std::string_view verb, std::string_view table,
   statement.run();
 }
 
-void Connection::insert_or_ignore(std::string_view table, std::span<const Column> row) {
-  insert("INSERT OR IGNORE", table, row);
-}
-
-void Connection::insert_or_replace(std::string_view table, std::span<const Column> row) {
-  insert("INSERT OR REPLACE", table, row);
-}
-
-void Connection::insert_or_replace(std::string_view table, std::initializer_list<Column> row) {
-  insert_or_replace(table, std::span(row.begin(), row.size()));
-}
-
 std::int64_t Connection::find_or_insert(std::string_view table, const Column& unique,
                                         std::span<const Column> row) {
   Statement find(*this, "SELECT id FROM " + std::string(table) + " WHERE " + unique.name + " = ?");
@@ -263,7 +251,7 @@ Transaction::Transaction(Connection& connection) : connection_(connection) {
   connection_.execute("BEGIN IMMEDIATE");
 }
 
-Transaction::~Transaction() {
+void Transaction::roll_back() noexcept {
   // A full disk or a damaged file has rolled the transaction back already.
   if (sqlite3_get_autocommit(connection_.handle()) == 0) {
     sqlite3_exec(connection_.handle(), "ROLLBACK", nullptr, nullptr, nullptr);

@@ -76,10 +76,11 @@ class Connection {
   std::int64_t integer(const std::string& query);
   std::string text(const std::string& query);
 
-  /// Inserts a row; one that a unique column forbids is left out, or takes the other's place.
-  void insert_or_ignore(std::string_view table, std::span<const Column> row);
-  void insert_or_replace(std::string_view table, std::span<const Column> row);
-  void insert_or_replace(std::string_view table, std::initializer_list<Column> row);
+  /// Inserts a row; `verb` is "INSERT", "INSERT OR IGNORE" or "INSERT OR REPLACE".
+  void insert(std::string_view verb, std::string_view table, std::span<const Column> row);
+  void insert(std::string_view verb, std::string_view table, std::initializer_list<Column> row) {
+    insert(verb, table, std::span(row.begin(), row.size()));
+  }
   /// The `id` of the row with this value in the unique column, which is inserted if need be.
   std::int64_t find_or_insert(std::string_view table, const Column& unique,
                               std::span<const Column> row);
@@ -95,7 +96,6 @@ class Connection {
     void operator()(sqlite3* handle) const { sqlite3_close_v2(handle); }
   };
   explicit Connection(std::unique_ptr<sqlite3, Close> handle) : handle_(std::move(handle)) {}
-  void insert(std::string_view verb, std::string_view table, std::span<const Column> row);
 
   std::unique_ptr<sqlite3, Close> handle_;
 };
@@ -168,10 +168,11 @@ std::vector<std::byte> to_blob(const std::vector<float>& samples);
 class Transaction {
  public:
   [[nodiscard]] explicit Transaction(Connection& connection);
-  ~Transaction();
+  ~Transaction() { roll_back(); }
   Transaction(const Transaction&) = delete;
   Transaction& operator=(const Transaction&) = delete;
   void commit();
+  void roll_back() noexcept;
 
  private:
   Connection& connection_;

@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -17,6 +18,7 @@
 #include <vector>
 
 #include "cache/record.h"
+#include "kernel_templates/family.h"
 #include "kernel_templates/source.h"
 
 namespace tunedgemm {
@@ -29,6 +31,15 @@ struct StoreOptions {
   /// $TUNEDGEMM_SYSTEM_CACHE, ':'-separated.
   std::vector<std::filesystem::path> system_paths;
   enum class Access { kReadWrite, kReadOnly, kMemoryOnly } access = Access::kReadWrite;
+
+  // For tests; the defaults are right.
+
+  /// How a file that is created here keeps a transaction whole; see the README of this folder.
+  enum class Journal { kAutomatic, kRollback, kWriteAhead } journal = Journal::kAutomatic;
+  /// How long one operation waits for other processes.
+  int busy_timeout_ms = 5000;
+  /// By which stored winners are judged; empty: the registered families.
+  std::function<const Family*(std::string_view name)> find_family;
 };
 
 enum class StoreState { kReadWrite, kReadOnly, kMemoryOnly };
@@ -38,7 +49,7 @@ struct StoreHealth {
   StoreState state = StoreState::kMemoryOnly;
   std::filesystem::path path;
   std::vector<std::string> remarks;  ///< sentences: what is wrong or was repaired, and what to do
-  std::string journal_mode;          ///< "wal", "delete", "" in memory
+  std::string journal_mode;          ///< "wal", "delete"; "" in memory
   std::string sqlite_version;
   std::int64_t file_bytes = 0;
   std::int64_t winners = 0;

@@ -1,0 +1,214 @@
+#include "cache/store.h"
+
+#include <algorithm>
+#include <memory>
+
+#include "cache/guarded.h"
+#include "cache/kernel_rows.h"
+#include "cache/request_rows.h"
+#include "cache/store_database.h"
+#include "cache/winner_rows.h"
+
+namespace tunedgemm {
+namespace {
+
+KernelKey kernel_key(const Source& source, const Toolchain& toolchain, int architecture) {
+  return {fingerprint(source), toolchain.compiler, architecture};
+}
+
+void count(const Request& request, std::vector<Request>& requests) {
+  const auto known = std::find_if(requests.begin(), requests.end(), [&](const Request& other) {
+    return other.problem == request.problem;
+  });
+  if (known == requests.end()) {
+    requests.push_back(request);
+  } else {
+    known->calls += request.calls;
+  }
+}
+
+}  // namespace
+
+const Family* family_of(const Archive& archive, std::string_view name) {
+  const auto& find = archive.options().find_family;
+  return find ? find(name) : find_family(name);
+}
+
+IsCurrent judge_of(const Archive& archive) {
+  return [&archive](std::string_view family_name, std::string_view fingerprint) {
+    const Family* family = family_of(archive, family_name);
+    return family != nullptr && family->fingerprint() == fingerprint;
+  };
+}
+
+TuningKey tuning_key(const Problem& problem, const DeviceIdentity& device,
+                     const Toolchain& toolchain) {
+  return {canonical(problem).problem, device, toolchain};
+}
+
+std::string_view name(StoreState state) {
+  switch (state) {
+    case StoreState::kReadWrite:
+      return "read and write";
+    case StoreState::kReadOnly:
+      return "read only";
+    case StoreState::kMemoryOnly:
+      return "memory only";
+  }
+  return "unknown";
+}
+
+Store::Store(std::unique_ptr<Database> database) : database_(std::move(database)) {}
+Store::~Store() = default;
+
+std::unique_ptr<Store> Store::open(const StoreOptions& options) {
+  return std::unique_ptr<Store>(new Store(std::make_unique<Database>(options)));
+}
+
+StoreHealth Store::health() const {
+  Archive& archive = *database_->archive();
+  return guarded(archive, StoreHealth(), [&] { return archive.health(); });
+}
+
+std::optional<Hit> Store::find(const Problem& problem, const DeviceIdentity& device,
+                               const Toolchain& toolchain, const DeviceLimits& limits) const {
+  Archive& archive = *database_->archive();
+  return guarded(archive, std::optional<Hit>(), [&] {
+    const Problem asked = canonical(problem).problem;
+    const std::string device_fingerprint = fingerprint(device);
+    const IsCurrent is_current = judge_of(archive);
+    std::optional<Hit> hit;
+    archive.use_winners([&](const WinnerIndex& winners) {
+      for (const StoredWinner* winner :
+           winners.find(fingerprint(asked), device_fingerprint, toolchain)) {
+        if (!is_current(winner->record.family, winner->record.family_fingerprint)) {
+          continue;
+        }
+        auto record = parsed(*winner);
+        // The fields are compared too: a fingerprint proves nothing about a file that others write.
+        if (record && record->problem == asked && record->device == device &&
+            family_of(archive, record->family)->why_not(asked, record->config, limits).empty()) {
+          const Match match = record->toolchain == toolchain ? Match::kExact : Match::kStale;
+          hit = Hit{std::move(*record), match};
+          return;
+        }
+      }
+    });
+    archive.see(device_fingerprint, device, toolchain);
+    return hit;
+  });
+}
+
+void Store::refresh() {
+  Archive& archive = *database_->archive();
+  guarded(archive, [&] { archive.refresh(); });
+}
+
+std::optional<Binary> Store::find_binary(const Source& source, const Toolchain& toolchain,
+                                         int architecture) const {
+  Archive& archive = *database_->archive();
+  return guarded(archive, std::optional<Binary>(), [&] {
+    const KernelKey key = kernel_key(source, toolchain, architecture);
+    std::optional<Binary> binary;
+    bool damaged = false;
+    archive.read(Archive::Having::kViewsForPrograms, [&](sqlite::Connection& connection) {
+      auto found = find_kernel(connection, key);
+      if (auto* sound = std::get_if<Binary>(&found)) {
+        binary = std::move(*sound);
+        return true;
+      }
+      damaged = damaged || std::get<KernelMiss>(found) == KernelMiss::kDamaged;
+      return false;
+    });
+    if (damaged) {
+      archive.count_damaged_binary();
+      archive.write([key](sqlite::Connection& connection) { delete_kernel(connection, key); },
+                    Archive::Otherwise::kForget);
+    }
+    return binary;
+  });
+}
+
+void Store::put_binary(const Source& source, const Toolchain& toolchain, int architecture,
+                       const Binary& binary) {
+  Archive& archive = *database_->archive();
+  guarded(archive, [&] {
+    archive.write([key = kernel_key(source, toolchain, architecture),
+                   binary](sqlite::Connection& connection) { put_kernel(connection, key, binary); },
+                  Archive::Otherwise::kWriteLater);
+  });
+}
+
+void Store::forget_binary(const Source& source, const Toolchain& toolchain, int architecture) {
+  Archive& archive = *database_->archive();
+  guarded(archive, [&] {
+    archive.write([key = kernel_key(source, toolchain, architecture)](
+                      sqlite::Connection& connection) { delete_kernel(connection, key); },
+                  Archive::Otherwise::kWriteLater);
+  });
+}
+
+void Store::note_request(const Problem& problem, const DeviceIdentity& device) {
+  Archive& archive = *database_->archive();
+  guarded(archive, [&] { archive.notes().add_request(canonical(problem).problem, device); });
+}
+
+void Store::flush() {
+  Archive& archive = *database_->archive();
+  guarded(archive, [&] { archive.write_notes(); });
+}
+
+std::vector<Request> Store::requests(const DeviceIdentity& device) const {
+  Archive& archive = *database_->archive();
+  return guarded(archive, std::vector<Request>(), [&] {
+    archive.write_notes();
+    std::vector<Request> requests;
+    archive.read(Archive::Having::kTables, [&](sqlite::Connection& connection) {
+      for (const Request& request : read_requests(connection, device)) {
+        count(request, requests);
+      }
+      return false;
+    });
+    return requests;
+  });
+}
+
+std::vector<Record> Store::winners() const {
+  Archive& archive = *database_->archive();
+  return guarded(archive, std::vector<Record>(), [&] {
+    std::vector<Record> records;
+    archive.use_winners([&](const WinnerIndex& winners) {
+      winners.for_each([&](const StoredWinner& winner) {
+        if (auto record = parsed(winner)) {
+          records.push_back(std::move(*record));
+        }
+      });
+    });
+    return records;
+  });
+}
+
+int Store::forget(const Problem& problem) {
+  Archive& archive = *database_->archive();
+  return guarded(archive, 0, [&] {
+    const auto deleted = std::make_shared<std::int64_t>(0);
+    archive.write(
+        [deleted, key = fingerprint(problem)](sqlite::Connection& connection) {
+          *deleted = delete_winners(connection, key);
+        },
+        Archive::Otherwise::kWriteLater);
+    archive.forget_index();
+    return static_cast<int>(*deleted);
+  });
+}
+
+std::string Store::export_to(const std::filesystem::path& destination) const {
+  Archive& archive = *database_->archive();
+  try {
+    return archive.export_to(destination);
+  } catch (const std::exception& error) {
+    return "cannot write " + destination.string() + ": " + error.what();
+  }
+}
+
+}  // namespace tunedgemm

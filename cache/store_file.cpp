@@ -1,0 +1,215 @@
+#include "cache/store_file.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "cache/location.h"
+#include "cache/publish.h"
+#include "cache/salvage.h"
+#include "cache/schema.h"
+
+namespace tunedgemm {
+namespace {
+
+namespace fs = std::filesystem;
+using Mode = sqlite::Connection::Mode;
+
+constexpr const char* kRemedy =
+    "; results are kept in memory only. Set TUNEDGEMM_CACHE to a file in a folder that you can "
+    "write";
+
+enum class Found { kNothing, kEmptyFile, kFile, kOther };
+
+// Only stat(2): opening and closing the file here would drop the locks that another Store in this
+// process has on it (fcntl(2), "Record locking").
+Found look(const fs::path& path, struct stat& found) {
+  if (stat(path.c_str(), &found) != 0) {
+    return errno == ENOENT ? Found::kNothing : Found::kOther;
+  }
+  if (!S_ISREG(found.st_mode)) {
+    errno = S_ISDIR(found.st_mode) ? EISDIR : EINVAL;
+    return Found::kOther;
+  }
+  return found.st_size == 0 ? Found::kEmptyFile : Found::kFile;
+}
+
+StoreOptions::Journal journal_at(const fs::path& path, const StoreOptions& options) {
+  return journal_for(options.journal, is_on_local_file_system(path.parent_path()),
+                     sqlite3_libversion_number());
+}
+
+bool can_be_written(const fs::path& path) {
+  // A transaction needs a journal beside the file.
+  return access(path.c_str(), W_OK) == 0 && access(path.parent_path().c_str(), W_OK) == 0;
+}
+
+void create(const fs::path& path, const StoreOptions& options) {
+  if (const auto error = make_private_folder(path.parent_path())) {
+    throw fs::filesystem_error("cannot make the folder", path.parent_path(), error);
+  }
+  // If another process is faster, its file is as good.
+  PrivateBuild(path, [&](const fs::path& build) {
+    build_database(build, journal_at(path, options), [](sqlite::Connection&) {});
+  }).publish_unless_there();
+}
+
+// A file with a write-ahead log in a folder where no log can be made opens only with the promise
+// that nobody changes it, which such a folder gives.
+sqlite::Connection connect_to_read(const fs::path& path, int busy_timeout_ms) {
+  try {
+    auto connection = sqlite::Connection::open(path, Mode::kReadOnly, busy_timeout_ms);
+    connection.integer("PRAGMA application_id");
+    return connection;
+  } catch (const sqlite::Error& error) {
+    const bool no_log = error.code() == SQLITE_CANTOPEN || error.code() == SQLITE_READONLY;
+    if (!no_log || access(path.parent_path().c_str(), W_OK) == 0) {
+      throw;
+    }
+    return sqlite::Connection::open(path, Mode::kImmutable, busy_timeout_ms);
+  }
+}
+
+enum class Purpose { kRead, kWrite };
+
+std::optional<StoreFile> connect(const fs::path& path, const struct stat& found, Purpose purpose,
+                                 const StoreOptions& options, const Remark& remark) {
+  const bool writes = purpose == Purpose::kWrite;
+  StoreFile file{writes ? sqlite::Connection::open(path, Mode::kReadWrite, options.busy_timeout_ms)
+                        : connect_to_read(path, options.busy_timeout_ms),
+                 path, found.st_dev, found.st_ino, writes};
+  if (file.connection.integer("PRAGMA application_id") != kApplicationId) {
+    remark(path.string() + " is a database of another program" + kRemedy);
+    return std::nullopt;
+  }
+  const std::int64_t version = file.connection.integer("PRAGMA user_version");
+  if (version > schema_version()) {
+    file.newer = true;
+    if (writes) {
+      remark(path.string() + " is of a newer version of this library (schema " +
+             std::to_string(version) + ", known here: " + std::to_string(schema_version()) +
+             ") and is only read");
+      return connect(path, found, Purpose::kRead, options, [](const std::string&) {});
+    }
+  } else if (writes) {
+    migrate(file.connection, migrations());
+    const bool log = file.connection.text("PRAGMA journal_mode") == "wal";
+    file.connection.execute(log ? "PRAGMA synchronous = NORMAL" : "PRAGMA synchronous = FULL");
+  }
+  // Reads the whole schema, which finds a damaged one, and one that is not what the header says.
+  sqlite::Statement(file.connection, "SELECT 1 FROM winner_v1, kernel_v1");
+  return file;
+}
+
+void remark_if_open_to_all(const fs::path& path, const struct stat& found, const Remark& remark) {
+  if ((found.st_mode & S_IWOTH) != 0) {
+    remark(path.string() +
+           " can be written by every user, and its content is executed: chmod o-w it");
+  }
+}
+
+// Whether the path now has a file that is worth opening.
+bool repair(const fs::path& path, const StoreOptions& options, const Remark& remark) {
+  const Replacement replacement =
+      replace_damaged(path, journal_at(path, options), options.busy_timeout_ms);
+  if (!replacement.remark.empty()) {
+    remark(replacement.remark + (replacement.done ? "" : kRemedy));
+  }
+  return replacement.done;
+}
+
+// One attempt. Sets `again` where the path has changed and is worth another one.
+std::optional<StoreFile> try_to_write(const fs::path& path, const StoreOptions& options,
+                                      const Remark& remark, bool& again) {
+  struct stat found {};
+  switch (look(path, found)) {
+    case Found::kNothing:
+      create(path, options);
+      again = true;
+      return std::nullopt;
+    case Found::kOther:
+      remark(path.string() + " cannot be used: " + std::strerror(errno) + kRemedy);
+      return std::nullopt;
+    case Found::kEmptyFile:
+      again = repair(path, options, remark);
+      return std::nullopt;
+    case Found::kFile:
+      break;
+  }
+  if (!can_be_written(path)) {
+    remark(path.string() + " or its folder cannot be written by this user: it is only read");
+    return open_to_read(path, options, remark);
+  }
+  remark_if_open_to_all(path, found, remark);
+  try {
+    return connect(path, found, Purpose::kWrite, options, remark);
+  } catch (const sqlite::Error& error) {
+    if (!error.is_damage()) {
+      throw;
+    }
+  }
+  again = repair(path, options, remark);
+  return std::nullopt;
+}
+
+}  // namespace
+
+bool StoreFile::was_replaced() const {
+  struct stat found {};
+  return stat(path.c_str(), &found) != 0 || found.st_dev != device || found.st_ino != inode;
+}
+
+std::optional<StoreFile> open_to_write(const fs::path& path, const StoreOptions& options,
+                                       const Remark& remark) {
+  constexpr int kAttempts = 4;
+  try {
+    for (int attempt = 0; attempt < kAttempts; ++attempt) {
+      bool again = false;
+      auto file = try_to_write(path, options, remark, again);
+      if (file || !again) {
+        return file;
+      }
+    }
+    remark(path.string() + " could not be repaired" + kRemedy);
+  } catch (const std::exception& error) {
+    remark(path.string() + ": " + error.what() + kRemedy);
+  }
+  return std::nullopt;
+}
+
+std::optional<StoreFile> repair_and_open(const fs::path& path, const StoreOptions& options,
+                                         const Remark& remark) {
+  try {
+    if (repair(path, options, remark)) {
+      return open_to_write(path, options, remark);
+    }
+  } catch (const std::exception& error) {
+    remark(path.string() + " is damaged: " + error.what() + kRemedy);
+  }
+  return std::nullopt;
+}
+
+std::optional<StoreFile> open_to_read(const fs::path& path, const StoreOptions& options,
+                                      const Remark& remark) {
+  try {
+    struct stat found {};
+    switch (look(path, found)) {
+      case Found::kFile:
+        return connect(path, found, Purpose::kRead, options, remark);
+      case Found::kEmptyFile:
+        remark(path.string() + " is empty and is not used");
+        break;
+      case Found::kNothing:
+      case Found::kOther:
+        remark(path.string() + " cannot be read: " + std::strerror(errno));
+        break;
+    }
+  } catch (const std::exception& error) {
+    remark(path.string() + " cannot be read: " + error.what());
+  }
+  return std::nullopt;
+}
+
+}  // namespace tunedgemm

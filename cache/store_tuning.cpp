@@ -1,0 +1,186 @@
+// The members of Store that a tuning uses: the winner, the trials, the candidate in flight and the
+// lease.
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <thread>
+
+#include "cache/guarded.h"
+#include "cache/kernel_rows.h"
+#include "cache/store.h"
+#include "cache/store_database.h"
+#include "cache/trial_rows.h"
+#include "cache/winner_rows.h"
+
+namespace tunedgemm {
+namespace {
+
+// Releases the lease in the process that has taken it, while its store is open.
+class HeldLease {
+ public:
+  HeldLease(const std::shared_ptr<Archive>& archive, TuningKey key, LeaseHolder holder)
+      : archive_(archive), key_(std::move(key)), holder_(std::move(holder)) {}
+  ~HeldLease() {
+    const auto archive = archive_.lock();
+    if (archive && archive->owner() == getpid()) {
+      guarded(*archive, [&] {
+        archive->write(
+            [key = key_, holder = holder_](sqlite::Connection& connection) {
+              release_lease(connection, key, holder);
+            },
+            Archive::Otherwise::kWriteLater);
+      });
+    }
+  }
+  HeldLease(const HeldLease&) = delete;
+  HeldLease& operator=(const HeldLease&) = delete;
+
+ private:
+  std::weak_ptr<Archive> archive_;
+  TuningKey key_;
+  LeaseHolder holder_;
+};
+
+bool claim(Archive& archive, const TuningKey& key, const LeaseHolder& holder) {
+  // Asked first, because waiting must not keep others from writing.
+  bool held = false;
+  archive.read(Archive::Having::kTables, [&](sqlite::Connection& connection) {
+    held = held || is_held(connection, key);
+    return held;
+  });
+  if (held) {
+    return false;
+  }
+  const auto claimed = std::make_shared<bool>(false);
+  archive.write(
+      [=](sqlite::Connection& connection) { *claimed = claim_lease(connection, key, holder); },
+      Archive::Otherwise::kForget);
+  return *claimed;
+}
+
+}  // namespace
+
+bool Store::put(const Record& record, const Source& winner_source, const Binary& winner_binary,
+                const std::vector<TrialRecord>& trials) {
+  Archive& archive = *database_->archive();
+  return guarded(archive, false, [&] {
+    Record winner = record;
+    winner.problem = canonical(record.problem).problem;
+    if (winner.tuned_at.empty()) {
+      winner.tuned_at = utc_now();
+    }
+    const KernelKey kernel_key{fingerprint(winner_source), record.toolchain.compiler,
+                               record.device.compute_capability};
+    const auto stored = std::make_shared<bool>(false);
+    archive.write(
+        [=, is_current = judge_of(archive)](sqlite::Connection& connection) {
+          // A kernel that is linked into the library has no binary.
+          const auto kernel =
+              winner_binary.code.empty()
+                  ? std::nullopt
+                  : std::optional(put_kernel(connection, kernel_key, winner_binary));
+          *stored = put_winner(connection, winner, kernel, is_current);
+          const KeyRows key =
+              key_rows(connection, {winner.problem, winner.device, winner.toolchain});
+          for (const TrialRecord& trial : trials) {
+            tunedgemm::put_trial(connection, key, trial);
+          }
+          set_current_toolchain(connection, winner.device, winner.toolchain);
+        },
+        Archive::Otherwise::kWriteLater);
+    if (*stored) {
+      archive.put_winner(winner);
+    } else {
+      // Another process has stored a better one.
+      archive.forget_index();
+    }
+    return *stored;
+  });
+}
+
+void Store::put_trial(const Problem& problem, const DeviceIdentity& device,
+                      const Toolchain& toolchain, const TrialRecord& trial) {
+  Archive& archive = *database_->archive();
+  guarded(archive, [&] {
+    archive.notes().add_trial(tuning_key(problem, device, toolchain), trial);
+    if (archive.notes().trials_are_due()) {
+      archive.write_notes();
+    }
+  });
+}
+
+std::vector<TrialRecord> Store::trials(const Problem& problem, const DeviceIdentity& device,
+                                       const Toolchain& toolchain) const {
+  Archive& archive = *database_->archive();
+  return guarded(archive, std::vector<TrialRecord>(), [&] {
+    if (archive.notes().has_trials()) {
+      archive.write_notes();
+    }
+    const TuningKey key = tuning_key(problem, device, toolchain);
+    std::vector<TrialRecord> trials;
+    archive.read(Archive::Having::kTables, [&](sqlite::Connection& connection) {
+      for (TrialRecord& trial : read_trials(connection, key)) {
+        // What is asked first is newer.
+        const bool known = std::any_of(trials.begin(), trials.end(), [&](const TrialRecord& other) {
+          return other.family == trial.family && other.config == trial.config;
+        });
+        if (!known) {
+          trials.push_back(std::move(trial));
+        }
+      }
+      return false;
+    });
+    return trials;
+  });
+}
+
+void Store::mark_in_flight(const Problem& problem, const DeviceIdentity& device,
+                           const Toolchain& toolchain, std::string_view family,
+                           const Config& config, std::string_view family_fingerprint) {
+  Archive& archive = *database_->archive();
+  guarded(archive, [&] {
+    archive.write(
+        [key = tuning_key(problem, device, toolchain), process = archive.process(),
+         candidate =
+             CandidateInFlight{std::string(family), config, std::string(family_fingerprint)}](
+            sqlite::Connection& connection) { set_in_flight(connection, key, process, candidate); },
+        Archive::Otherwise::kForget);
+  });
+}
+
+void Store::clear_in_flight(const Problem& problem, const DeviceIdentity& device,
+                            const Toolchain& toolchain) {
+  Archive& archive = *database_->archive();
+  guarded(archive, [&] {
+    archive.write(
+        [key = tuning_key(problem, device, toolchain),
+         process = archive.process()](sqlite::Connection& connection) {
+          tunedgemm::clear_in_flight(connection, key, process);
+        },
+        Archive::Otherwise::kWriteLater);
+  });
+}
+
+Lease Store::acquire(const Problem& problem, const DeviceIdentity& device,
+                     const Toolchain& toolchain, double wait_seconds) {
+  using Clock = std::chrono::steady_clock;
+  constexpr std::chrono::milliseconds kBetweenLooks{50};
+  const auto end = Clock::now() + std::chrono::duration<double>(wait_seconds);
+  const std::shared_ptr<Archive> archive = database_->archive();
+  return guarded(*archive, Lease(), [&] {
+    const TuningKey key = tuning_key(problem, device, toolchain);
+    const LeaseHolder holder = archive->new_lease_holder();
+    while (!claim(*archive, key, holder)) {
+      if (Clock::now() >= end) {
+        return Lease();
+      }
+      std::this_thread::sleep_for(kBetweenLooks);
+    }
+    return Lease(std::make_shared<HeldLease>(archive, key, holder));
+  });
+}
+
+}  // namespace tunedgemm
