@@ -244,7 +244,6 @@ int launch(const Plan& plan, const tunedgemm_buffers& buffers, StreamHandle stre
   arguments.alpha = buffers.alpha;
   arguments.beta = buffers.beta;
   arguments.slope = buffers.slope;
-  const Device::Current current(plan.context->device());
   return plan.kernel->run(plan.launch, arguments, stream);
 }
 

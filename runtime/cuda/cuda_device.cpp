@@ -153,9 +153,7 @@ bool CudaDevice::is_capturing(StreamHandle stream) const noexcept {
 std::variant<double, Rejection> CudaDevice::time(const TimedLaunch& timed, int launches) {
   auto graph = std::static_pointer_cast<TimingGraph>(timed.prepared);
   if (!graph || graph->launches() != launches) {
-    const auto& kernel = static_cast<const CudaKernel&>(*timed.kernel);
-    graph = std::make_shared<TimingGraph>(context_, kernel.function(), timed.launch, timed.rotation,
-                                          launches);
+    graph = std::make_shared<TimingGraph>(context_, timed, launches, stream_.handle());
     timed.prepared = graph;
   }
   if (const std::optional<double> seconds = graph->run(stream_.handle(), kSlowSeconds)) {

@@ -14,8 +14,6 @@ class CudaKernel final : public CompiledKernel {
   CudaKernel(const PrimaryContext& context, const Binary& binary, const Launch& launch)
       : context_(context), module_(context, binary, launch.shared_bytes) {}
 
-  CUfunction function() const { return module_.function(); }
-
   /// A caller whose thread has the device's primary context current (whoever used the CUDA runtime
   /// on this device has) pays for cuLaunchKernel and nothing else. For others the driver refuses
   /// the launch, and it is repeated with the context pushed for its duration.

@@ -54,20 +54,17 @@ namespace tunedgemm::cuda {
   X(cuStreamCreate, "cuStreamCreate", (CUstream * stream, unsigned flags))                         \
   X(cuStreamDestroy, "cuStreamDestroy_v2", (CUstream stream))                                      \
   X(cuStreamSynchronize, "cuStreamSynchronize", (CUstream stream))                                 \
+  X(cuStreamBeginCapture, "cuStreamBeginCapture_v2", (CUstream stream, CUstreamCaptureMode mode))  \
+  X(cuStreamEndCapture, "cuStreamEndCapture", (CUstream stream, CUgraph * graph))                  \
   X(cuStreamIsCapturing, "cuStreamIsCapturing", (CUstream stream, CUstreamCaptureStatus * status)) \
   X(cuEventCreate, "cuEventCreate", (CUevent * event, unsigned flags))                             \
   X(cuEventDestroy, "cuEventDestroy_v2", (CUevent event))                                          \
   X(cuEventRecord, "cuEventRecord", (CUevent event, CUstream stream))                              \
+  X(cuEventRecordWithFlags, "cuEventRecordWithFlags",                                              \
+    (CUevent event, CUstream stream, unsigned flags))                                              \
   X(cuEventQuery, "cuEventQuery", (CUevent event))                                                 \
   X(cuEventElapsedTime, "cuEventElapsedTime", (float* ms, CUevent start, CUevent stop))            \
-  X(cuGraphCreate, "cuGraphCreate", (CUgraph * graph, unsigned flags))                             \
   X(cuGraphDestroy, "cuGraphDestroy", (CUgraph graph))                                             \
-  X(cuGraphAddKernelNode, "cuGraphAddKernelNode_v2",                                               \
-    (CUgraphNode * node, CUgraph graph, const CUgraphNode* after, std::size_t after_count,         \
-     const CUDA_KERNEL_NODE_PARAMS* parameters))                                                   \
-  X(cuGraphAddEventRecordNode, "cuGraphAddEventRecordNode",                                        \
-    (CUgraphNode * node, CUgraph graph, const CUgraphNode* after, std::size_t after_count,         \
-     CUevent event))                                                                               \
   X(cuGraphInstantiate, "cuGraphInstantiateWithFlags",                                             \
     (CUgraphExec * executable, CUgraph graph, unsigned long long flags))                           \
   X(cuGraphLaunch, "cuGraphLaunch", (CUgraphExec executable, CUstream stream))                     \

@@ -23,11 +23,9 @@ using CUdeviceptr = unsigned long long;
 using CUcontext = struct CUctx_st*;
 using CUmodule = struct CUmod_st*;
 using CUfunction = struct CUfunc_st*;
-using CUkernel = struct CUkern_st*;
 using CUstream = struct CUstream_st*;
 using CUevent = struct CUevent_st*;
 using CUgraph = struct CUgraph_st*;
-using CUgraphNode = struct CUgraphNode_st*;
 using CUgraphExec = struct CUgraphExec_st*;
 
 enum CUdevice_attribute : int {
@@ -49,19 +47,8 @@ enum CUfunction_attribute : int { CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTE
 
 enum CUstream_flags : unsigned { CU_STREAM_NON_BLOCKING = 1 };
 enum CUevent_flags : unsigned { CU_EVENT_DEFAULT = 0, CU_EVENT_DISABLE_TIMING = 2 };
+enum CUevent_record_flags : unsigned { CU_EVENT_RECORD_EXTERNAL = 1 };
 enum CUstreamCaptureStatus : int { CU_STREAM_CAPTURE_STATUS_NONE = 0 };
 enum CUstreamCaptureMode : int { CU_STREAM_CAPTURE_MODE_RELAXED = 2 };
-
-/// The second version (CUDA 12).
-struct CUDA_KERNEL_NODE_PARAMS {
-  CUfunction func;
-  unsigned gridDimX, gridDimY, gridDimZ;
-  unsigned blockDimX, blockDimY, blockDimZ;
-  unsigned sharedMemBytes;
-  void** kernelParams;
-  void** extra;
-  CUkernel kern;
-  CUcontext ctx;
-};
 
 }  // namespace tunedgemm::cuda

@@ -30,6 +30,11 @@ void Event::record(CUstream stream) {
   TUNEDGEMM_CHECK(context_.driver(), cuEventRecord(handle_, stream), "an event");
 }
 
+void Event::record_in_graph(CUstream stream) {
+  TUNEDGEMM_CHECK(context_.driver(),
+                  cuEventRecordWithFlags(handle_, stream, CU_EVENT_RECORD_EXTERNAL), "an event");
+}
+
 bool Event::wait(double limit_seconds) const {
   const Clock::time_point start = Clock::now();
   const auto limit = std::chrono::duration<double>(limit_seconds);

@@ -21,6 +21,8 @@ class Event {
 
   /// Throws DeviceError.
   void record(CUstream stream);
+  /// While the stream is captured: makes the graph record the event each time that it runs.
+  void record_in_graph(CUstream stream);
   /// Waits until the device has passed the event, without yielding at first and sleeping between
   /// looks later. False if that takes longer. Throws DeviceError if the work before it has failed.
   bool wait(double limit_seconds) const;

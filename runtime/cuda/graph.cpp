@@ -1,69 +1,77 @@
 #include "runtime/cuda/graph.h"
 
-#include <cstddef>
 #include <string>
+#include <vector>
 
 #include "runtime/cuda/check.h"
 
 namespace tunedgemm::cuda {
 namespace {
 
-// A graph under construction: a chain of nodes.
-class Chain {
+// The capture of a stream into a graph, ended and thrown away unless `take` was called.
+class Capture {
  public:
-  explicit Chain(const Driver& driver) : driver_(driver) {
-    TUNEDGEMM_CHECK(driver_, cuGraphCreate(&graph_, 0), "a timing graph");
+  [[nodiscard]] Capture(const Driver& driver, CUstream stream) : driver_(driver), stream_(stream) {
+    TUNEDGEMM_CHECK(driver_, cuStreamBeginCapture(stream_, CU_STREAM_CAPTURE_MODE_RELAXED),
+                    "a timing graph");
   }
-  ~Chain() { driver_.cuGraphDestroy(graph_); }
-  Chain(const Chain&) = delete;
-  Chain& operator=(const Chain&) = delete;
-
-  CUgraph graph() const { return graph_; }
-
-  void add(CUfunction function, const Launch& launch, const Arguments& arguments) {
-    Arguments copy = arguments;
-    void* parameters[] = {&copy};
-    const auto& [grid_x, grid_y, grid_z] = launch.grid;
-    const auto& [block_x, block_y, block_z] = launch.block;
-    const CUDA_KERNEL_NODE_PARAMS node{function,   grid_x,  grid_y,  grid_z,
-                                       block_x,    block_y, block_z, launch.shared_bytes,
-                                       parameters, nullptr, nullptr, nullptr};
-    const CUgraphNode before = last_;
-    TUNEDGEMM_CHECK(driver_, cuGraphAddKernelNode(&last_, graph_, &before, count(before), &node),
-                    "a launch of " + std::to_string(grid_x) + " blocks of " +
-                        std::to_string(block_x) + " threads");
+  ~Capture() {
+    end();
+    if (graph_ != nullptr) {
+      driver_.cuGraphDestroy(graph_);
+    }
   }
+  Capture(const Capture&) = delete;
+  Capture& operator=(const Capture&) = delete;
 
-  void add(const Event& event) {
-    const CUgraphNode before = last_;
-    TUNEDGEMM_CHECK(
-        driver_, cuGraphAddEventRecordNode(&last_, graph_, &before, count(before), event.handle()),
-        "a timing graph");
+  /// The graph, which this object destroys.
+  CUgraph take() {
+    const CUresult result = end();
+    if (result != CUDA_SUCCESS) {
+      throw_device_error(driver_, result, "cuStreamEndCapture", "a timing graph");
+    }
+    return graph_;
   }
 
  private:
-  static std::size_t count(CUgraphNode before) { return before == nullptr ? 0 : 1; }
+  CUresult end() {
+    if (ended_) {
+      return CUDA_SUCCESS;
+    }
+    ended_ = true;
+    return driver_.cuStreamEndCapture(stream_, &graph_);
+  }
 
   const Driver& driver_;
+  CUstream stream_;
   CUgraph graph_ = nullptr;
-  CUgraphNode last_ = nullptr;
+  bool ended_ = false;
 };
 
 }  // namespace
 
-TimingGraph::TimingGraph(const PrimaryContext& context, CUfunction function, const Launch& launch,
-                         const std::vector<Arguments>& rotation, int launches)
+TimingGraph::TimingGraph(const PrimaryContext& context, const TimedLaunch& timed, int launches,
+                         CUstream stream)
     : context_(context), launches_(launches), start_(context), stop_(context), end_(context) {
   const Active active(context_);
   const Driver& driver = context_.driver();
-  Chain chain(driver);
-  chain.add(function, launch, rotation.back());
-  chain.add(start_);
+  const std::vector<Arguments>& rotation = timed.rotation;
+  Capture capture(driver, stream);
+  const auto add = [&](const Arguments& arguments) {
+    const CUresult result = timed.kernel->run(timed.launch, arguments, stream);
+    if (result != CUDA_SUCCESS) {
+      throw_device_error(driver, result, "a launch",
+                         std::to_string(timed.launch.grid[0]) + " blocks of " +
+                             std::to_string(timed.launch.block[0]) + " threads");
+    }
+  };
+  add(rotation.back());
+  start_.record_in_graph(stream);
   for (int index = 0; index < launches; ++index) {
-    chain.add(function, launch, rotation[static_cast<std::size_t>(index) % rotation.size()]);
+    add(rotation[static_cast<std::size_t>(index) % rotation.size()]);
   }
-  chain.add(stop_);
-  TUNEDGEMM_CHECK(driver, cuGraphInstantiate(&executable_, chain.graph(), 0),
+  stop_.record_in_graph(stream);
+  TUNEDGEMM_CHECK(driver, cuGraphInstantiate(&executable_, capture.take(), 0),
                   "a graph of " + std::to_string(launches) + " launches");
 }
 

@@ -3,21 +3,21 @@
 // TimingGraph: launches of one kernel, one behind the other, between two moments that the device
 // itself notes, as one graph: the cost of starting them from the host does not show.
 
-#include <vector>
+#include <optional>
 
 #include "runtime/cuda/event.h"
-#include "runtime/cuda/module.h"
 #include "runtime/device.h"
 
 namespace tunedgemm::cuda {
 
-/// Made once and run for every sample. Used by one thread. Context and module must outlive it.
+/// Made once and run for every sample. Used by one thread. Context and kernel must outlive it.
 class TimingGraph {
  public:
   /// One launch that is not counted, then `launches` of them that take their arguments from
-  /// `rotation` in turn. Throws DeviceError.
-  TimingGraph(const PrimaryContext& context, CUfunction function, const Launch& launch,
-              const std::vector<Arguments>& rotation, int launches);
+  /// `rotation` in turn: whatever the kernel puts on a stream, captured on `stream`, which must be
+  /// idle. Throws DeviceError.
+  TimingGraph(const PrimaryContext& context, const TimedLaunch& timed, int launches,
+              CUstream stream);
   ~TimingGraph();
   TimingGraph(const TimingGraph&) = delete;
   TimingGraph& operator=(const TimingGraph&) = delete;
