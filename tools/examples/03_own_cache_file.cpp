@@ -1,0 +1,29 @@
+// A cache file of one's own: an application ships or keeps its winners where it wants. The first
+// context tunes, the second one finds the winner and compiles nothing.
+
+#include <cstdio>
+#include <filesystem>
+#include <tunedgemm/tunedgemm.hpp>
+#include <vector>
+
+int main() {
+  const std::int64_t m = 96, n = 96, k = 96;
+  std::vector<double> a(m * k, 1.0), b(k * n, 1.0), d(m * n);
+  const auto file = std::filesystem::temp_directory_path() / "tunedgemm-example.db";
+  std::filesystem::remove(file);
+
+  for (const char* moment : {"first", "second"}) {
+    tunedgemm::Context context(
+        {.backend = TUNEDGEMM_BACKEND_HOST, .cache_path = file.c_str(), .rigor = TUNEDGEMM_QUICK});
+    tunedgemm::tuned_matmul(context,
+                            {.m = m,
+                             .n = n,
+                             .k = k,
+                             .type_a = TUNEDGEMM_F64,
+                             .type_b = TUNEDGEMM_F64,
+                             .type_d = TUNEDGEMM_F64},
+                            {.a = a.data(), .b = b.data(), .d = d.data()});
+    std::printf("%s context:\n%s\n", moment, context.report().c_str());
+  }
+  return d[0] == 96.0 ? 0 : 1;
+}

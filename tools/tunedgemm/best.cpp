@@ -1,0 +1,120 @@
+// tunedgemm best: the winners, as a table.
+
+#include <algorithm>
+#include <iostream>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "tools/shared/number_list.h"
+#include "tools/shared/record_json.h"
+#include "tools/shared/shape.h"
+#include "tools/shared/table.h"
+#include "tools/shared/text.h"
+#include "tools/tunedgemm/verbs.h"
+#include "tools/tunedgemm/winners.h"
+
+namespace tunedgemm {
+namespace {
+
+struct Options {
+  std::string cache;
+  std::string m, n, k;
+  std::string types, layout, device, family;
+  bool json = false;
+};
+
+bool contains(const std::vector<std::int64_t>& numbers, std::int64_t number) {
+  return numbers.empty() || std::find(numbers.begin(), numbers.end(), number) != numbers.end();
+}
+
+bool contains(std::string_view text, std::string_view part) {
+  return text.find(part) != text.npos;
+}
+
+// An option that was not given lets everything through.
+std::vector<Record> filtered(std::vector<Record> records, const Options& options) {
+  const auto numbers = [](const std::string& text) {
+    return text.empty() ? std::vector<std::int64_t>() : parse_number_list(text, 0);
+  };
+  const auto m = numbers(options.m);
+  const auto n = numbers(options.n);
+  const auto k = numbers(options.k);
+  std::erase_if(records, [&](const Record& record) {
+    const Problem& problem = record.problem;
+    return !contains(m, problem.m) || !contains(n, problem.n) || !contains(k, problem.k) ||
+           !contains(types_text(problem), options.types) ||
+           !contains(layout_text(problem), options.layout) ||
+           !contains(record.device.name, options.device) ||
+           !contains(record.family, options.family);
+  });
+  return records;
+}
+
+void print_table(const std::vector<Record>& records) {
+  Table table({{"device"},
+               {"m x n x k"},
+               {"types"},
+               {"layout"},
+               {"epilogue"},
+               {"winner"},
+               {"time", Align::kRight},
+               {"GFLOP/s", Align::kRight},
+               {"vs naive", Align::kRight},
+               {"vs default", Align::kRight},
+               {"ties", Align::kRight},
+               {"state"},
+               {"compiler"},
+               {"tuned at (UTC)"}});
+  for (const Record& record : records) {
+    const Problem& problem = record.problem;
+    const double us = record.measurement.median_us;
+    table.add({record.device.name, extents_text(problem), types_text(problem), layout_text(problem),
+               epilogue_text(problem), record.family + " " + to_text(record.config), time_text(us),
+               gflops_text(flops(problem), us), speedup_text(record.naive_us, us),
+               speedup_text(record.default_us, us), std::to_string(record.ties.size()),
+               std::string(state_text(record)), record.toolchain.compiler, record.tuned_at});
+  }
+  table.print_without_empty_columns(std::cout);
+}
+
+ExitStatus best(const Options& options) {
+  const auto store = open_for_reading(options.cache);
+  const std::vector<Record> records = filtered(store->winners(), options);
+  if (options.json) {
+    auto array = nlohmann::ordered_json::array();
+    for (const Record& record : records) {
+      array.push_back(to_json(record));
+    }
+    std::cout << array.dump(2) << '\n';
+  } else if (!records.empty()) {
+    print_table(records);
+  }
+  if (records.empty()) {
+    std::cerr << why_no_winners(*store) << '\n';
+    return ExitStatus::kFoundNothing;
+  }
+  return ExitStatus::kGood;
+}
+
+}  // namespace
+
+void add_best(CLI::App& app, ExitStatus& status) {
+  auto* verb = app.add_subcommand("best", "the winners, as a table");
+  const auto options = std::make_shared<Options>();
+  verb->add_option("--cache", options->cache, "the cache file; default as for the library");
+  verb->add_option("--m", options->m, "only these M: 512 or 512,1024 or 128:4096:128");
+  verb->add_option("--n", options->n, "only these N");
+  verb->add_option("--k", options->k, "only these K");
+  verb->add_option("--types", options->types, "only types that contain this: f16");
+  verb->add_option("--layout", options->layout, "only this layout: nn, nt, tn, tt");
+  verb->add_option("--device", options->device, "only devices whose name contains this");
+  verb->add_option("--family", options->family, "only families whose name contains this");
+  verb->add_flag("--json", options->json, "as a JSON array");
+  verb->footer(
+      "State: confirmed; provisional (quick, or its budget ended first); void (its\n"
+      "template has changed since). `tunedgemm explain` says what a call would get here.");
+  verb->callback([options, &status] { status = best(*options); });
+}
+
+}  // namespace tunedgemm

@@ -1,0 +1,168 @@
+// tunedgemm doctor: what is here, what is missing, and whether tuning can work.
+
+#include <functional>
+#include <iostream>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "cache/store.h"
+#include "kernel_templates/family.h"
+#include "runtime/cuda/nvrtc_location.h"
+#include "runtime/device.h"
+#include "tools/shared/table.h"
+#include "tools/shared/text.h"
+#include "tools/tunedgemm/verbs.h"
+
+namespace tunedgemm {
+namespace {
+
+struct Options {
+  std::string cache;
+  bool json = false;
+};
+
+// kAbsent: not there, and nobody needs it. kBroken: stops tuning.
+enum class State { kGood, kAbsent, kBroken };
+
+std::string_view name(State state) {
+  switch (state) {
+    case State::kGood:
+      return "ok";
+    case State::kAbsent:
+      return "absent";
+    case State::kBroken:
+      break;
+  }
+  return "BROKEN";
+}
+
+struct Finding {
+  std::string subject;
+  State state = State::kGood;
+  std::string text;
+};
+
+std::string gib_text(std::int64_t bytes) {
+  return number_text(static_cast<double>(bytes) / (1 << 30)) + " GiB";
+}
+
+// The cache as the library would open it: it is created where there is none, since that may fail.
+std::vector<Finding> examine_cache(const std::string& path) {
+  StoreOptions options;
+  options.path = path;
+  const StoreHealth health = Store::open(options)->health();
+  std::string text = health.path.string() + ": " + std::string(tunedgemm::name(health.state)) +
+                     ", SQLite " + health.sqlite_version;
+  if (!health.journal_mode.empty()) {
+    text += ", journal mode " + health.journal_mode;
+  }
+  text += ", " + std::to_string(health.winners) + " winners, " +
+          number_text(static_cast<double>(health.file_bytes) / (1 << 20)) + " MiB";
+  const bool writable = health.state == StoreState::kReadWrite;
+  std::vector<Finding> findings{{"cache", writable ? State::kGood : State::kBroken, text}};
+  for (const std::string& remark : health.remarks) {
+    findings.push_back({"", findings.front().state, remark});
+  }
+  return findings;
+}
+
+std::vector<Finding> examine_device(const std::string& subject,
+                                    const std::function<std::unique_ptr<Device>()>& open) {
+  try {
+    const auto device = open();
+    const DeviceIdentity& identity = device->identity();
+    const std::string units =
+        identity.backend == Backend::kCuda ? " multiprocessors, " : " threads, ";
+    std::vector<Finding> findings{{subject, State::kGood,
+                                   identity.name + ": " + std::to_string(identity.units) + units +
+                                       gib_text(identity.memory_bytes) + ", " +
+                                       device->toolchain().driver}};
+    const std::string reason = device->why_not_compile();
+    const bool compiles = reason.empty();
+    findings.push_back({subject + " compiler", compiles ? State::kGood : State::kBroken,
+                        compiles ? device->toolchain().compiler : reason});
+    return findings;
+  } catch (const DeviceError& error) {
+    return {{subject, State::kBroken, error.what()}};
+  }
+}
+
+std::vector<Finding> examine_cuda() {
+  std::string why_not;
+  const int count = cuda_device_count(&why_not);
+  if (count == 0) {
+    return {{"cuda", State::kAbsent, why_not}};
+  }
+  std::vector<Finding> findings;
+  for (int ordinal = 0; ordinal < count; ++ordinal) {
+    for (Finding& finding : examine_device("cuda:" + std::to_string(ordinal),
+                                           [&] { return open_cuda_device(ordinal); })) {
+      findings.push_back(std::move(finding));
+    }
+  }
+  if (const auto nvrtc = cuda::find_nvrtc()) {
+    findings.push_back({"nvrtc", State::kGood, nvrtc->path.string() + ", " + nvrtc->version});
+  }
+  return findings;
+}
+
+Finding list_families() {
+  std::string text;
+  for (const Backend backend : {Backend::kCuda, Backend::kHost}) {
+    text += (text.empty() ? "" : "; ") + std::string(tunedgemm::name(backend)) + ":";
+    for (const Family* family : families(backend)) {
+      text += " " + std::string(family->name());
+    }
+  }
+  return {"families", State::kGood, text};
+}
+
+void print(const std::vector<Finding>& findings) {
+  Table table({{"what"}, {"state"}, {"details"}});
+  for (const Finding& finding : findings) {
+    table.add({finding.subject, std::string(name(finding.state)), finding.text});
+  }
+  table.print(std::cout);
+}
+
+void print_json(const std::vector<Finding>& findings) {
+  auto array = nlohmann::ordered_json::array();
+  for (const Finding& finding : findings) {
+    array.push_back({{"what", finding.subject},
+                     {"state", std::string(name(finding.state))},
+                     {"details", finding.text}});
+  }
+  std::cout << array.dump(2) << '\n';
+}
+
+ExitStatus doctor(const Options& options) {
+  std::vector<Finding> findings = examine_cache(options.cache);
+  for (auto& examined : {examine_device("host", [] { return open_host_device(0); }), examine_cuda(),
+                         std::vector{list_families()}}) {
+    findings.insert(findings.end(), examined.begin(), examined.end());
+  }
+  options.json ? print_json(findings) : print(findings);
+  for (const Finding& finding : findings) {
+    if (finding.state == State::kBroken) {
+      return ExitStatus::kFoundNothing;
+    }
+  }
+  return ExitStatus::kGood;
+}
+
+}  // namespace
+
+void add_doctor(CLI::App& app, ExitStatus& status) {
+  auto* verb = app.add_subcommand("doctor", "what is here, what is missing, can tuning work");
+  const auto options = std::make_shared<Options>();
+  verb->add_option("--cache", options->cache, "the cache file; default as for the library");
+  verb->add_flag("--json", options->json, "as a JSON array");
+  verb->footer("Exit status 1: something that is here is BROKEN, so that tuning would stop at it.");
+  verb->callback([options, &status] { status = doctor(*options); });
+}
+
+}  // namespace tunedgemm

@@ -1,0 +1,192 @@
+// tunedgemm explain: what a call with this problem would run, and why.
+
+#include <algorithm>
+#include <iostream>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tools/shared/context_options.h"
+#include "tools/shared/record_json.h"
+#include "tools/shared/shape_options.h"
+#include "tools/shared/table.h"
+#include "tools/shared/text.h"
+#include "tools/tunedgemm/verbs.h"
+#include "tools/tunedgemm/winners.h"
+
+namespace tunedgemm {
+namespace {
+
+struct Options {
+  ContextChoice context;
+  ShapeChoice shape;
+  int rows = 8;
+  bool json = false;
+};
+
+// All that is known about one problem on one device.
+struct Explanation {
+  Problem problem;  // canonical
+  std::optional<Hit> hit;
+  Candidate candidate;
+  std::string command_line;
+  std::vector<RankedCandidate> ranked;
+  std::vector<TrialRecord> trials;
+};
+
+Explanation explain(Context& context, const Problem& asked) {
+  Device& device = context.device();
+  const DeviceLimits& limits = device.limits();
+  Explanation result;
+  result.problem = canonical(asked).problem;
+  result.hit = context.store().find(result.problem, device.identity(), device.toolchain(), limits);
+  result.candidate =
+      result.hit ? Candidate{find_family(result.hit->record.family), result.hit->record.config}
+                 : default_candidate(result.problem, limits);
+  result.command_line = command_line(
+      result.candidate.family->source(result.problem, result.candidate.config, limits), limits);
+  result.ranked = ranked_candidates(result.problem, limits);
+  result.trials = context.store().trials(result.problem, device.identity(), device.toolchain());
+  return result;
+}
+
+void print_line(std::string_view title, const std::string& text) {
+  constexpr std::size_t kTitleWidth = 11;
+  std::cout << title << std::string(kTitleWidth - title.size(), ' ') << text << '\n';
+}
+
+std::string origin_text(const Explanation& explanation) {
+  if (!explanation.hit) {
+    return "model: the cache does not know this problem, so this is the cost model's choice "
+           "(policy "
+           "never); policy tune would tune it first";
+  }
+  const Record& record = explanation.hit->record;
+  if (explanation.hit->match == Match::kStale) {
+    return "stale: tuned with " + record.toolchain.compiler + " and driver " +
+           record.toolchain.driver + "; used at once, and confirmed when tune-all next runs";
+  }
+  return "tuned: " + std::string(state_text(record)) + ", " + record.tuned_at + " UTC";
+}
+
+std::string seconds_text(double seconds) {
+  return number_text(seconds) + " s";
+}
+
+void print_evidence(const Record& record) {
+  const double us = record.measurement.median_us;
+  print_line("time", time_text(us) + " (20th to 80th percentile " +
+                         time_text(record.measurement.low_us) + " to " +
+                         time_text(record.measurement.high_us) + "), " +
+                         gflops_text(flops(record.problem), us) + " GFLOP/s");
+  print_line("compared", speedup_text(record.default_us, us) + " as fast as the default config, " +
+                             speedup_text(record.naive_us, us) + " as the simplest kernel, " +
+                             speedup_text(record.runner_up_us, us) + " as the runner-up");
+  std::string ties = record.ties.empty() ? "none" : "";
+  for (const std::string& tie : record.ties) {
+    ties += (ties.empty() ? "" : "; ") + tie;
+  }
+  print_line("ties", ties);
+  print_line("evidence", std::to_string(record.candidates_tried) + " of " +
+                             std::to_string(record.candidates_legal) + " legal candidates tried, " +
+                             std::string(name(record.rigor)) +
+                             (record.complete ? "" : " (its budget ended first)") + ", in " +
+                             seconds_text(record.spent_seconds) + ": compiling " +
+                             seconds_text(record.compile_seconds) + ", checking " +
+                             seconds_text(record.check_seconds) + ", screening " +
+                             seconds_text(record.screen_seconds) + ", finals " +
+                             seconds_text(record.finals_seconds));
+  print_line("error", number_text(100 * record.max_error) + " % of the bound");
+}
+
+void print_prediction(const Explanation& explanation) {
+  const auto& ranked = explanation.ranked;
+  const auto place =
+      std::find_if(ranked.begin(), ranked.end(), [&](const RankedCandidate& candidate) {
+        return candidate.candidate == explanation.candidate;
+      });
+  if (place != ranked.end()) {
+    print_line("predicted", time_text(place->predicted_us) + " by the cost model, number " +
+                                std::to_string(place - ranked.begin() + 1) + " of " +
+                                std::to_string(ranked.size()));
+  }
+}
+
+// The fastest of what was measured, beside what the cost model had said.
+void print_fastest(std::vector<TrialRecord> trials, int rows) {
+  std::erase_if(trials, [](const TrialRecord& trial) { return !trial.final_round; });
+  std::sort(trials.begin(), trials.end(), [](const TrialRecord& left, const TrialRecord& right) {
+    return left.measurement->median_us < right.measurement->median_us;
+  });
+  if (trials.empty()) {
+    return;
+  }
+  Table table({{"finalist"},
+               {"measured", Align::kRight},
+               {"predicted", Align::kRight},
+               {"registers", Align::kRight}});
+  for (const TrialRecord& trial : trials) {
+    if (table.size() == static_cast<std::size_t>(rows)) {
+      break;
+    }
+    table.add({trial.family + " " + to_text(trial.config), time_text(trial.measurement->median_us),
+               time_text(trial.predicted_us), std::to_string(trial.registers)});
+  }
+  std::cout << '\n';
+  table.print(std::cout);
+}
+
+void print(const Explanation& explanation, Context& context, int rows) {
+  Device& device = context.device();
+  print_line("problem", to_text(explanation.problem));
+  print_line("device", device.identity().name + ", " + device.toolchain().compiler + ", " +
+                           device.toolchain().driver);
+  print_line("runs", to_text(explanation.candidate));
+  print_line("because", origin_text(explanation));
+  if (explanation.hit) {
+    print_evidence(explanation.hit->record);
+  }
+  print_prediction(explanation);
+  print_line("rebuild", explanation.command_line);
+  print_fastest(explanation.trials, rows);
+}
+
+void print_json(const Explanation& explanation) {
+  nlohmann::ordered_json json{{"problem", to_text(explanation.problem)},
+                              {"candidate", to_text(explanation.candidate)},
+                              {"because", origin_text(explanation)},
+                              {"command_line", explanation.command_line}};
+  json["record"] = explanation.hit ? to_json(explanation.hit->record) : nullptr;
+  std::cout << json.dump(2) << '\n';
+}
+
+ExitStatus explain(const Options& options) {
+  const Shape shape = to_shape(options.shape);
+  ContextOptions context_options = to_context_options(options.context);
+  context_options.store.access = StoreOptions::Access::kReadOnly;
+  const auto context = Context::create(context_options);
+  const Explanation explanation = explain(*context, shape.problem);
+  if (options.json) {
+    print_json(explanation);
+  } else {
+    print(explanation, *context, options.rows);
+  }
+  return ExitStatus::kGood;
+}
+
+}  // namespace
+
+void add_explain(CLI::App& app, ExitStatus& status) {
+  auto* verb = app.add_subcommand("explain", "what a call would run here, and why");
+  const auto options = std::make_shared<Options>();
+  add_shape_arguments(*verb, options->shape);
+  add_context_options(*verb, options->context);
+  verb->add_option("--rows", options->rows, "finalists shown at most")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  verb->add_flag("--json", options->json, "as a JSON object");
+  verb->callback([options, &status] { status = explain(*options); });
+}
+
+}  // namespace tunedgemm

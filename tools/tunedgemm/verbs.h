@@ -1,0 +1,21 @@
+#pragma once
+
+// The verbs of the tunedgemm command, one file each.
+
+#include <CLI/CLI.hpp>
+
+namespace tunedgemm {
+
+/// The exit statuses of the command; a wrong command line gives 2.
+enum class ExitStatus { kGood = 0, kFoundNothing = 1, kWrongUse = 2, kNoDevice = 3 };
+
+// Each adds its verb to `app`. When the verb was given it runs while the command line is parsed and
+// sets `status`, which must outlive the parsing.
+
+void add_best(CLI::App& app, ExitStatus& status);
+void add_explain(CLI::App& app, ExitStatus& status);
+void add_trials(CLI::App& app, ExitStatus& status);
+void add_doctor(CLI::App& app, ExitStatus& status);
+void add_export(CLI::App& app, ExitStatus& status);
+
+}  // namespace tunedgemm
