@@ -1,0 +1,33 @@
+#pragma once
+
+// RecordingEvaluator: passes everything on to a real evaluator and writes down what it says, for
+// ReplayEvaluator to say again.
+
+#include "tuner/recorded_run.h"
+
+namespace tunedgemm {
+
+/// Trials refer to the evaluator and must not outlive it, nor it the one that it records. Used by
+/// one thread.
+class RecordingEvaluator final : public Evaluator {
+ public:
+  RecordingEvaluator(Evaluator& recorded, const Problem& problem);
+
+  void compile_ahead(std::span<const Candidate> candidates) override;
+  int compile_batch() const override { return recorded_.compile_batch(); }
+  Prepared prepare(const Candidate& candidate) override;
+  void warm_up() override;
+  Clock clock() override;
+  double now_seconds() override { return recorded_.now_seconds(); }
+  double floor_us() const override { return recorded_.floor_us(); }
+
+  const RecordedRun& run() const { return run_; }
+
+ private:
+  class WitnessedTrial;
+
+  Evaluator& recorded_;
+  RecordedRun run_;
+};
+
+}  // namespace tunedgemm
