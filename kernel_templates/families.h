@@ -12,5 +12,12 @@ const Family& naive_2d_family();
 const Family& row_per_block_family();
 const Family& row_shared_family();
 const Family& tiled_shared_family();
+const Family& simt_family();
+
+// Host
+const Family& naive_mnk_family();
+const Family& reordered_mkn_family();
+const Family& transposed_b_family();
+const Family& blocked_family();
 
 }  // namespace tunedgemm

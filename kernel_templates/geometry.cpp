@@ -2,11 +2,12 @@
 
 #include <algorithm>
 
+#include "kernel_templates/family.h"
+
 namespace tunedgemm {
 namespace {
 
 constexpr std::int64_t kCounterBytes = 4;
-constexpr std::int64_t kWorkspaceAlignment = 256;
 constexpr int kWarp = 32;
 constexpr int kRegistersAreGivenBy = 8;  // registers a thread come in multiples of this
 constexpr int kMaxBlocksPerSm = 16;      // the least of all supported architectures
@@ -30,12 +31,10 @@ Tiling tiling(const Problem& problem, int block_m, int block_n, int split_k) {
   return {ceil_divide(problem.m, block_m), ceil_divide(problem.n, block_n), problem.batch, split_k};
 }
 
-SplitWorkspace split_workspace(const Tiling& tiling, std::int64_t partial_tile_bytes) {
-  if (tiling.split_k == 1) {
-    return {};
-  }
-  const std::int64_t counters = round_up(tiling.tiles() * kCounterBytes, kWorkspaceAlignment);
-  return {counters, counters + tiling.tiles() * tiling.split_k * partial_tile_bytes};
+std::int64_t split_workspace_bytes(const Tiling& tiling, std::int64_t partial_tile_bytes) {
+  return tiling.split_k == 1
+             ? 0
+             : kWorkspaceCounterBytes + tiling.tiles() * tiling.split_k * partial_tile_bytes;
 }
 
 std::string why_not_cuda(const DeviceLimits& limits, int least_arch) {
@@ -92,7 +91,12 @@ std::string why_not_tiling(const Problem& problem, const Tiling& tiling, int blo
            std::to_string(ceil_divide(problem.k, block_k)) +
            " of block_k=" + std::to_string(block_k);
   }
-  const std::int64_t bytes = split_workspace(tiling, partial_tile_bytes).bytes;
+  if (tiling.tiles() > kWorkspaceCounterBytes / kCounterBytes) {
+    return "split_k=" + std::to_string(tiling.split_k) + " needs a counter for each of " +
+           std::to_string(tiling.tiles()) + " tiles, and there are " +
+           std::to_string(kWorkspaceCounterBytes / kCounterBytes);
+  }
+  const std::int64_t bytes = split_workspace_bytes(tiling, partial_tile_bytes);
   if (bytes > limits.memory_bytes / 4) {
     return "split_k=" + std::to_string(tiling.split_k) + " needs a workspace of " +
            std::to_string(bytes) + " bytes, more than a quarter of the device's memory";

@@ -33,21 +33,16 @@ struct Tiling {
 };
 Tiling tiling(const Problem& problem, int block_m, int block_n, int split_k = 1);
 
-/// The workspace of a kernel that splits K: a counter a tile of D, which must be zero, rounded up
-/// to 256 bytes, then every block's partial tile. Nothing for split_k = 1. The kernels' half is
-/// cuda/words/split_k.cuh.
-struct SplitWorkspace {
-  std::int64_t counter_bytes = 0;
-  std::int64_t bytes = 0;
-};
-SplitWorkspace split_workspace(const Tiling& tiling, std::int64_t partial_tile_bytes);
+/// The workspace of a kernel that splits K: the counters, one of 4 bytes a tile of D, then every
+/// block's partial tile. 0 for split_k = 1. The kernels' half is cuda/words/split_k.cuh.
+std::int64_t split_workspace_bytes(const Tiling& tiling, std::int64_t partial_tile_bytes);
 
 /// Sentences for why_not, empty if all is well.
 std::string why_not_cuda(const DeviceLimits& limits, int least_arch = 0);
 std::string why_not_block(int threads, int registers_per_thread, std::int64_t shared_bytes,
                           const DeviceLimits& limits);
-/// Blocks beyond the grid, parts of K that would be empty, and a workspace larger than a quarter of
-/// the memory.
+/// Blocks beyond the grid, parts of K that would be empty, more counters than there is room for,
+/// and a workspace larger than a quarter of the memory.
 std::string why_not_tiling(const Problem& problem, const Tiling& tiling, int block_k,
                            std::int64_t partial_tile_bytes, const DeviceLimits& limits);
 

@@ -9,13 +9,18 @@ namespace {
 const std::vector<const Family*>& cuda_families() {
   static const std::vector<const Family*> families{
       &naive_1d_family(),   &naive_2d_family(),     &row_per_block_family(),
-      &row_shared_family(), &tiled_shared_family(),
+      &row_shared_family(), &tiled_shared_family(), &simt_family(),
   };
   return families;
 }
 
 const std::vector<const Family*>& host_families() {
-  static const std::vector<const Family*> families{};
+  static const std::vector<const Family*> families{
+      &naive_mnk_family(),
+      &reordered_mkn_family(),
+      &transposed_b_family(),
+      &blocked_family(),
+  };
   return families;
 }
 

@@ -2,17 +2,18 @@
 // every time: each stores its partial tile in the workspace, and the last to arrive adds all of
 // them in the order of the parts, whichever came first.
 //
-//   workspace:  a counter a tile, zero before and after | rounded up to 256 bytes | partial tiles
+//   workspace:  64 KiB of counters, one a tile, zero before and after | partial tiles
 #pragma once
 
 #include "problem.cuh"
 
-// The partial tile of a part. `tiles` counts those of the whole batch, `elements` those of a tile.
-__device__ __forceinline__ Accumulator* partial_tile(const Arguments& arguments, long long tiles,
-                                                     long long tile, int part, int split_k,
-                                                     int elements) {
-  const long long counters = (tiles * static_cast<long long>(sizeof(unsigned)) + 255) / 256 * 256;
-  char* const partials = static_cast<char*>(arguments.workspace) + counters;
+constexpr long long kCounterBytes = 64 << 10;  // the same for all kernels, which may share them
+
+// The partial tile of a part. `tile` is counted over the whole batch; `elements` are those of a
+// tile.
+__device__ __forceinline__ Accumulator* partial_tile(const Arguments& arguments, long long tile,
+                                                     int part, int split_k, int elements) {
+  char* const partials = static_cast<char*>(arguments.workspace) + kCounterBytes;
   return reinterpret_cast<Accumulator*>(partials) + (tile * split_k + part) * elements;
 }
 
