@@ -1,0 +1,127 @@
+#!/usr/bin/env python3
+"""The include rule as a test: kernel_templates <- cache <- tuner <- runtime <- tools, tests.
+
+A file may include its own layer or a lower one, by its path from the root. SQLite is known in cache/
+alone, CUDA and NVRTC in runtime/cuda/ alone. Kernels include words alone, so that NVRTC needs no
+include path. Examples include the public headers alone.
+
+    tools/check_layers.py          exit status 1 and a line for every violation
+    tools/check_layers.py --self-test
+"""
+import pathlib
+import re
+import sys
+import tempfile
+
+LAYERS = ["kernel_templates", "cache", "tuner", "runtime", "tools", "tests"]
+SUFFIXES = {".h", ".hpp", ".c", ".cpp", ".cc", ".cu", ".cuh"}
+INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"]+)[>"]', re.MULTILINE)
+
+# Headers of others: who may know them.
+OWNERS = [
+    (re.compile(r"^sqlite3"), ("cache/", "tests/cache/")),
+    (re.compile(r"^(cuda|nvrtc|nvml|cublas|driver_types|cooperative_groups)"),
+     ("runtime/cuda/", "tools/examples/04_cuda_stream.cpp", "tools/benchmark/")),
+    (re.compile(r"^spdlog"), ("kernel_templates/log.cpp",)),
+    (re.compile(r"^catch2"), ("tests/support/",)),
+    (re.compile(r"^CLI/"), ("tools/",)),
+    (re.compile(r"^nlohmann/"), ("tools/", "tests/tools/")),
+]
+
+
+def is_kernel_code(name: str) -> bool:
+    """What the kernels' compilers see: chapters, words, and what lies beside them."""
+    suffix = pathlib.PurePath(name).suffix
+    return name.startswith("kernel_templates/") and (suffix in {".cu", ".cuh", ".cc"} or "/words/" in name)
+
+
+def complaint(name: str, quote: str, included: str) -> str:
+    """Empty, or why the file `name` must not include `included`."""
+    layer = name.split("/")[0]
+    first = included.split("/")[0]
+    for pattern, owners in OWNERS:
+        if pattern.match(included):
+            return "" if name.startswith(owners) else f"only {' and '.join(owners)} may know it"
+    if is_kernel_code(name):
+        neighbour = "/" not in included or included.startswith(("words/", "../words/"))
+        return "" if neighbour else "kernels include words alone"
+    if first == "tunedgemm":  # the public headers
+        return "" if layer in ("runtime", "tools", "tests") else "lower layers do not know the public face"
+    if quote == "<":
+        return "is of this tree: write it in quotes" if first in LAYERS else ""
+    if first not in LAYERS:
+        return "write the path from the root, such as cache/store.h"
+    if name.startswith("tools/examples/"):
+        return "examples use the public headers alone"
+    if layer == "tests" or (layer == "tools" and first != "tests"):
+        return ""
+    return f"{layer} is below {first}" if LAYERS.index(first) > LAYERS.index(layer) else ""
+
+
+def violations(root: pathlib.Path) -> list[str]:
+    found = []
+    for layer in LAYERS:
+        for path in sorted((root / layer).rglob("*")):
+            if path.suffix not in SUFFIXES or not path.is_file():
+                continue
+            name = path.relative_to(root).as_posix()
+            text = path.read_text(encoding="utf-8")
+            for match in INCLUDE.finditer(text):
+                why = complaint(name, *match.groups())
+                if why:
+                    line = text.count("\n", 0, match.start()) + 1
+                    found.append(f"{name}:{line}: {match.group(2)}: {why}")
+    return found
+
+
+def self_test() -> int:
+    """Plants one violation of each kind, and files that are right."""
+    wrong = {
+        "kernel_templates/a.h": '#include "cache/store.h"',
+        "cache/b.cpp": '#include "tuner/tune.h"',
+        "cache/c.cpp": '#include "store.h"',
+        "cache/d.cpp": "#include <tuner/tune.h>",
+        "tuner/e.cpp": "#include <sqlite3.h>",
+        "tuner/f.cpp": "  #  include <cuda.h>",
+        "runtime/host/g.cpp": "#include <nvrtc.h>",
+        "runtime/h.cpp": "#include <sqlite3.h>",
+        "tools/examples/i.cpp": '#include "runtime/context.h"',
+        "kernel_templates/cuda/j.cu": "#include <cuda_fp16.h>",
+        "tools/shared/k.h": '#include "tests/support/catch.h"',
+        "cache/l.h": '#include "tunedgemm/tunedgemm.h"',
+        "tuner/m.cpp": "#include <spdlog/spdlog.h>",
+        "kernel_templates/cuda/words/n.cuh": "#include <cuda/std/array>",
+    }
+    right = {
+        "kernel_templates/cuda/o.cu": '#include "words/number.cuh"',
+        "kernel_templates/host/p.cc": '#include <cmath>\n#include "words/number.h"',
+        "cache/q.cpp": '#include <sqlite3.h>\n#include "kernel_templates/problem.h"',
+        "runtime/cuda/r.cpp": '#include <cuda.h>\n#include "tuner/tune.h"',
+        "tools/tunedgemm/s.cpp": '#include <CLI/CLI.hpp>\n#include "runtime/context.h"',
+        "tools/examples/t.cpp": "#include <tunedgemm/tunedgemm.hpp>\n#include <vector>",
+        "tests/cache/u_test.cpp": '#include "tests/support/catch.h"\n#include "cache/store.h"',
+    }
+    with tempfile.TemporaryDirectory() as folder:
+        root = pathlib.Path(folder)
+        for name, text in (wrong | right).items():
+            (root / name).parent.mkdir(parents=True, exist_ok=True)
+            (root / name).write_text(text + "\n", encoding="utf-8")
+        seen = {line.split(":")[0] for line in violations(root)}
+    missed, false = set(wrong) - seen, seen - set(wrong)
+    for name in sorted(missed):
+        print(f"not noticed: {name}: {wrong[name]}")
+    for name in sorted(false):
+        print(f"wrongly noticed: {name}: {right[name]}")
+    return 1 if missed or false else 0
+
+
+def main() -> int:
+    if sys.argv[1:] == ["--self-test"]:
+        return self_test()
+    found = violations(pathlib.Path(__file__).resolve().parent.parent)
+    print("\n".join(found) if found else "every include keeps to the ladder")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
