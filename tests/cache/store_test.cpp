@@ -1,0 +1,334 @@
+// What a store remembers, and what it answers with.
+
+#include "cache/store.h"
+
+#include <cstdlib>
+#include <fstream>
+
+#include "tests/cache/support/sample.h"
+#include "tests/support/catch.h"
+#include "tests/support/temporary_folder.h"
+
+using namespace tunedgemm;
+
+namespace {
+
+void put(Store& store, const Record& record) {
+  CHECK(store.put(record, sample::source(), sample::binary(), {}));
+}
+
+std::optional<Hit> find(const Store& store, std::int64_t m,
+                        const Toolchain& toolchain = sample::toolchain()) {
+  return store.find(sample::problem(m), sample::device(), toolchain, sample::limits());
+}
+
+}  // namespace
+
+TEST_CASE("Store returns every field of a record, now and after it was opened again") {
+  const TemporaryFolder folder;
+  const auto options = sample::options(folder.path() / "sub" / "cache.db");
+  Record record = sample::record(512);
+  record.tuned_at = "2026-11-21 10:32:05";
+  const auto check = [&](const Store& store) {
+    const auto hit = find(store, 512);
+    REQUIRE(hit);
+    CHECK(hit->match == Match::kExact);
+    const Record& found = hit->record;
+    CHECK(found.problem == record.problem);
+    CHECK(found.device == record.device);
+    CHECK(found.toolchain == record.toolchain);
+    CHECK(found.family == record.family);
+    CHECK(found.config == record.config);
+    CHECK(found.family_fingerprint == record.family_fingerprint);
+    CHECK(found.measurement == record.measurement);
+    CHECK(found.default_us == record.default_us);
+    CHECK(found.naive_us == record.naive_us);
+    CHECK(found.runner_up_us == record.runner_up_us);
+    CHECK(found.ties == record.ties);
+    CHECK(found.rigor == record.rigor);
+    CHECK(found.candidates_tried == record.candidates_tried);
+    CHECK(found.candidates_legal == record.candidates_legal);
+    CHECK(found.complete == record.complete);
+    CHECK(found.spent_seconds == record.spent_seconds);
+    CHECK(found.compile_seconds == record.compile_seconds);
+    CHECK(found.check_seconds == record.check_seconds);
+    CHECK(found.screen_seconds == record.screen_seconds);
+    CHECK(found.finals_seconds == record.finals_seconds);
+    CHECK(found.max_error == record.max_error);
+    CHECK(found.tuned_at == record.tuned_at);
+  };
+  {
+    const auto store = Store::open(options);
+    CHECK(store->health().state == StoreState::kReadWrite);
+    CHECK(store->health().remarks.empty());
+    CHECK_FALSE(find(*store, 512));
+    put(*store, record);
+    check(*store);
+  }
+  const auto store = Store::open(options);
+  check(*store);
+  CHECK(store->winners().size() == 1);
+  CHECK(store->health().winners == 1);
+  CHECK(store->health().file_bytes > 0);
+}
+
+TEST_CASE("Store makes its folder and file for this user alone") {
+  const TemporaryFolder folder;
+  const auto path = folder.path() / "sub" / "cache.db";
+  const auto store = Store::open(sample::options(path));
+  using std::filesystem::perms;
+  CHECK(std::filesystem::status(path.parent_path()).permissions() == perms::owner_all);
+  CHECK(std::filesystem::status(path).permissions() == (perms::owner_read | perms::owner_write));
+}
+
+TEST_CASE("Store finds the canonical form of a problem") {
+  const TemporaryFolder folder;
+  const auto store = Store::open(sample::options(folder.path() / "cache.db"));
+  Problem transposed = sample::problem(64);
+  std::swap(transposed.m, transposed.n);
+  std::swap(transposed.a, transposed.b);
+  for (Matrix* matrix : {&transposed.a, &transposed.b, &transposed.c, &transposed.d}) {
+    matrix->order = matrix->order == Order::kRowMajor ? Order::kColumnMajor : Order::kRowMajor;
+  }
+  REQUIRE(canonical(transposed).problem == sample::problem(64));
+  Record record = sample::record(64);
+  record.problem = transposed;
+  put(*store, record);
+  CHECK(find(*store, 64));
+  CHECK(store->find(transposed, sample::device(), sample::toolchain(), sample::limits()));
+}
+
+TEST_CASE("Store tells problems, devices and layouts of the same size apart") {
+  const TemporaryFolder folder;
+  const auto store = Store::open(sample::options(folder.path() / "cache.db"));
+  put(*store, sample::record(64));
+  DeviceIdentity slower = sample::device();
+  slower.power_limit_watts = 350;
+  CHECK_FALSE(store->find(sample::problem(64), slower, sample::toolchain(), sample::limits()));
+  Problem strided = sample::problem(64);
+  strided.a.leading_dimension += 8;
+  CHECK_FALSE(store->find(strided, sample::device(), sample::toolchain(), sample::limits()));
+  Problem unaligned = sample::problem(64);
+  unaligned.d.alignment_bytes = 2;
+  CHECK_FALSE(store->find(unaligned, sample::device(), sample::toolchain(), sample::limits()));
+}
+
+TEST_CASE("A winner of another toolchain is stale, and of several the newest is taken") {
+  const TemporaryFolder folder;
+  const auto store = Store::open(sample::options(folder.path() / "cache.db"));
+  Record old = sample::record(64, 10);
+  old.toolchain = sample::toolchain("570");
+  old.tuned_at = "2026-01-02 00:00:00";
+  Record older = sample::record(64, 11);
+  older.toolchain = sample::toolchain("560");
+  older.tuned_at = "2026-01-01 00:00:00";
+  put(*store, old);
+  put(*store, older);
+  const auto stale = find(*store, 64);
+  REQUIRE(stale);
+  CHECK(stale->match == Match::kStale);
+  CHECK(stale->record.toolchain == old.toolchain);
+
+  Record exact = sample::record(64, 12);
+  exact.tuned_at = "2025-01-01 00:00:00";
+  put(*store, exact);
+  const auto hit = find(*store, 64);
+  REQUIRE(hit);
+  CHECK(hit->match == Match::kExact);
+  CHECK(hit->record.measurement.median_us == 12);
+}
+
+TEST_CASE("A winner is void when its template changed, is unknown, or may not run here") {
+  const TemporaryFolder folder;
+  auto options = sample::options(folder.path() / "cache.db");
+  {
+    const auto store = Store::open(options);
+    put(*store, sample::record(64));
+    Record foreign = sample::record(128);
+    foreign.family = "no_such_family";
+    put(*store, foreign);
+    Record illegal = sample::record(256);
+    illegal.config.set("block_m", 99);
+    put(*store, illegal);
+    CHECK(find(*store, 64));
+    CHECK_FALSE(find(*store, 128));
+    CHECK_FALSE(find(*store, 256));
+    DeviceLimits small = sample::limits();
+    small.max_threads_per_block = 128;
+    CHECK_FALSE(store->find(sample::problem(64), sample::device(), sample::toolchain(), small));
+    CHECK(store->winners().size() == 3);
+  }
+  options.find_family = sample::find_old;
+  const auto store = Store::open(options);
+  CHECK_FALSE(find(*store, 64));
+  // What is void does not stand in the way of a lesser tuning.
+  Record fresh = sample::record(64, 9, Rigor::kQuick);
+  fresh.family_fingerprint = sample::family(1).fingerprint();
+  put(*store, fresh);
+  CHECK(find(*store, 64));
+}
+
+TEST_CASE("Store keeps the winner of the more thorough tuning") {
+  const TemporaryFolder folder;
+  const auto store = Store::open(sample::options(folder.path() / "cache.db"));
+  const auto offer = [&](Record record) {
+    return store->put(record, sample::source(), sample::binary(), {});
+  };
+  CHECK(offer(sample::record(64, 10, Rigor::kNormal)));
+  CHECK_FALSE(offer(sample::record(64, 5, Rigor::kQuick)));
+  CHECK(find(*store, 64)->record.measurement.median_us == 10);
+
+  Record incomplete = sample::record(64, 5, Rigor::kNormal);
+  incomplete.complete = false;
+  CHECK_FALSE(offer(incomplete));
+  CHECK(offer(sample::record(64, 11, Rigor::kNormal)));
+  CHECK(offer(sample::record(64, 12, Rigor::kExhaustive)));
+  CHECK(find(*store, 64)->record.measurement.median_us == 12);
+  // Another toolchain starts anew.
+  Record other = sample::record(64, 13, Rigor::kQuick);
+  other.toolchain = sample::toolchain("999");
+  CHECK(offer(other));
+}
+
+TEST_CASE("Store returns a binary for its source, compiler and architecture, whatever the driver") {
+  const TemporaryFolder folder;
+  const auto store = Store::open(sample::options(folder.path() / "cache.db"));
+  const Binary binary = sample::binary(5000);
+  store->put_binary(sample::source(1), sample::toolchain(), 90, binary);
+  const auto found = store->find_binary(sample::source(1), sample::toolchain("999"), 90);
+  REQUIRE(found);
+  CHECK(found->code == binary.code);
+  CHECK(found->entry == binary.entry);
+  CHECK(found->registers == binary.registers);
+  CHECK(found->shared_bytes == binary.shared_bytes);
+  CHECK(found->compile_ms == binary.compile_ms);
+  CHECK_FALSE(store->find_binary(sample::source(2), sample::toolchain(), 90));
+  CHECK_FALSE(store->find_binary(sample::source(1), sample::toolchain(), 80));
+  CHECK_FALSE(store->find_binary(sample::source(1), {"nvrtc 12.0", "580.65"}, 90));
+
+  store->put_binary(sample::source(1), sample::toolchain(), 90, sample::binary(5000, 2));
+  CHECK(store->find_binary(sample::source(1), sample::toolchain(), 90)->code ==
+        sample::binary(5000, 2).code);
+  store->forget_binary(sample::source(1), sample::toolchain(), 90);
+  CHECK_FALSE(store->find_binary(sample::source(1), sample::toolchain(), 90));
+}
+
+TEST_CASE("The winner's binary is stored with it") {
+  const TemporaryFolder folder;
+  const auto store = Store::open(sample::options(folder.path() / "cache.db"));
+  CHECK(store->put(sample::record(64), sample::source(64), sample::binary(2000),
+                   {sample::trial(64, 14), sample::trial(128, 12.5)}));
+  CHECK(store->find_binary(sample::source(64), sample::toolchain(),
+                           sample::device().compute_capability));
+  CHECK(store->trials(sample::problem(64), sample::device(), sample::toolchain()).size() == 2);
+}
+
+TEST_CASE("Store returns the newest outcome of each candidate") {
+  const TemporaryFolder folder;
+  const auto options = sample::options(folder.path() / "cache.db");
+  const TrialRecord measured = sample::trial(64, 14);
+  {
+    const auto store = Store::open(options);
+    const auto put = [&](const TrialRecord& trial) {
+      store->put_trial(sample::problem(64), sample::device(), sample::toolchain(), trial);
+    };
+    put(sample::rejected(64, Reason::kTooSlow));
+    put(measured);
+    put(sample::rejected(128, Reason::kSpills));
+  }
+  const auto store = Store::open(options);
+  const auto trials = store->trials(sample::problem(64), sample::device(), sample::toolchain());
+  REQUIRE(trials.size() == 2);
+  CHECK(trials[0].family == measured.family);
+  CHECK(trials[0].config == measured.config);
+  CHECK(trials[0].family_fingerprint == measured.family_fingerprint);
+  CHECK(trials[0].measurement == measured.measurement);
+  CHECK_FALSE(trials[0].rejection);
+  CHECK(trials[0].final_round);
+  CHECK(trials[0].predicted_us == measured.predicted_us);
+  CHECK(trials[0].max_error == measured.max_error);
+  CHECK(trials[0].registers == measured.registers);
+  CHECK(trials[0].shared_bytes == measured.shared_bytes);
+  CHECK(trials[0].compile_ms == measured.compile_ms);
+  CHECK(trials[0].sm_clock_mhz == measured.sm_clock_mhz);
+  REQUIRE(trials[1].rejection);
+  CHECK_FALSE(trials[1].measurement);
+  CHECK(*trials[1].rejection == Rejection{Reason::kSpills, "because of the test"});
+  CHECK(store->trials(sample::problem(64), sample::device(), sample::toolchain("1")).empty());
+}
+
+TEST_CASE("Store counts requests until there is a winner") {
+  const TemporaryFolder folder;
+  const auto options = sample::options(folder.path() / "cache.db");
+  {
+    const auto store = Store::open(options);
+    for (int call = 0; call < 3; ++call) {
+      store->note_request(sample::problem(64), sample::device());
+    }
+    store->note_request(sample::problem(4096), sample::device());
+    store->flush();
+    store->note_request(sample::problem(64), sample::device());
+  }
+  const auto store = Store::open(options);
+  const auto requests = store->requests(sample::device());
+  REQUIRE(requests.size() == 2);
+  CHECK(requests[0].problem == sample::problem(4096));
+  CHECK(requests[0].calls == 1);
+  CHECK(requests[1].calls == 4);
+  put(*store, sample::record(64));
+  CHECK(store->requests(sample::device()).size() == 1);
+}
+
+TEST_CASE("Store forgets a problem on every device") {
+  const TemporaryFolder folder;
+  const auto store = Store::open(sample::options(folder.path() / "cache.db"));
+  Record other = sample::record(64);
+  other.device.name = "Other GPU";
+  put(*store, sample::record(64));
+  put(*store, other);
+  put(*store, sample::record(128));
+  store->put_trial(sample::problem(64), sample::device(), sample::toolchain(),
+                   sample::trial(64, 1));
+  CHECK(store->forget(sample::problem(64)) == 2);
+  CHECK_FALSE(find(*store, 64));
+  CHECK(find(*store, 128));
+  CHECK(store->trials(sample::problem(64), sample::device(), sample::toolchain()).empty());
+  CHECK(store->forget(sample::problem(64)) == 0);
+}
+
+TEST_CASE("An exported file serves as a system file, and the user's own comes first") {
+  const TemporaryFolder folder;
+  const auto system = folder.path() / "system.db";
+  {
+    const auto store = Store::open(sample::options(folder.path() / "first.db"));
+    CHECK(store->put(sample::record(64, 10), sample::source(), sample::binary(), {}));
+    put(*store, sample::record(128, 20));
+    CHECK(store->export_to(system).empty());
+    CHECK_THAT(store->export_to(system), Catch::Matchers::ContainsSubstring("is there already"));
+    CHECK_THAT(store->export_to("/proc/nowhere/x.db"),
+               Catch::Matchers::ContainsSubstring("/proc/nowhere/x.db"));
+  }
+  auto options = sample::options(folder.path() / "second.db");
+  options.system_paths = {folder.path() / "absent.db", system};
+  const auto store = Store::open(options);
+  CHECK(store->health().remarks.size() == 1);
+  CHECK(find(*store, 128)->record.measurement.median_us == 20);
+  CHECK(store->find_binary(sample::source(), sample::toolchain(), 90));
+  put(*store, sample::record(64, 30));
+  CHECK(find(*store, 64)->record.measurement.median_us == 30);
+  CHECK(store->forget(sample::problem(64)) == 1);
+  CHECK(find(*store, 64)->record.measurement.median_us == 10);
+}
+
+TEST_CASE("A store in memory remembers until it is destroyed") {
+  StoreOptions options = sample::options("");
+  options.access = StoreOptions::Access::kMemoryOnly;
+  const auto store = Store::open(options);
+  CHECK(store->health().state == StoreState::kMemoryOnly);
+  CHECK(store->put(sample::record(64), sample::source(), sample::binary(), {sample::trial(64, 1)}));
+  CHECK(find(*store, 64));
+  CHECK(store->find_binary(sample::source(), sample::toolchain(), 90));
+  CHECK(store->trials(sample::problem(64), sample::device(), sample::toolchain()).size() == 1);
+  store->note_request(sample::problem(1), sample::device());
+  CHECK(store->requests(sample::device()).size() == 1);
+}

@@ -1,0 +1,34 @@
+#pragma once
+
+// Problems, devices, records and a family to test the store with.
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+#include "cache/store.h"
+#include "kernel_templates/family.h"
+
+namespace tunedgemm::sample {
+
+/// A family that allows block_m = 64 and 128, and 128 only where a block may have 256 threads.
+/// `age` 1 has another fingerprint than `age` 0.
+const Family& family(int age = 0);
+/// For StoreOptions::find_family: knows `sample::family` of an age and no other.
+const Family* find_young(std::string_view name);
+const Family* find_old(std::string_view name);
+
+StoreOptions options(const std::filesystem::path& path);
+
+Problem problem(std::int64_t m);
+DeviceIdentity device();
+Toolchain toolchain(const std::string& driver = "580.65");
+DeviceLimits limits();
+
+Record record(std::int64_t m, double median_us = 12.5, Rigor rigor = Rigor::kNormal);
+TrialRecord trial(int block_m, double median_us);
+TrialRecord rejected(int block_m, Reason reason);
+Source source(std::int64_t m = 1);
+Binary binary(std::size_t bytes = 1000, int seed = 1);
+
+}  // namespace tunedgemm::sample
