@@ -15,6 +15,7 @@ enum class ExitStatus { kGood = 0, kFoundNothing = 1, kWrongUse = 2, kNoDevice =
 void add_best(CLI::App& app, ExitStatus& status);
 void add_explain(CLI::App& app, ExitStatus& status);
 void add_trials(CLI::App& app, ExitStatus& status);
+void add_bench(CLI::App& app, ExitStatus& status);
 void add_doctor(CLI::App& app, ExitStatus& status);
 void add_export(CLI::App& app, ExitStatus& status);
 

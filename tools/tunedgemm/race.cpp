@@ -1,0 +1,133 @@
+#include "tools/tunedgemm/race.h"
+
+#include <algorithm>
+#include <numeric>
+#include <random>
+#include <stdexcept>
+#include <utility>
+
+#include "runtime/device_floor.h"
+#include "runtime/test_bench.h"
+#include "runtime/trial_bench.h"
+
+namespace tunedgemm {
+namespace {
+
+constexpr int kProposals = 8;
+// A sample takes about this long, so that the clock's resolution and the first launch do not show.
+constexpr double kSampleUs = 2000;
+constexpr int kMostLaunches = 256;
+// One sample before the rounds: a proposal that is this much slower than the fastest is not raced.
+constexpr double kFarBehind = 1.5;
+
+struct Entrant {
+  Racer racer;
+  const CompiledKernel* kernel = nullptr;
+  Launch launch;
+  TimedLaunch timed;
+  double screened_us = 0;
+};
+
+double sample(TrialBench& bench, Entrant& entrant, int launches) {
+  const auto us = bench.sample(entrant.timed, launches);
+  if (const auto* rejection = std::get_if<Rejection>(&us)) {
+    throw std::runtime_error(entrant.racer.name + ": " + rejection->detail);
+  }
+  return std::get<double>(us);
+}
+
+// Empty if the result is right.
+std::string check(TrialBench& bench, Entrant& entrant) {
+  const auto error = bench.check(*entrant.kernel, entrant.launch);
+  if (const auto* rejection = std::get_if<Rejection>(&error)) {
+    return entrant.racer.name + ": " + std::string(name(rejection->reason)) + ": " +
+           rejection->detail;
+  }
+  entrant.racer.max_error = std::get<double>(error);
+  return "";
+}
+
+std::unique_ptr<TestBench> make_test_bench(Context& context) {
+  Device& device = context.device();
+  return device.limits().backend == Backend::kCuda ? make_cuda_test_bench(device, context.store())
+                                                   : make_host_test_bench(device.limits().threads);
+}
+
+void run_rounds(TrialBench& bench, std::vector<Entrant>& entrants, int rounds, std::uint64_t seed) {
+  const auto fastest = std::min_element(
+      entrants.begin(), entrants.end(),
+      [](const Entrant& a, const Entrant& b) { return a.screened_us < b.screened_us; });
+  const int launches = std::clamp(static_cast<int>(kSampleUs / std::max(fastest->screened_us, 0.1)),
+                                  1, kMostLaunches);
+  std::vector<std::size_t> order(entrants.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::mt19937_64 random(seed);
+  // The first round instantiates the graphs and is not counted.
+  for (int round = 0; round <= rounds; ++round) {
+    std::shuffle(order.begin(), order.end(), random);
+    for (const std::size_t index : order) {
+      const double us = sample(bench, entrants[index], launches);
+      if (round > 0) {
+        entrants[index].racer.rounds_us.push_back(static_cast<float>(us));
+      }
+    }
+  }
+}
+
+}  // namespace
+
+Race race(Context& context, const Problem& problem, const Candidate& candidate, CublasLt* vendor,
+          int rounds, std::uint64_t seed) {
+  Device& device = context.device();
+  const Device::Current current(device);
+  auto made = context.kernel(problem, candidate);
+  if (const auto* rejection = std::get_if<Rejection>(&made)) {
+    throw std::runtime_error(to_text(candidate) + ": " + rejection->detail);
+  }
+  const auto kernel = std::get<0>(std::move(made));
+  TrialBench bench(device, make_test_bench(context), problem, seed);
+  Race result{.kernel = to_text(candidate),
+              .racers = {},
+              .remarks = {},
+              .floor_us = device_floor_us(problem, device.limits())};
+
+  std::vector<Entrant> entrants(1);
+  entrants[0].racer.name = "tuned";
+  entrants[0].kernel = kernel.get();
+  entrants[0].launch = candidate.family->launch(problem, candidate.config, device.limits());
+  if (const std::string wrong = check(bench, entrants[0]); !wrong.empty()) {
+    throw std::runtime_error(result.kernel + ": " + wrong);
+  }
+  const auto proposals = vendor == nullptr ? std::vector<std::unique_ptr<CompiledKernel>>()
+                                           : vendor->proposals(problem, kProposals);
+  for (std::size_t index = 0; index < proposals.size(); ++index) {
+    Entrant entrant;
+    entrant.racer.name = "cublaslt " + std::to_string(index);
+    entrant.kernel = proposals[index].get();
+    if (std::string wrong = check(bench, entrant); !wrong.empty()) {
+      result.remarks.push_back(std::move(wrong));
+      continue;
+    }
+    entrants.push_back(std::move(entrant));
+  }
+  for (Entrant& entrant : entrants) {
+    entrant.timed = bench.prepare_timing(*entrant.kernel, entrant.launch);
+    entrant.screened_us = sample(bench, entrant, 2);
+  }
+  const double best_us =
+      std::min_element(entrants.begin(), entrants.end(), [](const Entrant& a, const Entrant& b) {
+        return a.screened_us < b.screened_us;
+      })->screened_us;
+  // Ours and the vendor's default stay in whatever the screening says.
+  std::erase_if(entrants, [&](const Entrant& entrant) {
+    const bool must_stay = entrant.racer.name == "tuned" || entrant.racer.name == "cublaslt 0";
+    return !must_stay && entrant.screened_us > kFarBehind * best_us;
+  });
+  run_rounds(bench, entrants, rounds, seed);
+  for (Entrant& entrant : entrants) {
+    result.racers.push_back(std::move(entrant.racer));
+  }
+  return result;
+}
+
+}  // namespace tunedgemm
