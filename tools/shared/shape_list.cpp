@@ -9,11 +9,14 @@ namespace tunedgemm {
 
 std::vector<Shape> read_shape_list(const std::filesystem::path& path) {
   std::ifstream file(path, std::ios::binary);
-  std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  if (!file) {
+  const int reason = errno;
+  std::error_code ignored;
+  const bool folder = std::filesystem::is_directory(path, ignored);
+  if (!file || folder) {
     throw ShapeListError("the shape list " + path.string() +
-                         " cannot be read: " + std::strerror(errno));
+                         " cannot be read: " + std::strerror(folder ? EISDIR : reason));
   }
+  const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
   try {
     auto shapes = path.extension() == ".json" ? parse_json_shapes(text) : parse_csv_shapes(text);
     if (shapes.empty()) {

@@ -1,0 +1,107 @@
+#include "tools/shared/shape_list.h"
+
+#include <fstream>
+#include <functional>
+
+#include "tests/support/catch.h"
+#include "tests/support/temporary_folder.h"
+
+namespace tunedgemm {
+namespace {
+
+using Catch::Matchers::ContainsSubstring;
+
+// "line:column: sentence"
+std::string complaint(const std::function<std::vector<Shape>(std::string_view)>& parse,
+                      std::string_view text) {
+  try {
+    parse(text);
+  } catch (const ShapeError& error) {
+    return std::to_string(error.at().line) + ":" + std::to_string(error.at().column) + ": " +
+           error.what();
+  }
+  return "no complaint";
+}
+
+TEST_CASE("A CSV list without a header has types, layout, m, n, k and perhaps batch") {
+  const auto shapes = parse_csv_shapes("f16,nn,256,384,512\r\n\n# a remark\n bf16 , tn ,1,2,3,4\n");
+  REQUIRE(shapes.size() == 2);
+  REQUIRE(shapes[0].problem ==
+          make_problem(256, 384, 512, DataType::kF16, DataType::kF16, DataType::kF16));
+  REQUIRE(layout_text(shapes[1].problem) == "tn");
+  REQUIRE(shapes[1].problem.batch == 4);
+}
+
+TEST_CASE("A CSV header names the columns, in any order") {
+  const auto shapes = parse_csv_shapes(
+      "name,K,N,M,dtype,bias\n"
+      "\"up, gate\",64,128,256,f32,col\n"
+      "\"say \"\"hi\"\"\",1,2,3,f64,\n");
+  REQUIRE(shapes.size() == 2);
+  REQUIRE(shapes[0].name == "up, gate");
+  REQUIRE(shapes[0].problem.m == 256);
+  REQUIRE(shapes[0].problem.bias == Bias::kPerColumn);
+  REQUIRE(shapes[1].name == "say \"hi\"");
+  REQUIRE(shapes[1].problem.bias == Bias::kNone);
+}
+
+TEST_CASE("What is wrong in a CSV list is told with line and column") {
+  REQUIRE_THAT(complaint(parse_csv_shapes, "f16,nn,1,2,3\nf16,nn,1,two,3\n"),
+               ContainsSubstring("2:10: n is \"two\"; expected a whole number"));
+  REQUIRE_THAT(complaint(parse_csv_shapes, "f16,nn,1,2,3,1,9\n"),
+               ContainsSubstring("1:16: the line has 7 cells"));
+  REQUIRE_THAT(
+      complaint(parse_csv_shapes, "types,m,n,k,colour\n"),
+      ContainsSubstring("1:13: the header has a column \"colour\"; expected one of types"));
+  REQUIRE_THAT(complaint(parse_csv_shapes, "types,m,m,k\n"), ContainsSubstring("1:9: "));
+  REQUIRE_THAT(complaint(parse_csv_shapes, "\n\nf32,nn,5,5\n"),
+               ContainsSubstring("3:1: the shape has no k"));
+  REQUIRE_THAT(complaint(parse_csv_shapes, "types,m,n,k,name\nf32,1,2,3,\"open\n"),
+               ContainsSubstring("2:11: the quote that begins here does not end"));
+  REQUIRE_THAT(complaint(parse_csv_shapes, "f32,nn,0,5,5\n"), ContainsSubstring("1:8: m is \"0\""));
+}
+
+TEST_CASE("A JSON list is an array of objects") {
+  const auto shapes = parse_json_shapes(R"([
+    {"types": "f16", "m": 256, "n": 384, "k": 512, "name": "a \"b\": {c}"},
+    {"types": "f32", "M": "8", "n": 8, "k": 8, "c_is_d": true, "beta": "one"}
+  ])");
+  REQUIRE(shapes.size() == 2);
+  REQUIRE(shapes[0].name == "a \"b\": {c}");
+  REQUIRE(shapes[0].problem.n == 384);
+  REQUIRE(shapes[1].problem.c_is_d);
+}
+
+TEST_CASE("What is wrong in a JSON list is told with line and column") {
+  REQUIRE_THAT(complaint(parse_json_shapes, "[\n {\"types\": \"f16\", \"m\": 1.5}\n]"),
+               ContainsSubstring("2:24: m is \"1.5\"; expected a whole number"));
+  REQUIRE_THAT(complaint(parse_json_shapes, "[\n {\"types\": \"f16\"},\n  7]"),
+               ContainsSubstring("2:2: the shape has no m"));
+  REQUIRE_THAT(complaint(parse_json_shapes, "[{\"types\":\"f16\",\"m\":1,\"n\":1,\"k\":1},\n  7]"),
+               ContainsSubstring("2:3: entry 2 is 7; expected an array of objects"));
+  REQUIRE_THAT(complaint(parse_json_shapes, "[{\"m\": 1,\n  \"m\": 2}]"),
+               ContainsSubstring("1:2: a member of this object comes twice"));
+  REQUIRE_THAT(complaint(parse_json_shapes, "[{\"m\": [1]}]"), ContainsSubstring("1:8: "));
+  REQUIRE_THAT(complaint(parse_json_shapes, "[\n{\"m\" 1}]"),
+               ContainsSubstring("2:6: this is not"));
+  REQUIRE_THAT(complaint(parse_json_shapes, "{}"), ContainsSubstring("of type object"));
+  REQUIRE_THAT(complaint(parse_json_shapes, ""), ContainsSubstring("1:1: this is not JSON"));
+  REQUIRE_THAT(complaint(parse_json_shapes, "[{\"colour\": 1}]"),
+               ContainsSubstring("\"colour\" is not a field of a shape"));
+}
+
+TEST_CASE("A list file's complaint begins with its path") {
+  const TemporaryFolder folder;
+  const auto csv = folder.path() / "shapes.csv";
+  std::ofstream(csv) << "f16,nn,1,2,x\n";
+  REQUIRE_THROWS_WITH(read_shape_list(csv), ContainsSubstring("shapes.csv:1:12: k is \"x\""));
+  const auto json = folder.path() / "shapes.json";
+  std::ofstream(json) << "[]";
+  REQUIRE_THROWS_WITH(read_shape_list(json), ContainsSubstring("has no shapes in it"));
+  REQUIRE_THROWS_WITH(read_shape_list(folder.path() / "absent.csv"),
+                      ContainsSubstring("cannot be read: No such file"));
+  REQUIRE_THROWS_WITH(read_shape_list(folder.path()), ContainsSubstring("cannot be read"));
+}
+
+}  // namespace
+}  // namespace tunedgemm

@@ -1,0 +1,115 @@
+#include "tools/shared/shape.h"
+
+#include "tests/support/catch.h"
+
+namespace tunedgemm {
+namespace {
+
+using Catch::Matchers::ContainsSubstring;
+
+Shape shape_of(std::vector<Field> fields) {
+  for (const char* extent : {"m", "n", "k"}) {
+    fields.push_back({extent, extent[0] == 'm' ? "96" : extent[0] == 'n' ? "80" : "64", {}});
+  }
+  return to_shape(fields, {});
+}
+
+std::string complaint(const std::vector<Field>& fields) {
+  try {
+    shape_of(fields);
+  } catch (const ShapeError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST_CASE("A shape without further fields is the packed problem of its types") {
+  REQUIRE(shape_of({{"types", "f16", {}}}).problem ==
+          make_problem(96, 80, 64, DataType::kF16, DataType::kF16, DataType::kF16));
+  REQUIRE(shape_of({{"types", "f16", {}}, {"layout", "tn", {}}}).problem ==
+          make_problem(96, 80, 64, DataType::kF16, DataType::kF16, DataType::kF16, "tn"));
+}
+
+TEST_CASE("Types are read in every spelling that the library prints") {
+  const auto types = [](const char* text) {
+    return types_text(shape_of({{"types", text, {}}}).problem);
+  };
+  REQUIRE(types("bf16") == "bf16→bf16");
+  REQUIRE(types("f16->f32") == "f16→f32");
+  REQUIRE(types("f16→f32") == "f16→f32");
+  REQUIRE(types("i8") == "s8→s32");
+  REQUIRE(types("s8") == "s8→s32");
+  REQUIRE(shape_of({{"types", "e4m3", {}}}).problem.d.type == DataType::kF16);
+  const Problem mixed = shape_of({{"types", "e4m3xe5m2->bf16", {}}}).problem;
+  REQUIRE(mixed.a.type == DataType::kE4M3);
+  REQUIRE(mixed.b.type == DataType::kE5M2);
+  REQUIRE(mixed.d.type == DataType::kBF16);
+  REQUIRE(shape_of({{"types", "e4m3×e5m2→bf16", {}}}).problem == mixed);
+}
+
+TEST_CASE("tf32 is f32 with numerics tf32, unless the numerics are given") {
+  const Problem tf32 = shape_of({{"types", "tf32", {}}}).problem;
+  REQUIRE(tf32.a.type == DataType::kF32);
+  REQUIRE(tf32.numerics == Numerics::kTf32);
+  const Problem emulated = shape_of({{"numerics", "emulated", {}}, {"types", "f32", {}}}).problem;
+  REQUIRE(emulated.numerics == Numerics::kEmulated);
+}
+
+TEST_CASE("Fields of a shape reach the problem") {
+  const Problem problem = shape_of({{"types", "f32", {}},
+                                    {"layout", "nt", {}},
+                                    {"batch", "3", {}},
+                                    {"activation", "gelu_erf", {}},
+                                    {"bias", "col", {}},
+                                    {"beta", "1", {}},
+                                    {"c_is_d", "1", {}},
+                                    {"lda", "70", {}},
+                                    {"batch_stride_b", "0", {}},
+                                    {"regime", "warm", {}}})
+                              .problem;
+  REQUIRE(problem.batch == 3);
+  REQUIRE(problem.activation == Activation::kGeluErf);
+  REQUIRE(problem.bias == Bias::kPerColumn);
+  REQUIRE(problem.beta == ScalarClass::kOne);
+  REQUIRE(problem.c_is_d);
+  REQUIRE(problem.a.leading_dimension == 70);
+  REQUIRE(problem.a.batch_stride == 70 * 96);
+  REQUIRE(problem.a.alignment_bytes == 8);  // 70 floats are 280 bytes
+  REQUIRE(problem.b.leading_dimension == 64);
+  REQUIRE(problem.b.batch_stride == 0);
+  REQUIRE(problem.d.batch_stride == 96 * 80);
+  REQUIRE(problem.regime == Regime::kWarm);
+}
+
+TEST_CASE("A field that is not understood is named with what was expected") {
+  REQUIRE_THAT(complaint({{"types", "f17", {}}}),
+               ContainsSubstring("types is \"f17\"; expected f64, f32"));
+  REQUIRE_THAT(complaint({{"types", "f32", {}}, {"layout", "nx", {}}}),
+               ContainsSubstring("layout is \"nx\"; expected nn, nt, tn or tt"));
+  REQUIRE_THAT(complaint({{"types", "f32", {}}, {"batch", "-1", {}}}),
+               ContainsSubstring("batch is \"-1\"; expected a whole number"));
+  REQUIRE_THAT(complaint({{"types", "f32", {}}, {"batch", "9223372036854775808", {}}}),
+               ContainsSubstring("below 2^63"));
+  REQUIRE_THAT(complaint({}), ContainsSubstring("the shape has no types"));
+  REQUIRE_THAT(complaint({{"types", "f16->s32", {}}}), ContainsSubstring("s32"));
+  REQUIRE_THAT(complaint({{"types", "f32", {}}, {"lda", "63", {}}}), ContainsSubstring("63"));
+}
+
+TEST_CASE("Extents that overflow the index arithmetic are refused with a sentence") {
+  const std::vector<Field> fields{
+      {"types", "f32", {}}, {"m", "4611686018427387904", {}}, {"n", "4", {}}, {"k", "4", {}}};
+  REQUIRE_THROWS_AS(to_shape(fields, {}), ShapeError);
+  std::vector<Field> batched = fields;
+  batched.push_back({"batch", "4", {}});
+  REQUIRE_THROWS_AS(to_shape(batched, {}), ShapeError);
+}
+
+TEST_CASE("Headers are understood in any case and by their other names") {
+  REQUIRE(field_name("M") == "m");
+  REQUIRE(field_name("dtype") == "types");
+  REQUIRE(field_name("Epilogue") == "activation");
+  REQUIRE(field_name("colour").empty());
+}
+
+}  // namespace
+}  // namespace tunedgemm

@@ -1,0 +1,62 @@
+#include "tools/shared/text.h"
+
+#include <sstream>
+
+#include "tests/support/catch.h"
+#include "tools/shared/table.h"
+
+namespace tunedgemm {
+namespace {
+
+TEST_CASE("Numbers keep three significant digits") {
+  REQUIRE(number_text(0) == "0.00");
+  REQUIRE(number_text(0.01234) == "0.0123");
+  REQUIRE(number_text(1.234) == "1.23");
+  REQUIRE(number_text(56.78) == "56.8");
+  REQUIRE(number_text(7890.4) == "7890");
+}
+
+TEST_CASE("Times have a fitting unit") {
+  REQUIRE(time_text(12.34) == "12.3 us");
+  REQUIRE(time_text(4567) == "4.57 ms");
+  REQUIRE(time_text(7.89e6) == "7.89 s");
+  REQUIRE(duration_text(48.2) == "48 s");
+  REQUIRE(duration_text(200) == "3 min 20 s");
+  REQUIRE(duration_text(7500) == "2 h 05 min");
+}
+
+TEST_CASE("A speed-up over an unknown time is a dash") {
+  REQUIRE(speedup_text(20, 10) == "2.00x");
+  REQUIRE(speedup_text(0, 10) == "-");
+  REQUIRE(gflops_text(2e9, 1000) == "2000");
+}
+
+TEST_CASE("The first line of a long text is cut with dots") {
+  REQUIRE(first_line("short", 10) == "short");
+  REQUIRE(first_line("one\ntwo", 10) == "one...");
+  REQUIRE(first_line("0123456789abc", 10) == "0123456789...");
+}
+
+TEST_CASE("Columns are aligned by characters, not by bytes") {
+  Table table({{"types"}, {"us", Align::kRight}});
+  table.add({"f16→f16", "7"});
+  table.add({"tf32", "12345"});
+  std::ostringstream text;
+  table.print(text);
+  REQUIRE(text.str() ==
+          "types       us\n"
+          "f16→f16      7\n"
+          "tf32     12345\n");
+}
+
+TEST_CASE("Columns that are empty in every row can be left out") {
+  Table table({{"a"}, {"b"}, {"c"}});
+  table.add({"1", "", ""});
+  table.add({"2", "", "x"});
+  std::ostringstream text;
+  table.print_without_empty_columns(text);
+  REQUIRE(text.str() == "a  c\n1\n2  x\n");
+}
+
+}  // namespace
+}  // namespace tunedgemm
