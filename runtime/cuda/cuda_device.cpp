@@ -153,7 +153,7 @@ bool CudaDevice::is_capturing(StreamHandle stream) const noexcept {
 std::variant<double, Rejection> CudaDevice::time(const TimedLaunch& timed, int launches) {
   auto graph = std::static_pointer_cast<TimingGraph>(timed.prepared);
   if (!graph || graph->launches() != launches) {
-    graph = std::make_shared<TimingGraph>(context_, timed, launches, stream_.handle());
+    graph = std::make_shared<TimingGraph>(context_, timed, launches);
     timed.prepared = graph;
   }
   if (const std::optional<double> seconds = graph->run(stream_.handle(), kSlowSeconds)) {

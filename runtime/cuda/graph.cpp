@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "runtime/cuda/check.h"
+#include "runtime/cuda/stream.h"
 
 namespace tunedgemm::cuda {
 namespace {
@@ -50,11 +51,13 @@ class Capture {
 
 }  // namespace
 
-TimingGraph::TimingGraph(const PrimaryContext& context, const TimedLaunch& timed, int launches,
-                         CUstream stream)
+TimingGraph::TimingGraph(const PrimaryContext& context, const TimedLaunch& timed, int launches)
     : context_(context), launches_(launches), start_(context), stop_(context), end_(context) {
   const Active active(context_);
   const Driver& driver = context_.driver();
+  // Other threads may use the streams that they know meanwhile; that must not be captured.
+  const Stream captured(context_);
+  const CUstream stream = captured.handle();
   const std::vector<Arguments>& rotation = timed.rotation;
   Capture capture(driver, stream);
   const auto add = [&](const Arguments& arguments) {

@@ -14,10 +14,8 @@ namespace tunedgemm::cuda {
 class TimingGraph {
  public:
   /// One launch that is not counted, then `launches` of them that take their arguments from
-  /// `rotation` in turn: whatever the kernel puts on a stream, captured on `stream`, which must be
-  /// idle. Throws DeviceError.
-  TimingGraph(const PrimaryContext& context, const TimedLaunch& timed, int launches,
-              CUstream stream);
+  /// `rotation` in turn: whatever the kernel puts on a stream, captured. Throws DeviceError.
+  TimingGraph(const PrimaryContext& context, const TimedLaunch& timed, int launches);
   ~TimingGraph();
   TimingGraph(const TimingGraph&) = delete;
   TimingGraph& operator=(const TimingGraph&) = delete;

@@ -1,0 +1,174 @@
+// What the kernels of this folder are told: each finds its task in the workspace. And what the value
+// of an element of D must be, given its sum. Plain C++, as element.cuh.
+#pragma once
+
+#include "element.cuh"
+
+namespace judge {
+
+// Elements of a matrix: where each lies, in elements from the start.
+struct Strides {
+  long long row, column, batch;
+};
+
+JUDGE_FUNCTION long long offset_of(const Strides& strides, long long batch, long long row,
+                                   long long column) {
+  return batch * strides.batch + row * strides.row + column * strides.column;
+}
+
+// Fills a matrix, and nothing between or beside its rows. Copies are equal, `copy_bytes` apart.
+struct FillTask {
+  void* matrix;
+  int type, distribution;
+  Word seed;
+  Strides strides;
+  long long rows, columns, batch;
+  long long copies, copy_bytes;
+};
+
+// Which elements of D are compared: every row_step-th row of all batch entries, one below the other,
+// and every column_step-th column.
+struct Sampling {
+  long long first_row, row_step, rows;
+  long long first_column, column_step, columns;
+};
+
+struct Input {
+  int type, distribution;
+  Word seed;
+  Strides strides;
+};
+
+// Computes what the sampled elements of D must be, before they are rounded to D's type.
+struct OracleTask {
+  double* expected;  // sampling.rows x sampling.columns
+  Sampling sampling;
+  long long m, n, k;
+  Input a, b, c, bias;
+  double scale;  // alpha * scale_a * scale_b
+  double beta, slope;
+  int reads_c, bias_kind, activation;  // as READ_C, BIAS, ACTIVATION
+  int integers;                        // 0: floats; 1: rounded to s32; 2: the sums modulo 2^32
+};
+
+// What came of a comparison. The first fields are added to; `worst` is the bits of a double, which
+// order like the double itself where it is not negative.
+struct Verdict {
+  Word wrong;
+  Word worst;        // greatest error, relative to the bound
+  Word first_wrong;  // (batch entry * m + row) * n + column
+};
+
+// Compares D with what was expected: a sampled element may differ by absolute + relative *
+// |expected|, and no element may be NaN.
+struct CompareTask {
+  const void* d;
+  const double* expected;
+  Verdict* verdict;
+  Sampling sampling;
+  Strides strides;
+  long long m, n, batch;
+  int type;
+  double absolute, relative;
+};
+
+// Puts the poison, all bits one, over every element of D.
+struct EraseTask {
+  void* d;
+  int element_bytes;
+  Strides strides;
+  long long m, n, batch;
+};
+
+// Looks for anything but poison in words from `begin`.
+struct StainTask {
+  const Word* begin;
+  long long words;
+  Word* stains;  // [0] how many words, [1] the first one's index
+};
+
+JUDGE_FUNCTION double activated(int activation, double x, double slope) {
+  switch (activation) {
+    case 1:  // relu
+      return x < 0 ? 0 : x;
+    case 2:  // leaky_relu
+      return x < 0 ? slope * x : x;
+    case 3:  // gelu_tanh
+      return 0.5 * x * (1 + tanh(0.79788456080286535588 * (x + 0.044715 * x * x * x)));
+    case 4:  // gelu_erf
+      return 0.5 * x * (1 + erf(x * 0.70710678118654752440));
+    case 5:  // silu
+      return x / (1 + exp(-x));
+    case 6:  // sigmoid
+      return 1 / (1 + exp(-x));
+    case 7:  // tanh
+      return tanh(x);
+    default:
+      return x;
+  }
+}
+
+JUDGE_FUNCTION double input_value(const Input& input, long long offset) {
+  return random_value(input.type, input.distribution, input.seed, offset);
+}
+
+// `sum` is exact where the inputs are integers: it stays below 2^53.
+JUDGE_FUNCTION double expected_value(const OracleTask& task, double sum, long long batch,
+                                     long long m, long long n) {
+  if (task.integers == 2) {
+    return static_cast<double>(static_cast<int>(static_cast<unsigned>(
+        static_cast<Word>(static_cast<long long>(sum)))));
+  }
+  double x = task.scale * sum;
+  if (task.reads_c != 0) {
+    x += task.beta * input_value(task.c, offset_of(task.c.strides, batch, m, n));
+  }
+  if (task.bias_kind != 0) {
+    x += input_value(task.bias, task.bias_kind == 1 ? m : n);
+  }
+  x = activated(task.activation, x, task.slope);
+  if (task.integers == 0) {
+    return x;
+  }
+  const double rounded = rint(x);
+  return rounded < -2147483648.0 ? -2147483648.0 : rounded > 2147483647.0 ? 2147483647.0 : rounded;
+}
+
+// The element of the sampling that a thread or a loop is at.
+struct Place {
+  long long batch, m, n;
+};
+
+JUDGE_FUNCTION Place sampled_place(const Sampling& sampling, long long m, long long row,
+                                   long long column) {
+  const long long global_row = sampling.first_row + row * sampling.row_step;
+  return {global_row / m, global_row % m, sampling.first_column + column * sampling.column_step};
+}
+
+// The index of a place among the sampled ones along one axis, or -1.
+JUDGE_FUNCTION long long sample_index(long long at, long long first, long long step,
+                                      long long count) {
+  const long long distance = at - first;
+  return distance >= 0 && distance % step == 0 && distance / step < count ? distance / step : -1;
+}
+
+// How far an element is from what it must be, relative to the bound: more than 1 is wrong. Infinite
+// for NaN. `row` counts through all batch entries.
+JUDGE_FUNCTION double relative_error(const CompareTask& task, long long row, long long column) {
+  const long long offset = offset_of(task.strides, row / task.m, row % task.m, column);
+  const double got = load(task.type, task.d, offset);
+  const Sampling& sampling = task.sampling;
+  const long long sampled_row =
+      sample_index(row, sampling.first_row, sampling.row_step, sampling.rows);
+  const long long sampled_column =
+      sample_index(column, sampling.first_column, sampling.column_step, sampling.columns);
+  if (sampled_row < 0 || sampled_column < 0) {
+    return got == got ? 0 : __builtin_huge_val();
+  }
+  const double expected = task.expected[sampled_row * sampling.columns + sampled_column];
+  const double bound = task.absolute + task.relative * fabs(expected);
+  const double error = fabs(got - expected);
+  return error <= 1e300 ? error / bound : __builtin_huge_val();
+}
+
+}  // namespace judge

@@ -1,0 +1,59 @@
+#pragma once
+
+// CandidateCompiler: binaries for candidates, from the store or compiled, by several threads while
+// the caller goes on.
+
+#include <condition_variable>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <thread>
+#include <variant>
+#include <vector>
+
+#include "cache/store.h"
+#include "runtime/device.h"
+
+namespace tunedgemm {
+
+/// Used by one thread. Device and store must outlive it. Destroying it waits for the compilations
+/// that have begun and drops the others.
+class CandidateCompiler {
+ public:
+  CandidateCompiler(Device& device, Store& store, const Problem& problem);
+  ~CandidateCompiler();
+  CandidateCompiler(const CandidateCompiler&) = delete;
+  CandidateCompiler& operator=(const CandidateCompiler&) = delete;
+
+  /// Starts on them in this order. Returns at once, or, where compiling disturbs timing, when all
+  /// are done.
+  void start(std::span<const Candidate> candidates);
+
+  /// Waits for the binary if it was started, else makes it now. A compiler that cannot be used
+  /// throws DeviceError.
+  std::variant<Binary, Rejection> binary(const Candidate& candidate);
+
+  Source source(const Candidate& candidate) const;
+
+ private:
+  using Made = std::variant<Binary, Rejection>;
+  struct Job;
+
+  Made make(const Source& source);
+  void work();
+
+  Device& device_;
+  Store& store_;
+  Problem problem_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool stopping_ = false;
+  std::deque<std::shared_ptr<Job>> waiting_;
+  std::map<std::string, std::shared_ptr<Job>> jobs_;  ///< by the source's fingerprint
+  std::vector<std::thread> workers_;
+};
+
+}  // namespace tunedgemm

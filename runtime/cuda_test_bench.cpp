@@ -1,0 +1,155 @@
+#include <algorithm>
+#include <array>
+#include <future>
+#include <string>
+#include <utility>
+
+#include "cache/store.h"
+#include "runtime/device.h"
+#include "runtime/test_bench.h"
+
+namespace tunedgemm {
+namespace {
+
+constexpr std::uint32_t kThreads = 256;
+constexpr std::int64_t kBlocksPerUnit = 16;
+constexpr std::int64_t kTaskBytes = 512;
+constexpr std::int64_t kResultBytes = 256;
+
+Source judge_source(const std::string& name) {
+  const SourceFile file = embedded_file(Backend::kCuda, name + ".cu");
+  Source source;
+  source.backend = Backend::kCuda;
+  source.file = file;
+  source.includes = included_files(Backend::kCuda, file);
+  source.entry = "tunedgemm_" + name;
+  return source;
+}
+
+// One kernel of the judge.
+class Tool {
+ public:
+  Tool(Device& device, Store& store, const std::string& name)
+      : device_(device),
+        binary_(std::async(std::launch::async, [&device, &store, source = judge_source(name)] {
+          return make(device, store, source);
+        })) {}
+
+  void run(const void* task, std::int64_t task_bytes, DeviceMemory& memory, std::int64_t items) {
+    if (!kernel_) {
+      load();
+    }
+    const std::int64_t most = kBlocksPerUnit * std::max(device_.limits().sm_count, 1);
+    Launch launch;
+    launch.block = {kThreads, 1, 1};
+    launch.grid[0] = static_cast<std::uint32_t>(
+        std::clamp<std::int64_t>((items + kThreads - 1) / kThreads, 1, most));
+    device_.copy_to_device(memory.data(), task, task_bytes);
+    Arguments arguments{};
+    arguments.workspace = memory.data();
+    if (const int error = kernel_->run(launch, arguments, device_.own_stream()); error != 0) {
+      throw DeviceError(DeviceError::Kind::kFailed,
+                        "the judge's kernel cannot be launched: " + device_.describe(error));
+    }
+  }
+
+ private:
+  static Binary make(Device& device, Store& store, const Source& source) {
+    const int architecture = device.limits().arch;
+    if (auto stored = store.find_binary(source, device.toolchain(), architecture)) {
+      return std::move(*stored);
+    }
+    auto compiled = device.compile(source);
+    if (const auto* failure = std::get_if<CompileFailure>(&compiled)) {
+      throw DeviceError(DeviceError::Kind::kFailed, "the judge's " + std::string(source.file.name) +
+                                                        " does not compile: " + failure->log);
+    }
+    store.put_binary(source, device.toolchain(), architecture, std::get<Binary>(compiled));
+    return std::get<Binary>(std::move(compiled));
+  }
+
+  void load() {
+    auto loaded = device_.load(binary_.get(), Launch{});
+    if (const auto* rejection = std::get_if<Rejection>(&loaded)) {
+      throw DeviceError(DeviceError::Kind::kFailed,
+                        "the judge's kernel cannot be loaded: " + rejection->detail);
+    }
+    kernel_ = std::get<0>(std::move(loaded));
+  }
+
+  Device& device_;
+  std::future<Binary> binary_;
+  std::unique_ptr<CompiledKernel> kernel_;
+};
+
+class CudaTestBench final : public TestBench {
+ public:
+  CudaTestBench(Device& device, Store& store)
+      : device_(device),
+        task_(device.allocate(kTaskBytes)),
+        result_(device.allocate(kResultBytes)),
+        fill_(device, store, "fill_random"),
+        oracle_(device, store, "oracle"),
+        compare_(device, store, "compare"),
+        erase_(device, store, "erase"),
+        find_stains_(device, store, "find_stains") {}
+
+  void fill(const judge::FillTask& task) override {
+    run(fill_, task, task.rows * task.columns * task.batch);
+  }
+
+  void compute(const judge::OracleTask& task) override {
+    // A block has a tile, not an element a thread; the kernel loops over what is too much.
+    run(oracle_, task, task.sampling.rows * task.sampling.columns);
+  }
+
+  judge::Verdict compare(judge::CompareTask task) override {
+    judge::Verdict verdict{0, 0, ~judge::Word{0}};
+    device_.copy_to_device(result_->data(), &verdict, sizeof verdict);
+    task.verdict = static_cast<judge::Verdict*>(result_->data());
+    run(compare_, task, task.batch * task.m * task.n);
+    device_.copy_to_host(&verdict, result_->data(), sizeof verdict);
+    return verdict;
+  }
+
+  void erase(const judge::EraseTask& task) override {
+    run(erase_, task, task.batch * task.m * task.n * task.element_bytes);
+  }
+
+  Stains find_stains(judge::StainTask task) override {
+    std::array<judge::Word, 2> stains{0, ~judge::Word{0}};
+    device_.copy_to_device(result_->data(), stains.data(), sizeof stains);
+    task.stains = static_cast<judge::Word*>(result_->data());
+    run(find_stains_, task, task.words);
+    device_.copy_to_host(stains.data(), result_->data(), sizeof stains);
+    return {static_cast<std::int64_t>(stains[0]),
+            static_cast<std::int64_t>(stains[1] * sizeof(judge::Word))};
+  }
+
+  double oracle_multiply_adds() const override {
+    // About 1.5 f64 multiply-adds a cycle and multiprocessor on the cards that have few of them,
+    // thirty times that on the others; both are given the same work.
+    return 1e10;
+  }
+
+ private:
+  template <class Task>
+  void run(Tool& tool, const Task& task, std::int64_t items) {
+    static_assert(sizeof(Task) <= kTaskBytes);
+    const Device::Current current(device_);
+    tool.run(&task, static_cast<std::int64_t>(sizeof task), *task_, items);
+  }
+
+  Device& device_;
+  std::unique_ptr<DeviceMemory> task_;
+  std::unique_ptr<DeviceMemory> result_;
+  Tool fill_, oracle_, compare_, erase_, find_stains_;
+};
+
+}  // namespace
+
+std::unique_ptr<TestBench> make_cuda_test_bench(Device& device, Store& store) {
+  return std::make_unique<CudaTestBench>(device, store);
+}
+
+}  // namespace tunedgemm

@@ -1,0 +1,48 @@
+#pragma once
+
+// DeviceEvaluator: how candidates are compiled, checked and timed on a real device. Mechanism only:
+// what to try and what the samples mean is decided in tuner/.
+//
+// It works in its own memory: operands whose every unused byte is poison (operands.h), enough
+// copies of them that a sample never finds its inputs in the cache (regime cold), and an oracle
+// that shares no code with the kernels (kernel_templates/cuda/judge).
+
+#include <memory>
+#include <span>
+
+#include "cache/store.h"
+#include "runtime/device.h"
+#include "tuner/evaluator.h"
+
+namespace tunedgemm {
+
+/// Bound to one canonical problem with M, N, batch >= 1. Used by one thread. Device and store must
+/// outlive it, and it its trials. Where the device is lost (a kernel that reads where there is
+/// nothing, or never ends), members throw DeviceError, and the process cannot use it any more.
+class DeviceEvaluator final : public Evaluator {
+ public:
+  /// Throws DeviceError(kOutOfMemory) if the operands do not fit beside what the memory holds.
+  DeviceEvaluator(Device& device, Store& store, const Problem& problem);
+  ~DeviceEvaluator() override;
+  DeviceEvaluator(const DeviceEvaluator&) = delete;
+  DeviceEvaluator& operator=(const DeviceEvaluator&) = delete;
+
+  void compile_ahead(std::span<const Candidate> candidates) override;
+  int compile_batch() const override;
+  Prepared prepare(const Candidate& candidate) override;
+  void warm_up() override;
+  Clock clock() override;
+  double now_seconds() override;
+  double floor_us() const override;
+
+ private:
+  class DeviceTrial;
+
+  Device& device_;
+  Problem problem_;
+  std::unique_ptr<class CandidateCompiler> compiler_;
+  std::unique_ptr<class TrialBench> bench_;
+  bool is_warm_ = false;
+};
+
+}  // namespace tunedgemm

@@ -1,0 +1,255 @@
+#include "tests/runtime/support/family_check.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <memory>
+#include <mutex>
+#include <sstream>
+#include <utility>
+
+#include "runtime/operands.h"
+#include "runtime/test_bench.h"
+#include "tests/runtime/support/in_parallel.h"
+
+namespace tunedgemm {
+namespace {
+
+constexpr int kVariants = 8;
+constexpr std::size_t kMostSentences = 12;
+
+// A kernel that is made once for all cases that share its source.
+struct Built {
+  Source source;
+  Launch launch;
+  std::unique_ptr<CompiledKernel> kernel;
+  std::string failure;
+  std::int64_t spill_bytes = 0;
+};
+
+void build(Built& built, Device& device) {
+  auto compiled = device.compile(built.source);
+  if (const auto* failure = std::get_if<CompileFailure>(&compiled)) {
+    built.failure = "does not compile: " + failure->log;
+    return;
+  }
+  built.spill_bytes = std::get<Binary>(compiled).spill_bytes;
+  auto loaded = device.load(std::get<Binary>(compiled), built.launch);
+  if (const auto* rejection = std::get_if<Rejection>(&loaded)) {
+    built.failure = "cannot be loaded: " + rejection->detail;
+    return;
+  }
+  built.kernel = std::get<0>(std::move(loaded));
+}
+
+// One thread's memory, on the device and here, as large as the largest case so far.
+class Workplace {
+ public:
+  explicit Workplace(Device& device) : device_(device), bench_(make_host_test_bench(1)) {
+    const float scales[] = {1.25F, 0.5F};  // as operands.cpp
+    scales_ = device_.allocate(sizeof scales);
+    device_.copy_to_device(scales_->data(), scales, sizeof scales);
+  }
+
+  /// Empty if the kernel's result is right; `worst` is raised to its error.
+  std::string judge(const CompiledKernel& kernel, const Launch& launch, const Problem& problem,
+                    std::uint64_t seed, double& worst) {
+    const JudgedProblem judged(problem, seed);
+    prepare_block(judged);
+    prepare_workspace(launch);
+    Arguments arguments = judged.arguments(static_cast<std::byte*>(block_->data()),
+                                           static_cast<const float*>(scales_->data()));
+    arguments.workspace = workspace_ ? workspace_->data() : nullptr;
+    if (const int error = kernel.run(launch, arguments, device_.own_stream()); error != 0) {
+      return "cannot be launched: " + device_.describe(error);
+    }
+    const OperandLayout& layout = judged.layout;
+    device_.copy_to_host(host_.data() + layout.d_region,
+                         static_cast<std::byte*>(block_->data()) + layout.d_region,
+                         layout.d_region_bytes);
+    return verdict(judged, worst) + spoilt_counters(launch);
+  }
+
+ private:
+  void prepare_block(const JudgedProblem& judged) {
+    host_.assign(static_cast<std::size_t>(judged.layout.bytes), std::byte{0xff});
+    std::byte* base = host_.data();
+    bench_->fill(judged.fill_a(base));
+    bench_->fill(judged.fill_b(base));
+    if (judged.reads_c()) {
+      bench_->fill(judged.fill_c(base));
+    }
+    if (judged.problem.bias != Bias::kNone) {
+      bench_->fill(judged.fill_bias(base));
+    }
+    if (!block_ || block_->size_bytes() < judged.layout.bytes) {
+      block_ = device_.allocate(judged.layout.bytes);
+    }
+    device_.copy_to_device(block_->data(), base, judged.layout.bytes);
+  }
+
+  void prepare_workspace(const Launch& launch) {
+    if (launch.workspace_bytes == 0) {
+      workspace_.reset();
+      return;
+    }
+    workspace_ = device_.allocate(launch.workspace_bytes);
+    device_.set_bytes(workspace_->data(), 0xff, launch.workspace_bytes);
+    device_.set_bytes(workspace_->data(), 0, counter_bytes(launch));
+  }
+
+  static std::int64_t counter_bytes(const Launch& launch) {
+    return std::min(launch.workspace_bytes, kWorkspaceCounterBytes);
+  }
+
+  std::string verdict(const JudgedProblem& judged, double& worst) {
+    const judge::Sampling all{0, 1, judged.problem.batch * judged.problem.m,
+                              0, 1, judged.problem.n};
+    expected_.resize(static_cast<std::size_t>(all.rows * all.columns));
+    bench_->compute(judged.oracle(all, expected_.data()));
+    const judge::CompareTask task = judged.compare(all, expected_.data(), host_.data());
+    const judge::Verdict result = bench_->compare(task);
+    worst = std::max(worst, __builtin_bit_cast(double, result.worst));
+    std::ostringstream text;
+    if (result.wrong != 0) {
+      const auto first = static_cast<std::int64_t>(result.first_wrong);
+      const std::int64_t row = first / task.n, column = first % task.n;
+      const long long offset = judge::offset_of(task.strides, row / task.m, row % task.m, column);
+      text << result.wrong << " of " << expected_.size() << " elements wrong, first batch "
+           << row / task.m << " m " << row % task.m << " n " << column << ": got "
+           << judge::load(task.type, task.d, offset) << ", expected "
+           << expected_[static_cast<std::size_t>(first)] << ", worst error "
+           << __builtin_bit_cast(double, result.worst) << " times the bound; ";
+    }
+    bench_->erase(judged.erase(host_.data()));
+    const Stains stains = bench_->find_stains(judged.find_stains(host_.data()));
+    if (stains.words != 0) {
+      text << "wrote outside D: " << stains.words << " words, first at byte "
+           << stains.first_byte - (judged.layout.d - judged.layout.d_region) << " from D's start; ";
+    }
+    return text.str();
+  }
+
+  std::string spoilt_counters(const Launch& launch) {
+    if (launch.workspace_bytes == 0) {
+      return "";
+    }
+    std::vector<std::byte> counters(static_cast<std::size_t>(counter_bytes(launch)));
+    device_.copy_to_host(counters.data(), workspace_->data(), counter_bytes(launch));
+    const bool clean = std::all_of(counters.begin(), counters.end(),
+                                   [](std::byte byte) { return byte == std::byte{0}; });
+    return clean ? "" : "left counters in the workspace that are not zero; ";
+  }
+
+  Device& device_;
+  std::unique_ptr<TestBench> bench_;
+  std::unique_ptr<DeviceMemory> scales_, block_, workspace_;
+  std::vector<std::byte> host_;
+  std::vector<double> expected_;
+};
+
+}  // namespace
+
+std::vector<FamilyCase> random_cases(const Family& family, const DeviceLimits& limits, int shapes,
+                                     Random& random) {
+  std::vector<FamilyCase> cases;
+  for (const TypeCase& types : all_type_cases()) {
+    for (const std::string_view layout : {"nn", "nt", "tn", "tt"}) {
+      for (int variant = 0; variant < kVariants; ++variant) {
+        const Problem drawn = random_class(types, layout, variant, random);
+        // Large enough that no config is refused for the shape alone.
+        const std::vector<Config> legal =
+            family.candidates(with_sizes(drawn, 1000, 1000, 1000), limits);
+        if (legal.empty()) {
+          continue;
+        }
+        const Config& config = legal[random() % legal.size()];
+        constexpr int kPatience = 20;
+        int found = 0;
+        for (int attempt = 0; found < shapes && attempt < kPatience * shapes; ++attempt) {
+          const Problem problem = random_sizes(drawn, random);
+          if (family.why_not(problem, config, limits).empty()) {
+            cases.push_back({types, problem, config});
+            ++found;
+          }
+        }
+      }
+    }
+  }
+  return cases;
+}
+
+FamilyReport check_family(const Family& family, const std::vector<FamilyCase>& cases,
+                          Device& device, std::uint64_t seed) {
+  const DeviceLimits& limits = device.limits();
+  std::map<std::string, Built> built;
+  std::vector<Built*> built_for(cases.size());
+  for (std::size_t index = 0; index < cases.size(); ++index) {
+    const auto& [types, problem, config] = cases[index];
+    Source source = family.source(problem, config, limits);
+    Built& entry = built[fingerprint(source)];
+    if (entry.source.entry.empty()) {
+      entry.launch = family.launch(problem, config, limits);
+      entry.source = std::move(source);
+    }
+    built_for[index] = &entry;
+  }
+  std::vector<Built*> to_build;
+  for (auto& [key, entry] : built) {
+    to_build.push_back(&entry);
+  }
+  const int threads = device.compile_threads();
+  for_each_in_parallel(to_build.size(), threads,
+                       [&](std::size_t index, std::size_t) { build(*to_build[index], device); });
+
+  FamilyReport report;
+  report.binaries = built.size();
+  report.runs = cases.size();
+  std::vector<std::unique_ptr<Workplace>> workplaces(static_cast<std::size_t>(threads));
+  std::mutex mutex;
+  for_each_in_parallel(cases.size(), threads, [&](std::size_t index, std::size_t thread) {
+    const auto& [types, problem, config] = cases[index];
+    const Built& entry = *built_for[index];
+    double worst = 0;
+    std::string failure = entry.failure;
+    if (failure.empty()) {
+      if (!workplaces[thread]) {
+        workplaces[thread] = std::make_unique<Workplace>(device);
+      }
+      const Device::Current current(device);
+      failure = workplaces[thread]->judge(*entry.kernel, family.launch(problem, config, limits),
+                                          problem, seed + index, worst);
+    }
+    const std::string candidate = to_text(Candidate{&family, config});
+    const std::lock_guard<std::mutex> lock(mutex);
+    double& of_types = report.worst[to_text(types)];
+    of_types = std::max(of_types, worst);
+    if (entry.spill_bytes > 0) {
+      report.spills[candidate] = entry.spill_bytes;
+    }
+    if (!failure.empty()) {
+      ++report.failed;
+      if (report.failures.size() < kMostSentences) {
+        report.failures.push_back(candidate + "\n  " + to_text(problem) + "\n  " + failure);
+      }
+    }
+  });
+  return report;
+}
+
+std::string to_text(const FamilyReport& report) {
+  std::ostringstream text;
+  text << report.runs << " runs of " << report.binaries << " binaries, " << report.failed
+       << " failed\n";
+  for (const auto& [types, worst] : report.worst) {
+    text << "  " << types << ": worst error " << worst << " of the bound\n";
+  }
+  for (const auto& [candidate, bytes] : report.spills) {
+    text << "  spills " << bytes << " bytes: " << candidate << '\n';
+  }
+  for (const std::string& failure : report.failures) {
+    text << "FAILED " << failure << '\n';
+  }
+  return text.str();
+}
+
+}  // namespace tunedgemm

@@ -1,0 +1,41 @@
+#pragma once
+
+// One family against the double-precision oracle on the CPU, over many problems, on any device.
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "runtime/device.h"
+#include "tests/runtime/support/gemm_cases.h"
+
+namespace tunedgemm {
+
+/// What to run: one candidate and one problem.
+struct FamilyCase {
+  TypeCase types;
+  Problem problem;
+  Config config;
+};
+
+struct FamilyReport {
+  std::size_t binaries = 0, runs = 0;
+  std::size_t failed = 0;
+  std::vector<std::string> failures;           ///< the first few, as sentences
+  std::map<std::string, double> worst;         ///< by types: the greatest error over its bound
+  std::map<std::string, std::int64_t> spills;  ///< by candidate: bytes, where there are any
+};
+std::string to_text(const FamilyReport& report);
+
+/// For each element type, layout and activation a random class of problems with a random legal
+/// config, and for each of them `shapes` random problems.
+std::vector<FamilyCase> random_cases(const Family& family, const DeviceLimits& limits, int shapes,
+                                     Random& random);
+
+/// Compiles every source once, with all threads that the device likes; then runs and judges each
+/// case in poisoned, guarded memory. Throws DeviceError if the device is lost.
+FamilyReport check_family(const Family& family, const std::vector<FamilyCase>& cases,
+                          Device& device, std::uint64_t seed);
+
+}  // namespace tunedgemm
