@@ -1,0 +1,34 @@
+#!/usr/bin/env bash
+# Sourced by the other scripts: which Debian packages are needed, and installing those that are not
+# there.
+
+# shellcheck disable=SC2034  # used by the scripts that source this
+build_packages=(cmake ninja-build g++ libspdlog-dev libfmt-dev libsqlite3-dev libcli11-dev
+  nlohmann-json3-dev)
+# shellcheck disable=SC2034
+test_packages=(catch2 python3 sqlite3 pkg-config shellcheck clang-format-14 clang-tidy-14)
+
+# install_missing PACKAGE...: says what it installs; does nothing where all is there.
+install_missing() {
+  local missing=() package
+  if ! command -v dpkg-query >/dev/null; then
+    echo "This is not Debian or Ubuntu: what these packages hold must be there already: $*"
+    return
+  fi
+  for package in "$@"; do
+    if ! dpkg-query -W -f '${Status}' "$package" 2>/dev/null | grep -q 'ok installed'; then
+      missing+=("$package")
+    fi
+  done
+  if ((${#missing[@]} == 0)); then
+    return
+  fi
+  echo "Installing with apt-get: ${missing[*]}"
+  local as_root=()
+  if ((EUID != 0)); then
+    as_root=(sudo)
+  fi
+  "${as_root[@]}" apt-get update -qq
+  "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
+    apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
+}

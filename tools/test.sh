@@ -1,0 +1,40 @@
+#!/usr/bin/env bash
+# Everything that must be green: formatting, lint, the sanitizers, and the whole test suite.
+#
+#   bash tools/test.sh
+#
+# Tests that need a GPU or a CUDA compiler say that they skip where there is none. On two cores this
+# takes about half an hour from nothing, and a few minutes after that.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+# shellcheck source=tools/packages.sh
+source tools/packages.sh
+
+begin=$SECONDS
+say() { printf '\n== [%d s] %s\n' "$((SECONDS - begin))" "$*"; }
+
+install_missing "${build_packages[@]}" "${test_packages[@]}"
+
+say "Formatting and shell scripts"
+tools/format.sh --check
+shellcheck -x tools/*.sh .ci/run
+
+say "Building with assertions, warnings are errors"
+cmake --preset dev
+cmake --build --preset dev
+
+say "clang-tidy"
+tools/lint.sh build/dev
+
+say "Address and undefined behaviour sanitizers"
+cmake --preset asan -DTUNEDGEMM_TOOLS=OFF
+cmake --build --preset asan
+ctest --preset asan
+
+say "Thread sanitizer"
+cmake --preset tsan -DTUNEDGEMM_TOOLS=OFF
+cmake --build --preset tsan
+ctest --preset tsan
+
+say "All tests"
+cmake --workflow --preset dev
