@@ -1,0 +1,122 @@
+// tune-all from outside: arguments in, text and exit status out.
+
+#include <chrono>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "tests/support/catch.h"
+#include "tests/tools/support/shell.h"
+
+namespace tunedgemm {
+namespace {
+
+using Catch::Matchers::ContainsSubstring;
+
+const std::string kTuneAll = TUNE_ALL " --device host ";
+const std::string kQuick = kTuneAll + "--rigor quick --candidates 3 ";
+
+TEST_CASE("tune-all says what is wrong with its command line and exits with 2") {
+  const Shell shell;
+  const auto fails_with = [&](const std::string& arguments, const char* sentence) {
+    const ProgramResult result = shell.run(kTuneAll + arguments);
+    CAPTURE(arguments, result.output, result.errors);
+    REQUIRE(result.status == 2);
+    REQUIRE_THAT(result.errors, ContainsSubstring(sentence));
+  };
+  fails_with("", "nothing to tune");
+  fails_with("--m 5", "--m, --n and --k belong together");
+  fails_with("--m 5 --n 5:x:1 --k 5", "\"x\" in \"5:x:1\"");
+  fails_with("--m 5 --n 5 --k 5 --types f17", "types is \"f17\"");
+  fails_with("--m 5 --n 5 --k 5 --rigor lazy", "lazy");
+  fails_with("--colour", "--colour");
+  fails_with("absent.csv", "absent.csv cannot be read");
+  std::ofstream(shell.folder() / "list.csv") << "f16,nn,1,2,3\nf16,nx,1,2,3\n";
+  fails_with("list.csv", "list.csv:2:5: layout is \"nx\"; expected nn, nt, tn or tt");
+  REQUIRE_FALSE(std::filesystem::exists(shell.cache()));
+}
+
+TEST_CASE("tune-all explains itself") {
+  const Shell shell;
+  const ProgramResult result = shell.run(kTuneAll + "--help");
+  REQUIRE(result.status == 0);
+  REQUIRE_THAT(result.output, ContainsSubstring("Exit status: 0"));
+}
+
+TEST_CASE("tune-all exits with 3 where there is no such device or no writable cache") {
+  const Shell shell;
+  const std::string shape = " --m 8 --n 8 --k 8 ";
+  const ProgramResult device = shell.run(TUNE_ALL " --device cuda:99" + shape);
+  CAPTURE(device.errors);
+  REQUIRE(device.status == 3);
+  REQUIRE_FALSE(device.errors.empty());
+  const ProgramResult cache = shell.run(kTuneAll + shape + "--cache /proc/nowhere/cache.db");
+  CAPTURE(cache.errors);
+  REQUIRE(cache.status == 3);
+  REQUIRE_THAT(cache.errors, ContainsSubstring("/proc/nowhere/cache.db cannot be written"));
+}
+
+TEST_CASE("A dry run estimates and leaves the cache without winners") {
+  const Shell shell;
+  const ProgramResult result =
+      shell.run(kTuneAll + "--dry-run --types f32,f64 --m 64 --n 32,64 --k 8");
+  CAPTURE(result.errors);
+  REQUIRE(result.status == 0);
+  REQUIRE_THAT(result.output, ContainsSubstring("4 shapes on "));
+  REQUIRE_THAT(result.output, ContainsSubstring("0 in the cache, 4 to tune in about "));
+  REQUIRE_THAT(result.output, ContainsSubstring("this was a dry run"));
+}
+
+TEST_CASE("tune-all tunes each shape once and finds it in the cache afterwards") {
+  const Shell shell;
+  std::ofstream(shell.folder() / "list.csv") << "name,types,m,n,k\n"
+                                             << "first,f32,40,24,16\n"
+                                             << "again,f32,40,24,16\n";
+  const ProgramResult first = shell.run(kQuick + "list.csv");
+  CAPTURE(first.output, first.errors);
+  REQUIRE(first.status == 0);
+  REQUIRE_THAT(first.errors, ContainsSubstring("1 shapes are there more than once"));
+  REQUIRE_THAT(first.errors, ContainsSubstring("1/1  first f32→f32 nn  tuned: "));
+  REQUIRE_THAT(first.output, ContainsSubstring("1 shapes on "));
+  REQUIRE_THAT(first.output, ContainsSubstring("1 tuned in "));
+
+  const ProgramResult second = shell.run(kQuick + "list.csv");
+  REQUIRE(second.status == 0);
+  REQUIRE_THAT(second.output, ContainsSubstring("0 tuned in 0 s, 1 already in the cache"));
+  REQUIRE_THAT(second.output, ContainsSubstring("Nothing was tuned"));
+
+  const ProgramResult json = shell.run(kQuick + "--json list.csv");
+  const auto outcomes = nlohmann::json::parse(json.output);
+  REQUIRE(outcomes.size() == 1);
+  REQUIRE(outcomes[0]["state"] == "cached");
+  REQUIRE(outcomes[0]["record"]["m"] == 40);
+  REQUIRE(outcomes[0]["record"]["median_us"] > 0);
+}
+
+TEST_CASE("Time that is spent leaves shapes without a winner, and the exit status says so") {
+  const Shell shell;
+  const ProgramResult result = shell.run(kQuick + "--total-seconds 0.000001 --m 8 --n 8 --k 8");
+  CAPTURE(result.output, result.errors);
+  REQUIRE(result.status == 1);
+  REQUIRE_THAT(result.output, ContainsSubstring("not tried: the total time was spent"));
+  REQUIRE_THAT(result.output, ContainsSubstring("1 without a winner"));
+}
+
+TEST_CASE("Ctrl-C ends tune-all soon, keeps what is done, and the same command goes on") {
+  const Shell shell;
+  std::ofstream(shell.folder() / "list.csv") << "f32,nn,40,24,16\nf32,nn,512,512,512\n";
+  REQUIRE(shell.run(kQuick + "--m 40 --n 24 --k 16").status == 0);
+  const auto begin = std::chrono::steady_clock::now();
+  const ProgramResult stopped = shell.run("timeout --preserve-status --signal INT 3 " + kTuneAll +
+                                          "--rigor exhaustive list.csv");
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
+  CAPTURE(stopped.output, stopped.errors, seconds.count());
+  REQUIRE(stopped.status == 130);
+  REQUIRE_THAT(stopped.output, ContainsSubstring("Interrupted: what is done is kept"));
+  REQUIRE(seconds.count() < 30);
+
+  const ProgramResult resumed = shell.run(kQuick + "--m 40 --n 24 --k 16");
+  REQUIRE_THAT(resumed.output, ContainsSubstring("Nothing was tuned"));
+}
+
+}  // namespace
+}  // namespace tunedgemm

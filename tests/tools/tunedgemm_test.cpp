@@ -1,0 +1,126 @@
+// The tunedgemm command from outside: arguments in, text and exit status out.
+
+#include <algorithm>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "tests/support/catch.h"
+#include "tests/tools/support/shell.h"
+
+namespace tunedgemm {
+namespace {
+
+using Catch::Matchers::ContainsSubstring;
+
+const std::string kCommand = TUNEDGEMM " ";
+
+// A shell whose cache has one winner: f32, 40 x 24 x 16.
+class TunedShell : public Shell {
+ public:
+  TunedShell() {
+    const ProgramResult tuned = run(TUNE_ALL
+                                    " --device host --rigor quick --candidates 3 --m 40 --n 24 "
+                                    "--k 16");
+    CAPTURE(tuned.output, tuned.errors);
+    REQUIRE(tuned.status == 0);
+  }
+};
+
+TEST_CASE("An empty cache is answered with a sentence and exit status 1") {
+  const Shell shell;
+  for (const char* verb : {"best", "export copy.db", "trials 8 8 8 --device host"}) {
+    const ProgramResult result = shell.run(kCommand + verb);
+    CAPTURE(verb, result.errors);
+    REQUIRE(result.status == 1);
+    REQUIRE_FALSE(result.errors.empty());
+  }
+  REQUIRE_FALSE(std::filesystem::exists(shell.cache()));
+}
+
+TEST_CASE("A wrong command line exits with 2") {
+  const Shell shell;
+  for (const char* arguments : {"", "sing", "explain 8 8", "explain 8 8 x", "best --m 1:2",
+                                "explain 8 8 8 --types f17", "export"}) {
+    CAPTURE(arguments);
+    const ProgramResult result = shell.run(kCommand + arguments);
+    REQUIRE(result.status == 2);
+    REQUIRE_FALSE(result.errors.empty());
+  }
+}
+
+TEST_CASE("best shows the winners that pass its filters") {
+  const TunedShell shell;
+  const ProgramResult all = shell.run(kCommand + "best");
+  CAPTURE(all.output, all.errors);
+  REQUIRE(all.status == 0);
+  REQUIRE_THAT(all.output, ContainsSubstring("40x24x16"));
+  REQUIRE_THAT(all.output, ContainsSubstring("provisional"));
+  REQUIRE(shell.run(kCommand + "best --m 8:40:8 --types f32").output == all.output);
+  REQUIRE(shell.run(kCommand + "best --types f16").status == 1);
+  const auto json = nlohmann::json::parse(shell.run(kCommand + "best --json").output);
+  REQUIRE(json.size() == 1);
+  REQUIRE(json[0]["types"] == "f32→f32");
+}
+
+TEST_CASE("explain says what would run, why, and how to build it again") {
+  const TunedShell shell;
+  const ProgramResult tuned = shell.run(kCommand + "explain 40 24 16 --device host");
+  CAPTURE(tuned.output, tuned.errors);
+  REQUIRE(tuned.status == 0);
+  REQUIRE_THAT(tuned.output, ContainsSubstring("because    tuned"));
+  REQUIRE_THAT(tuned.output, ContainsSubstring("rebuild    c++ "));
+  REQUIRE_THAT(tuned.output, ContainsSubstring("kernel_templates/host/"));
+  const ProgramResult unknown = shell.run(kCommand + "explain 41 24 16 --device host");
+  REQUIRE(unknown.status == 0);
+  REQUIRE_THAT(unknown.output, ContainsSubstring("because    model"));
+}
+
+TEST_CASE("trials shows every candidate's outcome") {
+  const TunedShell shell;
+  const ProgramResult result = shell.run(kCommand + "trials 40 24 16 --device host");
+  CAPTURE(result.output, result.errors);
+  REQUIRE(result.status == 0);
+  REQUIRE_THAT(result.output, ContainsSubstring("finalist"));
+  const auto json =
+      nlohmann::json::parse(shell.run(kCommand + "trials 40 24 16 --device host --json").output);
+  REQUIRE(json.size() >= 3);
+}
+
+TEST_CASE("An exported cache answers as the original does") {
+  const TunedShell shell;
+  REQUIRE(shell.run(kCommand + "export copy.db").status == 0);
+  REQUIRE(shell.run(kCommand + "best --cache copy.db").output ==
+          shell.run(kCommand + "best").output);
+  const ProgramResult csv = shell.run(kCommand + "export - --csv");
+  REQUIRE(csv.status == 0);
+  REQUIRE(std::count(csv.output.begin(), csv.output.end(), '\n') == 2);
+  REQUIRE_THAT(csv.output, ContainsSubstring("device,compiler,driver,m,n,k"));
+  REQUIRE(shell.run(kCommand + "export - --json").output ==
+          shell.run(kCommand + "best --json").output);
+  REQUIRE(shell.run(kCommand + "export /proc/nowhere.csv --csv").status == 2);
+}
+
+TEST_CASE("doctor finds the compiler, and says when it is missing") {
+  const Shell shell;
+  const ProgramResult healthy = shell.run(kCommand + "doctor");
+  CAPTURE(healthy.output, healthy.errors);
+  REQUIRE(healthy.status == 0);
+  REQUIRE_THAT(healthy.output, ContainsSubstring("host compiler"));
+  REQUIRE_THAT(healthy.output, ContainsSubstring("journal mode"));
+  const ProgramResult broken = shell.run("TUNEDGEMM_CXX=/nowhere/c++ " + kCommand + "doctor");
+  REQUIRE(broken.status == 1);
+  REQUIRE_THAT(broken.output, ContainsSubstring("BROKEN"));
+  REQUIRE_THAT(broken.output, ContainsSubstring("/nowhere/c++"));
+}
+
+TEST_CASE("doctor survives a cache that is no database") {
+  const Shell shell;
+  std::ofstream(shell.cache()) << "this is not SQLite, and never was one before\n";
+  const ProgramResult result = shell.run(kCommand + "doctor");
+  CAPTURE(result.output, result.errors);
+  REQUIRE_THAT(result.output, ContainsSubstring("cache"));
+  REQUIRE(result.status <= 1);
+}
+
+}  // namespace
+}  // namespace tunedgemm
