@@ -1,6 +1,8 @@
 #include "tuner/qualifying.h"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <string>
 #include <utility>
 
@@ -14,6 +16,7 @@ constexpr double kSampleUs = 300;
 // for, and this near the finals must tell.
 constexpr double kFarBehind = 1.5;
 constexpr double kNear = 1.2;
+constexpr double kHopeless = 3;
 // The part of the budget that screening leaves to the finals, if they need so much.
 constexpr double kLargestReserve = 0.5;
 
@@ -149,7 +152,7 @@ bool Qualifying::check(Trial& trial, std::size_t line) {
     return false;
   }
   const double error = std::get<double>(checked);
-  ledger_.at(line).max_error = error;
+  ledger_.at(line).max_error = std::isnan(error) ? std::numeric_limits<double>::infinity() : error;
   // Written so that NaN fails.
   if (!(error <= 1)) {
     ledger_.reject(line, Reason::kWrongResult,
@@ -162,21 +165,33 @@ bool Qualifying::check(Trial& trial, std::size_t line) {
 bool Qualifying::screen(Trial& trial, std::size_t line) {
   report(Phase::kScreen);
   const Stopwatch screening(task_.evaluator, seconds_.screen);
-  const double floor_us = task_.evaluator.floor_us();
-  auto sample = plausible_sample(trial, 1, floor_us);
-  // A short kernel needs more launches to be told from the next; a hopeless one does not.
-  const double* first_us = std::get_if<double>(&sample);
-  if (first_us != nullptr && 2 * *first_us < kSampleUs &&
-      (leaders_.empty() || *first_us < 2 * kFarBehind * leaders_.front().screened_us)) {
-    sample = plausible_sample(trial, launches_for(kSampleUs, *first_us), floor_us);
-  }
-  if (const Rejection* rejection = std::get_if<Rejection>(&sample)) {
+  const auto screened = screening_sample(trial);
+  if (const Rejection* rejection = std::get_if<Rejection>(&screened)) {
     ledger_.reject(line, *rejection);
     return false;
   }
-  const float us = static_cast<float>(std::get<double>(sample));
-  ledger_.at(line).measurement = Measurement{us, us, us, {us}};
+  const double us = std::get<double>(screened);
+  ledger_.at(line).measurement = Measurement{us, us, us, {static_cast<float>(us)}};
   return true;
+}
+
+std::variant<double, Rejection> Qualifying::screening_sample(Trial& trial) const {
+  const double floor_us = task_.evaluator.floor_us();
+  const double best_us =
+      leaders_.empty() ? std::numeric_limits<double>::infinity() : leaders_.front().screened_us;
+  const auto first = plausible_sample(trial, 1, floor_us);
+  const double* first_us = std::get_if<double>(&first);
+  // A short kernel needs more launches to be told from the next, and a single sample may have been
+  // disturbed: a second one decides, unless the first is hopeless.
+  if (first_us == nullptr || *first_us > kHopeless * best_us) {
+    return first;
+  }
+  if (2 * *first_us < kSampleUs || *first_us > kNear * best_us) {
+    const auto second = plausible_sample(trial, launches_for(kSampleUs, *first_us), floor_us);
+    const double* second_us = std::get_if<double>(&second);
+    return second_us == nullptr ? second : std::min(*first_us, *second_us);
+  }
+  return first;
 }
 
 // Unloads at once what can no longer reach the finals: an exhaustive search tries thousands.

@@ -7,6 +7,7 @@
 #include <memory>
 #include <span>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "tuner/allowance.h"
@@ -46,6 +47,7 @@ class Qualifying {
   std::unique_ptr<Trial> prepare(const Selected& selected, std::size_t line);
   bool check(Trial& trial, std::size_t line);
   bool screen(Trial& trial, std::size_t line);
+  std::variant<double, Rejection> screening_sample(Trial& trial) const;
   void admit(Contender contender);
   void reject_stragglers();
   bool must_stop();

@@ -1,0 +1,106 @@
+#include "tuner/neighbours.h"
+
+#include <random>
+
+#include "tests/support/catch.h"
+#include "tests/support/seed.h"
+
+namespace tunedgemm {
+namespace {
+
+Problem f32(std::int64_t m, std::int64_t n, std::int64_t k) {
+  return make_problem(m, n, k, DataType::kF32, DataType::kF32, DataType::kF32);
+}
+
+DeviceLimits gpu() {
+  DeviceLimits limits;
+  limits.backend = Backend::kCuda;
+  limits.arch = 90;
+  limits.sm_count = 132;
+  limits.shared_bytes_per_block = 227 << 10;
+  limits.shared_bytes_per_sm = 228 << 10;
+  limits.l2_bytes = 50 << 20;
+  limits.memory_bytes = std::int64_t{139} << 30;
+  limits.clock_ghz = 1.98;
+  limits.memory_gb_per_s = 4800;
+  return limits;
+}
+
+DeviceIdentity identity() {
+  DeviceIdentity device;
+  device.backend = Backend::kCuda;
+  device.name = "NVIDIA H200";
+  return device;
+}
+
+Record won(const Problem& problem, const Candidate& winner, std::vector<std::string> ties = {}) {
+  Record record;
+  record.problem = problem;
+  record.device = identity();
+  record.family = winner.family->name();
+  record.config = winner.config;
+  record.ties = std::move(ties);
+  return record;
+}
+
+TEST_CASE("The distance is zero for equal problems only, and symmetric") {
+  std::mt19937_64 random(test_seed());
+  std::vector<Problem> problems;
+  for (int count = 0; count < 40; ++count) {
+    const auto size = [&] { return static_cast<std::int64_t>(1 + random() % 3000); };
+    problems.push_back(canonical(f32(size(), size(), size())).problem);
+    problems.push_back(problems.back());
+    problems.back().batch = 2;
+    problems.push_back(problems[problems.size() - 2]);
+    problems.back().a.alignment_bytes = 4;
+    problems.push_back(problems[problems.size() - 3]);
+    problems.back().b.leading_dimension += 8;
+  }
+  for (const Problem& left : problems) {
+    for (const Problem& right : problems) {
+      const auto there = distance(left, right), back = distance(right, left);
+      REQUIRE(there.has_value());
+      CHECK(*there == *back);
+      CHECK((*there == 0) == (left == right));
+    }
+  }
+}
+
+TEST_CASE("A doubling of one size is a distance of about one, wherever it happens") {
+  CHECK(*distance(f32(1024, 1024, 1024), f32(2048, 1024, 1024)) == Catch::Approx(1).margin(0.01));
+  // Equal volume is not nearness.
+  CHECK(*distance(f32(1024, 1024, 1024), f32(1, 1048576, 1024)) > 15);
+}
+
+TEST_CASE("Other types, orders and epilogues have nothing to say") {
+  const Problem problem = f32(512, 512, 512);
+  CHECK_FALSE(distance(
+      problem, make_problem(512, 512, 512, DataType::kF64, DataType::kF64, DataType::kF64)));
+  CHECK_FALSE(distance(
+      problem, make_problem(512, 512, 512, DataType::kF32, DataType::kF32, DataType::kF32, "nt")));
+  Problem fused = problem;
+  fused.activation = Activation::kRelu;
+  CHECK_FALSE(distance(problem, fused));
+}
+
+TEST_CASE("Seeds are the nearest winners of this device, with their ties, if legal") {
+  const Problem problem = f32(512, 512, 512);
+  const auto ranked = ranked_candidates(problem, gpu());
+  REQUIRE(ranked.size() >= 4);
+  const auto candidate = [&](std::size_t index) { return ranked[index].candidate; };
+  std::vector<Record> winners{
+      won(f32(2048, 512, 512), candidate(2)),
+      won(f32(1024, 512, 512), candidate(1), {to_text(candidate(3)), "gone block_m=7"}),
+      won(f32(65536, 65536, 512), candidate(0))};
+  CHECK(neighbour_seeds(problem, identity(), gpu(), winners, 4) ==
+        std::vector{candidate(1), candidate(3), candidate(2)});
+  CHECK(neighbour_seeds(problem, identity(), gpu(), winners, 1) ==
+        std::vector{candidate(1), candidate(3)});
+
+  winners[1].device.name = "another";
+  winners[0].family = "a family that is gone";
+  CHECK(neighbour_seeds(problem, identity(), gpu(), winners, 4).empty());
+}
+
+}  // namespace
+}  // namespace tunedgemm

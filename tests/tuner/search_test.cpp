@@ -1,0 +1,123 @@
+// The whole of tune() with the real families' candidates and a simulated device: how much of the
+// best does a search of 32 candidates find, where the cost model is right in tendency only?
+
+#include <cmath>
+#include <map>
+#include <random>
+
+#include "tests/support/catch.h"
+#include "tests/support/seed.h"
+#include "tests/tuner/support/simulated_device.h"
+#include "tuner/tune.h"
+
+namespace tunedgemm {
+namespace {
+
+DeviceLimits gpu() {
+  DeviceLimits limits;
+  limits.backend = Backend::kCuda;
+  limits.arch = 90;
+  limits.sm_count = 132;
+  limits.shared_bytes_per_block = 227 << 10;
+  limits.shared_bytes_per_sm = 228 << 10;
+  limits.l2_bytes = 50 << 20;
+  limits.memory_bytes = std::int64_t{139} << 30;
+  limits.clock_ghz = 1.98;
+  limits.memory_gb_per_s = 4800;
+  return limits;
+}
+
+Problem problem_of(std::int64_t m) {
+  return make_problem(m, 512, 512, DataType::kF32, DataType::kF32, DataType::kF32);
+}
+
+struct Search {
+  explicit Search(std::uint64_t seed) : device(seed) {
+    StoreOptions in_memory;
+    in_memory.access = StoreOptions::Access::kMemoryOnly;
+    store = Store::open(in_memory);
+    device.noise = 0.003;
+    std::mt19937_64 random(seed);
+    std::lognormal_distribution<double> error_of_the_model(0, 0.15);
+    for (const RankedCandidate& ranked : ranked_candidates(problem, gpu())) {
+      Behaviour behaviour;
+      behaviour.us = ranked.predicted_us * error_of_the_model(random);
+      behaviour.compile_seconds = 0;
+      device.add(ranked.candidate, behaviour);
+      truth_us[to_text(ranked.candidate)] = behaviour.us;
+    }
+    device.least_us = 0;
+  }
+
+  Tuning run(Rigor rigor) {
+    TuneOptions options;
+    options.rigor = rigor;
+    return tune(problem, {}, {}, gpu(), device, *store, options);
+  }
+
+  double winner_us(const Tuning& tuning) const {
+    REQUIRE(tuning.record);
+    return truth_us.at(
+        to_text(Candidate{find_family(tuning.record->family), tuning.record->config}));
+  }
+  double best_us() const {
+    double best = truth_us.begin()->second;
+    for (const auto& [text, us] : truth_us) {
+      best = std::min(best, us);
+    }
+    return best;
+  }
+
+  Problem problem = canonical(problem_of(1024)).problem;
+  SimulatedDevice device;
+  std::unique_ptr<Store> store;
+  std::map<std::string, double> truth_us;
+};
+
+TEST_CASE("An exhaustive search finds the best, a normal one comes near with 32 candidates") {
+  double lost = 0;
+  constexpr int kSearches = 20;
+  for (int repeat = 0; repeat < kSearches; ++repeat) {
+    const std::uint64_t seed = test_seed() + static_cast<std::uint64_t>(repeat);
+    Search normal(seed), exhaustive(seed);
+    const Tuning fast = normal.run(Rigor::kNormal);
+    const Tuning full = exhaustive.run(Rigor::kExhaustive);
+    CHECK(exhaustive.winner_us(full) <= 1.02 * exhaustive.best_us());
+    CHECK(full.record->complete);
+    CHECK(full.record->candidates_tried >= fast.record->candidates_tried);
+    CHECK(fast.record->candidates_tried <= 33);
+    lost += std::log(normal.winner_us(fast) / normal.best_us()) / kSearches;
+  }
+  CHECK(std::exp(lost) < 1.1);
+}
+
+TEST_CASE("The naive kernel is timed for comparison") {
+  Search search(test_seed());
+  const Tuning tuning = search.run(Rigor::kQuick);
+  REQUIRE(tuning.record);
+  CHECK(tuning.record->naive_us > 0);
+  CHECK(tuning.record->candidates_legal == static_cast<int>(search.truth_us.size()));
+}
+
+TEST_CASE("A neighbour's winner is among the first that are tried") {
+  Search search(test_seed());
+  const auto ranked = ranked_candidates(search.problem, gpu());
+  Record neighbour;
+  neighbour.problem = canonical(problem_of(2048)).problem;
+  neighbour.device.name = "simulated";
+  // Something that the model would never propose.
+  const Candidate& unlikely = ranked[ranked.size() / 2].candidate;
+  neighbour.family = unlikely.family->name();
+  neighbour.config = unlikely.config;
+  neighbour.family_fingerprint = unlikely.family->fingerprint();
+  neighbour.rigor = Rigor::kNormal;
+  search.store->put(neighbour, Source{}, Binary{}, {});
+  TuneOptions options;
+  options.rigor = Rigor::kQuick;
+  const DeviceIdentity same = neighbour.device;
+  tune(search.problem, same, {}, gpu(), search.device, *search.store, options);
+  CHECK(search.device.prepared.at(1) == to_text(unlikely));
+}
+
+}  // namespace
+}  // namespace tunedgemm

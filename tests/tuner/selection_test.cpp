@@ -1,0 +1,191 @@
+#include "tuner/selection.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "tests/support/catch.h"
+#include "tests/tuner/support/fake_family.h"
+
+namespace tunedgemm {
+namespace {
+
+constexpr int kAll = std::numeric_limits<int>::max();
+
+const FakeFamily& family() {
+  static const FakeFamily fake;
+  return fake;
+}
+
+Effort effort(int candidates, int variants_of_one_tile) {
+  Effort made;
+  made.candidates = candidates;
+  made.variants_of_one_tile = variants_of_one_tile;
+  made.finalists = 4;
+  return made;
+}
+
+// Tile by tile, so that without a cap the first tile would take all places.
+std::vector<RankedCandidate> four_tiles() {
+  std::vector<RankedCandidate> ranked;
+  for (const int block_m : {32, 64, 128, 256}) {
+    for (int variant = 0; variant < 4; ++variant) {
+      const auto rank = static_cast<double>(ranked.size());
+      ranked.push_back({family().candidate(variant, block_m), 100 + rank});
+    }
+  }
+  return ranked;
+}
+
+TrialRecord outcome(const Candidate& candidate) {
+  TrialRecord trial;
+  trial.family = candidate.family->name();
+  trial.config = candidate.config;
+  trial.family_fingerprint = candidate.family->fingerprint();
+  return trial;
+}
+
+TrialRecord rejected(const Candidate& candidate, Reason reason) {
+  TrialRecord trial = outcome(candidate);
+  trial.rejection = Rejection{reason, ""};
+  return trial;
+}
+
+TrialRecord timed(const Candidate& candidate, double us) {
+  TrialRecord trial = outcome(candidate);
+  trial.measurement = Measurement{us, us, us, {}};
+  return trial;
+}
+
+std::vector<std::string> texts(const Selection& selection) {
+  std::vector<std::string> all;
+  for (const Selected& selected : selection.candidates) {
+    all.push_back(to_text(selected.ranked.candidate));
+  }
+  return all;
+}
+
+bool contains(const Selection& selection, const Candidate& candidate) {
+  const auto all = texts(selection);
+  return std::find(all.begin(), all.end(), to_text(candidate)) != all.end();
+}
+
+TEST_CASE("The default is tried first and is marked") {
+  const auto ranked = four_tiles();
+  Knowledge knowledge;
+  knowledge.ranked = ranked;
+  knowledge.standard = ranked[5];
+  const Selection selection = select(knowledge, effort(6, 2));
+  REQUIRE(selection.candidates.size() == 6);
+  CHECK(selection.candidates[0].ranked.candidate == ranked[5].candidate);
+  CHECK(selection.candidates[0].is_default);
+  CHECK(std::count_if(selection.candidates.begin(), selection.candidates.end(),
+                      [](const Selected& selected) { return selected.is_default; }) == 1);
+}
+
+TEST_CASE("A selection is spread over tiles before a tile's further variants come") {
+  const auto ranked = four_tiles();
+  Knowledge knowledge;
+  knowledge.ranked = ranked;
+  const Selection spread = select(knowledge, effort(8, 2));
+  for (const int block_m : {32, 64, 128, 256}) {
+    CHECK(contains(spread, family().candidate(0, block_m)));
+    CHECK(contains(spread, family().candidate(1, block_m)));
+  }
+  const Selection filled = select(knowledge, effort(10, 2));
+  CHECK(filled.candidates.size() == 10);
+  CHECK(contains(filled, family().candidate(3, 32)));
+}
+
+TEST_CASE("An exhaustive selection has every candidate once, but for hopeless ones") {
+  auto ranked = four_tiles();
+  ranked.push_back({family().candidate(0, 32, 2), 1990});
+  ranked.push_back({family().candidate(1, 32, 2), 2001});
+  Knowledge knowledge;
+  knowledge.ranked = ranked;
+  knowledge.standard = ranked[3];
+  knowledge.seeds = std::span(ranked).subspan(4, 3);
+  const Selection selection = select(knowledge, effort(kAll, kAll));
+  CHECK(selection.candidates.size() == 17);
+  auto all = texts(selection);
+  std::sort(all.begin(), all.end());
+  CHECK(std::adjacent_find(all.begin(), all.end()) == all.end());
+}
+
+TEST_CASE("Neighbours' winners come before the model's choice") {
+  const auto ranked = four_tiles();
+  Knowledge knowledge;
+  knowledge.ranked = ranked;
+  knowledge.standard = ranked[0];
+  knowledge.seeds = std::span(ranked).subspan(14, 2);
+  const Selection selection = select(knowledge, effort(4, 2));
+  CHECK(selection.candidates[1].ranked.candidate == ranked[14].candidate);
+  CHECK(selection.candidates[2].ranked.candidate == ranked[15].candidate);
+}
+
+TEST_CASE("A rejected candidate is not tried again with the same template") {
+  const auto ranked = four_tiles();
+  std::vector<TrialRecord> earlier{rejected(ranked[0].candidate, Reason::kCrashed),
+                                   rejected(ranked[1].candidate, Reason::kTimedOut),
+                                   rejected(ranked[2].candidate, Reason::kWrongResult)};
+  earlier[2].family_fingerprint = "of another template";
+  Knowledge knowledge;
+  knowledge.ranked = ranked;
+  knowledge.earlier = earlier;
+  const Selection selection = select(knowledge, effort(kAll, kAll));
+  CHECK_FALSE(contains(selection, ranked[0].candidate));
+  CHECK_FALSE(contains(selection, ranked[1].candidate));
+  CHECK(contains(selection, ranked[2].candidate));
+  CHECK(selection.rejected.size() == 2);
+}
+
+TEST_CASE("The default comes back if it was only slow, and not if it crashed") {
+  const auto ranked = four_tiles();
+  Knowledge knowledge;
+  knowledge.ranked = ranked;
+  knowledge.standard = ranked[0];
+  const std::vector<TrialRecord> slow{rejected(ranked[0].candidate, Reason::kTooSlow)};
+  knowledge.earlier = slow;
+  CHECK(select(knowledge, effort(4, 2)).candidates[0].is_default);
+  const std::vector<TrialRecord> crashed{rejected(ranked[0].candidate, Reason::kCrashed)};
+  knowledge.earlier = crashed;
+  CHECK_FALSE(contains(select(knowledge, effort(4, 2)), ranked[0].candidate));
+}
+
+TEST_CASE("Earlier times decide the order: the best first, the untried next, the slow last") {
+  const auto ranked = four_tiles();
+  const std::vector<TrialRecord> earlier{timed(ranked[0].candidate, 300),
+                                         timed(ranked[4].candidate, 110),
+                                         timed(ranked[8].candidate, 100)};
+  Knowledge knowledge;
+  knowledge.ranked = ranked;
+  knowledge.earlier = earlier;
+  const Selection selection = select(knowledge, effort(kAll, kAll));
+  REQUIRE(selection.candidates.size() == 16);
+  CHECK(selection.candidates[0].ranked.candidate == ranked[8].candidate);
+  CHECK(selection.candidates[1].ranked.candidate == ranked[4].candidate);
+  CHECK(selection.candidates.back().ranked.candidate == ranked[0].candidate);
+}
+
+TEST_CASE("The naive kernel is tried last and beyond the count") {
+  const auto ranked = four_tiles();
+  Knowledge knowledge;
+  knowledge.ranked = ranked;
+  knowledge.simplest = ranked[15];
+  const Selection selection = select(knowledge, effort(3, 1));
+  REQUIRE(selection.candidates.size() == 4);
+  CHECK(selection.candidates.back().is_simplest);
+  CHECK(selection.candidates.back().ranked.candidate == ranked[15].candidate);
+}
+
+TEST_CASE("Given candidates are taken in their order, after the default") {
+  const auto ranked = four_tiles();
+  const std::vector<RankedCandidate> given{ranked[9], ranked[2], ranked[9]};
+  Knowledge knowledge;
+  knowledge.ranked = given;
+  knowledge.standard = ranked[2];
+  CHECK(texts(select_given(knowledge)) ==
+        std::vector{to_text(ranked[2].candidate), to_text(ranked[9].candidate)});
+}
+
+}  // namespace
+}  // namespace tunedgemm

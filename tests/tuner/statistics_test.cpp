@@ -1,0 +1,73 @@
+#include "tuner/statistics.h"
+
+#include <random>
+
+#include "tests/support/catch.h"
+#include "tests/support/seed.h"
+
+namespace tunedgemm {
+namespace {
+
+TEST_CASE("Quantiles interpolate between the neighbouring values") {
+  CHECK(median({3, 1, 2}) == 2);
+  CHECK(median({4, 1, 2, 3}) == 2.5);
+  CHECK(quantile({10, 20, 30, 40, 50}, 0.2) == Catch::Approx(18));
+  CHECK(quantile({7}, 0.8) == 7);
+  CHECK(quantile({1, 2}, 1) == 2);
+}
+
+TEST_CASE("A measurement keeps its samples and is not moved by one outlier") {
+  const std::vector<float> samples{10, 11, 900, 10, 11, 10, 11};
+  const Measurement measurement = summarize(samples);
+  CHECK(measurement.samples_us == samples);
+  CHECK(measurement.median_us == 11);
+  CHECK(measurement.low_us == Catch::Approx(10));
+  CHECK(measurement.high_us == Catch::Approx(11));
+}
+
+TEST_CASE("The median's interval has the ranks of the binomial table") {
+  CHECK(median_interval({1, 2, 3, 4, 5}) == Interval{});
+  CHECK(median_interval({6, 1, 2, 3, 4, 5}) == Interval{1, 6});
+  CHECK(median_interval({1, 2, 3, 4, 5, 6, 7, 8}) == Interval{1, 8});
+  CHECK(median_interval({1, 2, 3, 4, 5, 6, 7, 8, 9}) == Interval{2, 8});
+  std::vector<double> values;
+  for (int value = 1; value <= 25; ++value) {
+    values.push_back(value);
+  }
+  CHECK(median_interval(values) == Interval{8, 18});
+}
+
+TEST_CASE("The median's interval holds the truth in 95 of 100 cases, for a skewed distribution") {
+  std::mt19937_64 random(test_seed());
+  std::exponential_distribution<double> skewed;
+  constexpr double kTruth = 0.6931471805599453;
+  constexpr int kCases = 4000;
+  for (const int count : {7, 9, 25}) {
+    int held = 0;
+    for (int trial = 0; trial < kCases; ++trial) {
+      std::vector<double> values;
+      for (int value = 0; value < count; ++value) {
+        values.push_back(skewed(random));
+      }
+      const Interval interval = median_interval(values);
+      held += interval.low <= kTruth && kTruth <= interval.high ? 1 : 0;
+    }
+    CHECK(held >= 0.945 * kCases);
+  }
+}
+
+TEST_CASE("Compared round by round, what slows a whole round down cancels out") {
+  std::vector<float> reference, slower;
+  for (int round = 0; round < 9; ++round) {
+    const float drift = 1.0F + 0.2F * static_cast<float>(round);
+    reference.push_back(100 * drift);
+    slower.push_back(101 * drift);
+  }
+  const Comparison comparison = compare(slower, reference);
+  CHECK(comparison.median == Catch::Approx(0.01).margin(1e-5));
+  CHECK(comparison.interval.low == Catch::Approx(0.01).margin(1e-5));
+  CHECK(comparison.interval.high == Catch::Approx(0.01).margin(1e-5));
+}
+
+}  // namespace
+}  // namespace tunedgemm

@@ -1,0 +1,68 @@
+#pragma once
+
+// SimulatedDevice: an evaluator whose truth is known. Times have noise, outliers and a clock that
+// may drop; compiling and running take (simulated) time.
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "tuner/evaluator.h"
+
+namespace tunedgemm {
+
+/// What a candidate is like.
+struct Behaviour {
+  double us = 100;
+  double error = 0.1;
+  std::int64_t spill_bytes = 0;
+  double compile_seconds = 0.02;
+  std::optional<Rejection> when_prepared;
+  std::optional<Rejection> when_checked;
+  std::optional<Rejection> when_sampled;
+  int good_samples = 0;  ///< before when_sampled comes
+};
+
+class SimulatedDevice final : public Evaluator {
+ public:
+  explicit SimulatedDevice(std::uint64_t seed) : random_(seed) {}
+
+  void add(const Candidate& candidate, const Behaviour& behaviour) {
+    behaviours_[to_text(candidate)] = behaviour;
+  }
+
+  void compile_ahead(std::span<const Candidate> candidates) override;
+  int compile_batch() const override { return batch; }
+  Prepared prepare(const Candidate& candidate) override;
+  void warm_up() override;
+  Clock clock() override;
+  double now_seconds() override { return now; }
+  double floor_us() const override { return least_us; }
+
+  // What may be set before a tuning.
+  double noise = 0;                ///< relative standard deviation of a sample
+  double outlier_probability = 0;  ///< of a sample that takes 1.2 to 3 times as long
+  double least_us = 1;
+  int batch = 0;
+  std::function<double(double)> clock_ratio;  ///< of the time; empty: always 1
+
+  // What may be looked at afterwards.
+  double now = 0;
+  int warm_ups = 0;
+  std::vector<std::string> prepared;  ///< in order
+  std::vector<std::string> checked;
+  std::vector<std::string> sampled;
+  std::vector<std::size_t> announced;  ///< sizes of the batches
+
+ private:
+  class SimulatedTrial;
+  double ratio() const { return clock_ratio ? clock_ratio(now) : 1.0; }
+
+  std::mt19937_64 random_;
+  std::map<std::string, Behaviour> behaviours_;
+};
+
+}  // namespace tunedgemm
