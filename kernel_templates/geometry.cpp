@@ -9,6 +9,7 @@ namespace {
 
 constexpr std::int64_t kCounterBytes = 4;
 constexpr int kWarp = 32;
+constexpr int kPartsOfSm = 4;
 constexpr int kRegistersAreGivenBy = 8;  // registers a thread come in multiples of this
 constexpr int kMaxBlocksPerSm = 16;      // the least of all supported architectures
 constexpr std::int64_t kSystemSharedBytesPerBlock = 1024;
@@ -106,9 +107,10 @@ std::string why_not_tiling(const Problem& problem, const Tiling& tiling, int blo
 
 int blocks_per_sm(int threads, int registers_per_thread, std::int64_t shared_bytes,
                   const DeviceLimits& limits) {
-  const std::int64_t registers =
-      round_up(registers_per_thread, kRegistersAreGivenBy) * round_up(threads, kWarp);
-  const std::int64_t by_registers = limits.registers_per_sm / registers;
+  // Each of the four parts of a multiprocessor has its own registers and whole warps.
+  const std::int64_t registers = round_up(registers_per_thread, kRegistersAreGivenBy) * kWarp;
+  const std::int64_t warps = limits.registers_per_sm / kPartsOfSm / registers * kPartsOfSm;
+  const std::int64_t by_registers = warps / ceil_divide(threads, kWarp);
   const std::int64_t by_threads = limits.max_threads_per_sm / round_up(threads, kWarp);
   const std::int64_t by_shared =
       limits.shared_bytes_per_sm / (shared_bytes + kSystemSharedBytesPerBlock);

@@ -39,8 +39,12 @@ constexpr int kMaxSplitK = 64;
 constexpr std::int64_t kLeastStepsOfPart = 4;
 /// Warps of a multiprocessor beyond which more do not help.
 constexpr int kWarpsWanted = 16;
-constexpr int kOtherRegisters = 20;
+// Addresses and counters, and accumulators on their way.
+constexpr int kOtherRegisters = 12;
+constexpr int kOtherSums = 10;
 constexpr int kAsyncCopyArch = 80;
+/// What a multiprocessor gets from the L2 cache in a cycle when all of them ask.
+constexpr double kL2BytesPerCycle = 24;
 
 /// The numbers that follow from a problem and a config, by the formulas of simt.cu.
 struct Numbers {
@@ -72,7 +76,7 @@ struct Numbers {
         (block_m * size_bytes(problem.a.type) + block_n * size_bytes(problem.b.type)) * block_k /
         threads;
     const int staged = async_copy ? 0 : static_cast<int>(ceil_divide(staged_bytes, 4));
-    return held * sum_bytes / 4 + staged + kOtherRegisters;
+    return (held + kOtherSums) * sum_bytes / 4 + staged + kOtherRegisters;
   }
   int blocks_on_sm(const Problem& problem, const DeviceLimits& limits) const {
     const int fit = blocks_per_sm(threads, registers(problem), shared_bytes(), limits);
@@ -193,7 +197,7 @@ class Simt final : public CudaFamily {
         continue;
       }
       for (const Pipeline& pipeline : kPipelines) {
-        for (const int group_m : {1, 8}) {
+        for (const int group_m : {8, 1}) {
           for (int split_k = 1; split_k <= kMaxSplitK; split_k *= 2) {
             Config config({{"block_m", shape.block_m},
                            {"block_n", shape.block_n},
@@ -283,7 +287,7 @@ class Simt final : public CudaFamily {
   }
 
   /// A step of one block on a multiprocessor that it shares: the longest of what its multiply-adds,
-  /// its instructions and its use of shared memory take.
+  /// its instructions, its use of shared memory and its reading take.
   static double cycles_of_step(const Problem& problem, const Numbers& numbers,
                                const DeviceLimits& limits) {
     const double warps = numbers.threads / 32.0;
@@ -302,7 +306,12 @@ class Simt final : public CudaFamily {
     const double issued = multiply_adds + fragment_loads + 5 * loads + stores + 25;
     const double issue = warps * issued / 4;
     const double shared = warps * (2 * fragment_loads + 4 * loads + stores);
-    return std::max({arithmetic, issue, shared});
+    const double l2_bytes = static_cast<double>(numbers.block_m * size_bytes(problem.a.type) +
+                                                numbers.block_n * size_bytes(problem.b.type)) *
+                            numbers.block_k;
+    const double l2 = l2_bytes / kL2BytesPerCycle;
+    // They run side by side, but never perfectly.
+    return std::max({arithmetic, issue, shared, l2}) + (arithmetic + issue + shared + l2) / 20;
   }
 };
 

@@ -263,6 +263,7 @@ __device__ __forceinline__ bool sum_parts(const Arguments& arguments, const Work
       sums[m][n] = 0;
     }
   }
+#pragma unroll 1
   for (int part = 0; part < kSplitK; ++part) {
 #pragma unroll
     for (int m = 0; m < kThreadM; ++m) {

@@ -1,0 +1,232 @@
+// What the host halves of the CUDA families promise, checked without a GPU or a compiler.
+
+#include <algorithm>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "kernel_templates/families.h"
+#include "kernel_templates/geometry.h"
+#include "kernel_templates/tile_order.h"
+#include "tests/support/catch.h"
+
+using namespace tunedgemm;
+
+namespace {
+
+DeviceLimits h200() {
+  DeviceLimits limits;
+  limits.backend = Backend::kCuda;
+  limits.arch = 90;
+  limits.sm_count = 132;
+  limits.shared_bytes_per_block = 232448;
+  limits.shared_bytes_per_sm = 233472;
+  limits.l2_bytes = 50ll << 20;
+  limits.memory_bytes = 140ll << 30;
+  limits.clock_ghz = 1.98;
+  limits.memory_gb_per_s = 4800;
+  return limits;
+}
+
+std::vector<const Family*> ladder() {
+  return {&naive_1d_family(),   &naive_2d_family(),     &row_per_block_family(),
+          &row_shared_family(), &tiled_shared_family(), &simt_family()};
+}
+
+std::vector<Problem> typical_problems() {
+  std::vector<Problem> problems;
+  const std::vector<std::pair<DataType, DataType>> types{
+      {DataType::kF32, DataType::kF32},  {DataType::kF64, DataType::kF64},
+      {DataType::kF16, DataType::kF32},  {DataType::kBF16, DataType::kBF16},
+      {DataType::kE4M3, DataType::kF16}, {DataType::kS8, DataType::kS32}};
+  for (const auto& [in, out] : types) {
+    for (const std::string_view layout : {"nn", "nt", "tn", "tt"}) {
+      problems.push_back(make_problem(1024, 768, 512, in, in, out, layout));
+      problems.push_back(make_problem(1, 1, 1, in, in, out, layout));
+      problems.push_back(make_problem(33, 257, 0, in, in, out, layout));
+      problems.push_back(make_problem(127, 4097, 1021, in, in, out, layout));
+    }
+  }
+  return problems;
+}
+
+Config default_simt() {
+  return Config({{"block_m", 128},
+                 {"block_n", 128},
+                 {"block_k", 8},
+                 {"warp_m", 32},
+                 {"warp_n", 64},
+                 {"thread_m", 8},
+                 {"thread_n", 8},
+                 {"stages", 2},
+                 {"async_copy", 0},
+                 {"group_m", 8},
+                 {"split_k", 1}});
+}
+
+Config with(Config config, std::string_view knob, int value) {
+  return config.set(knob, value);
+}
+
+}  // namespace
+
+TEST_CASE("Every candidate of a typical problem is legal and comes once") {
+  const DeviceLimits limits = h200();
+  for (const Problem& problem : typical_problems()) {
+    for (const Family* family : ladder()) {
+      const std::vector<Config> candidates = family->candidates(problem, limits);
+      INFO(family->name() << " for " << to_text(problem));
+      CHECK(!candidates.empty());
+      std::set<std::string> texts;
+      for (const Config& config : candidates) {
+        CHECK(family->why_not(problem, config, limits) == "");
+        CHECK(texts.insert(to_text(config)).second);
+      }
+    }
+  }
+}
+
+TEST_CASE("A launch stays inside the limits of a grid and a block, and says so in the defines") {
+  const DeviceLimits limits = h200();
+  for (const Problem& problem : typical_problems()) {
+    for (const Family* family : ladder()) {
+      for (const Config& config : family->candidates(problem, limits)) {
+        INFO(to_text(Candidate{family, config}) << " for " << to_text(problem));
+        const Launch launch = family->launch(problem, config, limits);
+        const auto threads = launch.block[0] * launch.block[1] * launch.block[2];
+        CHECK(launch.grid[0] >= 1);
+        CHECK(launch.grid[0] <= kMaxGridX);
+        CHECK(threads <= 1024);
+        CHECK(threads % 32 == 0);
+        CHECK(launch.shared_bytes <= limits.shared_bytes_per_block);
+        CHECK(family->predicted_us(problem, config, limits) > 0);
+
+        std::set<std::string> macros;
+        for (const auto& [macro, value] : family->source(problem, config, limits).defines) {
+          CHECK(macros.insert(macro).second);
+          if (macro == "THREADS") {
+            CHECK(value == std::to_string(threads));
+          }
+          if (macro == "SHARED_BYTES") {
+            CHECK(value == std::to_string(launch.shared_bytes));
+          }
+        }
+        CHECK(macros.count("THREADS") == 1);
+        CHECK(macros.count("SHARED_BYTES") == 1);
+      }
+    }
+  }
+}
+
+TEST_CASE("The grids cover every element") {
+  const DeviceLimits limits = h200();
+  Problem problem =
+      make_problem(130, 257, 64, DataType::kF32, DataType::kF32, DataType::kF32, "nn");
+  problem.batch = 3;
+  const Launch flat = naive_1d_family().launch(problem, Config({{"threads", 128}}), limits);
+  CHECK(flat.grid[0] * 128LL >= 3 * 130 * 257);
+  const Launch plane = naive_2d_family().launch(problem, Config({{"wide", 1}}), limits);
+  CHECK(plane.grid == std::array<std::uint32_t, 3>{9, 17, 3});
+  const Launch rows = row_per_block_family().launch(problem, Config({{"threads", 128}}), limits);
+  CHECK(rows.grid[0] == 390);
+  const Launch tiled = tiled_shared_family().launch(problem, Config({{"tile", 16}}), limits);
+  CHECK(tiled.grid[0] == 3 * 9 * 17);
+  const Launch simt = simt_family().launch(problem, with(default_simt(), "split_k", 4), limits);
+  CHECK(simt.grid[0] == 3 * 2 * 3 * 4);
+  CHECK(simt.workspace_bytes == kWorkspaceCounterBytes + 3 * 2 * 3 * 4 * 128 * 128 * 4);
+}
+
+TEST_CASE("The naive families walk on where a grid ends") {
+  const DeviceLimits limits = h200();
+  Problem problem = make_problem(1, 1, 1, DataType::kS8, DataType::kS8, DataType::kS32, "nn");
+  problem.m = 1LL << 33;
+  for (const Family* family : ladder()) {
+    const Config config =
+        family == &simt_family() ? default_simt() : family->candidates(problem, limits).front();
+    const Launch launch = family->launch(problem, config, limits);
+    CHECK(launch.grid[0] <= kMaxGridX);
+    CHECK(launch.grid[1] <= kMaxGridYZ);
+  }
+}
+
+TEST_CASE("A bad knob gets a sentence that names it") {
+  const DeviceLimits limits = h200();
+  const Problem problem =
+      make_problem(512, 512, 512, DataType::kF32, DataType::kF32, DataType::kF32, "nn");
+  const auto why = [&](const Config& config) {
+    return simt_family().why_not(problem, config, limits);
+  };
+  using Catch::Matchers::ContainsSubstring;
+  CHECK(why(default_simt()) == "");
+  CHECK_THAT(why(with(default_simt(), "block_m", 96)), ContainsSubstring("block_m=96"));
+  CHECK_THAT(why(with(default_simt(), "warp_n", 128)), ContainsSubstring("warp_n"));
+  CHECK_THAT(why(with(default_simt(), "thread_m", 4)), ContainsSubstring("32 lanes"));
+  CHECK_THAT(why(with(default_simt(), "stages", 3)), ContainsSubstring("stages=3"));
+  CHECK(why(with(default_simt(), "split_k", 64)) == "");
+  CHECK_THAT(why(with(with(default_simt(), "split_k", 64), "block_k", 16)),
+             ContainsSubstring("split_k=64"));
+  CHECK_THAT(why(with(default_simt(), "colour", 1)), ContainsSubstring("colour"));
+  CHECK_THAT(why(Config()), ContainsSubstring("block_m"));
+
+  Problem half = problem;
+  half.a.type = half.b.type = DataType::kF16;
+  CHECK_THAT(simt_family().why_not(half, with(default_simt(), "async_copy", 1), limits),
+             ContainsSubstring("async_copy=1"));
+  DeviceLimits turing = limits;
+  turing.arch = 75;
+  CHECK_THAT(simt_family().why_not(problem, with(default_simt(), "async_copy", 1), turing),
+             ContainsSubstring("7.5"));
+  DeviceLimits cpu;
+  CHECK_THAT(simt_family().why_not(problem, default_simt(), cpu), ContainsSubstring("CUDA"));
+}
+
+TEST_CASE("The model ranks register tiles before naive kernels, but for tiny problems") {
+  const DeviceLimits limits = h200();
+  for (const std::int64_t size : {256, 512, 1024, 4096}) {
+    const Problem problem =
+        make_problem(size, size, size, DataType::kF32, DataType::kF32, DataType::kF32, "nn");
+    const auto best = [&](const Family& family) {
+      double least = 1e300;
+      for (const Config& config : family.candidates(problem, limits)) {
+        least = std::min(least, family.predicted_us(problem, config, limits));
+      }
+      return least;
+    };
+    for (const Family* family : ladder()) {
+      INFO(family->name() << " at " << size);
+      CHECK(best(simt_family()) <= best(*family));
+    }
+  }
+}
+
+TEST_CASE("Tiles walk in groups of rows") {
+  // A 574 x 574 result in 64 x 64 tiles: 9 x 9 of them, in groups of 3 rows.
+  CHECK(ceil_divide(574, 64) == 9);
+  CHECK(tile_at(0, 9, 9, 3) == TilePlace{0, 0});
+  CHECK(tile_at(4, 9, 9, 3) == TilePlace{1, 1});
+  CHECK(tile_at(26, 9, 9, 3) == TilePlace{2, 8});
+  CHECK(tile_at(30, 9, 9, 3) == TilePlace{3, 1});
+  // The last group is shorter.
+  CHECK(tile_at(8 * 5, 10, 5, 8) == TilePlace{8, 0});
+  CHECK(tile_at(8 * 5 + 1, 10, 5, 8) == TilePlace{9, 0});
+  CHECK(tile_at(8 * 5 + 2, 10, 5, 8) == TilePlace{8, 1});
+  // The first 9 tiles, operands 9 blocks deep: row by row, and in squares.
+  CHECK(blocks_loaded(9, 9, 9, 1, 9) == 90);
+  CHECK(blocks_loaded(9, 9, 9, 3, 9) == 54);
+}
+
+TEST_CASE("Every tile comes once, whatever the group") {
+  for (const std::int64_t tiles_m : {1, 2, 7, 16}) {
+    for (const std::int64_t tiles_n : {1, 3, 8}) {
+      for (const std::int64_t group_m : {1, 2, 3, 8, 100}) {
+        std::set<std::pair<std::int64_t, std::int64_t>> seen;
+        for (std::int64_t index = 0; index < tiles_m * tiles_n; ++index) {
+          const TilePlace place = tile_at(index, tiles_m, tiles_n, group_m);
+          CHECK(place.tile_m < tiles_m);
+          CHECK(place.tile_n < tiles_n);
+          CHECK(seen.emplace(place.tile_m, place.tile_n).second);
+        }
+      }
+    }
+  }
+}
