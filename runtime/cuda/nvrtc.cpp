@@ -78,7 +78,7 @@ struct Nvrtc::Functions {
 namespace {
 
 // A file by the names under which it may be included: from a chapter with its folder, from another
-// word without, from the judge's kernels by way of the folder above. The second name only leads to
+// word without. The second name only leads to
 // the first: NVRTC knows a file by its name, and what is included under two of them would be
 // defined twice in spite of #pragma once.
 struct Headers {

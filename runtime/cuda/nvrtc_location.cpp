@@ -74,8 +74,11 @@ std::string version_of(const fs::path& library) {
   const std::string major = version_suffix(library, kLibrary);
   for (const fs::path& entry : entries(library.parent_path())) {
     const std::string version = version_suffix(entry, kBuiltins);
+    if (version.empty()) {
+      continue;
+    }
     const bool same_major = major.empty() || numbers(version).front() == numbers(major).front();
-    if (!version.empty() && same_major && numbers(version) > numbers(best)) {
+    if (same_major && numbers(version) > numbers(best)) {
       best = version;
     }
   }

@@ -1,9 +1,9 @@
 // Compares D with what was expected: the sampled elements with the oracle's values, all others with
 // NaN, the poison that was there before the kernel under test ran.
 //
-//   nvcc -std=c++20 -arch=sm_90 -cubin kernel_templates/cuda/judge/compare.cu
+//   nvcc -std=c++20 -arch=sm_90 -I kernel_templates/cuda/words -cubin kernel_templates/cuda/judge/compare.cu
 
-#include "../words/arguments.cuh"
+#include "arguments.cuh"
 #include "tasks.cuh"
 
 // The doubles here are never negative, so their bits order as they do.

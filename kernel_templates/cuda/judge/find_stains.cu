@@ -1,8 +1,8 @@
 // Looks for anything but poison (all bits one) in a range of memory.
 //
-//   nvcc -std=c++20 -arch=sm_90 -cubin kernel_templates/cuda/judge/find_stains.cu
+//   nvcc -std=c++20 -arch=sm_90 -I kernel_templates/cuda/words -cubin kernel_templates/cuda/judge/find_stains.cu
 
-#include "../words/arguments.cuh"
+#include "arguments.cuh"
 #include "tasks.cuh"
 
 extern "C" __global__ void tunedgemm_find_stains(const __grid_constant__ Arguments arguments) {

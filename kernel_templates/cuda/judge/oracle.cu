@@ -8,9 +8,9 @@
 //   rows |                       |      into shared memory, then summed in the order of k
 //        +-----------------------+
 //
-//   nvcc -std=c++20 -arch=sm_90 -cubin kernel_templates/cuda/judge/oracle.cu
+//   nvcc -std=c++20 -arch=sm_90 -I kernel_templates/cuda/words -cubin kernel_templates/cuda/judge/oracle.cu
 
-#include "../words/arguments.cuh"
+#include "arguments.cuh"
 #include "tasks.cuh"
 
 constexpr int kRows = 16, kColumns = 64, kDepth = 32;
