@@ -86,6 +86,8 @@ extern "C" __global__ void __launch_bounds__(kThreads)
     double sums[kThreadColumns] = {};
     sum_tile(task, row0, column0, sums);
     const long long row = row0 + threadIdx.x / 16;
+    // Rolled up, since the activations in f64 are long and are compiled once a round.
+#pragma unroll 1
     for (int index = 0; index < kThreadColumns; ++index) {
       const long long column = column0 + threadIdx.x % 16 + 16 * index;
       if (row < sampling.rows && column < sampling.columns) {

@@ -163,12 +163,12 @@ JUDGE_FUNCTION double relative_error(const CompareTask& task, long long row, lon
   const long long sampled_column =
       sample_index(column, sampling.first_column, sampling.column_step, sampling.columns);
   if (sampled_row < 0 || sampled_column < 0) {
-    return got == got ? 0 : __builtin_huge_val();
+    return got == got ? 0 : infinity();
   }
   const double expected = task.expected[sampled_row * sampling.columns + sampled_column];
   const double bound = task.absolute + task.relative * fabs(expected);
   const double error = fabs(got - expected);
-  return error <= 1e300 ? error / bound : __builtin_huge_val();
+  return error <= 1e300 ? error / bound : infinity();
 }
 
 }  // namespace judge
