@@ -19,9 +19,10 @@ class RowPerBlock final : public CudaFamily {
   }
 
   Launch launch(const Problem& problem, const Config& config, const DeviceLimits&) const override {
-    // The kernel goes on in a loop where the grid ends.
-    const std::int64_t rows = std::min(problem.batch * problem.m, kMaxGridX);
-    return {.grid = {static_cast<std::uint32_t>(rows), 1, 1},
+    // The kernel goes on in loops where the grid ends.
+    const std::int64_t rows = std::min(problem.m, kMaxGridX);
+    const std::int64_t entries = std::min(problem.batch, kMaxGridYZ);
+    return {.grid = {static_cast<std::uint32_t>(rows), static_cast<std::uint32_t>(entries), 1},
             .block = {static_cast<std::uint32_t>(config.at("threads")), 1, 1}};
   }
 

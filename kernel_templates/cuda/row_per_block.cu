@@ -48,8 +48,10 @@ __device__ __forceinline__ void compute_row(const Arguments& arguments, long lon
 // ---- 6. The kernel ------------------------------------------------------------------------------
 extern "C" __global__ void __launch_bounds__(kThreads)
     tunedgemm_row_per_block(const __grid_constant__ Arguments arguments) {
-  // One round, unless the batch has more rows than a grid has blocks.
-  for (long long row = blockIdx.x; row < arguments.batch * arguments.m; row += gridDim.x) {
-    compute_row(arguments, row / arguments.m, row % arguments.m);
+  // Each loop has one round, unless the grid cannot be as large as that.
+  for (long long entry = blockIdx.y; entry < arguments.batch; entry += gridDim.y) {
+    for (long long m = blockIdx.x; m < arguments.m; m += gridDim.x) {
+      compute_row(arguments, entry, m);
+    }
   }
 }

@@ -61,32 +61,39 @@ __device__ __forceinline__ void multiply_chunk(const Arguments& arguments, const
   }
 }
 
+// All threads: row m of D, kThreads columns after kThreads columns.
+__device__ __forceinline__ void compute_row(const Arguments& arguments, long long entry,
+                                            long long m, Accumulator* chunk) {
+  const TypeA* const a = batch_entry_a(arguments, entry);
+  const TypeB* const b = batch_entry_b(arguments, entry);
+  TypeD* const d = batch_entry_d(arguments, entry);
+  const Epilogue epilogue = begin_epilogue(arguments, entry);
+  // Threads without a column stay with the others, who need them at the barriers.
+  for (long long n0 = 0; n0 < arguments.n; n0 += kThreads) {
+    const long long n = n0 + threadIdx.x;
+    Accumulator sum = 0;
+    for (long long k0 = 0; k0 < arguments.k; k0 += kChunk) {
+      const int length = static_cast<int>(min(arguments.k - k0, static_cast<long long>(kChunk)));
+      load_chunk(arguments, a, m, k0, length, chunk);
+      if (n < arguments.n) {
+        multiply_chunk(arguments, chunk, b, k0, length, n, sum);
+      }
+    }
+    if (n < arguments.n) {
+      d[offset_d(arguments, m, n)] = finish(epilogue, sum, m, n);
+    }
+  }
+}
+
 // ---- 6. The kernel ------------------------------------------------------------------------------
 extern "C" __global__ void __launch_bounds__(kThreads)
     tunedgemm_row_shared(const __grid_constant__ Arguments arguments) {
   extern __shared__ __align__(16) unsigned char shared[];
   Accumulator* const chunk = reinterpret_cast<Accumulator*>(shared);
-  // One round, unless the batch has more rows than a grid has blocks.
-  for (long long row = blockIdx.x; row < arguments.batch * arguments.m; row += gridDim.x) {
-    const long long entry = row / arguments.m, m = row % arguments.m;
-    const TypeA* const a = batch_entry_a(arguments, entry);
-    const TypeB* const b = batch_entry_b(arguments, entry);
-    TypeD* const d = batch_entry_d(arguments, entry);
-    const Epilogue epilogue = begin_epilogue(arguments, entry);
-    // Threads without a column stay with the others, who need them at the barriers.
-    for (long long n0 = 0; n0 < arguments.n; n0 += kThreads) {
-      const long long n = n0 + threadIdx.x;
-      Accumulator sum = 0;
-      for (long long k0 = 0; k0 < arguments.k; k0 += kChunk) {
-        const int length = static_cast<int>(min(arguments.k - k0, static_cast<long long>(kChunk)));
-        load_chunk(arguments, a, m, k0, length, chunk);
-        if (n < arguments.n) {
-          multiply_chunk(arguments, chunk, b, k0, length, n, sum);
-        }
-      }
-      if (n < arguments.n) {
-        d[offset_d(arguments, m, n)] = finish(epilogue, sum, m, n);
-      }
+  // Each loop has one round, unless the grid cannot be as large as that.
+  for (long long entry = blockIdx.y; entry < arguments.batch; entry += gridDim.y) {
+    for (long long m = blockIdx.x; m < arguments.m; m += gridDim.x) {
+      compute_row(arguments, entry, m, chunk);
     }
   }
 }

@@ -39,9 +39,13 @@ constexpr int kMaxSplitK = 64;
 constexpr std::int64_t kLeastStepsOfPart = 4;
 /// Warps of a multiprocessor beyond which more do not help.
 constexpr int kWarpsWanted = 16;
-// Addresses and counters, and accumulators on their way.
+// Registers of addresses and counters; accumulators on their way; what a long activation, types
+// that are converted and the f64 epilogue of integers want beyond them.
 constexpr int kOtherRegisters = 12;
 constexpr int kOtherSums = 10;
+constexpr int kActivationRegisters = 12;
+constexpr int kConversionRegisters = 10;
+constexpr int kIntegerRegisters = 8;
 constexpr int kAsyncCopyArch = 80;
 /// What a multiprocessor gets from the L2 cache in a cycle when all of them ask.
 constexpr double kL2BytesPerCycle = 24;
@@ -72,11 +76,16 @@ struct Numbers {
   /// Sums, fragments of two k, what is on its way, and the rest. Precondition: threads > 0.
   int registers(const Problem& problem) const {
     const int held = thread_m * thread_n + 2 * (thread_m + thread_n);
-    const auto staged_bytes =
-        (block_m * size_bytes(problem.a.type) + block_n * size_bytes(problem.b.type)) * block_k /
-        threads;
-    const int staged = async_copy ? 0 : static_cast<int>(ceil_divide(staged_bytes, 4));
-    return (held + kOtherSums) * sum_bytes / 4 + staged + kOtherRegisters;
+    // An element on its way has a register to itself, even if it is short.
+    const std::int64_t staged_bytes =
+        block_k * (block_m * std::max<std::int64_t>(size_bytes(problem.a.type), 4) +
+                   block_n * std::max<std::int64_t>(size_bytes(problem.b.type), 4));
+    const auto staged = async_copy ? 0 : static_cast<int>(ceil_divide(staged_bytes, 4 * threads));
+    int other = kOtherRegisters;
+    other += problem.activation >= Activation::kGeluTanh ? kActivationRegisters : 0;
+    other += problem.a.type != sums ? kConversionRegisters : 0;
+    other += sums == DataType::kS32 ? kIntegerRegisters : 0;
+    return (held + kOtherSums) * sum_bytes / 4 + staged + other;
   }
   int blocks_on_sm(const Problem& problem, const DeviceLimits& limits) const {
     const int fit = blocks_per_sm(threads, registers(problem), shared_bytes(), limits);

@@ -285,38 +285,52 @@ struct alignas(kStoresVectors ? kQuad * sizeof(TypeD) : sizeof(TypeD)) VectorD {
   TypeD element[kQuad];
 };
 
+// The sums of one row of this thread, from column place.n on.
+__device__ __forceinline__ void store_row(const Epilogue& epilogue, const Work& work, int m, int n0,
+                                          const Accumulator (&sums)[kThreadN], TypeD* d) {
+#pragma unroll
+  for (int sum = 0; sum < kThreadN; sum += kQuad) {
+    const int n = n0 + sum / kQuad * kStrideN, present = min(work.columns - n, kQuad);
+    VectorD vector;
+#pragma unroll
+    for (int element = 0; element < kQuad; ++element) {
+      if (element < present) {
+        vector.element[element] =
+            finish(epilogue, sums[sum + element], work.m0 + m, work.n0 + n + element);
+      }
+    }
+    if (kStoresVectors && present == kQuad) {
+      *reinterpret_cast<VectorD*>(d + n) = vector;
+      continue;
+    }
+#pragma unroll
+    for (int element = 0; element < kQuad; ++element) {
+      if (element < present) {
+        d[n + element] = vector.element[element];
+      }
+    }
+  }
+}
+
+// Row after row is stored from the place of the first one, and the others move up: unrolled, that
+// costs nothing; and a long activation needs to stand there for one row only.
+constexpr int kRowsUnrolled = kLongActivation ? 1 : kThreadM;
+
 __device__ __forceinline__ void store(const Arguments& arguments, const Work& work,
-                                      const ThreadPlace& place, const Sums& sums) {
+                                      const ThreadPlace& place, Sums& sums) {
   const Epilogue epilogue = begin_epilogue(arguments, work.entry);
   TypeD* const d = batch_entry_d(arguments, work.entry) + offset_d(arguments, work.m0, work.n0);
+#pragma unroll kRowsUnrolled
+  for (int row = 0; row < kThreadM; ++row) {
+    const int m = place.m + row / kQuad * kStrideM + row % kQuad;
+    if (m < work.rows) {
+      store_row(epilogue, work, m, place.n, sums[0], d + offset_d(arguments, m, 0));
+    }
 #pragma unroll
-  for (int sum_m = 0; sum_m < kThreadM; ++sum_m) {
-    const int m = place.m + sum_m / kQuad * kStrideM + sum_m % kQuad;
+    for (int above = 0; above + 1 < kThreadM; ++above) {
 #pragma unroll
-    for (int sum_n = 0; sum_n < kThreadN; sum_n += kQuad) {
-      const int n = place.n + sum_n / kQuad * kStrideN;
-      if (m >= work.rows || n >= work.columns) {
-        continue;
-      }
-      TypeD* const to = d + offset_d(arguments, m, n);
-      VectorD vector;
-      const int present = min(work.columns - n, kQuad);
-#pragma unroll
-      for (int element = 0; element < kQuad; ++element) {
-        if (element < present) {
-          vector.element[element] =
-              finish(epilogue, sums[sum_m][sum_n + element], work.m0 + m, work.n0 + n + element);
-        }
-      }
-      if (kStoresVectors && present == kQuad) {
-        *reinterpret_cast<VectorD*>(to) = vector;
-        continue;
-      }
-#pragma unroll
-      for (int element = 0; element < kQuad; ++element) {
-        if (element < present) {
-          to[element] = vector.element[element];
-        }
+      for (int n = 0; n < kThreadN; ++n) {
+        sums[above][n] = sums[above + 1][n];
       }
     }
   }

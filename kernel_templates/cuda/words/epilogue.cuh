@@ -48,6 +48,9 @@ __device__ __forceinline__ Epilogue begin_epilogue(const Arguments& arguments,
   return epilogue;
 }
 
+// Whether the activation is long: a kernel that unrolls its epilogue would be all activation.
+constexpr bool kLongActivation = kActivation >= Activation::kGeluTanh;
+
 // Every comparison is written so that NaN stays NaN.
 __device__ __forceinline__ EpilogueType activate(EpilogueType x, EpilogueType slope) {
   constexpr EpilogueType one = 1, half = 0.5;
@@ -67,9 +70,9 @@ __device__ __forceinline__ EpilogueType activate(EpilogueType x, EpilogueType sl
       return half * x * (one + erf(x * root_one_half));
     }
     case Activation::kSilu:
-      return x / (one + exp(-x));
+      return divide(x, one + exp(-x));
     case Activation::kSigmoid:
-      return one / (one + exp(-x));
+      return divide(one, one + exp(-x));
     case Activation::kTanh:
       return tanh(x);
   }

@@ -2,7 +2,7 @@
 //
 //   widen(x)          an element as float, double or int: always exact
 //   round_to(x, y)    a sum into an element: to nearest even, as IEEE says; integers saturate
-//   multiply_add      sum += x * y
+//   multiply_add      sum += x * y;  add: sum += x;  divide: x / y
 //
 // No toolkit header is needed, so that NVRTC needs no include path: a conversion is one PTX
 // instruction (PTX ISA, "Data Movement and Conversion Instructions: cvt") or a few shifts.
@@ -143,4 +143,15 @@ __device__ __forceinline__ void add(f64 x, f64& sum) {
 }
 __device__ __forceinline__ void add(s32 x, s32& sum) {
   sum = static_cast<s32>(static_cast<unsigned>(x) + static_cast<unsigned>(sum));
+}
+
+// x / y, to 2 units in the last place in f32: the exact division is a subroutine, for whose call
+// registers would have to be put aside.
+__device__ __forceinline__ f32 divide(f32 x, f32 y) {
+  f32 result;
+  asm("div.full.f32 %0, %1, %2;" : "=f"(result) : "f"(x), "f"(y));
+  return result;
+}
+__device__ __forceinline__ f64 divide(f64 x, f64 y) {
+  return x / y;
 }
