@@ -13,6 +13,7 @@ const Family& row_per_block_family();
 const Family& row_shared_family();
 const Family& tiled_shared_family();
 const Family& simt_family();
+const Family& mma_family();
 
 // Host
 const Family& naive_mnk_family();

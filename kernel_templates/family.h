@@ -26,17 +26,18 @@ struct Knob {
   std::string_view meaning;
 };
 
-/// A CUDA workspace begins with counters that are zero before a launch and that the kernel leaves
-/// zero; whatever else a kernel keeps there begins behind them. The place is fixed so that kernels
+/// A workspace begins with counters that are zero before a launch and that the kernel leaves zero;
+/// whatever else a kernel keeps there begins behind them. The place is fixed so that kernels
 /// with different needs can share one.
 inline constexpr std::int64_t kWorkspaceCounterBytes = 64 << 10;
 
-/// How a kernel is started. For the host only the workspace matters.
+/// How a kernel is started. On the host grid[0] threads of the team take part, each with
+/// shared_bytes of scratch of its own.
 struct Launch {
   std::array<std::uint32_t, 3> grid{1, 1, 1};
   std::array<std::uint32_t, 3> block{1, 1, 1};
   std::uint32_t shared_bytes = 0;
-  /// 0, or (on CUDA) kWorkspaceCounterBytes and the bytes behind them. A kernel that needs more
+  /// 0, or kWorkspaceCounterBytes and the bytes behind them. A kernel that needs more
   /// counters than fit is refused by why_not.
   std::int64_t workspace_bytes = 0;
 

@@ -1,0 +1,70 @@
+#include "kernel_templates/host/host_family.h"
+
+#include <algorithm>
+
+namespace tunedgemm {
+namespace {
+
+// AMD EPYC, 2 threads, 2026-11: a call into the kernel; waking one sleeping thread and waiting for
+// it.
+constexpr double kCallUs = 0.2;
+constexpr double kWakeUs = 4.0;
+
+}  // namespace
+
+HostFamily::HostFamily(std::string_view name, std::vector<Knob> knobs)
+    : Family(name, Backend::kHost, std::string(name) + ".cc", std::move(knobs)) {}
+
+std::string HostFamily::why_not(const Problem& problem, const Config& config,
+                                const DeviceLimits& limits) const {
+  if (limits.backend != Backend::kHost) {
+    return "this family runs on the host only";
+  }
+  const std::string why = why_not_knobs(config);
+  return why.empty() ? why_not_here(problem, config, limits) : why;
+}
+
+std::string HostFamily::why_not_here(const Problem&, const Config&, const DeviceLimits&) const {
+  return "";
+}
+
+Source HostFamily::source(const Problem& problem, const Config& config,
+                          const DeviceLimits& limits) const {
+  Source source = Family::source(problem, config, limits);
+  const Launch started = launch(problem, config, limits);
+  source.defines.emplace_back("SCRATCH_BYTES", std::to_string(started.shared_bytes));
+  return source;
+}
+
+Launch launch_for(std::int64_t jobs, const DeviceLimits& limits) {
+  const std::int64_t threads = std::clamp<std::int64_t>(jobs, 1, std::max(limits.threads, 1));
+  return {.grid = {static_cast<std::uint32_t>(threads), 1, 1}};
+}
+
+double host_us(std::int64_t jobs, double cycles_per_job, const DeviceLimits& limits) {
+  const std::int64_t threads = launch_for(jobs, limits).grid[0];
+  const auto rounds = static_cast<double>((jobs + threads - 1) / threads);
+  const double wake_us = threads > 1 ? kWakeUs : 0;
+  return kCallUs + wake_us + rounds * cycles_per_job / (limits.clock_ghz * 1e3);
+}
+
+double host_memory_us(double bytes, const DeviceLimits& limits) {
+  return bytes / (limits.memory_gb_per_s * 1e3);
+}
+
+double epilogue_cycles(const Problem& problem) {
+  const double plain = problem.beta == ScalarClass::kZero ? 0.25 : 0.5;
+  const bool is_f64 = problem.a.type == DataType::kF64;
+  switch (problem.activation) {
+    case Activation::kNone:
+    case Activation::kRelu:
+    case Activation::kLeakyRelu:
+      return plain;
+    case Activation::kGeluErf:
+      return plain + 40;  // a call of the C library for every element
+    default:
+      return plain + (is_f64 ? 40 : 4);
+  }
+}
+
+}  // namespace tunedgemm

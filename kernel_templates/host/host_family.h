@@ -1,0 +1,41 @@
+#pragma once
+
+// What the families of the host share. On the host a Launch says: `grid[0]` threads of the team
+// take part, each with `shared_bytes` of scratch of its own, as a block of a GPU has shared memory.
+
+#include "kernel_templates/family.h"
+
+namespace tunedgemm {
+
+class HostFamily : public Family {
+ public:
+  HostFamily(std::string_view name, std::vector<Knob> knobs);
+
+  std::string why_not(const Problem& problem, const Config& config,
+                      const DeviceLimits& limits) const override;
+
+  /// Adds SCRATCH_BYTES, in which the host half tells the kernel its own number, so that the two
+  /// cannot drift apart.
+  Source source(const Problem& problem, const Config& config,
+                const DeviceLimits& limits) const override;
+
+ protected:
+  /// What a family has to say beyond knobs and device; empty if the config is legal.
+  virtual std::string why_not_here(const Problem& problem, const Config& config,
+                                   const DeviceLimits& limits) const;
+};
+
+/// A launch that gives each of `jobs` equal pieces of work a thread, as far as there are threads.
+Launch launch_for(std::int64_t jobs, const DeviceLimits& limits);
+
+/// The time of `jobs` equal pieces of work of so many cycles each, dealt out to the threads, with
+/// what it costs to wake them.
+double host_us(std::int64_t jobs, double cycles_per_job, const DeviceLimits& limits);
+
+/// The time to move these bytes between the memory and the cores.
+double host_memory_us(double bytes, const DeviceLimits& limits);
+
+/// Cycles to take one sum to its element of D.
+double epilogue_cycles(const Problem& problem);
+
+}  // namespace tunedgemm

@@ -1,0 +1,134 @@
+// The element types and their conversions. Every function is free of branches, so that the compiler
+// turns a loop over it into vector instructions.
+//
+// A small float has the bits  sign | exponent | mantissa. Moved to the place where an f32 has them,
+// exponent and mantissa give the same number but for the exponent's bias, and one multiplication
+// by a power of two mends that: exactly, and for subnormal numbers too.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+
+using f64 = double;
+using f32 = float;
+using s8 = std::int8_t;
+using s32 = std::int32_t;
+struct f16 {
+  std::uint16_t bits;  // 1 | 5 | 10, IEEE 754 binary16
+};
+struct bf16 {
+  std::uint16_t bits;  // 1 | 8 | 7, the upper half of an f32
+};
+struct e4m3 {
+  std::uint8_t bits;  // 1 | 4 | 3, no infinity, NaN is 0x7f and 0xff
+};
+struct e5m2 {
+  std::uint8_t bits;  // 1 | 5 | 2, the upper half of an f16
+};
+
+inline f32 from_bits(std::uint32_t bits) {
+  return __builtin_bit_cast(f32, bits);
+}
+
+inline std::uint32_t to_bits(f32 value) {
+  return __builtin_bit_cast(std::uint32_t, value);
+}
+
+// ---- widen: to the type in which products are summed. Exact. -----------------------------------
+
+inline f64 widen(f64 value) {
+  return value;
+}
+
+inline f32 widen(f32 value) {
+  return value;
+}
+
+inline s32 widen(s8 value) {
+  return value;
+}
+
+inline s32 widen(s32 value) {
+  return value;
+}
+
+inline f32 widen(bf16 value) {
+  return from_bits(static_cast<std::uint32_t>(value.bits) << 16);
+}
+
+inline f32 widen(f16 value) {
+  const std::uint32_t sign = (value.bits & 0x8000u) << 16;
+  const std::uint32_t magnitude = (value.bits & 0x7fffu) << 13;
+  const std::uint32_t finite = to_bits(from_bits(magnitude) * 0x1p112f);
+  const std::uint32_t special = magnitude >= 0x0f800000u ? 0x7f800000u : 0u;  // infinity and NaN
+  return from_bits(sign | finite | special);
+}
+
+inline f32 widen(e5m2 value) {
+  return widen(f16{static_cast<std::uint16_t>(value.bits << 8)});
+}
+
+inline f32 widen(e4m3 value) {
+  const std::uint32_t sign = (value.bits & 0x80u) << 24;
+  const std::uint32_t magnitude = (value.bits & 0x7fu) << 20;
+  const std::uint32_t finite = to_bits(from_bits(magnitude) * 0x1p120f);
+  const std::uint32_t special = magnitude == 0x07f00000u ? 0x7fc00000u : 0u;  // NaN
+  return from_bits(sign | finite | special);
+}
+
+// ---- narrow: to the type of D, rounded to nearest even. The second parameter picks the type. ----
+
+inline f64 narrow(f64 value, f64) {
+  return value;
+}
+
+inline f32 narrow(f32 value, f32) {
+  return value;
+}
+
+inline bf16 narrow(f32 value, bf16) {
+  const std::uint32_t bits = to_bits(value);
+  const std::uint32_t rounded = (bits + 0x7fffu + (bits >> 16 & 1u)) >> 16;
+  const std::uint32_t quiet = bits >> 16 | 0x40u;
+  const bool is_nan = (bits & 0x7fffffffu) > 0x7f800000u;
+  return {static_cast<std::uint16_t>(is_nan ? quiet : rounded)};
+}
+
+inline f16 narrow(f32 value, f16) {
+  const std::uint32_t bits = to_bits(value);
+  const std::uint32_t sign = bits >> 16 & 0x8000u;
+  const std::uint32_t magnitude = bits & 0x7fffffffu;
+  const std::uint32_t rounded = magnitude + 0xfffu + (magnitude >> 13 & 1u);
+  // Added to 0.5, whose last bit is worth 2^-24, a number below 2^-14 is rounded by the addition
+  // itself to a multiple of f16's smallest step.
+  const std::uint32_t subnormal = to_bits(from_bits(magnitude) + 0.5f) - 0x3f000000u;
+  std::uint32_t result = (rounded - 0x38000000u) >> 13;
+  result = rounded >= 0x47800000u ? 0x7c00u : result;     // 65520 and more: infinity
+  result = magnitude < 0x38800000u ? subnormal : result;  // below 2^-14
+  result = magnitude > 0x7f800000u ? 0x7e00u : result;    // NaN
+  return {static_cast<std::uint16_t>(sign | result)};
+}
+
+// Saturates; NaN gives 0.
+inline s32 narrow(f64 value, s32) {
+  const f64 whole = std::nearbyint(value);
+  const f64 above = whole < -0x1p31 ? -0x1p31 : whole;
+  const f64 inside = above > 0x1.fffffffcp30 ? 0x1.fffffffcp30 : above;
+  return inside == inside ? static_cast<s32>(inside) : 0;
+}
+
+// ---- arithmetic that means the same for every type ----------------------------------------------
+
+// sum + a * b. Sums of s32 are modulo 2^32.
+inline f64 multiply_add(f64 sum, f64 a, f64 b) {
+  return sum + a * b;
+}
+
+inline f32 multiply_add(f32 sum, f32 a, f32 b) {
+  return sum + a * b;
+}
+
+inline s32 multiply_add(s32 sum, s32 a, s32 b) {
+  return static_cast<s32>(static_cast<std::uint32_t>(sum) + static_cast<std::uint32_t>(a * b));
+}

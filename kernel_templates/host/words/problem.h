@@ -1,0 +1,46 @@
+// What every chapter of this folder is told about the problem's class: its types, orders,
+// alignments and epilogue. Sizes and strides come at run time, in Arguments.
+#pragma once
+
+#include "number.h"
+
+#ifndef TYPE_A
+#define TYPE_A f32  // f64, f32, f16, bf16, e4m3, e5m2, s8
+#endif
+#ifndef TYPE_B
+#define TYPE_B f32
+#endif
+#ifndef TYPE_D
+#define TYPE_D f32  // of C, D and the bias: f64, f32, f16, bf16, s32
+#endif
+#ifndef ACCUMULATOR
+#define ACCUMULATOR f32  // f64, f32, s32
+#endif
+#ifndef ORDER_A
+#define ORDER_A 0  // of op(A), M x K: 0 row-major, 1 column-major
+#endif
+#ifndef ORDER_B
+#define ORDER_B 0  // of op(B), K x N
+#endif
+#ifndef READ_C
+#define READ_C 0  // 1: beta * C is added
+#endif
+#ifndef BIAS
+#define BIAS 0  // 1: one value a row of D, 2: one a column
+#endif
+#ifndef ACTIVATION
+#define ACTIVATION 0  // none, relu, leaky_relu, gelu_tanh, gelu_erf, silu, sigmoid, tanh
+#endif
+
+using TypeA = TYPE_A;
+using TypeB = TYPE_B;
+using TypeD = TYPE_D;
+using Accumulator = ACCUMULATOR;
+
+constexpr bool kRowMajorA = ORDER_A == 0;
+constexpr bool kRowMajorB = ORDER_B == 0;
+constexpr bool kReadC = READ_C == 1;
+constexpr int kBias = BIAS;
+constexpr int kBiasPerRow = 1;
+constexpr int kBiasPerColumn = 2;
+constexpr int kActivation = ACTIVATION;

@@ -1,0 +1,319 @@
+// The plan of kernel_templates/host/blocked.cc with fixed sizes: rows of A and columns of B are
+// widened while they are packed, tile after tile of sums is multiplied in registers, and sums wait
+// in scratch between the blocks of K. Only what happens to an element on its way in and out is
+// decided at run time, once a line of elements.
+
+#include "runtime/host/built_in.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <map>
+#include <string>
+
+#include "kernel_templates/host/words/number.h"
+
+namespace tunedgemm {
+namespace {
+
+constexpr int kTileM = 6;
+constexpr int kTileBytes = 64;  // of a row of a tile
+constexpr long long kBlockM = 16 * kTileM;
+constexpr long long kBlockN = 512;
+constexpr long long kBlockK = 256;
+
+struct Line {
+  const void* first;
+  long long stride;  // in elements
+  int count;
+};
+
+template <class Type, class Sum>
+void widen_as(const Line& line, Sum* out, long long out_stride) {
+  const auto* source = static_cast<const Type*>(line.first);
+  for (int i = 0; i < line.count; ++i) {
+    out[i * out_stride] = static_cast<Sum>(widen(source[i * line.stride]));
+  }
+}
+
+template <class Sum>
+void widen_line(DataType type, const Line& line, Sum* out, long long out_stride) {
+  switch (type) {
+    case DataType::kF64:
+      return widen_as<f64>(line, out, out_stride);
+    case DataType::kF32:
+      return widen_as<f32>(line, out, out_stride);
+    case DataType::kF16:
+      return widen_as<f16>(line, out, out_stride);
+    case DataType::kBF16:
+      return widen_as<bf16>(line, out, out_stride);
+    case DataType::kE4M3:
+      return widen_as<e4m3>(line, out, out_stride);
+    case DataType::kE5M2:
+      return widen_as<e5m2>(line, out, out_stride);
+    case DataType::kS8:
+      return widen_as<s8>(line, out, out_stride);
+    case DataType::kS32:
+      return widen_as<s32>(line, out, out_stride);
+  }
+}
+
+const void* element(DataType type, const void* matrix, long long index) {
+  return static_cast<const std::byte*>(matrix) + index * size_bytes(type);
+}
+
+// A or B of one batch entry: `width` lines of `depth` elements are packed side by side.
+struct Operand {
+  DataType type;
+  const void* matrix;
+  long long line_stride, k_stride;
+  long long lines;
+
+  template <class Sum>
+  void pack(Sum* out, int width, long long first_line, long long first_k, long long depth) const {
+    const int valid = static_cast<int>(std::min<long long>(width, lines - first_line));
+    if (valid < width) {
+      std::fill_n(out, width * depth, Sum(0));
+    }
+    const void* corner = element(type, matrix, first_line * line_stride + first_k * k_stride);
+    if (line_stride == 1) {
+      for (long long k = 0; k < depth; ++k) {
+        widen_line(type, {element(type, corner, k * k_stride), 1, valid}, out + k * width, 1);
+      }
+      return;
+    }
+    for (int line = 0; line < valid; ++line) {
+      const Line along_k{element(type, corner, line * line_stride), k_stride,
+                         static_cast<int>(depth)};
+      widen_line(type, along_k, out + line, width);
+    }
+  }
+};
+
+// sums += a * b, with kTileM values of a and one row of b for every k. Sums of s32 are unsigned:
+// they are modulo 2^32.
+template <class Sum>
+[[gnu::always_inline]] inline void multiply(Sum* sums, const Sum* a, const Sum* b,
+                                            long long depth) {
+  using Vector [[gnu::vector_size(kTileBytes / 2)]] = Sum;
+  constexpr int kHalf = kTileBytes / 2 / static_cast<int>(sizeof(Sum));
+  Vector registers[kTileM][2];
+  std::memcpy(&registers, sums, sizeof(registers));
+  for (long long k = 0; k < depth; ++k) {
+    Vector left, right;
+    std::memcpy(&left, b + k * 2 * kHalf, sizeof(left));
+    std::memcpy(&right, b + k * 2 * kHalf + kHalf, sizeof(right));
+#pragma GCC unroll 8
+    for (int m = 0; m < kTileM; ++m) {
+      const Sum factor = a[k * kTileM + m];
+      registers[m][0] += factor * left;
+      registers[m][1] += factor * right;
+    }
+  }
+  std::memcpy(sums, &registers, sizeof(registers));
+}
+
+template <class Sum>
+using Multiply = void (*)(Sum* sums, const Sum* a, const Sum* b, long long depth);
+
+template <class Sum>
+void multiply_anywhere(Sum* sums, const Sum* a, const Sum* b, long long depth) {
+  multiply(sums, a, b, depth);
+}
+
+#if defined(__x86_64__)
+template <class Sum>
+[[gnu::target("avx2,fma")]] void multiply_avx2(Sum* sums, const Sum* a, const Sum* b,
+                                               long long depth) {
+  multiply(sums, a, b, depth);
+}
+
+template <class Sum>
+Multiply<Sum> best_multiply() {
+  const bool wide = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+  return wide ? &multiply_avx2<Sum> : &multiply_anywhere<Sum>;
+}
+#else
+template <class Sum>
+Multiply<Sum> best_multiply() {
+  return &multiply_anywhere<Sum>;
+}
+#endif
+
+double activate(Activation activation, double x, double slope) {
+  switch (activation) {
+    case Activation::kNone:
+      return x;
+    case Activation::kRelu:
+      return x < 0 ? 0 : x;
+    case Activation::kLeakyRelu:
+      return x >= 0 ? x : slope * x;
+    case Activation::kGeluTanh:
+      return 0.5 * x * (1 + std::tanh(0.79788456080286535588 * (x + 0.044715 * x * x * x)));
+    case Activation::kGeluErf:
+      return 0.5 * x * std::erfc(-x * 0.70710678118654752440);
+    case Activation::kSilu:
+      return x / (1 + std::exp(-x));
+    case Activation::kSigmoid:
+      return 1 / (1 + std::exp(-x));
+    case Activation::kTanh:
+      return std::tanh(x);
+  }
+  return x;
+}
+
+double read(DataType type, const void* matrix, long long index) {
+  double value = 0;
+  widen_line(type, {element(type, matrix, index), 1, 1}, &value, 1);
+  return value;
+}
+
+void write(DataType type, void* matrix, long long index, double value) {
+  const auto put = [&](auto element) { static_cast<decltype(element)*>(matrix)[index] = element; };
+  switch (type) {
+    case DataType::kF64:
+      return put(value);
+    case DataType::kF16:
+      return put(narrow(static_cast<f32>(value), f16{}));
+    case DataType::kBF16:
+      return put(narrow(static_cast<f32>(value), bf16{}));
+    case DataType::kS32:
+      return put(narrow(value, s32{}));
+    default:
+      return put(static_cast<f32>(value));
+  }
+}
+
+struct Finish {
+  const ProblemClass& problem;
+  const Arguments& arguments;
+  double factor;  // alpha * scale_a * scale_b
+  bool sums_are_result;
+
+  Finish(const ProblemClass& problem_class, const Arguments& given)
+      : problem(problem_class),
+        arguments(given),
+        factor(given.alpha * (given.scale_a != nullptr ? double{*given.scale_a} : 1.0) *
+               (given.scale_b != nullptr ? double{*given.scale_b} : 1.0)),
+        sums_are_result(problem.d == DataType::kS32 && given.alpha == 1 && !problem.read_c &&
+                        problem.bias == Bias::kNone && problem.activation == Activation::kNone &&
+                        given.scale_a == nullptr && given.scale_b == nullptr) {}
+
+  template <class Sum>
+  void operator()(long long entry, long long m, long long n, Sum sum) const {
+    const long long index = entry * arguments.batch_stride_d + m * arguments.ldd + n;
+    if (sums_are_result) {
+      static_cast<s32*>(arguments.d)[index] = static_cast<s32>(sum);
+      return;
+    }
+    using Signed = std::conditional_t<std::is_integral_v<Sum>, s32, Sum>;
+    double x = factor * static_cast<double>(static_cast<Signed>(sum));
+    if (problem.read_c) {
+      x += arguments.beta * read(problem.d, arguments.c,
+                                 entry * arguments.batch_stride_c + m * arguments.c_stride_m +
+                                     n * arguments.c_stride_n);
+    }
+    if (problem.bias != Bias::kNone) {
+      x += read(problem.d, arguments.bias, problem.bias == Bias::kPerRow ? m : n);
+    }
+    write(problem.d, arguments.d, index, activate(problem.activation, x, arguments.slope));
+  }
+};
+
+long long blocks(long long extent, long long block) {
+  return (extent + block - 1) / block;
+}
+
+template <class Sum>
+void run(const void* kernel, const Arguments& arguments, const Team& team) {
+  constexpr int kTileN = kTileBytes / static_cast<int>(sizeof(Sum));
+  const auto& problem = *static_cast<const ProblemClass*>(kernel);
+  const Finish finish(problem, arguments);
+  const Multiply<Sum> multiply_tile = best_multiply<Sum>();
+  auto* packed_a = static_cast<Sum*>(team.scratch);
+  Sum* packed_b = packed_a + kBlockM * kBlockK;
+  Sum* sums = packed_b + kTileN * kBlockK;
+
+  const long long jobs_m = blocks(arguments.m, kBlockM);
+  const long long jobs_n = blocks(arguments.n, kBlockN);
+  const long long jobs = arguments.batch * jobs_m * jobs_n;
+  for (long long job = team.rank; job < jobs; job += team.size) {
+    const long long entry = job / (jobs_m * jobs_n);
+    const long long m0 = job / jobs_n % jobs_m * kBlockM;
+    const long long n0 = job % jobs_n * kBlockN;
+    const bool rows_a = problem.order_a == Order::kRowMajor;
+    const bool rows_b = problem.order_b == Order::kRowMajor;
+    const Operand a{problem.a, element(problem.a, arguments.a, entry * arguments.batch_stride_a),
+                    rows_a ? arguments.lda : 1, rows_a ? 1 : arguments.lda, arguments.m};
+    const Operand b{problem.b, element(problem.b, arguments.b, entry * arguments.batch_stride_b),
+                    rows_b ? 1 : arguments.ldb, rows_b ? arguments.ldb : 1, arguments.n};
+    const long long tiles_m = blocks(std::min(arguments.m - m0, kBlockM), kTileM);
+    const long long tiles_n = blocks(std::min(arguments.n - n0, kBlockN), kTileN);
+
+    std::fill_n(sums, tiles_m * kTileM * tiles_n * kTileN, Sum(0));
+    for (long long k0 = 0; k0 < arguments.k; k0 += kBlockK) {
+      const long long depth = std::min(arguments.k - k0, kBlockK);
+      for (long long tile = 0; tile < tiles_m; ++tile) {
+        a.pack(packed_a + tile * kTileM * depth, kTileM, m0 + tile * kTileM, k0, depth);
+      }
+      for (long long panel = 0; panel < tiles_n; ++panel) {
+        b.pack(packed_b, kTileN, n0 + panel * kTileN, k0, depth);
+        for (long long tile = 0; tile < tiles_m; ++tile) {
+          multiply_tile(sums + (panel * tiles_m + tile) * kTileM * kTileN,
+                        packed_a + tile * kTileM * depth, packed_b, depth);
+        }
+      }
+    }
+    for (long long m = 0; m < std::min(arguments.m - m0, kBlockM); ++m) {
+      for (long long n = 0; n < std::min(arguments.n - n0, kBlockN); ++n) {
+        const long long tile = n / kTileN * tiles_m + m / kTileM;
+        finish(entry, m0 + m, n0 + n, sums[(tile * kTileM + m % kTileM) * kTileN + n % kTileN]);
+      }
+    }
+  }
+}
+
+}  // namespace
+
+std::optional<ProblemClass> problem_class(const Source& source) {
+  const std::map<std::string, std::string> defines(source.defines.begin(), source.defines.end());
+  const auto text = [&](const char* macro) {
+    const auto found = defines.find(macro);
+    return found == defines.end() ? std::string() : found->second;
+  };
+  const auto number = [&](const char* macro) {
+    const std::string digits = text(macro);
+    return digits.size() == 1 && digits[0] >= '0' && digits[0] <= '9' ? digits[0] - '0' : -1;
+  };
+  const auto a = parse_data_type(text("TYPE_A"));
+  const auto b = parse_data_type(text("TYPE_B"));
+  const auto d = parse_data_type(text("TYPE_D"));
+  const int order_a = number("ORDER_A"), order_b = number("ORDER_B"), read_c = number("READ_C");
+  const int bias = number("BIAS"), activation = number("ACTIVATION");
+  const bool known = a && b && d && order_a >= 0 && order_a <= 1 && order_b >= 0 && order_b <= 1 &&
+                     read_c >= 0 && bias >= 0 && bias <= 2 && activation >= 0 && activation <= 7;
+  if (!known) {
+    return std::nullopt;
+  }
+  return ProblemClass{
+      *a, *b, *d, Order{order_a}, Order{order_b}, read_c == 1, Bias{bias}, Activation{activation}};
+}
+
+std::int64_t built_in_scratch_bytes() {
+  constexpr long long kWidest = sizeof(f64);
+  constexpr long long kMostTiles = (kBlockN + kTileBytes - 1) * kBlockM;
+  return kWidest * (kBlockM * kBlockK + kTileBytes * kBlockK + kMostTiles);
+}
+
+TeamWork built_in_work(const ProblemClass& problem_class) {
+  switch (accumulator(problem_class.a, problem_class.b)) {
+    case DataType::kF64:
+      return {&run<f64>, &problem_class};
+    case DataType::kS32:
+      return {&run<std::uint32_t>, &problem_class};
+    default:
+      return {&run<f32>, &problem_class};
+  }
+}
+
+}  // namespace tunedgemm

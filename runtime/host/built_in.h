@@ -1,0 +1,32 @@
+#pragma once
+
+// The multiplication that is linked into the library, for machines without a C++ compiler. One
+// blocked kernel a type of sums, which learns the element types, orders and epilogue at run time.
+
+#include <optional>
+
+#include "kernel_templates/problem.h"
+#include "kernel_templates/source.h"
+#include "runtime/host/thread_team.h"
+
+namespace tunedgemm {
+
+/// What a kernel is otherwise told by defines: the class of the problem.
+struct ProblemClass {
+  DataType a = DataType::kF32, b = DataType::kF32, d = DataType::kF32;
+  Order order_a = Order::kRowMajor, order_b = Order::kRowMajor;
+  bool read_c = false;
+  Bias bias = Bias::kNone;
+  Activation activation = Activation::kNone;
+};
+
+/// The class that the source's defines name; empty if one of them is missing or unknown.
+std::optional<ProblemClass> problem_class(const Source& source);
+
+/// The scratch that every thread needs.
+std::int64_t built_in_scratch_bytes();
+
+/// Computes any problem of the class. `problem_class` must outlive the work.
+TeamWork built_in_work(const ProblemClass& problem_class);
+
+}  // namespace tunedgemm

@@ -1,0 +1,195 @@
+#include "runtime/host/compiler.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <sstream>
+#include <string_view>
+#include <system_error>
+
+#include "runtime/host/child_process.h"
+
+namespace tunedgemm {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::chrono::seconds kTimeLimit{60};
+
+#if defined(__aarch64__)
+constexpr std::string_view kForThisCpu = "-mcpu=native";
+#else
+constexpr std::string_view kForThisCpu = "-march=native";
+#endif
+
+// No value changes by any of these but that a product and a sum may be fused into one rounding;
+// without errno and traps, loops with comparisons can become vector instructions.
+constexpr std::string_view kFlags[] = {"-std=c++20",
+                                       "-O3",
+                                       "-ffp-contract=fast",
+                                       "-fno-math-errno",
+                                       "-fno-trapping-math",
+                                       "-fno-exceptions",
+                                       "-fno-rtti",
+                                       "-shared",
+                                       "-fPIC",
+                                       "-w",
+                                       "-Wl,-s"};
+
+class PrivateFolder {
+ public:
+  [[nodiscard]] PrivateFolder() {
+    std::string name = fs::temp_directory_path() / "tunedgemm-XXXXXX";
+    if (mkdtemp(name.data()) == nullptr) {
+      throw std::system_error(errno, std::generic_category(), "mkdtemp " + name);
+    }
+    path_ = name;
+  }
+  ~PrivateFolder() {
+    std::error_code ignored;
+    fs::remove_all(path_, ignored);
+  }
+  PrivateFolder(const PrivateFolder&) = delete;
+  PrivateFolder& operator=(const PrivateFolder&) = delete;
+
+  const fs::path& path() const { return path_; }
+
+ private:
+  fs::path path_;
+};
+
+void write_file(const fs::path& path, std::string_view text) {
+  std::ofstream file(path, std::ios::binary);
+  file.write(text.data(), static_cast<std::streamsize>(text.size()));
+  file.close();
+  if (!file) {
+    throw std::system_error(errno, std::generic_category(), "cannot write " + path.string());
+  }
+}
+
+std::vector<std::byte> read_file(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  const auto* bytes = reinterpret_cast<const std::byte*>(text.data());
+  return {bytes, bytes + text.size()};
+}
+
+void write_sources(const fs::path& folder, const Source& source) {
+  write_file(folder / source.file.name, source.file.text);
+  for (const SourceFile& include : source.includes) {
+    const fs::path path = folder / include.name;
+    fs::create_directories(path.parent_path());
+    write_file(path, include.text);
+  }
+}
+
+// The path of a program, searched for as a shell does; empty if there is none.
+fs::path find_program(const std::string& name) {
+  const auto runs = [](const fs::path& path) {
+    std::error_code ignored;
+    return fs::is_regular_file(path, ignored) && access(path.c_str(), X_OK) == 0;
+  };
+  if (name.find('/') != std::string::npos) {
+    return runs(name) ? fs::path(name) : fs::path();
+  }
+  const char* search = std::getenv("PATH");
+  std::istringstream folders(search == nullptr ? "/usr/local/bin:/usr/bin:/bin" : search);
+  for (std::string folder; std::getline(folders, folder, ':');) {
+    if (const fs::path path = fs::path(folder) / name; !folder.empty() && runs(path)) {
+      return path;
+    }
+  }
+  return {};
+}
+
+std::string identity_of(const fs::path& program) {
+  std::error_code error;
+  const fs::path resolved = fs::canonical(program, error);
+  struct stat status {};
+  if (error || stat(resolved.c_str(), &status) != 0) {
+    return program.filename();
+  }
+  return resolved.filename().string() + " " + std::to_string(status.st_size) + "-" +
+         std::to_string(status.st_mtim.tv_sec);
+}
+
+}  // namespace
+
+Compiler Compiler::find() {
+  Compiler compiler;
+  for (const char* variable : {"TUNEDGEMM_CXX", "CXX"}) {
+    const char* value = std::getenv(variable);
+    std::istringstream words(value == nullptr ? "" : value);
+    const std::vector<std::string> command{std::istream_iterator<std::string>(words), {}};
+    if (command.empty()) {
+      continue;
+    }
+    const fs::path program = find_program(command.front());
+    if (program.empty()) {
+      compiler.why_not_ = "$" + std::string(variable) + " names the C++ compiler " +
+                          command.front() + ", which is not an executable file; set it to one";
+      return compiler;
+    }
+    compiler.command_ = command;
+    compiler.command_.front() = program;
+    compiler.identity_ = identity_of(program);
+    return compiler;
+  }
+  for (const char* name : {"c++", "g++", "clang++"}) {
+    if (const fs::path program = find_program(name); !program.empty()) {
+      compiler.command_ = {program};
+      compiler.identity_ = identity_of(program);
+      return compiler;
+    }
+  }
+  compiler.why_not_ =
+      "there is no C++ compiler: none of c++, g++ and clang++ is on the PATH; install g++ (Debian: "
+      "apt-get install g++), or set $TUNEDGEMM_CXX to one";
+  return compiler;
+}
+
+std::variant<Binary, CompileFailure> Compiler::compile(const Source& source) const {
+  if (!why_not_.empty()) {
+    throw DeviceError(DeviceError::Kind::kUnavailable, why_not_);
+  }
+  const auto start = std::chrono::steady_clock::now();
+  try {
+    const PrivateFolder folder;
+    write_sources(folder.path(), source);
+    const fs::path object = folder.path() / "kernel.so";
+
+    std::vector<std::string> command = command_;
+    command.insert(command.end(), std::begin(kFlags), std::end(kFlags));
+    command.emplace_back(kForThisCpu);
+    command.push_back("-I" + folder.path().string());
+    for (const auto& [macro, value] : source.defines) {
+      command.push_back("-D" + macro + "=" + value);
+    }
+    command.insert(command.end(), {"-o", object, folder.path() / source.file.name});
+
+    const ChildResult result = run_child(command, kTimeLimit);
+    if (result.end == ChildResult::End::kTimedOut) {
+      return CompileFailure{"the compiler took more than " + std::to_string(kTimeLimit.count()) +
+                            " s and was stopped\n" + result.output};
+    }
+    Binary binary{.code = read_file(object), .entry = source.entry};
+    if (result.end != ChildResult::End::kExited || result.code != 0 || binary.code.empty()) {
+      return CompileFailure{result.output.empty()
+                                ? "the compiler ended with status " + std::to_string(result.code)
+                                : result.output};
+    }
+    const std::chrono::duration<double, std::milli> spent =
+        std::chrono::steady_clock::now() - start;
+    binary.compile_ms = spent.count();
+    return binary;
+  } catch (const std::system_error& error) {
+    throw DeviceError(DeviceError::Kind::kFailed,
+                      "compiling " + std::string(source.file.name) + ": " + error.what());
+  }
+}
+
+}  // namespace tunedgemm

@@ -1,0 +1,158 @@
+#include "runtime/host/host_device.h"
+
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <system_error>
+
+#if __has_include(<gnu/libc-version.h>)
+#include <gnu/libc-version.h>
+#endif
+
+#include "runtime/host/host_kernel.h"
+#include "runtime/host/processor.h"
+
+namespace tunedgemm {
+namespace {
+
+class HostMemory final : public DeviceMemory {
+ public:
+  explicit HostMemory(std::int64_t bytes)
+      : bytes_(bytes), data_(std::aligned_alloc(kAlignment, rounded(bytes))) {
+    if (data_ == nullptr) {
+      throw DeviceError(DeviceError::Kind::kOutOfMemory,
+                        "allocating " + std::to_string(bytes) + " bytes of host memory");
+    }
+  }
+  ~HostMemory() override { std::free(data_); }
+  HostMemory(const HostMemory&) = delete;
+  HostMemory& operator=(const HostMemory&) = delete;
+
+  void* data() const override { return data_; }
+  std::int64_t size_bytes() const override { return bytes_; }
+
+ private:
+  static constexpr std::size_t kAlignment = 256;
+
+  static std::size_t rounded(std::int64_t bytes) {
+    const auto least = static_cast<std::size_t>(bytes > 0 ? bytes : 1);
+    return (least + kAlignment - 1) / kAlignment * kAlignment;
+  }
+
+  std::int64_t bytes_;
+  void* data_;
+};
+
+std::string c_library() {
+#if __has_include(<gnu/libc-version.h>)
+  return std::string("glibc ") + gnu_get_libc_version();
+#else
+  return "libc";
+#endif
+}
+
+}  // namespace
+
+HostDevice::HostDevice(int threads)
+    : team_(threads > 0 ? threads : available_threads()), compiler_(Compiler::find()) {
+  const Processor processor = this_processor();
+  identity_ = identity_of(processor, team_.size());
+  limits_ = limits_of(processor, team_.size());
+  toolchain_ = {.compiler = compiler_.identity() + " for " + processor.features,
+                .driver = c_library()};
+}
+
+std::variant<Binary, CompileFailure> HostDevice::compile(const Source& source) {
+  return compiler_.compile(source);
+}
+
+std::variant<std::unique_ptr<CompiledKernel>, Rejection> HostDevice::load(const Binary& binary,
+                                                                          const Launch& launch) {
+  auto loaded = LoadedObject::load(binary.code);
+  if (const auto* sentence = std::get_if<std::string>(&loaded)) {
+    return Rejection{Reason::kLoadFailed, *sentence};
+  }
+  auto& object = std::get<std::unique_ptr<LoadedObject>>(loaded);
+  const auto entry = reinterpret_cast<LoadedKernel::Entry>(object->symbol(binary.entry));
+  if (entry == nullptr) {
+    return Rejection{Reason::kLoadFailed, "the shared object has no symbol " + binary.entry};
+  }
+  if (!team_.reserve(launch.shared_bytes)) {
+    return Rejection{Reason::kLoadFailed, "no memory for " + std::to_string(launch.shared_bytes) +
+                                              " bytes of scratch a thread"};
+  }
+  return std::make_unique<LoadedKernel>(std::move(object), entry, team_);
+}
+
+std::unique_ptr<CompiledKernel> HostDevice::built_in(const Source& source) {
+  const auto problem = problem_class(source);
+  return problem ? std::make_unique<BuiltInKernel>(*problem, team_) : nullptr;
+}
+
+std::unique_ptr<DeviceMemory> HostDevice::allocate(std::int64_t bytes) {
+  return std::make_unique<HostMemory>(bytes);
+}
+
+std::int64_t HostDevice::free_memory_bytes() const {
+  return available_memory_bytes();
+}
+
+void HostDevice::copy_to_device(void* destination, const void* source, std::int64_t bytes) {
+  std::memcpy(destination, source, static_cast<std::size_t>(bytes));
+}
+
+void HostDevice::copy_to_host(void* destination, const void* source, std::int64_t bytes) {
+  std::memcpy(destination, source, static_cast<std::size_t>(bytes));
+}
+
+void HostDevice::set_bytes(void* destination, int value, std::int64_t bytes) {
+  std::memset(destination, value, static_cast<std::size_t>(bytes));
+}
+
+int HostDevice::set_bytes_async(void* destination, int value, std::int64_t bytes,
+                                StreamHandle) noexcept {
+  std::memset(destination, value, static_cast<std::size_t>(bytes));
+  return 0;
+}
+
+std::variant<double, Rejection> HostDevice::time(const TimedLaunch& timed, int launches) {
+  using SteadyClock = std::chrono::steady_clock;
+  constexpr std::chrono::seconds kLongest{10};
+  const std::size_t inputs = timed.rotation.size();
+  const auto launch = [&](std::size_t number) {
+    return timed.kernel->run(timed.launch, timed.rotation[number % inputs], nullptr);
+  };
+  const auto uncounted = SteadyClock::now();
+  int error = launch(inputs - 1);
+  if (error == 0 && SteadyClock::now() - uncounted > kLongest) {
+    return Rejection{Reason::kTimedOut, "one launch took more than 10 s"};
+  }
+  const auto start = SteadyClock::now();
+  for (int number = 0; number < launches && error == 0; ++number) {
+    error = launch(static_cast<std::size_t>(number));
+  }
+  const std::chrono::duration<double> seconds = SteadyClock::now() - start;
+  if (error != 0) {
+    return Rejection{Reason::kLaunchFailed, describe(error)};
+  }
+  return seconds.count();
+}
+
+Device::Clock HostDevice::clock() {
+  return {.mhz = current_mhz(), .throttled = false};
+}
+
+std::string HostDevice::describe(int error) const {
+  return error == 0 ? "no error" : std::generic_category().message(error);
+}
+
+std::unique_ptr<Device> open_host_device(int threads) {
+  try {
+    return std::make_unique<HostDevice>(threads);
+  } catch (const std::system_error& error) {
+    throw DeviceError(DeviceError::Kind::kUnavailable,
+                      std::string("starting the threads of the host device: ") + error.what());
+  }
+}
+
+}  // namespace tunedgemm

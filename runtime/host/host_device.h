@@ -1,0 +1,58 @@
+#pragma once
+
+// HostDevice: the CPU behind the Device interface. Kernels are compiled by the system's C++
+// compiler, loaded as shared objects, and run by a team of threads.
+
+#include "runtime/device.h"
+#include "runtime/host/compiler.h"
+#include "runtime/host/thread_team.h"
+
+namespace tunedgemm {
+
+class HostDevice : public Device {
+ public:
+  /// `threads` 0: available_threads(). Throws std::system_error if they cannot be had.
+  explicit HostDevice(int threads);
+
+  const DeviceIdentity& identity() const override { return identity_; }
+  const DeviceLimits& limits() const override { return limits_; }
+  const Toolchain& toolchain() override { return toolchain_; }
+  std::string why_not_compile() override { return compiler_.why_not(); }
+
+  std::variant<Binary, CompileFailure> compile(const Source& source) override;
+  int compile_threads() const override { return team_.size(); }
+  bool compiling_disturbs_timing() const override { return true; }
+  std::variant<std::unique_ptr<CompiledKernel>, Rejection> load(const Binary& binary,
+                                                                const Launch& launch) override;
+  /// There is one for every class of problems: it stands in for any family and config.
+  std::unique_ptr<CompiledKernel> built_in(const Source& source) override;
+
+  std::unique_ptr<DeviceMemory> allocate(std::int64_t bytes) override;
+  std::int64_t free_memory_bytes() const override;
+  void copy_to_device(void* destination, const void* source, std::int64_t bytes) override;
+  void copy_to_host(void* destination, const void* source, std::int64_t bytes) override;
+  void set_bytes(void* destination, int value, std::int64_t bytes) override;
+  int set_bytes_async(void* destination, int value, std::int64_t bytes,
+                      StreamHandle stream) noexcept override;
+
+  StreamHandle own_stream() override { return nullptr; }
+  void synchronize(StreamHandle) override {}
+  bool is_capturing(StreamHandle) const noexcept override { return false; }
+
+  std::variant<double, Rejection> time(const TimedLaunch& timed, int launches) override;
+  Clock clock() override;
+  std::string describe(int error) const override;
+
+ protected:
+  void* make_current() const noexcept override { return nullptr; }
+  void restore_current(void*) const noexcept override {}
+
+ private:
+  ThreadTeam team_;
+  Compiler compiler_;
+  DeviceIdentity identity_;
+  DeviceLimits limits_;
+  Toolchain toolchain_;
+};
+
+}  // namespace tunedgemm

@@ -1,0 +1,52 @@
+#pragma once
+
+// The kernels of the host: one that was compiled and loaded, and the one that is linked in.
+
+#include <memory>
+
+#include "runtime/device.h"
+#include "runtime/host/built_in.h"
+#include "runtime/host/loaded_object.h"
+#include "runtime/host/thread_team.h"
+
+namespace tunedgemm {
+
+/// The team must outlive it.
+class LoadedKernel final : public CompiledKernel {
+ public:
+  using Entry = void (*)(const Arguments& arguments, const Team& team);
+
+  LoadedKernel(std::unique_ptr<LoadedObject> object, Entry entry, ThreadTeam& team)
+      : object_(std::move(object)), entry_(entry), team_(team) {}
+
+  int run(const Launch& launch, const Arguments& arguments, StreamHandle) const noexcept override {
+    const auto call = [](const void* kernel, const Arguments& given, const Team& team) {
+      (*static_cast<const Entry*>(kernel))(given, team);
+    };
+    return team_.run({call, &entry_}, arguments, static_cast<int>(launch.grid[0]),
+                     launch.shared_bytes);
+  }
+
+ private:
+  std::unique_ptr<LoadedObject> object_;
+  Entry entry_;
+  ThreadTeam& team_;
+};
+
+/// The team must outlive it.
+class BuiltInKernel final : public CompiledKernel {
+ public:
+  BuiltInKernel(const ProblemClass& problem_class, ThreadTeam& team)
+      : problem_class_(problem_class), team_(team) {}
+
+  int run(const Launch&, const Arguments& arguments, StreamHandle) const noexcept override {
+    return team_.run(built_in_work(problem_class_), arguments, team_.size(),
+                     built_in_scratch_bytes());
+  }
+
+ private:
+  ProblemClass problem_class_;
+  ThreadTeam& team_;
+};
+
+}  // namespace tunedgemm

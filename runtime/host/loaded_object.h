@@ -1,0 +1,34 @@
+#pragma once
+
+// LoadedObject: a shared object that exists as bytes, loaded into this process.
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+#include <variant>
+
+namespace tunedgemm {
+
+/// Unloads when destroyed; nothing of it may run then. Symbols may be looked up by any thread.
+class LoadedObject {
+ public:
+  /// Null-free, or the loader's sentence. The bytes are not kept: they go through a file that has
+  /// no name, or where there are no such files, one that is removed at once.
+  static std::variant<std::unique_ptr<LoadedObject>, std::string> load(
+      std::span<const std::byte> bytes);
+
+  /// Takes over what dlopen gave.
+  explicit LoadedObject(void* handle) : handle_(handle) {}
+  ~LoadedObject();
+  LoadedObject(const LoadedObject&) = delete;
+  LoadedObject& operator=(const LoadedObject&) = delete;
+
+  /// Null if there is no such symbol.
+  void* symbol(const std::string& name) const;
+
+ private:
+  void* handle_;
+};
+
+}  // namespace tunedgemm

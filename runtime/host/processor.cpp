@@ -1,0 +1,199 @@
+#include "runtime/host/processor.h"
+
+#include <sched.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstdlib>
+#include <fstream>
+#include <initializer_list>
+#include <iterator>
+#include <set>
+#include <sstream>
+#include <string_view>
+#include <vector>
+
+#include "kernel_templates/sha256.h"
+
+namespace tunedgemm {
+namespace {
+
+const std::string kFirstCpu = "/sys/devices/system/cpu/cpu0/";
+
+std::string first_line(const std::string& path) {
+  std::ifstream file(path);
+  std::string line;
+  std::getline(file, line);
+  return line;
+}
+
+// The number at the start of the text; 0 if there is none.
+std::int64_t number_in(std::string_view text) {
+  std::int64_t number = 0;
+  std::from_chars(text.data(), text.data() + text.size(), number);
+  return number;
+}
+
+// "1024K", "32M".
+std::int64_t bytes_in(const std::string& text) {
+  const std::int64_t number = number_in(text);
+  return text.ends_with('K') ? number << 10 : text.ends_with('M') ? number << 20 : number;
+}
+
+// The value behind "key   : value" in the first paragraph of /proc/cpuinfo.
+std::string cpu_field(std::string_view key) {
+  std::ifstream file("/proc/cpuinfo");
+  for (std::string line; std::getline(file, line) && !line.empty();) {
+    const std::size_t colon = line.find(':');
+    if (colon == std::string::npos || !line.starts_with(key)) {
+      continue;
+    }
+    const std::size_t key_end = line.find_last_not_of(" \t", colon - 1) + 1;
+    const std::size_t value = line.find_first_not_of(" \t", colon + 1);
+    if (key_end == key.size() && value != std::string::npos) {
+      return line.substr(value);
+    }
+  }
+  return "";
+}
+
+std::int64_t memory_field(std::string_view key) {
+  std::ifstream file("/proc/meminfo");
+  for (std::string line; std::getline(file, line);) {
+    if (line.starts_with(key)) {
+      return number_in(std::string_view(line).substr(line.find_first_of("0123456789"))) << 10;
+    }
+  }
+  return 0;
+}
+
+std::int64_t cache_bytes(int level) {
+  for (int index = 0; index < 8; ++index) {
+    const std::string cache = kFirstCpu + "cache/index" + std::to_string(index) + "/";
+    if (number_in(first_line(cache + "level")) == level &&
+        first_line(cache + "type") != "Instruction") {
+      return bytes_in(first_line(cache + "size"));
+    }
+  }
+  return 0;
+}
+
+// CPUs' worth of time in each period that the control group grants; 0: no limit.
+int control_group_cpus() {
+  std::int64_t quota = 0, period = 0;
+  std::istringstream version_2(first_line("/sys/fs/cgroup/cpu.max"));  // "max 100000"
+  if (!(version_2 >> quota >> period)) {
+    quota = number_in(first_line("/sys/fs/cgroup/cpu/cpu.cfs_quota_us"));
+    period = number_in(first_line("/sys/fs/cgroup/cpu/cpu.cfs_period_us"));
+  }
+  return quota > 0 && period > 0 ? static_cast<int>((quota + period - 1) / period) : 0;
+}
+
+struct Simd {
+  std::string name;
+  int bits;
+};
+
+Simd simd_of(const std::string& features) {
+  std::istringstream words(features);
+  const std::set<std::string> known{std::istream_iterator<std::string>(words), {}};
+  const auto has = [&known](std::initializer_list<const char*> all) {
+    return std::all_of(all.begin(), all.end(),
+                       [&known](const char* feature) { return known.count(feature) > 0; });
+  };
+  if (has({"avx512f", "avx512vl", "avx512dq", "avx512bw"})) {
+    return {"avx512", 512};
+  }
+  if (has({"avx2", "fma"})) {
+    return {"avx2", 256};
+  }
+  if (has({"avx"})) {
+    return {"avx", 256};
+  }
+  return {has({"asimd"}) ? "neon" : has({"sse2"}) ? "sse2" : "scalar", 128};
+}
+
+}  // namespace
+
+int available_threads() {
+  if (const char* wanted = std::getenv("TUNEDGEMM_THREADS")) {
+    if (const std::int64_t number = number_in(wanted); number > 0) {
+      return static_cast<int>(std::min<std::int64_t>(number, 1024));
+    }
+  }
+  cpu_set_t allowed;
+  CPU_ZERO(&allowed);
+  const bool known = sched_getaffinity(0, sizeof(allowed), &allowed) == 0;
+  const int cpus = known ? CPU_COUNT(&allowed) : static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
+  const int granted = control_group_cpus();
+  return std::max(1, granted > 0 ? std::min(cpus, granted) : cpus);
+}
+
+Processor this_processor() {
+  Processor processor;
+  processor.name = cpu_field("model name");
+  std::string features = cpu_field("flags");
+  if (features.empty()) {
+    features = cpu_field("Features");  // ARM
+  }
+  if (processor.name.empty()) {
+    utsname system{};
+    uname(&system);
+    processor.name = std::string(system.machine) + " " + cpu_field("CPU implementer") + "/" +
+                     cpu_field("CPU part");
+  }
+  const Simd simd = simd_of(features);
+  processor.simd_name = simd.name;
+  processor.simd_bits = simd.bits;
+  processor.features =
+      sha256_hex(processor.name + "|" + cpu_field("cpu family") + "|" + cpu_field("model") + "|" +
+                     cpu_field("CPU part") + "|" + features,
+                 8);
+  processor.l1_bytes = cache_bytes(1);
+  processor.l2_bytes = cache_bytes(2);
+  processor.l3_bytes = cache_bytes(3);
+  processor.maximum_mhz =
+      static_cast<int>(number_in(first_line(kFirstCpu + "cpufreq/cpuinfo_max_freq")) / 1000);
+  processor.memory_bytes = memory_field("MemTotal");
+  return processor;
+}
+
+DeviceIdentity identity_of(const Processor& processor, int threads) {
+  constexpr std::int64_t kGiB = std::int64_t{1} << 30;
+  return {.backend = Backend::kHost,
+          .name = processor.name + " (" + processor.simd_name + ", " + std::to_string(threads) +
+                  (threads == 1 ? " thread)" : " threads)"),
+          .units = threads,
+          .memory_bytes = (processor.memory_bytes + kGiB / 2) / kGiB * kGiB,
+          .l2_bytes = processor.l2_bytes,
+          .clock_mhz = processor.maximum_mhz};
+}
+
+DeviceLimits limits_of(const Processor& processor, int threads) {
+  constexpr double kUsualGhz = 3.5;
+  constexpr double kThreadGbPerS = 15;  // one core's share, until the channels are full
+  constexpr double kSocketGbPerS = 200;
+  DeviceLimits limits;
+  limits.backend = Backend::kHost;
+  limits.threads = threads;
+  limits.simd_bits = processor.simd_bits;
+  limits.l1_bytes = processor.l1_bytes > 0 ? processor.l1_bytes : 32 << 10;
+  limits.l2_bytes = processor.l2_bytes > 0 ? processor.l2_bytes : 512 << 10;
+  limits.l3_bytes = processor.l3_bytes;
+  limits.memory_bytes = processor.memory_bytes;
+  limits.clock_ghz = processor.maximum_mhz > 0 ? processor.maximum_mhz / 1e3 : kUsualGhz;
+  limits.memory_gb_per_s = std::min(kThreadGbPerS * threads, kSocketGbPerS);
+  return limits;
+}
+
+int current_mhz() {
+  return static_cast<int>(number_in(first_line(kFirstCpu + "cpufreq/scaling_cur_freq")) / 1000);
+}
+
+std::int64_t available_memory_bytes() {
+  return memory_field("MemAvailable");
+}
+
+}  // namespace tunedgemm

@@ -1,0 +1,70 @@
+#include "runtime/host/scratch_memory.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+
+namespace tunedgemm {
+namespace {
+
+constexpr std::int64_t kHugePage = 2 << 20;
+constexpr std::size_t kForkPage = 4096;
+
+void* map(std::size_t bytes) noexcept {
+  void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  return memory == MAP_FAILED ? nullptr : memory;
+}
+
+}  // namespace
+
+ScratchMemory::~ScratchMemory() {
+  if (data_ != nullptr) {
+    munmap(data_, static_cast<std::size_t>(bytes_));
+  }
+}
+
+bool ScratchMemory::reserve(std::int64_t bytes) noexcept {
+  if (bytes <= bytes_) {
+    return true;
+  }
+  // Doubling keeps a series of growing requests from mapping again and again.
+  const std::int64_t rounded =
+      (std::max(bytes, 2 * bytes_) + kHugePage - 1) / kHugePage * kHugePage;
+  void* larger = map(static_cast<std::size_t>(rounded));
+  if (larger == nullptr) {
+    return false;
+  }
+  // Packed blocks are read from end to end: few large pages spare the address translation. Advice
+  // only, so a refusal changes nothing.
+  madvise(larger, static_cast<std::size_t>(rounded), MADV_HUGEPAGE);
+  if (data_ != nullptr) {
+    munmap(data_, static_cast<std::size_t>(bytes_));
+  }
+  data_ = larger;
+  bytes_ = rounded;
+  return true;
+}
+
+ForkDetector::ForkDetector() noexcept : alive_(static_cast<int*>(map(kForkPage))) {
+  if (alive_ == nullptr) {
+    return;
+  }
+  if (madvise(alive_, kForkPage, MADV_WIPEONFORK) != 0) {
+    munmap(alive_, kForkPage);
+    alive_ = nullptr;
+    return;
+  }
+  *alive_ = 1;
+}
+
+ForkDetector::~ForkDetector() {
+  if (alive_ != nullptr) {
+    munmap(alive_, kForkPage);
+  }
+}
+
+bool ForkDetector::is_child() const noexcept {
+  return alive_ != nullptr && *alive_ == 0;
+}
+
+}  // namespace tunedgemm

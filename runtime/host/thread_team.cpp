@@ -1,0 +1,127 @@
+#include "runtime/host/thread_team.h"
+
+#include <algorithm>
+#include <cerrno>
+
+namespace tunedgemm {
+namespace {
+
+// Some 30 microseconds: longer than the gap between the calls of a busy program, shorter than
+// anybody notices in an idle one.
+constexpr int kSpins = 1000;
+
+void relax() noexcept {
+#if defined(__x86_64__) || defined(__i386__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
+// Returns when the value is no longer `old`.
+template <class Value>
+void wait_while(const std::atomic<Value>& value, Value old) noexcept {
+  for (int spin = 0; spin < kSpins; ++spin) {
+    if (value.load(std::memory_order_acquire) != old) {
+      return;
+    }
+    relax();
+  }
+  value.wait(old, std::memory_order_acquire);
+}
+
+}  // namespace
+
+ThreadTeam::ThreadTeam(int threads) {
+  for (int rank = 0; rank < std::max(threads, 1); ++rank) {
+    members_.push_back(std::make_unique<Member>());
+  }
+  for (int rank = 1; rank < size(); ++rank) {
+    members_[static_cast<std::size_t>(rank)]->thread = std::thread([this, rank] { serve(rank); });
+  }
+}
+
+ThreadTeam::~ThreadTeam() {
+  ends_ = true;
+  for (const auto& member : members_) {
+    if (!member->thread.joinable()) {
+      continue;
+    }
+    if (fork_.is_child()) {
+      member->thread.detach();  // it is not here to be joined
+      continue;
+    }
+    member->launches.fetch_add(1, std::memory_order_release);
+    member->launches.notify_one();
+    member->thread.join();
+  }
+}
+
+void ThreadTeam::serve(int rank) {
+  Member& member = *members_[static_cast<std::size_t>(rank)];
+  std::uint32_t seen = 0;
+  while (true) {
+    wait_while(member.launches, seen);
+    ++seen;
+    if (ends_) {
+      return;
+    }
+    call(rank);
+    if (running_.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+      running_.notify_one();
+    }
+  }
+}
+
+void ThreadTeam::call(int rank) noexcept {
+  const Team team{rank, threads_, &ThreadTeam::wait_at_barrier, this,
+                  members_[static_cast<std::size_t>(rank)]->scratch.data()};
+  work_->call(work_->kernel, *arguments_, team);
+}
+
+void ThreadTeam::wait_at_barrier(void* team) noexcept {
+  auto& self = *static_cast<ThreadTeam*>(team);
+  const std::uint32_t phase = self.barriers_.load(std::memory_order_acquire);
+  if (self.arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 == self.threads_) {
+    self.arrived_.store(0, std::memory_order_relaxed);
+    self.barriers_.fetch_add(1, std::memory_order_release);
+    self.barriers_.notify_all();
+    return;
+  }
+  wait_while(self.barriers_, phase);
+}
+
+bool ThreadTeam::reserve(std::int64_t scratch_bytes) noexcept {
+  const std::lock_guard<std::mutex> turn(turn_);
+  return grow_scratch(scratch_bytes);
+}
+
+bool ThreadTeam::grow_scratch(std::int64_t bytes) noexcept {
+  return std::all_of(members_.begin(), members_.end(),
+                     [bytes](const auto& member) { return member->scratch.reserve(bytes); });
+}
+
+int ThreadTeam::run(const TeamWork& work, const Arguments& arguments, int threads,
+                    std::int64_t scratch_bytes) noexcept {
+  const std::lock_guard<std::mutex> turn(turn_);
+  if (!grow_scratch(scratch_bytes)) {
+    return ENOMEM;
+  }
+  work_ = &work;
+  arguments_ = &arguments;
+  threads_ = fork_.is_child() ? 1 : std::clamp(threads, 1, size());
+  running_.store(threads_ - 1, std::memory_order_relaxed);
+  for (int rank = 1; rank < threads_; ++rank) {
+    std::atomic<std::uint32_t>& launches = members_[static_cast<std::size_t>(rank)]->launches;
+    launches.fetch_add(1, std::memory_order_release);
+    launches.notify_one();
+  }
+  call(0);
+  for (std::int32_t left = running_.load(std::memory_order_acquire); left != 0;
+       left = running_.load(std::memory_order_acquire)) {
+    wait_while(running_, left);
+  }
+  return 0;
+}
+
+}  // namespace tunedgemm

@@ -1,0 +1,73 @@
+#pragma once
+
+// ThreadTeam: the threads of the host device. They live as long as the team, wait a moment for the
+// next launch in a loop, then sleep; the calling thread is always one of them (rank 0), so that a
+// team of one costs nothing.
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "kernel_templates/cuda/words/arguments.cuh"
+#include "kernel_templates/host/words/team.h"
+#include "runtime/host/scratch_memory.h"
+
+namespace tunedgemm {
+
+/// What every thread of a team calls. `kernel` is whatever `call` makes of it.
+struct TeamWork {
+  void (*call)(const void* kernel, const Arguments& arguments, const Team& team) = nullptr;
+  const void* kernel = nullptr;
+};
+
+/// Any number of threads may call run: launches take turns. In a child process made by fork, where
+/// the threads are not, every launch runs on the calling thread alone; a fork while another thread
+/// is inside run leaves the child's team locked, as it does any lock.
+class ThreadTeam {
+ public:
+  /// Throws std::system_error if the threads cannot be had.
+  [[nodiscard]] explicit ThreadTeam(int threads);
+  ~ThreadTeam();
+  ThreadTeam(const ThreadTeam&) = delete;
+  ThreadTeam& operator=(const ThreadTeam&) = delete;
+
+  int size() const { return static_cast<int>(members_.size()); }
+
+  /// Gives every thread at least so many bytes of scratch. False if the memory is not there.
+  bool reserve(std::int64_t scratch_bytes) noexcept;
+
+  /// Runs the work on so many threads (at most size()) and returns when all are done. 0, or ENOMEM.
+  int run(const TeamWork& work, const Arguments& arguments, int threads,
+          std::int64_t scratch_bytes) noexcept;
+
+ private:
+  struct alignas(64) Member {
+    std::atomic<std::uint32_t> launches{0};  // rises by one to wake the thread
+    ScratchMemory scratch;
+    std::thread thread;
+  };
+
+  void serve(int rank);
+  void call(int rank) noexcept;
+  bool grow_scratch(std::int64_t bytes) noexcept;
+  static void wait_at_barrier(void* team) noexcept;
+
+  std::mutex turn_;
+  std::vector<std::unique_ptr<Member>> members_;
+  ForkDetector fork_;
+
+  // The launch in progress: written by the caller before it wakes the others.
+  const TeamWork* work_ = nullptr;
+  const Arguments* arguments_ = nullptr;
+  int threads_ = 1;
+  bool ends_ = false;
+
+  alignas(64) std::atomic<std::int32_t> running_{0};
+  alignas(64) std::atomic<std::int32_t> arrived_{0};
+  alignas(64) std::atomic<std::uint32_t> barriers_{0};
+};
+
+}  // namespace tunedgemm

@@ -1,0 +1,123 @@
+#include <algorithm>
+#include <set>
+
+#include "kernel_templates/families.h"
+#include "tests/support/catch.h"
+
+namespace tunedgemm {
+namespace {
+
+DeviceLimits host_limits(int threads, int simd_bits) {
+  DeviceLimits limits;
+  limits.backend = Backend::kHost;
+  limits.threads = threads;
+  limits.simd_bits = simd_bits;
+  limits.l2_bytes = 1 << 20;
+  limits.memory_bytes = std::int64_t{16} << 30;
+  limits.clock_ghz = 3.5;
+  limits.memory_gb_per_s = 30;
+  return limits;
+}
+
+Problem f32_problem(std::int64_t m, std::int64_t n, std::int64_t k) {
+  return make_problem(m, n, k, DataType::kF32, DataType::kF32, DataType::kF32);
+}
+
+Config blocked_config() {
+  return *parse_config(
+      "vector_bytes=32 tile_m=6 tile_n=2 block_m=256 block_n=4096 block_k=256 split_m=1 split_n=2 "
+      "prefetch=8");
+}
+
+}  // namespace
+
+TEST_CASE("Host families come in teaching order") {
+  std::vector<std::string> names;
+  for (const Family* family : families(Backend::kHost)) {
+    names.emplace_back(family->name());
+  }
+  CHECK(names == std::vector<std::string>{"naive_mnk", "reordered_mkn", "transposed_b", "blocked"});
+}
+
+TEST_CASE("Host families refuse a GPU") {
+  DeviceLimits gpu;
+  gpu.backend = Backend::kCuda;
+  CHECK_THAT(blocked_family().why_not(f32_problem(8, 8, 8), blocked_config(), gpu),
+             Catch::Matchers::ContainsSubstring("host"));
+}
+
+TEST_CASE("blocked says which knob does not fit the CPU") {
+  const Problem problem = f32_problem(64, 64, 64);
+  const DeviceLimits avx2 = host_limits(2, 256);
+  CHECK(blocked_family().why_not(problem, blocked_config(), avx2).empty());
+
+  CHECK_THAT(blocked_family().why_not(problem, blocked_config().set("vector_bytes", 64), avx2),
+             Catch::Matchers::ContainsSubstring("vector_bytes=64"));
+  CHECK_THAT(blocked_family().why_not(problem, blocked_config().set("tile_m", 12), avx2),
+             Catch::Matchers::ContainsSubstring("27 vector registers"));
+  CHECK_THAT(blocked_family().why_not(problem, blocked_config().set("split_m", 2), avx2),
+             Catch::Matchers::ContainsSubstring("split_m * split_n = 4"));
+  CHECK_THAT(blocked_family().why_not(problem, blocked_config().set("stages", 4), avx2),
+             Catch::Matchers::ContainsSubstring("no knob stages"));
+}
+
+TEST_CASE("transposed_b refuses a B that would fill the memory") {
+  const Config config = *parse_config("partial_sums=16");
+  const DeviceLimits limits = host_limits(2, 256);
+  CHECK(transposed_b_family().why_not(f32_problem(8, 4096, 4096), config, limits).empty());
+  CHECK_THAT(transposed_b_family().why_not(f32_problem(8, 65536, 65536), config, limits),
+             Catch::Matchers::ContainsSubstring("memory"));
+}
+
+TEST_CASE("Candidates of host families are legal, different and not too many") {
+  for (const int threads : {1, 2, 7, 24, 96, 1000}) {
+    for (const int simd_bits : {128, 256, 512}) {
+      const DeviceLimits limits = host_limits(threads, simd_bits);
+      for (const Problem& problem :
+           {f32_problem(1, 1, 1), f32_problem(1, 4096, 4096), f32_problem(333, 777, 555),
+            f32_problem(4096, 4096, 0),
+            make_problem(64, 64, 4096, DataType::kF64, DataType::kF64, DataType::kF64, "tt"),
+            make_problem(9, 5, 7, DataType::kS8, DataType::kS8, DataType::kS32, "nt")}) {
+        for (const Family* family : families(Backend::kHost)) {
+          const std::vector<Config> candidates = family->candidates(problem, limits);
+          CAPTURE(family->name(), threads, simd_bits, to_text(problem));
+          CHECK_FALSE(candidates.empty());
+          CHECK(candidates.size() < 3000);
+          std::set<std::string> texts;
+          for (const Config& config : candidates) {
+            CHECK(family->why_not(problem, config, limits).empty());
+            CHECK(texts.insert(to_text(config)).second);
+            CHECK(family->predicted_us(problem, config, limits) > 0);
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("The host's default gives every thread work where there is enough of it") {
+  const DeviceLimits limits = host_limits(8, 512);
+  const Candidate large = default_candidate(f32_problem(2048, 2048, 2048), limits);
+  CHECK(large.family == &blocked_family());
+  CHECK(large.config.at("split_m") * large.config.at("split_n") == 8);
+
+  const Candidate tiny = default_candidate(f32_problem(4, 4, 4), limits);
+  CHECK(tiny.family->launch(f32_problem(4, 4, 4), tiny.config, limits).grid[0] == 1);
+}
+
+TEST_CASE("The host's cost model knows the ladder") {
+  const DeviceLimits limits = host_limits(2, 512);
+  const Problem problem = f32_problem(512, 512, 256);
+  std::vector<double> best;
+  for (const Family* family : families(Backend::kHost)) {
+    double least = 1e30;
+    for (const Config& config : family->candidates(problem, limits)) {
+      least = std::min(least, family->predicted_us(problem, config, limits));
+    }
+    best.push_back(least);
+  }
+  CHECK(best.front() > 10 * best.back());
+  CHECK(*std::min_element(best.begin(), best.end()) == best.back());
+}
+
+}  // namespace tunedgemm

@@ -1,0 +1,123 @@
+// Every host family on this CPU against the double-precision oracle, in guarded and poisoned
+// memory. Each binary takes a second of the compiler, so the everyday tests draw one class of
+// problems for every element type, their layouts, epilogues and configs at random; the slow test
+// has every element type, layout and activation.
+
+#include <array>
+#include <chrono>
+#include <iostream>
+#include <map>
+#include <mutex>
+#include <string_view>
+#include <thread>
+
+#include "runtime/host/host_device.h"
+#include "tests/runtime/support/family_check.h"
+#include "tests/support/catch.h"
+#include "tests/support/seed.h"
+
+namespace tunedgemm {
+namespace {
+
+constexpr int kShapes = 40;
+constexpr std::array<std::string_view, 4> kLayouts{"nn", "nt", "tn", "tt"};
+constexpr std::array<std::string_view, 4> kFamilies{"naive_mnk", "reordered_mkn", "transposed_b",
+                                                    "blocked"};
+
+Config random_config(const Family& family, const Problem& problem, const DeviceLimits& limits,
+                     Random& random) {
+  const std::vector<Config> candidates = family.candidates(problem, limits);
+  REQUIRE_FALSE(candidates.empty());
+  return candidates[random() % candidates.size()];
+}
+
+// One class for every element type; over all of them, each layout with each activation in turn.
+std::vector<FamilyCase> one_class_a_type(const Family& family, const DeviceLimits& limits,
+                                         Random& random) {
+  std::vector<FamilyCase> cases;
+  std::size_t number = random() % 32;
+  for (const TypeCase& types : all_type_cases()) {
+    const Problem problem_class =
+        random_class(types, kLayouts[number % 4], static_cast<int>(number / 4 % 8), random);
+    number += 5;  // no common divisor with 32
+    const Config config =
+        random_config(family, with_sizes(problem_class, 300, 300, 600), limits, random);
+    for (int shape = 0; shape < kShapes; ++shape) {
+      cases.push_back({types, random_sizes(problem_class, random), config});
+    }
+  }
+  return cases;
+}
+
+void check(const Family& family, const std::vector<FamilyCase>& cases, Device& device) {
+  const auto start = std::chrono::steady_clock::now();
+  const FamilyReport report = check_family(family, cases, device, test_seed());
+  const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start;
+  std::cout << family.name() << ", " << spent.count() << " s, seed " << test_seed() << ": "
+            << to_text(report) << std::flush;
+  CHECK(report.failed == 0);
+}
+
+void test_family(std::string_view name) {
+  HostDevice device(0);
+  const Family& family = *find_family(name);
+  Random random(test_seed());
+  check(family, one_class_a_type(family, device.limits(), random), device);
+}
+
+// Hands out the linked-in kernel whatever is compiled.
+class DeviceWithoutCompiler final : public HostDevice {
+ public:
+  DeviceWithoutCompiler() : HostDevice(0) {}
+
+  std::variant<Binary, CompileFailure> compile(const Source& source) override {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    asked_[std::this_thread::get_id()] = source;
+    return Binary{};
+  }
+  std::variant<std::unique_ptr<CompiledKernel>, Rejection> load(const Binary&,
+                                                                const Launch&) override {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return built_in(asked_[std::this_thread::get_id()]);
+  }
+
+ private:
+  std::mutex mutex_;
+  std::map<std::thread::id, Source> asked_;
+};
+
+}  // namespace
+
+TEST_CASE("naive_mnk multiplies every shape", "[host][naive_mnk]") {
+  test_family("naive_mnk");
+}
+
+TEST_CASE("reordered_mkn multiplies every shape", "[host][reordered_mkn]") {
+  test_family("reordered_mkn");
+}
+
+TEST_CASE("transposed_b multiplies every shape", "[host][transposed_b]") {
+  test_family("transposed_b");
+}
+
+TEST_CASE("blocked multiplies every shape", "[host][blocked]") {
+  test_family("blocked");
+}
+
+TEST_CASE("The kernel that is linked in multiplies every shape", "[host]") {
+  DeviceWithoutCompiler device;
+  const Family& family = *find_family("blocked");
+  Random random(test_seed());
+  check(family, random_cases(family, device.limits(), 1, random), device);
+}
+
+TEST_CASE("Host families multiply every type, layout and activation", "[host][slow]") {
+  HostDevice device(0);
+  for (const std::string_view name : kFamilies) {
+    const Family& family = *find_family(name);
+    Random random(test_seed());
+    check(family, random_cases(family, device.limits(), 4, random), device);
+  }
+}
+
+}  // namespace tunedgemm
