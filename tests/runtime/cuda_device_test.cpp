@@ -1,0 +1,264 @@
+#include <array>
+#include <chrono>
+#include <iostream>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "cache/store.h"
+#include "kernel_templates/families.h"
+#include "runtime/cuda/check.h"
+#include "runtime/cuda/driver.h"
+#include "runtime/device_evaluator.h"
+#include "runtime/plan.h"
+#include "tests/support/catch.h"
+#include "tests/support/device_fixture.h"
+
+namespace tunedgemm {
+namespace {
+
+// A small multiplication of ones on the device: every element of D is k.
+struct Ones {
+  Ones(Device& device, std::int64_t extent)
+      : problem(canonical(make_problem(extent, extent, extent, DataType::kF32, DataType::kF32,
+                                       DataType::kF32))
+                    .problem),
+        candidate{find_family("naive_2d"),
+                  find_family("naive_2d")->candidates(problem, device.limits())[0]},
+        launch(candidate.family->launch(problem, candidate.config, device.limits())),
+        matrix(device.allocate(extent * extent * 4)),
+        d(device.allocate(extent * extent * 4)) {
+    const std::vector<float> ones(static_cast<std::size_t>(extent * extent), 1.0F);
+    device.copy_to_device(matrix->data(), ones.data(), matrix->size_bytes());
+    device.set_bytes(d->data(), 0xff, d->size_bytes());
+    binary = std::get<Binary>(
+        device.compile(candidate.family->source(problem, candidate.config, device.limits())));
+    kernel = std::get<0>(device.load(binary, launch));
+    arguments = arguments_of(problem);
+    arguments.a = arguments.b = matrix->data();
+    arguments.d = d->data();
+  }
+
+  bool result_is_right(Device& device) const {
+    std::vector<float> result(static_cast<std::size_t>(d->size_bytes()) / 4);
+    device.copy_to_host(result.data(), d->data(), d->size_bytes());
+    for (const float value : result) {
+      if (!(value == static_cast<float>(problem.k))) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  Problem problem;
+  Candidate candidate;
+  Launch launch;
+  std::unique_ptr<DeviceMemory> matrix, d;
+  Binary binary;
+  std::unique_ptr<CompiledKernel> kernel;
+  Arguments arguments{};
+};
+
+}  // namespace
+
+TEST_CASE("without a CUDA device there is a sentence instead") {
+  std::string why_not;
+  if (cuda_device_count(&why_not) == 0) {
+    CHECK_FALSE(why_not.empty());
+    CHECK_THROWS_AS(open_cuda_device(0), DeviceError);
+  } else {
+    CHECK_THROWS_WITH(open_cuda_device(999),
+                      Catch::Matchers::ContainsSubstring("there is no CUDA device 999"));
+  }
+}
+
+TEST_CASE("a GPU tells who it is and what it can", "[gpu]") {
+  TUNEDGEMM_OPEN_TEST_GPU(device);
+  const DeviceIdentity& identity = device->identity();
+  const DeviceLimits& limits = device->limits();
+  CHECK(identity.backend == Backend::kCuda);
+  CHECK_FALSE(identity.name.empty());
+  CHECK(identity.units == limits.sm_count);
+  CHECK(limits.sm_count > 0);
+  CHECK(limits.arch >= 50);
+  CHECK(limits.shared_bytes_per_block >= 48 << 10);
+  CHECK(limits.l2_bytes > 0);
+  CHECK(limits.clock_ghz > 0.5);
+  CHECK(limits.memory_gb_per_s > 100);
+  CHECK(device->free_memory_bytes() <= limits.memory_bytes);
+  std::cout << identity.name << ": sm_" << limits.arch << ", " << limits.sm_count << " SMs, "
+            << identity.clock_mhz << " MHz, " << identity.power_limit_watts << " W, "
+            << limits.memory_gb_per_s << " GB/s, L2 " << limits.l2_bytes << " bytes, "
+            << device->toolchain().compiler << ", driver " << device->toolchain().driver
+            << ", clock now " << device->clock().mhz << " MHz" << std::endl;
+}
+
+TEST_CASE("what is copied to a GPU comes back", "[gpu]") {
+  TUNEDGEMM_OPEN_TEST_GPU(device);
+  std::vector<int> sent(100'000);
+  for (std::size_t index = 0; index < sent.size(); ++index) {
+    sent[index] = static_cast<int>(index * index);
+  }
+  const auto bytes = static_cast<std::int64_t>(sent.size() * sizeof(int));
+  const auto memory = device->allocate(bytes);
+  CHECK(reinterpret_cast<std::uintptr_t>(memory->data()) % 256 == 0);
+  device->copy_to_device(memory->data(), sent.data(), bytes);
+  std::vector<int> received(sent.size());
+  device->copy_to_host(received.data(), memory->data(), bytes);
+  CHECK(received == sent);
+  device->set_bytes(memory->data(), 0x11, bytes);
+  device->copy_to_host(received.data(), memory->data(), bytes);
+  CHECK(received.back() == 0x11111111);
+}
+
+TEST_CASE("memory that a GPU does not have is refused by name", "[gpu]") {
+  TUNEDGEMM_OPEN_TEST_GPU(device);
+  try {
+    device->allocate(device->limits().memory_bytes * 4);
+    FAIL("was allocated");
+  } catch (const DeviceError& error) {
+    CHECK(error.kind() == DeviceError::Kind::kOutOfMemory);
+    CHECK(std::string(error.what()).find("cuMemAlloc") != std::string::npos);
+  }
+}
+
+TEST_CASE("a compiled kernel runs on a GPU", "[gpu]") {
+  TUNEDGEMM_OPEN_TEST_GPU(device);
+  const Ones ones(*device, 100);
+  REQUIRE(ones.kernel->run(ones.launch, ones.arguments, device->own_stream()) == 0);
+  CHECK(ones.result_is_right(*device));
+}
+
+TEST_CASE("a thread that has no context runs a kernel all the same", "[gpu]") {
+  TUNEDGEMM_OPEN_TEST_GPU(device);
+  const Ones ones(*device, 64);
+  int result = -1;
+  std::thread([&] {
+    result = ones.kernel->run(ones.launch, ones.arguments, device->own_stream());
+  }).join();
+  CHECK(result == 0);
+  CHECK(ones.result_is_right(*device));
+}
+
+TEST_CASE("a damaged binary is a rejection", "[gpu]") {
+  TUNEDGEMM_OPEN_TEST_GPU(device);
+  Ones ones(*device, 16);
+  Binary damaged = ones.binary;
+  damaged.code[0] = std::byte{0};
+  const auto loaded = device->load(damaged, ones.launch);
+  REQUIRE(std::holds_alternative<Rejection>(loaded));
+  CHECK(std::get<Rejection>(loaded).reason == Reason::kLoadFailed);
+  Binary renamed = ones.binary;
+  renamed.entry = "another";
+  CHECK(std::holds_alternative<Rejection>(device->load(renamed, ones.launch)));
+}
+
+TEST_CASE("a launch that the GPU cannot make is an error number with a sentence", "[gpu]") {
+  TUNEDGEMM_OPEN_TEST_GPU(device);
+  const Ones ones(*device, 16);
+  Launch impossible = ones.launch;
+  impossible.block = {4096, 1, 1};
+  const int error = ones.kernel->run(impossible, ones.arguments, device->own_stream());
+  REQUIRE(error != 0);
+  CHECK(device->describe(error).find("CUDA_ERROR_INVALID_VALUE") != std::string::npos);
+}
+
+TEST_CASE("timing counts launches on the device, and a second sample costs little more", "[gpu]") {
+  TUNEDGEMM_OPEN_TEST_GPU(device);
+  const Ones ones(*device, 512);
+  const TimedLaunch timed{ones.kernel.get(), ones.launch, {ones.arguments, ones.arguments}, {}};
+  const double first = std::get<double>(device->time(timed, 100));
+  const auto start = std::chrono::steady_clock::now();
+  const double second = std::get<double>(device->time(timed, 100));
+  const std::chrono::duration<double> wall = std::chrono::steady_clock::now() - start;
+  CHECK(first > 0);
+  CHECK(second > 0);
+  CHECK(second < wall.count());
+  std::cout << "100 launches: " << second * 1e6 << " us on the device, " << wall.count() * 1e6
+            << " us on the host" << std::endl;
+  CHECK(wall.count() < 1.5 * second + 500e-6);
+}
+
+TEST_CASE("a stream that is captured is known, and memory can be had meanwhile", "[gpu]") {
+  TUNEDGEMM_OPEN_TEST_GPU(device);
+  const auto opened = cuda::Driver::open();
+  const cuda::Driver& driver = *std::get<0>(opened);
+  const Device::Current current(*device);
+  cuda::CUstream stream = nullptr;
+  TUNEDGEMM_CHECK(driver, cuStreamCreate(&stream, cuda::CU_STREAM_NON_BLOCKING), "a stream");
+  CHECK_FALSE(device->is_capturing(stream));
+  CHECK_FALSE(device->is_capturing(nullptr));
+  constexpr auto kGlobal = static_cast<cuda::CUstreamCaptureMode>(0);
+  TUNEDGEMM_CHECK(driver, cuStreamBeginCapture(stream, kGlobal), "a stream");
+  CHECK(device->is_capturing(stream));
+  CHECK(device->allocate(1 << 20) != nullptr);
+  cuda::CUgraph graph = nullptr;
+  TUNEDGEMM_CHECK(driver, cuStreamEndCapture(stream, &graph), "a stream");
+  CHECK_FALSE(device->is_capturing(stream));
+  driver.cuGraphDestroy(graph);
+  driver.cuStreamDestroy(stream);
+}
+
+TEST_CASE("DeviceEvaluator checks and times candidates on a GPU", "[gpu]") {
+  TUNEDGEMM_OPEN_TEST_GPU(device);
+  StoreOptions options;
+  options.access = StoreOptions::Access::kMemoryOnly;
+  const std::unique_ptr<Store> store = Store::open(options);
+  const Problem problem =
+      canonical(make_problem(1000, 999, 1001, DataType::kF32, DataType::kF32, DataType::kF32))
+          .problem;
+  DeviceEvaluator evaluator(*device, *store, problem);
+  std::vector<Candidate> candidates;
+  for (const char* name : {"naive_1d", "naive_2d", "tiled_shared", "simt"}) {
+    const Family* family = find_family(name);
+    candidates.push_back({family, family->candidates(problem, device->limits()).front()});
+  }
+  evaluator.compile_ahead(candidates);
+  for (const Candidate& candidate : candidates) {
+    INFO(to_text(candidate));
+    Prepared prepared = evaluator.prepare(candidate);
+    REQUIRE(std::holds_alternative<std::unique_ptr<Trial>>(prepared));
+    Trial& trial = *std::get<std::unique_ptr<Trial>>(prepared);
+    const auto error = trial.check();
+    if (const auto* rejection = std::get_if<Rejection>(&error)) {
+      FAIL_CHECK(rejection->detail);
+      continue;
+    }
+    CHECK(std::get<double>(error) <= 1);
+    evaluator.warm_up();
+    const double us = std::get<double>(trial.sample(20));
+    std::cout << to_text(candidate) << ": error " << std::get<double>(error) << " of the bound, "
+              << us << " us, floor " << evaluator.floor_us() << std::endl;
+    CHECK(us > evaluator.floor_us());
+  }
+}
+
+TEST_CASE("matrices beyond 2^31 elements are multiplied right", "[gpu][slow]") {
+  TUNEDGEMM_OPEN_TEST_GPU(device);
+  StoreOptions options;
+  options.access = StoreOptions::Access::kMemoryOnly;
+  const std::unique_ptr<Store> store = Store::open(options);
+  for (const auto& [m, n, k] :
+       {std::array{66000, 40, 33000}, std::array{40, 33000, 66000}, std::array{66000, 33000, 24}}) {
+    const Problem problem =
+        canonical(make_problem(m, n, k, DataType::kF32, DataType::kF32, DataType::kF32)).problem;
+    DeviceEvaluator evaluator(*device, *store, problem);
+    for (const Family* family : families(Backend::kCuda)) {
+      const std::vector<Config> legal = family->candidates(problem, device->limits());
+      if (legal.empty()) {
+        continue;
+      }
+      const Candidate candidate{family, legal.front()};
+      INFO(to_text(candidate) << "\n" << to_text(problem));
+      Prepared prepared = evaluator.prepare(candidate);
+      REQUIRE(std::holds_alternative<std::unique_ptr<Trial>>(prepared));
+      const auto error = std::get<std::unique_ptr<Trial>>(prepared)->check();
+      const auto* rejection = std::get_if<Rejection>(&error);
+      INFO((rejection != nullptr ? rejection->detail : ""));
+      CHECK(rejection == nullptr);
+    }
+  }
+}
+
+}  // namespace tunedgemm

@@ -1,0 +1,248 @@
+// The CUDA families' sources through NVRTC, without a GPU: that they compile for each architecture,
+// do not spill, and refuse what their host halves refuse.
+
+#include <algorithm>
+#include <cctype>
+#include <chrono>
+#include <iostream>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "runtime/cuda/nvrtc.h"
+#include "tests/runtime/support/gemm_cases.h"
+#include "tests/runtime/support/in_parallel.h"
+#include "tests/support/catch.h"
+#include "tests/support/skip.h"
+
+namespace tunedgemm {
+namespace {
+
+using SteadyClock = std::chrono::steady_clock;
+
+// What a sample takes: a machine with two cores compiles some 8 kernels a second.
+constexpr std::chrono::seconds kSampleTime{100};
+constexpr std::chrono::seconds kFullTime{1500};
+constexpr int kThreads = 2;
+
+DeviceLimits limits_of(int arch) {
+  DeviceLimits limits;
+  limits.backend = Backend::kCuda;
+  limits.arch = arch;
+  limits.sm_count = arch == 80 ? 108 : 132;
+  limits.max_threads_per_sm = arch == 89 ? 1536 : 2048;
+  limits.shared_bytes_per_block = (arch == 80 ? 163 : arch == 89 ? 99 : 227) << 10;
+  limits.shared_bytes_per_sm = limits.shared_bytes_per_block + 1024;
+  limits.l2_bytes = 50 << 20;
+  limits.memory_bytes = std::int64_t{80} << 30;
+  limits.clock_ghz = 1.7;
+  limits.memory_gb_per_s = 2000;
+  return limits;
+}
+
+// Room for everything: what is refused here is refused for the knobs themselves.
+DeviceLimits generous_limits() {
+  DeviceLimits limits = limits_of(90);
+  limits.max_threads_per_block = 1 << 20;
+  limits.max_threads_per_sm = 1 << 20;
+  limits.registers_per_sm = 1 << 30;
+  limits.shared_bytes_per_block = limits.shared_bytes_per_sm = 1 << 30;
+  return limits;
+}
+
+struct Sample {
+  const Family* family = nullptr;
+  int arch = 0;
+  Problem problem;
+  Config config;
+};
+
+// Round by round, one sample of each family and element type; rounds go on as long as there is
+// time.
+std::vector<Sample> draw_round(Random& random) {
+  std::vector<Sample> samples;
+  for (const Family* family : families(Backend::kCuda)) {
+    for (const TypeCase& types : all_type_cases()) {
+      const int arch = std::vector{80, 89, 90}[random() % 3];
+      const std::string_view layout =
+          std::vector<std::string_view>{"nn", "nt", "tn", "tt"}[random() % 4];
+      const Problem problem = with_sizes(
+          random_class(types, layout, static_cast<int>(random() % 8), random), 1000, 1000, 1000);
+      const std::vector<Config> legal = family->candidates(problem, limits_of(arch));
+      if (!legal.empty()) {
+        samples.push_back({family, arch, problem, legal[random() % legal.size()]});
+      }
+    }
+  }
+  return samples;
+}
+
+std::string text_of(const Sample& sample) {
+  return to_text(Candidate{sample.family, sample.config}) + " sm_" + std::to_string(sample.arch) +
+         "\n" + to_text(sample.problem);
+}
+
+// Empty if all is well.
+std::string compile_sample(const cuda::Nvrtc& nvrtc, const Sample& sample) {
+  const DeviceLimits limits = limits_of(sample.arch);
+  const auto compiled =
+      nvrtc.compile(sample.family->source(sample.problem, sample.config, limits), sample.arch);
+  if (const auto* failure = std::get_if<CompileFailure>(&compiled)) {
+    return failure->log;
+  }
+  const Binary& binary = std::get<Binary>(compiled);
+  const Launch launch = sample.family->launch(sample.problem, sample.config, limits);
+  const std::uint32_t threads = launch.block[0] * launch.block[1] * launch.block[2];
+  if (binary.spill_bytes > 0) {
+    return "spills " + std::to_string(binary.spill_bytes) + " bytes with " +
+           std::to_string(binary.registers) + " registers";
+  }
+  if (binary.registers <= 0) {
+    return "the log told no registers";
+  }
+  if (static_cast<std::int64_t>(threads) * binary.registers > limits.registers_per_sm) {
+    return "cannot be launched: " + std::to_string(threads) + " threads with " +
+           std::to_string(binary.registers) + " registers";
+  }
+  if (binary.shared_bytes + launch.shared_bytes > limits.shared_bytes_per_block) {
+    return "cannot be launched: " + std::to_string(binary.shared_bytes) + " static and " +
+           std::to_string(launch.shared_bytes) + " dynamic bytes of shared memory";
+  }
+  return "";
+}
+
+void compile_rounds(const cuda::Nvrtc& nvrtc, SteadyClock::duration time) {
+  const SteadyClock::time_point end = SteadyClock::now() + time;
+  Random random(1);  // the same sample each time: a failure can be looked at again
+  std::size_t compiled = 0;
+  std::vector<std::string> failures;
+  std::mutex mutex;
+  do {
+    const std::vector<Sample> round = draw_round(random);
+    for_each_in_parallel(round.size(), kThreads, [&](std::size_t index, std::size_t) {
+      if (compiled > round.size() && SteadyClock::now() > end) {
+        return;
+      }
+      const std::string failure = compile_sample(nvrtc, round[index]);
+      const std::lock_guard<std::mutex> lock(mutex);
+      ++compiled;
+      if (!failure.empty()) {
+        failures.push_back(text_of(round[index]) + "\n" + failure);
+      }
+    });
+  } while (SteadyClock::now() < end && failures.size() < 20);
+  std::cout << compiled << " kernels compiled" << std::endl;
+  for (const std::string& failure : failures) {
+    FAIL_CHECK(failure);
+  }
+}
+
+// The problem for which most families have configs.
+Problem problem_for(const Family& family) {
+  for (const DataType type : {DataType::kF32, DataType::kF16}) {
+    const Problem problem =
+        canonical(make_problem(4096, 4096, 4096, type, type, type, "nn")).problem;
+    if (!family.candidates(problem, limits_of(90)).empty()) {
+      return problem;
+    }
+  }
+  return {};
+}
+
+// The macro of a knob, as Family::common_defines spells it.
+std::string macro_of(std::string_view knob) {
+  std::string macro(knob);
+  std::transform(macro.begin(), macro.end(), macro.begin(),
+                 [](unsigned char letter) { return static_cast<char>(std::toupper(letter)); });
+  return macro;
+}
+
+Source with_define(Source source, const std::string& macro, const std::string& value) {
+  for (auto& [name, text] : source.defines) {
+    if (name == macro) {
+      text = value;
+    }
+  }
+  return source;
+}
+
+bool is_refused_by_assertion(const cuda::Nvrtc& nvrtc, const Source& source) {
+  const auto compiled = nvrtc.compile(source, 90);
+  const auto* failure = std::get_if<CompileFailure>(&compiled);
+  return failure != nullptr && failure->log.find("static assertion failed") != std::string::npos;
+}
+
+}  // namespace
+
+TEST_CASE("a sample of every family and element type compiles without spilling", "[nvrtc]") {
+  const auto location = cuda::find_nvrtc();
+  if (!location) {
+    TUNEDGEMM_SKIP("no NVRTC");
+  }
+  compile_rounds(cuda::Nvrtc(*location), kSampleTime);
+}
+
+TEST_CASE("many more configs compile without spilling", "[nvrtc][slow]") {
+  const auto location = cuda::find_nvrtc();
+  if (!location) {
+    TUNEDGEMM_SKIP("no NVRTC");
+  }
+  compile_rounds(cuda::Nvrtc(*location), kFullTime);
+}
+
+TEST_CASE("kernels refuse a launch that their host half would not make", "[nvrtc]") {
+  const auto location = cuda::find_nvrtc();
+  if (!location) {
+    TUNEDGEMM_SKIP("no NVRTC");
+  }
+  const cuda::Nvrtc nvrtc(*location);
+  const DeviceLimits limits = limits_of(90);
+  for (const Family* family : families(Backend::kCuda)) {
+    const Problem problem = problem_for(*family);
+    const std::vector<Config> legal = family->candidates(problem, limits);
+    INFO(family->name());
+    REQUIRE_FALSE(legal.empty());
+    const Source source = family->source(problem, legal.front(), limits);
+    const Launch launch = family->launch(problem, legal.front(), limits);
+    const std::uint32_t threads = launch.block[0] * launch.block[1] * launch.block[2];
+    CHECK(is_refused_by_assertion(nvrtc,
+                                  with_define(source, "THREADS", std::to_string(threads + 32))));
+    CHECK(is_refused_by_assertion(
+        nvrtc, with_define(source, "SHARED_BYTES", std::to_string(launch.shared_bytes + 16))));
+  }
+}
+
+TEST_CASE("kernels refuse by assertion the knobs that their host half refuses", "[nvrtc]") {
+  const auto location = cuda::find_nvrtc();
+  if (!location) {
+    TUNEDGEMM_SKIP("no NVRTC");
+  }
+  const cuda::Nvrtc nvrtc(*location);
+  const DeviceLimits limits = limits_of(90);
+  const DeviceLimits generous = generous_limits();
+  constexpr std::size_t kStarts = 3;
+  for (const Family* family : families(Backend::kCuda)) {
+    const Problem problem = problem_for(*family);
+    const std::vector<Config> legal = family->candidates(problem, limits);
+    REQUIRE_FALSE(legal.empty());
+    for (std::size_t start = 0; start < kStarts; ++start) {
+      const Config& config = legal[start * (legal.size() - 1) / (kStarts - 1)];
+      const Source source = family->source(problem, config, limits);
+      for (const Knob& knob : family->knobs()) {
+        for (const int value : knob.values) {
+          Config changed = config;
+          changed.set(knob.name, value);
+          const std::string why_not = family->why_not(problem, changed, generous);
+          if (why_not.empty()) {
+            continue;
+          }
+          INFO(family->name() << " " << to_text(changed) << ": " << why_not);
+          CHECK(is_refused_by_assertion(
+              nvrtc, with_define(source, macro_of(knob.name), std::to_string(value))));
+        }
+      }
+    }
+  }
+}
+
+}  // namespace tunedgemm

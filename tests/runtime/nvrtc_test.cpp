@@ -1,0 +1,228 @@
+#include "runtime/cuda/nvrtc.h"
+
+#include <cstdlib>
+#include <fstream>
+#include <string>
+#include <string_view>
+
+#include "runtime/cuda/compiler_log.h"
+#include "runtime/cuda/nvrtc_location.h"
+#include "tests/runtime/support/in_parallel.h"
+#include "tests/support/catch.h"
+#include "tests/support/skip.h"
+#include "tests/support/temporary_folder.h"
+
+namespace tunedgemm::cuda {
+namespace {
+
+namespace fs = std::filesystem;
+
+void touch(const fs::path& path) {
+  std::ofstream(path).put('x');
+}
+
+// Sources as a family would give them; the text must live as long as the program.
+Source source_of(std::string_view text) {
+  Source source;
+  source.backend = Backend::kCuda;
+  source.file = {"probe.cu", text};
+  source.entry = "probe";
+  return source;
+}
+
+constexpr std::string_view kFine = R"(
+#include "words/number.cuh"
+extern "C" __global__ void probe(float* values) {
+  __shared__ float row[VALUES];
+  row[threadIdx.x] = values[threadIdx.x];
+  __syncthreads();
+  values[threadIdx.x] = row[VALUES - 1 - threadIdx.x];
+}
+)";
+
+Source fine_source() {
+  Source source = source_of(kFine);
+  source.includes = {{"words/number.cuh", "#pragma once\n#include \"arguments.cuh\"\n"},
+                     {"words/arguments.cuh", "#pragma once\nstruct Arguments;\n"}};
+  source.defines = {{"VALUES", "64"}};
+  return source;
+}
+
+}  // namespace
+
+TEST_CASE("the version of NVRTC is told from the file that its name points to") {
+  const TemporaryFolder folder;
+  touch(folder.path() / "libnvrtc.so.12.4.127");
+  fs::create_symlink("libnvrtc.so.12.4.127", folder.path() / "libnvrtc.so.12");
+  const auto found = find_nvrtc_in(folder.path());
+  REQUIRE(found);
+  CHECK(found->version == "12.4");
+}
+
+TEST_CASE("the version of NVRTC is told from the file beside it") {
+  const TemporaryFolder folder;
+  touch(folder.path() / "libnvrtc.so.13");
+  touch(folder.path() / "libnvrtc-builtins.so.13.0");
+  touch(folder.path() / "libnvrtc-builtins.so.12.9");
+  const auto found = find_nvrtc_in(folder.path());
+  REQUIRE(found);
+  CHECK(found->version == "13.0");
+  CHECK(found->path.filename() == "libnvrtc.so.13");
+}
+
+TEST_CASE("of several NVRTCs in a folder the newest counts") {
+  const TemporaryFolder folder;
+  touch(folder.path() / "libnvrtc.so.11.2");
+  touch(folder.path() / "libnvrtc.so.12");
+  touch(folder.path() / "libnvrtc.so");
+  touch(folder.path() / "libnvrtc.alt.so.14");
+  CHECK(find_nvrtc_in(folder.path())->version == "12");
+}
+
+TEST_CASE("a folder without NVRTC, or that does not exist, has none") {
+  const TemporaryFolder folder;
+  CHECK_FALSE(find_nvrtc_in(folder.path()));
+  CHECK_FALSE(find_nvrtc_in(folder.path() / "nowhere"));
+}
+
+TEST_CASE("TUNEDGEMM_NVRTC names the file or its folder, and nothing else is taken then") {
+  const TemporaryFolder folder;
+  const char* before = std::getenv("TUNEDGEMM_NVRTC");
+  const std::string kept = before != nullptr ? before : "";
+  touch(folder.path() / "libnvrtc.so.12.9.1");
+  setenv("TUNEDGEMM_NVRTC", folder.path().c_str(), 1);
+  CHECK(find_nvrtc()->version == "12.9");
+  setenv("TUNEDGEMM_NVRTC", (folder.path() / "libnvrtc.so.12.9.1").c_str(), 1);
+  CHECK(find_nvrtc()->version == "12.9");
+  setenv("TUNEDGEMM_NVRTC", (folder.path() / "missing").c_str(), 1);
+  CHECK_FALSE(find_nvrtc());
+  kept.empty() ? unsetenv("TUNEDGEMM_NVRTC") : setenv("TUNEDGEMM_NVRTC", kept.c_str(), 1);
+}
+
+TEST_CASE("a library that is not NVRTC cannot be opened, and the message says what to do") {
+  const TemporaryFolder folder;
+  touch(folder.path() / "libnvrtc.so.13");
+  const NvrtcLocation location{folder.path() / "libnvrtc.so.13", "13"};
+  CHECK_THROWS_WITH(Nvrtc(location), Catch::Matchers::ContainsSubstring("TUNEDGEMM_NVRTC"));
+}
+
+TEST_CASE("the figures are read from the compiler's log") {
+  const CompilerFigures figures = parse_compiler_log(
+      "ptxas info    : 0 bytes gmem\n"
+      "ptxas info    : Compiling entry function 'probe' for 'sm_90'\n"
+      "ptxas info    : Function properties for probe\n"
+      "    16 bytes stack frame, 8 bytes spill stores, 12 bytes spill loads\n"
+      "ptxas info    : Used 254 registers, used 1 barriers, 4096 bytes smem, 560 bytes cmem[0]\n");
+  CHECK(figures.registers == 254);
+  CHECK(figures.spill_bytes == 20);
+  CHECK(figures.shared_bytes == 4096);
+  CHECK(figures.given_up.empty());
+}
+
+TEST_CASE("a kernel that the assembler serialised is told") {
+  const CompilerFigures figures = parse_compiler_log(
+      "ptxas info    : (C7510) Potential Performance Loss: wgmma.mma_async instructions are "
+      "serialized due to insufficient register resources in function 'probe'\n"
+      "ptxas info    : Used 168 registers");
+  CHECK(figures.given_up.find("(C7510)") != std::string::npos);
+  CHECK(figures.registers == 168);
+}
+
+TEST_CASE("an empty log has no figures") {
+  CHECK(parse_compiler_log("").registers == 0);
+  CHECK(parse_compiler_log("\n\n registers\n").registers == 0);
+}
+
+TEST_CASE("NVRTC makes a cubin and tells its figures", "[nvrtc]") {
+  const auto location = find_nvrtc();
+  if (!location) {
+    TUNEDGEMM_SKIP("no NVRTC");
+  }
+  const Nvrtc nvrtc(*location);
+  for (const int architecture : {80, 89, 90}) {
+    const auto compiled = nvrtc.compile(fine_source(), architecture);
+    REQUIRE(std::holds_alternative<Binary>(compiled));
+    const Binary& binary = std::get<Binary>(compiled);
+    CHECK(binary.code.size() > 1000);
+    CHECK(binary.code[1] == std::byte{'E'});
+    CHECK(binary.entry == "probe");
+    CHECK(binary.registers > 0);
+    CHECK(binary.shared_bytes == 256);
+    CHECK(binary.spill_bytes == 0);
+    CHECK(binary.compile_ms > 0);
+  }
+}
+
+TEST_CASE("a source that does not compile is a value with the compiler's words", "[nvrtc]") {
+  const auto location = find_nvrtc();
+  if (!location) {
+    TUNEDGEMM_SKIP("no NVRTC");
+  }
+  const Nvrtc nvrtc(*location);
+  const auto compiled =
+      nvrtc.compile(source_of("static_assert(1 > 2, \"block_m must be large\");"), 90);
+  REQUIRE(std::holds_alternative<CompileFailure>(compiled));
+  CHECK(std::get<CompileFailure>(compiled).log.find("block_m must be large") != std::string::npos);
+}
+
+TEST_CASE("an architecture that NVRTC does not know takes the nearest that runs there", "[nvrtc]") {
+  const auto location = find_nvrtc();
+  if (!location) {
+    TUNEDGEMM_SKIP("no NVRTC");
+  }
+  const Nvrtc nvrtc(*location);
+  CHECK(std::holds_alternative<Binary>(nvrtc.compile(fine_source(), 99)));
+  CHECK_THROWS_WITH(nvrtc.compile(fine_source(), 30),
+                    Catch::Matchers::ContainsSubstring("cannot compile for sm_30"));
+}
+
+TEST_CASE("instructions of one architecture alone are had on request", "[nvrtc]") {
+  const auto location = find_nvrtc();
+  if (!location) {
+    TUNEDGEMM_SKIP("no NVRTC");
+  }
+  const Nvrtc nvrtc(*location);
+  Source source = source_of(
+      "extern \"C\" __global__ void __launch_bounds__(128) probe() {"
+      "  asm volatile(\"setmaxnreg.inc.sync.aligned.u32 160;\"); }");
+  CHECK(std::holds_alternative<CompileFailure>(nvrtc.compile(source, 90)));
+  source.needs_exact_architecture = true;
+  CHECK(std::holds_alternative<Binary>(nvrtc.compile(source, 90)));
+}
+
+TEST_CASE("several threads compile at once to the same binaries", "[nvrtc]") {
+  const auto location = find_nvrtc();
+  if (!location) {
+    TUNEDGEMM_SKIP("no NVRTC");
+  }
+  const Nvrtc nvrtc(*location);
+  std::vector<Binary> binaries(8);
+  for_each_in_parallel(binaries.size(), 4, [&](std::size_t index, std::size_t) {
+    binaries[index] = std::get<Binary>(nvrtc.compile(fine_source(), 90));
+  });
+  for (const Binary& binary : binaries) {
+    CHECK(binary.code == binaries.front().code);
+  }
+}
+
+TEST_CASE("every kernel of the judge compiles for every architecture", "[nvrtc]") {
+  const auto location = find_nvrtc();
+  if (!location) {
+    TUNEDGEMM_SKIP("no NVRTC");
+  }
+  const Nvrtc nvrtc(*location);
+  for (const std::string name : {"fill_random", "oracle", "compare", "erase", "find_stains"}) {
+    Source source;
+    source.file = embedded_file(Backend::kCuda, name + ".cu");
+    source.includes = included_files(Backend::kCuda, source.file);
+    source.entry = "tunedgemm_" + name;
+    for (const int architecture : {80, 90}) {
+      INFO(name << " sm_" << architecture);
+      const auto compiled = nvrtc.compile(source, architecture);
+      REQUIRE(std::holds_alternative<Binary>(compiled));
+      CHECK(std::get<Binary>(compiled).spill_bytes == 0);
+    }
+  }
+}
+
+}  // namespace tunedgemm::cuda

@@ -1,0 +1,92 @@
+#pragma once
+
+// PlainDevice: the simplest Device, for tests of what stands on one: its memory is malloc's, its
+// kernel three loops, right or wrong in a way that the test chooses.
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "kernel_templates/problem.h"
+#include "runtime/device.h"
+
+namespace tunedgemm {
+
+enum class Flaw {
+  kNone,
+  kLeavesOutKTile,  ///< the last 16 of K
+  kExchangesRows,   ///< the first two of D
+  kForgetsBias,
+  kForgetsAlpha,
+  kRoundsInputs,      ///< to 10 bits of mantissa, as tf32 has
+  kLeavesElementOut,  ///< the last of D is not written
+  kGivesNan,          ///< in one element
+  kWritesBehindD,
+  kWritesBetweenRows,
+  kReadsPadding,  ///< multiplies by what lies behind each row of A
+  kSpoilsCounter,
+  kFailsToLaunch,
+  kDoesNotCompile,
+};
+
+/// Multiplies f64, f32, f16, bf16 and fp8 into f64 or f32, and s8 into s32, in the problem's
+/// accumulator; no activation. Thread-safe.
+class LoopKernel final : public CompiledKernel {
+ public:
+  LoopKernel(const Problem& problem, Flaw flaw) : problem_(problem), flaw_(flaw) {}
+  int run(const Launch& launch, const Arguments& arguments,
+          StreamHandle stream) const noexcept override;
+
+ private:
+  double sum(const Arguments& arguments, std::int64_t entry, std::int64_t m, std::int64_t n) const;
+
+  Problem problem_;
+  Flaw flaw_;
+};
+
+class PlainDevice final : public Device {
+ public:
+  /// Every source becomes a LoopKernel for this problem.
+  PlainDevice(const Problem& problem, Flaw flaw);
+
+  int compilations() const { return compilations_; }
+
+  const DeviceIdentity& identity() const override { return identity_; }
+  const DeviceLimits& limits() const override { return limits_; }
+  const Toolchain& toolchain() override { return toolchain_; }
+  std::string why_not_compile() override { return ""; }
+  std::variant<Binary, CompileFailure> compile(const Source& source) override;
+  int compile_threads() const override { return 2; }
+  bool compiling_disturbs_timing() const override { return false; }
+  std::variant<std::unique_ptr<CompiledKernel>, Rejection> load(const Binary& binary,
+                                                                const Launch& launch) override;
+  std::unique_ptr<CompiledKernel> built_in(const Source& source) override;
+  std::unique_ptr<DeviceMemory> allocate(std::int64_t bytes) override;
+  std::int64_t free_memory_bytes() const override { return std::int64_t{64} << 20; }
+  void copy_to_device(void* destination, const void* source, std::int64_t bytes) override;
+  void copy_to_host(void* destination, const void* source, std::int64_t bytes) override;
+  void set_bytes(void* destination, int value, std::int64_t bytes) override;
+  int set_bytes_async(void* destination, int value, std::int64_t bytes,
+                      StreamHandle stream) noexcept override;
+  StreamHandle own_stream() override { return nullptr; }
+  void synchronize(StreamHandle) override {}
+  bool is_capturing(StreamHandle) const noexcept override { return false; }
+  std::variant<double, Rejection> time(const TimedLaunch& timed, int launches) override;
+  Clock clock() override { return {}; }
+  std::string describe(int error) const override { return "error " + std::to_string(error); }
+
+ protected:
+  void* make_current() const noexcept override { return nullptr; }
+  void restore_current(void*) const noexcept override {}
+
+ private:
+  Problem problem_;
+  Flaw flaw_;
+  DeviceIdentity identity_;
+  DeviceLimits limits_;
+  Toolchain toolchain_{"plain 1", "plain 1"};
+  std::atomic<int> compilations_{0};
+};
+
+}  // namespace tunedgemm
