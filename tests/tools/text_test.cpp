@@ -9,11 +9,11 @@ namespace tunedgemm {
 namespace {
 
 TEST_CASE("Numbers keep three significant digits") {
-  REQUIRE(number_text(0) == "0.00");
-  REQUIRE(number_text(0.01234) == "0.0123");
-  REQUIRE(number_text(1.234) == "1.23");
-  REQUIRE(number_text(56.78) == "56.8");
-  REQUIRE(number_text(7890.4) == "7890");
+  REQUIRE(rounded_text(0) == "0.00");
+  REQUIRE(rounded_text(0.01234) == "0.0123");
+  REQUIRE(rounded_text(1.234) == "1.23");
+  REQUIRE(rounded_text(56.78) == "56.8");
+  REQUIRE(rounded_text(7890.4) == "7890");
 }
 
 TEST_CASE("Times have a fitting unit") {

@@ -15,7 +15,7 @@ std::string fixed(double value, int decimals) {
 
 }  // namespace
 
-std::string number_text(double value) {
+std::string rounded_text(double value) {
   const int digits_before_point =
       value == 0 ? 1 : static_cast<int>(std::floor(std::log10(std::abs(value)))) + 1;
   return fixed(value, std::clamp(3 - digits_before_point, 0, 6));
@@ -23,9 +23,9 @@ std::string number_text(double value) {
 
 std::string time_text(double us) {
   if (us < 1e3) {
-    return number_text(us) + " us";
+    return rounded_text(us) + " us";
   }
-  return us < 1e6 ? number_text(us / 1e3) + " ms" : number_text(us / 1e6) + " s";
+  return us < 1e6 ? rounded_text(us / 1e3) + " ms" : rounded_text(us / 1e6) + " s";
 }
 
 std::string duration_text(double seconds) {
@@ -47,7 +47,7 @@ std::string speedup_text(double slower_us, double faster_us) {
 }
 
 std::string gflops_text(double flops, double us) {
-  return us > 0 ? number_text(flops / us / 1e3) : "-";
+  return us > 0 ? rounded_text(flops / us / 1e3) : "-";
 }
 
 std::string first_line(std::string_view text, std::size_t width) {

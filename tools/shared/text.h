@@ -12,10 +12,10 @@ std::string time_text(double us);
 /// For waiting people: "48 s", "3 min 20 s", "2 h 05 min".
 std::string duration_text(double seconds);
 /// Three significant digits: "0.123", "45.6", "7890".
-std::string number_text(double value);
+std::string rounded_text(double value);
 /// "2.31x", or "-" where one of the times is not known (0).
 std::string speedup_text(double slower_us, double faster_us);
-/// Giga-operations a second, as number_text; "-" for no time.
+/// Giga-operations a second, as rounded_text; "-" for no time.
 std::string gflops_text(double flops, double us);
 /// The first line of a text, at most `width` characters of it, with "..." where something was left
 /// out.

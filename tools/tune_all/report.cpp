@@ -127,7 +127,7 @@ void print_estimate(std::ostream& out, const Estimate& estimate, Context& contex
   out << estimate.shapes.size() << " shapes on " << context.device().identity().name << ": "
       << known << " in the cache, " << static_cast<std::ptrdiff_t>(estimate.shapes.size()) - known
       << " to tune in about " << duration_text(estimate.seconds) << " ("
-      << number_text(estimate.seconds_per_candidate) << " s a candidate, "
+      << rounded_text(estimate.seconds_per_candidate) << " s a candidate, "
       << (estimate.measured ? "as measured on this device before"
                             : "assumed: nothing was tuned on this device yet")
       << ").\nNothing was tuned: this was a dry run.\n";

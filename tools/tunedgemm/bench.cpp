@@ -100,13 +100,13 @@ void print_table(const std::vector<Row>& rows) {
   int compared = 0;
   for (const Row& row : rows) {
     const auto vendor_tflops = [&](const Measurement& vendor) {
-      return vendor.samples_us.empty() ? "-" : number_text(tflops(row, vendor));
+      return vendor.samples_us.empty() ? "-" : rounded_text(tflops(row, vendor));
     };
     table.add({shape_text(row.shape), types_text(row.shape.problem), layout_text(row.shape.problem),
-               time_text(row.tuned.median_us), number_text(tflops(row, row.tuned)),
+               time_text(row.tuned.median_us), rounded_text(tflops(row, row.tuned)),
                vendor_tflops(row.vendor_default), vendor_tflops(row.vendor_best),
                ratio_text(row.vendor_default, row.tuned), ratio_text(row.vendor_best, row.tuned),
-               number_text(row.race.floor_us / row.tuned.median_us), row.race.kernel});
+               rounded_text(row.race.floor_us / row.tuned.median_us), row.race.kernel});
     if (!row.vendor_best.samples_us.empty()) {
       log_default += std::log(
           (row.vendor_default.samples_us.empty() ? row.vendor_best : row.vendor_default).median_us /
@@ -118,8 +118,8 @@ void print_table(const std::vector<Row>& rows) {
   table.print(std::cout);
   if (compared > 1) {
     std::cout << "geometric mean over " << compared
-              << " shapes: " << number_text(std::exp(log_default / compared))
-              << "x the vendor's default, " << number_text(std::exp(log_best / compared))
+              << " shapes: " << rounded_text(std::exp(log_default / compared))
+              << "x the vendor's default, " << rounded_text(std::exp(log_best / compared))
               << "x its best of 8\n";
   }
 }

@@ -47,7 +47,7 @@ struct Finding {
 };
 
 std::string gib_text(std::int64_t bytes) {
-  return number_text(static_cast<double>(bytes) / (1 << 30)) + " GiB";
+  return rounded_text(static_cast<double>(bytes) / (1 << 30)) + " GiB";
 }
 
 // The cache as the library would open it: it is created where there is none, since that may fail.
@@ -61,7 +61,7 @@ std::vector<Finding> examine_cache(const std::string& path) {
     text += ", journal mode " + health.journal_mode;
   }
   text += ", " + std::to_string(health.winners) + " winners, " +
-          number_text(static_cast<double>(health.file_bytes) / (1 << 20)) + " MiB";
+          rounded_text(static_cast<double>(health.file_bytes) / (1 << 20)) + " MiB";
   const bool writable = health.state == StoreState::kReadWrite;
   std::vector<Finding> findings{{"cache", writable ? State::kGood : State::kBroken, text}};
   for (const std::string& remark : health.remarks) {

@@ -71,7 +71,7 @@ std::string origin_text(const Explanation& explanation) {
 }
 
 std::string seconds_text(double seconds) {
-  return number_text(seconds) + " s";
+  return rounded_text(seconds) + " s";
 }
 
 void print_evidence(const Record& record) {
@@ -97,7 +97,7 @@ void print_evidence(const Record& record) {
                              seconds_text(record.check_seconds) + ", screening " +
                              seconds_text(record.screen_seconds) + ", finals " +
                              seconds_text(record.finals_seconds));
-  print_line("error", number_text(100 * record.max_error) + " % of the bound");
+  print_line("error", rounded_text(100 * record.max_error) + " % of the bound");
 }
 
 void print_prediction(const Explanation& explanation) {

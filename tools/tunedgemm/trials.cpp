@@ -54,7 +54,7 @@ void print_table(const std::vector<TrialRecord>& trials) {
   for (const TrialRecord& trial : trials) {
     table.add({trial.family + " " + to_text(trial.config), outcome_text(trial),
                trial.measurement ? time_text(trial.measurement->median_us) : "-",
-               time_text(trial.predicted_us), number_text(trial.max_error),
+               time_text(trial.predicted_us), rounded_text(trial.max_error),
                std::to_string(trial.registers), std::to_string(trial.shared_bytes),
                std::to_string(trial.spill_bytes), time_text(1e3 * trial.compile_ms),
                trial.rejection ? first_line(trial.rejection->detail, kDetailWidth) : ""});
