@@ -156,7 +156,11 @@ bool Archive::write_to_file(const std::vector<Work>& works) {
         is_ours = true;
         continue;
       }
-      sqlite::Transaction transaction(file_->connection);
+      std::optional<sqlite::Transaction> transaction;
+      {
+        const LockFile::Held turn(*file_->turnstile, options_.busy_timeout_ms);
+        transaction.emplace(file_->connection);
+      }
       // With the right to write nobody can replace the file any more: see replace_damaged. A newer
       // library may have migrated it since it was opened.
       is_ours = !file_->was_replaced() &&
@@ -166,7 +170,7 @@ bool Archive::write_to_file(const std::vector<Work>& works) {
       }
       run(unsaved_, file_->connection);
       run(works, file_->connection);
-      transaction.commit();
+      transaction->commit();
       forget_unsaved();
       return true;
     } catch (const sqlite::Error& error) {

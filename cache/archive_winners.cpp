@@ -86,7 +86,7 @@ void Archive::put_winner(const Record& record) {
 void Archive::refresh() {
   const std::lock_guard lock(databases_);
   const auto now = Clock::now();
-  if (!file_ || !loaded_ || now - refreshed_at_ < kBetweenRefreshes) {
+  if (!file_ || now - refreshed_at_ < kBetweenRefreshes) {
     return;
   }
   refreshed_at_ = now;
@@ -96,7 +96,7 @@ void Archive::refresh() {
     }
     return;
   }
-  if (file_->newer) {
+  if (file_->newer || !loaded_) {
     return;
   }
   // Every transaction of another process changes the version; few of them store a winner.

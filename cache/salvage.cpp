@@ -1,7 +1,6 @@
 #include "cache/salvage.h"
 
 #include <fcntl.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -10,9 +9,10 @@
 #include <chrono>
 #include <cstdio>
 #include <ctime>
-#include <thread>
 #include <vector>
 
+#include "cache/lock_file.h"
+#include "cache/patience.h"
 #include "cache/publish.h"
 #include "cache/schema.h"
 
@@ -55,15 +55,17 @@ class File {
   int handle_;
 };
 
-// Tries until it succeeds or patience ends.
-template <class Try>
-bool patiently(int patience_ms, Try&& succeeds) {
-  const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(patience_ms);
-  while (!succeeds()) {
-    if (std::chrono::steady_clock::now() >= end) {
+bool lock_against_sqlite(const File& file, int patience_ms) {
+  struct flock all_lock_bytes {};
+  all_lock_bytes.l_type = F_WRLCK;
+  all_lock_bytes.l_whence = SEEK_SET;
+  all_lock_bytes.l_start = kFirstLockByte;
+  all_lock_bytes.l_len = kLockBytes;
+  const Patience patience{std::chrono::milliseconds(patience_ms)};
+  while (fcntl(file.handle(), F_OFD_SETLK, &all_lock_bytes) != 0) {
+    if (!patience.wait_a_little()) {
       return false;
     }
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
   return true;
 }
@@ -176,6 +178,7 @@ std::int64_t salvage(const fs::path& damaged, sqlite::Connection& into) {
   into.execute("PRAGMA foreign_keys = OFF");
   try {
     auto from = sqlite::Connection::open(damaged, Mode::kReadWrite, 0);
+    from.tolerate_truncation();
     if (from.integer("PRAGMA application_id") == kApplicationId &&
         from.integer("PRAGMA user_version") == schema_version()) {
       sqlite::Transaction transaction(into);
@@ -196,11 +199,10 @@ std::int64_t salvage(const fs::path& damaged, sqlite::Connection& into) {
 }
 
 Replacement replace_damaged(const fs::path& path, StoreOptions::Journal journal, int patience_ms) {
-  const File repair_lock(path.string() + ".lock", O_RDWR | O_CREAT);
-  const bool alone =
-      patiently(patience_ms, [&] { return flock(repair_lock.handle(), LOCK_EX | LOCK_NB) == 0; });
+  const LockFile lock_file(path);
+  const LockFile::Held alone(lock_file, patience_ms);
   if (!alone) {
-    return {false, path.string() + " is damaged, and another process has been repairing it"};
+    return {false, path.string() + " is damaged, and its repair by another process takes long"};
   }
   if (is_healthy(path, patience_ms)) {
     return {true, ""};
@@ -209,14 +211,7 @@ Replacement replace_damaged(const fs::path& path, StoreOptions::Journal journal,
   // Excludes every process that has the file open with SQLite: none is in the middle of something,
   // and each finds after its next lock that the path has another file.
   File damaged(path, O_RDWR);
-  struct flock all_lock_bytes {};
-  all_lock_bytes.l_type = F_WRLCK;
-  all_lock_bytes.l_whence = SEEK_SET;
-  all_lock_bytes.l_start = kFirstLockByte;
-  all_lock_bytes.l_len = kLockBytes;
-  const bool unused = patiently(
-      patience_ms, [&] { return fcntl(damaged.handle(), F_OFD_SETLK, &all_lock_bytes) == 0; });
-  if (!unused) {
+  if (!lock_against_sqlite(damaged, patience_ms)) {
     // Closing it would drop the locks of another Store in this process (fcntl(2), "Record
     // locking").
     damaged.keep_open();

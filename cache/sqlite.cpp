@@ -48,6 +48,16 @@ std::string placeholders(std::span<const Column> row) {
   return "(" + names + ") VALUES (" + marks + ")";
 }
 
+// SQLite's own busy timeout looks less and less often, up to ten times a second: where several
+// processes write all the time, one of them can find the file locked at each of its looks.
+int wait_for_others(void* patience, int times) {
+  auto& waiting = *static_cast<Patience*>(patience);
+  if (times == 0) {
+    waiting.begin_again();
+  }
+  return waiting.wait_a_little() ? 1 : 0;
+}
+
 }  // namespace
 
 Connection Connection::open(const std::filesystem::path& path, Mode mode, int busy_timeout_ms) {
@@ -58,11 +68,11 @@ Connection Connection::open(const std::filesystem::path& path, Mode mode, int bu
                     SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE;
   sqlite3* opened = nullptr;
   const int code = sqlite3_open_v2(file.c_str(), &opened, flags, nullptr);
-  Connection connection{std::unique_ptr<sqlite3, Close>(opened)};
+  Connection connection(opened, busy_timeout_ms);
   if (code != SQLITE_OK) {
     fail(opened, code, "opening " + path.string());
   }
-  sqlite3_busy_timeout(opened, busy_timeout_ms);
+  sqlite3_busy_handler(opened, wait_for_others, connection.patience_.get());
   // The file may come from someone else: its schema must not call anything.
   sqlite3_db_config(opened, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
   sqlite3_db_config(opened, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
@@ -74,12 +84,17 @@ Connection Connection::in_memory() {
   sqlite3* opened = nullptr;
   const int code =
       sqlite3_open_v2(":memory:", &opened, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, nullptr);
-  Connection connection{std::unique_ptr<sqlite3, Close>(opened)};
+  Connection connection(opened, 0);
   if (code != SQLITE_OK) {
     fail(opened, code, "opening a database in memory");
   }
   sqlite3_db_config(opened, SQLITE_DBCONFIG_ENABLE_FKEY, 1, nullptr);
   return connection;
+}
+
+void Connection::tolerate_truncation() {
+  sqlite3_db_config(handle(), SQLITE_DBCONFIG_DEFENSIVE, 0, nullptr);
+  sqlite3_db_config(handle(), SQLITE_DBCONFIG_WRITABLE_SCHEMA, 1, nullptr);
 }
 
 void Connection::execute(const std::string& statements) {

@@ -5,6 +5,7 @@
 
 #include <sqlite3.h>
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -17,6 +18,8 @@
 #include <type_traits>
 #include <variant>
 #include <vector>
+
+#include "cache/patience.h"
 
 namespace tunedgemm::sqlite {
 
@@ -70,6 +73,9 @@ class Connection {
   static Connection open(const std::filesystem::path& path, Mode mode, int busy_timeout_ms);
   static Connection in_memory();
 
+  /// Lets a file be read that is shorter than it says.
+  void tolerate_truncation();
+
   /// Runs statements without parameters, one after the other.
   void execute(const std::string& statements);
   /// The first column of the first row of a query without parameters; 0 or "" if there is no row.
@@ -95,8 +101,11 @@ class Connection {
   struct Close {
     void operator()(sqlite3* handle) const { sqlite3_close_v2(handle); }
   };
-  explicit Connection(std::unique_ptr<sqlite3, Close> handle) : handle_(std::move(handle)) {}
+  Connection(sqlite3* opened, int busy_timeout_ms)
+      : patience_(std::make_unique<Patience>(std::chrono::milliseconds(busy_timeout_ms))),
+        handle_(opened) {}
 
+  std::unique_ptr<Patience> patience_;  // SQLite keeps its address
   std::unique_ptr<sqlite3, Close> handle_;
 };
 

@@ -79,7 +79,12 @@ std::optional<StoreFile> connect(const fs::path& path, const struct stat& found,
   const bool writes = purpose == Purpose::kWrite;
   StoreFile file{writes ? sqlite::Connection::open(path, Mode::kReadWrite, options.busy_timeout_ms)
                         : connect_to_read(path, options.busy_timeout_ms),
-                 path, found.st_dev, found.st_ino, writes};
+                 path,
+                 found.st_dev,
+                 found.st_ino,
+                 writes,
+                 false,
+                 std::nullopt};
   if (file.connection.integer("PRAGMA application_id") != kApplicationId) {
     remark(path.string() + " is a database of another program" + kRemedy);
     return std::nullopt;
@@ -95,8 +100,8 @@ std::optional<StoreFile> connect(const fs::path& path, const struct stat& found,
     }
   } else if (writes) {
     migrate(file.connection, migrations());
-    const bool log = file.connection.text("PRAGMA journal_mode") == "wal";
-    file.connection.execute(log ? "PRAGMA synchronous = NORMAL" : "PRAGMA synchronous = FULL");
+    file.connection.execute("PRAGMA synchronous = NORMAL");
+    file.turnstile.emplace(path);
   }
   // Reads the whole schema, which finds a damaged one, and one that is not what the header says.
   sqlite::Statement(file.connection, "SELECT 1 FROM winner_v1, kernel_v1");

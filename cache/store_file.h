@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 
+#include "cache/lock_file.h"
 #include "cache/sqlite.h"
 #include "cache/store.h"
 
@@ -26,6 +27,8 @@ struct StoreFile {
   bool writable = false;
   /// A newer library has written it: only the views for programs are known here.
   bool newer = false;
+  /// Where those wait who write the file.
+  std::optional<LockFile> turnstile;
 
   /// Whether the path now has another file, or none: then what is written here is lost.
   bool was_replaced() const;

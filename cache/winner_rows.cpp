@@ -110,7 +110,7 @@ void read_winners(const sqlite::Connection& connection,
       "compiler, driver, family, knobs, family_fingerprint, median_us, low_us, high_us, samples, "
       "default_us, naive_us, runner_up_us, ties, rigor, candidates_tried, candidates_legal, "
       "complete, spent_seconds, compile_seconds, check_seconds, screen_seconds, finals_seconds, "
-      "max_error, tuned_at FROM winner_v1 ORDER BY tuned_at DESC");
+      "max_error, tuned_at FROM winner_v1");
   std::string problem, device;
   while (rows.step()) {
     StoredWinner winner;

@@ -32,7 +32,7 @@ using IsCurrent = std::function<bool(std::string_view family, std::string_view f
 bool put_winner(sqlite::Connection& connection, const Record& record,
                 std::optional<std::int64_t> kernel, const IsCurrent& is_current);
 
-/// Calls `take` with the fingerprints of problem and device for each winner, the newest first.
+/// Calls `take` with the fingerprints of problem and device for each winner.
 void read_winners(const sqlite::Connection& connection,
                   const std::function<void(const std::string& problem, const std::string& device,
                                            StoredWinner)>& take);

@@ -1,0 +1,43 @@
+#include "cache/lock_file.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <string>
+#include <utility>
+
+#include "cache/patience.h"
+
+namespace tunedgemm {
+
+LockFile::LockFile(const std::filesystem::path& database)
+    : handle_(open((database.string() + ".lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600)) {}
+
+LockFile::~LockFile() {
+  if (handle_ >= 0) {
+    close(handle_);
+  }
+}
+
+LockFile& LockFile::operator=(LockFile&& other) noexcept {
+  std::swap(handle_, other.handle_);
+  return *this;
+}
+
+LockFile::Held::Held(const LockFile& file, int patience_ms) : handle_(file.handle_) {
+  const Patience patience{std::chrono::milliseconds(patience_ms)};
+  while (handle_ >= 0 && flock(handle_, LOCK_EX | LOCK_NB) != 0) {
+    if (!patience.wait_a_little()) {
+      handle_ = -1;
+    }
+  }
+}
+
+LockFile::Held::~Held() {
+  if (handle_ >= 0) {
+    flock(handle_, LOCK_UN);
+  }
+}
+
+}  // namespace tunedgemm

@@ -1,0 +1,181 @@
+// Leases: who may tune a problem, and what a process that died has left behind.
+
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <thread>
+#include <vector>
+
+#include "cache/process_identity.h"
+#include "cache/sqlite.h"
+#include "cache/store.h"
+#include "tests/cache/support/sample.h"
+#include "tests/support/catch.h"
+#include "tests/support/temporary_folder.h"
+
+using namespace tunedgemm;
+
+namespace {
+
+Lease acquire(Store& store, std::int64_t m, double wait_seconds = 0) {
+  return store.acquire(sample::problem(m), sample::device(), sample::toolchain(), wait_seconds);
+}
+
+std::vector<TrialRecord> trials(const Store& store) {
+  return store.trials(sample::problem(1), sample::device(), sample::toolchain());
+}
+
+Config block_m(int value) {
+  Config config;
+  config.set("block_m", value);
+  return config;
+}
+
+void mark(Store& store, int value) {
+  store.mark_in_flight(sample::problem(1), sample::device(), sample::toolchain(), "sample",
+                       block_m(value), "fingerprint");
+}
+
+void clear(Store& store) {
+  store.clear_in_flight(sample::problem(1), sample::device(), sample::toolchain());
+}
+
+// Runs `body` in a process that then dies as if killed.
+template <class Body>
+void in_process_that_dies(Body&& body) {
+  const pid_t child = fork();
+  REQUIRE(child >= 0);
+  if (child == 0) {
+    body();
+    kill(getpid(), SIGKILL);
+  }
+  int status = 0;
+  REQUIRE(waitpid(child, &status, 0) == child);
+}
+
+}  // namespace
+
+TEST_CASE("A lease is held by one at a time, for one problem") {
+  const TemporaryFolder folder;
+  const auto options = sample::options(folder.path() / "cache.db");
+  const auto store = Store::open(options);
+  const auto other = Store::open(options);
+  {
+    const Lease lease = acquire(*store, 1);
+    CHECK(lease);
+    CHECK_FALSE(acquire(*store, 1));
+    CHECK_FALSE(acquire(*other, 1));
+    CHECK(acquire(*other, 2));
+  }
+  CHECK(acquire(*other, 1));
+}
+
+TEST_CASE("Who waits for a lease gets it when it is given back") {
+  const TemporaryFolder folder;
+  const auto store = Store::open(sample::options(folder.path() / "cache.db"));
+  Lease lease = acquire(*store, 1);
+  CHECK(lease);
+  std::atomic<bool> got = false;
+  std::thread waiting([&] { got = static_cast<bool>(acquire(*store, 1, 30)); });
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  CHECK_FALSE(got);
+  lease = Lease();
+  waiting.join();
+  CHECK(got);
+}
+
+TEST_CASE("A lease that outlives its store does no harm, and the store gives it back") {
+  const TemporaryFolder folder;
+  const auto options = sample::options(folder.path() / "cache.db");
+  auto store = Store::open(options);
+  const Lease lease = acquire(*store, 1);
+  store.reset();
+  CHECK(acquire(*Store::open(options), 1));
+}
+
+TEST_CASE("The candidate that was in flight when its process died is not tried again") {
+  const TemporaryFolder folder;
+  const auto options = sample::options(folder.path() / "cache.db");
+  in_process_that_dies([&] {
+    const auto store = Store::open(options);
+    const Lease lease = acquire(*store, 1);
+    mark(*store, 64);
+    clear(*store);
+    mark(*store, 128);
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    kill(getpid(), SIGKILL);
+  });
+  const auto store = Store::open(options);
+  CHECK(trials(*store).empty());
+  CHECK(acquire(*store, 1));
+  const auto left = trials(*store);
+  REQUIRE(left.size() == 1);
+  CHECK(left[0].family == "sample");
+  CHECK(left[0].config == block_m(128));
+  CHECK(left[0].family_fingerprint == "fingerprint");
+  REQUIRE(left[0].rejection);
+  CHECK(left[0].rejection->reason == Reason::kCrashed);
+}
+
+TEST_CASE("A process that died with nothing in flight leaves a lease to take over") {
+  const TemporaryFolder folder;
+  const auto options = sample::options(folder.path() / "cache.db");
+  in_process_that_dies([&] {
+    const auto store = Store::open(options);
+    const Lease lease = acquire(*store, 1);
+    mark(*store, 64);
+    clear(*store);
+    kill(getpid(), SIGKILL);
+  });
+  const auto store = Store::open(options);
+  CHECK(acquire(*store, 1));
+  CHECK(trials(*store).empty());
+}
+
+TEST_CASE("A candidate in flight without a lease is remembered and cleared too") {
+  const TemporaryFolder folder;
+  const auto options = sample::options(folder.path() / "cache.db");
+  const auto store = Store::open(options);
+  mark(*store, 64);
+  clear(*store);
+  CHECK(acquire(*store, 1));
+  in_process_that_dies([&] {
+    const auto dying = Store::open(options);
+    mark(*dying, 64);
+    kill(getpid(), SIGKILL);
+  });
+  CHECK(acquire(*store, 1));
+  CHECK(trials(*store).size() == 1);
+}
+
+TEST_CASE("The lease of another machine is respected for a quarter of an hour") {
+  const TemporaryFolder folder;
+  const auto path = folder.path() / "cache.db";
+  const auto store = Store::open(sample::options(path));
+  const Lease lease = acquire(*store, 1);
+  auto connection = sqlite::Connection::open(path, sqlite::Connection::Mode::kReadWrite, 1000);
+  connection.execute("UPDATE lease SET host = 'elsewhere'");
+  CHECK_FALSE(acquire(*store, 1));
+  connection.execute("UPDATE lease SET renewed = renewed - 1000");
+  CHECK(acquire(*store, 1));
+}
+
+TEST_CASE("A process is known by its start, its machine's start and its machine") {
+  const ProcessIdentity self = this_process();
+  CHECK(liveness(self) == Liveness::kAlive);
+  ProcessIdentity other = self;
+  other.started += 1;
+  CHECK(liveness(other) == Liveness::kDead);
+  other = self;
+  other.boot = "another";
+  CHECK(liveness(other) == Liveness::kDead);
+  other = self;
+  other.host = "elsewhere";
+  CHECK(liveness(other) == Liveness::kUnknown);
+  other = self;
+  other.pid = 1 << 30;
+  CHECK(liveness(other) == Liveness::kDead);
+}

@@ -1,0 +1,101 @@
+#include "cache/location.h"
+
+#include <cstdlib>
+#include <optional>
+#include <string>
+
+#include "tests/support/catch.h"
+#include "tests/support/temporary_folder.h"
+
+using namespace tunedgemm;
+using Journal = StoreOptions::Journal;
+
+namespace {
+
+// An environment variable with another value, or none, for a while.
+class Environment {
+ public:
+  [[nodiscard]] Environment(const char* name, const char* value) : name_(name) {
+    if (const char* before = std::getenv(name)) {
+      before_ = before;
+    }
+    set(value);
+  }
+  ~Environment() { set(before_ ? before_->c_str() : nullptr); }
+  Environment(const Environment&) = delete;
+  Environment& operator=(const Environment&) = delete;
+
+ private:
+  void set(const char* value) {
+    if (value != nullptr) {
+      setenv(name_, value, 1);
+    } else {
+      unsetenv(name_);
+    }
+  }
+  const char* name_;
+  std::optional<std::string> before_;
+};
+
+}  // namespace
+
+TEST_CASE("The store's file is the option, else the environment's, else in the home") {
+  const Environment cache("TUNEDGEMM_CACHE", "/a/cache.db");
+  const Environment xdg("XDG_CACHE_HOME", "/b");
+  const Environment home("HOME", "/c");
+  StoreOptions options;
+  options.path = "/o/option.db";
+  CHECK(store_path(options) == "/o/option.db");
+  CHECK(store_path({}) == "/a/cache.db");
+  {
+    const Environment none("TUNEDGEMM_CACHE", nullptr);
+    CHECK(store_path({}) == "/b/tunedgemm/tunedgemm.db");
+    const Environment relative("XDG_CACHE_HOME", "relative");
+    CHECK(store_path({}) == "/c/.cache/tunedgemm/tunedgemm.db");
+    const Environment homeless("HOME", "");
+    CHECK(store_path({}).empty());
+    const auto store = Store::open({});
+    CHECK(store->health().state == StoreState::kMemoryOnly);
+    CHECK(store->health().remarks.size() == 1);
+  }
+  options.path = "here.db";
+  CHECK(store_path(options) == std::filesystem::current_path() / "here.db");
+}
+
+TEST_CASE("System files are the option's, else those of the environment") {
+  const Environment system("TUNEDGEMM_SYSTEM_CACHE", "/a/x.db::/b/y.db");
+  CHECK(system_store_paths({}) == std::vector<std::filesystem::path>{"/a/x.db", "/b/y.db"});
+  StoreOptions options;
+  options.system_paths = {"/c/z.db"};
+  CHECK(system_store_paths(options) == options.system_paths);
+}
+
+TEST_CASE("A write-ahead log is chosen only on a local file system and with a repaired SQLite") {
+  for (const int repaired : {3'044'006, 3'044'999, 3'050'007, 3'051'003, 3'053'000}) {
+    CHECK(has_wal_reset_repair(repaired));
+    CHECK(journal_for(Journal::kAutomatic, true, repaired) == Journal::kWriteAhead);
+    CHECK(journal_for(Journal::kAutomatic, false, repaired) == Journal::kRollback);
+  }
+  for (const int broken : {3'040'001, 3'044'005, 3'045'000, 3'050'006, 3'051'000, 3'051'002}) {
+    CHECK_FALSE(has_wal_reset_repair(broken));
+    CHECK(journal_for(Journal::kAutomatic, true, broken) == Journal::kRollback);
+  }
+  CHECK(journal_for(Journal::kWriteAhead, false, 3'040'001) == Journal::kWriteAhead);
+  CHECK(journal_for(Journal::kRollback, true, 3'051'003) == Journal::kRollback);
+}
+
+TEST_CASE("File systems that are not known are not local") {
+  CHECK_FALSE(is_on_local_file_system("/proc"));
+  CHECK_FALSE(is_on_local_file_system("/no/such/folder"));
+}
+
+TEST_CASE("The journal mode that was chosen is the file's") {
+  const TemporaryFolder folder;
+  StoreOptions options;
+  options.path = folder.path() / "cache.db";
+  options.journal = GENERATE(Journal::kWriteAhead, Journal::kRollback);
+  const std::string expected = options.journal == Journal::kWriteAhead ? "wal" : "delete";
+  CHECK(Store::open(options)->health().journal_mode == expected);
+  options.journal = Journal::kAutomatic;
+  CHECK(Store::open(options)->health().journal_mode == expected);
+}

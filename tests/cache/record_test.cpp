@@ -1,0 +1,50 @@
+#include "cache/record.h"
+
+#include <set>
+#include <string>
+
+#include "tests/cache/support/sample.h"
+#include "tests/support/catch.h"
+
+using namespace tunedgemm;
+
+TEST_CASE("A device's fingerprint changes with each of its fields") {
+  std::set<std::string> fingerprints{fingerprint(sample::device())};
+  const auto add = [&](auto change) {
+    DeviceIdentity device = sample::device();
+    change(device);
+    return fingerprints.insert(fingerprint(device)).second;
+  };
+  CHECK(add([](DeviceIdentity& device) { device.backend = Backend::kHost; }));
+  CHECK(add([](DeviceIdentity& device) { device.name += "e"; }));
+  CHECK(add([](DeviceIdentity& device) { ++device.compute_capability; }));
+  CHECK(add([](DeviceIdentity& device) { ++device.units; }));
+  CHECK(add([](DeviceIdentity& device) { ++device.memory_bytes; }));
+  CHECK(add([](DeviceIdentity& device) { ++device.l2_bytes; }));
+  CHECK(add([](DeviceIdentity& device) { ++device.clock_mhz; }));
+  CHECK(add([](DeviceIdentity& device) { ++device.power_limit_watts; }));
+  CHECK_FALSE(add([](DeviceIdentity&) {}));
+  CHECK(fingerprint(sample::device()).size() == 32);
+}
+
+TEST_CASE("A toolchain's fingerprint changes with compiler and driver") {
+  CHECK(fingerprint(Toolchain{"a", "b"}) == fingerprint(Toolchain{"a", "b"}));
+  CHECK(fingerprint(Toolchain{"a", "b"}) != fingerprint(Toolchain{"a", "c"}));
+  CHECK(fingerprint(Toolchain{"a", "b"}) != fingerprint(Toolchain{"b", "a"}));
+}
+
+TEST_CASE("A rigor's name is parsed back, and other names are not") {
+  for (const Rigor rigor : {Rigor::kModel, Rigor::kQuick, Rigor::kNormal, Rigor::kExhaustive}) {
+    CHECK(parse_rigor(name(rigor)) == rigor);
+  }
+  CHECK_FALSE(parse_rigor("thorough"));
+  CHECK_FALSE(parse_rigor(""));
+}
+
+TEST_CASE("Reasons have names of their own") {
+  std::set<std::string_view> names;
+  for (int reason = 1; reason <= 10; ++reason) {
+    CHECK(names.insert(name(static_cast<Reason>(reason))).second);
+  }
+  CHECK(names.count("unknown") == 0);
+}

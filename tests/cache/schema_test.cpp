@@ -1,0 +1,65 @@
+#include "cache/schema.h"
+
+#include <vector>
+
+#include "cache/vocabulary_rows.h"
+#include "tests/cache/support/sample.h"
+#include "tests/support/catch.h"
+
+using namespace tunedgemm;
+
+TEST_CASE("A new database has the id and the version of this library, and strict tables") {
+  auto connection = sqlite::Connection::in_memory();
+  migrate(connection, migrations());
+  CHECK(connection.integer("PRAGMA application_id") == kApplicationId);
+  CHECK(connection.integer("PRAGMA user_version") == schema_version());
+  CHECK(connection.integer("SELECT count(*) FROM pragma_table_list "
+                           "WHERE type = 'table' AND name NOT LIKE 'sqlite_%' AND strict") == 10);
+  CHECK(connection.integer("SELECT count(*) FROM pragma_table_list "
+                           "WHERE type = 'table' AND name NOT LIKE 'sqlite_%'") == 10);
+  CHECK(connection.integer("SELECT count(*) FROM pragma_table_list WHERE type = 'view'") == 8);
+}
+
+TEST_CASE("A migration keeps the rows, makes the views anew and runs once") {
+  auto connection = sqlite::Connection::in_memory();
+  migrate(connection, migrations());
+  const std::int64_t problem = problem_row(connection, sample::problem(64));
+  std::vector<std::string> steps(migrations().begin(), migrations().end());
+  steps.push_back("ALTER TABLE problem ADD COLUMN note TEXT NOT NULL DEFAULT 'old';");
+  connection.execute("DROP VIEW stale");
+  migrate(connection, steps);
+  migrate(connection, steps);
+  CHECK(connection.integer("PRAGMA user_version") == schema_version() + 1);
+  CHECK(connection.text("SELECT note FROM problem") == "old");
+  CHECK(connection.integer("SELECT count(*) FROM stale") == 0);
+  CHECK(problem_row(connection, sample::problem(64)) == problem);
+}
+
+TEST_CASE("A migration that fails changes nothing") {
+  auto connection = sqlite::Connection::in_memory();
+  migrate(connection, migrations());
+  std::vector<std::string> steps(migrations().begin(), migrations().end());
+  steps.push_back("CREATE TABLE half (x); CREATE TABLE problem (x);");
+  CHECK_THROWS_AS(migrate(connection, steps), sqlite::Error);
+  CHECK(connection.integer("PRAGMA user_version") == schema_version());
+  CHECK(connection.integer("SELECT count(*) FROM pragma_table_list WHERE name = 'half'") == 0);
+}
+
+TEST_CASE("The details of a problem are what is unusual about it") {
+  Problem problem = sample::problem(64);
+  CHECK(details_text(problem).empty());
+  problem.a.leading_dimension = 1025;
+  problem.a.alignment_bytes = 2;
+  problem.b.alignment_bytes = 4;
+  problem.regime = Regime::kWarm;
+  CHECK(details_text(problem) == "lda=1025 align_b=4 warm");
+  problem = sample::problem(64);
+  problem.batch = 3;
+  problem.a.batch_stride = 64 * 1024;
+  problem.b.batch_stride = 0;
+  problem.d.batch_stride = 64 * 4096;
+  CHECK(details_text(problem) == "stride_b=0");
+  problem.beta = ScalarClass::kOther;
+  problem.c.leading_dimension = 5000;
+  CHECK(details_text(problem) == "stride_b=0 ldc=5000 stride_c=0");
+}

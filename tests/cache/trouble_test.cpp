@@ -1,0 +1,445 @@
+// What a store does when the file system, another process or the file itself is in its way: no call
+// fails, the health tells, and nothing that can be kept is lost.
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <thread>
+
+#include "cache/schema.h"
+#include "cache/sqlite.h"
+#include "cache/store.h"
+#include "tests/cache/support/sample.h"
+#include "tests/support/catch.h"
+#include "tests/support/skip.h"
+#include "tests/support/temporary_folder.h"
+
+using namespace tunedgemm;
+using Catch::Matchers::ContainsSubstring;
+namespace fs = std::filesystem;
+
+namespace {
+
+bool put(Store& store, std::int64_t m, double median_us = 12.5) {
+  return store.put(sample::record(m, median_us), sample::source(m), sample::binary(3000), {});
+}
+
+bool has(const Store& store, std::int64_t m) {
+  return store.find(sample::problem(m), sample::device(), sample::toolchain(), sample::limits())
+      .has_value();
+}
+
+// Everything that a caller does, on a store that is in whatever state.
+void check_works(Store& store) {
+  CHECK(put(store, 1));
+  CHECK(has(store, 1));
+  CHECK(store.find_binary(sample::source(1), sample::toolchain(), 90));
+  store.put_trial(sample::problem(1), sample::device(), sample::toolchain(), sample::trial(64, 1));
+  CHECK(store.trials(sample::problem(1), sample::device(), sample::toolchain()).size() == 1);
+  CHECK(store.acquire(sample::problem(1), sample::device(), sample::toolchain(), 0));
+  store.refresh();
+  store.flush();
+}
+
+std::string all_remarks(const Store& store) {
+  std::string text;
+  for (const std::string& remark : store.health().remarks) {
+    text += remark + "\n";
+  }
+  return text;
+}
+
+void write_file(const fs::path& path, const std::string& text) {
+  std::ofstream(path, std::ios::binary) << text;
+}
+
+std::string read_file(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+// Overwrites part of a file as a failing disk does.
+void overwrite(const fs::path& path, std::int64_t offset, const std::string& bytes) {
+  std::fstream file(path, std::ios::binary | std::ios::in | std::ios::out);
+  file.seekp(offset);
+  file << bytes;
+}
+
+int count_aside(const fs::path& folder) {
+  int count = 0;
+  for (const auto& entry : fs::directory_iterator(folder)) {
+    count += entry.path().filename().string().find(".corrupt-") != std::string::npos ? 1 : 0;
+  }
+  return count;
+}
+
+void fill(const fs::path& path, int winners) {
+  const auto store = Store::open(sample::options(path));
+  for (int m = 1; m <= winners; ++m) {
+    CHECK(put(*store, m));
+  }
+}
+
+int count_found(const Store& store, int winners) {
+  int count = 0;
+  for (int m = 1; m <= winners; ++m) {
+    count += has(store, m) ? 1 : 0;
+  }
+  return count;
+}
+
+sqlite::Connection connect(const fs::path& path) {
+  return sqlite::Connection::open(path, sqlite::Connection::Mode::kReadWrite, 0);
+}
+
+// The rights of a user who owns nothing, where the tests run as root.
+class AsNobody {
+ public:
+  [[nodiscard]] AsNobody() : was_root_(getuid() == 0) {
+    if (was_root_) {
+      REQUIRE(setresuid(65534, 65534, 0) == 0);
+    }
+  }
+  ~AsNobody() {
+    if (was_root_) {
+      (void)!setresuid(0, 0, 0);
+    }
+  }
+
+ private:
+  bool was_root_;
+};
+
+}  // namespace
+
+TEST_CASE("A text file is set aside and a database takes its place") {
+  const TemporaryFolder folder;
+  const auto path = folder.path() / "cache.db";
+  write_file(path, std::string(5000, 'x'));
+  {
+    const auto store = Store::open(sample::options(path));
+    CHECK(store->health().state == StoreState::kReadWrite);
+    CHECK_THAT(all_remarks(*store), ContainsSubstring("was damaged; it is kept as"));
+    check_works(*store);
+  }
+  CHECK(count_aside(folder.path()) == 1);
+  const auto store = Store::open(sample::options(path));
+  CHECK(store->health().remarks.empty());
+  CHECK(has(*store, 1));
+}
+
+TEST_CASE("An empty file becomes a database") {
+  const TemporaryFolder folder;
+  const auto path = folder.path() / "cache.db";
+  write_file(path, "");
+  const auto store = Store::open(sample::options(path));
+  CHECK(store->health().state == StoreState::kReadWrite);
+  check_works(*store);
+  CHECK(count_aside(folder.path()) == 0);
+}
+
+TEST_CASE("A truncated file is set aside and what it still holds is saved") {
+  const TemporaryFolder folder;
+  const auto path = folder.path() / "cache.db";
+  constexpr int kWinners = 60;
+  fill(path, kWinners);
+  fs::resize_file(path, fs::file_size(path) / 10 * 9);
+  const auto store = Store::open(sample::options(path));
+  CHECK(store->health().state == StoreState::kReadWrite);
+  const int found = count_found(*store, kWinners);
+  INFO(all_remarks(*store));
+  CHECK(found > 0);
+  CHECK(found == store->health().winners);
+  check_works(*store);
+  CHECK(count_aside(folder.path()) == 1);
+  CHECK(connect(path).text("PRAGMA integrity_check") == "ok");
+  CHECK(connect(path).text("PRAGMA foreign_key_check").empty());
+}
+
+TEST_CASE("Damage that shows only in use is repaired in use") {
+  const TemporaryFolder folder;
+  const auto path = folder.path() / "cache.db";
+  constexpr int kWinners = 60;
+  fill(path, kWinners);
+  const auto bytes = static_cast<std::int64_t>(fs::file_size(path));
+  const int stride = GENERATE(2, 3, 5);
+  for (std::int64_t page = bytes / 4096 / 2; page < bytes / 4096; page += stride) {
+    overwrite(path, page * 4096, std::string(4096, '\x5a'));
+  }
+  const auto store = Store::open(sample::options(path));
+  count_found(*store, kWinners);
+  for (int m = 1; m <= kWinners; ++m) {
+    CHECK(put(*store, m));
+  }
+  CHECK(count_found(*store, kWinners) == kWinners);
+  CHECK(store->health().state == StoreState::kReadWrite);
+  check_works(*store);
+  INFO(all_remarks(*store));
+  CHECK(connect(path).text("PRAGMA integrity_check") == "ok");
+}
+
+TEST_CASE("A stored binary with a changed byte is a miss that heals itself") {
+  const TemporaryFolder folder;
+  const auto path = folder.path() / "cache.db";
+  fill(path, 3);
+  {
+    auto connection = connect(path);
+    connection.execute("UPDATE kernel SET code = zeroblob(3000) WHERE id = 2");
+    CHECK(connection.text("PRAGMA integrity_check") == "ok");
+  }
+  const auto store = Store::open(sample::options(path));
+  CHECK(store->find_binary(sample::source(1), sample::toolchain(), 90));
+  CHECK_FALSE(store->find_binary(sample::source(2), sample::toolchain(), 90));
+  CHECK_THAT(all_remarks(*store), ContainsSubstring("1 stored binaries did not have the hash"));
+  CHECK(has(*store, 2));
+  store->put_binary(sample::source(2), sample::toolchain(), 90, sample::binary(3000));
+  CHECK(store->find_binary(sample::source(2), sample::toolchain(), 90));
+}
+
+TEST_CASE("A path that cannot be a file gives a store in memory") {
+  const TemporaryFolder folder;
+  write_file(folder.path() / "file", "text");
+  const std::vector<fs::path> paths{folder.path(), folder.path() / "file" / "cache.db",
+                                    "/proc/tunedgemm/cache.db", "/dev/null"};
+  const fs::path path = paths.at(GENERATE(0U, 1U, 2U, 3U));
+  const auto store = Store::open(sample::options(path));
+  CHECK(store->health().state == StoreState::kMemoryOnly);
+  CHECK_THAT(all_remarks(*store), ContainsSubstring(path.string()));
+  CHECK_THAT(all_remarks(*store), ContainsSubstring("TUNEDGEMM_CACHE"));
+  check_works(*store);
+}
+
+TEST_CASE("The database of another program is left alone") {
+  const TemporaryFolder folder;
+  const auto path = folder.path() / "cache.db";
+  write_file(path, "");
+  connect(path).execute("CREATE TABLE precious (x); INSERT INTO precious VALUES (1)");
+  const std::string before = read_file(path);
+  const auto store = Store::open(sample::options(path));
+  CHECK(store->health().state == StoreState::kMemoryOnly);
+  CHECK_THAT(all_remarks(*store), ContainsSubstring("another program"));
+  check_works(*store);
+  CHECK(read_file(path) == before);
+}
+
+TEST_CASE("A file of a newer version is read and never written") {
+  const TemporaryFolder folder;
+  const auto path = folder.path() / "cache.db";
+  fill(path, 3);
+  {
+    // What a later version may do: other tables behind the same views.
+    auto connection = connect(path);
+    connection.execute(
+        "PRAGMA user_version = 99; ALTER TABLE trial RENAME TO attempt; "
+        "ALTER TABLE winner ADD COLUMN p_best REAL; ALTER TABLE request RENAME TO wish");
+  }
+  const std::string before = read_file(path);
+  {
+    const auto store = Store::open(sample::options(path));
+    CHECK(store->health().state == StoreState::kReadOnly);
+    CHECK_THAT(all_remarks(*store), ContainsSubstring("newer version"));
+    CHECK(has(*store, 3));
+    CHECK(store->find_binary(sample::source(3), sample::toolchain(), 90));
+    check_works(*store);
+    store->note_request(sample::problem(9), sample::device());
+  }
+  CHECK(read_file(path) == before);
+}
+
+TEST_CASE("A file that becomes newer while it is open is not written any more") {
+  const TemporaryFolder folder;
+  const auto path = folder.path() / "cache.db";
+  const auto store = Store::open(sample::options(path));
+  CHECK(put(*store, 1));
+  connect(path).execute("PRAGMA user_version = 99");
+  CHECK(put(*store, 2));
+  CHECK(store->health().state == StoreState::kReadOnly);
+  CHECK(has(*store, 1));
+  CHECK(has(*store, 2));
+  CHECK(connect(path).integer("SELECT count(*) FROM winner") == 1);
+}
+
+TEST_CASE("A file that is locked at the start gives a store in memory") {
+  const TemporaryFolder folder;
+  const auto path = folder.path() / "cache.db";
+  fill(path, 1);
+  auto other = connect(path);
+  other.execute("BEGIN EXCLUSIVE");
+  auto options = sample::options(path);
+  options.busy_timeout_ms = 50;
+  const auto store = Store::open(options);
+  CHECK(store->health().state == StoreState::kMemoryOnly);
+  CHECK_THAT(all_remarks(*store), ContainsSubstring("locked"));
+  check_works(*store);
+}
+
+TEST_CASE("What is stored while the file is locked is written when it no longer is") {
+  const TemporaryFolder folder;
+  const auto path = folder.path() / "cache.db";
+  auto options = sample::options(path);
+  options.busy_timeout_ms = 50;
+  options.journal = GENERATE(StoreOptions::Journal::kRollback, StoreOptions::Journal::kWriteAhead);
+  {
+    const auto store = Store::open(options);
+    CHECK(put(*store, 1));
+    CHECK(has(*store, 1));
+    {
+      auto other = connect(path);
+      other.execute("BEGIN EXCLUSIVE");
+      CHECK(put(*store, 2));
+      CHECK(has(*store, 1));
+      CHECK(has(*store, 2));
+      CHECK(store->find_binary(sample::source(2), sample::toolchain(), 90));
+      store->note_request(sample::problem(3), sample::device());
+      store->flush();
+    }
+    CHECK(store->health().state == StoreState::kReadWrite);
+    CHECK_THAT(all_remarks(*store), ContainsSubstring("could not be written"));
+    store->flush();
+    CHECK(connect(path).integer("SELECT count(*) FROM winner") == 2);
+    CHECK(connect(path).integer("SELECT calls FROM request") == 1);
+    CHECK(has(*store, 2));
+  }
+  const auto store = Store::open(options);
+  CHECK(has(*store, 2));
+  CHECK(connect(path).integer("SELECT calls FROM request") == 1);
+}
+
+TEST_CASE("What is stored while the disk is full is written when there is room") {
+  const TemporaryFolder folder;
+  const auto path = folder.path() / "cache.db";
+  const auto store = Store::open(sample::options(path));
+  CHECK(put(*store, 1));
+
+  struct rlimit unlimited {};
+  REQUIRE(getrlimit(RLIMIT_FSIZE, &unlimited) == 0);
+  struct rlimit full = unlimited;
+  full.rlim_cur = fs::file_size(path);
+  const auto previous = signal(SIGXFSZ, SIG_IGN);
+  REQUIRE(setrlimit(RLIMIT_FSIZE, &full) == 0);
+  const bool stored =
+      store->put(sample::record(2), sample::source(2), sample::binary(std::size_t{1} << 20), {});
+  const bool found = has(*store, 2);
+  REQUIRE(setrlimit(RLIMIT_FSIZE, &unlimited) == 0);
+  signal(SIGXFSZ, previous);
+
+  CHECK(stored);
+  CHECK(found);
+  CHECK_THAT(all_remarks(*store), ContainsSubstring("could not be written"));
+  CHECK(connect(path).integer("SELECT count(*) FROM winner") == 1);
+  store->flush();
+  CHECK(connect(path).integer("SELECT count(*) FROM winner") == 2);
+  CHECK(connect(path).text("PRAGMA integrity_check") == "ok");
+}
+
+TEST_CASE("A file in a folder that cannot be written is read") {
+  const TemporaryFolder folder;
+  const auto path = folder.path() / "system" / "cache.db";
+  auto options = sample::options(path);
+  options.journal = GENERATE(StoreOptions::Journal::kRollback, StoreOptions::Journal::kWriteAhead);
+  {
+    const auto store = Store::open(options);
+    CHECK(put(*store, 1));
+  }
+  fs::permissions(path, fs::perms(0444));
+  fs::permissions(path.parent_path(), fs::perms(0555));
+  fs::permissions(folder.path(), fs::perms(0755));
+  {
+    const AsNobody nobody;
+    const auto store = Store::open(options);
+    CHECK(store->health().state == StoreState::kReadOnly);
+    CHECK(has(*store, 1));
+    CHECK(put(*store, 2));
+    CHECK(has(*store, 2));
+    check_works(*store);
+
+    auto layered = sample::options(folder.path() / "none" / "cache.db");
+    layered.system_paths = {path};
+    const auto memory = Store::open(layered);
+    CHECK(memory->health().state == StoreState::kMemoryOnly);
+    CHECK(has(*memory, 1));
+  }
+  fs::permissions(path.parent_path(), fs::perms(0755));
+  auto connection = connect(path);
+  CHECK(connection.integer("SELECT count(*) FROM winner") == 1);
+}
+
+TEST_CASE("A file that cannot be read gives a store in memory") {
+  const TemporaryFolder folder;
+  const auto path = folder.path() / "cache.db";
+  fill(path, 1);
+  fs::permissions(path, fs::perms(0000));
+  fs::permissions(folder.path(), fs::perms(0777));
+  const AsNobody nobody;
+  const auto store = Store::open(sample::options(path));
+  CHECK(store->health().state == StoreState::kMemoryOnly);
+  check_works(*store);
+}
+
+TEST_CASE("A file that every user can write is remarked on") {
+  const TemporaryFolder folder;
+  const auto path = folder.path() / "cache.db";
+  fill(path, 1);
+  fs::permissions(path, fs::perms(0666));
+  CHECK_THAT(all_remarks(*Store::open(sample::options(path))), ContainsSubstring("chmod o-w"));
+}
+
+TEST_CASE("A file that is removed while it is open is made anew") {
+  const TemporaryFolder folder;
+  const auto path = folder.path() / "cache.db";
+  const auto store = Store::open(sample::options(path));
+  CHECK(put(*store, 1));
+  fs::remove(path);
+  CHECK(put(*store, 2));
+  CHECK(connect(path).integer("SELECT count(*) FROM winner") == 1);
+  CHECK(store->health().state == StoreState::kReadWrite);
+}
+
+TEST_CASE("A file that is replaced while it is open is followed") {
+  const TemporaryFolder folder;
+  const auto path = folder.path() / "cache.db";
+  fill(folder.path() / "other.db", 3);
+  const auto store = Store::open(sample::options(path));
+  CHECK(put(*store, 10));
+  fs::rename(folder.path() / "other.db", path);
+  store->refresh();
+  CHECK(has(*store, 3));
+  CHECK_FALSE(has(*store, 10));
+  CHECK(put(*store, 11));
+  CHECK(connect(path).integer("SELECT count(*) FROM winner") == 4);
+}
+
+TEST_CASE("A store that was opened before a fork is in memory only in the child") {
+  const TemporaryFolder folder;
+  const auto path = folder.path() / "cache.db";
+  auto store = Store::open(sample::options(path));
+  CHECK(put(*store, 1));
+  CHECK(has(*store, 1));
+  auto lease = store->acquire(sample::problem(1), sample::device(), sample::toolchain(), 0);
+  CHECK(lease);
+  const pid_t child = fork();
+  REQUIRE(child >= 0);
+  if (child == 0) {
+    const bool works = store->health().state == StoreState::kMemoryOnly && has(*store, 1) &&
+                       put(*store, 2) && has(*store, 2);
+    lease = Lease();
+    store.reset();
+    _exit(works ? 0 : 1);
+  }
+  int status = 0;
+  REQUIRE(waitpid(child, &status, 0) == child);
+  CHECK(WIFEXITED(status));
+  CHECK(WEXITSTATUS(status) == 0);
+  CHECK(put(*store, 3));
+  CHECK(store->health().state == StoreState::kReadWrite);
+  auto connection = connect(path);
+  CHECK(connection.integer("SELECT count(*) FROM winner") == 2);
+  CHECK(connection.integer("SELECT count(*) FROM lease") == 1);
+  CHECK(connection.text("PRAGMA integrity_check") == "ok");
+}

@@ -1,0 +1,220 @@
+// The views, as a person sees them: every query of the documentation runs through the sqlite3
+// command on a file that the library has written.
+
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include "cache/store.h"
+#include "tests/cache/support/sample.h"
+#include "tests/support/catch.h"
+#include "tests/support/skip.h"
+#include "tests/support/temporary_folder.h"
+
+using namespace tunedgemm;
+using Catch::Matchers::ContainsSubstring;
+namespace fs = std::filesystem;
+
+namespace {
+
+struct Outcome {
+  int status = 0;
+  std::string output;
+};
+
+// What a shell prints for the command, errors included.
+Outcome shell(const std::string& command) {
+  Outcome outcome;
+  FILE* pipe = popen(("{ " + command + "\n} 2>&1").c_str(), "r");
+  REQUIRE(pipe != nullptr);
+  std::array<char, 4096> bytes{};
+  while (const std::size_t count = fread(bytes.data(), 1, bytes.size(), pipe)) {
+    outcome.output.append(bytes.data(), count);
+  }
+  outcome.status = pclose(pipe);
+  return outcome;
+}
+
+bool has_sqlite3() {
+  return shell("command -v sqlite3").status == 0;
+}
+
+Outcome query(const fs::path& database, const std::string& sql) {
+  const fs::path file = database.parent_path() / "query.sql";
+  std::ofstream(file) << sql;
+  return shell("sqlite3 -readonly -header -separator ' | ' '" + database.string() + "' < '" +
+               file.string() + "'");
+}
+
+// A database with something for each of the views.
+fs::path make_database(const fs::path& folder) {
+  const fs::path path = folder / "tunedgemm.db";
+  const auto store = Store::open(sample::options(path));
+  const auto put = [&](const Record& record, const std::vector<TrialRecord>& trials) {
+    CHECK(store->put(record, sample::source(), sample::binary(), trials));
+  };
+  TrialRecord screened = sample::trial(256, 31);
+  screened.final_round = false;
+  put(sample::record(512), {sample::trial(128, 12.5), sample::trial(64, 14), screened,
+                            sample::rejected(32, Reason::kWrongResult)});
+  Record quick = sample::record(64, 5, Rigor::kQuick);
+  quick.problem.bias = Bias::kPerColumn;
+  quick.problem.activation = Activation::kRelu;
+  quick.problem.a.leading_dimension += 8;
+  put(quick, {sample::trial(128, 5)});
+  Record old = sample::record(2048, 50);
+  old.toolchain = sample::toolchain("535.1");
+  put(old, {});
+  put(sample::record(1024, 25), {});
+  Record changed = sample::record(4096, 100);
+  changed.family = "other";
+  changed.family_fingerprint = "before";
+  put(changed, {});
+  changed.problem = sample::problem(4097);
+  changed.family_fingerprint = "after";
+  put(changed, {});
+  store->note_request(sample::problem(8192), sample::device());
+  store->note_request(sample::problem(8192), sample::device());
+  return path;
+}
+
+std::string read_file(const fs::path& path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+// The texts between "```<language>" and "```".
+std::vector<std::string> fences(const std::string& page, const std::string& language) {
+  std::vector<std::string> found;
+  const std::string opening = "```" + language + "\n";
+  for (std::size_t at = page.find(opening); at != std::string::npos; at = page.find(opening, at)) {
+    at += opening.size();
+    const std::size_t end = page.find("```", at);
+    found.push_back(page.substr(at, end - at));
+    at = end;
+  }
+  return found;
+}
+
+fs::path root() {
+  return fs::path(__FILE__).parent_path().parent_path().parent_path();
+}
+
+}  // namespace
+
+TEST_CASE("The view best is readable by a person who never saw the schema") {
+  if (!has_sqlite3()) {
+    TUNEDGEMM_SKIP("no sqlite3 command; install the package sqlite3");
+  }
+  const TemporaryFolder folder;
+  const auto outcome = query(make_database(folder.path()), "SELECT * FROM best;");
+  CHECK(outcome.status == 0);
+  INFO(outcome.output);
+  CHECK_THAT(outcome.output,
+             ContainsSubstring("device | m | n | k | batch | types | layout | epilogue | config | "
+                               "median_us | tflops | vs_default | vs_naive | ties | state | rigor "
+                               "| tuned_at | details | problem\n"));
+  CHECK_THAT(outcome.output,
+             ContainsSubstring("Sample GPU | 512 | 4096 | 1024 | 1 | f16→f16 | nt |  | "
+                               "sample block_m=128 | 12.5 | 343.597 | 1.6 | 32.0 | 2 | confirmed "
+                               "| normal | 20"));
+  CHECK_THAT(outcome.output, ContainsSubstring(" bias/col relu | sample block_m=128 | 5.0 |"));
+  CHECK_THAT(outcome.output, ContainsSubstring("| provisional | quick |"));
+  CHECK_THAT(outcome.output, ContainsSubstring("| lda=1032 |"));
+  CHECK_THAT(outcome.output, ContainsSubstring("| stale | normal |"));
+  CHECK_THAT(outcome.output, ContainsSubstring("| void | normal |"));
+}
+
+TEST_CASE("The other views tell what was tried, failed, is missing, stale and covered") {
+  if (!has_sqlite3()) {
+    TUNEDGEMM_SKIP("no sqlite3 command; install the package sqlite3");
+  }
+  const TemporaryFolder folder;
+  const auto path = make_database(folder.path());
+  const auto answer = [&](const std::string& sql) {
+    const auto outcome = query(path, sql);
+    CHECK(outcome.status == 0);
+    return outcome.output.substr(outcome.output.find('\n') + 1);
+  };
+  CHECK(answer("SELECT config, status, reason, median_us FROM trials WHERE m = 512;") ==
+        "sample block_m=128 | ok |  | 12.5\nsample block_m=64 | ok |  | 14.0\n"
+        "sample block_m=256 | screened |  | 31.0\n"
+        "sample block_m=32 | rejected | wrong result | \n");
+  CHECK(answer("SELECT family, reason, candidates, example_detail FROM failures;") ==
+        "sample | wrong result | 1 | because of the test\n");
+  CHECK(answer("SELECT m, calls, teraflop_in_all FROM missing;") == "8192 | 2 | 0.137\n");
+  CHECK(answer("SELECT m, tuned_driver, current_driver FROM stale;") == "2048 | 535.1 | 580.65\n");
+  CHECK(answer("SELECT tuned, confirmed, provisional, stale, void, missing, tuned_percent, "
+               "missing_calls FROM coverage;") == "6 | 3 | 1 | 1 | 1 | 1 | 85.7 | 2\n");
+}
+
+TEST_CASE("Of several winners for one problem the view best shows the one that a call would get") {
+  if (!has_sqlite3()) {
+    TUNEDGEMM_SKIP("no sqlite3 command; install the package sqlite3");
+  }
+  const TemporaryFolder folder;
+  const auto path = folder.path() / "tunedgemm.db";
+  const auto store = Store::open(sample::options(path));
+  for (const char* driver : {"580", "535", "580"}) {
+    Record record = sample::record(64, std::string(driver) == "580" ? 10 : 20);
+    record.toolchain = sample::toolchain(driver);
+    CHECK(store->put(record, sample::source(), sample::binary(), {}));
+  }
+  const std::string sql = "SELECT median_us, state FROM best;";
+  CHECK(query(path, sql).output == "median_us | state\n10.0 | confirmed\n");
+  // A process that uses the device with another driver makes that one the current one.
+  CHECK(store->find(sample::problem(64), sample::device(), sample::toolchain("535"),
+                    sample::limits()));
+  store->flush();
+  CHECK(query(path, sql).output == "median_us | state\n20.0 | confirmed\n");
+}
+
+TEST_CASE("Every query in the documentation runs and finds something") {
+  if (!has_sqlite3()) {
+    TUNEDGEMM_SKIP("no sqlite3 command; install the package sqlite3");
+  }
+  const TemporaryFolder folder;
+  const auto path = make_database(folder.path());
+  int queries = 0;
+  for (const char* page : {"README.md", "cache/README.md", "tools/README.md"}) {
+    for (const std::string& sql : fences(read_file(root() / page), "sql")) {
+      const auto outcome = query(path, sql);
+      INFO(page << "\n" << sql << "\n" << outcome.output);
+      CHECK(outcome.status == 0);
+      CHECK_FALSE(outcome.output.empty());
+      ++queries;
+    }
+  }
+  CHECK(queries >= 8);
+}
+
+TEST_CASE("Every sqlite3 command in the top README runs") {
+  if (!has_sqlite3()) {
+    TUNEDGEMM_SKIP("no sqlite3 command; install the package sqlite3");
+  }
+  const TemporaryFolder folder;
+  const auto path = make_database(folder.path());
+  const std::string page = read_file(root() / "README.md");
+  for (const char* language : {"sh", "bash", "console", ""}) {
+    for (const std::string& fence : fences(page, language)) {
+      for (std::size_t at = 0; at < fence.size();) {
+        const std::size_t end = std::min(fence.find('\n', at), fence.size());
+        std::string line = fence.substr(at, end - at);
+        at = end + 1;
+        line.erase(0, line.starts_with("$ ") ? 2 : 0);
+        if (line.starts_with("sqlite3 ")) {
+          const auto outcome = shell("cd '" + path.parent_path().string() +
+                                     "' && TUNEDGEMM_CACHE='" + path.string() + "' && " + line);
+          INFO(line << "\n" << outcome.output);
+          CHECK(outcome.status == 0);
+          CHECK_FALSE(outcome.output.empty());
+        }
+      }
+    }
+  }
+}
