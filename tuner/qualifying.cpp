@@ -156,7 +156,7 @@ bool Qualifying::check(Trial& trial, std::size_t line) {
   // Written so that NaN fails.
   if (!(error <= 1)) {
     ledger_.reject(line, Reason::kWrongResult,
-                   "the error is " + rounded_text(error) + " times its bound");
+                   "the error is " + four_digits(error) + " times its bound");
     return false;
   }
   return true;
@@ -219,7 +219,7 @@ void Qualifying::reject_stragglers() {
                                    [&](const Contender& leader) { return leader.line == line; });
     if (!races && us > kFarBehind * best_us) {
       ledger_.reject(line, Reason::kTooSlow,
-                     rounded_text(us) + " us in the screening, " + rounded_text(us / best_us) +
+                     four_digits(us) + " us in the screening, " + four_digits(us / best_us) +
                          " times the best");
     }
   }

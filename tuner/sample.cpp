@@ -24,12 +24,12 @@ std::variant<double, Rejection> plausible_sample(Trial& trial, int launches, dou
   if (us == nullptr || (std::isfinite(*us) && *us > 0 && *us >= kPlausible * floor_us)) {
     return sample;
   }
-  return Rejection{Reason::kImplausible, "timed at " + rounded_text(*us) +
+  return Rejection{Reason::kImplausible, "timed at " + four_digits(*us) +
                                              " us, but the device cannot take less than " +
-                                             rounded_text(floor_us) + " us"};
+                                             four_digits(floor_us) + " us"};
 }
 
-std::string rounded_text(double value) {
+std::string four_digits(double value) {
   std::array<char, 32> text{};
   std::snprintf(text.data(), text.size(), "%.4g", value);
   return text.data();

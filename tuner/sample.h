@@ -18,6 +18,6 @@ int launches_for(double sample_us, double launch_us);
 std::variant<double, Rejection> plausible_sample(Trial& trial, int launches, double floor_us);
 
 /// Four digits: "0.1234", "1.235e+04".
-std::string rounded_text(double value);
+std::string four_digits(double value);
 
 }  // namespace tunedgemm
