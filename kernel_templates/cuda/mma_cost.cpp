@@ -1,0 +1,183 @@
+#include "kernel_templates/cuda/mma_cost.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace tunedgemm {
+namespace {
+
+constexpr int kOtherRegisters = 56;
+constexpr int kElementsInFlight = 8;  // of a copy that goes through registers: words/tile.cuh
+constexpr std::int64_t kSlabRows = 16, kSlabPadding = 8;  // the sums on their way out: mma.cu
+
+// A multiprocessor, in bytes a cycle.
+constexpr double kSharedBytesPerCycle = 128;
+constexpr double kL2BytesPerCycle = 28;       // when all of them ask
+constexpr double kL2BytesPerCycleAlone = 50;  // when few do
+// In cycles.
+constexpr double kLatencyOfTile = 900;  // from asking for a tile to having it
+constexpr double kBarrierOfTile = 90;   // and the fragments of its first step
+constexpr double kStartOfBlock = 1300;  // its first tile
+constexpr double kMeetingOfParts = 2500;
+
+bool is_fp8_native(int arch) {
+  return arch == 89 || arch >= 120;
+}
+
+// Multiply-adds that mma.sync does in a cycle of a multiprocessor, for factors of 16 bits. Hopper's
+// and the data centre's Blackwell reach about 5/8 of what their warpgroup instructions do.
+double multiply_adds_16_bits(int arch) {
+  switch (arch) {
+    case 80:
+      return 1024;
+    case 90:
+    case 100:
+      return 1280;
+    default:
+      return 512;
+  }
+}
+
+double multiply_adds(const Problem& problem, Products how, int arch) {
+  const double rate = multiply_adds_16_bits(arch);
+  if (problem.a.type == DataType::kF64) {
+    return arch == 90 ? 128 : arch == 80 || arch == 100 ? 64 : 2;
+  }
+  switch (how) {
+    case Products::kTf32:
+      return rate / 2;
+    case Products::kEmulated:
+      return rate / 6;
+    case Products::kWidened:
+      return rate;
+    case Products::kAsTheyAre:
+      break;
+  }
+  return size_bytes(problem.a.type) == 1 ? 2 * rate : rate;
+}
+
+// Instructions that bring a tile of an operand into shared memory, for all threads together.
+double instructions_of_copy(int alignment, double bytes, int element_bytes) {
+  constexpr double kOfOneCopy = 10;
+  const bool asynchronous = alignment >= 4;
+  const double copies = bytes / (asynchronous ? alignment : kElementsInFlight * element_bytes);
+  return copies * (asynchronous ? kOfOneCopy : kOfOneCopy + 4 * kElementsInFlight);
+}
+
+// A tile along K of one block on a multiprocessor that it shares: the longest of what its products,
+// its instructions, its shared memory and its reading take.
+double cycles_of_tile(const Problem& problem, const MmaNumbers& numbers, double l2_rate,
+                      const DeviceLimits& limits) {
+  const Products how = products(problem, limits);
+  const double tile = static_cast<double>(numbers.block_m) * numbers.block_n * numbers.block_k;
+  const double bytes_of_k = static_cast<double>(numbers.block_k) * numbers.element_bytes;
+  const double bytes_a = numbers.block_m * bytes_of_k, bytes_b = numbers.block_n * bytes_of_k;
+
+  const double tensor = tile / multiply_adds(problem, how, limits.arch);
+  const double fragment_bytes = numbers.warps() * (numbers.warp_m + numbers.warp_n) * bytes_of_k;
+  const double shared = (fragment_bytes + bytes_a + bytes_b) / kSharedBytesPerCycle;
+  const double l2 = (bytes_a + bytes_b) / l2_rate;
+
+  // An instruction multiplies 16 x 8 sums by 32 bytes of k; four schedulers start one in a cycle.
+  const double instructions_of_products =
+      tile / (16 * 8 * 32 / numbers.element_bytes) * (how == Products::kEmulated ? 5 : 1);
+  const double converted = how == Products::kAsTheyAre ? 0 : fragment_bytes / 128 * 4;
+  const double copied =
+      (instructions_of_copy(numbers.alignment_a, bytes_a, numbers.element_bytes) +
+       instructions_of_copy(numbers.alignment_b, bytes_b, numbers.element_bytes)) /
+      32;
+  const double loaded = fragment_bytes / 512 * 2;
+  const double issue = (instructions_of_products + converted + copied + loaded) / 4;
+  // They run side by side, but never perfectly.
+  return std::max({tensor, issue, shared, l2}) + (tensor + issue + shared + l2) / 20;
+}
+
+}  // namespace
+
+Products products(const Problem& problem, const DeviceLimits& limits) {
+  if (problem.a.type == DataType::kF32) {
+    return problem.numerics == Numerics::kEmulated ? Products::kEmulated : Products::kTf32;
+  }
+  const bool as_it_is = is_fp8_native(limits.arch) && problem.numerics == Numerics::kFast;
+  return is_fp8(problem.a.type) && !as_it_is ? Products::kWidened : Products::kAsTheyAre;
+}
+
+MmaNumbers::MmaNumbers(const Problem& problem, const Config& config)
+    : block_m(config.at("block_m")),
+      block_n(config.at("block_n")),
+      block_k(config.at("block_k")),
+      warp_m(config.at("warp_m")),
+      warp_n(config.at("warp_n")),
+      stages(config.at("stages")),
+      group_m(config.at("group_m")),
+      split_k(config.at("split_k")),
+      element_bytes(static_cast<int>(size_bytes(problem.a.type))),
+      sum_bytes(static_cast<int>(size_bytes(accumulator(problem.a.type, problem.b.type)))),
+      step_bytes(element_bytes == 8 || problem.numerics == Numerics::kEmulated ? 64 : 32),
+      alignment_a(problem.a.alignment_bytes),
+      alignment_b(problem.b.alignment_bytes) {}
+
+std::int64_t MmaNumbers::shared_bytes() const {
+  const std::int64_t ring =
+      static_cast<std::int64_t>(stages) * block_k * element_bytes * (block_m + block_n);
+  const std::int64_t slabs = warps() * kSlabRows * (warp_n + kSlabPadding) * sum_bytes;
+  return std::max(ring, slabs);
+}
+
+std::int64_t MmaNumbers::partial_tile_bytes() const {
+  return static_cast<std::int64_t>(block_m) * block_n * sum_bytes;
+}
+
+int MmaNumbers::registers(Products how) const {
+  const int sums = warp_m * warp_n / 32 * sum_bytes / 4;
+  const int fragments = (warp_m + warp_n) * step_bytes / 32 / 4;
+  const int factors = how == Products::kEmulated ? (warp_m + 16) * 3 / 4 : 0;
+  const int steps = std::max(block_k * element_bytes / step_bytes, 1);
+  int in_flight = 0;
+  for (const auto& [extent, alignment] :
+       {std::pair(block_m, alignment_a), {block_n, alignment_b}}) {
+    if (alignment < 4) {
+      const int copies = extent * block_k / kElementsInFlight;
+      in_flight += static_cast<int>(ceil_divide(ceil_divide(copies, 32 * warps()), steps)) *
+                   kElementsInFlight;
+    }
+  }
+  return sums + 2 * fragments + factors + in_flight + kOtherRegisters;
+}
+
+double mma_us(const Problem& problem, const MmaNumbers& numbers, const DeviceLimits& limits) {
+  const Tiling blocks = numbers.tiles(problem);
+  const std::int64_t count = blocks.blocks().value_or(1);
+  const std::int64_t tiles_of_k =
+      ceil_divide(ceil_divide(problem.k, numbers.block_k), numbers.split_k);
+  const double busy = std::min(1.0, static_cast<double>(count) / limits.sm_count);
+  const double l2_rate = kL2BytesPerCycleAlone - busy * (kL2BytesPerCycleAlone - kL2BytesPerCycle);
+  const double tile_cycles = cycles_of_tile(problem, numbers, l2_rate, limits);
+
+  // A block alone on its multiprocessor waits at every barrier, uses only the schedulers that its
+  // warps are on, and has its tiles no sooner than they come.
+  const double alone = std::max(tile_cycles * std::max(1.0, 4.0 / numbers.warps()) + kBarrierOfTile,
+                                kLatencyOfTile / (numbers.stages - 1));
+  const auto tile_of_d = static_cast<double>(numbers.block_m) * numbers.block_n;
+  const double end = 400 + tile_of_d * (2.0 * numbers.sum_bytes / kSharedBytesPerCycle +
+                                        static_cast<double>(size_bytes(problem.d.type)) / 24);
+  const auto cycles_of = [&](double side_by_side) {
+    const double tile = std::max(side_by_side * tile_cycles, alone);
+    return kStartOfBlock + static_cast<double>(tiles_of_k) * tile + side_by_side * end;
+  };
+  const int resident = blocks_per_sm(32 * numbers.warps(),
+                                     std::min(numbers.registers(products(problem, limits)), 255),
+                                     numbers.shared_bytes(), limits);
+  const double on_busiest = blocks_on_busiest_sm(count, limits);
+  const double rounds = std::floor(on_busiest / resident);
+  const double rest = on_busiest - rounds * resident;
+  double cycles = rounds * cycles_of(resident) + (rest > 0 ? cycles_of(rest) : 0);
+  if (numbers.split_k > 1) {
+    // The last block reads what the others have written.
+    const double partial = static_cast<double>(numbers.partial_tile_bytes());
+    cycles += kMeetingOfParts + (numbers.split_k + 1) * partial / kL2BytesPerCycleAlone;
+  }
+  return kLaunchUs + std::max(cycles_us(cycles, limits), memory_us(minimum_bytes(problem), limits));
+}
+
+}  // namespace tunedgemm
