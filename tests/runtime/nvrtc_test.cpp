@@ -184,7 +184,7 @@ TEST_CASE("instructions of one architecture alone are had on request", "[nvrtc]"
   const Nvrtc nvrtc(*location);
   Source source = source_of(
       "extern \"C\" __global__ void __launch_bounds__(128) probe() {"
-      "  asm volatile(\"setmaxnreg.inc.sync.aligned.u32 160;\"); }");
+      "  asm volatile(\"wgmma.fence.sync.aligned;\"); }");
   CHECK(std::holds_alternative<CompileFailure>(nvrtc.compile(source, 90)));
   source.needs_exact_architecture = true;
   CHECK(std::holds_alternative<Binary>(nvrtc.compile(source, 90)));
