@@ -91,9 +91,9 @@ class Context {
   /// The same without a lock, null if there is none yet.
   void* find_workspace(std::int64_t bytes, StreamHandle stream) const noexcept;
 
-  /// The winner with which tune() would answer without measuring: of this toolchain, complete and
-  /// of at least this rigor.
-  std::optional<Record> find_tuned(const Problem& problem, Rigor rigor);
+  /// The winner with which tune() would answer without measuring: of this toolchain, of at least
+  /// this rigor, and complete or the result of a budget not much smaller than this one.
+  std::optional<Record> find_tuned(const Problem& problem, const TuneOptions& options);
   /// Makes sure that the cache has a winner of at least this rigor, tuning if it must. For
   /// tune-all: several threads take turns. Throws DeviceError.
   TuneResult tune(const Problem& problem, const TuneOptions& options);

@@ -7,12 +7,17 @@
 #include "kernel_templates/log.h"
 #include "runtime/context.h"
 #include "runtime/device_evaluator.h"
+#include "tuner/effort.h"
 
 namespace tunedgemm {
 namespace {
 
 // How long a tuning waits for another process that tunes the same problem.
 constexpr double kLeaseWaitSeconds = 60;
+
+// Of a budget that ended before all candidates were tried: the same budget again would only go on
+// where the cost model expects less and less.
+constexpr double kShareThatIsEnough = 0.5;
 
 TuneResult failed(std::string reason) {
   TuneResult result;
@@ -22,17 +27,21 @@ TuneResult failed(std::string reason) {
 
 }  // namespace
 
-std::optional<Record> Context::find_tuned(const Problem& problem, Rigor rigor) {
+std::optional<Record> Context::find_tuned(const Problem& problem, const TuneOptions& options) {
   auto hit = store_->find(problem, device_->identity(), device_->toolchain(), device_->limits());
-  const bool satisfies =
-      hit && hit->match == Match::kExact && hit->record.complete && hit->record.rigor >= rigor;
-  return satisfies ? std::optional(std::move(hit->record)) : std::nullopt;
+  if (!hit || hit->match != Match::kExact || hit->record.rigor < options.rigor) {
+    return std::nullopt;
+  }
+  const double seconds = effort_of(options.rigor, options.budget).seconds;
+  const bool enough =
+      hit->record.complete || hit->record.spent_seconds >= kShareThatIsEnough * seconds;
+  return enough ? std::optional(std::move(hit->record)) : std::nullopt;
 }
 
 TuneResult Context::tune(const Problem& problem, const TuneOptions& options) {
   const std::scoped_lock one_at_a_time(tuning_);
   const Problem canonical = tunedgemm::canonical(problem).problem;
-  if (auto record = find_tuned(canonical, options.rigor)) {
+  if (auto record = find_tuned(canonical, options)) {
     return {.origin = TuneResult::Origin::kCached, .record = std::move(record), .tuning = {}};
   }
   if (const std::string reason = device_->why_not_compile(); !reason.empty()) {
@@ -41,7 +50,7 @@ TuneResult Context::tune(const Problem& problem, const TuneOptions& options) {
   const Lease lease =
       store_->acquire(canonical, device_->identity(), device_->toolchain(), kLeaseWaitSeconds);
   store_->refresh();
-  if (auto record = find_tuned(canonical, options.rigor)) {
+  if (auto record = find_tuned(canonical, options)) {
     return {.origin = TuneResult::Origin::kElsewhere, .record = std::move(record), .tuning = {}};
   }
   if (!lease) {

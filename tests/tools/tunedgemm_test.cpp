@@ -18,9 +18,10 @@ const std::string kCommand = TUNEDGEMM " ";
 class TunedShell : public Shell {
  public:
   TunedShell() {
-    const ProgramResult tuned = run(TUNE_ALL
-                                    " --device host --rigor quick --candidates 3 --m 40 --n 24 "
-                                    "--k 16");
+    const ProgramResult tuned =
+        run(TUNE_ALL
+            " --device host --rigor quick --candidates 3 --budget-seconds 100 --m 40 --n 24 "
+            "--k 16");
     CAPTURE(tuned.output, tuned.errors);
     REQUIRE(tuned.status == 0);
   }

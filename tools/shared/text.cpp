@@ -50,6 +50,10 @@ std::string gflops_text(double flops, double us) {
   return us > 0 ? rounded_text(flops / us / 1e3) : "-";
 }
 
+std::string counted(std::size_t count, std::string_view noun) {
+  return std::to_string(count) + " " + std::string(noun) + (count == 1 ? "" : "s");
+}
+
 std::string first_line(std::string_view text, std::size_t width) {
   const std::string_view line = text.substr(0, text.find('\n'));
   if (line.size() == text.size() && line.size() <= width) {

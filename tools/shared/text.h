@@ -2,6 +2,7 @@
 
 // How numbers look in the tools' output. Everywhere the same, so that tables can be compared.
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 
@@ -17,6 +18,8 @@ std::string rounded_text(double value);
 std::string speedup_text(double slower_us, double faster_us);
 /// Giga-operations a second, as rounded_text; "-" for no time.
 std::string gflops_text(double flops, double us);
+/// "1 shape", "2 shapes".
+std::string counted(std::size_t count, std::string_view noun);
 /// The first line of a text, at most `width` characters of it, with "..." where something was left
 /// out.
 std::string first_line(std::string_view text, std::size_t width);

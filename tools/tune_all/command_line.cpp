@@ -37,12 +37,13 @@ void add_options(CLI::App& app, CommandLine& line) {
   add_context_options(app, line.context);
   const std::map<std::string, Rigor> rigors{
       {"quick", Rigor::kQuick}, {"normal", Rigor::kNormal}, {"exhaustive", Rigor::kExhaustive}};
-  app.add_option("--rigor", line.session.rigor, "quick, normal or exhaustive; default normal")
+  app.add_option("--rigor", line.session.shape.rigor, "quick, normal or exhaustive; default normal")
       ->transform(CLI::CheckedTransformer(rigors))
       ->type_name("RIGOR");
-  app.add_option("--budget-seconds", line.session.budget.seconds, "for each shape")
+  app.add_option("--budget-seconds", line.session.shape.budget.seconds, "for each shape")
       ->check(CLI::PositiveNumber);
-  app.add_option("--candidates", line.session.budget.candidates, "tried at most for each shape")
+  app.add_option("--candidates", line.session.shape.budget.candidates,
+                 "tried at most for each shape")
       ->check(CLI::PositiveNumber);
   app.add_option("--total-seconds", line.session.total_seconds, "for all shapes together")
       ->check(CLI::PositiveNumber);

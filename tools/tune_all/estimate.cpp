@@ -29,11 +29,11 @@ Estimate estimate(Context& context, const std::vector<Shape>& shapes,
   const double assumed = host ? kAssumedSecondsOnHost : kAssumedSecondsOnCuda;
   result.seconds_per_candidate = result.measured ? spent / tried : assumed;
 
-  const Effort effort = effort_of(options.rigor, options.budget);
+  const Effort effort = effort_of(options.shape.rigor, options.shape.budget);
   for (const Shape& shape : shapes) {
     const Problem problem = canonical(shape.problem).problem;
     PlannedShape planned{.shape = shape};
-    planned.tuned = context.find_tuned(problem, options.rigor).has_value();
+    planned.tuned = context.find_tuned(problem, options.shape).has_value();
     planned.legal = static_cast<int>(ranked_candidates(problem, context.device().limits()).size());
     if (!planned.tuned) {
       planned.tried = std::min(planned.legal, effort.candidates);

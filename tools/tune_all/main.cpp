@@ -7,6 +7,7 @@
 #include <stdexcept>
 
 #include "tools/shared/shape_list.h"
+#include "tools/shared/text.h"
 #include "tools/tune_all/command_line.h"
 #include "tools/tune_all/interrupt.h"
 #include "tools/tune_all/report.h"
@@ -20,15 +21,10 @@ constexpr int kInterrupted = 130;  // as shells say it
 
 std::string why_not_writable(const Store& store) {
   const StoreHealth health = store.health();
-  if (health.state == StoreState::kReadWrite) {
-    return "";
-  }
-  std::string reason = "the cache " + health.path.string() + " cannot be written (" +
-                       std::string(name(health.state)) + "), so that nothing would be kept";
-  for (const std::string& remark : health.remarks) {
-    reason += "\n  " + remark;
-  }
-  return reason;
+  return health.state == StoreState::kReadWrite
+             ? ""
+             : "the cache " + health.path.string() + " cannot be written (" +
+                   std::string(name(health.state)) + "), so that nothing would be kept";
 }
 
 int tune_all(const CommandLine& line, Context& context) {
@@ -38,7 +34,8 @@ int tune_all(const CommandLine& line, Context& context) {
   }
   const WorkList work = make_work_list(line.work, noted);
   if (work.duplicates > 0) {
-    std::cerr << work.duplicates << " shapes are there more than once and tuned once\n";
+    std::cerr << counted(work.duplicates, "line")
+              << " repeated a shape that was there already: left out\n";
   }
   if (line.dry_run) {
     print_estimate(std::cout, estimate(context, work.shapes, line.session), context);
@@ -50,7 +47,7 @@ int tune_all(const CommandLine& line, Context& context) {
   }
   const auto to_tune = std::count_if(
       work.shapes.begin(), work.shapes.end(),
-      [&](const Shape& shape) { return !context.find_tuned(shape.problem, line.session.rigor); });
+      [&](const Shape& shape) { return !context.find_tuned(shape.problem, line.session.shape); });
   const auto style = isatty(STDERR_FILENO) != 0 ? ProgressDisplay::Style::kInPlace
                                                 : ProgressDisplay::Style::kLines;
   ProgressDisplay display(std::cerr, style, static_cast<int>(work.shapes.size()),

@@ -77,8 +77,8 @@ void print_summary(std::ostream& out, const Session& session, Context& context) 
           << types_text(outcome.shape.problem) << ": " << outcome.failure << '\n';
     }
   }
-  out << session.outcomes.size() << " shapes on " << context.device().identity().name << ": "
-      << tuned << " tuned in " << duration_text(session.seconds) << ", " << cached
+  out << counted(session.outcomes.size(), "shape") << " on " << context.device().identity().name
+      << ": " << tuned << " tuned in " << duration_text(session.seconds) << ", " << cached
       << " already in the cache";
   if (elsewhere > 0) {
     out << ", " << elsewhere << " tuned meanwhile by another process";
@@ -124,10 +124,11 @@ void print_estimate(std::ostream& out, const Estimate& estimate, Context& contex
                planned.tuned ? "in the cache" : duration_text(planned.seconds)});
   }
   table.print_without_empty_columns(out);
-  out << estimate.shapes.size() << " shapes on " << context.device().identity().name << ": "
-      << known << " in the cache, " << static_cast<std::ptrdiff_t>(estimate.shapes.size()) - known
-      << " to tune in about " << duration_text(estimate.seconds) << " ("
-      << rounded_text(estimate.seconds_per_candidate) << " s a candidate, "
+  out << counted(estimate.shapes.size(), "shape") << " on " << context.device().identity().name
+      << ": " << known << " in the cache, "
+      << static_cast<std::ptrdiff_t>(estimate.shapes.size()) - known << " to tune in about "
+      << duration_text(estimate.seconds) << " (" << rounded_text(estimate.seconds_per_candidate)
+      << " s a candidate, "
       << (estimate.measured ? "as measured on this device before"
                             : "assumed: nothing was tuned on this device yet")
       << ").\nNothing was tuned: this was a dry run.\n";

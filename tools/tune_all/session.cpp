@@ -38,9 +38,7 @@ std::string why_not_go_on(const SessionClock& clock, const Session& session) {
 
 TuneResult tune_one(Context& context, const Problem& problem, const SessionOptions& options,
                     const SessionClock& clock, ProgressDisplay& display) {
-  TuneOptions tune_options;
-  tune_options.rigor = options.rigor;
-  tune_options.budget = options.budget;
+  TuneOptions tune_options = options.shape;
   tune_options.on_progress = [&](const Progress& progress) { display.shape_moves(progress); };
   tune_options.cancelled = [&] { return interrupted() || clock.left() <= 0; };
   return context.tune(problem, tune_options);
@@ -54,7 +52,7 @@ Session tune_shapes(Context& context, const std::vector<Shape>& shapes,
   Session session;
   for (const Shape& shape : shapes) {
     // What the cache has is told even when the time is over.
-    const bool known = context.find_tuned(shape.problem, options.rigor).has_value();
+    const bool known = context.find_tuned(shape.problem, options.shape).has_value();
     if (const auto reason = why_not_go_on(clock, session); !known && !reason.empty()) {
       session.outcomes.push_back({shape, TuneResult::Origin::kFailed, std::nullopt, reason});
       continue;

@@ -14,8 +14,7 @@
 namespace tunedgemm {
 
 struct SessionOptions {
-  Rigor rigor = Rigor::kNormal;
-  Budget budget;             ///< for each shape
+  TuneOptions shape;         ///< for each shape: its rigor and budget
   double total_seconds = 0;  ///< for all of them; 0: no limit
 };
 

@@ -24,7 +24,7 @@ struct WorkRequest {
 
 struct WorkList {
   std::vector<Shape> shapes;  ///< no two with the same canonical problem
-  int duplicates = 0;
+  std::size_t duplicates = 0;
 };
 
 /// The shapes of the lists, then those of m, n, k, then those of the requests. Throws

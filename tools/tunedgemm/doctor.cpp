@@ -75,12 +75,12 @@ std::vector<Finding> examine_device(const std::string& subject,
   try {
     const auto device = open();
     const DeviceIdentity& identity = device->identity();
-    const std::string units =
-        identity.backend == Backend::kCuda ? " multiprocessors, " : " threads, ";
-    std::vector<Finding> findings{{subject, State::kGood,
-                                   identity.name + ": " + std::to_string(identity.units) + units +
-                                       gib_text(identity.memory_bytes) + ", " +
-                                       device->toolchain().driver}};
+    std::string text = identity.name + ", ";
+    if (identity.backend == Backend::kCuda) {
+      text += std::to_string(identity.units) + " multiprocessors, ";
+    }
+    text += gib_text(identity.memory_bytes) + ", " + device->toolchain().driver;
+    std::vector<Finding> findings{{subject, State::kGood, text}};
     const std::string reason = device->why_not_compile();
     const bool compiles = reason.empty();
     findings.push_back({subject + " compiler", compiles ? State::kGood : State::kBroken,

@@ -17,11 +17,7 @@ std::string why_no_winners(const Store& store) {
     return "no winner in " + health.path.string() + " is of this kind; there are " +
            std::to_string(health.winners) + " others";
   }
-  std::string text = "the cache " + health.path.string() + " has no winners; tune-all makes some";
-  for (const std::string& remark : health.remarks) {
-    text += "\n  " + remark;
-  }
-  return text;
+  return "the cache " + health.path.string() + " has no winners; tune-all makes some";
 }
 
 std::string_view state_text(const Record& record) {
