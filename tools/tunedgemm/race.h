@@ -21,7 +21,7 @@ struct Racer {
 struct Race {
   std::string kernel;                ///< the tuned candidate, as text
   std::vector<Racer> racers;         ///< ours first
-  std::vector<std::string> remarks;  ///< whom the check refused, and why
+  std::vector<std::string> remarks;  ///< results of the vendor outside our error bound
   double floor_us = 0;
 };
 

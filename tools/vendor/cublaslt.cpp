@@ -21,7 +21,13 @@ enum DataTypeNumber {
   kRE5M2 = 29
 };
 enum ComputeNumber { kCompute32F = 68, kCompute64F = 70, kCompute32I = 72, kComputeTf32 = 77 };
-enum OperationAttribute { kTransposeA = 3, kTransposeB = 4, kFastAccumulation = 25 };
+enum OperationAttribute {
+  kTransposeA = 3,
+  kTransposeB = 4,
+  kScaleOfA = 17,
+  kScaleOfB = 18,
+  kFastAccumulation = 25
+};
 enum LayoutAttribute { kBatchCount = 5, kBatchStride = 6 };
 enum PreferenceAttribute { kMaxWorkspaceBytes = 1 };
 
@@ -75,6 +81,7 @@ struct Call {
   const CublasLtLibrary& library;
   Owned operation, first, second, d;
   bool in_f64 = false, in_s32 = false;
+  bool has_scales = false;  // fp8 inputs: the others have none
   void* workspace = nullptr;
 };
 
@@ -87,6 +94,10 @@ class Proposal final : public CompiledKernel {
     const auto alpha = scalar(arguments.alpha);
     const auto beta = scalar(arguments.beta);
     const void* c = arguments.beta == 0 ? arguments.d : arguments.c;
+    if (call_->has_scales) {
+      set_scale(kScaleOfA, arguments.scale_b);
+      set_scale(kScaleOfB, arguments.scale_a);
+    }
     return call_->library.cublasLtMatmul(
         call_->library.handle, call_->operation.get(), &alpha, arguments.b, call_->first.get(),
         arguments.a, call_->second.get(), &beta, c, call_->d.get(), arguments.d, call_->d.get(),
@@ -94,6 +105,11 @@ class Proposal final : public CompiledKernel {
   }
 
  private:
+  void set_scale(int which, const float* scale) const noexcept {
+    call_->library.cublasLtMatmulDescSetAttribute(call_->operation.get(), which, &scale,
+                                                  sizeof scale);
+  }
+
   union Scalar {
     double f64;
     float f32;
@@ -188,6 +204,7 @@ std::vector<std::unique_ptr<CompiledKernel>> CublasLt::proposals(const Problem& 
            .d = layout_of(library, problem.d, problem.m, problem.n, problem.batch),
            .in_f64 = sums == DataType::kF64,
            .in_s32 = sums == DataType::kS32,
+           .has_scales = is_fp8(problem.a.type),
            .workspace = workspace_->data()});
   Preference preference = nullptr;
   library.cublasLtMatmulPreferenceCreate(&preference);
