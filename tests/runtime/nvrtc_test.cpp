@@ -30,8 +30,9 @@ Source source_of(std::string_view text) {
   return source;
 }
 
-constexpr std::string_view kFine = R"(
-#include "words/number.cuh"
+constexpr std::string_view kFine =
+    "#include \"words/number.cuh\"\n"
+    R"(
 extern "C" __global__ void probe(float* values) {
   __shared__ float row[VALUES];
   row[threadIdx.x] = values[threadIdx.x];

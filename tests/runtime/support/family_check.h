@@ -28,10 +28,10 @@ struct FamilyReport {
 };
 std::string to_text(const FamilyReport& report);
 
-/// For each element type, layout and activation a random class of problems with a random legal
-/// config, and for each of them `shapes` random problems.
-std::vector<FamilyCase> random_cases(const Family& family, const DeviceLimits& limits, int shapes,
-                                     Random& random);
+/// For each element type and layout so many random classes of problems (8: each activation once),
+/// each with a random legal config and `shapes` random problems.
+std::vector<FamilyCase> random_cases(const Family& family, const DeviceLimits& limits, int classes,
+                                     int shapes, Random& random);
 
 /// Compiles every source once, with all threads that the device likes; then runs and judges each
 /// case in poisoned, guarded memory. Throws DeviceError if the device is lost.
