@@ -1,9 +1,12 @@
 #include "tools/tunedgemm/race.h"
 
 #include <algorithm>
+#include <chrono>
 #include <numeric>
+#include <optional>
 #include <random>
 #include <stdexcept>
+#include <thread>
 #include <utility>
 
 #include "runtime/device_floor.h"
@@ -19,6 +22,9 @@ constexpr double kSampleUs = 2000;
 constexpr int kMostLaunches = 256;
 // One sample before the rounds: a proposal that is this much slower than the fastest is not raced.
 constexpr double kFarBehind = 1.5;
+// A sample begins with the device at rest, so that an arm which draws more power than the device
+// may does not slow down the clock of the next one.
+constexpr std::chrono::milliseconds kRest{20};
 
 struct Entrant {
   Racer racer;
@@ -36,15 +42,16 @@ double sample(TrialBench& bench, Entrant& entrant, int launches) {
   return std::get<double>(us);
 }
 
-// Empty if the result is right.
-std::string check(TrialBench& bench, Entrant& entrant) {
+// What is wrong with the result.
+std::optional<Rejection> check(TrialBench& bench, Entrant& entrant) {
   const auto error = bench.check(*entrant.kernel, entrant.launch);
   if (const auto* rejection = std::get_if<Rejection>(&error)) {
-    return entrant.racer.name + ": " + std::string(name(rejection->reason)) + ": " +
-           rejection->detail;
+    return Rejection{rejection->reason, entrant.racer.name + ": " +
+                                            std::string(name(rejection->reason)) + ": " +
+                                            rejection->detail};
   }
   entrant.racer.max_error = std::get<double>(error);
-  return "";
+  return std::nullopt;
 }
 
 std::unique_ptr<TestBench> make_test_bench(Context& context) {
@@ -66,6 +73,7 @@ void run_rounds(TrialBench& bench, std::vector<Entrant>& entrants, int rounds, s
   for (int round = 0; round <= rounds; ++round) {
     std::shuffle(order.begin(), order.end(), random);
     for (const std::size_t index : order) {
+      std::this_thread::sleep_for(kRest);
       const double us = sample(bench, entrants[index], launches);
       if (round > 0) {
         entrants[index].racer.rounds_us.push_back(static_cast<float>(us));
@@ -95,8 +103,8 @@ Race race(Context& context, const Problem& problem, const Candidate& candidate, 
   entrants[0].racer.name = "tuned";
   entrants[0].kernel = kernel.get();
   entrants[0].launch = candidate.family->launch(problem, candidate.config, device.limits());
-  if (const std::string wrong = check(bench, entrants[0]); !wrong.empty()) {
-    throw std::runtime_error(result.kernel + ": " + wrong);
+  if (const auto wrong = check(bench, entrants[0])) {
+    throw std::runtime_error(result.kernel + ": " + wrong->detail);
   }
   const auto proposals = vendor == nullptr ? std::vector<std::unique_ptr<CompiledKernel>>()
                                            : vendor->proposals(problem, kProposals);
@@ -104,11 +112,14 @@ Race race(Context& context, const Problem& problem, const Candidate& candidate, 
     Entrant entrant;
     entrant.racer.name = "cublaslt " + std::to_string(index);
     entrant.kernel = proposals[index].get();
-    // The vendor's rounding may be coarser than our bound: that is told, and it races all the same.
-    if (std::string wrong = check(bench, entrant); !wrong.empty()) {
-      result.remarks.push_back(std::move(wrong));
+    const auto wrong = check(bench, entrant);
+    if (wrong) {
+      result.remarks.push_back(wrong->detail);
     }
-    entrants.push_back(std::move(entrant));
+    // The vendor's rounding may be coarser than our bound: that is told, and it races all the same.
+    if (!wrong || wrong->reason == Reason::kWrongResult) {
+      entrants.push_back(std::move(entrant));
+    }
   }
   for (Entrant& entrant : entrants) {
     entrant.timed = bench.prepare_timing(*entrant.kernel, entrant.launch);

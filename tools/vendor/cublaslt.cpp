@@ -206,6 +206,14 @@ std::vector<std::unique_ptr<CompiledKernel>> CublasLt::proposals(const Problem& 
            .in_s32 = sums == DataType::kS32,
            .has_scales = is_fp8(problem.a.type),
            .workspace = workspace_->data()});
+  if (call->has_scales) {
+    // Which proposals there are depends on whether there are scales, not on where they are.
+    const void* some_scale = workspace_->data();
+    for (const int which : {kScaleOfA, kScaleOfB}) {
+      library.cublasLtMatmulDescSetAttribute(call->operation.get(), which, &some_scale,
+                                             sizeof some_scale);
+    }
+  }
   Preference preference = nullptr;
   library.cublasLtMatmulPreferenceCreate(&preference);
   const Owned owned_preference(preference, library.cublasLtMatmulPreferenceDestroy);
