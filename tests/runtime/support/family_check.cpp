@@ -156,6 +156,25 @@ class Workplace {
   std::vector<double> expected_;
 };
 
+// One that a search would consider, or now and then any other that is legal.
+Config random_config(const Family& family, const std::vector<Config>& considered,
+                     const Problem& problem, const DeviceLimits& limits, Random& random) {
+  constexpr int kPatience = 50;
+  if (random() % 4 != 0) {
+    return considered[random() % considered.size()];
+  }
+  for (int attempt = 0; attempt < kPatience; ++attempt) {
+    Config config;
+    for (const Knob& knob : family.knobs()) {
+      config.set(knob.name, knob.values[random() % knob.values.size()]);
+    }
+    if (family.why_not(problem, config, limits).empty()) {
+      return config;
+    }
+  }
+  return considered[random() % considered.size()];
+}
+
 }  // namespace
 
 std::vector<FamilyCase> random_cases(const Family& family, const DeviceLimits& limits, int classes,
@@ -167,12 +186,12 @@ std::vector<FamilyCase> random_cases(const Family& family, const DeviceLimits& l
       for (int index = 0; index < classes; ++index) {
         const Problem drawn = random_class(types, layout, activation++, random);
         // Large enough that no config is refused for the shape alone.
-        const std::vector<Config> legal =
-            family.candidates(with_sizes(drawn, 1000, 1000, 1000), limits);
-        if (legal.empty()) {
+        const Problem large = with_sizes(drawn, 1000, 1000, 1000);
+        const std::vector<Config> considered = family.candidates(large, limits);
+        if (considered.empty()) {
           continue;
         }
-        const Config& config = legal[random() % legal.size()];
+        const Config config = random_config(family, considered, large, limits, random);
         constexpr int kPatience = 20;
         int found = 0;
         for (int attempt = 0; found < shapes && attempt < kPatience * shapes; ++attempt) {
