@@ -1,8 +1,7 @@
-#include <algorithm>
-#include <cmath>
 #include <span>
 
 #include "kernel_templates/cuda/cuda_family.h"
+#include "kernel_templates/cuda/simt_numbers.h"
 #include "kernel_templates/families.h"
 #include "kernel_templates/geometry.h"
 
@@ -37,68 +36,7 @@ constexpr Pipeline kPipelines[] = {{8, 0, 2}, {16, 0, 2}, {8, 1, 4}, {16, 1, 3},
 constexpr int kMaxSplitK = 64;
 /// Steps along K below which a part is not worth a block.
 constexpr std::int64_t kLeastStepsOfPart = 4;
-/// Warps of a multiprocessor beyond which more do not help.
-constexpr int kWarpsWanted = 16;
-// Registers of addresses and counters; accumulators on their way; what a long activation, types
-// that are converted and the f64 epilogue of integers want beyond them.
-constexpr int kOtherRegisters = 12;
-constexpr int kOtherSums = 10;
-constexpr int kActivationRegisters = 12;
-constexpr int kConversionRegisters = 10;
-constexpr int kIntegerRegisters = 8;
 constexpr int kAsyncCopyArch = 80;
-/// What a multiprocessor gets from the L2 cache in a cycle when all of them ask.
-constexpr double kL2BytesPerCycle = 24;
-
-/// The numbers that follow from a problem and a config, by the formulas of simt.cu.
-struct Numbers {
-  Numbers(const Problem& problem, const Config& config)
-      : block_m(config.at("block_m")),
-        block_n(config.at("block_n")),
-        block_k(config.at("block_k")),
-        warp_m(config.at("warp_m")),
-        warp_n(config.at("warp_n")),
-        thread_m(config.at("thread_m")),
-        thread_n(config.at("thread_n")),
-        stages(config.at("stages")),
-        async_copy(config.at("async_copy") == 1),
-        split_k(config.at("split_k")),
-        sums(accumulator(problem.a.type, problem.b.type)),
-        sum_bytes(static_cast<int>(size_bytes(sums))),
-        threads(32 * (block_m / warp_m) * (block_n / warp_n)) {}
-
-  std::int64_t shared_bytes() const {
-    return static_cast<std::int64_t>(stages) * block_k * ((block_m + block_n) * sum_bytes + 32);
-  }
-  std::int64_t partial_tile_bytes() const {
-    return static_cast<std::int64_t>(block_m) * block_n * sum_bytes;
-  }
-  /// Sums, fragments of two k, what is on its way, and the rest. Precondition: threads > 0.
-  int registers(const Problem& problem) const {
-    const int held = thread_m * thread_n + 2 * (thread_m + thread_n);
-    // An element on its way has a register to itself, even if it is short.
-    const std::int64_t staged_bytes =
-        block_k * (block_m * std::max<std::int64_t>(size_bytes(problem.a.type), 4) +
-                   block_n * std::max<std::int64_t>(size_bytes(problem.b.type), 4));
-    const auto staged = async_copy ? 0 : static_cast<int>(ceil_divide(staged_bytes, 4 * threads));
-    int other = kOtherRegisters;
-    other += problem.activation >= Activation::kGeluTanh ? kActivationRegisters : 0;
-    other += problem.a.type != sums ? kConversionRegisters : 0;
-    other += sums == DataType::kS32 ? kIntegerRegisters : 0;
-    return (held + kOtherSums) * sum_bytes / 4 + staged + other;
-  }
-  int blocks_on_sm(const Problem& problem, const DeviceLimits& limits) const {
-    const int fit = blocks_per_sm(threads, registers(problem), shared_bytes(), limits);
-    return std::clamp(kWarpsWanted * 32 / threads, 1, fit);
-  }
-
-  int block_m, block_n, block_k, warp_m, warp_n, thread_m, thread_n, stages;
-  bool async_copy;
-  int split_k;
-  DataType sums;
-  int sum_bytes;
-  int threads;
-};
 
 std::string product(std::string_view left, int left_value, std::string_view right,
                     int right_value) {
@@ -107,7 +45,7 @@ std::string product(std::string_view left, int left_value, std::string_view righ
 }
 
 /// The static_asserts of simt.cu, part 3, as sentences.
-std::string why_not_numbers(const Problem& problem, const Numbers& numbers) {
+std::string why_not_numbers(const Problem& problem, const SimtNumbers& numbers) {
   if (numbers.block_m % numbers.warp_m != 0) {
     return product("block_m", numbers.block_m, "warp_m", numbers.warp_m) +
            ": block_m must be a multiple of warp_m";
@@ -140,22 +78,6 @@ std::string why_not_numbers(const Problem& problem, const Numbers& numbers) {
   return "";
 }
 
-/// How many loads, and how many stores to shared memory, bring a step's tile of an operand in.
-struct CopyCost {
-  double loads = 0, stores = 0;
-};
-CopyCost copy_cost(const Matrix& matrix, Order order_along_k, int block, const Numbers& numbers) {
-  const auto aligned = std::max<std::int64_t>(matrix.alignment_bytes / size_bytes(matrix.type), 1);
-  const bool along_k = matrix.order == order_along_k;
-  const auto most = numbers.async_copy ? (along_k ? 1 : 16 / size_bytes(matrix.type)) : 8;
-  const double elements = static_cast<double>(block) * numbers.block_k;
-  const double loads = elements / static_cast<double>(std::min<std::int64_t>(aligned, most));
-  if (numbers.async_copy) {
-    return {loads, 0};
-  }
-  return {loads, along_k ? elements : elements / (aligned * numbers.sum_bytes >= 16 ? 4 : 1)};
-}
-
 class Simt final : public CudaFamily {
  public:
   Simt()
@@ -181,7 +103,7 @@ class Simt final : public CudaFamily {
     if (std::string why = why_not_cuda(limits, async_copy ? kAsyncCopyArch : 0); !why.empty()) {
       return why;
     }
-    const Numbers numbers(problem, config);
+    const SimtNumbers numbers(problem, config);
     if (std::string why = why_not_numbers(problem, numbers); !why.empty()) {
       return why;
     }
@@ -190,7 +112,7 @@ class Simt final : public CudaFamily {
         !why.empty()) {
       return why;
     }
-    return why_not_tiling(problem, tiles(problem, numbers), numbers.block_k,
+    return why_not_tiling(problem, numbers.tiles(problem), numbers.block_k,
                           numbers.partial_tile_bytes(), limits);
   }
 
@@ -230,8 +152,8 @@ class Simt final : public CudaFamily {
   }
 
   Launch launch(const Problem& problem, const Config& config, const DeviceLimits&) const override {
-    const Numbers numbers(problem, config);
-    const Tiling blocks = tiles(problem, numbers);
+    const SimtNumbers numbers(problem, config);
+    const Tiling blocks = numbers.tiles(problem);
     return {.grid = {static_cast<std::uint32_t>(blocks.blocks().value_or(0)), 1, 1},
             .block = {static_cast<std::uint32_t>(numbers.threads), 1, 1},
             .shared_bytes = static_cast<std::uint32_t>(numbers.shared_bytes()),
@@ -241,47 +163,22 @@ class Simt final : public CudaFamily {
   Source source(const Problem& problem, const Config& config,
                 const DeviceLimits& limits) const override {
     Source source = CudaFamily::source(problem, config, limits);
-    const int blocks_on_sm = Numbers(problem, config).blocks_on_sm(problem, limits);
+    const int blocks_on_sm = SimtNumbers(problem, config).blocks_on_sm(problem, limits);
     source.defines.emplace_back("BLOCKS_PER_SM", std::to_string(blocks_on_sm));
     return source;
   }
 
   double predicted_us(const Problem& problem, const Config& config,
                       const DeviceLimits& limits) const override {
-    const Numbers numbers(problem, config);
-    const Tiling blocks = tiles(problem, numbers);
-    const std::int64_t steps = ceil_divide(ceil_divide(problem.k, numbers.block_k), blocks.split_k);
-    const double step_cycles = cycles_of_step(problem, numbers, limits);
-    const double warps = numbers.threads / 32.0;
-
-    // Blocks side by side hide each other's waiting; what is left of it counts.
-    const int resident = numbers.blocks_on_sm(problem, limits);
-    const double waiting = 90 + (numbers.async_copy ? 0 : 30);
-    const auto cycles_of = [&](double side_by_side) {
-      const double alone = step_cycles * std::max(1.0, 4 / warps) + waiting;
-      return static_cast<double>(steps) * std::max(side_by_side * step_cycles, alone) + 1500;
-    };
-    const double on_busiest = blocks_on_busiest_sm(blocks.blocks().value_or(1), limits);
-    const double rounds = std::floor(on_busiest / resident);
-    const double rest = on_busiest - rounds * resident;
-    const double cycles = rounds * cycles_of(resident) + (rest > 0 ? cycles_of(rest) : 0);
-
-    const auto exchanged = split_workspace_bytes(blocks, numbers.partial_tile_bytes());
-    const double traffic = minimum_bytes(problem) + static_cast<double>(exchanged) / 2;
-    const double meeting_us = blocks.split_k > 1 ? 2.0 : 0.0;
-    return kLaunchUs + meeting_us + std::max(cycles_us(cycles, limits), memory_us(traffic, limits));
+    return simt_us(problem, SimtNumbers(problem, config), limits);
   }
 
  private:
-  static Tiling tiles(const Problem& problem, const Numbers& numbers) {
-    return tiling(problem, numbers.block_m, numbers.block_n, numbers.split_k);
-  }
-
   /// Leaves out what cannot be better than something else that is tried.
   static bool worth_trying(const Problem& problem, const Config& config,
                            const DeviceLimits& limits) {
-    const Numbers numbers(problem, config);
-    const Tiling blocks = tiles(problem, numbers);
+    const SimtNumbers numbers(problem, config);
+    const Tiling blocks = numbers.tiles(problem);
     const std::int64_t count = blocks.blocks().value_or(kMaxGridX);
     const bool one_round = count <= 2 * limits.sm_count;
     if (config.at("group_m") == 1 ? one_round : blocks.tiles_m == 1 && !one_round) {
@@ -293,34 +190,6 @@ class Simt final : public CudaFamily {
     const std::int64_t steps = ceil_divide(problem.k, numbers.block_k);
     return blocks.split_k == 1 ||
            (count <= 4 * limits.sm_count && steps / blocks.split_k >= kLeastStepsOfPart);
-  }
-
-  /// A step of one block on a multiprocessor that it shares: the longest of what its multiply-adds,
-  /// its instructions, its use of shared memory and its reading take.
-  static double cycles_of_step(const Problem& problem, const Numbers& numbers,
-                               const DeviceLimits& limits) {
-    const double warps = numbers.threads / 32.0;
-    const double quad = 16.0 / numbers.sum_bytes;
-    const double multiply_adds =
-        static_cast<double>(numbers.thread_m) * numbers.thread_n * numbers.block_k;
-    const double fragment_loads = (numbers.thread_m + numbers.thread_n) / quad * numbers.block_k;
-    const CopyCost a = copy_cost(problem.a, Order::kRowMajor, numbers.block_m, numbers);
-    const CopyCost b = copy_cost(problem.b, Order::kColumnMajor, numbers.block_n, numbers);
-    const double loads = (a.loads + b.loads) / numbers.threads;
-    const double stores = (a.stores + b.stores) / numbers.threads;
-
-    const double rate = multiply_adds_per_cycle(numbers.sums, limits.arch);
-    const double arithmetic = multiply_adds * numbers.threads / rate;
-    // Four schedulers start an instruction each in a cycle; an address takes about four.
-    const double issued = multiply_adds + fragment_loads + 5 * loads + stores + 25;
-    const double issue = warps * issued / 4;
-    const double shared = warps * (2 * fragment_loads + 4 * loads + stores);
-    const double l2_bytes = static_cast<double>(numbers.block_m * size_bytes(problem.a.type) +
-                                                numbers.block_n * size_bytes(problem.b.type)) *
-                            numbers.block_k;
-    const double l2 = l2_bytes / kL2BytesPerCycle;
-    // They run side by side, but never perfectly.
-    return std::max({arithmetic, issue, shared, l2}) + (arithmetic + issue + shared + l2) / 20;
   }
 };
 
