@@ -29,7 +29,7 @@ constexpr std::array<Tile, 12> kTiles{{{12, 2},
                                        {4, 4},
                                        {2, 8},
                                        {1, 8}}};
-constexpr std::array<Tile, 4> kHalfWidthTiles{{{6, 4}, {8, 3}, {12, 2}, {12, 1}}};
+constexpr std::array<Tile, 3> kHalfWidthTiles{{{6, 4}, {8, 3}, {8, 2}}};
 constexpr std::array<Tile, 7> kTilesOf16Registers{
     {{6, 2}, {4, 3}, {12, 1}, {8, 1}, {3, 4}, {2, 4}, {1, 6}}};
 
@@ -205,64 +205,80 @@ std::vector<Config> Blocked::candidates(const Problem& problem, const DeviceLimi
   return legal;
 }
 
+// Cycles to widen an element while it is packed (AMD EPYC, 2026-11, as all numbers below).
+double widening_cycles(DataType type) {
+  return is_fp8(type) ? 2.0 : size_bytes(type) < 4 ? 1.2 : 0.0;
+}
+
+// Cycles to pack an element of A or B, `line` elements of which lie in one line of memory. Beyond
+// the second-level cache every line has a price, and so has every byte.
+double packing_cycles(const Matrix& matrix, bool straight, double line, double matrix_bytes,
+                      const DeviceLimits& limits) {
+  const bool is_far = matrix_bytes > static_cast<double>(limits.l2_bytes);
+  const double far = is_far ? 14 / line + 0.25 * static_cast<double>(size_bytes(matrix.type)) : 0;
+  return (straight ? 0.1 : 0.35) + widening_cycles(matrix.type) + far;
+}
+
+// Cycles of one step of k in a tile: two FMA units of 256 bits or one of 512, two loads a cycle,
+// and additions that take four cycles before the next one may start. A panel of B that does not
+// fit into the first-level cache comes at 29 bytes a cycle.
+double step_cycles(const Geometry& geometry, const Problem& problem, const Config& config,
+                   const DeviceLimits& limits) {
+  const double wide = config.at("vector_bytes") == 64 ? 1.0 : 0.5;
+  const auto tile_m = static_cast<double>(geometry.tile_m);
+  const auto vectors = static_cast<double>(geometry.vectors);
+  const double integers = problem.a.type == DataType::kS8 ? 1.25 : 1;
+  const double multiply = tile_m * vectors * wide * integers;
+  const double loads = tile_m * 0.5 + vectors * wide;
+  const std::int64_t panel_bytes =
+      geometry.tile_n * geometry.element_bytes * std::min(geometry.block_k, problem.k);
+  const double stream = panel_bytes > limits.l1_bytes ? vectors * 2.2 * wide : 0;
+  return std::max({multiply, loads, stream, 4.0});
+}
+
 double Blocked::predicted_us(const Problem& problem, const Config& config,
                              const DeviceLimits& limits) const {
   const Geometry geometry(problem, config);
-  const auto vectors = static_cast<double>(geometry.vectors);
-  const auto tile_m = static_cast<double>(geometry.tile_m);
-  const auto depth = static_cast<double>(problem.k);
-
-  // One step of k in a tile: two FMA units of 256 bits or one of 512, two loads a cycle, and
-  // additions that take four cycles before the next one may start.
-  const double wide = config.at("vector_bytes") == 64 ? 1.0 : 0.5;
-  const double loads = (tile_m * 0.5 + vectors * wide);
-  const double slow_integer_multiply = problem.a.type == DataType::kS8 ? 2 : 1;
-  const double step = std::max({tile_m * vectors * wide * slow_integer_multiply, loads, 4.0});
-
+  const auto blocks = [](std::int64_t extent, std::int64_t block) {
+    return static_cast<double>(ceil_divide(std::max<std::int64_t>(extent, 1), block));
+  };
   const std::int64_t part_m =
       ceil_divide(ceil_divide(problem.m, geometry.tile_m), geometry.split_m);
   const std::int64_t part_n =
       ceil_divide(ceil_divide(problem.n, geometry.tile_n), geometry.split_n);
-  const auto tiles = static_cast<double>(part_m * part_n);
-  const auto blocks_m = static_cast<double>(ceil_divide(part_m, geometry.tiles_m));
-  const auto blocks_n = static_cast<double>(ceil_divide(part_n, geometry.tiles_n));
-  const auto blocks_k =
-      static_cast<double>(ceil_divide(std::max<std::int64_t>(problem.k, 1), geometry.block_k));
+  const double blocks_m = blocks(part_m, geometry.tiles_m);
+  const double blocks_n = blocks(part_n, geometry.tiles_n);
+  const double blocks_k = blocks(problem.k, geometry.block_k);
+  const auto depth = static_cast<double>(problem.k);
+  const auto rows = static_cast<double>(part_m * geometry.tile_m);
+  const auto columns = static_cast<double>(part_n * geometry.tile_n);
 
-  // AMD EPYC, 2026-11: cycles to pack an element, straight or transposed; one that is converted
-  // costs the same again. Packing in passing costs the latency of loads that prefetching hides.
-  const double straight = 0.15, across = 0.35;
-  const bool converts = size_bytes(problem.a.type) < geometry.element_bytes;
-  const double conversion = converts ? 2.0 : 1.0;
-  const double pack_a = problem.a.order == Order::kRowMajor ? across : straight;
-  const double in_passing = config.at("prefetch") > 0 ? 0.15 : 0.2;
-  const double pack_b = problem.b.order == Order::kRowMajor ? in_passing : across;
-  const double rows = static_cast<double>(part_m) * tile_m;
-  const double columns = static_cast<double>(part_n * geometry.tile_n);
-  const double packing_cycles =
-      conversion * depth *
-      (rows * pack_a * (blocks_k > 1 ? blocks_n : 1) + columns * pack_b * blocks_m);
+  const double bytes_a = rows * depth * static_cast<double>(size_bytes(problem.a.type));
+  const double bytes_b = columns * depth * static_cast<double>(size_bytes(problem.b.type));
+  const bool straight_a = problem.a.order == Order::kColumnMajor;
+  const bool straight_b = problem.b.order == Order::kRowMajor;
+  const double line_a = straight_a ? static_cast<double>(geometry.tile_m) : 16;
+  const double line_b = straight_b ? static_cast<double>(geometry.tile_n) : 16;
+  const double late = config.at("prefetch") > 0 || !straight_b ? 1.0 : 1.15;
+  const double packing =
+      depth *
+      (rows * packing_cycles(problem.a, straight_a, line_a, bytes_a, limits) *
+           (blocks_k > 1 ? blocks_n : 1) +
+       columns * packing_cycles(problem.b, straight_b, line_b, bytes_b, limits) * blocks_m * late);
 
-  const double elements = tile_m * static_cast<double>(geometry.tile_n);
-  const double partial_cycles = (blocks_k - 1) * tile_m * vectors * 4;
-  const double tile_cycles =
-      depth * step + partial_cycles + elements * epilogue_cycles(problem) + 30 * blocks_k;
-
-  // A block of A beyond the second-level cache, or a panel of B that leaves it no room, is read
-  // from farther away.
-  const double block_bytes =
-      std::min(rows, static_cast<double>(geometry.tiles_m * geometry.tile_m)) *
-      std::min(depth, static_cast<double>(geometry.block_k)) *
-      static_cast<double>(geometry.element_bytes);
-  const double far =
-      limits.l2_bytes > 0 && block_bytes > static_cast<double>(limits.l2_bytes) ? 1.02 : 1.0;
+  const auto sums = static_cast<double>(geometry.tile_m * geometry.tile_n);
+  const auto registers = static_cast<double>(geometry.tile_m * geometry.vectors);
+  const double tile = depth * step_cycles(geometry, problem, config, limits) +
+                      (blocks_k - 1) * registers * 4 + sums * epilogue_cycles(problem) +
+                      30 * blocks_k;
 
   const std::int64_t jobs = problem.batch * geometry.split_m * geometry.split_n;
-  const double compute_us = host_us(jobs, tiles * tile_cycles * far + packing_cycles, limits);
-  const auto threads = static_cast<double>(launch_for(jobs, limits).grid[0]);
+  const double computing =
+      host_us(jobs, static_cast<double>(part_m * part_n) * tile + packing, limits);
   // One thread alone does not draw all of the memory's bandwidth.
+  const auto threads = static_cast<double>(launch_for(jobs, limits).grid[0]);
   const double drawn = std::min(1.0, threads / std::max(1, limits.threads / 2));
-  return std::max(compute_us, host_memory_us(minimum_bytes(problem), limits) / drawn);
+  return std::max(computing, host_memory_us(minimum_bytes(problem), limits) / drawn);
 }
 
 }  // namespace
