@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cstddef>
+#include <cstring>
 #include <functional>
 #include <mutex>
 #include <thread>
@@ -36,7 +37,7 @@ class HostTestBench final : public TestBench {
     const bool along_rows = task.strides.column <= task.strides.row;
     const std::int64_t length = along_rows ? task.columns : task.rows;
     const std::int64_t lines = along_rows ? task.rows : task.columns;
-    if (length == 0) {
+    if (length == 0 || lines == 0) {
       return;
     }
     in_parallel(threads_, lines * task.batch, kLeastElements / length,
@@ -45,6 +46,7 @@ class HostTestBench final : public TestBench {
                     fill_line(task, along_rows, line / lines, line % lines, length);
                   }
                 });
+    copy_matrix(task);
   }
 
   void compute(const judge::OracleTask& task) override {
@@ -117,12 +119,22 @@ class HostTestBench final : public TestBench {
     for (std::int64_t at = 0; at < length; ++at) {
       const long long offset =
           judge::offset_of(task.strides, batch, along_rows ? line : at, along_rows ? at : line);
-      const double value = judge::random_value(task.type, task.distribution, task.seed, offset);
-      for (std::int64_t copy = 0; copy < task.copies; ++copy) {
-        judge::store(task.type, static_cast<std::byte*>(task.matrix) + copy * task.copy_bytes,
-                     offset, value);
-      }
+      judge::store(task.type, task.matrix, offset,
+                   judge::random_value(task.type, task.distribution, task.seed, offset));
     }
+  }
+
+  // The poison between the rows is copied too.
+  void copy_matrix(const judge::FillTask& task) const {
+    const long long last =
+        judge::offset_of(task.strides, task.batch - 1, task.rows - 1, task.columns - 1);
+    const auto bytes = static_cast<std::size_t>((last + 1) * judge::size_bytes(task.type));
+    in_parallel(threads_, task.copies - 1, 1, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t copy = begin + 1; copy < end + 1; ++copy) {
+        std::memcpy(static_cast<std::byte*>(task.matrix) + copy * task.copy_bytes, task.matrix,
+                    bytes);
+      }
+    });
   }
 
   // Rows of one batch entry.
@@ -166,8 +178,9 @@ class HostTestBench final : public TestBench {
                                std::int64_t end) {
     RowsJudged judged;
     for (std::int64_t row = begin; row < end; ++row) {
+      const judge::ComparedRow compared = judge::compared_row(task, row);
       for (std::int64_t column = 0; column < task.n; ++column) {
-        const double error = judge::relative_error(task, row, column);
+        const double error = judge::relative_error(task, compared, column);
         judged.worst = std::max(judged.worst, error);
         if (!(error <= 1)) {
           const auto index = static_cast<judge::Word>(row * task.n + column);

@@ -1,5 +1,5 @@
 // Compares D with what was expected: the sampled elements with the oracle's values, all others with
-// NaN, the poison that was there before the kernel under test ran.
+// NaN, the poison that was there before the kernel under test ran. A block takes a row at a time.
 //
 //   nvcc -std=c++20 -arch=sm_90 -I kernel_templates/cuda/words -cubin kernel_templates/cuda/judge/compare.cu
 
@@ -28,16 +28,16 @@ __device__ __forceinline__ void report(judge::Verdict& verdict, judge::Verdict m
 
 extern "C" __global__ void tunedgemm_compare(const __grid_constant__ Arguments arguments) {
   const judge::CompareTask task = *static_cast<const judge::CompareTask*>(arguments.workspace);
-  const long long elements = task.batch * task.m * task.n;
-  const long long threads = static_cast<long long>(gridDim.x) * blockDim.x;
   judge::Verdict mine{0, 0, ~judge::Word{0}};
-  for (long long index = static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x;
-       index < elements; index += threads) {
-    const double error = judge::relative_error(task, index / task.n, index % task.n);
-    mine.worst = max(mine.worst, bits_of(error));
-    if (!(error <= 1)) {
-      ++mine.wrong;
-      mine.first_wrong = min(mine.first_wrong, static_cast<judge::Word>(index));
+  for (long long row = blockIdx.x; row < task.batch * task.m; row += gridDim.x) {
+    const judge::ComparedRow compared = judge::compared_row(task, row);
+    for (long long n = threadIdx.x; n < task.n; n += blockDim.x) {
+      const double error = judge::relative_error(task, compared, n);
+      mine.worst = max(mine.worst, bits_of(error));
+      if (!(error <= 1)) {
+        ++mine.wrong;
+        mine.first_wrong = min(mine.first_wrong, static_cast<judge::Word>(row * task.n + n));
+      }
     }
   }
   report(*task.verdict, mine);

@@ -21,6 +21,21 @@ using Word = unsigned long long;
 // The numbers of the library's DataType.
 constexpr int kF64 = 1, kF32 = 2, kF16 = 3, kBF16 = 4, kE4M3 = 5, kE5M2 = 6, kS8 = 7, kS32 = 8;
 
+JUDGE_FUNCTION int size_bytes(int type) {
+  switch (type) {
+    case kF64:
+      return 8;
+    case kF32:
+    case kS32:
+      return 4;
+    case kF16:
+    case kBF16:
+      return 2;
+    default:
+      return 1;
+  }
+}
+
 // Bits of the significand, with the one that is not stored.
 JUDGE_FUNCTION int precision(int type) {
   switch (type) {

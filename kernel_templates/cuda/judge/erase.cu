@@ -6,17 +6,29 @@
 #include "arguments.cuh"
 #include "tasks.cuh"
 
+__device__ __forceinline__ void poison(void* d, int element_bytes, long long offset) {
+  switch (element_bytes) {
+    case 8:
+      static_cast<judge::Word*>(d)[offset] = ~judge::Word{0};
+      break;
+    case 4:
+      static_cast<unsigned*>(d)[offset] = ~0U;
+      break;
+    case 2:
+      static_cast<unsigned short*>(d)[offset] = 0xffff;
+      break;
+    default:
+      static_cast<unsigned char*>(d)[offset] = 0xff;
+      break;
+  }
+}
+
 extern "C" __global__ void tunedgemm_erase(const __grid_constant__ Arguments arguments) {
   const judge::EraseTask task = *static_cast<const judge::EraseTask*>(arguments.workspace);
-  const long long bytes_of_row = task.n * task.element_bytes;
-  const long long bytes = task.batch * task.m * bytes_of_row;
-  const long long threads = static_cast<long long>(gridDim.x) * blockDim.x;
-  unsigned char* d = static_cast<unsigned char*>(task.d);
-  for (long long index = static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x;
-       index < bytes; index += threads) {
-    const long long row = index / bytes_of_row;
-    const long long start =
-        judge::offset_of(task.strides, row / task.m, row % task.m, 0) * task.element_bytes;
-    d[start + index % bytes_of_row] = 0xff;
+  for (long long row = blockIdx.x; row < task.batch * task.m; row += gridDim.x) {
+    const long long start = judge::offset_of(task.strides, row / task.m, row % task.m, 0);
+    for (long long n = threadIdx.x; n < task.n; n += blockDim.x) {
+      poison(task.d, task.element_bytes, start + n * task.strides.column);
+    }
   }
 }

@@ -75,6 +75,32 @@ __device__ __forceinline__ void sum_tile(const judge::OracleTask& task, long lon
   }
 }
 
+__device__ __forceinline__ void keep_sums(const judge::OracleTask& task, long long row,
+                                          long long first_column,
+                                          const double (&sums)[kThreadColumns]) {
+  for (int index = 0; index < kThreadColumns; ++index) {
+    const long long column = first_column + 16 * index;
+    if (column < task.sampling.columns) {
+      task.expected[row * task.sampling.columns + column] = sums[index];
+    }
+  }
+}
+
+// A loop of its own that stays rolled up: the activations in f64 are long and are compiled once a
+// round, and sums that a rolled loop indexes would not stay in registers.
+__device__ __forceinline__ void finish_sums(const judge::OracleTask& task, long long row,
+                                            long long first_column) {
+#pragma unroll 1
+  for (int index = 0; index < kThreadColumns; ++index) {
+    const long long column = first_column + 16 * index;
+    if (column < task.sampling.columns) {
+      double& element = task.expected[row * task.sampling.columns + column];
+      const judge::Place place = judge::sampled_place(task.sampling, task.m, row, column);
+      element = judge::expected_value(task, element, place.batch, place.m, place.n);
+    }
+  }
+}
+
 extern "C" __global__ void __launch_bounds__(kThreads)
     tunedgemm_oracle(const __grid_constant__ Arguments arguments) {
   const judge::OracleTask& task = *static_cast<const judge::OracleTask*>(arguments.workspace);
@@ -86,15 +112,10 @@ extern "C" __global__ void __launch_bounds__(kThreads)
     double sums[kThreadColumns] = {};
     sum_tile(task, row0, column0, sums);
     const long long row = row0 + threadIdx.x / 16;
-    // Rolled up, since the activations in f64 are long and are compiled once a round.
-#pragma unroll 1
-    for (int index = 0; index < kThreadColumns; ++index) {
-      const long long column = column0 + threadIdx.x % 16 + 16 * index;
-      if (row < sampling.rows && column < sampling.columns) {
-        const judge::Place place = judge::sampled_place(sampling, task.m, row, column);
-        task.expected[row * sampling.columns + column] =
-            judge::expected_value(task, sums[index], place.batch, place.m, place.n);
-      }
+    const long long first_column = column0 + threadIdx.x % 16;
+    if (row < sampling.rows) {
+      keep_sums(task, row, first_column, sums);
+      finish_sums(task, row, first_column);
     }
   }
 }

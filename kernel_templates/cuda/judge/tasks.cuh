@@ -149,23 +149,41 @@ JUDGE_FUNCTION Place sampled_place(const Sampling& sampling, long long m, long l
 JUDGE_FUNCTION long long sample_index(long long at, long long first, long long step,
                                       long long count) {
   const long long distance = at - first;
-  return distance >= 0 && distance % step == 0 && distance / step < count ? distance / step : -1;
+  if (distance < 0 || (step != 1 && distance % step != 0)) {
+    return -1;
+  }
+  const long long index = step == 1 ? distance : distance / step;
+  return index < count ? index : -1;
+}
+
+// A row of D and what was expected of it; null if it is not sampled.
+struct ComparedRow {
+  long long offset;
+  const double* expected;
+};
+
+// `row` counts through all batch entries.
+JUDGE_FUNCTION ComparedRow compared_row(const CompareTask& task, long long row) {
+  const Sampling& sampling = task.sampling;
+  const long long index = sample_index(row, sampling.first_row, sampling.row_step, sampling.rows);
+  return {offset_of(task.strides, row / task.m, row % task.m, 0),
+          index < 0 ? nullptr : task.expected + index * sampling.columns};
 }
 
 // How far an element is from what it must be, relative to the bound: more than 1 is wrong. Infinite
-// for NaN. `row` counts through all batch entries.
-JUDGE_FUNCTION double relative_error(const CompareTask& task, long long row, long long column) {
-  const long long offset = offset_of(task.strides, row / task.m, row % task.m, column);
-  const double got = load(task.type, task.d, offset);
+// for NaN.
+JUDGE_FUNCTION double relative_error(const CompareTask& task, const ComparedRow& row,
+                                     long long column) {
+  const double got = load(task.type, task.d, row.offset + column * task.strides.column);
   const Sampling& sampling = task.sampling;
-  const long long sampled_row =
-      sample_index(row, sampling.first_row, sampling.row_step, sampling.rows);
-  const long long sampled_column =
-      sample_index(column, sampling.first_column, sampling.column_step, sampling.columns);
-  if (sampled_row < 0 || sampled_column < 0) {
+  const long long index =
+      row.expected == nullptr ? -1
+                              : sample_index(column, sampling.first_column, sampling.column_step,
+                                             sampling.columns);
+  if (index < 0) {
     return got == got ? 0 : infinity();
   }
-  const double expected = task.expected[sampled_row * sampling.columns + sampled_column];
+  const double expected = row.expected[index];
   const double bound = task.absolute + task.relative * fabs(expected);
   const double error = fabs(got - expected);
   return error <= 1e300 ? error / bound : infinity();
