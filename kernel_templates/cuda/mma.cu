@@ -20,13 +20,12 @@
 //                                          before the last one: the next tile is there; barrier
 //                                          fragments of the next step <- shared;  sums += a * b
 //
-// With split_k blocks a tile of D, each sums a part of K (words/split_k.cuh). In the end the sums
-// go through shared memory once more, so that a thread stores 4 neighbours of a row of D.
+// In the end the sums go through shared memory once more, so that a thread stores neighbours of a
+// row of D. With split_k blocks a tile of D, each sums a part of K (words/store.cuh).
 //
 // How types are multiplied: f16, bf16, s8 and f64 as they are; f32 rounded to tf32 (NUMERICS 1), or
 // split into three bf16 (NUMERICS 2, emulated: see words/fragment.cuh); fp8 as it is where there is
-// such an instruction and NUMERICS is 3 (fast), otherwise as f16, whose products are exact and
-// whose sums are kept in f32.
+// such an instruction and NUMERICS is 3 (fast), otherwise as f16, with exact products and f32 sums.
 //
 // Price: stages * block_k * (block_m * sizeof(a) + block_n * sizeof(b)) bytes of shared memory;
 // warp_m * warp_n / 32 accumulators, the fragments of two steps and about 50 more in registers.
@@ -88,8 +87,8 @@ static_assert(
     kThreads == 32 * kWarps && (kWarps & (kWarps - 1)) == 0 && kWarps <= 16,
     "the warps of a block, block_m / warp_m * block_n / warp_n, must be 1, 2, 4, 8 or 16");
 
-// A step along K is 32 bytes of an operand's line; 64 of f64, and of f32 where it is emulated.
 constexpr int kElementBytes = sizeof(TypeA);
+// A step along K is 32 bytes of an operand's line; 64 of f64, and of f32 where it is emulated.
 constexpr int kStepBytes = kElementBytes == 8 || kNumerics == Numerics::kEmulated ? 64 : 32;
 constexpr int kSteps = kBlockK * kElementBytes / kStepBytes;
 static_assert(kBlockK * kElementBytes % kStepBytes == 0 && kSteps >= 1,
@@ -216,11 +215,9 @@ __device__ __forceinline__ void next_tile(Loader& loader, char* ring) {
   loader.stage = next_stage(ring, loader.stage);
 }
 
-// Where a warp's part of the tile begins.
 struct WarpPlace {
-  int m, n;
+  int m, n;  // where a warp's part of the tile begins
 };
-
 __device__ __forceinline__ WarpPlace place_of_warp() {
   const int warp = threadIdx.x / 32, warps_n = kBlockN / kWarpN;
   return {warp / warps_n * kWarpM, warp % warps_n * kWarpN};
@@ -288,66 +285,35 @@ using Sums = Accumulator[kBlocksM][2 * kBlocksN][4];
 // If there are registers for it, the fragments of the next step are loaded while this one's are
 // multiplied. These are a thread's for sums, for a step's fragments and for what is made of them.
 constexpr int kOfSums = sizeof(Sums) / 4, kOfFragments = sizeof(Fragments) / 4;
-constexpr int kOfFactors = kEmulates ? 12 * kBlocksM + 18 * kBlocksN
-                           : kWidens ? 8 * kBlocksM + 8
-                                     : 0;
+constexpr int kOfEmulated = 12 * kBlocksM + 18 * kBlocksN, kOfWidened = 8 + 8 * kBlocksN;
+constexpr int kOfFactors = kEmulates ? kOfEmulated : kWidens ? kOfWidened : 0;
 constexpr int kBuffers = kOfSums + 2 * kOfFragments + kOfFactors + kOtherRegisters <= 255 ? 2 : 1;
-
-__device__ __forceinline__ void multiply_block(const Word (&a)[kFactors][4],
-                                               const Word (&b)[kFactors][4], int half,
-                                               Accumulator (&sums)[4]) {
-  if (!kEmulates) {
-    multiply_factors(a, b, half, sums);
-    return;
-  }
-  Accumulator fresh[4] = {};
-  multiply_factors(a, b, half, fresh);
-#pragma unroll
-  for (int i = 0; i < 4; ++i) {
-    add(fresh[i], sums[i]);
-  }
-}
 
 // Neighbouring instructions share A's four registers, back and forth along n: 3 to 8 % faster than
 // sharing B's two (f16, 4096^3, H200, 2026-11-21).
-__device__ __forceinline__ void multiply_words(const Fragments& fragments, Sums& sums) {
+__device__ __forceinline__ void multiply(const Fragments& fragments, Sums& sums) {
+  Word a[kFactors][4], b[kBlocksN][kFactors][4];
+#pragma unroll
+  for (int n = 0; n < kBlocksN; ++n) {
+    prepare(TypeB(), Words::kKFirst, fragments.b[n], b[n]);
+  }
 #pragma unroll
   for (int m = 0; m < kBlocksM; ++m) {
+    prepare(TypeA(), Words::kRowsFirst, fragments.a[m], a);
 #pragma unroll
     for (int index = 0; index < 2 * kBlocksN; ++index) {
       const int n = m % 2 == 0 ? index : 2 * kBlocksN - 1 - index;
-      Word a[kFactors][4], b[kFactors][4];
-      prepare(TypeA(), Words::kRowsFirst, fragments.a[m], a);
-      prepare(TypeB(), Words::kKFirst, fragments.b[n / 2], b);
-      multiply_block(a, b, n % 2, sums[m][n]);
-    }
-  }
-}
-
-// Where factors must be made of the words, those of all of A and B would not fit in the registers.
-__device__ __forceinline__ void multiply_made_factors(const Fragments& fragments, Sums& sums) {
-  Word a[kBlocksM][kFactors][4], b[kFactors][4];
+      if (!kEmulates) {
+        multiply_factors(a, b[n / 2], n % 2, sums[m][n]);
+        continue;
+      }
+      Accumulator fresh[4] = {};
+      multiply_factors(a, b[n / 2], n % 2, fresh);
 #pragma unroll
-  for (int m = 0; m < kBlocksM; ++m) {
-    prepare(TypeA(), Words::kRowsFirst, fragments.a[m], a[m]);
-  }
-#pragma unroll
-  for (int n = 0; n < 2 * kBlocksN; ++n) {
-    if (n % 2 == 0) {
-      prepare(TypeB(), Words::kKFirst, fragments.b[n / 2], b);
+      for (int i = 0; i < 4; ++i) {
+        add(fresh[i], sums[m][n][i]);
+      }
     }
-#pragma unroll
-    for (int m = 0; m < kBlocksM; ++m) {
-      multiply_block(a[m], b, n % 2, sums[m][n]);
-    }
-  }
-}
-
-__device__ __forceinline__ void multiply(const Fragments& fragments, Sums& sums) {
-  if constexpr (kFactors == 1) {
-    multiply_words(fragments, sums);
-  } else {
-    multiply_made_factors(fragments, sums);
   }
 }
 

@@ -6,7 +6,8 @@
 namespace tunedgemm {
 namespace {
 
-constexpr int kOtherRegisters = 56;
+constexpr int kOtherRegisters = 50;
+constexpr int kMaxRegistersPerThread = 255;
 constexpr int kElementsInFlight = 8;  // of a copy that goes through registers: words/tile.cuh
 constexpr std::int64_t kSlabRows = 16, kSlabPadding = 8;  // the sums on their way out: mma.cu
 
@@ -131,7 +132,11 @@ std::int64_t MmaNumbers::partial_tile_bytes() const {
 int MmaNumbers::registers(Products how) const {
   const int sums = warp_m * warp_n / 32 * sum_bytes / 4;
   const int fragments = (warp_m + warp_n) * step_bytes / 32 / 4;
-  const int factors = how == Products::kEmulated ? (warp_m + 16) * 3 / 4 : 0;
+  const int factors = how == Products::kEmulated  ? 12 * warp_m / 16 + 18 * warp_n / 16
+                      : how == Products::kWidened ? 8 + 8 * warp_n / 16
+                                                  : 0;
+  const bool two_buffers =
+      sums + 2 * fragments + factors + kOtherRegisters <= kMaxRegistersPerThread;
   const int steps = std::max(block_k * element_bytes / step_bytes, 1);
   int in_flight = 0;
   for (const auto& [extent, alignment] :
@@ -142,7 +147,7 @@ int MmaNumbers::registers(Products how) const {
                    kElementsInFlight;
     }
   }
-  return sums + 2 * fragments + factors + in_flight + kOtherRegisters;
+  return sums + (two_buffers ? 2 : 1) * fragments + factors + in_flight + kOtherRegisters;
 }
 
 double mma_us(const Problem& problem, const MmaNumbers& numbers, const DeviceLimits& limits) {
@@ -165,9 +170,9 @@ double mma_us(const Problem& problem, const MmaNumbers& numbers, const DeviceLim
     const double tile = std::max(side_by_side * tile_cycles, alone);
     return kStartOfBlock + static_cast<double>(tiles_of_k) * tile + side_by_side * end;
   };
-  const int resident = blocks_per_sm(32 * numbers.warps(),
-                                     std::min(numbers.registers(products(problem, limits)), 255),
-                                     numbers.shared_bytes(), limits);
+  const int resident =
+      blocks_per_sm(32 * numbers.warps(), numbers.registers(products(problem, limits)),
+                    numbers.shared_bytes(), limits);
   const double on_busiest = blocks_on_busiest_sm(count, limits);
   const double rounds = std::floor(on_busiest / resident);
   const double rest = on_busiest - rounds * resident;
