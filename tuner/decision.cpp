@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cassert>
 #include <cmath>
+#include <tuple>
 
 #include "tuner/statistics.h"
 
@@ -69,6 +70,14 @@ bool replaces(const Contestant& challenger, const Contestant& standard) {
 }
 
 }  // namespace
+
+bool operator<(const Preference& left, const Preference& right) {
+  const auto in_order = [](const Preference& preference) {
+    return std::tie(preference.needs_workspace, preference.family_position, preference.predicted_us,
+                    preference.text);
+  };
+  return in_order(left) < in_order(right);
+}
 
 Decision decide(std::span<const Contestant> contestants) {
   assert(!contestants.empty());

@@ -3,7 +3,6 @@
 // Which finalist wins. Pure judgement on numbers: no device, no randomness, and the same rounds
 // always give the same winner. The rules stand in the README of this folder.
 
-#include <compare>
 #include <cstddef>
 #include <optional>
 #include <span>
@@ -20,7 +19,7 @@ struct Preference {
   double predicted_us = 0;
   std::string text;  ///< the candidate, so that no two are equal
 
-  friend auto operator<=>(const Preference&, const Preference&) = default;
+  friend bool operator<(const Preference& left, const Preference& right);
 };
 
 /// A finalist's times, one a round; round r of all contestants was measured side by side.

@@ -108,6 +108,7 @@ std::vector<float> time_round(const std::vector<Contender*>& racing,
 
 bool is_settled(const std::vector<Contender*>& racing) {
   std::vector<Contestant> standings;
+  standings.reserve(racing.size());
   for (const Contender* contender : racing) {
     standings.push_back(contender->standing);
   }

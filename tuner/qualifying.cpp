@@ -179,7 +179,7 @@ std::variant<double, Rejection> Qualifying::screening_sample(Trial& trial) const
   const double floor_us = task_.evaluator.floor_us();
   const double best_us =
       leaders_.empty() ? std::numeric_limits<double>::infinity() : leaders_.front().screened_us;
-  const auto first = plausible_sample(trial, 1, floor_us);
+  auto first = plausible_sample(trial, 1, floor_us);
   const double* first_us = std::get_if<double>(&first);
   // A short kernel needs more launches to be told from the next, and a single sample may have been
   // disturbed: a second one decides, unless the first is hopeless.
@@ -187,9 +187,12 @@ std::variant<double, Rejection> Qualifying::screening_sample(Trial& trial) const
     return first;
   }
   if (2 * *first_us < kSampleUs || *first_us > kNear * best_us) {
-    const auto second = plausible_sample(trial, launches_for(kSampleUs, *first_us), floor_us);
+    auto second = plausible_sample(trial, launches_for(kSampleUs, *first_us), floor_us);
     const double* second_us = std::get_if<double>(&second);
-    return second_us == nullptr ? second : std::min(*first_us, *second_us);
+    if (second_us == nullptr) {
+      return second;
+    }
+    return std::min(*first_us, *second_us);
   }
   return first;
 }

@@ -17,7 +17,7 @@ class RecordingEvaluator::WitnessedTrial final : public Trial {
 
   std::variant<double, Rejection> check() override {
     const double begin = recording_.now_seconds();
-    const auto checked = trial_->check();
+    auto checked = trial_->check();
     record().check_seconds = recording_.now_seconds() - begin;
     if (const double* error = std::get_if<double>(&checked)) {
       record().error = *error;
@@ -29,7 +29,7 @@ class RecordingEvaluator::WitnessedTrial final : public Trial {
 
   std::variant<double, Rejection> sample(int launches) override {
     const double begin = recording_.now_seconds();
-    const auto sampled = trial_->sample(launches);
+    auto sampled = trial_->sample(launches);
     if (const double* us = std::get_if<double>(&sampled)) {
       record().samples.push_back({*us, launches, recording_.now_seconds() - begin});
     } else {

@@ -19,7 +19,7 @@ int launches_for(double sample_us, double launch_us) {
 }
 
 std::variant<double, Rejection> plausible_sample(Trial& trial, int launches, double floor_us) {
-  const auto sample = trial.sample(launches);
+  auto sample = trial.sample(launches);
   const double* us = std::get_if<double>(&sample);
   if (us == nullptr || (std::isfinite(*us) && *us > 0 && *us >= kPlausible * floor_us)) {
     return sample;

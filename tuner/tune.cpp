@@ -97,6 +97,7 @@ Record record_of(const Task& task, const std::vector<Contender>& contenders,
 
 std::vector<Contestant> standings_of(const std::vector<Contender>& contenders) {
   std::vector<Contestant> standings;
+  standings.reserve(contenders.size());
   for (const Contender& contender : contenders) {
     standings.push_back(contender.standing);
   }
