@@ -20,7 +20,8 @@ std::string joined(const std::vector<std::string>& lines) {
 bool must_keep(sqlite::Connection& connection, const KeyRows& key, const Record& record,
                const IsCurrent& is_current) {
   sqlite::Statement find(connection,
-                         "SELECT w.rigor, w.complete, c.family, w.family_fingerprint "
+                         "SELECT w.rigor, w.complete, w.candidates_tried, c.family, "
+                         "w.family_fingerprint "
                          "FROM winner w JOIN config c ON c.id = w.config "
                          "WHERE w.problem = ? AND w.device = ? AND w.toolchain = ?");
   if (!find.bind(key.problem, key.device, key.toolchain).step()) {
@@ -28,10 +29,14 @@ bool must_keep(sqlite::Connection& connection, const KeyRows& key, const Record&
   }
   Rigor rigor{};
   bool complete = false;
+  int tried = 0;
   std::string family, fingerprint;
-  find.read(rigor, complete, family, fingerprint);
-  const bool fuller =
-      rigor > record.rigor || (rigor == record.rigor && complete && !record.complete);
+  find.read(rigor, complete, tried, family, fingerprint);
+  // An unfinished tuning counts for what it has tried, whatever it was meant to become.
+  const bool greater = rigor > record.rigor && (complete || tried >= record.candidates_tried);
+  const bool finished =
+      complete && !record.complete && (rigor == record.rigor || tried > record.candidates_tried);
+  const bool fuller = greater || finished;
   return fuller && is_current(family, fingerprint);
 }
 

@@ -92,7 +92,8 @@ class Context {
   void* find_workspace(std::int64_t bytes, StreamHandle stream) const noexcept;
 
   /// The winner with which tune() would answer without measuring: of this toolchain, of at least
-  /// this rigor, and complete or the result of a budget not much smaller than this one.
+  /// this rigor, and complete, or the result of a budget not much smaller than this one, or of a
+  /// greater rigor and with as many candidates tried as this one would.
   std::optional<Record> find_tuned(const Problem& problem, const TuneOptions& options);
   /// Makes sure that the cache has a winner of at least this rigor, tuning if it must. For
   /// tune-all: several threads take turns. Throws DeviceError.

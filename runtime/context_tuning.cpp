@@ -32,9 +32,11 @@ std::optional<Record> Context::find_tuned(const Problem& problem, const TuneOpti
   if (!hit || hit->match != Match::kExact || hit->record.rigor < options.rigor) {
     return std::nullopt;
   }
-  const double seconds = effort_of(options.rigor, options.budget).seconds;
+  const Record& record = hit->record;
+  const Effort effort = effort_of(options.rigor, options.budget);
   const bool enough =
-      hit->record.complete || hit->record.spent_seconds >= kShareThatIsEnough * seconds;
+      record.complete || record.spent_seconds >= kShareThatIsEnough * effort.seconds ||
+      (record.rigor > options.rigor && record.candidates_tried >= effort.candidates);
   return enough ? std::optional(std::move(hit->record)) : std::nullopt;
 }
 

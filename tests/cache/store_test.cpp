@@ -182,6 +182,10 @@ TEST_CASE("Store keeps the winner of the more thorough tuning") {
   incomplete.complete = false;
   CHECK_FALSE(offer(incomplete));
   CHECK(offer(sample::record(64, 11, Rigor::kNormal)));
+  Record begun = sample::record(64, 4, Rigor::kExhaustive);
+  begun.complete = false;
+  begun.candidates_tried = 1;
+  CHECK_FALSE(offer(begun));
   CHECK(offer(sample::record(64, 12, Rigor::kExhaustive)));
   CHECK(find(*store, 64)->record.measurement.median_us == 12);
   // Another toolchain starts anew.

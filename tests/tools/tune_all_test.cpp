@@ -75,7 +75,7 @@ TEST_CASE("tune-all tunes each shape once and finds it in the cache afterwards")
   CAPTURE(first.output, first.errors);
   REQUIRE(first.status == 0);
   REQUIRE_THAT(first.errors, ContainsSubstring("1 line repeated a shape"));
-  REQUIRE_THAT(first.errors, ContainsSubstring("1/1  first f32→f32 nn  tuned: "));
+  REQUIRE_THAT(first.errors, ContainsSubstring("1/1  first f32→f32 ieee nn  tuned: "));
   REQUIRE_THAT(first.output, ContainsSubstring("1 shape on "));
   REQUIRE_THAT(first.output, ContainsSubstring("1 tuned in "));
 

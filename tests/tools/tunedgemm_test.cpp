@@ -60,7 +60,7 @@ TEST_CASE("best shows the winners that pass its filters") {
   REQUIRE(shell.run(kCommand + "best --types f16").status == 1);
   const auto json = nlohmann::json::parse(shell.run(kCommand + "best --json").output);
   REQUIRE(json.size() == 1);
-  REQUIRE(json[0]["types"] == "f32→f32");
+  REQUIRE(json[0]["types"] == "f32→f32 ieee");
 }
 
 TEST_CASE("explain says what would run, why, and how to build it again") {

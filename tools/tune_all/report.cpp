@@ -10,6 +10,8 @@
 namespace tunedgemm {
 namespace {
 
+constexpr std::size_t kFailureWidth = 60;
+
 std::string_view state_text(const Outcome& outcome) {
   switch (outcome.origin) {
     case TuneResult::Origin::kTuned:
@@ -29,15 +31,17 @@ std::vector<std::string> row(const Outcome& outcome) {
   std::vector<std::string> cells{outcome.shape.name, extents_text(problem), types_text(problem),
                                  layout_text(problem), epilogue_text(problem)};
   if (!outcome.record) {
-    cells.insert(cells.end(), {"-", "-", "-", "-", "-"});
+    cells.insert(cells.end(), {"-", "-", "-", "-"});
   } else {
     const Record& record = *outcome.record;
     const double us = record.measurement.median_us;
-    cells.insert(cells.end(), {record.family + " " + to_text(record.config), time_text(us),
-                               gflops_text(flops(problem), us), speedup_text(record.naive_us, us),
-                               speedup_text(record.default_us, us)});
+    cells.insert(cells.end(),
+                 {time_text(us), gflops_text(flops(problem), us), speedup_text(record.naive_us, us),
+                  speedup_text(record.default_us, us)});
   }
   cells.emplace_back(state_text(outcome));
+  cells.push_back(outcome.record ? outcome.record->family + " " + to_text(outcome.record->config)
+                                 : first_line(outcome.failure, kFailureWidth));
   return cells;
 }
 
@@ -54,12 +58,12 @@ void print_table(std::ostream& out, const Session& session) {
                {"types"},
                {"layout"},
                {"epilogue"},
-               {"winner"},
                {"time", Align::kRight},
                {"GFLOP/s", Align::kRight},
                {"vs naive", Align::kRight},
                {"vs default", Align::kRight},
-               {"state"}});
+               {"state"},
+               {"winner"}});
   for (const Outcome& outcome : session.outcomes) {
     table.add(row(outcome));
   }

@@ -57,7 +57,6 @@ void print_table(const std::vector<Record>& records) {
                {"types"},
                {"layout"},
                {"epilogue"},
-               {"winner"},
                {"time", Align::kRight},
                {"GFLOP/s", Align::kRight},
                {"vs naive", Align::kRight},
@@ -65,15 +64,17 @@ void print_table(const std::vector<Record>& records) {
                {"ties", Align::kRight},
                {"state"},
                {"compiler"},
-               {"tuned at (UTC)"}});
+               {"tuned at (UTC)"},
+               {"winner"}});
   for (const Record& record : records) {
     const Problem& problem = record.problem;
     const double us = record.measurement.median_us;
     table.add({record.device.name, extents_text(problem), types_text(problem), layout_text(problem),
-               epilogue_text(problem), record.family + " " + to_text(record.config), time_text(us),
-               gflops_text(flops(problem), us), speedup_text(record.naive_us, us),
-               speedup_text(record.default_us, us), std::to_string(record.ties.size()),
-               std::string(state_text(record)), record.toolchain.compiler, record.tuned_at});
+               epilogue_text(problem), time_text(us), gflops_text(flops(problem), us),
+               speedup_text(record.naive_us, us), speedup_text(record.default_us, us),
+               std::to_string(record.ties.size()), std::string(state_text(record)),
+               record.toolchain.compiler, record.tuned_at,
+               record.family + " " + to_text(record.config)});
   }
   table.print_without_empty_columns(std::cout);
 }
