@@ -1,7 +1,7 @@
 // Every host family on this CPU against the double-precision oracle, in guarded and poisoned
 // memory. Each binary takes a second of the compiler, so the everyday tests draw one class of
 // problems for every element type, their layouts, epilogues and configs at random; the slow test
-// has every element type, layout and activation.
+// has every element type and layout, with all activations in turn.
 
 #include <array>
 #include <chrono>
@@ -31,12 +31,21 @@ Config random_config(const Family& family, const Problem& problem, const DeviceL
   return candidates[random() % candidates.size()];
 }
 
+// The chapters sum f32 and fp8 as well as they can whatever is asked, so one numerics will do.
+bool is_another_numerics(const TypeCase& types) {
+  return types.numerics == Numerics::kTf32 || types.numerics == Numerics::kEmulated ||
+         types.numerics == Numerics::kPromoted;
+}
+
 // One class for every element type; over all of them, each layout with each activation in turn.
 std::vector<FamilyCase> one_class_a_type(const Family& family, const DeviceLimits& limits,
                                          Random& random) {
   std::vector<FamilyCase> cases;
   std::size_t number = random() % 32;
   for (const TypeCase& types : all_type_cases()) {
+    if (is_another_numerics(types)) {
+      continue;
+    }
     const Problem problem_class =
         random_class(types, kLayouts[number % 4], static_cast<int>(number / 4 % 8), random);
     number += 5;  // no common divisor with 32
@@ -108,15 +117,15 @@ TEST_CASE("The kernel that is linked in multiplies every shape", "[host]") {
   DeviceWithoutCompiler device;
   const Family& family = *find_family("blocked");
   Random random(test_seed());
-  check(family, random_cases(family, device.limits(), 1, random), device);
+  check(family, random_cases(family, device.limits(), 8, 1, random), device);
 }
 
-TEST_CASE("Host families multiply every type, layout and activation", "[host][slow]") {
+TEST_CASE("Host families multiply every type in every layout", "[host][slow]") {
   HostDevice device(0);
   for (const std::string_view name : kFamilies) {
     const Family& family = *find_family(name);
     Random random(test_seed());
-    check(family, random_cases(family, device.limits(), 4, random), device);
+    check(family, random_cases(family, device.limits(), 2, 4, random), device);
   }
 }
 
