@@ -215,8 +215,11 @@ class Mma final : public CudaFamily {
       return false;  // all of them run at once, or there is one order only
     }
     const bool small = numbers.block_m * numbers.block_n <= 64 * 64;
-    if (numbers.stages > 4 && !(small && one_round)) {
+    if (numbers.stages > 4 && !(small && one_round && numbers.split_k == 1)) {
       return false;  // other blocks on the multiprocessor hide what more stages would
+    }
+    if (numbers.stages < 4 && numbers.split_k > 1) {
+      return false;  // a part of K has few tiles, and it takes long until the first is there
     }
     const std::int64_t tiles_of_k = ceil_divide(problem.k, numbers.block_k);
     return numbers.split_k == 1 || (one_round && tiles_of_k / numbers.split_k >= kLeastTilesOfPart);

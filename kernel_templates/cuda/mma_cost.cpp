@@ -93,6 +93,20 @@ double cycles_of_tile(const Problem& problem, const MmaNumbers& numbers, double 
   return std::max({tensor, issue, shared, l2}) + (tensor + issue + shared + l2) / 20;
 }
 
+// What is read from memory when blocks that run at the same time share what they read, and the next
+// ones find little of it in the cache.
+double bytes_read(const Problem& problem, const MmaNumbers& numbers, double side_by_side) {
+  const Tiling blocks = numbers.tiles(problem);
+  const auto tiles_m = static_cast<double>(blocks.tiles_m);
+  const auto tiles_n = static_cast<double>(blocks.tiles_n);
+  const double at_a_time = std::clamp(side_by_side / numbers.split_k, 1.0, tiles_m * tiles_n);
+  const double columns = std::min(tiles_n, at_a_time / std::min<double>(numbers.group_m, tiles_m));
+  const double rows = std::min(tiles_m, at_a_time / columns);
+  const double row_bytes = static_cast<double>(problem.k) * numbers.element_bytes;
+  return tiles_m * tiles_n / at_a_time * static_cast<double>(problem.batch) * row_bytes *
+         (rows * numbers.block_m + columns * numbers.block_n);
+}
+
 }  // namespace
 
 Products products(const Problem& problem, const DeviceLimits& limits) {
@@ -161,8 +175,9 @@ double mma_us(const Problem& problem, const MmaNumbers& numbers, const DeviceLim
 
   // A block alone on its multiprocessor waits at every barrier, uses only the schedulers that its
   // warps are on, and has its tiles no sooner than they come.
-  const double alone = std::max(tile_cycles * std::max(1.0, 4.0 / numbers.warps()) + kBarrierOfTile,
-                                kLatencyOfTile / (numbers.stages - 1));
+  const double latency = kLatencyOfTile / (numbers.stages - 1);
+  const double alone = std::max(
+      tile_cycles * std::max(1.0, 4.0 / numbers.warps()) + kBarrierOfTile + latency / 20, latency);
   const auto tile_of_d = static_cast<double>(numbers.block_m) * numbers.block_n;
   const double end = 400 + tile_of_d * (2.0 * numbers.sum_bytes / kSharedBytesPerCycle +
                                         static_cast<double>(size_bytes(problem.d.type)) / 24);
@@ -182,7 +197,14 @@ double mma_us(const Problem& problem, const MmaNumbers& numbers, const DeviceLim
     const double partial = static_cast<double>(numbers.partial_tile_bytes());
     cycles += kMeetingOfParts + (numbers.split_k + 1) * partial / kL2BytesPerCycleAlone;
   }
-  return kLaunchUs + std::max(cycles_us(cycles, limits), memory_us(minimum_bytes(problem), limits));
+  const double least = minimum_bytes(problem);
+  const bool stays_in_cache = least < static_cast<double>(limits.l2_bytes);
+  const double side_by_side = static_cast<double>(resident) * limits.sm_count;
+  const double read = bytes_read(problem, numbers, side_by_side);
+  const double memory = memory_us(stays_in_cache ? least : std::max(least, read), limits);
+  const double compute = cycles_us(cycles, limits);
+  // They overlap, but not perfectly.
+  return kLaunchUs + std::max(compute, memory) + std::min(compute, memory) / 20;
 }
 
 }  // namespace tunedgemm
