@@ -45,7 +45,9 @@ Qualifying::Qualifying(const Task& task, const Effort& effort, Allowance& allowa
                        PhaseSeconds& seconds)
     : task_(task), effort_(effort), allowance_(allowance), ledger_(ledger), seconds_(seconds) {}
 
-void Qualifying::run(std::span<const Selected> selected) {
+void Qualifying::run(const Selection& selection) {
+  std::span<const Selected> selected(selection.candidates);
+  spilling_ = selection.spilling;
   total_ = static_cast<int>(selected.size());
   const auto batch = static_cast<std::size_t>(task_.evaluator.compile_batch());
   const std::size_t stride = batch == 0 ? selected.size() : batch;

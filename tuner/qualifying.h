@@ -31,7 +31,7 @@ class Qualifying {
 
   /// Tries the candidates in order until the time is over; then on until one is valid. Those that
   /// spill registers are tried only if none is left.
-  void run(std::span<const Selected> selected);
+  void run(const Selection& selection);
 
   /// The default and the fastest others, at most effort.finalists, the fastest first.
   [[nodiscard]] std::vector<Contender> take_leaders() { return std::move(leaders_); }

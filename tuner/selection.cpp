@@ -49,7 +49,8 @@ class Selecting {
   }
 
   // The selected one, or null if it is rejected.
-  Selected* add(const RankedCandidate& ranked) {
+  Selected* add(const Selected& selected) {
+    const RankedCandidate& ranked = selected.ranked;
     const std::string key = key_of(ranked.candidate);
     const auto [known, is_new] = positions_.try_emplace(key, selection_.candidates.size());
     if (is_new) {
@@ -57,9 +58,12 @@ class Selecting {
       if (before != nullptr && before->rejection) {
         known->second = std::nullopt;
         selection_.rejected.push_back(*before);
+        if (before->rejection->reason == Reason::kSpills) {
+          selection_.spilling.push_back(selected);
+        }
       } else {
         ++tiles_[tile_of(ranked.candidate)];
-        selection_.candidates.push_back({ranked});
+        selection_.candidates.push_back(selected);
       }
     }
     return known->second ? &selection_.candidates[*known->second] : nullptr;
@@ -73,13 +77,11 @@ class Selecting {
     if (before != nullptr && before->rejection && before->rejection->reason == Reason::kTooSlow) {
       earlier_.erase(key_of(standard->candidate));
     }
-    if (Selected* selected = add(*standard)) {
-      selected->is_default = true;
-    }
+    add({.ranked = *standard, .is_default = true, .is_simplest = false});
   }
 
   void add_simplest(const std::optional<RankedCandidate>& simplest) {
-    Selected* selected = simplest ? add(*simplest) : nullptr;
+    Selected* selected = simplest ? add({*simplest}) : nullptr;
     if (selected != nullptr) {
       selected->is_simplest = true;
     }
@@ -130,7 +132,7 @@ Selection select(const Knowledge& knowledge, const Effort& effort) {
   const auto add_all = [&](std::span<const RankedCandidate> some, const auto& wanted) {
     for (const RankedCandidate& ranked : some) {
       if (selecting.size() < effort.candidates && wanted(ranked)) {
-        selecting.add(ranked);
+        selecting.add({ranked});
       }
     }
   };
@@ -161,7 +163,7 @@ Selection select_given(const Knowledge& knowledge) {
   Selecting selecting(knowledge.earlier);
   selecting.add_standard(knowledge.standard);
   for (const RankedCandidate& ranked : knowledge.ranked) {
-    selecting.add(ranked);
+    selecting.add({ranked});
   }
   return selecting.take();
 }

@@ -34,6 +34,8 @@ struct Selection {
   std::vector<Selected> candidates;  ///< to be tried in this order, without duplicates
   /// Earlier rejections that hold still: these candidates are not tried again.
   std::vector<TrialRecord> rejected;
+  /// Those of them that only spill registers: what is left to try if nothing else is valid.
+  std::vector<Selected> spilling;
 };
 
 /// Takes at most `effort.candidates`. A candidate that was rejected earlier, with the same

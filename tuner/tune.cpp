@@ -123,7 +123,7 @@ Tuning tune(const Problem& problem, const DeviceIdentity& device, const Toolchai
 
   // 1. Compile, 2. check, 3. screen: one candidate after the other.
   Qualifying qualifying(task, effort, allowance, ledger, seconds);
-  qualifying.run(ranking.selection.candidates);
+  qualifying.run(ranking.selection);
   std::vector<Contender> contenders = qualifying.take_leaders();
 
   // 4. Finals: interleaved rounds.

@@ -174,6 +174,23 @@ TEST_CASE("A spiller wins where nothing else is left") {
   CHECK(tuning.trials.size() == 2);
 }
 
+TEST_CASE("A spiller of an earlier session wins too where nothing else is left") {
+  Bench bench;
+  Behaviour spiller;
+  spiller.spill_bytes = 48;
+  bench.add(spiller);
+  TrialRecord spilled;
+  spilled.family = "fake";
+  spilled.config = Bench::candidate(0).config;
+  spilled.family_fingerprint = family().fingerprint();
+  spilled.rejection = Rejection{Reason::kSpills, ""};
+  bench.store->put_trial(bench.problem, {}, {}, spilled);
+  const Tuning tuning = bench.run();
+  CHECK(winner_of(tuning) == Bench::candidate(0).config);
+  CHECK(tuning.record->default_us > 0);
+  CHECK(tuning.trials.size() == 1);
+}
+
 TEST_CASE("A time that the device cannot reach is implausible") {
   Bench bench;
   bench.device.least_us = 80;
