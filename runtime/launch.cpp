@@ -157,7 +157,8 @@ void* workspace_for(const Plan& plan, const tunedgemm_buffers& buffers, StreamHa
 }  // namespace
 
 CallKey call_key(const tunedgemm_problem& problem, const tunedgemm_buffers& buffers) noexcept {
-  // A C caller may have put any integer into an enum: its bits are taken, and c_api.cpp refuses what is none.
+  // A C caller may have put any integer into an enum: its bits are taken, and c_api.cpp refuses
+  // what is none.
   const auto bits = [](auto value) { return std::int64_t{std::bit_cast<std::int32_t>(value)}; };
   const auto byte = [&](auto value) { return bits(value) & 0xff; };
   const auto half = [&](auto value) { return bits(value) & 0xffff; };

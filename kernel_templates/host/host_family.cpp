@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "kernel_templates/geometry.h"
+
 namespace tunedgemm {
 namespace {
 
@@ -43,9 +45,10 @@ Launch launch_for(std::int64_t jobs, const DeviceLimits& limits) {
 
 double host_us(std::int64_t jobs, double cycles_per_job, const DeviceLimits& limits) {
   const std::int64_t threads = launch_for(jobs, limits).grid[0];
-  const auto rounds = static_cast<double>((jobs + threads - 1) / threads);
+  const std::int64_t rounds = ceil_divide(jobs, threads);
   const double wake_us = threads > 1 ? kWakeUs : 0;
-  return kCallUs + wake_us + rounds * cycles_per_job / (limits.clock_ghz * 1e3);
+  return kCallUs + wake_us +
+         static_cast<double>(rounds) * cycles_per_job / (limits.clock_ghz * 1e3);
 }
 
 double host_memory_us(double bytes, const DeviceLimits& limits) {

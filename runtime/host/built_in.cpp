@@ -18,7 +18,7 @@ namespace {
 
 constexpr int kTileM = 6;
 constexpr int kTileBytes = 64;  // of a row of a tile
-constexpr long long kBlockM = 16 * kTileM;
+constexpr long long kBlockM = 16LL * kTileM;
 constexpr long long kBlockN = 512;
 constexpr long long kBlockK = 256;
 

@@ -76,6 +76,7 @@ class SpawnSettings {
 
 pid_t start(const std::vector<std::string>& arguments, int output) {
   std::vector<char*> pointers;
+  pointers.reserve(arguments.size() + 1);
   for (const std::string& argument : arguments) {
     pointers.push_back(const_cast<char*>(argument.c_str()));  // posix_spawn does not write to it
   }

@@ -99,7 +99,7 @@ fs::path find_program(const std::string& name) {
   const char* search = std::getenv("PATH");
   std::istringstream folders(search == nullptr ? "/usr/local/bin:/usr/bin:/bin" : search);
   for (std::string folder; std::getline(folders, folder, ':');) {
-    if (const fs::path path = fs::path(folder) / name; !folder.empty() && runs(path)) {
+    if (fs::path path = fs::path(folder) / name; !folder.empty() && runs(path)) {
       return path;
     }
   }
@@ -167,7 +167,8 @@ std::variant<Binary, CompileFailure> Compiler::compile(const Source& source) con
     command.emplace_back(kForThisCpu);
     command.push_back("-I" + folder.path().string());
     for (const auto& [macro, value] : source.defines) {
-      command.push_back("-D" + macro + "=" + value);
+      command.push_back("-D" + macro);
+      command.back().append("=").append(value);
     }
     command.insert(command.end(), {"-o", object, folder.path() / source.file.name});
 

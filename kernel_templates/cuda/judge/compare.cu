@@ -1,7 +1,8 @@
 // Compares D with what was expected: the sampled elements with the oracle's values, all others with
 // NaN, the poison that was there before the kernel under test ran. A block takes a row at a time.
 //
-//   nvcc -std=c++20 -arch=sm_90 -I kernel_templates/cuda/words -cubin kernel_templates/cuda/judge/compare.cu
+//   nvcc -std=c++20 -arch=sm_90 -I kernel_templates/cuda/words -cubin
+//   kernel_templates/cuda/judge/compare.cu
 
 #include "arguments.cuh"
 #include "tasks.cuh"

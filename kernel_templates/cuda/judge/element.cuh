@@ -1,7 +1,9 @@
-// What the judge knows of elements: their bits, and the random values that inputs are made of. Plain
-// C++, compiled for the GPU by the kernels of this folder and for the CPU by runtime/test_bench.
+// What the judge knows of elements: their bits, and the random values that inputs are made of.
+// Plain C++, compiled for the GPU by the kernels of this folder and for the CPU by
+// runtime/test_bench.
 //
-// The judge shares nothing with the families' words: a conversion that is wrong there is right here.
+// The judge shares nothing with the families' words: a conversion that is wrong there is right
+// here.
 //
 // An input is a function of a seed and of the element's offset in its matrix. So the oracle never
 // reads what a kernel under test could have overwritten, and no copy of the inputs is needed.

@@ -1,7 +1,8 @@
 // Puts the poison, all bits one, over every element of D. What is left around and between the rows
 // must then be poison as well, else the kernel under test wrote where it must not (find_stains.cu).
 //
-//   nvcc -std=c++20 -arch=sm_90 -I kernel_templates/cuda/words -cubin kernel_templates/cuda/judge/erase.cu
+//   nvcc -std=c++20 -arch=sm_90 -I kernel_templates/cuda/words -cubin
+//   kernel_templates/cuda/judge/erase.cu
 
 #include "arguments.cuh"
 #include "tasks.cuh"

@@ -1,7 +1,8 @@
 // Fills a matrix with random values, or several copies of it with the same ones: the inputs of
 // checks and of timings. See element.cuh for the values.
 //
-//   nvcc -std=c++20 -arch=sm_90 -I kernel_templates/cuda/words -cubin kernel_templates/cuda/judge/fill_random.cu
+//   nvcc -std=c++20 -arch=sm_90 -I kernel_templates/cuda/words -cubin
+//   kernel_templates/cuda/judge/fill_random.cu
 
 #include "arguments.cuh"
 #include "tasks.cuh"

@@ -1,6 +1,7 @@
 // Looks for anything but poison (all bits one) in a range of memory.
 //
-//   nvcc -std=c++20 -arch=sm_90 -I kernel_templates/cuda/words -cubin kernel_templates/cuda/judge/find_stains.cu
+//   nvcc -std=c++20 -arch=sm_90 -I kernel_templates/cuda/words -cubin
+//   kernel_templates/cuda/judge/find_stains.cu
 
 #include "arguments.cuh"
 #include "tasks.cuh"

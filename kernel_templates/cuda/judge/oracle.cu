@@ -8,7 +8,8 @@
 //   rows |                       |      into shared memory, then summed in the order of k
 //        +-----------------------+
 //
-//   nvcc -std=c++20 -arch=sm_90 -I kernel_templates/cuda/words -cubin kernel_templates/cuda/judge/oracle.cu
+//   nvcc -std=c++20 -arch=sm_90 -I kernel_templates/cuda/words -cubin
+//   kernel_templates/cuda/judge/oracle.cu
 
 #include "arguments.cuh"
 #include "tasks.cuh"
@@ -24,8 +25,8 @@ __device__ __forceinline__ void draw_a(const judge::OracleTask& task, long long 
     double value = 0;
     if (row0 + row < task.sampling.rows && k0 + k < task.k) {
       const judge::Place place = judge::sampled_place(task.sampling, task.m, row0 + row, 0);
-      value = judge::input_value(task.a, judge::offset_of(task.a.strides, place.batch, place.m,
-                                                          k0 + k));
+      value = judge::input_value(task.a,
+                                 judge::offset_of(task.a.strides, place.batch, place.m, k0 + k));
     }
     a[row][k] = value;
   }

@@ -1,5 +1,5 @@
-// What the kernels of this folder are told: each finds its task in the workspace. And what the value
-// of an element of D must be, given its sum. Plain C++, as element.cuh.
+// What the kernels of this folder are told: each finds its task in the workspace. And what the
+// value of an element of D must be, given its sum. Plain C++, as element.cuh.
 #pragma once
 
 #include "element.cuh"
@@ -26,8 +26,8 @@ struct FillTask {
   long long copies, copy_bytes;
 };
 
-// Which elements of D are compared: every row_step-th row of all batch entries, one below the other,
-// and every column_step-th column.
+// Which elements of D are compared: every row_step-th row of all batch entries, one below the
+// other, and every column_step-th column.
 struct Sampling {
   long long first_row, row_step, rows;
   long long first_column, column_step, columns;
@@ -116,8 +116,8 @@ JUDGE_FUNCTION double input_value(const Input& input, long long offset) {
 JUDGE_FUNCTION double expected_value(const OracleTask& task, double sum, long long batch,
                                      long long m, long long n) {
   if (task.integers == 2) {
-    return static_cast<double>(static_cast<int>(static_cast<unsigned>(
-        static_cast<Word>(static_cast<long long>(sum)))));
+    return static_cast<double>(
+        static_cast<int>(static_cast<unsigned>(static_cast<Word>(static_cast<long long>(sum)))));
   }
   double x = task.scale * sum;
   if (task.reads_c != 0) {
@@ -177,9 +177,9 @@ JUDGE_FUNCTION double relative_error(const CompareTask& task, const ComparedRow&
   const double got = load(task.type, task.d, row.offset + column * task.strides.column);
   const Sampling& sampling = task.sampling;
   const long long index =
-      row.expected == nullptr ? -1
-                              : sample_index(column, sampling.first_column, sampling.column_step,
-                                             sampling.columns);
+      row.expected == nullptr
+          ? -1
+          : sample_index(column, sampling.first_column, sampling.column_step, sampling.columns);
   if (index < 0) {
     return got == got ? 0 : infinity();
   }

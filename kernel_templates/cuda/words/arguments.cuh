@@ -7,15 +7,17 @@ struct Arguments {
   const void* b;
   const void* c;  // read only if the problem's beta is not of class zero; may be d
   void* d;
-  const void* bias;      // m values (per row of D) or n values (per column), of D's type; null if there is none
+  const void*
+      bias;  // m values (per row of D) or n values (per column), of D's type; null if there is none
   const float* scale_a;  // one value, or null for 1
   const float* scale_b;
   void* workspace;  // 256-byte aligned
 
   long long m, n, k, batch;
 
-  // Elements from one row start to the next (row-major) or from one column start to the next (column-major).
-  // C is given by two strides, since its order may differ from D's, which is always row-major here.
+  // Elements from one row start to the next (row-major) or from one column start to the next
+  // (column-major). C is given by two strides, since its order may differ from D's, which is always
+  // row-major here.
   long long lda, ldb, ldd;
   long long c_stride_m, c_stride_n;
 
