@@ -152,6 +152,7 @@ TEST_CASE("Launches of several threads on one team take turns", "[host]") {
     ++calls;
   };
   std::vector<std::thread> users;
+  users.reserve(4);
   for (int user = 0; user < 4; ++user) {
     users.emplace_back([&] {
       for (int launch = 0; launch < 100; ++launch) {
