@@ -97,8 +97,8 @@ TEST_CASE("a right kernel passes however long K is") {
 TEST_CASE("a k-tile left out is seen however long K is") {
   for (const DataType type :
        {DataType::kF64, DataType::kF32, DataType::kF16, DataType::kE4M3, DataType::kS8}) {
-    for (const std::int64_t k : {16, 512, 16384, 16385, 1000000}) {
-      const Problem problem = plain(3, 50, k, type);
+    for (const std::int64_t k : {16, 512, 16384, 16385, 200000}) {
+      const Problem problem = plain(3, 30, k, type);
       INFO(to_text(problem));
       CHECK(is(check(problem, Flaw::kLeavesOutKTile), Reason::kWrongResult));
     }
