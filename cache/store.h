@@ -104,9 +104,9 @@ class Store {
   void forget_binary(const Source& source, const Toolchain& toolchain, int architecture);
 
   /// Winner, its binary and all trials in one transaction. Keeps the stored winner instead where
-  /// that one, with the same toolchain and fingerprint, is of greater rigor, or equally rigorous and
-  /// complete while this is not; an incomplete one counts for no more than the candidates that it
-  /// has tried. Returns whether `record` is the winner now.
+  /// that one, with the same toolchain and fingerprint, is of greater rigor, or equally rigorous
+  /// and complete while this is not; an incomplete one counts for no more than the candidates that
+  /// it has tried. Returns whether `record` is the winner now.
   bool put(const Record& record, const Source& winner_source, const Binary& winner_binary,
            const std::vector<TrialRecord>& trials);
 
