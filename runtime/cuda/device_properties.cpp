@@ -1,6 +1,7 @@
 #include "runtime/cuda/device_properties.h"
 
 #include <array>
+#include <cmath>
 #include <cstddef>
 
 #include "runtime/cuda/check.h"
@@ -74,7 +75,7 @@ DeviceIdentity read_identity(const Driver& driver, CUdevice device, const Device
   identity.units = limits.sm_count;
   identity.memory_bytes = limits.memory_bytes;
   identity.l2_bytes = limits.l2_bytes;
-  identity.clock_mhz = static_cast<int>(limits.clock_ghz * 1e3 + 0.5);
+  identity.clock_mhz = static_cast<int>(std::lround(limits.clock_ghz * 1e3));
   constexpr int kPowerStepWatts = 10;
   identity.power_limit_watts = nvml == nullptr ? 0
                                                : (nvml->power_limit_watts() + kPowerStepWatts / 2) /

@@ -13,6 +13,7 @@ std::variant<std::unique_ptr<const Driver>, std::string> Driver::open() {
   }
   auto driver = std::make_unique<Driver>();
   std::string missing;
+// NOLINTBEGIN(bugprone-macro-parentheses): a member's name has no room for them
 #define TUNEDGEMM_LOAD(name, symbol, parameters)                                   \
   driver->name = reinterpret_cast<CUresult(*) parameters>(dlsym(library, symbol)); \
   if (driver->name == nullptr && missing.empty()) {                                \
@@ -20,6 +21,7 @@ std::variant<std::unique_ptr<const Driver>, std::string> Driver::open() {
   }
   TUNEDGEMM_DRIVER_FUNCTIONS(TUNEDGEMM_LOAD)
 #undef TUNEDGEMM_LOAD
+  // NOLINTEND(bugprone-macro-parentheses)
   if (!missing.empty()) {
     return "the CUDA driver is too old: libcuda.so.1 has no " + missing +
            "; version 525 (CUDA 12.0) or later is needed";

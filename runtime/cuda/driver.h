@@ -70,8 +70,10 @@ namespace tunedgemm::cuda {
   X(cuGraphLaunch, "cuGraphLaunch", (CUgraphExec executable, CUstream stream))                     \
   X(cuGraphExecDestroy, "cuGraphExecDestroy", (CUgraphExec executable))
 
+// NOLINTBEGIN(readability-identifier-naming): the manual's names
 /// Shared by all threads. Never closed: the driver does not survive that.
 struct Driver {
+// NOLINTNEXTLINE(bugprone-macro-parentheses): a declaration has no room for them
 #define TUNEDGEMM_DECLARE(name, symbol, parameters) CUresult(*name) parameters = nullptr;
   TUNEDGEMM_DRIVER_FUNCTIONS(TUNEDGEMM_DECLARE)
 #undef TUNEDGEMM_DECLARE
@@ -84,5 +86,6 @@ struct Driver {
   /// The version of CUDA that the driver offers, e.g. 13000; 0 if it does not tell.
   int version() const;
 };
+// NOLINTEND(readability-identifier-naming)
 
 }  // namespace tunedgemm::cuda

@@ -8,6 +8,8 @@
 
 namespace tunedgemm::cuda {
 
+// NOLINTBEGIN(readability-identifier-naming): the manual's names
+
 using CUresult = int;
 inline constexpr CUresult CUDA_SUCCESS = 0;
 inline constexpr CUresult CUDA_ERROR_OUT_OF_MEMORY = 2;
@@ -50,5 +52,7 @@ enum CUevent_flags : unsigned { CU_EVENT_DEFAULT = 0, CU_EVENT_DISABLE_TIMING = 
 enum CUevent_record_flags : unsigned { CU_EVENT_RECORD_EXTERNAL = 1 };
 enum CUstreamCaptureStatus : int { CU_STREAM_CAPTURE_STATUS_NONE = 0 };
 enum CUstreamCaptureMode : int { CU_STREAM_CAPTURE_MODE_RELAXED = 2 };
+
+// NOLINTEND(readability-identifier-naming)
 
 }  // namespace tunedgemm::cuda

@@ -1,6 +1,7 @@
 #include "runtime/cuda/memory.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstdint>
 #include <string>
 
@@ -23,7 +24,7 @@ Memory::~Memory() {
 }
 
 void* Memory::data() const {
-  return reinterpret_cast<void*>(static_cast<std::uintptr_t>(address_));
+  return std::bit_cast<void*>(address_);
 }
 
 CUdeviceptr to_device_pointer(const void* pointer) {

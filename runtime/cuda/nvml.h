@@ -28,6 +28,8 @@ class Nvml {
   /// For open().
   Nvml(std::unique_ptr<const Functions> functions, void* device);
   ~Nvml();
+  Nvml(const Nvml&) = delete;
+  Nvml& operator=(const Nvml&) = delete;
 
  private:
   std::unique_ptr<const Functions> functions_;

@@ -11,10 +11,12 @@
 namespace tunedgemm::cuda {
 namespace {
 
+// NOLINTBEGIN(readability-identifier-naming): the manual's names
 using nvrtcResult = int;
 using nvrtcProgram = struct NvrtcProgram*;
 constexpr nvrtcResult NVRTC_SUCCESS = 0;
 constexpr nvrtcResult NVRTC_ERROR_COMPILATION = 6;
+// NOLINTEND(readability-identifier-naming)
 
 template <typename Function>
 void find(void* library, const char* symbol, Function*& function) {
@@ -29,6 +31,7 @@ void find(void* library, const char* symbol, Function*& function) {
 
 // Under the manual's names ("NVRTC: Runtime Compilation").
 struct Nvrtc::Functions {
+  // NOLINTBEGIN(readability-identifier-naming)
   const char* (*nvrtcGetErrorString)(nvrtcResult);
   nvrtcResult (*nvrtcGetNumSupportedArchs)(int*);
   nvrtcResult (*nvrtcGetSupportedArchs)(int*);
@@ -41,6 +44,7 @@ struct Nvrtc::Functions {
   nvrtcResult (*nvrtcGetCUBIN)(nvrtcProgram, char*);
   nvrtcResult (*nvrtcGetProgramLogSize)(nvrtcProgram, std::size_t*);
   nvrtcResult (*nvrtcGetProgramLog)(nvrtcProgram, char*);
+  // NOLINTEND(readability-identifier-naming)
 
   explicit Functions(void* library) {
     find(library, "nvrtcGetErrorString", nvrtcGetErrorString);
@@ -153,9 +157,10 @@ std::variant<Binary, CompileFailure> Nvrtc::compile(const Source& source, int ar
   std::vector<std::string> options{architecture_option(source, architecture), "-std=c++20",
                                    "--ptxas-options=-v"};
   for (const auto& [name, value] : source.defines) {
-    options.push_back("-D" + name + "=" + value);
+    options.push_back(std::string("-D").append(name).append("=").append(value));
   }
   std::vector<const char*> option_pointers;
+  option_pointers.reserve(options.size());
   for (const std::string& option : options) {
     option_pointers.push_back(option.c_str());
   }
