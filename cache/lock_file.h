@@ -18,6 +18,8 @@ class LockFile {
   /// Made if it is not there. Where that cannot be, locking fails.
   explicit LockFile(const std::filesystem::path& database);
   ~LockFile();
+  LockFile(const LockFile&) = delete;
+  LockFile& operator=(const LockFile&) = delete;
   LockFile(LockFile&& other) noexcept : handle_(other.handle_) { other.handle_ = -1; }
   LockFile& operator=(LockFile&& other) noexcept;
 

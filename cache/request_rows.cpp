@@ -32,7 +32,7 @@ std::vector<Request> read_requests(const sqlite::Connection& connection,
     std::int64_t calls = 0;
     rows.read(text, calls);
     if (auto problem = parse_problem(text)) {
-      requests.push_back({std::move(*problem), calls});
+      requests.push_back({*problem, calls});
     }
   }
   return requests;

@@ -51,14 +51,12 @@ struct Column {
   template <class T>
   static Value to_value(T&& given) {
     using Plain = std::remove_cvref_t<T>;
-    if constexpr (std::is_same_v<Plain, Value>) {
+    if constexpr (std::is_same_v<Plain, Value> || std::is_same_v<Plain, std::vector<std::byte>>) {
       return std::forward<T>(given);
     } else if constexpr (std::is_enum_v<Plain> || std::is_integral_v<Plain>) {
       return static_cast<std::int64_t>(given);
     } else if constexpr (std::is_floating_point_v<Plain>) {
       return static_cast<double>(given);
-    } else if constexpr (std::is_same_v<Plain, std::vector<std::byte>>) {
-      return std::forward<T>(given);
     } else {
       return std::string(std::forward<T>(given));
     }

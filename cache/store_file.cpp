@@ -104,7 +104,7 @@ std::optional<StoreFile> connect(const fs::path& path, const struct stat& found,
     file.turnstile.emplace(path);
   }
   // Reads the whole schema, which finds a damaged one, and one that is not what the header says.
-  sqlite::Statement(file.connection, "SELECT 1 FROM winner_v1, kernel_v1");
+  { const sqlite::Statement statement(file.connection, "SELECT 1 FROM winner_v1, kernel_v1"); }
   return file;
 }
 

@@ -46,8 +46,10 @@ Family::Family(std::string_view name, Backend backend, std::string_view file,
 
 std::string Family::why_not_knobs(const Config& config) const {
   for (const auto& [knob, value] : config.knobs()) {
-    const auto known = std::find_if(knobs_.begin(), knobs_.end(),
-                                    [&](const Knob& candidate) { return candidate.name == knob; });
+    const std::string_view wanted = knob;
+    const auto known = std::find_if(knobs_.begin(), knobs_.end(), [&](const Knob& candidate) {
+      return candidate.name == wanted;
+    });
     if (known == knobs_.end()) {
       return std::string(name_) + " has no knob " + knob;
     }

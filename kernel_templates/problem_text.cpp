@@ -1,6 +1,9 @@
 // Reading a problem's text form back; problem.cpp writes it.
 
+#include <algorithm>
+#include <array>
 #include <charconv>
+#include <utility>
 
 #include "kernel_templates/fields.h"
 #include "kernel_templates/problem.h"
@@ -37,23 +40,47 @@ bool read_flag(std::string_view text, bool& flag) {
   return text == "0" || text == "1";
 }
 
+bool read_size(std::string_view field, std::string_view value, Problem& problem) {
+  const std::array<std::pair<std::string_view, std::int64_t*>, 4> sizes{
+      {{"m", &problem.m}, {"n", &problem.n}, {"k", &problem.k}, {"batch", &problem.batch}}};
+  const auto size = std::find_if(sizes.begin(), sizes.end(),
+                                 [&](const auto& named) { return named.first == field; });
+  return size != sizes.end() && read(value, *size->second);
+}
+
+bool read_named_matrix(std::string_view field, std::string_view value, Problem& problem) {
+  const std::array<std::pair<std::string_view, Matrix*>, 4> matrices{
+      {{"a", &problem.a}, {"b", &problem.b}, {"c", &problem.c}, {"d", &problem.d}}};
+  const auto matrix = std::find_if(matrices.begin(), matrices.end(),
+                                   [&](const auto& named) { return named.first == field; });
+  return matrix != matrices.end() && read_matrix(value, *matrix->second);
+}
+
+bool read_choice(std::string_view field, std::string_view value, Problem& problem) {
+  if (field == "c_is_d") {
+    return read_flag(value, problem.c_is_d);
+  }
+  if (field == "alpha") {
+    return read_enum(parse_scalar_class(value), problem.alpha);
+  }
+  if (field == "beta") {
+    return read_enum(parse_scalar_class(value), problem.beta);
+  }
+  if (field == "activation") {
+    return read_enum(parse_activation(value), problem.activation);
+  }
+  if (field == "bias") {
+    return read_enum(parse_bias(value), problem.bias);
+  }
+  if (field == "numerics") {
+    return read_enum(parse_numerics(value), problem.numerics);
+  }
+  return field == "regime" && read_enum(parse_regime(value), problem.regime);
+}
+
 bool read_field(std::string_view field, std::string_view value, Problem& problem) {
-  if (field == "m") return read(value, problem.m);
-  if (field == "n") return read(value, problem.n);
-  if (field == "k") return read(value, problem.k);
-  if (field == "batch") return read(value, problem.batch);
-  if (field == "a") return read_matrix(value, problem.a);
-  if (field == "b") return read_matrix(value, problem.b);
-  if (field == "c") return read_matrix(value, problem.c);
-  if (field == "d") return read_matrix(value, problem.d);
-  if (field == "c_is_d") return read_flag(value, problem.c_is_d);
-  if (field == "alpha") return read_enum(parse_scalar_class(value), problem.alpha);
-  if (field == "beta") return read_enum(parse_scalar_class(value), problem.beta);
-  if (field == "activation") return read_enum(parse_activation(value), problem.activation);
-  if (field == "bias") return read_enum(parse_bias(value), problem.bias);
-  if (field == "numerics") return read_enum(parse_numerics(value), problem.numerics);
-  if (field == "regime") return read_enum(parse_regime(value), problem.regime);
-  return false;
+  return read_size(field, value, problem) || read_named_matrix(field, value, problem) ||
+         read_choice(field, value, problem);
 }
 
 }  // namespace

@@ -9,10 +9,10 @@
 namespace tunedgemm {
 
 // Made by embed.cmake.
-extern const SourceFile embedded_cuda[];
-extern const std::size_t embedded_cuda_count;
-extern const SourceFile embedded_host[];
-extern const std::size_t embedded_host_count;
+extern const SourceFile kEmbeddedCuda[];
+extern const std::size_t kEmbeddedCudaCount;
+extern const SourceFile kEmbeddedHost[];
+extern const std::size_t kEmbeddedHostCount;
 
 namespace {
 
@@ -42,8 +42,8 @@ std::string_view base_name(std::string_view path) {
 }  // namespace
 
 const std::vector<SourceFile>& embedded_files(Backend backend) {
-  static const std::vector<SourceFile> cuda(embedded_cuda, embedded_cuda + embedded_cuda_count);
-  static const std::vector<SourceFile> host(embedded_host, embedded_host + embedded_host_count);
+  static const std::vector<SourceFile> cuda(kEmbeddedCuda, kEmbeddedCuda + kEmbeddedCudaCount);
+  static const std::vector<SourceFile> host(kEmbeddedHost, kEmbeddedHost + kEmbeddedHostCount);
   return backend == Backend::kCuda ? cuda : host;
 }
 
@@ -165,7 +165,7 @@ std::string command_line(const Source& source, const DeviceLimits& limits) {
                                (source.needs_exact_architecture ? "a" : "")
                          : "c++ -std=c++20 -O3 -march=native -shared -fPIC -Ikernel_templates/cuda";
   for (const auto& [macro, value] : source.defines) {
-    line += " -D" + macro + "=" + value;
+    line.append(" -D").append(macro).append("=").append(value);
   }
   return line + " kernel_templates/" + std::string(name(source.backend)) + "/" +
          std::string(source.file.name);

@@ -68,6 +68,8 @@ class Context {
   /// is no error.
   static std::unique_ptr<Context> create(const ContextOptions& options);
   ~Context();
+  Context(const Context&) = delete;
+  Context& operator=(const Context&) = delete;
 
   Device& device() { return *device_; }
   Store& store() { return *store_; }
