@@ -53,6 +53,7 @@ class CublasLtLibrary {
   CublasLtLibrary& operator=(const CublasLtLibrary&) = delete;
 
   Handle handle = nullptr;
+  // NOLINTBEGIN(readability-identifier-naming): the manual's names
   Status (*cublasLtCreate)(Handle*) = nullptr;
   Status (*cublasLtDestroy)(Handle) = nullptr;
   std::size_t (*cublasLtGetVersion)() = nullptr;
@@ -74,6 +75,7 @@ class CublasLtLibrary {
                            const void* b, Layout, const void* beta, const void* c, Layout, void* d,
                            Layout, const Algorithm*, void* workspace, std::size_t workspace_bytes,
                            void* stream) = nullptr;
+  // NOLINTEND(readability-identifier-naming)
 
  private:
   CublasLtLibrary() = default;
