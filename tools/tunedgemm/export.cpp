@@ -27,7 +27,7 @@ std::string csv_cell(const nlohmann::ordered_json& value) {
   if (value.is_null()) {
     return "";
   }
-  const std::string text = value.is_string() ? value.get<std::string>() : value.dump();
+  std::string text = value.is_string() ? value.get<std::string>() : value.dump();
   if (text.find_first_of("\",\n") == text.npos) {
     return text;
   }
