@@ -22,7 +22,7 @@ using SteadyClock = std::chrono::steady_clock;
 
 // What a sample takes: a machine with two cores compiles some 8 kernels a second.
 constexpr std::chrono::seconds kSampleTime{60};
-constexpr std::chrono::seconds kFullTime{1500};
+constexpr std::chrono::seconds kFullTime{300};
 constexpr int kThreads = 2;
 
 DeviceLimits limits_of(int arch) {
