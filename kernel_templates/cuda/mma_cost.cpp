@@ -81,7 +81,7 @@ double cycles_of_tile(const Problem& problem, const MmaNumbers& numbers, double 
 
   // An instruction multiplies 16 x 8 sums by 32 bytes of k; four schedulers start one in a cycle.
   const double instructions_of_products =
-      tile / (16 * 8 * 32 / numbers.element_bytes) * (how == Products::kEmulated ? 5 : 1);
+      tile * numbers.element_bytes / (16 * 8 * 32) * (how == Products::kEmulated ? 5 : 1);
   const double converted = how == Products::kAsTheyAre ? 0 : fragment_bytes / 128 * 4;
   const double copied =
       (instructions_of_copy(numbers.alignment_a, bytes_a, numbers.element_bytes) +
@@ -151,17 +151,22 @@ int MmaNumbers::registers(Products how) const {
                                                   : 0;
   const bool two_buffers =
       sums + 2 * fragments + factors + kOtherRegisters <= kMaxRegistersPerThread;
+  // Copies hold what goes through registers, and the more of them a tile takes, the more of their
+  // addresses and limits does the compiler hold, too.
   const int steps = std::max(block_k * element_bytes / step_bytes, 1);
-  int in_flight = 0;
+  int in_flight = 0, held = 0;
   for (const auto& [extent, alignment] :
        {std::pair(block_m, alignment_a), {block_n, alignment_b}}) {
-    if (alignment < 4) {
-      const int copies = extent * block_k / kElementsInFlight;
-      in_flight += static_cast<int>(ceil_divide(ceil_divide(copies, 32 * warps()), steps)) *
-                   kElementsInFlight;
-    }
+    const bool asynchronous = alignment >= 4;
+    const int bytes = asynchronous ? alignment : kElementsInFlight * element_bytes;
+    const auto copies = ceil_divide(extent * block_k * element_bytes / bytes, 32 * warps());
+    held += static_cast<int>(asynchronous ? copies : 3 * copies);
+    in_flight +=
+        asynchronous ? 0 : static_cast<int>(ceil_divide(copies, steps)) * kElementsInFlight;
   }
-  return sums + (two_buffers ? 2 : 1) * fragments + factors + in_flight + kOtherRegisters;
+  const int of_f64 = sum_bytes == 8 ? 28 : 0;  // addresses of single elements
+  return sums + (two_buffers ? 2 : 1) * fragments + factors + in_flight + std::max(held - 16, 0) +
+         of_f64 + kOtherRegisters;
 }
 
 double mma_us(const Problem& problem, const MmaNumbers& numbers, const DeviceLimits& limits) {

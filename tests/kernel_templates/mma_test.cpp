@@ -78,7 +78,7 @@ Config usual() {
                  {"block_n", 128},
                  {"block_k", 64},
                  {"warp_m", 64},
-                 {"warp_n", 64},
+                 {"warp_n", 32},
                  {"stages", 3},
                  {"group_m", 8},
                  {"split_k", 1}});
@@ -182,9 +182,9 @@ TEST_CASE("mma's refusals name the knob and its value") {
   const Problem f16 = problem_of(DataType::kF16, DataType::kF16);
   CHECK(mma_family().why_not(f16, usual(), h200()) == "");
   CHECK_THAT(why_not_with("block_m", 32, f16), ContainsSubstring("block_m=32 and warp_m=64"));
-  CHECK_THAT(why_not_with("block_n", 16, f16), ContainsSubstring("block_n=16 and warp_n=64"));
+  CHECK_THAT(why_not_with("block_n", 16, f16), ContainsSubstring("block_n=16 and warp_n=32"));
   CHECK_THAT(why_not_with("block_k", 8, f16), ContainsSubstring("block_k=8 is 16 bytes"));
-  CHECK_THAT(why_not_with("warp_m", 128, f16), ContainsSubstring("registers"));
+  CHECK_THAT(why_not_with("warp_n", 128, f16), ContainsSubstring("registers"));
   CHECK_THAT(mma_family().why_not(f16, usual().set("warp_m", 16).set("warp_n", 16), h200()),
              ContainsSubstring("64 warps"));
   CHECK_THAT(mma_family().why_not(f16, usual().set("block_k", 128).set("stages", 6), h200()),
