@@ -2,6 +2,7 @@
 
 #include <fstream>
 #include <functional>
+#include <set>
 
 #include "tests/support/catch.h"
 #include "tests/support/temporary_folder.h"
@@ -88,6 +89,18 @@ TEST_CASE("What is wrong in a JSON list is told with line and column") {
   REQUIRE_THAT(complaint(parse_json_shapes, ""), ContainsSubstring("1:1: this is not JSON"));
   REQUIRE_THAT(complaint(parse_json_shapes, "[{\"colour\": 1}]"),
                ContainsSubstring("\"colour\" is not a field of a shape"));
+}
+
+TEST_CASE("The shipped lists are well formed and repeat nothing") {
+  for (const char* list : {"layers.csv", "layers_gpu.csv"}) {
+    CAPTURE(list);
+    std::set<std::string> seen;
+    for (const Shape& shape : read_shape_list(std::filesystem::path(TUNEDGEMM_SHAPES) / list)) {
+      CAPTURE(shape.name);
+      REQUIRE_FALSE(shape.name.empty());
+      REQUIRE(seen.insert(fingerprint(shape.problem)).second);
+    }
+  }
 }
 
 TEST_CASE("A list file's complaint begins with its path") {

@@ -1,0 +1,50 @@
+#!/usr/bin/env python3
+"""tools/update_readme.py writes a table between the markers, twice the same, and nothing elsewhere."""
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+SCRIPT = pathlib.Path(__file__).resolve().parents[2] / "tools" / "update_readme.py"
+RECORD = {
+    "device": "A CPU", "compiler": "g++ 12", "m": 8, "n": 9, "k": 10, "batch": 1, "types": "f32→f32",
+    "layout": "nn", "epilogue": "", "family": "blocked", "config": {"tile_m": 8}, "median_us": 1234.5,
+    "gflops": 4567.8, "naive_us": 2469.0, "default_us": None, "rigor": "quick", "tuned_at": "2026-01-02 03:04:05",
+}
+README = "before\n<!-- begin results -->\nold\n<!-- end results -->\nafter\n"
+
+
+class UpdateReadme(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.readme = pathlib.Path(folder.name, "README.md")
+        self.results = pathlib.Path(folder.name, "results.json")
+        self.readme.write_text(README, encoding="utf-8")
+        self.results.write_text(json.dumps([{"name": "layer", "record": RECORD}, {"name": "none", "record": None}]))
+
+    def update(self, marker="results"):
+        command = [sys.executable, str(SCRIPT), marker, str(self.results), str(self.readme)]
+        return subprocess.run(command, capture_output=True, text=True)
+
+    def test_writes_between_the_markers(self):
+        self.assertEqual(self.update().returncode, 0)
+        text = self.readme.read_text(encoding="utf-8")
+        self.assertTrue(text.startswith("before\n<!-- begin results -->\nA CPU, g++ 12, rigor quick, 2026-01-02:\n"))
+        self.assertTrue(text.endswith("<!-- end results -->\nafter\n"))
+        self.assertIn("| layer: 8 x 9 x 10 | f32→f32 nn  | blocked tile_m=8 | 1.23 ms | 4,568 | 2.00 | - |", text)
+        self.assertNotIn("old", text)
+        self.assertEqual(self.update().returncode, 0)
+        self.assertEqual(text, self.readme.read_text(encoding="utf-8"))
+
+    def test_missing_markers_change_nothing(self):
+        result = self.update("elsewhere")
+        self.assertNotEqual(result.returncode, 0)
+        self.assertIn("begin elsewhere", result.stderr)
+        self.assertEqual(self.readme.read_text(encoding="utf-8"), README)
+
+
+if __name__ == "__main__":
+    unittest.main()
