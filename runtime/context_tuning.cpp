@@ -83,7 +83,10 @@ TuneResult Context::measure(const Problem& problem, const TuneOptions& options) 
               result.tuning.trials);
   ++counters_.tuned;
   result.origin = TuneResult::Origin::kTuned;
-  result.record = result.tuning.record;
+  // As it is stored: with the time at which it was.
+  const auto stored =
+      store_->find(problem, device_->identity(), device_->toolchain(), device_->limits());
+  result.record = stored ? stored->record : result.tuning.record;
   return result;
 }
 

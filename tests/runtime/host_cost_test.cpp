@@ -19,9 +19,12 @@ thread_local std::int64_t allocations = 0;
 }  // namespace
 
 // Counts what this thread allocates. The whole test program runs with these.
-void* operator new(std::size_t bytes) {
+void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
   ++allocations;
-  if (void* memory = std::malloc(bytes)) {
+  return std::malloc(bytes);
+}
+void* operator new(std::size_t bytes) {
+  if (void* memory = operator new(bytes, std::nothrow)) {
     return memory;
   }
   throw std::bad_alloc();
