@@ -3,8 +3,9 @@
 //   D = act(alpha * A * B + beta * C + bias)        D is M x N, one thread an element
 //
 // Read naive_1d.cu first. New here: the grid has the shape of D, so that a thread finds its row and
-// column without a division, and nothing else happens that could be wrong. This chapter is the
-// oracle by which every other one is judged; for that it can sum in f64 whatever the inputs are.
+// column without a division, and nothing else happens that could be wrong. With wide=1 it sums in
+// f64 whatever the inputs are. It is a rung of the ladder and no judge: results are compared with
+// judge/oracle.cu, which draws the inputs itself and reads no matrix.
 //
 //             N                      blockIdx.x, threadIdx.x  -> n
 //        +----+----+----+            blockIdx.y, threadIdx.y  -> m
