@@ -6,10 +6,10 @@
 #include <iostream>
 #include <stdexcept>
 
+#include "tools/shared/interrupt.h"
 #include "tools/shared/shape_list.h"
 #include "tools/shared/text.h"
 #include "tools/tune_all/command_line.h"
-#include "tools/tune_all/interrupt.h"
 #include "tools/tune_all/report.h"
 
 namespace {

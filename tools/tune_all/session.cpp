@@ -4,7 +4,7 @@
 #include <chrono>
 #include <limits>
 
-#include "tools/tune_all/interrupt.h"
+#include "tools/shared/interrupt.h"
 
 namespace tunedgemm {
 namespace {

@@ -1,4 +1,4 @@
-#include "tools/tune_all/interrupt.h"
+#include "tools/shared/interrupt.h"
 
 #include <csignal>
 
