@@ -37,6 +37,12 @@ TEST_CASE("The first line of a long text is cut with dots") {
   REQUIRE(first_line("0123456789abc", 10) == "0123456789...");
 }
 
+TEST_CASE("CSV cells are quoted where they must be") {
+  REQUIRE(csv_cell("plain text") == "plain text");
+  REQUIRE(csv_cell("AMD EPYC (AVX-512, 2 threads)") == "\"AMD EPYC (AVX-512, 2 threads)\"");
+  REQUIRE(csv_cell("a \"word\"") == "\"a \"\"word\"\"\"");
+}
+
 TEST_CASE("Columns are aligned by characters, not by bytes") {
   Table table({{"types"}, {"us", Align::kRight}});
   table.add({"f16→f16", "7"});

@@ -62,4 +62,15 @@ std::string first_line(std::string_view text, std::size_t width) {
   return std::string(line.substr(0, width)) + "...";
 }
 
+std::string csv_cell(std::string_view text) {
+  if (text.find_first_of("\",\r\n") == text.npos) {
+    return std::string(text);
+  }
+  std::string quoted = "\"";
+  for (const char character : text) {
+    quoted += character == '"' ? "\"\"" : std::string(1, character);
+  }
+  return quoted + '"';
+}
+
 }  // namespace tunedgemm

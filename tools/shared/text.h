@@ -1,6 +1,7 @@
 #pragma once
 
-// How numbers look in the tools' output. Everywhere the same, so that tables can be compared.
+// How numbers and texts look in the tools' output. Everywhere the same, so that tables can be
+// compared.
 
 #include <cstddef>
 #include <string>
@@ -23,5 +24,7 @@ std::string counted(std::size_t count, std::string_view noun);
 /// The first line of a text, at most `width` characters of it, with "..." where something was left
 /// out.
 std::string first_line(std::string_view text, std::size_t width);
+/// A cell of a CSV file, as RFC 4180 has it: in quotes where it must be, and quotes inside doubled.
+std::string csv_cell(std::string_view text);
 
 }  // namespace tunedgemm

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "tools/shared/record_json.h"
+#include "tools/shared/text.h"
 #include "tools/tunedgemm/verbs.h"
 #include "tools/tunedgemm/winners.h"
 
@@ -22,20 +23,11 @@ struct Options {
   bool csv = false, json = false;
 };
 
-// As RFC 4180 has it: quotes around what needs them, and doubled inside.
-std::string csv_cell(const nlohmann::ordered_json& value) {
+std::string cell_text(const nlohmann::ordered_json& value) {
   if (value.is_null()) {
     return "";
   }
-  std::string text = value.is_string() ? value.get<std::string>() : value.dump();
-  if (text.find_first_of("\",\n") == text.npos) {
-    return text;
-  }
-  std::string quoted = "\"";
-  for (const char character : text) {
-    quoted += character == '"' ? "\"\"" : std::string(1, character);
-  }
-  return quoted + '"';
+  return csv_cell(value.is_string() ? value.get<std::string>() : value.dump());
 }
 
 void write_csv(std::ostream& out, const std::vector<Record>& records) {
@@ -58,7 +50,7 @@ void write_csv(std::ostream& out, const std::vector<Record>& records) {
     json["config"] = to_text(record.config);
     std::vector<std::string> cells;
     for (const auto& [name, value] : json.items()) {
-      cells.push_back(csv_cell(value));
+      cells.push_back(cell_text(value));
     }
     write_line(cells);
   }
