@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "runtime/device_floor.h"
+#include "runtime/operands.h"
 #include "runtime/test_bench.h"
 #include "runtime/trial_bench.h"
 
@@ -106,8 +107,15 @@ Race race(Context& context, const Problem& problem, const Candidate& candidate, 
   if (const auto wrong = check(bench, entrants[0])) {
     throw std::runtime_error(result.kernel + ": " + wrong->detail);
   }
-  const auto proposals = vendor == nullptr ? std::vector<std::unique_ptr<CompiledKernel>>()
-                                           : vendor->proposals(problem, kProposals);
+  std::vector<std::unique_ptr<CompiledKernel>> proposals;
+  if (vendor != nullptr) {
+    const Scalars scalars = JudgedProblem(problem, seed).scalars;
+    std::string why_not;
+    proposals = vendor->proposals(problem, scalars.scale_a * scalars.scale_b, kProposals, &why_not);
+    if (!why_not.empty()) {
+      result.remarks.push_back("cuBLASLt takes no part: " + why_not);
+    }
+  }
   for (std::size_t index = 0; index < proposals.size(); ++index) {
     Entrant entrant;
     entrant.racer.name = "cublaslt " + std::to_string(index);

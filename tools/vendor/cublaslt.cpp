@@ -21,15 +21,16 @@ enum DataTypeNumber {
   kRE5M2 = 29
 };
 enum ComputeNumber { kCompute32F = 68, kCompute64F = 70, kCompute32I = 72, kComputeTf32 = 77 };
-enum OperationAttribute {
-  kTransposeA = 3,
-  kTransposeB = 4,
-  kScaleOfA = 17,
-  kScaleOfB = 18,
-  kFastAccumulation = 25
-};
+enum OperationAttribute { kTransposeA = 3, kTransposeB = 4, kFastAccumulation = 25 };
 enum LayoutAttribute { kBatchCount = 5, kBatchStride = 6 };
-enum PreferenceAttribute { kMaxWorkspaceBytes = 1 };
+enum PreferenceAttribute {
+  kMaxWorkspaceBytes = 1,
+  kLeastAlignmentOfA = 5,
+  kLeastAlignmentOfB = 6,
+  kLeastAlignmentOfC = 7,
+  kLeastAlignmentOfD = 8
+};
+enum StatusNumber { kSuccess = 0, kNotSupported = 15 };
 
 int vendor_type(DataType type) {
   switch (type) {
@@ -64,12 +65,21 @@ int vendor_compute(const Problem& problem) {
   }
 }
 
-bool computes(const Problem& problem) {
-  const bool plain = problem.activation == Activation::kNone && problem.bias == Bias::kNone &&
-                     problem.c.order == Order::kRowMajor;
-  const bool has_numerics =
-      problem.numerics != Numerics::kEmulated && problem.numerics != Numerics::kPromoted;
-  return plain && has_numerics && problem.m > 0 && problem.n > 0 && problem.k > 0;
+// Empty if the library's interface can express the problem.
+std::string why_not_expressed(const Problem& problem) {
+  if (problem.activation != Activation::kNone || problem.bias != Bias::kNone) {
+    return "its fused activations and biases are not raced";
+  }
+  if (problem.beta != ScalarClass::kZero && problem.c.order != Order::kRowMajor) {
+    return "it takes no C in another order than D's";
+  }
+  if (problem.numerics == Numerics::kEmulated) {
+    return "its emulation of f32 is not raced";
+  }
+  if (problem.d.type == DataType::kS32 && problem.beta != ScalarClass::kZero) {
+    return "its scalars for s8 inputs are whole numbers";
+  }
+  return problem.m > 0 && problem.n > 0 && problem.k > 0 ? "" : "the problem is empty";
 }
 
 // A pointer with the function that releases it.
@@ -79,10 +89,17 @@ using Owned = std::unique_ptr<void, Status (*)(void*)>;
 // its transpose, computed from the transposes of B and A, in this order.
 struct Call {
   const CublasLtLibrary& library;
-  Owned operation, first, second, d;
-  bool in_f64 = false, in_s32 = false;
-  bool has_scales = false;  // fp8 inputs: the others have none
+  Owned operation, first, second, c, d;
+  DataType scalars = DataType::kF32;
+  // Of the inputs, and a part of alpha: version 13.1 proposes nothing for an operation with scale
+  // pointers (H200, 2026-11-21), and a kernel that need not read them is not slower for it.
+  double scale = 1;
   void* workspace = nullptr;
+
+  bool is_complete() const {
+    return operation != nullptr && first != nullptr && second != nullptr && c != nullptr &&
+           d != nullptr;
+  }
 };
 
 class Proposal final : public CompiledKernel {
@@ -91,25 +108,16 @@ class Proposal final : public CompiledKernel {
       : call_(std::move(call)), algorithm_(algorithm) {}
 
   int run(const Launch&, const Arguments& arguments, StreamHandle stream) const noexcept override {
-    const auto alpha = scalar(arguments.alpha);
+    const auto alpha = scalar(arguments.alpha * call_->scale);
     const auto beta = scalar(arguments.beta);
     const void* c = arguments.beta == 0 ? arguments.d : arguments.c;
-    if (call_->has_scales) {
-      set_scale(kScaleOfA, arguments.scale_b);
-      set_scale(kScaleOfB, arguments.scale_a);
-    }
     return call_->library.cublasLtMatmul(
         call_->library.handle, call_->operation.get(), &alpha, arguments.b, call_->first.get(),
-        arguments.a, call_->second.get(), &beta, c, call_->d.get(), arguments.d, call_->d.get(),
+        arguments.a, call_->second.get(), &beta, c, call_->c.get(), arguments.d, call_->d.get(),
         &algorithm_, call_->workspace, kWorkspaceBytes, stream);
   }
 
  private:
-  void set_scale(int which, const float* scale) const noexcept {
-    call_->library.cublasLtMatmulDescSetAttribute(call_->operation.get(), which, &scale,
-                                                  sizeof scale);
-  }
-
   union Scalar {
     double f64;
     float f32;
@@ -117,9 +125,9 @@ class Proposal final : public CompiledKernel {
   };
   Scalar scalar(double value) const noexcept {
     Scalar result{};
-    if (call_->in_f64) {
+    if (call_->scalars == DataType::kF64) {
       result.f64 = value;
-    } else if (call_->in_s32) {
+    } else if (call_->scalars == DataType::kS32) {
       result.s32 = static_cast<std::int32_t>(value);
     } else {
       result.f32 = static_cast<float>(value);
@@ -157,7 +165,7 @@ Owned operation_of(const CublasLtLibrary& library, const Problem& problem, int s
   if (operation != nullptr) {
     const std::int32_t transpose_first = problem.b.order == Order::kColumnMajor;
     const std::int32_t transpose_second = problem.a.order == Order::kColumnMajor;
-    const std::int8_t fast = problem.numerics == Numerics::kFast;
+    const std::int8_t fast = problem.numerics == Numerics::kFast ? 1 : 0;
     library.cublasLtMatmulDescSetAttribute(operation, kTransposeA, &transpose_first,
                                            sizeof transpose_first);
     library.cublasLtMatmulDescSetAttribute(operation, kTransposeB, &transpose_second,
@@ -165,6 +173,42 @@ Owned operation_of(const CublasLtLibrary& library, const Problem& problem, int s
     library.cublasLtMatmulDescSetAttribute(operation, kFastAccumulation, &fast, sizeof fast);
   }
   return owned;
+}
+
+Owned preference_of(const CublasLtLibrary& library, const Problem& problem) {
+  Preference preference = nullptr;
+  library.cublasLtMatmulPreferenceCreate(&preference);
+  Owned owned(preference, library.cublasLtMatmulPreferenceDestroy);
+  if (preference == nullptr) {
+    return owned;
+  }
+  const auto workspace_bytes = static_cast<std::uint64_t>(kWorkspaceBytes);
+  library.cublasLtMatmulPreferenceSetAttribute(preference, kMaxWorkspaceBytes, &workspace_bytes,
+                                               sizeof workspace_bytes);
+  // Unless it is told, the library takes every matrix for aligned to 256 bytes, as those of class
+  // 16 are here.
+  const auto set_alignment = [&](int which, const Matrix& matrix) {
+    const auto bytes = static_cast<std::uint32_t>(matrix.alignment_bytes);
+    if (bytes < 16) {
+      library.cublasLtMatmulPreferenceSetAttribute(preference, which, &bytes, sizeof bytes);
+    }
+  };
+  set_alignment(kLeastAlignmentOfA, problem.b);
+  set_alignment(kLeastAlignmentOfB, problem.a);
+  set_alignment(kLeastAlignmentOfC, problem.beta == ScalarClass::kZero ? problem.d : problem.c);
+  set_alignment(kLeastAlignmentOfD, problem.d);
+  return owned;
+}
+
+std::string refusal(Status status, const Problem& problem) {
+  std::string text =
+      "it proposes nothing: cublasLtMatmulAlgoGetHeuristic gave status " + std::to_string(status);
+  if (status == kNotSupported && is_fp8(problem.a.type)) {
+    text +=
+        " (not supported); its fp8 kernels want layout nt, extents that are multiples of 16 and at "
+        "least one input of type e4m3";
+  }
+  return text;
 }
 
 }  // namespace
@@ -189,50 +233,48 @@ std::string CublasLt::version() const {
 }
 
 std::vector<std::unique_ptr<CompiledKernel>> CublasLt::proposals(const Problem& problem,
-                                                                 int count) {
+                                                                 double scale, int count,
+                                                                 std::string* why_not) {
   std::vector<std::unique_ptr<CompiledKernel>> proposals;
-  if (!computes(problem)) {
+  *why_not = why_not_expressed(problem);
+  if (!why_not->empty()) {
     return proposals;
   }
   const CublasLtLibrary& library = *library_;
   const DataType sums = accumulator(problem.a.type, problem.b.type);
-  auto call = std::make_shared<Call>(
+  const Matrix& c = problem.beta == ScalarClass::kZero ? problem.d : problem.c;
+  const auto call = std::make_shared<Call>(
       Call{.library = library,
            .operation = operation_of(library, problem, vendor_type(sums)),
            .first = layout_of(library, problem.b, problem.k, problem.n, problem.batch),
            .second = layout_of(library, problem.a, problem.m, problem.k, problem.batch),
+           .c = layout_of(library, c, problem.m, problem.n, problem.batch),
            .d = layout_of(library, problem.d, problem.m, problem.n, problem.batch),
-           .in_f64 = sums == DataType::kF64,
-           .in_s32 = sums == DataType::kS32,
-           .has_scales = is_fp8(problem.a.type),
+           .scalars = sums,
+           .scale = scale,
            .workspace = workspace_->data()});
-  if (call->has_scales) {
-    // Which proposals there are depends on whether there are scales, not on where they are.
-    const void* some_scale = workspace_->data();
-    for (const int which : {kScaleOfA, kScaleOfB}) {
-      library.cublasLtMatmulDescSetAttribute(call->operation.get(), which, &some_scale,
-                                             sizeof some_scale);
-    }
-  }
-  Preference preference = nullptr;
-  library.cublasLtMatmulPreferenceCreate(&preference);
-  const Owned owned_preference(preference, library.cublasLtMatmulPreferenceDestroy);
-  if (!call->operation || !call->first || !call->second || !call->d || !owned_preference) {
+  const Owned preference = preference_of(library, problem);
+  if (!call->is_complete() || !preference) {
+    *why_not = "it could not make a description of the problem";
     return proposals;
   }
-  const auto workspace_bytes = static_cast<std::uint64_t>(kWorkspaceBytes);
-  library.cublasLtMatmulPreferenceSetAttribute(preference, kMaxWorkspaceBytes, &workspace_bytes,
-                                               sizeof workspace_bytes);
   std::vector<HeuristicResult> results(static_cast<std::size_t>(count));
   int given = 0;
   const Status status = library.cublasLtMatmulAlgoGetHeuristic(
-      library.handle, call->operation.get(), call->first.get(), call->second.get(), call->d.get(),
-      call->d.get(), preference, count, results.data(), &given);
-  for (int index = 0; status == 0 && index < given; ++index) {
+      library.handle, call->operation.get(), call->first.get(), call->second.get(), call->c.get(),
+      call->d.get(), preference.get(), count, results.data(), &given);
+  if (status != kSuccess || given == 0) {
+    *why_not = refusal(status, problem);
+    return proposals;
+  }
+  for (int index = 0; index < given; ++index) {
     const HeuristicResult& result = results[static_cast<std::size_t>(index)];
-    if (result.state == 0) {
+    if (result.state == kSuccess) {
       proposals.push_back(std::make_unique<Proposal>(call, result.algorithm));
     }
+  }
+  if (proposals.empty()) {
+    *why_not = "none of its " + std::to_string(given) + " proposals is valid";
   }
   return proposals;
 }

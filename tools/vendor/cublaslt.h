@@ -24,10 +24,12 @@ class CublasLt {
   CublasLt& operator=(const CublasLt&) = delete;
 
   /// The library's proposals for the canonical problem, its default first, at most `count`. They
-  /// take the same Arguments as our kernels. Empty if it does not compute the problem (a fused
-  /// activation or bias, numerics that it lacks, fp8 in a layout other than "nt"). They must not
-  /// outlive this object.
-  std::vector<std::unique_ptr<CompiledKernel>> proposals(const Problem& problem, int count);
+  /// take the same Arguments as our kernels, but do not look at the scales in them: `scale`, the
+  /// product of both, takes part in their alpha (1 for inputs that have no scales). Empty if it
+  /// does not compute the problem (a fused activation or bias, emulated f32, fp8 in a layout other
+  /// than "nt"); then `why_not` gets half a sentence about it. They must not outlive this object.
+  std::vector<std::unique_ptr<CompiledKernel>> proposals(const Problem& problem, double scale,
+                                                         int count, std::string* why_not);
 
   /// "13.1.0".
   std::string version() const;
