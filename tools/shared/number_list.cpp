@@ -32,12 +32,14 @@ std::vector<std::int64_t> parse_number_list(std::string_view text, std::int64_t 
       continue;
     }
     if (bounds.size() != 3) {
-      throw std::invalid_argument('"' + std::string(part) + "\" is not first:last:step");
+      throw std::invalid_argument('"' + std::string(part) +
+                                  "\" is not first:last:step, such as 128:4096:128");
     }
     const std::int64_t last = parse_number(bounds[1], part, least);
     const std::int64_t step = parse_number(bounds[2], part, 1);
     if (last < first) {
-      throw std::invalid_argument('"' + std::string(part) + "\" ends before it begins");
+      throw std::invalid_argument('"' + std::string(part) +
+                                  "\" ends before it begins; expected the least number first");
     }
     if (static_cast<std::uint64_t>((last - first) / step) >= kMostNumbers) {
       throw std::invalid_argument('"' + std::string(part) + "\" means more than a million numbers");
