@@ -1,0 +1,108 @@
+#!/usr/bin/env python3
+"""tools/plot_bench.py draws runs of tunedgemm bench, and says what is wrong with other files.
+
+Skipped (77) where no Python has matplotlib."""
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+SCRIPT = pathlib.Path(__file__).resolve().parents[2] / "tools" / "plot_bench.py"
+PYTHONS = (sys.executable, "/usr/bin/python3")  # Debian's matplotlib is in Debian's Python
+
+
+def has_matplotlib(python: str) -> bool:
+    try:
+        return subprocess.run([python, "-c", "import matplotlib"], capture_output=True).returncode == 0
+    except OSError:
+        return False
+
+
+PYTHON = next(filter(has_matplotlib, PYTHONS), None)
+
+
+def arm(name: str, us: float, flops: float) -> dict:
+    return {"arm": name, "median_us": us, "p20_us": us * 0.98, "p80_us": us * 1.02, "tflops": flops / us * 1e-6,
+            "of_limit": 0.8, "clock_mhz": None, "max_error": 0.1}
+
+
+def row(m: int, n: int, k: int, types="f16→f16", vendor=True) -> dict:
+    flops = 2.0 * m * n * k
+    arms = [arm("tuned", 10, flops)]
+    if vendor:
+        arms += [arm("cublaslt 0", 12, flops), arm("cublaslt 1", 9, flops)]
+    return {"name": "", "types": types, "layout": "nn", "m": m, "n": n, "k": k, "batch": 1, "arms": arms}
+
+
+def document(rows: list[dict]) -> dict:
+    return {"device": "A GPU", "compiler": "nvrtc 13.0", "driver": "580", "vendor": "cuBLASLt 13.1.0",
+            "began_at": "2026-01-02 03:04:05", "rounds": 11, "rest_ms": 20, "rows": rows}
+
+
+SQUARES = [row(size, size, size) for size in (256, 384, 512)]
+
+
+class PlotBench(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+    def write(self, name: str, content) -> str:
+        path = self.folder / name
+        path.write_text(content if isinstance(content, str) else json.dumps(content), encoding="utf-8")
+        return str(path)
+
+    def plot(self, *arguments: str):
+        command = [PYTHON, str(SCRIPT), *arguments, "-o", str(self.folder / "picture")]
+        return subprocess.run(command, capture_output=True, text=True)
+
+    def picture(self, *arguments: str) -> str:
+        """The text of the SVG; a picture's text is text in it."""
+        result = self.plot(*arguments)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertEqual((self.folder / "picture.png").read_bytes()[:4], b"\x89PNG")
+        return (self.folder / "picture.svg").read_text(encoding="utf-8")
+
+    def test_draws_the_providers_of_a_run(self):
+        text = self.picture(self.write("a.json", document(SQUARES)))
+        for expected in ("f16→f16 nn on A GPU", "2026-01-02, nvrtc 13.0, cuBLASLt 13.1.0", "M = N = K (elements)",
+                         "TFLOP/s", ">tuned<", ">cuBLASLt default<", ">cuBLASLt best of 8<"):
+            self.assertIn(expected, text)
+
+    def test_overlays_runs_under_their_labels(self):
+        first, second = (self.write(name, document(SQUARES)) for name in ("a.json", "b.json"))
+        text = self.picture(first, second, "--labels", "before,after")
+        self.assertIn("tuned, before", text)
+        self.assertIn("tuned, after", text)
+        self.assertIn("tuned, b", self.picture(first, second))
+        self.assertEqual(self.plot(first, second, "--labels", "same,same").returncode, 2)
+
+    def test_a_panel_for_each_type_and_shapes_of_any_kind(self):
+        rows = SQUARES + [row(m, 4096, 1024, "bf16→bf16") for m in (1, 16)]
+        rows += [row(8, 9, 10, "f32→f32"), row(10, 9, 8, "f32→f32", vendor=False)]
+        text = self.picture(self.write("a.json", document(rows)))
+        for expected in ("bf16→bf16 nn", "M (elements; N = 4096, K = 1024)", "to the power of 1/3"):
+            self.assertIn(expected, text)
+
+    def test_only_ours(self):
+        text = self.picture(self.write("a.json", document([row(8, 8, 8, vendor=False)]) | {"vendor": None}))
+        self.assertNotIn("cuBLASLt", text)
+
+    def test_wrong_files_are_told(self):
+        for content, sentence in (("no json", "is not what `tunedgemm bench --json` writes"),
+                                  ({"rows": []}, "is not what"), (document([]), "no shape with a result")):
+            result = self.plot(self.write("wrong.json", content))
+            self.assertEqual(result.returncode, 1)
+            self.assertIn(sentence, result.stderr)
+        result = self.plot(str(self.folder / "nowhere.json"))
+        self.assertIn("nowhere.json cannot be read: No such file", result.stderr)
+
+
+if __name__ == "__main__":
+    if PYTHON is None:
+        print("skipped: no Python has matplotlib (Debian: apt-get install python3-matplotlib)")
+        sys.exit(77)
+    unittest.main()

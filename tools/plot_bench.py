@@ -1,0 +1,182 @@
+#!/usr/bin/env python3
+"""Draws what `tunedgemm bench --json` found: TFLOP/s over size, a line for each provider.
+
+    tunedgemm bench --sweep squares --json squares.json
+    tools/plot_bench.py squares.json -o squares                       squares.png and squares.svg
+    tools/plot_bench.py old.json new.json --labels before,after -o both
+
+The line is the median and the band around it reaches from the 20th to the 80th percentile. Shapes of
+other types or another layout have a panel of their own. Needs matplotlib (Debian: python3-matplotlib).
+"""
+import argparse
+import itertools
+import json
+import math
+import pathlib
+import sys
+from dataclasses import dataclass
+
+PROVIDERS = ("tuned", "cuBLASLt default", "cuBLASLt best of 8")
+# Colours that differ for colour-blind eyes too (Okabe and Ito); ours lies on top.
+COLOURS = {"tuned": "#0072B2", "cuBLASLt default": "#8C8C8C", "cuBLASLt best of 8": "#D55E00"}
+MARKERS = {"tuned": "o", "cuBLASLt default": "s", "cuBLASLt best of 8": "^"}
+LINES = ("-", "--", ":", "-.")  # one a run
+
+
+@dataclass
+class Run:
+    label: str
+    device: str
+    vendor: str | None
+    compiler: str
+    began_at: str
+    rounds: int
+    rows: list[dict]
+
+
+@dataclass
+class Point:
+    size: float
+    tflops: float
+    low: float
+    high: float
+
+
+def read_run(path: pathlib.Path, label: str) -> Run:
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+        rows = [row for row in document["rows"] if row["arms"]]
+        run = Run(label, *(document[key] for key in ("device", "vendor", "compiler", "began_at", "rounds")), rows)
+    except OSError as error:
+        raise SystemExit(f"plot_bench.py: {path} cannot be read: {error.strerror}") from error
+    except (json.JSONDecodeError, KeyError, TypeError) as error:
+        raise SystemExit(
+            f"plot_bench.py: {path} is not what `tunedgemm bench --json` writes: {error!r}") from error
+    if not rows:
+        raise SystemExit(f"plot_bench.py: {path} has no shape with a result")
+    return run
+
+
+def arm_of(row: dict, provider: str) -> dict | None:
+    vendor = [arm for arm in row["arms"] if arm["arm"] != "tuned"]
+    if provider == "cuBLASLt best of 8":
+        return min(vendor, key=lambda arm: arm["median_us"], default=None)
+    wanted = "tuned" if provider == "tuned" else "cublaslt 0"
+    return next((arm for arm in row["arms"] if arm["arm"] == wanted), None)
+
+
+def size_axis(rows: list[dict]) -> tuple[str, list[float], bool]:
+    """The axis' name, each row's place on it, and whether neighbours on it are alike."""
+    if all(row["m"] == row["n"] == row["k"] for row in rows):
+        return "M = N = K (elements)", [row["m"] for row in rows], True
+    varying = [name for name in "mnk" if len({row[name] for row in rows}) > 1]
+    if len(varying) == 1:
+        fixed = ", ".join(f"{name.upper()} = {rows[0][name]}" for name in "mnk" if name not in varying)
+        return f"{varying[0].upper()} (elements; {fixed})", [row[varying[0]] for row in rows], True
+    return "(M · N · K) to the power of 1/3 (elements)", [math.cbrt(row["m"] * row["n"] * row["k"]) for row in rows], False
+
+
+def points(rows: list[dict], sizes: list[float], provider: str) -> list[Point]:
+    found = []
+    for row, size in zip(rows, sizes):
+        if arm := arm_of(row, provider):
+            rate = arm["tflops"] * arm["median_us"]
+            found.append(Point(size, arm["tflops"], rate / arm["p80_us"], rate / arm["p20_us"]))
+    return sorted(found, key=lambda point: point.size)
+
+
+def draw_provider(axes, line_points: list[Point], provider: str, label: str, line: str, is_filled: bool) -> None:
+    is_ours = provider == "tuned"
+    on_top = 4 if is_ours else 3
+    colour = COLOURS[provider]
+    x, y = [point.size for point in line_points], [point.tflops for point in line_points]
+    axes.plot(x, y, color=colour, linestyle=line, linewidth=2.2 if is_ours else 1.5, marker=MARKERS[provider],
+              markersize=4, markerfacecolor=colour if is_filled else "white", label=label, zorder=on_top)
+    low, high = [point.low for point in line_points], [point.high for point in line_points]
+    if line != "none":
+        axes.fill_between(x, low, high, color=colour, alpha=0.18, linewidth=0, zorder=on_top - 2)
+    else:
+        axes.vlines(x, low, high, color=colour, linewidth=1, zorder=on_top - 2)
+
+
+def draw_panel(axes, runs: list[Run], panel: tuple[str, str], only_panel: bool) -> None:
+    rows_of = {run.label: [row for row in run.rows if (row["types"], row["layout"]) == panel] for run in runs}
+    name, _, is_line = size_axis([row for rows in rows_of.values() for row in rows])
+    for run, line in zip(runs, itertools.cycle(LINES)):
+        rows = rows_of[run.label]
+        sizes = [row[name[0].lower()] for row in rows] if is_line else size_axis(rows)[1]
+        for provider in PROVIDERS:
+            if line_points := points(rows, sizes, provider):
+                label = provider if len(runs) == 1 else f"{provider}, {run.label}"
+                draw_provider(axes, line_points, provider, label, line if is_line else "none", line == LINES[0])
+    axes.set_xlabel(name)
+    axes.set_ylabel("TFLOP/s")
+    axes.set_ylim(bottom=0)
+    axes.set_xlim(left=0)
+    if not only_panel:
+        axes.set_title(" ".join(panel), fontsize=12)
+    axes.grid(axis="y", color="#DDDDDD", linewidth=0.8)
+    axes.set_axisbelow(True)
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)
+    axes.legend(loc="lower right" if is_line else "best", edgecolor="none", framealpha=0.9)
+
+
+def titles(runs: list[Run], panels: list[tuple[str, str]]) -> tuple[str, str]:
+    devices = " and ".join(dict.fromkeys(run.device for run in runs))
+    what = " ".join(panels[0]) if len(panels) == 1 else "matrix multiplication"
+    days = " and ".join(dict.fromkeys(run.began_at.split(" ")[0] for run in runs))
+    with_what = dict.fromkeys(text for run in runs for text in (run.compiler, run.vendor) if text)
+    rounds = " and ".join(dict.fromkeys(str(run.rounds) for run in runs))
+    return (f"{what} on {devices}",
+            f"{days}, {', '.join(with_what)}; median of {rounds} interleaved rounds, band from p20 to p80")
+
+
+def draw(runs: list[Run], prefix: str) -> None:
+    try:
+        import matplotlib
+    except ImportError as error:
+        raise SystemExit("plot_bench.py: matplotlib is missing (Debian: apt-get install python3-matplotlib, "
+                         f"then /usr/bin/python3 {sys.argv[0]})") from error
+    matplotlib.use("Agg")
+    matplotlib.rcParams.update({"font.size": 12, "svg.fonttype": "none", "svg.hashsalt": "tunedgemm"})
+    from matplotlib import pyplot
+
+    panels = list(dict.fromkeys((row["types"], row["layout"]) for run in runs for row in run.rows))
+    columns = min(len(panels), 2)
+    lines = -(-len(panels) // columns)
+    width, height = 9.5 if columns == 1 else 14, 1 + 5 * lines  # inches, as below
+    figure, axes = pyplot.subplots(lines, columns, figsize=(width, height), squeeze=False, layout="constrained")
+    for index, cell in enumerate(axes.flat):
+        if index < len(panels):
+            draw_panel(cell, runs, panels[index], len(panels) == 1)
+        else:
+            cell.set_visible(False)
+    title, subtitle = titles(runs, panels)
+    left = 0.2 / width
+    figure.text(left, 1 - 0.15 / height, title, fontsize=15, fontweight="bold", va="top")
+    figure.text(left, 1 - 0.5 / height, subtitle, fontsize=10.5, color="#555555", va="top")
+    figure.get_layout_engine().set(rect=(0, 0, 1, 1 - 0.75 / height), w_pad=0.12, h_pad=0.12)
+    for ending, options in ((".png", {"dpi": 150}), (".svg", {"metadata": {"Date": None}})):
+        try:
+            figure.savefig(prefix + ending, **options)
+        except OSError as error:
+            raise SystemExit(f"plot_bench.py: {prefix}{ending} cannot be written: {error.strerror}") from error
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("results", nargs="+", type=pathlib.Path,
+                        help="what tunedgemm bench --json wrote; several are overlaid")
+    parser.add_argument("-o", "--output", required=True, metavar="PREFIX",
+                        help="PREFIX.png and PREFIX.svg are written")
+    parser.add_argument("--labels", help="what the runs are called, joined by commas; default: the files' names")
+    arguments = parser.parse_args()
+    labels = arguments.labels.split(",") if arguments.labels else [path.stem for path in arguments.results]
+    if len(labels) != len(arguments.results) or len(set(labels)) != len(labels):
+        parser.error(f"--labels gives {labels} for {len(arguments.results)} files; expected a different one for each")
+    draw([read_run(path, label) for path, label in zip(arguments.results, labels)], arguments.output)
+
+
+if __name__ == "__main__":
+    main()
