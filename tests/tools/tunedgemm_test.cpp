@@ -40,8 +40,9 @@ TEST_CASE("An empty cache is answered with a sentence and exit status 1") {
 
 TEST_CASE("A wrong command line exits with 2") {
   const Shell shell;
-  for (const char* arguments : {"", "sing", "explain 8 8", "explain 8 8 x", "best --m 1:2",
-                                "explain 8 8 8 --types f17", "export"}) {
+  for (const char* arguments :
+       {"", "sing", "explain 8 8", "explain 8 8 x", "best --m 1:2", "explain 8 8 8 --types f17",
+        "export", "bench 8 8", "bench 8 8 8 --rest-ms -1", "bench --sizes 8 --sweep squares"}) {
     CAPTURE(arguments);
     const ProgramResult result = shell.run(kCommand + arguments);
     REQUIRE(result.status == 2);
@@ -121,6 +122,43 @@ TEST_CASE("doctor survives a cache that is no database") {
   CAPTURE(result.output, result.errors);
   REQUIRE_THAT(result.output, ContainsSubstring("cache"));
   REQUIRE(result.status <= 1);
+}
+
+TEST_CASE("bench says what is wrong with its shapes and what would be right") {
+  const Shell shell;
+  const auto fails_with = [&](const std::string& arguments, const std::string& sentence) {
+    const ProgramResult result = shell.run(kCommand + "bench --device host " + arguments);
+    CAPTURE(arguments, result.output);
+    REQUIRE(result.status == 2);
+    REQUIRE_THAT(result.errors, ContainsSubstring(sentence));
+  };
+  fails_with("", "bench needs shapes: M N K, or --sizes");
+  fails_with("--sizes 0", "--sizes: \"0\" in \"0\" is not a whole number of at least 1");
+  fails_with("--sizes 256:4096", "\"256:4096\" is not first:last:step, such as");
+  fails_with("--sizes 8 --types f17", "types is \"f17\"; expected f64");
+  fails_with("--list nowhere.csv", "the shape list nowhere.csv cannot be read: No such file");
+  fails_with("--list nowhere.csv --types f16", "--types f16 does not go with --list");
+  fails_with("8 8 8 --sizes 8", "\"8\" is the m of a single shape");
+  fails_with("8 8 8 --json /nowhere/a.json", "cannot be written to /nowhere/a.json");
+}
+
+TEST_CASE("bench measures a shape and writes what it found") {
+  const TunedShell shell;
+  const ProgramResult result =
+      shell.run(kCommand +
+                "bench 40 24 16 --device host --rigor quick --rounds 3 --rest-ms 0 --csv a.csv "
+                "--json a.json");
+  CAPTURE(result.output, result.errors);
+  REQUIRE(result.status == 0);
+  REQUIRE_THAT(result.output, ContainsSubstring("40x24x16"));
+  REQUIRE_THAT(result.errors, ContainsSubstring("each sample after 0 ms of rest"));
+  REQUIRE_THAT(result.errors, ContainsSubstring("1/1  40x24x16 f32→f32 ieee nn: "));
+  std::ifstream file(shell.folder() / "a.json");
+  const auto document = nlohmann::json::parse(file);
+  REQUIRE(document["rows"].size() == 1);
+  REQUIRE(document["rows"][0]["arms"][0]["arm"] == "tuned");
+  REQUIRE(document["rows"][0]["arms"][0]["median_us"] > 0);
+  REQUIRE(std::filesystem::file_size(shell.folder() / "a.csv") > 0);
 }
 
 }  // namespace

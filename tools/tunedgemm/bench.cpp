@@ -1,20 +1,25 @@
 // tunedgemm bench: our winners beside the vendor's library, in one run.
 
 #include <algorithm>
-#include <cmath>
-#include <fstream>
+#include <chrono>
 #include <iostream>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 
+#include "cache/vocabulary_rows.h"
 #include "tools/shared/context_options.h"
+#include "tools/shared/interrupt.h"
 #include "tools/shared/shape_list.h"
 #include "tools/shared/shape_options.h"
-#include "tools/shared/table.h"
+#include "tools/shared/shape_sweep.h"
 #include "tools/shared/text.h"
+#include "tools/tunedgemm/bench_files.h"
+#include "tools/tunedgemm/bench_plot.h"
+#include "tools/tunedgemm/bench_progress.h"
+#include "tools/tunedgemm/bench_table.h"
 #include "tools/tunedgemm/race.h"
 #include "tools/tunedgemm/verbs.h"
-#include "tuner/statistics.h"
 
 namespace tunedgemm {
 namespace {
@@ -22,154 +27,163 @@ namespace {
 struct Options {
   ContextChoice context;
   ShapeChoice shape;
-  std::string list;
+  std::string list, sizes, sweep;
   std::string rigor = "normal";
-  std::string csv;
+  std::string csv, json, plot;
   int rounds = 11;
+  int rest_ms = 20;
 };
 
-struct Row {
-  Shape shape;
-  Race race;
-  Measurement tuned, vendor_default,
-      vendor_best;  ///< of the vendor's: no samples if it took no part
-};
+std::vector<Shape> sweep_shapes(const ShapeChoice& choice, std::string_view option,
+                                std::string_view sizes) {
+  try {
+    return square_shapes(choice, sizes);
+  } catch (const std::exception& error) {  // ShapeError, std::invalid_argument
+    throw std::invalid_argument(std::string(option) + ": " + error.what());
+  }
+}
 
-Measurement measurement_of(const Race& race, const std::string& name) {
-  for (const Racer& racer : race.racers) {
-    if (racer.name == name) {
-      return summarize(racer.rounds_us);
+std::vector<Shape> shapes_of(const Options& options) {
+  const auto& fields = options.shape.fields;
+  const auto is_extent = [](const Field& field) {
+    return field.name == "m" || field.name == "n" || field.name == "k";
+  };
+  const auto extent = std::find_if(fields.begin(), fields.end(), is_extent);
+  const bool is_swept = !options.sizes.empty() || !options.sweep.empty();
+  if (extent != fields.end() && (is_swept || !options.list.empty())) {
+    throw std::invalid_argument('"' + extent->value + "\" is the " + extent->name +
+                                " of a single shape, and a list or a sweep was given too; leave "
+                                "out one of them");
+  }
+  if (!options.list.empty()) {
+    if (!fields.empty()) {
+      throw std::invalid_argument("--" + fields.front().name + " " + fields.front().value +
+                                  " does not go with --list, whose lines say it themselves");
+    }
+    return read_shape_list(options.list);
+  }
+  if (is_swept) {
+    return options.sweep.empty() ? sweep_shapes(options.shape, "--sizes", options.sizes)
+                                 : sweep_shapes(options.shape, "--sweep squares", kSquares);
+  }
+  if (extent == fields.end()) {
+    throw std::invalid_argument(
+        "bench needs shapes: M N K, or --sizes 256:4096:128, or --sweep squares, or --list FILE");
+  }
+  return {to_shape(options.shape)};
+}
+
+std::unique_ptr<CublasLt> open_vendor(Device& device, std::string* why_not) {
+  if (device.identity().backend != Backend::kCuda) {
+    *why_not = "it runs on GPUs only";
+    return nullptr;
+  }
+  const Device::Current current(device);
+  return CublasLt::open(device, why_not);
+}
+
+BenchRun describe_run(Device& device, const CublasLt* vendor, const Options& options) {
+  return {.device = device.identity().name,
+          .compiler = device.toolchain().compiler,
+          .driver = device.toolchain().driver,
+          .vendor = vendor == nullptr ? "" : "cuBLASLt " + vendor->version(),
+          .began_at = utc_now(),
+          .rounds = options.rounds,
+          .rest_ms = options.rest_ms};
+}
+
+// Empty if it was interrupted. What fails for this shape only is a row that says so.
+std::optional<BenchRow> bench_shape(Context& context, CublasLt* vendor, const Shape& shape,
+                                    const Options& options) {
+  BenchRow failed{.shape = shape, .kernel = {}, .arms = {}, .remarks = {}, .failure = {}};
+  try {
+    const Problem problem = canonical(shape.problem).problem;
+    TuneOptions tuning;
+    tuning.rigor = *parse_rigor(options.rigor);
+    tuning.cancelled = interrupted;
+    const TuneResult tuned = context.tune(problem, tuning);
+    if (interrupted()) {
+      return std::nullopt;
+    }
+    if (!tuned.record) {
+      failed.failure = tuned.tuning.failure;
+      return failed;
+    }
+    const Candidate winner{find_family(tuned.record->family), tuned.record->config};
+    const RaceOptions racing{.rounds = options.rounds,
+                             .rest = std::chrono::milliseconds(options.rest_ms)};
+    return to_row(shape, race(context, problem, winner, vendor, racing), context.device().limits());
+  } catch (const DeviceError& error) {
+    if (error.kind() != DeviceError::Kind::kOutOfMemory) {
+      throw;
+    }
+    failed.failure = error.what();
+  } catch (const std::runtime_error& error) {
+    failed.failure = error.what();
+  }
+  return failed;
+}
+
+// The shapes one by one, until one is interrupted.
+std::vector<BenchRow> bench_shapes(Context& context, CublasLt* vendor,
+                                   const std::vector<Shape>& shapes, const Options& options,
+                                   BenchFiles& files) {
+  std::vector<BenchRow> rows;
+  BenchProgress progress(std::cerr, shapes.size());
+  for (const Shape& shape : shapes) {
+    progress.shape_begins(shape);
+    std::optional<BenchRow> row = bench_shape(context, vendor, shape, options);
+    if (!row) {
+      std::cerr << "interrupted\n";
+      break;
+    }
+    progress.shape_ends(*row);
+    files.add(*row);
+    rows.push_back(std::move(*row));
+    if (interrupted()) {
+      break;
     }
   }
-  return {};
+  return rows;
 }
 
-Measurement best_of_vendor(const Race& race) {
-  Measurement best;
-  for (const Racer& racer : race.racers) {
-    if (racer.name != "tuned") {
-      const Measurement measured = summarize(racer.rounds_us);
-      best = best.samples_us.empty() || measured.median_us < best.median_us ? measured : best;
-    }
+ExitStatus status_of(const std::vector<BenchRow>& rows, std::size_t wanted) {
+  if (rows.size() < wanted) {
+    std::cerr << "Interrupted after " << rows.size() << " of " << counted(wanted, "shape")
+              << ": what is done is kept.\n";
+    return ExitStatus::kInterrupted;
   }
-  return best;
-}
-
-double tflops(const Row& row, const Measurement& measurement) {
-  return flops(row.shape.problem) / measurement.median_us * 1e-6;
-}
-
-std::string ratio_text(const Measurement& other, const Measurement& ours) {
-  return other.samples_us.empty() ? "-" : speedup_text(other.median_us, ours.median_us);
-}
-
-Row bench_shape(Context& context, CublasLt* vendor, const Shape& shape, const Options& options) {
-  const Problem problem = canonical(shape.problem).problem;
-  TuneOptions tuning;
-  tuning.rigor = *parse_rigor(options.rigor);
-  const TuneResult tuned = context.tune(problem, tuning);
-  if (!tuned.record) {
-    throw std::runtime_error(shape_text(shape) + ": " + tuned.tuning.failure);
-  }
-  const Candidate winner{find_family(tuned.record->family), tuned.record->config};
-  Row row{.shape = shape,
-          .race = race(context, problem, winner, vendor, options.rounds, 1),
-          .tuned = {},
-          .vendor_default = {},
-          .vendor_best = {}};
-  row.tuned = measurement_of(row.race, "tuned");
-  row.vendor_default = measurement_of(row.race, "cublaslt 0");
-  row.vendor_best = best_of_vendor(row.race);
-  return row;
-}
-
-void print_table(const std::vector<Row>& rows) {
-  Table table({{"shape"},
-               {"types"},
-               {"layout"},
-               {"time", Align::kRight},
-               {"TFLOP/s", Align::kRight},
-               {"cuBLASLt default", Align::kRight},
-               {"best of 8", Align::kRight},
-               {"x default", Align::kRight},
-               {"x best", Align::kRight},
-               {"of limit", Align::kRight},
-               {"kernel"}});
-  double log_default = 0;
-  double log_best = 0;
-  int compared = 0;
-  for (const Row& row : rows) {
-    const auto vendor_tflops = [&](const Measurement& vendor) {
-      return vendor.samples_us.empty() ? "-" : rounded_text(tflops(row, vendor));
-    };
-    table.add({shape_text(row.shape), types_text(row.shape.problem), layout_text(row.shape.problem),
-               time_text(row.tuned.median_us), rounded_text(tflops(row, row.tuned)),
-               vendor_tflops(row.vendor_default), vendor_tflops(row.vendor_best),
-               ratio_text(row.vendor_default, row.tuned), ratio_text(row.vendor_best, row.tuned),
-               rounded_text(row.race.floor_us / row.tuned.median_us), row.race.kernel});
-    if (!row.vendor_best.samples_us.empty()) {
-      log_default += std::log(
-          (row.vendor_default.samples_us.empty() ? row.vendor_best : row.vendor_default).median_us /
-          row.tuned.median_us);
-      log_best += std::log(row.vendor_best.median_us / row.tuned.median_us);
-      ++compared;
-    }
-  }
-  table.print(std::cout);
-  if (compared > 1) {
-    std::cout << "geometric mean over " << compared
-              << " shapes: " << rounded_text(std::exp(log_default / compared))
-              << "x the vendor's default, " << rounded_text(std::exp(log_best / compared))
-              << "x its best of 8\n";
-  }
-}
-
-void write_csv(const std::vector<Row>& rows, const std::string& path, const std::string& device) {
-  std::ofstream out(path);
-  out << "device,types,layout,m,n,k,batch,arm,median_us,low_us,high_us,tflops,max_error,kernel\n";
-  for (const Row& row : rows) {
-    const Problem& problem = row.shape.problem;
-    for (const Racer& racer : row.race.racers) {
-      const Measurement measured = summarize(racer.rounds_us);
-      out << device << ',' << types_text(problem) << ',' << layout_text(problem) << ',' << problem.m
-          << ',' << problem.n << ',' << problem.k << ',' << problem.batch << ',' << racer.name
-          << ',' << measured.median_us << ',' << measured.low_us << ',' << measured.high_us << ','
-          << tflops(row, measured) << ',' << racer.max_error << ','
-          << (racer.name == "tuned" ? row.race.kernel : "") << '\n';
-    }
-  }
-  if (!out.flush()) {
-    throw std::runtime_error("cannot write " + path);
-  }
+  const bool all = std::all_of(rows.begin(), rows.end(),
+                               [](const BenchRow& row) { return row.failure.empty(); });
+  return all ? ExitStatus::kGood : ExitStatus::kFoundNothing;
 }
 
 ExitStatus bench(const Options& options) {
-  const std::vector<Shape> shapes = options.list.empty()
-                                        ? std::vector<Shape>{to_shape(options.shape)}
-                                        : read_shape_list(options.list);
+  // Wrong input and missing tools are told before anything is measured.
+  const std::vector<Shape> shapes = shapes_of(options);
+  std::optional<Plotter> plotter;
+  std::string json = options.json;
+  if (!options.plot.empty()) {
+    plotter = find_plotter();
+    json = json.empty() ? options.plot + ".json" : json;
+  }
   const auto context = Context::create(to_context_options(options.context));
   Device& device = context->device();
-  std::unique_ptr<CublasLt> vendor;
-  std::string why_not;
-  if (device.identity().backend == Backend::kCuda) {
-    const Device::Current current(device);
-    vendor = CublasLt::open(device, &why_not);
+  std::string why_no_vendor;
+  const auto vendor = open_vendor(device, &why_no_vendor);
+  const BenchRun run = describe_run(device, vendor.get(), options);
+  BenchFiles files(run, options.csv, json);
+  std::cerr << run.device << ", " << run.compiler << ", "
+            << (vendor ? run.vendor : "no cuBLASLt: " + why_no_vendor) << "; " << run.rounds
+            << " interleaved rounds, each sample after " << run.rest_ms << " ms of rest; medians\n";
+  note_interrupts();
+  const std::vector<BenchRow> rows = bench_shapes(*context, vendor.get(), shapes, options, files);
+  print_table(std::cout, rows);
+  print_means(std::cout, rows);
+  if (plotter && std::any_of(rows.begin(), rows.end(), tuned_arm)) {
+    plot(*plotter, json, options.plot);
   }
-  std::cerr << device.identity().name << ", " << device.toolchain().compiler << ", "
-            << (vendor ? "cuBLASLt " + vendor->version() : "no vendor library " + why_not) << "; "
-            << options.rounds << " interleaved rounds, medians\n";
-  std::vector<Row> rows;
-  for (const Shape& shape : shapes) {
-    rows.push_back(bench_shape(*context, vendor.get(), shape, options));
-    for (const std::string& remark : rows.back().race.remarks) {
-      std::cerr << shape_text(shape) << ": " << remark << '\n';
-    }
-  }
-  print_table(rows);
-  if (!options.csv.empty()) {
-    write_csv(rows, options.csv, device.identity().name);
-  }
-  return ExitStatus::kGood;
+  return status_of(rows, shapes.size());
 }
 
 }  // namespace
@@ -182,17 +196,40 @@ void add_bench(CLI::App& app, ExitStatus& status) {
        verb->get_options([](const CLI::Option* option) { return option->get_required(); })) {
     size->required(false);
   }
+  auto* sizes = verb->add_option("--sizes", options->sizes,
+                                 "M = N = K: 1536,2176 or 256:4096:128; f16 unless --types says "
+                                 "otherwise");
+  auto* sweep = verb->add_option("--sweep", options->sweep,
+                                 "squares: the same as --sizes " + std::string(kSquares))
+                    ->check(CLI::IsMember({"squares"}));
+  auto* list =
+      verb->add_option("--list", options->list, "a list of shapes (CSV or JSON) instead of M N K");
+  sizes->excludes(sweep)->excludes(list);
+  sweep->excludes(list);
   add_context_options(*verb, options->context);
-  verb->add_option("--list", options->list, "a list of shapes (CSV or JSON) instead of M N K");
-  verb->add_option("--rounds", options->rounds, "timed rounds")->check(CLI::Range(1, 1000));
+  verb->add_option("--rounds", options->rounds, "timed rounds")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str();
+  verb->add_option("--rest-ms", options->rest_ms,
+                   "how long the device rests before each sample: an arm that draws much power "
+                   "lowers the clock of the one after it")
+      ->check(CLI::Range(0, 10000))
+      ->capture_default_str();
   verb->add_option("--rigor", options->rigor, "of the tuning, where the cache has no winner")
-      ->check(CLI::IsMember({"quick", "normal", "exhaustive"}));
-  verb->add_option("--csv", options->csv, "writes every arm's figures to this file");
+      ->check(CLI::IsMember({"quick", "normal", "exhaustive"}))
+      ->capture_default_str();
+  verb->add_option("--csv", options->csv, "writes every arm's figures to this file, row by row");
+  verb->add_option("--json", options->json, "the same as JSON, which tools/plot_bench.py draws");
+  verb->add_option("--plot", options->plot,
+                   "draws PREFIX.png and PREFIX.svg; without --json it writes PREFIX.json too")
+      ->type_name("PREFIX");
   verb->footer(
-      "Every arm's result is checked before it is timed; inputs are random and cold; the times "
-      "are\n"
-      "those of the device alone. `of limit`: the least time that the device could take, over "
-      "ours.");
+      "Every arm's result is checked before it is timed; inputs are random and cold; the times\n"
+      "are those of the device alone. `of limit`: the least time for the operations at the peak\n"
+      "of the clock seen and for the bytes at the memory's bandwidth, over ours. Ctrl-C ends the\n"
+      "run after the shape at work and keeps what is done.\n"
+      "Exit status: 0 good; 1 some shapes have no result; 2 the command line is wrong; 3 no such\n"
+      "device; 130 interrupted.");
   verb->callback([options, &status] { status = bench(*options); });
 }
 

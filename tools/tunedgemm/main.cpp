@@ -15,7 +15,7 @@ ExitStatus run(int argc, char** argv) {
   CLI::App app("Looks at what libtunedgemm has tuned, and at what it would do.", "tunedgemm");
   app.footer(
       "Exit status: 0 good; 1 nothing was found, or doctor found what would stop tuning; 2 the\n"
-      "command line is wrong; 3 there is no such device.");
+      "command line is wrong; 3 there is no such device; 130 interrupted.");
   app.require_subcommand(1);
   ExitStatus status = ExitStatus::kGood;
   tunedgemm::add_best(app, status);

@@ -1,7 +1,6 @@
 #include "tools/tunedgemm/race.h"
 
 #include <algorithm>
-#include <chrono>
 #include <numeric>
 #include <optional>
 #include <random>
@@ -9,7 +8,6 @@
 #include <thread>
 #include <utility>
 
-#include "runtime/device_floor.h"
 #include "runtime/operands.h"
 #include "runtime/test_bench.h"
 #include "runtime/trial_bench.h"
@@ -23,9 +21,6 @@ constexpr double kSampleUs = 2000;
 constexpr int kMostLaunches = 256;
 // One sample before the rounds: a proposal that is this much slower than the fastest is not raced.
 constexpr double kFarBehind = 1.5;
-// A sample begins with the device at rest, so that an arm which draws more power than the device
-// may does not slow down the clock of the next one.
-constexpr std::chrono::milliseconds kRest{20};
 
 struct Entrant {
   Racer racer;
@@ -61,23 +56,68 @@ std::unique_ptr<TestBench> make_test_bench(Context& context) {
                                                    : make_host_test_bench(device.limits().threads);
 }
 
-void run_rounds(TrialBench& bench, std::vector<Entrant>& entrants, int rounds, std::uint64_t seed) {
-  const auto fastest = std::min_element(
-      entrants.begin(), entrants.end(),
-      [](const Entrant& a, const Entrant& b) { return a.screened_us < b.screened_us; });
-  const int launches = std::clamp(static_cast<int>(kSampleUs / std::max(fastest->screened_us, 0.1)),
+Entrant make_entrant(std::string name, const CompiledKernel& kernel, const Launch& launch) {
+  Entrant entrant;
+  entrant.racer.name = std::move(name);
+  entrant.kernel = &kernel;
+  entrant.launch = launch;
+  return entrant;
+}
+
+// The vendor's arms whose results have been checked.
+void add_vendor(TrialBench& bench, const std::vector<std::unique_ptr<CompiledKernel>>& proposals,
+                std::vector<Entrant>& entrants, std::vector<std::string>& remarks) {
+  for (std::size_t index = 0; index < proposals.size(); ++index) {
+    Entrant entrant = make_entrant("cublaslt " + std::to_string(index), *proposals[index], {});
+    const auto wrong = check(bench, entrant);
+    if (wrong) {
+      remarks.push_back(wrong->detail);
+    }
+    // The vendor's rounding may be coarser than our bound: that is told, and it races all the same.
+    if (!wrong || wrong->reason == Reason::kWrongResult) {
+      entrants.push_back(std::move(entrant));
+    }
+  }
+}
+
+double fastest_us(const std::vector<Entrant>& entrants) {
+  return std::min_element(
+             entrants.begin(), entrants.end(),
+             [](const Entrant& a, const Entrant& b) { return a.screened_us < b.screened_us; })
+      ->screened_us;
+}
+
+// One short sample of each; drops what is far behind.
+void screen(TrialBench& bench, std::vector<Entrant>& entrants) {
+  for (Entrant& entrant : entrants) {
+    entrant.timed = bench.prepare_timing(*entrant.kernel, entrant.launch);
+    entrant.screened_us = sample(bench, entrant, 2);
+  }
+  const double best_us = fastest_us(entrants);
+  // Ours and the vendor's default stay in whatever the screening says.
+  std::erase_if(entrants, [&](const Entrant& entrant) {
+    const bool must_stay = entrant.racer.name == "tuned" || entrant.racer.name == "cublaslt 0";
+    return !must_stay && entrant.screened_us > kFarBehind * best_us;
+  });
+}
+
+void run_rounds(Device& device, TrialBench& bench, std::vector<Entrant>& entrants,
+                const RaceOptions& options) {
+  const int launches = std::clamp(static_cast<int>(kSampleUs / std::max(fastest_us(entrants), 0.1)),
                                   1, kMostLaunches);
   std::vector<std::size_t> order(entrants.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  std::mt19937_64 random(seed);
+  std::mt19937_64 random(options.seed);
   // The first round instantiates the graphs and is not counted.
-  for (int round = 0; round <= rounds; ++round) {
+  for (int round = 0; round <= options.rounds; ++round) {
     std::shuffle(order.begin(), order.end(), random);
     for (const std::size_t index : order) {
-      std::this_thread::sleep_for(kRest);
+      std::this_thread::sleep_for(options.rest);
       const double us = sample(bench, entrants[index], launches);
+      const int clock_mhz = device.clock().mhz;
       if (round > 0) {
         entrants[index].racer.rounds_us.push_back(static_cast<float>(us));
+        entrants[index].racer.clocks_mhz.push_back(clock_mhz);
       }
     }
   }
@@ -86,7 +126,7 @@ void run_rounds(TrialBench& bench, std::vector<Entrant>& entrants, int rounds, s
 }  // namespace
 
 Race race(Context& context, const Problem& problem, const Candidate& candidate, CublasLt* vendor,
-          int rounds, std::uint64_t seed) {
+          const RaceOptions& options) {
   Device& device = context.device();
   const Device::Current current(device);
   auto made = context.kernel(problem, candidate);
@@ -94,55 +134,27 @@ Race race(Context& context, const Problem& problem, const Candidate& candidate, 
     throw std::runtime_error(to_text(candidate) + ": " + rejection->detail);
   }
   const auto kernel = std::get<0>(std::move(made));
-  TrialBench bench(device, make_test_bench(context), problem, seed);
-  Race result{.kernel = to_text(candidate),
-              .racers = {},
-              .remarks = {},
-              .floor_us = device_floor_us(problem, device.limits())};
+  TrialBench bench(device, make_test_bench(context), problem, options.seed);
+  Race result{.kernel = to_text(candidate), .racers = {}, .remarks = {}};
 
-  std::vector<Entrant> entrants(1);
-  entrants[0].racer.name = "tuned";
-  entrants[0].kernel = kernel.get();
-  entrants[0].launch = candidate.family->launch(problem, candidate.config, device.limits());
-  if (const auto wrong = check(bench, entrants[0])) {
+  std::vector<Entrant> entrants;
+  entrants.push_back(make_entrant(
+      "tuned", *kernel, candidate.family->launch(problem, candidate.config, device.limits())));
+  if (const auto wrong = check(bench, entrants.front())) {
     throw std::runtime_error(result.kernel + ": " + wrong->detail);
   }
   std::vector<std::unique_ptr<CompiledKernel>> proposals;
   if (vendor != nullptr) {
-    const Scalars scalars = JudgedProblem(problem, seed).scalars;
+    const Scalars scalars = JudgedProblem(problem, options.seed).scalars;
     std::string why_not;
     proposals = vendor->proposals(problem, scalars.scale_a * scalars.scale_b, kProposals, &why_not);
     if (!why_not.empty()) {
       result.remarks.push_back("cuBLASLt takes no part: " + why_not);
     }
   }
-  for (std::size_t index = 0; index < proposals.size(); ++index) {
-    Entrant entrant;
-    entrant.racer.name = "cublaslt " + std::to_string(index);
-    entrant.kernel = proposals[index].get();
-    const auto wrong = check(bench, entrant);
-    if (wrong) {
-      result.remarks.push_back(wrong->detail);
-    }
-    // The vendor's rounding may be coarser than our bound: that is told, and it races all the same.
-    if (!wrong || wrong->reason == Reason::kWrongResult) {
-      entrants.push_back(std::move(entrant));
-    }
-  }
-  for (Entrant& entrant : entrants) {
-    entrant.timed = bench.prepare_timing(*entrant.kernel, entrant.launch);
-    entrant.screened_us = sample(bench, entrant, 2);
-  }
-  const double best_us =
-      std::min_element(entrants.begin(), entrants.end(), [](const Entrant& a, const Entrant& b) {
-        return a.screened_us < b.screened_us;
-      })->screened_us;
-  // Ours and the vendor's default stay in whatever the screening says.
-  std::erase_if(entrants, [&](const Entrant& entrant) {
-    const bool must_stay = entrant.racer.name == "tuned" || entrant.racer.name == "cublaslt 0";
-    return !must_stay && entrant.screened_us > kFarBehind * best_us;
-  });
-  run_rounds(bench, entrants, rounds, seed);
+  add_vendor(bench, proposals, entrants, result.remarks);
+  screen(bench, entrants);
+  run_rounds(device, bench, entrants, options);
   for (Entrant& entrant : entrants) {
     result.racers.push_back(std::move(entrant.racer));
   }

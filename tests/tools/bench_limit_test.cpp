@@ -1,0 +1,61 @@
+#include "tools/tunedgemm/bench_limit.h"
+
+#include "tests/support/catch.h"
+
+namespace tunedgemm {
+namespace {
+
+using Catch::Approx;
+
+DeviceLimits h200() {
+  DeviceLimits limits;
+  limits.backend = Backend::kCuda;
+  limits.arch = 90;
+  limits.sm_count = 132;
+  limits.clock_ghz = 1.98;
+  limits.memory_gb_per_s = 4800;
+  return limits;
+}
+
+TEST_CASE("What computes much is limited by the tensor peak at the clock seen") {
+  const Problem problem = make_problem(4096, 4096, 4096, DataType::kF16, DataType::kF16,
+                                       DataType::kF16);
+  // The data sheet's 989.4 TFLOP/s are at 1830 MHz.
+  REQUIRE(limit_us(problem, h200(), 1830) == Approx(flops(problem) / 989.4e6).epsilon(1e-3));
+  REQUIRE(limit_us(problem, h200(), 915) == Approx(2 * limit_us(problem, h200(), 1830)));
+  REQUIRE(limit_us(problem, h200(), 0) == Approx(limit_us(problem, h200(), 1980)));
+}
+
+TEST_CASE("What computes little is limited by the memory, unless the inputs are warm") {
+  Problem problem = make_problem(1, 8192, 8192, DataType::kBF16, DataType::kBF16, DataType::kBF16,
+                                 "nt");
+  REQUIRE(limit_us(problem, h200(), 1830) == Approx(minimum_bytes(problem) / 4.8e6));
+  problem.regime = Regime::kWarm;
+  REQUIRE(limit_us(problem, h200(), 1830) < 1);
+}
+
+TEST_CASE("Smaller types and fewer products have a higher peak") {
+  const auto limit = [](DataType type, DataType output, Numerics numerics) {
+    Problem problem = make_problem(4096, 4096, 4096, type, type, output, "nt");
+    problem.numerics = numerics;
+    return limit_us(problem, h200(), 1830);
+  };
+  const double f16 = limit(DataType::kF16, DataType::kF16, Numerics::kIeee);
+  REQUIRE(limit(DataType::kE4M3, DataType::kF16, Numerics::kFast) == Approx(f16 / 2));
+  REQUIRE(limit(DataType::kS8, DataType::kS32, Numerics::kIeee) == Approx(f16 / 2));
+  REQUIRE(limit(DataType::kF32, DataType::kF32, Numerics::kTf32) == Approx(f16 * 2));
+  REQUIRE(limit(DataType::kF32, DataType::kF32, Numerics::kEmulated) == Approx(f16 * 6));
+  REQUIRE(limit(DataType::kF32, DataType::kF32, Numerics::kIeee) == Approx(f16 * 16));
+  REQUIRE(limit(DataType::kF64, DataType::kF64, Numerics::kIeee) == Approx(f16 * 16));
+}
+
+TEST_CASE("Where the peak is not known there is no limit") {
+  const Problem problem = make_problem(64, 64, 64, DataType::kF32, DataType::kF32, DataType::kF32);
+  REQUIRE(limit_us(problem, DeviceLimits{}, 3000) == 0);
+  DeviceLimits old = h200();
+  old.arch = 70;
+  REQUIRE(limit_us(problem, old, 1500) == 0);
+}
+
+}  // namespace
+}  // namespace tunedgemm

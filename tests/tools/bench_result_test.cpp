@@ -1,0 +1,131 @@
+#include "tools/tunedgemm/bench_result.h"
+
+#include <cmath>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "tests/support/catch.h"
+#include "tests/support/temporary_folder.h"
+#include "tools/tunedgemm/bench_files.h"
+#include "tools/tunedgemm/bench_table.h"
+
+namespace tunedgemm {
+namespace {
+
+using Catch::Approx;
+using Catch::Matchers::ContainsSubstring;
+
+const BenchRun kRun{.device = "A GPU, large",
+                    .compiler = "nvrtc 13.0",
+                    .driver = "580",
+                    .vendor = "cuBLASLt 13.1.0",
+                    .began_at = "2026-01-02 03:04:05",
+                    .rounds = 5,
+                    .rest_ms = 20};
+
+Shape square(std::int64_t size) {
+  return {"", make_problem(size, size, size, DataType::kF16, DataType::kF16, DataType::kF16)};
+}
+
+// Ours takes 10 us; the vendor's proposals take the given times.
+BenchRow row(std::int64_t size, const std::vector<float>& vendor_us) {
+  Race race{.kernel = "wgmma block_m=128", .racers = {}, .remarks = {}};
+  race.racers.push_back({"tuned", 0.5, {9, 10, 11, 10, 10}, {1700, 1800, 1800, 1800, 1900}});
+  for (const float us : vendor_us) {
+    const std::string name = "cublaslt " + std::to_string(race.racers.size() - 1);
+    race.racers.push_back({name, 0.25, {us, us, us, us, us}, {0, 0, 0, 0, 0}});
+  }
+  DeviceLimits limits;
+  limits.backend = Backend::kCuda;
+  limits.arch = 90;
+  limits.sm_count = 132;
+  return to_row(square(size), race, limits);
+}
+
+BenchRow failed_row() {
+  return {.shape = square(8),
+          .kernel = {},
+          .arms = {},
+          .remarks = {},
+          .failure = "no candidate is valid"};
+}
+
+std::string text_of(const std::filesystem::path& path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
+TEST_CASE("An arm has the median and the percentiles 20 and 80 of its rounds") {
+  const BenchRow found = row(256, {12, 11});
+  REQUIRE(found.arms.size() == 3);
+  const BenchArm* ours = tuned_arm(found);
+  REQUIRE(ours->median_us == Approx(10));
+  REQUIRE(ours->p20_us == Approx(9.8));
+  REQUIRE(ours->p80_us == Approx(10.2));
+  REQUIRE(ours->clock_mhz == Approx(1800));
+  REQUIRE(ours->tflops == Approx(2.0 * 256 * 256 * 256 / 10 * 1e-6));
+  REQUIRE(ours->of_limit > 0);
+  REQUIRE(default_arm(found)->median_us == Approx(12));
+  REQUIRE(best_arm(found)->name == "cublaslt 1");
+  REQUIRE(default_arm(row(256, {})) == nullptr);
+  REQUIRE(best_arm(row(256, {})) == nullptr);
+}
+
+TEST_CASE("Means are geometric, and the least ratio has its shape") {
+  const std::vector<BenchRow> rows{row(256, {20, 9}), row(384, {5}), row(512, {}), failed_row()};
+  const Ratios against_default = ratios(rows, default_arm);
+  REQUIRE(against_default.shapes == 2);
+  REQUIRE(against_default.geometric_mean == Approx(1));  // 2 and 1/2
+  REQUIRE(against_default.least == Approx(0.5));
+  REQUIRE(against_default.least_shape == "384x384x384");
+  REQUIRE(ratios(rows, best_arm).geometric_mean == Approx(std::sqrt(0.9 * 0.5)));
+  REQUIRE(ratios({failed_row()}, best_arm).shapes == 0);
+  std::ostringstream text;
+  print_table(text, rows);
+  print_means(text, rows);
+  REQUIRE_THAT(text.str(), ContainsSubstring("no result for 8x8x8 f16→f16: no candidate is valid"));
+  REQUIRE_THAT(text.str(), ContainsSubstring("against cuBLASLt's default: geometric mean 1.00x "
+                                             "over 2 shapes, least 0.50x at 384x384x384"));
+}
+
+TEST_CASE("The files hold every row as soon as it was added") {
+  const TemporaryFolder folder;
+  const auto csv = folder.path() / "a.csv", json = folder.path() / "a.json";
+  BenchFiles files(kRun, csv, json);
+  REQUIRE(nlohmann::json::parse(text_of(json))["rows"].empty());
+  files.add(row(256, {12, 11}));
+  REQUIRE(nlohmann::json::parse(text_of(json))["rows"].size() == 1);
+  files.add(failed_row());
+  const auto document = nlohmann::json::parse(text_of(json));
+  REQUIRE(document["device"] == "A GPU, large");
+  REQUIRE(document["rest_ms"] == 20);
+  REQUIRE(document["rows"].size() == 2);
+  const auto& arms = document["rows"][0]["arms"];
+  REQUIRE(arms.size() == 3);
+  REQUIRE(arms[0]["arm"] == "tuned");
+  REQUIRE(arms[0]["clock_mhz"] == 1800);
+  REQUIRE(arms[1]["clock_mhz"].is_null());
+  REQUIRE(document["rows"][1]["failure"] == "no candidate is valid");
+
+  std::istringstream lines(text_of(csv));
+  std::vector<std::string> found;
+  for (std::string line; std::getline(lines, line);) {
+    found.push_back(line);
+  }
+  REQUIRE(found.size() == 4);  // the names, and the arms of the row that has some
+  REQUIRE_THAT(found[0], ContainsSubstring("median_us,p20_us,p80_us"));
+  REQUIRE_THAT(found[1], ContainsSubstring("\"A GPU, large\",cuBLASLt 13.1.0,2026-01-02 03:04:05,20"));
+  REQUIRE_THAT(found[1], ContainsSubstring(",tuned,10,9.8,10.2,"));
+  REQUIRE_THAT(found[1], ContainsSubstring("wgmma block_m=128"));
+}
+
+TEST_CASE("Results that cannot be written are refused before anything is measured") {
+  REQUIRE_THROWS_WITH(BenchFiles(kRun, "/nowhere/a.csv", ""),
+                      ContainsSubstring("/nowhere/a.csv: No such file"));
+  REQUIRE_THROWS_WITH(BenchFiles(kRun, "", "/nowhere/a.json"), ContainsSubstring("/nowhere/a.json"));
+}
+
+}  // namespace
+}  // namespace tunedgemm

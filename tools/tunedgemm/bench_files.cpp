@@ -1,0 +1,148 @@
+#include "tools/tunedgemm/bench_files.h"
+
+#include <cerrno>
+#include <cstring>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <stdexcept>
+#include <utility>
+
+#include "tools/shared/text.h"
+
+namespace tunedgemm {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::string_view kJsonEnd = "\n ]\n}\n";
+
+std::ofstream open(const std::filesystem::path& path) {
+  std::ofstream file(path);
+  if (!file) {
+    throw std::runtime_error("the results cannot be written to " + path.string() + ": " +
+                             std::strerror(errno) + "; name a file in a folder that is there");
+  }
+  return file;
+}
+
+void flush(std::ofstream& file, const std::filesystem::path& path) {
+  if (!file.flush()) {
+    throw std::runtime_error("the results cannot be written to " + path.string() +
+                             "; is the disk full?");
+  }
+}
+
+std::string cell(double known) {
+  std::ostringstream text;
+  text << known;
+  return known == 0 ? "" : text.str();
+}
+
+Json value(double known) {
+  return known == 0 ? Json(nullptr) : Json(known);
+}
+
+Json to_json(const BenchArm& arm) {
+  return {{"arm", arm.name},
+          {"median_us", arm.median_us},
+          {"p20_us", arm.p20_us},
+          {"p80_us", arm.p80_us},
+          {"tflops", arm.tflops},
+          {"of_limit", value(arm.of_limit)},
+          {"clock_mhz", value(arm.clock_mhz)},
+          {"max_error", arm.max_error}};
+}
+
+Json to_json(const BenchRow& row) {
+  const Problem& problem = row.shape.problem;
+  Json json{{"name", row.shape.name},
+            {"types", types_text(problem)},
+            {"layout", layout_text(problem)},
+            {"epilogue", epilogue_text(problem)},
+            {"m", problem.m},
+            {"n", problem.n},
+            {"k", problem.k},
+            {"batch", problem.batch},
+            {"problem", to_text(problem)},
+            {"kernel", row.kernel},
+            {"failure", row.failure.empty() ? Json(nullptr) : Json(row.failure)},
+            {"remarks", row.remarks}};
+  Json arms = Json::array();
+  for (const BenchArm& arm : row.arms) {
+    arms.push_back(to_json(arm));
+  }
+  json["arms"] = std::move(arms);
+  return json;
+}
+
+// The document as far as the rows.
+std::string json_begin(const BenchRun& run) {
+  Json json{{"device", run.device},
+            {"compiler", run.compiler},
+            {"driver", run.driver},
+            {"vendor", run.vendor.empty() ? Json(nullptr) : Json(run.vendor)},
+            {"began_at", run.began_at},
+            {"rounds", run.rounds},
+            {"rest_ms", run.rest_ms}};
+  std::string text = json.dump(1);
+  text.resize(text.rfind('\n'));  // without the closing brace
+  return text + ",\n \"rows\": [";
+}
+
+}  // namespace
+
+BenchFiles::BenchFiles(BenchRun run, std::filesystem::path csv, std::filesystem::path json)
+    : run_(std::move(run)), csv_path_(std::move(csv)), json_path_(std::move(json)) {
+  if (!csv_path_.empty()) {
+    csv_ = open(csv_path_);
+    csv_ << "device,vendor,began_at,rest_ms,name,types,layout,epilogue,m,n,k,batch,arm,median_us,"
+            "p20_us,p80_us,tflops,of_limit,clock_mhz,max_error,kernel\n";
+    flush(csv_, csv_path_);
+  }
+  if (!json_path_.empty()) {
+    json_ = open(json_path_);
+    json_ << json_begin(run_);
+    json_end_ = json_.tellp();
+    json_ << kJsonEnd;
+    flush(json_, json_path_);
+    if (json_end_ == std::ofstream::pos_type(-1)) {
+      throw std::runtime_error("the results cannot be written to " + json_path_.string() +
+                               ": it is no file in which one can go back; name one on a disk");
+    }
+  }
+}
+
+void BenchFiles::add(const BenchRow& row) {
+  if (csv_.is_open()) {
+    add_csv(row);
+  }
+  if (json_.is_open()) {
+    add_json(row);
+  }
+}
+
+void BenchFiles::add_csv(const BenchRow& row) {
+  const Problem& problem = row.shape.problem;
+  for (const BenchArm& arm : row.arms) {
+    csv_ << csv_cell(run_.device) << ',' << run_.vendor << ',' << run_.began_at << ','
+         << run_.rest_ms << ',' << csv_cell(row.shape.name) << ',' << types_text(problem) << ','
+         << layout_text(problem) << ',' << epilogue_text(problem) << ',' << problem.m << ','
+         << problem.n << ',' << problem.k << ',' << problem.batch << ',' << arm.name << ','
+         << arm.median_us << ',' << arm.p20_us << ',' << arm.p80_us << ',' << arm.tflops << ','
+         << cell(arm.of_limit) << ',' << cell(arm.clock_mhz) << ',' << arm.max_error << ','
+         << (&arm == tuned_arm(row) ? csv_cell(row.kernel) : "") << '\n';
+  }
+  flush(csv_, csv_path_);
+}
+
+// Writes over the end of the document, which is shorter than any row.
+void BenchFiles::add_json(const BenchRow& row) {
+  json_.seekp(json_end_);
+  json_ << (json_has_rows_ ? ",\n  " : "\n  ") << to_json(row).dump();
+  json_end_ = json_.tellp();
+  json_has_rows_ = true;
+  json_ << kJsonEnd;
+  flush(json_, json_path_);
+}
+
+}  // namespace tunedgemm

@@ -1,0 +1,61 @@
+#include "tools/tunedgemm/bench_plot.h"
+
+#include <chrono>
+#include <stdexcept>
+
+#include "runtime/host/child_process.h"
+
+namespace tunedgemm {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::chrono::seconds kPatience{120};
+
+bool succeeds(const ChildResult& result) {
+  return result.end == ChildResult::End::kExited && result.code == 0;
+}
+
+fs::path find_script() {
+  std::error_code ignored;
+  const fs::path program = fs::read_symlink("/proc/self/exe", ignored);
+  const fs::path installed =
+      program.parent_path().parent_path() / "share" / "tunedgemm" / "plot_bench.py";
+  for (const fs::path& script : {installed, fs::path(TUNEDGEMM_PLOT_SCRIPT)}) {
+    if (fs::exists(script, ignored)) {
+      return script;
+    }
+  }
+  throw std::runtime_error("the script that draws is neither " + installed.string() + " nor " +
+                           TUNEDGEMM_PLOT_SCRIPT +
+                           "; give --json instead of --plot, and draw where the sources are");
+}
+
+std::string find_python() {
+  for (const char* python : {"python3", "/usr/bin/python3"}) {
+    if (succeeds(run_child({"/usr/bin/env", python, "-c", "import matplotlib"}, kPatience))) {
+      return python;
+    }
+  }
+  throw std::runtime_error(
+      "no picture can be drawn: there is no python3 with matplotlib (Debian: apt-get install "
+      "python3-matplotlib); or give --json instead of --plot, and draw later by "
+      "tools/plot_bench.py");
+}
+
+}  // namespace
+
+Plotter find_plotter() {
+  return {.script = find_script(), .python = find_python()};
+}
+
+void plot(const Plotter& plotter, const fs::path& json, const std::string& prefix) {
+  const ChildResult result = run_child(
+      {"/usr/bin/env", plotter.python, plotter.script.string(), json.string(), "-o", prefix},
+      kPatience);
+  if (!succeeds(result)) {
+    throw std::runtime_error("drawing " + json.string() + " failed: " + result.output);
+  }
+}
+
+}  // namespace tunedgemm

@@ -1,0 +1,24 @@
+#pragma once
+
+// Draws the results of a bench by tools/plot_bench.py.
+
+#include <filesystem>
+#include <string>
+
+namespace tunedgemm {
+
+/// How to draw: the script, and a Python that has matplotlib.
+struct Plotter {
+  std::filesystem::path script;
+  std::string python;
+};
+
+/// Looks for the script beside the installed program (../share/tunedgemm), then in the source tree,
+/// and for a Python on the path, then Debian's. Throws std::runtime_error with a sentence that says
+/// what is missing and how to get it.
+Plotter find_plotter();
+
+/// Writes `prefix`.png and `prefix`.svg. Throws std::runtime_error with what the script said.
+void plot(const Plotter& plotter, const std::filesystem::path& json, const std::string& prefix);
+
+}  // namespace tunedgemm

@@ -1,0 +1,86 @@
+#include "tools/tunedgemm/bench_result.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "tools/tunedgemm/bench_limit.h"
+#include "tuner/statistics.h"
+
+namespace tunedgemm {
+namespace {
+
+constexpr std::string_view kTuned = "tuned", kDefault = "cublaslt 0";
+
+const BenchArm* find_arm(const BenchRow& row, std::string_view name) {
+  const auto found = std::find_if(row.arms.begin(), row.arms.end(),
+                                  [&](const BenchArm& arm) { return arm.name == name; });
+  return found == row.arms.end() ? nullptr : &*found;
+}
+
+BenchArm to_arm(const Racer& racer, const Problem& problem, const DeviceLimits& limits) {
+  const Measurement measured = summarize(racer.rounds_us);
+  BenchArm arm{.name = racer.name,
+               .median_us = measured.median_us,
+               .p20_us = measured.low_us,
+               .p80_us = measured.high_us,
+               .tflops = flops(problem) / measured.median_us * 1e-6,
+               .clock_mhz = median(racer.clocks_mhz),
+               .max_error = racer.max_error};
+  arm.of_limit = limit_us(problem, limits, arm.clock_mhz) / arm.median_us;
+  return arm;
+}
+
+}  // namespace
+
+BenchRow to_row(const Shape& shape, const Race& race, const DeviceLimits& limits) {
+  BenchRow row{.shape = shape,
+               .kernel = race.kernel,
+               .arms = {},
+               .remarks = race.remarks,
+               .failure = {}};
+  for (const Racer& racer : race.racers) {
+    row.arms.push_back(to_arm(racer, shape.problem, limits));
+  }
+  return row;
+}
+
+const BenchArm* tuned_arm(const BenchRow& row) {
+  return find_arm(row, kTuned);
+}
+
+const BenchArm* default_arm(const BenchRow& row) {
+  return find_arm(row, kDefault);
+}
+
+const BenchArm* best_arm(const BenchRow& row) {
+  const BenchArm* best = nullptr;
+  for (const BenchArm& arm : row.arms) {
+    if (arm.name != kTuned && (best == nullptr || arm.median_us < best->median_us)) {
+      best = &arm;
+    }
+  }
+  return best;
+}
+
+Ratios ratios(const std::vector<BenchRow>& rows, const BenchArm* (*other)(const BenchRow&)) {
+  Ratios result;
+  double sum_of_logarithms = 0;
+  for (const BenchRow& row : rows) {
+    const BenchArm* ours = tuned_arm(row);
+    const BenchArm* theirs = other(row);
+    if (ours == nullptr || theirs == nullptr) {
+      continue;
+    }
+    const double ratio = theirs->median_us / ours->median_us;
+    if (result.shapes == 0 || ratio < result.least) {
+      result.least = ratio;
+      result.least_shape = shape_text(row.shape);
+    }
+    sum_of_logarithms += std::log(ratio);
+    ++result.shapes;
+  }
+  result.geometric_mean = result.shapes > 0 ? std::exp(sum_of_logarithms / result.shapes) : 0;
+  return result;
+}
+
+}  // namespace tunedgemm

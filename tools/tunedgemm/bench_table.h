@@ -1,0 +1,21 @@
+#pragma once
+
+// What a person sees of a bench at its end.
+
+#include <iosfwd>
+#include <string>
+#include <vector>
+
+#include "tools/tunedgemm/bench_result.h"
+
+namespace tunedgemm {
+
+/// A line for each shape, and one for each that failed.
+void print_table(std::ostream& out, const std::vector<BenchRow>& rows);
+/// Geometric means and the least ratio, against the vendor's default and its best; nothing where
+/// the vendor took no part.
+void print_means(std::ostream& out, const std::vector<BenchRow>& rows);
+/// "812 TFLOP/s, 1.03x the default, 1.01x the best": one shape, while others follow.
+std::string result_text(const BenchRow& row);
+
+}  // namespace tunedgemm
