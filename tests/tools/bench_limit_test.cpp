@@ -18,8 +18,8 @@ DeviceLimits h200() {
 }
 
 TEST_CASE("What computes much is limited by the tensor peak at the clock seen") {
-  const Problem problem = make_problem(4096, 4096, 4096, DataType::kF16, DataType::kF16,
-                                       DataType::kF16);
+  const Problem problem =
+      make_problem(4096, 4096, 4096, DataType::kF16, DataType::kF16, DataType::kF16);
   // The data sheet's 989.4 TFLOP/s are at 1830 MHz.
   REQUIRE(limit_us(problem, h200(), 1830) == Approx(flops(problem) / 989.4e6).epsilon(1e-3));
   REQUIRE(limit_us(problem, h200(), 915) == Approx(2 * limit_us(problem, h200(), 1830)));
@@ -27,8 +27,8 @@ TEST_CASE("What computes much is limited by the tensor peak at the clock seen") 
 }
 
 TEST_CASE("What computes little is limited by the memory, unless the inputs are warm") {
-  Problem problem = make_problem(1, 8192, 8192, DataType::kBF16, DataType::kBF16, DataType::kBF16,
-                                 "nt");
+  Problem problem =
+      make_problem(1, 8192, 8192, DataType::kBF16, DataType::kBF16, DataType::kBF16, "nt");
   REQUIRE(limit_us(problem, h200(), 1830) == Approx(minimum_bytes(problem) / 4.8e6));
   problem.regime = Regime::kWarm;
   REQUIRE(limit_us(problem, h200(), 1830) < 1);

@@ -116,7 +116,8 @@ TEST_CASE("The files hold every row as soon as it was added") {
   }
   REQUIRE(found.size() == 4);  // the names, and the arms of the row that has some
   REQUIRE_THAT(found[0], ContainsSubstring("median_us,p20_us,p80_us"));
-  REQUIRE_THAT(found[1], ContainsSubstring("\"A GPU, large\",cuBLASLt 13.1.0,2026-01-02 03:04:05,20"));
+  REQUIRE_THAT(found[1],
+               ContainsSubstring("\"A GPU, large\",cuBLASLt 13.1.0,2026-01-02 03:04:05,20"));
   REQUIRE_THAT(found[1], ContainsSubstring(",tuned,10,9.8,10.2,"));
   REQUIRE_THAT(found[1], ContainsSubstring("wgmma block_m=128"));
 }
@@ -124,7 +125,8 @@ TEST_CASE("The files hold every row as soon as it was added") {
 TEST_CASE("Results that cannot be written are refused before anything is measured") {
   REQUIRE_THROWS_WITH(BenchFiles(kRun, "/nowhere/a.csv", ""),
                       ContainsSubstring("/nowhere/a.csv: No such file"));
-  REQUIRE_THROWS_WITH(BenchFiles(kRun, "", "/nowhere/a.json"), ContainsSubstring("/nowhere/a.json"));
+  REQUIRE_THROWS_WITH(BenchFiles(kRun, "", "/nowhere/a.json"),
+                      ContainsSubstring("/nowhere/a.json"));
 }
 
 }  // namespace

@@ -77,13 +77,11 @@ Json to_json(const BenchRow& row) {
 
 // The document as far as the rows.
 std::string json_begin(const BenchRun& run) {
-  Json json{{"device", run.device},
-            {"compiler", run.compiler},
-            {"driver", run.driver},
-            {"vendor", run.vendor.empty() ? Json(nullptr) : Json(run.vendor)},
-            {"began_at", run.began_at},
-            {"rounds", run.rounds},
-            {"rest_ms", run.rest_ms}};
+  Json json{
+      {"device", run.device},     {"compiler", run.compiler},
+      {"driver", run.driver},     {"vendor", run.vendor.empty() ? Json(nullptr) : Json(run.vendor)},
+      {"began_at", run.began_at}, {"rounds", run.rounds},
+      {"rest_ms", run.rest_ms}};
   std::string text = json.dump(1);
   text.resize(text.rfind('\n'));  // without the closing brace
   return text + ",\n \"rows\": [";

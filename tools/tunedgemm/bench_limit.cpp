@@ -14,9 +14,9 @@ struct Peak {
   double f16, fp8, s8, f32, f64;
 };
 constexpr std::array kPeaks{
-    Peak{80, 2048, 2048, 4096, 128, 128},     Peak{86, 1024, 1024, 2048, 256, 4},
-    Peak{89, 1024, 2048, 2048, 256, 4},       Peak{90, 4096, 8192, 8192, 256, 256},
-    Peak{100, 8192, 16384, 16384, 256, 128},  Peak{120, 1024, 2048, 2048, 256, 4},
+    Peak{80, 2048, 2048, 4096, 128, 128},    Peak{86, 1024, 1024, 2048, 256, 4},
+    Peak{89, 1024, 2048, 2048, 256, 4},      Peak{90, 4096, 8192, 8192, 256, 256},
+    Peak{100, 8192, 16384, 16384, 256, 128}, Peak{120, 1024, 2048, 2048, 256, 4},
 };
 // A product of f32 is emulated by so many of tf32.
 constexpr double kEmulationProducts = 3;
@@ -42,9 +42,8 @@ double operations_per_cycle(const Problem& problem, const Peak& peak) {
 }  // namespace
 
 double limit_us(const Problem& problem, const DeviceLimits& limits, double clock_mhz) {
-  const auto above = std::find_if(kPeaks.begin(), kPeaks.end(), [&](const Peak& peak) {
-    return peak.least_arch > limits.arch;
-  });
+  const auto above = std::find_if(kPeaks.begin(), kPeaks.end(),
+                                  [&](const Peak& peak) { return peak.least_arch > limits.arch; });
   if (limits.backend != Backend::kCuda || above == kPeaks.begin()) {
     return 0;
   }

@@ -33,11 +33,8 @@ BenchArm to_arm(const Racer& racer, const Problem& problem, const DeviceLimits& 
 }  // namespace
 
 BenchRow to_row(const Shape& shape, const Race& race, const DeviceLimits& limits) {
-  BenchRow row{.shape = shape,
-               .kernel = race.kernel,
-               .arms = {},
-               .remarks = race.remarks,
-               .failure = {}};
+  BenchRow row{
+      .shape = shape, .kernel = race.kernel, .arms = {}, .remarks = race.remarks, .failure = {}};
   for (const Racer& racer : race.racers) {
     row.arms.push_back(to_arm(racer, shape.problem, limits));
   }

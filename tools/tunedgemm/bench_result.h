@@ -33,10 +33,10 @@ struct BenchArm {
 
 struct BenchRow {
   Shape shape;
-  std::string kernel;              ///< our candidate, as text
-  std::vector<BenchArm> arms;      ///< ours first; empty if the shape failed
+  std::string kernel;          ///< our candidate, as text
+  std::vector<BenchArm> arms;  ///< ours first; empty if the shape failed
   std::vector<std::string> remarks;
-  std::string failure;             ///< a sentence, or "" where there are arms
+  std::string failure;  ///< a sentence, or "" where there are arms
 };
 
 BenchRow to_row(const Shape& shape, const Race& race, const DeviceLimits& limits);

@@ -1,0 +1,123 @@
+// What cuBLASLt is asked, with a library in its place that notes it. The numbers are the manual's.
+
+#include "tools/vendor/cublaslt.h"
+
+#include <dlfcn.h>
+
+#include <cstdlib>
+
+#include "tests/support/catch.h"
+#include "tests/tools/fake_cublaslt/fake_cublaslt.h"
+
+namespace tunedgemm {
+namespace {
+
+using Catch::Approx;
+using Catch::Matchers::ContainsSubstring;
+
+constexpr int kTransposeA = 3, kTransposeB = 4, kFastAccumulation = 25;
+constexpr int kLeastAlignmentOfA = 5, kLeastAlignmentOfB = 6, kLeastAlignmentOfD = 8;
+constexpr int kF16 = 2, kE4M3 = 28, kE5M2 = 29;
+
+class FakeVendor {
+ public:
+  FakeVendor() {
+    setenv("TUNEDGEMM_CUBLASLT", TUNEDGEMM_FAKE_CUBLASLT, 1);
+    vendor_ = CublasLt::open(*device_, &why_not);
+    unsetenv("TUNEDGEMM_CUBLASLT");
+    CAPTURE(why_not);
+    REQUIRE(vendor_);
+    void* library = dlopen(TUNEDGEMM_FAKE_CUBLASLT, RTLD_NOW);
+    using LastCall = const FakeCall* (*)();
+    last_call_ = reinterpret_cast<LastCall>(dlsym(library, "fake_cublaslt_last_call"))();
+  }
+
+  CublasLt& vendor() { return *vendor_; }
+  const FakeCall& last_call() const { return *last_call_; }
+  std::size_t proposals(const Problem& problem) {
+    return vendor_->proposals(problem, 1, 8, &why_not).size();
+  }
+
+  std::string why_not;
+
+ private:
+  std::unique_ptr<Device> device_ = open_host_device(1);
+  std::unique_ptr<CublasLt> vendor_;
+  const FakeCall* last_call_ = nullptr;
+};
+
+Problem fp8_problem(Numerics numerics) {
+  Problem problem =
+      make_problem(64, 96, 128, DataType::kE4M3, DataType::kE5M2, DataType::kF16, "nt");
+  problem.numerics = numerics;
+  return problem;
+}
+
+TEST_CASE("cuBLASLt gets the scales of fp8 inputs within alpha") {
+  FakeVendor fake;
+  const auto proposals =
+      fake.vendor().proposals(fp8_problem(Numerics::kFast), 0.625, 8, &fake.why_not);
+  CAPTURE(fake.why_not);
+  REQUIRE(proposals.size() == 2);
+  Arguments arguments{};
+  arguments.alpha = 0.75;
+  REQUIRE(proposals[0]->run({}, arguments, nullptr) == 0);
+  REQUIRE(fake.last_call().alpha == Approx(0.75 * 0.625));
+}
+
+TEST_CASE("cuBLASLt sums fp8 fast or with promotion as the problem says") {
+  FakeVendor fake;
+  REQUIRE(fake.proposals(fp8_problem(Numerics::kFast)) == 2);
+  REQUIRE(fake.last_call().operation.at(kFastAccumulation) == 1);
+  REQUIRE(fake.proposals(fp8_problem(Numerics::kPromoted)) == 2);
+  REQUIRE(fake.last_call().operation.at(kFastAccumulation) == 0);
+}
+
+TEST_CASE("A row-major nt problem is cuBLASLt's TN with B first") {
+  FakeVendor fake;
+  REQUIRE(fake.proposals(fp8_problem(Numerics::kFast)) == 2);
+  const FakeCall& call = fake.last_call();
+  REQUIRE(call.operation.at(kTransposeA) == 1);
+  REQUIRE(call.operation.at(kTransposeB) == 0);
+  const FakeAttributes b{
+      {kFakeType, kE5M2}, {kFakeRows, 128}, {kFakeColumns, 96}, {kFakeStride, 128}};
+  const FakeAttributes a{
+      {kFakeType, kE4M3}, {kFakeRows, 128}, {kFakeColumns, 64}, {kFakeStride, 128}};
+  const FakeAttributes d{{kFakeType, kF16}, {kFakeRows, 96}, {kFakeColumns, 64}, {kFakeStride, 96}};
+  REQUIRE(call.layouts[0] == b);
+  REQUIRE(call.layouts[1] == a);
+  REQUIRE(call.layouts[2] == d);  // C has D's type even where it is not read
+  REQUIRE(call.layouts[3] == d);
+}
+
+TEST_CASE("cuBLASLt hears of C's own layout and of rows that are not aligned") {
+  FakeVendor fake;
+  Problem problem = make_problem(64, 96, 128, DataType::kF16, DataType::kF16, DataType::kF16);
+  REQUIRE(fake.proposals(problem) == 2);
+  REQUIRE_FALSE(fake.last_call().preference.contains(kLeastAlignmentOfA));
+  problem.beta = ScalarClass::kOther;
+  problem.c.leading_dimension = 104;
+  problem.a.leading_dimension = 129;
+  problem.a.alignment_bytes = 2;
+  REQUIRE(fake.proposals(problem) == 2);
+  const FakeCall& call = fake.last_call();
+  REQUIRE(call.layouts[2].at(kFakeStride) == 104);
+  REQUIRE(call.layouts[3].at(kFakeStride) == 96);
+  REQUIRE(call.preference.at(kLeastAlignmentOfB) == 2);  // our A is its B
+  REQUIRE_FALSE(call.preference.contains(kLeastAlignmentOfD));
+}
+
+TEST_CASE("What is not raced against cuBLASLt has a reason") {
+  FakeVendor fake;
+  Problem problem = make_problem(64, 96, 128, DataType::kF16, DataType::kF16, DataType::kF16);
+  problem.activation = Activation::kRelu;
+  REQUIRE(fake.proposals(problem) == 0);
+  REQUIRE_THAT(fake.why_not, ContainsSubstring("fused activations"));
+  problem = make_problem(64, 96, 128, DataType::kF32, DataType::kF32, DataType::kF32);
+  problem.numerics = Numerics::kEmulated;
+  REQUIRE(fake.proposals(problem) == 0);
+  REQUIRE_THAT(fake.why_not, ContainsSubstring("emulation"));
+}
+
+}  // namespace
+}  // namespace tunedgemm
