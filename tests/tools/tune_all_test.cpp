@@ -106,8 +106,8 @@ TEST_CASE("Ctrl-C ends tune-all soon, keeps what is done, and the same command g
   std::ofstream(shell.folder() / "list.csv") << "f32,nn,40,24,16\nf32,nn,512,512,512\n";
   REQUIRE(shell.run(kQuick + "--m 40 --n 24 --k 16").status == 0);
   const auto begin = std::chrono::steady_clock::now();
-  const ProgramResult stopped = shell.run("timeout --preserve-status --signal INT 3 " + kTuneAll +
-                                          "--rigor exhaustive list.csv");
+  const ProgramResult stopped = shell.run("timeout --foreground --preserve-status --signal INT 3 " +
+                                          kTuneAll + "--rigor exhaustive list.csv");
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
   CAPTURE(stopped.output, stopped.errors, seconds.count());
   REQUIRE(stopped.status == 130);
