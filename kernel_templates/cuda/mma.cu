@@ -393,7 +393,8 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   __syncthreads();
 
   if (kSplitK == 1 ||
-      sum_parts(arguments, work.tile, work.part, kSplitK, kThreads, &sums[0][0][0],
+      sum_parts(arguments, work.tile, work.part, kSplitK,
+                Team{static_cast<int>(threadIdx.x), kThreads, 0}, &sums[0][0][0],
                 sizeof(Sums) / sizeof(Accumulator), reinterpret_cast<int*>(shared))) {
     store(arguments, work, place, sums, shared);
   }

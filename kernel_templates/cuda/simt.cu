@@ -253,7 +253,8 @@ __device__ __forceinline__ bool sum_parts(const Arguments& arguments, const Work
       *partial_quad(arguments, work, work.part, m, n) = quad;
     }
   }
-  if (!arrives_last(arguments, work.tile, kSplitK, reinterpret_cast<int*>(shared))) {
+  if (!arrives_last(arguments, work.tile, kSplitK, Team{static_cast<int>(threadIdx.x), kThreads, 0},
+                    reinterpret_cast<int*>(shared))) {
     return false;
   }
 #pragma unroll

@@ -17,14 +17,24 @@ __device__ __forceinline__ Accumulator* partial_tile(const Arguments& arguments,
   return reinterpret_cast<Accumulator*>(partials) + (tile * split_k + part) * elements;
 }
 
-// Called by all threads of a block when they have stored their part; true in the block that comes
+// The threads that have a partial tile together: a block, or a part of one with a barrier of its
+// own.
+struct Team {
+  int thread, threads;
+  int barrier;  // 0 to 15; 0 is the one of __syncthreads
+};
+__device__ __forceinline__ void meet(const Team& team) {
+  asm volatile("bar.sync %0, %1;" ::"r"(team.barrier), "r"(team.threads) : "memory");
+}
+
+// Called by all threads of a team when they have stored their part; true in the team that comes
 // last. From then on all parts can be read, and the counter is zero again. `shared` is an int that
 // nobody else uses at this time.
 __device__ __forceinline__ bool arrives_last(const Arguments& arguments, long long tile,
-                                             int split_k, volatile int* shared) {
+                                             int split_k, const Team& team, volatile int* shared) {
   __threadfence();  // what this thread has stored is seen before the counter moves
-  __syncthreads();
-  if (threadIdx.x == 0) {
+  meet(team);
+  if (team.thread == 0) {
     unsigned* const counter = static_cast<unsigned*>(arguments.workspace) + tile;
     const bool last = atomicAdd(counter, 1u) == static_cast<unsigned>(split_k) - 1;
     if (last) {
@@ -33,6 +43,6 @@ __device__ __forceinline__ bool arrives_last(const Arguments& arguments, long lo
     __threadfence();
     *shared = last;
   }
-  __syncthreads();
+  meet(team);
   return *shared != 0;
 }

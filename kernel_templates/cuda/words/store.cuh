@@ -68,15 +68,16 @@ __device__ __forceinline__ void spread(const Accumulator (&left)[4], const Accum
   }
 }
 
-// Hands in this block's part of the sums. In the block that comes last they become those of all
+// Hands in this team's part of the sums. In the team that comes last they become those of all
 // parts, and true is returned. `sums` are all sums of a thread, `count` of them, a multiple of the
 // run; the threads' runs lie side by side in a partial tile. `shared` is as for arrives_last.
 __device__ __forceinline__ bool sum_parts(const Arguments& arguments, long long tile, int part,
-                                          int split_k, int threads, Accumulator* sums, int count,
-                                          int* shared) {
+                                          int split_k, const Team& team, Accumulator* sums,
+                                          int count, int* shared) {
   const auto partial_run = [&](int of_part, int first) {
-    Accumulator* const partial = partial_tile(arguments, tile, of_part, split_k, threads * count);
-    return reinterpret_cast<RunOfSums*>(partial) + first / kRun * threads + threadIdx.x;
+    Accumulator* const partial =
+        partial_tile(arguments, tile, of_part, split_k, team.threads * count);
+    return reinterpret_cast<RunOfSums*>(partial) + first / kRun * team.threads + team.thread;
   };
 #pragma unroll
   for (int first = 0; first < count; first += kRun) {
@@ -87,7 +88,7 @@ __device__ __forceinline__ bool sum_parts(const Arguments& arguments, long long 
     }
     *partial_run(part, first) = run;
   }
-  if (!arrives_last(arguments, tile, split_k, shared)) {
+  if (!arrives_last(arguments, tile, split_k, team, shared)) {
     return false;
   }
 #pragma unroll
@@ -105,6 +106,6 @@ __device__ __forceinline__ bool sum_parts(const Arguments& arguments, long long 
       }
     }
   }
-  __syncthreads();  // before `shared` is used for something else
+  meet(team);  // before `shared` is used for something else
   return true;
 }
