@@ -31,6 +31,22 @@ struct Knob {
 /// with different needs can share one.
 inline constexpr std::int64_t kWorkspaceCounterBytes = 64 << 10;
 
+/// How tensor copies cut one matrix into boxes: all that a CUtensorMap is made of but the address
+/// (CUDA Driver API, "Tensor Map Object Management"). The kernel's half is
+/// cuda/words/tensor_copy.cuh.
+struct TensorMap {
+  enum class Operand : std::int32_t { kNone = 0, kA = 1, kB = 2, kD = 3 };
+
+  Operand operand = Operand::kNone;
+  DataType type = DataType::kF32;              ///< f32 operands are rounded to tf32
+  std::array<std::int64_t, 3> extent{};        ///< elements of a line, lines, batch entries
+  std::array<std::int64_t, 2> stride_bytes{};  ///< from line to line, from entry to entry
+  std::array<int, 2> box{};                    ///< elements of a line, lines
+  int span_bytes = 0;                          ///< of the box's lines, which is also the swizzle
+
+  friend bool operator==(const TensorMap&, const TensorMap&) = default;
+};
+
 /// How a kernel is started. On the host grid[0] threads of the team take part, each with
 /// shared_bytes of scratch of its own.
 struct Launch {
@@ -40,6 +56,8 @@ struct Launch {
   /// 0, or kWorkspaceCounterBytes and the bytes behind them. A kernel that needs more
   /// counters than fit is refused by why_not.
   std::int64_t workspace_bytes = 0;
+  /// CUDA: if the first is not kNone, the kernel takes all of them behind its Arguments.
+  std::array<TensorMap, 3> tensor_maps{};
 
   friend bool operator==(const Launch&, const Launch&) = default;
 };

@@ -1,5 +1,7 @@
 #include "runtime/cuda/cuda_kernel.h"
 
+#include "runtime/cuda/tensor_map.h"
+
 namespace tunedgemm::cuda {
 
 int CudaKernel::run(const Launch& launch, const Arguments& arguments,
@@ -19,7 +21,14 @@ int CudaKernel::run(const Launch& launch, const Arguments& arguments,
 CUresult CudaKernel::start(const Launch& launch, const Arguments& arguments,
                            StreamHandle stream) const noexcept {
   // The driver copies the arguments and does not write to them; its signature predates const.
-  void* parameters[] = {const_cast<Arguments*>(&arguments)};
+  std::array<CUtensorMap, 3> maps;
+  void* parameters[] = {const_cast<Arguments*>(&arguments), &maps[0], &maps[1], &maps[2]};
+  if (launch.tensor_maps[0].operand != TensorMap::Operand::kNone) {
+    const CUresult result = encode(context_.driver(), launch.tensor_maps, arguments, maps);
+    if (result != CUDA_SUCCESS) [[unlikely]] {
+      return result;
+    }
+  }
   return context_.driver().cuLaunchKernel(module_.function(), launch.grid[0], launch.grid[1],
                                           launch.grid[2], launch.block[0], launch.block[1],
                                           launch.block[2], launch.shared_bytes,

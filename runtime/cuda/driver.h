@@ -42,6 +42,11 @@ namespace tunedgemm::cuda {
     (CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,     \
      unsigned block_y, unsigned block_z, unsigned shared_bytes, CUstream stream,                   \
      void** parameters, void** extra))                                                             \
+  X(cuTensorMapEncodeTiled, "cuTensorMapEncodeTiled",                                              \
+    (CUtensorMap * map, CUtensorMapDataType type, unsigned rank, void* address,                    \
+     const unsigned long long* extents, const unsigned long long* strides, const unsigned* box,    \
+     const unsigned* element_strides, CUtensorMapInterleave interleave,                            \
+     CUtensorMapSwizzle swizzle, CUtensorMapL2promotion promotion, CUtensorMapFloatOOBfill fill))  \
   X(cuMemAlloc, "cuMemAlloc_v2", (CUdeviceptr * address, std::size_t bytes))                       \
   X(cuMemFree, "cuMemFree_v2", (CUdeviceptr address))                                              \
   X(cuMemGetInfo, "cuMemGetInfo_v2", (std::size_t * free, std::size_t * total))                    \

@@ -1,0 +1,64 @@
+#include "runtime/cuda/tensor_map.h"
+
+namespace tunedgemm::cuda {
+namespace {
+
+CUtensorMapDataType type_of(const TensorMap& map) noexcept {
+  switch (map.type) {
+    case DataType::kF16:
+      return CU_TENSOR_MAP_DATA_TYPE_FLOAT16;
+    case DataType::kBF16:
+      return CU_TENSOR_MAP_DATA_TYPE_BFLOAT16;
+    case DataType::kF32:
+      return map.operand == TensorMap::Operand::kD ? CU_TENSOR_MAP_DATA_TYPE_FLOAT32
+                                                   : CU_TENSOR_MAP_DATA_TYPE_TFLOAT32;
+    case DataType::kS32:
+      return CU_TENSOR_MAP_DATA_TYPE_INT32;
+    default:
+      return CU_TENSOR_MAP_DATA_TYPE_UINT8;
+  }
+}
+
+CUtensorMapSwizzle swizzle_of(int span_bytes) noexcept {
+  return span_bytes == 128  ? CU_TENSOR_MAP_SWIZZLE_128B
+         : span_bytes == 64 ? CU_TENSOR_MAP_SWIZZLE_64B
+                            : CU_TENSOR_MAP_SWIZZLE_32B;
+}
+
+void* address_of(TensorMap::Operand operand, const Arguments& arguments) noexcept {
+  const void* const address = operand == TensorMap::Operand::kA   ? arguments.a
+                              : operand == TensorMap::Operand::kB ? arguments.b
+                                                                  : arguments.d;
+  return const_cast<void*>(address);  // the driver's signature predates const
+}
+
+}  // namespace
+
+CUresult encode(const Driver& driver, const std::array<TensorMap, 3>& maps,
+                const Arguments& arguments, std::array<CUtensorMap, 3>& encoded) noexcept {
+  constexpr unsigned kRank = 3;
+  constexpr unsigned kElementStrides[kRank] = {1, 1, 1};
+  for (std::size_t index = 0; index < maps.size(); ++index) {
+    const TensorMap& map = maps[index];
+    if (map.operand == TensorMap::Operand::kNone) {
+      continue;
+    }
+    const auto wide = [](std::int64_t value) { return static_cast<unsigned long long>(value); };
+    const unsigned long long extents[kRank] = {wide(map.extent[0]), wide(map.extent[1]),
+                                               wide(map.extent[2])};
+    const unsigned long long strides[kRank - 1] = {wide(map.stride_bytes[0]),
+                                                   wide(map.stride_bytes[1])};
+    const unsigned box[kRank] = {static_cast<unsigned>(map.box[0]),
+                                 static_cast<unsigned>(map.box[1]), 1};
+    const CUresult result = driver.cuTensorMapEncodeTiled(
+        &encoded[index], type_of(map), kRank, address_of(map.operand, arguments), extents, strides,
+        box, kElementStrides, CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle_of(map.span_bytes),
+        CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+    if (result != CUDA_SUCCESS) {
+      return result;
+    }
+  }
+  return CUDA_SUCCESS;
+}
+
+}  // namespace tunedgemm::cuda
