@@ -14,6 +14,7 @@ const Family& row_shared_family();
 const Family& tiled_shared_family();
 const Family& simt_family();
 const Family& mma_family();
+const Family& wgmma_family();
 
 // Host
 const Family& naive_mnk_family();

@@ -9,7 +9,7 @@ namespace {
 const std::vector<const Family*>& cuda_families() {
   static const std::vector<const Family*> families{
       &naive_1d_family(),     &naive_2d_family(), &row_per_block_family(), &row_shared_family(),
-      &tiled_shared_family(), &simt_family(),     &mma_family(),
+      &tiled_shared_family(), &simt_family(),     &mma_family(),           &wgmma_family(),
   };
   return families;
 }

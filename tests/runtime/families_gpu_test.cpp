@@ -22,17 +22,17 @@ constexpr int kShapes = 40;
 constexpr int kAllActivations = 8;
 constexpr int kSomeActivations = 2;
 
-constexpr std::array<std::string_view, 7> kTested{
-    "naive_1d", "naive_2d", "row_per_block", "row_shared", "tiled_shared", "simt", "mma"};
+constexpr std::array<std::string_view, 8> kTested{
+    "naive_1d", "naive_2d", "row_per_block", "row_shared", "tiled_shared", "simt", "mma", "wgmma"};
 
-void test_family(std::string_view name, int classes, Device& device) {
+void test_family(std::string_view name, int classes, Device& device, const DeviceLimits& limits) {
   const auto start = std::chrono::steady_clock::now();
   const Family* family = find_family(name);
   REQUIRE(family != nullptr);
   Random random(test_seed());
-  std::vector<FamilyCase> cases = random_cases(*family, device.limits(), classes, kShapes, random);
+  std::vector<FamilyCase> cases = random_cases(*family, limits, classes, kShapes, random);
   REQUIRE_FALSE(cases.empty());
-  const FamilyReport report = check_family(*family, cases, device, test_seed());
+  const FamilyReport report = check_family(*family, cases, device, limits, test_seed());
   const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start;
   std::cout << name << ", " << spent.count() << " s, seed " << test_seed() << ": "
             << to_text(report) << std::flush;
@@ -43,43 +43,54 @@ void test_family(std::string_view name, int classes, Device& device) {
 
 TEST_CASE("naive_1d multiplies every shape", "[gpu][naive_1d]") {
   TUNEDGEMM_OPEN_TEST_GPU(device);
-  test_family("naive_1d", kSomeActivations, *device);
+  test_family("naive_1d", kSomeActivations, *device, device->limits());
 }
 
 TEST_CASE("naive_2d multiplies every shape", "[gpu][naive_2d]") {
   TUNEDGEMM_OPEN_TEST_GPU(device);
-  test_family("naive_2d", kSomeActivations, *device);
+  test_family("naive_2d", kSomeActivations, *device, device->limits());
 }
 
 TEST_CASE("row_per_block multiplies every shape", "[gpu][row_per_block]") {
   TUNEDGEMM_OPEN_TEST_GPU(device);
-  test_family("row_per_block", kSomeActivations, *device);
+  test_family("row_per_block", kSomeActivations, *device, device->limits());
 }
 
 TEST_CASE("row_shared multiplies every shape", "[gpu][row_shared]") {
   TUNEDGEMM_OPEN_TEST_GPU(device);
-  test_family("row_shared", kSomeActivations, *device);
+  test_family("row_shared", kSomeActivations, *device, device->limits());
 }
 
 TEST_CASE("tiled_shared multiplies every shape", "[gpu][tiled_shared]") {
   TUNEDGEMM_OPEN_TEST_GPU(device);
-  test_family("tiled_shared", kSomeActivations, *device);
+  test_family("tiled_shared", kSomeActivations, *device, device->limits());
 }
 
 TEST_CASE("simt multiplies every shape", "[gpu][simt]") {
   TUNEDGEMM_OPEN_TEST_GPU(device);
-  test_family("simt", kAllActivations, *device);
+  test_family("simt", kAllActivations, *device, device->limits());
 }
 
 TEST_CASE("mma multiplies every shape", "[gpu][mma]") {
   TUNEDGEMM_OPEN_TEST_GPU(device);
-  test_family("mma", kAllActivations, *device);
+  test_family("mma", kAllActivations, *device, device->limits());
+}
+
+TEST_CASE("wgmma multiplies every shape", "[gpu][wgmma]") {
+  TUNEDGEMM_OPEN_TEST_GPU(device);
+  if (device->limits().arch != 90) {
+    TUNEDGEMM_SKIP("wgmma needs a GPU of compute capability 9.0");
+  }
+  DeviceLimits limits = device->limits();
+  test_family("wgmma", kAllActivations, *device, limits);
+  limits.sm_count = 3;
+  test_family("wgmma", kAllActivations, *device, limits);
 }
 
 TEST_CASE("the ladder multiplies every shape with every activation", "[gpu][slow]") {
   TUNEDGEMM_OPEN_TEST_GPU(device);
   for (const char* name : {"naive_1d", "naive_2d", "row_per_block", "row_shared", "tiled_shared"}) {
-    test_family(name, kAllActivations, *device);
+    test_family(name, kAllActivations, *device, device->limits());
   }
 }
 

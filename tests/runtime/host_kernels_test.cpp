@@ -60,7 +60,7 @@ std::vector<FamilyCase> one_class_a_type(const Family& family, const DeviceLimit
 
 void check(const Family& family, const std::vector<FamilyCase>& cases, Device& device) {
   const auto start = std::chrono::steady_clock::now();
-  const FamilyReport report = check_family(family, cases, device, test_seed());
+  const FamilyReport report = check_family(family, cases, device, device.limits(), test_seed());
   const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start;
   std::cout << family.name() << ", " << spent.count() << " s, seed " << test_seed() << ": "
             << to_text(report) << std::flush;

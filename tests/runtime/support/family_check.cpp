@@ -208,8 +208,7 @@ std::vector<FamilyCase> random_cases(const Family& family, const DeviceLimits& l
 }
 
 FamilyReport check_family(const Family& family, const std::vector<FamilyCase>& cases,
-                          Device& device, std::uint64_t seed) {
-  const DeviceLimits& limits = device.limits();
+                          Device& device, const DeviceLimits& limits, std::uint64_t seed) {
   std::map<std::string, Built> built;
   std::vector<Built*> built_for(cases.size());
   for (std::size_t index = 0; index < cases.size(); ++index) {

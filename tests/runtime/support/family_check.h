@@ -34,8 +34,10 @@ std::vector<FamilyCase> random_cases(const Family& family, const DeviceLimits& l
                                      int shapes, Random& random);
 
 /// Compiles every source once, with all threads that the device likes; then runs and judges each
-/// case in poisoned, guarded memory. Throws DeviceError if the device is lost.
+/// case in poisoned, guarded memory, launched as for a device of these limits: with few
+/// multiprocessors a persistent block computes several tiles of a small problem. Throws DeviceError
+/// if the device is lost.
 FamilyReport check_family(const Family& family, const std::vector<FamilyCase>& cases,
-                          Device& device, std::uint64_t seed);
+                          Device& device, const DeviceLimits& limits, std::uint64_t seed);
 
 }  // namespace tunedgemm

@@ -1,0 +1,256 @@
+#include <algorithm>
+#include <iterator>
+
+#include "kernel_templates/cuda/cuda_family.h"
+#include "kernel_templates/cuda/wgmma_numbers.h"
+#include "kernel_templates/families.h"
+#include "kernel_templates/geometry.h"
+
+namespace tunedgemm {
+namespace {
+
+constexpr int kArch = 90;
+constexpr int kSplits[] = {1, 2, 3, 4, 6, 8, 12, 16};
+/// Tiles along K below which a part is not worth a block.
+constexpr std::int64_t kLeastTilesOfPart = 4;
+constexpr int kMostStages = 12;
+
+/// Who computes a tile.
+struct Schedule {
+  int block_m, consumers, ping_pong;
+};
+constexpr Schedule kSchedules[] = {{128, 2, 0}, {256, 2, 0}, {128, 2, 1}, {64, 2, 1},
+                                   {64, 1, 0},  {128, 1, 0}, {192, 3, 0}};
+
+/// Blocks that share what they load.
+struct Cluster {
+  int m, n;
+};
+constexpr Cluster kClusters[] = {{2, 1}, {1, 2}, {1, 1}, {2, 2}, {4, 1}, {1, 4}};
+
+std::vector<int> multiples(int of, int most) {
+  std::vector<int> values;
+  for (int value = of; value <= most; value += of) {
+    values.push_back(value);
+  }
+  return values;
+}
+
+class Wgmma final : public CudaFamily {
+ public:
+  Wgmma()
+      : CudaFamily("wgmma", {{"block_m", {64, 128, 192, 256}, "rows of a tile of D"},
+                             {"block_n", multiples(16, 256), "columns of it"},
+                             {"block_k", {32, 64, 128, 256}, "a tile along K"},
+                             {"stages",
+                              {2, 3, 4, 5, 6, 7, 8, 9, 10, 11, kMostStages},
+                              "tiles in shared memory at a time"},
+                             {"consumers", {1, 2, 3}, "warpgroups that multiply"},
+                             {"ping_pong", {0, 1}, "1: they take tiles in turn"},
+                             {"cluster_m", {1, 2, 4}, "blocks below each other that share B"},
+                             {"cluster_n", {1, 2, 4}, "blocks beside each other that share A"},
+                             {"group", {1, 2, 4, 8, 16, 32}, "rows of tiles that walk together"},
+                             {"raster", {0, 1}, "1: columns that walk together"},
+                             {"split_k",
+                              {std::begin(kSplits), std::end(kSplits)},
+                              "parts of K that are computed apart"},
+                             {"in_flight", {0, 1}, "tiles along K that are multiplied ahead"},
+                             {"tensor_store", {0, 1}, "1: D leaves by tensor copies"}}) {}
+
+  std::string why_not(const Problem& problem, const Config& config,
+                      const DeviceLimits& limits) const override {
+    if (std::string why = why_not_knobs(config); !why.empty()) {
+      return why;
+    }
+    if (std::string why = why_not_cuda(limits, kArch); !why.empty()) {
+      return why;
+    }
+    if (limits.arch != kArch) {
+      return "compute capability " + std::to_string(limits.arch / 10) + "." +
+             std::to_string(limits.arch % 10) + " does not have the instructions of 9.0a";
+    }
+    const WgmmaNumbers numbers(problem, config);
+    if (std::string why = why_not_wgmma(problem, numbers); !why.empty()) {
+      return why;
+    }
+    constexpr int kRegistersAtStart = 0;  // what a launch takes; setmaxnreg deals them out
+    if (std::string why =
+            why_not_block(numbers.threads(), kRegistersAtStart, numbers.shared_bytes(), limits);
+        !why.empty()) {
+      return why;
+    }
+    if (std::string why = why_not_tiling(problem, numbers.clusters(problem), numbers.block_k,
+                                         numbers.partial_tile_bytes(), limits);
+        !why.empty()) {
+      return why;
+    }
+    return why_not_tiling(problem, numbers.partial_tiles(problem), numbers.block_k,
+                          numbers.partial_tile_bytes(), limits);
+  }
+
+  /// A choice out of all that is legal: every tile that has its schedule's shape, with as many
+  /// stages as fit, the cluster and the order of tiles that suit it, and the parts of K that fill
+  /// the device.
+  std::vector<Config> candidates(const Problem& problem,
+                                 const DeviceLimits& limits) const override {
+    std::vector<Config> chosen;
+    for (const Schedule& schedule : kSchedules) {
+      for (const int block_n : find_knob("block_n").values) {
+        for (const Cluster& cluster : kClusters) {
+          for (const int split_k : kSplits) {
+            for (const auto& [group, raster] : {std::pair(8, 0), {8, 1}, {16, 0}, {16, 1}}) {
+              const Config config =
+                  make_config(problem, schedule, block_n, cluster, split_k, group, raster, limits);
+              if (worth_trying(problem, config, limits) &&
+                  why_not(problem, config, limits).empty()) {
+                chosen.push_back(config);
+              }
+            }
+          }
+        }
+      }
+    }
+    return chosen;
+  }
+
+  Launch launch(const Problem& problem, const Config& config,
+                const DeviceLimits& limits) const override {
+    const WgmmaNumbers numbers(problem, config);
+    return {.grid = {static_cast<std::uint32_t>(numbers.grid(problem, limits)), 1, 1},
+            .block = {static_cast<std::uint32_t>(numbers.threads()), 1, 1},
+            .shared_bytes = static_cast<std::uint32_t>(numbers.shared_bytes()),
+            .workspace_bytes =
+                split_workspace_bytes(numbers.partial_tiles(problem), numbers.partial_tile_bytes()),
+            .tensor_maps = {map_of_a(problem, numbers), map_of_b(problem, numbers),
+                            map_of_d(problem, numbers)}};
+  }
+
+  Source source(const Problem& problem, const Config& config,
+                const DeviceLimits& limits) const override {
+    Source source = CudaFamily::source(problem, config, limits);
+    source.needs_exact_architecture = true;
+    return source;
+  }
+
+  double predicted_us(const Problem& problem, const Config& config,
+                      const DeviceLimits& limits) const override {
+    return wgmma_us(problem, WgmmaNumbers(problem, config), limits);
+  }
+
+ private:
+  const Knob& find_knob(std::string_view name) const {
+    return *std::find_if(knobs().begin(), knobs().end(),
+                         [&](const Knob& knob) { return knob.name == name; });
+  }
+
+  static Config make_config(const Problem& problem, const Schedule& schedule, int block_n,
+                            const Cluster& cluster, int split_k, int group, int raster,
+                            const DeviceLimits& limits) {
+    const bool promotes = problem.numerics == Numerics::kPromoted;
+    const bool tensor_store = problem.d.alignment_bytes == 16 &&
+                              problem.n * size_bytes(problem.d.type) % 16 == 0 &&
+                              problem.activation < Activation::kGeluTanh;
+    Config config({{"block_m", schedule.block_m},
+                   {"block_n", block_n},
+                   {"block_k", 128 / static_cast<int>(size_bytes(problem.a.type))},
+                   {"stages", 2},
+                   {"consumers", schedule.consumers},
+                   {"ping_pong", schedule.ping_pong},
+                   {"cluster_m", cluster.m},
+                   {"cluster_n", cluster.n},
+                   {"group", group},
+                   {"raster", raster},
+                   {"split_k", split_k},
+                   {"in_flight", promotes ? 0 : 1},
+                   {"tensor_store", tensor_store ? 1 : 0}});
+    config.set("stages",
+               std::max(2, stages_that_fit(WgmmaNumbers(problem, config), kMostStages, limits)));
+    return config;
+  }
+
+  /// Leaves out what cannot be better than something else that is tried.
+  static bool worth_trying(const Problem& problem, const Config& config,
+                           const DeviceLimits& limits) {
+    const WgmmaNumbers numbers(problem, config);
+    if ((numbers.block_m > 64 && numbers.block_m >= 2 * problem.m) ||
+        (numbers.block_n > 16 && numbers.block_n >= 2 * problem.n)) {
+      return false;  // half of the tile or more would lie outside D, and there is a smaller one
+    }
+    if ((numbers.cluster_m - 1) * numbers.block_m >= problem.m ||
+        (numbers.cluster_n - 1) * numbers.block_n >= problem.n) {
+      return false;  // there is no neighbour to share with
+    }
+    const Tiling clusters = numbers.clusters(problem);
+    const std::int64_t works = clusters.blocks().value_or(kMaxGridX);
+    const bool one_round = works * numbers.cluster() <= limits.sm_count;
+    if (one_round && (numbers.columns_walk_together || numbers.group != 8)) {
+      return false;  // all of them run at once
+    }
+    if (!one_round && (numbers.cluster() > 2 || numbers.block_n < 64)) {
+      return false;  // large clusters leave multiprocessors over; larger tiles would do
+    }
+    constexpr int kManyRounds = 4;
+    if (numbers.group > 8 && works * numbers.cluster() < kManyRounds * limits.sm_count) {
+      return false;
+    }
+    if (numbers.ping_pong && one_round) {
+      return false;  // the second consumer would have nothing to do
+    }
+    const std::int64_t tiles_of_k = ceil_divide(problem.k, numbers.block_k);
+    return numbers.split_k == 1 || (works * numbers.cluster() <= 2 * limits.sm_count &&
+                                    tiles_of_k / numbers.split_k >= kLeastTilesOfPart);
+  }
+
+  /// `extent` rows (of A) or columns (of B), `block` of them a tile, which so many blocks share.
+  static TensorMap map_of_operand(TensorMap::Operand operand, const Matrix& matrix,
+                                  bool lines_follow_k, std::int64_t extent, int block, int sharers,
+                                  const Problem& problem, const WgmmaNumbers& numbers) {
+    constexpr int kLineBytes = 128;
+    const int lines = (lines_follow_k ? block : numbers.block_k) / sharers;
+    const std::int64_t length = lines_follow_k ? problem.k : extent;
+    const std::int64_t count = lines_follow_k ? extent : problem.k;
+    return tensor_map(operand, matrix, {length, count}, {kLineBytes / numbers.element_bytes, lines},
+                      kLineBytes, problem.batch);
+  }
+  static TensorMap tensor_map(TensorMap::Operand operand, const Matrix& matrix,
+                              std::array<std::int64_t, 2> extent, std::array<int, 2> box, int span,
+                              std::int64_t batch) {
+    const std::int64_t line_stride = matrix.leading_dimension * size_bytes(matrix.type);
+    const bool one_entry = batch == 1 || matrix.batch_stride == 0;
+    return {
+        .operand = operand,
+        .type = matrix.type,
+        .extent = {extent[0], extent[1], one_entry ? 1 : batch},
+        .stride_bytes = {line_stride,
+                         one_entry ? line_stride : matrix.batch_stride * size_bytes(matrix.type)},
+        .box = box,
+        .span_bytes = span};
+  }
+  static TensorMap map_of_a(const Problem& problem, const WgmmaNumbers& numbers) {
+    return map_of_operand(TensorMap::Operand::kA, problem.a, problem.a.order == Order::kRowMajor,
+                          problem.m, numbers.block_m, numbers.cluster_n, problem, numbers);
+  }
+  static TensorMap map_of_b(const Problem& problem, const WgmmaNumbers& numbers) {
+    return map_of_operand(TensorMap::Operand::kB, problem.b, problem.b.order == Order::kColumnMajor,
+                          problem.n, numbers.block_n, numbers.cluster_m, problem, numbers);
+  }
+  static TensorMap map_of_d(const Problem& problem, const WgmmaNumbers& numbers) {
+    if (!numbers.tensor_store) {
+      return {};
+    }
+    const int row_bytes = numbers.block_n * numbers.element_bytes_d;
+    const int span = row_bytes % 128 == 0 ? 128 : row_bytes % 64 == 0 ? 64 : 32;
+    constexpr int kRowsOfWarp = 16;
+    return tensor_map(TensorMap::Operand::kD, problem.d, {problem.n, problem.m},
+                      {span / numbers.element_bytes_d, kRowsOfWarp}, span, problem.batch);
+  }
+};
+
+}  // namespace
+
+const Family& wgmma_family() {
+  static const Wgmma family;
+  return family;
+}
+
+}  // namespace tunedgemm

@@ -1,0 +1,391 @@
+// ---- 1. What this kernel computes ---------------------------------------------------------------
+//
+//   D = act(alpha * A * B + beta * C + bias)        on Hopper's tensor cores (sm_90a)
+//
+// Read mma.cu first. New here: the threads neither copy nor hold operands. One of them, the
+// producer, asks the tensor memory accelerator for tiles (words/tensor_copy.cuh); a warpgroup, four
+// warps, multiplies tiles where they lie, in shared memory (words/wgmma.cuh); and barriers that
+// count bytes and arrivals (words/barrier.cuh) are all that goes between them. The kernel is
+// persistent: a block computes one tile of D after the other, and while the sums of one are stored,
+// the operands of the next are already being copied.
+//
+//    producer, 1 thread          full[s]: the tile is there         consumers, 1 to 3 warpgroups
+//   +---------------------+     +---+---+---+---+  stages tiles    +------------------------------+
+//   | wait for empty[s]   | TMA | s | s | s | s |  of A and B      | wait for full[s]             |
+//   | load A and B into s | --> |   |   |   |   | ---------------> | sums += A * B, from s        |
+//   | s = next stage      |     +---+---+---+---+                  | arrive at empty[s]           |
+//   +---------------------+     empty[s]: it has been multiplied   | last k: finish, store tile   |
+//                                                                  +------------------------------+
+//
+// Consumers either share a tile, block_m / consumers rows each (cooperative), or take tiles in turn
+// (ping_pong): then one multiplies while the other stores. Neighbouring blocks may form a cluster:
+// cluster_m of them below each other share B, each loading a part of it for all, and cluster_n of
+// them beside each other A.
+//
+// How the sums leave (tensor_store): converted, spread in shared memory and copied out by TMA while
+// the next tile is being multiplied, or by the threads, as in mma.cu, which can do everything.
+//
+// How types are multiplied: f16, bf16, s8 and fp8 as they are; f32 as tf32, which TMA rounds to.
+// Sums of fp8 are those of the tensor core (NUMERICS 3, fast), or moved to f32 after each tile (4,
+// promoted). Lines of 8 and 32 bit operands must follow K.
+//
+// Price: stages * block_k * (block_m + block_n) elements and 4 KiB a consumer warp of shared
+// memory; block_m * block_n / (128 * consumers) accumulators a thread (ping_pong: 128; promoted:
+// and block_n / 2 more).
+//
+//   nvcc -std=c++20 -arch=sm_90a -cubin kernel_templates/cuda/wgmma.cu
+
+// ---- 2. Knobs -----------------------------------------------------------------------------------
+#ifndef TYPE_A
+#define TYPE_A f16
+#endif
+#ifndef TYPE_B
+#define TYPE_B f16
+#endif
+#ifndef TYPE_D
+#define TYPE_D f16
+#endif
+#include "words/problem.cuh"
+#ifndef BLOCK_M
+#define BLOCK_M 128  // rows of a tile of D
+#endif
+#ifndef BLOCK_N
+#define BLOCK_N 256  // columns of it
+#endif
+#ifndef BLOCK_K
+#define BLOCK_K 64  // a tile along K
+#endif
+#ifndef STAGES
+#define STAGES 4  // tiles of A and B in shared memory
+#endif
+#ifndef CONSUMERS
+#define CONSUMERS 2  // warpgroups that multiply
+#endif
+#ifndef PING_PONG
+#define PING_PONG 0  // 0: they share a tile; 1: they take tiles in turn
+#endif
+#ifndef CLUSTER_M
+#define CLUSTER_M 2  // blocks below each other that share B
+#endif
+#ifndef CLUSTER_N
+#define CLUSTER_N 1  // blocks beside each other that share A
+#endif
+#ifndef GROUP
+#define GROUP 8  // rows of (clusters of) tiles that walk together
+#endif
+#ifndef RASTER
+#define RASTER 0  // 1: columns that walk together
+#endif
+#ifndef SPLIT_K
+#define SPLIT_K 1  // parts of K that are computed apart
+#endif
+#ifndef IN_FLIGHT
+#define IN_FLIGHT 1  // tiles along K whose products still run when the next ones are begun
+#endif
+#ifndef TENSOR_STORE
+#define TENSOR_STORE 1  // 0: threads store D; 1: TMA does
+#endif
+#ifndef THREADS
+#define THREADS (128 * (1 + CONSUMERS))
+#endif
+constexpr int kBlockM = BLOCK_M, kBlockN = BLOCK_N, kBlockK = BLOCK_K;
+constexpr int kStages = STAGES;
+constexpr int kConsumers = CONSUMERS;
+constexpr bool kPingPong = PING_PONG != 0;
+constexpr int kClusterM = CLUSTER_M, kClusterN = CLUSTER_N;
+constexpr int kGroup = GROUP, kSplitK = SPLIT_K;
+constexpr bool kColumnsWalkTogether = RASTER != 0;
+constexpr int kInFlight = IN_FLIGHT;
+constexpr bool kTensorStore = TENSOR_STORE != 0;
+constexpr int kThreads = THREADS;
+
+// ---- 3. What must hold --------------------------------------------------------------------------
+constexpr int kCluster = kClusterM * kClusterN;
+static_assert(kCluster == 1 || kCluster == 2 || kCluster == 4,
+              "cluster_m times cluster_n must be 1, 2 or 4");
+static_assert(kConsumers >= 1 && kConsumers <= 3, "consumers must be 1, 2 or 3");
+static_assert(!kPingPong || kConsumers == 2, "ping_pong takes two consumers");
+static_assert(kThreads == 128 * (1 + kConsumers), "THREADS must be 128 a warpgroup");
+constexpr int kRows = kPingPong ? kBlockM : kBlockM / kConsumers;  // of D, of a consumer
+constexpr int kRowBlocks = kRows / 64;
+static_assert(kRowBlocks * 64 * (kPingPong ? 1 : kConsumers) == kBlockM,
+              "block_m must be 64 rows for each consumer, or a multiple of that");
+static_assert(kBlockN % 16 == 0 && kBlockN >= 16 && kBlockN <= 256,
+              "block_n must be a multiple of 16 up to 256");
+
+constexpr int kElementBytes = sizeof(TypeA);
+static_assert(kElementBytes == sizeof(TypeB), "A and B must have elements of one size");
+constexpr int kAtoms = kBlockK * kElementBytes / 128;  // of 128 bytes along K
+static_assert(kAtoms * 128 == kBlockK * kElementBytes && (kAtoms == 1 || kAtoms == 2),
+              "block_k must be 128 or 256 bytes");
+static_assert(kElementBytes == 2 || (kOrderA == Order::kRowMajor && kOrderB == Order::kColumnMajor),
+              "the lines of operands that have not 16 bits must follow K");
+static_assert(kBlockN % (8 * kClusterM) == 0 || kOrderB == Order::kRowMajor,
+              "each of the cluster_m blocks must load a multiple of 8 columns of B");
+static_assert(kAlignA == 16 && kAlignB == 16, "rows of A and B must be aligned to 16 bytes");
+static_assert(!kTensorStore || kAlignD == 16, "tensor_store needs rows of D aligned to 16 bytes");
+static_assert(!kTensorStore || kActivation < Activation::kGeluTanh,
+              "long activations need the rolled loop of tensor_store=0");
+static_assert(kStages >= 2 && kStages <= 16, "stages must be 2 to 16");
+static_assert(kInFlight == 0 || kInFlight == 1, "in_flight must be 0 or 1");
+constexpr bool kPromotes = kNumerics == Numerics::kPromoted;
+static_assert(!kPromotes || kInFlight == 0, "promoted sums need in_flight=0");
+static_assert(kGroup >= 1 && kSplitK >= 1, "group and split_k must be 1 or more");
+
+#include "words/slabs.cuh"
+constexpr Slabs kSlabsA = make_slabs(kBlockM, kBlockK, kElementBytes, kOrderA == Order::kRowMajor);
+constexpr Slabs kSlabsB =
+    make_slabs(kBlockN, kBlockK, kElementBytes, kOrderB == Order::kColumnMajor);
+constexpr int kTileBytesA = tile_bytes(kSlabsA), kTileBytesB = tile_bytes(kSlabsB);
+constexpr int kRingBytes = kStages * (kTileBytesA + kTileBytesB);
+constexpr int kStagingBytes = 4096;  // where a warp prepares what it stores
+constexpr int kControlBytes = 1024;  // barriers, and a word for each consumer
+constexpr int kSharedBytes = kRingBytes + kConsumers * 4 * kStagingBytes + kControlBytes;
+#ifndef SHARED_BYTES
+#define SHARED_BYTES kSharedBytes
+#endif
+static_assert(SHARED_BYTES == kSharedBytes,
+              "SHARED_BYTES must be stages * block_k * (block_m + block_n) elements (block_n to a "
+              "multiple of 64 where B is row-major), 16 KiB a consumer and 1 KiB");
+
+// Registers of a thread: what the producer gives back, the consumers take. The sums leave room for
+// what the end of a tile needs besides.
+constexpr int kSums = kRowBlocks * kBlockN / 2 + (kPromotes ? kBlockN / 2 : 0);
+constexpr bool kMoreAtEnd = kReadC || kBias != Bias::kNone || (kSplitK > 1 && kConsumers == 3);
+constexpr int kMostSums = kConsumers == 3 ? (kMoreAtEnd ? 80 : 96) : (kMoreAtEnd ? 160 : 192);
+static_assert(kSums <= kMostSums, "the tile needs too many accumulators a thread: make it smaller");
+constexpr int kProducerRegisters = kConsumers == 3 ? 56 : 40;
+constexpr int kConsumerRegisters = kConsumers == 3 ? 152 : 232;
+constexpr int kRegistersAtStart = 65536 / kThreads / 8 * 8;
+static_assert(kConsumers == 1 || kProducerRegisters + kConsumers * kConsumerRegisters <=
+                                     kRegistersAtStart * (1 + kConsumers),
+              "consumers would wait for ever for registers that nobody gives back");
+
+// ---- 4. Words -----------------------------------------------------------------------------------
+#include "words/async_copy.cuh"
+#include "words/barrier.cuh"
+#include "words/ring.cuh"
+#include "words/warp_store.cuh"
+#include "words/warpgroup.cuh"
+#include "words/work_list.cuh"
+
+// ---- 5. Moves -----------------------------------------------------------------------------------
+// One thread: every tile of A and B that this block multiplies, in order.
+__device__ __forceinline__ void produce(const Arguments& arguments, const TensorMap& a,
+                                        const TensorMap& b, const Shared& shared,
+                                        const WorkList& list) {
+  const Seat& seat = list.seat;
+  Ring ring;
+  for (int index = list.first; index < list.count; index += list.apart) {
+    const Work work = work_at(list, index);
+    const int entry_a = arguments.batch_stride_a == 0 ? 0 : work.entry;
+    const int entry_b = arguments.batch_stride_b == 0 ? 0 : work.entry;
+    for (int tile = 0; tile < work.tiles_of_k; ++tile) {
+      const int k0 = (work.first_k + tile) * kBlockK;
+      const unsigned barrier = full(shared, ring.stage);
+      wait(empty(shared, ring.stage), ring.parity ^ 1);
+      arrive_expecting(barrier, kTileBytesA + kTileBytesB);
+      load_tile(kSlabsA, kClusterN, seat.n, row_mates(seat), a, tile_a(shared, ring.stage), barrier,
+                work.m0, k0, entry_a);
+      load_tile(kSlabsB, kClusterM, seat.m, column_mates(seat), b, tile_b(shared, ring.stage),
+                barrier, work.n0, k0, entry_b);
+      advance(ring);
+    }
+  }
+  // No block ends while another one of its cluster may still write to its memory or arrive there:
+  // all that has been loaded must have been released.
+  for (int stage = 0; kCluster > 1 && stage < kStages; ++stage) {
+    wait(empty(shared, ring.stage), ring.parity ^ 1);
+    advance(ring);
+  }
+}
+
+using Sums = Accumulator[kRowBlocks][kSumsOfRowBlock];
+constexpr int kSteps = kBlockK * kElementBytes / 32;
+
+__device__ __forceinline__ void multiply_row_block(const Shared& shared, int stage, int row,
+                                                   bool keep,
+                                                   Accumulator (&sums)[kSumsOfRowBlock]) {
+#pragma unroll
+  for (int step = 0; step < kSteps; ++step) {
+    multiply_async(TypeA(), TypeB(), keep || step > 0,
+                   descriptor(kSlabsA, tile_a(shared, stage), row, step),
+                   descriptor(kSlabsB, tile_b(shared, stage), 0, step), sums);
+  }
+}
+
+// Tells those blocks of the cluster that load something for this one.
+__device__ __forceinline__ void release(const Shared& shared, int stage, const Seat& seat) {
+  const int lane = threadIdx.x % 32;
+  if (kCluster == 1) {
+    if (lane == 0) {
+      arrive(empty(shared, stage));
+    }
+  } else if (lane < kCluster && (lane % kClusterM == seat.m || lane / kClusterM == seat.n)) {
+    arrive_at(empty(shared, stage), lane);
+  }
+}
+
+__device__ __forceinline__ void pin_all(Sums& sums) {
+#pragma unroll
+  for (int block = 0; block < kRowBlocks; ++block) {
+    pin(sums[block]);
+  }
+}
+
+// The sums of a work, from row `row` of its tile on. The products of one tile along K still run
+// while the next ones are begun, so a stage is released one tile later.
+__device__ __forceinline__ void multiply(const Shared& shared, const Seat& seat, const Work& work,
+                                         int row, Ring& ring, Sums& sums) {
+  for (int tile = 0; tile < work.tiles_of_k; ++tile) {
+    wait(full(shared, ring.stage), ring.parity);
+    pin_all(sums);
+    begin_products();
+#pragma unroll
+    for (int block = 0; block < kRowBlocks; ++block) {
+      multiply_row_block(shared, ring.stage, row + 64 * block, tile > 0, sums[block]);
+    }
+    end_products();
+    wait_for_products(kInFlight);
+    pin_all(sums);
+    if (kInFlight == 0) {
+      release(shared, ring.stage, seat);
+    } else if (tile > 0) {
+      release(shared, ring.stage == 0 ? kStages - 1 : ring.stage - 1, seat);
+    }
+    advance(ring);
+  }
+}
+
+// The same where the tensor core's sums are moved to others after each tile along K.
+__device__ __forceinline__ void multiply_promoted(const Shared& shared, const Seat& seat,
+                                                  const Work& work, int row, Ring& ring,
+                                                  Sums& sums) {
+  Accumulator fresh[kSumsOfRowBlock];
+  for (int tile = 0; tile < work.tiles_of_k; ++tile) {
+    wait(full(shared, ring.stage), ring.parity);
+#pragma unroll
+    for (int block = 0; block < kRowBlocks; ++block) {
+      pin(fresh);
+      begin_products();
+      multiply_row_block(shared, ring.stage, row + 64 * block, false, fresh);
+      end_products();
+      wait_for_products(0);
+      pin(fresh);
+      if (block == kRowBlocks - 1) {
+        release(shared, ring.stage, seat);
+      }
+#pragma unroll
+      for (int i = 0; i < kSumsOfRowBlock; ++i) {
+        sums[block][i] = (tile > 0 ? sums[block][i] : 0) + fresh[i];
+      }
+    }
+    advance(ring);
+  }
+}
+
+// When the sums are wanted: the products end, and the last stage is released.
+__device__ __forceinline__ void end_multiplying(const Shared& shared, const Seat& seat,
+                                                const Ring& ring, Sums& sums) {
+  if (kInFlight == 1) {
+    wait_for_products(0);
+    pin_all(sums);
+    release(shared, ring.stage == 0 ? kStages - 1 : ring.stage - 1, seat);
+  }
+}
+
+// A consumer's part of a tile to D. Where K is split, only the last part to come does so.
+__device__ __forceinline__ void store(const Arguments& arguments, const TensorMap& d,
+                                      const Work& work, int row, int consumer, char* memory,
+                                      Staging& staging, int* word, Sums& sums) {
+  constexpr int teams = kPingPong ? 1 : kConsumers;
+  const Team team{static_cast<int>(threadIdx.x) % kWarpgroup, kWarpgroup, 1 + consumer};
+  const long long unit = work.unit * teams + (kPingPong ? 0 : consumer);
+  if (kSplitK > 1 && !sum_parts(arguments, unit, work.part, kSplitK, team, &sums[0][0],
+                                sizeof(Sums) / sizeof(Accumulator), word)) {
+    return;
+  }
+  const Epilogue epilogue = begin_epilogue(arguments, work.entry);
+#pragma unroll
+  for (int block = 0; block < kRowBlocks; ++block) {
+    const int m = work.m0 + row + 64 * block + team.thread / 32 * 16;
+    if (kTensorStore) {
+      store_by_tensor_copies(arguments, d, epilogue, work.entry, m, work.n0, staging, sums[block]);
+    } else {
+      store_by_threads(arguments, epilogue, work.entry, m, work.n0,
+                       reinterpret_cast<Accumulator*>(memory), sums[block]);
+    }
+  }
+}
+
+// A consumer warpgroup: its share of every work, or every second work whole.
+constexpr int kTurn = 8;  // and the one after it: barriers on which consumers wait for their turn
+__device__ __forceinline__ void consume(const Arguments& arguments, const TensorMap& d,
+                                        const Shared& shared, char* memory, int* word,
+                                        const WorkList& list, int consumer) {
+  const int row = kPingPong ? 0 : consumer * kRows;
+  Ring ring;
+  Staging staging{shared_address(memory)};
+  int number = 0;
+  for (int index = list.first; index < list.count; index += list.apart, ++number) {
+    const Work work = work_at(list, index);
+    if (kPingPong && number % 2 != consumer) {
+      advance(ring, work.tiles_of_k);
+      continue;
+    }
+    if (kPingPong && number > 0) {
+      meet(kTurn + consumer, 2 * kWarpgroup);
+    }
+    Sums sums;
+    if (kPromotes) {
+      multiply_promoted(shared, list.seat, work, row, ring, sums);
+    } else {
+      multiply(shared, list.seat, work, row, ring, sums);
+    }
+    if (kPingPong && index + list.apart < list.count) {
+      signal(kTurn + 1 - consumer, 2 * kWarpgroup);
+    }
+    end_multiplying(shared, list.seat, ring, sums);
+    store(arguments, d, work, row, consumer, memory, staging, word, sums);
+  }
+  if (kTensorStore && threadIdx.x % 32 == 0) {
+    wait_until_read(0);
+  }
+}
+
+// ---- 6. The kernel ------------------------------------------------------------------------------
+extern "C" __global__ void __cluster_dims__(kCluster, 1, 1) __launch_bounds__(kThreads, 1)
+    tunedgemm_wgmma(const __grid_constant__ Arguments arguments,
+                    const __grid_constant__ TensorMap a, const __grid_constant__ TensorMap b,
+                    const __grid_constant__ TensorMap d) {
+  extern __shared__ __align__(1024) char memory[];
+  const Shared shared{shared_address(memory)};
+  const int warpgroup = same_in_warp(threadIdx.x / kWarpgroup);
+  const WorkList list = list_work(arguments);
+
+  if (threadIdx.x == 0) {
+    begin_barriers(shared);
+  }
+  if (kCluster > 1) {
+    meet_cluster();
+  } else {
+    __syncthreads();
+  }
+
+  if (warpgroup == 0) {
+    if (kConsumers > 1) {
+      keep_registers(kProducerRegisters);
+    }
+    if (threadIdx.x == 0) {
+      produce(arguments, a, b, shared, list);
+    }
+  } else {
+    if (kConsumers > 1) {
+      take_registers(kConsumerRegisters);
+    }
+    const int consumer = warpgroup - 1, warp = threadIdx.x / 32 - 4;
+    char* const staging = memory + kRingBytes + warp * kStagingBytes;
+    int* const words = reinterpret_cast<int*>(memory + kSharedBytes - kControlBytes / 2);
+    consume(arguments, d, shared, staging, words + consumer, list, consumer);
+  }
+}

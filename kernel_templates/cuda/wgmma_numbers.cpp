@@ -1,0 +1,267 @@
+#include "kernel_templates/cuda/wgmma_numbers.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace tunedgemm {
+namespace {
+
+constexpr int kStagingBytesOfConsumer = 4 * 4096;
+constexpr int kControlBytes = 1024;
+constexpr int kLineBytes = 128;
+constexpr int kStepBytes = 32;  // of a row that one instruction takes
+// Accumulators beyond which the compiler spills, by the number of consumers; and how many fewer
+// where the end of a tile needs more: C, a bias, other parts of K.
+constexpr int kMostSums[] = {0, 192, 192, 96};
+constexpr int kFewerSums[] = {0, 32, 32, 16};
+
+// A multiprocessor, in bytes a cycle.
+constexpr double kSharedBytesPerCycle = 128;
+constexpr double kL2BytesPerCycle = 42;  // when all of them ask
+// In cycles.
+constexpr double kStart = 2200;         // from the start of a block to its first product
+constexpr double kStartOfCluster = 50;  // more
+constexpr double kBubbleOfTile = 350;   // between the products of two tiles of D
+constexpr double kHandOver = 150;       // from one consumer to the other
+constexpr double kBarrierOfStep = 24;   // of a tile along K
+constexpr double kMeetingOfParts = 2500;
+
+std::string value(std::string_view knob, int value) {
+  return std::string(knob) + "=" + std::to_string(value);
+}
+
+std::string why_not_operands(const Problem& problem) {
+  const auto is_known = [](DataType type) {
+    return type == DataType::kF16 || type == DataType::kBF16 || type == DataType::kF32 ||
+           type == DataType::kS8 || is_fp8(type);
+  };
+  if (!is_known(problem.a.type) || !is_known(problem.b.type)) {
+    return "wgmma has no instruction for " + types_text(problem);
+  }
+  if (problem.a.type == DataType::kF32 && problem.numerics != Numerics::kTf32) {
+    return "wgmma multiplies f32 as tf32 only: ask for the numerics tf32, or use another family";
+  }
+  const bool any_order = size_bytes(problem.a.type) == 2;
+  if (!any_order &&
+      (problem.a.order != Order::kRowMajor || problem.b.order != Order::kColumnMajor)) {
+    return "elements that have not 16 bits must follow each other along K (layout nt), and these "
+           "are " +
+           layout_text(problem);
+  }
+  for (const auto& [letter, alignment] :
+       {std::pair("A", problem.a.alignment_bytes), {"B", problem.b.alignment_bytes}}) {
+    if (alignment < 16) {
+      return std::string("the rows of ") + letter + " are aligned to " + std::to_string(alignment) +
+             " bytes, and tensor copies need 16";
+    }
+  }
+  constexpr std::int64_t kMostExtent = std::numeric_limits<std::int32_t>::max() - 1024;
+  for (const auto& [letter, extent] :
+       {std::pair("M", problem.m), {"N", problem.n}, {"K", problem.k}, {"batch", problem.batch}}) {
+    if (extent > kMostExtent) {
+      return std::string(letter) + "=" + std::to_string(extent) +
+             " is more than tensor copies can count";
+    }
+  }
+  if (problem.k == 0) {
+    return "K=0 leaves nothing for tensor copies to bring";
+  }
+  constexpr std::int64_t kMostStrideBytes = (std::int64_t{1} << 40) - 1;
+  for (const Matrix* matrix : {&problem.a, &problem.b, &problem.d}) {
+    const std::int64_t most = kMostStrideBytes / size_bytes(matrix->type);
+    if (matrix->leading_dimension > most || matrix->batch_stride > most) {
+      return "a stride of a terabyte is more than tensor copies can make";
+    }
+  }
+  return "";
+}
+
+double products_cycles(const WgmmaNumbers& numbers) {
+  // Of all types, 64 x n sums by 32 bytes take n / 2 cycles, unless the operands come slower.
+  const double instructions = static_cast<double>(numbers.block_m) / 64 * numbers.block_k *
+                              numbers.element_bytes / kStepBytes;
+  const double products = numbers.block_n / 2.0;
+  const double operands = (64 + numbers.block_n) * kStepBytes / kSharedBytesPerCycle;
+  const double added = numbers.promotes ? numbers.block_n / 12.0 : 0;
+  return instructions * std::max(products, operands + 4) + added;
+}
+
+double copied_cycles(const WgmmaNumbers& numbers) {
+  const double row_bytes = static_cast<double>(numbers.block_k) * numbers.element_bytes;
+  return row_bytes *
+         (static_cast<double>(numbers.block_m) / numbers.cluster_n +
+          static_cast<double>(numbers.loaded_n) / numbers.cluster_m) /
+         kL2BytesPerCycle;
+}
+
+// What is read from memory when the tiles that are computed at the same time share what they read.
+double bytes_read(const Problem& problem, const WgmmaNumbers& numbers, double side_by_side) {
+  const Tiling clusters = numbers.clusters(problem);
+  auto along = static_cast<double>(clusters.tiles_m),
+       across = static_cast<double>(clusters.tiles_n);
+  double rows_of_tile = numbers.block_m * numbers.cluster_m;
+  double columns_of_tile = numbers.block_n * numbers.cluster_n;
+  if (numbers.columns_walk_together) {
+    std::swap(along, across);
+    std::swap(rows_of_tile, columns_of_tile);
+  }
+  const double at_a_time =
+      std::clamp(side_by_side / numbers.cluster() / numbers.split_k, 1.0, along * across);
+  const double group = std::min<double>(numbers.group, along);
+  const double columns = std::min(across, std::ceil(at_a_time / group));
+  const double rows = std::min(along, std::max(group, at_a_time / columns));
+  const double row_bytes = static_cast<double>(problem.k) * numbers.element_bytes;
+  return along * across / at_a_time * static_cast<double>(problem.batch) * row_bytes *
+         (rows * rows_of_tile + columns * columns_of_tile);
+}
+
+}  // namespace
+
+WgmmaNumbers::WgmmaNumbers(const Problem& problem, const Config& config)
+    : block_m(config.at("block_m")),
+      block_n(config.at("block_n")),
+      block_k(config.at("block_k")),
+      stages(config.at("stages")),
+      consumers(config.at("consumers")),
+      ping_pong(config.at("ping_pong") != 0),
+      cluster_m(config.at("cluster_m")),
+      cluster_n(config.at("cluster_n")),
+      group(config.at("group")),
+      columns_walk_together(config.at("raster") != 0),
+      split_k(config.at("split_k")),
+      in_flight(config.at("in_flight")),
+      tensor_store(config.at("tensor_store") != 0),
+      element_bytes(static_cast<int>(size_bytes(problem.a.type))),
+      element_bytes_d(static_cast<int>(size_bytes(problem.d.type))),
+      promotes(problem.numerics == Numerics::kPromoted),
+      loaded_n(problem.b.order == Order::kColumnMajor
+                   ? block_n
+                   : static_cast<int>(round_up(block_n, kLineBytes / element_bytes))) {}
+
+int WgmmaNumbers::sums() const {
+  return rows_of_consumer() * block_n / 128 + (promotes ? block_n / 2 : 0);
+}
+
+std::int64_t WgmmaNumbers::stage_bytes() const {
+  return static_cast<std::int64_t>(block_k) * element_bytes * (block_m + loaded_n);
+}
+
+std::int64_t WgmmaNumbers::shared_bytes() const {
+  return stages * stage_bytes() + std::int64_t{consumers} * kStagingBytesOfConsumer + kControlBytes;
+}
+
+Tiling WgmmaNumbers::clusters(const Problem& problem) const {
+  return tiling(problem, block_m * cluster_m, block_n * cluster_n, split_k);
+}
+
+Tiling WgmmaNumbers::partial_tiles(const Problem& problem) const {
+  Tiling tiles = clusters(problem);
+  tiles.tiles_m *= cluster() * teams();
+  return tiles;
+}
+
+std::int64_t WgmmaNumbers::grid(const Problem& problem, const DeviceLimits& limits) const {
+  const std::int64_t works = clusters(problem).blocks().value_or(kMaxGridX);
+  // Pairs of multiprocessors are everywhere. Larger clusters must fit into one of the parts of the
+  // device, which differ in how many work: 30 clusters of 4 run at a time on the 132 of an H200.
+  constexpr int kLeftOver = 12;
+  const std::int64_t usable = cluster() <= 2 ? limits.sm_count : limits.sm_count - kLeftOver;
+  const std::int64_t at_a_time = std::max<std::int64_t>(usable / cluster(), 1);
+  return std::min(works, at_a_time) * cluster();
+}
+
+std::string why_not_wgmma(const Problem& problem, const WgmmaNumbers& numbers) {
+  if (std::string why = why_not_operands(problem); !why.empty()) {
+    return why;
+  }
+  if (numbers.cluster() > 4) {
+    return value("cluster_m", numbers.cluster_m) + " and " + value("cluster_n", numbers.cluster_n) +
+           ": a cluster has at most 4 blocks";
+  }
+  if (problem.b.order == Order::kColumnMajor && numbers.block_n % (8 * numbers.cluster_m) != 0) {
+    return value("block_n", numbers.block_n) + " and " + value("cluster_m", numbers.cluster_m) +
+           ": each of the blocks must load a multiple of 8 columns of B";
+  }
+  if (numbers.ping_pong && numbers.consumers != 2) {
+    return value("consumers", numbers.consumers) + ": ping_pong=1 takes two";
+  }
+  const int rows = numbers.rows_of_consumer();
+  if (rows % 64 != 0 || rows * numbers.teams() != numbers.block_m) {
+    return value("block_m", numbers.block_m) + " and " + value("consumers", numbers.consumers) +
+           ": block_m must be 64 rows for each consumer, or a multiple of that";
+  }
+  const int bytes_of_k = numbers.block_k * numbers.element_bytes;
+  if (bytes_of_k != kLineBytes && bytes_of_k != 2 * kLineBytes) {
+    return value("block_k", numbers.block_k) + " is " + std::to_string(bytes_of_k) +
+           " bytes: it must be 128 or 256";
+  }
+  if (numbers.promotes && numbers.in_flight != 0) {
+    return "promoted sums need in_flight=0";
+  }
+  if (numbers.tensor_store && problem.d.alignment_bytes < 16) {
+    return "tensor_store=1, but the rows of D are aligned to " +
+           std::to_string(problem.d.alignment_bytes) + " bytes, and tensor copies need 16";
+  }
+  // Tensor copies write whole units of 16 bytes.
+  if (numbers.tensor_store && problem.n * numbers.element_bytes_d % 16 != 0) {
+    return "tensor_store=1, but rows of N=" + std::to_string(problem.n) + " elements are " +
+           std::to_string(problem.n * numbers.element_bytes_d) +
+           " bytes: they must be a multiple of 16";
+  }
+  if (numbers.tensor_store && problem.activation >= Activation::kGeluTanh) {
+    return "tensor_store=1 with the activation " + std::string(name(problem.activation)) +
+           ": long activations need the rolled loop of tensor_store=0";
+  }
+  const bool more_at_end = problem.beta != ScalarClass::kZero || problem.bias != Bias::kNone ||
+                           (numbers.split_k > 1 && numbers.consumers == 3);
+  const int most = kMostSums[numbers.consumers] - (more_at_end ? kFewerSums[numbers.consumers] : 0);
+  if (numbers.sums() > most) {
+    return "the tile needs " + std::to_string(numbers.sums()) +
+           " accumulators a thread, and there is room for " + std::to_string(most) + " with " +
+           value("consumers", numbers.consumers) + "; make the tile smaller";
+  }
+  return "";
+}
+
+int stages_that_fit(const WgmmaNumbers& numbers, int most, const DeviceLimits& limits) {
+  const std::int64_t others = numbers.shared_bytes() - numbers.stages * numbers.stage_bytes();
+  const std::int64_t fit = (limits.shared_bytes_per_block - others) / numbers.stage_bytes();
+  return static_cast<int>(std::min<std::int64_t>(fit, most));
+}
+
+double wgmma_us(const Problem& problem, const WgmmaNumbers& numbers, const DeviceLimits& limits) {
+  const std::int64_t works = numbers.clusters(problem).blocks().value_or(1);
+  const std::int64_t grid = numbers.grid(problem, limits);
+  const double works_of_block =
+      static_cast<double>(ceil_divide(works, std::max<std::int64_t>(grid / numbers.cluster(), 1)));
+  const double tiles_of_k =
+      static_cast<double>(ceil_divide(ceil_divide(problem.k, numbers.block_k), numbers.split_k));
+
+  const double busy =
+      std::min(1.0, static_cast<double>(works * numbers.cluster()) / std::max(limits.sm_count, 1));
+  const double step =
+      std::max(products_cycles(numbers), copied_cycles(numbers) * (0.5 + 0.5 * busy)) +
+      kBarrierOfStep;
+  // The sums on their way out: converted, through shared memory, and to the memory.
+  const double elements = static_cast<double>(numbers.block_m) * numbers.block_n;
+  const double slow = numbers.tensor_store ? 1 : 2.5;
+  const double store = kBubbleOfTile + elements / numbers.consumers * slow *
+                                           (0.035 + 0.01 * numbers.element_bytes_d);
+  const double products = tiles_of_k * step;
+  const double of_work =
+      numbers.ping_pong ? std::max(products + kHandOver, (products + store) / 2) : products + store;
+  double cycles = kStart + (numbers.cluster() > 1 ? kStartOfCluster : 0) +
+                  works_of_block * of_work + (numbers.ping_pong ? store : 0);
+  if (numbers.split_k > 1) {
+    cycles += kMeetingOfParts + (numbers.split_k + 1) * 4 * elements / kL2BytesPerCycle;
+  }
+  const double least = minimum_bytes(problem);
+  const double read = bytes_read(problem, numbers, static_cast<double>(grid));
+  const bool stays_in_cache = least < static_cast<double>(limits.l2_bytes) / 2;
+  const double memory = memory_us(stays_in_cache ? least : std::max(least, read), limits);
+  const double compute = cycles_us(cycles, limits);
+  return kLaunchUs + std::max(compute, memory) + std::min(compute, memory) / 20;
+}
+
+}  // namespace tunedgemm

@@ -1,0 +1,57 @@
+#pragma once
+
+// The numbers that follow from a problem and a config of the wgmma family by the formulas of
+// wgmma.cu, and what they cost.
+
+#include <cstdint>
+#include <string>
+
+#include "kernel_templates/config.h"
+#include "kernel_templates/device_limits.h"
+#include "kernel_templates/geometry.h"
+#include "kernel_templates/problem.h"
+
+namespace tunedgemm {
+
+/// A plain value. The config has all knobs of the family.
+struct WgmmaNumbers {
+  WgmmaNumbers(const Problem& problem, const Config& config);
+
+  int block_m, block_n, block_k, stages, consumers;
+  bool ping_pong;
+  int cluster_m, cluster_n, group;
+  bool columns_walk_together;
+  int split_k, in_flight;
+  bool tensor_store;
+  int element_bytes, element_bytes_d;
+  bool promotes;
+  int loaded_n;  ///< columns of B that a tile takes in shared memory: lines are loaded whole
+
+  int cluster() const { return cluster_m * cluster_n; }
+  int threads() const { return 128 * (1 + consumers); }
+  int rows_of_consumer() const { return ping_pong ? block_m : block_m / consumers; }
+  /// Accumulators of a thread.
+  int sums() const;
+  /// Partial tiles of a tile of D.
+  int teams() const { return ping_pong ? 1 : consumers; }
+  std::int64_t stage_bytes() const;
+  std::int64_t shared_bytes() const;
+  /// Whole clusters of tiles, also where one lies outside D in part.
+  Tiling clusters(const Problem& problem) const;
+  /// In units of a team's partial tile.
+  Tiling partial_tiles(const Problem& problem) const;
+  std::int64_t partial_tile_bytes() const { return std::int64_t{4} * block_m * block_n / teams(); }
+  /// Blocks of the persistent grid: what runs at a time, or what there is to do.
+  std::int64_t grid(const Problem& problem, const DeviceLimits& limits) const;
+};
+
+/// The static_asserts of wgmma.cu, part 3, as sentences; empty if all hold.
+std::string why_not_wgmma(const Problem& problem, const WgmmaNumbers& numbers);
+
+/// The most stages that fit, at most `most`.
+int stages_that_fit(const WgmmaNumbers& numbers, int most, const DeviceLimits& limits);
+
+/// The time of a launch, from these numbers. Good for ranking.
+double wgmma_us(const Problem& problem, const WgmmaNumbers& numbers, const DeviceLimits& limits);
+
+}  // namespace tunedgemm

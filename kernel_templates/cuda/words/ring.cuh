@@ -1,0 +1,49 @@
+// The stages of tiles in shared memory, through which the producer and the consumers pass in the same
+// order, and the two barriers of each. Expects the sizes as constants.
+//
+//   shared memory:  stages of A | stages of B | staging, a place a consumer warp | barriers, words
+#pragma once
+
+#include "barrier.cuh"
+
+// A place in the ring of stages, and the parity of the round in which it is.
+struct Ring {
+  int stage = 0;
+  unsigned parity = 0;
+};
+__device__ __forceinline__ void advance(Ring& ring) {
+  if (++ring.stage == kStages) {
+    ring = {0, ring.parity ^ 1};
+  }
+}
+__device__ __forceinline__ void advance(Ring& ring, int tiles) {
+  const int stage = ring.stage + tiles;
+  ring = {stage % kStages, ring.parity ^ (stage / kStages & 1)};
+}
+
+// Shared memory, by addresses.
+struct Shared {
+  unsigned base;
+};
+__device__ __forceinline__ unsigned tile_a(const Shared& shared, int stage) {
+  return shared.base + stage * kTileBytesA;
+}
+__device__ __forceinline__ unsigned tile_b(const Shared& shared, int stage) {
+  return shared.base + kStages * kTileBytesA + stage * kTileBytesB;
+}
+__device__ __forceinline__ unsigned full(const Shared& shared, int stage) {
+  return shared.base + kSharedBytes - kControlBytes + stage * kBarrierBytes;
+}
+__device__ __forceinline__ unsigned empty(const Shared& shared, int stage) {
+  return full(shared, kStages + stage);
+}
+
+__device__ __forceinline__ void begin_barriers(const Shared& shared) {
+  // The warps that multiply, of the blocks that load something for this one.
+  constexpr int readers = 4 * (kPingPong ? 1 : kConsumers) * (kClusterM + kClusterN - 1);
+  for (int stage = 0; stage < kStages; ++stage) {
+    begin_barrier(full(shared, stage), 1);
+    begin_barrier(empty(shared, stage), readers);
+  }
+  publish_barriers();
+}

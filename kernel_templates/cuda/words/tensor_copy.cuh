@@ -1,0 +1,73 @@
+// Boxes of a matrix, copied between global and shared memory by the tensor memory accelerator (TMA,
+// sm_90 and later): one thread starts a copy of many rows, and no thread computes an address.
+//
+// How the matrix lies is told by a tensor map, which the host makes for every launch: extents,
+// strides, the box, and the swizzle: in shared memory a line of the box has `span` bytes (128, 64
+// or 32), and its 16-byte units are exchanged so that neither rows nor columns meet in a bank
+// (swizzled() below). What lies outside the matrix is read as zero and never written.
+//
+// PTX ISA, "Data Movement and Conversion Instructions: Bulk copy, Tensor copy".
+#pragma once
+
+struct alignas(64) TensorMap {
+  unsigned long long opaque[16];
+};
+
+// Where the byte at `offset` of a box with lines of `span` bytes lies. The box begins at a multiple
+// of 1024.
+__device__ __forceinline__ constexpr int swizzled(int offset, int span) {
+  return offset ^ (offset >> 3 & (span - 16));
+}
+
+// cp.async.bulk.tensor: the box at (x, y, z), x counted along the lines, to shared memory;
+// `barrier` hears of its bytes.
+__device__ __forceinline__ void load_box(unsigned to, const TensorMap& map, unsigned barrier, int x,
+                                         int y, int z) {
+  asm volatile(
+      "cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes "
+      "[%0], [%1, {%3, %4, %5}], [%2];" ::"r"(to),
+      "l"(&map), "r"(barrier), "r"(x), "r"(y), "r"(z)
+      : "memory");
+}
+// The same box to the same place in every block of the cluster whose bit in `blocks` is set; the
+// barrier at the same place in each of them hears of it.
+__device__ __forceinline__ void load_box_for(unsigned short blocks, unsigned to,
+                                             const TensorMap& map, unsigned barrier, int x, int y,
+                                             int z) {
+  asm volatile(
+      "cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes"
+      ".multicast::cluster [%0], [%1, {%4, %5, %6}], [%2], %3;" ::"r"(to),
+      "l"(&map), "r"(barrier), "h"(blocks), "r"(x), "r"(y), "r"(z)
+      : "memory");
+}
+__device__ __forceinline__ void store_box(const TensorMap& map, unsigned from, int x, int y,
+                                          int z) {
+  asm volatile(
+      "cp.async.bulk.tensor.3d.global.shared::cta.bulk_group [%0, {%2, %3, %4}], [%1];" ::"l"(&map),
+      "r"(from), "r"(x), "r"(y), "r"(z)
+      : "memory");
+}
+
+// fence.proxy.async: what this thread has written to shared memory is seen by copies that are
+// started after it.
+__device__ __forceinline__ void show_to_copies() {
+  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+}
+
+// cp.async.bulk.commit_group, wait_group.read: stores that this thread has started since the last
+// call are a group; all but the latest `pending` groups have been read from shared memory.
+__device__ __forceinline__ void end_store_group() {
+  asm volatile("cp.async.bulk.commit_group;" ::: "memory");
+}
+__device__ __forceinline__ void wait_until_read(int pending) {
+  if (pending == 0) {
+    asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
+  } else {
+    asm volatile("cp.async.bulk.wait_group.read 1;" ::: "memory");
+  }
+}
+
+// prefetch.tensormap
+__device__ __forceinline__ void prefetch(const TensorMap& map) {
+  asm volatile("prefetch.tensormap [%0];" ::"l"(&map) : "memory");
+}

@@ -1,0 +1,100 @@
+// A warp's 16 rows of sums, as the products of a warpgroup leave them (wgmma.cuh), to D. Expects
+// kBlockN and kStagingBytes as constants.
+#pragma once
+
+#include "matrix_store.cuh"
+#include "store.cuh"
+#include "wgmma.cuh"
+
+// D's elements are zero where there is no such element: it must not be read for.
+__device__ __forceinline__ TypeD finish_inside(const Arguments& arguments, const Epilogue& epilogue,
+                                               Accumulator sum, long long m, long long n) {
+  constexpr bool reads = kReadC || kBias != Bias::kNone;
+  return reads && (m >= arguments.m || n >= arguments.n) ? TypeD{} : finish(epilogue, sum, m, n);
+}
+
+constexpr int kLineBytes = kBlockN * sizeof(TypeD) % 128 == 0  ? 128
+                           : kBlockN * sizeof(TypeD) % 64 == 0 ? 64
+                                                               : 32;
+constexpr int kLineColumns = kLineBytes / sizeof(TypeD);
+
+// The compiler no longer knows what the number was made of. Otherwise it computes the addresses of
+// all columns first, and the sums have to make room for them.
+__device__ __forceinline__ void forget_origin(int& number) {
+  asm volatile("" : "+r"(number));
+}
+
+// Where a warp prepares its lines, in either half by turns.
+struct Staging {
+  unsigned address;
+  int half = 0;  // 0, or the bytes of a half
+};
+
+// A warp's 16 rows of sums from D[m, n0] on, by TMA, a line's columns at a time; two such copies
+// are on their way while the next one is prepared.
+__device__ __forceinline__ void store_by_tensor_copies(const Arguments& arguments,
+                                                       const TensorMap& d, const Epilogue& epilogue,
+                                                       long long entry, int m, int n0,
+                                                       Staging& staging,
+                                                       const Accumulator (&sums)[kSumsOfRowBlock]) {
+  const int lane = threadIdx.x % 32;
+  int n = n0;
+#pragma unroll
+  for (int column = 0; column < kBlockN; column += kLineColumns) {
+    const unsigned lines = staging.address + staging.half;
+    staging.half ^= kStagingBytes / 2;
+    if (lane == 0) {
+      wait_until_read(1);
+    }
+    __syncwarp();
+#pragma unroll
+    for (int of_line = 0; of_line < kLineColumns; of_line += 16) {
+      TypeD elements[8];
+#pragma unroll
+      for (int i = 0; i < 8; ++i) {
+        elements[i] =
+            finish_inside(arguments, epilogue, sums[(column + of_line) / 2 + i],
+                          m + lane / 4 + i / 2 % 2 * 8, n + lane % 4 * 2 + i / 4 * 8 + i % 2);
+      }
+      put_block(lines, kLineBytes, of_line, elements);
+      n += 16;
+      forget_origin(n);
+    }
+    show_to_copies();
+    __syncwarp();
+    if (lane == 0) {
+      store_box(d, lines, n0 + column, m, entry);
+      end_store_group();
+    }
+  }
+}
+
+// The same by the warp's threads, which can do everything.
+constexpr int kSpreadColumns = kBlockN % 32 == 0 ? 32 : 16;
+constexpr int kSpreadPitch = kSpreadColumns + 8;
+__device__ __forceinline__ void store_by_threads(const Arguments& arguments,
+                                                 const Epilogue& epilogue, long long entry, int m,
+                                                 int n0, Accumulator* staging,
+                                                 const Accumulator (&sums)[kSumsOfRowBlock]) {
+  constexpr int runs_a_row = kSpreadColumns / kRun;
+#pragma unroll
+  for (int column = 0; column < kBlockN; column += kSpreadColumns) {
+#pragma unroll
+    for (int n = 0; n < kSpreadColumns; n += 16) {
+      const int first = (column + n) / 2;
+      const Accumulator left[4] = {sums[first], sums[first + 1], sums[first + 2], sums[first + 3]};
+      const Accumulator right[4] = {sums[first + 4], sums[first + 5], sums[first + 6],
+                                    sums[first + 7]};
+      spread(left, right, false, false, staging + n, kSpreadPitch);
+    }
+    __syncwarp();
+#pragma unroll 1
+    for (int run = threadIdx.x % 32; run < 16 * runs_a_row; run += 32) {
+      const int row = run / runs_a_row, n = run % runs_a_row * kRun;
+      store_run(arguments, epilogue, entry,
+                *reinterpret_cast<const RunOfSums*>(staging + row * kSpreadPitch + n), m + row,
+                n0 + column + n);
+    }
+    __syncwarp();
+  }
+}

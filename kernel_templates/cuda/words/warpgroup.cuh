@@ -1,0 +1,55 @@
+// What four neighbouring warps, a warpgroup, do together, and the blocks of a cluster (sm_90a).
+#pragma once
+
+constexpr int kWarpgroup = 128;  // threads
+
+// "Miscellaneous Instructions: setmaxnreg": the warpgroup hands back registers, or waits until it
+// has so many a thread. The numbers that are in use, constants all:
+__device__ __forceinline__ void keep_registers(int registers) {
+  switch (registers) {
+    case 40:
+      asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
+      break;
+    case 56:
+      asm volatile("setmaxnreg.dec.sync.aligned.u32 56;");
+      break;
+  }
+}
+__device__ __forceinline__ void take_registers(int registers) {
+  switch (registers) {
+    case 152:
+      asm volatile("setmaxnreg.inc.sync.aligned.u32 152;");
+      break;
+    case 232:
+      asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
+      break;
+  }
+}
+
+// "bar": barrier `id` (1 to 15) of `threads` threads. Those that only arrive do not wait.
+__device__ __forceinline__ void meet(int id, int threads) {
+  asm volatile("bar.sync %0, %1;" ::"r"(id), "r"(threads) : "memory");
+}
+__device__ __forceinline__ void signal(int id, int threads) {
+  asm volatile("bar.arrive %0, %1;" ::"r"(id), "r"(threads) : "memory");
+}
+
+// "barrier.cluster", by all threads of all blocks of the cluster. Of what they have written only
+// barriers are shown to each other (publish_barriers()).
+__device__ __forceinline__ void meet_cluster() {
+  asm volatile(
+      "barrier.cluster.arrive.relaxed.aligned;\n"
+      "barrier.cluster.wait.acquire.aligned;" ::
+          : "memory");
+}
+__device__ __forceinline__ int rank_in_cluster() {
+  int rank;
+  asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
+  return rank;
+}
+
+// The value of the first lane, known to be the same in all: the compiler may then keep it, and what
+// follows from it, in registers of the warp.
+__device__ __forceinline__ int same_in_warp(int value) {
+  return __shfl_sync(0xffffffffu, value, 0);
+}
