@@ -14,6 +14,9 @@ constexpr int kSplits[] = {1, 2, 3, 4, 6, 8, 12, 16};
 /// Tiles along K below which a part is not worth a block.
 constexpr std::int64_t kLeastTilesOfPart = 4;
 constexpr int kMostStages = 12;
+constexpr int kWidthStep = 16, kMostWidth = 256;
+/// Rounds of tiles from which on their order is worth more than one trial.
+constexpr int kManyRounds = 4;
 
 /// Who computes a tile.
 struct Schedule {
@@ -40,7 +43,7 @@ class Wgmma final : public CudaFamily {
  public:
   Wgmma()
       : CudaFamily("wgmma", {{"block_m", {64, 128, 192, 256}, "rows of a tile of D"},
-                             {"block_n", multiples(16, 256), "columns of it"},
+                             {"block_n", multiples(kWidthStep, kMostWidth), "columns of it"},
                              {"block_k", {32, 64, 128, 256}, "a tile along K"},
                              {"stages",
                               {2, 3, 4, 5, 6, 7, 8, 9, 10, 11, kMostStages},
@@ -84,28 +87,33 @@ class Wgmma final : public CudaFamily {
         !why.empty()) {
       return why;
     }
-    return why_not_tiling(problem, numbers.partial_tiles(problem), numbers.block_k,
-                          numbers.partial_tile_bytes(), limits);
+    // The kernel counts works with an int, and adds the number of blocks.
+    const std::int64_t works = numbers.clusters(problem).blocks().value_or(kMaxGridX);
+    if (works > kMaxGridX - limits.sm_count) {
+      return std::to_string(works) + " tiles are more than the " +
+             std::to_string(kMaxGridX - limits.sm_count) + " of a grid; make the tile larger";
+    }
+    return numbers.split_k == 1
+               ? ""
+               : why_not_tiling(problem, numbers.partial_tiles(problem), numbers.block_k,
+                                numbers.partial_tile_bytes(), limits);
   }
 
   /// A choice out of all that is legal: every tile that has its schedule's shape, with as many
-  /// stages as fit, the cluster and the order of tiles that suit it, and the parts of K that fill
+  /// stages as fit, the clusters and the orders of tiles that suit it, and the parts of K that fill
   /// the device.
   std::vector<Config> candidates(const Problem& problem,
                                  const DeviceLimits& limits) const override {
     std::vector<Config> chosen;
     for (const Schedule& schedule : kSchedules) {
-      for (const int block_n : find_knob("block_n").values) {
+      for (int block_n = kWidthStep; block_n <= kMostWidth; block_n += kWidthStep) {
+        if (is_twice_as_large(problem, schedule.block_m, block_n)) {
+          continue;
+        }
         for (const Cluster& cluster : kClusters) {
-          for (const int split_k : kSplits) {
-            for (const auto& [group, raster] : {std::pair(8, 0), {8, 1}, {16, 0}, {16, 1}}) {
-              const Config config =
-                  make_config(problem, schedule, block_n, cluster, split_k, group, raster, limits);
-              if (worth_trying(problem, config, limits) &&
-                  why_not(problem, config, limits).empty()) {
-                chosen.push_back(config);
-              }
-            }
+          if ((cluster.m - 1) * schedule.block_m < problem.m &&
+              (cluster.n - 1) * block_n < problem.n) {
+            consider(problem, schedule, block_n, cluster, limits, chosen);
           }
         }
       }
@@ -138,14 +146,46 @@ class Wgmma final : public CudaFamily {
   }
 
  private:
-  const Knob& find_knob(std::string_view name) const {
-    return *std::find_if(knobs().begin(), knobs().end(),
-                         [&](const Knob& knob) { return knob.name == name; });
+  /// Half of the tile or more would lie outside D, and there is a smaller one.
+  static bool is_twice_as_large(const Problem& problem, int block_m, int block_n) {
+    return (block_m > 64 && block_m >= 2 * problem.m) ||
+           (block_n > kWidthStep && block_n >= 2 * problem.n);
+  }
+
+  /// Adds this tile with the orders and the parts of K that may be the best.
+  void consider(const Problem& problem, const Schedule& schedule, int block_n,
+                const Cluster& cluster, const DeviceLimits& limits,
+                std::vector<Config>& chosen) const {
+    const Config plain = make_config(problem, schedule, block_n, cluster, limits);
+    const WgmmaNumbers numbers(problem, plain);
+    const std::int64_t tiles = numbers.clusters(problem).blocks().value_or(kMaxGridX);
+    const std::int64_t at_a_time = numbers.clusters_at_a_time(limits);
+    const std::int64_t tiles_of_k = ceil_divide(problem.k, numbers.block_k);
+    for (const int split_k : kSplits) {
+      const std::int64_t works = tiles * split_k;
+      if (split_k > 1 && (works > 2 * at_a_time || tiles_of_k / split_k < kLeastTilesOfPart)) {
+        break;  // more parts would be too many, or too short
+      }
+      const bool one_round = works <= at_a_time;
+      if (one_round ? schedule.ping_pong != 0  // the second consumer would have nothing to do
+                    : numbers.cluster() > 2 || block_n < 64) {
+        continue;  // large clusters leave multiprocessors over; larger tiles would do
+      }
+      for (const auto& [group, raster] : {std::pair(8, 0), {8, 1}, {16, 0}, {16, 1}}) {
+        const bool order_matters = group == 8 ? !one_round : works >= kManyRounds * at_a_time;
+        if (order_matters || (group == 8 && raster == 0)) {
+          Config config = plain;
+          config.set("group", group).set("raster", raster).set("split_k", split_k);
+          if (why_not(problem, config, limits).empty()) {
+            chosen.push_back(std::move(config));
+          }
+        }
+      }
+    }
   }
 
   static Config make_config(const Problem& problem, const Schedule& schedule, int block_n,
-                            const Cluster& cluster, int split_k, int group, int raster,
-                            const DeviceLimits& limits) {
+                            const Cluster& cluster, const DeviceLimits& limits) {
     const bool promotes = problem.numerics == Numerics::kPromoted;
     const bool tensor_store = problem.d.alignment_bytes == 16 &&
                               problem.n * size_bytes(problem.d.type) % 16 == 0 &&
@@ -158,47 +198,14 @@ class Wgmma final : public CudaFamily {
                    {"ping_pong", schedule.ping_pong},
                    {"cluster_m", cluster.m},
                    {"cluster_n", cluster.n},
-                   {"group", group},
-                   {"raster", raster},
-                   {"split_k", split_k},
+                   {"group", 8},
+                   {"raster", 0},
+                   {"split_k", 1},
                    {"in_flight", promotes ? 0 : 1},
                    {"tensor_store", tensor_store ? 1 : 0}});
     config.set("stages",
                std::max(2, stages_that_fit(WgmmaNumbers(problem, config), kMostStages, limits)));
     return config;
-  }
-
-  /// Leaves out what cannot be better than something else that is tried.
-  static bool worth_trying(const Problem& problem, const Config& config,
-                           const DeviceLimits& limits) {
-    const WgmmaNumbers numbers(problem, config);
-    if ((numbers.block_m > 64 && numbers.block_m >= 2 * problem.m) ||
-        (numbers.block_n > 16 && numbers.block_n >= 2 * problem.n)) {
-      return false;  // half of the tile or more would lie outside D, and there is a smaller one
-    }
-    if ((numbers.cluster_m - 1) * numbers.block_m >= problem.m ||
-        (numbers.cluster_n - 1) * numbers.block_n >= problem.n) {
-      return false;  // there is no neighbour to share with
-    }
-    const Tiling clusters = numbers.clusters(problem);
-    const std::int64_t works = clusters.blocks().value_or(kMaxGridX);
-    const bool one_round = works * numbers.cluster() <= limits.sm_count;
-    if (one_round && (numbers.columns_walk_together || numbers.group != 8)) {
-      return false;  // all of them run at once
-    }
-    if (!one_round && (numbers.cluster() > 2 || numbers.block_n < 64)) {
-      return false;  // large clusters leave multiprocessors over; larger tiles would do
-    }
-    constexpr int kManyRounds = 4;
-    if (numbers.group > 8 && works * numbers.cluster() < kManyRounds * limits.sm_count) {
-      return false;
-    }
-    if (numbers.ping_pong && one_round) {
-      return false;  // the second consumer would have nothing to do
-    }
-    const std::int64_t tiles_of_k = ceil_divide(problem.k, numbers.block_k);
-    return numbers.split_k == 1 || (works * numbers.cluster() <= 2 * limits.sm_count &&
-                                    tiles_of_k / numbers.split_k >= kLeastTilesOfPart);
   }
 
   /// `extent` rows (of A) or columns (of B), `block` of them a tile, which so many blocks share.

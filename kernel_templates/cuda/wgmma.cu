@@ -364,6 +364,8 @@ extern "C" __global__ void __cluster_dims__(kCluster, 1, 1) __launch_bounds__(kT
   const WorkList list = list_work(arguments);
 
   if (threadIdx.x == 0) {
+    prefetch(a);
+    prefetch(b);
     begin_barriers(shared);
   }
   if (kCluster > 1) {

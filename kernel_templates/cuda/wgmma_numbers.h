@@ -41,6 +41,8 @@ struct WgmmaNumbers {
   /// In units of a team's partial tile.
   Tiling partial_tiles(const Problem& problem) const;
   std::int64_t partial_tile_bytes() const { return std::int64_t{4} * block_m * block_n / teams(); }
+  /// Clusters that the device computes at a time.
+  std::int64_t clusters_at_a_time(const DeviceLimits& limits) const;
   /// Blocks of the persistent grid: what runs at a time, or what there is to do.
   std::int64_t grid(const Problem& problem, const DeviceLimits& limits) const;
 };

@@ -1,5 +1,5 @@
-// The stages of tiles in shared memory, through which the producer and the consumers pass in the same
-// order, and the two barriers of each. Expects the sizes as constants.
+// The stages of tiles in shared memory, through which the producer and the consumers pass in the
+// same order, and the two barriers of each. Expects the sizes as constants.
 //
 //   shared memory:  stages of A | stages of B | staging, a place a consumer warp | barriers, words
 #pragma once

@@ -7,11 +7,11 @@
 // end_products() after the last, and wait_for_products() before the sums or the operands are
 // touched.
 //
-// A lane has, of the 64 x BLOCK_N sums, with w the warp in the warpgroup, g = lane / 4, t = lane %
-// 4, and for every 8 columns from n on,
+// Of the 64 x BLOCK_N sums, with w the warp in the warpgroup, g = lane / 4 and t = lane % 4, a lane
+// has for every 8 columns from n on
 //
-//   sums[n / 2 + 0, + 1] row 16 w + g, columns n + 2 t and n + 2 t + 1     sums[n / 2 + 2, + 3] row
-//   + 8
+//   sums[n / 2], sums[n / 2 + 1]       row 16 w + g, columns n + 2 t and n + 2 t + 1
+//   sums[n / 2 + 2], sums[n / 2 + 3]   the same of row 16 w + g + 8
 //
 // PTX ISA, "Asynchronous Warpgroup Level Matrix Instructions: wgmma".
 #pragma once
