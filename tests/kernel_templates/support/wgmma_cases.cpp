@@ -1,0 +1,84 @@
+#include "tests/kernel_templates/support/wgmma_cases.h"
+
+#include <algorithm>
+
+namespace tunedgemm {
+
+DeviceLimits wgmma_device(int arch, int sm_count) {
+  DeviceLimits limits;
+  limits.backend = Backend::kCuda;
+  limits.arch = arch;
+  limits.sm_count = sm_count;
+  limits.shared_bytes_per_block = 232448;
+  limits.shared_bytes_per_sm = 233472;
+  limits.l2_bytes = 50ll << 20;
+  limits.memory_bytes = 140ll << 30;
+  limits.clock_ghz = 1.755;
+  limits.memory_gb_per_s = 4800;
+  return limits;
+}
+
+std::vector<Kind> wgmma_kinds() {
+  std::vector<Kind> all;
+  for (const std::string_view layout : {"nn", "nt", "tn", "tt"}) {
+    all.push_back({.layout = layout});
+    all.push_back({DataType::kBF16, DataType::kBF16, DataType::kF32, layout});
+  }
+  for (const Numerics numerics : {Numerics::kFast, Numerics::kPromoted}) {
+    all.push_back(fp8(numerics));
+    all.push_back({DataType::kE5M2, DataType::kE4M3, DataType::kBF16, "nt", numerics});
+  }
+  all.push_back({DataType::kS8, DataType::kS8, DataType::kS32, "nt"});
+  all.push_back({DataType::kF32, DataType::kF32, DataType::kF32, "nt", Numerics::kTf32});
+  return all;
+}
+
+Kind fp8(Numerics numerics, std::string_view layout) {
+  return {DataType::kE4M3, DataType::kE4M3, DataType::kF16, layout, numerics};
+}
+
+Problem padded(const Kind& kind, const Size& size) {
+  Problem problem = make_problem(size[0], size[1], size[2], kind.a, kind.b, kind.d, kind.layout);
+  problem.numerics = kind.numerics;
+  for (Matrix* matrix : {&problem.a, &problem.b, &problem.c, &problem.d}) {
+    matrix->leading_dimension =
+        up_to_multiple(matrix->leading_dimension, 16 / size_bytes(matrix->type));
+    matrix->alignment_bytes = 16;
+  }
+  return problem;
+}
+
+Problem batched(Problem problem, std::int64_t batch) {
+  problem.batch = batch;
+  for (Matrix* matrix : {&problem.a, &problem.b, &problem.c, &problem.d}) {
+    const std::int64_t most_lines = std::max({problem.m, problem.n, problem.k});
+    matrix->batch_stride = matrix->leading_dimension * most_lines;
+  }
+  return problem;
+}
+
+Config wgmma_config(const Knobs& changes) {
+  Config config({{"block_m", 128},
+                 {"block_n", 128},
+                 {"block_k", 64},
+                 {"stages", 4},
+                 {"consumers", 2},
+                 {"ping_pong", 0},
+                 {"cluster_m", 1},
+                 {"cluster_n", 1},
+                 {"group", 8},
+                 {"raster", 0},
+                 {"split_k", 1},
+                 {"in_flight", 1},
+                 {"tensor_store", 1}});
+  for (const auto& [knob, value] : changes) {
+    config.set(knob, value);
+  }
+  return config;
+}
+
+std::int64_t up_to_multiple(std::int64_t value, std::int64_t of) {
+  return (value + of - 1) / of * of;
+}
+
+}  // namespace tunedgemm

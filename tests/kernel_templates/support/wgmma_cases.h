@@ -1,0 +1,43 @@
+#pragma once
+
+// Problems, devices and configs for the tests of the wgmma family.
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "kernel_templates/families.h"
+
+namespace tunedgemm {
+
+using Size = std::array<std::int64_t, 3>;  // M, N, K
+
+/// An H200, but for these.
+DeviceLimits wgmma_device(int arch = 90, int sm_count = 132);
+
+/// Which products: element types, layout, and numerics.
+struct Kind {
+  DataType a = DataType::kF16, b = DataType::kF16, d = DataType::kF16;
+  std::string_view layout = "nn";
+  Numerics numerics = Numerics::kIeee;
+};
+/// One of everything that the family multiplies.
+std::vector<Kind> wgmma_kinds();
+/// fp8 to f16 with these sums.
+Kind fp8(Numerics numerics, std::string_view layout = "nt");
+
+/// Rows padded to 16 bytes, which tensor copies need, whatever the extents.
+Problem padded(const Kind& kind, const Size& size);
+/// Entries one behind the other.
+Problem batched(Problem problem, std::int64_t batch);
+
+using Knobs = std::vector<std::pair<std::string, int>>;
+/// A config for elements of 16 bits, with some knobs changed.
+Config wgmma_config(const Knobs& changes = {});
+
+std::int64_t up_to_multiple(std::int64_t value, std::int64_t of);
+
+}  // namespace tunedgemm

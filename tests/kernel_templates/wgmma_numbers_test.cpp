@@ -1,0 +1,265 @@
+// The numbers of the wgmma family and what they refuse, checked without a GPU or a compiler.
+
+#include "kernel_templates/cuda/wgmma_numbers.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "tests/kernel_templates/support/wgmma_cases.h"
+#include "tests/support/catch.h"
+
+using namespace tunedgemm;
+using Catch::Matchers::ContainsSubstring;
+
+namespace {
+
+Problem square_f16() {
+  return padded({}, {4096, 4096, 4096});
+}
+
+std::string why_not_with(const Knobs& changes, const Problem& problem = square_f16()) {
+  return wgmma_family().why_not(problem, wgmma_config(changes), wgmma_device());
+}
+
+std::string why_not_kind(const Kind& kind) {
+  return why_not_with({}, padded(kind, {512, 512, 512}));
+}
+
+Knobs and_also(Knobs knobs, const Knobs& more) {
+  knobs.insert(knobs.end(), more.begin(), more.end());
+  return knobs;
+}
+
+std::string room(int needed, int most, int consumers) {
+  return "the tile needs " + std::to_string(needed) + " accumulators a thread, and there is room " +
+         "for " + std::to_string(most) + " with consumers=" + std::to_string(consumers);
+}
+
+/// The formula of wgmma.cu's price, written anew.
+std::int64_t shared_bytes(const Problem& problem, const Config& config) {
+  const std::int64_t element = size_bytes(problem.b.type);
+  const std::int64_t columns = problem.b.order == Order::kColumnMajor
+                                   ? config.at("block_n")
+                                   : up_to_multiple(config.at("block_n"), 128 / element);
+  return config.at("stages") * config.at("block_k") * element * (config.at("block_m") + columns) +
+         config.at("consumers") * 4 * 4096 + 1024;
+}
+
+}  // namespace
+
+TEST_CASE("wgmma's refusals of types and layouts name them and what would do") {
+  REQUIRE_THAT(why_not_kind({DataType::kF64, DataType::kF64, DataType::kF64}),
+               ContainsSubstring("f64"));
+  for (const Numerics numerics : {Numerics::kIeee, Numerics::kEmulated}) {
+    REQUIRE_THAT(why_not_kind({DataType::kF32, DataType::kF32, DataType::kF32, "nt", numerics}),
+                 ContainsSubstring("multiplies f32 as tf32 only: ask for the numerics tf32"));
+  }
+  for (const char* layout : {"nn", "tn", "tt"}) {
+    REQUIRE_THAT(why_not_kind(fp8(Numerics::kFast, layout)),
+                 ContainsSubstring("layout nt") && ContainsSubstring(std::string("are ") + layout));
+  }
+}
+
+TEST_CASE("wgmma's refusals of unaligned operands name the alignment and the limit") {
+  Problem problem = square_f16();
+  problem.a.alignment_bytes = 8;
+  REQUIRE_THAT(why_not_with({}, problem),
+               ContainsSubstring("rows of A are aligned to 8 bytes, and tensor copies need 16"));
+  problem = square_f16();
+  problem.b.alignment_bytes = 4;
+  REQUIRE_THAT(why_not_with({}, problem),
+               ContainsSubstring("rows of B are aligned to 4 bytes, and tensor copies need 16"));
+  problem = square_f16();
+  problem.d.alignment_bytes = 8;
+  REQUIRE_THAT(why_not_with({}, problem),
+               ContainsSubstring("tensor_store=1") &&
+                   ContainsSubstring("rows of D are aligned to 8 bytes, and tensor copies need "
+                                     "16"));
+  CHECK(why_not_with({{"tensor_store", 0}}, problem) == "");
+}
+
+TEST_CASE("wgmma's refusals of sizes name the size") {
+  REQUIRE_THAT(why_not_with({}, padded({}, {64, 64, 0})), ContainsSubstring("K=0"));
+
+  constexpr std::int64_t kMost = 2147483647 - 1024;
+  const Knobs one_team{{"ping_pong", 1}, {"tensor_store", 0}};
+  for (const auto& [letter, extent] : {std::pair("M=", &Problem::m),
+                                       {"N=", &Problem::n},
+                                       {"K=", &Problem::k},
+                                       {"batch=", &Problem::batch}}) {
+    Problem problem = batched(padded({}, {64, 64, 64}), 1);
+    problem.*extent = kMost;
+    CHECK(why_not_with(one_team, problem) == "");
+    problem.*extent = kMost + 1;
+    REQUIRE_THAT(why_not_with(one_team, problem),
+                 ContainsSubstring(letter + std::to_string(kMost + 1) + " is more than"));
+  }
+  for (Matrix Problem::*matrix : {&Problem::a, &Problem::b, &Problem::d}) {
+    for (std::int64_t Matrix::*stride : {&Matrix::leading_dimension, &Matrix::batch_stride}) {
+      const int batch = stride == &Matrix::batch_stride ? 2 : 1;
+      Problem problem = batched(padded({}, {64, 64, 64}), batch);
+      problem.*matrix.*stride = (1ll << 39) - 8;
+      CHECK(why_not_with({}, problem) == "");
+      problem.*matrix.*stride = 1ll << 39;
+      REQUIRE_THAT(why_not_with({}, problem), ContainsSubstring("stride"));
+    }
+  }
+}
+
+TEST_CASE("wgmma refuses batch entries that do not follow each other") {
+  Problem problem = batched(padded({}, {64, 64, 64}), 2);
+  problem.a.leading_dimension = 192;
+  problem.a.batch_stride = 64;  // interleaved line by line
+  REQUIRE_THAT(why_not_with({}, problem),
+               ContainsSubstring("entries of A are 64 elements apart, its lines 192"));
+  problem.a.batch_stride = 192;
+  CHECK(why_not_with({}, problem) == "");
+}
+
+TEST_CASE("wgmma's refusals of a schedule name the knobs, their values and the limit") {
+  CHECK(why_not_with({}) == "");
+  REQUIRE_THAT(why_not_with({{"colour", 1}}), ContainsSubstring("colour"));
+  REQUIRE_THAT(why_not_with({{"block_n", 24}}), ContainsSubstring("block_n=24"));
+  REQUIRE_THAT(why_not_with({{"cluster_m", 4}, {"cluster_n", 2}}),
+               ContainsSubstring("cluster_m=4 and cluster_n=2") && ContainsSubstring("at most 4"));
+  REQUIRE_THAT(why_not_with({{"ping_pong", 1}, {"consumers", 1}}),
+               ContainsSubstring("consumers=1: ping_pong=1 takes two"));
+  for (const auto& [block_m, consumers] : {std::pair(64, 2), {192, 2}, {256, 3}, {64, 3}}) {
+    REQUIRE_THAT(why_not_with({{"block_m", block_m}, {"consumers", consumers}}),
+                 ContainsSubstring("block_m=" + std::to_string(block_m) + " and consumers=" +
+                                   std::to_string(consumers) + ": block_m must be 64 rows"));
+  }
+  CHECK(why_not_with({{"block_m", 64}, {"ping_pong", 1}}) == "");
+  REQUIRE_THAT(why_not_with({{"block_k", 32}}),
+               ContainsSubstring("block_k=32 is 64 bytes: it must be 128 or 256"));
+  REQUIRE_THAT(why_not_with({{"block_k", 256}}), ContainsSubstring("block_k=256 is 512 bytes"));
+  CHECK(why_not_with({{"block_k", 128}, {"stages", 2}}) == "");
+
+  const Problem promoted = padded(fp8(Numerics::kPromoted), {512, 512, 512});
+  REQUIRE_THAT(why_not_with({{"block_k", 128}}, promoted), ContainsSubstring("in_flight=0"));
+  CHECK(why_not_with({{"block_k", 128}, {"in_flight", 0}}, promoted) == "");
+}
+
+TEST_CASE("wgmma refuses clusters whose blocks would load parts of 8 lines") {
+  const Problem along_k = padded({.layout = "nt"}, {512, 512, 512});
+  const Problem across_k = padded({.layout = "nn"}, {512, 512, 512});
+  for (const int block_n : {16, 48, 80, 240}) {
+    const Knobs four{{"block_n", block_n}, {"cluster_m", 4}, {"stages", 3}, {"consumers", 2}};
+    REQUIRE_THAT(why_not_with(four, along_k),
+                 ContainsSubstring("block_n=" + std::to_string(block_n) + " and cluster_m=4") &&
+                     ContainsSubstring("multiple of 8 columns"));
+    CHECK(why_not_with(four, across_k) == "");
+    CHECK(why_not_with(and_also(four, {{"cluster_m", 2}}), along_k) == "");
+    CHECK(why_not_with(and_also(four, {{"cluster_m", 1}, {"cluster_n", 4}}), along_k) == "");
+  }
+}
+
+TEST_CASE("wgmma refuses to let tensor copies store what only threads can") {
+  Problem problem = padded({}, {512, 500, 512});
+  REQUIRE_THAT(why_not_with({}, problem),
+               ContainsSubstring("tensor_store=1") && ContainsSubstring("N=500") &&
+                   ContainsSubstring("1000 bytes: they must be a multiple of 16"));
+  CHECK(why_not_with({{"tensor_store", 0}}, problem) == "");
+  problem = square_f16();
+  problem.activation = Activation::kGeluTanh;
+  REQUIRE_THAT(why_not_with({}, problem), ContainsSubstring("tensor_store=1") &&
+                                              ContainsSubstring("gelu_tanh") &&
+                                              ContainsSubstring("tensor_store=0"));
+  CHECK(why_not_with({{"tensor_store", 0}}, problem) == "");
+  problem.activation = Activation::kLeakyRelu;
+  CHECK(why_not_with({}, problem) == "");
+}
+
+TEST_CASE("wgmma refuses tiles that need more accumulators than there is room for") {
+  const Knobs two{{"block_m", 256}, {"block_n", 192}, {"stages", 2}};
+  CHECK(why_not_with(two) == "");
+  CHECK(why_not_with(and_also(two, {{"split_k", 2}})) == "");
+  REQUIRE_THAT(why_not_with(and_also(two, {{"block_n", 208}})),
+               ContainsSubstring(room(208, 192, 2)));
+  REQUIRE_THAT(why_not_with({{"block_n", 208}, {"stages", 2}, {"ping_pong", 1}}),
+               ContainsSubstring(room(208, 192, 2)));
+  REQUIRE_THAT(why_not_with({{"block_n", 208}, {"consumers", 1}}),
+               ContainsSubstring(room(208, 192, 1)));
+  const Knobs three{{"block_m", 192}, {"block_n", 192}, {"stages", 2}, {"consumers", 3}};
+  CHECK(why_not_with(three) == "");
+  REQUIRE_THAT(why_not_with(and_also(three, {{"block_n", 208}})),
+               ContainsSubstring(room(104, 96, 3)));
+  REQUIRE_THAT(why_not_with(and_also(three, {{"split_k", 2}})), ContainsSubstring(room(96, 80, 3)));
+
+  Problem with_c = square_f16(), with_bias = square_f16();
+  with_c.beta = ScalarClass::kOther;
+  with_bias.bias = Bias::kPerRow;
+  for (const Problem& problem : {with_c, with_bias}) {
+    REQUIRE_THAT(why_not_with(two, problem), ContainsSubstring(room(192, 160, 2)));
+    CHECK(why_not_with(and_also(two, {{"block_n", 160}}), problem) == "");
+    REQUIRE_THAT(why_not_with(three, problem), ContainsSubstring(room(96, 80, 3)));
+    CHECK(why_not_with(and_also(three, {{"block_n", 160}}), problem) == "");
+  }
+
+  // Promoted sums are there twice for 64 rows.
+  const Problem promoted = padded(fp8(Numerics::kPromoted), {512, 512, 512});
+  const Knobs twice{{"block_n", 192}, {"block_k", 128}, {"stages", 2}, {"in_flight", 0}};
+  CHECK(why_not_with(twice, promoted) == "");
+  REQUIRE_THAT(why_not_with(and_also(twice, {{"block_n", 208}}), promoted),
+               ContainsSubstring(room(208, 192, 2)));
+}
+
+TEST_CASE("wgmma refuses what a multiprocessor or the workspace does not hold") {
+  REQUIRE_THAT(why_not_with({{"block_n", 256}, {"stages", 5}}),
+               ContainsSubstring("279552 bytes of shared memory") && ContainsSubstring("232448"));
+  REQUIRE_THAT(why_not_with({{"split_k", 16}}, padded({}, {64, 64, 960})),
+               ContainsSubstring("split_k=16") && ContainsSubstring("K=960"));
+  // 128 x 64 tiles, each with a counter for either consumer.
+  CHECK(why_not_with({{"split_k", 2}}, padded({}, {128 * 128, 128 * 64, 4096})) == "");
+  REQUIRE_THAT(why_not_with({{"split_k", 2}}, padded({}, {128 * 128, 128 * 64 + 8, 4096})),
+               ContainsSubstring("split_k=2") && ContainsSubstring("there are 16384"));
+}
+
+TEST_CASE("wgmma's shared memory and threads are those of the kernel's formulas") {
+  for (const Kind& kind : wgmma_kinds()) {
+    const Problem problem = padded(kind, {4096, 4096, 4096});
+    for (const Config& config : wgmma_family().candidates(problem, wgmma_device())) {
+      INFO(to_text(config) << " for " << to_text(problem));
+      const WgmmaNumbers numbers(problem, config);
+      CHECK(numbers.shared_bytes() == shared_bytes(problem, config));
+      CHECK(numbers.shared_bytes() <= wgmma_device().shared_bytes_per_block);
+      CHECK(numbers.threads() == 128 * (1 + config.at("consumers")));
+    }
+  }
+  // 48 columns: lines of row-major B are loaded whole, those of column-major B are as many.
+  const Config narrow = wgmma_config({{"block_n", 48}});
+  CHECK(WgmmaNumbers(padded({.layout = "nn"}, {512, 512, 512}), narrow).shared_bytes() ==
+        4 * 64 * 2 * (128 + 64) + 2 * 16384 + 1024);
+  CHECK(WgmmaNumbers(padded({.layout = "nt"}, {512, 512, 512}), narrow).shared_bytes() ==
+        4 * 64 * 2 * (128 + 48) + 2 * 16384 + 1024);
+}
+
+TEST_CASE("wgmma takes as many stages as fit") {
+  const WgmmaNumbers numbers(square_f16(), wgmma_config({{"block_n", 256}}));  // 48 KiB a stage
+  CHECK(stages_that_fit(numbers, 12, wgmma_device()) == 4);
+  CHECK(stages_that_fit(numbers, 3, wgmma_device()) == 3);
+}
+
+TEST_CASE("wgmma's predicted times are finite, positive, and grow with M") {
+  for (const Kind& kind : wgmma_kinds()) {
+    for (const Size& size : {Size{4096, 4096, 4096}, {1, 1, 1}, {96, 4096, 14336}}) {
+      Problem problem = padded(kind, size);
+      for (const Config& config : wgmma_family().candidates(problem, wgmma_device())) {
+        INFO(to_text(config) << " for " << to_text(problem));
+        double shorter_us = 0;
+        for (const std::int64_t m : {1, 8, 64, 512, 4096, 32768, 262144}) {
+          problem.m = m;
+          const double us = wgmma_family().predicted_us(problem, config, wgmma_device());
+          CHECK(std::isfinite(us));
+          CHECK(us > 0);
+          CHECK(us >= shorter_us);  // the same where a tile holds either
+          shorter_us = us;
+        }
+        problem.m = 1;
+        CHECK(shorter_us > wgmma_family().predicted_us(problem, config, wgmma_device()));
+      }
+    }
+  }
+}

@@ -1,0 +1,271 @@
+// What the host half of the wgmma family tries and launches, checked without a GPU or a compiler.
+
+#include <algorithm>
+#include <array>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "kernel_templates/families.h"
+#include "tests/kernel_templates/support/wgmma_cases.h"
+#include "tests/support/catch.h"
+
+using namespace tunedgemm;
+using Catch::Matchers::ContainsSubstring;
+
+namespace {
+
+std::vector<Config> candidates(const Problem& problem,
+                               const DeviceLimits& limits = wgmma_device()) {
+  return wgmma_family().candidates(problem, limits);
+}
+
+Launch launch(const Problem& problem, const Knobs& changes = {},
+              const DeviceLimits& limits = wgmma_device()) {
+  const Config config = wgmma_config(changes);
+  REQUIRE(wgmma_family().why_not(problem, config, limits) == "");
+  return wgmma_family().launch(problem, config, limits);
+}
+
+/// What clusters have to do: a part of K of their tiles.
+std::int64_t works(const Problem& problem, const Config& config) {
+  const auto along = [](std::int64_t extent, std::int64_t cluster) {
+    return up_to_multiple(extent, cluster) / cluster;
+  };
+  return along(problem.m, config.at("block_m") * config.at("cluster_m")) *
+         along(problem.n, config.at("block_n") * config.at("cluster_n")) * problem.batch *
+         config.at("split_k");
+}
+
+/// Boxes of this many lines, in lines of 128 bytes, of a single matrix.
+TensorMap map_of(TensorMap::Operand operand, DataType type, std::array<std::int64_t, 2> extent,
+                 std::int64_t stride_bytes, int lines) {
+  return {.operand = operand,
+          .type = type,
+          .extent = {extent[0], extent[1], 1},
+          .stride_bytes = {stride_bytes, stride_bytes},
+          .box = {static_cast<int>(128 / size_bytes(type)), lines},
+          .span_bytes = 128};
+}
+
+}  // namespace
+
+TEST_CASE("wgmma's candidates are legal and different, for every type and size") {
+  for (const Kind& kind : wgmma_kinds()) {
+    for (const Size& size : {Size{4096, 4096, 4096},
+                             {4095, 1023, 515},
+                             {127, 257, 8191},
+                             {1, 1, 1},
+                             {1, 4096, 14336},
+                             {17, 31, 5},
+                             {1 << 20, 100003, 8192},
+                             {64, 64, 1 << 24}}) {
+      const Problem problem = padded(kind, size);
+      INFO(to_text(problem));
+      const std::vector<Config> configs = candidates(problem);
+      CHECK(!configs.empty());
+      std::set<std::string> texts;
+      for (const Config& config : configs) {
+        CHECK(wgmma_family().why_not(problem, config, wgmma_device()) == "");
+        CHECK(texts.insert(to_text(config)).second);
+      }
+    }
+  }
+}
+
+TEST_CASE("wgmma has candidates for a batch, for one matrix of it, and for every epilogue") {
+  Problem problem = batched(padded({}, {197, 197, 64}), 768);
+  CHECK(!candidates(problem).empty());
+  problem.b.batch_stride = 0;
+  CHECK(!candidates(problem).empty());
+  problem.beta = ScalarClass::kOther;
+  problem.bias = Bias::kPerColumn;
+  problem.activation = Activation::kGeluErf;
+  problem.d.alignment_bytes = 2;
+  CHECK(!candidates(problem).empty());
+}
+
+TEST_CASE("wgmma has no candidates where it has no instruction or no tensor copy") {
+  const Size size{512, 512, 512};
+  CHECK(candidates(padded({DataType::kF64, DataType::kF64, DataType::kF64}, size)).empty());
+  CHECK(candidates(padded({DataType::kF32, DataType::kF32, DataType::kF32, "nt"}, size)).empty());
+  for (const std::string_view layout : {"nn", "tn", "tt"}) {
+    for (Kind kind : wgmma_kinds()) {
+      kind.layout = layout;
+      CHECK(candidates(padded(kind, size)).empty() == (size_bytes(kind.a) != 2));
+    }
+  }
+  for (const Kind& kind : wgmma_kinds()) {
+    for (Matrix Problem::*operand : {&Problem::a, &Problem::b}) {
+      Problem unaligned = padded(kind, size);
+      (unaligned.*operand).alignment_bytes = 8;
+      CHECK(candidates(unaligned).empty());
+    }
+    CHECK(candidates(padded(kind, {512, 512, 0})).empty());
+    for (const int arch : {80, 89, 100, 120}) {
+      CHECK(candidates(padded(kind, size), wgmma_device(arch)).empty());
+    }
+  }
+  CHECK(candidates(padded({}, size), DeviceLimits()).empty());
+}
+
+TEST_CASE("wgmma's refusals of a device name its compute capability") {
+  const auto why = [](int arch) {
+    return wgmma_family().why_not(padded({}, {512, 512, 512}), wgmma_config(), wgmma_device(arch));
+  };
+  CHECK(why(90) == "");
+  CHECK_THAT(why(89), ContainsSubstring("8.9") && ContainsSubstring("9.0"));
+  CHECK_THAT(why(100), ContainsSubstring("10.0") && ContainsSubstring("9.0a"));
+}
+
+TEST_CASE("wgmma's grid is whole clusters, no more than run at a time or have work") {
+  for (const int sm_count : {132, 131, 3, 1}) {
+    const DeviceLimits limits = wgmma_device(90, sm_count);
+    for (const Size& size : {Size{4096, 4096, 4096}, {300, 200, 8192}, {64, 16, 64}}) {
+      for (const std::int64_t batch : {1, 5}) {
+        const Problem problem = batched(padded({}, size), batch);
+        for (const Config& config : candidates(problem, limits)) {
+          INFO(to_text(config) << " for " << to_text(problem) << " on " << sm_count);
+          const Launch started = wgmma_family().launch(problem, config, limits);
+          const std::int64_t cluster = config.at("cluster_m") * config.at("cluster_n");
+          const std::int64_t at_a_time = std::max(sm_count / cluster * cluster, cluster);
+          const std::int64_t most = std::min(at_a_time, works(problem, config) * cluster);
+          CHECK(started.grid[0] >= 1);
+          CHECK(started.grid[0] % cluster == 0);
+          CHECK(started.grid[0] <= most);
+          CHECK((cluster == 4 || started.grid[0] == most));
+          CHECK(started.grid[1] == 1);
+          CHECK(started.grid[2] == 1);
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("wgmma's clusters of four leave few multiprocessors without a block") {
+  const Problem problem = padded({}, {4096, 4096, 4096});
+  for (const Knobs& four :
+       {Knobs{{"cluster_m", 4}}, {{"cluster_n", 4}}, {{"cluster_m", 2}, {"cluster_n", 2}}}) {
+    CHECK(launch(problem, four).grid[0] >= 112);
+  }
+}
+
+TEST_CASE("wgmma's tensor maps cut lines of 128 bytes, along K or across it") {
+  using Operand = TensorMap::Operand;
+  const TensorMap a_along_k = map_of(Operand::kA, DataType::kF16, {500, 300}, 1008, 128);
+  const TensorMap a_across_k = map_of(Operand::kA, DataType::kF16, {300, 500}, 608, 64);
+  const TensorMap b_along_k = map_of(Operand::kB, DataType::kF16, {500, 200}, 1008, 96);
+  const TensorMap b_across_k = map_of(Operand::kB, DataType::kF16, {200, 500}, 400, 64);
+  const auto maps = [](std::string_view layout) {
+    const Problem problem = padded({.layout = layout}, {300, 200, 500});
+    const auto all = launch(problem, {{"block_n", 96}}).tensor_maps;
+    return std::array{all[0], all[1]};
+  };
+  CHECK(maps("nn") == std::array{a_along_k, b_across_k});
+  CHECK(maps("nt") == std::array{a_along_k, b_along_k});
+  CHECK(maps("tn") == std::array{a_across_k, b_across_k});
+  CHECK(maps("tt") == std::array{a_across_k, b_along_k});
+}
+
+TEST_CASE("wgmma's tensor maps count elements of every size") {
+  using Operand = TensorMap::Operand;
+  const Size size{300, 200, 500};
+  const Kind mixed{DataType::kE4M3, DataType::kE5M2, DataType::kF32, "nt", Numerics::kFast};
+  const auto of_fp8 = launch(padded(mixed, size), {{"block_k", 256}, {"stages", 2}}).tensor_maps;
+  CHECK(of_fp8[0] == map_of(Operand::kA, DataType::kE4M3, {500, 300}, 512, 128));
+  CHECK(of_fp8[1] == map_of(Operand::kB, DataType::kE5M2, {500, 200}, 512, 128));
+  CHECK(of_fp8[2] == map_of(Operand::kD, DataType::kF32, {200, 300}, 800, 16));
+  const Kind tf32{DataType::kF32, DataType::kF32, DataType::kF16, "nt", Numerics::kTf32};
+  const auto of_tf32 = launch(padded(tf32, size), {{"block_k", 32}}).tensor_maps;
+  CHECK(of_tf32[0] == map_of(Operand::kA, DataType::kF32, {500, 300}, 2000, 128));
+  CHECK(of_tf32[1] == map_of(Operand::kB, DataType::kF32, {500, 200}, 2000, 128));
+  CHECK(of_tf32[2] == map_of(Operand::kD, DataType::kF16, {200, 300}, 400, 16));
+}
+
+TEST_CASE("Blocks of a wgmma cluster load equal parts of the lines that they share") {
+  const auto lines = [](std::string_view layout, int cluster_m, int cluster_n) {
+    const Problem problem = padded({.layout = layout}, {512, 512, 512});
+    const auto maps =
+        launch(problem, {{"block_n", 192}, {"cluster_m", cluster_m}, {"cluster_n", cluster_n}})
+            .tensor_maps;
+    CHECK(maps[0].box[0] == 64);
+    CHECK(maps[1].box[0] == 64);
+    CHECK(maps[2].box == std::array{64, 16});
+    return std::array{maps[0].box[1], maps[1].box[1]};
+  };
+  // Lines along K are the tile's rows or columns, lines across it are block_k.
+  CHECK(lines("nn", 2, 1) == std::array{128, 32});
+  CHECK(lines("nt", 2, 1) == std::array{128, 96});
+  CHECK(lines("tt", 2, 1) == std::array{64, 96});
+  CHECK(lines("nn", 1, 2) == std::array{64, 64});
+  CHECK(lines("nt", 1, 2) == std::array{64, 192});
+  CHECK(lines("tt", 1, 2) == std::array{32, 192});
+  CHECK(lines("nt", 2, 2) == std::array{64, 96});
+  CHECK(lines("tn", 4, 1) == std::array{64, 16});
+  CHECK(lines("nt", 4, 1) == std::array{128, 48});
+  CHECK(lines("nt", 1, 4) == std::array{32, 192});
+}
+
+TEST_CASE("wgmma's tensor maps have an entry for each matrix of a batch that is there") {
+  const auto entries = [](const Problem& problem) {
+    const auto maps = launch(problem).tensor_maps;
+    return std::array{maps[0].extent[2], maps[1].extent[2], maps[2].extent[2]};
+  };
+  const auto strides_of_a = [](const Problem& problem) {
+    return launch(problem).tensor_maps[0].stride_bytes;
+  };
+  using Entries = std::array<std::int64_t, 3>;
+  using Strides = std::array<std::int64_t, 2>;
+  Problem problem = batched(padded({}, {256, 128, 64}), 3);
+  CHECK(entries(problem) == Entries{3, 3, 3});
+  CHECK(strides_of_a(problem) == Strides{64 * 2, 64 * 256 * 2});
+  problem.a.batch_stride = 0;
+  CHECK(entries(problem) == Entries{1, 3, 3});
+  problem.a.leading_dimension = 192;
+  problem.a.batch_stride = 192 * 300;
+  problem.b.batch_stride = 0;
+  CHECK(entries(problem) == Entries{3, 1, 3});
+  CHECK(strides_of_a(problem) == Strides{192 * 2, 192 * 300 * 2});
+  problem.batch = 1;
+  CHECK(entries(problem) == Entries{1, 1, 1});
+}
+
+TEST_CASE("wgmma's D is copied by the widest lines that divide a row of the tile, or by threads") {
+  const auto map_of_d = [](DataType type, int block_n, int tensor_store) {
+    const Problem problem = padded({DataType::kF16, DataType::kF16, type}, {512, 512, 512});
+    return launch(problem, {{"block_n", block_n}, {"tensor_store", tensor_store}}).tensor_maps[2];
+  };
+  for (const auto& [block_n, span] :
+       {std::pair(16, 32), {32, 64}, {48, 32}, {64, 128}, {224, 64}}) {
+    CHECK(map_of_d(DataType::kBF16, block_n, 1).span_bytes == span);
+    CHECK(map_of_d(DataType::kBF16, block_n, 1).box == std::array{span / 2, 16});
+  }
+  for (const auto& [block_n, span] : {std::pair(16, 64), {32, 128}, {48, 64}}) {
+    CHECK(map_of_d(DataType::kF32, block_n, 1).span_bytes == span);
+    CHECK(map_of_d(DataType::kF32, block_n, 1).box == std::array{span / 4, 16});
+  }
+  CHECK(map_of_d(DataType::kF16, 128, 0) == TensorMap());
+}
+
+TEST_CASE("wgmma needs a workspace only where K is split, also for tiles outside D") {
+  const Problem problem = batched(padded({}, {300, 200, 4096}), 3);
+  const auto bytes_for = [](int tiles) {
+    return kWorkspaceCounterBytes + std::int64_t{3} * tiles * 4 * 128 * 128 * 4;
+  };
+  CHECK(launch(problem).workspace_bytes == 0);
+  CHECK(launch(problem, {{"split_k", 4}}).workspace_bytes == bytes_for(3 * 2));
+  CHECK(launch(problem, {{"split_k", 4}, {"ping_pong", 1}}).workspace_bytes == bytes_for(3 * 2));
+  CHECK(launch(problem, {{"split_k", 4}, {"cluster_m", 2}}).workspace_bytes == bytes_for(4 * 2));
+  CHECK(launch(problem, {{"split_k", 4}, {"cluster_n", 4}}).workspace_bytes == bytes_for(3 * 4));
+}
+
+TEST_CASE("wgmma's source is compiled for 9.0a and knows the host's numbers") {
+  const Source source =
+      wgmma_family().source(padded({}, {512, 512, 512}), wgmma_config(), wgmma_device());
+  CHECK(source.needs_exact_architecture);
+  CHECK(source.entry == "tunedgemm_wgmma");
+  const std::string line = command_line(source, wgmma_device());
+  CHECK_THAT(line, ContainsSubstring("-arch=sm_90a "));
+  CHECK_THAT(line, ContainsSubstring("-DTHREADS=384 "));
+  CHECK_THAT(line, ContainsSubstring("-DSHARED_BYTES=164864 "));
+}
