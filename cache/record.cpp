@@ -54,6 +54,8 @@ std::string_view name(Reason reason) {
       return "crashed";
     case Reason::kImplausible:
       return "implausible";
+    case Reason::kUnavailable:
+      return "unavailable";
   }
   return "unknown";
 }

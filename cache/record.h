@@ -73,6 +73,7 @@ enum class Reason : std::int32_t {
   kTimedOut = 8,
   kCrashed = 9,       ///< it was in flight when its process died
   kImplausible = 10,  ///< faster than the device can be
+  kUnavailable = 11,  ///< memory or a compiler was not there; the next tuning tries it again
 };
 std::string_view name(Reason reason);
 

@@ -24,7 +24,7 @@ std::string names_of(const std::string& column, const std::array<Enum, kCount>& 
 constexpr std::array kReasons{Reason::kCompileFailed, Reason::kSpills,      Reason::kLoadFailed,
                               Reason::kLaunchFailed,  Reason::kWrongResult, Reason::kOutOfBounds,
                               Reason::kTooSlow,       Reason::kTimedOut,    Reason::kCrashed,
-                              Reason::kImplausible};
+                              Reason::kImplausible,   Reason::kUnavailable};
 constexpr std::array kRigors{Rigor::kModel, Rigor::kQuick, Rigor::kNormal, Rigor::kExhaustive};
 
 constexpr const char* kShape = "p.m, p.n, p.k, p.batch, p.types, p.layout, p.epilogue";

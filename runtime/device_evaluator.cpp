@@ -90,7 +90,7 @@ Prepared DeviceEvaluator::prepare(const Candidate& candidate) {
     const Source source = compiler_->source(candidate);
     auto built_in = device_.built_in(source);
     if (!built_in) {
-      return Rejection{Reason::kCompileFailed, why_not};
+      return Rejection{Reason::kUnavailable, why_not};
     }
     Binary binary;
     binary.entry = source.entry;

@@ -111,7 +111,14 @@ std::variant<double, Rejection> TrialBench::check(const CompiledKernel& kernel,
   if (!is_filled_) {
     fill_operands();
   }
-  provide_workspace(launch);
+  try {
+    provide_workspace(launch);
+  } catch (const DeviceError& error) {
+    if (error.kind() != DeviceError::Kind::kOutOfMemory) {
+      throw;
+    }
+    return Rejection{Reason::kUnavailable, error.what()};  // there may be more another time
+  }
   tests_->erase(judged_.erase(set(0)));
   if (judged_.problem.c_is_d) {
     tests_->fill(judged_.fill_c(set(0)));

@@ -39,7 +39,9 @@ class Selecting {
  public:
   explicit Selecting(std::span<const TrialRecord> earlier) {
     for (const TrialRecord& trial : earlier) {
-      earlier_.emplace(key_of(trial), &trial);
+      if (!trial.rejection || trial.rejection->reason != Reason::kUnavailable) {
+        earlier_.emplace(key_of(trial), &trial);
+      }
     }
   }
 

@@ -77,7 +77,8 @@ std::variant<std::unique_ptr<CompiledKernel>, Rejection> CudaDevice::load(const 
   try {
     return std::make_unique<CudaKernel>(context_, binary, launch);
   } catch (const DeviceError& error) {
-    return Rejection{Reason::kLoadFailed, error.what()};
+    const bool passes = error.kind() == DeviceError::Kind::kOutOfMemory;
+    return Rejection{passes ? Reason::kUnavailable : Reason::kLoadFailed, error.what()};
   }
 }
 

@@ -78,8 +78,8 @@ std::variant<std::unique_ptr<CompiledKernel>, Rejection> HostDevice::load(const 
     return Rejection{Reason::kLoadFailed, "the shared object has no symbol " + binary.entry};
   }
   if (!team_.reserve(launch.shared_bytes)) {
-    return Rejection{Reason::kLoadFailed, "no memory for " + std::to_string(launch.shared_bytes) +
-                                              " bytes of scratch a thread"};
+    return Rejection{Reason::kUnavailable, "no memory for " + std::to_string(launch.shared_bytes) +
+                                               " bytes of scratch a thread"};
   }
   return std::make_unique<LoadedKernel>(std::move(object), entry, team_);
 }

@@ -159,6 +159,13 @@ TEST_CASE("counters of the workspace that are not zero afterwards are seen") {
   CHECK(passes(check(plain(8, 8, 8), Flaw::kNone, bytes)));
 }
 
+TEST_CASE("a workspace for which there is no memory now is a rejection that passes") {
+  const std::int64_t bytes = std::int64_t{1} << 30;
+  const Checked checked = check(plain(8, 8, 8), Flaw::kNone, bytes);
+  REQUIRE(is(checked, Reason::kUnavailable));
+  CHECK(std::get<Rejection>(checked).detail.find("1073741824 bytes") != std::string::npos);
+}
+
 TEST_CASE("a launch that fails is a rejection with the device's words") {
   const Checked checked = check(plain(8, 8, 8), Flaw::kFailsToLaunch);
   REQUIRE(is(checked, Reason::kLaunchFailed));

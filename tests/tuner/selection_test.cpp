@@ -138,6 +138,17 @@ TEST_CASE("A rejected candidate is not tried again with the same template") {
   CHECK(selection.rejected.size() == 2);
 }
 
+TEST_CASE("A candidate that lacked memory or a compiler is tried again") {
+  const auto ranked = four_tiles();
+  const std::vector<TrialRecord> earlier{rejected(ranked[0].candidate, Reason::kUnavailable)};
+  Knowledge knowledge;
+  knowledge.ranked = ranked;
+  knowledge.earlier = earlier;
+  const Selection selection = select(knowledge, effort(kAll, kAll));
+  CHECK(contains(selection, ranked[0].candidate));
+  CHECK(selection.rejected.empty());
+}
+
 TEST_CASE("The default comes back if it was only slow, and not if it crashed") {
   const auto ranked = four_tiles();
   Knowledge knowledge;

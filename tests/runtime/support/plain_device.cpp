@@ -138,6 +138,10 @@ std::unique_ptr<CompiledKernel> PlainDevice::built_in(const Source&) {
 }
 
 std::unique_ptr<DeviceMemory> PlainDevice::allocate(std::int64_t bytes) {
+  if (bytes > free_memory_bytes()) {
+    throw DeviceError(DeviceError::Kind::kOutOfMemory,
+                      "there is no room for " + std::to_string(bytes) + " bytes");
+  }
   return std::make_unique<PlainMemory>(bytes);
 }
 
