@@ -1,9 +1,38 @@
 #include "kernel_templates/tile_order.h"
 
 #include <algorithm>
+#include <bit>
 #include <set>
 
+#include "kernel_templates/geometry.h"
+
 namespace tunedgemm {
+namespace {
+
+// Where Hilbert's curve is after `index` steps in a square with sides of `side` tiles, a power of
+// two: from the smallest square to the largest, the part is turned so that its ends meet the
+// neighbours'.
+TilePlace hilbert_at(std::int64_t index, std::int64_t side) {
+  std::int64_t across = 0;
+  std::int64_t down = 0;
+  for (std::int64_t part = 1; part < side; part *= 2) {
+    const std::int64_t right = index / 2 % 2;
+    const std::int64_t below = (index + right) % 2;
+    if (below == 0) {
+      if (right == 1) {
+        across = part - 1 - across;
+        down = part - 1 - down;
+      }
+      std::swap(across, down);
+    }
+    across += part * right;
+    down += part * below;
+    index /= 4;
+  }
+  return {down, across};
+}
+
+}  // namespace
 
 TilePlace tile_at(std::int64_t index, std::int64_t tiles_m, std::int64_t tiles_n,
                   std::int64_t group_m) {
@@ -25,6 +54,71 @@ std::int64_t blocks_loaded(std::int64_t tiles, std::int64_t tiles_m, std::int64_
     columns.insert(place.tile_n);
   }
   return depth * static_cast<std::int64_t>(rows.size() + columns.size());
+}
+
+std::vector<TilePlace> grouped_order(const TileWalk& walk) {
+  const std::int64_t clusters_m = ceil_divide(walk.tiles_m, walk.cluster_m);
+  const std::int64_t clusters_n = ceil_divide(walk.tiles_n, walk.cluster_n);
+  std::vector<TilePlace> order;
+  for (std::int64_t index = 0; index < clusters_m * clusters_n; ++index) {
+    TilePlace cluster = walk.columns_walk_together
+                            ? tile_at(index, clusters_n, clusters_m, walk.group)
+                            : tile_at(index, clusters_m, clusters_n, walk.group);
+    if (walk.columns_walk_together) {
+      std::swap(cluster.tile_m, cluster.tile_n);
+    }
+    for (std::int64_t n = 0; n < walk.cluster_n; ++n) {
+      for (std::int64_t m = 0; m < walk.cluster_m; ++m) {
+        const TilePlace tile{cluster.tile_m * walk.cluster_m + m,
+                             cluster.tile_n * walk.cluster_n + n};
+        if (tile.tile_m < walk.tiles_m && tile.tile_n < walk.tiles_n) {
+          order.push_back(tile);
+        }
+      }
+    }
+  }
+  return order;
+}
+
+std::vector<TilePlace> row_major_order(std::int64_t tiles_m, std::int64_t tiles_n) {
+  std::vector<TilePlace> order;
+  for (std::int64_t index = 0; index < tiles_m * tiles_n; ++index) {
+    order.push_back({index / tiles_n, index % tiles_n});
+  }
+  return order;
+}
+
+std::vector<TilePlace> hilbert_order(std::int64_t tiles_m, std::int64_t tiles_n) {
+  const auto side = static_cast<std::int64_t>(
+      std::bit_ceil(static_cast<std::uint64_t>(std::max(tiles_m, tiles_n))));
+  std::vector<TilePlace> order;
+  for (std::int64_t index = 0; index < side * side; ++index) {
+    const TilePlace tile = hilbert_at(index, side);
+    if (tile.tile_m < tiles_m && tile.tile_n < tiles_n) {
+      order.push_back(tile);
+    }
+  }
+  return order;
+}
+
+std::vector<Wave> waves(const std::vector<TilePlace>& order, std::int64_t at_a_time) {
+  std::vector<Wave> result;
+  std::set<std::int64_t> rows;
+  std::set<std::int64_t> columns;
+  std::int64_t tiles = 0;
+  for (std::size_t index = 0; index < order.size(); ++index) {
+    rows.insert(order[index].tile_m);
+    columns.insert(order[index].tile_n);
+    ++tiles;
+    if (tiles == at_a_time || index + 1 == order.size()) {
+      result.push_back({tiles, static_cast<std::int64_t>(rows.size()),
+                        static_cast<std::int64_t>(columns.size())});
+      rows.clear();
+      columns.clear();
+      tiles = 0;
+    }
+  }
+  return result;
 }
 
 }  // namespace tunedgemm

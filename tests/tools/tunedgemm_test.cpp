@@ -50,6 +50,44 @@ TEST_CASE("A wrong command line exits with 2") {
   }
 }
 
+TEST_CASE("order shows a config's tiles, and beside other orders what they read") {
+  const Shell shell;
+  const std::string config =
+      " --config \"mma block_m=64 block_n=64 block_k=64 group_m=3\" --at-a-time 9 ";
+  const ProgramResult result =
+      shell.run(kCommand + "order 574 574 574 --types f16" + config + "--compare --svg order.svg");
+  CAPTURE(result.output, result.errors);
+  REQUIRE(result.status == 0);
+  REQUIRE_THAT(result.output, ContainsSubstring("9 x 9 tiles of 64 x 64, each 9 blocks deep"));
+  REQUIRE_THAT(result.output, ContainsSubstring("3 rows, 3 columns") && ContainsSubstring(" 54 "));
+  REQUIRE_THAT(result.output, ContainsSubstring("1 rows, 9 columns") && ContainsSubstring(" 90 "));
+  std::ifstream picture(shell.folder() / "order.svg");
+  const std::string svg((std::istreambuf_iterator<char>(picture)), {});
+  REQUIRE_THAT(svg, ContainsSubstring("<svg") && ContainsSubstring("</svg>"));
+  const auto rectangles = [&] {
+    std::size_t count = 0;
+    for (std::size_t at = svg.find("<rect"); at != svg.npos; at = svg.find("<rect", at + 1)) {
+      ++count;
+    }
+    return count;
+  };
+  REQUIRE(rectangles() == 3 * 81 + 1);
+}
+
+TEST_CASE("order says what is wrong with a config") {
+  const Shell shell;
+  for (const auto& [config, sentence] :
+       {std::pair("block_m", "not a list of knob=value"),
+        {"threads=4", "has no tiles"},
+        {"block_m=1 block_n=1 block_k=1", "more than can be looked at"}}) {
+    const ProgramResult result =
+        shell.run(kCommand + "order 4096 4096 64 --config '" + config + "'");
+    CAPTURE(config, result.errors);
+    REQUIRE(result.status == 2);
+    REQUIRE_THAT(result.errors, ContainsSubstring(sentence));
+  }
+}
+
 TEST_CASE("best shows the winners that pass its filters") {
   const TunedShell shell;
   const ProgramResult all = shell.run(kCommand + "best");

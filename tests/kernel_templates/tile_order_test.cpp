@@ -1,0 +1,101 @@
+// The orders of tiles, with the worked examples of public texts on the subject.
+
+#include "kernel_templates/tile_order.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <set>
+#include <utility>
+
+#include "tests/support/catch.h"
+
+namespace tunedgemm {
+namespace {
+
+// Every tile once.
+bool covers(const std::vector<TilePlace>& order, std::int64_t tiles_m, std::int64_t tiles_n) {
+  std::set<std::pair<std::int64_t, std::int64_t>> seen;
+  for (const TilePlace& tile : order) {
+    if (tile.tile_m < 0 || tile.tile_m >= tiles_m || tile.tile_n < 0 || tile.tile_n >= tiles_n) {
+      return false;
+    }
+    seen.emplace(tile.tile_m, tile.tile_n);
+  }
+  return seen.size() == order.size() &&
+         static_cast<std::int64_t>(order.size()) == tiles_m * tiles_n;
+}
+
+std::int64_t blocks_of(const Wave& wave, std::int64_t depth) {
+  return depth * (wave.rows + wave.columns);
+}
+
+TEST_CASE("A 574 x 574 result in tiles of 64 walks in groups of 27") {
+  const std::vector<TilePlace> order = grouped_order({.tiles_m = 9, .tiles_n = 9, .group = 3});
+  REQUIRE(order.size() == 81);
+  CHECK(order[4] == TilePlace{1, 1});
+  CHECK(order[26] == TilePlace{2, 8});
+  CHECK(order[30] == TilePlace{3, 1});
+}
+
+TEST_CASE("The first nine tiles load 90 blocks row by row, and 54 in groups of three rows") {
+  constexpr std::int64_t kDepth = 9;
+  CHECK(blocks_of(waves(row_major_order(9, 9), 9)[0], kDepth) == 90);
+  CHECK(blocks_of(waves(grouped_order({.tiles_m = 9, .tiles_n = 9, .group = 3}), 9)[0], kDepth) ==
+        54);
+}
+
+TEST_CASE("The last group may be shorter than the others") {
+  const std::vector<TilePlace> order = grouped_order({.tiles_m = 5, .tiles_n = 3, .group = 2});
+  CHECK(order[12] == TilePlace{4, 0});
+  CHECK(order[13] == TilePlace{4, 1});
+  CHECK(order[14] == TilePlace{4, 2});
+}
+
+TEST_CASE("Every order has every tile once") {
+  for (const auto& [m, n] : {std::pair(1, 1), {1, 7}, {7, 1}, {9, 9}, {5, 12}, {16, 3}, {13, 31}}) {
+    INFO(m << " x " << n);
+    CHECK(covers(row_major_order(m, n), m, n));
+    CHECK(covers(hilbert_order(m, n), m, n));
+    for (const std::int64_t group : {1, 2, 8, 100}) {
+      for (const bool columns : {false, true}) {
+        for (const auto& [of_m, of_n] : {std::pair(1, 1), {2, 1}, {1, 2}, {2, 2}, {4, 1}}) {
+          CHECK(covers(grouped_order({m, n, group, columns, of_m, of_n}), m, n));
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("Columns that walk together are the rows of the turned grid") {
+  const std::vector<TilePlace> rows = grouped_order({.tiles_m = 4, .tiles_n = 6, .group = 2});
+  const std::vector<TilePlace> columns = grouped_order(
+      {.tiles_m = 6, .tiles_n = 4, .group = 2, .columns_walk_together = true});
+  REQUIRE(rows.size() == columns.size());
+  for (std::size_t index = 0; index < rows.size(); ++index) {
+    CHECK(columns[index] == TilePlace{rows[index].tile_n, rows[index].tile_m});
+  }
+}
+
+TEST_CASE("A cluster's tiles follow each other") {
+  const std::vector<TilePlace> order =
+      grouped_order({.tiles_m = 3, .tiles_n = 2, .group = 1, .cluster_m = 2});
+  const std::vector<TilePlace> expected{{0, 0}, {1, 0}, {0, 1}, {1, 1}, {2, 0}, {2, 1}};
+  CHECK(order == expected);
+}
+
+TEST_CASE("Each step of Hilbert's curve goes to a neighbour") {
+  const std::vector<TilePlace> order = hilbert_order(16, 16);
+  for (std::size_t index = 1; index < order.size(); ++index) {
+    CHECK(std::abs(order[index].tile_m - order[index - 1].tile_m) +
+              std::abs(order[index].tile_n - order[index - 1].tile_n) ==
+          1);
+  }
+}
+
+TEST_CASE("Waves are cut from the order, the last one shorter") {
+  const std::vector<Wave> cut = waves(row_major_order(2, 5), 4);
+  CHECK(cut == std::vector<Wave>{{4, 1, 4}, {4, 2, 4}, {2, 1, 2}});
+}
+
+}  // namespace
+}  // namespace tunedgemm

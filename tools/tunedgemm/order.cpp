@@ -1,0 +1,237 @@
+// tunedgemm order: in which order a config computes the tiles of D, and what each wave of them reads.
+
+#include <fstream>
+#include <iomanip>
+#include <iostream>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+
+#include "kernel_templates/geometry.h"
+#include "tools/shared/context_options.h"
+#include "tools/shared/shape_options.h"
+#include "tools/shared/table.h"
+#include "tools/shared/text.h"
+#include "tools/tunedgemm/order_picture.h"
+#include "tools/tunedgemm/verbs.h"
+
+namespace tunedgemm {
+namespace {
+
+struct Options {
+  ContextChoice context;
+  ShapeChoice shape;
+  std::string config;
+  std::string svg;
+  std::int64_t at_a_time = 0;  ///< 0: as many as the device has multiprocessors
+  bool compare = false;
+};
+
+// A config's tiles, and how they are walked.
+struct Tiles {
+  std::string config;
+  int block_m = 0, block_n = 0, block_k = 0;
+  TileWalk walk;
+};
+
+// Where no device was asked for: an H200's.
+constexpr DeviceLimits kUsualLimits{
+    .backend = Backend::kCuda, .sm_count = 132, .l2_bytes = std::int64_t{60} << 20};
+
+Config config_from(const std::string& text) {
+  if (const auto candidate = parse_candidate(text)) {
+    return candidate->config;
+  }
+  if (auto config = parse_config(text)) {
+    return *std::move(config);
+  }
+  throw std::invalid_argument("--config \"" + text +
+                              "\" is not a list of knob=value, like \"block_m=128 block_n=256 "
+                              "block_k=64 group_m=8\", with or without a family's name before it");
+}
+
+Tiles tiles_of(const Problem& problem, const Config& config, const std::string& text) {
+  const auto knob = [&](const char* name, int otherwise) {
+    return config.find(name).value_or(otherwise);
+  };
+  const int square = knob("tile", 0);  // of tiled_shared
+  Tiles tiles{.config = text,
+              .block_m = knob("block_m", square),
+              .block_n = knob("block_n", square),
+              .block_k = knob("block_k", square),
+              .walk = {}};
+  if (tiles.block_m < 1 || tiles.block_n < 1 || tiles.block_k < 1) {
+    throw std::invalid_argument("the config \"" + text +
+                                "\" has no tiles: it needs block_m, block_n and block_k of 1 or "
+                                "more; give one that has them by --config");
+  }
+  const Tiling tiling = tunedgemm::tiling(problem, tiles.block_m, tiles.block_n);
+  tiles.walk = {.tiles_m = tiling.tiles_m,
+                .tiles_n = tiling.tiles_n,
+                .group = std::max(1, knob("group", knob("group_m", 1))),
+                .columns_walk_together = knob("raster", 0) != 0,
+                .cluster_m = std::max(1, knob("cluster_m", 1)),
+                .cluster_n = std::max(1, knob("cluster_n", 1))};
+  constexpr std::int64_t kMostTiles = 1'000'000;
+  if (tiling.tiles_m > kMostTiles / tiling.tiles_n) {
+    throw std::invalid_argument(std::to_string(tiling.tiles_m) + " x " +
+                                std::to_string(tiling.tiles_n) +
+                                " tiles are more than can be looked at (1000000); make the tiles "
+                                "larger or the problem smaller");
+  }
+  return tiles;
+}
+
+// The winner, or the default where there is none.
+Candidate candidate_of(Context& context, const Problem& problem) {
+  Device& device = context.device();
+  const auto hit =
+      context.store().find(problem, device.identity(), device.toolchain(), device.limits());
+  return hit ? Candidate{find_family(hit->record.family), hit->record.config}
+             : default_candidate(problem, device.limits());
+}
+
+std::string walk_text(const TileWalk& walk) {
+  std::string text = "groups of " + std::to_string(walk.group) +
+                     (walk.columns_walk_together ? " columns" : " rows");
+  if (walk.cluster_m * walk.cluster_n > 1) {
+    text += ", clusters of " + std::to_string(walk.cluster_m) + " x " +
+            std::to_string(walk.cluster_n);
+  }
+  return text;
+}
+
+std::string megabytes_text(double bytes) {
+  return rounded_text(bytes * 1e-6) + " MB";
+}
+
+void print_table(const Problem& problem, const Tiles& tiles, const std::vector<NamedOrder>& orders,
+                 std::int64_t at_a_time, const DeviceLimits& limits) {
+  const std::int64_t depth = ceil_divide(problem.k, tiles.block_k);
+  const auto bytes = [&](const Wave& wave) {
+    const double elements = static_cast<double>(wave.rows * tiles.block_m) *
+                                static_cast<double>(size_bytes(problem.a.type)) +
+                            static_cast<double>(wave.columns * tiles.block_n) *
+                                static_cast<double>(size_bytes(problem.b.type));
+    return elements * static_cast<double>(problem.k);
+  };
+  Table table({{"order"},
+               {"first wave reads"},
+               {"blocks", Align::kRight},
+               {"bytes", Align::kRight},
+               {"of L2", Align::kRight},
+               {"blocks in all waves", Align::kRight},
+               {"bytes", Align::kRight}});
+  for (const NamedOrder& order : orders) {
+    const std::vector<Wave> cut = waves(order.places, at_a_time);
+    std::int64_t all_blocks = 0;
+    double all_bytes = 0;
+    for (const Wave& wave : cut) {
+      all_blocks += depth * (wave.rows + wave.columns);
+      all_bytes += bytes(wave);
+    }
+    const Wave& first = cut.front();
+    table.add({order.name,
+               std::to_string(first.rows) + " rows, " + std::to_string(first.columns) + " columns",
+               std::to_string(depth * (first.rows + first.columns)), megabytes_text(bytes(first)),
+               rounded_text(bytes(first) / static_cast<double>(limits.l2_bytes)),
+               std::to_string(all_blocks), megabytes_text(all_bytes)});
+  }
+  table.print(std::cout);
+}
+
+// The number of each tile in its place, where a terminal is wide enough.
+void print_numbers(const NamedOrder& order, const TileWalk& walk) {
+  constexpr std::int64_t kMostColumns = 24, kMostRows = 48;
+  if (walk.tiles_n > kMostColumns || walk.tiles_m > kMostRows) {
+    return;
+  }
+  std::vector<std::size_t> numbers(order.places.size());
+  for (std::size_t index = 0; index < order.places.size(); ++index) {
+    const TilePlace& place = order.places[index];
+    numbers[static_cast<std::size_t>(place.tile_m * walk.tiles_n + place.tile_n)] = index;
+  }
+  const auto width = static_cast<int>(std::to_string(numbers.size()).size()) + 1;
+  std::cout << '\n' << order.name << '\n';
+  for (std::size_t index = 0; index < numbers.size(); ++index) {
+    const bool ends_row = (index + 1) % static_cast<std::size_t>(walk.tiles_n) == 0;
+    std::cout << std::setw(width) << numbers[index] << (ends_row ? "\n" : "");
+  }
+}
+
+ExitStatus order(const Options& options) {
+  const Problem problem = canonical(to_shape(options.shape).problem).problem;
+  if (problem.m < 1 || problem.n < 1 || problem.k < 1) {
+    throw std::invalid_argument("M, N and K must be 1 or more: a D without elements, and a sum of "
+                                "nothing, have no tiles to read");
+  }
+  DeviceLimits limits = kUsualLimits;
+  Tiles tiles;
+  if (options.config.empty()) {
+    ContextOptions context_options = to_context_options(options.context);
+    context_options.store.access = StoreOptions::Access::kReadOnly;
+    const auto context = Context::create(context_options);
+    if (context->device().identity().backend != Backend::kCuda) {
+      throw std::invalid_argument(
+          "there is no GPU whose config could be taken; give one by --config \"block_m=128 "
+          "block_n=256 block_k=64 group_m=8\"");
+    }
+    limits = context->device().limits();
+    const Candidate candidate = candidate_of(*context, problem);
+    tiles = tiles_of(problem, candidate.config, to_text(candidate));
+  } else {
+    tiles = tiles_of(problem, config_from(options.config), options.config);
+  }
+  const TileWalk& walk = tiles.walk;
+  const std::int64_t at_a_time = options.at_a_time > 0 ? options.at_a_time : limits.sm_count;
+
+  std::vector<NamedOrder> orders{{walk_text(walk), grouped_order(walk)}};
+  if (options.compare) {
+    orders.push_back({"row after row", row_major_order(walk.tiles_m, walk.tiles_n)});
+    orders.push_back({"Hilbert's curve", hilbert_order(walk.tiles_m, walk.tiles_n)});
+  }
+  std::cout << tiles.config << '\n'
+            << walk.tiles_m << " x " << walk.tiles_n << " tiles of " << tiles.block_m << " x "
+            << tiles.block_n << ", each " << ceil_divide(problem.k, tiles.block_k)
+            << " blocks deep; " << at_a_time << " at a time\n\n";
+  print_table(problem, tiles, orders, at_a_time, limits);
+  for (const NamedOrder& each : orders) {
+    print_numbers(each, walk);
+  }
+  if (!options.svg.empty()) {
+    std::ofstream file(options.svg);
+    const std::string title = std::to_string(problem.m) + " x " + std::to_string(problem.n) +
+                              " in tiles of " + std::to_string(tiles.block_m) + " x " +
+                              std::to_string(tiles.block_n) + ", " + std::to_string(at_a_time) +
+                              " at a time";
+    file << order_picture(title, orders, walk.tiles_m, walk.tiles_n, at_a_time);
+    if (!file.flush()) {
+      throw std::runtime_error("cannot write " + options.svg);
+    }
+    std::cout << "\nDrawn in " << options.svg << '\n';
+  }
+  return ExitStatus::kGood;
+}
+
+}  // namespace
+
+void add_order(CLI::App& app, ExitStatus& status) {
+  auto* verb = app.add_subcommand("order", "the order in which tiles are computed, and what it reads");
+  const auto options = std::make_shared<Options>();
+  add_shape_arguments(*verb, options->shape);
+  add_context_options(*verb, options->context);
+  verb->add_option("--config", options->config,
+                   "knobs, with or without a family; default the winner, else the cost model's "
+                   "choice, on this GPU");
+  verb->add_option("--at-a-time", options->at_a_time,
+                   "tiles of a wave; default the GPU's multiprocessors, 132 with --config")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 30));
+  verb->add_flag("--compare", options->compare, "beside row after row and Hilbert's curve");
+  verb->add_option("--svg", options->svg, "draws the orders into this file");
+  verb->footer(
+      "Tiles of a wave run at the same time and share what they read in the L2 cache: the fewer\n"
+      "rows of blocks of A and columns of blocks of B they touch together, the less is read.");
+  verb->callback([options, &status] { status = order(*options); });
+}
+
+}  // namespace tunedgemm
