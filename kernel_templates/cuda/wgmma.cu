@@ -151,8 +151,8 @@ static_assert(SHARED_BYTES == kSharedBytes,
 // Registers of a thread: what the producer gives back, the consumers take. The sums leave room for
 // what the end of a tile needs besides.
 constexpr int kSums = kRowBlocks * kBlockN / 2 + (kPromotes ? kBlockN / 2 : 0);
-constexpr bool kMoreAtEnd = kReadC || kBias != Bias::kNone || (kSplitK > 1 && kConsumers == 3);
-constexpr int kMostSums = kConsumers == 3 ? (kMoreAtEnd ? 80 : 96) : (kMoreAtEnd ? 160 : 192);
+constexpr int kSixths = kSplitK > 1 ? 4 : kReadC || kBias != Bias::kNone ? 5 : 6;
+constexpr int kMostSums = (kConsumers == 3 ? 96 : 192) * kSixths / 6;
 static_assert(kSums <= kMostSums, "the tile needs too many accumulators a thread: make it smaller");
 constexpr int kProducerRegisters = kConsumers == 3 ? 56 : 40;
 constexpr int kConsumerRegisters = kConsumers == 3 ? 152 : 232;

@@ -11,10 +11,9 @@ constexpr int kStagingBytesOfConsumer = 4 * 4096;
 constexpr int kControlBytes = 1024;
 constexpr int kLineBytes = 128;
 constexpr int kStepBytes = 32;  // of a row that one instruction takes
-// Accumulators beyond which the compiler spills, by the number of consumers; and how many fewer
-// where the end of a tile needs more: C, a bias, other parts of K.
+// Accumulators beyond which the compiler spills, by the number of consumers, where the end of a
+// tile needs little else.
 constexpr int kMostSums[] = {0, 192, 192, 96};
-constexpr int kFewerSums[] = {0, 32, 32, 16};
 
 // Fitted to about 2100 times of 12 shapes, f16 and e4m3, 512 to 4096, on an H200 (2026-11-21): the
 // best of the first 4 predictions is within 2 % of the best measured on each but 1024^3 (4.5 %).
@@ -232,9 +231,10 @@ std::string why_not_wgmma(const Problem& problem, const WgmmaNumbers& numbers) {
     return "tensor_store=1 with the activation " + std::string(name(problem.activation)) +
            ": long activations need the rolled loop of tensor_store=0";
   }
-  const bool more_at_end = problem.beta != ScalarClass::kZero || problem.bias != Bias::kNone ||
-                           (numbers.split_k > 1 && numbers.consumers == 3);
-  const int most = kMostSums[numbers.consumers] - (more_at_end ? kFewerSums[numbers.consumers] : 0);
+  // Other parts of K, C or a bias take registers at the end of a tile.
+  const bool adds = problem.beta != ScalarClass::kZero || problem.bias != Bias::kNone;
+  const int sixths = numbers.split_k > 1 ? 4 : adds ? 5 : 6;
+  const int most = kMostSums[numbers.consumers] * sixths / 6;
   if (numbers.sums() > most) {
     return "the tile needs " + std::to_string(numbers.sums()) +
            " accumulators a thread, and there is room for " + std::to_string(most) + " with " +
