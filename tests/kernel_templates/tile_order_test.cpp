@@ -68,8 +68,8 @@ TEST_CASE("Every order has every tile once") {
 
 TEST_CASE("Columns that walk together are the rows of the turned grid") {
   const std::vector<TilePlace> rows = grouped_order({.tiles_m = 4, .tiles_n = 6, .group = 2});
-  const std::vector<TilePlace> columns = grouped_order(
-      {.tiles_m = 6, .tiles_n = 4, .group = 2, .columns_walk_together = true});
+  const std::vector<TilePlace> columns =
+      grouped_order({.tiles_m = 6, .tiles_n = 4, .group = 2, .columns_walk_together = true});
   REQUIRE(rows.size() == columns.size());
   for (std::size_t index = 0; index < rows.size(); ++index) {
     CHECK(columns[index] == TilePlace{rows[index].tile_n, rows[index].tile_m});

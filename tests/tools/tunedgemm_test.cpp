@@ -50,6 +50,28 @@ TEST_CASE("A wrong command line exits with 2") {
   }
 }
 
+TEST_CASE("landscape shows time against every knob that varies") {
+  const TunedShell shell;
+  const ProgramResult result =
+      shell.run(kCommand + "landscape 40 24 16 --device host --json landscape.json");
+  CAPTURE(result.output, result.errors);
+  REQUIRE(result.status == 0);
+  REQUIRE_THAT(result.output, ContainsSubstring("winner: ") && ContainsSubstring("knob") &&
+                                  ContainsSubstring("1.00x"));
+  std::ifstream file(shell.folder() / "landscape.json");
+  const auto document = nlohmann::json::parse(file);
+  REQUIRE(document["m"] == 40);
+  REQUIRE(document["trials"].size() >= 3);
+  REQUIRE(document["winner"].is_string());
+}
+
+TEST_CASE("landscape of a problem that was never tuned is a sentence and exit status 1") {
+  const Shell shell;
+  const ProgramResult result = shell.run(kCommand + "landscape 8 8 8 --device host");
+  REQUIRE(result.status == 1);
+  REQUIRE_THAT(result.errors, ContainsSubstring("no candidate was tried for 8x8x8"));
+}
+
 TEST_CASE("order shows a config's tiles, and beside other orders what they read") {
   const Shell shell;
   const std::string config =

@@ -15,9 +15,9 @@
 #include "tools/shared/shape_sweep.h"
 #include "tools/shared/text.h"
 #include "tools/tunedgemm/bench_files.h"
-#include "tools/tunedgemm/bench_plot.h"
 #include "tools/tunedgemm/bench_progress.h"
 #include "tools/tunedgemm/bench_table.h"
+#include "tools/tunedgemm/plotter.h"
 #include "tools/tunedgemm/race.h"
 #include "tools/tunedgemm/verbs.h"
 
@@ -164,7 +164,7 @@ ExitStatus bench(const Options& options) {
   std::optional<Plotter> plotter;
   std::string json = options.json;
   if (!options.plot.empty()) {
-    plotter = find_plotter();
+    plotter = find_plotter("plot_bench.py");
     json = json.empty() ? options.plot + ".json" : json;
   }
   const auto context = Context::create(to_context_options(options.context));

@@ -1,4 +1,5 @@
-// tunedgemm order: in which order a config computes the tiles of D, and what each wave of them reads.
+// tunedgemm order: in which order a config computes the tiles of D, and what each wave of them
+// reads.
 
 #include <fstream>
 #include <iomanip>
@@ -95,8 +96,8 @@ std::string walk_text(const TileWalk& walk) {
   std::string text = "groups of " + std::to_string(walk.group) +
                      (walk.columns_walk_together ? " columns" : " rows");
   if (walk.cluster_m * walk.cluster_n > 1) {
-    text += ", clusters of " + std::to_string(walk.cluster_m) + " x " +
-            std::to_string(walk.cluster_n);
+    text +=
+        ", clusters of " + std::to_string(walk.cluster_m) + " x " + std::to_string(walk.cluster_n);
   }
   return text;
 }
@@ -162,8 +163,9 @@ void print_numbers(const NamedOrder& order, const TileWalk& walk) {
 ExitStatus order(const Options& options) {
   const Problem problem = canonical(to_shape(options.shape).problem).problem;
   if (problem.m < 1 || problem.n < 1 || problem.k < 1) {
-    throw std::invalid_argument("M, N and K must be 1 or more: a D without elements, and a sum of "
-                                "nothing, have no tiles to read");
+    throw std::invalid_argument(
+        "M, N and K must be 1 or more: a D without elements, and a sum of "
+        "nothing, have no tiles to read");
   }
   DeviceLimits limits = kUsualLimits;
   Tiles tiles;
@@ -216,7 +218,8 @@ ExitStatus order(const Options& options) {
 }  // namespace
 
 void add_order(CLI::App& app, ExitStatus& status) {
-  auto* verb = app.add_subcommand("order", "the order in which tiles are computed, and what it reads");
+  auto* verb =
+      app.add_subcommand("order", "the order in which tiles are computed, and what it reads");
   const auto options = std::make_shared<Options>();
   add_shape_arguments(*verb, options->shape);
   add_context_options(*verb, options->context);

@@ -9,8 +9,8 @@ namespace tunedgemm {
 namespace {
 
 // In pixels.
-constexpr double kLongerSide = 360;   // of a grid
-constexpr double kLeastPanel = 230;   // room for the words below it
+constexpr double kLongerSide = 360;  // of a grid
+constexpr double kLeastPanel = 230;  // room for the words below it
 constexpr double kMargin = 24, kTitle = 64, kCaption = 56;
 
 // The first wave stands out, the others alternate.

@@ -1,6 +1,6 @@
 #pragma once
 
-// Draws the results of a bench by tools/plot_bench.py.
+// Draws results by one of the scripts of tools/, which are Python with matplotlib.
 
 #include <filesystem>
 #include <string>
@@ -13,10 +13,10 @@ struct Plotter {
   std::string python;
 };
 
-/// Looks for the script beside the installed program (../share/tunedgemm), then in the source tree,
-/// and for a Python on the path, then Debian's. Throws std::runtime_error with a sentence that says
-/// what is missing and how to get it.
-Plotter find_plotter();
+/// Looks for the script ("plot_bench.py") beside the installed program (../share/tunedgemm), then
+/// in the source tree, and for a Python on the path, then Debian's. Throws std::runtime_error with
+/// a sentence that says what is missing and how to get it.
+Plotter find_plotter(const std::string& script);
 
 /// Writes `prefix`.png and `prefix`.svg. Throws std::runtime_error with what the script said.
 void plot(const Plotter& plotter, const std::filesystem::path& json, const std::string& prefix);

@@ -1,4 +1,4 @@
-#include "tools/tunedgemm/bench_plot.h"
+#include "tools/tunedgemm/plotter.h"
 
 #include <chrono>
 #include <stdexcept>
@@ -16,18 +16,18 @@ bool succeeds(const ChildResult& result) {
   return result.end == ChildResult::End::kExited && result.code == 0;
 }
 
-fs::path find_script() {
+fs::path find_script(const std::string& name) {
   std::error_code ignored;
   const fs::path program = fs::read_symlink("/proc/self/exe", ignored);
-  const fs::path installed =
-      program.parent_path().parent_path() / "share" / "tunedgemm" / "plot_bench.py";
-  for (const fs::path& script : {installed, fs::path(TUNEDGEMM_PLOT_SCRIPT)}) {
+  const fs::path installed = program.parent_path().parent_path() / "share" / "tunedgemm" / name;
+  const fs::path source = fs::path(TUNEDGEMM_SCRIPTS) / name;
+  for (const fs::path& script : {installed, source}) {
     if (fs::exists(script, ignored)) {
       return script;
     }
   }
   throw std::runtime_error("the script that draws is neither " + installed.string() + " nor " +
-                           TUNEDGEMM_PLOT_SCRIPT +
+                           source.string() +
                            "; give --json instead of --plot, and draw where the sources are");
 }
 
@@ -39,14 +39,14 @@ std::string find_python() {
   }
   throw std::runtime_error(
       "no picture can be drawn: there is no python3 with matplotlib (Debian: apt-get install "
-      "python3-matplotlib); or give --json instead of --plot, and draw later by "
-      "tools/plot_bench.py");
+      "python3-matplotlib); or give --json instead of --plot, and draw later by the "
+      "script of the same name in tools/");
 }
 
 }  // namespace
 
-Plotter find_plotter() {
-  return {.script = find_script(), .python = find_python()};
+Plotter find_plotter(const std::string& script) {
+  return {.script = find_script(script), .python = find_python()};
 }
 
 void plot(const Plotter& plotter, const fs::path& json, const std::string& prefix) {
