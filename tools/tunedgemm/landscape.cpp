@@ -183,10 +183,12 @@ void add_landscape(CLI::App& app, ExitStatus& status) {
   const auto options = std::make_shared<Options>();
   add_shape_arguments(*verb, options->shape);
   add_context_options(*verb, options->context);
-  verb->add_option("--json", options->json, "writes all that is drawn, for tools/plot_landscape.py");
+  verb->add_option("--json", options->json,
+                   "writes all that is drawn, for tools/plot_landscape.py");
   verb->add_option("--plot", options->plot,
                    "draws PREFIX.png and PREFIX.svg, and keeps PREFIX.json");
-  verb->footer("of the best: how fast the best candidate with this value is, compared to the best of all.");
+  verb->footer(
+      "of the best: how fast the best candidate with this value is, compared to the best of all.");
   verb->callback([options, &status] { status = landscape(*options); });
 }
 
