@@ -164,6 +164,7 @@ static_assert(kConsumers == 1 || kProducerRegisters + kConsumers * kConsumerRegi
 // ---- 4. Words -----------------------------------------------------------------------------------
 #include "words/async_copy.cuh"
 #include "words/barrier.cuh"
+#include "words/named_barrier.cuh"
 #include "words/ring.cuh"
 #include "words/warp_store.cuh"
 #include "words/warpgroup.cuh"
@@ -251,7 +252,7 @@ __device__ __forceinline__ void multiply(const Shared& shared, const Seat& seat,
     if (kInFlight == 0) {
       release(shared, ring.stage, seat);
     } else if (tile > 0) {
-      release(shared, ring.stage == 0 ? kStages - 1 : ring.stage - 1, seat);
+      release(shared, stage_before(ring), seat);
     }
     advance(ring);
   }
@@ -290,7 +291,7 @@ __device__ __forceinline__ void end_multiplying(const Shared& shared, const Seat
   if (kInFlight == 1) {
     wait_for_products(0);
     pin_all(sums);
-    release(shared, ring.stage == 0 ? kStages - 1 : ring.stage - 1, seat);
+    release(shared, stage_before(ring), seat);
   }
 }
 

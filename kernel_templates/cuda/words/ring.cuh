@@ -11,6 +11,9 @@ struct Ring {
   int stage = 0;
   unsigned parity = 0;
 };
+__device__ __forceinline__ int stage_before(const Ring& ring) {
+  return ring.stage == 0 ? kStages - 1 : ring.stage - 1;
+}
 __device__ __forceinline__ void advance(Ring& ring) {
   if (++ring.stage == kStages) {
     ring = {0, ring.parity ^ 1};

@@ -5,6 +5,7 @@
 //   workspace:  64 KiB of counters, one a tile, zero before and after | partial tiles
 #pragma once
 
+#include "named_barrier.cuh"
 #include "problem.cuh"
 
 constexpr long long kCounterBytes = 64 << 10;  // the same for all kernels, which may share them
@@ -24,7 +25,7 @@ struct Team {
   int barrier;  // 0 to 15; 0 is the one of __syncthreads
 };
 __device__ __forceinline__ void meet(const Team& team) {
-  asm volatile("bar.sync %0, %1;" ::"r"(team.barrier), "r"(team.threads) : "memory");
+  meet(team.barrier, team.threads);
 }
 
 // Called by all threads of a team when they have stored their part; true in the team that comes

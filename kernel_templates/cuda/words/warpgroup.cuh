@@ -26,14 +26,6 @@ __device__ __forceinline__ void take_registers(int registers) {
   }
 }
 
-// "bar": barrier `id` (1 to 15) of `threads` threads. Those that only arrive do not wait.
-__device__ __forceinline__ void meet(int id, int threads) {
-  asm volatile("bar.sync %0, %1;" ::"r"(id), "r"(threads) : "memory");
-}
-__device__ __forceinline__ void signal(int id, int threads) {
-  asm volatile("bar.arrive %0, %1;" ::"r"(id), "r"(threads) : "memory");
-}
-
 // "barrier.cluster", by all threads of all blocks of the cluster. Of what they have written only
 // barriers are shown to each other (publish_barriers()).
 __device__ __forceinline__ void meet_cluster() {
