@@ -44,18 +44,6 @@ TilePlace tile_at(std::int64_t index, std::int64_t tiles_m, std::int64_t tiles_n
   return {first_m + place % rows, place / rows};
 }
 
-std::int64_t blocks_loaded(std::int64_t tiles, std::int64_t tiles_m, std::int64_t tiles_n,
-                           std::int64_t group_m, std::int64_t depth) {
-  std::set<std::int64_t> rows;
-  std::set<std::int64_t> columns;
-  for (std::int64_t index = 0; index < tiles; ++index) {
-    const TilePlace place = tile_at(index, tiles_m, tiles_n, group_m);
-    rows.insert(place.tile_m);
-    columns.insert(place.tile_n);
-  }
-  return depth * static_cast<std::int64_t>(rows.size() + columns.size());
-}
-
 std::vector<TilePlace> grouped_order(const TileWalk& walk) {
   const std::int64_t clusters_m = ceil_divide(walk.tiles_m, walk.cluster_m);
   const std::int64_t clusters_n = ceil_divide(walk.tiles_n, walk.cluster_n);
@@ -119,6 +107,13 @@ std::vector<Wave> waves(const std::vector<TilePlace>& order, std::int64_t at_a_t
     }
   }
   return result;
+}
+
+std::int64_t blocks_loaded(std::int64_t tiles, std::int64_t tiles_m, std::int64_t tiles_n,
+                           std::int64_t group_m, std::int64_t depth) {
+  const TileWalk walk{.tiles_m = tiles_m, .tiles_n = tiles_n, .group = group_m};
+  const Wave first = waves(grouped_order(walk), tiles).front();
+  return depth * (first.rows + first.columns);
 }
 
 }  // namespace tunedgemm

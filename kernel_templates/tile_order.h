@@ -24,6 +24,7 @@ TilePlace tile_at(std::int64_t index, std::int64_t tiles_m, std::int64_t tiles_n
 
 /// How many blocks of A and B the first `tiles` tiles load together, if each block is loaded once
 /// and an operand is `depth` blocks deep: depth * (rows of tiles touched + columns touched).
+/// Precondition: tiles >= 1.
 std::int64_t blocks_loaded(std::int64_t tiles, std::int64_t tiles_m, std::int64_t tiles_n,
                            std::int64_t group_m, std::int64_t depth);
 

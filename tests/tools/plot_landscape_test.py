@@ -5,22 +5,12 @@ Skipped (77) where no Python has matplotlib."""
 import json
 import pathlib
 import subprocess
-import sys
 import tempfile
 import unittest
 
+from plotting import PYTHON, main
+
 SCRIPT = pathlib.Path(__file__).resolve().parents[2] / "tools" / "plot_landscape.py"
-PYTHONS = (sys.executable, "/usr/bin/python3")  # Debian's matplotlib is in Debian's Python
-
-
-def has_matplotlib(python: str) -> bool:
-    try:
-        return subprocess.run([python, "-c", "import matplotlib"], capture_output=True).returncode == 0
-    except OSError:
-        return False
-
-
-PYTHON = next(filter(has_matplotlib, PYTHONS), None)
 
 
 def trial(block_m: int, stages: int, us: float | None, rejected: str | None = None, final=False) -> dict:
@@ -74,7 +64,4 @@ class PlotLandscape(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    if PYTHON is None:
-        print("skipped: no Python has matplotlib (Debian: python3-matplotlib)")
-        sys.exit(77)
-    unittest.main()
+    main()

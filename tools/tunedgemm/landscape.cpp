@@ -36,6 +36,11 @@ struct Stretch {
 // Family and knob, then the value.
 using Landscape = std::map<std::pair<std::string, std::string>, std::map<int, Stretch>>;
 
+// 0 stands for no time yet.
+void keep_least(double& least_us, double us) {
+  least_us = least_us > 0 ? std::min(least_us, us) : us;
+}
+
 Landscape landscape_of(const std::vector<TrialRecord>& trials) {
   Landscape landscape;
   for (const TrialRecord& trial : trials) {
@@ -44,9 +49,8 @@ Landscape landscape_of(const std::vector<TrialRecord>& trials) {
       if (trial.rejection) {
         ++stretch.rejected;
       } else if (trial.measurement) {
-        const double us = trial.measurement->median_us;
         ++stretch.timed;
-        stretch.best_us = stretch.best_us > 0 ? std::min(stretch.best_us, us) : us;
+        keep_least(stretch.best_us, trial.measurement->median_us);
       }
     }
   }
@@ -57,8 +61,7 @@ double best_of(const std::vector<TrialRecord>& trials) {
   double best_us = 0;
   for (const TrialRecord& trial : trials) {
     if (trial.measurement && !trial.rejection) {
-      const double us = trial.measurement->median_us;
-      best_us = best_us > 0 ? std::min(best_us, us) : us;
+      keep_least(best_us, trial.measurement->median_us);
     }
   }
   return best_us;
