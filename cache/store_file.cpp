@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "cache/location.h"
+#include "cache/lock_file.h"
 #include "cache/publish.h"
 #include "cache/salvage.h"
 #include "cache/schema.h"
@@ -125,6 +126,13 @@ bool repair(const fs::path& path, const StoreOptions& options, const Remark& rem
   return replacement.done;
 }
 
+// Another process may be repairing the file: it moves the journals aside, which SQLite reports as
+// an error of input and output to those who are just opening it.
+void wait_for_repair(const fs::path& path, const StoreOptions& options) {
+  const LockFile lock_file(path);
+  const LockFile::Held after(lock_file, options.busy_timeout_ms);
+}
+
 // One attempt. Sets `again` where the path has changed and is worth another one.
 std::optional<StoreFile> try_to_write(const fs::path& path, const StoreOptions& options,
                                       const Remark& remark, bool& again) {
@@ -170,11 +178,18 @@ std::optional<StoreFile> open_to_write(const fs::path& path, const StoreOptions&
                                        const Remark& remark) {
   constexpr int kAttempts = 4;
   try {
-    for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    for (int attempt = 1; attempt <= kAttempts; ++attempt) {
       bool again = false;
-      auto file = try_to_write(path, options, remark, again);
-      if (file || !again) {
-        return file;
+      try {
+        auto file = try_to_write(path, options, remark, again);
+        if (file || !again) {
+          return file;
+        }
+      } catch (const sqlite::Error& error) {
+        if (error.code() != SQLITE_IOERR || attempt == kAttempts) {
+          throw;
+        }
+        wait_for_repair(path, options);
       }
     }
     remark(path.string() + " could not be repaired" + kRemedy);
