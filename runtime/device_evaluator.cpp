@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <thread>
 #include <utility>
 
 #include "runtime/candidate_compiler.h"
@@ -16,6 +17,9 @@ using SteadyClock = std::chrono::steady_clock;
 // An idle GPU needs some tens of milliseconds of work to come to its clock.
 constexpr std::chrono::milliseconds kLongestWarmUp{100};
 constexpr double kPartOfFullClock = 0.9;
+// After some hundred microseconds of f16 products an H200's clock swings between 1.45 and 1.9 GHz;
+// after this rest each sample meets the same swing.
+constexpr std::chrono::milliseconds kRestOfGpu{4};
 
 std::unique_ptr<TestBench> make_test_bench(Device& device, Store& store) {
   return device.limits().backend == Backend::kCuda
@@ -122,6 +126,15 @@ void DeviceEvaluator::warm_up() {
     bench_->work();
   } while (SteadyClock::now() < end);
   is_warm_ = true;
+}
+
+double DeviceEvaluator::rest_seconds() const {
+  const bool is_gpu = device_.limits().backend == Backend::kCuda;
+  return is_gpu ? std::chrono::duration<double>(kRestOfGpu).count() : 0;
+}
+
+void DeviceEvaluator::rest() {
+  std::this_thread::sleep_for(std::chrono::duration<double>(rest_seconds()));
 }
 
 Evaluator::Clock DeviceEvaluator::clock() {

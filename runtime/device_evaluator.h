@@ -31,6 +31,8 @@ class DeviceEvaluator final : public Evaluator {
   int compile_batch() const override;
   Prepared prepare(const Candidate& candidate) override;
   void warm_up() override;
+  double rest_seconds() const override;
+  void rest() override;
   Clock clock() override;
   double now_seconds() override;
   double floor_us() const override;

@@ -18,7 +18,7 @@ Effort effort_of(Rigor rigor) {
               .finalists = 4,
               .minimum_rounds = 7,
               .maximum_rounds = 11,
-              .finals_seconds = 0.1};
+              .finals_seconds = 0.3};
     case Rigor::kNormal:
       break;
     case Rigor::kExhaustive:
@@ -29,7 +29,7 @@ Effort effort_of(Rigor rigor) {
               .finalists = 16,
               .minimum_rounds = 9,
               .maximum_rounds = 51,
-              .finals_seconds = 2};
+              .finals_seconds = 4};
   }
   return {.seconds = 30,
           .candidates = 32,
@@ -38,7 +38,7 @@ Effort effort_of(Rigor rigor) {
           .finalists = 8,
           .minimum_rounds = 7,
           .maximum_rounds = 25,
-          .finals_seconds = 0.3};
+          .finals_seconds = 0.8};
 }
 
 }  // namespace

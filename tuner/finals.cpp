@@ -10,7 +10,7 @@
 namespace tunedgemm {
 namespace {
 
-constexpr double kSampleUs = 1000;
+constexpr double kSampleUs = 2000;
 // Below this part of the session's clock a round measures the power supply (NVBench uses 0.75 of
 // the nominal clock, FlashInfer 0.9 of the session's).
 constexpr double kLowestClock = 0.9;
@@ -38,23 +38,23 @@ class Random {
   std::uint64_t state_;
 };
 
-double round_seconds(const std::vector<Contender*>& racing) {
+double round_seconds(const std::vector<Contender*>& racing, double rest_seconds) {
   double round_us = 0;
   for (const Contender* contender : racing) {
     const int launches = launches_for(kSampleUs, contender->screened_us);
     round_us += (launches + 1) * contender->screened_us;
   }
-  return 1e-6 * round_us;
+  return 1e-6 * round_us + rest_seconds * static_cast<double>(racing.size());
 }
 
 // The finalists for whom the time suffices; at least the fastest and the default.
 std::vector<Contender*> those_who_race(std::span<Contender> contenders, int rounds,
-                                       double seconds) {
+                                       double rest_seconds, double seconds) {
   std::vector<Contender*> racing;
   for (Contender& contender : contenders) {
     racing.push_back(&contender);
   }
-  while (racing.size() > 2 && rounds * round_seconds(racing) > seconds) {
+  while (racing.size() > 2 && rounds * round_seconds(racing, rest_seconds) > seconds) {
     const auto slowest = std::find_if(racing.rbegin(), racing.rend() - 1, [](const Contender* one) {
       return !one->standing.is_default;
     });
@@ -91,12 +91,13 @@ class Clockwatch {
 
 // One sample of each, in this order. A finalist that fails gets its rejection.
 std::vector<float> time_round(const std::vector<Contender*>& racing,
-                              const std::vector<std::size_t>& order, double floor_us) {
+                              const std::vector<std::size_t>& order, Evaluator& evaluator) {
   std::vector<float> round_us(racing.size());
   for (const std::size_t index : order) {
     Contender& contender = *racing[index];
-    const auto sample = plausible_sample(*contender.trial,
-                                         launches_for(kSampleUs, contender.screened_us), floor_us);
+    evaluator.rest();
+    const auto sample = plausible_sample(
+        *contender.trial, launches_for(kSampleUs, contender.screened_us), evaluator.floor_us());
     if (const Rejection* rejection = std::get_if<Rejection>(&sample)) {
       contender.rejection = *rejection;
     } else {
@@ -127,8 +128,8 @@ FinalsReport run_finals(std::span<Contender> contenders, Evaluator& evaluator, c
   FinalsReport report;
   std::vector<double> clocks_mhz;
   const double begin = evaluator.now_seconds();
-  std::vector<Contender*> racing =
-      those_who_race(contenders, effort.minimum_rounds, allowance.seconds_left());
+  std::vector<Contender*> racing = those_who_race(
+      contenders, effort.minimum_rounds, evaluator.rest_seconds(), allowance.seconds_left());
 
   const auto over = [&] {
     if (report.rounds >= effort.minimum_rounds) {
@@ -145,7 +146,7 @@ FinalsReport run_finals(std::span<Contender> contenders, Evaluator& evaluator, c
     std::vector<std::size_t> order(racing.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
     random.shuffle(order);
-    const std::vector<float> round_us = time_round(racing, order, evaluator.floor_us());
+    const std::vector<float> round_us = time_round(racing, order, evaluator);
     // Half as many rounds again at most: a clock that stays low is the device's clock now.
     const bool repeat = !clock.steady() && allowance.seconds_left() > 0 &&
                         report.repeated_rounds < (effort.maximum_rounds + 1) / 2;

@@ -90,7 +90,7 @@ TEST_CASE("Every round times everybody once, in an order that a seed decides") {
 
 TEST_CASE("Rounds with a dropped clock are run again") {
   Race race({100, 110});
-  race.device.clock_ratio = [](double now) { return now > 0.065 && now < 0.07 ? 0.5 : 1.0; };
+  race.device.clock_ratio = [](double now) { return now > 0.075 && now < 0.08 ? 0.5 : 1.0; };
   const FinalsReport report = race.run();
   CHECK(report.rounds == 7);
   CHECK(report.repeated_rounds > 0);
