@@ -56,6 +56,9 @@ struct Launch {
   /// 0, or kWorkspaceCounterBytes and the bytes behind them. A kernel that needs more
   /// counters than fit is refused by why_not.
   std::int64_t workspace_bytes = 0;
+  /// CUDA: the kernel may be started while the one before it in its stream still runs, for which it
+  /// waits itself (cuda/words/dependent_launch.cuh).
+  bool dependent = false;
   /// CUDA: if the first is not kNone, the kernel takes all of them behind its Arguments.
   std::array<TensorMap, 3> tensor_maps{};
 

@@ -14,6 +14,8 @@ constexpr int kSplits[] = {1, 2, 3, 4, 6, 8, 12, 16};
 /// Tiles along K below which a part is not worth a block.
 constexpr std::int64_t kLeastTilesOfPart = 4;
 constexpr int kMostStages = 12;
+/// Tiles of A and B a block from which on the memory would need longer than the launch.
+constexpr std::int64_t kMostPrefetched = 8;
 constexpr int kWidthStep = 16, kMostWidth = 256;
 /// Rounds of tiles from which on their order is worth more than one trial.
 constexpr int kManyRounds = 4;
@@ -58,7 +60,8 @@ class Wgmma final : public CudaFamily {
                               {std::begin(kSplits), std::end(kSplits)},
                               "parts of K that are computed apart"},
                              {"in_flight", {0, 1}, "tiles along K that are multiplied ahead"},
-                             {"tensor_store", {0, 1}, "1: D leaves by tensor copies"}}) {}
+                             {"tensor_store", {0, 1}, "1: D leaves by tensor copies"},
+                             {"prefetch", {0, 1}, "1: A and B come early into the L2 cache"}}) {}
 
   std::string why_not(const Problem& problem, const Config& config,
                       const DeviceLimits& limits) const override {
@@ -129,6 +132,7 @@ class Wgmma final : public CudaFamily {
             .shared_bytes = static_cast<std::uint32_t>(numbers.shared_bytes()),
             .workspace_bytes =
                 split_workspace_bytes(numbers.partial_tiles(problem), numbers.partial_tile_bytes()),
+            .dependent = true,
             .tensor_maps = {map_of_a(problem, numbers), map_of_b(problem, numbers),
                             map_of_d(problem, numbers)}};
   }
@@ -177,11 +181,24 @@ class Wgmma final : public CudaFamily {
           Config config = plain;
           config.set("group", group).set("raster", raster).set("split_k", split_k);
           if (why_not(problem, config, limits).empty()) {
+            config.set("prefetch",
+                       starts_early(problem, WgmmaNumbers(problem, config), limits) ? 1 : 0);
             chosen.push_back(std::move(config));
           }
         }
       }
     }
+  }
+
+  /// So few blocks that the next kernel's find room beside them, and so little to bring that the
+  /// cache has it by their turn.
+  static bool starts_early(const Problem& problem, const WgmmaNumbers& numbers,
+                           const DeviceLimits& limits) {
+    const std::int64_t blocks = numbers.grid(problem, limits);
+    const std::int64_t tiles =
+        (ceil_divide(problem.m, numbers.block_m) + ceil_divide(problem.n, numbers.block_n)) *
+        ceil_divide(problem.k, numbers.block_k);
+    return problem.batch == 1 && 2 * blocks <= limits.sm_count && tiles <= kMostPrefetched * blocks;
   }
 
   static Config make_config(const Problem& problem, const Schedule& schedule, int block_n,
@@ -202,7 +219,8 @@ class Wgmma final : public CudaFamily {
                    {"raster", 0},
                    {"split_k", 1},
                    {"in_flight", promotes ? 0 : 1},
-                   {"tensor_store", tensor_store ? 1 : 0}});
+                   {"tensor_store", tensor_store ? 1 : 0},
+                   {"prefetch", 0}});
     config.set("stages",
                std::max(2, stages_that_fit(WgmmaNumbers(problem, config), kMostStages, limits)));
     return config;

@@ -85,6 +85,9 @@
 #ifndef TENSOR_STORE
 #define TENSOR_STORE 1  // 0: threads store D; 1: TMA does
 #endif
+#ifndef PREFETCH
+#define PREFETCH 0  // 1: A and B come into the L2 cache while the kernel before this one ends
+#endif
 #ifndef THREADS
 #define THREADS (128 * (1 + CONSUMERS))
 #endif
@@ -97,6 +100,7 @@ constexpr int kGroup = GROUP, kSplitK = SPLIT_K;
 constexpr bool kColumnsWalkTogether = RASTER != 0;
 constexpr int kInFlight = IN_FLIGHT;
 constexpr bool kTensorStore = TENSOR_STORE != 0;
+constexpr bool kPrefetch = PREFETCH != 0;
 constexpr int kThreads = THREADS;
 
 // ---- 3. What must hold --------------------------------------------------------------------------
@@ -164,7 +168,9 @@ static_assert(kConsumers == 1 || kProducerRegisters + kConsumers * kConsumerRegi
 // ---- 4. Words -----------------------------------------------------------------------------------
 #include "words/async_copy.cuh"
 #include "words/barrier.cuh"
+#include "words/dependent_launch.cuh"
 #include "words/named_barrier.cuh"
+#include "words/prefetch.cuh"
 #include "words/ring.cuh"
 #include "words/warp_store.cuh"
 #include "words/warpgroup.cuh"
@@ -364,6 +370,7 @@ extern "C" __global__ void __cluster_dims__(kCluster, 1, 1) __launch_bounds__(kT
   const int warpgroup = same_in_warp(threadIdx.x / kWarpgroup);
   const WorkList list = list_work(arguments);
 
+  let_next_kernel_start();
   if (threadIdx.x == 0) {
     prefetch(a);
     prefetch(b);
@@ -380,6 +387,10 @@ extern "C" __global__ void __cluster_dims__(kCluster, 1, 1) __launch_bounds__(kT
       keep_registers(kProducerRegisters);
     }
     if (threadIdx.x == 0) {
+      if (kPrefetch) {
+        prefetch_operands(arguments, a, b, list.tiles_of_k);
+      }
+      wait_for_kernels_before();
       produce(arguments, a, b, shared, list);
     }
   } else {
@@ -389,6 +400,7 @@ extern "C" __global__ void __cluster_dims__(kCluster, 1, 1) __launch_bounds__(kT
     const int consumer = warpgroup - 1, warp = threadIdx.x / 32 - 4;
     char* const staging = memory + kRingBytes + warp * kStagingBytes;
     int* const words = reinterpret_cast<int*>(memory + kSharedBytes - kControlBytes / 2);
+    wait_for_kernels_before();
     consume(arguments, d, shared, staging, words + consumer, list, consumer);
   }
 }

@@ -29,10 +29,20 @@ CUresult CudaKernel::start(const Launch& launch, const Arguments& arguments,
       return result;
     }
   }
-  return context_.driver().cuLaunchKernel(module_.function(), launch.grid[0], launch.grid[1],
-                                          launch.grid[2], launch.block[0], launch.block[1],
-                                          launch.block[2], launch.shared_bytes,
-                                          static_cast<CUstream>(stream), parameters, nullptr);
+  CUlaunchAttribute dependent;
+  dependent.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
+  dependent.value.programmaticStreamSerializationAllowed = 1;
+  const CUlaunchConfig config{.gridDimX = launch.grid[0],
+                              .gridDimY = launch.grid[1],
+                              .gridDimZ = launch.grid[2],
+                              .blockDimX = launch.block[0],
+                              .blockDimY = launch.block[1],
+                              .blockDimZ = launch.block[2],
+                              .sharedMemBytes = launch.shared_bytes,
+                              .hStream = static_cast<CUstream>(stream),
+                              .attrs = &dependent,
+                              .numAttrs = launch.dependent ? 1U : 0U};
+  return context_.driver().cuLaunchKernelEx(&config, module_.function(), parameters, nullptr);
 }
 
 }  // namespace tunedgemm::cuda

@@ -15,7 +15,7 @@ class CudaKernel final : public CompiledKernel {
       : context_(context), module_(context, binary, launch.shared_bytes) {}
 
   /// A caller whose thread has the device's primary context current (whoever used the CUDA runtime
-  /// on this device has) pays for cuLaunchKernel and nothing else. For others the driver refuses
+  /// on this device has) pays for cuLaunchKernelEx and nothing else. For others the driver refuses
   /// the launch, and it is repeated with the context pushed for its duration.
   int run(const Launch& launch, const Arguments& arguments,
           StreamHandle stream) const noexcept override;

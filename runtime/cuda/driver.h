@@ -38,10 +38,8 @@ namespace tunedgemm::cuda {
     (CUfunction * function, CUmodule module, const char* name))                                    \
   X(cuFuncSetAttribute, "cuFuncSetAttribute",                                                      \
     (CUfunction function, CUfunction_attribute attribute, int value))                              \
-  X(cuLaunchKernel, "cuLaunchKernel",                                                              \
-    (CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,     \
-     unsigned block_y, unsigned block_z, unsigned shared_bytes, CUstream stream,                   \
-     void** parameters, void** extra))                                                             \
+  X(cuLaunchKernelEx, "cuLaunchKernelEx",                                                          \
+    (const CUlaunchConfig* config, CUfunction function, void** parameters, void** extra))          \
   X(cuTensorMapEncodeTiled, "cuTensorMapEncodeTiled",                                              \
     (CUtensorMap * map, CUtensorMapDataType type, unsigned rank, void* address,                    \
      const unsigned long long* extents, const unsigned long long* strides, const unsigned* box,    \

@@ -40,6 +40,12 @@ __device__ __forceinline__ void load_box_for(unsigned short blocks, unsigned to,
       "l"(&map), "r"(barrier), "h"(blocks), "r"(x), "r"(y), "r"(z)
       : "memory");
 }
+// cp.async.bulk.prefetch.tensor: the box to the L2 cache only.
+__device__ __forceinline__ void prefetch_box(const TensorMap& map, int x, int y, int z) {
+  asm volatile("cp.async.bulk.prefetch.tensor.3d.L2.global [%0, {%1, %2, %3}];" ::"l"(&map), "r"(x),
+               "r"(y), "r"(z)
+               : "memory");
+}
 __device__ __forceinline__ void store_box(const TensorMap& map, unsigned from, int x, int y,
                                           int z) {
   asm volatile(

@@ -70,7 +70,8 @@ Config wgmma_config(const Knobs& changes) {
                  {"raster", 0},
                  {"split_k", 1},
                  {"in_flight", 1},
-                 {"tensor_store", 1}});
+                 {"tensor_store", 1},
+                 {"prefetch", 0}});
   for (const auto& [knob, value] : changes) {
     config.set(knob, value);
   }
