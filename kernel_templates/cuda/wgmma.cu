@@ -27,7 +27,8 @@
 //
 // How types are multiplied: f16, bf16, s8 and fp8 as they are; f32 as tf32, which TMA rounds to.
 // Sums of fp8 are those of the tensor core (NUMERICS 3, fast), or moved to f32 after each tile (4,
-// promoted). Lines of 8 and 32 bit operands must follow K.
+// promoted). Products take operands of 8 and 32 bits along K only; where their lines do not follow
+// K, the producer's other warps turn them (words/turn.cuh).
 //
 // Price: stages * block_k * (block_m + block_n) elements and 4 KiB a consumer warp of shared
 // memory; block_m * block_n / (128 * consumers) accumulators a thread (ping_pong: 128; promoted:
@@ -122,8 +123,6 @@ static_assert(kElementBytes == sizeof(TypeB), "A and B must have elements of one
 constexpr int kAtoms = kBlockK * kElementBytes / 128;  // of 128 bytes along K
 static_assert(kAtoms * 128 == kBlockK * kElementBytes && (kAtoms == 1 || kAtoms == 2),
               "block_k must be 128 or 256 bytes");
-static_assert(kElementBytes == 2 || (kOrderA == Order::kRowMajor && kOrderB == Order::kColumnMajor),
-              "the lines of operands that have not 16 bits must follow K");
 static_assert(kBlockN % (8 * kClusterM) == 0 || kOrderB == Order::kRowMajor,
               "each of the cluster_m blocks must load a multiple of 8 columns of B");
 static_assert(kAlignA == 16 && kAlignB == 16, "rows of A and B must be aligned to 16 bytes");
@@ -136,11 +135,8 @@ constexpr bool kPromotes = kNumerics == Numerics::kPromoted;
 static_assert(!kPromotes || kInFlight == 0, "promoted sums need in_flight=0");
 static_assert(kGroup >= 1 && kSplitK >= 1, "group and split_k must be 1 or more");
 
-#include "words/slabs.cuh"
-constexpr Slabs kSlabsA = make_slabs(kBlockM, kBlockK, kElementBytes, kOrderA == Order::kRowMajor);
-constexpr Slabs kSlabsB =
-    make_slabs(kBlockN, kBlockK, kElementBytes, kOrderB == Order::kColumnMajor);
-constexpr int kTileBytesA = tile_bytes(kSlabsA), kTileBytesB = tile_bytes(kSlabsB);
+#include "words/operand_tiles.cuh"
+static_assert(!kTurns || kAtoms == 1, "tiles that are turned must have 128 bytes along K");
 constexpr int kRingBytes = kStages * (kTileBytesA + kTileBytesB);
 constexpr int kStagingBytes = 4096;  // where a warp prepares what it stores
 constexpr int kControlBytes = 1024;  // barriers, and a word for each consumer
@@ -152,18 +148,7 @@ static_assert(SHARED_BYTES == kSharedBytes,
               "SHARED_BYTES must be stages * block_k * (block_m + block_n) elements (block_n to a "
               "multiple of 64 where B is row-major), 16 KiB a consumer and 1 KiB");
 
-// Registers of a thread: what the producer gives back, the consumers take. The sums leave room for
-// what the end of a tile needs besides.
-constexpr int kSums = kRowBlocks * kBlockN / 2 + (kPromotes ? kBlockN / 2 : 0);
-constexpr int kSixths = kSplitK > 1 ? 4 : kReadC || kBias != Bias::kNone ? 5 : 6;
-constexpr int kMostSums = (kConsumers == 3 ? 96 : 192) * kSixths / 6;
-static_assert(kSums <= kMostSums, "the tile needs too many accumulators a thread: make it smaller");
-constexpr int kProducerRegisters = kConsumers == 3 ? 56 : 40;
-constexpr int kConsumerRegisters = kConsumers == 3 ? 152 : 232;
-constexpr int kRegistersAtStart = 65536 / kThreads / 8 * 8;
-static_assert(kConsumers == 1 || kProducerRegisters + kConsumers * kConsumerRegisters <=
-                                     kRegistersAtStart * (1 + kConsumers),
-              "consumers would wait for ever for registers that nobody gives back");
+#include "words/register_budget.cuh"
 
 // ---- 4. Words -----------------------------------------------------------------------------------
 #include "words/async_copy.cuh"
@@ -172,6 +157,7 @@ static_assert(kConsumers == 1 || kProducerRegisters + kConsumers * kConsumerRegi
 #include "words/named_barrier.cuh"
 #include "words/prefetch.cuh"
 #include "words/ring.cuh"
+#include "words/turn.cuh"
 #include "words/warp_store.cuh"
 #include "words/warpgroup.cuh"
 #include "words/work_list.cuh"
@@ -189,12 +175,12 @@ __device__ __forceinline__ void produce(const Arguments& arguments, const Tensor
     const int entry_b = arguments.batch_stride_b == 0 ? 0 : work.entry;
     for (int tile = 0; tile < work.tiles_of_k; ++tile) {
       const int k0 = (work.first_k + tile) * kBlockK;
-      const unsigned barrier = full(shared, ring.stage);
+      const unsigned barrier = kTurns ? landed(shared, ring.stage) : full(shared, ring.stage);
       wait(empty(shared, ring.stage), ring.parity ^ 1);
       arrive_expecting(barrier, kTileBytesA + kTileBytesB);
-      load_tile(kSlabsA, kClusterN, seat.n, row_mates(seat), a, tile_a(shared, ring.stage), barrier,
-                work.m0, k0, entry_a);
-      load_tile(kSlabsB, kClusterM, seat.m, column_mates(seat), b, tile_b(shared, ring.stage),
+      load_tile(kLoadedA, kClusterN, seat.n, row_mates(seat), a, tile_a(shared, ring.stage),
+                barrier, work.m0, k0, entry_a);
+      load_tile(kLoadedB, kClusterM, seat.m, column_mates(seat), b, tile_b(shared, ring.stage),
                 barrier, work.n0, k0, entry_b);
       advance(ring);
     }
@@ -392,6 +378,8 @@ extern "C" __global__ void __cluster_dims__(kCluster, 1, 1) __launch_bounds__(kT
       }
       wait_for_kernels_before();
       produce(arguments, a, b, shared, list);
+    } else if (kTurns && threadIdx.x >= 32) {
+      turn(shared, list, threadIdx.x / 32 - 1);
     }
   } else {
     if (kConsumers > 1) {

@@ -46,13 +46,6 @@ std::string why_not_operands(const Problem& problem) {
   if (problem.a.type == DataType::kF32 && problem.numerics != Numerics::kTf32) {
     return "wgmma multiplies f32 as tf32 only: ask for the numerics tf32, or use another family";
   }
-  const bool any_order = size_bytes(problem.a.type) == 2;
-  if (!any_order &&
-      (problem.a.order != Order::kRowMajor || problem.b.order != Order::kColumnMajor)) {
-    return "elements that have not 16 bits must follow each other along K (layout nt), and these "
-           "are " +
-           layout_text(problem);
-  }
   for (const auto& [letter, alignment] :
        {std::pair("A", problem.a.alignment_bytes), {"B", problem.b.alignment_bytes}}) {
     if (alignment < 16) {
@@ -92,6 +85,10 @@ std::string why_not_operands(const Problem& problem) {
   return "";
 }
 
+int loaded(int extent, bool lines_follow_k, int element_bytes) {
+  return lines_follow_k ? extent : static_cast<int>(round_up(extent, kLineBytes / element_bytes));
+}
+
 double products_cycles(const WgmmaNumbers& numbers) {
   // Of all types, 64 x n sums by 32 bytes take n / 2 cycles, unless the operands come slower.
   const double instructions = static_cast<double>(numbers.block_m) / 64 * numbers.block_k *
@@ -105,9 +102,16 @@ double products_cycles(const WgmmaNumbers& numbers) {
 double copied_cycles(const WgmmaNumbers& numbers) {
   const double row_bytes = static_cast<double>(numbers.block_k) * numbers.element_bytes;
   return row_bytes *
-         (static_cast<double>(numbers.block_m) / numbers.cluster_n +
+         (static_cast<double>(numbers.loaded_m) / numbers.cluster_n +
           static_cast<double>(numbers.loaded_n) / numbers.cluster_m) /
          kL2BytesPerCycle;
+}
+
+// Tiles that are turned are read and written once more, while products read them.
+double turned_cycles(const WgmmaNumbers& numbers) {
+  const double lines =
+      (numbers.turns_a ? numbers.loaded_m : 0) + (numbers.turns_b ? numbers.loaded_n : 0);
+  return 2 * kLineBytes * lines / kSharedBytesPerCycle;
 }
 
 // What is read from memory when the tiles that are computed at the same time share what they read.
@@ -150,16 +154,17 @@ WgmmaNumbers::WgmmaNumbers(const Problem& problem, const Config& config)
       element_bytes(static_cast<int>(size_bytes(problem.a.type))),
       element_bytes_d(static_cast<int>(size_bytes(problem.d.type))),
       promotes(problem.numerics == Numerics::kPromoted),
-      loaded_n(problem.b.order == Order::kColumnMajor
-                   ? block_n
-                   : static_cast<int>(round_up(block_n, kLineBytes / element_bytes))) {}
+      loaded_m(loaded(block_m, problem.a.order == Order::kRowMajor, element_bytes)),
+      loaded_n(loaded(block_n, problem.b.order == Order::kColumnMajor, element_bytes)),
+      turns_a(element_bytes != 2 && problem.a.order != Order::kRowMajor),
+      turns_b(element_bytes != 2 && problem.b.order != Order::kColumnMajor) {}
 
 int WgmmaNumbers::sums() const {
   return rows_of_consumer() * block_n / 128 + (promotes ? block_n / 2 : 0);
 }
 
 std::int64_t WgmmaNumbers::stage_bytes() const {
-  return static_cast<std::int64_t>(block_k) * element_bytes * (block_m + loaded_n);
+  return static_cast<std::int64_t>(block_k) * element_bytes * (loaded_m + loaded_n);
 }
 
 std::int64_t WgmmaNumbers::shared_bytes() const {
@@ -214,6 +219,11 @@ std::string why_not_wgmma(const Problem& problem, const WgmmaNumbers& numbers) {
     return value("block_k", numbers.block_k) + " is " + std::to_string(bytes_of_k) +
            " bytes: it must be 128 or 256";
   }
+  if ((numbers.turns_a || numbers.turns_b) && bytes_of_k != kLineBytes) {
+    return value("block_k", numbers.block_k) + " is " + std::to_string(bytes_of_k) +
+           " bytes: operands that are turned in shared memory (layout " + layout_text(problem) +
+           ") need 128";
+  }
   if (numbers.promotes && numbers.in_flight != 0) {
     return value("in_flight", numbers.in_flight) + ": promoted sums need in_flight=0";
   }
@@ -259,7 +269,7 @@ double wgmma_us(const Problem& problem, const WgmmaNumbers& numbers, const Devic
 
   const double busy = std::min(1.0, static_cast<double>(grid) / std::max(limits.sm_count, 1));
   const double step =
-      std::max(products_cycles(numbers),
+      std::max(products_cycles(numbers) + turned_cycles(numbers),
                copied_cycles(numbers) * (kShareOfAlone + (1 - kShareOfAlone) * busy)) +
       kBarrierOfStep;
   // The sums on their way out: converted, through shared memory, and to the memory.

@@ -25,7 +25,9 @@ struct WgmmaNumbers {
   bool tensor_store;
   int element_bytes, element_bytes_d;
   bool promotes;
-  int loaded_n;  ///< columns of B that a tile takes in shared memory: lines are loaded whole
+  /// Rows of A and columns of B that a tile takes in shared memory: lines are loaded whole.
+  int loaded_m, loaded_n;
+  bool turns_a, turns_b;  ///< in shared memory, because products take 8 and 32 bits along K only
 
   int cluster() const { return cluster_m * cluster_n; }
   int threads() const { return 128 * (1 + consumers); }

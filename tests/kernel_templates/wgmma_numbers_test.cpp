@@ -56,10 +56,10 @@ TEST_CASE("wgmma's refusals of types and layouts name them and what would do") {
     REQUIRE_THAT(why_not_kind({DataType::kF32, DataType::kF32, DataType::kF32, "nt", numerics}),
                  ContainsSubstring("multiplies f32 as tf32 only: ask for the numerics tf32"));
   }
-  for (const char* layout : {"nn", "tn", "tt"}) {
-    REQUIRE_THAT(why_not_kind(fp8(Numerics::kFast, layout)),
-                 ContainsSubstring("layout nt") && ContainsSubstring(std::string("are ") + layout));
-  }
+  const Problem turned = padded(fp8(Numerics::kFast, "nn"), {512, 512, 512});
+  REQUIRE_THAT(why_not_with({{"block_k", 256}, {"block_n", 64}}, turned),
+               ContainsSubstring("block_k=256 is 256 bytes") && ContainsSubstring("layout nn"));
+  CHECK(why_not_with({{"block_k", 128}}, turned) == "");
 }
 
 TEST_CASE("wgmma's refusals of unaligned operands name the alignment and the limit") {

@@ -2,7 +2,7 @@
 // memory into the L2 cache. Expects the tiles as constants.
 #pragma once
 
-#include "slabs.cuh"
+#include "operand_tiles.cuh"
 #include "work_list.cuh"
 
 // The whole tile, by the map that load_tile() uses.
@@ -31,9 +31,9 @@ __device__ __forceinline__ void prefetch_operands(const Arguments& arguments, co
     const int at = is_a ? index : index - along;
     const int k0 = at % tiles_of_k * kBlockK, tile = at / tiles_of_k;
     if (is_a) {
-      prefetch_tile(kSlabsA, kClusterN, a, tile * kBlockM, k0);
+      prefetch_tile(kLoadedA, kClusterN, a, tile * kBlockM, k0);
     } else {
-      prefetch_tile(kSlabsB, kClusterM, b, tile * kBlockN, k0);
+      prefetch_tile(kLoadedB, kClusterM, b, tile * kBlockN, k0);
     }
   }
 }

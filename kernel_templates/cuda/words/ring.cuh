@@ -1,10 +1,11 @@
 // The stages of tiles in shared memory, through which the producer and the consumers pass in the
-// same order, and the two barriers of each. Expects the sizes as constants.
+// same order, and the barriers of each. Expects the sizes as constants.
 //
 //   shared memory:  stages of A | stages of B | staging, a place a consumer warp | barriers, words
 #pragma once
 
 #include "barrier.cuh"
+#include "operand_tiles.cuh"
 
 // A place in the ring of stages, and the parity of the round in which it is.
 struct Ring {
@@ -37,6 +38,9 @@ __device__ __forceinline__ unsigned tile_b(const Shared& shared, int stage) {
 __device__ __forceinline__ unsigned full(const Shared& shared, int stage) {
   return shared.base + kSharedBytes - kControlBytes + stage * kBarrierBytes;
 }
+__device__ __forceinline__ unsigned landed(const Shared& shared, int stage) {
+  return full(shared, 2 * kStages + stage);
+}
 __device__ __forceinline__ unsigned empty(const Shared& shared, int stage) {
   return full(shared, kStages + stage);
 }
@@ -45,7 +49,8 @@ __device__ __forceinline__ void begin_barriers(const Shared& shared) {
   // The warps that multiply, of the blocks that load something for this one.
   constexpr int readers = 4 * (kPingPong ? 1 : kConsumers) * (kClusterM + kClusterN - 1);
   for (int stage = 0; stage < kStages; ++stage) {
-    begin_barrier(full(shared, stage), 1);
+    begin_barrier(full(shared, stage), kTurns ? kTurners : 1);
+    begin_barrier(landed(shared, stage), 1);
     begin_barrier(empty(shared, stage), readers);
   }
   publish_barriers();

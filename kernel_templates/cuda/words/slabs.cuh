@@ -23,6 +23,10 @@ __host__ __device__ constexpr Slabs make_slabs(int extent, int block_k, int elem
   return {lines_follow_k, ((lines_follow_k ? block_k : extent) * element_bytes + kLine - 1) / kLine,
           lines_follow_k ? extent : block_k, element_bytes};
 }
+// What the same memory holds when the lines of its square slabs have been turned (turn.cuh).
+__host__ __device__ constexpr Slabs turned(Slabs slabs) {
+  return {!slabs.lines_follow_k, 1, slabs.slabs * kLine / slabs.element_bytes, slabs.element_bytes};
+}
 __host__ __device__ constexpr int slab_bytes(Slabs slabs) {
   return slabs.lines * kLine;
 }

@@ -20,6 +20,9 @@ __device__ __forceinline__ void take_registers(int registers) {
     case 152:
       asm volatile("setmaxnreg.inc.sync.aligned.u32 152;");
       break;
+    case 224:
+      asm volatile("setmaxnreg.inc.sync.aligned.u32 224;");
+      break;
     case 232:
       asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
       break;

@@ -28,10 +28,10 @@ __device__ __forceinline__ unsigned short column_mates(const Seat& seat) {
 }
 
 // What a block computes next: a part of K of one tile of D. A tile that would reach beyond D is
-// moved back until it ends with D, and computes once more, with the same bits, what its neighbour
-// does: tensor copies of boxes that reach beyond a matrix are slow (1408 x 1400 x 5632, f16, nn,
-// H200, 2026-11-21: 46.6 us, against 33.8 for 1408 columns). Where D is written over C, that may
-// not be.
+// moved back until it ends with D, or nearly, and computes once more, with the same bits, what its
+// neighbour does: tensor copies of boxes that reach beyond a matrix are slow (1408 x 1400 x 5632,
+// f16, nn, H200, 2026-11-21: 46.6 us, against 33.8 for 1408 columns). Where D is written over C,
+// that may not be.
 struct Work {
   int entry;
   int part;
@@ -51,9 +51,13 @@ constexpr int kNoLimit = 0x7fffffff;
 __device__ __forceinline__ int tiles_along(long long extent, int block) {
   return static_cast<int>((extent + block - 1) / block);
 }
-// In multiples of 8, so that what is stored together stays aligned.
+// In multiples of so many elements that what is stored together stays aligned, and what is loaded:
+// copies of 8-bit elements from anywhere else than a multiple of 16 bytes end with "illegal
+// instruction" (H200, driver 580, 2026-11-21).
+constexpr int kOriginUnit = kElementBytes == 1 ? 16 : 8;
 __device__ __forceinline__ int last_origin(long long extent, int block) {
-  return max(0, (static_cast<int>(extent) - block + 7) / 8 * 8);
+  const int over = static_cast<int>(extent) - block + kOriginUnit - 1;
+  return max(0, over / kOriginUnit * kOriginUnit);
 }
 __device__ __forceinline__ WorkList list_work(const Arguments& arguments) {
   WorkList list;

@@ -1,0 +1,20 @@
+// The tiles of A and B in shared memory, as they are loaded and as the products take them. Expects
+// the sizes as constants.
+#pragma once
+
+#include "problem.cuh"
+#include "slabs.cuh"
+
+constexpr Slabs kLoadedA = make_slabs(kBlockM, kBlockK, kElementBytes, kOrderA == Order::kRowMajor);
+constexpr Slabs kLoadedB =
+    make_slabs(kBlockN, kBlockK, kElementBytes, kOrderB == Order::kColumnMajor);
+
+// Products take elements of 16 bits in either order, others along K only (turn.cuh).
+constexpr bool kTurnsA = kElementBytes != 2 && !kLoadedA.lines_follow_k;
+constexpr bool kTurnsB = kElementBytes != 2 && !kLoadedB.lines_follow_k;
+constexpr bool kTurns = kTurnsA || kTurnsB;
+constexpr int kTurners = 3;  // warps that do
+constexpr Slabs kSlabsA = kTurnsA ? turned(kLoadedA) : kLoadedA;
+constexpr Slabs kSlabsB = kTurnsB ? turned(kLoadedB) : kLoadedB;
+
+constexpr int kTileBytesA = tile_bytes(kSlabsA), kTileBytesB = tile_bytes(kSlabsB);

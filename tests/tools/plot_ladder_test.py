@@ -1,0 +1,61 @@
+#!/usr/bin/env python3
+"""tools/plot_ladder.py draws what tunedgemm ladder wrote, and says what is wrong with other files.
+
+Skipped (77) where no Python has matplotlib."""
+import json
+import pathlib
+import subprocess
+import tempfile
+import unittest
+
+from plotting import PYTHON, main
+
+SCRIPT = pathlib.Path(__file__).resolve().parents[2] / "tools" / "plot_ladder.py"
+
+
+def arm(name: str, tflops: float, kernel: str | None) -> dict:
+    return {"arm": name, "tflops": tflops, "kernel": kernel}
+
+
+def document(arms: list[dict]) -> dict:
+    row = {"m": 512, "n": 768, "k": 64, "types": "f32→f32 ieee", "layout": "nn", "arms": arms}
+    return {"device": "A GPU", "compiler": "nvrtc 13.0", "vendor": "cuBLASLt 13.1.0",
+            "began_at": "2026-01-02 03:04:05", "rows": [row]}
+
+
+ARMS = [arm("naive_1d", 0.002, "naive_1d"), arm("tiled_shared", 0.01, "tiled_shared tile=32"),
+        arm("tuned", 0.04, "simt block_m=128"), arm("cuBLASLt", 0.05, None)]
+
+
+class PlotLadder(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+    def draw(self, content: str) -> subprocess.CompletedProcess:
+        file = self.folder / "ladder.json"
+        file.write_text(content, encoding="utf-8")
+        return subprocess.run([PYTHON, str(SCRIPT), str(file), "-o", str(self.folder / "picture")],
+                              capture_output=True, text=True)
+
+    def test_draws_a_bar_for_each_step(self):
+        result = self.draw(json.dumps(document(ARMS)))
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertGreater((self.folder / "picture.png").stat().st_size, 10_000)
+        svg = (self.folder / "picture.svg").read_text(encoding="utf-8")
+        for text in ("naive_1d", "tiled_shared", "tuned", "cuBLASLt", "×5.00", "×4.00", "×1.25", "512 × 768 × 64"):
+            self.assertIn(text, svg)
+
+    def test_says_what_is_wrong(self):
+        for content, sentence in (("{", "is not what `tunedgemm ladder --json` writes"),
+                                  ('{"rows": [{}]}', "is not what `tunedgemm ladder --json` writes"),
+                                  (json.dumps(document([])), "has no problem with a result")):
+            result = self.draw(content)
+            self.assertEqual(result.returncode, 1, content)
+            self.assertIn(sentence, result.stderr)
+            self.assertNotIn("Traceback", result.stderr)
+
+
+if __name__ == "__main__":
+    main()

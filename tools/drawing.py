@@ -1,0 +1,31 @@
+"""What the scripts that draw share: matplotlib, errors in a sentence, and pictures as files."""
+import sys
+
+
+def fail(sentence: str, cause: Exception | None = None) -> SystemExit:
+    stop = SystemExit(f"{sys.argv[0].rsplit('/', 1)[-1]}: {sentence}")
+    stop.__cause__ = cause
+    return stop
+
+
+def load_pyplot():
+    """matplotlib.pyplot without a screen, whose pictures are the same every time."""
+    try:
+        import matplotlib
+    except ImportError as error:
+        raise fail("matplotlib is missing (Debian: apt-get install python3-matplotlib, "
+                   f"then /usr/bin/python3 {sys.argv[0]})", error) from error
+    matplotlib.use("Agg")
+    matplotlib.rcParams.update({"font.size": 11, "svg.fonttype": "none", "svg.hashsalt": "tunedgemm"})
+    from matplotlib import pyplot
+
+    return pyplot
+
+
+def save(figure, prefix: str) -> None:
+    """Writes PREFIX.png and PREFIX.svg."""
+    for ending, options in ((".png", {"dpi": 150}), (".svg", {"metadata": {"Date": None}})):
+        try:
+            figure.savefig(prefix + ending, **options)
+        except OSError as error:
+            raise fail(f"{prefix}{ending} cannot be written: {error.strerror}", error) from error

@@ -1,0 +1,87 @@
+#!/usr/bin/env python3
+"""Draws what `tunedgemm ladder --json` found: a bar for each step, from the naive loop to the winner.
+
+    tunedgemm ladder --json ladder.json
+    tools/plot_ladder.py ladder.json -o ladder                         ladder.png and ladder.svg
+
+The bars are on a logarithmic scale; beside each stands its GFLOP/s and how many times as fast it is as the
+step before. Needs matplotlib (Debian: python3-matplotlib).
+"""
+import argparse
+import json
+import pathlib
+
+from drawing import fail, load_pyplot, save
+
+COLOURS = {"step": "#9FB8C8", "tuned": "#0072B2", "vendor": "#D55E00"}
+
+
+def read(path: pathlib.Path) -> dict:
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+        for row in document["rows"]:
+            row["m"], row["n"], row["k"], row["types"], row["layout"]
+            for arm in row["arms"]:
+                arm["arm"], arm["tflops"], arm["kernel"]
+        document["device"], document["compiler"], document["vendor"], document["began_at"]
+    except OSError as error:
+        raise fail(f"{path} cannot be read: {error.strerror}", error) from error
+    except (json.JSONDecodeError, KeyError, TypeError) as error:
+        raise fail(f"{path} is not what `tunedgemm ladder --json` writes: {error!r}", error) from error
+    document["rows"] = [row for row in document["rows"] if row["arms"]]
+    if not document["rows"]:
+        raise fail(f"{path} has no problem with a result")
+    return document
+
+
+def colour_of(arm: dict) -> str:
+    return COLOURS["vendor" if arm["kernel"] is None else "tuned" if arm["arm"] == "tuned" else "step"]
+
+
+def draw_panel(axes, row: dict) -> None:
+    arms = row["arms"]
+    gflops = [1000 * arm["tflops"] for arm in arms]
+    axes.barh(range(len(arms)), gflops, color=[colour_of(arm) for arm in arms], height=0.7)
+    for place, speed in enumerate(gflops):
+        times = f"  ×{speed / gflops[place - 1]:.2f}" if place else ""
+        axes.text(speed * 1.06, place, f"{speed:,.0f}" if speed >= 100 else f"{speed:.3g}", va="center", fontsize=10,
+                  fontweight="bold")
+        axes.text(1.0, place, times, va="center", ha="right", fontsize=10, color="#555555",
+                  transform=axes.get_yaxis_transform())
+    axes.set_yticks(range(len(arms)), [arm["arm"] for arm in arms])
+    axes.invert_yaxis()
+    axes.set_xscale("log")
+    axes.set_xlim(min(gflops) / 2, max(gflops) * 12)
+    axes.set_xlabel("GFLOP/s")
+    axes.set_title(f"{row['m']} × {row['n']} × {row['k']}, {row['types']} {row['layout']}", loc="left", fontsize=12)
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)
+
+
+def draw(document: dict, prefix: str) -> None:
+    pyplot = load_pyplot()
+    rows = document["rows"]
+    steps = max(len(row["arms"]) for row in rows)
+    width, height = max(9.0, 1.0 + 6.2 * len(rows)), 1.7 + 0.42 * steps  # inches
+    figure, axes = pyplot.subplots(1, len(rows), figsize=(width, height), squeeze=False, layout="constrained")
+    for cell, row in zip(axes.flat, rows):
+        draw_panel(cell, row)
+    figure.text(0.2 / width, 1 - 0.12 / height, f"From the naive loop to the tuned kernel: {document['device']}", fontsize=14,
+                fontweight="bold", va="top")
+    beside = f", {document['vendor']}" if document["vendor"] else ""
+    figure.text(0.2 / width, 1 - 0.45 / height, f"{document['began_at'].split(' ')[0]}, {document['compiler']}{beside}; "
+                "on the right: times as fast as the step before", fontsize=10, color="#555555", va="top")
+    figure.get_layout_engine().set(rect=(0, 0, 1, 1 - 0.75 / height))
+    save(figure, prefix)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("ladder", type=pathlib.Path, help="what tunedgemm ladder --json wrote")
+    parser.add_argument("-o", "--output", required=True, metavar="PREFIX", help="PREFIX.png and PREFIX.svg are written")
+    arguments = parser.parse_args()
+    draw(read(arguments.ladder), arguments.output)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,221 @@
+// tunedgemm ladder: every kernel family on one problem, the simplest first, each step beside the
+// one before; at the end the tuned winner and somebody else's library.
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <iostream>
+#include <memory>
+#include <stdexcept>
+
+#include "cache/vocabulary_rows.h"
+#include "tools/shared/context_options.h"
+#include "tools/shared/interrupt.h"
+#include "tools/shared/shape_options.h"
+#include "tools/shared/table.h"
+#include "tools/shared/text.h"
+#include "tools/tunedgemm/bench_files.h"
+#include "tools/tunedgemm/family_best.h"
+#include "tools/tunedgemm/plotter.h"
+#include "tools/tunedgemm/verbs.h"
+
+namespace tunedgemm {
+namespace {
+
+struct Options {
+  ContextChoice context;
+  ShapeChoice shape;
+  std::string rigor = "normal";
+  std::string csv, json, plot;
+  int rounds = 5;
+};
+
+// The text that the first rungs come from times this one.
+constexpr const char* kSmall[] = {"512", "512", "256"};
+// On which the last rungs differ.
+constexpr const char* kLargeOnGpu[] = {"4096", "4096", "4096"};
+constexpr const char* kLargeOnHost[] = {"1024", "1024", "1024"};
+
+Shape shape_with(ShapeChoice choice, const char* const (&extents)[3]) {
+  constexpr const char* kNames[] = {"m", "n", "k"};
+  for (int index = 0; index < 3; ++index) {
+    choice.fields.push_back({kNames[index], extents[index]});
+  }
+  return to_shape(choice);
+}
+
+std::vector<Shape> shapes_of(ShapeChoice choice, Backend backend) {
+  const auto given = [&](std::string_view name) {
+    return std::any_of(choice.fields.begin(), choice.fields.end(),
+                       [&](const Field& field) { return field.name == name; });
+  };
+  if (!given("types")) {
+    choice.fields.push_back({"types", "f32"});
+  }
+  if (given("m") || given("n") || given("k")) {
+    return {to_shape(choice)};
+  }
+  return {shape_with(choice, kSmall),
+          shape_with(choice, backend == Backend::kCuda ? kLargeOnGpu : kLargeOnHost)};
+}
+
+std::string climbed_text(const BenchArm* from, const BenchArm& to) {
+  return from == nullptr ? "" : speedup_text(from->median_us, to.median_us);
+}
+
+// On a scale of logarithms, the fastest the longest.
+std::string bar_of(double tflops, double least, double most) {
+  constexpr double kLength = 32;
+  const double part = most > least ? std::log(tflops / least) / std::log(most / least) : 1;
+  return std::string(static_cast<std::size_t>(1 + std::lround((kLength - 1) * part)), '#');
+}
+
+void print_rungs(const BenchRow& row) {
+  double least = row.arms.front().tflops, most = least;
+  for (const BenchArm& arm : row.arms) {
+    least = std::min(least, arm.tflops);
+    most = std::max(most, arm.tflops);
+  }
+  Table table({{"step"},
+               {"time", Align::kRight},
+               {"GFLOP/s", Align::kRight},
+               {"to the step before", Align::kRight},
+               {"to the first", Align::kRight},
+               {"of limit", Align::kRight},
+               {"error", Align::kRight},
+               {"GFLOP/s, each # as many times as much"},
+               {"kernel"}});
+  const BenchArm* before = nullptr;
+  for (const BenchArm& arm : row.arms) {
+    table.add({arm.name, time_text(arm.median_us), rounded_text(1000 * arm.tflops),
+               climbed_text(before, arm),
+               climbed_text(before == nullptr ? nullptr : &row.arms.front(), arm),
+               arm.of_limit == 0 ? "-" : rounded_text(arm.of_limit), rounded_text(arm.max_error),
+               bar_of(arm.tflops, least, most), arm.kernel});
+    before = &arm;
+  }
+  std::cout << shape_text(row.shape) << "  " << types_text(row.shape.problem) << "  "
+            << layout_text(row.shape.problem) << '\n';
+  table.print(std::cout);
+  for (const std::string& remark : row.remarks) {
+    std::cout << remark << '\n';
+  }
+  std::cout << '\n';
+}
+
+// The rungs of the problem, and the winner.
+std::vector<Entry> entries_for(Context& context, const Problem& problem, const Options& options) {
+  std::vector<Entry> entries;
+  for (const Family* family : families(context.device().limits().backend)) {
+    std::cerr << "  " << family->name() << " ...\n";
+    if (const auto best = best_of_family(context, problem, *family)) {
+      entries.push_back({std::string(family->name()), *best});
+    }
+    if (interrupted()) {
+      return entries;
+    }
+  }
+  std::cerr << "  tuning ...\n";
+  TuneOptions tuning;
+  tuning.rigor = *parse_rigor(options.rigor);
+  tuning.cancelled = interrupted;
+  const TuneResult tuned = context.tune(problem, tuning);
+  if (tuned.record) {
+    entries.push_back({"tuned", {find_family(tuned.record->family), tuned.record->config}});
+  } else if (!interrupted()) {
+    throw std::runtime_error(tuned.tuning.failure);
+  }
+  return entries;
+}
+
+// Theirs as one step: its fastest proposal.
+void keep_best_of_vendor(BenchRow& row, const std::string& vendor) {
+  const BenchArm* best = best_arm(row);
+  if (best == nullptr) {
+    return;
+  }
+  BenchArm step = *best;
+  step.name = vendor;
+  std::erase_if(row.arms, [](const BenchArm& arm) { return arm.kernel.empty(); });
+  row.arms.push_back(std::move(step));
+}
+
+ExitStatus ladder(const Options& options) {
+  std::optional<Plotter> plotter;
+  std::string json = options.json;
+  if (!options.plot.empty()) {
+    plotter = find_plotter("plot_ladder.py");
+    json = json.empty() ? options.plot + ".json" : json;
+  }
+  const auto context = Context::create(to_context_options(options.context));
+  Device& device = context->device();
+  const auto shapes = shapes_of(options.shape, device.identity().backend);
+  std::string why_no_vendor;
+  const auto vendor = open_vendor(device, &why_no_vendor);
+  const RaceOptions racing{.rounds = options.rounds};
+  const BenchRun run{.device = device.identity().name,
+                     .compiler = device.toolchain().compiler,
+                     .driver = device.toolchain().driver,
+                     .vendor = vendor ? vendor->name() + " " + vendor->version() : "",
+                     .began_at = utc_now(),
+                     .rounds = racing.rounds,
+                     .rest_ms = static_cast<int>(racing.rest.count())};
+  BenchFiles files(run, options.csv, json);
+  std::cerr << run.device << ", " << run.compiler << ", "
+            << (vendor ? run.vendor : "no other library: " + why_no_vendor) << '\n';
+  note_interrupts();
+  for (const Shape& shape : shapes) {
+    std::cerr << shape_text(shape) << '\n';
+    const Problem problem = canonical(shape.problem).problem;
+    const std::vector<Entry> entries = entries_for(*context, problem, options);
+    if (interrupted()) {
+      std::cerr << "interrupted\n";
+      return ExitStatus::kInterrupted;
+    }
+    BenchRow row =
+        to_row(shape, race(*context, problem, entries, vendor.get(), racing), device.limits());
+    if (vendor) {
+      keep_best_of_vendor(row, vendor->name());
+    }
+    files.add(row);
+    print_rungs(row);
+  }
+  if (plotter) {
+    plot(*plotter, json, options.plot);
+    std::cout << "Drawn in " << options.plot << ".png and " << options.plot << ".svg\n";
+  }
+  return ExitStatus::kGood;
+}
+
+}  // namespace
+
+void add_ladder(CLI::App& app, ExitStatus& status) {
+  auto* verb = app.add_subcommand(
+      "ladder", "every kernel on one problem, from the naive loop to the tuned winner");
+  const auto options = std::make_shared<Options>();
+  add_shape_arguments(*verb, options->shape);
+  for (CLI::Option* size :
+       verb->get_options([](const CLI::Option* option) { return option->get_required(); })) {
+    size->required(false);
+  }
+  add_context_options(*verb, options->context);
+  verb->add_option("--rounds", options->rounds, "timed rounds")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str();
+  verb->add_option("--rigor", options->rigor, "of the tuning, where the cache has no winner")
+      ->check(CLI::IsMember({"quick", "normal", "exhaustive"}))
+      ->capture_default_str();
+  verb->add_option("--csv", options->csv, "writes every step's figures to this file");
+  verb->add_option("--json", options->json, "the same as JSON, which tools/plot_ladder.py draws");
+  verb->add_option("--plot", options->plot,
+                   "draws PREFIX.png and PREFIX.svg; without --json it writes PREFIX.json too")
+      ->type_name("PREFIX");
+  verb->footer(
+      "Without M N K: 512 x 512 x 256, and 4096^3 on a GPU or 1024^3 on the host, in f32. Every "
+      "step\n"
+      "is checked against double precision. A step is the best of its family's first candidates.\n"
+      "Beside them: cuBLASLt's fastest proposal, or OpenBLAS where it is installed.");
+  verb->callback([options, &status] { status = ladder(*options); });
+}
+
+}  // namespace tunedgemm
