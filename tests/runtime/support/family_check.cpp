@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdlib>
 #include <memory>
 #include <mutex>
 #include <sstream>
+#include <stdexcept>
 #include <utility>
 
 #include "runtime/operands.h"
@@ -175,6 +177,11 @@ Config random_config(const Family& family, const std::vector<Config>& considered
   return considered[random() % considered.size()];
 }
 
+int test_threads(int otherwise) {
+  const char* given = std::getenv("TUNEDGEMM_TEST_THREADS");
+  return given == nullptr ? otherwise : std::max(std::atoi(given), 1);
+}
+
 }  // namespace
 
 std::vector<FamilyCase> random_cases(const Family& family, const DeviceLimits& limits, int classes,
@@ -232,11 +239,13 @@ FamilyReport check_family(const Family& family, const std::vector<FamilyCase>& c
   FamilyReport report;
   report.binaries = built.size();
   report.runs = cases.size();
-  std::vector<std::unique_ptr<Workplace>> workplaces(static_cast<std::size_t>(threads));
+  const int workers = test_threads(threads);
+  std::vector<std::unique_ptr<Workplace>> workplaces(static_cast<std::size_t>(workers));
   std::mutex mutex;
-  for_each_in_parallel(cases.size(), threads, [&](std::size_t index, std::size_t thread) {
+  for_each_in_parallel(cases.size(), workers, [&](std::size_t index, std::size_t thread) {
     const auto& [types, problem, config] = cases[index];
     const Built& entry = *built_for[index];
+    const std::string candidate = to_text(Candidate{&family, config});
     double worst = 0;
     std::string failure = entry.failure;
     if (failure.empty()) {
@@ -244,10 +253,15 @@ FamilyReport check_family(const Family& family, const std::vector<FamilyCase>& c
         workplaces[thread] = std::make_unique<Workplace>(device);
       }
       const Device::Current current(device);
-      failure = workplaces[thread]->judge(*entry.kernel, family.launch(problem, config, limits),
-                                          problem, seed + index, worst);
+      try {
+        failure = workplaces[thread]->judge(*entry.kernel, family.launch(problem, config, limits),
+                                            problem, seed + index, worst);
+      } catch (const DeviceError& error) {
+        // The device is lost to all threads; with one thread this is who lost it.
+        throw std::runtime_error(candidate + "\n  " + to_text(problem) + "\n  " + error.what() +
+                                 "\n  (TUNEDGEMM_TEST_THREADS=1 runs one case at a time)");
+      }
     }
-    const std::string candidate = to_text(Candidate{&family, config});
     const std::lock_guard<std::mutex> lock(mutex);
     double& of_types = report.worst[to_text(types)];
     of_types = std::max(of_types, worst);
