@@ -10,16 +10,11 @@ winner is the star, and its ties have a ring. Needs matplotlib (Debian: python3-
 import argparse
 import json
 import pathlib
-import sys
+
+from drawing import fail, load_pyplot, save
 
 # Colours that differ for colour-blind eyes too (Okabe and Ito).
 COLOURS = {"finalist": "#0072B2", "screened": "#8C8C8C", "rejected": "#D55E00", "winner": "#E69F00"}
-
-
-def fail(sentence: str, error: Exception | None = None) -> SystemExit:
-    stop = SystemExit(f"plot_landscape.py: {sentence}")
-    stop.__cause__ = error
-    return stop
 
 
 def read(path: pathlib.Path) -> dict:
@@ -87,15 +82,7 @@ def draw_panel(axes, trials: list[dict], knob: str, document: dict, top: float) 
 
 
 def draw(document: dict, prefix: str) -> None:
-    try:
-        import matplotlib
-    except ImportError as error:
-        raise fail("matplotlib is missing (Debian: apt-get install python3-matplotlib, "
-                   f"then /usr/bin/python3 {sys.argv[0]})", error) from error
-    matplotlib.use("Agg")
-    matplotlib.rcParams.update({"font.size": 11, "svg.fonttype": "none", "svg.hashsalt": "tunedgemm"})
-    from matplotlib import pyplot
-
+    pyplot = load_pyplot()
     family = main_family(document)
     trials = [trial for trial in document["trials"] if trial["family"] == family]
     knobs = [knob for knob in trials[0]["config"] if len(values_of(trials, knob)) > 1]
@@ -129,11 +116,7 @@ def draw(document: dict, prefix: str) -> None:
     figure.text(left, 1 - 0.48 / height, f"{day + ', ' if day else ''}{document['compiler']}; {len(trials)} candidates; "
                 f"rejected: {counts}", fontsize=10, color="#555555", va="top")
     figure.get_layout_engine().set(rect=(0, 0.35 / height, 1, 1 - 1.1 / height))
-    for ending, options in ((".png", {"dpi": 150}), (".svg", {"metadata": {"Date": None}})):
-        try:
-            figure.savefig(prefix + ending, **options)
-        except OSError as error:
-            raise fail(f"{prefix}{ending} cannot be written: {error.strerror}", error) from error
+    save(figure, prefix)
 
 
 def main() -> None:

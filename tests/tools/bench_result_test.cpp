@@ -31,11 +31,12 @@ Shape square(std::int64_t size) {
 
 // Ours takes 10 us; the vendor's proposals take the given times.
 BenchRow row(std::int64_t size, const std::vector<float>& vendor_us) {
-  Race race{.kernel = "wgmma block_m=128", .racers = {}, .remarks = {}};
-  race.racers.push_back({"tuned", 0.5, {9, 10, 11, 10, 10}, {1700, 1800, 1800, 1800, 1900}});
+  Race race{.racers = {}, .remarks = {}};
+  race.racers.push_back(
+      {"tuned", "wgmma block_m=128", 0.5, {9, 10, 11, 10, 10}, {1700, 1800, 1800, 1800, 1900}});
   for (const float us : vendor_us) {
     const std::string name = "cublaslt " + std::to_string(race.racers.size() - 1);
-    race.racers.push_back({name, 0.25, {us, us, us, us, us}, {0, 0, 0, 0, 0}});
+    race.racers.push_back({name, "", 0.25, {us, us, us, us, us}, {0, 0, 0, 0, 0}});
   }
   DeviceLimits limits;
   limits.backend = Backend::kCuda;
@@ -83,8 +84,8 @@ TEST_CASE("Means are geometric, and the least ratio has its shape") {
   REQUIRE(ratios(rows, best_arm).geometric_mean == Approx(std::sqrt(0.9 * 0.5)));
   REQUIRE(ratios({failed_row()}, best_arm).shapes == 0);
   std::ostringstream text;
-  print_table(text, rows);
-  print_means(text, rows);
+  print_table(text, rows, "cuBLASLt");
+  print_means(text, rows, "cuBLASLt");
   REQUIRE_THAT(text.str(), ContainsSubstring("no result for 8x8x8 f16→f16: no candidate is valid"));
   REQUIRE_THAT(text.str(), ContainsSubstring("against cuBLASLt's default: geometric mean 1.00x "
                                              "over 2 shapes, least 0.50x at 384x384x384"));

@@ -17,6 +17,7 @@
 #include "tools/tunedgemm/bench_files.h"
 #include "tools/tunedgemm/bench_progress.h"
 #include "tools/tunedgemm/bench_table.h"
+#include "tools/tunedgemm/family_best.h"
 #include "tools/tunedgemm/plotter.h"
 #include "tools/tunedgemm/race.h"
 #include "tools/tunedgemm/verbs.h"
@@ -30,6 +31,7 @@ struct Options {
   std::string list, sizes, sweep;
   std::string rigor = "normal";
   std::string csv, json, plot;
+  std::vector<std::string> families;
   int rounds = 11;
   int rest_ms = 20;
 };
@@ -73,27 +75,18 @@ std::vector<Shape> shapes_of(const Options& options) {
   return {to_shape(options.shape)};
 }
 
-std::unique_ptr<CublasLt> open_vendor(Device& device, std::string* why_not) {
-  if (device.identity().backend != Backend::kCuda) {
-    *why_not = "it runs on GPUs only";
-    return nullptr;
-  }
-  const Device::Current current(device);
-  return CublasLt::open(device, why_not);
-}
-
-BenchRun describe_run(Device& device, const CublasLt* vendor, const Options& options) {
+BenchRun describe_run(Device& device, const Vendor* vendor, const Options& options) {
   return {.device = device.identity().name,
           .compiler = device.toolchain().compiler,
           .driver = device.toolchain().driver,
-          .vendor = vendor == nullptr ? "" : "cuBLASLt " + vendor->version(),
+          .vendor = vendor == nullptr ? "" : vendor->name() + " " + vendor->version(),
           .began_at = utc_now(),
           .rounds = options.rounds,
           .rest_ms = options.rest_ms};
 }
 
 // Empty if it was interrupted. What fails for this shape only is a row that says so.
-std::optional<BenchRow> bench_shape(Context& context, CublasLt* vendor, const Shape& shape,
+std::optional<BenchRow> bench_shape(Context& context, Vendor* vendor, const Shape& shape,
                                     const Options& options) {
   BenchRow failed{.shape = shape, .kernel = {}, .arms = {}, .remarks = {}, .failure = {}};
   try {
@@ -109,10 +102,15 @@ std::optional<BenchRow> bench_shape(Context& context, CublasLt* vendor, const Sh
       failed.failure = tuned.tuning.failure;
       return failed;
     }
-    const Candidate winner{find_family(tuned.record->family), tuned.record->config};
+    std::vector<Entry> ours{{"tuned", {find_family(tuned.record->family), tuned.record->config}}};
+    for (const std::string& family : options.families) {
+      if (const auto best = best_of_family(context, problem, *find_family(family))) {
+        ours.push_back({family, *best});
+      }
+    }
     const RaceOptions racing{.rounds = options.rounds,
                              .rest = std::chrono::milliseconds(options.rest_ms)};
-    return to_row(shape, race(context, problem, winner, vendor, racing), context.device().limits());
+    return to_row(shape, race(context, problem, ours, vendor, racing), context.device().limits());
   } catch (const DeviceError& error) {
     if (error.kind() != DeviceError::Kind::kOutOfMemory) {
       throw;
@@ -125,7 +123,7 @@ std::optional<BenchRow> bench_shape(Context& context, CublasLt* vendor, const Sh
 }
 
 // The shapes one by one, until one is interrupted.
-std::vector<BenchRow> bench_shapes(Context& context, CublasLt* vendor,
+std::vector<BenchRow> bench_shapes(Context& context, Vendor* vendor,
                                    const std::vector<Shape>& shapes, const Options& options,
                                    BenchFiles& files) {
   std::vector<BenchRow> rows;
@@ -174,12 +172,12 @@ ExitStatus bench(const Options& options) {
   const BenchRun run = describe_run(device, vendor.get(), options);
   BenchFiles files(run, options.csv, json);
   std::cerr << run.device << ", " << run.compiler << ", "
-            << (vendor ? run.vendor : "no cuBLASLt: " + why_no_vendor) << "; " << run.rounds
+            << (vendor ? run.vendor : "no other library: " + why_no_vendor) << "; " << run.rounds
             << " interleaved rounds, each sample after " << run.rest_ms << " ms of rest; medians\n";
   note_interrupts();
   const std::vector<BenchRow> rows = bench_shapes(*context, vendor.get(), shapes, options, files);
-  print_table(std::cout, rows);
-  print_means(std::cout, rows);
+  print_table(std::cout, rows, vendor == nullptr ? "" : vendor->name());
+  print_means(std::cout, rows, vendor == nullptr ? "" : vendor->name());
   if (plotter && std::any_of(rows.begin(), rows.end(), tuned_arm)) {
     plot(*plotter, json, options.plot);
   }
@@ -189,7 +187,8 @@ ExitStatus bench(const Options& options) {
 }  // namespace
 
 void add_bench(CLI::App& app, ExitStatus& status) {
-  auto* verb = app.add_subcommand("bench", "our winners beside cuBLASLt, interleaved in one run");
+  auto* verb = app.add_subcommand(
+      "bench", "our winners beside cuBLASLt (on the host OpenBLAS), interleaved in one run");
   const auto options = std::make_shared<Options>();
   add_shape_arguments(*verb, options->shape);
   for (CLI::Option* size :
@@ -207,6 +206,11 @@ void add_bench(CLI::App& app, ExitStatus& status) {
   sizes->excludes(sweep)->excludes(list);
   sweep->excludes(list);
   add_context_options(*verb, options->context);
+  verb->add_option("--family", options->families,
+                   "also the best of this kernel family, as an arm of its own; may be repeated")
+      ->check([](const std::string& name) {
+        return find_family(name) ? "" : "there is no kernel family \"" + name + "\"";
+      });
   verb->add_option("--rounds", options->rounds, "timed rounds")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();

@@ -44,6 +44,7 @@ Json value(double known) {
 
 Json to_json(const BenchArm& arm) {
   return {{"arm", arm.name},
+          {"kernel", arm.kernel.empty() ? Json(nullptr) : Json(arm.kernel)},
           {"median_us", arm.median_us},
           {"p20_us", arm.p20_us},
           {"p80_us", arm.p80_us},
@@ -128,7 +129,7 @@ void BenchFiles::add_csv(const BenchRow& row) {
          << problem.n << ',' << problem.k << ',' << problem.batch << ',' << arm.name << ','
          << arm.median_us << ',' << arm.p20_us << ',' << arm.p80_us << ',' << arm.tflops << ','
          << cell(arm.of_limit) << ',' << cell(arm.clock_mhz) << ',' << arm.max_error << ','
-         << (&arm == tuned_arm(row) ? csv_cell(row.kernel) : "") << '\n';
+         << csv_cell(arm.kernel) << '\n';
   }
   flush(csv_, csv_path_);
 }

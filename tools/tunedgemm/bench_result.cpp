@@ -9,17 +9,23 @@
 namespace tunedgemm {
 namespace {
 
-constexpr std::string_view kTuned = "tuned", kDefault = "cublaslt 0";
+constexpr std::string_view kTuned = "tuned";
 
-const BenchArm* find_arm(const BenchRow& row, std::string_view name) {
-  const auto found = std::find_if(row.arms.begin(), row.arms.end(),
-                                  [&](const BenchArm& arm) { return arm.name == name; });
+// Theirs are numbered: "cublaslt 0".
+bool is_vendors(const BenchArm& arm) {
+  return arm.name.find(' ') != std::string::npos;
+}
+
+template <class Predicate>
+const BenchArm* find_arm(const BenchRow& row, Predicate is_it) {
+  const auto found = std::find_if(row.arms.begin(), row.arms.end(), is_it);
   return found == row.arms.end() ? nullptr : &*found;
 }
 
 BenchArm to_arm(const Racer& racer, const Problem& problem, const DeviceLimits& limits) {
   const Measurement measured = summarize(racer.rounds_us);
   BenchArm arm{.name = racer.name,
+               .kernel = racer.kernel,
                .median_us = measured.median_us,
                .p20_us = measured.low_us,
                .p80_us = measured.high_us,
@@ -33,26 +39,28 @@ BenchArm to_arm(const Racer& racer, const Problem& problem, const DeviceLimits& 
 }  // namespace
 
 BenchRow to_row(const Shape& shape, const Race& race, const DeviceLimits& limits) {
-  BenchRow row{
-      .shape = shape, .kernel = race.kernel, .arms = {}, .remarks = race.remarks, .failure = {}};
+  BenchRow row{.shape = shape, .kernel = {}, .arms = {}, .remarks = race.remarks, .failure = {}};
   for (const Racer& racer : race.racers) {
+    row.kernel = racer.name == kTuned ? racer.kernel : row.kernel;
     row.arms.push_back(to_arm(racer, shape.problem, limits));
   }
   return row;
 }
 
 const BenchArm* tuned_arm(const BenchRow& row) {
-  return find_arm(row, kTuned);
+  return find_arm(row, [](const BenchArm& arm) { return arm.name == kTuned; });
 }
 
 const BenchArm* default_arm(const BenchRow& row) {
-  return find_arm(row, kDefault);
+  return find_arm(row, [](const BenchArm& arm) {
+    return is_vendors(arm) && arm.name.substr(arm.name.find(' ')) == " 0";
+  });
 }
 
 const BenchArm* best_arm(const BenchRow& row) {
   const BenchArm* best = nullptr;
   for (const BenchArm& arm : row.arms) {
-    if (arm.name != kTuned && (best == nullptr || arm.median_us < best->median_us)) {
+    if (is_vendors(arm) && (best == nullptr || arm.median_us < best->median_us)) {
       best = &arm;
     }
   }

@@ -23,7 +23,8 @@ struct BenchRun {
 
 /// One kernel's figures: medians over the rounds.
 struct BenchArm {
-  std::string name;  ///< as Racer has it
+  std::string name;    ///< as Racer has it
+  std::string kernel;  ///< the candidate; empty for the vendor's
   double median_us = 0, p20_us = 0, p80_us = 0;
   double tflops = 0;
   double of_limit = 0;   ///< limit_us() at the clock seen, over the median; 0: not known
@@ -33,7 +34,7 @@ struct BenchArm {
 
 struct BenchRow {
   Shape shape;
-  std::string kernel;          ///< our candidate, as text
+  std::string kernel;          ///< the tuned candidate, as text
   std::vector<BenchArm> arms;  ///< ours first; empty if the shape failed
   std::vector<std::string> remarks;
   std::string failure;  ///< a sentence, or "" where there are arms

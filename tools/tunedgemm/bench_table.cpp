@@ -31,14 +31,14 @@ void print_ratios(std::ostream& out, const Ratios& found, std::string_view other
 
 }  // namespace
 
-void print_table(std::ostream& out, const std::vector<BenchRow>& rows) {
+void print_table(std::ostream& out, const std::vector<BenchRow>& rows, const std::string& vendor) {
   Table table({{"shape"},
                {"types"},
                {"layout"},
                {"time", Align::kRight},
                {"TFLOP/s", Align::kRight},
-               {"cuBLASLt default", Align::kRight},
-               {"best of 8", Align::kRight},
+               {vendor + " default", Align::kRight},
+               {"its best", Align::kRight},
                {"x default", Align::kRight},
                {"x best", Align::kRight},
                {"of limit", Align::kRight},
@@ -54,6 +54,13 @@ void print_table(std::ostream& out, const std::vector<BenchRow>& rows) {
                tflops_text(best_arm(row)), ratio_text(default_arm(row), *ours),
                ratio_text(best_arm(row), *ours), known_text(ours->of_limit),
                known_text(ours->clock_mhz), row.kernel});
+    for (const BenchArm& arm : row.arms) {
+      if (&arm != ours && !arm.kernel.empty()) {  // another family of ours
+        table.add({"", "", "", time_text(arm.median_us), tflops_text(&arm), "", "",
+                   ratio_text(default_arm(row), arm), ratio_text(best_arm(row), arm),
+                   known_text(arm.of_limit), known_text(arm.clock_mhz), arm.kernel});
+      }
+    }
   }
   if (table.size() > 0) {
     table.print(out);
@@ -66,9 +73,9 @@ void print_table(std::ostream& out, const std::vector<BenchRow>& rows) {
   }
 }
 
-void print_means(std::ostream& out, const std::vector<BenchRow>& rows) {
-  print_ratios(out, ratios(rows, default_arm), "cuBLASLt's default");
-  print_ratios(out, ratios(rows, best_arm), "the best of its 8");
+void print_means(std::ostream& out, const std::vector<BenchRow>& rows, const std::string& vendor) {
+  print_ratios(out, ratios(rows, default_arm), vendor + "'s default");
+  print_ratios(out, ratios(rows, best_arm), "the best of its proposals");
 }
 
 std::string result_text(const BenchRow& row) {

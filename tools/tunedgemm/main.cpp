@@ -22,6 +22,7 @@ ExitStatus run(int argc, char** argv) {
   tunedgemm::add_explain(app, status);
   tunedgemm::add_trials(app, status);
   tunedgemm::add_bench(app, status);
+  tunedgemm::add_ladder(app, status);
   tunedgemm::add_landscape(app, status);
   tunedgemm::add_order(app, status);
   tunedgemm::add_doctor(app, status);

@@ -7,6 +7,7 @@
 #include <stdexcept>
 #include <thread>
 #include <utility>
+#include <variant>
 
 #include "runtime/operands.h"
 #include "runtime/test_bench.h"
@@ -24,8 +25,9 @@ constexpr double kFarBehind = 1.5;
 
 struct Entrant {
   Racer racer;
-  const CompiledKernel* kernel = nullptr;
+  std::shared_ptr<const CompiledKernel> kernel;
   Launch launch;
+  bool must_stay = true;  ///< whatever the screening says
   TimedLaunch timed;
   double screened_us = 0;
 };
@@ -56,19 +58,41 @@ std::unique_ptr<TestBench> make_test_bench(Context& context) {
                                                    : make_host_test_bench(device.limits().threads);
 }
 
-Entrant make_entrant(std::string name, const CompiledKernel& kernel, const Launch& launch) {
+// One of ours, checked; or why not.
+std::variant<Entrant, std::string> make_entrant(Context& context, TrialBench& bench,
+                                                const Problem& problem, const Entry& entry) {
+  const auto& [family, config] = entry.candidate;
+  const std::string kernel = to_text(entry.candidate);
+  auto made = context.kernel(problem, entry.candidate);
+  if (const auto* rejection = std::get_if<Rejection>(&made)) {
+    return kernel + ": " + rejection->detail;
+  }
   Entrant entrant;
-  entrant.racer.name = std::move(name);
-  entrant.kernel = &kernel;
-  entrant.launch = launch;
+  entrant.racer.name = entry.name;
+  entrant.racer.kernel = kernel;
+  entrant.kernel = std::get<0>(std::move(made));
+  entrant.launch = family->launch(problem, config, context.device().limits());
+  if (const auto wrong = check(bench, entrant)) {
+    return kernel + ": " + wrong->detail;
+  }
   return entrant;
 }
 
 // The vendor's arms whose results have been checked.
-void add_vendor(TrialBench& bench, const std::vector<std::unique_ptr<CompiledKernel>>& proposals,
+void add_vendor(TrialBench& bench, Vendor& vendor, const Problem& problem, std::uint64_t seed,
                 std::vector<Entrant>& entrants, std::vector<std::string>& remarks) {
+  const Scalars scalars = JudgedProblem(problem, seed).scalars;
+  std::string why_not;
+  auto proposals =
+      vendor.proposals(problem, scalars.scale_a * scalars.scale_b, kProposals, &why_not);
+  if (!why_not.empty()) {
+    remarks.push_back(vendor.name() + " takes no part: " + why_not);
+  }
   for (std::size_t index = 0; index < proposals.size(); ++index) {
-    Entrant entrant = make_entrant("cublaslt " + std::to_string(index), *proposals[index], {});
+    Entrant entrant;
+    entrant.racer.name = vendor.arm() + " " + std::to_string(index);
+    entrant.kernel = std::move(proposals[index]);
+    entrant.must_stay = index == 0;
     const auto wrong = check(bench, entrant);
     if (wrong) {
       remarks.push_back(wrong->detail);
@@ -94,17 +118,18 @@ void screen(TrialBench& bench, std::vector<Entrant>& entrants) {
     entrant.screened_us = sample(bench, entrant, 2);
   }
   const double best_us = fastest_us(entrants);
-  // Ours and the vendor's default stay in whatever the screening says.
   std::erase_if(entrants, [&](const Entrant& entrant) {
-    const bool must_stay = entrant.racer.name == "tuned" || entrant.racer.name == "cublaslt 0";
-    return !must_stay && entrant.screened_us > kFarBehind * best_us;
+    return !entrant.must_stay && entrant.screened_us > kFarBehind * best_us;
   });
+}
+
+int launches_of(const Entrant& entrant) {
+  return std::clamp(static_cast<int>(kSampleUs / std::max(entrant.screened_us, 0.1)), 1,
+                    kMostLaunches);
 }
 
 void run_rounds(Device& device, TrialBench& bench, std::vector<Entrant>& entrants,
                 const RaceOptions& options) {
-  const int launches = std::clamp(static_cast<int>(kSampleUs / std::max(fastest_us(entrants), 0.1)),
-                                  1, kMostLaunches);
   std::vector<std::size_t> order(entrants.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::mt19937_64 random(options.seed);
@@ -113,7 +138,7 @@ void run_rounds(Device& device, TrialBench& bench, std::vector<Entrant>& entrant
     std::shuffle(order.begin(), order.end(), random);
     for (const std::size_t index : order) {
       std::this_thread::sleep_for(options.rest);
-      const double us = sample(bench, entrants[index], launches);
+      const double us = sample(bench, entrants[index], launches_of(entrants[index]));
       const int clock_mhz = device.clock().mhz;
       if (round > 0) {
         entrants[index].racer.rounds_us.push_back(static_cast<float>(us));
@@ -125,34 +150,26 @@ void run_rounds(Device& device, TrialBench& bench, std::vector<Entrant>& entrant
 
 }  // namespace
 
-Race race(Context& context, const Problem& problem, const Candidate& candidate, CublasLt* vendor,
+Race race(Context& context, const Problem& problem, const std::vector<Entry>& ours, Vendor* vendor,
           const RaceOptions& options) {
   Device& device = context.device();
   const Device::Current current(device);
-  auto made = context.kernel(problem, candidate);
-  if (const auto* rejection = std::get_if<Rejection>(&made)) {
-    throw std::runtime_error(to_text(candidate) + ": " + rejection->detail);
-  }
-  const auto kernel = std::get<0>(std::move(made));
   TrialBench bench(device, make_test_bench(context), problem, options.seed);
-  Race result{.kernel = to_text(candidate), .racers = {}, .remarks = {}};
-
+  Race result;
   std::vector<Entrant> entrants;
-  entrants.push_back(make_entrant(
-      "tuned", *kernel, candidate.family->launch(problem, candidate.config, device.limits())));
-  if (const auto wrong = check(bench, entrants.front())) {
-    throw std::runtime_error(result.kernel + ": " + wrong->detail);
-  }
-  std::vector<std::unique_ptr<CompiledKernel>> proposals;
-  if (vendor != nullptr) {
-    const Scalars scalars = JudgedProblem(problem, options.seed).scalars;
-    std::string why_not;
-    proposals = vendor->proposals(problem, scalars.scale_a * scalars.scale_b, kProposals, &why_not);
-    if (!why_not.empty()) {
-      result.remarks.push_back("cuBLASLt takes no part: " + why_not);
+  for (const Entry& entry : ours) {
+    auto made = make_entrant(context, bench, problem, entry);
+    if (auto* entrant = std::get_if<Entrant>(&made)) {
+      entrants.push_back(std::move(*entrant));
+    } else if (entrants.empty()) {
+      throw std::runtime_error(std::get<std::string>(made));
+    } else {
+      result.remarks.push_back(std::get<std::string>(made));
     }
   }
-  add_vendor(bench, proposals, entrants, result.remarks);
+  if (vendor != nullptr) {
+    add_vendor(bench, *vendor, problem, options.seed, entrants, result.remarks);
+  }
   screen(bench, entrants);
   run_rounds(device, bench, entrants, options);
   for (Entrant& entrant : entrants) {
