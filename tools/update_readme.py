@@ -3,11 +3,13 @@
 
     tune-all --json tools/shapes/layers.csv > results.json
     tools/update_readme.py results results.json [README.md]
+    tools/update_readme.py gallery tools/gallery [README.md]           what tools/gallery.sh measured and drew
 
 The first argument names the markers: <!-- begin results --> and <!-- end results -->. What stands
-between them is replaced by a table, so that no number in the README is ever typed by hand.
+between them is replaced, so that no number in the README is ever typed by hand.
 """
 import json
+import math
 import pathlib
 import sys
 
@@ -54,6 +56,63 @@ def table(outcomes: list[dict]) -> str:
     return "\n".join([caption, "", *rows])
 
 
+def arm_us(row: dict, theirs: str) -> float | None:
+    """Of the vendor's default ("default"), or of its fastest proposal ("best")."""
+    times = [arm["median_us"] for arm in row["arms"] if arm["kernel"] is None]
+    return None if not times else times[0] if theirs == "default" else min(times)
+
+
+def tuned(row: dict) -> dict:
+    return next(arm for arm in row["arms"] if arm["arm"] == "tuned")
+
+
+def means_text(rows: list[dict]) -> str:
+    parts = []
+    for theirs, name in (("best", "the best of cuBLASLt's proposals"), ("default", "its default")):
+        ratios = {row["m"]: arm_us(row, theirs) / tuned(row)["median_us"] for row in rows if arm_us(row, theirs)}
+        mean = math.exp(sum(map(math.log, ratios.values())) / len(ratios))
+        least = min(ratios, key=ratios.get)
+        parts.append(f"{mean:.2f} times as fast as {name} in the geometric mean (least {ratios[least]:.2f}, at {least})")
+    return ", ".join(parts)
+
+
+def types_table(rows: list[dict]) -> list[str]:
+    lines = ["| M = N = K | types | time | TFLOP/s | of the limit | cuBLASLt's best | x best | x default |",
+             "|--:|---|--:|--:|--:|--:|--:|--:|"]
+    for row in rows:
+        ours, flops = tuned(row), 2e-6 * row["m"] * row["n"] * row["k"]
+        us, best, default = ours["median_us"], arm_us(row, "best"), arm_us(row, "default")
+        limit = f"{ours['of_limit']:.2f}" if ours["of_limit"] else "-"
+        theirs = f"{flops / best:,.0f} | {best / us:.2f} | {default / us:.2f}" if best else "- | - | -"
+        lines.append(f"| {row['m']} | {row['types']} {row['layout']} | {time_text(us)} | {flops / us:,.0f} | {limit} | {theirs} |")
+    return lines
+
+
+def gallery(folder: pathlib.Path) -> str:
+    squares, ladder, types = (json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))
+                              for name in ("squares", "ladder", "types"))
+    day = squares["began_at"].split(" ")[0]
+    place = folder.as_posix()
+    return "\n".join([
+        f"Measured by `tools/gallery.sh` on an {squares['device']}, {squares['compiler']}, driver {squares['driver']}, "
+        f"{squares['vendor']}, {day}. Inputs are random and cold, the arms take turns, times are medians of launches that "
+        "follow each other in a graph, as in a model.", "",
+        f"![TFLOP/s over size, ours and cuBLASLt's]({place}/squares.svg)", "",
+        f"`tunedgemm bench --sweep squares`: {means_text(squares['rows'])}.", "",
+        *types_table(types["rows"]), "",
+        f"![A bar for each kernel, from the naive loop to the tuned one]({place}/ladder.svg)", "",
+        "`tunedgemm ladder`: every kernel of the library on one problem, each checked against double precision.", "",
+        f"![In which order tiles are computed]({place}/order.svg)", "",
+        "`tunedgemm order 1152 1152 1152 --types f16 --compare`: which tiles of D run at the same time, and how much they read.", "",
+        f"![Time against each knob]({place}/landscape.svg)", "",
+        "`tunedgemm landscape 4096 4096 4096 --types f16`: what the tuner saw.",
+    ])
+
+
+def content_from(source: pathlib.Path) -> str:
+    return gallery(source) if source.is_dir() else table(json.loads(source.read_text(encoding="utf-8")))
+
+
 def replaced(text: str, name: str, content: str) -> str:
     begin, end = f"<!-- begin {name} -->", f"<!-- end {name} -->"
     if text.count(begin) != 1 or text.count(end) != 1 or text.index(begin) > text.index(end):
@@ -64,11 +123,11 @@ def replaced(text: str, name: str, content: str) -> str:
 
 def main() -> None:
     if len(sys.argv) not in (3, 4):
-        raise SystemExit("usage: tools/update_readme.py MARKER RESULTS.json [README.md]")
+        raise SystemExit("usage: tools/update_readme.py MARKER RESULTS.json|FOLDER [README.md]")
     root = pathlib.Path(__file__).resolve().parent.parent
     readme = pathlib.Path(sys.argv[3]) if len(sys.argv) == 4 else root / "README.md"
-    outcomes = json.loads(pathlib.Path(sys.argv[2]).read_text(encoding="utf-8"))
-    readme.write_text(replaced(readme.read_text(encoding="utf-8"), sys.argv[1], table(outcomes)), encoding="utf-8")
+    content = content_from(pathlib.Path(sys.argv[2]))
+    readme.write_text(replaced(readme.read_text(encoding="utf-8"), sys.argv[1], content), encoding="utf-8")
 
 
 if __name__ == "__main__":

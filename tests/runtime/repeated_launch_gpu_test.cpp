@@ -1,0 +1,191 @@
+// One kernel, launched again and again: kernels that may start early still wait for each other, in
+// a stream and in a graph, and the same launch gives the same bits every time.
+
+#include <cstdint>
+#include <cstring>
+#include <random>
+#include <vector>
+
+#include "kernel_templates/families.h"
+#include "runtime/plan.h"
+#include "tests/support/catch.h"
+#include "tests/support/device_fixture.h"
+
+namespace tunedgemm {
+namespace {
+
+// A candidate, ready to run.
+struct Loaded {
+  Loaded(Device& device, const Problem& problem, const Family& family, const Config& config)
+      : launch(family.launch(problem, config, device.limits())) {
+    const Source source = family.source(problem, config, device.limits());
+    kernel = std::get<0>(device.load(std::get<Binary>(device.compile(source)), launch));
+    if (launch.workspace_bytes > 0) {
+      workspace = device.allocate(launch.workspace_bytes);
+      device.set_bytes(workspace->data(), 0, launch.workspace_bytes);
+    }
+  }
+
+  Launch launch;
+  std::unique_ptr<CompiledKernel> kernel;
+  std::unique_ptr<DeviceMemory> workspace;
+};
+
+Problem f16_problem(std::int64_t m, std::int64_t n, std::int64_t k) {
+  return canonical(make_problem(m, n, k, DataType::kF16, DataType::kF16, DataType::kF16)).problem;
+}
+
+// Whole numbers up to 2048 and nothing else.
+std::uint16_t f16_bits(int whole) {
+  if (whole == 0) {
+    return 0;
+  }
+  const int exponent = 31 - __builtin_clz(static_cast<unsigned>(whole));
+  return static_cast<std::uint16_t>((exponent + 15) << 10 | (whole << (10 - exponent) & 0x3ff));
+}
+
+constexpr int kSize = 256, kSteps = 50;
+
+// X[step + 1] = X[step] * B, where B moves every column one place to the right.
+struct Chain {
+  explicit Chain(Device& device)
+      : device(device),
+        matrix_bytes(kSize * kSize * 2),
+        moved(device.allocate(matrix_bytes)),
+        x(device.allocate((kSteps + 1) * matrix_bytes)) {
+    std::vector<std::uint16_t> b(kSize * kSize);
+    first.resize(kSize * kSize);
+    for (int row = 0; row < kSize; ++row) {
+      b[static_cast<std::size_t>(row * kSize + (row + 1) % kSize)] = f16_bits(1);
+      for (int column = 0; column < kSize; ++column) {
+        first[static_cast<std::size_t>(row * kSize + column)] =
+            f16_bits((7 * row + 3 * column) % 2048);
+      }
+    }
+    device.copy_to_device(moved->data(), b.data(), matrix_bytes);
+  }
+
+  char* at(int step) const { return static_cast<char*>(x->data()) + step * matrix_bytes; }
+
+  void begin() const {
+    device.set_bytes(x->data(), 0xff, x->size_bytes());  // NaN
+    device.copy_to_device(x->data(), first.data(), matrix_bytes);
+  }
+
+  std::vector<Arguments> steps(const Problem& problem) const {
+    std::vector<Arguments> all;
+    for (int step = 0; step < kSteps; ++step) {
+      Arguments arguments = arguments_of(problem);
+      arguments.a = at(step);
+      arguments.b = moved->data();
+      arguments.d = at(step + 1);
+      all.push_back(arguments);
+    }
+    return all;
+  }
+
+  int wrong_elements() const {
+    std::vector<std::uint16_t> last(kSize * kSize);
+    device.copy_to_host(last.data(), at(kSteps), matrix_bytes);
+    int wrong = 0;
+    for (int row = 0; row < kSize; ++row) {
+      for (int column = 0; column < kSize; ++column) {
+        const int from = (column - kSteps + kSize) % kSize;
+        wrong += last[static_cast<std::size_t>(row * kSize + column)] !=
+                 first[static_cast<std::size_t>(row * kSize + from)];
+      }
+    }
+    return wrong;
+  }
+
+  Device& device;
+  std::int64_t matrix_bytes;
+  std::unique_ptr<DeviceMemory> moved, x;
+  std::vector<std::uint16_t> first;
+};
+
+}  // namespace
+
+TEST_CASE("Kernels that start early see what the kernels before them wrote", "[gpu][wgmma]") {
+  TUNEDGEMM_OPEN_TEST_GPU(device);
+  if (device->limits().arch != 90) {
+    TUNEDGEMM_SKIP("wgmma needs a GPU of compute capability 9.0");
+  }
+  const Device::Current current(*device);
+  const Problem problem = f16_problem(kSize, kSize, kSize);
+  const std::vector<Config> configs = wgmma_family().candidates(problem, device->limits());
+  const Chain chain(*device);
+  const StreamHandle stream = device->own_stream();
+  for (std::size_t index = 0; index < configs.size(); index += configs.size() / 8 + 1) {
+    Config config = configs[index];
+    for (const int prefetch : {0, 1}) {
+      config.set("split_k", 1).set("prefetch", prefetch);
+      INFO(to_text(config));
+      const Loaded loaded(*device, problem, wgmma_family(), config);
+      REQUIRE(loaded.launch.dependent);
+      const std::vector<Arguments> steps = chain.steps(problem);
+      chain.begin();
+      for (const Arguments& arguments : steps) {
+        REQUIRE(loaded.kernel->run(loaded.launch, arguments, stream) == 0);
+      }
+      device->synchronize(stream);
+      CHECK(chain.wrong_elements() == 0);
+
+      chain.begin();
+      const TimedLaunch graph{loaded.kernel.get(), loaded.launch, steps, {}};
+      REQUIRE(std::holds_alternative<double>(device->time(graph, kSteps)));
+      CHECK(chain.wrong_elements() == 0);
+    }
+  }
+}
+
+TEST_CASE("The same launch gives the same bits a thousand times", "[gpu]") {
+  TUNEDGEMM_OPEN_TEST_GPU(device);
+  constexpr int kTimes = 1000;
+  const Device::Current current(*device);
+  const Problem problem = f16_problem(304, 264, 1000);
+  std::mt19937 random(20261121);
+  std::vector<std::uint16_t> operands(static_cast<std::size_t>(304 * 1000 + 1000 * 264));
+  for (std::uint16_t& element : operands) {  // of [0.5, 1) with either sign
+    element = static_cast<std::uint16_t>((random() & 0x83ff) | 0x3800);
+  }
+  const auto inputs = device->allocate(static_cast<std::int64_t>(operands.size()) * 2);
+  device->copy_to_device(inputs->data(), operands.data(), inputs->size_bytes());
+  const auto d = device->allocate(304 * 264 * 2);
+  const StreamHandle stream = device->own_stream();
+  for (const Family* family : families(Backend::kCuda)) {
+    const std::vector<Config> configs = family->candidates(problem, device->limits());
+    for (std::size_t index = 0; index < configs.size(); index += configs.size() / 3 + 1) {
+      for (const int split_k : {1, 4}) {
+        Config config = configs[index];
+        if (split_k > 1) {
+          if (!config.find("split_k")) {
+            continue;
+          }
+          config.set("split_k", split_k);
+        }
+        if (!family->why_not(problem, config, device->limits()).empty()) {
+          continue;
+        }
+        INFO(family->name() << " " << to_text(config));
+        const Loaded loaded(*device, problem, *family, config);
+        Arguments arguments = arguments_of(problem);
+        arguments.a = inputs->data();
+        arguments.b = static_cast<const char*>(inputs->data()) + 304 * 1000 * 2;
+        arguments.d = d->data();
+        arguments.workspace = loaded.workspace ? loaded.workspace->data() : nullptr;
+        std::vector<char> first(static_cast<std::size_t>(d->size_bytes())), again(first.size());
+        int different = 0;
+        for (int time = 0; time < kTimes; ++time) {
+          REQUIRE(loaded.kernel->run(loaded.launch, arguments, stream) == 0);
+          device->synchronize(stream);
+          device->copy_to_host((time == 0 ? first : again).data(), d->data(), d->size_bytes());
+          different += time > 0 && std::memcmp(first.data(), again.data(), first.size()) != 0;
+        }
+        CHECK(different == 0);
+      }
+    }
+  }
+}
+
+}  // namespace tunedgemm

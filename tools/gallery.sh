@@ -1,0 +1,38 @@
+#!/usr/bin/env bash
+# The README's pictures and figures: measured on this machine's GPU, drawn, and written into it.
+#
+#   bash tools/gallery.sh            both
+#   bash tools/gallery.sh measure    tools/gallery/*.json, on a machine with a GPU
+#   bash tools/gallery.sh draw       from them the pictures and the README, on any machine
+#
+# Takes the tunedgemm command of build/quickstart (tools/quickstart.sh), or $TUNEDGEMM.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+tunedgemm=${TUNEDGEMM:-build/quickstart/tools/tunedgemm}
+folder=tools/gallery
+mkdir -p "$folder"
+
+measure() {
+  "$tunedgemm" bench --sweep squares --json "$folder/squares.json"
+  "$tunedgemm" bench --list tools/shapes/types.csv --json "$folder/types.json"
+  "$tunedgemm" ladder --json "$folder/ladder.json"
+  "$tunedgemm" landscape 4096 4096 4096 --types f16 --json "$folder/landscape.json"
+}
+
+draw() {
+  local python=${PYTHON:-/usr/bin/python3}
+  "$python" tools/plot_bench.py "$folder/squares.json" -o "$folder/squares"
+  "$python" tools/plot_ladder.py "$folder/ladder.json" -o "$folder/ladder"
+  "$python" tools/plot_landscape.py "$folder/landscape.json" -o "$folder/landscape"
+  "$tunedgemm" order 1152 1152 1152 --types f16 --compare --svg "$folder/order.svg" \
+    --config "block_m=128 block_n=128 block_k=64 group_m=3" --at-a-time 9
+  rm -f "$folder"/*.png
+  tools/update_readme.py gallery "$folder"
+}
+
+case "${1:-both}" in
+  measure) measure ;;
+  draw) draw ;;
+  both) measure && draw ;;
+  *) echo "gallery.sh: \"$1\" is neither measure nor draw" >&2 && exit 2 ;;
+esac
