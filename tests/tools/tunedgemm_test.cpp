@@ -65,6 +65,46 @@ TEST_CASE("landscape shows time against every knob that varies") {
   REQUIRE(document["winner"].is_string());
 }
 
+TEST_CASE("ladder climbs from the naive loop to the winner, each step checked") {
+  const Shell shell;
+  const ProgramResult result = shell.run(
+      kCommand +
+      "ladder 40 24 16 --device host --rigor quick --rounds 2 --json ladder.json --csv ladder.csv");
+  CAPTURE(result.output, result.errors);
+  REQUIRE(result.status == 0);
+  const auto document = nlohmann::json::parse(std::ifstream(shell.folder() / "ladder.json"));
+  REQUIRE(document["rows"].size() == 1);
+  std::vector<std::string> steps;
+  for (const auto& arm : document["rows"][0]["arms"]) {
+    steps.push_back(arm["arm"]);
+    CHECK(arm["tflops"].get<double>() > 0);
+    CHECK(arm["max_error"].get<double>() <= 1);
+  }
+  const std::vector<std::string> rungs{"naive_mnk", "reordered_mkn", "transposed_b", "blocked",
+                                       "tuned"};
+  REQUIRE(steps.size() >= rungs.size());  // OpenBLAS is the last one where it is installed
+  CHECK(std::equal(rungs.begin(), rungs.end(), steps.begin()));
+  for (const std::string& step : steps) {
+    CHECK_THAT(result.output, ContainsSubstring(step));
+  }
+}
+
+TEST_CASE("bench adds the best of a family that was asked for") {
+  const Shell shell;
+  const ProgramResult result =
+      shell.run(kCommand + "bench 40 24 16 --device host --rigor quick --rounds 2 --rest-ms 0 " +
+                "--family naive_mnk --json bench.json");
+  CAPTURE(result.output, result.errors);
+  REQUIRE(result.status == 0);
+  const auto document = nlohmann::json::parse(std::ifstream(shell.folder() / "bench.json"));
+  REQUIRE(document["rows"][0]["arms"][1]["arm"] == "naive_mnk");
+  REQUIRE(document["rows"][0]["arms"][1]["kernel"] == "naive_mnk");
+  REQUIRE_THAT(result.output, ContainsSubstring("naive_mnk"));
+  const ProgramResult unknown = shell.run(kCommand + "bench 8 8 8 --family naiv");
+  REQUIRE(unknown.status == 2);
+  REQUIRE_THAT(unknown.errors, ContainsSubstring("no kernel family \"naiv\""));
+}
+
 TEST_CASE("landscape of a problem that was never tuned is a sentence and exit status 1") {
   const Shell shell;
   const ProgramResult result = shell.run(kCommand + "landscape 8 8 8 --device host");

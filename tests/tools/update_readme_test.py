@@ -39,6 +39,27 @@ class UpdateReadme(unittest.TestCase):
         self.assertEqual(self.update().returncode, 0)
         self.assertEqual(text, self.readme.read_text(encoding="utf-8"))
 
+    def test_writes_what_the_gallery_measured(self):
+        def row(size: int, ours: float, theirs: list[float]) -> dict:
+            arms = [{"arm": "tuned", "kernel": "wgmma stages=4", "median_us": ours, "of_limit": 0.5}]
+            arms += [{"arm": f"cublaslt {place}", "kernel": None, "median_us": us} for place, us in enumerate(theirs)]
+            return {"m": size, "n": size, "k": size, "types": "f16→f16", "layout": "nn", "arms": arms}
+
+        folder = self.readme.parent / "gallery"
+        folder.mkdir()
+        document = {"device": "A GPU", "compiler": "nvrtc 13.0", "driver": "580", "vendor": "cuBLASLt 13.1.0",
+                    "began_at": "2026-01-02 03:04:05", "rows": [row(1000, 4, [8, 4]), row(2000, 8, [8, 9])]}
+        for name in ("squares", "ladder", "types"):
+            (folder / f"{name}.json").write_text(json.dumps(document), encoding="utf-8")
+        self.results = folder
+        result = self.update()
+        self.assertEqual(result.returncode, 0, result.stderr)
+        text = self.readme.read_text(encoding="utf-8")
+        for part in ("A GPU, nvrtc 13.0, driver 580, cuBLASLt 13.1.0, 2026-01-02", "squares.svg)", "ladder.svg)",
+                     "1.00 times as fast as the best", "1.41 times as fast as its default", "(least 1.00, at 2000)",
+                     "| 1000 | f16→f16 nn | 4.00 us | 500 | 0.50 | 500 | 1.00 | 2.00 |"):
+            self.assertIn(part, text)
+
     def test_missing_markers_change_nothing(self):
         result = self.update("elsewhere")
         self.assertNotEqual(result.returncode, 0)
