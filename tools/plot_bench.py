@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Draws what `tunedgemm bench --json` found: TFLOP/s over size, a line for each provider.
+"""Draws what `tunedgemm bench --json` or bench_triton.py found: TFLOP/s over size, a line for each provider.
 
     tunedgemm bench --sweep squares --json squares.json
     tools/plot_bench.py squares.json -o squares                       squares.png and squares.svg
@@ -16,10 +16,13 @@ import pathlib
 import sys
 from dataclasses import dataclass
 
-PROVIDERS = ("tuned", "cuBLASLt default", "cuBLASLt best of 8")
+# And the arm that is drawn for each; the best of cuBLASLt is another one at every size.
+PROVIDERS = {"tuned": "tuned", "cuBLASLt default": "cublaslt 0", "cuBLASLt best of 8": None,
+             "Triton": "triton", "cuBLAS": "cublas"}
 # Colours that differ for colour-blind eyes too (Okabe and Ito); ours lies on top.
-COLOURS = {"tuned": "#0072B2", "cuBLASLt default": "#8C8C8C", "cuBLASLt best of 8": "#D55E00"}
-MARKERS = {"tuned": "o", "cuBLASLt default": "s", "cuBLASLt best of 8": "^"}
+COLOURS = {"tuned": "#0072B2", "cuBLASLt default": "#8C8C8C", "cuBLASLt best of 8": "#D55E00", "Triton": "#009E73",
+           "cuBLAS": "#CC79A7"}
+MARKERS = {"tuned": "o", "cuBLASLt default": "s", "cuBLASLt best of 8": "^", "Triton": "D", "cuBLAS": "v"}
 LINES = ("-", "--", ":", "-.")  # one a run
 
 
@@ -58,11 +61,10 @@ def read_run(path: pathlib.Path, label: str) -> Run:
 
 
 def arm_of(row: dict, provider: str) -> dict | None:
-    vendor = [arm for arm in row["arms"] if arm["arm"] != "tuned"]
     if provider == "cuBLASLt best of 8":
-        return min(vendor, key=lambda arm: arm["median_us"], default=None)
-    wanted = "tuned" if provider == "tuned" else "cublaslt 0"
-    return next((arm for arm in row["arms"] if arm["arm"] == wanted), None)
+        proposals = [arm for arm in row["arms"] if arm["arm"].startswith("cublaslt ")]
+        return min(proposals, key=lambda arm: arm["median_us"], default=None)
+    return next((arm for arm in row["arms"] if arm["arm"] == PROVIDERS[provider]), None)
 
 
 def size_axis(rows: list[dict]) -> tuple[str, list[float], bool]:

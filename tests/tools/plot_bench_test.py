@@ -81,6 +81,15 @@ class PlotBench(unittest.TestCase):
         text = self.picture(self.write("a.json", document([row(8, 8, 8, vendor=False)]) | {"vendor": None}))
         self.assertNotIn("cuBLASLt", text)
 
+    def test_draws_the_providers_of_bench_triton(self):
+        rows = [row(size, size, size, vendor=False) for size in (256, 384)]
+        for one in rows:
+            one["arms"] += [arm("triton", 15, 2.0 * one["m"] ** 3), arm("cublas", 11, 2.0 * one["m"] ** 3)]
+        text = self.picture(self.write("a.json", document(rows) | {"vendor": "Triton 3.6.0, cuBLAS"}))
+        for expected in (">tuned<", ">Triton<", ">cuBLAS<", "Triton 3.6.0, cuBLAS"):
+            self.assertIn(expected, text)
+        self.assertNotIn("cuBLASLt", text)
+
     def test_wrong_files_are_told(self):
         for content, sentence in (("no json", "is not what `tunedgemm bench --json` writes"),
                                   ({"rows": []}, "is not what"), (document([]), "no shape with a result")):
