@@ -13,8 +13,9 @@ import itertools
 import json
 import math
 import pathlib
-import sys
 from dataclasses import dataclass
+
+from drawing import fail, load_pyplot, save
 
 # And the arm that is drawn for each; the best of cuBLASLt is another one at every size.
 PROVIDERS = {"tuned": "tuned", "cuBLASLt default": "cublaslt 0", "cuBLASLt best of 8": None,
@@ -51,12 +52,12 @@ def read_run(path: pathlib.Path, label: str) -> Run:
         rows = [row for row in document["rows"] if row["arms"]]
         run = Run(label, *(document[key] for key in ("device", "vendor", "compiler", "began_at", "rounds")), rows)
     except OSError as error:
-        raise SystemExit(f"plot_bench.py: {path} cannot be read: {error.strerror}") from error
+        raise fail(f"{path} cannot be read: {error.strerror}") from error
     except (json.JSONDecodeError, KeyError, TypeError) as error:
-        raise SystemExit(
-            f"plot_bench.py: {path} is not what `tunedgemm bench --json` writes: {error!r}") from error
+        raise fail(
+            f"{path} is not what `tunedgemm bench --json` writes: {error!r}") from error
     if not rows:
-        raise SystemExit(f"plot_bench.py: {path} has no shape with a result")
+        raise fail(f"{path} has no shape with a result")
     return run
 
 
@@ -121,7 +122,7 @@ def draw_panel(axes, runs: list[Run], panel: tuple[str, str], only_panel: bool) 
     axes.set_axisbelow(True)
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
-    axes.legend(loc="lower right" if is_line else "best", edgecolor="none", framealpha=0.9)
+    axes.legend(loc="best" if is_line else "best", edgecolor="none", framealpha=0.9)
 
 
 def titles(runs: list[Run], panels: list[tuple[str, str]]) -> tuple[str, str]:
@@ -135,14 +136,7 @@ def titles(runs: list[Run], panels: list[tuple[str, str]]) -> tuple[str, str]:
 
 
 def draw(runs: list[Run], prefix: str) -> None:
-    try:
-        import matplotlib
-    except ImportError as error:
-        raise SystemExit("plot_bench.py: matplotlib is missing (Debian: apt-get install python3-matplotlib, "
-                         f"then /usr/bin/python3 {sys.argv[0]})") from error
-    matplotlib.use("Agg")
-    matplotlib.rcParams.update({"font.size": 12, "svg.fonttype": "none", "svg.hashsalt": "tunedgemm"})
-    from matplotlib import pyplot
+    pyplot = load_pyplot()
 
     panels = list(dict.fromkeys((row["types"], row["layout"]) for run in runs for row in run.rows))
     columns = min(len(panels), 2)
@@ -159,11 +153,7 @@ def draw(runs: list[Run], prefix: str) -> None:
     figure.text(left, 1 - 0.15 / height, title, fontsize=15, fontweight="bold", va="top")
     figure.text(left, 1 - 0.5 / height, subtitle, fontsize=10.5, color="#555555", va="top")
     figure.get_layout_engine().set(rect=(0, 0, 1, 1 - 0.75 / height), w_pad=0.12, h_pad=0.12)
-    for ending, options in ((".png", {"dpi": 150}), (".svg", {"metadata": {"Date": None}})):
-        try:
-            figure.savefig(prefix + ending, **options)
-        except OSError as error:
-            raise SystemExit(f"plot_bench.py: {prefix}{ending} cannot be written: {error.strerror}") from error
+    save(figure, prefix)
 
 
 def main() -> None:

@@ -232,6 +232,14 @@ std::span<const TritonConfig> triton_tutorial_configs() {
   return kTritonTutorialConfigs;
 }
 
+std::vector<Config> mma_configs_of_triton_tutorial() {
+  std::vector<Config> configs;
+  for (const TritonConfig& triton : kTritonTutorialConfigs) {
+    configs.push_back(from_triton(triton));
+  }
+  return configs;
+}
+
 const Family& mma_family() {
   static const Mma family;
   return family;

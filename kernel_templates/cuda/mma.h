@@ -3,6 +3,9 @@
 // What is known of the mma family beyond the Family interface.
 
 #include <span>
+#include <vector>
+
+#include "kernel_templates/config.h"
 
 namespace tunedgemm {
 
@@ -15,5 +18,7 @@ struct TritonConfig {
 /// (triton-lang.org, "Matrix Multiplication"), all with group_m = 8; the last eight are meant for
 /// fp8.
 std::span<const TritonConfig> triton_tutorial_configs();
+/// The same as configs of mma.
+std::vector<Config> mma_configs_of_triton_tutorial();
 
 }  // namespace tunedgemm

@@ -117,6 +117,16 @@ Config favourite(const Problem& problem, const DeviceLimits& limits) {
 
 }  // namespace
 
+TEST_CASE("The configs of Triton's tutorial are 16 different ones of mma, in its order") {
+  const std::vector<Config> configs = mma_configs_of_triton_tutorial();
+  const auto tutorial = triton_tutorial_configs();
+  REQUIRE(configs.size() == tutorial.size());
+  for (std::size_t index = 0; index < configs.size(); ++index) {
+    CHECK(is(configs[index], tutorial[index]));
+    CHECK(std::count(configs.begin(), configs.end(), configs[index]) == 1);
+  }
+}
+
 TEST_CASE("mma's candidates for fp8 contain all 16 configs of Triton's tutorial") {
   REQUIRE(triton_tutorial_configs().size() == 16);
   for (const std::string_view layout : {"nn", "nt", "tn", "tt"}) {

@@ -100,6 +100,14 @@ TEST_CASE("bench adds the best of a family that was asked for") {
   REQUIRE(document["rows"][0]["arms"][1]["arm"] == "naive_mnk");
   REQUIRE(document["rows"][0]["arms"][1]["kernel"] == "naive_mnk");
   REQUIRE_THAT(result.output, ContainsSubstring("naive_mnk"));
+  const ProgramResult tutorial = shell.run(
+      kCommand + "bench 8 8 8 --device host --rigor quick --rounds 1 --rest-ms 0 --configs " +
+      "triton-tutorial --json other.json");  // configs for GPUs alone
+  REQUIRE(tutorial.status == 0);
+  const auto none = nlohmann::json::parse(std::ifstream(shell.folder() / "other.json"));
+  for (const auto& arm : none["rows"][0]["arms"]) {
+    CHECK(arm["arm"] != "triton-tutorial");
+  }
   const ProgramResult unknown = shell.run(kCommand + "bench 8 8 8 --family naiv");
   REQUIRE(unknown.status == 2);
   REQUIRE_THAT(unknown.errors, ContainsSubstring("no kernel family \"naiv\""));

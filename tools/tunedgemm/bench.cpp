@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <filesystem>
 #include <iostream>
 #include <memory>
 #include <optional>
@@ -17,7 +18,7 @@
 #include "tools/tunedgemm/bench_files.h"
 #include "tools/tunedgemm/bench_progress.h"
 #include "tools/tunedgemm/bench_table.h"
-#include "tools/tunedgemm/family_best.h"
+#include "tools/tunedgemm/best_of.h"
 #include "tools/tunedgemm/plotter.h"
 #include "tools/tunedgemm/race.h"
 #include "tools/tunedgemm/verbs.h"
@@ -31,7 +32,9 @@ struct Options {
   std::string list, sizes, sweep;
   std::string rigor = "normal";
   std::string csv, json, plot;
+  std::vector<std::string> compared;
   std::vector<std::string> families;
+  std::string configs;
   int rounds = 11;
   int rest_ms = 20;
 };
@@ -85,6 +88,13 @@ BenchRun describe_run(Device& device, const Vendor* vendor, const Options& optio
           .rest_ms = options.rest_ms};
 }
 
+void add_best(Context& context, const Problem& problem, const std::string& name,
+              std::vector<Candidate> candidates, std::vector<Entry>& entries) {
+  if (const auto best = best_of(context, problem, std::move(candidates))) {
+    entries.push_back({name, *best});
+  }
+}
+
 // Empty if it was interrupted. What fails for this shape only is a row that says so.
 std::optional<BenchRow> bench_shape(Context& context, Vendor* vendor, const Shape& shape,
                                     const Options& options) {
@@ -104,9 +114,12 @@ std::optional<BenchRow> bench_shape(Context& context, Vendor* vendor, const Shap
     }
     std::vector<Entry> ours{{"tuned", {find_family(tuned.record->family), tuned.record->config}}};
     for (const std::string& family : options.families) {
-      if (const auto best = best_of_family(context, problem, *find_family(family))) {
-        ours.push_back({family, *best});
-      }
+      add_best(context, problem, family,
+               favourites_of_family(*find_family(family), problem, context.device().limits()),
+               ours);
+    }
+    if (!options.configs.empty()) {
+      add_best(context, problem, options.configs, named_candidates(options.configs), ours);
     }
     const RaceOptions racing{.rounds = options.rounds,
                              .rest = std::chrono::milliseconds(options.rest_ms)};
@@ -179,7 +192,9 @@ ExitStatus bench(const Options& options) {
   print_table(std::cout, rows, vendor == nullptr ? "" : vendor->name());
   print_means(std::cout, rows, vendor == nullptr ? "" : vendor->name());
   if (plotter && std::any_of(rows.begin(), rows.end(), tuned_arm)) {
-    plot(*plotter, json, options.plot);
+    std::vector<std::filesystem::path> files{json};
+    files.insert(files.end(), options.compared.begin(), options.compared.end());
+    plot(*plotter, files, options.plot);
   }
   return status_of(rows, shapes.size());
 }
@@ -211,6 +226,10 @@ void add_bench(CLI::App& app, ExitStatus& status) {
       ->check([](const std::string& name) {
         return find_family(name) ? "" : "there is no kernel family \"" + name + "\"";
       });
+  verb->add_option("--configs", options->configs,
+                   "also the best of a list of configs: triton-tutorial has that tutorial's 16, as "
+                   "configs of mma")
+      ->check(CLI::IsMember({"triton-tutorial"}));
   verb->add_option("--rounds", options->rounds, "timed rounds")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
@@ -227,6 +246,10 @@ void add_bench(CLI::App& app, ExitStatus& status) {
   verb->add_option("--plot", options->plot,
                    "draws PREFIX.png and PREFIX.svg; without --json it writes PREFIX.json too")
       ->type_name("PREFIX");
+  verb->add_option("--compare", options->compared,
+                   "draws an earlier run's JSON too, or tools/published/a100.json; may be repeated")
+      ->check(CLI::ExistingFile)
+      ->needs("--plot");
   verb->footer(
       "Every arm's result is checked before it is timed; inputs are random and cold; the times\n"
       "are those of the device alone. `of limit`: the least time for the operations at the peak\n"

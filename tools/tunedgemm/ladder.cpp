@@ -15,7 +15,7 @@
 #include "tools/shared/table.h"
 #include "tools/shared/text.h"
 #include "tools/tunedgemm/bench_files.h"
-#include "tools/tunedgemm/family_best.h"
+#include "tools/tunedgemm/best_of.h"
 #include "tools/tunedgemm/plotter.h"
 #include "tools/tunedgemm/verbs.h"
 
@@ -108,7 +108,8 @@ std::vector<Entry> entries_for(Context& context, const Problem& problem, const O
   std::vector<Entry> entries;
   for (const Family* family : families(context.device().limits().backend)) {
     std::cerr << "  " << family->name() << " ...\n";
-    if (const auto best = best_of_family(context, problem, *family)) {
+    if (const auto best = best_of(
+            context, problem, favourites_of_family(*family, problem, context.device().limits()))) {
       entries.push_back({std::string(family->name()), *best});
     }
     if (interrupted()) {
@@ -181,7 +182,7 @@ ExitStatus ladder(const Options& options) {
     print_rungs(row);
   }
   if (plotter) {
-    plot(*plotter, json, options.plot);
+    plot(*plotter, {json}, options.plot);
     std::cout << "Drawn in " << options.plot << ".png and " << options.plot << ".svg\n";
   }
   return ExitStatus::kGood;

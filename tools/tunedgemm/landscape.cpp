@@ -172,7 +172,7 @@ ExitStatus landscape(const Options& options) {
     }
   }
   if (plotter) {
-    plot(*plotter, json, options.plot);
+    plot(*plotter, {json}, options.plot);
     std::cout << "Drawn in " << options.plot << ".png and " << options.plot << ".svg\n";
   }
   return ExitStatus::kGood;

@@ -49,12 +49,15 @@ Plotter find_plotter(const std::string& script) {
   return {.script = find_script(script), .python = find_python()};
 }
 
-void plot(const Plotter& plotter, const fs::path& json, const std::string& prefix) {
-  const ChildResult result = run_child(
-      {"/usr/bin/env", plotter.python, plotter.script.string(), json.string(), "-o", prefix},
-      kPatience);
+void plot(const Plotter& plotter, const std::vector<fs::path>& files, const std::string& prefix) {
+  std::vector<std::string> command{"/usr/bin/env", plotter.python, plotter.script.string()};
+  for (const fs::path& file : files) {
+    command.push_back(file.string());
+  }
+  command.insert(command.end(), {"-o", prefix});
+  const ChildResult result = run_child(command, kPatience);
   if (!succeeds(result)) {
-    throw std::runtime_error("drawing " + json.string() + " failed: " + result.output);
+    throw std::runtime_error("drawing " + files.front().string() + " failed: " + result.output);
   }
 }
 

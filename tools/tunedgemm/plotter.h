@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <string>
+#include <vector>
 
 namespace tunedgemm {
 
@@ -18,7 +19,9 @@ struct Plotter {
 /// a sentence that says what is missing and how to get it.
 Plotter find_plotter(const std::string& script);
 
-/// Writes `prefix`.png and `prefix`.svg. Throws std::runtime_error with what the script said.
-void plot(const Plotter& plotter, const std::filesystem::path& json, const std::string& prefix);
+/// Writes `prefix`.png and `prefix`.svg of one file, or of several laid over each other. Throws
+/// std::runtime_error with what the script said.
+void plot(const Plotter& plotter, const std::vector<std::filesystem::path>& files,
+          const std::string& prefix);
 
 }  // namespace tunedgemm

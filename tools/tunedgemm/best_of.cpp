@@ -1,0 +1,58 @@
+#include "tools/tunedgemm/best_of.h"
+
+#include <utility>
+
+#include "kernel_templates/cuda/mma.h"
+#include "kernel_templates/families.h"
+#include "runtime/device_evaluator.h"
+
+namespace tunedgemm {
+
+std::optional<Candidate> best_of(Context& context, const Problem& problem,
+                                 std::vector<Candidate> candidates) {
+  Device& device = context.device();
+  std::erase_if(candidates, [&](const Candidate& candidate) {
+    return candidate.family->backend() != device.limits().backend ||
+           !candidate.family->why_not(problem, candidate.config, device.limits()).empty();
+  });
+  if (candidates.size() < 2) {
+    return candidates.empty() ? std::nullopt : std::optional(candidates.front());
+  }
+  TuneOptions options;
+  options.rigor = Rigor::kQuick;
+  options.budget.candidates = static_cast<int>(candidates.size());
+  options.standard = candidates.front();
+  options.candidates = std::move(candidates);
+  const Device::Current current(device);
+  DeviceEvaluator evaluator(device, context.store(), problem);
+  const Tuning tuning = tune(problem, device.identity(), device.toolchain(), device.limits(),
+                             evaluator, context.store(), options);
+  if (!tuning.record) {
+    return std::nullopt;
+  }
+  return Candidate{find_family(tuning.record->family), tuning.record->config};
+}
+
+std::vector<Candidate> favourites_of_family(const Family& family, const Problem& problem,
+                                            const DeviceLimits& limits) {
+  constexpr std::size_t kMost = 8;
+  std::vector<Candidate> favourites;
+  for (RankedCandidate& ranked : ranked_candidates(problem, limits)) {
+    if (ranked.candidate.family == &family && favourites.size() < kMost) {
+      favourites.push_back(std::move(ranked.candidate));
+    }
+  }
+  return favourites;
+}
+
+std::vector<Candidate> named_candidates(std::string_view name) {
+  std::vector<Candidate> candidates;
+  if (name == "triton-tutorial") {
+    for (Config& config : mma_configs_of_triton_tutorial()) {
+      candidates.push_back({&mma_family(), std::move(config)});
+    }
+  }
+  return candidates;
+}
+
+}  // namespace tunedgemm

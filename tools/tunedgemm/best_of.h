@@ -1,0 +1,29 @@
+#pragma once
+
+// The best of some candidates for a problem: what a rung of the ladder, or a list that somebody
+// else chose, is worth.
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/context.h"
+
+namespace tunedgemm {
+
+/// The fastest of the candidates, measured as the tuner does; the cache's winner stays what it is.
+/// Those that are not legal for the problem, which is canonical, are left out. Empty if none is
+/// left, or none is right. Throws DeviceError.
+std::optional<Candidate> best_of(Context& context, const Problem& problem,
+                                 std::vector<Candidate> candidates);
+
+/// The candidates of the family that the cost model likes best, eight at most.
+std::vector<Candidate> favourites_of_family(const Family& family, const Problem& problem,
+                                            const DeviceLimits& limits);
+
+/// Lists with a name: "triton-tutorial", the 16 configs of that tutorial as configs of mma. Empty
+/// for other names.
+std::vector<Candidate> named_candidates(std::string_view name);
+
+}  // namespace tunedgemm
