@@ -1,0 +1,27 @@
+// 8-bit floating point: one byte an element, and a scale for each matrix that brings its values
+// into the range of the type.
+
+#include <cstdint>
+#include <cstdio>
+#include <tunedgemm/tunedgemm.hpp>
+#include <vector>
+
+int main() {
+  constexpr std::uint8_t kOneAndAHalf = 0x3c;  // of e4m3: 1 sign, 4 exponent, 3 mantissa bits
+  const std::int64_t m = 32, n = 48, k = 64;
+  std::vector<std::uint8_t> a(m * k, kOneAndAHalf), b(n * k, kOneAndAHalf);
+  std::vector<float> d(m * n);
+  const float scale_a = 0.5f, scale_b = 4.0f;
+  tunedgemm::Context context({.backend = TUNEDGEMM_BACKEND_HOST, .rigor = TUNEDGEMM_QUICK});
+  tunedgemm::tuned_matmul(
+      context,
+      {.m = m,
+       .n = n,
+       .k = k,
+       .type_a = TUNEDGEMM_E4M3,
+       .type_b = TUNEDGEMM_E4M3,
+       .order_b = TUNEDGEMM_COLUMN_MAJOR},
+      {.a = a.data(), .b = b.data(), .d = d.data(), .scale_a = &scale_a, .scale_b = &scale_b});
+  std::printf("%g\n", d[0]);  // 64 * 1.5 * 1.5 * 0.5 * 4
+  return d[0] == 288.0f ? 0 : 1;
+}
