@@ -16,6 +16,9 @@ measure() {
   "$tunedgemm" bench --sweep squares --json "$folder/squares.json"
   "$tunedgemm" bench --list tools/shapes/types.csv --json "$folder/types.json"
   "$tunedgemm" ladder --json "$folder/ladder.json"
+  if python3 -c 'import torch, triton' 2>/dev/null; then
+    python3 tools/bench_triton.py --json "$folder/triton.json"
+  fi
   "$tunedgemm" landscape 4096 4096 4096 --types f16 --json "$folder/landscape.json"
 }
 

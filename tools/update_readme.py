@@ -33,21 +33,27 @@ def shape_text(outcome: dict) -> str:
     return f"{outcome['name']}: {extents}" if outcome["name"] else extents
 
 
+def kernel_text(record: dict) -> str:
+    config = record["config"]
+    tile = [str(config[knob]) for knob in ("block_m", "block_n", "block_k") if knob in config]
+    knobs = [f"{knob}={value}" for knob, value in config.items()]
+    return record["family"] + " " + (" x ".join(tile) if len(tile) == 3 else " ".join(knobs))
+
+
 def table(outcomes: list[dict]) -> str:
-    measured = [outcome for outcome in outcomes if outcome["record"]]
+    measured = [outcome for outcome in outcomes if outcome["record"] and outcome["record"].get("complete", True)]
     if not measured:
         raise SystemExit("update_readme.py: no outcome in the file has a winner")
     rows = [
-        "| shape | types | winner | time | GFLOP/s | x naive | x default |",
+        "| shape | types | winner, its tile | time | GFLOP/s | x naive | x default |",
         "|---|---|---|--:|--:|--:|--:|",
     ]
     for outcome in measured:
         record = outcome["record"]
-        knobs = " ".join(f"{knob}={value}" for knob, value in record["config"].items())
         us = record["median_us"]
         rows.append(
             f"| {shape_text(outcome)} | {record['types']} {record['layout']} {record['epilogue']} "
-            f"| {record['family']} {knobs} | {time_text(us)} | {record['gflops']:,.0f} "
+            f"| {kernel_text(record)} | {time_text(us)} | {record['gflops']:,.0f} "
             f"| {ratio_text(record['naive_us'], us)} | {ratio_text(record['default_us'], us)} |"
         )
     first = measured[0]["record"]
@@ -88,18 +94,41 @@ def types_table(rows: list[dict]) -> list[str]:
     return lines
 
 
+def rounds_text(run: dict) -> str:
+    return f"{run['rounds']} rounds, {run['rest_ms']} ms of rest before each sample"
+
+
+def triton_lines(folder: pathlib.Path) -> list[str]:
+    """Nothing where tools/bench_triton.py was not run."""
+    file = folder / "triton.json"
+    if not file.is_file():
+        return []
+    run = json.loads(file.read_text(encoding="utf-8"))
+    lines = ["| M = N = K | types | TFLOP/s | Triton | PyTorch's cuBLAS | x Triton |", "|--:|---|--:|--:|--:|--:|"]
+    for row in run["rows"]:
+        us = {arm["arm"]: arm["median_us"] for arm in row["arms"]}
+        flops = 2e-6 * row["m"] * row["n"] * row["k"]
+        cublas = f"{flops / us['cublas']:,.0f}" if "cublas" in us else "-"
+        lines.append(f"| {row['m']} | {row['types']} {row['layout']} | {flops / us['tuned']:,.0f} | {flops / us['triton']:,.0f} "
+                     f"| {cublas} | {us['triton'] / us['tuned']:.2f} |")
+    return [*lines, "", "`tools/bench_triton.py`: the block-level matmul of Triton's tutorial with its 16 configs, in one process with "
+            f"ours ({rounds_text(run)}).", ""]
+
+
 def gallery(folder: pathlib.Path) -> str:
     squares, ladder, types = (json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))
                               for name in ("squares", "ladder", "types"))
     day = squares["began_at"].split(" ")[0]
     place = folder.as_posix()
     return "\n".join([
-        f"Measured by `tools/gallery.sh` on an {squares['device']}, {squares['compiler']}, driver {squares['driver']}, "
-        f"{squares['vendor']}, {day}. Inputs are random and cold, the arms take turns, times are medians of launches that "
-        "follow each other in a graph, as in a model.", "",
+        f"Measured by the commands of `tools/gallery.sh` on an {squares['device']}, {squares['compiler']}, driver "
+        f"{squares['driver']}, {squares['vendor']}, {day}. Inputs are random and cold, the arms take turns, and times are medians "
+        "of launches that follow each other in a graph, as in a model.", "",
         f"![TFLOP/s over size, ours and cuBLASLt's]({place}/squares.svg)", "",
-        f"`tunedgemm bench --sweep squares`: {means_text(squares['rows'])}.", "",
+        f"`tunedgemm bench --sweep squares` ({rounds_text(squares)}): {means_text(squares['rows'])}.", "",
         *types_table(types["rows"]), "",
+        f"`tunedgemm bench --list tools/shapes/types.csv` ({rounds_text(types)}).", "",
+        *triton_lines(folder),
         f"![A bar for each kernel, from the naive loop to the tuned one]({place}/ladder.svg)", "",
         "`tunedgemm ladder`: every kernel of the library on one problem, each checked against double precision.", "",
         f"![In which order tiles are computed]({place}/order.svg)", "",

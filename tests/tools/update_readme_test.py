@@ -48,7 +48,7 @@ class UpdateReadme(unittest.TestCase):
         folder = self.readme.parent / "gallery"
         folder.mkdir()
         document = {"device": "A GPU", "compiler": "nvrtc 13.0", "driver": "580", "vendor": "cuBLASLt 13.1.0",
-                    "began_at": "2026-01-02 03:04:05", "rows": [row(1000, 4, [8, 4]), row(2000, 8, [8, 9])]}
+                    "began_at": "2026-01-02 03:04:05", "rounds": 7, "rest_ms": 20, "rows": [row(1000, 4, [8, 4]), row(2000, 8, [8, 9])]}
         for name in ("squares", "ladder", "types"):
             (folder / f"{name}.json").write_text(json.dumps(document), encoding="utf-8")
         self.results = folder
@@ -56,7 +56,7 @@ class UpdateReadme(unittest.TestCase):
         self.assertEqual(result.returncode, 0, result.stderr)
         text = self.readme.read_text(encoding="utf-8")
         for part in ("A GPU, nvrtc 13.0, driver 580, cuBLASLt 13.1.0, 2026-01-02", "squares.svg)", "ladder.svg)",
-                     "1.00 times as fast as the best", "1.41 times as fast as its default", "(least 1.00, at 2000)",
+                     "1.00 times as fast as the best", "1.41 times as fast as its default", "(least 1.00, at 2000)", "7 rounds, 20 ms",
                      "| 1000 | f16→f16 nn | 4.00 us | 500 | 0.50 | 500 | 1.00 | 2.00 |"):
             self.assertIn(part, text)
 
