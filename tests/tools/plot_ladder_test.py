@@ -4,11 +4,8 @@
 Skipped (77) where no Python has matplotlib."""
 import json
 import pathlib
-import subprocess
-import tempfile
-import unittest
 
-from plotting import PYTHON, main
+from plotting import DrawingTest, main
 
 SCRIPT = pathlib.Path(__file__).resolve().parents[2] / "tools" / "plot_ladder.py"
 
@@ -27,17 +24,8 @@ ARMS = [arm("naive_1d", 0.002, "naive_1d"), arm("tiled_shared", 0.01, "tiled_sha
         arm("tuned", 0.04, "simt block_m=128"), arm("cuBLASLt", 0.05, None)]
 
 
-class PlotLadder(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
-
-    def draw(self, content: str) -> subprocess.CompletedProcess:
-        file = self.folder / "ladder.json"
-        file.write_text(content, encoding="utf-8")
-        return subprocess.run([PYTHON, str(SCRIPT), str(file), "-o", str(self.folder / "picture")],
-                              capture_output=True, text=True)
+class PlotLadder(DrawingTest):
+    script = SCRIPT
 
     def test_draws_a_bar_for_each_step(self):
         result = self.draw(json.dumps(document(ARMS)))
@@ -51,10 +39,7 @@ class PlotLadder(unittest.TestCase):
         for content, sentence in (("{", "is not what `tunedgemm ladder --json` writes"),
                                   ('{"rows": [{}]}', "is not what `tunedgemm ladder --json` writes"),
                                   (json.dumps(document([])), "has no problem with a result")):
-            result = self.draw(content)
-            self.assertEqual(result.returncode, 1, content)
-            self.assertIn(sentence, result.stderr)
-            self.assertNotIn("Traceback", result.stderr)
+            self.assert_refused(content, sentence)
 
 
 if __name__ == "__main__":

@@ -4,11 +4,8 @@
 Skipped (77) where no Python has matplotlib."""
 import json
 import pathlib
-import subprocess
-import tempfile
-import unittest
 
-from plotting import PYTHON, main
+from plotting import DrawingTest, main
 
 SCRIPT = pathlib.Path(__file__).resolve().parents[2] / "tools" / "plot_landscape.py"
 
@@ -28,17 +25,8 @@ TRIALS = [trial(64, 3, 12.0), trial(128, 3, 10.0, final=True), trial(128, 4, 10.
           trial(256, 3, None, "spills"), trial(256, 4, 30.0, "too slow")]
 
 
-class PlotLandscape(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
-
-    def draw(self, content: str) -> subprocess.CompletedProcess:
-        file = self.folder / "landscape.json"
-        file.write_text(content, encoding="utf-8")
-        return subprocess.run([PYTHON, str(SCRIPT), str(file), "-o", str(self.folder / "picture")],
-                              capture_output=True, text=True)
+class PlotLandscape(DrawingTest):
+    script = SCRIPT
 
     def test_draws_a_panel_for_each_knob_that_varies(self):
         result = self.draw(json.dumps(document(TRIALS, "mma block_m=128 stages=3")))
@@ -57,10 +45,7 @@ class PlotLandscape(unittest.TestCase):
                                   ('{"trials": []}', "is not what `tunedgemm landscape --json` writes"),
                                   (json.dumps(document(TRIALS[3:], None)), "has no candidate that was timed"),
                                   (json.dumps(document(TRIALS[:1], None)), "there is nothing to compare")):
-            result = self.draw(content)
-            self.assertEqual(result.returncode, 1, content)
-            self.assertIn(sentence, result.stderr)
-            self.assertNotIn("Traceback", result.stderr)
+            self.assert_refused(content, sentence)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,8 @@
 """What the tests of the scripts that draw share."""
+import pathlib
 import subprocess
 import sys
+import tempfile
 import unittest
 
 PYTHONS = (sys.executable, "/usr/bin/python3")  # Debian's matplotlib is in Debian's Python
@@ -14,6 +16,28 @@ def has_matplotlib(python: str) -> bool:
 
 
 PYTHON = next(filter(has_matplotlib, PYTHONS), None)
+
+
+class DrawingTest(unittest.TestCase):
+    """A folder for each test, and a script that draws what is given to it."""
+    script: pathlib.Path
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+    def draw(self, content: str) -> subprocess.CompletedProcess:
+        file = self.folder / "results.json"
+        file.write_text(content, encoding="utf-8")
+        return subprocess.run([PYTHON, str(self.script), str(file), "-o", str(self.folder / "picture")],
+                              capture_output=True, text=True)
+
+    def assert_refused(self, content: str, sentence: str) -> None:
+        result = self.draw(content)
+        self.assertEqual(result.returncode, 1, content)
+        self.assertIn(sentence, result.stderr)
+        self.assertNotIn("Traceback", result.stderr)
 
 
 def main() -> None:

@@ -8,7 +8,6 @@
 #include <optional>
 #include <stdexcept>
 
-#include "cache/vocabulary_rows.h"
 #include "tools/shared/context_options.h"
 #include "tools/shared/interrupt.h"
 #include "tools/shared/shape_list.h"
@@ -76,16 +75,6 @@ std::vector<Shape> shapes_of(const Options& options) {
         "bench needs shapes: M N K, or --sizes 256:4096:128, or --sweep squares, or --list FILE");
   }
   return {to_shape(options.shape)};
-}
-
-BenchRun describe_run(Device& device, const Vendor* vendor, const Options& options) {
-  return {.device = device.identity().name,
-          .compiler = device.toolchain().compiler,
-          .driver = device.toolchain().driver,
-          .vendor = vendor == nullptr ? "" : vendor->name() + " " + vendor->version(),
-          .began_at = utc_now(),
-          .rounds = options.rounds,
-          .rest_ms = options.rest_ms};
 }
 
 void add_best(Context& context, const Problem& problem, const std::string& name,
@@ -182,7 +171,7 @@ ExitStatus bench(const Options& options) {
   Device& device = context->device();
   std::string why_no_vendor;
   const auto vendor = open_vendor(device, &why_no_vendor);
-  const BenchRun run = describe_run(device, vendor.get(), options);
+  const BenchRun run = describe_run(device, vendor.get(), options.rounds, options.rest_ms);
   BenchFiles files(run, options.csv, json);
   std::cerr << run.device << ", " << run.compiler << ", "
             << (vendor ? run.vendor : "no other library: " + why_no_vendor) << "; " << run.rounds

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "cache/vocabulary_rows.h"
 #include "tools/tunedgemm/bench_limit.h"
 #include "tuner/statistics.h"
 
@@ -37,6 +38,16 @@ BenchArm to_arm(const Racer& racer, const Problem& problem, const DeviceLimits& 
 }
 
 }  // namespace
+
+BenchRun describe_run(Device& device, const Vendor* vendor, int rounds, int rest_ms) {
+  return {.device = device.identity().name,
+          .compiler = device.toolchain().compiler,
+          .driver = device.toolchain().driver,
+          .vendor = vendor == nullptr ? "" : vendor->name() + " " + vendor->version(),
+          .began_at = utc_now(),
+          .rounds = rounds,
+          .rest_ms = rest_ms};
+}
 
 BenchRow to_row(const Shape& shape, const Race& race, const DeviceLimits& limits) {
   BenchRow row{.shape = shape, .kernel = {}, .arms = {}, .remarks = race.remarks, .failure = {}};

@@ -21,6 +21,8 @@ struct BenchRun {
   int rest_ms = 0;
 };
 
+BenchRun describe_run(Device& device, const Vendor* vendor, int rounds, int rest_ms);
+
 /// One kernel's figures: medians over the rounds.
 struct BenchArm {
   std::string name;    ///< as Racer has it

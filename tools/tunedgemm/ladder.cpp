@@ -8,7 +8,6 @@
 #include <memory>
 #include <stdexcept>
 
-#include "cache/vocabulary_rows.h"
 #include "tools/shared/context_options.h"
 #include "tools/shared/interrupt.h"
 #include "tools/shared/shape_options.h"
@@ -154,13 +153,8 @@ ExitStatus ladder(const Options& options) {
   std::string why_no_vendor;
   const auto vendor = open_vendor(device, &why_no_vendor);
   const RaceOptions racing{.rounds = options.rounds};
-  const BenchRun run{.device = device.identity().name,
-                     .compiler = device.toolchain().compiler,
-                     .driver = device.toolchain().driver,
-                     .vendor = vendor ? vendor->name() + " " + vendor->version() : "",
-                     .began_at = utc_now(),
-                     .rounds = racing.rounds,
-                     .rest_ms = static_cast<int>(racing.rest.count())};
+  const BenchRun run =
+      describe_run(device, vendor.get(), racing.rounds, static_cast<int>(racing.rest.count()));
   BenchFiles files(run, options.csv, json);
   std::cerr << run.device << ", " << run.compiler << ", "
             << (vendor ? run.vendor : "no other library: " + why_no_vendor) << '\n';
