@@ -48,8 +48,8 @@ constexpr int kSize = 256, kSteps = 50;
 
 // X[step + 1] = X[step] * B, where B moves every column one place to the right.
 struct Chain {
-  explicit Chain(Device& device)
-      : device(device),
+  explicit Chain(Device& gpu)
+      : device(gpu),
         matrix_bytes(kSize * kSize * 2),
         moved(device.allocate(matrix_bytes)),
         x(device.allocate((kSteps + 1) * matrix_bytes)) {

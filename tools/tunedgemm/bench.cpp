@@ -181,9 +181,9 @@ ExitStatus bench(const Options& options) {
   print_table(std::cout, rows, vendor == nullptr ? "" : vendor->name());
   print_means(std::cout, rows, vendor == nullptr ? "" : vendor->name());
   if (plotter && std::any_of(rows.begin(), rows.end(), tuned_arm)) {
-    std::vector<std::filesystem::path> files{json};
-    files.insert(files.end(), options.compared.begin(), options.compared.end());
-    plot(*plotter, files, options.plot);
+    std::vector<std::filesystem::path> drawn{json};
+    drawn.insert(drawn.end(), options.compared.begin(), options.compared.end());
+    plot(*plotter, drawn, options.plot);
   }
   return status_of(rows, shapes.size());
 }

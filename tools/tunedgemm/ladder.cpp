@@ -38,7 +38,7 @@ constexpr const char* kLargeOnHost[] = {"1024", "1024", "1024"};
 Shape shape_with(ShapeChoice choice, const char* const (&extents)[3]) {
   constexpr const char* kNames[] = {"m", "n", "k"};
   for (int index = 0; index < 3; ++index) {
-    choice.fields.push_back({kNames[index], extents[index]});
+    choice.fields.push_back({kNames[index], extents[index], {}});
   }
   return to_shape(choice);
 }
@@ -49,7 +49,7 @@ std::vector<Shape> shapes_of(ShapeChoice choice, Backend backend) {
                        [&](const Field& field) { return field.name == name; });
   };
   if (!given("types")) {
-    choice.fields.push_back({"types", "f32"});
+    choice.fields.push_back({"types", "f32", {}});
   }
   if (given("m") || given("n") || given("k")) {
     return {to_shape(choice)};
