@@ -234,6 +234,7 @@ std::span<const TritonConfig> triton_tutorial_configs() {
 
 std::vector<Config> mma_configs_of_triton_tutorial() {
   std::vector<Config> configs;
+  configs.reserve(kTritonTutorialConfigs.size());
   for (const TritonConfig& triton : kTritonTutorialConfigs) {
     configs.push_back(from_triton(triton));
   }

@@ -46,6 +46,10 @@ std::uint16_t f16_bits(int whole) {
 
 constexpr int kSize = 256, kSteps = 50;
 
+std::size_t place(int row, int column) {
+  return static_cast<std::size_t>(row) * kSize + static_cast<std::size_t>(column);
+}
+
 // X[step + 1] = X[step] * B, where B moves every column one place to the right.
 struct Chain {
   explicit Chain(Device& gpu)
@@ -56,10 +60,9 @@ struct Chain {
     std::vector<std::uint16_t> b(kSize * kSize);
     first.resize(kSize * kSize);
     for (int row = 0; row < kSize; ++row) {
-      b[static_cast<std::size_t>(row * kSize + (row + 1) % kSize)] = f16_bits(1);
+      b[place(row, (row + 1) % kSize)] = f16_bits(1);
       for (int column = 0; column < kSize; ++column) {
-        first[static_cast<std::size_t>(row * kSize + column)] =
-            f16_bits((7 * row + 3 * column) % 2048);
+        first[place(row, column)] = f16_bits((7 * row + 3 * column) % 2048);
       }
     }
     device.copy_to_device(moved->data(), b.data(), matrix_bytes);
@@ -91,8 +94,7 @@ struct Chain {
     for (int row = 0; row < kSize; ++row) {
       for (int column = 0; column < kSize; ++column) {
         const int from = (column - kSteps + kSize) % kSize;
-        wrong += last[static_cast<std::size_t>(row * kSize + column)] !=
-                 first[static_cast<std::size_t>(row * kSize + from)];
+        wrong += last[place(row, column)] != first[place(row, from)];
       }
     }
     return wrong;

@@ -47,7 +47,7 @@ void build(Built& built, Device& device) {
 std::string text_of_defines(const Source& source) {
   std::string text;
   for (const auto& [macro, value] : source.defines) {
-    text += macro + '=' + value + ' ';
+    text.append(macro).append("=").append(value).append(" ");
   }
   return text;
 }
@@ -229,6 +229,7 @@ FamilyReport check_family(const Family& family, const std::vector<FamilyCase>& c
     built_for[index] = &entry;
   }
   std::vector<Built*> to_build;
+  to_build.reserve(built.size());
   for (auto& [key, entry] : built) {
     to_build.push_back(&entry);
   }
