@@ -53,10 +53,11 @@ class Evaluator {
   /// Brings the device to its working clock. Called before the first sample and before the finals.
   virtual void warm_up() = 0;
 
-  /// Lets the device rest for so long before each sample of the finals: under a long load it lowers
-  /// its clock, and a candidate must not pay for what the one before it drew.
-  virtual double rest_seconds() const { return 0; }
+  /// Lets the device rest before each sample of the finals, for rest_seconds(), which may be 0:
+  /// under a long load it lowers its clock, and a candidate must not pay for what the one before it
+  /// drew.
   virtual void rest() {}
+  virtual double rest_seconds() const { return 0; }
 
   /// The clock now in MHz, 0 where it cannot be told, and whether the device reports that it is
   /// held back.

@@ -39,12 +39,11 @@ class Random {
 };
 
 double round_seconds(const std::vector<Contender*>& racing, double rest_seconds) {
-  double round_us = 0;
+  double seconds = 0;
   for (const Contender* contender : racing) {
-    const int launches = launches_for(kSampleUs, contender->screened_us);
-    round_us += (launches + 1) * contender->screened_us;
+    seconds += sample_seconds(*contender) + rest_seconds;
   }
-  return 1e-6 * round_us + rest_seconds * static_cast<double>(racing.size());
+  return seconds;
 }
 
 // The finalists for whom the time suffices; at least the fastest and the default.
@@ -117,6 +116,11 @@ bool is_settled(const std::vector<Contender*>& racing) {
 }
 
 }  // namespace
+
+double sample_seconds(const Contender& contender) {
+  const int launches = launches_for(kSampleUs, contender.screened_us);
+  return 1e-6 * (launches + 1) * contender.screened_us;
+}
 
 FinalsReport run_finals(std::span<Contender> contenders, Evaluator& evaluator, const Effort& effort,
                         Allowance& allowance, std::uint64_t seed,

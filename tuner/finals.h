@@ -21,6 +21,9 @@ struct FinalsReport {
   bool enough = false;      ///< at least the minimum of rounds
 };
 
+/// What one finalist takes of a round: its sample, with the launch before it.
+double sample_seconds(const Contender& contender);
+
 /// Races the contenders, who are sorted by their screened times, until the decision is settled, the
 /// rounds are all done or the time is over; at least one round. Where time is short the slowest are
 /// left out (their standing has no rounds) before the number of rounds is cut; the default is not.

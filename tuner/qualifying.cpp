@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "tuner/finals.h"
 #include "tuner/sample.h"
 
 namespace tunedgemm {
@@ -19,15 +20,6 @@ constexpr double kNear = 1.2;
 constexpr double kHopeless = 3;
 // The part of the budget that screening leaves to the finals, if they need so much.
 constexpr double kLargestReserve = 0.5;
-
-// All rounds of the finals that must be, each with a sample and the launch before it.
-double finals_seconds(std::span<const Contender> leaders, const Effort& effort) {
-  double round_us = 0;
-  for (const Contender& leader : leaders) {
-    round_us += 2 * leader.screened_us;
-  }
-  return 1e-6 * round_us * effort.minimum_rounds;
-}
 
 Preference preference_of(const RankedCandidate& ranked, const Task& task) {
   const auto& [family, config] = ranked.candidate;
@@ -234,8 +226,12 @@ bool Qualifying::must_stop() {
   if (allowance_.cancelled()) {
     return true;
   }
+  double round = 0;
+  for (const Contender& leader : leaders_) {
+    round += sample_seconds(leader) + task_.evaluator.rest_seconds();
+  }
   const double reserve =
-      std::min(finals_seconds(leaders_, effort_), kLargestReserve * effort_.seconds);
+      std::min(effort_.minimum_rounds * round, kLargestReserve * effort_.seconds);
   return !leaders_.empty() && allowance_.seconds_left() <= reserve;
 }
 

@@ -46,7 +46,7 @@ enum CUdevice_attribute : int {
 };
 
 enum CUlaunchAttributeID : int { CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION = 6 };
-union CUlaunchAttributeValue {
+union alignas(8) CUlaunchAttributeValue {
   char pad[64];
   int programmaticStreamSerializationAllowed;
 };
@@ -63,6 +63,9 @@ struct CUlaunchConfig {
   CUlaunchAttribute* attrs;
   unsigned numAttrs;
 };
+
+static_assert(sizeof(CUlaunchAttribute) == 72 && offsetof(CUlaunchAttribute, value) == 8);
+static_assert(sizeof(CUlaunchConfig) == 56 && offsetof(CUlaunchConfig, hStream) == 32);
 
 /// Opaque; made by cuTensorMapEncodeTiled and given to kernels by value.
 struct alignas(64) CUtensorMap {
