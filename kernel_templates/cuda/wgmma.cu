@@ -136,7 +136,7 @@ static_assert(!kPromotes || kInFlight == 0, "promoted sums need in_flight=0");
 static_assert(kGroup >= 1 && kSplitK >= 1, "group and split_k must be 1 or more");
 
 #include "words/operand_tiles.cuh"
-static_assert(!kTurns || kAtoms == 1, "tiles that are turned must have 128 bytes along K");
+static_assert(!kTurns || kAtoms == 1, "block_k must be 128 bytes where tiles are turned");
 constexpr int kRingBytes = kStages * (kTileBytesA + kTileBytesB);
 constexpr int kStagingBytes = 4096;  // where a warp prepares what it stores
 constexpr int kControlBytes = 1024;  // barriers, and a word for each consumer
@@ -144,9 +144,10 @@ constexpr int kSharedBytes = kRingBytes + kConsumers * 4 * kStagingBytes + kCont
 #ifndef SHARED_BYTES
 #define SHARED_BYTES kSharedBytes
 #endif
-static_assert(SHARED_BYTES == kSharedBytes,
-              "SHARED_BYTES must be stages * block_k * (block_m + block_n) elements (block_n to a "
-              "multiple of 64 where B is row-major), 16 KiB a consumer and 1 KiB");
+static_assert(
+    SHARED_BYTES == kSharedBytes,
+    "SHARED_BYTES must be stages * block_k * (block_m + block_n) elements (where lines do "
+    "not follow K, rows or columns of whole 128 bytes), 16 KiB a consumer and 1 KiB");
 
 #include "words/register_budget.cuh"
 

@@ -264,3 +264,12 @@ TEST_CASE("wgmma's predicted times are finite, positive, and grow with M") {
     }
   }
 }
+
+TEST_CASE("wgmma expects less where the elements of D must leave one by one") {
+  Problem aligned = square_f16();
+  Problem unaligned = aligned;
+  unaligned.d.alignment_bytes = 2;
+  const Config config = wgmma_config({{"tensor_store", 0}});
+  CHECK(wgmma_family().predicted_us(unaligned, config, wgmma_device()) >
+        1.02 * wgmma_family().predicted_us(aligned, config, wgmma_device()));
+}

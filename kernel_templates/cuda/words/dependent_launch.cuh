@@ -8,15 +8,11 @@
 // From now on the kernel after this one may be started, where there is room. That one waits until
 // this one has ended, so this is safe at any time.
 __device__ __forceinline__ void let_next_kernel_start() {
-#if __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
-#endif
 }
 
 // Until all kernels before this one have ended, and what they have written is seen. Before this
 // nothing may be read from global memory or written to it.
 __device__ __forceinline__ void wait_for_kernels_before() {
-#if __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.wait;" ::: "memory");
-#endif
 }

@@ -1,5 +1,6 @@
 // The stages of tiles in shared memory, through which the producer and the consumers pass in the
-// same order, and the barriers of each. Expects the sizes as constants.
+// same order, and the barriers of each: landed (its tiles have been copied), full (they can be
+// multiplied, after turning if need be), empty (they have been). Expects the sizes as constants.
 //
 //   shared memory:  stages of A | stages of B | staging, a place a consumer warp | barriers, words
 #pragma once

@@ -55,7 +55,7 @@ __device__ __forceinline__ void store_box(const TensorMap& map, unsigned from, i
 }
 
 // fence.proxy.async: what this thread has written to shared memory is seen by copies that are
-// started after it.
+// started after it, and by products.
 __device__ __forceinline__ void show_to_copies() {
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
