@@ -36,6 +36,9 @@ draw() {
 case "${1:-both}" in
   measure) measure ;;
   draw) draw ;;
-  both) measure && draw ;;
+  both)
+    measure
+    draw
+    ;;
   *) echo "gallery.sh: \"$1\" is neither measure nor draw" >&2 && exit 2 ;;
 esac

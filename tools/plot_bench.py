@@ -19,11 +19,11 @@ from drawing import fail, load_pyplot, save
 
 # And the arm that is drawn for each; the best of cuBLASLt is another one at every size.
 PROVIDERS = {"tuned": "tuned", "cuBLASLt default": "cublaslt 0", "cuBLASLt best of 8": None,
-             "Triton": "triton", "cuBLAS": "cublas"}
+             "Triton": "triton", "cuBLAS": "cublas", "OpenBLAS": "openblas 0"}
 # Colours that differ for colour-blind eyes too (Okabe and Ito); ours lies on top.
 COLOURS = {"tuned": "#0072B2", "cuBLASLt default": "#8C8C8C", "cuBLASLt best of 8": "#D55E00", "Triton": "#009E73",
-           "cuBLAS": "#CC79A7"}
-MARKERS = {"tuned": "o", "cuBLASLt default": "s", "cuBLASLt best of 8": "^", "Triton": "D", "cuBLAS": "v"}
+           "cuBLAS": "#CC79A7", "OpenBLAS": "#D55E00"}
+MARKERS = {"tuned": "o", "cuBLASLt default": "s", "cuBLASLt best of 8": "^", "Triton": "D", "cuBLAS": "v", "OpenBLAS": "s"}
 LINES = ("-", "--", ":", "-.")  # one a run
 
 
@@ -122,15 +122,16 @@ def draw_panel(axes, runs: list[Run], panel: tuple[str, str], only_panel: bool) 
     axes.set_axisbelow(True)
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
-    axes.legend(loc="best" if is_line else "best", edgecolor="none", framealpha=0.9)
+    axes.legend(loc="best", edgecolor="none", framealpha=0.9)
 
 
 def titles(runs: list[Run], panels: list[tuple[str, str]]) -> tuple[str, str]:
     devices = " and ".join(dict.fromkeys(run.device for run in runs))
     what = " ".join(panels[0]) if len(panels) == 1 else "matrix multiplication"
-    days = " and ".join(dict.fromkeys(run.began_at.split(" ")[0] for run in runs))
+    measured = [run for run in runs if run.rounds > 0] or runs  # others are published figures
+    days = " and ".join(dict.fromkeys(run.began_at.split(" ")[0] for run in measured))
     with_what = dict.fromkeys(text for run in runs for text in (run.compiler, run.vendor) if text)
-    rounds = " and ".join(dict.fromkeys(str(run.rounds) for run in runs))
+    rounds = " and ".join(dict.fromkeys(str(run.rounds) for run in measured))
     return (f"{what} on {devices}",
             f"{days}, {', '.join(with_what)}; median of {rounds} interleaved rounds, band from p20 to p80")
 

@@ -75,17 +75,22 @@ def tuned(row: dict) -> dict:
 def means_text(rows: list[dict]) -> str:
     parts = []
     for theirs, name in (("best", "the best of cuBLASLt's proposals"), ("default", "its default")):
+        rows = [row for row in rows if row["arms"]]
         ratios = {row["m"]: arm_us(row, theirs) / tuned(row)["median_us"] for row in rows if arm_us(row, theirs)}
+        if not ratios:
+            continue
         mean = math.exp(sum(map(math.log, ratios.values())) / len(ratios))
         least = min(ratios, key=ratios.get)
         parts.append(f"{mean:.2f} times as fast as {name} in the geometric mean (least {ratios[least]:.2f}, at {least})")
-    return ", ".join(parts)
+    return ", ".join(parts) or "nothing to compare with"
 
 
 def types_table(rows: list[dict]) -> list[str]:
     lines = ["| M = N = K | types | time | TFLOP/s | of the limit | cuBLASLt's best | x best | x default |",
              "|--:|---|--:|--:|--:|--:|--:|--:|"]
     for row in rows:
+        if not row["arms"]:
+            continue
         ours, flops = tuned(row), 2e-6 * row["m"] * row["n"] * row["k"]
         us, best, default = ours["median_us"], arm_us(row, "best"), arm_us(row, "default")
         limit = f"{ours['of_limit']:.2f}" if ours["of_limit"] else "-"
@@ -107,6 +112,8 @@ def triton_lines(folder: pathlib.Path) -> list[str]:
     lines = ["| M = N = K | types | TFLOP/s | Triton | PyTorch's cuBLAS | x Triton |", "|--:|---|--:|--:|--:|--:|"]
     for row in run["rows"]:
         us = {arm["arm"]: arm["median_us"] for arm in row["arms"]}
+        if not {"tuned", "triton"} <= us.keys():
+            continue
         flops = 2e-6 * row["m"] * row["n"] * row["k"]
         cublas = f"{flops / us['cublas']:,.0f}" if "cublas" in us else "-"
         lines.append(f"| {row['m']} | {row['types']} {row['layout']} | {flops / us['tuned']:,.0f} | {flops / us['triton']:,.0f} "
@@ -115,13 +122,15 @@ def triton_lines(folder: pathlib.Path) -> list[str]:
             f"ours ({rounds_text(run)}).", ""]
 
 
-def gallery(folder: pathlib.Path) -> str:
+def gallery(folder: pathlib.Path, root: pathlib.Path) -> str:
     squares, ladder, types = (json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))
                               for name in ("squares", "ladder", "types"))
+    if len({run["device"] for run in (squares, ladder, types)}) != 1:
+        raise SystemExit(f"update_readme.py: the files in {folder} are of different devices")
     day = squares["began_at"].split(" ")[0]
-    place = folder.as_posix()
+    place = folder.resolve().relative_to(root).as_posix()
     return "\n".join([
-        f"Measured by the commands of `tools/gallery.sh` on an {squares['device']}, {squares['compiler']}, driver "
+        f"Measured by the commands below each picture on an {squares['device']}, {squares['compiler']}, driver "
         f"{squares['driver']}, {squares['vendor']}, {day}. Inputs are random and cold, the arms take turns, and times are medians "
         "of launches that follow each other in a graph, as in a model.", "",
         f"![TFLOP/s over size, ours and cuBLASLt's]({place}/squares.svg)", "",
@@ -138,8 +147,8 @@ def gallery(folder: pathlib.Path) -> str:
     ])
 
 
-def content_from(source: pathlib.Path) -> str:
-    return gallery(source) if source.is_dir() else table(json.loads(source.read_text(encoding="utf-8")))
+def content_from(source: pathlib.Path, root: pathlib.Path) -> str:
+    return gallery(source, root) if source.is_dir() else table(json.loads(source.read_text(encoding="utf-8")))
 
 
 def replaced(text: str, name: str, content: str) -> str:
@@ -155,7 +164,7 @@ def main() -> None:
         raise SystemExit("usage: tools/update_readme.py MARKER RESULTS.json|FOLDER [README.md]")
     root = pathlib.Path(__file__).resolve().parent.parent
     readme = pathlib.Path(sys.argv[3]) if len(sys.argv) == 4 else root / "README.md"
-    content = content_from(pathlib.Path(sys.argv[2]))
+    content = content_from(pathlib.Path(sys.argv[2]), readme.resolve().parent)
     readme.write_text(replaced(readme.read_text(encoding="utf-8"), sys.argv[1], content), encoding="utf-8")
 
 

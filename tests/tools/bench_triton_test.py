@@ -7,6 +7,7 @@ import io
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import types
@@ -111,6 +112,8 @@ class Results(InFolder):
         row = document["rows"][0]
         for field in [*document, *row, *row["arms"][0]]:
             self.assertIn(f'"{field}"' if field != "rows" else '\\"rows\\"', writer)
+        of_arm = writer[writer.index("to_json(const BenchArm& arm)"):writer.index("to_json(const BenchRow& row)")]
+        self.assertEqual(list(row["arms"][0]), re.findall(r'\{"(\w+)",', of_arm))
         self.assertEqual(document["device"], "A GPU")
         self.assertEqual(len([line for line in text.splitlines() if '"layout"' in line]), 2)
         with (self.folder / "a.csv").open(encoding="utf-8", newline="") as file:
@@ -122,7 +125,7 @@ class Results(InFolder):
         first = dict(zip(lines[0], lines[1], strict=True))
         self.assertEqual((first["arm"], first["median_us"], first["of_limit"], first["kernel"]),
                          ("tuned", "10.0", "", "kernel of tuned"))
-        self.assertEqual(lines[2][-1], "")
+        self.assertEqual(lines[2][-1], "kernel of triton")
 
     def test_a_failed_shape_is_told_and_the_others_go_on(self):
         gpu = FakeGpu(TIMES)

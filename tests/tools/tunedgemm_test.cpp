@@ -93,12 +93,13 @@ TEST_CASE("bench adds the best of a family that was asked for") {
   const Shell shell;
   const ProgramResult result =
       shell.run(kCommand + "bench 40 24 16 --device host --rigor quick --rounds 2 --rest-ms 0 " +
-                "--family naive_mnk --json bench.json");
+                "--family naive_mnk --family blocked --json bench.json");
   CAPTURE(result.output, result.errors);
   REQUIRE(result.status == 0);
   const auto document = nlohmann::json::parse(std::ifstream(shell.folder() / "bench.json"));
   REQUIRE(document["rows"][0]["arms"][1]["arm"] == "naive_mnk");
   REQUIRE(document["rows"][0]["arms"][1]["kernel"] == "naive_mnk");
+  REQUIRE(document["rows"][0]["arms"][2]["arm"] == "blocked");  // the best of several
   REQUIRE_THAT(result.output, ContainsSubstring("naive_mnk"));
   const ProgramResult tutorial = shell.run(
       kCommand + "bench 8 8 8 --device host --rigor quick --rounds 1 --rest-ms 0 --configs " +
@@ -108,6 +109,8 @@ TEST_CASE("bench adds the best of a family that was asked for") {
   for (const auto& arm : none["rows"][0]["arms"]) {
     CHECK(arm["arm"] != "triton-tutorial");
   }
+  CHECK(none["rows"][0]["remarks"].dump().find("triton-tutorial takes no part") !=
+        std::string::npos);
   const ProgramResult unknown = shell.run(kCommand + "bench 8 8 8 --family naiv");
   REQUIRE(unknown.status == 2);
   REQUIRE_THAT(unknown.errors, ContainsSubstring("no kernel family \"naiv\""));

@@ -9,7 +9,7 @@
 int main() {
   const std::int64_t m = 96, n = 96, k = 96;
   std::vector<double> a(m * k, 1.0), b(k * n, 1.0), d(m * n);
-  const auto file = std::filesystem::temp_directory_path() / "tunedgemm-example.db";
+  const auto file = std::filesystem::current_path() / "tunedgemm-example.db";
   std::filesystem::remove(file);
 
   for (const char* moment : {"first", "second"}) {

@@ -6,7 +6,7 @@
 #include <vector>
 
 int main() {
-  const auto file = std::filesystem::temp_directory_path() / "tunedgemm-prewarmed.db";
+  const auto file = std::filesystem::current_path() / "tunedgemm-prewarmed.db";
   std::filesystem::remove(file);
   const std::int64_t batches[] = {1, 8, 32}, n = 64, k = 64;
   std::vector<float> a(32 * k, 1.0f), b(k * n, 1.0f), d(32 * n);

@@ -73,7 +73,7 @@ def run_rounds(gpu, entrants: list[Entrant], copies: int, rounds: int, rest_ms: 
 
 def arm_json(entrant: Entrant, size: int) -> dict:
     median_us = quantile(entrant.samples_us, 0.5)
-    return {"arm": entrant.arm.name, "median_us": median_us, "p20_us": quantile(entrant.samples_us, 0.2),
+    return {"arm": entrant.arm.name, "kernel": entrant.arm.kernel() or None, "median_us": median_us, "p20_us": quantile(entrant.samples_us, 0.2),
             "p80_us": quantile(entrant.samples_us, 0.8), "tflops": 2 * size**3 / median_us * 1e-6, "of_limit": None,
             "clock_mhz": None, "max_error": entrant.error}
 

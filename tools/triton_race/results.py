@@ -36,7 +36,7 @@ class ResultFiles:
         self._write_json()
 
     def _csv_cells(self, row: dict, arm: dict) -> list:
-        known = self._run | row | arm | {"kernel": row["kernel"] if arm["arm"] == "tuned" else ""}
+        known = self._run | row | arm | {"kernel": arm["kernel"] or ""}
         return [known[column] for column in COLUMNS]
 
     def _write_csv(self, mode: str, lines: list) -> None:

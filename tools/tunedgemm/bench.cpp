@@ -77,11 +77,25 @@ std::vector<Shape> shapes_of(const Options& options) {
   return {to_shape(options.shape)};
 }
 
-void add_best(Context& context, const Problem& problem, const std::string& name,
-              std::vector<Candidate> candidates, std::vector<Entry>& entries) {
-  if (const auto best = best_of(context, problem, std::move(candidates))) {
-    entries.push_back({name, *best});
+// Our other arms, by the names under which they were asked for; and a remark for each that cannot
+// take part.
+std::vector<Entry> others(Context& context, const Problem& problem, const Options& options,
+                          std::vector<std::string>& remarks) {
+  std::vector<Entry> entries;
+  const auto add = [&](const std::string& name, std::vector<Candidate> candidates) {
+    if (const auto best = best_of(context, problem, std::move(candidates))) {
+      entries.push_back({name, *best});
+    } else {
+      remarks.push_back(name + " takes no part: it has no kernel for this problem on this device");
+    }
+  };
+  for (const std::string& family : options.families) {
+    add(family, favourites_of_family(*find_family(family), problem, context.device().limits()));
   }
+  if (!options.configs.empty()) {
+    add(options.configs, named_candidates(options.configs));
+  }
+  return entries;
 }
 
 // Empty if it was interrupted. What fails for this shape only is a row that says so.
@@ -101,18 +115,17 @@ std::optional<BenchRow> bench_shape(Context& context, Vendor* vendor, const Shap
       failed.failure = tuned.tuning.failure;
       return failed;
     }
+    std::vector<std::string> remarks;
     std::vector<Entry> ours{{"tuned", {find_family(tuned.record->family), tuned.record->config}}};
-    for (const std::string& family : options.families) {
-      add_best(context, problem, family,
-               favourites_of_family(*find_family(family), problem, context.device().limits()),
-               ours);
-    }
-    if (!options.configs.empty()) {
-      add_best(context, problem, options.configs, named_candidates(options.configs), ours);
+    for (Entry& other : others(context, problem, options, remarks)) {
+      ours.push_back(std::move(other));
     }
     const RaceOptions racing{.rounds = options.rounds,
                              .rest = std::chrono::milliseconds(options.rest_ms)};
-    return to_row(shape, race(context, problem, ours, vendor, racing), context.device().limits());
+    BenchRow row =
+        to_row(shape, race(context, problem, ours, vendor, racing), context.device().limits());
+    row.remarks.insert(row.remarks.end(), remarks.begin(), remarks.end());
+    return row;
   } catch (const DeviceError& error) {
     if (error.kind() != DeviceError::Kind::kOutOfMemory) {
       throw;

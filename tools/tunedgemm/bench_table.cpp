@@ -56,7 +56,7 @@ void print_table(std::ostream& out, const std::vector<BenchRow>& rows, const std
                known_text(ours->clock_mhz), row.kernel});
     for (const BenchArm& arm : row.arms) {
       if (&arm != ours && !arm.kernel.empty()) {  // another family of ours
-        table.add({"", "", "", time_text(arm.median_us), tflops_text(&arm), "", "",
+        table.add({"", arm.name, "", time_text(arm.median_us), tflops_text(&arm), "", "",
                    ratio_text(default_arm(row), arm), ratio_text(best_arm(row), arm),
                    known_text(arm.of_limit), known_text(arm.clock_mhz), arm.kernel});
       }

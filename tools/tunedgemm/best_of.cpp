@@ -1,12 +1,19 @@
 #include "tools/tunedgemm/best_of.h"
 
+#include <memory>
 #include <utility>
 
 #include "kernel_templates/cuda/mma.h"
 #include "kernel_templates/families.h"
 #include "runtime/device_evaluator.h"
+#include "tools/shared/interrupt.h"
 
 namespace tunedgemm {
+namespace {
+
+constexpr double kPatienceSeconds = 120;  // so that all are tried
+
+}  // namespace
 
 std::optional<Candidate> best_of(Context& context, const Problem& problem,
                                  std::vector<Candidate> candidates) {
@@ -20,13 +27,18 @@ std::optional<Candidate> best_of(Context& context, const Problem& problem,
   }
   TuneOptions options;
   options.rigor = Rigor::kQuick;
-  options.budget.candidates = static_cast<int>(candidates.size());
+  options.budget = {.seconds = kPatienceSeconds, .candidates = static_cast<int>(candidates.size())};
+  options.cancelled = interrupted;
   options.standard = candidates.front();
   options.candidates = std::move(candidates);
   const Device::Current current(device);
-  DeviceEvaluator evaluator(device, context.store(), problem);
+  DeviceEvaluator evaluator(device, context.store(), problem);  // which has the binaries
+  // What was too slow beside other families is tried here all the same.
+  StoreOptions apart;
+  apart.access = StoreOptions::Access::kMemoryOnly;
+  const std::unique_ptr<Store> trials = Store::open(apart);
   const Tuning tuning = tune(problem, device.identity(), device.toolchain(), device.limits(),
-                             evaluator, context.store(), options);
+                             evaluator, *trials, options);
   if (!tuning.record) {
     return std::nullopt;
   }

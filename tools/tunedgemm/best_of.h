@@ -13,8 +13,8 @@
 namespace tunedgemm {
 
 /// The fastest of the candidates, measured as the tuner does; the cache's winner stays what it is.
-/// Those that are not legal for the problem, which is canonical, are left out. Empty if none is
-/// left, or none is right. Throws DeviceError.
+/// Those that are not legal for the problem, which is canonical, are left out. A single one that is
+/// left is not tried. Empty if none is left, or none is right. Throws DeviceError.
 std::optional<Candidate> best_of(Context& context, const Problem& problem,
                                  std::vector<Candidate> candidates);
 

@@ -162,13 +162,20 @@ ExitStatus ladder(const Options& options) {
   for (const Shape& shape : shapes) {
     std::cerr << shape_text(shape) << '\n';
     const Problem problem = canonical(shape.problem).problem;
-    const std::vector<Entry> entries = entries_for(*context, problem, options);
-    if (interrupted()) {
-      std::cerr << "interrupted\n";
-      return ExitStatus::kInterrupted;
+    BenchRow row;
+    try {
+      const std::vector<Entry> entries = entries_for(*context, problem, options);
+      if (interrupted()) {
+        std::cerr << "interrupted\n";
+        return ExitStatus::kInterrupted;
+      }
+      row = to_row(shape, race(*context, problem, entries, vendor.get(), racing), device.limits());
+    } catch (const DeviceError&) {
+      throw;
+    } catch (const std::runtime_error& error) {
+      std::cerr << "no result for " << shape_text(shape) << ": " << error.what() << '\n';
+      return ExitStatus::kFoundNothing;
     }
-    BenchRow row =
-        to_row(shape, race(*context, problem, entries, vendor.get(), racing), device.limits());
     if (vendor) {
       keep_best_of_vendor(row, vendor->name());
     }
