@@ -43,7 +43,10 @@ std::int64_t shared_bytes(const Problem& problem, const Config& config) {
   const std::int64_t columns = problem.b.order == Order::kColumnMajor
                                    ? config.at("block_n")
                                    : up_to_multiple(config.at("block_n"), 128 / element);
-  return config.at("stages") * config.at("block_k") * element * (config.at("block_m") + columns) +
+  const std::int64_t rows = problem.a.order == Order::kRowMajor
+                                ? config.at("block_m")
+                                : up_to_multiple(config.at("block_m"), 128 / element);
+  return config.at("stages") * config.at("block_k") * element * (rows + columns) +
          config.at("consumers") * 4 * 4096 + 1024;
 }
 

@@ -88,6 +88,16 @@ TEST_CASE("Every round times everybody once, in an order that a seed decides") {
   }
 }
 
+TEST_CASE("Finals rest before each sample, and count it when time is short") {
+  Race rested({100, 110, 130});
+  rested.device.rest_before_sample = 0.004;
+  const double begin = rested.device.now;
+  const FinalsReport report = rested.run();
+  CHECK(report.rounds == 7);
+  CHECK(rested.device.rests == 3 * report.rounds);
+  CHECK(rested.device.now - begin > 0.004 * 3 * report.rounds);
+}
+
 TEST_CASE("Rounds with a dropped clock are run again") {
   Race race({100, 110});
   race.device.clock_ratio = [](double now) { return now > 0.075 && now < 0.08 ? 0.5 : 1.0; };

@@ -28,8 +28,10 @@ std::vector<Kind> wgmma_kinds() {
     all.push_back(fp8(numerics));
     all.push_back({DataType::kE5M2, DataType::kE4M3, DataType::kBF16, "nt", numerics});
   }
-  all.push_back({DataType::kS8, DataType::kS8, DataType::kS32, "nt"});
-  all.push_back({DataType::kF32, DataType::kF32, DataType::kF32, "nt", Numerics::kTf32});
+  for (const std::string_view layout : {"nt", "nn", "tn", "tt"}) {  // the others are turned
+    all.push_back({DataType::kS8, DataType::kS8, DataType::kS32, layout});
+    all.push_back({DataType::kF32, DataType::kF32, DataType::kF32, layout, Numerics::kTf32});
+  }
   return all;
 }
 
