@@ -313,7 +313,8 @@ __device__ __forceinline__ void store(const Arguments& arguments, const TensorMa
 }
 
 // A consumer warpgroup: its share of every work, or every second work whole.
-constexpr int kTurn = 8;  // and the one after it: barriers on which consumers wait for their turn
+constexpr int kPingPongBarrier =
+    8;  // and the one after it: barriers on which consumers wait for their turn
 __device__ __forceinline__ void consume(const Arguments& arguments, const TensorMap& d,
                                         const Shared& shared, char* memory, int* word,
                                         const WorkList& list, int consumer) {
@@ -328,7 +329,7 @@ __device__ __forceinline__ void consume(const Arguments& arguments, const Tensor
       continue;
     }
     if (kPingPong && number > 0) {
-      meet(kTurn + consumer, 2 * kWarpgroup);
+      meet(kPingPongBarrier + consumer, 2 * kWarpgroup);
     }
     Sums sums;
     if (kPromotes) {
@@ -337,7 +338,7 @@ __device__ __forceinline__ void consume(const Arguments& arguments, const Tensor
       multiply(shared, list.seat, work, row, ring, sums);
     }
     if (kPingPong && index + list.apart < list.count) {
-      signal(kTurn + 1 - consumer, 2 * kWarpgroup);
+      signal(kPingPongBarrier + 1 - consumer, 2 * kWarpgroup);
     }
     end_multiplying(shared, list.seat, ring, sums);
     store(arguments, d, work, row, consumer, memory, staging, word, sums);

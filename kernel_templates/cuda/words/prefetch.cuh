@@ -12,10 +12,8 @@ __device__ __forceinline__ void prefetch_tile(Slabs slabs, int parts, const Tens
     const int first = part * (slabs.lines / parts);
 #pragma unroll
     for (int slab = 0; slab < slabs.slabs; ++slab) {
-      const int along = slab * (kLine / slabs.element_bytes);
-      const int x = (slabs.lines_follow_k ? at_k : at_extent) + along;
-      const int y = (slabs.lines_follow_k ? at_extent : at_k) + first;
-      prefetch_box(map, x, y, 0);
+      const Corner corner = corner_of(slabs, slab, first, at_extent, at_k);
+      prefetch_box(map, corner.x, corner.y, 0);
     }
   }
 }

@@ -34,6 +34,18 @@ __host__ __device__ constexpr int tile_bytes(Slabs slabs) {
   return slabs.slabs * slab_bytes(slabs);
 }
 
+// Where in the matrix a slab's box begins, `first` lines into the slab; x is counted along the
+// lines.
+struct Corner {
+  int x, y;
+};
+__device__ __forceinline__ Corner corner_of(Slabs slabs, int slab, int first, int at_extent,
+                                            int at_k) {
+  const int along = slab * (kLine / slabs.element_bytes);
+  return slabs.lines_follow_k ? Corner{at_k + along, at_extent + first}
+                              : Corner{at_extent + along, at_k + first};
+}
+
 // Starts copying an operand's tile. A tile that blocks of the cluster share is cut into parts of
 // its lines, and each block loads one of them for all: `sharers` has their bits.
 __device__ __forceinline__ void load_tile(Slabs slabs, int parts, int part, unsigned short sharers,
@@ -43,12 +55,11 @@ __device__ __forceinline__ void load_tile(Slabs slabs, int parts, int part, unsi
 #pragma unroll
   for (int slab = 0; slab < slabs.slabs; ++slab) {
     const unsigned place = to + slab * slab_bytes(slabs) + first * kLine;
-    const int x = (slabs.lines_follow_k ? at_k : at_extent) + slab * (kLine / slabs.element_bytes);
-    const int y = (slabs.lines_follow_k ? at_extent : at_k) + first;
+    const Corner corner = corner_of(slabs, slab, first, at_extent, at_k);
     if (parts > 1) {
-      load_box_for(sharers, place, map, barrier, x, y, entry);
+      load_box_for(sharers, place, map, barrier, corner.x, corner.y, entry);
     } else {
-      load_box(place, map, barrier, x, y, entry);
+      load_box(place, map, barrier, corner.x, corner.y, entry);
     }
   }
 }
