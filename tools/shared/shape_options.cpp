@@ -30,12 +30,12 @@ void add_shape_options(CLI::App& app, std::span<const std::string_view> left_out
   }
 }
 
-void add_shape_arguments(CLI::App& app, ShapeChoice& choice) {
+void add_shape_arguments(CLI::App& app, ShapeChoice& choice, Extents extents) {
   for (const FieldDescription& field : shape_fields()) {
     const bool is_extent =
         std::find(kExtents.begin(), kExtents.end(), field.name) != kExtents.end();
     add_field(app, (is_extent ? "" : "--") + std::string(field.name), field, choice.fields,
-              is_extent);
+              is_extent && extents == Extents::kRequired);
   }
 }
 

@@ -20,8 +20,9 @@ void add_shape_options(CLI::App& app, std::span<const std::string_view> left_out
 struct ShapeChoice {
   std::vector<Field> fields;
 };
+enum class Extents { kRequired, kOptional };
 /// Adds M, N and K as arguments and the other fields as options.
-void add_shape_arguments(CLI::App& app, ShapeChoice& choice);
+void add_shape_arguments(CLI::App& app, ShapeChoice& choice, Extents extents = Extents::kRequired);
 /// f32 unless types were given. Throws ShapeError.
 Shape to_shape(const ShapeChoice& choice);
 

@@ -104,19 +104,16 @@ std::optional<BenchRow> bench_shape(Context& context, Vendor* vendor, const Shap
   BenchRow failed{.shape = shape, .kernel = {}, .arms = {}, .remarks = {}, .failure = {}};
   try {
     const Problem problem = canonical(shape.problem).problem;
-    TuneOptions tuning;
-    tuning.rigor = *parse_rigor(options.rigor);
-    tuning.cancelled = interrupted;
-    const TuneResult tuned = context.tune(problem, tuning);
+    const auto winner =
+        tuned_winner(context, problem, *parse_rigor(options.rigor), &failed.failure);
     if (interrupted()) {
       return std::nullopt;
     }
-    if (!tuned.record) {
-      failed.failure = tuned.tuning.failure;
+    if (!winner) {
       return failed;
     }
     std::vector<std::string> remarks;
-    std::vector<Entry> ours{{"tuned", {find_family(tuned.record->family), tuned.record->config}}};
+    std::vector<Entry> ours{{"tuned", *winner}};
     for (Entry& other : others(context, problem, options, remarks)) {
       ours.push_back(std::move(other));
     }
@@ -207,11 +204,7 @@ void add_bench(CLI::App& app, ExitStatus& status) {
   auto* verb = app.add_subcommand(
       "bench", "our winners beside cuBLASLt (on the host OpenBLAS), interleaved in one run");
   const auto options = std::make_shared<Options>();
-  add_shape_arguments(*verb, options->shape);
-  for (CLI::Option* size :
-       verb->get_options([](const CLI::Option* option) { return option->get_required(); })) {
-    size->required(false);
-  }
+  add_shape_arguments(*verb, options->shape, Extents::kOptional);
   auto* sizes = verb->add_option("--sizes", options->sizes,
                                  "M = N = K: 1536,2176 or 256:4096:128; f16 unless --types says "
                                  "otherwise");

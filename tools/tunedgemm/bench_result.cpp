@@ -12,9 +12,8 @@ namespace {
 
 constexpr std::string_view kTuned = "tuned";
 
-// Theirs are numbered: "cublaslt 0".
 bool is_vendors(const BenchArm& arm) {
-  return arm.name.find(' ') != std::string::npos;
+  return arm.kernel.empty();
 }
 
 template <class Predicate>
@@ -63,9 +62,8 @@ const BenchArm* tuned_arm(const BenchRow& row) {
 }
 
 const BenchArm* default_arm(const BenchRow& row) {
-  return find_arm(row, [](const BenchArm& arm) {
-    return is_vendors(arm) && arm.name.substr(arm.name.find(' ')) == " 0";
-  });
+  return find_arm(row,
+                  [](const BenchArm& arm) { return is_vendors(arm) && arm.name.ends_with(" 0"); });
 }
 
 const BenchArm* best_arm(const BenchRow& row) {

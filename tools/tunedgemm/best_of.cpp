@@ -15,6 +15,19 @@ constexpr double kPatienceSeconds = 120;  // so that all are tried
 
 }  // namespace
 
+std::optional<Candidate> tuned_winner(Context& context, const Problem& problem, Rigor rigor,
+                                      std::string* failure) {
+  TuneOptions options;
+  options.rigor = rigor;
+  options.cancelled = interrupted;
+  const TuneResult tuned = context.tune(problem, options);
+  if (!tuned.record) {
+    *failure = tuned.tuning.failure;
+    return std::nullopt;
+  }
+  return Candidate{find_family(tuned.record->family), tuned.record->config};
+}
+
 std::optional<Candidate> best_of(Context& context, const Problem& problem,
                                  std::vector<Candidate> candidates) {
   Device& device = context.device();

@@ -12,6 +12,11 @@
 
 namespace tunedgemm {
 
+/// The cache's winner, tuned with this rigor first where it has none. Empty if that was
+/// interrupted, or there is no valid candidate; then `failure` gets a sentence. Throws DeviceError.
+std::optional<Candidate> tuned_winner(Context& context, const Problem& problem, Rigor rigor,
+                                      std::string* failure);
+
 /// The fastest of the candidates, measured as the tuner does; the cache's winner stays what it is.
 /// Those that are not legal for the problem, which is canonical, are left out. A single one that is
 /// left is not tried. Empty if none is left, or none is right. Throws DeviceError.

@@ -43,14 +43,11 @@ Shape shape_with(ShapeChoice choice, const char* const (&extents)[3]) {
   return to_shape(choice);
 }
 
-std::vector<Shape> shapes_of(ShapeChoice choice, Backend backend) {
+std::vector<Shape> shapes_of(const ShapeChoice& choice, Backend backend) {
   const auto given = [&](std::string_view name) {
     return std::any_of(choice.fields.begin(), choice.fields.end(),
                        [&](const Field& field) { return field.name == name; });
   };
-  if (!given("types")) {
-    choice.fields.push_back({"types", "f32", {}});
-  }
   if (given("m") || given("n") || given("k")) {
     return {to_shape(choice)};
   }
@@ -116,14 +113,11 @@ std::vector<Entry> entries_for(Context& context, const Problem& problem, const O
     }
   }
   std::cerr << "  tuning ...\n";
-  TuneOptions tuning;
-  tuning.rigor = *parse_rigor(options.rigor);
-  tuning.cancelled = interrupted;
-  const TuneResult tuned = context.tune(problem, tuning);
-  if (tuned.record) {
-    entries.push_back({"tuned", {find_family(tuned.record->family), tuned.record->config}});
+  std::string failure;
+  if (const auto winner = tuned_winner(context, problem, *parse_rigor(options.rigor), &failure)) {
+    entries.push_back({"tuned", *winner});
   } else if (!interrupted()) {
-    throw std::runtime_error(tuned.tuning.failure);
+    throw std::runtime_error(failure);
   }
   return entries;
 }
@@ -195,11 +189,7 @@ void add_ladder(CLI::App& app, ExitStatus& status) {
   auto* verb = app.add_subcommand(
       "ladder", "every kernel on one problem, from the naive loop to the tuned winner");
   const auto options = std::make_shared<Options>();
-  add_shape_arguments(*verb, options->shape);
-  for (CLI::Option* size :
-       verb->get_options([](const CLI::Option* option) { return option->get_required(); })) {
-    size->required(false);
-  }
+  add_shape_arguments(*verb, options->shape, Extents::kOptional);
   add_context_options(*verb, options->context);
   verb->add_option("--rounds", options->rounds, "timed rounds")
       ->check(CLI::Range(1, 1000))
