@@ -1,4 +1,6 @@
 """What the scripts that draw share: matplotlib, errors in a sentence, and pictures as files."""
+import argparse
+import pathlib
 import sys
 
 
@@ -29,3 +31,12 @@ def save(figure, prefix: str) -> None:
             figure.savefig(prefix + ending, **options)
         except OSError as error:
             raise fail(f"{prefix}{ending} cannot be written: {error.strerror}", error) from error
+
+
+def parse_command_line(description: str, name: str, meaning: str) -> tuple[pathlib.Path, str]:
+    """The one file to draw, and the prefix of its pictures."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument(name, type=pathlib.Path, help=meaning)
+    parser.add_argument("-o", "--output", required=True, metavar="PREFIX", help="PREFIX.png and PREFIX.svg are written")
+    arguments = parser.parse_args()
+    return getattr(arguments, name), arguments.output

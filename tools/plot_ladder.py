@@ -7,11 +7,10 @@
 The bars are on a logarithmic scale; beside each stands its GFLOP/s and how many times as fast it is as the
 step before. Needs matplotlib (Debian: python3-matplotlib).
 """
-import argparse
 import json
 import pathlib
 
-from drawing import fail, load_pyplot, save
+from drawing import fail, load_pyplot, parse_command_line, save
 
 COLOURS = {"step": "#9FB8C8", "tuned": "#0072B2", "vendor": "#D55E00"}
 
@@ -76,11 +75,8 @@ def draw(document: dict, prefix: str) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("ladder", type=pathlib.Path, help="what tunedgemm ladder --json wrote")
-    parser.add_argument("-o", "--output", required=True, metavar="PREFIX", help="PREFIX.png and PREFIX.svg are written")
-    arguments = parser.parse_args()
-    draw(read(arguments.ladder), arguments.output)
+    file, prefix = parse_command_line(__doc__, "ladder", "what tunedgemm ladder --json wrote")
+    draw(read(file), prefix)
 
 
 if __name__ == "__main__":

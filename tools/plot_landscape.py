@@ -7,11 +7,10 @@
 Finalists are filled, screened candidates hollow; what was rejected stands above, with its reason. The
 winner is the star, and its ties have a ring. Needs matplotlib (Debian: python3-matplotlib).
 """
-import argparse
 import json
 import pathlib
 
-from drawing import fail, load_pyplot, save
+from drawing import fail, load_pyplot, parse_command_line, save
 
 # Colours that differ for colour-blind eyes too (Okabe and Ito).
 COLOURS = {"finalist": "#0072B2", "screened": "#8C8C8C", "rejected": "#D55E00", "winner": "#E69F00"}
@@ -120,11 +119,8 @@ def draw(document: dict, prefix: str) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("landscape", type=pathlib.Path, help="what tunedgemm landscape --json wrote")
-    parser.add_argument("-o", "--output", required=True, metavar="PREFIX", help="PREFIX.png and PREFIX.svg are written")
-    arguments = parser.parse_args()
-    draw(read(arguments.landscape), arguments.output)
+    file, prefix = parse_command_line(__doc__, "landscape", "what tunedgemm landscape --json wrote")
+    draw(read(file), prefix)
 
 
 if __name__ == "__main__":

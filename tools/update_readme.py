@@ -64,8 +64,9 @@ def table(outcomes: list[dict]) -> str:
 
 def arm_us(row: dict, theirs: str) -> float | None:
     """Of the vendor's default ("default"), or of its fastest proposal ("best")."""
-    times = [arm["median_us"] for arm in row["arms"] if arm["kernel"] is None]
-    return None if not times else times[0] if theirs == "default" else min(times)
+    times = [arm["median_us"] for arm in row["arms"]
+             if arm["kernel"] is None and (theirs == "best" or arm["arm"].endswith(" 0"))]
+    return min(times, default=None)
 
 
 def tuned(row: dict) -> dict:
