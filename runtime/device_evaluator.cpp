@@ -18,8 +18,7 @@ using SteadyClock = std::chrono::steady_clock;
 constexpr std::chrono::milliseconds kLongestWarmUp{100};
 constexpr double kPartOfFullClock = 0.9;
 // After some hundred microseconds of f16 products an H200's clock swings between 1.45 and 1.9 GHz
-// (2026-11-21);
-// after this rest each sample meets the same swing.
+// (2026-11-21); after this rest each sample meets the same swing.
 constexpr std::chrono::milliseconds kRestOfGpu{4};
 
 std::unique_ptr<TestBench> make_test_bench(Device& device, Store& store) {
