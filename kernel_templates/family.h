@@ -59,6 +59,9 @@ struct Launch {
   /// CUDA: the kernel may be started while the one before it in its stream still runs, for which it
   /// waits itself (cuda/words/dependent_launch.cuh).
   bool dependent = false;
+  /// The kernel computes D's transpose: in its Arguments A and B change places, and all that
+  /// belongs to them.
+  bool swaps_operands = false;
   /// CUDA: if the first is not kNone, the kernel takes all of them behind its Arguments.
   std::array<TensorMap, 3> tensor_maps{};
 
@@ -103,6 +106,9 @@ class Family {
  protected:
   /// Refuses a config that lacks a knob, has one too many, or has a value outside Knob::values.
   std::string why_not_knobs(const Config& config) const;
+  /// What the kernel is told of the problem: the problem, or its transpose where
+  /// Launch::swaps_operands.
+  virtual Problem told_to_kernel(const Problem& problem, const Config& config) const;
   /// The defines that every template understands (see the README of this folder), then one a knob.
   std::vector<std::pair<std::string, std::string>> common_defines(const Problem& problem,
                                                                   const Config& config) const;

@@ -254,19 +254,23 @@ std::string why_not(const Problem& problem) {
   return why_not_batch_of_d(problem);
 }
 
-Canonical canonical(const Problem& problem) {
-  Canonical result{problem, problem.d.order == Order::kColumnMajor};
-  Problem& same = result.problem;
-  if (result.swapped) {
-    std::swap(same.m, same.n);
-    std::swap(same.a, same.b);
-    for (Matrix* matrix : {&same.a, &same.b, &same.c, &same.d}) {
-      matrix->order = flipped(matrix->order);
-    }
-    if (same.bias != Bias::kNone) {
-      same.bias = same.bias == Bias::kPerRow ? Bias::kPerColumn : Bias::kPerRow;
-    }
+Problem transposed(const Problem& problem) {
+  Problem same = problem;
+  std::swap(same.m, same.n);
+  std::swap(same.a, same.b);
+  for (Matrix* matrix : {&same.a, &same.b, &same.c, &same.d}) {
+    matrix->order = flipped(matrix->order);
   }
+  if (same.bias != Bias::kNone) {
+    same.bias = same.bias == Bias::kPerRow ? Bias::kPerColumn : Bias::kPerRow;
+  }
+  return same;
+}
+
+Canonical canonical(const Problem& problem) {
+  const bool swapped = problem.d.order == Order::kColumnMajor;
+  Canonical result{swapped ? transposed(problem) : problem, swapped};
+  Problem& same = result.problem;
   if (same.batch <= 1) {
     for (Matrix* matrix : {&same.a, &same.b, &same.c, &same.d}) {
       matrix->batch_stride = 0;

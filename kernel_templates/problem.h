@@ -94,9 +94,13 @@ Problem make_problem(std::int64_t m, std::int64_t n, std::int64_t k, DataType a,
 /// types and numerics must match.
 std::string why_not(const Problem& problem);
 
-/// The same multiplication with D row-major: a column-major D is computed as its transpose, with A
-/// and B (and row and column bias) exchanged. Fields that cannot matter are reset, so that equal
-/// work has equal keys: batch strides of a single batch entry, all of C where beta is zero.
+/// The same multiplication told by its transpose: A and B, M and N and row and column bias change
+/// places, and every order is the other one.
+Problem transposed(const Problem& problem);
+
+/// The same multiplication with D row-major: a column-major D is computed as its transpose. Fields
+/// that cannot matter are reset, so that equal work has equal keys: batch strides of a single batch
+/// entry, all of C where beta is zero.
 struct Canonical {
   Problem problem;
   bool swapped = false;  ///< A and B have changed places: so must their pointers and scales

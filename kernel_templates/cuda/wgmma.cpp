@@ -17,8 +17,9 @@ constexpr int kMostStages = 12;
 /// Tiles of A and B a block from which on the memory would need longer than the launch.
 constexpr std::int64_t kMostPrefetched = 8;
 constexpr int kWidthStep = 16, kMostWidth = 256;
-/// Rounds of tiles from which on their order is worth more than one trial.
-constexpr int kManyRounds = 4;
+/// Rounds of tiles from which on their order is worth more trials: by columns, in larger groups.
+constexpr int kSomeRounds = 3, kManyRounds = 4;
+constexpr int kLineBytes = 128;
 
 /// Who computes a tile.
 struct Schedule {
@@ -61,13 +62,15 @@ class Wgmma final : public CudaFamily {
                               "parts of K that are computed apart"},
                              {"in_flight", {0, 1}, "tiles along K that are multiplied ahead"},
                              {"tensor_store", {0, 1}, "1: D leaves by tensor copies"},
+                             {"swap_ab", {0, 1}, "1: D's transpose is computed, from B and A"},
                              {"prefetch", {0, 1}, "1: A and B come early into the L2 cache"}}) {}
 
-  std::string why_not(const Problem& problem, const Config& config,
+  std::string why_not(const Problem& asked, const Config& config,
                       const DeviceLimits& limits) const override {
     if (std::string why = why_not_knobs(config); !why.empty()) {
       return why;
     }
+    const Problem problem = told_to_wgmma(asked, config);
     if (std::string why = why_not_cuda(limits, kArch); !why.empty()) {
       return why;
     }
@@ -110,13 +113,10 @@ class Wgmma final : public CudaFamily {
     std::vector<Config> chosen;
     for (const Schedule& schedule : kSchedules) {
       for (int block_n = kWidthStep; block_n <= kMostWidth; block_n += kWidthStep) {
-        if (is_twice_as_large(problem, schedule.block_m, block_n)) {
-          continue;
-        }
         for (const Cluster& cluster : kClusters) {
-          if ((cluster.m - 1) * schedule.block_m < problem.m &&
-              (cluster.n - 1) * block_n < problem.n) {
-            consider(problem, schedule, block_n, cluster, limits, chosen);
+          consider(problem, {schedule, block_n, cluster, false}, limits, chosen);
+          if (gains_by_swapping(problem, block_n)) {
+            consider(problem, {schedule, block_n, cluster, true}, limits, chosen);
           }
         }
       }
@@ -124,8 +124,9 @@ class Wgmma final : public CudaFamily {
     return chosen;
   }
 
-  Launch launch(const Problem& problem, const Config& config,
+  Launch launch(const Problem& asked, const Config& config,
                 const DeviceLimits& limits) const override {
+    const Problem problem = told_to_wgmma(asked, config);
     const WgmmaNumbers numbers(problem, config);
     return {.grid = {static_cast<std::uint32_t>(numbers.grid(problem, limits)), 1, 1},
             .block = {static_cast<std::uint32_t>(numbers.threads()), 1, 1},
@@ -133,6 +134,7 @@ class Wgmma final : public CudaFamily {
             .workspace_bytes =
                 split_workspace_bytes(numbers.partial_tiles(problem), numbers.partial_tile_bytes()),
             .dependent = true,
+            .swaps_operands = numbers.swap_ab,
             .tensor_maps = {map_of_a(problem, numbers), map_of_b(problem, numbers),
                             map_of_d(problem, numbers)}};
   }
@@ -144,23 +146,54 @@ class Wgmma final : public CudaFamily {
     return source;
   }
 
-  double predicted_us(const Problem& problem, const Config& config,
+  double predicted_us(const Problem& asked, const Config& config,
                       const DeviceLimits& limits) const override {
+    const Problem problem = told_to_wgmma(asked, config);
     return wgmma_us(problem, WgmmaNumbers(problem, config), limits);
   }
 
+ protected:
+  Problem told_to_kernel(const Problem& problem, const Config& config) const override {
+    return told_to_wgmma(problem, config);
+  }
+
  private:
-  /// Half of the tile or more would lie outside D, and there is a smaller one.
-  static bool is_twice_as_large(const Problem& problem, int block_m, int block_n) {
+  /// Tiles as blocks compute them, which may be those of D's transpose.
+  struct Shape {
+    Schedule schedule;
+    int block_n;
+    Cluster cluster;
+    bool swap_ab;
+  };
+
+  /// Where A's lines follow K, M can be cut anywhere, which is not so for the other side where B's
+  /// lines follow N; and a D of few rows fills tiles whose short side is M.
+  static bool gains_by_swapping(const Problem& problem, int block_n) {
+    constexpr std::int64_t kFewRows = 128;
+    const std::int64_t line = kLineBytes / size_bytes(problem.a.type);
+    return problem.m <= kFewRows || (problem.a.order == Order::kRowMajor && block_n % line != 0);
+  }
+
+  /// Half of the tile or more would lie outside D, and there is a smaller one; or a whole block of
+  /// the cluster would.
+  static bool is_too_large(const Problem& problem, const Shape& shape) {
+    const int block_m = shape.schedule.block_m, block_n = shape.block_n;
     return (block_m > 64 && block_m >= 2 * problem.m) ||
-           (block_n > kWidthStep && block_n >= 2 * problem.n);
+           (block_n > kWidthStep && block_n >= 2 * problem.n) ||
+           (shape.cluster.m - 1) * block_m >= problem.m ||
+           (shape.cluster.n - 1) * block_n >= problem.n;
   }
 
   /// Adds this tile with the orders and the parts of K that may be the best.
-  void consider(const Problem& problem, const Schedule& schedule, int block_n,
-                const Cluster& cluster, const DeviceLimits& limits,
+  void consider(const Problem& asked, const Shape& shape, const DeviceLimits& limits,
                 std::vector<Config>& chosen) const {
-    const Config plain = make_config(problem, schedule, block_n, cluster, limits);
+    const Problem problem = shape.swap_ab ? transposed(asked) : asked;
+    if (is_too_large(problem, shape)) {
+      return;
+    }
+    const Schedule& schedule = shape.schedule;
+    const int block_n = shape.block_n;
+    const Config plain = make_config(problem, shape, limits);
     const WgmmaNumbers numbers(problem, plain);
     const std::int64_t tiles = numbers.clusters(problem).blocks().value_or(kMaxGridX);
     const std::int64_t at_a_time = numbers.clusters_at_a_time(limits);
@@ -176,11 +209,11 @@ class Wgmma final : public CudaFamily {
         continue;  // large clusters leave multiprocessors over; larger tiles would do
       }
       for (const auto& [group, raster] : {std::pair(8, 0), {8, 1}, {16, 0}, {16, 1}}) {
-        const bool order_matters = group == 8 ? !one_round : works >= kManyRounds * at_a_time;
+        const bool order_matters = works >= (group == 8 ? kSomeRounds : kManyRounds) * at_a_time;
         if (order_matters || (group == 8 && raster == 0)) {
           Config config = plain;
           config.set("group", group).set("raster", raster).set("split_k", split_k);
-          if (why_not(problem, config, limits).empty()) {
+          if (why_not(asked, config, limits).empty()) {
             config.set("prefetch",
                        starts_early(problem, WgmmaNumbers(problem, config), limits) ? 1 : 0);
             chosen.push_back(std::move(config));
@@ -201,12 +234,14 @@ class Wgmma final : public CudaFamily {
     return problem.batch == 1 && 2 * blocks <= limits.sm_count && tiles <= kMostPrefetched * blocks;
   }
 
-  static Config make_config(const Problem& problem, const Schedule& schedule, int block_n,
-                            const Cluster& cluster, const DeviceLimits& limits) {
+  static Config make_config(const Problem& problem, const Shape& shape,
+                            const DeviceLimits& limits) {
+    const auto& [schedule, block_n, cluster, swap_ab] = shape;
     const bool promotes = problem.numerics == Numerics::kPromoted;
-    const bool tensor_store = problem.d.alignment_bytes == 16 &&
-                              problem.n * size_bytes(problem.d.type) % 16 == 0 &&
-                              problem.activation < Activation::kGeluTanh;
+    const bool tensor_store =
+        problem.d.alignment_bytes == 16 &&
+        (swap_ab ? problem.m : problem.n) * size_bytes(problem.d.type) % 16 == 0 &&
+        problem.activation < Activation::kGeluTanh;
     Config config({{"block_m", schedule.block_m},
                    {"block_n", block_n},
                    {"block_k", 128 / static_cast<int>(size_bytes(problem.a.type))},
@@ -220,6 +255,7 @@ class Wgmma final : public CudaFamily {
                    {"split_k", 1},
                    {"in_flight", promotes ? 0 : 1},
                    {"tensor_store", tensor_store ? 1 : 0},
+                   {"swap_ab", swap_ab ? 1 : 0},
                    {"prefetch", 0}});
     config.set("stages",
                std::max(2, stages_that_fit(WgmmaNumbers(problem, config), kMostStages, limits)));
@@ -230,7 +266,6 @@ class Wgmma final : public CudaFamily {
   static TensorMap map_of_operand(TensorMap::Operand operand, const Matrix& matrix,
                                   bool lines_follow_k, std::int64_t extent, int block, int sharers,
                                   const Problem& problem, const WgmmaNumbers& numbers) {
-    constexpr int kLineBytes = 128;
     const int lines = (lines_follow_k ? block : numbers.block_k) / sharers;
     const std::int64_t length = lines_follow_k ? problem.k : extent;
     const std::int64_t count = lines_follow_k ? extent : problem.k;
@@ -262,6 +297,12 @@ class Wgmma final : public CudaFamily {
   static TensorMap map_of_d(const Problem& problem, const WgmmaNumbers& numbers) {
     if (!numbers.tensor_store) {
       return {};
+    }
+    if (numbers.swap_ab) {
+      constexpr int kLinesOfCopy = 16;
+      return tensor_map(TensorMap::Operand::kD, problem.d, {problem.m, problem.n},
+                        {kLineBytes / numbers.element_bytes_d, kLinesOfCopy}, kLineBytes,
+                        problem.batch);
     }
     const int row_bytes = numbers.block_n * numbers.element_bytes_d;
     const int span = row_bytes % 128 == 0 ? 128 : row_bytes % 64 == 0 ? 64 : 32;

@@ -24,6 +24,7 @@
 //
 // How the sums leave (tensor_store): converted, spread in shared memory and copied out by TMA while
 // the next tile is being multiplied, or by the threads, as in mma.cu, which can do everything.
+// Where the host has exchanged A and B (swap_ab), D is column-major here, and its columns leave.
 //
 // How types are multiplied: f16, bf16, s8 and fp8 as they are; f32 as tf32, which TMA rounds to.
 // Sums of fp8 are those of the tensor core (NUMERICS 3, fast), or moved to f32 after each tile (4,
@@ -86,6 +87,9 @@
 #ifndef TENSOR_STORE
 #define TENSOR_STORE 1  // 0: threads store D; 1: TMA does
 #endif
+#ifndef SWAP_AB
+#define SWAP_AB 0  // 1: what is computed here is the transpose of what is asked
+#endif
 #ifndef PREFETCH
 #define PREFETCH 0  // 1: A and B come into the L2 cache while the kernel before this one ends
 #endif
@@ -101,6 +105,7 @@ constexpr int kGroup = GROUP, kSplitK = SPLIT_K;
 constexpr bool kColumnsWalkTogether = RASTER != 0;
 constexpr int kInFlight = IN_FLIGHT;
 constexpr bool kTensorStore = TENSOR_STORE != 0;
+constexpr bool kSwapAB = SWAP_AB != 0;
 constexpr bool kPrefetch = PREFETCH != 0;
 constexpr int kThreads = THREADS;
 
@@ -127,6 +132,7 @@ static_assert(kBlockN % (8 * kClusterM) == 0 || kOrderB == Order::kRowMajor,
               "each of the cluster_m blocks must load a multiple of 8 columns of B");
 static_assert(kAlignA == 16 && kAlignB == 16, "rows of A and B must be aligned to 16 bytes");
 static_assert(!kTensorStore || kAlignD == 16, "tensor_store needs rows of D aligned to 16 bytes");
+static_assert(!kSwapAB || kTensorStore, "swap_ab needs tensor_store=1");
 static_assert(!kTensorStore || kActivation < Activation::kGeluTanh,
               "long activations need the rolled loop of tensor_store=0");
 static_assert(kStages >= 2 && kStages <= 16, "stages must be 2 to 16");
@@ -158,6 +164,7 @@ static_assert(
 #include "words/named_barrier.cuh"
 #include "words/prefetch.cuh"
 #include "words/ring.cuh"
+#include "words/transposed_store.cuh"
 #include "words/turn.cuh"
 #include "words/warp_store.cuh"
 #include "words/warpgroup.cuh"
@@ -205,18 +212,6 @@ __device__ __forceinline__ void multiply_row_block(const Shared& shared, int sta
     multiply_async(TypeA(), TypeB(), keep || step > 0,
                    descriptor(kSlabsA, tile_a(shared, stage), row, step),
                    descriptor(kSlabsB, tile_b(shared, stage), 0, step), sums);
-  }
-}
-
-// Tells those blocks of the cluster that load something for this one.
-__device__ __forceinline__ void release(const Shared& shared, int stage, const Seat& seat) {
-  const int lane = threadIdx.x % 32;
-  if (kCluster == 1) {
-    if (lane == 0) {
-      arrive(empty(shared, stage));
-    }
-  } else if (lane < kCluster && (lane % kClusterM == seat.m || lane / kClusterM == seat.n)) {
-    arrive_at(empty(shared, stage), lane);
   }
 }
 
@@ -302,8 +297,10 @@ __device__ __forceinline__ void store(const Arguments& arguments, const TensorMa
   const Epilogue epilogue = begin_epilogue(arguments, work.entry);
 #pragma unroll
   for (int block = 0; block < kRowBlocks; ++block) {
-    const int m = work.m0 + row + 64 * block + team.thread / 32 * 16;
-    if (kTensorStore) {
+    const int m0 = work.m0 + row + 64 * block, m = m0 + team.thread / 32 * 16;
+    if (kSwapAB) {
+      store_transposed(arguments, d, epilogue, work.entry, m0, work.n0, team, staging, sums[block]);
+    } else if (kTensorStore) {
       store_by_tensor_copies(arguments, d, epilogue, work.entry, m, work.n0, staging, sums[block]);
     } else {
       store_by_threads(arguments, epilogue, work.entry, m, work.n0,
@@ -387,7 +384,7 @@ extern "C" __global__ void __cluster_dims__(kCluster, 1, 1) __launch_bounds__(kT
     if (kConsumers > 1) {
       take_registers(kConsumerRegisters);
     }
-    const int consumer = warpgroup - 1, warp = threadIdx.x / 32 - 4;
+    const int consumer = warpgroup - 1, warp = kSwapAB ? 4 * consumer : threadIdx.x / 32 - 4;
     char* const staging = memory + kRingBytes + warp * kStagingBytes;
     int* const words = reinterpret_cast<int*>(memory + kSharedBytes - kControlBytes / 2);
     wait_for_kernels_before();

@@ -141,6 +141,10 @@ double bytes_read(const Problem& problem, const WgmmaNumbers& numbers, double si
 
 }  // namespace
 
+Problem told_to_wgmma(const Problem& problem, const Config& config) {
+  return config.at("swap_ab") != 0 ? transposed(problem) : problem;
+}
+
 WgmmaNumbers::WgmmaNumbers(const Problem& problem, const Config& config)
     : block_m(config.at("block_m")),
       block_n(config.at("block_n")),
@@ -155,6 +159,7 @@ WgmmaNumbers::WgmmaNumbers(const Problem& problem, const Config& config)
       split_k(config.at("split_k")),
       in_flight(config.at("in_flight")),
       tensor_store(config.at("tensor_store") != 0),
+      swap_ab(config.at("swap_ab") != 0),
       element_bytes(static_cast<int>(size_bytes(problem.a.type))),
       element_bytes_d(static_cast<int>(size_bytes(problem.d.type))),
       promotes(problem.numerics == Numerics::kPromoted),
@@ -236,10 +241,13 @@ std::string why_not_wgmma(const Problem& problem, const WgmmaNumbers& numbers) {
            std::to_string(problem.d.alignment_bytes) + " bytes, and tensor copies need 16";
   }
   // Tensor copies write whole units of 16 bytes.
-  if (numbers.tensor_store && problem.n * numbers.element_bytes_d % 16 != 0) {
-    return "tensor_store=1, but rows of N=" + std::to_string(problem.n) + " elements are " +
-           std::to_string(problem.n * numbers.element_bytes_d) +
-           " bytes: they must be a multiple of 16";
+  const std::int64_t row = numbers.swap_ab ? problem.m : problem.n;
+  if (numbers.tensor_store && row * numbers.element_bytes_d % 16 != 0) {
+    return "tensor_store=1, but rows of N=" + std::to_string(row) + " elements are " +
+           std::to_string(row * numbers.element_bytes_d) + " bytes: they must be a multiple of 16";
+  }
+  if (numbers.swap_ab && !numbers.tensor_store) {
+    return "swap_ab=1 needs tensor_store=1";
   }
   if (numbers.tensor_store && problem.activation >= Activation::kGeluTanh) {
     return "tensor_store=1 with the activation " + std::string(name(problem.activation)) +

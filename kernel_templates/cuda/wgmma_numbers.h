@@ -13,6 +13,10 @@
 
 namespace tunedgemm {
 
+/// What a kernel with this config is told of the problem: its transpose, where the config swaps A
+/// and B. All problems below are such.
+Problem told_to_wgmma(const Problem& problem, const Config& config);
+
 /// A plain value. The config has all knobs of the family.
 struct WgmmaNumbers {
   WgmmaNumbers(const Problem& problem, const Config& config);
@@ -23,6 +27,7 @@ struct WgmmaNumbers {
   bool columns_walk_together;
   int split_k, in_flight;
   bool tensor_store;
+  bool swap_ab;
   int element_bytes, element_bytes_d;
   bool promotes;
   /// Rows of A and columns of B that a tile takes in shared memory: lines are loaded whole.

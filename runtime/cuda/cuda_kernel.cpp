@@ -1,11 +1,33 @@
 #include "runtime/cuda/cuda_kernel.h"
 
+#include <utility>
+
 #include "runtime/cuda/tensor_map.h"
 
 namespace tunedgemm::cuda {
+namespace {
+
+Arguments transposed(const Arguments& arguments) noexcept {
+  Arguments same = arguments;
+  std::swap(same.a, same.b);
+  std::swap(same.scale_a, same.scale_b);
+  std::swap(same.m, same.n);
+  std::swap(same.lda, same.ldb);
+  std::swap(same.c_stride_m, same.c_stride_n);
+  std::swap(same.batch_stride_a, same.batch_stride_b);
+  return same;
+}
+
+}  // namespace
 
 int CudaKernel::run(const Launch& launch, const Arguments& arguments,
                     StreamHandle stream) const noexcept {
+  return launch.swaps_operands ? run_as_told(launch, transposed(arguments), stream)
+                               : run_as_told(launch, arguments, stream);
+}
+
+int CudaKernel::run_as_told(const Launch& launch, const Arguments& arguments,
+                            StreamHandle stream) const noexcept {
   const CUresult result = start(launch, arguments, stream);
   if (result != CUDA_ERROR_INVALID_CONTEXT && result != CUDA_ERROR_INVALID_HANDLE) [[likely]] {
     return result;

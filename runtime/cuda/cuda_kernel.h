@@ -21,6 +21,9 @@ class CudaKernel final : public CompiledKernel {
           StreamHandle stream) const noexcept override;
 
  private:
+  /// `arguments` are those of the kernel, which may compute D's transpose.
+  int run_as_told(const Launch& launch, const Arguments& arguments,
+                  StreamHandle stream) const noexcept;
   CUresult start(const Launch& launch, const Arguments& arguments,
                  StreamHandle stream) const noexcept;
 

@@ -70,6 +70,8 @@ TEST_CASE("A column-major D becomes its row-major transpose") {
   CHECK(same.b.order == Order::kColumnMajor);
   CHECK(layout_text(same) == "nt");
   CHECK(canonical(same).problem == same);
+  CHECK(transposed(transposed(problem)) == problem);
+  CHECK(transposed(problem).bias == Bias::kPerColumn);
 }
 
 TEST_CASE("Fields that cannot matter do not change the key") {

@@ -38,7 +38,8 @@ std::string room(int needed, int most, int consumers) {
 }
 
 /// The formula of wgmma.cu's price, written anew.
-std::int64_t shared_bytes(const Problem& problem, const Config& config) {
+std::int64_t shared_bytes(const Problem& asked, const Config& config) {
+  const Problem problem = config.at("swap_ab") != 0 ? transposed(asked) : asked;
   const std::int64_t element = size_bytes(problem.b.type);
   const std::int64_t columns = problem.b.order == Order::kColumnMajor
                                    ? config.at("block_n")
@@ -165,6 +166,10 @@ TEST_CASE("wgmma refuses to let tensor copies store what only threads can") {
                ContainsSubstring("tensor_store=1") && ContainsSubstring("N=500") &&
                    ContainsSubstring("1000 bytes: they must be a multiple of 16"));
   CHECK(why_not_with({{"tensor_store", 0}}, problem) == "");
+  REQUIRE_THAT(why_not_with({{"swap_ab", 1}}, problem), ContainsSubstring("N=500"));
+  REQUIRE_THAT(why_not_with({{"swap_ab", 1}, {"tensor_store", 0}}),
+               ContainsSubstring("swap_ab=1 needs tensor_store=1"));
+  CHECK(why_not_with({{"swap_ab", 1}}, padded({}, {500, 512, 512})) == "");
   problem = square_f16();
   problem.activation = Activation::kGeluTanh;
   REQUIRE_THAT(why_not_with({}, problem), ContainsSubstring("tensor_store=1") &&
@@ -226,7 +231,7 @@ TEST_CASE("wgmma's shared memory and threads are those of the kernel's formulas"
     const Problem problem = padded(kind, {4096, 4096, 4096});
     for (const Config& config : wgmma_family().candidates(problem, wgmma_device())) {
       INFO(to_text(config) << " for " << to_text(problem));
-      const WgmmaNumbers numbers(problem, config);
+      const WgmmaNumbers numbers(told_to_wgmma(problem, config), config);
       CHECK(numbers.shared_bytes() == shared_bytes(problem, config));
       CHECK(numbers.shared_bytes() <= wgmma_device().shared_bytes_per_block);
       CHECK(numbers.threads() == 128 * (1 + config.at("consumers")));

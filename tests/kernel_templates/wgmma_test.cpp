@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <set>
 #include <string>
 #include <vector>
@@ -32,9 +33,10 @@ std::int64_t works(const Problem& problem, const Config& config) {
   const auto along = [](std::int64_t extent, std::int64_t cluster) {
     return up_to_multiple(extent, cluster) / cluster;
   };
-  return along(problem.m, config.at("block_m") * config.at("cluster_m")) *
-         along(problem.n, config.at("block_n") * config.at("cluster_n")) * problem.batch *
-         config.at("split_k");
+  const bool swap_ab = config.at("swap_ab") != 0;
+  return along(swap_ab ? problem.n : problem.m, config.at("block_m") * config.at("cluster_m")) *
+         along(swap_ab ? problem.m : problem.n, config.at("block_n") * config.at("cluster_n")) *
+         problem.batch * config.at("split_k");
 }
 
 /// Boxes of this many lines, in lines of 128 bytes, of a single matrix.
@@ -245,6 +247,63 @@ TEST_CASE("wgmma's D is copied by the widest lines that divide a row of the tile
     CHECK(map_of_d(DataType::kF32, block_n, 1).box == std::array{span / 4, 16});
   }
   CHECK(map_of_d(DataType::kF16, 128, 0) == TensorMap());
+}
+
+TEST_CASE("wgmma's D is copied by columns where A and B are swapped") {
+  using Operand = TensorMap::Operand;
+  const Problem problem = padded({}, {300, 200, 500});
+  const Launch swapped = launch(problem, {{"swap_ab", 1}, {"block_n", 80}});
+  CHECK(swapped.swaps_operands);
+  CHECK_FALSE(launch(problem).swaps_operands);
+  // B is the kernel's A, and its lines do not follow K.
+  CHECK(swapped.tensor_maps[0] == map_of(Operand::kA, DataType::kF16, {200, 500}, 400, 64));
+  CHECK(swapped.tensor_maps[1] == map_of(Operand::kB, DataType::kF16, {500, 300}, 1008, 80));
+  CHECK(swapped.tensor_maps[2] == map_of(Operand::kD, DataType::kF16, {200, 300}, 400, 16));
+  // 200 columns in blocks of 128, 300 rows in blocks of 80.
+  CHECK(swapped.grid[0] == 2 * 4);
+  const Problem of_f32 = padded({.d = DataType::kF32}, {300, 200, 500});
+  CHECK(launch(of_f32, {{"swap_ab", 1}, {"block_n", 80}}).tensor_maps[2] ==
+        map_of(Operand::kD, DataType::kF32, {200, 300}, 800, 16));
+}
+
+TEST_CASE("wgmma's source tells the kernel of the transposed problem where A and B are swapped") {
+  Problem problem = padded(
+      {DataType::kE4M3, DataType::kE5M2, DataType::kF16, "nn", Numerics::kFast}, {512, 512, 512});
+  problem.b.order = Order::kRowMajor;
+  problem.bias = Bias::kPerColumn;
+  const auto defines = [&](int swap_ab) {
+    const Source source = wgmma_family().source(
+        problem, wgmma_config({{"block_k", 128}, {"stages", 2}, {"swap_ab", swap_ab}}),
+        wgmma_device());
+    return std::map<std::string, std::string>(source.defines.begin(), source.defines.end());
+  };
+  CHECK(defines(0).at("TYPE_A") == "e4m3");
+  CHECK(defines(0).at("ORDER_A") == "0");
+  CHECK(defines(0).at("BIAS") == "2");
+  CHECK(defines(1).at("TYPE_A") == "e5m2");
+  CHECK(defines(1).at("TYPE_B") == "e4m3");
+  CHECK(defines(1).at("ORDER_A") == "1");
+  CHECK(defines(1).at("ORDER_B") == "1");
+  CHECK(defines(1).at("BIAS") == "1");
+  CHECK(defines(1).at("SWAP_AB") == "1");
+}
+
+TEST_CASE("wgmma swaps A and B where tiles of M may have any width and tiles of N may not") {
+  const auto swapped_widths = [](std::string_view layout, const Size& size) {
+    std::set<int> widths;
+    for (const Config& config : candidates(padded({.layout = layout}, size))) {
+      if (config.at("swap_ab") != 0) {
+        widths.insert(config.at("block_n"));
+      }
+    }
+    return widths;
+  };
+  const Size large{4096, 4096, 4096};
+  CHECK(swapped_widths("nn", large).count(144) == 1);
+  CHECK(swapped_widths("nn", large).count(128) == 0);
+  CHECK(swapped_widths("tn", large).empty());
+  CHECK(swapped_widths("tt", large).empty());
+  CHECK(swapped_widths("tn", {16, 4096, 4096}).count(16) == 1);
 }
 
 TEST_CASE("wgmma needs a workspace only where K is split, also for tiles outside D") {

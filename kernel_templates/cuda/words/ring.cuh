@@ -7,6 +7,7 @@
 
 #include "barrier.cuh"
 #include "operand_tiles.cuh"
+#include "work_list.cuh"
 
 // A place in the ring of stages, and the parity of the round in which it is.
 struct Ring {
@@ -55,4 +56,17 @@ __device__ __forceinline__ void begin_barriers(const Shared& shared) {
     begin_barrier(empty(shared, stage), readers);
   }
   publish_barriers();
+}
+
+// A warp has multiplied a stage: tells those blocks of the cluster that load something for this
+// one.
+__device__ __forceinline__ void release(const Shared& shared, int stage, const Seat& seat) {
+  const int lane = threadIdx.x % 32;
+  if (kCluster == 1) {
+    if (lane == 0) {
+      arrive(empty(shared, stage));
+    }
+  } else if (lane < kCluster && (lane % kClusterM == seat.m || lane / kClusterM == seat.n)) {
+    arrive_at(empty(shared, stage), lane);
+  }
 }

@@ -56,7 +56,7 @@ __device__ __forceinline__ void store_by_tensor_copies(const Arguments& argument
             finish_inside(arguments, epilogue, sums[(column + of_line) / 2 + i],
                           m + lane / 4 + i / 2 % 2 * 8, n + lane % 4 * 2 + i / 4 * 8 + i % 2);
       }
-      put_block(lines, kLineBytes, of_line, elements);
+      put_block(lines, kLineBytes, of_line, packed(elements));
       n += 16;
       forget_origin(n);
     }

@@ -73,6 +73,7 @@ Config wgmma_config(const Knobs& changes) {
                  {"split_k", 1},
                  {"in_flight", 1},
                  {"tensor_store", 1},
+                 {"swap_ab", 0},
                  {"prefetch", 0}});
   for (const auto& [knob, value] : changes) {
     config.set(knob, value);
