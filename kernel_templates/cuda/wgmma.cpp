@@ -167,11 +167,14 @@ class Wgmma final : public CudaFamily {
   };
 
   /// Where A's lines follow K, M can be cut anywhere, which is not so for the other side where B's
-  /// lines follow N; and a D of few rows fills tiles whose short side is M.
+  /// lines follow N; 32 bits across K need not be turned in A; and a D of few rows fills tiles
+  /// whose short side is M.
   static bool gains_by_swapping(const Problem& problem, int block_n) {
     constexpr std::int64_t kFewRows = 128;
-    const std::int64_t line = kLineBytes / size_bytes(problem.a.type);
-    return problem.m <= kFewRows || (problem.a.order == Order::kRowMajor && block_n % line != 0);
+    const std::int64_t element_bytes = size_bytes(problem.a.type);
+    const bool b_is_turned = element_bytes == 4 && problem.b.order == Order::kRowMajor;
+    return problem.m <= kFewRows || (problem.a.order == Order::kRowMajor &&
+                                     (b_is_turned || block_n % (kLineBytes / element_bytes) != 0));
   }
 
   /// Half of the tile or more would lie outside D, and there is a smaller one; or a whole block of

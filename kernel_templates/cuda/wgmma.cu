@@ -28,8 +28,9 @@
 //
 // How types are multiplied: f16, bf16, s8 and fp8 as they are; f32 as tf32, which TMA rounds to.
 // Sums of fp8 are those of the tensor core (NUMERICS 3, fast), or moved to f32 after each tile (4,
-// promoted). Products take operands of 8 and 32 bits along K only; where their lines do not follow
-// K, the producer's other warps turn them (words/turn.cuh).
+// promoted). Products take operands of 8 and 32 bits along K only. Where their lines do not follow
+// K, the consumers read A of 32 bits themselves (words/register_products.cuh), and the producer's
+// other warps turn the rest (words/turn.cuh).
 //
 // Price: stages * block_k * (block_m + block_n) elements and 4 KiB a consumer warp of shared
 // memory; block_m * block_n / (128 * consumers) accumulators a thread (ping_pong: 128; promoted:
@@ -142,7 +143,9 @@ static_assert(!kPromotes || kInFlight == 0, "promoted sums need in_flight=0");
 static_assert(kGroup >= 1 && kSplitK >= 1, "group and split_k must be 1 or more");
 
 #include "words/operand_tiles.cuh"
-static_assert(!kTurns || kAtoms == 1, "block_k must be 128 bytes where tiles are turned");
+static_assert((!kTurns && !kRegistersA) || kAtoms == 1,
+              "block_k must be 128 bytes where products cannot take a tile as it is");
+static_assert(!kRegistersA || kInFlight == 1, "A of 32 bits across K needs in_flight=1");
 constexpr int kRingBytes = kStages * (kTileBytesA + kTileBytesB);
 constexpr int kStagingBytes = 4096;  // where a warp prepares what it stores
 constexpr int kControlBytes = 1024;  // barriers, and a word for each consumer
@@ -163,6 +166,9 @@ static_assert(
 #include "words/dependent_launch.cuh"
 #include "words/named_barrier.cuh"
 #include "words/prefetch.cuh"
+#include "words/products.cuh"
+#include "words/promoted_products.cuh"
+#include "words/register_products.cuh"
 #include "words/ring.cuh"
 #include "words/transposed_store.cuh"
 #include "words/turn.cuh"
@@ -201,27 +207,6 @@ __device__ __forceinline__ void produce(const Arguments& arguments, const Tensor
   }
 }
 
-using Sums = Accumulator[kRowBlocks][kSumsOfRowBlock];
-constexpr int kSteps = kBlockK * kElementBytes / 32;
-
-__device__ __forceinline__ void multiply_row_block(const Shared& shared, int stage, int row,
-                                                   bool keep,
-                                                   Accumulator (&sums)[kSumsOfRowBlock]) {
-#pragma unroll
-  for (int step = 0; step < kSteps; ++step) {
-    multiply_async(TypeA(), TypeB(), keep || step > 0,
-                   descriptor(kSlabsA, tile_a(shared, stage), row, step),
-                   descriptor(kSlabsB, tile_b(shared, stage), 0, step), sums);
-  }
-}
-
-__device__ __forceinline__ void pin_all(Sums& sums) {
-#pragma unroll
-  for (int block = 0; block < kRowBlocks; ++block) {
-    pin(sums[block]);
-  }
-}
-
 // The sums of a work, from row `row` of its tile on. The products of one tile along K still run
 // while the next ones are begun, so a stage is released one tile later.
 __device__ __forceinline__ void multiply(const Shared& shared, const Seat& seat, const Work& work,
@@ -241,33 +226,6 @@ __device__ __forceinline__ void multiply(const Shared& shared, const Seat& seat,
       release(shared, ring.stage, seat);
     } else if (tile > 0) {
       release(shared, stage_before(ring), seat);
-    }
-    advance(ring);
-  }
-}
-
-// The same where the tensor core's sums are moved to others after each tile along K.
-__device__ __forceinline__ void multiply_promoted(const Shared& shared, const Seat& seat,
-                                                  const Work& work, int row, Ring& ring,
-                                                  Sums& sums) {
-  Accumulator fresh[kSumsOfRowBlock];
-  for (int tile = 0; tile < work.tiles_of_k; ++tile) {
-    wait(full(shared, ring.stage), ring.parity);
-#pragma unroll
-    for (int block = 0; block < kRowBlocks; ++block) {
-      pin(fresh);
-      begin_products();
-      multiply_row_block(shared, ring.stage, row + 64 * block, false, fresh);
-      end_products();
-      wait_for_products(0);
-      pin(fresh);
-      if (block == kRowBlocks - 1) {
-        release(shared, ring.stage, seat);
-      }
-#pragma unroll
-      for (int i = 0; i < kSumsOfRowBlock; ++i) {
-        sums[block][i] = (tile > 0 ? sums[block][i] : 0) + fresh[i];
-      }
     }
     advance(ring);
   }
@@ -331,6 +289,8 @@ __device__ __forceinline__ void consume(const Arguments& arguments, const Tensor
     Sums sums;
     if (kPromotes) {
       multiply_promoted(shared, list.seat, work, row, ring, sums);
+    } else if (kRegistersA) {
+      multiply_from_registers(shared, list.seat, work, row, ring, sums);
     } else {
       multiply(shared, list.seat, work, row, ring, sums);
     }

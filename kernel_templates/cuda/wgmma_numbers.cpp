@@ -165,11 +165,12 @@ WgmmaNumbers::WgmmaNumbers(const Problem& problem, const Config& config)
       promotes(problem.numerics == Numerics::kPromoted),
       loaded_m(loaded(block_m, problem.a.order == Order::kRowMajor, element_bytes)),
       loaded_n(loaded(block_n, problem.b.order == Order::kColumnMajor, element_bytes)),
-      turns_a(element_bytes != 2 && problem.a.order != Order::kRowMajor),
-      turns_b(element_bytes != 2 && problem.b.order != Order::kColumnMajor) {}
+      turns_a(element_bytes == 1 && problem.a.order != Order::kRowMajor),
+      turns_b(element_bytes != 2 && problem.b.order != Order::kColumnMajor),
+      registers_a(element_bytes == 4 && problem.a.order != Order::kRowMajor) {}
 
 int WgmmaNumbers::sums() const {
-  return rows_of_consumer() * block_n / 128 + (promotes ? block_n / 2 : 0);
+  return rows_of_consumer() * block_n / 128 + (promotes ? block_n / 2 : 0) + fragments();
 }
 
 std::int64_t WgmmaNumbers::stage_bytes() const {
@@ -228,10 +229,14 @@ std::string why_not_wgmma(const Problem& problem, const WgmmaNumbers& numbers) {
     return value("block_k", numbers.block_k) + " is " + std::to_string(bytes_of_k) +
            " bytes: it must be 128 or 256";
   }
-  if ((numbers.turns_a || numbers.turns_b) && bytes_of_k != kLineBytes) {
+  if ((numbers.turns_a || numbers.turns_b || numbers.registers_a) && bytes_of_k != kLineBytes) {
     return value("block_k", numbers.block_k) + " is " + std::to_string(bytes_of_k) +
-           " bytes: operands that are turned in shared memory (layout " + layout_text(problem) +
-           ") need 128";
+           " bytes: operands of 8 or 32 bits whose lines do not follow K (layout " +
+           layout_text(problem) + ") need 128";
+  }
+  if (numbers.registers_a && numbers.in_flight != 1) {
+    return value("in_flight", numbers.in_flight) +
+           ": an A of 32 bits whose lines do not follow K needs in_flight=1";
   }
   if (numbers.promotes && numbers.in_flight != 0) {
     return value("in_flight", numbers.in_flight) + ": promoted sums need in_flight=0";
@@ -255,7 +260,7 @@ std::string why_not_wgmma(const Problem& problem, const WgmmaNumbers& numbers) {
   }
   // Other parts of K, C or a bias take registers at the end of a tile.
   const bool adds = problem.beta != ScalarClass::kZero || problem.bias != Bias::kNone;
-  const int sixths = numbers.split_k > 1 ? 4 : adds ? 5 : 6;
+  const int sixths = numbers.split_k > 1 || (adds && numbers.fragments() > 0) ? 4 : adds ? 5 : 6;
   const int most = kMostSums[numbers.consumers] * sixths / 6;
   if (numbers.sums() > most) {
     return "the tile needs " + std::to_string(numbers.sums()) +

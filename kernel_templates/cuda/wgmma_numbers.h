@@ -32,12 +32,16 @@ struct WgmmaNumbers {
   bool promotes;
   /// Rows of A and columns of B that a tile takes in shared memory: lines are loaded whole.
   int loaded_m, loaded_n;
-  bool turns_a, turns_b;  ///< in shared memory, because products take 8 and 32 bits along K only
+  /// Products take 8 and 32 bits along K only: others are turned in shared memory, or A is read by
+  /// the threads that multiply.
+  bool turns_a, turns_b, registers_a;
 
   int cluster() const { return cluster_m * cluster_n; }
   int threads() const { return 128 * (1 + consumers); }
   int rows_of_consumer() const { return ping_pong ? block_m : block_m / consumers; }
-  /// Accumulators of a thread.
+  /// Registers of a thread that hold A, beyond those of one row block, for which there is room.
+  int fragments() const { return registers_a ? 32 * (rows_of_consumer() / 64 - 1) : 0; }
+  /// Accumulators of a thread, and fragments.
   int sums() const;
   /// Partial tiles of a tile of D.
   int teams() const { return ping_pong ? 1 : consumers; }

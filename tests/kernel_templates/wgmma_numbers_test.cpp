@@ -64,6 +64,18 @@ TEST_CASE("wgmma's refusals of types and layouts name them and what would do") {
   REQUIRE_THAT(why_not_with({{"block_k", 256}, {"block_n", 64}}, turned),
                ContainsSubstring("block_k=256 is 256 bytes") && ContainsSubstring("layout nn"));
   CHECK(why_not_with({{"block_k", 128}}, turned) == "");
+  const Kind tf32{DataType::kF32, DataType::kF32, DataType::kF32, "tt", Numerics::kTf32};
+  const Problem from_registers = padded(tf32, {512, 512, 512});
+  CHECK(why_not_with({{"block_k", 32}}, from_registers) == "");
+  REQUIRE_THAT(why_not_with({{"block_k", 64}, {"stages", 2}}, from_registers),
+               ContainsSubstring("block_k=64") && ContainsSubstring("need 128"));
+  REQUIRE_THAT(why_not_with({{"block_k", 32}, {"in_flight", 0}}, from_registers),
+               ContainsSubstring("in_flight=0"));
+  // Two row blocks a consumer keep a second set of A's fragments.
+  const Knobs wide{{"block_m", 256}, {"block_k", 32}, {"stages", 2}};
+  CHECK(why_not_with(and_also(wide, {{"block_n", 160}}), from_registers) == "");
+  REQUIRE_THAT(why_not_with(and_also(wide, {{"block_n", 176}}), from_registers),
+               ContainsSubstring(room(208, 192, 2)));
 }
 
 TEST_CASE("wgmma's refusals of unaligned operands name the alignment and the limit") {

@@ -9,8 +9,10 @@ constexpr Slabs kLoadedA = make_slabs(kBlockM, kBlockK, kElementBytes, kOrderA =
 constexpr Slabs kLoadedB =
     make_slabs(kBlockN, kBlockK, kElementBytes, kOrderB == Order::kColumnMajor);
 
-// Products take elements of 16 bits in either order, others along K only (turn.cuh).
-constexpr bool kTurnsA = kElementBytes != 2 && !kLoadedA.lines_follow_k;
+// Products take elements of 16 bits in either order, others along K only (turn.cuh), or A from
+// registers (register_products.cuh).
+constexpr bool kRegistersA = kElementBytes == 4 && !kLoadedA.lines_follow_k;
+constexpr bool kTurnsA = kElementBytes == 1 && !kLoadedA.lines_follow_k;
 constexpr bool kTurnsB = kElementBytes != 2 && !kLoadedB.lines_follow_k;
 constexpr bool kTurns = kTurnsA || kTurnsB;
 constexpr int kTurners = 3;  // warps that do

@@ -6,8 +6,10 @@
 
 // Registers of a thread: what the producer gives back, the consumers take. The sums leave room for
 // what the end of a tile needs besides.
-constexpr int kSums = kRowBlocks * kBlockN / 2 + (kPromotes ? kBlockN / 2 : 0);
-constexpr int kSixths = kSplitK > 1 ? 4 : kReadC || kBias != Bias::kNone ? 5 : 6;
+constexpr int kFragments = kRegistersA ? 32 * (kRowBlocks - 1) : 0;  // of a first row block: room
+constexpr int kSums = kRowBlocks * kBlockN / 2 + (kPromotes ? kBlockN / 2 : 0) + kFragments;
+constexpr bool kAdds = kReadC || kBias != Bias::kNone;
+constexpr int kSixths = kSplitK > 1 || (kAdds && kFragments > 0) ? 4 : kAdds ? 5 : 6;
 constexpr int kMostSums = (kConsumers == 3 ? 96 : 192) * kSixths / 6;
 static_assert(kSums <= kMostSums, "the tile needs too many accumulators a thread: make it smaller");
 constexpr int kProducerRegisters = kConsumers == 3 || kTurns ? 56 : 40;

@@ -1,8 +1,10 @@
 // Products of a warpgroup: four warps multiply matrices that lie in shared memory (sm_90a).
 //
 //   multiply_async(a type, b type, keep, a, b, sums)      sums = (keep ? sums : 0) + A * B
+//   add_products_async(a type, b type, a, b, sums)        sums += A * B, with A from registers
 //
-// A is 64 rows and B is BLOCK_N columns of 32 bytes along K each; both are given by descriptors.
+// A is 64 rows and B is BLOCK_N columns of 32 bytes along K each; otherwise both are given by
+// descriptors.
 // The products run while the threads go on: begin_products() before the first of them,
 // end_products() after the last, and wait_for_products() before the sums or the operands are
 // touched.
@@ -61,6 +63,13 @@ __device__ __forceinline__ void pin(int (&sums)[kSumsOfRowBlock]) {
     asm volatile("" : "+r"(sums[i])::"memory");
   }
 }
+
+// A lane's part of 64 rows of A by 32 bytes along K, as four registers of 32 bits in pairs.
+// Elements of 32 bits: row 16 w + g in the lower and 16 w + g + 8 in the upper half of a pair, at k
+// = t in the first and k = t + 4 in the second.
+struct FragmentOfA {
+  unsigned long long pair[2];
+};
 
 // ---- The instruction, for every width -----------------------------------------------------------
 // An asm names its operands one by one: NAMES_n are those of the n / 2 sums, SUMS_n(c) the sums
@@ -166,6 +175,23 @@ __device__ __forceinline__ void pin(int (&sums)[kSumsOfRowBlock]) {
       :                                                            \
       : "memory")
 
+// The same with A from registers, in pairs; the sums are always kept.
+#define ADD_PRODUCTS_ASYNC(types, rest, c)                             \
+  asm volatile(                                                        \
+      "{\n"                                                            \
+      ".reg .pred keeps;\n"                                            \
+      ".reg .b32 a0, a1, a2, a3;\n"                                    \
+      "setp.eq.b32 keeps, 0, 0;\n"                                     \
+      "mov.b64 {a0, a1}, %0;\n"                                        \
+      "mov.b64 {a2, a3}, %1;\n"                                        \
+      "wgmma.mma_async.sync.aligned.m64n" DIGITS_OF(BLOCK_N) types     \
+      " {" NAMES_OF(BLOCK_N) "}, {a0, a1, a2, a3}, %2, keeps" rest     \
+                             ";\n"                                     \
+                             "}"                                       \
+      : "+l"(a.pair[0]), "+l"(a.pair[1]), "+l"(b), SUMS_OF(BLOCK_N)(c) \
+      :                                                                \
+      : "memory")
+
 // Of 16 bits, an operand's lines may follow K or not; of other sizes they must follow K.
 #define NOT_0 "1"
 #define NOT_1 "0"
@@ -187,6 +213,10 @@ __device__ __forceinline__ void multiply_async(f32, f32, int keep, unsigned long
                                                unsigned long long b,
                                                float (&sums)[kSumsOfRowBlock]) {
   MULTIPLY_ASYNC("k8.f32.tf32.tf32", ", 1, 1", "+f");
+}
+__device__ __forceinline__ void add_products_async(f32, f32, FragmentOfA& a, unsigned long long b,
+                                                   float (&sums)[kSumsOfRowBlock]) {
+  ADD_PRODUCTS_ASYNC("k8.f32.tf32.tf32", ", 1, 1", "+f");
 }
 __device__ __forceinline__ void multiply_async(e4m3, e4m3, int keep, unsigned long long a,
                                                unsigned long long b,

@@ -1,0 +1,27 @@
+// A consumer's products with one tile along K, where both operands lie in shared memory. Expects
+// the tile's numbers as constants.
+#pragma once
+
+#include "ring.cuh"
+#include "wgmma.cuh"
+
+using Sums = Accumulator[kRowBlocks][kSumsOfRowBlock];
+constexpr int kSteps = kBlockK * kElementBytes / 32;
+
+__device__ __forceinline__ void multiply_row_block(const Shared& shared, int stage, int row,
+                                                   bool keep,
+                                                   Accumulator (&sums)[kSumsOfRowBlock]) {
+#pragma unroll
+  for (int step = 0; step < kSteps; ++step) {
+    multiply_async(TypeA(), TypeB(), keep || step > 0,
+                   descriptor(kSlabsA, tile_a(shared, stage), row, step),
+                   descriptor(kSlabsB, tile_b(shared, stage), 0, step), sums);
+  }
+}
+
+__device__ __forceinline__ void pin_all(Sums& sums) {
+#pragma unroll
+  for (int block = 0; block < kRowBlocks; ++block) {
+    pin(sums[block]);
+  }
+}
