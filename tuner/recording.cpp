@@ -51,6 +51,7 @@ RecordingEvaluator::RecordingEvaluator(Evaluator& recorded, const Problem& probl
   run_.problem = problem;
   run_.floor_us = recorded.floor_us();
   run_.compile_batch = recorded.compile_batch();
+  run_.rest_seconds = recorded.rest_seconds();
 }
 
 void RecordingEvaluator::compile_ahead(std::span<const Candidate> candidates) {

@@ -34,6 +34,7 @@ RecordedRun eventful_run() {
   run.compile_batch = 4;
   run.ahead_seconds = 0.5;
   run.warm_up_seconds = 0.2;
+  run.rest_seconds = 0.004;
   run.clocks = {{1980, false}, {1200, true}};
   RecordedCandidate good;
   good.candidate = "mma block_m=128 block_n=256";
@@ -70,9 +71,10 @@ RecordedRun parsed(const std::string& text) {
 
 TEST_CASE("A recorded run survives its text") {
   const RecordedRun run = eventful_run();
-  const RecordedRun again = parsed("recorded-run 1\n# where and when\n\n" +
+  const RecordedRun again = parsed("recorded-run 2\n# where and when\n\n" +
                                    to_text(run).substr(to_text(run).find('\n') + 1));
   CHECK(again.problem == run.problem);
+  CHECK(again.rest_seconds == run.rest_seconds);
   CHECK(again.candidates == run.candidates);
   CHECK(to_text(again) == to_text(run));
 }
@@ -86,12 +88,15 @@ TEST_CASE("A malformed recorded run is refused with the number of the line") {
   };
   const auto begins = [](const std::string& start) { return Catch::Matchers::StartsWith(start); };
   CHECK_THAT(refused(""), begins("line 1:"));
-  CHECK_THAT(refused("recorded-run 2\n"), begins("line 1:"));
-  CHECK_THAT(refused("recorded-run 1\nproblem m=1\n"), begins("line 2:"));
-  CHECK_THAT(refused("recorded-run 1\nsample us=1 launches=1 seconds=1\n"), begins("line 2:"));
-  CHECK_THAT(refused("recorded-run 1\n\nclock mhz=fast throttled=0\n"), begins("line 3:"));
-  CHECK_THAT(refused("recorded-run 1\ncandidate mma\nsample us=1 launches=1\n"), begins("line 3:"));
-  CHECK_THAT(refused("recorded-run 1\ncandidate mma\nrejected at=home reason=1 detail=\n"),
+  CHECK_THAT(refused("recorded-run 1\n"), begins("line 1:"));
+  CHECK_THAT(refused("recorded-run 2\nproblem m=1\n"), begins("line 2:"));
+  CHECK_THAT(refused("recorded-run 2\ndevice floor_us=1 batch=0 ahead_seconds=0 "
+                     "warm_up_seconds=0\n"),
+             begins("line 2:"));
+  CHECK_THAT(refused("recorded-run 2\nsample us=1 launches=1 seconds=1\n"), begins("line 2:"));
+  CHECK_THAT(refused("recorded-run 2\n\nclock mhz=fast throttled=0\n"), begins("line 3:"));
+  CHECK_THAT(refused("recorded-run 2\ncandidate mma\nsample us=1 launches=1\n"), begins("line 3:"));
+  CHECK_THAT(refused("recorded-run 2\ncandidate mma\nrejected at=home reason=1 detail=\n"),
              begins("line 3:"));
 }
 
@@ -136,6 +141,7 @@ TEST_CASE("A tuning that is recorded and replayed decides the same, in the same 
   SimulatedDevice device(3);
   device.noise = 0.004;
   device.outlier_probability = 0.03;
+  device.rest_before_sample = 0.004;
   TuneOptions options;
   for (int number = 0; number < 16; ++number) {
     Behaviour behaviour;
