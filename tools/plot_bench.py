@@ -4,6 +4,7 @@
     tunedgemm bench --sweep squares --json squares.json
     tools/plot_bench.py squares.json -o squares                       squares.png and squares.svg
     tools/plot_bench.py old.json new.json --labels before,after -o both
+    tools/plot_bench.py --check old.json                              says what is wrong with it
 
 The line is the median and the band around it reaches from the 20th to the 80th percentile. Shapes of
 other types or another layout have a panel of their own. Needs matplotlib (Debian: python3-matplotlib).
@@ -46,14 +47,25 @@ class Point:
     high: float
 
 
+def check_row(row: dict) -> None:
+    """Raises KeyError, TypeError or ValueError where something is missing or wrong that is drawn."""
+    if "" in (row["types"] + "", row["layout"] + "") or min(row[extent] for extent in "mnk") < 1:
+        raise ValueError("a row without types, layout or size")
+    for arm in row["arms"]:
+        if min(arm[figure] for figure in ("median_us", "p20_us", "p80_us", "tflops")) <= 0:
+            raise ValueError(f"the arm {arm['arm']} has a figure that is not greater than 0")
+
+
 def read_run(path: pathlib.Path, label: str) -> Run:
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
         rows = [row for row in document["rows"] if row["arms"]]
+        for row in rows:
+            check_row(row)
         run = Run(label, *(document[key] for key in ("device", "vendor", "compiler", "began_at", "rounds")), rows)
     except OSError as error:
         raise fail(f"{path} cannot be read: {error.strerror}") from error
-    except (json.JSONDecodeError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError) as error:  # a JSONDecodeError is a ValueError
         raise fail(
             f"{path} is not what `tunedgemm bench --json` writes: {error!r}") from error
     if not rows:
@@ -157,18 +169,27 @@ def draw(runs: list[Run], prefix: str) -> None:
     save(figure, prefix)
 
 
+def labels_of(paths: list[pathlib.Path], given: str | None) -> list[str]:
+    """What was given, else the files' names, or all of their paths where names are alike."""
+    names = given.split(",") if given else [path.stem for path in paths]
+    return names if given or len(set(names)) == len(names) else [str(path) for path in paths]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("results", nargs="+", type=pathlib.Path,
                         help="what tunedgemm bench --json wrote; several are overlaid")
-    parser.add_argument("-o", "--output", required=True, metavar="PREFIX",
-                        help="PREFIX.png and PREFIX.svg are written")
+    purpose = parser.add_mutually_exclusive_group(required=True)
+    purpose.add_argument("-o", "--output", metavar="PREFIX", help="PREFIX.png and PREFIX.svg are written")
+    purpose.add_argument("--check", action="store_true", help="only read the files, and say what is wrong with them")
     parser.add_argument("--labels", help="what the runs are called, joined by commas; default: the files' names")
     arguments = parser.parse_args()
-    labels = arguments.labels.split(",") if arguments.labels else [path.stem for path in arguments.results]
+    labels = labels_of(arguments.results, arguments.labels)
     if len(labels) != len(arguments.results) or len(set(labels)) != len(labels):
-        parser.error(f"--labels gives {labels} for {len(arguments.results)} files; expected a different one for each")
-    draw([read_run(path, label) for path, label in zip(arguments.results, labels)], arguments.output)
+        parser.error(f"{len(arguments.results)} files are called {labels}; give each a different name by --labels")
+    runs = [read_run(path, label) for path, label in zip(arguments.results, labels)]
+    if not arguments.check:
+        draw(runs, arguments.output)
 
 
 if __name__ == "__main__":

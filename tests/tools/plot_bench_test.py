@@ -45,9 +45,23 @@ class PlotBench(unittest.TestCase):
         path.write_text(content if isinstance(content, str) else json.dumps(content), encoding="utf-8")
         return str(path)
 
+    def run_script(self, *arguments: str):
+        return subprocess.run([PYTHON, str(SCRIPT), *arguments], capture_output=True, text=True)
+
     def plot(self, *arguments: str):
-        command = [PYTHON, str(SCRIPT), *arguments, "-o", str(self.folder / "picture")]
-        return subprocess.run(command, capture_output=True, text=True)
+        return self.run_script(*arguments, "-o", str(self.folder / "picture"))
+
+    def wrong_contents(self):
+        """Each with what is said of it."""
+        for change, sentence in ((lambda row: row.pop("m"), "KeyError('m')"), (lambda row: row.update(types=None), "TypeError"),
+                                 (lambda row: row.update(arms=[{"arm": "tuned"}]), "KeyError('median_us')"),
+                                 (lambda row: row["arms"][0].update(p80_us="9"), "TypeError"),
+                                 (lambda row: row["arms"][0].update(p80_us=0), "ValueError('the arm tuned has")):
+            wrong = row(8, 8, 8)
+            change(wrong)
+            yield document([wrong]), sentence
+        yield [], "TypeError"
+        yield "{", "JSONDecodeError"
 
     def picture(self, *arguments: str) -> str:
         """The text of the SVG; a picture's text is text in it."""
@@ -70,6 +84,15 @@ class PlotBench(unittest.TestCase):
         self.assertIn("tuned, b", self.picture(first, second))
         self.assertEqual(self.plot(first, second, "--labels", "same,same").returncode, 2)
 
+    def test_files_of_one_name_are_told_apart_by_their_folders(self):
+        (self.folder / "old").mkdir()
+        first, second = (self.write(name, document(SQUARES)) for name in ("a.json", "old/a.json"))
+        text = self.picture(first, second)
+        self.assertIn("tuned, " + second, text)
+        result = self.plot(first, first)
+        self.assertEqual(result.returncode, 2)
+        self.assertIn("give each a different name by --labels", result.stderr)
+
     def test_a_panel_for_each_type_and_shapes_of_any_kind(self):
         rows = SQUARES + [row(m, 4096, 1024, "bf16→bf16") for m in (1, 16)]
         rows += [row(8, 9, 10, "f32→f32"), row(10, 9, 8, "f32→f32", vendor=False)]
@@ -90,12 +113,23 @@ class PlotBench(unittest.TestCase):
             self.assertIn(expected, text)
         self.assertNotIn("cuBLASLt", text)
 
+    def test_a_check_draws_nothing(self):
+        result = self.run_script(self.write("a.json", document(SQUARES)), "--check")
+        self.assertEqual((result.returncode, result.stdout, result.stderr), (0, "", ""))
+        self.assertFalse((self.folder / "picture.png").exists())
+        self.assertEqual(self.run_script(self.write("a.json", document(SQUARES))).returncode, 2)
+
     def test_wrong_files_are_told(self):
         for content, sentence in (("no json", "is not what `tunedgemm bench --json` writes"),
                                   ({"rows": []}, "is not what"), (document([]), "no shape with a result")):
             result = self.plot(self.write("wrong.json", content))
             self.assertEqual(result.returncode, 1)
             self.assertIn(sentence, result.stderr)
+        for content, sentence in self.wrong_contents():
+            result = self.run_script(self.write("wrong.json", content), "--check")
+            self.assertEqual(result.returncode, 1, content)
+            self.assertIn("wrong.json is not what `tunedgemm bench --json` writes: " + sentence, result.stderr)
+            self.assertNotIn("Traceback", result.stderr)
         result = self.plot(str(self.folder / "nowhere.json"))
         self.assertIn("nowhere.json cannot be read: No such file", result.stderr)
 

@@ -31,7 +31,7 @@ struct Options {
   std::string list, sizes, sweep;
   std::string rigor = "normal";
   std::string csv, json, plot;
-  std::vector<std::string> compared;
+  std::vector<std::filesystem::path> compared;
   std::vector<std::string> families;
   std::string configs;
   int rounds = 11;
@@ -168,6 +168,19 @@ ExitStatus status_of(const std::vector<BenchRow>& rows, std::size_t wanted) {
   return all ? ExitStatus::kGood : ExitStatus::kFoundNothing;
 }
 
+// Throws std::runtime_error with a sentence for a file that cannot be drawn beside this run.
+void check_compared(const Plotter& plotter, const std::vector<std::filesystem::path>& compared,
+                    const std::filesystem::path& json) {
+  for (const std::filesystem::path& file : compared) {
+    std::error_code ignored;  // mostly this run's file is not there yet
+    if (std::filesystem::equivalent(file, json, ignored)) {
+      throw std::runtime_error("--compare " + file.string() +
+                               " is the file that this run writes; name another one by --json");
+    }
+    check_drawable(plotter, file);
+  }
+}
+
 ExitStatus bench(const Options& options) {
   // Wrong input and missing tools are told before anything is measured.
   const std::vector<Shape> shapes = shapes_of(options);
@@ -176,6 +189,7 @@ ExitStatus bench(const Options& options) {
   if (!options.plot.empty()) {
     plotter = find_plotter("plot_bench.py");
     json = json.empty() ? options.plot + ".json" : json;
+    check_compared(*plotter, options.compared, json);
   }
   const auto context = Context::create(to_context_options(options.context));
   Device& device = context->device();

@@ -43,19 +43,31 @@ std::string find_python() {
       "script of the same name in tools/");
 }
 
+ChildResult run_script(const Plotter& plotter, const std::vector<fs::path>& files,
+                       const std::vector<std::string>& options) {
+  std::vector<std::string> command{"/usr/bin/env", plotter.python, plotter.script.string()};
+  for (const fs::path& file : files) {
+    command.push_back(file.string());
+  }
+  command.insert(command.end(), options.begin(), options.end());
+  return run_child(command, kPatience);
+}
+
 }  // namespace
 
 Plotter find_plotter(const std::string& script) {
   return {.script = find_script(script), .python = find_python()};
 }
 
-void plot(const Plotter& plotter, const std::vector<fs::path>& files, const std::string& prefix) {
-  std::vector<std::string> command{"/usr/bin/env", plotter.python, plotter.script.string()};
-  for (const fs::path& file : files) {
-    command.push_back(file.string());
+void check_drawable(const Plotter& plotter, const fs::path& file) {
+  const ChildResult result = run_script(plotter, {file}, {"--check"});
+  if (!succeeds(result)) {
+    throw std::runtime_error(file.string() + " cannot be drawn: " + result.output);
   }
-  command.insert(command.end(), {"-o", prefix});
-  const ChildResult result = run_child(command, kPatience);
+}
+
+void plot(const Plotter& plotter, const std::vector<fs::path>& files, const std::string& prefix) {
+  const ChildResult result = run_script(plotter, files, {"-o", prefix});
   if (!succeeds(result)) {
     throw std::runtime_error("drawing " + files.front().string() + " failed: " + result.output);
   }

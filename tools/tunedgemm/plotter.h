@@ -19,6 +19,9 @@ struct Plotter {
 /// a sentence that says what is missing and how to get it.
 Plotter find_plotter(const std::string& script);
 
+/// Has the script only read the file. Throws std::runtime_error with what it said.
+void check_drawable(const Plotter& plotter, const std::filesystem::path& file);
+
 /// Writes `prefix`.png and `prefix`.svg of one file, or of several laid over each other. Throws
 /// std::runtime_error with what the script said.
 void plot(const Plotter& plotter, const std::vector<std::filesystem::path>& files,
