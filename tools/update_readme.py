@@ -62,6 +62,22 @@ def table(outcomes: list[dict]) -> str:
     return "\n".join([caption, "", *rows])
 
 
+def read_run(file: pathlib.Path, *of_arms: str) -> dict:
+    """What bench, ladder or bench_triton.py wrote, with what the README shows of it: of each arm its time and `of_arms`."""
+    try:
+        run = json.loads(file.read_text(encoding="utf-8"))
+        for row in run["rows"]:
+            row["m"] + row["n"] + row["k"], row["types"] + row["layout"]
+            for arm in row["arms"]:
+                arm["arm"] + "", arm["median_us"] + 0, [arm[field] for field in of_arms]
+        run["device"] + run["compiler"] + run["driver"] + run["began_at"], run["vendor"], run["rounds"], run["rest_ms"]
+    except OSError as error:
+        raise SystemExit(f"update_readme.py: {file} cannot be read: {error.strerror}") from error
+    except (ValueError, KeyError, TypeError) as error:  # a JSONDecodeError is a ValueError
+        raise SystemExit(f"update_readme.py: {file} is not what `tunedgemm bench --json` writes: {error!r}") from error
+    return run
+
+
 def arm_us(row: dict, theirs: str) -> float | None:
     """Of the vendor's default ("default"), or of its fastest proposal ("best")."""
     times = [arm["median_us"] for arm in row["arms"]
@@ -94,7 +110,7 @@ def types_table(rows: list[dict]) -> list[str]:
             continue
         ours, flops = tuned(row), 2e-6 * row["m"] * row["n"] * row["k"]
         us, best, default = ours["median_us"], arm_us(row, "best"), arm_us(row, "default")
-        limit = f"{ours['of_limit']:.2f}" if ours["of_limit"] else "-"
+        limit = f"{ours['of_limit']:.2f}" if ours.get("of_limit") else "-"
         theirs = f"{flops / best:,.0f} | {best / us:.2f} | {default / us:.2f}" if best else "- | - | -"
         lines.append(f"| {row['m']} | {row['types']} {row['layout']} | {time_text(us)} | {flops / us:,.0f} | {limit} | {theirs} |")
     return lines
@@ -109,7 +125,7 @@ def triton_lines(folder: pathlib.Path) -> list[str]:
     file = folder / "triton.json"
     if not file.is_file():
         return []
-    run = json.loads(file.read_text(encoding="utf-8"))
+    run = read_run(file)
     lines = ["| M = N = K | types | TFLOP/s | Triton | PyTorch's cuBLAS | x Triton |", "|--:|---|--:|--:|--:|--:|"]
     for row in run["rows"]:
         us = {arm["arm"]: arm["median_us"] for arm in row["arms"]}
@@ -124,8 +140,7 @@ def triton_lines(folder: pathlib.Path) -> list[str]:
 
 
 def gallery(folder: pathlib.Path, root: pathlib.Path) -> str:
-    squares, ladder, types = (json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))
-                              for name in ("squares", "ladder", "types"))
+    squares, ladder, types = (read_run(folder / f"{name}.json", "kernel") for name in ("squares", "ladder", "types"))
     if len({run["device"] for run in (squares, ladder, types)}) != 1:
         raise SystemExit(f"update_readme.py: the files in {folder} are of different devices")
     day = squares["began_at"].split(" ")[0]

@@ -78,6 +78,15 @@ class Binding(InFolder):
         fake_gpu.synchronize.assert_called()
         fake.close()
 
+    def test_a_report_of_another_form_names_no_toolchain(self):
+        fake = self.open_fake()
+        for report, toolchain in ((b"", ("unknown", "unknown")), (b"toolchain\n", ("unknown", "unknown")),
+                                  (b"device  a\xff\ntoolchain nvrtc 13.0\n", ("nvrtc 13.0", "unknown"))):
+            def write_report(_context, buffer, _size, report=report):
+                buffer.value = report
+            with mock.patch.object(fake._library, "tunedgemm_context_report", write_report):
+                self.assertEqual(fake.toolchain(), toolchain)
+
     def test_tells_what_the_library_tells(self):
         fake = self.open_fake()
         buffers = fake.buffers(1, 2, 3)

@@ -39,7 +39,7 @@ class UpdateReadme(unittest.TestCase):
         self.assertEqual(self.update().returncode, 0)
         self.assertEqual(text, self.readme.read_text(encoding="utf-8"))
 
-    def test_writes_what_the_gallery_measured(self):
+    def write_gallery(self) -> pathlib.Path:
         def row(size: int, ours: float, theirs: list[float]) -> dict:
             arms = [{"arm": "tuned", "kernel": "wgmma stages=4", "median_us": ours, "of_limit": 0.5}]
             arms += [{"arm": f"cublaslt {place}", "kernel": None, "median_us": us} for place, us in enumerate(theirs)]
@@ -52,6 +52,10 @@ class UpdateReadme(unittest.TestCase):
         for name in ("squares", "ladder", "types"):
             (folder / f"{name}.json").write_text(json.dumps(document), encoding="utf-8")
         self.results = folder
+        return folder
+
+    def test_writes_what_the_gallery_measured(self):
+        self.write_gallery()
         result = self.update()
         self.assertEqual(result.returncode, 0, result.stderr)
         text = self.readme.read_text(encoding="utf-8")
@@ -59,6 +63,24 @@ class UpdateReadme(unittest.TestCase):
                      "1.00 times as fast as the best", "1.41 times as fast as its default", "(least 1.00, at 2000)", "7 rounds, 20 ms",
                      "| 1000 | f16→f16 nn | 4.00 us | 500 | 0.50 | 500 | 1.00 | 2.00 |"):
             self.assertIn(part, text)
+
+    def test_a_file_that_cannot_be_used_is_named(self):
+        folder = self.write_gallery()
+        good = (folder / "types.json").read_text(encoding="utf-8")
+        for name, content, sentence in (("types", "{", "JSONDecodeError"), ("types", "[]", "TypeError"),
+                                        ("squares", good.replace('"median_us"', '"us"'), "KeyError('median_us')"),
+                                        ("ladder", good.replace('"m": 1000', '"m": "1000"'), "TypeError"),
+                                        ("triton", good.replace("rest_ms", "rest"), "KeyError('rest_ms')")):
+            with self.subTest(name=name, sentence=sentence):
+                (folder / f"{name}.json").write_text(content, encoding="utf-8")
+                result = self.update()
+                self.assertEqual(result.returncode, 1)
+                self.assertIn(f"{name}.json is not what `tunedgemm bench --json` writes: {sentence}", result.stderr)
+                self.assertNotIn("Traceback", result.stderr)
+                (folder / f"{name}.json").write_text(good, encoding="utf-8")
+        (folder / "types.json").unlink()
+        self.assertIn("types.json cannot be read: No such file", self.update().stderr)
+        self.assertEqual(self.readme.read_text(encoding="utf-8"), README)
 
     def test_missing_markers_change_nothing(self):
         result = self.update("elsewhere")
