@@ -1,0 +1,64 @@
+#!/usr/bin/env python3
+"""tools/gallery.sh draws the stored results and writes them into the README, without a GPU: gallery_test.py TUNEDGEMM
+
+Works on a copy of tools/ and of the README. Skipped (77) where no Python has matplotlib."""
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+from plotting import PYTHON, main
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+TUNEDGEMM = sys.argv.pop() if len(sys.argv) > 1 else "tunedgemm"
+PICTURES = ("ladder", "landscape", "order", "squares")
+
+
+class Gallery(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.root = pathlib.Path(folder.name)
+        for pattern in ("*.sh", "*.py", "gallery/*.json"):
+            for file in (ROOT / "tools").glob(pattern):
+                target = self.root / file.relative_to(ROOT)
+                target.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy(file, target)
+        self.readme = self.root / "README.md"
+        shutil.copy(ROOT / "README.md", self.readme)
+
+    def run_gallery(self, *arguments: str) -> subprocess.CompletedProcess:
+        environment = os.environ | {"TUNEDGEMM": TUNEDGEMM, "PYTHON": PYTHON, "TUNEDGEMM_CACHE": str(self.root / "cache.db")}
+        return subprocess.run(["bash", str(self.root / "tools" / "gallery.sh"), *arguments], capture_output=True, text=True,
+                              env=environment)
+
+    def test_draws_what_is_stored(self):
+        text = self.readme.read_text(encoding="utf-8")
+        begin, end = (text.index(f"<!-- {mark} gallery -->") for mark in ("begin", "end"))
+        self.readme.write_text(text[:begin] + "<!-- begin gallery -->\n" + text[end:], encoding="utf-8")
+        result = self.run_gallery("draw")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        folder = self.root / "tools" / "gallery"
+        self.assertEqual(sorted(file.stem for file in folder.glob("*.svg")), list(PICTURES))
+        for picture in PICTURES:
+            self.assertIn("<svg", (folder / f"{picture}.svg").read_text(encoding="utf-8"), picture)
+        self.assertEqual(list(folder.glob("*.png")), [])
+        # What the README shows is what is stored: nobody has typed a number.
+        self.assertEqual(self.readme.read_text(encoding="utf-8"), text)
+
+    def test_says_what_is_wrong(self):
+        result = self.run_gallery("paint")
+        self.assertEqual((result.returncode, result.stderr), (2, 'gallery.sh: "paint" is neither measure nor draw\n'))
+        (self.root / "tools" / "gallery" / "ladder.json").write_text("{", encoding="utf-8")
+        text = self.readme.read_text(encoding="utf-8")
+        result = self.run_gallery("draw")
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("ladder.json is not what `tunedgemm ladder --json` writes", result.stderr)
+        self.assertEqual(self.readme.read_text(encoding="utf-8"), text)
+
+
+if __name__ == "__main__":
+    main()
