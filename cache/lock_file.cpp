@@ -11,8 +11,14 @@
 
 namespace tunedgemm {
 
-LockFile::LockFile(const std::filesystem::path& database)
-    : handle_(open((database.string() + ".lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600)) {}
+LockFile::LockFile(const std::filesystem::path& database) : LockFile(database, O_RDWR | O_CREAT) {}
+
+LockFile::LockFile(const std::filesystem::path& database, int flags)
+    : handle_(open((database.string() + ".lock").c_str(), flags | O_CLOEXEC, 0600)) {}
+
+LockFile LockFile::if_there(const std::filesystem::path& database) {
+  return LockFile(database, O_RDONLY);
+}
 
 LockFile::~LockFile() {
   if (handle_ >= 0) {

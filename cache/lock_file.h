@@ -17,6 +17,8 @@ class LockFile {
  public:
   /// Made if it is not there. Where that cannot be, locking fails.
   explicit LockFile(const std::filesystem::path& database);
+  /// For those who change nothing: where it is not there, nobody has ever locked it.
+  static LockFile if_there(const std::filesystem::path& database);
   ~LockFile();
   LockFile(const LockFile&) = delete;
   LockFile& operator=(const LockFile&) = delete;
@@ -38,6 +40,8 @@ class LockFile {
   };
 
  private:
+  LockFile(const std::filesystem::path& database, int flags);
+
   int handle_;
 };
 

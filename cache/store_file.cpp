@@ -126,10 +126,16 @@ bool repair(const fs::path& path, const StoreOptions& options, const Remark& rem
   return replacement.done;
 }
 
+constexpr int kAttempts = 4;
+
 // Another process may be repairing the file: it moves the journals aside, which SQLite reports as
-// an error of input and output to those who are just opening it.
+// an error of input and output to those who are just opening it. Who only reads sees the damage.
+bool may_be_in_repair(const sqlite::Error& error) {
+  return error.code() == SQLITE_IOERR || error.is_damage();
+}
+
 void wait_for_repair(const fs::path& path, const StoreOptions& options) {
-  const LockFile lock_file(path);
+  const LockFile lock_file = LockFile::if_there(path);
   const LockFile::Held after(lock_file, options.busy_timeout_ms);
 }
 
@@ -167,6 +173,24 @@ std::optional<StoreFile> try_to_write(const fs::path& path, const StoreOptions& 
   return std::nullopt;
 }
 
+// One attempt to open what is there.
+std::optional<StoreFile> try_to_read(const fs::path& path, const StoreOptions& options,
+                                     const Remark& remark) {
+  struct stat found {};
+  switch (look(path, found)) {
+    case Found::kFile:
+      return connect(path, found, Purpose::kRead, options, remark);
+    case Found::kEmptyFile:
+      remark(path.string() + " is empty and is not used");
+      break;
+    case Found::kNothing:
+    case Found::kOther:
+      remark(path.string() + " cannot be read: " + std::strerror(errno));
+      break;
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 bool StoreFile::was_replaced() const {
@@ -176,7 +200,6 @@ bool StoreFile::was_replaced() const {
 
 std::optional<StoreFile> open_to_write(const fs::path& path, const StoreOptions& options,
                                        const Remark& remark) {
-  constexpr int kAttempts = 4;
   try {
     for (int attempt = 1; attempt <= kAttempts; ++attempt) {
       bool again = false;
@@ -186,7 +209,7 @@ std::optional<StoreFile> open_to_write(const fs::path& path, const StoreOptions&
           return file;
         }
       } catch (const sqlite::Error& error) {
-        if (error.code() != SQLITE_IOERR || attempt == kAttempts) {
+        if (!may_be_in_repair(error) || attempt == kAttempts) {
           throw;
         }
         wait_for_repair(path, options);
@@ -214,17 +237,20 @@ std::optional<StoreFile> repair_and_open(const fs::path& path, const StoreOption
 std::optional<StoreFile> open_to_read(const fs::path& path, const StoreOptions& options,
                                       const Remark& remark) {
   try {
-    struct stat found {};
-    switch (look(path, found)) {
-      case Found::kFile:
-        return connect(path, found, Purpose::kRead, options, remark);
-      case Found::kEmptyFile:
-        remark(path.string() + " is empty and is not used");
-        break;
-      case Found::kNothing:
-      case Found::kOther:
-        remark(path.string() + " cannot be read: " + std::strerror(errno));
-        break;
+    for (int attempt = 1;; ++attempt) {
+      try {
+        auto file = try_to_read(path, options, remark);
+        // Repaired while it was being opened: what is open now is the damaged one.
+        const bool again = file && file->was_replaced();
+        if (!again || attempt == kAttempts) {
+          return file;
+        }
+      } catch (const sqlite::Error& error) {
+        if (!may_be_in_repair(error) || attempt == kAttempts) {
+          throw;
+        }
+        wait_for_repair(path, options);
+      }
     }
   } catch (const std::exception& error) {
     remark(path.string() + " cannot be read: " + error.what());

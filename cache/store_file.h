@@ -43,7 +43,7 @@ std::optional<StoreFile> open_to_write(const std::filesystem::path& path,
 std::optional<StoreFile> repair_and_open(const std::filesystem::path& path,
                                          const StoreOptions& options, const Remark& remark);
 
-/// Opens a file that is there, changing nothing.
+/// Opens a file that is there, changing nothing. Waits for a repair by another process.
 std::optional<StoreFile> open_to_read(const std::filesystem::path& path,
                                       const StoreOptions& options, const Remark& remark);
 
