@@ -2,12 +2,16 @@
 // best does a search of 32 candidates find, where the cost model is right in tendency only?
 
 #include <cmath>
+#include <limits>
 #include <map>
 #include <random>
 
+#include "kernel_templates/cuda/mma.h"
+#include "kernel_templates/families.h"
 #include "tests/support/catch.h"
 #include "tests/support/seed.h"
 #include "tests/tuner/support/simulated_device.h"
+#include "tuner/decision.h"
 #include "tuner/tune.h"
 
 namespace tunedgemm {
@@ -32,14 +36,17 @@ Problem problem_of(std::int64_t m) {
 }
 
 struct Search {
-  explicit Search(std::uint64_t seed) : device(seed) {
+  explicit Search(std::uint64_t seed) : Search(seed, problem_of(1024), gpu()) {}
+
+  Search(std::uint64_t seed, const Problem& asked, const DeviceLimits& of_device)
+      : problem(canonical(asked).problem), limits(of_device), device(seed) {
     StoreOptions in_memory;
     in_memory.access = StoreOptions::Access::kMemoryOnly;
     store = Store::open(in_memory);
     device.noise = 0.003;
     std::mt19937_64 random(seed);
     std::lognormal_distribution<double> error_of_the_model(0, 0.15);
-    for (const RankedCandidate& ranked : ranked_candidates(problem, gpu())) {
+    for (const RankedCandidate& ranked : ranked_candidates(problem, limits)) {
       Behaviour behaviour;
       behaviour.us = ranked.predicted_us * error_of_the_model(random);
       behaviour.compile_seconds = 0;
@@ -52,7 +59,7 @@ struct Search {
   Tuning run(Rigor rigor) {
     TuneOptions options;
     options.rigor = rigor;
-    return tune(problem, {}, {}, gpu(), device, *store, options);
+    return tune(problem, {}, {}, limits, device, *store, options);
   }
 
   double winner_us(const Tuning& tuning) const {
@@ -68,7 +75,8 @@ struct Search {
     return best;
   }
 
-  Problem problem = canonical(problem_of(1024)).problem;
+  Problem problem;
+  DeviceLimits limits;
   SimulatedDevice device;
   std::unique_ptr<Store> store;
   std::map<std::string, double> truth_us;
@@ -89,6 +97,40 @@ TEST_CASE("An exhaustive search finds the best, a normal one comes near with 32 
     lost += std::log(normal.winner_us(fast) / normal.best_us()) / kSearches;
   }
   CHECK(std::exp(lost) < 1.1);
+}
+
+// The fastest in truth of those configs of Triton's tutorial that the device can run.
+double best_of_tutorial_us(const Search& search) {
+  double best = std::numeric_limits<double>::infinity();
+  for (const Config& config : mma_configs_of_triton_tutorial()) {
+    if (mma_family().why_not(search.problem, config, search.limits).empty()) {
+      best = std::min(best, search.truth_us.at(to_text(Candidate{&mma_family(), config})));
+    }
+  }
+  return best;
+}
+
+TEST_CASE("A winner is no slower than the best of the configs of Triton's tutorial") {
+  // Where mma is the fastest family, and the cost model errs as often as it does.
+  DeviceLimits limits = gpu();
+  limits.arch = 80;
+  double log_of_normal = 0;
+  for (const DataType type : {DataType::kF16, DataType::kE5M2}) {
+    for (const std::int64_t size : {512, 4096}) {
+      const Problem problem = make_problem(size, size, size, type, type, DataType::kF16, "nt");
+      for (std::uint64_t repeat = 0; repeat < 5; ++repeat) {
+        const std::uint64_t seed = test_seed() + repeat;
+        Search normal(seed, problem, limits), exhaustive(seed, problem, limits);
+        const double tutorial_us = best_of_tutorial_us(exhaustive);
+        INFO(to_text(problem) << ", seed " << seed);
+        // Beyond the ceiling nothing is called equal, so nothing slower can win.
+        CHECK(exhaustive.winner_us(exhaustive.run(Rigor::kExhaustive)) <=
+              (1 + kTieCeiling) * tutorial_us);
+        log_of_normal += std::log(normal.winner_us(normal.run(Rigor::kNormal)) / tutorial_us);
+      }
+    }
+  }
+  CHECK(log_of_normal < 0);  // 32 candidates are no promise, but better than 16 fixed ones
 }
 
 TEST_CASE("The naive kernel is timed for comparison") {
