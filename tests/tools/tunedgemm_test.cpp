@@ -5,8 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/support/catch.h"
-#include "tests/support/skip.h"
-#include "tests/tools/support/shell.h"
+#include "tests/tools/support/tuned_shell.h"
 
 namespace tunedgemm {
 namespace {
@@ -14,19 +13,6 @@ namespace {
 using Catch::Matchers::ContainsSubstring;
 
 const std::string kCommand = TUNEDGEMM " ";
-
-// A shell whose cache has one winner: f32, 40 x 24 x 16.
-class TunedShell : public Shell {
- public:
-  TunedShell() {
-    const ProgramResult tuned =
-        run(TUNE_ALL
-            " --device host --rigor quick --candidates 3 --budget-seconds 100 --m 40 --n 24 "
-            "--k 16");
-    CAPTURE(tuned.output, tuned.errors);
-    REQUIRE(tuned.status == 0);
-  }
-};
 
 TEST_CASE("An empty cache is answered with a sentence and exit status 1") {
   const Shell shell;
@@ -271,39 +257,6 @@ TEST_CASE("bench measures a shape and writes what it found") {
   REQUIRE(document["rows"][0]["arms"][0]["arm"] == "tuned");
   REQUIRE(document["rows"][0]["arms"][0]["median_us"] > 0);
   REQUIRE(std::filesystem::file_size(shell.folder() / "a.csv") > 0);
-}
-
-TEST_CASE("bench draws an earlier run beside its own, and refuses a wrong one before it measures") {
-  const TunedShell shell;
-  if (shell.run("python3 -c 'import matplotlib' || /usr/bin/python3 -c 'import matplotlib'")
-          .status != 0) {
-    TUNEDGEMM_SKIP("no Python has matplotlib; install the package python3-matplotlib");
-  }
-  const std::string bench =
-      kCommand + "bench 40 24 16 --device host --rigor quick --rounds 2 --rest-ms 0 ";
-  REQUIRE(shell.run(bench + "--json earlier.json").status == 0);
-
-  std::ofstream(shell.folder() / "wrong.json") << R"({"device": "A GPU", "rows": [{"m": 8}]})";
-  const ProgramResult wrong =
-      shell.run(bench + "--plot new --compare earlier.json --compare wrong.json");
-  CAPTURE(wrong.errors);
-  CHECK(wrong.status == 2);
-  CHECK_THAT(wrong.errors, ContainsSubstring("wrong.json is not what `tunedgemm bench --json`") &&
-                               ContainsSubstring("KeyError('arms')"));
-  CHECK_FALSE(std::filesystem::exists(shell.folder() / "new.json"));
-
-  const ProgramResult itself = shell.run(bench + "--plot earlier --compare earlier.json");
-  CHECK(itself.status == 2);
-  CHECK_THAT(itself.errors, ContainsSubstring("--compare earlier.json is the file that this run"));
-
-  const ProgramResult drawn = shell.run(bench + "--plot new --compare earlier.json");
-  CAPTURE(drawn.errors);
-  REQUIRE(drawn.status == 0);
-  std::ifstream picture(shell.folder() / "new.svg");
-  const std::string svg((std::istreambuf_iterator<char>(picture)), {});
-  CHECK_THAT(svg, ContainsSubstring("tuned, new") && ContainsSubstring("tuned, earlier"));
-  const auto document = nlohmann::json::parse(std::ifstream(shell.folder() / "new.json"));
-  CHECK(document["rows"].size() == 1);  // the picture's file is of this run alone
 }
 
 }  // namespace

@@ -18,6 +18,7 @@
 #include "tools/tunedgemm/bench_progress.h"
 #include "tools/tunedgemm/bench_table.h"
 #include "tools/tunedgemm/best_of.h"
+#include "tools/tunedgemm/measuring_options.h"
 #include "tools/tunedgemm/plotter.h"
 #include "tools/tunedgemm/race.h"
 #include "tools/tunedgemm/verbs.h"
@@ -29,12 +30,10 @@ struct Options {
   ContextChoice context;
   ShapeChoice shape;
   std::string list, sizes, sweep;
-  std::string rigor = "normal";
-  std::string csv, json, plot;
+  MeasuringChoice measuring;
   std::vector<std::filesystem::path> compared;
   std::vector<std::string> families;
   std::string configs;
-  int rounds = 11;
   int rest_ms = 20;
 };
 
@@ -105,7 +104,7 @@ std::optional<BenchRow> bench_shape(Context& context, Vendor* vendor, const Shap
   try {
     const Problem problem = canonical(shape.problem).problem;
     const auto winner =
-        tuned_winner(context, problem, *parse_rigor(options.rigor), &failed.failure);
+        tuned_winner(context, problem, *parse_rigor(options.measuring.rigor), &failed.failure);
     if (interrupted()) {
       return std::nullopt;
     }
@@ -117,7 +116,7 @@ std::optional<BenchRow> bench_shape(Context& context, Vendor* vendor, const Shap
     for (Entry& other : others(context, problem, options, remarks)) {
       ours.push_back(std::move(other));
     }
-    const RaceOptions racing{.rounds = options.rounds,
+    const RaceOptions racing{.rounds = options.measuring.rounds,
                              .rest = std::chrono::milliseconds(options.rest_ms)};
     BenchRow row =
         to_row(shape, race(context, problem, ours, vendor, racing), context.device().limits());
@@ -184,19 +183,18 @@ void check_compared(const Plotter& plotter, const std::vector<std::filesystem::p
 ExitStatus bench(const Options& options) {
   // Wrong input and missing tools are told before anything is measured.
   const std::vector<Shape> shapes = shapes_of(options);
-  std::optional<Plotter> plotter;
-  std::string json = options.json;
-  if (!options.plot.empty()) {
-    plotter = find_plotter("plot_bench.py");
-    json = json.empty() ? options.plot + ".json" : json;
+  const MeasuringChoice& measuring = options.measuring;
+  const std::optional<Plotter> plotter = find_plotter(measuring.picture);
+  const std::string json = json_path(measuring.picture);
+  if (plotter) {
     check_compared(*plotter, options.compared, json);
   }
   const auto context = Context::create(to_context_options(options.context));
   Device& device = context->device();
   std::string why_no_vendor;
   const auto vendor = open_vendor(device, &why_no_vendor);
-  const BenchRun run = describe_run(device, vendor.get(), options.rounds, options.rest_ms);
-  BenchFiles files(run, options.csv, json);
+  const BenchRun run = describe_run(device, vendor.get(), measuring.rounds, options.rest_ms);
+  BenchFiles files(run, measuring.csv, json);
   std::cerr << run.device << ", " << run.compiler << ", "
             << (vendor ? run.vendor : "no other library: " + why_no_vendor) << "; " << run.rounds
             << " interleaved rounds, each sample after " << run.rest_ms << " ms of rest; medians\n";
@@ -207,7 +205,7 @@ ExitStatus bench(const Options& options) {
   if (plotter && std::any_of(rows.begin(), rows.end(), tuned_arm)) {
     std::vector<std::filesystem::path> drawn{json};
     drawn.insert(drawn.end(), options.compared.begin(), options.compared.end());
-    plot(*plotter, drawn, options.plot);
+    plot(*plotter, drawn, measuring.picture.plot);
   }
   return status_of(rows, shapes.size());
 }
@@ -239,22 +237,12 @@ void add_bench(CLI::App& app, ExitStatus& status) {
                    "also the best of a list of configs: triton-tutorial has that tutorial's 16, as "
                    "configs of mma")
       ->check(CLI::IsMember({"triton-tutorial"}));
-  verb->add_option("--rounds", options->rounds, "timed rounds")
-      ->check(CLI::Range(1, 1000))
-      ->capture_default_str();
   verb->add_option("--rest-ms", options->rest_ms,
                    "how long the device rests before each sample: an arm that draws much power "
                    "lowers the clock of the one after it")
       ->check(CLI::Range(0, 10000))
       ->capture_default_str();
-  verb->add_option("--rigor", options->rigor, "of the tuning, where the cache has no winner")
-      ->check(CLI::IsMember({"quick", "normal", "exhaustive"}))
-      ->capture_default_str();
-  verb->add_option("--csv", options->csv, "writes every arm's figures to this file, row by row");
-  verb->add_option("--json", options->json, "the same as JSON, which tools/plot_bench.py draws");
-  verb->add_option("--plot", options->plot,
-                   "draws PREFIX.png and PREFIX.svg; without --json it writes PREFIX.json too")
-      ->type_name("PREFIX");
+  add_measuring_options(*verb, options->measuring, 11, "plot_bench.py");
   verb->add_option("--compare", options->compared,
                    "draws an earlier run's JSON too, or tools/published/a100.json; may be repeated")
       ->check(CLI::ExistingFile)

@@ -15,6 +15,7 @@
 #include "tools/shared/text.h"
 #include "tools/tunedgemm/bench_files.h"
 #include "tools/tunedgemm/best_of.h"
+#include "tools/tunedgemm/measuring_options.h"
 #include "tools/tunedgemm/plotter.h"
 #include "tools/tunedgemm/verbs.h"
 
@@ -24,9 +25,7 @@ namespace {
 struct Options {
   ContextChoice context;
   ShapeChoice shape;
-  std::string rigor = "normal";
-  std::string csv, json, plot;
-  int rounds = 5;
+  MeasuringChoice measuring;
 };
 
 // The text that the first rungs come from times this one.
@@ -114,7 +113,8 @@ std::vector<Entry> entries_for(Context& context, const Problem& problem, const O
   }
   std::cerr << "  tuning ...\n";
   std::string failure;
-  if (const auto winner = tuned_winner(context, problem, *parse_rigor(options.rigor), &failure)) {
+  if (const auto winner =
+          tuned_winner(context, problem, *parse_rigor(options.measuring.rigor), &failure)) {
     entries.push_back({"tuned", *winner});
   } else if (!interrupted()) {
     throw std::runtime_error(failure);
@@ -135,21 +135,18 @@ void keep_best_of_vendor(BenchRow& row, const std::string& vendor) {
 }
 
 ExitStatus ladder(const Options& options) {
-  std::optional<Plotter> plotter;
-  std::string json = options.json;
-  if (!options.plot.empty()) {
-    plotter = find_plotter("plot_ladder.py");
-    json = json.empty() ? options.plot + ".json" : json;
-  }
+  const MeasuringChoice& measuring = options.measuring;
+  const std::optional<Plotter> plotter = find_plotter(measuring.picture);
+  const std::string json = json_path(measuring.picture);
   const auto context = Context::create(to_context_options(options.context));
   Device& device = context->device();
   const auto shapes = shapes_of(options.shape, device.identity().backend);
   std::string why_no_vendor;
   const auto vendor = open_vendor(device, &why_no_vendor);
-  const RaceOptions racing{.rounds = options.rounds};
+  const RaceOptions racing{.rounds = measuring.rounds};
   const BenchRun run =
       describe_run(device, vendor.get(), racing.rounds, static_cast<int>(racing.rest.count()));
-  BenchFiles files(run, options.csv, json);
+  BenchFiles files(run, measuring.csv, json);
   std::cerr << run.device << ", " << run.compiler << ", "
             << (vendor ? run.vendor : "no other library: " + why_no_vendor) << '\n';
   note_interrupts();
@@ -177,8 +174,9 @@ ExitStatus ladder(const Options& options) {
     print_rungs(row);
   }
   if (plotter) {
-    plot(*plotter, {json}, options.plot);
-    std::cout << "Drawn in " << options.plot << ".png and " << options.plot << ".svg\n";
+    const std::string& prefix = measuring.picture.plot;
+    plot(*plotter, {json}, prefix);
+    std::cout << "Drawn in " << prefix << ".png and " << prefix << ".svg\n";
   }
   return ExitStatus::kGood;
 }
@@ -191,17 +189,7 @@ void add_ladder(CLI::App& app, ExitStatus& status) {
   const auto options = std::make_shared<Options>();
   add_shape_arguments(*verb, options->shape, Extents::kOptional);
   add_context_options(*verb, options->context);
-  verb->add_option("--rounds", options->rounds, "timed rounds")
-      ->check(CLI::Range(1, 1000))
-      ->capture_default_str();
-  verb->add_option("--rigor", options->rigor, "of the tuning, where the cache has no winner")
-      ->check(CLI::IsMember({"quick", "normal", "exhaustive"}))
-      ->capture_default_str();
-  verb->add_option("--csv", options->csv, "writes every step's figures to this file");
-  verb->add_option("--json", options->json, "the same as JSON, which tools/plot_ladder.py draws");
-  verb->add_option("--plot", options->plot,
-                   "draws PREFIX.png and PREFIX.svg; without --json it writes PREFIX.json too")
-      ->type_name("PREFIX");
+  add_measuring_options(*verb, options->measuring, 5, "plot_ladder.py");
   verb->footer(
       "Without M N K: 512 x 512 x 256, and 4096^3 on a GPU or 1024^3 on the host, in f32. Every "
       "step\n"

@@ -15,7 +15,7 @@
 #include "tools/shared/shape_options.h"
 #include "tools/shared/table.h"
 #include "tools/shared/text.h"
-#include "tools/tunedgemm/plotter.h"
+#include "tools/tunedgemm/picture_options.h"
 #include "tools/tunedgemm/verbs.h"
 
 namespace tunedgemm {
@@ -24,7 +24,7 @@ namespace {
 struct Options {
   ContextChoice context;
   ShapeChoice shape;
-  std::string json, plot;
+  PictureChoice picture;
 };
 
 // What is known of one value of a knob.
@@ -134,12 +134,8 @@ nlohmann::ordered_json document_of(const Problem& problem, Device& device,
 }
 
 ExitStatus landscape(const Options& options) {
-  std::optional<Plotter> plotter;
-  std::string json = options.json;
-  if (!options.plot.empty()) {
-    plotter = find_plotter("plot_landscape.py");
-    json = json.empty() ? options.plot + ".json" : json;
-  }
+  const std::optional<Plotter> plotter = find_plotter(options.picture);
+  const std::string json = json_path(options.picture);
   const Problem problem = canonical(to_shape(options.shape).problem).problem;
   ContextOptions context_options = to_context_options(options.context);
   context_options.store.access = StoreOptions::Access::kReadOnly;
@@ -172,8 +168,9 @@ ExitStatus landscape(const Options& options) {
     }
   }
   if (plotter) {
-    plot(*plotter, {json}, options.plot);
-    std::cout << "Drawn in " << options.plot << ".png and " << options.plot << ".svg\n";
+    const std::string& prefix = options.picture.plot;
+    plot(*plotter, {json}, prefix);
+    std::cout << "Drawn in " << prefix << ".png and " << prefix << ".svg\n";
   }
   return ExitStatus::kGood;
 }
@@ -186,10 +183,7 @@ void add_landscape(CLI::App& app, ExitStatus& status) {
   const auto options = std::make_shared<Options>();
   add_shape_arguments(*verb, options->shape);
   add_context_options(*verb, options->context);
-  verb->add_option("--json", options->json,
-                   "writes all that is drawn, for tools/plot_landscape.py");
-  verb->add_option("--plot", options->plot,
-                   "draws PREFIX.png and PREFIX.svg, and keeps PREFIX.json");
+  add_picture_options(*verb, options->picture, "plot_landscape.py");
   verb->footer(
       "of the best: how fast the best candidate with this value is, compared to the best of all.");
   verb->callback([options, &status] { status = landscape(*options); });

@@ -1,0 +1,74 @@
+// What the verbs of the tunedgemm command draw. Skipped where no Python has matplotlib.
+
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+
+#include "tests/support/catch.h"
+#include "tests/support/skip.h"
+#include "tests/tools/support/tuned_shell.h"
+
+namespace tunedgemm {
+namespace {
+
+using Catch::Matchers::ContainsSubstring;
+
+const std::string kCommand = TUNEDGEMM " ";
+
+bool can_draw(const Shell& shell) {
+  const std::string import = " -c 'import matplotlib'";
+  return shell.run("python3" + import + " || /usr/bin/python3" + import).status == 0;
+}
+
+TEST_CASE("A picture comes with the file that it is drawn from") {
+  const TunedShell shell;
+  if (!can_draw(shell)) {
+    TUNEDGEMM_SKIP("no Python has matplotlib; install the package python3-matplotlib");
+  }
+  for (const std::string verb : {"landscape", "ladder"}) {
+    const std::string quick = verb == "ladder" ? " --rigor quick --rounds 1" : "";
+    const ProgramResult result =
+        shell.run(kCommand + verb + " 40 24 16 --device host --plot " + verb + quick);
+    CAPTURE(verb, result.output, result.errors);
+    REQUIRE(result.status == 0);
+    CHECK_THAT(result.output, ContainsSubstring("Drawn in " + verb + ".png"));
+    for (const char* ending : {".json", ".png", ".svg"}) {
+      CHECK(std::filesystem::file_size(shell.folder() / (verb + ending)) > 0);
+    }
+  }
+}
+
+TEST_CASE("bench draws an earlier run beside its own, and refuses a wrong one before it measures") {
+  const TunedShell shell;
+  if (!can_draw(shell)) {
+    TUNEDGEMM_SKIP("no Python has matplotlib; install the package python3-matplotlib");
+  }
+  const std::string bench =
+      kCommand + "bench 40 24 16 --device host --rigor quick --rounds 2 --rest-ms 0 ";
+  REQUIRE(shell.run(bench + "--json earlier.json").status == 0);
+
+  std::ofstream(shell.folder() / "wrong.json") << R"({"device": "A GPU", "rows": [{"m": 8}]})";
+  const ProgramResult wrong =
+      shell.run(bench + "--plot new --compare earlier.json --compare wrong.json");
+  CAPTURE(wrong.errors);
+  CHECK(wrong.status == 2);
+  CHECK_THAT(wrong.errors, ContainsSubstring("wrong.json is not what `tunedgemm bench --json`") &&
+                               ContainsSubstring("KeyError('arms')"));
+  CHECK_FALSE(std::filesystem::exists(shell.folder() / "new.json"));
+
+  const ProgramResult itself = shell.run(bench + "--plot earlier --compare earlier.json");
+  CHECK(itself.status == 2);
+  CHECK_THAT(itself.errors, ContainsSubstring("--compare earlier.json is the file that this run"));
+
+  const ProgramResult drawn = shell.run(bench + "--plot new --compare earlier.json");
+  CAPTURE(drawn.errors);
+  REQUIRE(drawn.status == 0);
+  std::ifstream picture(shell.folder() / "new.svg");
+  const std::string svg((std::istreambuf_iterator<char>(picture)), {});
+  CHECK_THAT(svg, ContainsSubstring("tuned, new") && ContainsSubstring("tuned, earlier"));
+  const auto document = nlohmann::json::parse(std::ifstream(shell.folder() / "new.json"));
+  CHECK(document["rows"].size() == 1);  // the picture's file is of this run alone
+}
+
+}  // namespace
+}  // namespace tunedgemm
