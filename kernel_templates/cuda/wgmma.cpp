@@ -14,12 +14,16 @@ constexpr int kSplits[] = {1, 2, 3, 4, 6, 8, 12, 16};
 /// Tiles along K below which a part is not worth a block.
 constexpr std::int64_t kLeastTilesOfPart = 4;
 constexpr int kMostStages = 12;
-/// Tiles of A and B a block from which on the memory would need longer than the launch.
+/// Tiles of A and B, of a line along K, a block from which on the memory would need longer than the
+/// launch.
 constexpr std::int64_t kMostPrefetched = 8;
 constexpr int kWidthStep = 16, kMostWidth = 256;
 /// Rounds of tiles from which on their order is worth more trials: by columns, in larger groups.
 constexpr int kSomeRounds = 3, kManyRounds = 4;
 constexpr int kLineBytes = 128;
+/// Rows and columns of a tile up to which two lines along K at a time may be better than one: there
+/// is room for enough stages.
+constexpr int kSmallTile = 128;
 
 /// Who computes a tile.
 struct Schedule {
@@ -114,9 +118,14 @@ class Wgmma final : public CudaFamily {
     for (const Schedule& schedule : kSchedules) {
       for (int block_n = kWidthStep; block_n <= kMostWidth; block_n += kWidthStep) {
         for (const Cluster& cluster : kClusters) {
-          consider(problem, {schedule, block_n, cluster, false}, limits, chosen);
-          if (gains_by_swapping(problem, block_n)) {
-            consider(problem, {schedule, block_n, cluster, true}, limits, chosen);
+          for (const int lines_of_k : {1, 2}) {
+            if (lines_of_k == 2 && schedule.block_m + block_n > kSmallTile) {
+              break;
+            }
+            consider(problem, {schedule, block_n, cluster, lines_of_k, false}, limits, chosen);
+            if (gains_by_swapping(problem, block_n)) {
+              consider(problem, {schedule, block_n, cluster, lines_of_k, true}, limits, chosen);
+            }
           }
         }
       }
@@ -163,6 +172,7 @@ class Wgmma final : public CudaFamily {
     Schedule schedule;
     int block_n;
     Cluster cluster;
+    int lines_of_k;  ///< block_k, in lines of 128 bytes
     bool swap_ab;
   };
 
@@ -233,33 +243,34 @@ class Wgmma final : public CudaFamily {
     const std::int64_t blocks = numbers.grid(problem, limits);
     const std::int64_t tiles =
         (ceil_divide(problem.m, numbers.block_m) + ceil_divide(problem.n, numbers.block_n)) *
-        ceil_divide(problem.k, numbers.block_k);
+        ceil_divide(problem.k * numbers.element_bytes, kLineBytes);
     return problem.batch == 1 && 2 * blocks <= limits.sm_count && tiles <= kMostPrefetched * blocks;
   }
 
   static Config make_config(const Problem& problem, const Shape& shape,
                             const DeviceLimits& limits) {
-    const auto& [schedule, block_n, cluster, swap_ab] = shape;
+    const auto& [schedule, block_n, cluster, lines_of_k, swap_ab] = shape;
     const bool promotes = problem.numerics == Numerics::kPromoted;
     const bool tensor_store =
         problem.d.alignment_bytes == 16 &&
         (swap_ab ? problem.m : problem.n) * size_bytes(problem.d.type) % 16 == 0 &&
         problem.activation < Activation::kGeluTanh;
-    Config config({{"block_m", schedule.block_m},
-                   {"block_n", block_n},
-                   {"block_k", 128 / static_cast<int>(size_bytes(problem.a.type))},
-                   {"stages", 2},
-                   {"consumers", schedule.consumers},
-                   {"ping_pong", schedule.ping_pong},
-                   {"cluster_m", cluster.m},
-                   {"cluster_n", cluster.n},
-                   {"group", 8},
-                   {"raster", 0},
-                   {"split_k", 1},
-                   {"in_flight", promotes ? 0 : 1},
-                   {"tensor_store", tensor_store ? 1 : 0},
-                   {"swap_ab", swap_ab ? 1 : 0},
-                   {"prefetch", 0}});
+    Config config(
+        {{"block_m", schedule.block_m},
+         {"block_n", block_n},
+         {"block_k", lines_of_k * kLineBytes / static_cast<int>(size_bytes(problem.a.type))},
+         {"stages", 2},
+         {"consumers", schedule.consumers},
+         {"ping_pong", schedule.ping_pong},
+         {"cluster_m", cluster.m},
+         {"cluster_n", cluster.n},
+         {"group", 8},
+         {"raster", 0},
+         {"split_k", 1},
+         {"in_flight", promotes ? 0 : 1},
+         {"tensor_store", tensor_store ? 1 : 0},
+         {"swap_ab", swap_ab ? 1 : 0},
+         {"prefetch", 0}});
     config.set("stages",
                std::max(2, stages_that_fit(WgmmaNumbers(problem, config), kMostStages, limits)));
     return config;
