@@ -91,6 +91,23 @@ TEST_CASE("Means are geometric, and the least ratio has its shape") {
                                              "over 2 shapes, least 0.50x at 384x384x384"));
 }
 
+TEST_CASE("Our other arms have a mean of their own") {
+  std::vector<BenchRow> rows{row(256, {20}), row(384, {5}), failed_row()};
+  BenchArm quick = rows[0].arms.front();
+  quick.name = "quick";
+  quick.median_us *= 1.21;
+  rows[0].arms.push_back(quick);
+  quick.median_us = rows[1].arms.front().median_us;
+  rows[1].arms.push_back(quick);
+  REQUIRE(other_arms(rows) == std::vector<std::string>{"quick"});
+  REQUIRE(arm_named(rows[0], "quick")->median_us == Approx(12.1));
+  REQUIRE(arm_named(rows[2], "quick") == nullptr);
+  std::ostringstream text;
+  print_means(text, rows, "cuBLASLt");
+  REQUIRE_THAT(text.str(), ContainsSubstring("against quick: geometric mean 1.10x over 2 shapes, "
+                                             "least 1.00x at 384x384x384"));
+}
+
 TEST_CASE("The files hold every row as soon as it was added") {
   const TemporaryFolder folder;
   const auto csv = folder.path() / "a.csv", json = folder.path() / "a.json";

@@ -103,6 +103,22 @@ TEST_CASE("bench adds the best of a family that was asked for") {
   REQUIRE_THAT(unknown.errors, ContainsSubstring("no kernel family \"naiv\""));
 }
 
+TEST_CASE("bench adds what tunings of another rigor find") {
+  const Shell shell;
+  const ProgramResult result =
+      shell.run(kCommand + "bench 40 24 16 --device host --rigor quick --rounds 2 --rest-ms 0 " +
+                "--against quick --against exhaustive --most-candidates 4 --json bench.json");
+  CAPTURE(result.output, result.errors);
+  REQUIRE(result.status == 0);
+  REQUIRE_THAT(result.output, ContainsSubstring("against quick: geometric mean") &&
+                                  ContainsSubstring("against exhaustive: geometric mean"));
+  const auto document = nlohmann::json::parse(std::ifstream(shell.folder() / "bench.json"));
+  REQUIRE(document["rows"][0]["arms"][1]["arm"] == "quick");
+  REQUIRE(document["rows"][0]["arms"][2]["arm"] == "exhaustive");
+  REQUIRE(shell.run(kCommand + "bench 8 8 8 --against model").status == 2);
+  REQUIRE(shell.run(kCommand + "bench 8 8 8 --most-candidates 4").status == 2);
+}
+
 TEST_CASE("landscape of a problem that was never tuned is a sentence and exit status 1") {
   const Shell shell;
   const ProgramResult result = shell.run(kCommand + "landscape 8 8 8 --device host");

@@ -34,6 +34,8 @@ struct Options {
   std::vector<std::filesystem::path> compared;
   std::vector<std::string> families;
   std::string configs;
+  std::vector<std::string> rigors;
+  int most_candidates = 0;
   int rest_ms = 20;
 };
 
@@ -81,18 +83,23 @@ std::vector<Shape> shapes_of(const Options& options) {
 std::vector<Entry> others(Context& context, const Problem& problem, const Options& options,
                           std::vector<std::string>& remarks) {
   std::vector<Entry> entries;
-  const auto add = [&](const std::string& name, std::vector<Candidate> candidates) {
-    if (const auto best = best_of(context, problem, std::move(candidates))) {
+  const auto add = [&](const std::string& name, const std::optional<Candidate>& best) {
+    if (best) {
       entries.push_back({name, *best});
     } else {
       remarks.push_back(name + " takes no part: it has no kernel for this problem on this device");
     }
   };
   for (const std::string& family : options.families) {
-    add(family, favourites_of_family(*find_family(family), problem, context.device().limits()));
+    add(family,
+        best_of(context, problem,
+                favourites_of_family(*find_family(family), problem, context.device().limits())));
   }
   if (!options.configs.empty()) {
-    add(options.configs, named_candidates(options.configs));
+    add(options.configs, best_of(context, problem, named_candidates(options.configs)));
+  }
+  for (const std::string& rigor : options.rigors) {
+    add(rigor, fresh_winner(context, problem, *parse_rigor(rigor), options.most_candidates));
   }
   return entries;
 }
@@ -237,6 +244,13 @@ void add_bench(CLI::App& app, ExitStatus& status) {
                    "also the best of a list of configs: triton-tutorial has that tutorial's 16, as "
                    "configs of mma")
       ->check(CLI::IsMember({"triton-tutorial"}));
+  verb->add_option("--against", options->rigors,
+                   "also what a tuning of its own with this rigor finds; may be repeated")
+      ->check(CLI::IsMember({"quick", "normal", "exhaustive"}));
+  verb->add_option("--most-candidates", options->most_candidates,
+                   "how many the tunings of --against try at most; 0: what their rigor gives")
+      ->check(CLI::NonNegativeNumber)
+      ->needs("--against");
   verb->add_option("--rest-ms", options->rest_ms,
                    "how long the device rests before each sample: an arm that draws much power "
                    "lowers the clock of the one after it")

@@ -76,7 +76,25 @@ const BenchArm* best_arm(const BenchRow& row) {
   return best;
 }
 
-Ratios ratios(const std::vector<BenchRow>& rows, const BenchArm* (*other)(const BenchRow&)) {
+std::vector<std::string> other_arms(const std::vector<BenchRow>& rows) {
+  std::vector<std::string> names;
+  for (const BenchRow& row : rows) {
+    for (const BenchArm& arm : row.arms) {
+      if (!is_vendors(arm) && arm.name != kTuned &&
+          std::find(names.begin(), names.end(), arm.name) == names.end()) {
+        names.push_back(arm.name);
+      }
+    }
+  }
+  return names;
+}
+
+const BenchArm* arm_named(const BenchRow& row, std::string_view name) {
+  return find_arm(row, [name](const BenchArm& arm) { return arm.name == name; });
+}
+
+Ratios ratios(const std::vector<BenchRow>& rows,
+              const std::function<const BenchArm*(const BenchRow&)>& other) {
   Ratios result;
   double sum_of_logarithms = 0;
   for (const BenchRow& row : rows) {

@@ -3,6 +3,7 @@
 // What `tunedgemm bench` found, as plain values: the run, a row for each shape, an arm for each
 // kernel in the row.
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -49,6 +50,10 @@ const BenchArm* tuned_arm(const BenchRow& row);
 const BenchArm* default_arm(const BenchRow& row);  ///< the vendor's first proposal
 const BenchArm* best_arm(const BenchRow& row);     ///< the vendor's fastest
 
+/// The names of our other arms, in the order in which they first come.
+std::vector<std::string> other_arms(const std::vector<BenchRow>& rows);
+const BenchArm* arm_named(const BenchRow& row, std::string_view name);  ///< null if it is not there
+
 /// Over all rows in which ours and one of the vendor's arms ran: how many times as fast ours is.
 struct Ratios {
   int shapes = 0;
@@ -56,6 +61,7 @@ struct Ratios {
   double least = 0;
   std::string least_shape;
 };
-Ratios ratios(const std::vector<BenchRow>& rows, const BenchArm* (*other)(const BenchRow&));
+Ratios ratios(const std::vector<BenchRow>& rows,
+              const std::function<const BenchArm*(const BenchRow&)>& other);
 
 }  // namespace tunedgemm

@@ -76,6 +76,10 @@ void print_table(std::ostream& out, const std::vector<BenchRow>& rows, const std
 void print_means(std::ostream& out, const std::vector<BenchRow>& rows, const std::string& vendor) {
   print_ratios(out, ratios(rows, default_arm), vendor + "'s default");
   print_ratios(out, ratios(rows, best_arm), "the best of its proposals");
+  for (const std::string& name : other_arms(rows)) {
+    print_ratios(out, ratios(rows, [&](const BenchRow& row) { return arm_named(row, name); }),
+                 name);
+  }
 }
 
 std::string result_text(const BenchRow& row) {

@@ -13,6 +13,23 @@ namespace {
 
 constexpr double kPatienceSeconds = 120;  // so that all are tried
 
+// Apart from the cache: what was too slow beside others is tried here all the same.
+std::optional<Candidate> tune_apart(Context& context, const Problem& problem,
+                                    const TuneOptions& options) {
+  Device& device = context.device();
+  const Device::Current current(device);
+  DeviceEvaluator evaluator(device, context.store(), problem);  // which has the binaries
+  StoreOptions apart;
+  apart.access = StoreOptions::Access::kMemoryOnly;
+  const std::unique_ptr<Store> trials = Store::open(apart);
+  const Tuning tuning = tune(problem, device.identity(), device.toolchain(), device.limits(),
+                             evaluator, *trials, options);
+  if (!tuning.record) {
+    return std::nullopt;
+  }
+  return Candidate{find_family(tuning.record->family), tuning.record->config};
+}
+
 }  // namespace
 
 std::optional<Candidate> tuned_winner(Context& context, const Problem& problem, Rigor rigor,
@@ -44,18 +61,16 @@ std::optional<Candidate> best_of(Context& context, const Problem& problem,
   options.cancelled = interrupted;
   options.standard = candidates.front();
   options.candidates = std::move(candidates);
-  const Device::Current current(device);
-  DeviceEvaluator evaluator(device, context.store(), problem);  // which has the binaries
-  // What was too slow beside other families is tried here all the same.
-  StoreOptions apart;
-  apart.access = StoreOptions::Access::kMemoryOnly;
-  const std::unique_ptr<Store> trials = Store::open(apart);
-  const Tuning tuning = tune(problem, device.identity(), device.toolchain(), device.limits(),
-                             evaluator, *trials, options);
-  if (!tuning.record) {
-    return std::nullopt;
-  }
-  return Candidate{find_family(tuning.record->family), tuning.record->config};
+  return tune_apart(context, problem, options);
+}
+
+std::optional<Candidate> fresh_winner(Context& context, const Problem& problem, Rigor rigor,
+                                      int most_candidates) {
+  TuneOptions options;
+  options.rigor = rigor;
+  options.budget.candidates = most_candidates;
+  options.cancelled = interrupted;
+  return tune_apart(context, problem, options);
 }
 
 std::vector<Candidate> favourites_of_family(const Family& family, const Problem& problem,
