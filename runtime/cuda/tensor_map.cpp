@@ -53,7 +53,7 @@ CUresult encode(const Driver& driver, const std::array<TensorMap, 3>& maps,
     const CUresult result = driver.cuTensorMapEncodeTiled(
         &encoded[index], type_of(map), kRank, address_of(map.operand, arguments), extents, strides,
         box, kElementStrides, CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle_of(map.span_bytes),
-        CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+        CU_TENSOR_MAP_L2_PROMOTION_L2_128B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
     if (result != CUDA_SUCCESS) {
       return result;
     }
