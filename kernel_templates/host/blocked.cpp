@@ -130,7 +130,7 @@ class Blocked final : public HostFamily {
                     {"block_k", {128, 256, 384, 512}, "depth of a packed block"},
                     {"split_m", kSplits, "parts of D, from top to bottom"},
                     {"split_n", kSplits, "parts of D, from left to right"},
-                    {"prefetch", {0, 8}, "rows of B fetched ahead while packing"}}) {}
+                    {"prefetch", {0, 8}, "rows of B fetched ahead, and a panel"}}) {}
 
   std::vector<Config> candidates(const Problem& problem, const DeviceLimits& limits) const override;
 
