@@ -25,6 +25,9 @@ measure() {
 draw() {
   local python=${PYTHON:-/usr/bin/python3}
   "$python" tools/plot_bench.py "$folder/squares.json" -o "$folder/squares"
+  if [[ -f $folder/triton.json ]]; then
+    "$python" tools/plot_bench.py "$folder/triton.json" -o "$folder/triton"
+  fi
   "$python" tools/plot_ladder.py "$folder/ladder.json" -o "$folder/ladder"
   "$python" tools/plot_landscape.py "$folder/landscape.json" -o "$folder/landscape"
   "$tunedgemm" order 1152 1152 1152 --types f16 --compare --svg "$folder/order.svg" \

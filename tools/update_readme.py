@@ -89,6 +89,13 @@ def tuned(row: dict) -> dict:
     return next(arm for arm in row["arms"] if arm["arm"] == "tuned")
 
 
+def mean_text(ratios: dict[int, float], name: str) -> str:
+    """Of how many times as fast ours is, by size."""
+    mean = math.exp(sum(map(math.log, ratios.values())) / len(ratios))
+    least = min(ratios, key=ratios.get)
+    return f"{mean:.2f} times as fast as {name} in the geometric mean (least {ratios[least]:.2f}, at {least})"
+
+
 def means_text(rows: list[dict]) -> str:
     parts = []
     for theirs, name in (("best", "the best of cuBLASLt's proposals"), ("default", "its default")):
@@ -96,9 +103,7 @@ def means_text(rows: list[dict]) -> str:
         ratios = {row["m"]: arm_us(row, theirs) / tuned(row)["median_us"] for row in rows if arm_us(row, theirs)}
         if not ratios:
             continue
-        mean = math.exp(sum(map(math.log, ratios.values())) / len(ratios))
-        least = min(ratios, key=ratios.get)
-        parts.append(f"{mean:.2f} times as fast as {name} in the geometric mean (least {ratios[least]:.2f}, at {least})")
+        parts.append(mean_text(ratios, name))
     return ", ".join(parts) or "nothing to compare with"
 
 
@@ -120,23 +125,21 @@ def rounds_text(run: dict) -> str:
     return f"{run['rounds']} rounds, {run['rest_ms']} ms of rest before each sample"
 
 
-def triton_lines(folder: pathlib.Path) -> list[str]:
+def triton_lines(folder: pathlib.Path, place: str) -> list[str]:
     """Nothing where tools/bench_triton.py was not run."""
     file = folder / "triton.json"
     if not file.is_file():
         return []
     run = read_run(file)
-    lines = ["| M = N = K | types | TFLOP/s | Triton | PyTorch's cuBLAS | x Triton |", "|--:|---|--:|--:|--:|--:|"]
+    ratios: dict[str, dict[int, float]] = {}
     for row in run["rows"]:
         us = {arm["arm"]: arm["median_us"] for arm in row["arms"]}
-        if not {"tuned", "triton"} <= us.keys():
-            continue
-        flops = 2e-6 * row["m"] * row["n"] * row["k"]
-        cublas = f"{flops / us['cublas']:,.0f}" if "cublas" in us else "-"
-        lines.append(f"| {row['m']} | {row['types']} {row['layout']} | {flops / us['tuned']:,.0f} | {flops / us['triton']:,.0f} "
-                     f"| {cublas} | {us['triton'] / us['tuned']:.2f} |")
-    return [*lines, "", "`tools/bench_triton.py`: the block-level matmul of Triton's tutorial with its 16 configs, in one process with "
-            f"ours ({rounds_text(run)}).", ""]
+        if {"tuned", "triton"} <= us.keys():
+            ratios.setdefault(f"{row['types']} {row['layout']}", {})[row["m"]] = us["triton"] / us["tuned"]
+    found = "; ".join(f"{types}: {mean_text(of_size, 'Triton')} over {len(of_size)} sizes" for types, of_size in ratios.items())
+    return [f"![TFLOP/s over size, ours and Triton's]({place}/triton.svg)", "",
+            "`tools/bench_triton.py`: the block-level matmul of Triton's tutorial with its 16 configs, in one process with "
+            f"ours ({rounds_text(run)}). {found}.", ""]
 
 
 def gallery(folder: pathlib.Path, root: pathlib.Path) -> str:
@@ -153,7 +156,7 @@ def gallery(folder: pathlib.Path, root: pathlib.Path) -> str:
         f"`tunedgemm bench --sweep squares` ({rounds_text(squares)}): {means_text(squares['rows'])}.", "",
         *types_table(types["rows"]), "",
         f"`tunedgemm bench --list tools/shapes/types.csv` ({rounds_text(types)}).", "",
-        *triton_lines(folder),
+        *triton_lines(folder, place),
         f"![A bar for each kernel, from the naive loop to the tuned one]({place}/ladder.svg)", "",
         "`tunedgemm ladder`: every kernel of the library on one problem, each checked against double precision.", "",
         f"![In which order tiles are computed]({place}/order.svg)", "",
