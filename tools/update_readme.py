@@ -36,6 +36,8 @@ def shape_text(outcome: dict) -> str:
 def kernel_text(record: dict) -> str:
     config = record["config"]
     tile = [str(config[knob]) for knob in ("block_m", "block_n", "block_k") if knob in config]
+    if config.get("swap_ab"):  # a tile of D's transpose
+        tile[0], tile[1] = tile[1], tile[0]
     knobs = [f"{knob}={value}" for knob, value in config.items()]
     return record["family"] + " " + (" x ".join(tile) if len(tile) == 3 else " ".join(knobs))
 

@@ -161,7 +161,7 @@ void print_numbers(const NamedOrder& order, const TileWalk& walk) {
 }
 
 ExitStatus order(const Options& options) {
-  const Problem problem = canonical(to_shape(options.shape).problem).problem;
+  Problem problem = canonical(to_shape(options.shape).problem).problem;
   if (problem.m < 1 || problem.n < 1 || problem.k < 1) {
     throw std::invalid_argument(
         "M, N and K must be 1 or more: a D without elements, and a sum of "
@@ -169,6 +169,13 @@ ExitStatus order(const Options& options) {
   }
   DeviceLimits limits = kUsualLimits;
   Tiles tiles;
+  // A kernel that swaps A and B computes tiles of D's transpose.
+  bool swaps = false;
+  const auto take = [&](const Config& config, const std::string& text) {
+    swaps = config.find("swap_ab").value_or(0) != 0;
+    problem = swaps ? transposed(problem) : problem;
+    tiles = tiles_of(problem, config, text);
+  };
   if (options.config.empty()) {
     ContextOptions context_options = to_context_options(options.context);
     context_options.store.access = StoreOptions::Access::kReadOnly;
@@ -180,9 +187,9 @@ ExitStatus order(const Options& options) {
     }
     limits = context->device().limits();
     const Candidate candidate = candidate_of(*context, problem);
-    tiles = tiles_of(problem, candidate.config, to_text(candidate));
+    take(candidate.config, to_text(candidate));
   } else {
-    tiles = tiles_of(problem, config_from(options.config), options.config);
+    take(config_from(options.config), options.config);
   }
   const TileWalk& walk = tiles.walk;
   const std::int64_t at_a_time = options.at_a_time > 0 ? options.at_a_time : limits.sm_count;
@@ -194,8 +201,9 @@ ExitStatus order(const Options& options) {
   }
   std::cout << tiles.config << '\n'
             << walk.tiles_m << " x " << walk.tiles_n << " tiles of " << tiles.block_m << " x "
-            << tiles.block_n << ", each " << ceil_divide(problem.k, tiles.block_k)
-            << " blocks deep; " << at_a_time << " at a time\n\n";
+            << tiles.block_n << (swaps ? " of D's transpose, each " : ", each ")
+            << ceil_divide(problem.k, tiles.block_k) << " blocks deep; " << at_a_time
+            << " at a time\n\n";
   print_table(problem, tiles, orders, at_a_time, limits);
   for (const NamedOrder& each : orders) {
     print_numbers(each, walk);
