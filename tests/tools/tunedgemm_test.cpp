@@ -110,12 +110,15 @@ TEST_CASE("bench adds what tunings of another rigor find") {
                 "--against quick --against exhaustive --most-candidates 4 --json bench.json");
   CAPTURE(result.output, result.errors);
   REQUIRE(result.status == 0);
-  REQUIRE_THAT(result.output, ContainsSubstring("against quick: geometric mean") &&
-                                  ContainsSubstring("against exhaustive: geometric mean"));
+  REQUIRE_THAT(result.output, ContainsSubstring("against quick of 4: geometric mean") &&
+                                  ContainsSubstring("against exhaustive of 4: geometric mean"));
   const auto document = nlohmann::json::parse(std::ifstream(shell.folder() / "bench.json"));
-  REQUIRE(document["rows"][0]["arms"][1]["arm"] == "quick");
-  REQUIRE(document["rows"][0]["arms"][2]["arm"] == "exhaustive");
+  REQUIRE(document["rows"][0]["arms"][1]["arm"] == "quick of 4");
+  REQUIRE(document["rows"][0]["arms"][2]["arm"] == "exhaustive of 4");
   REQUIRE(shell.run(kCommand + "bench 8 8 8 --against model").status == 2);
+  const ProgramResult twice = shell.run(kCommand + "bench 8 8 8 --against quick --against quick");
+  REQUIRE(twice.status == 2);
+  REQUIRE_THAT(twice.errors, ContainsSubstring("--against quick was given twice"));
   REQUIRE(shell.run(kCommand + "bench 8 8 8 --most-candidates 4").status == 2);
 }
 
@@ -148,6 +151,16 @@ TEST_CASE("order shows a config's tiles, and beside other orders what they read"
     return count;
   };
   REQUIRE(rectangles() == 3 * 81 + 1);
+}
+
+TEST_CASE("order shows the tiles of D's transpose where A and B are swapped") {
+  const Shell shell;
+  const ProgramResult result = shell.run(
+      kCommand + "order 1024 4096 1024 --types f16 --config \"wgmma block_m=128 block_n=144 " +
+      "block_k=64 group=8 swap_ab=1\"");
+  CAPTURE(result.output, result.errors);
+  REQUIRE(result.status == 0);
+  REQUIRE_THAT(result.output, ContainsSubstring("32 x 8 tiles of 128 x 144 of D's transpose"));
 }
 
 TEST_CASE("order says what is wrong with a config") {

@@ -99,7 +99,16 @@ std::vector<Entry> others(Context& context, const Problem& problem, const Option
     add(options.configs, best_of(context, problem, named_candidates(options.configs)));
   }
   for (const std::string& rigor : options.rigors) {
-    add(rigor, fresh_winner(context, problem, *parse_rigor(rigor), options.most_candidates));
+    const std::string name = options.most_candidates == 0
+                                 ? rigor
+                                 : rigor + " of " + std::to_string(options.most_candidates);
+    std::string failure;
+    if (const auto best = fresh_winner(context, problem, *parse_rigor(rigor),
+                                       options.most_candidates, &failure)) {
+      entries.push_back({name, *best});
+    } else {
+      remarks.push_back(name + " takes no part: " + failure);
+    }
   }
   return entries;
 }
@@ -122,6 +131,9 @@ std::optional<BenchRow> bench_shape(Context& context, Vendor* vendor, const Shap
     std::vector<Entry> ours{{"tuned", *winner}};
     for (Entry& other : others(context, problem, options, remarks)) {
       ours.push_back(std::move(other));
+    }
+    if (interrupted()) {  // what a tuning had found until then is not what it would have found
+      return std::nullopt;
     }
     const RaceOptions racing{.rounds = options.measuring.rounds,
                              .rest = std::chrono::milliseconds(options.rest_ms)};
@@ -190,6 +202,11 @@ void check_compared(const Plotter& plotter, const std::vector<std::filesystem::p
 ExitStatus bench(const Options& options) {
   // Wrong input and missing tools are told before anything is measured.
   const std::vector<Shape> shapes = shapes_of(options);
+  for (const std::string& rigor : options.rigors) {
+    if (std::count(options.rigors.begin(), options.rigors.end(), rigor) > 1) {
+      throw std::invalid_argument("--against " + rigor + " was given twice; once is enough");
+    }
+  }
   const MeasuringChoice& measuring = options.measuring;
   const std::optional<Plotter> plotter = find_plotter(measuring.picture);
   const std::string json = json_path(measuring.picture);
@@ -245,7 +262,8 @@ void add_bench(CLI::App& app, ExitStatus& status) {
                    "configs of mma")
       ->check(CLI::IsMember({"triton-tutorial"}));
   verb->add_option("--against", options->rigors,
-                   "also what a tuning of its own with this rigor finds; may be repeated")
+                   "also what a tuning of its own with this rigor finds; may be repeated with "
+                   "others")
       ->check(CLI::IsMember({"quick", "normal", "exhaustive"}));
   verb->add_option("--most-candidates", options->most_candidates,
                    "how many the tunings of --against try at most; 0: what their rigor gives")

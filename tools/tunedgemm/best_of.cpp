@@ -15,7 +15,7 @@ constexpr double kPatienceSeconds = 120;  // so that all are tried
 
 // Apart from the cache: what was too slow beside others is tried here all the same.
 std::optional<Candidate> tune_apart(Context& context, const Problem& problem,
-                                    const TuneOptions& options) {
+                                    const TuneOptions& options, std::string* failure) {
   Device& device = context.device();
   const Device::Current current(device);
   DeviceEvaluator evaluator(device, context.store(), problem);  // which has the binaries
@@ -25,6 +25,7 @@ std::optional<Candidate> tune_apart(Context& context, const Problem& problem,
   const Tuning tuning = tune(problem, device.identity(), device.toolchain(), device.limits(),
                              evaluator, *trials, options);
   if (!tuning.record) {
+    *failure = tuning.failure;
     return std::nullopt;
   }
   return Candidate{find_family(tuning.record->family), tuning.record->config};
@@ -61,16 +62,17 @@ std::optional<Candidate> best_of(Context& context, const Problem& problem,
   options.cancelled = interrupted;
   options.standard = candidates.front();
   options.candidates = std::move(candidates);
-  return tune_apart(context, problem, options);
+  std::string failure;
+  return tune_apart(context, problem, options, &failure);
 }
 
 std::optional<Candidate> fresh_winner(Context& context, const Problem& problem, Rigor rigor,
-                                      int most_candidates) {
+                                      int most_candidates, std::string* failure) {
   TuneOptions options;
   options.rigor = rigor;
   options.budget.candidates = most_candidates;
   options.cancelled = interrupted;
-  return tune_apart(context, problem, options);
+  return tune_apart(context, problem, options, failure);
 }
 
 std::vector<Candidate> favourites_of_family(const Family& family, const Problem& problem,

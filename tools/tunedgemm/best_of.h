@@ -24,10 +24,10 @@ std::optional<Candidate> best_of(Context& context, const Problem& problem,
                                  std::vector<Candidate> candidates);
 
 /// The winner of a tuning of its own with this rigor, as if nothing were known; the cache's stays
-/// what it is. `most_candidates`: 0 means what the rigor gives. Empty as for tuned_winner(). Throws
-/// DeviceError.
+/// what it is. `most_candidates`: 0 means what the rigor gives. Empty, and `failure` set, as for
+/// tuned_winner(). Throws DeviceError.
 std::optional<Candidate> fresh_winner(Context& context, const Problem& problem, Rigor rigor,
-                                      int most_candidates);
+                                      int most_candidates, std::string* failure);
 
 /// The candidates of the family that the cost model likes best, eight at most.
 std::vector<Candidate> favourites_of_family(const Family& family, const Problem& problem,
