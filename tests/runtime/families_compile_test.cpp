@@ -79,8 +79,9 @@ std::vector<Sample> draw_round(Choice choice, Random& random) {
       const int arch = std::vector{80, 89, 90}[random() % 3];
       const std::string_view layout =
           std::vector<std::string_view>{"nn", "nt", "tn", "tt"}[random() % 4];
+      const std::int64_t m = random() % 2 == 0 ? 1000 : 100;  // for which others are considered
       const Problem problem = with_sizes(
-          random_class(types, layout, static_cast<int>(random() % 8), random), 1000, 1000, 1000);
+          random_class(types, layout, static_cast<int>(random() % 8), random), m, 1000, 1000);
       const std::vector<Config> legal = family->candidates(problem, limits_of(arch));
       if (!legal.empty()) {
         samples.push_back({family, arch, problem,
