@@ -28,7 +28,7 @@ std::string key_of(const TrialRecord& trial) {
 // Candidates of one family and tile differ in what the cost model sees least: stages, order, warps.
 std::string tile_of(const Candidate& candidate) {
   std::string tile(candidate.family->name());
-  for (const char* knob : {"block_m", "block_n", "block_k"}) {
+  for (const char* knob : {"block_m", "block_n", "block_k", "swap_ab"}) {
     tile += " " + std::to_string(candidate.config.find(knob).value_or(0));
   }
   return tile;
