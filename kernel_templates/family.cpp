@@ -36,13 +36,15 @@ std::string number(Enum value) {
 }  // namespace
 
 Family::Family(std::string_view name, Backend backend, std::string_view file,
-               std::vector<Knob> knobs)
+               std::vector<Knob> knobs, int revision)
     : name_(name),
       backend_(backend),
       file_(embedded_file(backend, file)),
       includes_(included_files(backend, file_)),
       knobs_(std::move(knobs)),
-      fingerprint_(sha256_hex(template_fingerprint(file_, includes_) + knobs_text(knobs_), 32)) {}
+      fingerprint_(sha256_hex(template_fingerprint(file_, includes_) + knobs_text(knobs_) +
+                                  "revision " + std::to_string(revision),
+                              32)) {}
 
 std::string Family::why_not_knobs(const Config& config) const {
   for (const auto& [knob, value] : config.knobs()) {

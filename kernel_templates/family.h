@@ -59,7 +59,7 @@ struct Launch {
   /// CUDA: the kernel may be started while the one before it in its stream still runs, for which it
   /// waits itself (cuda/words/dependent_launch.cuh).
   bool dependent = false;
-  /// The kernel computes D's transpose: in its Arguments A and B change places, and all that
+  /// CUDA: the kernel computes D's transpose: in its Arguments A and B change places, and all that
   /// belongs to them.
   bool swaps_operands = false;
   /// CUDA: if the first is not kNone, the kernel takes all of them behind its Arguments.
@@ -72,7 +72,10 @@ struct Launch {
 /// canonical and well formed (`why_not(problem)` is empty), with M, N, batch >= 1 and K >= 0.
 class Family {
  public:
-  Family(std::string_view name, Backend backend, std::string_view file, std::vector<Knob> knobs);
+  /// `revision` counts what the fingerprint would not see otherwise: other candidates or another
+  /// cost model that might find a better winner, or another launch.
+  Family(std::string_view name, Backend backend, std::string_view file, std::vector<Knob> knobs,
+         int revision = 1);
   virtual ~Family() = default;
   Family(const Family&) = delete;
   Family& operator=(const Family&) = delete;
@@ -80,8 +83,8 @@ class Family {
   std::string_view name() const { return name_; }
   Backend backend() const { return backend_; }
   std::span<const Knob> knobs() const { return knobs_; }
-  /// Changes when the template's code, its knobs or its search space change: what was tuned before
-  /// is then void.
+  /// Changes when the template's code, its knobs or its revision change: what was tuned before is
+  /// then void.
   const std::string& fingerprint() const { return fingerprint_; }
 
   /// Empty if the kernel with this config computes this problem on such a device, else a sentence

@@ -9,7 +9,7 @@ namespace tunedgemm {
 
 class CudaFamily : public Family {
  public:
-  CudaFamily(std::string_view name, std::vector<Knob> knobs);
+  CudaFamily(std::string_view name, std::vector<Knob> knobs, int revision = 1);
 
   Source source(const Problem& problem, const Config& config,
                 const DeviceLimits& limits) const override;
