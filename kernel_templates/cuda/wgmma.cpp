@@ -10,6 +10,7 @@ namespace tunedgemm {
 namespace {
 
 constexpr int kArch = 90;
+constexpr int kRevision = 2;  // 2: tensor copies promote to 128 bytes in L2
 constexpr int kSplits[] = {1, 2, 3, 4, 6, 8, 12, 16};
 /// Tiles along K below which a part is not worth a block.
 constexpr std::int64_t kLeastTilesOfPart = 4;
@@ -49,32 +50,33 @@ std::vector<int> multiples(int of, int most) {
 class Wgmma final : public CudaFamily {
  public:
   Wgmma()
-      : CudaFamily("wgmma", {{"block_m", {64, 128, 192, 256}, "rows of a tile of D"},
-                             {"block_n", multiples(kWidthStep, kMostWidth), "columns of it"},
-                             {"block_k", {32, 64, 128, 256}, "a tile along K"},
-                             {"stages",
-                              {2, 3, 4, 5, 6, 7, 8, 9, 10, 11, kMostStages},
-                              "tiles in shared memory at a time"},
-                             {"consumers", {1, 2, 3}, "warpgroups that multiply"},
-                             {"ping_pong", {0, 1}, "1: they take tiles in turn"},
-                             {"cluster_m", {1, 2, 4}, "blocks below each other that share B"},
-                             {"cluster_n", {1, 2, 4}, "blocks beside each other that share A"},
-                             {"group", {1, 2, 4, 8, 16, 32}, "rows of tiles that walk together"},
-                             {"raster", {0, 1}, "1: columns that walk together"},
-                             {"split_k",
-                              {std::begin(kSplits), std::end(kSplits)},
-                              "parts of K that are computed apart"},
-                             {"in_flight", {0, 1}, "tiles along K that are multiplied ahead"},
-                             {"tensor_store", {0, 1}, "1: D leaves by tensor copies"},
-                             {"swap_ab", {0, 1}, "1: D's transpose is computed, from B and A"},
-                             {"prefetch", {0, 1}, "1: A and B come early into the L2 cache"}}) {}
+      : CudaFamily("wgmma",
+                   {{"block_m", {64, 128, 192, 256}, "rows of a tile of D"},
+                    {"block_n", multiples(kWidthStep, kMostWidth), "columns of it"},
+                    {"block_k", {32, 64, 128, 256}, "a tile along K"},
+                    {"stages",
+                     {2, 3, 4, 5, 6, 7, 8, 9, 10, 11, kMostStages},
+                     "tiles in shared memory at a time"},
+                    {"consumers", {1, 2, 3}, "warpgroups that multiply"},
+                    {"ping_pong", {0, 1}, "1: they take tiles in turn"},
+                    {"cluster_m", {1, 2, 4}, "blocks below each other that share B"},
+                    {"cluster_n", {1, 2, 4}, "blocks beside each other that share A"},
+                    {"group", {1, 2, 4, 8, 16, 32}, "rows of tiles that walk together"},
+                    {"raster", {0, 1}, "1: columns that walk together"},
+                    {"split_k",
+                     {std::begin(kSplits), std::end(kSplits)},
+                     "parts of K that are computed apart"},
+                    {"in_flight", {0, 1}, "tiles along K that are multiplied ahead"},
+                    {"tensor_store", {0, 1}, "1: D leaves by tensor copies"},
+                    {"swap_ab", {0, 1}, "1: D's transpose is computed, from B and A"},
+                    {"prefetch", {0, 1}, "1: A and B come early into the L2 cache"}},
+                   kRevision) {}
 
   std::string why_not(const Problem& asked, const Config& config,
                       const DeviceLimits& limits) const override {
     if (std::string why = why_not_knobs(config); !why.empty()) {
       return why;
     }
-    const Problem problem = told_to_wgmma(asked, config);
     if (std::string why = why_not_cuda(limits, kArch); !why.empty()) {
       return why;
     }
@@ -82,8 +84,9 @@ class Wgmma final : public CudaFamily {
       return "compute capability " + std::to_string(limits.arch / 10) + "." +
              std::to_string(limits.arch % 10) + " does not have the instructions of 9.0a";
     }
+    const Problem problem = told_to_wgmma(asked, config);
     const WgmmaNumbers numbers(problem, config);
-    if (std::string why = why_not_wgmma(problem, numbers); !why.empty()) {
+    if (std::string why = why_not_wgmma(asked, numbers); !why.empty()) {
       return why;
     }
     constexpr int kRegistersAtStart = 0;  // what a launch takes; setmaxnreg deals them out
@@ -115,11 +118,12 @@ class Wgmma final : public CudaFamily {
   std::vector<Config> candidates(const Problem& problem,
                                  const DeviceLimits& limits) const override {
     std::vector<Config> chosen;
+    const bool promotes = problem.numerics == Numerics::kPromoted;  // every 128 of K
     for (const Schedule& schedule : kSchedules) {
       for (int block_n = kWidthStep; block_n <= kMostWidth; block_n += kWidthStep) {
         for (const Cluster& cluster : kClusters) {
           for (const int lines_of_k : {1, 2}) {
-            if (lines_of_k == 2 && schedule.block_m + block_n > kSmallTile) {
+            if (lines_of_k == 2 && (promotes || schedule.block_m + block_n > kSmallTile)) {
               break;
             }
             consider(problem, {schedule, block_n, cluster, lines_of_k, false}, limits, chosen);
@@ -176,15 +180,17 @@ class Wgmma final : public CudaFamily {
     bool swap_ab;
   };
 
-  /// Where A's lines follow K, M can be cut anywhere, which is not so for the other side where B's
-  /// lines follow N; 32 bits across K need not be turned in A; and a D of few rows fills tiles
-  /// whose short side is M.
+  /// Where A's lines follow K, M can be cut anywhere, N only where B's do, too; then a tile and its
+  /// mirror image are the same for a square. 32 bits across K need not be turned in A. A D of few
+  /// rows fills tiles whose short side is M.
   static bool gains_by_swapping(const Problem& problem, int block_n) {
     constexpr std::int64_t kFewRows = 128;
     const std::int64_t element_bytes = size_bytes(problem.a.type);
-    const bool b_is_turned = element_bytes == 4 && problem.b.order == Order::kRowMajor;
+    const bool b_across_k = problem.b.order == Order::kRowMajor;
+    const bool frees_width = block_n % (kLineBytes / element_bytes) != 0;
     return problem.m <= kFewRows || (problem.a.order == Order::kRowMajor &&
-                                     (b_is_turned || block_n % (kLineBytes / element_bytes) != 0));
+                                     (b_across_k ? frees_width || element_bytes == 4
+                                                 : frees_width && problem.m != problem.n));
   }
 
   /// Half of the tile or more would lie outside D, and there is a smaller one; or a whole block of

@@ -133,7 +133,7 @@ static_assert(kBlockN % (8 * kClusterM) == 0 || kOrderB == Order::kRowMajor,
               "each of the cluster_m blocks must load a multiple of 8 columns of B");
 static_assert(kAlignA == 16 && kAlignB == 16, "rows of A and B must be aligned to 16 bytes");
 static_assert(!kTensorStore || kAlignD == 16, "tensor_store needs rows of D aligned to 16 bytes");
-static_assert(!kSwapAB || kTensorStore, "swap_ab needs tensor_store=1");
+static_assert(!kSwapAB || kTensorStore, "swap_ab needs tensor_store=1: threads store rows of D");
 static_assert(!kTensorStore || kActivation < Activation::kGeluTanh,
               "long activations need the rolled loop of tensor_store=0");
 static_assert(kStages >= 2 && kStages <= 16, "stages must be 2 to 16");

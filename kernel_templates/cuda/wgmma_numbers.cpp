@@ -207,10 +207,11 @@ std::int64_t WgmmaNumbers::grid(const Problem& problem, const DeviceLimits& limi
   return std::min(works, clusters_at_a_time(limits)) * cluster();
 }
 
-std::string why_not_wgmma(const Problem& problem, const WgmmaNumbers& numbers) {
-  if (std::string why = why_not_operands(problem); !why.empty()) {
+std::string why_not_wgmma(const Problem& asked, const WgmmaNumbers& numbers) {
+  if (std::string why = why_not_operands(asked); !why.empty()) {
     return why;
   }
+  const Problem problem = numbers.swap_ab ? transposed(asked) : asked;
   if (numbers.cluster() > 4) {
     return value("cluster_m", numbers.cluster_m) + " and " + value("cluster_n", numbers.cluster_n) +
            ": a cluster has at most 4 blocks";
@@ -235,7 +236,7 @@ std::string why_not_wgmma(const Problem& problem, const WgmmaNumbers& numbers) {
   if ((numbers.turns_a || numbers.turns_b || numbers.registers_a) && bytes_of_k != kLineBytes) {
     return value("block_k", numbers.block_k) + " is " + std::to_string(bytes_of_k) +
            " bytes: operands of 8 or 32 bits whose lines do not follow K (layout " +
-           layout_text(problem) + ") need 128";
+           layout_text(asked) + ") need 128";
   }
   if (numbers.registers_a && numbers.in_flight != 1) {
     return value("in_flight", numbers.in_flight) +
@@ -249,10 +250,10 @@ std::string why_not_wgmma(const Problem& problem, const WgmmaNumbers& numbers) {
            std::to_string(problem.d.alignment_bytes) + " bytes, and tensor copies need 16";
   }
   // Tensor copies write whole units of 16 bytes.
-  const std::int64_t row = numbers.swap_ab ? problem.m : problem.n;
-  if (numbers.tensor_store && row * numbers.element_bytes_d % 16 != 0) {
-    return "tensor_store=1, but rows of N=" + std::to_string(row) + " elements are " +
-           std::to_string(row * numbers.element_bytes_d) + " bytes: they must be a multiple of 16";
+  if (numbers.tensor_store && asked.n * numbers.element_bytes_d % 16 != 0) {
+    return "tensor_store=1, but rows of N=" + std::to_string(asked.n) + " elements are " +
+           std::to_string(asked.n * numbers.element_bytes_d) +
+           " bytes: they must be a multiple of 16";
   }
   if (numbers.swap_ab && !numbers.tensor_store) {
     return "swap_ab=1 needs tensor_store=1";
@@ -261,9 +262,12 @@ std::string why_not_wgmma(const Problem& problem, const WgmmaNumbers& numbers) {
     return "tensor_store=1 with the activation " + std::string(name(problem.activation)) +
            ": long activations need the rolled loop of tensor_store=0";
   }
-  // Other parts of K, C or a bias take registers at the end of a tile.
+  // Other parts of K, C, a bias or columns that become lines take registers at the end of a tile.
   const bool adds = problem.beta != ScalarClass::kZero || problem.bias != Bias::kNone;
-  const int sixths = numbers.split_k > 1 || (adds && numbers.fragments() > 0) ? 4 : adds ? 5 : 6;
+  const int sixths = numbers.split_k > 1 && numbers.swap_ab                     ? 3
+                     : numbers.split_k > 1 || (adds && numbers.fragments() > 0) ? 4
+                     : adds                                                     ? 5
+                                                                                : 6;
   const int most = kMostSums[numbers.consumers] * sixths / 6;
   if (numbers.sums() > most) {
     return "the tile needs " + std::to_string(numbers.sums()) +

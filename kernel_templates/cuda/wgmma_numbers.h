@@ -14,7 +14,7 @@
 namespace tunedgemm {
 
 /// What a kernel with this config is told of the problem: its transpose, where the config swaps A
-/// and B. All problems below are such.
+/// and B. All problems below are such but where it says otherwise.
 Problem told_to_wgmma(const Problem& problem, const Config& config);
 
 /// A plain value. The config has all knobs of the family.
@@ -58,8 +58,9 @@ struct WgmmaNumbers {
   std::int64_t grid(const Problem& problem, const DeviceLimits& limits) const;
 };
 
-/// The static_asserts of wgmma.cu, part 3, as sentences; empty if all hold.
-std::string why_not_wgmma(const Problem& problem, const WgmmaNumbers& numbers);
+/// The static_asserts of wgmma.cu, part 3, as sentences; empty if all hold. The problem is as
+/// asked, and so the sentences tell it.
+std::string why_not_wgmma(const Problem& asked, const WgmmaNumbers& numbers);
 
 /// The most stages that fit, at most `most`.
 int stages_that_fit(const WgmmaNumbers& numbers, int most, const DeviceLimits& limits);

@@ -16,8 +16,8 @@ struct Arguments {
   long long m, n, k, batch;
 
   // Elements from one row start to the next (row-major) or from one column start to the next
-  // (column-major). C is given by two strides, since its order may differ from D's, which is always
-  // row-major here.
+  // (column-major). C is given by two strides, since its order may differ from D's, which is
+  // row-major here but where the host has exchanged A and B (swap_ab of wgmma).
   long long lda, ldb, ldd;
   long long c_stride_m, c_stride_n;
 

@@ -1,6 +1,6 @@
-// Transposes operands whose lines do not follow K, of elements that have not 16 bits: products take
-// them only along K, so some warps turn every tile, in place, between the copy that brings it and
-// the products that take it.
+// Transposes operands whose lines do not follow K, of 8 bits, and B of 32 (A of 32 comes from
+// registers): products take them only along K, so some warps turn every tile, in place, between the
+// copy that brings it and the products that take it.
 //
 // 128 bytes of lines and of K make a square slab (slabs.cuh), 8 x 8 blocks of 16 bytes a line.
 // Where the block of lines c and unit d was, the block of lines d and unit c comes to lie, turned

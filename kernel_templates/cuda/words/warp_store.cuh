@@ -30,8 +30,8 @@ struct Staging {
   int half = 0;  // 0, or the bytes of a half
 };
 
-// A warp's 16 rows of sums from D[m, n0] on, by TMA, a line's columns at a time; two such copies
-// are on their way while the next one is prepared.
+// A warp's 16 rows of sums from D[m, n0] on, by TMA, a line's columns at a time; a copy is
+// on its way while the next one is prepared.
 __device__ __forceinline__ void store_by_tensor_copies(const Arguments& arguments,
                                                        const TensorMap& d, const Epilogue& epilogue,
                                                        long long entry, int m, int n0,
