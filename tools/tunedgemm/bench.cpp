@@ -107,7 +107,8 @@ std::vector<Entry> others(Context& context, const Problem& problem, const Option
                                        options.most_candidates, &failure)) {
       entries.push_back({name, *best});
     } else {
-      remarks.push_back(name + " takes no part: " + failure);
+      remarks.push_back(name + " takes no part: ");
+      remarks.back() += failure;
     }
   }
   return entries;
