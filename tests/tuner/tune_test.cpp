@@ -369,7 +369,7 @@ TEST_CASE("Two tunings agree on the winner, whatever the noise") {
   for (const auto& [winner, count] : winners) {
     most = std::max(most, count);
   }
-  CHECK(most >= 0.95 * kTunings);
+  CHECK(most >= 0.9 * kTunings);  // 95 % are wanted; three standard deviations are 4.6 %
 }
 
 TEST_CASE("The winner is never slower than the default, in truth and not only as measured") {
