@@ -92,15 +92,11 @@ std::vector<std::pair<std::string, std::string>> Family::common_defines(
   return defines;
 }
 
-Problem Family::told_to_kernel(const Problem& problem, const Config&) const {
-  return problem;
-}
-
 Source Family::source(const Problem& problem, const Config& config, const DeviceLimits&) const {
   return Source{.backend = backend_,
                 .file = file_,
                 .includes = includes_,
-                .defines = common_defines(told_to_kernel(problem, config), config),
+                .defines = common_defines(problem, config),
                 .entry = "tunedgemm_" + std::string(name_)};
 }
 

@@ -109,9 +109,6 @@ class Family {
  protected:
   /// Refuses a config that lacks a knob, has one too many, or has a value outside Knob::values.
   std::string why_not_knobs(const Config& config) const;
-  /// What the kernel is told of the problem: the problem, or its transpose where
-  /// Launch::swaps_operands.
-  virtual Problem told_to_kernel(const Problem& problem, const Config& config) const;
   /// The defines that every template understands (see the README of this folder), then one a knob.
   std::vector<std::pair<std::string, std::string>> common_defines(const Problem& problem,
                                                                   const Config& config) const;

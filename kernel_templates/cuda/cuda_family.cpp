@@ -11,8 +11,9 @@ CudaFamily::CudaFamily(std::string_view name, std::vector<Knob> knobs, int revis
 
 Source CudaFamily::source(const Problem& problem, const Config& config,
                           const DeviceLimits& limits) const {
-  Source source = Family::source(problem, config, limits);
   const Launch started = launch(problem, config, limits);
+  Source source =
+      Family::source(started.swaps_operands ? transposed(problem) : problem, config, limits);
   if (!config.find("threads")) {
     source.defines.emplace_back(
         "THREADS", std::to_string(started.block[0] * started.block[1] * started.block[2]));

@@ -165,11 +165,6 @@ class Wgmma final : public CudaFamily {
     return wgmma_us(problem, WgmmaNumbers(problem, config), limits);
   }
 
- protected:
-  Problem told_to_kernel(const Problem& problem, const Config& config) const override {
-    return told_to_wgmma(problem, config);
-  }
-
  private:
   /// Tiles as blocks compute them, which may be those of D's transpose.
   struct Shape {
