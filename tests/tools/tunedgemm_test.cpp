@@ -76,18 +76,28 @@ TEST_CASE("ladder climbs from the naive loop to the winner, each step checked") 
   }
 }
 
-TEST_CASE("bench adds the best of a family that was asked for") {
-  const Shell shell;
+struct Benched {
+  std::string output;
+  nlohmann::json document;
+};
+
+/// A small shape on the host, with these options besides.
+Benched bench_small(const Shell& shell, const std::string& options) {
   const ProgramResult result =
       shell.run(kCommand + "bench 40 24 16 --device host --rigor quick --rounds 2 --rest-ms 0 " +
-                "--family naive_mnk --family blocked --json bench.json");
+                options + " --json bench.json");
   CAPTURE(result.output, result.errors);
   REQUIRE(result.status == 0);
-  const auto document = nlohmann::json::parse(std::ifstream(shell.folder() / "bench.json"));
+  return {result.output, nlohmann::json::parse(std::ifstream(shell.folder() / "bench.json"))};
+}
+
+TEST_CASE("bench adds the best of a family that was asked for") {
+  const Shell shell;
+  const auto [output, document] = bench_small(shell, "--family naive_mnk --family blocked");
   REQUIRE(document["rows"][0]["arms"][1]["arm"] == "naive_mnk");
   REQUIRE(document["rows"][0]["arms"][1]["kernel"] == "naive_mnk");
   REQUIRE(document["rows"][0]["arms"][2]["arm"] == "blocked");  // the best of several
-  REQUIRE_THAT(result.output, ContainsSubstring("naive_mnk"));
+  REQUIRE_THAT(output, ContainsSubstring("naive_mnk"));
   const ProgramResult tutorial = shell.run(
       kCommand + "bench 8 8 8 --device host --rigor quick --rounds 1 --rest-ms 0 --configs " +
       "triton-tutorial --json other.json");  // configs for GPUs alone
@@ -105,14 +115,10 @@ TEST_CASE("bench adds the best of a family that was asked for") {
 
 TEST_CASE("bench adds what tunings of another rigor find") {
   const Shell shell;
-  const ProgramResult result =
-      shell.run(kCommand + "bench 40 24 16 --device host --rigor quick --rounds 2 --rest-ms 0 " +
-                "--against quick --against exhaustive --most-candidates 4 --json bench.json");
-  CAPTURE(result.output, result.errors);
-  REQUIRE(result.status == 0);
-  REQUIRE_THAT(result.output, ContainsSubstring("against quick of 4: geometric mean") &&
-                                  ContainsSubstring("against exhaustive of 4: geometric mean"));
-  const auto document = nlohmann::json::parse(std::ifstream(shell.folder() / "bench.json"));
+  const auto [output, document] =
+      bench_small(shell, "--against quick --against exhaustive --most-candidates 4");
+  REQUIRE_THAT(output, ContainsSubstring("against quick of 4: geometric mean") &&
+                           ContainsSubstring("against exhaustive of 4: geometric mean"));
   REQUIRE(document["rows"][0]["arms"][1]["arm"] == "quick of 4");
   REQUIRE(document["rows"][0]["arms"][2]["arm"] == "exhaustive of 4");
   REQUIRE(shell.run(kCommand + "bench 8 8 8 --against model").status == 2);
