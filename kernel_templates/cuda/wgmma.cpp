@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <iterator>
 
 #include "kernel_templates/cuda/cuda_family.h"
 #include "kernel_templates/cuda/wgmma_numbers.h"
@@ -10,8 +9,8 @@ namespace tunedgemm {
 namespace {
 
 constexpr int kArch = 90;
-constexpr int kRevision = 2;  // 2: tensor copies promote to 128 bytes in L2
-constexpr int kSplits[] = {1, 2, 3, 4, 6, 8, 12, 16};
+constexpr int kRevision = 3;  // 3: all blocks of a split tile add its parts
+constexpr int kMostSplits = 16;
 /// Tiles along K below which a part is not worth a block.
 constexpr std::int64_t kLeastTilesOfPart = 4;
 constexpr int kMostStages = 12;
@@ -63,9 +62,7 @@ class Wgmma final : public CudaFamily {
                     {"cluster_n", {1, 2, 4}, "blocks beside each other that share A"},
                     {"group", {1, 2, 4, 8, 16, 32}, "rows of tiles that walk together"},
                     {"raster", {0, 1}, "1: columns that walk together"},
-                    {"split_k",
-                     {std::begin(kSplits), std::end(kSplits)},
-                     "parts of K that are computed apart"},
+                    {"split_k", multiples(1, kMostSplits), "parts of K that are computed apart"},
                     {"in_flight", {0, 1}, "tiles along K that are multiplied ahead"},
                     {"tensor_store", {0, 1}, "1: D leaves by tensor copies"},
                     {"swap_ab", {0, 1}, "1: D's transpose is computed, from B and A"},
@@ -212,12 +209,12 @@ class Wgmma final : public CudaFamily {
     const std::int64_t tiles = numbers.clusters(problem).blocks().value_or(kMaxGridX);
     const std::int64_t at_a_time = numbers.clusters_at_a_time(limits);
     const std::int64_t tiles_of_k = ceil_divide(problem.k, numbers.block_k);
-    for (const int split_k : kSplits) {
+    for (int split_k = 1; split_k <= kMostSplits; ++split_k) {
       const std::int64_t works = tiles * split_k;
-      if (split_k > 1 && (works > 2 * at_a_time || tiles_of_k / split_k < kLeastTilesOfPart)) {
-        break;  // more parts would be too many, or too short
-      }
       const bool one_round = works <= at_a_time;
+      if (split_k > 1 && (!one_round || tiles_of_k / split_k < kLeastTilesOfPart)) {
+        break;  // parts would not meet, or be too short
+      }
       if (one_round ? schedule.ping_pong != 0  // the second consumer would have nothing to do
                     : numbers.cluster() > 2 || block_n < 64) {
         continue;  // large clusters leave multiprocessors over; larger tiles would do
@@ -319,7 +316,7 @@ class Wgmma final : public CudaFamily {
                         {kLineBytes / numbers.element_bytes_d, kLinesOfCopy}, kLineBytes,
                         problem.batch);
     }
-    const int row_bytes = numbers.block_n * numbers.element_bytes_d;
+    const int row_bytes = numbers.columns_of_slice() * numbers.element_bytes_d;
     const int span = row_bytes % 128 == 0 ? 128 : row_bytes % 64 == 0 ? 64 : 32;
     constexpr int kRowsOfWarp = 16;
     return tensor_map(TensorMap::Operand::kD, problem.d, {problem.n, problem.m},

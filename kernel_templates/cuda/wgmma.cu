@@ -92,7 +92,8 @@
 #define SWAP_AB 0  // 1: what is computed here is the transpose of what is asked
 #endif
 #ifndef PREFETCH
-#define PREFETCH 0  // 1: A and B come into the L2 cache while the kernel before this one ends
+#define PREFETCH \
+  0  // tiles along K that come into the L2 cache while the kernel before this one ends
 #endif
 #ifndef THREADS
 #define THREADS (128 * (1 + CONSUMERS))
@@ -241,29 +242,45 @@ __device__ __forceinline__ void end_multiplying(const Shared& shared, const Seat
   }
 }
 
-// A consumer's part of a tile to D. Where K is split, only the last part to come does so.
-__device__ __forceinline__ void store(const Arguments& arguments, const TensorMap& d,
-                                      const Work& work, int row, int consumer, char* memory,
-                                      Staging& staging, int* word, Sums& sums) {
-  constexpr int teams = kPingPong ? 1 : kConsumers;
+// As many columns of sums as are finished together, to D. They are of 64 rows from m0 on.
+__device__ __forceinline__ void store_slice(const Arguments& arguments, const TensorMap& d,
+                                            const Team& team, int entry, int m0, int n0,
+                                            char* memory, Staging& staging, const Slice& sums) {
+  const Epilogue epilogue = begin_epilogue(arguments, entry);
+  const int m = m0 + team.thread / 32 * 16;
+  if (kSwapAB) {
+    store_transposed(arguments, d, epilogue, entry, m0, n0, team, staging, sums);
+  } else if (kTensorStore) {
+    store_by_tensor_copies(arguments, d, epilogue, entry, m, n0, staging, sums);
+  } else {
+    store_by_threads(arguments, epilogue, entry, m, n0, reinterpret_cast<Accumulator*>(memory),
+                     sums);
+  }
+}
+
+// A consumer's part of a work leaves, from row m0 of D on. Where K is split, the consumers that
+// hold the other parts take slices of the tile, too.
+__device__ __forceinline__ void store_work(const Arguments& arguments, const TensorMap& d,
+                                           const Work& work, bool is_last_work, int m0,
+                                           int consumer, char* memory, Staging& staging, int* word,
+                                           Sums& sums) {
   const Team team{static_cast<int>(threadIdx.x) % kWarpgroup, kWarpgroup, 1 + consumer};
-  const long long unit = work.unit * teams + (kPingPong ? 0 : consumer);
-  if (kSplitK > 1 && !sum_parts(arguments, unit, work.part, kSplitK, team, &sums[0][0],
-                                sizeof(Sums) / sizeof(Accumulator), word)) {
+  if (kSplitK == 1) {
+#pragma unroll
+    for (int block = 0; block < kRowBlocks; ++block) {
+      store_slice(arguments, d, team, work.entry, m0 + 64 * block, work.n0, memory, staging,
+                  reinterpret_cast<const Slice&>(sums[block]));
+    }
     return;
   }
-  const Epilogue epilogue = begin_epilogue(arguments, work.entry);
-#pragma unroll
-  for (int block = 0; block < kRowBlocks; ++block) {
-    const int m0 = work.m0 + row + 64 * block, m = m0 + team.thread / 32 * 16;
-    if (kSwapAB) {
-      store_transposed(arguments, d, epilogue, work.entry, m0, work.n0, team, staging, sums[block]);
-    } else if (kTensorStore) {
-      store_by_tensor_copies(arguments, d, epilogue, work.entry, m, work.n0, staging, sums[block]);
-    } else {
-      store_by_threads(arguments, epilogue, work.entry, m, work.n0,
-                       reinterpret_cast<Accumulator*>(memory), sums[block]);
-    }
+  const long long unit = kPingPong ? work.unit : work.unit * kConsumers + consumer;
+  const TileOfParts tile = tile_of_parts(arguments, unit, team, word);
+  int slice = hand_in(tile, work.part, is_last_work, &sums[0][0]);
+  for (; slice < kSlices; slice = next_slice(tile)) {
+    Slice of_slice;
+    add_parts(tile, slice, of_slice);
+    store_slice(arguments, d, team, work.entry, m0 + 64 * slice_row_block(slice),
+                work.n0 + slice_column(slice), memory, staging, of_slice);
   }
 }
 
@@ -287,6 +304,9 @@ __device__ __forceinline__ void consume(const Arguments& arguments, const Tensor
       meet(kPingPongBarrier + consumer, 2 * kWarpgroup);
     }
     Sums sums;
+    if (kSplitK > 1) {
+      clear(sums);  // the registers are free until here: slices need them
+    }
     if (kPromotes) {
       multiply_promoted(shared, list.seat, work, row, ring, sums);
     } else if (kRegistersA) {
@@ -298,7 +318,8 @@ __device__ __forceinline__ void consume(const Arguments& arguments, const Tensor
       signal(kPingPongBarrier + 1 - consumer, 2 * kWarpgroup);
     }
     end_multiplying(shared, list.seat, ring, sums);
-    store(arguments, d, work, row, consumer, memory, staging, word, sums);
+    store_work(arguments, d, work, index + list.apart >= list.count, work.m0 + row, consumer,
+               memory, staging, word, sums);
   }
   if (kTensorStore && threadIdx.x % 32 == 0) {
     wait_until_read(0);

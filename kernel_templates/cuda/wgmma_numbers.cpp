@@ -32,7 +32,8 @@ constexpr double kHandOver = 140;        // from one consumer to the other
 constexpr double kBarrierOfStep = 19;    // of a tile along K
 constexpr double kStartOfOperands = 14;  // of one instruction
 constexpr double kCyclesOfSum = 0.063;   // on its way out
-constexpr double kMeetingOfParts = 3800;
+// When all products have ended. Fitted to 300 times of 9 shapes with K in parts.
+constexpr double kMeetingOfParts = 5600, kMeetingOfSum = 0.27;
 // Where D's rows are not aligned for runs of so many sums (store.cuh), its elements leave one by
 // one. Not fitted: 768 times 197 x 197 x 64 in f16 took 140 us with 64 x 224 tiles.
 constexpr int kRun = 4;
@@ -172,6 +173,23 @@ WgmmaNumbers::WgmmaNumbers(const Problem& problem, const Config& config)
       turns_b(element_bytes != 2 && problem.b.order != Order::kColumnMajor),
       registers_a(element_bytes == 4 && problem.a.order != Order::kRowMajor) {}
 
+int WgmmaNumbers::columns_of_slice() const {
+  if (split_k == 1) {
+    return block_n;
+  }
+  constexpr int kColumnsOfTaking = 64;
+  int best = block_n, least = std::numeric_limits<int>::max();
+  for (int columns = block_n; columns > 0; columns -= 16) {
+    const int slices = block_n / columns * (rows_of_consumer() / 64);
+    const int duration = (slices + split_k - 1) / split_k * (kColumnsOfTaking + columns);
+    if (block_n % columns == 0 && duration < least) {
+      best = columns;
+      least = duration;
+    }
+  }
+  return best;
+}
+
 int WgmmaNumbers::sums() const {
   return rows_of_consumer() * block_n / 128 + (promotes ? block_n / 2 : 0) + fragments();
 }
@@ -262,12 +280,10 @@ std::string why_not_wgmma(const Problem& asked, const WgmmaNumbers& numbers) {
     return "tensor_store=1 with the activation " + std::string(name(problem.activation)) +
            ": long activations need the rolled loop of tensor_store=0";
   }
-  // Other parts of K, C, a bias or columns that become lines take registers at the end of a tile.
+  // C and a bias take registers at the end of a tile. Where K is split, the sums are in the
+  // workspace by then.
   const bool adds = problem.beta != ScalarClass::kZero || problem.bias != Bias::kNone;
-  const int sixths = numbers.split_k > 1 && numbers.swap_ab                     ? 3
-                     : numbers.split_k > 1 || (adds && numbers.fragments() > 0) ? 4
-                     : adds                                                     ? 5
-                                                                                : 6;
+  const int sixths = !adds || numbers.split_k > 1 ? 6 : numbers.fragments() > 0 ? 4 : 5;
   const int most = kMostSums[numbers.consumers] * sixths / 6;
   if (numbers.sums() > most) {
     return "the tile needs " + std::to_string(numbers.sums()) +
@@ -307,15 +323,14 @@ double wgmma_us(const Problem& problem, const WgmmaNumbers& numbers, const Devic
       numbers.ping_pong ? std::max(products + kHandOver, (products + store) / 2) : products + store;
   double cycles = kStart + (numbers.cluster() > 1 ? kStartOfCluster : 0) +
                   works_of_block * of_work + (numbers.ping_pong ? store : 0);
-  if (numbers.split_k > 1) {
-    cycles += kMeetingOfParts + (numbers.split_k + 1) * 4 * elements / kL2BytesPerCycle;
-  }
+  const double met = numbers.split_k == 1 ? 0 : kMeetingOfParts + kMeetingOfSum * elements;
   const double least = minimum_bytes(problem);
   const double read = bytes_read(problem, numbers, static_cast<double>(grid));
   const bool stays_in_cache = least < static_cast<double>(limits.l2_bytes) / 2;
   const double memory = memory_us(stays_in_cache ? least : std::max(least, read), limits);
   const double compute = cycles_us(cycles, limits);
-  return kLaunchUs + std::max(compute, memory) + std::min(compute, memory) / 20;
+  return kLaunchUs + std::max(compute, memory) + std::min(compute, memory) / 20 +
+         cycles_us(met, limits);
 }
 
 }  // namespace tunedgemm

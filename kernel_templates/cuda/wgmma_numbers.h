@@ -41,6 +41,9 @@ struct WgmmaNumbers {
   int rows_of_consumer() const { return ping_pong ? block_m : block_m / consumers; }
   /// Registers of a thread that hold A, beyond those of one row block, for which there is room.
   int fragments() const { return registers_a ? 32 * (rows_of_consumer() / 64 - 1) : 0; }
+  /// Columns of sums that leave together: where K is split, a part of the tile's
+  /// (words/slices.cuh).
+  int columns_of_slice() const;
   /// Accumulators of a thread, and fragments.
   int sums() const;
   /// Partial tiles of a tile of D.

@@ -247,6 +247,9 @@ TEST_CASE("wgmma's D is copied by the widest lines that divide a row of the tile
     CHECK(map_of_d(DataType::kF32, block_n, 1).box == std::array{span / 4, 16});
   }
   CHECK(map_of_d(DataType::kF16, 128, 0) == TensorMap());
+  // Where K is split, of a slice of the tile.
+  const Launch in_parts = launch(padded({}, {512, 512, 512}), {{"block_n", 128}, {"split_k", 4}});
+  CHECK(in_parts.tensor_maps[2].span_bytes == 64);
 }
 
 TEST_CASE("wgmma's D is copied by columns where A and B are swapped") {
@@ -304,6 +307,22 @@ TEST_CASE("wgmma swaps A and B where tiles of M may have any width and tiles of 
   CHECK(swapped_widths("tn", large).empty());
   CHECK(swapped_widths("tt", large).empty());
   CHECK(swapped_widths("tn", {16, 4096, 4096}).count(16) == 1);
+}
+
+TEST_CASE("wgmma computes parts of K at the same time or not at all") {
+  for (const Size& size : {Size{512, 512, 65536}, {512, 2112, 7168}, {16, 4096, 7168}}) {
+    const Problem problem = padded({}, size);
+    std::set<int> splits;
+    for (const Config& config : candidates(problem)) {
+      const int split_k = config.at("split_k");
+      splits.insert(split_k);
+      if (split_k > 1) {
+        CHECK(works(problem, config) * config.at("cluster_m") * config.at("cluster_n") <= 132);
+        CHECK(config.at("ping_pong") == 0);
+      }
+    }
+    CHECK(splits.size() > 1);
+  }
 }
 
 TEST_CASE("wgmma needs a workspace only where K is split, also for tiles outside D") {

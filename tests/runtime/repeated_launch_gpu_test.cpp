@@ -3,10 +3,14 @@
 
 #include <cstdint>
 #include <cstring>
+#include <memory>
+#include <optional>
 #include <random>
 #include <vector>
 
 #include "kernel_templates/families.h"
+#include "runtime/cuda/check.h"
+#include "runtime/cuda/driver.h"
 #include "runtime/plan.h"
 #include "tests/support/catch.h"
 #include "tests/support/device_fixture.h"
@@ -187,6 +191,88 @@ TEST_CASE("The same launch gives the same bits a thousand times", "[gpu]") {
         CHECK(different == 0);
       }
     }
+  }
+}
+
+TEST_CASE("Blocks that add parts of K together do not need each other at the same time",
+          "[gpu][wgmma]") {
+  TUNEDGEMM_OPEN_TEST_GPU(device);
+  if (device->limits().arch != 90) {
+    TUNEDGEMM_SKIP("wgmma needs a GPU of compute capability 9.0");
+  }
+  // Either launch has a block for nearly every multiprocessor, and those of two streams take them
+  // from each other: parts of a tile may run one after the other.
+  constexpr std::size_t kStreams = 2;
+  constexpr int kTimes = 300;
+  constexpr std::int64_t kM = 1024, kN = 1024, kK = 1024;
+  const Device::Current current(*device);
+  const auto opened = cuda::Driver::open();
+  const cuda::Driver& driver = *std::get<0>(opened);
+  const Problem problem = f16_problem(kM, kN, kK);
+  std::mt19937 random(20261122);
+  std::vector<std::uint16_t> operands(static_cast<std::size_t>((kM + kN) * kK));
+  for (std::uint16_t& element : operands) {  // of [0.5, 1) with either sign
+    element = static_cast<std::uint16_t>((random() & 0x83ff) | 0x3800);
+  }
+  const auto inputs = device->allocate(static_cast<std::int64_t>(operands.size()) * 2);
+  device->copy_to_device(inputs->data(), operands.data(), inputs->size_bytes());
+  for (const char* knobs : {"block_m=128 block_n=256 split_k=4 swap_ab=0 stages=4",
+                            "block_m=256 block_n=192 split_k=5 swap_ab=1 stages=3",
+                            "block_m=128 block_n=128 split_k=2 swap_ab=0 stages=6"}) {
+    INFO(knobs);
+    Config config = wgmma_family().candidates(problem, device->limits()).front();
+    for (const char* others : {knobs,
+                               "consumers=2 ping_pong=0 cluster_m=1 cluster_n=1 block_k=64 "
+                               "in_flight=1 tensor_store=1 prefetch=0"}) {
+      const std::optional<Config> parsed = parse_config(others);
+      REQUIRE(parsed);
+      for (const auto& [knob, value] : parsed->knobs()) {
+        config.set(knob, value);
+      }
+    }
+    REQUIRE(wgmma_family().why_not(problem, config, device->limits()) == "");
+    int different = 0;
+    cuda::CUstream streams[kStreams];
+    std::vector<std::unique_ptr<Loaded>> loaded;
+    std::vector<std::unique_ptr<DeviceMemory>> d;
+    std::vector<Arguments> arguments;
+    for (cuda::CUstream& stream : streams) {
+      TUNEDGEMM_CHECK(driver, cuStreamCreate(&stream, cuda::CU_STREAM_NON_BLOCKING), "a stream");
+      loaded.push_back(std::make_unique<Loaded>(*device, problem, wgmma_family(), config));
+      d.push_back(device->allocate(kM * kN * 2));
+      Arguments of_stream = arguments_of(problem);
+      of_stream.a = inputs->data();
+      of_stream.b = static_cast<const char*>(inputs->data()) + kM * kK * 2;
+      of_stream.d = d.back()->data();
+      of_stream.workspace = loaded.back()->workspace->data();
+      arguments.push_back(of_stream);
+    }
+    device->synchronize(device->own_stream());
+    std::vector<char> first(static_cast<std::size_t>(kM * kN * 2)), again(first.size());
+    for (int time = 0; time < kTimes; ++time) {
+      for (std::size_t index = 0; index < kStreams; ++index) {
+        device->set_bytes(d[index]->data(), 0xff, d[index]->size_bytes());
+      }
+      device->synchronize(device->own_stream());
+      for (int launch = 0; launch < 4; ++launch) {
+        for (std::size_t index = 0; index < kStreams; ++index) {
+          REQUIRE(loaded[index]->kernel->run(loaded[index]->launch, arguments[index],
+                                             streams[index]) == 0);
+        }
+      }
+      for (std::size_t index = 0; index < kStreams; ++index) {
+        device->synchronize(streams[index]);
+        device->copy_to_host(again.data(), d[index]->data(), d[index]->size_bytes());
+        if (time == 0 && index == 0) {
+          first = again;
+        }
+        different += std::memcmp(first.data(), again.data(), first.size()) != 0;
+      }
+    }
+    for (cuda::CUstream stream : streams) {
+      driver.cuStreamDestroy(stream);
+    }
+    CHECK(different == 0);
   }
 }
 

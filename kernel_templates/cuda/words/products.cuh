@@ -19,6 +19,13 @@ __device__ __forceinline__ void multiply_row_block(const Shared& shared, int sta
   }
 }
 
+__device__ __forceinline__ void clear(Sums& sums) {
+#pragma unroll
+  for (int i = 0; i < kRowBlocks * kSumsOfRowBlock; ++i) {
+    sums[i / kSumsOfRowBlock][i % kSumsOfRowBlock] = 0;
+  }
+}
+
 __device__ __forceinline__ void pin_all(Sums& sums) {
 #pragma unroll
   for (int block = 0; block < kRowBlocks; ++block) {

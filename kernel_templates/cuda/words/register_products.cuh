@@ -50,10 +50,7 @@ __device__ __forceinline__ void multiply_from_registers(const Shared& shared, co
           sums);  // they are, where this is used
   Fragments fragments[kSteps];
   const unsigned offset = offset_of_lane();
-#pragma unroll
-  for (int i = 0; i < kRowBlocks * kSumsOfRowBlock; ++i) {
-    sums[i / kSumsOfRowBlock][i % kSumsOfRowBlock] = 0;
-  }
+  clear(sums);
   wait(full(shared, ring.stage), ring.parity);
   load_fragments(shared, ring.stage, offset, row, 0, fragments[0]);
 #pragma unroll 1

@@ -1,8 +1,7 @@
 // The 64 rows of sums of a warpgroup to a D that lies column by column: what a row-major D is when
-// A and B have been exchanged. Expects kBlockN and kStagingBytes as constants.
+// A and B have been exchanged. Expects kStagingBytes as a constant.
 #pragma once
 
-#include "split_k.cuh"
 #include "warp_store.cuh"
 
 // A line in shared memory has 128 bytes of a column; as many slabs of lines as it takes for 64
@@ -32,12 +31,12 @@ __device__ __forceinline__ void store_columns(const TensorMap& d, unsigned lines
 __device__ __forceinline__ void store_transposed(const Arguments& arguments, const TensorMap& d,
                                                  const Epilogue& epilogue, long long entry, int m,
                                                  int n0, const Team& team, Staging& staging,
-                                                 const Accumulator (&sums)[kSumsOfRowBlock]) {
+                                                 const Accumulator (&sums)[kSliceColumns / 2]) {
   const int lane = team.thread % 32, first_row = team.thread / 32 * 16;
   int n = n0;
 #pragma unroll
-  for (int column = 0; column < kBlockN; column += kPreparedColumns) {
-    const int columns = min(kPreparedColumns, kBlockN - column);
+  for (int column = 0; column < kSliceColumns; column += kPreparedColumns) {
+    const int columns = min(kPreparedColumns, kSliceColumns - column);
     const unsigned lines = staging.address + staging.half;
     staging.half ^= kPreparedBytes;
     if (team.thread == 0) {

@@ -1,10 +1,9 @@
 // A warp's 16 rows of sums, as the products of a warpgroup leave them (wgmma.cuh), to D. Expects
-// kBlockN and kStagingBytes as constants.
+// kStagingBytes as a constant.
 #pragma once
 
 #include "matrix_store.cuh"
-#include "store.cuh"
-#include "wgmma.cuh"
+#include "slices.cuh"
 
 // D's elements are zero where there is no such element: it must not be read for.
 __device__ __forceinline__ TypeD finish_inside(const Arguments& arguments, const Epilogue& epilogue,
@@ -13,9 +12,9 @@ __device__ __forceinline__ TypeD finish_inside(const Arguments& arguments, const
   return reads && (m >= arguments.m || n >= arguments.n) ? TypeD{} : finish(epilogue, sum, m, n);
 }
 
-constexpr int kLineBytes = kBlockN * sizeof(TypeD) % 128 == 0  ? 128
-                           : kBlockN * sizeof(TypeD) % 64 == 0 ? 64
-                                                               : 32;
+constexpr int kLineBytes = kSliceColumns * sizeof(TypeD) % 128 == 0  ? 128
+                           : kSliceColumns * sizeof(TypeD) % 64 == 0 ? 64
+                                                                     : 32;
 constexpr int kLineColumns = kLineBytes / sizeof(TypeD);
 
 // The compiler no longer knows what the number was made of. Otherwise it computes the addresses of
@@ -32,15 +31,13 @@ struct Staging {
 
 // A warp's 16 rows of sums from D[m, n0] on, by TMA, a line's columns at a time; a copy is
 // on its way while the next one is prepared.
-__device__ __forceinline__ void store_by_tensor_copies(const Arguments& arguments,
-                                                       const TensorMap& d, const Epilogue& epilogue,
-                                                       long long entry, int m, int n0,
-                                                       Staging& staging,
-                                                       const Accumulator (&sums)[kSumsOfRowBlock]) {
+__device__ __forceinline__ void store_by_tensor_copies(
+    const Arguments& arguments, const TensorMap& d, const Epilogue& epilogue, long long entry,
+    int m, int n0, Staging& staging, const Accumulator (&sums)[kSliceColumns / 2]) {
   const int lane = threadIdx.x % 32;
   int n = n0;
 #pragma unroll
-  for (int column = 0; column < kBlockN; column += kLineColumns) {
+  for (int column = 0; column < kSliceColumns; column += kLineColumns) {
     const unsigned lines = staging.address + staging.half;
     staging.half ^= kStagingBytes / 2;
     if (lane == 0) {
@@ -70,15 +67,15 @@ __device__ __forceinline__ void store_by_tensor_copies(const Arguments& argument
 }
 
 // The same by the warp's threads, which can do everything.
-constexpr int kSpreadColumns = kBlockN % 32 == 0 ? 32 : 16;
+constexpr int kSpreadColumns = kSliceColumns % 32 == 0 ? 32 : 16;
 constexpr int kSpreadPitch = kSpreadColumns + 8;
 __device__ __forceinline__ void store_by_threads(const Arguments& arguments,
                                                  const Epilogue& epilogue, long long entry, int m,
                                                  int n0, Accumulator* staging,
-                                                 const Accumulator (&sums)[kSumsOfRowBlock]) {
+                                                 const Accumulator (&sums)[kSliceColumns / 2]) {
   constexpr int runs_a_row = kSpreadColumns / kRun;
 #pragma unroll
-  for (int column = 0; column < kBlockN; column += kSpreadColumns) {
+  for (int column = 0; column < kSliceColumns; column += kSpreadColumns) {
 #pragma unroll
     for (int n = 0; n < kSpreadColumns; n += 16) {
       const int first = (column + n) / 2;
