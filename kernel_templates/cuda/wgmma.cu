@@ -92,8 +92,7 @@
 #define SWAP_AB 0  // 1: what is computed here is the transpose of what is asked
 #endif
 #ifndef PREFETCH
-#define PREFETCH \
-  0  // tiles along K that come into the L2 cache while the kernel before this one ends
+#define PREFETCH 0  // tiles along K that come early into the L2 cache
 #endif
 #ifndef THREADS
 #define THREADS (128 * (1 + CONSUMERS))
@@ -108,7 +107,7 @@ constexpr bool kColumnsWalkTogether = RASTER != 0;
 constexpr int kInFlight = IN_FLIGHT;
 constexpr bool kTensorStore = TENSOR_STORE != 0;
 constexpr bool kSwapAB = SWAP_AB != 0;
-constexpr bool kPrefetch = PREFETCH != 0;
+constexpr int kPrefetch = PREFETCH;
 constexpr int kThreads = THREADS;
 
 // ---- 3. What must hold --------------------------------------------------------------------------
@@ -142,6 +141,7 @@ static_assert(kInFlight == 0 || kInFlight == 1, "in_flight must be 0 or 1");
 constexpr bool kPromotes = kNumerics == Numerics::kPromoted;
 static_assert(!kPromotes || kInFlight == 0, "promoted sums need in_flight=0");
 static_assert(kGroup >= 1 && kSplitK >= 1, "group and split_k must be 1 or more");
+static_assert(kPrefetch >= 0, "prefetch must be 0 or more");
 
 #include "words/operand_tiles.cuh"
 static_assert((!kTurns && !kRegistersA) || kAtoms == 1,
@@ -353,8 +353,8 @@ extern "C" __global__ void __cluster_dims__(kCluster, 1, 1) __launch_bounds__(kT
       keep_registers(kProducerRegisters);
     }
     if (threadIdx.x == 0) {
-      if (kPrefetch) {
-        prefetch_operands(arguments, a, b, list.tiles_of_k);
+      if (kPrefetch > 0) {
+        prefetch_operands(arguments, a, b, list);
       }
       wait_for_kernels_before();
       produce(arguments, a, b, shared, list);

@@ -325,6 +325,26 @@ TEST_CASE("wgmma computes parts of K at the same time or not at all") {
   }
 }
 
+TEST_CASE("wgmma has more brought early the longer a kernel waits and the more it pays") {
+  const auto prefetches = [](const Size& size, std::string_view layout = "nn") {
+    std::set<int> found;
+    for (const Config& config : candidates(padded({.layout = layout}, size))) {
+      if (config.at("block_m") == 128 && config.at("block_n") == 128) {
+        found.insert(config.at("prefetch"));
+      }
+    }
+    return found;
+  };
+  CHECK(prefetches({640, 640, 640}).count(8) == 1);
+  CHECK(prefetches({1408, 1408, 1408}) == std::set{2});
+  CHECK(prefetches({1400, 1400, 1400}, "nt").count(16) == 1);  // rows begin anywhere in a line
+  CHECK(prefetches({128, 65536, 1024}).count(2) == 0);         // too many columns to bring some of
+  const Problem batch = batched(padded({}, {640, 640, 640}), 4);
+  for (const Config& config : candidates(batch)) {
+    CHECK(config.at("prefetch") == 0);
+  }
+}
+
 TEST_CASE("wgmma needs a workspace only where K is split, also for tiles outside D") {
   const Problem problem = batched(padded({}, {300, 200, 4096}), 3);
   const auto bytes_for = [](int tiles) {

@@ -1,5 +1,6 @@
-// What a kernel can do before its turn (dependent_launch.cuh): have its operands brought from
-// memory into the L2 cache. Expects the tiles as constants.
+// What a kernel can do before its turn (dependent_launch.cuh): have the tiles that it multiplies
+// first brought from memory into the L2 cache. Expects the tiles, kSplitK and kPrefetch as
+// constants.
 #pragma once
 
 #include "operand_tiles.cuh"
@@ -18,20 +19,23 @@ __device__ __forceinline__ void prefetch_tile(Slabs slabs, int parts, const Tens
   }
 }
 
-// One thread: this block's part of A and B, entry 0, before the kernel's turn. Should the kernels
-// before it still write there, the L2 cache sees that.
+// One thread: this block's share of the first kPrefetch tiles along K of every part, of A and B,
+// entry 0. Should the kernels before it still write there, the L2 cache sees that.
 __device__ __forceinline__ void prefetch_operands(const Arguments& arguments, const TensorMap& a,
-                                                  const TensorMap& b, int tiles_of_k) {
-  const int along = tiles_along(arguments.m, kBlockM) * tiles_of_k;
-  const int all = along + tiles_along(arguments.n, kBlockN) * tiles_of_k;
-  for (int index = blockIdx.x; index < all; index += gridDim.x) {
-    const bool is_a = index < along;
-    const int at = is_a ? index : index - along;
-    const int k0 = at % tiles_of_k * kBlockK, tile = at / tiles_of_k;
-    if (is_a) {
+                                                  const TensorMap& b, const WorkList& list) {
+  constexpr int kAlongK = kSplitK * kPrefetch;
+  const int along_m = tiles_along(arguments.m, kBlockM),
+            along_n = tiles_along(arguments.n, kBlockN);
+  for (int index = blockIdx.x; index < (along_m + along_n) * kAlongK; index += gridDim.x) {
+    const int tile = index / kAlongK, at_k = index % kAlongK;
+    const int k0 = (first_tile_of_part(list, at_k / kPrefetch) + at_k % kPrefetch) * kBlockK;
+    if (k0 >= arguments.k) {
+      continue;
+    }
+    if (tile < along_m) {
       prefetch_tile(kLoadedA, kClusterN, a, tile * kBlockM, k0);
     } else {
-      prefetch_tile(kLoadedB, kClusterM, b, tile * kBlockN, k0);
+      prefetch_tile(kLoadedB, kClusterM, b, (tile - along_m) * kBlockN, k0);
     }
   }
 }

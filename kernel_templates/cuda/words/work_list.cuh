@@ -73,6 +73,10 @@ __device__ __forceinline__ WorkList list_work(const Arguments& arguments) {
   list.count = list.clusters_m * list.clusters_n * kSplitK * static_cast<int>(arguments.batch);
   return list;
 }
+// Along K.
+__device__ __forceinline__ int first_tile_of_part(const WorkList& list, int part) {
+  return static_cast<int>(static_cast<long long>(list.tiles_of_k) * part / kSplitK);
+}
 __device__ __forceinline__ Work work_at(const WorkList& list, int index) {
   const int clusters = list.clusters_m * list.clusters_n;
   const int place = index % clusters, rest = index / clusters;
@@ -89,8 +93,7 @@ __device__ __forceinline__ Work work_at(const WorkList& list, int index) {
   work.unit = (static_cast<long long>(work.entry) * clusters + place) * kCluster + list.seat.rank;
   work.m0 = min((at.tile_m * kClusterM + list.seat.m) * kBlockM, list.last_m0);
   work.n0 = min((at.tile_n * kClusterN + list.seat.n) * kBlockN, list.last_n0);
-  const long long all = list.tiles_of_k;
-  work.first_k = static_cast<int>(all * work.part / kSplitK);
-  work.tiles_of_k = static_cast<int>(all * (work.part + 1) / kSplitK) - work.first_k;
+  work.first_k = first_tile_of_part(list, work.part);
+  work.tiles_of_k = first_tile_of_part(list, work.part + 1) - work.first_k;
   return work;
 }
