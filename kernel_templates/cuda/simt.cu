@@ -217,11 +217,15 @@ __device__ __forceinline__ void load_fragments(const Accumulator* stage, const T
   }
 }
 
+// Row after row, there and back: where a row ends the next one begins, so that the number of B that
+// was read last is at hand, and fewer registers have to be read at a time (f32 4096^3 nn, H200,
+// 2026-11-21: 256 x 128 tiles: 2969 -> 2836 us).
 __device__ __forceinline__ void multiply(const Fragments& fragments, Sums& sums) {
 #pragma unroll
   for (int m = 0; m < kThreadM; ++m) {
 #pragma unroll
-    for (int n = 0; n < kThreadN; ++n) {
+    for (int column = 0; column < kThreadN; ++column) {
+      const int n = m % 2 == 0 ? column : kThreadN - 1 - column;
       multiply_add(fragments.a[m / kQuad].element[m % kQuad],
                    fragments.b[n / kQuad].element[n % kQuad], sums[m][n]);
     }
