@@ -115,19 +115,31 @@ struct Operand {
   }
 
   // Begins to copy a step of which `depth` k are left. What lies outside the matrix counts as zero.
+  // A step that is inside as a whole needs no counting.
   __device__ __forceinline__ void begin_copy(Accumulator* shared, int depth) {
-    const bool whole = all_rows && depth == kBlockK;
+    if (all_rows && depth == kBlockK) {
 #pragma unroll
-    for (int copy = 0; copy < kCopies; ++copy) {
-      if (!exists(copy)) {
-        continue;
+      for (int copy = 0; copy < kCopies; ++copy) {
+        if (!exists(copy)) {
+          continue;
+        }
+        if constexpr (kAsyncCopy) {
+          copy_async(copy, shared, kVector);
+        } else {
+          staged[copy] = *reinterpret_cast<const Vector*>(source(copy));
+        }
       }
-      if constexpr (kAsyncCopy) {
-        copy_async(copy, shared, whole ? kVector : present(copy, depth));
-      } else if (whole) {
-        staged[copy] = *reinterpret_cast<const Vector*>(source(copy));
-      } else {
-        staged[copy] = load_partly(copy, present(copy, depth));
+    } else {
+#pragma unroll
+      for (int copy = 0; copy < kCopies; ++copy) {
+        if (!exists(copy)) {
+          continue;
+        }
+        if constexpr (kAsyncCopy) {
+          copy_async(copy, shared, present(copy, depth));
+        } else {
+          staged[copy] = load_partly(copy, present(copy, depth));
+        }
       }
     }
     from += kAlongK ? kBlockK : kBlockK * stride;
