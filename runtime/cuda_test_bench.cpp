@@ -1,8 +1,11 @@
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <future>
+#include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "cache/store.h"
 #include "kernel_templates/geometry.h"
@@ -87,6 +90,7 @@ class CudaTestBench final : public TestBench {
  public:
   CudaTestBench(Device& device, Store& store)
       : device_(device),
+        store_(store),
         task_(device.allocate(kTaskBytes)),
         result_(device.allocate(kResultBytes)),
         fill_(device, store, "fill_random"),
@@ -129,6 +133,35 @@ class CudaTestBench final : public TestBench {
             static_cast<std::int64_t>(stains[1] * sizeof(judge::Word))};
   }
 
+  double mhz_since_last_call() override {
+    if (!read_clocks_) {
+      read_clocks_.emplace(device_, store_, "read_clocks");
+      clocks_.resize(static_cast<std::size_t>(std::max(device_.limits().sm_count, 1)));
+      readings_ = device_.allocate(clock_bytes());
+      device_.set_bytes(readings_->data(), 0, clock_bytes());
+    }
+    const std::vector<judge::ClockReading> before = clocks_;
+    const judge::ClockTask task{static_cast<judge::ClockReading*>(readings_->data()),
+                                static_cast<unsigned>(clocks_.size())};
+    run(*read_clocks_, task, static_cast<std::int64_t>(clocks_.size()));
+    device_.copy_to_host(clocks_.data(), readings_->data(), clock_bytes());
+    std::vector<double> mhz;
+    for (std::size_t index = 0; index < clocks_.size(); ++index) {
+      const auto& [nanoseconds, cycles] = clocks_[index];
+      // A multiprocessor that had no block of this launch or of the last one tells nothing.
+      if (before[index].nanoseconds != 0 && nanoseconds > before[index].nanoseconds) {
+        mhz.push_back(static_cast<double>(cycles - before[index].cycles) * 1e3 /
+                      static_cast<double>(nanoseconds - before[index].nanoseconds));
+      }
+    }
+    if (mhz.empty()) {
+      return 0;
+    }
+    const auto middle = mhz.begin() + static_cast<std::ptrdiff_t>(mhz.size() / 2);
+    std::nth_element(mhz.begin(), middle, mhz.end());
+    return *middle;
+  }
+
   double oracle_multiply_adds() const override {
     // Some 3 ms on a card with many units for f64, 30 ms on one with few.
     return 1e10;
@@ -142,10 +175,18 @@ class CudaTestBench final : public TestBench {
     tool.run(&task, static_cast<std::int64_t>(sizeof task), *task_, blocks);
   }
 
+  std::int64_t clock_bytes() const {
+    return static_cast<std::int64_t>(clocks_.size() * sizeof(judge::ClockReading));
+  }
+
   Device& device_;
+  Store& store_;
   std::unique_ptr<DeviceMemory> task_;
   std::unique_ptr<DeviceMemory> result_;
   Tool fill_, oracle_, compare_, erase_, find_stains_;
+  std::optional<Tool> read_clocks_;          ///< few ask for it
+  std::vector<judge::ClockReading> clocks_;  ///< of the last call, by multiprocessor
+  std::unique_ptr<DeviceMemory> readings_;
 };
 
 }  // namespace

@@ -103,6 +103,8 @@ class HostTestBench final : public TestBench {
     return stains;
   }
 
+  double mhz_since_last_call() override { return 0; }
+
   double oracle_multiply_adds() const override { return 2e7 * threads_; }
 
  private:

@@ -1,8 +1,8 @@
 #pragma once
 
-// TestBench: what checking a kernel takes, on the device where its matrices lie: inputs, an oracle,
-// a comparison, and a look at what must not have changed. The tasks are those of
-// kernel_templates/cuda/judge/tasks.cuh; every pointer in them is of the device's memory.
+// TestBench: what judging a kernel takes, on the device where its matrices lie: inputs, an oracle,
+// a comparison, a look at what must not have changed, and the clock that it ran at. The tasks are
+// those of kernel_templates/cuda/judge/tasks.cuh; every pointer in them is of the device's memory.
 
 #include <cstdint>
 #include <memory>
@@ -33,6 +33,11 @@ class TestBench {
   virtual void erase(const judge::EraseTask& task) = 0;
   /// Waits for the result. `stains` of the task is not used.
   virtual Stains find_stains(judge::StainTask task) = 0;
+
+  /// The clock of the multiprocessors in MHz since the last call, as they count it themselves: the
+  /// median of their means. 0 at the first call, and where there is nothing to read. Waits for what
+  /// was launched before.
+  virtual double mhz_since_last_call() = 0;
 
   /// Multiply-adds that the oracle does in some ten milliseconds.
   virtual double oracle_multiply_adds() const = 0;

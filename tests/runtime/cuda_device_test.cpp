@@ -12,6 +12,7 @@
 #include "runtime/cuda/driver.h"
 #include "runtime/device_evaluator.h"
 #include "runtime/plan.h"
+#include "runtime/test_bench.h"
 #include "tests/support/catch.h"
 #include "tests/support/device_fixture.h"
 
@@ -198,6 +199,29 @@ TEST_CASE("a stream that is captured is known, and memory can be had meanwhile",
   CHECK_FALSE(device->is_capturing(stream));
   driver.cuGraphDestroy(graph);
   driver.cuStreamDestroy(stream);
+}
+
+TEST_CASE("the clock of a GPU's multiprocessors is what they count", "[gpu]") {
+  TUNEDGEMM_OPEN_TEST_GPU(device);
+  const Device::Current current(*device);
+  StoreOptions options;
+  options.access = StoreOptions::Access::kMemoryOnly;
+  const std::unique_ptr<Store> store = Store::open(options);
+  const std::unique_ptr<TestBench> bench = make_cuda_test_bench(*device, *store);
+  CHECK(bench->mhz_since_last_call() == 0);
+  const double highest_mhz = device->identity().clock_mhz;
+  REQUIRE(highest_mhz > 0);
+  for (int call = 0; call < 10; ++call) {
+    const auto start = std::chrono::steady_clock::now();
+    while (std::chrono::steady_clock::now() - start < std::chrono::milliseconds(2)) {
+    }
+    const double mhz = bench->mhz_since_last_call();
+    CHECK(mhz > 100);
+    CHECK(mhz < 1.02 * highest_mhz);
+  }
+  const std::unique_ptr<TestBench> host_bench = make_host_test_bench(1);
+  host_bench->mhz_since_last_call();
+  CHECK(host_bench->mhz_since_last_call() == 0);
 }
 
 TEST_CASE("DeviceEvaluator checks and times candidates on a GPU", "[gpu]") {

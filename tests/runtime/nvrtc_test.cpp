@@ -212,7 +212,8 @@ TEST_CASE("every kernel of the judge compiles for every architecture", "[nvrtc]"
     TUNEDGEMM_SKIP("no NVRTC");
   }
   const Nvrtc nvrtc(*location);
-  for (const std::string name : {"fill_random", "oracle", "compare", "erase", "find_stains"}) {
+  for (const std::string name :
+       {"fill_random", "oracle", "compare", "erase", "find_stains", "read_clocks"}) {
     Source source;
     source.file = embedded_file(Backend::kCuda, name + ".cu");
     source.includes = included_files(Backend::kCuda, source.file);

@@ -128,7 +128,7 @@ int launches_of(const Entrant& entrant) {
                     kMostLaunches);
 }
 
-void run_rounds(Device& device, TrialBench& bench, std::vector<Entrant>& entrants,
+void run_rounds(TestBench& tests, TrialBench& bench, std::vector<Entrant>& entrants,
                 const RaceOptions& options) {
   std::vector<std::size_t> order(entrants.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
@@ -138,8 +138,9 @@ void run_rounds(Device& device, TrialBench& bench, std::vector<Entrant>& entrant
     std::shuffle(order.begin(), order.end(), random);
     for (const std::size_t index : order) {
       std::this_thread::sleep_for(options.rest);
+      tests.mhz_since_last_call();
       const double us = sample(bench, entrants[index], launches_of(entrants[index]));
-      const int clock_mhz = device.clock().mhz;
+      const double clock_mhz = tests.mhz_since_last_call();
       if (round > 0) {
         entrants[index].racer.rounds_us.push_back(static_cast<float>(us));
         entrants[index].racer.clocks_mhz.push_back(clock_mhz);
@@ -154,7 +155,9 @@ Race race(Context& context, const Problem& problem, const std::vector<Entry>& ou
           const RaceOptions& options) {
   Device& device = context.device();
   const Device::Current current(device);
-  TrialBench bench(device, make_test_bench(context), problem, options.seed);
+  std::unique_ptr<TestBench> tests = make_test_bench(context);
+  TestBench& clocks = *tests;  // as long as `bench`
+  TrialBench bench(device, std::move(tests), problem, options.seed);
   Race result;
   std::vector<Entrant> entrants;
   for (const Entry& entry : ours) {
@@ -171,7 +174,7 @@ Race race(Context& context, const Problem& problem, const std::vector<Entry>& ou
     add_vendor(bench, *vendor, problem, options.seed, entrants, result.remarks);
   }
   screen(bench, entrants);
-  run_rounds(device, bench, entrants, options);
+  run_rounds(clocks, bench, entrants, options);
   for (Entrant& entrant : entrants) {
     result.racers.push_back(std::move(entrant.racer));
   }

@@ -33,7 +33,7 @@ struct Racer {
   std::string kernel;    ///< the candidate, as text; empty for the vendor's
   double max_error = 0;  ///< of the check, relative to the error bound
   std::vector<float> rounds_us;
-  std::vector<double> clocks_mhz;  ///< at the end of each round; 0 where it cannot be told
+  std::vector<double> clocks_mhz;  ///< during each round; 0 where it cannot be told
 };
 
 struct Race {

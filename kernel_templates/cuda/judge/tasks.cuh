@@ -189,4 +189,14 @@ JUDGE_FUNCTION double relative_error(const CompareTask& task, const ComparedRow&
   return error <= 1e300 ? error / bound : infinity();
 }
 
+// A multiprocessor's clocks: the device's time, and its own cycles.
+struct ClockReading {
+  Word nanoseconds, cycles;
+};
+// Reads the clocks of all multiprocessors that the grid reaches.
+struct ClockTask {
+  ClockReading* readings;  // of each of them, by its number
+  unsigned multiprocessors;
+};
+
 }  // namespace judge
