@@ -18,6 +18,9 @@ constexpr double kL2BytesPerCycleAlone = 50;  // when few do
 // In cycles.
 constexpr double kLatencyOfTile = 900;  // from asking for a tile to having it
 constexpr double kBarrierOfTile = 90;   // and the fragments of its first step
+// The same of f64, whose products take so long that others' fill the gap: 4096^3 on an H200 takes
+// 2318 us with 8 warps of 32 x 32, and 2505 with 4 of 64 x 32, which read fragments in turn.
+constexpr double kBarrierOfLongTile = 10;
 constexpr double kStartOfBlock = 1300;  // its first tile
 constexpr double kMeetingOfParts = 2500;
 
@@ -89,8 +92,11 @@ double cycles_of_tile(const Problem& problem, const MmaNumbers& numbers, double 
       32;
   const double loaded = fragment_bytes / 512 * 2;
   const double issue = (instructions_of_products + converted + copied + loaded) / 4;
-  // They run side by side, but never perfectly.
-  return std::max({tensor, issue, shared, l2}) + (tensor + issue + shared + l2) / 20;
+  // They run side by side, but never perfectly; least of all where a warp reads its next fragments
+  // only when it has multiplied the last ones.
+  const bool in_turn = problem.a.type == DataType::kF64 && !numbers.has_two_buffers(how);
+  return std::max({tensor, issue, shared, l2}) + (tensor + issue + shared + l2) / 20 +
+         (in_turn ? shared / 3 : 0);
 }
 
 // What is read from memory when blocks that run at the same time share what they read, and the next
@@ -143,14 +149,23 @@ std::int64_t MmaNumbers::partial_tile_bytes() const {
   return static_cast<std::int64_t>(block_m) * block_n * sum_bytes;
 }
 
-int MmaNumbers::registers(Products how) const {
-  const int sums = warp_m * warp_n / 32 * sum_bytes / 4;
-  const int fragments = (warp_m + warp_n) * step_bytes / 32 / 4;
+int MmaNumbers::fragment_registers() const {
+  return (warp_m + warp_n) * step_bytes / 32 / 4;
+}
+
+int MmaNumbers::sum_and_factor_registers(Products how) const {
   const int factors = how == Products::kEmulated  ? 12 * warp_m / 16 + 18 * warp_n / 16
                       : how == Products::kWidened ? 8 + 8 * warp_n / 16
                                                   : 0;
-  const bool two_buffers =
-      sums + 2 * fragments + factors + kOtherRegisters <= kMaxRegistersPerThread;
+  return warp_m * warp_n / 32 * sum_bytes / 4 + factors;
+}
+
+bool MmaNumbers::has_two_buffers(Products how) const {
+  return sum_and_factor_registers(how) + 2 * fragment_registers() + kOtherRegisters <=
+         kMaxRegistersPerThread;
+}
+
+int MmaNumbers::registers(Products how) const {
   // Copies hold what goes through registers, and the more of them a tile takes, the more of their
   // addresses and limits does the compiler hold, too.
   const int steps = std::max(block_k * element_bytes / step_bytes, 1);
@@ -165,8 +180,8 @@ int MmaNumbers::registers(Products how) const {
         asynchronous ? 0 : static_cast<int>(ceil_divide(copies, steps)) * kElementsInFlight;
   }
   const int of_f64 = sum_bytes == 8 ? 28 : 0;  // addresses of single elements
-  return sums + (two_buffers ? 2 : 1) * fragments + factors + in_flight + std::max(held - 16, 0) +
-         of_f64 + kOtherRegisters;
+  return sum_and_factor_registers(how) + (has_two_buffers(how) ? 2 : 1) * fragment_registers() +
+         in_flight + std::max(held - 16, 0) + of_f64 + kOtherRegisters;
 }
 
 double mma_us(const Problem& problem, const MmaNumbers& numbers, const DeviceLimits& limits) {
@@ -181,8 +196,9 @@ double mma_us(const Problem& problem, const MmaNumbers& numbers, const DeviceLim
   // A block alone on its multiprocessor waits at every barrier, uses only the schedulers that its
   // warps are on, and has its tiles no sooner than they come.
   const double latency = kLatencyOfTile / (numbers.stages - 1);
+  const double barrier = problem.a.type == DataType::kF64 ? kBarrierOfLongTile : kBarrierOfTile;
   const double alone = std::max(
-      tile_cycles * std::max(1.0, 4.0 / numbers.warps()) + kBarrierOfTile + latency / 20, latency);
+      tile_cycles * std::max(1.0, 4.0 / numbers.warps()) + barrier + latency / 20, latency);
   const auto tile_of_d = static_cast<double>(numbers.block_m) * numbers.block_n;
   const double end = 400 + tile_of_d * (2.0 * numbers.sum_bytes / kSharedBytesPerCycle +
                                         static_cast<double>(size_bytes(problem.d.type)) / 24);

@@ -33,12 +33,19 @@ struct MmaNumbers {
   std::int64_t partial_tile_bytes() const;
   /// About what the compiler needs, a thread. Precondition: warps() > 0.
   int registers(Products how) const;
+  /// A warp has room for the fragments of two steps: it reads those of the next one while it
+  /// multiplies.
+  bool has_two_buffers(Products how) const;
   Tiling tiles(const Problem& problem) const { return tiling(problem, block_m, block_n, split_k); }
 
   int block_m, block_n, block_k, warp_m, warp_n, stages, group_m, split_k;
   int element_bytes, sum_bytes;
   int step_bytes;  ///< of a row of A that a step along K takes
   int alignment_a, alignment_b;
+
+ private:
+  int fragment_registers() const;  ///< of one step
+  int sum_and_factor_registers(Products how) const;
 };
 
 /// The time of a launch, from these numbers. Good for ranking.
