@@ -148,11 +148,11 @@ def gallery(folder: pathlib.Path, root: pathlib.Path) -> str:
     squares, ladder, types = (read_run(folder / f"{name}.json", "kernel") for name in ("squares", "ladder", "types"))
     if len({run["device"] for run in (squares, ladder, types)}) != 1:
         raise SystemExit(f"update_readme.py: the files in {folder} are of different devices")
-    day = squares["began_at"].split(" ")[0]
+    days = " and ".join(sorted({run["began_at"].split(" ")[0] for run in (squares, ladder, types)}))
     place = folder.resolve().relative_to(root).as_posix()
     return "\n".join([
         f"Measured by the commands below each picture on an {squares['device']}, {squares['compiler']}, driver "
-        f"{squares['driver']}, {squares['vendor']}, {day}. Inputs are random and cold, the arms take turns, and times are medians "
+        f"{squares['driver']}, {squares['vendor']}, {days}. Inputs are random and cold, the arms take turns, and times are medians "
         "of launches that follow each other in a graph, as in a model.", "",
         f"![TFLOP/s over size, ours and cuBLASLt's]({place}/squares.svg)", "",
         f"`tunedgemm bench --sweep squares` ({rounds_text(squares)}): {means_text(squares['rows'])}.", "",
