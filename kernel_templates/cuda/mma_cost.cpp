@@ -16,12 +16,10 @@ constexpr double kSharedBytesPerCycle = 128;
 constexpr double kL2BytesPerCycle = 28;       // when all of them ask
 constexpr double kL2BytesPerCycleAlone = 50;  // when few do
 // In cycles.
-constexpr double kLatencyOfTile = 900;  // from asking for a tile to having it
-constexpr double kBarrierOfTile = 90;   // and the fragments of its first step
-// The same of f64, whose products take so long that others' fill the gap: 4096^3 on an H200 takes
-// 2318 us with 8 warps of 32 x 32, and 2505 with 4 of 64 x 32, which read fragments in turn.
-constexpr double kBarrierOfLongTile = 10;
-constexpr double kStartOfBlock = 1300;  // its first tile
+constexpr double kLatencyOfTile = 900;     // from asking for a tile to having it
+constexpr double kBarrierOfTile = 90;      // and the fragments of its first step
+constexpr double kBarrierOfLongTile = 10;  // of f64: the products of other warps fill the gap
+constexpr double kStartOfBlock = 1300;     // its first tile
 constexpr double kMeetingOfParts = 2500;
 
 bool is_fp8_native(int arch) {
@@ -93,7 +91,8 @@ double cycles_of_tile(const Problem& problem, const MmaNumbers& numbers, double 
   const double loaded = fragment_bytes / 512 * 2;
   const double issue = (instructions_of_products + converted + copied + loaded) / 4;
   // They run side by side, but never perfectly; least of all where a warp reads its next fragments
-  // only when it has multiplied the last ones.
+  // only when it has multiplied the last ones (f64 4096^3, H200, 2026-11-22: 2318 us with 8 warps
+  // of 32 x 32, 2505 with 4 of 64 x 32, which have no room for two steps' fragments).
   const bool in_turn = problem.a.type == DataType::kF64 && !numbers.has_two_buffers(how);
   return std::max({tensor, issue, shared, l2}) + (tensor + issue + shared + l2) / 20 +
          (in_turn ? shared / 3 : 0);
