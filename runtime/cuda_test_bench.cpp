@@ -138,9 +138,9 @@ class CudaTestBench final : public TestBench {
       read_clocks_.emplace(device_, store_, "read_clocks");
       clocks_.resize(static_cast<std::size_t>(std::max(device_.limits().sm_count, 1)));
       readings_ = device_.allocate(clock_bytes());
-      device_.set_bytes(readings_->data(), 0, clock_bytes());
     }
     const std::vector<judge::ClockReading> before = clocks_;
+    device_.set_bytes(readings_->data(), 0, clock_bytes());
     const judge::ClockTask task{static_cast<judge::ClockReading*>(readings_->data()),
                                 static_cast<unsigned>(clocks_.size())};
     run(*read_clocks_, task, static_cast<std::int64_t>(clocks_.size()));
@@ -148,7 +148,7 @@ class CudaTestBench final : public TestBench {
     std::vector<double> mhz;
     for (std::size_t index = 0; index < clocks_.size(); ++index) {
       const auto& [nanoseconds, cycles] = clocks_[index];
-      // A multiprocessor that had no block of this launch or of the last one tells nothing.
+      // Zero: that multiprocessor had no block of the launch.
       if (before[index].nanoseconds != 0 && nanoseconds > before[index].nanoseconds) {
         mhz.push_back(static_cast<double>(cycles - before[index].cycles) * 1e3 /
                       static_cast<double>(nanoseconds - before[index].nanoseconds));

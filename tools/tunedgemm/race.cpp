@@ -128,7 +128,7 @@ int launches_of(const Entrant& entrant) {
                     kMostLaunches);
 }
 
-void run_rounds(TestBench& tests, TrialBench& bench, std::vector<Entrant>& entrants,
+void run_rounds(Device& device, TestBench& tests, TrialBench& bench, std::vector<Entrant>& entrants,
                 const RaceOptions& options) {
   std::vector<std::size_t> order(entrants.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
@@ -140,7 +140,8 @@ void run_rounds(TestBench& tests, TrialBench& bench, std::vector<Entrant>& entra
       std::this_thread::sleep_for(options.rest);
       tests.mhz_since_last_call();
       const double us = sample(bench, entrants[index], launches_of(entrants[index]));
-      const double clock_mhz = tests.mhz_since_last_call();
+      const double counted_mhz = tests.mhz_since_last_call();
+      const double clock_mhz = counted_mhz > 0 ? counted_mhz : device.clock().mhz;
       if (round > 0) {
         entrants[index].racer.rounds_us.push_back(static_cast<float>(us));
         entrants[index].racer.clocks_mhz.push_back(clock_mhz);
@@ -156,7 +157,7 @@ Race race(Context& context, const Problem& problem, const std::vector<Entry>& ou
   Device& device = context.device();
   const Device::Current current(device);
   std::unique_ptr<TestBench> tests = make_test_bench(context);
-  TestBench& clocks = *tests;  // as long as `bench`
+  TestBench& clocks = *tests;  // lives as long as `bench`, which owns it
   TrialBench bench(device, std::move(tests), problem, options.seed);
   Race result;
   std::vector<Entrant> entrants;
@@ -174,7 +175,7 @@ Race race(Context& context, const Problem& problem, const std::vector<Entry>& ou
     add_vendor(bench, *vendor, problem, options.seed, entrants, result.remarks);
   }
   screen(bench, entrants);
-  run_rounds(clocks, bench, entrants, options);
+  run_rounds(device, clocks, bench, entrants, options);
   for (Entrant& entrant : entrants) {
     result.racers.push_back(std::move(entrant.racer));
   }
