@@ -32,7 +32,8 @@ constexpr double kHandOver = 140;        // from one consumer to the other
 constexpr double kBarrierOfStep = 19;    // of a tile along K
 constexpr double kStartOfOperands = 14;  // of one instruction
 constexpr double kCyclesOfSum = 0.063;   // on its way out
-// When all products have ended. Fitted to 300 times of 9 shapes with K in parts.
+// When all products have ended. Estimated from about 300 times of 9 shapes with K in parts (H200,
+// 2026-11-22).
 constexpr double kMeetingOfParts = 5600, kMeetingOfSum = 0.27;
 // Where D's rows are not aligned for runs of so many sums (store.cuh), its elements leave one by
 // one. Not fitted: 768 times 197 x 197 x 64 in f16 took 140 us with 64 x 224 tiles.
@@ -177,11 +178,11 @@ int WgmmaNumbers::columns_of_slice() const {
   if (split_k == 1) {
     return block_n;
   }
-  constexpr int kColumnsOfTaking = 64;
+  constexpr int kCostOfTaking = 64;
   int best = block_n, least = std::numeric_limits<int>::max();
   for (int columns = block_n; columns > 0; columns -= 16) {
     const int slices = block_n / columns * (rows_of_consumer() / 64);
-    const int duration = (slices + split_k - 1) / split_k * (kColumnsOfTaking + columns);
+    const int duration = (slices + split_k - 1) / split_k * (kCostOfTaking + columns);
     if (block_n % columns == 0 && duration < least) {
       best = columns;
       least = duration;
@@ -280,10 +281,10 @@ std::string why_not_wgmma(const Problem& asked, const WgmmaNumbers& numbers) {
     return "tensor_store=1 with the activation " + std::string(name(problem.activation)) +
            ": long activations need the rolled loop of tensor_store=0";
   }
-  // C and a bias take registers at the end of a tile. Where K is split, the sums are in the
-  // workspace by then.
+  // C, a bias, and of three consumers the parts of K take registers at the end of a tile.
   const bool adds = problem.beta != ScalarClass::kZero || problem.bias != Bias::kNone;
-  const int sixths = !adds || numbers.split_k > 1 ? 6 : numbers.fragments() > 0 ? 4 : 5;
+  const bool few_registers = numbers.split_k > 1 && numbers.consumers == 3;
+  const int sixths = adds && numbers.fragments() > 0 ? 4 : adds || few_registers ? 5 : 6;
   const int most = kMostSums[numbers.consumers] * sixths / 6;
   if (numbers.sums() > most) {
     return "the tile needs " + std::to_string(numbers.sums()) +

@@ -5,11 +5,12 @@
 #include "operand_tiles.cuh"
 
 // Registers of a thread: what the producer gives back, the consumers take. The sums leave room for
-// what the end of a tile needs besides; where K is split, they are gone by then.
+// what the end of a tile needs besides.
 constexpr int kFragments = kRegistersA ? 32 * (kRowBlocks - 1) : 0;  // of a first row block: room
 constexpr int kSums = kRowBlocks * kBlockN / 2 + (kPromotes ? kBlockN / 2 : 0) + kFragments;
 constexpr bool kAdds = kReadC || kBias != Bias::kNone;
-constexpr int kSixths = !kAdds || kSplitK > 1 ? 6 : kFragments > 0 ? 4 : 5;
+constexpr bool kFewRegisters = kSplitK > 1 && kConsumers == 3;
+constexpr int kSixths = kAdds && kFragments > 0 ? 4 : kAdds || kFewRegisters ? 5 : 6;
 constexpr int kMostSums = (kConsumers == 3 ? 96 : 192) * kSixths / 6;
 static_assert(kSums <= kMostSums, "the tile needs too many accumulators a thread: make it smaller");
 constexpr int kProducerRegisters = kConsumers == 3 || kTurns ? 56 : 40;
