@@ -9,13 +9,15 @@ namespace tunedgemm {
 namespace {
 
 constexpr int kArch = 90;
-constexpr int kRevision = 3;  // 3: all blocks of a split tile add its parts
+constexpr int kRevision = 3;  // 3: consumers that hold parts of a tile add them together
 constexpr int kMostSplits = 16;
 /// Tiles along K below which a part is not worth a block.
 constexpr std::int64_t kLeastTilesOfPart = 4;
 constexpr int kMostStages = 12;
-/// Tiles of A and B, of a line along K, that a block can have brought in the time of a launch.
-constexpr std::int64_t kMostPrefetched = 8;
+/// Tiles along K that are brought early: as a rule; where there is time for more, because the
+/// operands have at most so many tiles of a line along K for each block; and where rows are ragged.
+constexpr int kPrefetched = 2, kPrefetchedInTime = 8, kPrefetchedOfRagged = 16;
+constexpr std::int64_t kMostInTime = 8;
 constexpr int kWidthStep = 16, kMostWidth = 256;
 /// Rounds of tiles from which on their order is worth more trials: by columns, in larger groups.
 constexpr int kSomeRounds = 3, kManyRounds = 4;
@@ -153,6 +155,8 @@ class Wgmma final : public CudaFamily {
                 const DeviceLimits& limits) const override {
     Source source = CudaFamily::source(problem, config, limits);
     source.needs_exact_architecture = true;
+    const WgmmaNumbers numbers(told_to_wgmma(problem, config), config);
+    source.defines.emplace_back("SLICE_COLUMNS", std::to_string(numbers.columns_of_slice()));
     return source;
   }
 
@@ -245,17 +249,18 @@ class Wgmma final : public CudaFamily {
     const std::int64_t tiles =
         ceil_divide(problem.m, numbers.block_m) + ceil_divide(problem.n, numbers.block_n);
     const std::int64_t lines = ceil_divide(problem.k * numbers.element_bytes, kLineBytes);
+    // Only the first entry of a batch is brought; and a block should not bring many tiles.
     if (problem.batch > 1 || tiles * numbers.split_k > blocks) {
-      return 0;  // a block would have to bring more than its share of the time allows
+      return 0;
     }
-    if (2 * blocks <= limits.sm_count && tiles * lines <= kMostPrefetched * blocks) {
-      return 8;
+    if (2 * blocks <= limits.sm_count && tiles * lines <= kMostInTime * blocks) {
+      return kPrefetchedInTime;
     }
     const auto begins_in_a_line = [](const Matrix& matrix) {
       return matrix.leading_dimension * size_bytes(matrix.type) % kLineBytes != 0;
     };
     const bool is_ragged = begins_in_a_line(problem.a) || begins_in_a_line(problem.b);
-    return is_ragged && tiles <= blocks / 4 ? 16 : 2;
+    return is_ragged && tiles <= blocks / 4 ? kPrefetchedOfRagged : kPrefetched;
   }
 
   static Config make_config(const Problem& problem, const Shape& shape,

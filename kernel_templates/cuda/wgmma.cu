@@ -171,6 +171,7 @@ static_assert(
 #include "words/promoted_products.cuh"
 #include "words/register_products.cuh"
 #include "words/ring.cuh"
+#include "words/slices.cuh"
 #include "words/transposed_store.cuh"
 #include "words/turn.cuh"
 #include "words/warp_store.cuh"
@@ -262,8 +263,8 @@ __device__ __forceinline__ void store_slice(const Arguments& arguments, const Te
 // hold the other parts take slices of the tile, too.
 __device__ __forceinline__ void store_work(const Arguments& arguments, const TensorMap& d,
                                            const Work& work, bool is_last_work, int m0,
-                                           int consumer, char* memory, Staging& staging, int* word,
-                                           Sums& sums) {
+                                           int consumer, char* memory, Staging& staging,
+                                           int* scratch, Sums& sums) {
   const Team team{static_cast<int>(threadIdx.x) % kWarpgroup, kWarpgroup, 1 + consumer};
   if (kSplitK == 1) {
 #pragma unroll
@@ -274,7 +275,7 @@ __device__ __forceinline__ void store_work(const Arguments& arguments, const Ten
     return;
   }
   const long long unit = kPingPong ? work.unit : work.unit * kConsumers + consumer;
-  const TileOfParts tile = tile_of_parts(arguments, unit, team, word);
+  const TileOfParts tile = tile_of_parts(arguments, unit, team, scratch);
   int slice = hand_in(tile, work.part, is_last_work, &sums[0][0]);
   for (; slice < kSlices; slice = next_slice(tile)) {
     Slice of_slice;
@@ -288,7 +289,7 @@ __device__ __forceinline__ void store_work(const Arguments& arguments, const Ten
 constexpr int kPingPongBarrier =
     8;  // and the one after it: barriers on which consumers wait for their turn
 __device__ __forceinline__ void consume(const Arguments& arguments, const TensorMap& d,
-                                        const Shared& shared, char* memory, int* word,
+                                        const Shared& shared, char* memory, int* scratch,
                                         const WorkList& list, int consumer) {
   const int row = kPingPong ? 0 : consumer * kRows;
   Ring ring;
@@ -319,7 +320,7 @@ __device__ __forceinline__ void consume(const Arguments& arguments, const Tensor
     }
     end_multiplying(shared, list.seat, ring, sums);
     store_work(arguments, d, work, index + list.apart >= list.count, work.m0 + row, consumer,
-               memory, staging, word, sums);
+               memory, staging, scratch, sums);
   }
   if (kTensorStore && threadIdx.x % 32 == 0) {
     wait_until_read(0);
@@ -367,8 +368,8 @@ extern "C" __global__ void __cluster_dims__(kCluster, 1, 1) __launch_bounds__(kT
     }
     const int consumer = warpgroup - 1, warp = kSwapAB ? 4 * consumer : threadIdx.x / 32 - 4;
     char* const staging = memory + kRingBytes + warp * kStagingBytes;
-    int* const words = reinterpret_cast<int*>(memory + kSharedBytes - kControlBytes / 2);
+    int* const scratch = reinterpret_cast<int*>(memory + kSharedBytes - kControlBytes / 2);
     wait_for_kernels_before();
-    consume(arguments, d, shared, staging, words + consumer, list, consumer);
+    consume(arguments, d, shared, staging, scratch + consumer, list, consumer);
   }
 }

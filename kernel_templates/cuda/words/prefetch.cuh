@@ -19,16 +19,18 @@ __device__ __forceinline__ void prefetch_tile(Slabs slabs, int parts, const Tens
   }
 }
 
-// One thread: this block's share of the first kPrefetch tiles along K of every part, of A and B,
-// entry 0. Should the kernels before it still write there, the L2 cache sees that.
+// One thread: this block's share of the first kPrefetch tiles along K of every part (where a part
+// has fewer, of what follows it), of A and B, entry 0. Should the kernels before it still write
+// there, the L2 cache sees that.
 __device__ __forceinline__ void prefetch_operands(const Arguments& arguments, const TensorMap& a,
                                                   const TensorMap& b, const WorkList& list) {
-  constexpr int kAlongK = kSplitK * kPrefetch;
+  constexpr int kTiles = kPrefetch > 0 ? kPrefetch : 1;  // a divisor also where this is not called
+  constexpr int kAlongK = kSplitK * kTiles;
   const int along_m = tiles_along(arguments.m, kBlockM),
             along_n = tiles_along(arguments.n, kBlockN);
   for (int index = blockIdx.x; index < (along_m + along_n) * kAlongK; index += gridDim.x) {
     const int tile = index / kAlongK, at_k = index % kAlongK;
-    const int k0 = (first_tile_of_part(list, at_k / kPrefetch) + at_k % kPrefetch) * kBlockK;
+    const int k0 = (first_tile_of_part(list, at_k / kTiles) + at_k % kTiles) * kBlockK;
     if (k0 >= arguments.k) {
       continue;
     }

@@ -8,10 +8,10 @@
 //   a word a tile, zero before and after:  slices taken | teams gone | teams arrived
 //                                          bits 20..31    10..19       0..9
 //
-//   int slice = hand_in(tile, waits, &sums[0][0]);
+//   int slice = hand_in(tile, part, waits, &sums[0][0]);
 //   for (; slice < kSlices; slice = next_slice(tile)) {
-//     Slice sums;
-//     add_parts(tile, slice, sums);          columns slice_column(slice) on
+//     Slice of_slice;
+//     add_parts(tile, slice, of_slice);      columns slice_column(slice) on
 //   }                                        of the row block slice_row_block(slice)
 //
 // Expects kBlockN, kRowBlocks, kSplitK as constants.
@@ -19,16 +19,16 @@
 
 #include "split_k.cuh"
 #include "store.cuh"
-#include "wgmma.cuh"
+#include "warpgroup.cuh"
 
 // Slices are multiples of 16 columns, of one width: the one with which all are added soonest when
-// every part's team takes its share, and to take a slice costs as much as so many columns.
-constexpr int kColumnsOfTaking = 64;
+// every part's team takes its share, and taking a slice costs as much as adding so many columns.
+constexpr int kCostOfTaking = 64;
 __host__ __device__ constexpr int columns_of_slice(int block_n, int row_blocks, int split_k) {
   int best = block_n, least = 1 << 30;
   for (int columns = block_n; columns > 0; columns -= 16) {
     const int slices = block_n / columns * row_blocks;
-    const int duration = (slices + split_k - 1) / split_k * (kColumnsOfTaking + columns);
+    const int duration = (slices + split_k - 1) / split_k * (kCostOfTaking + columns);
     if (block_n % columns == 0 && duration < least) {
       best = columns;
       least = duration;
@@ -39,6 +39,12 @@ __host__ __device__ constexpr int columns_of_slice(int block_n, int row_blocks, 
 // All columns where K is not split.
 constexpr int kSliceColumns =
     kSplitK == 1 ? kBlockN : columns_of_slice(kBlockN, kRowBlocks, kSplitK);
+#ifndef SLICE_COLUMNS
+#define SLICE_COLUMNS kSliceColumns
+#endif
+static_assert(SLICE_COLUMNS == kSliceColumns,
+              "SLICE_COLUMNS must be the width with which split_k parts of block_n columns are "
+              "added soonest");
 constexpr int kSlicesOfRowBlock = kBlockN / kSliceColumns;
 constexpr int kSlices = kRowBlocks * kSlicesOfRowBlock;
 using Slice = Accumulator[kSliceColumns / 2];  // a thread's part of it
@@ -50,11 +56,12 @@ __device__ __forceinline__ int slice_column(int slice) {
 }
 
 constexpr unsigned kArrived = 1, kGone = 1 << 10, kTaken = 1 << 20;
-static_assert(kSplitK < 1024 && kSlices + kSplitK < 4096, "the fields of a tile's word");
+static_assert(kSplitK < 1024 && kSlices + kSplitK < 4096,
+              "split_k must be less than 1024, and less than 4096 with the slices of a tile");
 __device__ __forceinline__ bool all_have_arrived(unsigned word) {
   return word % kGone / kArrived == kSplitK;
 }
-// Of the teams, all but one of which have left: a team that takes a slice that is not there leaves.
+// All teams but one have left: by going, or by taking a slice that is not there.
 __device__ __forceinline__ bool others_have_left(unsigned word) {
   const int taken = word / kTaken;
   return max(taken - kSlices, 0) + word % kTaken / kGone == kSplitK - 1;
@@ -95,7 +102,7 @@ __device__ __forceinline__ int take_slice(const TileOfParts& tile) {
   return min(slice, kSlices);
 }
 // One thread, that of a team whose part is stored.
-constexpr int kMostLooks = 16;  // of more than half a microsecond each
+constexpr int kMostLooks = 16;  // each takes a way to the L2 cache and back
 __device__ __forceinline__ int arrive_and_take_slice(const TileOfParts& tile, bool waits) {
   unsigned word = atomicAdd(tile.word, kArrived) + kArrived;
   for (int look = 0; waits && look < kMostLooks && !all_have_arrived(word); ++look) {

@@ -2,6 +2,7 @@
 // A and B have been exchanged. Expects kStagingBytes as a constant.
 #pragma once
 
+#include "split_k.cuh"
 #include "warp_store.cuh"
 
 // A line in shared memory has 128 bytes of a column; as many slabs of lines as it takes for 64

@@ -4,6 +4,8 @@
 
 #include "matrix_store.cuh"
 #include "slices.cuh"
+#include "store.cuh"
+#include "wgmma.cuh"
 
 // D's elements are zero where there is no such element: it must not be read for.
 __device__ __forceinline__ TypeD finish_inside(const Arguments& arguments, const Epilogue& epilogue,
