@@ -11,6 +11,7 @@
 #include "kernel_templates/geometry.h"
 #include "runtime/device.h"
 #include "runtime/test_bench.h"
+#include "tuner/statistics.h"
 
 namespace tunedgemm {
 namespace {
@@ -154,12 +155,7 @@ class CudaTestBench final : public TestBench {
                       static_cast<double>(nanoseconds - before[index].nanoseconds));
       }
     }
-    if (mhz.empty()) {
-      return 0;
-    }
-    const auto middle = mhz.begin() + static_cast<std::ptrdiff_t>(mhz.size() / 2);
-    std::nth_element(mhz.begin(), middle, mhz.end());
-    return *middle;
+    return mhz.empty() ? 0 : median(std::move(mhz));
   }
 
   double oracle_multiply_adds() const override {
