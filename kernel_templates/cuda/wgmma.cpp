@@ -9,7 +9,7 @@ namespace tunedgemm {
 namespace {
 
 constexpr int kArch = 90;
-constexpr int kRevision = 3;  // 3: consumers that hold parts of a tile add them together
+constexpr int kRevision = 4;  // 4: stages_d
 constexpr int kMostSplits = 16;
 /// Tiles along K below which a part is not worth a block.
 constexpr std::int64_t kLeastTilesOfPart = 4;
@@ -58,6 +58,7 @@ class Wgmma final : public CudaFamily {
              {"stages",
               {2, 3, 4, 5, 6, 7, 8, 9, 10, 11, kMostStages},
               "tiles in shared memory at a time"},
+             {"stages_d", {1, 2}, "places in shared memory where a warp prepares what it stores"},
              {"consumers", {1, 2, 3}, "warpgroups that multiply"},
              {"ping_pong", {0, 1}, "1: they take tiles in turn"},
              {"cluster_m", {1, 2, 4}, "blocks below each other that share B"},
@@ -125,10 +126,7 @@ class Wgmma final : public CudaFamily {
             if (lines_of_k == 2 && (promotes || schedule.block_m + block_n > kSmallTile)) {
               break;
             }
-            consider(problem, {schedule, block_n, cluster, lines_of_k, false}, limits, chosen);
-            if (gains_by_swapping(problem, block_n)) {
-              consider(problem, {schedule, block_n, cluster, lines_of_k, true}, limits, chosen);
-            }
+            consider_variants(problem, {schedule, block_n, cluster, lines_of_k}, limits, chosen);
           }
         }
       }
@@ -173,20 +171,21 @@ class Wgmma final : public CudaFamily {
     int block_n;
     Cluster cluster;
     int lines_of_k;  ///< block_k, in lines of 128 bytes
-    bool swap_ab;
+    int stages_d = 2;
+    bool swap_ab = false;
   };
 
   /// Where A's lines follow K, M can be cut anywhere, N only where B's do, too; then a tile and its
   /// mirror image are the same for a square. 32 bits across K need not be turned in A. A D of few
   /// rows fills tiles whose short side is M.
-  static bool gains_by_swapping(const Problem& problem, int block_n) {
+  static bool gains_by_swapping(const Problem& problem, const Shape& shape) {
     constexpr std::int64_t kFewRows = 128;
     const std::int64_t element_bytes = size_bytes(problem.a.type);
-    const bool b_across_k = problem.b.order == Order::kRowMajor;
-    const bool frees_width = block_n % (kLineBytes / element_bytes) != 0;
-    return problem.m <= kFewRows || (problem.a.order == Order::kRowMajor &&
-                                     (b_across_k ? frees_width || element_bytes == 4
-                                                 : frees_width && problem.m != problem.n));
+    const bool a_along_k = problem.a.order == Order::kRowMajor;
+    const bool b_along_k = problem.b.order == Order::kColumnMajor;
+    const bool frees_width = shape.block_n % (kLineBytes / element_bytes) != 0;
+    return problem.m <= kFewRows || (a_along_k && (b_along_k ? frees_width && problem.m != problem.n
+                                                             : frees_width || element_bytes == 4));
   }
 
   /// Half of the tile or more would lie outside D, and there is a smaller one; or a whole block of
@@ -197,6 +196,38 @@ class Wgmma final : public CudaFamily {
            (block_n > kWidthStep && block_n >= 2 * problem.n) ||
            (shape.cluster.m - 1) * block_m >= problem.m ||
            (shape.cluster.n - 1) * block_n >= problem.n;
+  }
+
+  /// One place less to prepare D in may make room for one more tile of A and B. That pays where
+  /// copies are begun too late, and makes D leave a little later; in between, both are tried.
+  /// (H200, 2026-11-22: bf16 nt 3000^3, 192 x 192: 79.4 us with 3 stages, 73.5 with 4; f16 nn
+  /// 2176^3, 256 x 160: 32.1, 31.3; 128 x 192 by turns, 4 and 5: 3072^3 76.5, 76.9, and bf16 nt 512
+  /// x 24576 x 1536 52.7, 51.8.)
+  static bool has_good_stages(const WgmmaNumbers& numbers, int stages_d,
+                              const DeviceLimits& limits) {
+    constexpr double kFew = 1300, kSome = 1600;  // cycles ahead
+    WgmmaNumbers with_two = numbers, with_one = numbers;
+    with_two.stages_d = 2;
+    with_one.stages_d = 1;
+    with_two.stages = stages_that_fit(with_two, kMostStages, limits);
+    const bool gains =
+        numbers.tensor_store && stages_that_fit(with_one, kMostStages, limits) > with_two.stages;
+    const double ahead = gains ? cycles_ahead(with_two) : kSome;
+    return stages_d == 2 ? ahead >= kFew : ahead < kSome;
+  }
+
+  /// Adds this tile and its transpose, with one and with two places for D.
+  void consider_variants(const Problem& problem, Shape shape, const DeviceLimits& limits,
+                         std::vector<Config>& chosen) const {
+    for (const int stages_d : {2, 1}) {
+      shape.stages_d = stages_d;
+      shape.swap_ab = false;
+      consider(problem, shape, limits, chosen);
+      shape.swap_ab = true;
+      if (gains_by_swapping(problem, shape)) {
+        consider(problem, shape, limits, chosen);
+      }
+    }
   }
 
   /// Adds this tile with the orders and the parts of K that may be the best.
@@ -210,6 +241,9 @@ class Wgmma final : public CudaFamily {
     const int block_n = shape.block_n;
     const Config plain = make_config(problem, shape, limits);
     const WgmmaNumbers numbers(problem, plain);
+    if (!has_good_stages(numbers, shape.stages_d, limits)) {
+      return;
+    }
     const std::int64_t tiles = numbers.clusters(problem).blocks().value_or(kMaxGridX);
     const std::int64_t at_a_time = numbers.clusters_at_a_time(limits);
     const std::int64_t tiles_of_k = ceil_divide(problem.k, numbers.block_k);
@@ -265,7 +299,7 @@ class Wgmma final : public CudaFamily {
 
   static Config make_config(const Problem& problem, const Shape& shape,
                             const DeviceLimits& limits) {
-    const auto& [schedule, block_n, cluster, lines_of_k, swap_ab] = shape;
+    const auto& [schedule, block_n, cluster, lines_of_k, stages_d, swap_ab] = shape;
     const bool promotes = problem.numerics == Numerics::kPromoted;
     const bool tensor_store =
         problem.d.alignment_bytes == 16 &&
@@ -276,6 +310,7 @@ class Wgmma final : public CudaFamily {
          {"block_n", block_n},
          {"block_k", lines_of_k * kLineBytes / static_cast<int>(size_bytes(problem.a.type))},
          {"stages", 2},
+         {"stages_d", tensor_store ? stages_d : 2},
          {"consumers", schedule.consumers},
          {"ping_pong", schedule.ping_pong},
          {"cluster_m", cluster.m},

@@ -32,9 +32,9 @@
 // K, the consumers read A of 32 bits themselves (words/register_products.cuh), and the producer's
 // other warps turn the rest (words/turn.cuh).
 //
-// Price: stages * block_k * (block_m + block_n) elements and 4 KiB a consumer warp of shared
-// memory; block_m * block_n / (128 * consumers) accumulators a thread (ping_pong: 128; promoted:
-// and block_n / 2 more).
+// Price: stages * block_k * (block_m + block_n) elements and 2 KiB * stages_d a consumer warp of
+// shared memory; block_m * block_n / (128 * consumers) accumulators a thread (ping_pong: 128;
+// promoted: and block_n / 2 more).
 //
 //   nvcc -std=c++20 -arch=sm_90a -cubin kernel_templates/cuda/wgmma.cu
 
@@ -60,6 +60,9 @@
 #endif
 #ifndef STAGES
 #define STAGES 4  // tiles of A and B in shared memory
+#endif
+#ifndef STAGES_D
+#define STAGES_D 2  // places where a warp prepares what it stores, by turns
 #endif
 #ifndef CONSUMERS
 #define CONSUMERS 2  // warpgroups that multiply
@@ -98,7 +101,7 @@
 #define THREADS (128 * (1 + CONSUMERS))
 #endif
 constexpr int kBlockM = BLOCK_M, kBlockN = BLOCK_N, kBlockK = BLOCK_K;
-constexpr int kStages = STAGES;
+constexpr int kStages = STAGES, kStagesD = STAGES_D;
 constexpr int kConsumers = CONSUMERS;
 constexpr bool kPingPong = PING_PONG != 0;
 constexpr int kClusterM = CLUSTER_M, kClusterN = CLUSTER_N;
@@ -137,6 +140,8 @@ static_assert(!kSwapAB || kTensorStore, "swap_ab needs tensor_store=1: threads s
 static_assert(!kTensorStore || kActivation < Activation::kGeluTanh,
               "long activations need the rolled loop of tensor_store=0");
 static_assert(kStages >= 2 && kStages <= 16, "stages must be 2 to 16");
+static_assert(kStagesD == 2 || (kStagesD == 1 && kTensorStore),
+              "stages_d must be 2, or 1 with tensor_store=1");
 static_assert(kInFlight == 0 || kInFlight == 1, "in_flight must be 0 or 1");
 constexpr bool kPromotes = kNumerics == Numerics::kPromoted;
 static_assert(!kPromotes || kInFlight == 0, "promoted sums need in_flight=0");
@@ -148,8 +153,9 @@ static_assert((!kTurns && !kRegistersA) || kAtoms == 1,
               "block_k must be 128 bytes where products cannot take a tile as it is");
 static_assert(!kRegistersA || kInFlight == 1, "A of 32 bits across K needs in_flight=1");
 constexpr int kRingBytes = kStages * (kTileBytesA + kTileBytesB);
-constexpr int kStagingBytes = 4096;  // where a warp prepares what it stores
-constexpr int kControlBytes = 1024;  // barriers, and a word for each consumer
+constexpr int kStageBytesD = 2048;
+constexpr int kStagingBytes = kStagesD * kStageBytesD;  // of a warp
+constexpr int kControlBytes = 1024;                     // barriers, and a word for each consumer
 constexpr int kSharedBytes = kRingBytes + kConsumers * 4 * kStagingBytes + kControlBytes;
 #ifndef SHARED_BYTES
 #define SHARED_BYTES kSharedBytes
@@ -157,7 +163,7 @@ constexpr int kSharedBytes = kRingBytes + kConsumers * 4 * kStagingBytes + kCont
 static_assert(
     SHARED_BYTES == kSharedBytes,
     "SHARED_BYTES must be stages * block_k * (block_m + block_n) elements (where lines do "
-    "not follow K, rows or columns of whole 128 bytes), 16 KiB a consumer and 1 KiB");
+    "not follow K, rows or columns of whole 128 bytes), 8 KiB * stages_d a consumer and 1 KiB");
 
 #include "words/register_budget.cuh"
 

@@ -7,7 +7,7 @@
 namespace tunedgemm {
 namespace {
 
-constexpr int kStagingBytesOfConsumer = 4 * 4096;
+constexpr int kStageBytesD = 4 * 2048;  // of a consumer
 constexpr int kControlBytes = 1024;
 constexpr int kLineBytes = 128;
 constexpr int kStepBytes = 32;  // of a row that one instruction takes
@@ -32,6 +32,9 @@ constexpr double kHandOver = 140;        // from one consumer to the other
 constexpr double kBarrierOfStep = 19;    // of a tile along K
 constexpr double kStartOfOperands = 14;  // of one instruction
 constexpr double kCyclesOfSum = 0.063;   // on its way out
+// Copies that are begun so few cycles ahead of their products come late, by a part of the rest.
+// Estimated from tiles of 1056 to 1536 cycles ahead, each with one stage more and less.
+constexpr double kLatency = 1500, kLateOfLatency = 0.1;
 // When all products have ended. Estimated from about 300 times of 9 shapes with K in parts (H200,
 // 2026-11-22).
 constexpr double kMeetingOfParts = 5600, kMeetingOfSum = 0.27;
@@ -155,6 +158,7 @@ WgmmaNumbers::WgmmaNumbers(const Problem& problem, const Config& config)
       block_n(config.at("block_n")),
       block_k(config.at("block_k")),
       stages(config.at("stages")),
+      stages_d(config.at("stages_d")),
       consumers(config.at("consumers")),
       ping_pong(config.at("ping_pong") != 0),
       cluster_m(config.at("cluster_m")),
@@ -200,7 +204,7 @@ std::int64_t WgmmaNumbers::stage_bytes() const {
 }
 
 std::int64_t WgmmaNumbers::shared_bytes() const {
-  return stages * stage_bytes() + std::int64_t{consumers} * kStagingBytesOfConsumer + kControlBytes;
+  return stages * stage_bytes() + std::int64_t{consumers} * stages_d * kStageBytesD + kControlBytes;
 }
 
 Tiling WgmmaNumbers::clusters(const Problem& problem) const {
@@ -274,6 +278,9 @@ std::string why_not_wgmma(const Problem& asked, const WgmmaNumbers& numbers) {
            std::to_string(asked.n * numbers.element_bytes_d) +
            " bytes: they must be a multiple of 16";
   }
+  if (numbers.stages_d == 1 && !numbers.tensor_store) {
+    return "stages_d=1 needs tensor_store=1: threads prepare longer lines";
+  }
   if (numbers.swap_ab && !numbers.tensor_store) {
     return "swap_ab=1 needs tensor_store=1";
   }
@@ -300,6 +307,10 @@ int stages_that_fit(const WgmmaNumbers& numbers, int most, const DeviceLimits& l
   return static_cast<int>(std::min<std::int64_t>(fit, most));
 }
 
+double cycles_ahead(const WgmmaNumbers& numbers) {
+  return (numbers.stages - 1 - numbers.in_flight) * products_cycles(numbers);
+}
+
 double wgmma_us(const Problem& problem, const WgmmaNumbers& numbers, const DeviceLimits& limits) {
   const std::int64_t works = numbers.clusters(problem).blocks().value_or(1);
   const std::int64_t grid = numbers.grid(problem, limits);
@@ -311,8 +322,9 @@ double wgmma_us(const Problem& problem, const WgmmaNumbers& numbers, const Devic
   const double busy = std::min(1.0, static_cast<double>(grid) / std::max(limits.sm_count, 1));
   const double multiplied = products_cycles(numbers) + turned_cycles(numbers);
   const double copied = copied_cycles(numbers) * (kShareOfAlone + (1 - kShareOfAlone) * busy);
-  const double step =
-      std::max(multiplied, copied) + kHindrance * std::min(multiplied, copied) + kBarrierOfStep;
+  const double late = std::max(0.0, kLatency - cycles_ahead(numbers)) * kLateOfLatency;
+  const double step = std::max(multiplied, copied) + kHindrance * std::min(multiplied, copied) +
+                      kBarrierOfStep + late;
   // The sums on their way out: converted, through shared memory, and to the memory.
   const double elements = static_cast<double>(numbers.block_m) * numbers.block_n;
   const bool by_runs = problem.d.alignment_bytes >= kRun * numbers.element_bytes_d;

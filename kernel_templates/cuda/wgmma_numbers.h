@@ -21,7 +21,7 @@ Problem told_to_wgmma(const Problem& problem, const Config& config);
 struct WgmmaNumbers {
   WgmmaNumbers(const Problem& problem, const Config& config);
 
-  int block_m, block_n, block_k, stages, consumers;
+  int block_m, block_n, block_k, stages, stages_d, consumers;
   bool ping_pong;
   int cluster_m, cluster_n, group;
   bool columns_walk_together;
@@ -67,6 +67,9 @@ std::string why_not_wgmma(const Problem& asked, const WgmmaNumbers& numbers);
 
 /// The most stages that fit, at most `most`.
 int stages_that_fit(const WgmmaNumbers& numbers, int most, const DeviceLimits& limits);
+
+/// How long the products of those stages take that are being filled while others are multiplied.
+double cycles_ahead(const WgmmaNumbers& numbers);
 
 /// The time of a launch, from these numbers. Good for ranking.
 double wgmma_us(const Problem& problem, const WgmmaNumbers& numbers, const DeviceLimits& limits);

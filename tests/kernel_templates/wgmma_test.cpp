@@ -309,6 +309,28 @@ TEST_CASE("wgmma swaps A and B where tiles of M may have any width and tiles of 
   CHECK(swapped_widths("tn", {16, 4096, 4096}).count(16) == 1);
 }
 
+TEST_CASE("wgmma prepares D in one place where that makes room for a stage that copies need") {
+  using Stages = std::set<std::pair<int, int>>;  // of A and B, of D
+  const auto stages = [](const Problem& problem, int block_m, int block_n, int ping_pong) {
+    Stages found;
+    for (const Config& config : candidates(problem)) {
+      if (config.at("block_m") == block_m && config.at("block_n") == block_n &&
+          config.at("ping_pong") == ping_pong && config.at("swap_ab") == 0) {
+        found.insert({config.at("stages"), config.at("stages_d")});
+      }
+    }
+    return found;
+  };
+  const Problem problem = padded({.layout = "nt"}, {4096, 4096, 4096});
+  CHECK(stages(problem, 192, 192, 0) == Stages{{4, 1}});
+  CHECK(stages(problem, 128, 192, 1) == Stages{{4, 2}, {5, 1}});
+  CHECK(stages(problem, 128, 144, 1) == Stages{{5, 2}});  // early enough
+  CHECK(stages(problem, 256, 128, 0) == Stages{{4, 2}});  // no room for a stage
+  Problem by_threads = problem;
+  by_threads.activation = Activation::kGeluErf;
+  CHECK(stages(by_threads, 192, 192, 0) == Stages{{3, 2}});
+}
+
 TEST_CASE("wgmma computes parts of K at the same time or not at all") {
   for (const Size& size : {Size{512, 512, 65536}, {512, 2112, 7168}, {16, 4096, 7168}}) {
     const Problem problem = padded({}, size);

@@ -296,10 +296,10 @@ TEST_CASE("Consumers that add parts of K together do not need each other at the 
                             "block_m=256 block_n=192 split_k=5 swap_ab=1 stages=3",
                             "block_m=128 block_n=128 split_k=2 swap_ab=0 stages=6"}) {
     INFO(knobs);
-    const std::optional<Config> config =
-        parse_config(std::string(knobs) +
-                     " block_k=64 consumers=2 ping_pong=0 cluster_m=1 cluster_n=1 group=8 raster=0 "
-                     "in_flight=1 tensor_store=1 prefetch=2");
+    const std::optional<Config> config = parse_config(
+        std::string(knobs) +
+        " stages_d=2 block_k=64 consumers=2 ping_pong=0 cluster_m=1 cluster_n=1 group=8 "
+        "raster=0 in_flight=1 tensor_store=1 prefetch=2");
     REQUIRE(config);
     REQUIRE(wgmma_family().why_not(problem, *config, device->limits()) == "");
     const Lane first(*device, driver, problem, *config, *a, *b);

@@ -1,5 +1,5 @@
 // The 64 rows of sums of a warpgroup to a D that lies column by column: what a row-major D is when
-// A and B have been exchanged. Expects kStagingBytes as a constant.
+// A and B have been exchanged. Expects kStagesD and kStageBytesD as constants.
 #pragma once
 
 #include "split_k.cuh"
@@ -10,8 +10,8 @@
 constexpr int kRowsOfLine = 128 / sizeof(TypeD);
 constexpr int kLineSlabs = 64 / kRowsOfLine;
 constexpr int kLinesOfCopy = 16;
-// Columns that are prepared together: half of the warpgroup's memory.
-constexpr int kPreparedBytes = 2 * kStagingBytes;
+// Columns that are prepared together, in the places of four warps.
+constexpr int kPreparedBytes = 4 * kStageBytesD;
 constexpr int kPreparedColumns = kPreparedBytes / (128 * kLineSlabs);
 constexpr int kPreparedSlab = kPreparedColumns * 128;  // bytes
 
@@ -38,10 +38,9 @@ __device__ __forceinline__ void store_transposed(const Arguments& arguments, con
 #pragma unroll
   for (int column = 0; column < kSliceColumns; column += kPreparedColumns) {
     const int columns = min(kPreparedColumns, kSliceColumns - column);
-    const unsigned lines = staging.address + staging.half;
-    staging.half ^= kPreparedBytes;
+    const unsigned lines = next_place(staging, kPreparedBytes);
     if (team.thread == 0) {
-      wait_until_read(1);
+      wait_until_read(kStagesD - 1);
     }
     meet(team);
 #pragma unroll

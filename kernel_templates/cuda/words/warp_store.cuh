@@ -1,5 +1,5 @@
 // A warp's 16 rows of sums, as the products of a warpgroup leave them (wgmma.cuh), to D. Expects
-// kStagingBytes as a constant.
+// kStagesD and kStageBytesD as constants.
 #pragma once
 
 #include "matrix_store.cuh"
@@ -25,11 +25,18 @@ __device__ __forceinline__ void forget_origin(int& number) {
   asm volatile("" : "+r"(number));
 }
 
-// Where a warp prepares its lines, in either half by turns.
+// Where a warp prepares its lines: in one of kStagesD places, by turns.
 struct Staging {
   unsigned address;
-  int half = 0;  // 0, or the bytes of a half
+  int offset = 0;  // of the place that is next
 };
+// The place for the next `bytes`. One thread has waited until the copy that was there has been
+// read.
+__device__ __forceinline__ unsigned next_place(Staging& staging, int bytes) {
+  const unsigned place = staging.address + staging.offset;
+  staging.offset = kStagesD == 1 ? 0 : staging.offset ^ bytes;
+  return place;
+}
 
 // A warp's 16 rows of sums from D[m, n0] on, by TMA, a line's columns at a time; a copy is
 // on its way while the next one is prepared.
@@ -40,10 +47,9 @@ __device__ __forceinline__ void store_by_tensor_copies(
   int n = n0;
 #pragma unroll
   for (int column = 0; column < kSliceColumns; column += kLineColumns) {
-    const unsigned lines = staging.address + staging.half;
-    staging.half ^= kStagingBytes / 2;
+    const unsigned lines = next_place(staging, kStageBytesD);
     if (lane == 0) {
-      wait_until_read(1);
+      wait_until_read(kStagesD - 1);
     }
     __syncwarp();
 #pragma unroll

@@ -64,6 +64,7 @@ Config wgmma_config(const Knobs& changes) {
                  {"block_n", 128},
                  {"block_k", 64},
                  {"stages", 4},
+                 {"stages_d", 2},
                  {"consumers", 2},
                  {"ping_pong", 0},
                  {"cluster_m", 1},
