@@ -9,7 +9,7 @@ namespace tunedgemm {
 namespace {
 
 constexpr int kArch = 90;
-constexpr int kRevision = 4;  // 4: stages_d
+constexpr int kRevision = 4;  // 4: stages_d, and more tiles swapped
 constexpr int kMostSplits = 16;
 /// Tiles along K below which a part is not worth a block.
 constexpr std::int64_t kLeastTilesOfPart = 4;
@@ -177,15 +177,21 @@ class Wgmma final : public CudaFamily {
 
   /// Where A's lines follow K, M can be cut anywhere, N only where B's do, too; then a tile and its
   /// mirror image are the same for a square. 32 bits across K need not be turned in A. A D of few
-  /// rows fills tiles whose short side is M.
+  /// rows fills tiles whose short side is M. And where a tile may stand upright, it is better
+  /// multiplied lying on its side: one wide product in place of several narrow ones.
   static bool gains_by_swapping(const Problem& problem, const Shape& shape) {
     constexpr std::int64_t kFewRows = 128;
     const std::int64_t element_bytes = size_bytes(problem.a.type);
     const bool a_along_k = problem.a.order == Order::kRowMajor;
     const bool b_along_k = problem.b.order == Order::kColumnMajor;
+    const bool is_square = problem.m == problem.n;
     const bool frees_width = shape.block_n % (kLineBytes / element_bytes) != 0;
-    return problem.m <= kFewRows || (a_along_k && (b_along_k ? frees_width && problem.m != problem.n
-                                                             : frees_width || element_bytes == 4));
+    const bool turns_nothing = element_bytes == 2 || (a_along_k && b_along_k);
+    const bool stands_upright =
+        !is_square && shape.block_n > shape.schedule.block_m && turns_nothing;
+    return problem.m <= kFewRows || stands_upright ||
+           (a_along_k &&
+            (b_along_k ? frees_width && !is_square : frees_width || element_bytes == 4));
   }
 
   /// Half of the tile or more would lie outside D, and there is a smaller one; or a whole block of

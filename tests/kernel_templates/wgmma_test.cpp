@@ -309,6 +309,25 @@ TEST_CASE("wgmma swaps A and B where tiles of M may have any width and tiles of 
   CHECK(swapped_widths("tn", {16, 4096, 4096}).count(16) == 1);
 }
 
+TEST_CASE("wgmma lays tiles that stand upright on their side where D is no square") {
+  const auto swapped = [](const Kind& kind, const Size& size, int block_m, int block_n) {
+    const std::vector<Config> configs = candidates(padded(kind, size));
+    return std::any_of(configs.begin(), configs.end(), [&](const Config& config) {
+      return config.at("swap_ab") != 0 && config.at("block_m") == block_m &&
+             config.at("block_n") == block_n;
+    });
+  };
+  for (const std::string_view layout : {"nn", "nt", "tn", "tt"}) {
+    INFO(layout);
+    CHECK(swapped({.layout = layout}, {512, 2112, 7168}, 64, 128));
+    CHECK(!swapped({.layout = layout}, {512, 2112, 7168}, 128, 128));
+    CHECK(!swapped({.layout = layout}, {2048, 2048, 7168}, 64, 128));
+  }
+  // The other operand would have to be turned.
+  CHECK(!swapped({DataType::kE4M3, DataType::kE4M3, DataType::kF16, "tt", Numerics::kFast},
+                 {512, 2112, 7168}, 64, 128));
+}
+
 TEST_CASE("wgmma prepares D in one place where that makes room for a stage that copies need") {
   using Stages = std::set<std::pair<int, int>>;  // of A and B, of D
   const auto stages = [](const Problem& problem, int block_m, int block_n, int ping_pong) {
