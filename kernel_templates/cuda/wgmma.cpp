@@ -1,6 +1,6 @@
-#include <algorithm>
-
 #include "kernel_templates/cuda/cuda_family.h"
+#include "kernel_templates/cuda/wgmma_candidates.h"
+#include "kernel_templates/cuda/wgmma_cost.h"
 #include "kernel_templates/cuda/wgmma_numbers.h"
 #include "kernel_templates/families.h"
 #include "kernel_templates/geometry.h"
@@ -10,34 +10,7 @@ namespace {
 
 constexpr int kArch = 90;
 constexpr int kRevision = 4;  // 4: stages_d, and more tiles swapped
-constexpr int kMostSplits = 16;
-/// Tiles along K below which a part is not worth a block.
-constexpr std::int64_t kLeastTilesOfPart = 4;
-constexpr int kMostStages = 12;
-/// Tiles along K that are brought early: as a rule; where there is time for more, because the
-/// operands have at most so many tiles of a line along K for each block; and where rows are ragged.
-constexpr int kPrefetched = 2, kPrefetchedInTime = 8, kPrefetchedOfRagged = 16;
-constexpr std::int64_t kMostInTime = 8;
-constexpr int kWidthStep = 16, kMostWidth = 256;
-/// Rounds of tiles from which on their order is worth more trials: by columns, in larger groups.
-constexpr int kSomeRounds = 3, kManyRounds = 4;
 constexpr int kLineBytes = 128;
-/// Rows and columns of a tile up to which two lines along K at a time may be better than one: there
-/// is room for enough stages.
-constexpr int kSmallTile = 128;
-
-/// Who computes a tile.
-struct Schedule {
-  int block_m, consumers, ping_pong;
-};
-constexpr Schedule kSchedules[] = {{128, 2, 0}, {256, 2, 0}, {128, 2, 1}, {64, 2, 1},
-                                   {64, 1, 0},  {128, 1, 0}, {192, 3, 0}};
-
-/// Blocks that share what they load.
-struct Cluster {
-  int m, n;
-};
-constexpr Cluster kClusters[] = {{2, 1}, {1, 2}, {1, 1}, {2, 2}, {4, 1}, {1, 4}};
 
 std::vector<int> multiples(int of, int most) {
   std::vector<int> values;
@@ -53,10 +26,10 @@ class Wgmma final : public CudaFamily {
       : CudaFamily(
             "wgmma",
             {{"block_m", {64, 128, 192, 256}, "rows of a tile of D"},
-             {"block_n", multiples(kWidthStep, kMostWidth), "columns of it"},
+             {"block_n", multiples(kWgmmaWidthStep, kMostWgmmaWidth), "columns of it"},
              {"block_k", {32, 64, 128, 256}, "a tile along K"},
              {"stages",
-              {2, 3, 4, 5, 6, 7, 8, 9, 10, 11, kMostStages},
+              {2, 3, 4, 5, 6, 7, 8, 9, 10, 11, kMostWgmmaStages},
               "tiles in shared memory at a time"},
              {"stages_d", {1, 2}, "places in shared memory where a warp prepares what it stores"},
              {"consumers", {1, 2, 3}, "warpgroups that multiply"},
@@ -65,7 +38,7 @@ class Wgmma final : public CudaFamily {
              {"cluster_n", {1, 2, 4}, "blocks beside each other that share A"},
              {"group", {1, 2, 4, 8, 16, 32}, "rows of tiles that walk together"},
              {"raster", {0, 1}, "1: columns that walk together"},
-             {"split_k", multiples(1, kMostSplits), "parts of K that are computed apart"},
+             {"split_k", multiples(1, kMostWgmmaSplits), "parts of K that are computed apart"},
              {"in_flight", {0, 1}, "tiles along K that are multiplied ahead"},
              {"tensor_store", {0, 1}, "1: D leaves by tensor copies"},
              {"swap_ab", {0, 1}, "1: D's transpose is computed, from B and A"},
@@ -112,26 +85,9 @@ class Wgmma final : public CudaFamily {
                                 numbers.partial_tile_bytes(), limits);
   }
 
-  /// A choice out of all that is legal: every tile that has its schedule's shape, with as many
-  /// stages as fit, the clusters and the orders of tiles that suit it, and the parts of K that fill
-  /// the device.
   std::vector<Config> candidates(const Problem& problem,
                                  const DeviceLimits& limits) const override {
-    std::vector<Config> chosen;
-    const bool promotes = problem.numerics == Numerics::kPromoted;  // every 128 of K
-    for (const Schedule& schedule : kSchedules) {
-      for (int block_n = kWidthStep; block_n <= kMostWidth; block_n += kWidthStep) {
-        for (const Cluster& cluster : kClusters) {
-          for (const int lines_of_k : {1, 2}) {
-            if (lines_of_k == 2 && (promotes || schedule.block_m + block_n > kSmallTile)) {
-              break;
-            }
-            consider_variants(problem, {schedule, block_n, cluster, lines_of_k}, limits, chosen);
-          }
-        }
-      }
-    }
-    return chosen;
+    return wgmma_candidates(*this, problem, limits);
   }
 
   Launch launch(const Problem& asked, const Config& config,
@@ -165,174 +121,6 @@ class Wgmma final : public CudaFamily {
   }
 
  private:
-  /// Tiles as blocks compute them, which may be those of D's transpose.
-  struct Shape {
-    Schedule schedule;
-    int block_n;
-    Cluster cluster;
-    int lines_of_k;  ///< block_k, in lines of 128 bytes
-    int stages_d = 2;
-    bool swap_ab = false;
-  };
-
-  /// Where A's lines follow K, M can be cut anywhere, N only where B's do, too; then a tile and its
-  /// mirror image are the same for a square. 32 bits across K need not be turned in A. A D of few
-  /// rows fills tiles whose short side is M. And where a tile may stand upright, it is better
-  /// multiplied lying on its side: one wide product in place of several narrow ones.
-  static bool gains_by_swapping(const Problem& problem, const Shape& shape) {
-    constexpr std::int64_t kFewRows = 128;
-    const std::int64_t element_bytes = size_bytes(problem.a.type);
-    const bool a_along_k = problem.a.order == Order::kRowMajor;
-    const bool b_along_k = problem.b.order == Order::kColumnMajor;
-    const bool is_square = problem.m == problem.n;
-    const bool frees_width = shape.block_n % (kLineBytes / element_bytes) != 0;
-    const bool turns_nothing = element_bytes == 2 || (a_along_k && b_along_k);
-    const bool stands_upright =
-        !is_square && shape.block_n > shape.schedule.block_m && turns_nothing;
-    return problem.m <= kFewRows || stands_upright ||
-           (a_along_k &&
-            (b_along_k ? frees_width && !is_square : frees_width || element_bytes == 4));
-  }
-
-  /// Half of the tile or more would lie outside D, and there is a smaller one; or a whole block of
-  /// the cluster would.
-  static bool is_too_large(const Problem& problem, const Shape& shape) {
-    const int block_m = shape.schedule.block_m, block_n = shape.block_n;
-    return (block_m > 64 && block_m >= 2 * problem.m) ||
-           (block_n > kWidthStep && block_n >= 2 * problem.n) ||
-           (shape.cluster.m - 1) * block_m >= problem.m ||
-           (shape.cluster.n - 1) * block_n >= problem.n;
-  }
-
-  /// One place less to prepare D in may make room for one more tile of A and B. That pays where
-  /// copies are begun too late, and makes D leave a little later; in between, both are tried.
-  /// (H200, 2026-11-22: bf16 nt 3000^3, 192 x 192: 79.4 us with 3 stages, 73.5 with 4; f16 nn
-  /// 2176^3, 256 x 160: 32.1, 31.3; 128 x 192 by turns, 4 and 5: 3072^3 76.5, 76.9, and bf16 nt 512
-  /// x 24576 x 1536 52.7, 51.8.)
-  static bool has_good_stages(const WgmmaNumbers& numbers, int stages_d,
-                              const DeviceLimits& limits) {
-    constexpr double kFew = 1300, kSome = 1600;  // cycles ahead
-    WgmmaNumbers with_two = numbers, with_one = numbers;
-    with_two.stages_d = 2;
-    with_one.stages_d = 1;
-    with_two.stages = stages_that_fit(with_two, kMostStages, limits);
-    const bool gains =
-        numbers.tensor_store && stages_that_fit(with_one, kMostStages, limits) > with_two.stages;
-    const double ahead = gains ? cycles_ahead(with_two) : kSome;
-    return stages_d == 2 ? ahead >= kFew : ahead < kSome;
-  }
-
-  /// Adds this tile and its transpose, with one and with two places for D.
-  void consider_variants(const Problem& problem, Shape shape, const DeviceLimits& limits,
-                         std::vector<Config>& chosen) const {
-    for (const int stages_d : {2, 1}) {
-      shape.stages_d = stages_d;
-      shape.swap_ab = false;
-      consider(problem, shape, limits, chosen);
-      shape.swap_ab = true;
-      if (gains_by_swapping(problem, shape)) {
-        consider(problem, shape, limits, chosen);
-      }
-    }
-  }
-
-  /// Adds this tile with the orders and the parts of K that may be the best.
-  void consider(const Problem& asked, const Shape& shape, const DeviceLimits& limits,
-                std::vector<Config>& chosen) const {
-    const Problem problem = shape.swap_ab ? transposed(asked) : asked;
-    if (is_too_large(problem, shape)) {
-      return;
-    }
-    const Schedule& schedule = shape.schedule;
-    const int block_n = shape.block_n;
-    const Config plain = make_config(problem, shape, limits);
-    const WgmmaNumbers numbers(problem, plain);
-    if (!has_good_stages(numbers, shape.stages_d, limits)) {
-      return;
-    }
-    const std::int64_t tiles = numbers.clusters(problem).blocks().value_or(kMaxGridX);
-    const std::int64_t at_a_time = numbers.clusters_at_a_time(limits);
-    const std::int64_t tiles_of_k = ceil_divide(problem.k, numbers.block_k);
-    for (int split_k = 1; split_k <= kMostSplits; ++split_k) {
-      const std::int64_t works = tiles * split_k;
-      const bool one_round = works <= at_a_time;
-      if (split_k > 1 && (!one_round || tiles_of_k / split_k < kLeastTilesOfPart)) {
-        break;  // parts would not meet, or be too short
-      }
-      if (one_round ? schedule.ping_pong != 0  // the second consumer would have nothing to do
-                    : numbers.cluster() > 2 || block_n < 64) {
-        continue;  // large clusters leave multiprocessors over; larger tiles would do
-      }
-      for (const auto& [group, raster] : {std::pair(8, 0), {8, 1}, {16, 0}, {16, 1}}) {
-        const bool order_matters = works >= (group == 8 ? kSomeRounds : kManyRounds) * at_a_time;
-        if (order_matters || (group == 8 && raster == 0)) {
-          Config config = plain;
-          config.set("group", group).set("raster", raster).set("split_k", split_k);
-          if (why_not(asked, config, limits).empty()) {
-            config.set("prefetch", prefetched(problem, WgmmaNumbers(problem, config), limits));
-            chosen.push_back(std::move(config));
-          }
-        }
-      }
-    }
-  }
-
-  /// How many tiles along K should come early. What is brought early waits in the cache, at the
-  /// expense of what the kernel before still needs: two tiles hide the memory's latency. More pay
-  /// where so few blocks run that the next kernel's find room beside them long before their turn,
-  /// and where rows begin anywhere in a line of the cache, so that every copy touches more of them.
-  /// (H200, 2026-11-21, f16: 1536^3 11.97 -> 11.70 us with 2, 12.36 with 16; 640^3 3.54, 3.45 with
-  /// 2, 3.34 with 8; bf16 nt 2500 x 2048 x 1000 18.34, 17.90 with 2, 17.44 with 16.)
-  static int prefetched(const Problem& problem, const WgmmaNumbers& numbers,
-                        const DeviceLimits& limits) {
-    const std::int64_t blocks = numbers.grid(problem, limits);
-    const std::int64_t tiles =
-        ceil_divide(problem.m, numbers.block_m) + ceil_divide(problem.n, numbers.block_n);
-    const std::int64_t lines = ceil_divide(problem.k * numbers.element_bytes, kLineBytes);
-    // Only the first entry of a batch is brought; and a block should not bring many tiles.
-    if (problem.batch > 1 || tiles * numbers.split_k > blocks) {
-      return 0;
-    }
-    if (2 * blocks <= limits.sm_count && tiles * lines <= kMostInTime * blocks) {
-      return kPrefetchedInTime;
-    }
-    const auto begins_in_a_line = [](const Matrix& matrix) {
-      return matrix.leading_dimension * size_bytes(matrix.type) % kLineBytes != 0;
-    };
-    const bool is_ragged = begins_in_a_line(problem.a) || begins_in_a_line(problem.b);
-    return is_ragged && tiles <= blocks / 4 ? kPrefetchedOfRagged : kPrefetched;
-  }
-
-  static Config make_config(const Problem& problem, const Shape& shape,
-                            const DeviceLimits& limits) {
-    const auto& [schedule, block_n, cluster, lines_of_k, stages_d, swap_ab] = shape;
-    const bool promotes = problem.numerics == Numerics::kPromoted;
-    const bool tensor_store =
-        problem.d.alignment_bytes == 16 &&
-        (swap_ab ? problem.m : problem.n) * size_bytes(problem.d.type) % 16 == 0 &&
-        problem.activation < Activation::kGeluTanh;
-    Config config(
-        {{"block_m", schedule.block_m},
-         {"block_n", block_n},
-         {"block_k", lines_of_k * kLineBytes / static_cast<int>(size_bytes(problem.a.type))},
-         {"stages", 2},
-         {"stages_d", tensor_store ? stages_d : 2},
-         {"consumers", schedule.consumers},
-         {"ping_pong", schedule.ping_pong},
-         {"cluster_m", cluster.m},
-         {"cluster_n", cluster.n},
-         {"group", 8},
-         {"raster", 0},
-         {"split_k", 1},
-         {"in_flight", promotes ? 0 : 1},
-         {"tensor_store", tensor_store ? 1 : 0},
-         {"swap_ab", swap_ab ? 1 : 0},
-         {"prefetch", 0}});
-    config.set("stages",
-               std::max(2, stages_that_fit(WgmmaNumbers(problem, config), kMostStages, limits)));
-    return config;
-  }
-
   /// `extent` rows (of A) or columns (of B), `block` of them a tile, which so many blocks share.
   static TensorMap map_of_operand(TensorMap::Operand operand, const Matrix& matrix,
                                   bool lines_follow_k, std::int64_t extent, int block, int sharers,

@@ -1,7 +1,6 @@
 #include "kernel_templates/cuda/wgmma_numbers.h"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 
 namespace tunedgemm {
@@ -10,38 +9,9 @@ namespace {
 constexpr int kStageBytesD = 4 * 2048;  // of a consumer
 constexpr int kControlBytes = 1024;
 constexpr int kLineBytes = 128;
-constexpr int kStepBytes = 32;  // of a row that one instruction takes
 // Accumulators beyond which the compiler spills, by the number of consumers, where the end of a
 // tile needs little else.
 constexpr int kMostSums[] = {0, 192, 192, 96};
-
-// Fitted to about 6700 times of 182 shapes of all types on an H200 (2026-11-21), of those configs
-// that an earlier fit liked: the first prediction is within 2.6 % of the best measured in the
-// geometric mean, the best of the first 4 within 1.0 %, of the first 12 within 0.1 %.
-
-// A multiprocessor, in bytes a cycle.
-constexpr double kSharedBytesPerCycle = 128;
-constexpr double kL2BytesPerCycle = 56;  // when all of them ask
-constexpr double kShareOfAlone = 0.29;   // of that time, for one that asks alone
-constexpr double kHindrance = 0.2;       // of the shorter of products and copies to the other
-// In cycles.
-constexpr double kStart = 100;           // from the start of a block to its first product
-constexpr double kStartOfCluster = 900;  // more
-constexpr double kBubbleOfTile = 1450;   // between the products of two tiles of D
-constexpr double kHandOver = 140;        // from one consumer to the other
-constexpr double kBarrierOfStep = 19;    // of a tile along K
-constexpr double kStartOfOperands = 14;  // of one instruction
-constexpr double kCyclesOfSum = 0.063;   // on its way out
-// Copies that are begun so few cycles ahead of their products come late, by a part of the rest.
-// Estimated from tiles of 1056 to 1536 cycles ahead, each with one stage more and less.
-constexpr double kLatency = 1500, kLateOfLatency = 0.1;
-// When all products have ended. Estimated from about 300 times of 9 shapes with K in parts (H200,
-// 2026-11-22).
-constexpr double kMeetingOfParts = 5600, kMeetingOfSum = 0.27;
-// Where D's rows are not aligned for runs of so many sums (store.cuh), its elements leave one by
-// one. Not fitted: 768 times 197 x 197 x 64 in f16 took 140 us with 64 x 224 tiles.
-constexpr int kRun = 4;
-constexpr double kSlowOfElements = 12;
 
 std::string value(std::string_view knob, int value) {
   return std::string(knob) + "=" + std::to_string(value);
@@ -99,52 +69,6 @@ std::string why_not_operands(const Problem& problem) {
 
 int loaded(int extent, bool lines_follow_k, int element_bytes) {
   return lines_follow_k ? extent : static_cast<int>(round_up(extent, kLineBytes / element_bytes));
-}
-
-double products_cycles(const WgmmaNumbers& numbers) {
-  // Of all types, 64 x n sums by 32 bytes take n / 2 cycles, unless the operands come slower.
-  const double instructions = static_cast<double>(numbers.block_m) / 64 * numbers.block_k *
-                              numbers.element_bytes / kStepBytes;
-  const double products = numbers.block_n / 2.0;
-  const double operands = (64 + numbers.block_n) * kStepBytes / kSharedBytesPerCycle;
-  const double added = numbers.promotes ? numbers.block_n / 12.0 : 0;
-  return instructions * std::max(products, operands + kStartOfOperands) + added;
-}
-
-double copied_cycles(const WgmmaNumbers& numbers) {
-  const double row_bytes = static_cast<double>(numbers.block_k) * numbers.element_bytes;
-  return row_bytes *
-         (static_cast<double>(numbers.loaded_m) / numbers.cluster_n +
-          static_cast<double>(numbers.loaded_n) / numbers.cluster_m) /
-         kL2BytesPerCycle;
-}
-
-// Tiles that are turned are read and written once more, while products read them.
-double turned_cycles(const WgmmaNumbers& numbers) {
-  const double lines =
-      (numbers.turns_a ? numbers.loaded_m : 0) + (numbers.turns_b ? numbers.loaded_n : 0);
-  return 2 * kLineBytes * lines / kSharedBytesPerCycle;
-}
-
-// What is read from memory when the tiles that are computed at the same time share what they read.
-double bytes_read(const Problem& problem, const WgmmaNumbers& numbers, double side_by_side) {
-  const Tiling clusters = numbers.clusters(problem);
-  auto along = static_cast<double>(clusters.tiles_m),
-       across = static_cast<double>(clusters.tiles_n);
-  double rows_of_tile = numbers.block_m * numbers.cluster_m;
-  double columns_of_tile = numbers.block_n * numbers.cluster_n;
-  if (numbers.columns_walk_together) {
-    std::swap(along, across);
-    std::swap(rows_of_tile, columns_of_tile);
-  }
-  const double at_a_time =
-      std::clamp(side_by_side / numbers.cluster() / numbers.split_k, 1.0, along * across);
-  const double group = std::min<double>(numbers.group, along);
-  const double columns = std::min(across, std::ceil(at_a_time / group));
-  const double rows = std::min(along, std::max(group, at_a_time / columns));
-  const double row_bytes = static_cast<double>(problem.k) * numbers.element_bytes;
-  return along * across / at_a_time * static_cast<double>(problem.batch) * row_bytes *
-         (rows * rows_of_tile + columns * columns_of_tile);
 }
 
 }  // namespace
@@ -305,45 +229,6 @@ int stages_that_fit(const WgmmaNumbers& numbers, int most, const DeviceLimits& l
   const std::int64_t others = numbers.shared_bytes() - numbers.stages * numbers.stage_bytes();
   const std::int64_t fit = (limits.shared_bytes_per_block - others) / numbers.stage_bytes();
   return static_cast<int>(std::min<std::int64_t>(fit, most));
-}
-
-double cycles_ahead(const WgmmaNumbers& numbers) {
-  return (numbers.stages - 1 - numbers.in_flight) * products_cycles(numbers);
-}
-
-double wgmma_us(const Problem& problem, const WgmmaNumbers& numbers, const DeviceLimits& limits) {
-  const std::int64_t works = numbers.clusters(problem).blocks().value_or(1);
-  const std::int64_t grid = numbers.grid(problem, limits);
-  const double works_of_block =
-      static_cast<double>(ceil_divide(works, std::max<std::int64_t>(grid / numbers.cluster(), 1)));
-  const double tiles_of_k =
-      static_cast<double>(ceil_divide(ceil_divide(problem.k, numbers.block_k), numbers.split_k));
-
-  const double busy = std::min(1.0, static_cast<double>(grid) / std::max(limits.sm_count, 1));
-  const double multiplied = products_cycles(numbers) + turned_cycles(numbers);
-  const double copied = copied_cycles(numbers) * (kShareOfAlone + (1 - kShareOfAlone) * busy);
-  const double late = std::max(0.0, kLatency - cycles_ahead(numbers)) * kLateOfLatency;
-  const double step = std::max(multiplied, copied) + kHindrance * std::min(multiplied, copied) +
-                      kBarrierOfStep + late;
-  // The sums on their way out: converted, through shared memory, and to the memory.
-  const double elements = static_cast<double>(numbers.block_m) * numbers.block_n;
-  const bool by_runs = problem.d.alignment_bytes >= kRun * numbers.element_bytes_d;
-  const double slow = numbers.tensor_store ? 1 : by_runs ? 2.5 : kSlowOfElements;
-  const double store = kBubbleOfTile + elements / numbers.consumers * slow *
-                                           (kCyclesOfSum + 0.01 * numbers.element_bytes_d);
-  const double products = tiles_of_k * step;
-  const double of_work =
-      numbers.ping_pong ? std::max(products + kHandOver, (products + store) / 2) : products + store;
-  double cycles = kStart + (numbers.cluster() > 1 ? kStartOfCluster : 0) +
-                  works_of_block * of_work + (numbers.ping_pong ? store : 0);
-  const double met = numbers.split_k == 1 ? 0 : kMeetingOfParts + kMeetingOfSum * elements;
-  const double least = minimum_bytes(problem);
-  const double read = bytes_read(problem, numbers, static_cast<double>(grid));
-  const bool stays_in_cache = least < static_cast<double>(limits.l2_bytes) / 2;
-  const double memory = memory_us(stays_in_cache ? least : std::max(least, read), limits);
-  const double compute = cycles_us(cycles, limits);
-  return kLaunchUs + std::max(compute, memory) + std::min(compute, memory) / 20 +
-         cycles_us(met, limits);
 }
 
 }  // namespace tunedgemm

@@ -1,7 +1,7 @@
 #pragma once
 
 // The numbers that follow from a problem and a config of the wgmma family by the formulas of
-// wgmma.cu, and what they cost.
+// wgmma.cu.
 
 #include <cstdint>
 #include <string>
@@ -12,6 +12,10 @@
 #include "kernel_templates/problem.h"
 
 namespace tunedgemm {
+
+// Of the knobs.
+constexpr int kMostWgmmaStages = 12, kMostWgmmaSplits = 16;
+constexpr int kWgmmaWidthStep = 16, kMostWgmmaWidth = 256;
 
 /// What a kernel with this config is told of the problem: its transpose, where the config swaps A
 /// and B. All problems below are such but where it says otherwise.
@@ -67,11 +71,5 @@ std::string why_not_wgmma(const Problem& asked, const WgmmaNumbers& numbers);
 
 /// The most stages that fit, at most `most`.
 int stages_that_fit(const WgmmaNumbers& numbers, int most, const DeviceLimits& limits);
-
-/// How long the products of those stages take that are being filled while others are multiplied.
-double cycles_ahead(const WgmmaNumbers& numbers);
-
-/// The time of a launch, from these numbers. Good for ranking.
-double wgmma_us(const Problem& problem, const WgmmaNumbers& numbers, const DeviceLimits& limits);
 
 }  // namespace tunedgemm
