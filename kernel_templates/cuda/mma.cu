@@ -72,8 +72,7 @@
 #endif
 constexpr int kBlockM = BLOCK_M, kBlockN = BLOCK_N, kBlockK = BLOCK_K;
 constexpr int kWarpM = WARP_M, kWarpN = WARP_N;
-constexpr int kStages = STAGES;
-constexpr int kGroupM = GROUP_M, kSplitK = SPLIT_K;
+constexpr int kStages = STAGES, kGroupM = GROUP_M, kSplitK = SPLIT_K;
 constexpr int kThreads = THREADS;
 constexpr int kOtherRegisters = 50;  // of a thread, besides sums and operands
 

@@ -303,6 +303,7 @@ __device__ __forceinline__ void consume(const Arguments& arguments, const Tensor
   int number = 0;
   for (int index = list.first; index < list.count; index += list.apart, ++number) {
     const Work work = work_at(list, index);
+    const bool is_last = index + list.apart >= list.count;
     if (kPingPong && number % 2 != consumer) {
       advance(ring, work.tiles_of_k);
       continue;
@@ -321,12 +322,12 @@ __device__ __forceinline__ void consume(const Arguments& arguments, const Tensor
     } else {
       multiply(shared, list.seat, work, row, ring, sums);
     }
-    if (kPingPong && index + list.apart < list.count) {
+    if (kPingPong && !is_last) {
       signal(kPingPongBarrier + 1 - consumer, 2 * kWarpgroup);
     }
     end_multiplying(shared, list.seat, ring, sums);
-    store_work(arguments, d, work, index + list.apart >= list.count, work.m0 + row, consumer,
-               memory, staging, scratch, sums);
+    store_work(arguments, d, work, is_last, work.m0 + row, consumer, memory, staging, scratch,
+               sums);
   }
   if (kTensorStore && threadIdx.x % 32 == 0) {
     wait_until_read(0);

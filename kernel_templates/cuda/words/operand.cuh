@@ -114,33 +114,31 @@ struct Operand {
     return vector;
   }
 
-  // Begins to copy a step of which `depth` k are left. What lies outside the matrix counts as zero.
-  // A step that is inside as a whole needs no counting.
+  // What lies outside the matrix counts as zero. A step that is inside as a whole needs no
+  // counting.
+  template <bool kInside>
+  __device__ __forceinline__ void begin_copies(Accumulator* shared, int depth) {
+#pragma unroll
+    for (int copy = 0; copy < kCopies; ++copy) {
+      if (!exists(copy)) {
+        continue;
+      }
+      const int elements = kInside ? kVector : present(copy, depth);
+      if constexpr (kAsyncCopy) {
+        copy_async(copy, shared, elements);
+      } else if constexpr (kInside) {
+        staged[copy] = *reinterpret_cast<const Vector*>(source(copy));
+      } else {
+        staged[copy] = load_partly(copy, elements);
+      }
+    }
+  }
+  // Begins to copy a step of which `depth` k are left.
   __device__ __forceinline__ void begin_copy(Accumulator* shared, int depth) {
     if (all_rows && depth == kBlockK) {
-#pragma unroll
-      for (int copy = 0; copy < kCopies; ++copy) {
-        if (!exists(copy)) {
-          continue;
-        }
-        if constexpr (kAsyncCopy) {
-          copy_async(copy, shared, kVector);
-        } else {
-          staged[copy] = *reinterpret_cast<const Vector*>(source(copy));
-        }
-      }
+      begin_copies<true>(shared, depth);
     } else {
-#pragma unroll
-      for (int copy = 0; copy < kCopies; ++copy) {
-        if (!exists(copy)) {
-          continue;
-        }
-        if constexpr (kAsyncCopy) {
-          copy_async(copy, shared, present(copy, depth));
-        } else {
-          staged[copy] = load_partly(copy, present(copy, depth));
-        }
-      }
+      begin_copies<false>(shared, depth);
     }
     from += kAlongK ? kBlockK : kBlockK * stride;
   }
