@@ -9,29 +9,26 @@ namespace {
 constexpr int kLineBytes = 128;
 constexpr int kStepBytes = 32;  // of a row that one instruction takes
 
-// Fitted to about 6700 times of 182 shapes of all types on an H200 (2026-11-21), of those configs
-// that an earlier fit liked: the first prediction is within 2.6 % of the best measured in the
-// geometric mean, the best of the first 4 within 1.0 %, of the first 12 within 0.1 %.
+// Fitted to about 9000 times of 220 sets of configs, 190 shapes of all types, on an H200
+// (2026-11-21 and 22), of those configs that earlier fits liked: the first prediction is within 2.4
+// % of the best measured in the geometric mean, the best of the first 4 within 0.7 %, of the first
+// 16 within 0.1 %.
 
 // A multiprocessor, in bytes a cycle.
 constexpr double kSharedBytesPerCycle = 128;
-constexpr double kL2BytesPerCycle = 56;  // when all of them ask
-constexpr double kShareOfAlone = 0.29;   // of that time, for one that asks alone
-constexpr double kHindrance = 0.2;       // of the shorter of products and copies to the other
+constexpr double kL2BytesPerCycle = 78;  // when all of them ask
+constexpr double kHindrance = 0.23;      // of the shorter of products and copies to the other
 // In cycles.
-constexpr double kStart = 100;           // from the start of a block to its first product
-constexpr double kStartOfCluster = 900;  // more
-constexpr double kBubbleOfTile = 1450;   // between the products of two tiles of D
-constexpr double kHandOver = 140;        // from one consumer to the other
-constexpr double kBarrierOfStep = 19;    // of a tile along K
-constexpr double kStartOfOperands = 14;  // of one instruction
-constexpr double kCyclesOfSum = 0.063;   // on its way out
+constexpr double kStartOfCluster = 600;
+constexpr double kBubbleOfTile = 800;     // between the products of two tiles of D
+constexpr double kHandOver = 110;         // from one consumer to the other
+constexpr double kBarrierOfStep = 27;     // of a tile along K
+constexpr double kStartOfOperands = 9.5;  // of one instruction
+constexpr double kCyclesOfSum = 0.05;     // on its way out
 // Copies that are begun so few cycles ahead of their products come late, by a part of the rest.
-// Estimated from tiles of 1056 to 1536 cycles ahead, each with one stage more and less.
-constexpr double kLatency = 1500, kLateOfLatency = 0.1;
-// When all products have ended. Estimated from about 300 times of 9 shapes with K in parts (H200,
-// 2026-11-22).
-constexpr double kMeetingOfParts = 5600, kMeetingOfSum = 0.27;
+constexpr double kLatency = 1500, kLateOfLatency = 0.13;
+// When all products have ended.
+constexpr double kMeetingOfParts = 5400, kMeetingOfSum = 0.25;
 // Where D's rows are not aligned for runs of so many sums (store.cuh), its elements leave one by
 // one. Not fitted: 768 times 197 x 197 x 64 in f16 took 140 us with 64 x 224 tiles.
 constexpr int kRun = 4;
@@ -99,7 +96,7 @@ double wgmma_us(const Problem& problem, const WgmmaNumbers& numbers, const Devic
 
   const double busy = std::min(1.0, static_cast<double>(grid) / std::max(limits.sm_count, 1));
   const double multiplied = products_cycles(numbers) + turned_cycles(numbers);
-  const double copied = copied_cycles(numbers) * (kShareOfAlone + (1 - kShareOfAlone) * busy);
+  const double copied = copied_cycles(numbers) * busy;
   const double late = std::max(0.0, kLatency - cycles_ahead(numbers)) * kLateOfLatency;
   const double step = std::max(multiplied, copied) + kHindrance * std::min(multiplied, copied) +
                       kBarrierOfStep + late;
@@ -112,8 +109,8 @@ double wgmma_us(const Problem& problem, const WgmmaNumbers& numbers, const Devic
   const double products = tiles_of_k * step;
   const double of_work =
       numbers.ping_pong ? std::max(products + kHandOver, (products + store) / 2) : products + store;
-  double cycles = kStart + (numbers.cluster() > 1 ? kStartOfCluster : 0) +
-                  works_of_block * of_work + (numbers.ping_pong ? store : 0);
+  const double cycles = (numbers.cluster() > 1 ? kStartOfCluster : 0) + works_of_block * of_work +
+                        (numbers.ping_pong ? store : 0);
   const double met = numbers.split_k == 1 ? 0 : kMeetingOfParts + kMeetingOfSum * elements;
   const double least = minimum_bytes(problem);
   const double read = bytes_read(problem, numbers, static_cast<double>(grid));
