@@ -74,18 +74,21 @@ bool is_too_large(const Problem& problem, const Shape& shape) {
 }
 
 /// One place less to prepare D in may make room for one more tile of A and B. That pays where
-/// copies are begun too late, and makes D leave a little later; in between, both are tried.
+/// copies are begun too late and K is long, and makes D leave a little later; in between, both are
+/// tried.
 /// (H200, 2026-11-22: bf16 nt 3000^3, 192 x 192: 79.4 us with 3 stages, 73.5 with 4; f16 nn
 /// 2176^3, 256 x 160: 32.1, 31.3; 128 x 192 by turns, 4 and 5: 3072^3 76.5, 76.9, and bf16 nt 512
 /// x 24576 x 1536 52.7, 51.8.)
-bool has_good_stages(const WgmmaNumbers& numbers, int stages_d, const DeviceLimits& limits) {
+bool has_good_stages(const Problem& problem, const WgmmaNumbers& numbers, int stages_d,
+                     const DeviceLimits& limits) {
   constexpr double kFew = 1300, kSome = 1600;  // cycles ahead
   WgmmaNumbers with_two = numbers, with_one = numbers;
   with_two.stages_d = 2;
   with_one.stages_d = 1;
   with_two.stages = stages_that_fit(with_two, kMostWgmmaStages, limits);
-  const bool gains =
-      numbers.tensor_store && stages_that_fit(with_one, kMostWgmmaStages, limits) > with_two.stages;
+  const bool gains = numbers.tensor_store &&
+                     stages_that_fit(with_one, kMostWgmmaStages, limits) > with_two.stages &&
+                     ceil_divide(problem.k, numbers.block_k) > 2 * with_two.stages;
   const double ahead = gains ? cycles_ahead(with_two) : kSome;
   return stages_d == 2 ? ahead >= kFew : ahead < kSome;
 }
@@ -174,7 +177,7 @@ class Choosing {
     }
     const Config plain = make_config(problem, shape, limits_);
     const WgmmaNumbers numbers(problem, plain);
-    if (!has_good_stages(numbers, shape.stages_d, limits_)) {
+    if (!has_good_stages(problem, numbers, shape.stages_d, limits_)) {
       return;
     }
     const std::int64_t tiles = numbers.clusters(problem).blocks().value_or(kMaxGridX);

@@ -345,6 +345,9 @@ TEST_CASE("wgmma prepares D in one place where that makes room for a stage that 
   CHECK(stages(problem, 128, 192, 1) == Stages{{4, 2}, {5, 1}});
   CHECK(stages(problem, 128, 144, 1) == Stages{{5, 2}});  // early enough
   CHECK(stages(problem, 256, 128, 0) == Stages{{4, 2}});  // no room for a stage
+  const Problem of_short_k = padded({.layout = "nt"}, {4096, 4096, 512});
+  CHECK(stages(of_short_k, 192, 192, 0) == Stages{{4, 1}});  // 8 tiles: more than two rounds of 3
+  CHECK(stages(of_short_k, 128, 192, 1) == Stages{{4, 2}});
   Problem by_threads = problem;
   by_threads.activation = Activation::kGeluErf;
   CHECK(stages(by_threads, 192, 192, 0) == Stages{{3, 2}});
