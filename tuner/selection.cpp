@@ -25,10 +25,12 @@ std::string key_of(const TrialRecord& trial) {
   return trial.family + (knobs.empty() ? "" : " ") + knobs + " " + trial.family_fingerprint;
 }
 
-// Candidates of one family and tile differ in what the cost model sees least: stages, order, warps.
+// Candidates of one family that compute a tile in the same way differ in what the cost model sees
+// least: stages, order, clusters, warps.
 std::string tile_of(const Candidate& candidate) {
   std::string tile(candidate.family->name());
-  for (const char* knob : {"block_m", "block_n", "block_k", "swap_ab"}) {
+  for (const char* knob :
+       {"block_m", "block_n", "block_k", "swap_ab", "stages_d", "consumers", "ping_pong"}) {
     tile += " " + std::to_string(candidate.config.find(knob).value_or(0));
   }
   return tile;

@@ -96,6 +96,24 @@ TEST_CASE("A selection is spread over tiles before a tile's further variants com
   CHECK(contains(filled, family().candidate(3, 32)));
 }
 
+TEST_CASE("A tile that is computed in another way is another tile") {
+  std::vector<RankedCandidate> ranked;
+  for (const int consumers : {1, 2}) {
+    for (int variant = 0; variant < 4; ++variant) {
+      Candidate candidate = family().candidate(variant, 64);
+      candidate.config.set("consumers", consumers);
+      ranked.push_back({candidate, 100.0 + static_cast<double>(ranked.size())});
+    }
+  }
+  Knowledge knowledge;
+  knowledge.ranked = ranked;
+  const Selection selection = select(knowledge, effort(4, 2));
+  REQUIRE(selection.candidates.size() == 4);
+  for (const int place : {0, 1, 4, 5}) {
+    CHECK(contains(selection, ranked[static_cast<std::size_t>(place)].candidate));
+  }
+}
+
 TEST_CASE("An exhaustive selection has every candidate once, but for hopeless ones") {
   auto ranked = four_tiles();
   ranked.push_back({family().candidate(0, 32, 2), 1990});
