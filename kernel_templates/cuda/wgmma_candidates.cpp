@@ -46,21 +46,28 @@ struct Shape {
   bool swap_ab = false;
 };
 
-/// Where A's lines follow K, M can be cut anywhere, N only where B's do, too; then a tile and its
-/// mirror image are the same for a square. 32 bits across K need not be turned in A. A D of few
-/// rows fills tiles whose short side is M. And where a tile may stand upright, it is better
-/// multiplied lying on its side: one wide product in place of several narrow ones.
+/// Whether a tile may gain by being computed as its transpose.
 bool gains_by_swapping(const Problem& problem, const Shape& shape) {
+  // A D of few rows fills tiles whose short side is M.
   constexpr std::int64_t kFewRows = 128;
+  if (problem.m <= kFewRows) {
+    return true;
+  }
   const std::int64_t element_bytes = size_bytes(problem.a.type);
   const bool a_along_k = problem.a.order == Order::kRowMajor;
   const bool b_along_k = problem.b.order == Order::kColumnMajor;
   const bool is_square = problem.m == problem.n;
-  const bool frees_width = shape.block_n % (kLineBytes / element_bytes) != 0;
+  // Lying on its side, what stands upright in D is one wide product in place of several narrow
+  // ones.
+  const bool lies_on_its_side = shape.block_n > shape.schedule.block_m;
   const bool turns_nothing = element_bytes == 2 || (a_along_k && b_along_k);
-  const bool stands_upright = !is_square && shape.block_n > shape.schedule.block_m && turns_nothing;
-  return problem.m <= kFewRows || stands_upright ||
-         (a_along_k && (b_along_k ? frees_width && !is_square : frees_width || element_bytes == 4));
+  if (!is_square && lies_on_its_side && turns_nothing) {
+    return true;
+  }
+  // M can be cut anywhere where A's lines follow K, N only where B's do, too; then a tile and its
+  // mirror image are the same for a square. 32 bits across K need not be turned in A.
+  const bool frees_width = shape.block_n % (kLineBytes / element_bytes) != 0;
+  return a_along_k && (b_along_k ? frees_width && !is_square : frees_width || element_bytes == 4);
 }
 
 /// Half of the tile or more would lie outside D, and there is a smaller one; or a whole block of
@@ -74,23 +81,25 @@ bool is_too_large(const Problem& problem, const Shape& shape) {
 }
 
 /// One place less to prepare D in may make room for one more tile of A and B. That pays where
-/// copies are begun too late and K is long, and makes D leave a little later; in between, both are
-/// tried.
+/// copies are begun too late and a part of K is long enough, and makes D leave a little later. The
+/// latency of the cost model, 1500 cycles, is the measure: well below it only one place is tried,
+/// near it both, otherwise two.
 /// (H200, 2026-11-22: bf16 nt 3000^3, 192 x 192: 79.4 us with 3 stages, 73.5 with 4; f16 nn
 /// 2176^3, 256 x 160: 32.1, 31.3; 128 x 192 by turns, 4 and 5: 3072^3 76.5, 76.9, and bf16 nt 512
 /// x 24576 x 1536 52.7, 51.8.)
-bool has_good_stages(const Problem& problem, const WgmmaNumbers& numbers, int stages_d,
+bool has_good_stages(const WgmmaNumbers& numbers, std::int64_t tiles_of_part,
                      const DeviceLimits& limits) {
-  constexpr double kFew = 1300, kSome = 1600;  // cycles ahead
+  constexpr double kWellBelow = 1300, kNear = 1600;  // cycles ahead
   WgmmaNumbers with_two = numbers, with_one = numbers;
   with_two.stages_d = 2;
   with_one.stages_d = 1;
   with_two.stages = stages_that_fit(with_two, kMostWgmmaStages, limits);
-  const bool gains = numbers.tensor_store &&
-                     stages_that_fit(with_one, kMostWgmmaStages, limits) > with_two.stages &&
-                     ceil_divide(problem.k, numbers.block_k) > 2 * with_two.stages;
-  const double ahead = gains ? cycles_ahead(with_two) : kSome;
-  return stages_d == 2 ? ahead >= kFew : ahead < kSome;
+  const bool makes_room = stages_that_fit(with_one, kMostWgmmaStages, limits) > with_two.stages;
+  if (!numbers.tensor_store || !makes_room || tiles_of_part <= 2 * with_two.stages) {
+    return numbers.stages_d == 2;
+  }
+  const double ahead = cycles_ahead(with_two);
+  return numbers.stages_d == 2 ? ahead >= kWellBelow : ahead < kNear;
 }
 
 /// How many tiles along K should come early. What is brought early waits in the cache, at the
@@ -153,7 +162,7 @@ class Choosing {
   Choosing(const Family& wgmma, const Problem& problem, const DeviceLimits& limits)
       : wgmma_(wgmma), asked_(problem), limits_(limits) {}
 
-  /// Adds this tile and its transpose, with one and with two places for D.
+  /// Adds this tile and its transpose, with one and with two places for D, as far as each may pay.
   void consider_variants(Shape shape) {
     for (const int stages_d : {2, 1}) {
       shape.stages_d = stages_d;
@@ -177,8 +186,8 @@ class Choosing {
     }
     const Config plain = make_config(problem, shape, limits_);
     const WgmmaNumbers numbers(problem, plain);
-    if (!has_good_stages(problem, numbers, shape.stages_d, limits_)) {
-      return;
+    if (numbers.stages_d != shape.stages_d) {
+      return;  // threads store, in two places
     }
     const std::int64_t tiles = numbers.clusters(problem).blocks().value_or(kMaxGridX);
     const std::int64_t at_a_time = numbers.clusters_at_a_time(limits_);
@@ -189,6 +198,9 @@ class Choosing {
       if (split_k > 1 && (!one_round || tiles_of_k / split_k < kLeastTilesOfPart)) {
         break;  // parts would not meet, or be too short
       }
+      if (!has_good_stages(numbers, tiles_of_k / split_k, limits_)) {
+        continue;
+      }
       if (one_round ? numbers.ping_pong  // the second consumer would have nothing to do
                     : numbers.cluster() > 2 || numbers.block_n < 64) {
         continue;  // large clusters leave multiprocessors over; larger tiles would do
@@ -197,13 +209,14 @@ class Choosing {
         const bool order_matters = works >= (group == 8 ? kSomeRounds : kManyRounds) * at_a_time;
         if (order_matters || (group == 8 && raster == 0)) {
           Config config = plain;
-          add(problem, config.set("group", group).set("raster", raster).set("split_k", split_k));
+          config.set("group", group).set("raster", raster).set("split_k", split_k);
+          add(problem, std::move(config));
         }
       }
     }
   }
 
-  void add(const Problem& problem, Config& config) {
+  void add(const Problem& problem, Config config) {
     if (wgmma_.why_not(asked_, config, limits_).empty()) {
       config.set("prefetch", prefetched(problem, WgmmaNumbers(problem, config), limits_));
       chosen_.push_back(std::move(config));
