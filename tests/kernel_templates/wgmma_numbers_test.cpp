@@ -2,8 +2,6 @@
 
 #include "kernel_templates/cuda/wgmma_numbers.h"
 
-#include <algorithm>
-#include <cmath>
 #include <string>
 #include <vector>
 
@@ -281,35 +279,4 @@ TEST_CASE("wgmma takes as many stages as fit") {
   const WgmmaNumbers numbers(square_f16(), wgmma_config({{"block_n", 256}}));  // 48 KiB a stage
   CHECK(stages_that_fit(numbers, 12, wgmma_device()) == 4);
   CHECK(stages_that_fit(numbers, 3, wgmma_device()) == 3);
-}
-
-TEST_CASE("wgmma's predicted times are finite, positive, and grow with M") {
-  for (const Kind& kind : wgmma_kinds()) {
-    for (const Size& size : {Size{4096, 4096, 4096}, {1, 1, 1}, {96, 4096, 14336}}) {
-      Problem problem = padded(kind, size);
-      for (const Config& config : wgmma_family().candidates(problem, wgmma_device())) {
-        INFO(to_text(config) << " for " << to_text(problem));
-        double shorter_us = 0;
-        for (const std::int64_t m : {1, 8, 64, 512, 4096, 32768, 262144}) {
-          problem.m = m;
-          const double us = wgmma_family().predicted_us(problem, config, wgmma_device());
-          CHECK(std::isfinite(us));
-          CHECK(us > 0);
-          CHECK(us >= shorter_us);  // the same where a tile holds either
-          shorter_us = us;
-        }
-        problem.m = 1;
-        CHECK(shorter_us > wgmma_family().predicted_us(problem, config, wgmma_device()));
-      }
-    }
-  }
-}
-
-TEST_CASE("wgmma expects less where the elements of D must leave one by one") {
-  Problem aligned = square_f16();
-  Problem unaligned = aligned;
-  unaligned.d.alignment_bytes = 2;
-  const Config config = wgmma_config({{"tensor_store", 0}});
-  CHECK(wgmma_family().predicted_us(unaligned, config, wgmma_device()) >
-        1.02 * wgmma_family().predicted_us(aligned, config, wgmma_device()));
 }

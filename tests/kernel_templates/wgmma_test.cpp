@@ -1,9 +1,8 @@
-// What the host half of the wgmma family tries and launches, checked without a GPU or a compiler.
+// What the host half of the wgmma family launches, checked without a GPU or a compiler.
 
 #include <algorithm>
 #include <array>
 #include <map>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -16,27 +15,11 @@ using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
-std::vector<Config> candidates(const Problem& problem,
-                               const DeviceLimits& limits = wgmma_device()) {
-  return wgmma_family().candidates(problem, limits);
-}
-
 Launch launch(const Problem& problem, const Knobs& changes = {},
               const DeviceLimits& limits = wgmma_device()) {
   const Config config = wgmma_config(changes);
   REQUIRE(wgmma_family().why_not(problem, config, limits) == "");
   return wgmma_family().launch(problem, config, limits);
-}
-
-/// What clusters have to do: a part of K of their tiles.
-std::int64_t works(const Problem& problem, const Config& config) {
-  const auto along = [](std::int64_t extent, std::int64_t cluster) {
-    return up_to_multiple(extent, cluster) / cluster;
-  };
-  const bool swap_ab = config.at("swap_ab") != 0;
-  return along(swap_ab ? problem.n : problem.m, config.at("block_m") * config.at("cluster_m")) *
-         along(swap_ab ? problem.m : problem.n, config.at("block_n") * config.at("cluster_n")) *
-         problem.batch * config.at("split_k");
 }
 
 /// Boxes of this many lines, in lines of 128 bytes, of a single matrix.
@@ -51,65 +34,6 @@ TensorMap map_of(TensorMap::Operand operand, DataType type, std::array<std::int6
 }
 
 }  // namespace
-
-TEST_CASE("wgmma's candidates are legal and different, for every type and size") {
-  for (const Kind& kind : wgmma_kinds()) {
-    for (const Size& size : {Size{4096, 4096, 4096},
-                             {4095, 1023, 515},
-                             {127, 257, 8191},
-                             {1, 1, 1},
-                             {1, 4096, 14336},
-                             {17, 31, 5},
-                             {1 << 20, 100003, 8192},
-                             {64, 64, 1 << 24}}) {
-      const Problem problem = padded(kind, size);
-      INFO(to_text(problem));
-      const std::vector<Config> configs = candidates(problem);
-      CHECK(!configs.empty());
-      std::set<std::string> texts;
-      for (const Config& config : configs) {
-        CHECK(wgmma_family().why_not(problem, config, wgmma_device()) == "");
-        CHECK(texts.insert(to_text(config)).second);
-      }
-    }
-  }
-}
-
-TEST_CASE("wgmma has candidates for a batch, for one matrix of it, and for every epilogue") {
-  Problem problem = batched(padded({}, {197, 197, 64}), 768);
-  CHECK(!candidates(problem).empty());
-  problem.b.batch_stride = 0;
-  CHECK(!candidates(problem).empty());
-  problem.beta = ScalarClass::kOther;
-  problem.bias = Bias::kPerColumn;
-  problem.activation = Activation::kGeluErf;
-  problem.d.alignment_bytes = 2;
-  CHECK(!candidates(problem).empty());
-}
-
-TEST_CASE("wgmma has no candidates where it has no instruction or no tensor copy") {
-  const Size size{512, 512, 512};
-  CHECK(candidates(padded({DataType::kF64, DataType::kF64, DataType::kF64}, size)).empty());
-  CHECK(candidates(padded({DataType::kF32, DataType::kF32, DataType::kF32, "nt"}, size)).empty());
-  for (const std::string_view layout : {"nn", "tn", "tt"}) {
-    for (Kind kind : wgmma_kinds()) {
-      kind.layout = layout;
-      CHECK_FALSE(candidates(padded(kind, size)).empty());
-    }
-  }
-  for (const Kind& kind : wgmma_kinds()) {
-    for (Matrix Problem::*operand : {&Problem::a, &Problem::b}) {
-      Problem unaligned = padded(kind, size);
-      (unaligned.*operand).alignment_bytes = 8;
-      CHECK(candidates(unaligned).empty());
-    }
-    CHECK(candidates(padded(kind, {512, 512, 0})).empty());
-    for (const int arch : {80, 89, 100, 120}) {
-      CHECK(candidates(padded(kind, size), wgmma_device(arch)).empty());
-    }
-  }
-  CHECK(candidates(padded({}, size), DeviceLimits()).empty());
-}
 
 TEST_CASE("wgmma's refusals of a device name its compute capability") {
   const auto why = [](int arch) {
@@ -126,12 +50,12 @@ TEST_CASE("wgmma's grid is whole clusters, no more than run at a time or have wo
     for (const Size& size : {Size{4096, 4096, 4096}, {300, 200, 8192}, {64, 16, 64}}) {
       for (const std::int64_t batch : {1, 5}) {
         const Problem problem = batched(padded({}, size), batch);
-        for (const Config& config : candidates(problem, limits)) {
+        for (const Config& config : wgmma_candidates_for(problem, limits)) {
           INFO(to_text(config) << " for " << to_text(problem) << " on " << sm_count);
           const Launch started = wgmma_family().launch(problem, config, limits);
           const std::int64_t cluster = config.at("cluster_m") * config.at("cluster_n");
           const std::int64_t at_a_time = std::max(sm_count / cluster * cluster, cluster);
-          const std::int64_t most = std::min(at_a_time, works(problem, config) * cluster);
+          const std::int64_t most = std::min(at_a_time, wgmma_works(problem, config) * cluster);
           CHECK(started.grid[0] >= 1);
           CHECK(started.grid[0] % cluster == 0);
           CHECK(started.grid[0] <= most);
@@ -289,105 +213,6 @@ TEST_CASE("wgmma's source tells the kernel of the transposed problem where A and
   CHECK(defines(1).at("ORDER_B") == "1");
   CHECK(defines(1).at("BIAS") == "1");
   CHECK(defines(1).at("SWAP_AB") == "1");
-}
-
-TEST_CASE("wgmma swaps A and B where tiles of M may have any width and tiles of N may not") {
-  const auto swapped_widths = [](std::string_view layout, const Size& size) {
-    std::set<int> widths;
-    for (const Config& config : candidates(padded({.layout = layout}, size))) {
-      if (config.at("swap_ab") != 0) {
-        widths.insert(config.at("block_n"));
-      }
-    }
-    return widths;
-  };
-  const Size large{4096, 4096, 4096};
-  CHECK(swapped_widths("nn", large).count(144) == 1);
-  CHECK(swapped_widths("nn", large).count(128) == 0);
-  CHECK(swapped_widths("tn", large).empty());
-  CHECK(swapped_widths("tt", large).empty());
-  CHECK(swapped_widths("tn", {16, 4096, 4096}).count(16) == 1);
-}
-
-TEST_CASE("wgmma lays tiles that stand upright on their side where D is no square") {
-  const auto swapped = [](const Kind& kind, const Size& size, int block_m, int block_n) {
-    const std::vector<Config> configs = candidates(padded(kind, size));
-    return std::any_of(configs.begin(), configs.end(), [&](const Config& config) {
-      return config.at("swap_ab") != 0 && config.at("block_m") == block_m &&
-             config.at("block_n") == block_n;
-    });
-  };
-  for (const std::string_view layout : {"nn", "nt", "tn", "tt"}) {
-    INFO(layout);
-    CHECK(swapped({.layout = layout}, {512, 2112, 7168}, 64, 128));
-    CHECK(!swapped({.layout = layout}, {512, 2112, 7168}, 128, 128));
-    CHECK(!swapped({.layout = layout}, {2048, 2048, 7168}, 64, 128));
-  }
-  // The other operand would have to be turned.
-  CHECK(!swapped({DataType::kE4M3, DataType::kE4M3, DataType::kF16, "tt", Numerics::kFast},
-                 {512, 2112, 7168}, 64, 128));
-}
-
-TEST_CASE("wgmma prepares D in one place where that makes room for a stage that copies need") {
-  using Stages = std::set<std::pair<int, int>>;  // of A and B, of D
-  const auto stages = [](const Problem& problem, int block_m, int block_n, int ping_pong) {
-    Stages found;
-    for (const Config& config : candidates(problem)) {
-      if (config.at("block_m") == block_m && config.at("block_n") == block_n &&
-          config.at("ping_pong") == ping_pong && config.at("swap_ab") == 0) {
-        found.insert({config.at("stages"), config.at("stages_d")});
-      }
-    }
-    return found;
-  };
-  const Problem problem = padded({.layout = "nt"}, {4096, 4096, 4096});
-  CHECK(stages(problem, 192, 192, 0) == Stages{{4, 1}});
-  CHECK(stages(problem, 128, 192, 1) == Stages{{4, 2}, {5, 1}});
-  CHECK(stages(problem, 128, 144, 1) == Stages{{5, 2}});  // early enough
-  CHECK(stages(problem, 256, 128, 0) == Stages{{4, 2}});  // no room for a stage
-  const Problem of_short_k = padded({.layout = "nt"}, {4096, 4096, 512});
-  CHECK(stages(of_short_k, 192, 192, 0) == Stages{{4, 1}});  // 8 tiles: more than two rounds of 3
-  CHECK(stages(of_short_k, 128, 192, 1) == Stages{{4, 2}});
-  Problem by_threads = problem;
-  by_threads.activation = Activation::kGeluErf;
-  CHECK(stages(by_threads, 192, 192, 0) == Stages{{3, 2}});
-}
-
-TEST_CASE("wgmma computes parts of K at the same time or not at all") {
-  for (const Size& size : {Size{512, 512, 65536}, {512, 2112, 7168}, {16, 4096, 7168}}) {
-    const Problem problem = padded({}, size);
-    std::set<int> splits;
-    for (const Config& config : candidates(problem)) {
-      const int split_k = config.at("split_k");
-      splits.insert(split_k);
-      if (split_k > 1) {
-        CHECK(works(problem, config) * config.at("cluster_m") * config.at("cluster_n") <= 132);
-        CHECK(config.at("ping_pong") == 0);
-      }
-    }
-    CHECK(splits.size() > 1);
-  }
-}
-
-TEST_CASE("wgmma has more brought early the longer a kernel waits and the more it pays") {
-  const auto prefetches = [](const Size& size, std::string_view layout = "nn") {
-    std::set<int> found;
-    for (const Config& config : candidates(padded({.layout = layout}, size))) {
-      if (config.at("block_m") == 128 && config.at("block_n") == 128) {
-        found.insert(config.at("prefetch"));
-      }
-    }
-    return found;
-  };
-  CHECK(prefetches({640, 640, 640}).count(8) == 1);
-  CHECK(prefetches({1408, 1408, 1408}) == std::set{2});
-  CHECK(prefetches({1400, 1400, 1400}, "nt").count(16) == 1);  // rows begin anywhere in a line
-  CHECK(prefetches({128, 65536, 1024}) == std::set{0});        // too many columns to bring some of
-  const std::vector<Config> of_batch = candidates(batched(padded({}, {640, 640, 640}), 4));
-  REQUIRE(!of_batch.empty());
-  for (const Config& config : of_batch) {
-    CHECK(config.at("prefetch") == 0);
-  }
 }
 
 TEST_CASE("wgmma needs a workspace only where K is split, also for tiles outside D") {

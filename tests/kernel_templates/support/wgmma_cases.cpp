@@ -86,4 +86,18 @@ std::int64_t up_to_multiple(std::int64_t value, std::int64_t of) {
   return (value + of - 1) / of * of;
 }
 
+std::vector<Config> wgmma_candidates_for(const Problem& problem, const DeviceLimits& limits) {
+  return wgmma_family().candidates(problem, limits);
+}
+
+std::int64_t wgmma_works(const Problem& problem, const Config& config) {
+  const auto along = [](std::int64_t extent, std::int64_t cluster) {
+    return up_to_multiple(extent, cluster) / cluster;
+  };
+  const bool swap_ab = config.at("swap_ab") != 0;
+  return along(swap_ab ? problem.n : problem.m, config.at("block_m") * config.at("cluster_m")) *
+         along(swap_ab ? problem.m : problem.n, config.at("block_n") * config.at("cluster_n")) *
+         problem.batch * config.at("split_k");
+}
+
 }  // namespace tunedgemm

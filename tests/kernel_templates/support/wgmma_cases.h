@@ -40,4 +40,9 @@ Config wgmma_config(const Knobs& changes = {});
 
 std::int64_t up_to_multiple(std::int64_t value, std::int64_t of);
 
+std::vector<Config> wgmma_candidates_for(const Problem& problem,
+                                         const DeviceLimits& limits = wgmma_device());
+/// What clusters have to do: a part of K of their tiles.
+std::int64_t wgmma_works(const Problem& problem, const Config& config);
+
 }  // namespace tunedgemm

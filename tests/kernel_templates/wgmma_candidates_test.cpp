@@ -1,0 +1,175 @@
+// Which configs of the wgmma family are tried, checked without a GPU or a compiler.
+
+#include <algorithm>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "kernel_templates/families.h"
+#include "tests/kernel_templates/support/wgmma_cases.h"
+#include "tests/support/catch.h"
+
+using namespace tunedgemm;
+
+TEST_CASE("wgmma's candidates are legal and different, for every type and size") {
+  for (const Kind& kind : wgmma_kinds()) {
+    for (const Size& size : {Size{4096, 4096, 4096},
+                             {4095, 1023, 515},
+                             {127, 257, 8191},
+                             {1, 1, 1},
+                             {1, 4096, 14336},
+                             {17, 31, 5},
+                             {1 << 20, 100003, 8192},
+                             {64, 64, 1 << 24}}) {
+      const Problem problem = padded(kind, size);
+      INFO(to_text(problem));
+      const std::vector<Config> configs = wgmma_candidates_for(problem);
+      CHECK(!configs.empty());
+      std::set<std::string> texts;
+      for (const Config& config : configs) {
+        CHECK(wgmma_family().why_not(problem, config, wgmma_device()) == "");
+        CHECK(texts.insert(to_text(config)).second);
+      }
+    }
+  }
+}
+
+TEST_CASE("wgmma has candidates for a batch, for one matrix of it, and for every epilogue") {
+  Problem problem = batched(padded({}, {197, 197, 64}), 768);
+  CHECK(!wgmma_candidates_for(problem).empty());
+  problem.b.batch_stride = 0;
+  CHECK(!wgmma_candidates_for(problem).empty());
+  problem.beta = ScalarClass::kOther;
+  problem.bias = Bias::kPerColumn;
+  problem.activation = Activation::kGeluErf;
+  problem.d.alignment_bytes = 2;
+  CHECK(!wgmma_candidates_for(problem).empty());
+}
+
+TEST_CASE("wgmma has no candidates where it has no instruction or no tensor copy") {
+  const Size size{512, 512, 512};
+  CHECK(
+      wgmma_candidates_for(padded({DataType::kF64, DataType::kF64, DataType::kF64}, size)).empty());
+  CHECK(wgmma_candidates_for(padded({DataType::kF32, DataType::kF32, DataType::kF32, "nt"}, size))
+            .empty());
+  for (const std::string_view layout : {"nn", "tn", "tt"}) {
+    for (Kind kind : wgmma_kinds()) {
+      kind.layout = layout;
+      CHECK_FALSE(wgmma_candidates_for(padded(kind, size)).empty());
+    }
+  }
+  for (const Kind& kind : wgmma_kinds()) {
+    for (Matrix Problem::*operand : {&Problem::a, &Problem::b}) {
+      Problem unaligned = padded(kind, size);
+      (unaligned.*operand).alignment_bytes = 8;
+      CHECK(wgmma_candidates_for(unaligned).empty());
+    }
+    CHECK(wgmma_candidates_for(padded(kind, {512, 512, 0})).empty());
+    for (const int arch : {80, 89, 100, 120}) {
+      CHECK(wgmma_candidates_for(padded(kind, size), wgmma_device(arch)).empty());
+    }
+  }
+  CHECK(wgmma_candidates_for(padded({}, size), DeviceLimits()).empty());
+}
+
+TEST_CASE("wgmma swaps A and B where tiles of M may have any width and tiles of N may not") {
+  const auto swapped_widths = [](std::string_view layout, const Size& size) {
+    std::set<int> widths;
+    for (const Config& config : wgmma_candidates_for(padded({.layout = layout}, size))) {
+      if (config.at("swap_ab") != 0) {
+        widths.insert(config.at("block_n"));
+      }
+    }
+    return widths;
+  };
+  const Size large{4096, 4096, 4096};
+  CHECK(swapped_widths("nn", large).count(144) == 1);
+  CHECK(swapped_widths("nn", large).count(128) == 0);
+  CHECK(swapped_widths("tn", large).empty());
+  CHECK(swapped_widths("tt", large).empty());
+  CHECK(swapped_widths("tn", {16, 4096, 4096}).count(16) == 1);
+}
+
+TEST_CASE("wgmma lays tiles that stand upright on their side where D is no square") {
+  const auto swapped = [](const Kind& kind, const Size& size, int block_m, int block_n) {
+    const std::vector<Config> configs = wgmma_candidates_for(padded(kind, size));
+    return std::any_of(configs.begin(), configs.end(), [&](const Config& config) {
+      return config.at("swap_ab") != 0 && config.at("block_m") == block_m &&
+             config.at("block_n") == block_n;
+    });
+  };
+  for (const std::string_view layout : {"nn", "nt", "tn", "tt"}) {
+    INFO(layout);
+    CHECK(swapped({.layout = layout}, {512, 2112, 7168}, 64, 128));
+    CHECK(!swapped({.layout = layout}, {512, 2112, 7168}, 128, 128));
+    CHECK(!swapped({.layout = layout}, {2048, 2048, 7168}, 64, 128));
+  }
+  // The other operand would have to be turned.
+  CHECK(!swapped({DataType::kE4M3, DataType::kE4M3, DataType::kF16, "tt", Numerics::kFast},
+                 {512, 2112, 7168}, 64, 128));
+}
+
+TEST_CASE("wgmma prepares D in one place where that makes room for a stage that copies need") {
+  using Stages = std::set<std::pair<int, int>>;  // of A and B, of D
+  const auto stages = [](const Problem& problem, int block_m, int block_n, int ping_pong) {
+    Stages found;
+    for (const Config& config : wgmma_candidates_for(problem)) {
+      if (config.at("block_m") == block_m && config.at("block_n") == block_n &&
+          config.at("ping_pong") == ping_pong && config.at("swap_ab") == 0) {
+        found.insert({config.at("stages"), config.at("stages_d")});
+      }
+    }
+    return found;
+  };
+  const Problem problem = padded({.layout = "nt"}, {4096, 4096, 4096});
+  CHECK(stages(problem, 192, 192, 0) == Stages{{4, 1}});
+  CHECK(stages(problem, 128, 192, 1) == Stages{{4, 2}, {5, 1}});
+  CHECK(stages(problem, 128, 144, 1) == Stages{{5, 2}});  // early enough
+  CHECK(stages(problem, 256, 128, 0) == Stages{{4, 2}});  // no room for a stage
+  const Problem of_short_k = padded({.layout = "nt"}, {4096, 4096, 512});
+  CHECK(stages(of_short_k, 192, 192, 0) == Stages{{4, 1}});  // 8 tiles: more than two rounds of 3
+  CHECK(stages(of_short_k, 128, 192, 1) == Stages{{4, 2}});
+  Problem by_threads = problem;
+  by_threads.activation = Activation::kGeluErf;
+  CHECK(stages(by_threads, 192, 192, 0) == Stages{{3, 2}});
+}
+
+TEST_CASE("wgmma computes parts of K at the same time or not at all") {
+  for (const Size& size : {Size{512, 512, 65536}, {512, 2112, 7168}, {16, 4096, 7168}}) {
+    const Problem problem = padded({}, size);
+    std::set<int> splits;
+    for (const Config& config : wgmma_candidates_for(problem)) {
+      const int split_k = config.at("split_k");
+      splits.insert(split_k);
+      if (split_k > 1) {
+        CHECK(wgmma_works(problem, config) * config.at("cluster_m") * config.at("cluster_n") <=
+              132);
+        CHECK(config.at("ping_pong") == 0);
+      }
+    }
+    CHECK(splits.size() > 1);
+  }
+}
+
+TEST_CASE("wgmma has more brought early the longer a kernel waits and the more it pays") {
+  const auto prefetches = [](const Size& size, std::string_view layout = "nn") {
+    std::set<int> found;
+    for (const Config& config : wgmma_candidates_for(padded({.layout = layout}, size))) {
+      if (config.at("block_m") == 128 && config.at("block_n") == 128) {
+        found.insert(config.at("prefetch"));
+      }
+    }
+    return found;
+  };
+  CHECK(prefetches({640, 640, 640}).count(8) == 1);
+  CHECK(prefetches({1408, 1408, 1408}) == std::set{2});
+  CHECK(prefetches({1400, 1400, 1400}, "nt").count(16) == 1);  // rows begin anywhere in a line
+  CHECK(prefetches({128, 65536, 1024}) == std::set{0});        // too many columns to bring some of
+  const std::vector<Config> of_batch =
+      wgmma_candidates_for(batched(padded({}, {640, 640, 640}), 4));
+  REQUIRE(!of_batch.empty());
+  for (const Config& config : of_batch) {
+    CHECK(config.at("prefetch") == 0);
+  }
+}

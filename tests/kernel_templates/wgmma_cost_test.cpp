@@ -1,0 +1,53 @@
+// What the wgmma family is believed to cost, checked without a GPU or a compiler.
+
+#include <cmath>
+#include <vector>
+
+#include "kernel_templates/families.h"
+#include "tests/kernel_templates/support/wgmma_cases.h"
+#include "tests/support/catch.h"
+
+using namespace tunedgemm;
+
+TEST_CASE("wgmma's predicted times are finite, positive, and grow with M") {
+  for (const Kind& kind : wgmma_kinds()) {
+    for (const Size& size : {Size{4096, 4096, 4096}, {1, 1, 1}, {96, 4096, 14336}}) {
+      Problem problem = padded(kind, size);
+      for (const Config& config : wgmma_family().candidates(problem, wgmma_device())) {
+        INFO(to_text(config) << " for " << to_text(problem));
+        double shorter_us = 0;
+        for (const std::int64_t m : {1, 8, 64, 512, 4096, 32768, 262144}) {
+          problem.m = m;
+          const double us = wgmma_family().predicted_us(problem, config, wgmma_device());
+          CHECK(std::isfinite(us));
+          CHECK(us > 0);
+          CHECK(us >= shorter_us);  // the same where a tile holds either
+          shorter_us = us;
+        }
+        problem.m = 1;
+        CHECK(shorter_us > wgmma_family().predicted_us(problem, config, wgmma_device()));
+      }
+    }
+  }
+}
+
+TEST_CASE("wgmma expects more time where the elements of D must leave one by one") {
+  Problem aligned = padded({}, {4096, 4096, 4096});
+  Problem unaligned = aligned;
+  unaligned.d.alignment_bytes = 2;
+  const Config config = wgmma_config({{"tensor_store", 0}});
+  CHECK(wgmma_family().predicted_us(unaligned, config, wgmma_device()) >
+        1.02 * wgmma_family().predicted_us(aligned, config, wgmma_device()));
+}
+
+TEST_CASE("wgmma expects a stage more to help only where copies would come late") {
+  const Problem problem = padded({.layout = "nt"}, {4096, 4096, 4096});
+  const auto us = [&](int block_n, int stages) {
+    const Config config = wgmma_config({{"block_n", block_n}, {"stages", stages}});
+    return wgmma_family().predicted_us(problem, config, wgmma_device());
+  };
+  // A stage of 128 x 128 is multiplied in 512 cycles, one of 128 x 256 in 1024.
+  CHECK(us(128, 3) > us(128, 4));
+  CHECK(us(128, 5) == us(128, 6));
+  CHECK(us(256, 3) > us(256, 4));
+}
