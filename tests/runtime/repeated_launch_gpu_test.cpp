@@ -292,14 +292,16 @@ TEST_CASE("Consumers that add parts of K together do not need each other at the 
   const auto b = device->allocate(static_cast<std::int64_t>(product.b.size() * 2));
   device->copy_to_device(a->data(), product.a.data(), a->size_bytes());
   device->copy_to_device(b->data(), product.b.data(), b->size_bytes());
-  for (const char* knobs : {"block_m=128 block_n=256 split_k=4 swap_ab=0 stages=4",
-                            "block_m=256 block_n=192 split_k=5 swap_ab=1 stages=3",
-                            "block_m=128 block_n=128 split_k=2 swap_ab=0 stages=6"}) {
+  for (const char* knobs : {"block_m=128 block_n=256 split_k=4 swap_ab=0 stages=4 stages_d=2",
+                            "block_m=128 block_n=256 split_k=4 swap_ab=0 stages=4 stages_d=1",
+                            "block_m=256 block_n=192 split_k=5 swap_ab=1 stages=3 stages_d=2",
+                            "block_m=256 block_n=160 split_k=5 swap_ab=1 stages=4 stages_d=1",
+                            "block_m=128 block_n=128 split_k=2 swap_ab=0 stages=6 stages_d=2"}) {
     INFO(knobs);
-    const std::optional<Config> config = parse_config(
-        std::string(knobs) +
-        " stages_d=2 block_k=64 consumers=2 ping_pong=0 cluster_m=1 cluster_n=1 group=8 "
-        "raster=0 in_flight=1 tensor_store=1 prefetch=2");
+    const std::optional<Config> config =
+        parse_config(std::string(knobs) +
+                     " block_k=64 consumers=2 ping_pong=0 cluster_m=1 cluster_n=1 group=8 "
+                     "raster=0 in_flight=1 tensor_store=1 prefetch=2");
     REQUIRE(config);
     REQUIRE(wgmma_family().why_not(problem, *config, device->limits()) == "");
     const Lane first(*device, driver, problem, *config, *a, *b);
