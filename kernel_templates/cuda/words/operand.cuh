@@ -116,17 +116,16 @@ struct Operand {
 
   // What lies outside the matrix counts as zero. A step that is inside as a whole needs no
   // counting.
-  template <bool kInside>
-  __device__ __forceinline__ void begin_copies(Accumulator* shared, int depth) {
+  __device__ __forceinline__ void begin_copies(Accumulator* shared, int depth, bool is_inside) {
 #pragma unroll
     for (int copy = 0; copy < kCopies; ++copy) {
       if (!exists(copy)) {
         continue;
       }
-      const int elements = kInside ? kVector : present(copy, depth);
+      const int elements = is_inside ? kVector : present(copy, depth);
       if constexpr (kAsyncCopy) {
         copy_async(copy, shared, elements);
-      } else if constexpr (kInside) {
+      } else if (is_inside) {
         staged[copy] = *reinterpret_cast<const Vector*>(source(copy));
       } else {
         staged[copy] = load_partly(copy, elements);
@@ -136,9 +135,9 @@ struct Operand {
   // Begins to copy a step of which `depth` k are left.
   __device__ __forceinline__ void begin_copy(Accumulator* shared, int depth) {
     if (all_rows && depth == kBlockK) {
-      begin_copies<true>(shared, depth);
+      begin_copies(shared, depth, true);
     } else {
-      begin_copies<false>(shared, depth);
+      begin_copies(shared, depth, false);
     }
     from += kAlongK ? kBlockK : kBlockK * stride;
   }
