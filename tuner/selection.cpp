@@ -25,8 +25,9 @@ std::string key_of(const TrialRecord& trial) {
   return trial.family + (knobs.empty() ? "" : " ") + knobs + " " + trial.family_fingerprint;
 }
 
-// Candidates of one family that compute a tile in the same way differ in what the cost model sees
-// least: stages, order, clusters, warps.
+// Candidates of one family that compute a tile alike differ in what the cost model sees least, or
+// gets right anyway: stages of A and B, order, clusters, warps, parts of K. Who multiplies, which
+// way round, and where D is prepared, makes another tile of it.
 std::string tile_of(const Candidate& candidate) {
   std::string tile(candidate.family->name());
   for (const char* knob :

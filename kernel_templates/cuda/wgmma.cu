@@ -153,9 +153,9 @@ static_assert((!kTurns && !kRegistersA) || kAtoms == 1,
               "block_k must be 128 bytes where products cannot take a tile as it is");
 static_assert(!kRegistersA || kInFlight == 1, "A of 32 bits across K needs in_flight=1");
 constexpr int kRingBytes = kStages * (kTileBytesA + kTileBytesB);
-constexpr int kStageBytesD = 2048;
-constexpr int kStagingBytes = kStagesD * kStageBytesD;  // of a warp
-constexpr int kControlBytes = 1024;                     // barriers, and a word for each consumer
+constexpr int kStageBytesD = 2048;  // of a warp: 16 lines of 128
+constexpr int kStagingBytes = kStagesD * kStageBytesD;
+constexpr int kControlBytes = 1024;  // barriers, and a word for each consumer
 constexpr int kSharedBytes = kRingBytes + kConsumers * 4 * kStagingBytes + kControlBytes;
 #ifndef SHARED_BYTES
 #define SHARED_BYTES kSharedBytes

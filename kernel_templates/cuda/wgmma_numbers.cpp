@@ -6,7 +6,7 @@
 namespace tunedgemm {
 namespace {
 
-constexpr int kStageBytesD = 4 * 2048;  // of a consumer
+constexpr int kWarpsOfConsumer = 4, kStageBytesD = 2048;
 constexpr int kControlBytes = 1024;
 constexpr int kLineBytes = 128;
 // Accumulators beyond which the compiler spills, by the number of consumers, where the end of a
@@ -128,7 +128,8 @@ std::int64_t WgmmaNumbers::stage_bytes() const {
 }
 
 std::int64_t WgmmaNumbers::shared_bytes() const {
-  return stages * stage_bytes() + std::int64_t{consumers} * stages_d * kStageBytesD + kControlBytes;
+  const std::int64_t staging = std::int64_t{consumers} * kWarpsOfConsumer * stages_d * kStageBytesD;
+  return stages * stage_bytes() + staging + kControlBytes;
 }
 
 Tiling WgmmaNumbers::clusters(const Problem& problem) const {

@@ -13,7 +13,7 @@
 
 namespace tunedgemm {
 
-// Of the knobs.
+// The largest values of knobs, and the step of block_n.
 constexpr int kMostWgmmaStages = 12, kMostWgmmaSplits = 16;
 constexpr int kWgmmaWidthStep = 16, kMostWgmmaWidth = 256;
 

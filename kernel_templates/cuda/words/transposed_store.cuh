@@ -28,7 +28,8 @@ __device__ __forceinline__ void store_columns(const TensorMap& d, unsigned lines
   }
 }
 
-// From D[m, n0] on; a group of copies is on its way while the next columns are prepared.
+// From D[m, n0] on; where there are two places, a group of copies is on its way while the next
+// columns are prepared.
 __device__ __forceinline__ void store_transposed(const Arguments& arguments, const TensorMap& d,
                                                  const Epilogue& epilogue, long long entry, int m,
                                                  int n0, const Team& team, Staging& staging,

@@ -30,16 +30,16 @@ struct Staging {
   unsigned address;
   int offset = 0;  // of the place that is next
 };
-// The place for the next `bytes`. One thread has waited until the copy that was there has been
-// read.
+// The place for the next `bytes`. Before it is written to, the thread that copies has to wait until
+// what was there has been read: wait_until_read(kStagesD - 1).
 __device__ __forceinline__ unsigned next_place(Staging& staging, int bytes) {
   const unsigned place = staging.address + staging.offset;
   staging.offset = kStagesD == 1 ? 0 : staging.offset ^ bytes;
   return place;
 }
 
-// A warp's 16 rows of sums from D[m, n0] on, by TMA, a line's columns at a time; a copy is
-// on its way while the next one is prepared.
+// A warp's 16 rows of sums from D[m, n0] on, by TMA, a line's columns at a time; where
+// there are two places, a copy is on its way while the next one is prepared.
 __device__ __forceinline__ void store_by_tensor_copies(
     const Arguments& arguments, const TensorMap& d, const Epilogue& epilogue, long long entry,
     int m, int n0, Staging& staging, const Accumulator (&sums)[kSliceColumns / 2]) {
