@@ -83,7 +83,7 @@ bool is_too_large(const Problem& problem, const Shape& shape) {
 /// One place less to prepare D in may make room for one more tile of A and B. That pays where
 /// copies are begun too late and a part of K is long enough, and makes D leave a little later. The
 /// latency of the cost model, 1500 cycles, is the measure: well below it only one place is tried,
-/// near it both, otherwise two.
+/// near it both, otherwise two; and where threads store D.
 /// (H200, 2026-11-22: bf16 nt 3000^3, 192 x 192: 79.4 us with 3 stages, 73.5 with 4; f16 nn
 /// 2176^3, 256 x 160: 32.1, 31.3; 128 x 192 by turns, 4 and 5: 3072^3 76.5, 76.9, and bf16 nt 512
 /// x 24576 x 1536 52.7, 51.8.)
@@ -139,7 +139,7 @@ Config make_config(const Problem& problem, const Shape& shape, const DeviceLimit
        {"block_n", block_n},
        {"block_k", lines_of_k * kLineBytes / static_cast<int>(size_bytes(problem.a.type))},
        {"stages", 2},
-       {"stages_d", tensor_store ? stages_d : 2},
+       {"stages_d", stages_d},
        {"consumers", schedule.consumers},
        {"ping_pong", schedule.ping_pong},
        {"cluster_m", cluster.m},
@@ -186,9 +186,6 @@ class Choosing {
     }
     const Config plain = make_config(problem, shape, limits_);
     const WgmmaNumbers numbers(problem, plain);
-    if (numbers.stages_d != shape.stages_d) {
-      return;  // threads store, in two places
-    }
     const std::int64_t tiles = numbers.clusters(problem).blocks().value_or(kMaxGridX);
     const std::int64_t at_a_time = numbers.clusters_at_a_time(limits_);
     const std::int64_t tiles_of_k = ceil_divide(problem.k, numbers.block_k);
