@@ -10,7 +10,6 @@ namespace {
 
 constexpr int kArch = 90;
 constexpr int kRevision = 4;  // 4: stages_d, more tiles swapped, costs fitted anew
-constexpr int kLineBytes = 128;
 
 std::vector<int> multiples(int of, int most) {
   std::vector<int> values;
@@ -128,8 +127,9 @@ class Wgmma final : public CudaFamily {
     const int lines = (lines_follow_k ? block : numbers.block_k) / sharers;
     const std::int64_t length = lines_follow_k ? problem.k : extent;
     const std::int64_t count = lines_follow_k ? extent : problem.k;
-    return tensor_map(operand, matrix, {length, count}, {kLineBytes / numbers.element_bytes, lines},
-                      kLineBytes, problem.batch);
+    return tensor_map(operand, matrix, {length, count},
+                      {kWgmmaLineBytes / numbers.element_bytes, lines}, kWgmmaLineBytes,
+                      problem.batch);
   }
   static TensorMap tensor_map(TensorMap::Operand operand, const Matrix& matrix,
                               std::array<std::int64_t, 2> extent, std::array<int, 2> box, int span,
@@ -160,7 +160,7 @@ class Wgmma final : public CudaFamily {
     if (numbers.swap_ab) {
       constexpr int kLinesOfCopy = 16;
       return tensor_map(TensorMap::Operand::kD, problem.d, {problem.m, problem.n},
-                        {kLineBytes / numbers.element_bytes_d, kLinesOfCopy}, kLineBytes,
+                        {kWgmmaLineBytes / numbers.element_bytes_d, kLinesOfCopy}, kWgmmaLineBytes,
                         problem.batch);
     }
     const int row_bytes = numbers.columns_of_slice() * numbers.element_bytes_d;

@@ -18,7 +18,6 @@ constexpr int kPrefetched = 2, kPrefetchedInTime = 8, kPrefetchedOfRagged = 16;
 constexpr std::int64_t kMostInTime = 8;
 /// Rounds of tiles from which on their order is worth more trials: by columns, in larger groups.
 constexpr int kSomeRounds = 3, kManyRounds = 4;
-constexpr int kLineBytes = 128;
 /// Rows and columns of a tile up to which two lines along K at a time may be better than one: there
 /// is room for enough stages.
 constexpr int kSmallTile = 128;
@@ -66,7 +65,7 @@ bool gains_by_swapping(const Problem& problem, const Shape& shape) {
   }
   // M can be cut anywhere where A's lines follow K, N only where B's do, too; then a tile and its
   // mirror image are the same for a square. 32 bits across K need not be turned in A.
-  const bool frees_width = shape.block_n % (kLineBytes / element_bytes) != 0;
+  const bool frees_width = shape.block_n % (kWgmmaLineBytes / element_bytes) != 0;
   return a_along_k && (b_along_k ? frees_width && !is_square : frees_width || element_bytes == 4);
 }
 
@@ -112,7 +111,7 @@ int prefetched(const Problem& problem, const WgmmaNumbers& numbers, const Device
   const std::int64_t blocks = numbers.grid(problem, limits);
   const std::int64_t tiles =
       ceil_divide(problem.m, numbers.block_m) + ceil_divide(problem.n, numbers.block_n);
-  const std::int64_t lines = ceil_divide(problem.k * numbers.element_bytes, kLineBytes);
+  const std::int64_t lines = ceil_divide(problem.k * numbers.element_bytes, kWgmmaLineBytes);
   // Only the first entry of a batch is brought; and a block should not bring many tiles.
   if (problem.batch > 1 || tiles * numbers.split_k > blocks) {
     return 0;
@@ -121,7 +120,7 @@ int prefetched(const Problem& problem, const WgmmaNumbers& numbers, const Device
     return kPrefetchedInTime;
   }
   const auto begins_in_a_line = [](const Matrix& matrix) {
-    return matrix.leading_dimension * size_bytes(matrix.type) % kLineBytes != 0;
+    return matrix.leading_dimension * size_bytes(matrix.type) % kWgmmaLineBytes != 0;
   };
   const bool is_ragged = begins_in_a_line(problem.a) || begins_in_a_line(problem.b);
   return is_ragged && tiles <= blocks / 4 ? kPrefetchedOfRagged : kPrefetched;
@@ -137,7 +136,7 @@ Config make_config(const Problem& problem, const Shape& shape, const DeviceLimit
   Config config(
       {{"block_m", schedule.block_m},
        {"block_n", block_n},
-       {"block_k", lines_of_k * kLineBytes / static_cast<int>(size_bytes(problem.a.type))},
+       {"block_k", lines_of_k * kWgmmaLineBytes / static_cast<int>(size_bytes(problem.a.type))},
        {"stages", 2},
        {"stages_d", stages_d},
        {"consumers", schedule.consumers},

@@ -6,7 +6,6 @@
 namespace tunedgemm {
 namespace {
 
-constexpr int kLineBytes = 128;
 constexpr int kStepBytes = 32;  // of a row that one instruction takes
 
 // Fitted to about 9000 times of 220 sets of configs, 190 shapes of all types, on an H200
@@ -57,7 +56,7 @@ double copied_cycles(const WgmmaNumbers& numbers) {
 double turned_cycles(const WgmmaNumbers& numbers) {
   const double lines =
       (numbers.turns_a ? numbers.loaded_m : 0) + (numbers.turns_b ? numbers.loaded_n : 0);
-  return 2 * kLineBytes * lines / kSharedBytesPerCycle;
+  return 2 * kWgmmaLineBytes * lines / kSharedBytesPerCycle;
 }
 
 // What is read from memory when the tiles that are computed at the same time share what they read.

@@ -8,7 +8,6 @@ namespace {
 
 constexpr int kWarpsOfConsumer = 4, kStageBytesD = 2048;
 constexpr int kControlBytes = 1024;
-constexpr int kLineBytes = 128;
 // Accumulators beyond which the compiler spills, by the number of consumers, where the end of a
 // tile needs little else.
 constexpr int kMostSums[] = {0, 192, 192, 96};
@@ -68,7 +67,8 @@ std::string why_not_operands(const Problem& problem) {
 }
 
 int loaded(int extent, bool lines_follow_k, int element_bytes) {
-  return lines_follow_k ? extent : static_cast<int>(round_up(extent, kLineBytes / element_bytes));
+  return lines_follow_k ? extent
+                        : static_cast<int>(round_up(extent, kWgmmaLineBytes / element_bytes));
 }
 
 }  // namespace
@@ -177,11 +177,12 @@ std::string why_not_wgmma(const Problem& asked, const WgmmaNumbers& numbers) {
            ": block_m must be 64 rows for each consumer, or a multiple of that";
   }
   const int bytes_of_k = numbers.block_k * numbers.element_bytes;
-  if (bytes_of_k != kLineBytes && bytes_of_k != 2 * kLineBytes) {
+  if (bytes_of_k != kWgmmaLineBytes && bytes_of_k != 2 * kWgmmaLineBytes) {
     return value("block_k", numbers.block_k) + " is " + std::to_string(bytes_of_k) +
            " bytes: it must be 128 or 256";
   }
-  if ((numbers.turns_a || numbers.turns_b || numbers.registers_a) && bytes_of_k != kLineBytes) {
+  if ((numbers.turns_a || numbers.turns_b || numbers.registers_a) &&
+      bytes_of_k != kWgmmaLineBytes) {
     return value("block_k", numbers.block_k) + " is " + std::to_string(bytes_of_k) +
            " bytes: operands of 8 or 32 bits whose lines do not follow K (layout " +
            layout_text(asked) + ") need 128";

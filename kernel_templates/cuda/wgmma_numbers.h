@@ -16,6 +16,8 @@ namespace tunedgemm {
 // The largest values of knobs, and the step of block_n.
 constexpr int kMostWgmmaStages = 12, kMostWgmmaSplits = 16;
 constexpr int kWgmmaWidthStep = 16, kMostWgmmaWidth = 256;
+/// Of a line: of tiles in shared memory (words/slabs.cuh), and of the L2 cache.
+constexpr int kWgmmaLineBytes = 128;
 
 /// What a kernel with this config is told of the problem: its transpose, where the config swaps A
 /// and B. All problems below are such but where it says otherwise.
