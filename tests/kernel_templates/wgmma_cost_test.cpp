@@ -13,7 +13,7 @@ TEST_CASE("wgmma's predicted times are finite, positive, and grow with M") {
   for (const Kind& kind : wgmma_kinds()) {
     for (const Size& size : {Size{4096, 4096, 4096}, {1, 1, 1}, {96, 4096, 14336}}) {
       Problem problem = padded(kind, size);
-      for (const Config& config : wgmma_family().candidates(problem, wgmma_device())) {
+      for (const Config& config : wgmma_candidates_for(problem)) {
         INFO(to_text(config) << " for " << to_text(problem));
         double shorter_us = 0;
         for (const std::int64_t m : {1, 8, 64, 512, 4096, 32768, 262144}) {

@@ -243,7 +243,7 @@ TEST_CASE("wgmma refuses what a multiprocessor or the workspace does not hold") 
 TEST_CASE("wgmma's shared memory and threads are those of the kernel's formulas") {
   for (const Kind& kind : wgmma_kinds()) {
     const Problem problem = padded(kind, {4096, 4096, 4096});
-    for (const Config& config : wgmma_family().candidates(problem, wgmma_device())) {
+    for (const Config& config : wgmma_candidates_for(problem)) {
       INFO(to_text(config) << " for " << to_text(problem));
       const WgmmaNumbers numbers(told_to_wgmma(problem, config), config);
       CHECK(numbers.shared_bytes() == shared_bytes(problem, config));

@@ -2,8 +2,7 @@
 // same order, and the barriers of each: landed (its tiles have been copied), full (they can be
 // multiplied, after turning if need be), empty (they have been). Expects the sizes as constants.
 //
-//   shared memory:  stages of A | stages of B | staging, places of a consumer warp | barriers,
-//   words
+//   shared memory:  stages of A | stages of B | places of every consumer warp | barriers, words
 #pragma once
 
 #include "barrier.cuh"
