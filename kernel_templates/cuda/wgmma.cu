@@ -195,6 +195,7 @@ __device__ __forceinline__ void produce(const Arguments& arguments, const Tensor
     const Work work = work_at(list, index);
     const int entry_a = arguments.batch_stride_a == 0 ? 0 : work.entry;
     const int entry_b = arguments.batch_stride_b == 0 ? 0 : work.entry;
+#pragma unroll 1
     for (int tile = 0; tile < work.tiles_of_k; ++tile) {
       const int k0 = (work.first_k + tile) * kBlockK;
       const unsigned barrier = kTurns ? landed(shared, ring.stage) : full(shared, ring.stage);
@@ -217,8 +218,10 @@ __device__ __forceinline__ void produce(const Arguments& arguments, const Tensor
 
 // The sums of a work, from row `row` of its tile on. The products of one tile along K still run
 // while the next ones are begun, so a stage is released one tile later.
-__device__ __forceinline__ void multiply(const Shared& shared, const Seat& seat, const Work& work,
-                                         int row, Ring& ring, Sums& sums) {
+__device__ __forceinline__ void multiply(const Shared& shared, const Loader& loader,
+                                         const Work& work, int row, Ring& ring, Sums& sums) {
+  int before = 0;
+#pragma unroll 1
   for (int tile = 0; tile < work.tiles_of_k; ++tile) {
     wait(full(shared, ring.stage), ring.parity);
     pin_all(sums);
@@ -231,21 +234,22 @@ __device__ __forceinline__ void multiply(const Shared& shared, const Seat& seat,
     wait_for_products(kInFlight);
     pin_all(sums);
     if (kInFlight == 0) {
-      release(shared, ring.stage, seat);
+      release(loader, ring.stage);
     } else if (tile > 0) {
-      release(shared, stage_before(ring), seat);
+      release(loader, before);
     }
+    before = ring.stage;
     advance(ring);
   }
 }
 
 // When the sums are wanted: the products end, and the last stage is released.
-__device__ __forceinline__ void end_multiplying(const Shared& shared, const Seat& seat,
-                                                const Ring& ring, Sums& sums) {
+__device__ __forceinline__ void end_multiplying(const Loader& loader, const Ring& ring,
+                                                Sums& sums) {
   if (kInFlight == 1) {
     wait_for_products(0);
     pin_all(sums);
-    release(shared, stage_before(ring), seat);
+    release(loader, stage_before(ring));
   }
 }
 
@@ -299,6 +303,7 @@ __device__ __forceinline__ void consume(const Arguments& arguments, const Tensor
                                         const WorkList& list, int consumer) {
   const int row = kPingPong ? 0 : consumer * kRows;
   Ring ring;
+  const Loader loader = loader_of_lane(shared, list.seat);
   Staging staging{shared_address(memory)};
   int number = 0;
   for (int index = list.first; index < list.count; index += list.apart, ++number) {
@@ -316,20 +321,20 @@ __device__ __forceinline__ void consume(const Arguments& arguments, const Tensor
       clear(sums);  // the registers are free until here: slices need them
     }
     if (kPromotes) {
-      multiply_promoted(shared, list.seat, work, row, ring, sums);
+      multiply_promoted(shared, loader, work, row, ring, sums);
     } else if (kRegistersA) {
-      multiply_from_registers(shared, list.seat, work, row, ring, sums);
+      multiply_from_registers(shared, loader, work, row, ring, sums);
     } else {
-      multiply(shared, list.seat, work, row, ring, sums);
+      multiply(shared, loader, work, row, ring, sums);
     }
     if (kPingPong && !is_last) {
       signal(kPingPongBarrier + 1 - consumer, 2 * kWarpgroup);
     }
-    end_multiplying(shared, list.seat, ring, sums);
+    end_multiplying(loader, ring, sums);
     store_work(arguments, d, work, is_last, work.m0 + row, consumer, memory, staging, scratch,
                sums);
   }
-  if (kTensorStore && threadIdx.x % 32 == 0) {
+  if (kTensorStore && is_elected()) {
     wait_until_read(0);
   }
 }
@@ -360,7 +365,7 @@ extern "C" __global__ void __cluster_dims__(kCluster, 1, 1) __launch_bounds__(kT
     if (kConsumers > 1) {
       keep_registers(kProducerRegisters);
     }
-    if (threadIdx.x == 0) {
+    if (threadIdx.x < 32 && is_elected()) {
       if (kPrefetch > 0) {
         prefetch_operands(arguments, a, b, list);
       }

@@ -8,14 +8,22 @@
 using Sums = Accumulator[kRowBlocks][kSumsOfRowBlock];
 constexpr int kSteps = kBlockK * kElementBytes / 32;
 
+// Where descriptors find the tiles of a stage.
+__device__ __forceinline__ unsigned place_a(const Shared& shared, int stage) {
+  return place_of(tile_a(shared, 0)) + stage * (kTileBytesA / 16);
+}
+__device__ __forceinline__ unsigned place_b(const Shared& shared, int stage) {
+  return place_of(tile_b(shared, 0)) + stage * (kTileBytesB / 16);
+}
+
 __device__ __forceinline__ void multiply_row_block(const Shared& shared, int stage, int row,
                                                    bool keep,
                                                    Accumulator (&sums)[kSumsOfRowBlock]) {
 #pragma unroll
   for (int step = 0; step < kSteps; ++step) {
     multiply_async(TypeA(), TypeB(), keep || step > 0,
-                   descriptor(kSlabsA, tile_a(shared, stage), row, step),
-                   descriptor(kSlabsB, tile_b(shared, stage), 0, step), sums);
+                   descriptor(kSlabsA, place_a(shared, stage), row, step),
+                   descriptor(kSlabsB, place_b(shared, stage), 0, step), sums);
   }
 }
 

@@ -5,7 +5,7 @@
 
 // The sums of a work, from row `row` of its tile on: the tensor core's are moved to others after
 // each tile along K.
-__device__ __forceinline__ void multiply_promoted(const Shared& shared, const Seat& seat,
+__device__ __forceinline__ void multiply_promoted(const Shared& shared, const Loader& loader,
                                                   const Work& work, int row, Ring& ring,
                                                   Sums& sums) {
   Accumulator fresh[kSumsOfRowBlock];
@@ -20,7 +20,7 @@ __device__ __forceinline__ void multiply_promoted(const Shared& shared, const Se
       wait_for_products(0);
       pin(fresh);
       if (block == kRowBlocks - 1) {
-        release(shared, ring.stage, seat);
+        release(loader, ring.stage);
       }
 #pragma unroll
       for (int i = 0; i < kSumsOfRowBlock; ++i) {

@@ -42,7 +42,7 @@ __device__ __forceinline__ void load_fragments(const Shared& shared, int stage, 
 // The sums of a work, from row `row` of its tile on. The products of one step still run while those
 // of the next one are begun and A is read for the one after: if it is read later, the compiler lets
 // products wait for each other.
-__device__ __forceinline__ void multiply_from_registers(const Shared& shared, const Seat& seat,
+__device__ __forceinline__ void multiply_from_registers(const Shared& shared, const Loader& loader,
                                                         const Work& work, int row, Ring& ring,
                                                         Sums& sums) {
   float(&f32_sums)[kRowBlocks][kSumsOfRowBlock] =
@@ -70,13 +70,13 @@ __device__ __forceinline__ void multiply_from_registers(const Shared& shared, co
 #pragma unroll
       for (int block = 0; block < kRowBlocks; ++block) {
         add_products_async(f32(), f32(), fragments[step][block],
-                           descriptor(kSlabsB, tile_b(shared, stage), 0, step), f32_sums[block]);
+                           descriptor(kSlabsB, place_b(shared, stage), 0, step), f32_sums[block]);
       }
       end_products();
       wait_for_products(1);
       pin_all(sums);
       if (step == 0 && tile > 0) {
-        release(shared, released, seat);
+        release(loader, released);
       }
     }
   }

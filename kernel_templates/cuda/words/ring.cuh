@@ -58,15 +58,18 @@ __device__ __forceinline__ void begin_barriers(const Shared& shared) {
   publish_barriers();
 }
 
-// A warp has multiplied a stage: tells those blocks of the cluster that load something for this
-// one.
-__device__ __forceinline__ void release(const Shared& shared, int stage, const Seat& seat) {
+// Whom a warp tells that it has multiplied a stage: those blocks of the cluster that load something
+// for this one, each told by a lane.
+struct Loader {
+  unsigned empty;  // its barrier of stage 0; 0: this lane tells nobody
+};
+__device__ __forceinline__ Loader loader_of_lane(const Shared& shared, const Seat& seat) {
   const int lane = threadIdx.x % 32;
-  if (kCluster == 1) {
-    if (lane == 0) {
-      arrive(empty(shared, stage));
-    }
-  } else if (lane < kCluster && (lane % kClusterM == seat.m || lane / kClusterM == seat.n)) {
-    arrive_at(empty(shared, stage), lane);
+  const bool tells = lane < kCluster && (lane % kClusterM == seat.m || lane / kClusterM == seat.n);
+  return {tells ? address_in_block(empty(shared, 0), lane) : 0};
+}
+__device__ __forceinline__ void release(const Loader& loader, int stage) {
+  if (loader.empty != 0) {
+    arrive_in_cluster(loader.empty + stage * kBarrierBytes);
   }
 }

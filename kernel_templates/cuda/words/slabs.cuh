@@ -64,16 +64,16 @@ __device__ __forceinline__ void load_tile(Slabs slabs, int parts, int part, unsi
   }
 }
 
-// The descriptor of what one step along K, 32 bytes of every row or column, takes from a tile.
-// Swizzled units are 8 lines.
-__device__ __forceinline__ unsigned long long descriptor(Slabs slabs, unsigned tile, int row,
+// The descriptor of what one step along K, 32 bytes of every row or column, takes from a tile,
+// which begins at `place` (place_of). Swizzled units are 8 lines.
+__device__ __forceinline__ unsigned long long descriptor(Slabs slabs, unsigned place, int row,
                                                          int step) {
   constexpr int unit = 8 * kLine;
   if (slabs.lines_follow_k) {
-    return make_descriptor(tile + step / 4 * slab_bytes(slabs) + row * kLine + step % 4 * 32, unit,
-                           0);
+    const int further = step / 4 * slab_bytes(slabs) + step % 4 * 32;
+    return make_descriptor(place + row * (kLine / 16) + further / 16, unit, 0);
   }
-  return make_descriptor(
-      tile + row * slabs.element_bytes / kLine * slab_bytes(slabs) + step * 2 * unit, unit,
-      slab_bytes(slabs));
+  const int slab = row * slabs.element_bytes / kLine, further = step * 2 * unit;
+  return make_descriptor(place + slab * (slab_bytes(slabs) / 16) + further / 16, unit,
+                         slab_bytes(slabs));
 }

@@ -48,7 +48,7 @@ __device__ __forceinline__ void store_by_tensor_copies(
 #pragma unroll
   for (int column = 0; column < kSliceColumns; column += kLineColumns) {
     const unsigned lines = next_place(staging, kStageBytesD);
-    if (lane == 0) {
+    if (is_elected()) {
       wait_until_read(kStagesD - 1);
     }
     __syncwarp();
@@ -67,7 +67,7 @@ __device__ __forceinline__ void store_by_tensor_copies(
     }
     show_to_copies();
     __syncwarp();
-    if (lane == 0) {
+    if (is_elected()) {
       store_box(d, lines, n0 + column, m, entry);
       end_store_group();
     }

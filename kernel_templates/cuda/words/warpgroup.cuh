@@ -43,6 +43,21 @@ __device__ __forceinline__ int rank_in_cluster() {
   return rank;
 }
 
+// elect.sync: true in one lane of the warp, always the same one, as is lane == 0; but the compiler
+// then knows that what is done there is done once, and needs no loop over the lanes for
+// instructions that take registers of the warp.
+__device__ __forceinline__ bool is_elected() {
+  int elected;
+  asm volatile(
+      "{\n"
+      ".reg .pred is;\n"
+      "elect.sync _|is, 0xffffffff;\n"
+      "selp.b32 %0, 1, 0, is;\n"
+      "}"
+      : "=r"(elected));
+  return elected != 0;
+}
+
 // The value of the first lane, known to be the same in all: the compiler may then keep it, and what
 // follows from it, in registers of the warp.
 __device__ __forceinline__ int same_in_warp(int value) {

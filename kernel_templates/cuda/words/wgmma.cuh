@@ -23,13 +23,18 @@
 // Where an operand lies in shared memory ("Matrix Descriptor Format"), in lines of 128 bytes as
 // tensor copies make them. Eight lines that follow each other are a unit of the swizzle, units are
 // `unit_stride` bytes apart; where lines do not follow K, slabs of lines are `slab_stride` apart.
-__device__ __forceinline__ unsigned long long make_descriptor(unsigned address, int unit_stride,
+// A descriptor counts in 16 bytes. `place` does, too, so that an addition leads from one descriptor
+// to the next.
+__device__ __forceinline__ unsigned long long make_descriptor(unsigned place, int unit_stride,
                                                               int slab_stride) {
-  constexpr unsigned long long swizzle_of_128_bytes = 1;
-  // In a cluster the upper bits of an address tell the block.
-  return static_cast<unsigned long long>((address & 0x3ffff) >> 4) |
-         static_cast<unsigned long long>(slab_stride >> 4) << 16 |
-         static_cast<unsigned long long>(unit_stride >> 4) << 32 | swizzle_of_128_bytes << 62;
+  constexpr unsigned swizzle_of_128_bytes = 1u << 30;
+  const unsigned low = place + (static_cast<unsigned>(slab_stride >> 4) << 16);
+  const unsigned high = unit_stride >> 4 | swizzle_of_128_bytes;
+  return low | static_cast<unsigned long long>(high) << 32;
+}
+// Of an address in shared memory. In a cluster its upper bits tell the block: they are left out.
+__device__ __forceinline__ unsigned place_of(unsigned address) {
+  return (address & 0x3ffff) >> 4;
 }
 
 // wgmma.fence, wgmma.commit_group, wgmma.wait_group
