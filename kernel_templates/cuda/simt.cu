@@ -78,6 +78,7 @@ constexpr int kStages = STAGES;
 constexpr bool kAsyncCopy = ASYNC_COPY != 0;
 constexpr int kGroupM = GROUP_M, kSplitK = SPLIT_K;
 constexpr int kThreads = THREADS, kBlocksPerSm = BLOCKS_PER_SM;
+constexpr int kSumBytes = sizeof(Accumulator);
 
 // ---- 3. What must hold --------------------------------------------------------------------------
 constexpr int kLanesM = kWarpM / kThreadM, kLanesN = kWarpN / kThreadN;
@@ -103,10 +104,24 @@ static_assert(kGroupM >= 1 && kSplitK >= 1, "group_m and split_k must be 1 or mo
 // ---- 4. Words -----------------------------------------------------------------------------------
 #include "words/epilogue.cuh"
 #include "words/operand.cuh"
-#include "words/split_k.cuh"
 #include "words/tile_order.cuh"
+using OperandA =
+    Operand<TypeA, kOrderA == Order::kRowMajor, kAlignA, kBlockM, kBlockK, kThreads, kAsyncCopy>;
+using OperandB =
+    Operand<TypeB, kOrderB == Order::kColumnMajor, kAlignB, kBlockN, kBlockK, kThreads, kAsyncCopy>;
+// A stage in shared memory: the tile of A, then that of B.
+constexpr int kStageA = kBlockK * OperandA::kPitch;
+constexpr int kStage = kStageA + kBlockK * OperandB::kPitch;
+#include "words/row_slices.cuh"
+#include "words/thread_tile.cuh"
 
 // ---- 5. Moves -----------------------------------------------------------------------------------
+constexpr bool kStoresVectors = kAlignD >= kQuad * static_cast<int>(sizeof(TypeD));
+// Tiles that are moved back stay where what is copied or stored together begins.
+constexpr int kUnitOfStore = kStoresVectors ? kQuad : 1;
+constexpr int kUnitM = OperandA::kRowUnit;
+constexpr int kUnitN = OperandB::kRowUnit > kUnitOfStore ? OperandB::kRowUnit : kUnitOfStore;
+
 // Where a block works: a tile of D, with its origin, and a part of K.
 struct Work {
   long long entry;
@@ -115,6 +130,8 @@ struct Work {
   long long m0, n0, k0;
   int rows, columns;  // inside D: at most block_m and block_n
   long long depth;    // of this part of K
+  int steps;          // along it
+  int whole_steps;    // the first of them, whose tiles of A and B are inside the matrices
 };
 
 __device__ __forceinline__ Work work_of_block(const Arguments& arguments) {
@@ -129,39 +146,44 @@ __device__ __forceinline__ Work work_of_block(const Arguments& arguments) {
   work.tile = work.entry * tiles + static_cast<int>(blockIdx.x) % tiles;
   work.m0 = static_cast<long long>(at.tile_m) * kBlockM;
   work.n0 = static_cast<long long>(at.tile_n) * kBlockN;
+  if (!kReadC || arguments.c != arguments.d) {
+    work.m0 = min(work.m0, last_origin(arguments.m, kBlockM, kUnitM));
+    work.n0 = min(work.n0, last_origin(arguments.n, kBlockN, kUnitN));
+  }
   work.rows = static_cast<int>(min(arguments.m - work.m0, static_cast<long long>(kBlockM)));
   work.columns = static_cast<int>(min(arguments.n - work.n0, static_cast<long long>(kBlockN)));
   const long long steps = (arguments.k + kBlockK - 1) / kBlockK;
   work.k0 = steps * work.part / kSplitK * kBlockK;
   work.depth = min(arguments.k, steps * (work.part + 1) / kSplitK * kBlockK) - work.k0;
+  work.steps = static_cast<int>((work.depth + kBlockK - 1) / kBlockK);
+  const bool is_inside = work.rows == kBlockM && work.columns == kBlockN;
+  work.whole_steps = is_inside ? static_cast<int>(work.depth / kBlockK) : 0;
   return work;
 }
 
-using OperandA =
-    Operand<TypeA, kOrderA == Order::kRowMajor, kAlignA, kBlockM, kBlockK, kThreads, kAsyncCopy>;
-using OperandB =
-    Operand<TypeB, kOrderB == Order::kColumnMajor, kAlignB, kBlockN, kBlockK, kThreads, kAsyncCopy>;
-// A stage in shared memory: the tile of A, then that of B.
-constexpr int kStageA = kBlockK * OperandA::kPitch;
-constexpr int kStage = kStageA + kBlockK * OperandB::kPitch;
-
-// Begins to copy the next step of both operands, if there is one. Even an empty group of copies is
-// ended, so that waiting can count groups.
+// Begins to copy a step of both operands, if there is one: of those that are whole, or any. Even an
+// empty group of copies is ended, so that waiting can count groups.
 __device__ __forceinline__ void begin_copy(OperandA& a, OperandB& b, Accumulator* stage,
-                                           long long depth) {
-  if (depth > 0) {
-    const int left = static_cast<int>(min(depth, static_cast<long long>(kBlockK)));
-    a.begin_copy(stage, left);
-    b.begin_copy(stage + kStageA, left);
+                                           const Work& work, int step, bool of_whole_ones) {
+  if (of_whole_ones) {
+    if (step < work.whole_steps) {
+      a.begin_whole_copy(stage);
+      b.begin_whole_copy(stage + kStageA);
+    }
+  } else if (step < work.steps) {
+    const long long left = work.depth - static_cast<long long>(step) * kBlockK;
+    const int depth = static_cast<int>(min(left, static_cast<long long>(kBlockK)));
+    a.begin_part_copy(stage, depth);
+    b.begin_part_copy(stage + kStageA, depth);
   }
   if constexpr (kAsyncCopy) {
     end_copy_group();
   }
 }
 
-__device__ __forceinline__ void end_copy(const OperandA& a, const OperandB& b, Accumulator* stage,
-                                         long long depth) {
-  if (!kAsyncCopy && depth > 0) {
+// After the last step, what is written down is never read.
+__device__ __forceinline__ void end_copy(const OperandA& a, const OperandB& b, Accumulator* stage) {
+  if constexpr (!kAsyncCopy) {
     a.end_copy(stage);
     b.end_copy(stage + kStageA);
   }
@@ -175,117 +197,28 @@ __device__ __forceinline__ void wait_for_stage() {
   __syncthreads();
 }
 
-__device__ __forceinline__ int next_stage(int stage) {
-  return stage + 1 == kStages ? 0 : stage + 1;
-}
-
-// The first row and column of a thread's sums inside the tile. Two by two lanes are neighbours:
-// pairs of lanes then ask shared memory for the same 16 bytes both of A and of B, and each is read
-// once.
-struct ThreadPlace {
-  int m, n;
-};
-
-__device__ __forceinline__ ThreadPlace place_of_thread() {
-  constexpr int warps_n = kBlockN / kWarpN;
-  const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-  const int lane_m = lane / 2 % 2 + lane / 4 / (kLanesN / 2) * 2;
-  const int lane_n = lane % 2 + lane / 4 % (kLanesN / 2) * 2;
-  return {warp / warps_n * kWarpM + lane_m * kQuad, warp % warps_n * kWarpN + lane_n * kQuad};
-}
-
-// A thread's sums are patches of quads: from one to the next it is a row (column) of lanes further.
-constexpr int kQuadsM = kThreadM / kQuad, kQuadsN = kThreadN / kQuad;
-constexpr int kStrideM = kLanesM * kQuad, kStrideN = kLanesN * kQuad;
-using Sums = Accumulator[kThreadM][kThreadN];
-
-struct Fragments {
-  Quad a[kQuadsM], b[kQuadsN];
-};
-
-__device__ __forceinline__ void load_fragments(const Accumulator* stage, const ThreadPlace& place,
-                                               int k, Fragments& fragments) {
-  const Accumulator* const a = stage + k * OperandA::kPitch + place.m;
-  const Accumulator* const b = stage + kStageA + k * OperandB::kPitch + place.n;
+// Multiplies step `step`; meanwhile the one that is stages - 1 ahead is copied. Steps that are
+// whole have a loop of their own: where one loop does both, every step jumps over what it does not
+// need, and waits for instructions (f32 4096^3 nn, 256 x 128 x 8, H200, 2026-11-22: 2811 -> 2657
+// us).
+__device__ __forceinline__ void multiply_step(OperandA& a, OperandB& b, Accumulator* shared,
+                                              const Work& work, int step, bool of_whole_ones,
+                                              Reader& reader, Sums& sums) {
+  Accumulator* const to = shared + stage_before(reader) * kStage;
+  begin_copy(a, b, to, work, step + kStages - 1, of_whole_ones);
+  __syncwarp();  // otherwise the compiler lets the loads sink to where their values are needed
 #pragma unroll
-  for (int quad = 0; quad < kQuadsM; ++quad) {
-    fragments.a[quad] = *reinterpret_cast<const Quad*>(a + quad * kStrideM);
-  }
-#pragma unroll
-  for (int quad = 0; quad < kQuadsN; ++quad) {
-    fragments.b[quad] = *reinterpret_cast<const Quad*>(b + quad * kStrideN);
-  }
-}
-
-// Row after row, there and back: where a row ends the next one begins, so that the number of B that
-// was read last is at hand, and fewer registers have to be read at a time (f32 4096^3 nn, H200,
-// 2026-11-21: 256 x 128 tiles: 2969 -> 2836 us).
-__device__ __forceinline__ void multiply(const Fragments& fragments, Sums& sums) {
-#pragma unroll
-  for (int m = 0; m < kThreadM; ++m) {
-#pragma unroll
-    for (int column = 0; column < kThreadN; ++column) {
-      const int n = m % 2 == 0 ? column : kThreadN - 1 - column;
-      multiply_add(fragments.a[m / kQuad].element[m % kQuad],
-                   fragments.b[n / kQuad].element[n % kQuad], sums[m][n]);
+  for (int k = 0; k < kBlockK; ++k) {
+    if (k == kBlockK - 1) {
+      end_copy(a, b, to);
+      wait_for_stage();
+      next_stage(reader);
     }
+    read(reader, shared, (k + 1) % kBlockK);
+    multiply(reader.fragments[k % 2], sums);
   }
 }
 
-// The quad of partial tile `part` that holds sums[m][n ...] of this thread: neighbours in memory
-// are neighbouring threads.
-__device__ __forceinline__ Quad* partial_quad(const Arguments& arguments, const Work& work,
-                                              int part, int m, int n) {
-  Accumulator* const partial = partial_tile(arguments, work.tile, part, kSplitK, kBlockM * kBlockN);
-  const int quad = m * kQuadsN + n / kQuad;
-  return reinterpret_cast<Quad*>(partial) + quad * kThreads + threadIdx.x;
-}
-
-// Hands in this block's part of the sums. In the block that comes last they become those of all
-// parts, and true is returned.
-__device__ __forceinline__ bool sum_parts(const Arguments& arguments, const Work& work, Sums& sums,
-                                          Accumulator* shared) {
-#pragma unroll
-  for (int m = 0; m < kThreadM; ++m) {
-#pragma unroll
-    for (int n = 0; n < kThreadN; n += kQuad) {
-      Quad quad;
-#pragma unroll
-      for (int element = 0; element < kQuad; ++element) {
-        quad.element[element] = sums[m][n + element];
-      }
-      *partial_quad(arguments, work, work.part, m, n) = quad;
-    }
-  }
-  if (!arrives_last(arguments, work.tile, kSplitK, Team{static_cast<int>(threadIdx.x), kThreads, 0},
-                    reinterpret_cast<int*>(shared))) {
-    return false;
-  }
-#pragma unroll
-  for (int m = 0; m < kThreadM; ++m) {
-#pragma unroll
-    for (int n = 0; n < kThreadN; ++n) {
-      sums[m][n] = 0;
-    }
-  }
-#pragma unroll 1
-  for (int part = 0; part < kSplitK; ++part) {
-#pragma unroll
-    for (int m = 0; m < kThreadM; ++m) {
-#pragma unroll
-      for (int n = 0; n < kThreadN; n += kQuad) {
-        const Quad quad = *partial_quad(arguments, work, part, m, n);
-#pragma unroll
-        for (int element = 0; element < kQuad; ++element) {
-          add(quad.element[element], sums[m][n + element]);
-        }
-      }
-    }
-  }
-  return true;
-}
-
-constexpr bool kStoresVectors = kAlignD >= kQuad * static_cast<int>(sizeof(TypeD));
 struct alignas(kStoresVectors ? kQuad * sizeof(TypeD) : sizeof(TypeD)) VectorD {
   TypeD element[kQuad];
 };
@@ -327,7 +260,7 @@ __device__ __forceinline__ void store(const Arguments& arguments, const Work& wo
   TypeD* const d = batch_entry_d(arguments, work.entry) + offset_d(arguments, work.m0, work.n0);
 #pragma unroll kRowsUnrolled
   for (int row = 0; row < kThreadM; ++row) {
-    const int m = place.m + row / kQuad * kStrideM + row % kQuad;
+    const int m = row_of_sums(place, row);
     if (m < work.rows) {
       store_row(epilogue, work, m, place.n, sums[0], d + offset_d(arguments, m, 0));
     }
@@ -336,6 +269,36 @@ __device__ __forceinline__ void store(const Arguments& arguments, const Work& wo
 #pragma unroll
       for (int n = 0; n < kThreadN; ++n) {
         sums[above][n] = sums[above + 1][n];
+      }
+    }
+  }
+}
+
+// If all blocks of the launch run at the same time, those that hold parts of a tile may wait for
+// each other.
+__device__ __forceinline__ bool all_run_at_once() {
+  unsigned multiprocessors;
+  asm("mov.u32 %0, %%nsmid;" : "=r"(multiprocessors));
+  return gridDim.x <= multiprocessors * kBlocksPerSm;
+}
+
+// The same where K is split: the blocks that hold the other parts take slices of the tile, too.
+__device__ __forceinline__ void store_parts(const Arguments& arguments, const Work& work,
+                                            const ThreadPlace& place, int* scratch,
+                                            const Sums& sums) {
+  const Epilogue epilogue = begin_epilogue(arguments, work.entry);
+  TypeD* const d = batch_entry_d(arguments, work.entry) + offset_d(arguments, work.m0, work.n0);
+  const Team team{static_cast<int>(threadIdx.x), kThreads, 0};
+  const TileOfParts tile = tile_of_parts(arguments, work.tile, kPartElements, team, scratch);
+  int slice = hand_in(tile, work.part, all_run_at_once(), sums);
+  for (; slice < kSlices; slice = next_slice(tile)) {
+#pragma unroll 1
+    for (int row = slice * kRowsOfSlice; row < (slice + 1) * kRowsOfSlice; ++row) {
+      Accumulator of_row[kThreadN];
+      add_row(tile, row, of_row);
+      const int m = row_of_sums(place, row);
+      if (m < work.rows) {
+        store_row(epilogue, work, m, place.n, of_row, d + offset_d(arguments, m, 0));
       }
     }
   }
@@ -355,36 +318,31 @@ extern "C" __global__ void __launch_bounds__(kThreads, kBlocksPerSm)
   b.start(batch_entry_b(arguments, work.entry) + offset_b(arguments, work.k0, work.n0),
           arguments.ldb, work.columns);
 
-  long long to_copy = work.depth;
-#pragma unroll
+#pragma unroll 1
   for (int stage = 0; stage < kStages - 1; ++stage) {
-    begin_copy(a, b, shared + stage * kStage, to_copy);
-    end_copy(a, b, shared + stage * kStage, to_copy);
-    to_copy -= kBlockK;
+    begin_copy(a, b, shared + stage * kStage, work, stage, stage < work.whole_steps);
+    end_copy(a, b, shared + stage * kStage);
   }
   wait_for_stage();
 
   Sums sums = {};
-  Fragments fragments[2];
-  load_fragments(shared, place, 0, fragments[0]);
-  int reading = 0, writing = kStages - 1;
-  for (long long to_multiply = work.depth; to_multiply > 0; to_multiply -= kBlockK) {
-    begin_copy(a, b, shared + writing * kStage, to_copy);
-#pragma unroll
-    for (int k = 0; k < kBlockK; ++k) {
-      if (k == kBlockK - 1) {
-        end_copy(a, b, shared + writing * kStage, to_copy);
-        wait_for_stage();
-        to_copy -= kBlockK;
-        reading = next_stage(reading);
-        writing = next_stage(writing);
-      }
-      load_fragments(shared + reading * kStage, place, (k + 1) % kBlockK, fragments[(k + 1) % 2]);
-      multiply(fragments[k % 2], sums);
-    }
+  Reader reader = begin_reading(place);
+  read(reader, shared, 0);
+  const bool all_are_whole = work.whole_steps == work.steps;
+  const int end = all_are_whole ? work.steps : work.whole_steps - (kStages - 1);
+  int step = 0;
+#pragma unroll 1
+  for (; step < end; ++step) {
+    multiply_step(a, b, shared, work, step, true, reader, sums);
+  }
+#pragma unroll 1
+  for (; step < work.steps; ++step) {
+    multiply_step(a, b, shared, work, step, false, reader, sums);
   }
 
-  if (kSplitK == 1 || sum_parts(arguments, work, sums, shared)) {
+  if (kSplitK == 1) {
     store(arguments, work, place, sums);
+  } else {
+    store_parts(arguments, work, place, reinterpret_cast<int*>(shared), sums);
   }
 }

@@ -285,7 +285,7 @@ __device__ __forceinline__ void store_work(const Arguments& arguments, const Ten
     return;
   }
   const long long unit = kPingPong ? work.unit : work.unit * kConsumers + consumer;
-  const TileOfParts tile = tile_of_parts(arguments, unit, team, scratch);
+  const TileOfParts tile = tile_of_parts(arguments, unit, kPartElements, team, scratch);
   int slice = hand_in(tile, work.part, is_last_work, &sums[0][0]);
   for (; slice < kSlices; slice = next_slice(tile)) {
     Slice of_slice;

@@ -234,11 +234,11 @@ struct WholeProduct {
 
 // A stream, and all that a launch on it needs of its own.
 struct Lane {
-  Lane(Device& gpu, const cuda::Driver& cuda_driver, const Problem& problem, const Config& config,
-       const DeviceMemory& a, const DeviceMemory& b)
+  Lane(Device& gpu, const cuda::Driver& cuda_driver, const Problem& problem, const Family& family,
+       const Config& config, const DeviceMemory& a, const DeviceMemory& b)
       : device(gpu),
         driver(cuda_driver),
-        loaded(gpu, problem, wgmma_family(), config),
+        loaded(gpu, problem, family, config),
         d(gpu.allocate(static_cast<std::int64_t>(problem.m * problem.n * 2))),
         arguments(arguments_of(problem)) {
     TUNEDGEMM_CHECK(driver, cuStreamCreate(&stream, cuda::CU_STREAM_NON_BLOCKING), "a stream");
@@ -277,8 +277,8 @@ struct Lane {
 
 }  // namespace
 
-TEST_CASE("Consumers that add parts of K together do not need each other at the same time",
-          "[gpu][wgmma]") {
+TEST_CASE("Teams that add parts of K together do not need each other at the same time",
+          "[gpu][simt][wgmma]") {
   TUNEDGEMM_OPEN_TEST_GPU(device);
   if (device->limits().arch != 90) {
     TUNEDGEMM_SKIP("wgmma needs a GPU of compute capability 9.0");
@@ -292,27 +292,36 @@ TEST_CASE("Consumers that add parts of K together do not need each other at the 
   const auto b = device->allocate(static_cast<std::int64_t>(product.b.size() * 2));
   device->copy_to_device(a->data(), product.a.data(), a->size_bytes());
   device->copy_to_device(b->data(), product.b.data(), b->size_bytes());
-  for (const char* knobs : {"block_m=128 block_n=256 split_k=4 swap_ab=0 stages=4 stages_d=2",
-                            "block_m=128 block_n=256 split_k=4 swap_ab=0 stages=4 stages_d=1",
-                            "block_m=256 block_n=192 split_k=5 swap_ab=1 stages=3 stages_d=2",
-                            "block_m=256 block_n=160 split_k=5 swap_ab=1 stages=4 stages_d=1",
-                            "block_m=128 block_n=128 split_k=2 swap_ab=0 stages=6 stages_d=2"}) {
+  const std::string of_wgmma =
+      " block_k=64 consumers=2 ping_pong=0 cluster_m=1 cluster_n=1 group=8 raster=0 in_flight=1 "
+      "tensor_store=1 prefetch=2";
+  const std::string of_simt =
+      " block_k=8 warp_m=64 warp_n=64 thread_m=16 thread_n=8 stages=2 async_copy=0 group_m=8";
+  for (const std::string& knobs :
+       {"block_m=128 block_n=256 split_k=4 swap_ab=0 stages=4 stages_d=2" + of_wgmma,
+        "block_m=128 block_n=256 split_k=4 swap_ab=0 stages=4 stages_d=1" + of_wgmma,
+        "block_m=256 block_n=192 split_k=5 swap_ab=1 stages=3 stages_d=2" + of_wgmma,
+        "block_m=256 block_n=160 split_k=5 swap_ab=1 stages=4 stages_d=1" + of_wgmma,
+        "block_m=128 block_n=128 split_k=2 swap_ab=0 stages=6 stages_d=2" + of_wgmma,
+        "block_m=256 block_n=128 split_k=4" + of_simt, "block_m=64 block_n=256 split_k=3" + of_simt,
+        "block_m=128 block_n=64 split_k=21" + of_simt}) {
     INFO(knobs);
-    const std::optional<Config> config =
-        parse_config(std::string(knobs) +
-                     " block_k=64 consumers=2 ping_pong=0 cluster_m=1 cluster_n=1 group=8 "
-                     "raster=0 in_flight=1 tensor_store=1 prefetch=2");
+    const std::optional<Config> config = parse_config(knobs);
     REQUIRE(config);
-    REQUIRE(wgmma_family().why_not(problem, *config, device->limits()) == "");
-    const Lane first(*device, driver, problem, *config, *a, *b);
-    const Lane second(*device, driver, problem, *config, *a, *b);
+    const bool is_persistent = config->find("consumers").has_value();
+    const Family& family = is_persistent ? wgmma_family() : simt_family();
+    REQUIRE(family.why_not(problem, *config, device->limits()) == "");
+    const Lane first(*device, driver, problem, family, *config, *a, *b);
+    const Lane second(*device, driver, problem, family, *config, *a, *b);
 
     // One block does all works, one after the other: nobody waits for the others' parts.
-    Launch alone = first.loaded.launch;
-    alone.grid[0] = 1;
-    first.poison();
-    REQUIRE(first.run(alone) == 0);
-    CHECK(first.is_right(product.d));
+    if (is_persistent) {
+      Launch alone = first.loaded.launch;
+      alone.grid[0] = 1;
+      first.poison();
+      REQUIRE(first.run(alone) == 0);
+      CHECK(first.is_right(product.d));
+    }
 
     // Either launch has a block for nearly every multiprocessor, and those of two streams take them
     // from each other.

@@ -29,6 +29,9 @@ struct Operand {
   static constexpr int kMost = !kAsyncCopy ? 8 : kAlongK ? 1 : 16 / sizeof(Type);
   static constexpr int kVector = kAligned < kMost ? kAligned : kMost;  // elements copied at once
 
+  // The first row of a tile must be a multiple of it, where vectors lie across rows.
+  static constexpr int kRowUnit = kAlongK ? 1 : kVector;
+
   // The block's threads take vector after vector of a slice of the tile, then those of the next
   // one. Along K a slice is 8 elements long (32 bytes of f32, which is what the memory delivers)
   // and every row has its part of it; else it is all rows of one k.
@@ -47,7 +50,6 @@ struct Operand {
   const Type* from;        // the thread's first vector of the next step
   long long stride;        // elements from row to row, or (not along K) from k to k
   int rows;                // inside the matrix, counted from the thread's first vector
-  bool all_rows;           // of the block's tile are inside the matrix
   Vector staged[kCopies];  // on the way, if the way leads through registers
 
   // Where a thread's first vector lies in the tile, and how much further its other ones are.
@@ -82,7 +84,6 @@ struct Operand {
     stride = elements;
     from = tile + (kAlongK ? first_row() * stride + first_k() : first_k() * stride + first_row());
     rows = rows_in_tile - first_row();
-    all_rows = rows_in_tile == kBlock;
   }
 
   // How many elements of a vector are inside the matrix when `depth` k are left.
@@ -114,30 +115,34 @@ struct Operand {
     return vector;
   }
 
-  // What lies outside the matrix counts as zero. A step that is inside as a whole needs no
-  // counting.
-  __device__ __forceinline__ void begin_copies(Accumulator* shared, int depth, bool is_inside) {
+  // Begins to copy a step that is inside the matrix as a whole.
+  __device__ __forceinline__ void begin_whole_copy(Accumulator* shared) {
 #pragma unroll
     for (int copy = 0; copy < kCopies; ++copy) {
       if (!exists(copy)) {
         continue;
       }
-      const int elements = is_inside ? kVector : present(copy, depth);
+      if constexpr (kAsyncCopy) {
+        copy_async(copy, shared, kVector);
+      } else {
+        staged[copy] = *reinterpret_cast<const Vector*>(source(copy));
+      }
+    }
+    from += kAlongK ? kBlockK : kBlockK * stride;
+  }
+  // The same of a step of which `depth` k are left. What lies outside the matrix counts as zero.
+  __device__ __forceinline__ void begin_part_copy(Accumulator* shared, int depth) {
+#pragma unroll
+    for (int copy = 0; copy < kCopies; ++copy) {
+      if (!exists(copy)) {
+        continue;
+      }
+      const int elements = present(copy, depth);
       if constexpr (kAsyncCopy) {
         copy_async(copy, shared, elements);
-      } else if (is_inside) {
-        staged[copy] = *reinterpret_cast<const Vector*>(source(copy));
       } else {
         staged[copy] = load_partly(copy, elements);
       }
-    }
-  }
-  // Begins to copy a step of which `depth` k are left.
-  __device__ __forceinline__ void begin_copy(Accumulator* shared, int depth) {
-    if (all_rows && depth == kBlockK) {
-      begin_copies(shared, depth, true);
-    } else {
-      begin_copies(shared, depth, false);
     }
     from += kAlongK ? kBlockK : kBlockK * stride;
   }

@@ -1,6 +1,6 @@
 // Several blocks compute one tile of D, each over a part of K. In one launch and with the same bits
 // every time: each stores its partial tile in the workspace, and the last to arrive adds all of
-// them in the order of the parts, whichever came first. In wgmma others help it (slices.cuh).
+// them in the order of the parts, whichever came first; or others help it (parts.cuh).
 //
 //   workspace:  64 KiB of counters, one a tile, zero before and after | partial tiles
 #pragma once

@@ -17,3 +17,11 @@ __device__ __forceinline__ TilePlace tile_at(int index, int tiles_m, int tiles_n
   const int place = index % tiles_in_group;
   return {first_m + place % rows, place / rows};
 }
+
+// A tile that would reach beyond D is moved back until it ends with D, or nearly, and computes once
+// more, with the same bits, what its neighbour does. That may not be where D is written over C.
+// This is where the last tile begins: at a multiple of `unit` elements.
+__device__ __forceinline__ long long last_origin(long long extent, int block, int unit) {
+  const long long over = extent - block + unit - 1;
+  return max(0LL, over / unit * unit);
+}

@@ -27,11 +27,9 @@ __device__ __forceinline__ unsigned short column_mates(const Seat& seat) {
   return static_cast<unsigned short>(((1u << kClusterM) - 1) << (seat.n * kClusterM));
 }
 
-// What a block computes next: a part of K of one tile of D. A tile that would reach beyond D is
-// moved back until it ends with D, or nearly, and computes once more, with the same bits, what its
-// neighbour does: tensor copies of boxes that reach beyond a matrix are slow (1408 x 1400 x 5632,
-// f16, nn, H200, 2026-11-21: 46.6 us, against 33.8 for 1408 columns). Where D is written over C,
-// that may not be.
+// What a block computes next: a part of K of one tile of D. Tiles do not reach beyond D where it
+// can be avoided (tile_order.cuh): tensor copies of boxes that reach beyond a matrix are slow (1408
+// x 1400 x 5632, f16, nn, H200, 2026-11-21: 46.6 us, against 33.8 for 1408 columns).
 struct Work {
   int entry;
   int part;
@@ -56,8 +54,7 @@ __device__ __forceinline__ int tiles_along(long long extent, int block) {
 // instruction" (H200, driver 580, 2026-11-21).
 constexpr int kOriginUnit = kElementBytes == 1 ? 16 : 8;
 __device__ __forceinline__ int last_origin(long long extent, int block) {
-  const int over = static_cast<int>(extent) - block + kOriginUnit - 1;
-  return max(0, over / kOriginUnit * kOriginUnit);
+  return static_cast<int>(last_origin(extent, block, kOriginUnit));
 }
 __device__ __forceinline__ WorkList list_work(const Arguments& arguments) {
   WorkList list;
