@@ -39,4 +39,12 @@ double scatter_of_b(const Problem& problem) {
   return problem.b.order == Order::kRowMajor ? 1 : 4;
 }
 
+std::vector<int> multiples(int of, int most) {
+  std::vector<int> values;
+  for (int value = of; value <= most; value += of) {
+    values.push_back(value);
+  }
+  return values;
+}
+
 }  // namespace tunedgemm

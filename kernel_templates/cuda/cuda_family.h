@@ -15,6 +15,9 @@ class CudaFamily : public Family {
                 const DeviceLimits& limits) const override;
 };
 
+/// Values of a knob: of, 2 of, 3 of ... up to `most`.
+std::vector<int> multiples(int of, int most);
+
 /// How a kernel without register tiles spends its time.
 struct NaiveCost {
   double multiply_adds_per_cycle = 1;  ///< of a multiprocessor with enough threads to do

@@ -33,10 +33,29 @@ struct Pipeline {
 };
 constexpr Pipeline kPipelines[] = {{8, 0, 2}, {16, 0, 2}, {8, 1, 4}, {16, 1, 3}, {32, 1, 3}};
 
-constexpr int kMaxSplitK = 64;
+constexpr int kMostSplits = 64;
+/// Where K is cut: blocks that a multiprocessor computes, side by side or one after the other.
+constexpr int kMostBlocksOnSm = 4;
 /// Steps along K below which a part is not worth a block.
 constexpr std::int64_t kLeastStepsOfPart = 4;
 constexpr int kAsyncCopyArch = 80;
+constexpr int kRevision = 2;  // 2: any number of parts of K, other costs
+
+/// Into how many parts K is cut: so many that every multiprocessor has one block, or two, or more,
+/// and few have one less.
+std::vector<int> splits(std::int64_t tiles, const DeviceLimits& limits) {
+  std::vector<int> found{1};
+  for (int blocks_on_sm = 1; blocks_on_sm <= kMostBlocksOnSm; ++blocks_on_sm) {
+    const std::int64_t parts =
+        std::min<std::int64_t>(static_cast<std::int64_t>(blocks_on_sm) * limits.sm_count /
+                                   std::max<std::int64_t>(tiles, 1),
+                               kMostSplits);
+    if (parts > found.back()) {
+      found.push_back(static_cast<int>(parts));
+    }
+  }
+  return found;
+}
 
 std::string product(std::string_view left, int left_value, std::string_view right,
                     int right_value) {
@@ -92,7 +111,8 @@ class Simt final : public CudaFamily {
                     {"stages", {2, 3, 4, 5, 6}, "steps in shared memory at a time"},
                     {"async_copy", {0, 1}, "1: copied by cp.async, 0: through registers"},
                     {"group_m", {1, 2, 4, 8, 16}, "rows of tiles that walk together"},
-                    {"split_k", {1, 2, 4, 8, 16, 32, 64}, "blocks that share the K of a tile"}}) {}
+                    {"split_k", multiples(1, kMostSplits), "blocks that share the K of a tile"}},
+                   kRevision) {}
 
   std::string why_not(const Problem& problem, const Config& config,
                       const DeviceLimits& limits) const override {
@@ -127,9 +147,11 @@ class Simt final : public CudaFamily {
           (shape.block_n > 32 && shape.block_n >= 2 * problem.n)) {
         continue;
       }
+      const Tiling tiles = tiling(problem, shape.block_m, shape.block_n, 1);
+      const std::vector<int> all_splits = splits(tiles.blocks().value_or(kMaxGridX), limits);
       for (const Pipeline& pipeline : kPipelines) {
         for (const int group_m : {8, 1}) {
-          for (int split_k = 1; split_k <= kMaxSplitK; split_k *= 2) {
+          for (const int split_k : all_splits) {
             Config config({{"block_m", shape.block_m},
                            {"block_n", shape.block_n},
                            {"block_k", pipeline.block_k},
@@ -188,8 +210,8 @@ class Simt final : public CudaFamily {
       return false;
     }
     const std::int64_t steps = ceil_divide(problem.k, numbers.block_k);
-    return blocks.split_k == 1 ||
-           (count <= 4 * limits.sm_count && steps / blocks.split_k >= kLeastStepsOfPart);
+    return blocks.split_k == 1 || (count <= kMostBlocksOnSm * limits.sm_count &&
+                                   steps / blocks.split_k >= kLeastStepsOfPart);
   }
 };
 

@@ -15,6 +15,9 @@ constexpr int kOtherSums = 10;
 constexpr int kActivationRegisters = 12;
 constexpr int kConversionRegisters = 10;
 constexpr int kIntegerRegisters = 8;
+/// A step's loop of so many multiply-adds does not fit into the cache of instructions.
+constexpr double kMultiplyAddsInCache = 2048;
+constexpr double kInstructionsAreWaitedFor = 1.07;
 /// What a multiprocessor gets from the L2 cache in a cycle when all of them ask.
 constexpr double kL2BytesPerCycle = 24;
 // Cycles of a barrier and the first fragments after it; more of them where registers are written
@@ -22,8 +25,9 @@ constexpr double kL2BytesPerCycle = 24;
 constexpr double kBarrierCycles = 90;
 constexpr double kWriteDownCycles = 30;
 constexpr double kBlockCycles = 1500;
-/// The time from the first part of K that is stored to the last that is added.
+// From the first part of K that is stored to the last that is added: the way, and the traffic.
 constexpr double kMeetingUs = 2;
+constexpr double kExchangedBytesPerUs = 3e6;
 
 /// How many loads, and how many stores to shared memory, bring a step's tile of an operand in.
 struct CopyCost {
@@ -59,8 +63,9 @@ double cycles_of_step(const Problem& problem, const SimtNumbers& numbers,
   const double rate = multiply_adds_per_cycle(numbers.sums, limits.arch);
   const double arithmetic = multiply_adds * numbers.threads / rate;
   // Four schedulers start an instruction each in a cycle; an address takes about four.
-  const double issued = multiply_adds + fragment_loads + 5 * loads + stores + 25;
-  const double issue = warps * issued / 4;
+  const double issued = multiply_adds + fragment_loads + 4 * loads + stores + 20;
+  const bool loop_is_cached = multiply_adds < kMultiplyAddsInCache;
+  const double issue = warps * issued / 4 * (loop_is_cached ? 1 : kInstructionsAreWaitedFor);
   const double shared = warps * (2 * fragment_loads + 4 * loads + stores);
   const double l2_bytes = static_cast<double>(numbers.block_m * size_bytes(problem.a.type) +
                                               numbers.block_n * size_bytes(problem.b.type)) *
@@ -137,9 +142,10 @@ double simt_us(const Problem& problem, const SimtNumbers& numbers, const DeviceL
   const double cycles = rounds * cycles_of(resident) + (rest > 0 ? cycles_of(rest) : 0);
 
   const auto exchanged = split_workspace_bytes(blocks, numbers.partial_tile_bytes());
-  const double traffic = minimum_bytes(problem) + static_cast<double>(exchanged) / 2;
-  const double meeting_us = blocks.split_k > 1 ? kMeetingUs : 0.0;
-  return kLaunchUs + meeting_us + std::max(cycles_us(cycles, limits), memory_us(traffic, limits));
+  const double meeting_us =
+      blocks.split_k > 1 ? kMeetingUs + static_cast<double>(exchanged) / kExchangedBytesPerUs : 0.0;
+  return kLaunchUs + meeting_us +
+         std::max(cycles_us(cycles, limits), memory_us(minimum_bytes(problem), limits));
 }
 
 }  // namespace tunedgemm

@@ -11,14 +11,6 @@ namespace {
 constexpr int kArch = 90;
 constexpr int kRevision = 4;  // 4: stages_d, more tiles swapped, costs fitted anew
 
-std::vector<int> multiples(int of, int most) {
-  std::vector<int> values;
-  for (int value = of; value <= most; value += of) {
-    values.push_back(value);
-  }
-  return values;
-}
-
 class Wgmma final : public CudaFamily {
  public:
   Wgmma()
