@@ -334,7 +334,7 @@ __device__ __forceinline__ void consume(const Arguments& arguments, const Tensor
     store_work(arguments, d, work, is_last, work.m0 + row, consumer, memory, staging, scratch,
                sums);
   }
-  if (kTensorStore && is_elected()) {
+  if (kTensorStore && threadIdx.x % 32 == 0) {
     wait_until_read(0);
   }
 }

@@ -35,13 +35,12 @@ __device__ __forceinline__ void store_transposed(const Arguments& arguments, con
                                                  int n0, const Team& team, Staging& staging,
                                                  const Accumulator (&sums)[kSliceColumns / 2]) {
   const int lane = team.thread % 32, first_row = team.thread / 32 * 16;
-  const bool copies = team.thread < 32 && is_elected();
   int n = n0;
 #pragma unroll
   for (int column = 0; column < kSliceColumns; column += kPreparedColumns) {
     const int columns = min(kPreparedColumns, kSliceColumns - column);
     const unsigned lines = next_place(staging, kPreparedBytes);
-    if (copies) {
+    if (team.thread == 0) {
       wait_until_read(kStagesD - 1);
     }
     meet(team);
@@ -61,7 +60,7 @@ __device__ __forceinline__ void store_transposed(const Arguments& arguments, con
     }
     show_to_copies();
     meet(team);
-    if (copies) {
+    if (team.thread == 0) {
       store_columns(d, lines, m, n0 + column, columns, entry);
       end_store_group();
     }

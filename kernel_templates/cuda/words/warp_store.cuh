@@ -39,7 +39,10 @@ __device__ __forceinline__ unsigned next_place(Staging& staging, int bytes) {
 }
 
 // A warp's 16 rows of sums from D[m, n0] on, by TMA, a line's columns at a time; where
-// there are two places, a copy is on its way while the next one is prepared.
+// there are two places, a copy is on its way while the next one is prepared. The thread that copies
+// is told by its number and not elected: the compiler then makes a loop of the copy, beyond which
+// it moves nothing. Otherwise it finishes all sums before the first ones leave (s8 nt 4096^3, H200,
+// 2026-11-22: 95.6 us in place of 92.6).
 __device__ __forceinline__ void store_by_tensor_copies(
     const Arguments& arguments, const TensorMap& d, const Epilogue& epilogue, long long entry,
     int m, int n0, Staging& staging, const Accumulator (&sums)[kSliceColumns / 2]) {
@@ -48,7 +51,7 @@ __device__ __forceinline__ void store_by_tensor_copies(
 #pragma unroll
   for (int column = 0; column < kSliceColumns; column += kLineColumns) {
     const unsigned lines = next_place(staging, kStageBytesD);
-    if (is_elected()) {
+    if (lane == 0) {
       wait_until_read(kStagesD - 1);
     }
     __syncwarp();
@@ -67,7 +70,7 @@ __device__ __forceinline__ void store_by_tensor_copies(
     }
     show_to_copies();
     __syncwarp();
-    if (is_elected()) {
+    if (lane == 0) {
       store_box(d, lines, n0 + column, m, entry);
       end_store_group();
     }
