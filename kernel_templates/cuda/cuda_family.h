@@ -1,7 +1,8 @@
 #pragma once
 
 // What the CUDA families share: the defines THREADS and SHARED_BYTES, in which the host half tells
-// the kernel its own numbers, so that the two cannot drift apart; and the cost of the naive ones.
+// the kernel its own numbers, so that the two cannot drift apart; values of knobs; and the cost of
+// the naive ones.
 
 #include "kernel_templates/family.h"
 

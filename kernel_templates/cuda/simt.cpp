@@ -1,3 +1,5 @@
+#include <algorithm>
+#include <limits>
 #include <span>
 
 #include "kernel_templates/cuda/cuda_family.h"
@@ -39,20 +41,27 @@ constexpr int kMostBlocksOnSm = 4;
 /// Steps along K below which a part is not worth a block.
 constexpr std::int64_t kLeastStepsOfPart = 4;
 constexpr int kAsyncCopyArch = 80;
+/// A block counts its steps, and those that it copies ahead, in 32 bits.
+constexpr std::int64_t kMostSteps = std::numeric_limits<int>::max() - 8;
 constexpr int kRevision = 2;  // 2: any number of parts of K, other costs
 
-/// Into how many parts K is cut: so many that every multiprocessor has one block, or two, or more,
-/// and few have one less.
-std::vector<int> splits(std::int64_t tiles, const DeviceLimits& limits) {
+/// Into how many parts K may be cut, `most` at the most: a few powers of two; and so many that
+/// every multiprocessor has a block, or two, or more, and few have one less.
+std::vector<int> splits(std::int64_t tiles, std::int64_t most, const DeviceLimits& limits) {
+  const std::int64_t fill = limits.sm_count / std::max<std::int64_t>(tiles, 1);
   std::vector<int> found{1};
-  for (int blocks_on_sm = 1; blocks_on_sm <= kMostBlocksOnSm; ++blocks_on_sm) {
-    const std::int64_t parts =
-        std::min<std::int64_t>(static_cast<std::int64_t>(blocks_on_sm) * limits.sm_count /
-                                   std::max<std::int64_t>(tiles, 1),
-                               kMostSplits);
+  const auto add = [&](std::int64_t parts) {
+    parts = std::min<std::int64_t>({parts, most, kMostSplits});
     if (parts > found.back()) {
       found.push_back(static_cast<int>(parts));
     }
+  };
+  for (int parts = 2; parts < fill; parts *= 2) {
+    add(parts);
+  }
+  for (int blocks_on_sm = 1; blocks_on_sm <= kMostBlocksOnSm; ++blocks_on_sm) {
+    add(static_cast<std::int64_t>(blocks_on_sm) * limits.sm_count /
+        std::max<std::int64_t>(tiles, 1));
   }
   return found;
 }
@@ -127,6 +136,12 @@ class Simt final : public CudaFamily {
     if (std::string why = why_not_numbers(problem, numbers); !why.empty()) {
       return why;
     }
+    if (ceil_divide(ceil_divide(problem.k, numbers.block_k), numbers.split_k) > kMostSteps) {
+      return "k=" + std::to_string(problem.k) +
+             ": with block_k=" + std::to_string(numbers.block_k) +
+             " a block would have more than " + std::to_string(kMostSteps) +
+             " steps: raise split_k or block_k";
+    }
     if (std::string why = why_not_block(numbers.threads, numbers.registers(problem),
                                         numbers.shared_bytes(), limits);
         !why.empty()) {
@@ -148,8 +163,10 @@ class Simt final : public CudaFamily {
         continue;
       }
       const Tiling tiles = tiling(problem, shape.block_m, shape.block_n, 1);
-      const std::vector<int> all_splits = splits(tiles.blocks().value_or(kMaxGridX), limits);
       for (const Pipeline& pipeline : kPipelines) {
+        const std::int64_t steps = ceil_divide(problem.k, pipeline.block_k);
+        const std::vector<int> all_splits =
+            splits(tiles.blocks().value_or(kMaxGridX), steps / kLeastStepsOfPart, limits);
         for (const int group_m : {8, 1}) {
           for (const int split_k : all_splits) {
             Config config({{"block_m", shape.block_m},

@@ -16,7 +16,7 @@ constexpr int kStepBytes = 32;  // of a row that one instruction takes
 // A multiprocessor, in bytes a cycle.
 constexpr double kSharedBytesPerCycle = 128;
 constexpr double kL2BytesPerCycle = 78;  // when all of them ask; more, the fewer they are
-constexpr double kSlowFromMemory = 1.4;  // where A and B do not fit into the cache
+constexpr double kSlowFromMemory = 1.4;  // where the matrices do not fit into the cache
 constexpr double kHindrance = 0.23;      // of the shorter of products and copies to the other
 // In cycles.
 constexpr double kStartOfCluster = 600;

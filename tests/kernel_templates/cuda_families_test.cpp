@@ -150,6 +150,34 @@ TEST_CASE("The naive families walk on where a grid ends") {
   }
 }
 
+TEST_CASE("simt shares K among blocks wherever multiprocessors would be idle") {
+  const DeviceLimits limits = h200();
+  const auto most_splits = [&](std::int64_t m, std::int64_t n, std::int64_t k) {
+    const Problem problem =
+        make_problem(m, n, k, DataType::kF32, DataType::kF32, DataType::kF32, "nn");
+    int most = 0;
+    for (const Config& config : simt_family().candidates(problem, limits)) {
+      most = std::max(most, config.at("split_k"));
+    }
+    return most;
+  };
+  CHECK(most_splits(64, 64, 1024) == 32);  // parts have 4 steps of 8 at the least
+  CHECK(most_splits(32, 32, 2000) == 62);
+  CHECK(most_splits(512, 512, 65536) == 64);
+  CHECK(most_splits(1024, 1024, 1024) == 16);  // 32 tiles of 256 x 128, 4 blocks a multiprocessor
+  CHECK(most_splits(4096, 4096, 4096) == 1);
+  CHECK(most_splits(64, 64, 24) == 1);
+}
+
+TEST_CASE("simt counts its steps in 32 bits") {
+  const DeviceLimits limits = h200();
+  const Problem problem =
+      make_problem(1, 1, 1LL << 34, DataType::kS8, DataType::kS8, DataType::kS32, "nn");
+  CHECK_THAT(simt_family().why_not(problem, default_simt(), limits),
+             Catch::Matchers::ContainsSubstring("steps"));
+  CHECK(simt_family().why_not(problem, with(default_simt(), "split_k", 2), limits) == "");
+}
+
 TEST_CASE("A bad knob gets a sentence that names it") {
   const DeviceLimits limits = h200();
   const Problem problem =
@@ -163,7 +191,9 @@ TEST_CASE("A bad knob gets a sentence that names it") {
   CHECK_THAT(why(with(default_simt(), "warp_n", 128)), ContainsSubstring("warp_n"));
   CHECK_THAT(why(with(default_simt(), "thread_m", 4)), ContainsSubstring("32 lanes"));
   CHECK_THAT(why(with(default_simt(), "stages", 3)), ContainsSubstring("stages=3"));
+  CHECK(why(with(default_simt(), "split_k", 3)) == "");
   CHECK(why(with(default_simt(), "split_k", 64)) == "");
+  CHECK_THAT(why(with(default_simt(), "split_k", 65)), ContainsSubstring("split_k=65"));
   CHECK_THAT(why(with(with(default_simt(), "split_k", 64), "block_k", 16)),
              ContainsSubstring("split_k=64"));
   CHECK_THAT(why(with(default_simt(), "colour", 1)), ContainsSubstring("colour"));
