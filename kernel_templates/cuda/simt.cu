@@ -20,7 +20,10 @@
 //                    end the copy; barrier
 //
 // Both operands lie in shared memory with k as the row, so that a fragment is read 16 bytes at a
-// time. An operand whose neighbours in memory follow K is turned round on its way in.
+// time. An operand whose neighbours in memory follow K is turned round on its way in. Tiles at the
+// end of D are moved back until they end with it, so that copies need not count what exists.
+//
+// Where K is split, a block has a part of it, and all blocks of a tile add their parts (parts.cuh).
 //
 // Price: stages * block_k * (block_m + block_n + 32 bytes' worth) accumulators of shared memory;
 // thread_m * thread_n + 2 * (thread_m + thread_n) accumulators, and about 40 more, in registers.
@@ -161,11 +164,12 @@ __device__ __forceinline__ Work work_of_block(const Arguments& arguments) {
   return work;
 }
 
-// Begins to copy a step of both operands, if there is one: of those that are whole, or any. Even an
-// empty group of copies is ended, so that waiting can count groups.
+// Begins to copy a step of both operands, if there is one. Even an empty group of copies is ended,
+// so that waiting can count groups.
+enum class Steps { kWhole, kAny };
 __device__ __forceinline__ void begin_copy(OperandA& a, OperandB& b, Accumulator* stage,
-                                           const Work& work, int step, bool of_whole_ones) {
-  if (of_whole_ones) {
+                                           const Work& work, int step, Steps steps) {
+  if (steps == Steps::kWhole) {
     if (step < work.whole_steps) {
       a.begin_whole_copy(stage);
       b.begin_whole_copy(stage + kStageA);
@@ -173,8 +177,8 @@ __device__ __forceinline__ void begin_copy(OperandA& a, OperandB& b, Accumulator
   } else if (step < work.steps) {
     const long long left = work.depth - static_cast<long long>(step) * kBlockK;
     const int depth = static_cast<int>(min(left, static_cast<long long>(kBlockK)));
-    a.begin_part_copy(stage, depth);
-    b.begin_part_copy(stage + kStageA, depth);
+    a.begin_copy(stage, depth);
+    b.begin_copy(stage + kStageA, depth);
   }
   if constexpr (kAsyncCopy) {
     end_copy_group();
@@ -202,10 +206,10 @@ __device__ __forceinline__ void wait_for_stage() {
 // need, and waits for instructions (f32 4096^3 nn, 256 x 128 x 8, H200, 2026-11-22: 2811 -> 2657
 // us).
 __device__ __forceinline__ void multiply_step(OperandA& a, OperandB& b, Accumulator* shared,
-                                              const Work& work, int step, bool of_whole_ones,
+                                              const Work& work, int step, Steps steps,
                                               Reader& reader, Sums& sums) {
   Accumulator* const to = shared + stage_before(reader) * kStage;
-  begin_copy(a, b, to, work, step + kStages - 1, of_whole_ones);
+  begin_copy(a, b, to, work, step + kStages - 1, steps);
   __syncwarp();  // otherwise the compiler lets the loads sink to where their values are needed
 #pragma unroll
   for (int k = 0; k < kBlockK; ++k) {
@@ -282,7 +286,7 @@ __device__ __forceinline__ bool all_run_at_once() {
   return gridDim.x <= multiprocessors * kBlocksPerSm;
 }
 
-// The same where K is split: the blocks that hold the other parts take slices of the tile, too.
+// Where K is split: the blocks that hold the other parts of the tile store slices of it, too.
 __device__ __forceinline__ void store_parts(const Arguments& arguments, const Work& work,
                                             const ThreadPlace& place, int* scratch,
                                             const Sums& sums) {
@@ -320,8 +324,12 @@ extern "C" __global__ void __launch_bounds__(kThreads, kBlocksPerSm)
 
 #pragma unroll 1
   for (int stage = 0; stage < kStages - 1; ++stage) {
-    begin_copy(a, b, shared + stage * kStage, work, stage, stage < work.whole_steps);
-    end_copy(a, b, shared + stage * kStage);
+    if (stage < work.steps) {
+      begin_copy(a, b, shared + stage * kStage, work, stage, Steps::kAny);
+      end_copy(a, b, shared + stage * kStage);
+    } else if (kAsyncCopy) {
+      end_copy_group();
+    }
   }
   wait_for_stage();
 
@@ -333,11 +341,11 @@ extern "C" __global__ void __launch_bounds__(kThreads, kBlocksPerSm)
   int step = 0;
 #pragma unroll 1
   for (; step < end; ++step) {
-    multiply_step(a, b, shared, work, step, true, reader, sums);
+    multiply_step(a, b, shared, work, step, Steps::kWhole, reader, sums);
   }
 #pragma unroll 1
   for (; step < work.steps; ++step) {
-    multiply_step(a, b, shared, work, step, false, reader, sums);
+    multiply_step(a, b, shared, work, step, Steps::kAny, reader, sums);
   }
 
   if (kSplitK == 1) {

@@ -50,6 +50,7 @@ struct Operand {
   const Type* from;        // the thread's first vector of the next step
   long long stride;        // elements from row to row, or (not along K) from k to k
   int rows;                // inside the matrix, counted from the thread's first vector
+  bool all_rows;           // of the block's tile are inside the matrix
   Vector staged[kCopies];  // on the way, if the way leads through registers
 
   // Where a thread's first vector lies in the tile, and how much further its other ones are.
@@ -84,6 +85,7 @@ struct Operand {
     stride = elements;
     from = tile + (kAlongK ? first_row() * stride + first_k() : first_k() * stride + first_row());
     rows = rows_in_tile - first_row();
+    all_rows = rows_in_tile == kBlock;
   }
 
   // How many elements of a vector are inside the matrix when `depth` k are left.
@@ -130,8 +132,12 @@ struct Operand {
     }
     from += kAlongK ? kBlockK : kBlockK * stride;
   }
-  // The same of a step of which `depth` k are left. What lies outside the matrix counts as zero.
-  __device__ __forceinline__ void begin_part_copy(Accumulator* shared, int depth) {
+  // The same of any step, of which `depth` k are left. What lies outside the matrix counts as zero.
+  __device__ __forceinline__ void begin_copy(Accumulator* shared, int depth) {
+    if (all_rows && depth == kBlockK) {
+      begin_whole_copy(shared);
+      return;
+    }
 #pragma unroll
     for (int copy = 0; copy < kCopies; ++copy) {
       if (!exists(copy)) {

@@ -9,7 +9,7 @@
 //                                          bits 20..31    10..19       0..9
 //
 //   ... store the part ...
-//   int slice = arrive(tile, waits);
+//   int slice = begin_adding(tile, waits);
 //   for (; slice < kSlices; slice = next_slice(tile)) {
 //     ... add the slice's parts, store it ...
 //   }
@@ -82,7 +82,7 @@ __device__ __forceinline__ int next_slice(const TileOfParts& tile) {
   return slice;
 }
 // The first one, when the team has stored its part.
-__device__ __forceinline__ int arrive(const TileOfParts& tile, bool waits) {
+__device__ __forceinline__ int begin_adding(const TileOfParts& tile, bool waits) {
   __threadfence();  // what this thread has stored is seen before the word changes
   meet(tile.team);
   if (tile.team.thread == 0) {

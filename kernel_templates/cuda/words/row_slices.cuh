@@ -28,9 +28,31 @@ constexpr int kSlices = kThreadM / kRowsOfSlice;
 constexpr int kPartElements = kBlockM * kBlockN;
 
 // A thread's quads of a row in a part; neighbours in memory are neighbouring threads.
-__device__ __forceinline__ float4* quads_of_row(const TileOfParts& tile, int part, int row) {
+__device__ __forceinline__ Quad* quads_of_row(const TileOfParts& tile, int part, int row) {
   const int quad = (part * kThreadM + row) * kQuadsN;
-  return reinterpret_cast<float4*>(tile.partials) + quad * kThreads + threadIdx.x;
+  return reinterpret_cast<Quad*>(tile.partials) + quad * kThreads + threadIdx.x;
+}
+// To the L2 cache, where all multiprocessors see it, and from there.
+__device__ __forceinline__ void store_cached(Quad* to, const float (&x)[4]) {
+  __stcg(reinterpret_cast<float4*>(to), make_float4(x[0], x[1], x[2], x[3]));
+}
+__device__ __forceinline__ void store_cached(Quad* to, const int (&x)[4]) {
+  __stcg(reinterpret_cast<int4*>(to), make_int4(x[0], x[1], x[2], x[3]));
+}
+__device__ __forceinline__ void store_cached(Quad* to, const double (&x)[2]) {
+  __stcg(reinterpret_cast<double2*>(to), make_double2(x[0], x[1]));
+}
+__device__ __forceinline__ void load_cached(const Quad* from, float (&x)[4]) {
+  const float4 quad = __ldcg(reinterpret_cast<const float4*>(from));
+  x[0] = quad.x, x[1] = quad.y, x[2] = quad.z, x[3] = quad.w;
+}
+__device__ __forceinline__ void load_cached(const Quad* from, int (&x)[4]) {
+  const int4 quad = __ldcg(reinterpret_cast<const int4*>(from));
+  x[0] = quad.x, x[1] = quad.y, x[2] = quad.z, x[3] = quad.w;
+}
+__device__ __forceinline__ void load_cached(const Quad* from, double (&x)[2]) {
+  const double2 quad = __ldcg(reinterpret_cast<const double2*>(from));
+  x[0] = quad.x, x[1] = quad.y;
 }
 // Which of a row's sums is element `element` of a quad: neighbours change places. What is stored
 // together must lie in neighbouring registers, as what is read together of B does. In the same
@@ -44,7 +66,7 @@ __device__ __forceinline__ int hand_in(const TileOfParts& tile, int part, bool w
                                        const Sums& sums) {
 #pragma unroll
   for (int row = 0; row < kThreadM; ++row) {
-    float4* const to = quads_of_row(tile, part, row);
+    Quad* const to = quads_of_row(tile, part, row);
 #pragma unroll
     for (int quad = 0; quad < kQuadsN; ++quad) {
       Quad of_sums;
@@ -52,10 +74,10 @@ __device__ __forceinline__ int hand_in(const TileOfParts& tile, int part, bool w
       for (int element = 0; element < kQuad; ++element) {
         of_sums.element[element] = sums[row][sum_of_quad(quad, element)];
       }
-      __stcg(to + quad * kThreads, reinterpret_cast<const float4&>(of_sums));
+      store_cached(to + quad * kThreads, of_sums.element);
     }
   }
-  return arrive(tile, waits);
+  return begin_adding(tile, waits);
 }
 
 // A row's sums, over all parts; several parts are on their way at a time.
@@ -68,13 +90,14 @@ __device__ __forceinline__ void add_row(const TileOfParts& tile, int row,
   }
 #pragma unroll 1
   for (int first = 0; first < kSplitK; first += kPartsAtOnce) {
-    float4 quads[kPartsAtOnce][kQuadsN];
+    Quad quads[kPartsAtOnce][kQuadsN];
 #pragma unroll
     for (int part = 0; part < kPartsAtOnce; ++part) {
 #pragma unroll
       for (int quad = 0; quad < kQuadsN; ++quad) {
         if (first + part < kSplitK) {
-          quads[part][quad] = __ldcg(quads_of_row(tile, first + part, row) + quad * kThreads);
+          load_cached(quads_of_row(tile, first + part, row) + quad * kThreads,
+                      quads[part][quad].element);
         }
       }
     }
@@ -83,7 +106,7 @@ __device__ __forceinline__ void add_row(const TileOfParts& tile, int row,
 #pragma unroll
       for (int quad = 0; quad < kQuadsN; ++quad) {
         if (first + part < kSplitK) {
-          const Quad& of_part = reinterpret_cast<const Quad&>(quads[part][quad]);
+          const Quad& of_part = quads[part][quad];
 #pragma unroll
           for (int element = 0; element < kQuad; ++element) {
             add(of_part.element[element], sums[sum_of_quad(quad, element)]);

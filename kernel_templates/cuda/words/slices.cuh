@@ -73,7 +73,7 @@ __device__ __forceinline__ int hand_in(const TileOfParts& tile, int part, bool w
     }
     __stcg(runs + run * kTeamThreads, reinterpret_cast<const float4&>(of_sums));
   }
-  return arrive(tile, waits);
+  return begin_adding(tile, waits);
 }
 
 // The sums of a slice, over all parts; several parts are on their way at a time.
