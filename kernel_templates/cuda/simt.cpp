@@ -223,12 +223,7 @@ class Simt final : public CudaFamily {
     if (config.at("group_m") == 1 ? one_round : blocks.tiles_m == 1 && !one_round) {
       return false;  // all of them run at once, or there is one order only
     }
-    if (numbers.block_k == 32 && numbers.block_m * numbers.block_n > 64 * 64) {
-      return false;
-    }
-    const std::int64_t steps = ceil_divide(problem.k, numbers.block_k);
-    return blocks.split_k == 1 || (count <= kMostBlocksOnSm * limits.sm_count &&
-                                   steps / blocks.split_k >= kLeastStepsOfPart);
+    return numbers.block_k < 32 || numbers.block_m * numbers.block_n <= 64 * 64;
   }
 };
 
