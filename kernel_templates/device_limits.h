@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <string_view>
+#include <vector>
 
 namespace tunedgemm {
 
@@ -26,6 +27,8 @@ struct DeviceLimits {
   int registers_per_sm = 65536;
   std::int64_t shared_bytes_per_block = 0;  ///< the opt-in maximum of dynamic shared memory
   std::int64_t shared_bytes_per_sm = 0;
+  /// To which GPC a multiprocessor belongs, by its %smid; empty where that is not known.
+  std::vector<int> gpc_of_sm;
 
   // Host
   int threads = 1;  ///< the threads that a multiplication may use

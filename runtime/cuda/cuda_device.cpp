@@ -7,6 +7,7 @@
 #include "runtime/cuda/check.h"
 #include "runtime/cuda/cuda_kernel.h"
 #include "runtime/cuda/device_properties.h"
+#include "runtime/cuda/gpcs.h"
 #include "runtime/cuda/graph.h"
 #include "runtime/cuda/memory.h"
 
@@ -35,6 +36,7 @@ CudaDevice::CudaDevice(std::unique_ptr<const Driver> driver, int ordinal)
       nvml_(Nvml::open(pci_bus_id(*driver_, device_))),
       limits_(read_limits(*driver_, device_)),
       nvrtc_location_(find_nvrtc()) {
+  limits_.gpc_of_sm = find_gpcs(context_, stream_.handle(), limits_);
   identity_ = read_identity(*driver_, device_, limits_, nvml_.get());
   toolchain_.compiler = nvrtc_location_ ? "nvrtc " + nvrtc_location_->version : "none";
   toolchain_.driver = driver_version_text(driver_->version());

@@ -7,9 +7,11 @@
 #include <vector>
 
 #include "cache/store.h"
+#include "kernel_templates/cuda/words/gpc_shares.cuh"
 #include "kernel_templates/families.h"
 #include "runtime/cuda/check.h"
 #include "runtime/cuda/driver.h"
+#include "runtime/cuda/gpcs.h"
 #include "runtime/device_evaluator.h"
 #include "runtime/plan.h"
 #include "runtime/test_bench.h"
@@ -62,6 +64,40 @@ struct Ones {
 };
 
 }  // namespace
+
+TEST_CASE("Multiprocessors that were seen in one cluster are of one GPC") {
+  using Clusters = std::vector<std::vector<int>>;
+  using Gpcs = std::vector<int>;
+  CHECK(cuda::gpcs_from_clusters(Clusters{{0, 1}, {2, 3}, {1, 4}, {5}}) == Gpcs{0, 0, 1, 1, 0, 1});
+  CHECK(cuda::gpcs_from_clusters(Clusters{{3, 2}, {0, 3}, {1, 4}, {4, 1}}) == Gpcs{0, 1, 0, 0, 1});
+  CHECK(cuda::gpcs_from_clusters(Clusters{{0}, {1}}).empty());
+  CHECK(cuda::gpcs_from_clusters(Clusters{}).empty());
+  CHECK(cuda::gpcs_from_clusters(Clusters{{0, kMostSms}}).empty());
+  Clusters pairs;
+  for (int gpc = 0; gpc <= kMostGpcs; ++gpc) {
+    pairs.push_back({2 * gpc, 2 * gpc + 1});
+  }
+  CHECK(cuda::gpcs_from_clusters(pairs).empty());
+}
+
+TEST_CASE("A device with clusters knows the GPCs of its multiprocessors", "[gpu]") {
+  TUNEDGEMM_OPEN_TEST_GPU(device);
+  const std::vector<int>& gpcs = device->limits().gpc_of_sm;
+  if (device->limits().arch < 90) {
+    CHECK(gpcs.empty());
+    return;
+  }
+  REQUIRE(static_cast<int>(gpcs.size()) >= device->limits().sm_count);
+  std::vector<int> sizes(kMostGpcs);
+  for (const int gpc : gpcs) {
+    REQUIRE(gpc >= 0);
+    REQUIRE(gpc < kMostGpcs);
+    ++sizes[static_cast<std::size_t>(gpc)];
+  }
+  CHECK(sizes[0] < static_cast<int>(gpcs.size()));
+  const auto again = open_cuda_device(0);
+  CHECK(again->limits().gpc_of_sm == gpcs);
+}
 
 TEST_CASE("without a CUDA device there is a sentence instead") {
   std::string why_not;

@@ -36,8 +36,13 @@ struct Tiles {
 };
 
 // Where no device was asked for: an H200's.
-constexpr DeviceLimits kUsualLimits{
-    .backend = Backend::kCuda, .sm_count = 132, .l2_bytes = std::int64_t{60} << 20};
+DeviceLimits usual_limits() {
+  DeviceLimits limits;
+  limits.backend = Backend::kCuda;
+  limits.sm_count = 132;
+  limits.l2_bytes = std::int64_t{60} << 20;
+  return limits;
+}
 
 Config config_from(const std::string& text) {
   if (const auto candidate = parse_candidate(text)) {
@@ -167,7 +172,7 @@ ExitStatus order(const Options& options) {
         "M, N and K must be 1 or more: a D without elements, and a sum of "
         "nothing, have no tiles to read");
   }
-  DeviceLimits limits = kUsualLimits;
+  DeviceLimits limits = usual_limits();
   Tiles tiles;
   // A kernel that swaps A and B computes tiles of D's transpose.
   bool swaps = false;

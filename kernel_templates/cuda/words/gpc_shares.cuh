@@ -1,0 +1,13 @@
+// The works of a launch, dealt out in shares, one to each cluster of blocks, so that clusters that
+// run on the same GPC take shares that follow each other (take_share.cuh). The host code that fills
+// this includes this very file, so it is plain C++ without includes.
+#pragma once
+
+constexpr int kMostGpcs = 16, kMostSms = 160;
+
+struct GpcShares {
+  int gpcs;  // 0: by_gpc is not in use
+  // Those of GPC g are first[g] to first[g + 1] - 1; together they are as many as clusters.
+  unsigned short first[kMostGpcs + 1];
+  unsigned char gpc_of_sm[kMostSms];  // by %smid
+};
