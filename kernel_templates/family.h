@@ -4,6 +4,7 @@
 // stem beside it is this class: which knobs there are, which configs are legal, how a config is
 // launched, and a guess at its speed.
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <span>
@@ -12,9 +13,15 @@
 #include <vector>
 
 #include "kernel_templates/config.h"
+#include "kernel_templates/cuda/words/gpc_shares.cuh"
 #include "kernel_templates/device_limits.h"
 #include "kernel_templates/problem.h"
 #include "kernel_templates/source.h"
+
+inline bool operator==(const GpcShares& left, const GpcShares& right) {
+  return left.gpcs == right.gpcs && std::ranges::equal(left.first, right.first) &&
+         std::ranges::equal(left.gpc_of_sm, right.gpc_of_sm);
+}
 
 namespace tunedgemm {
 
@@ -28,8 +35,9 @@ struct Knob {
 
 /// A workspace begins with counters that are zero before a launch and that the kernel leaves zero;
 /// whatever else a kernel keeps there begins behind them. The place is fixed so that kernels
-/// with different needs can share one.
+/// with different needs can share one. The last counters are those of cuda/words/take_share.cuh.
 inline constexpr std::int64_t kWorkspaceCounterBytes = 64 << 10;
+inline constexpr std::int64_t kShareCounterBytes = 128;
 
 /// How tensor copies cut one matrix into boxes: all that a CUtensorMap is made of but the address
 /// (CUDA Driver API, "Tensor Map Object Management"). The kernel's half is
@@ -62,8 +70,10 @@ struct Launch {
   /// CUDA: the kernel computes D's transpose: in its Arguments A and B change places, and all that
   /// belongs to them.
   bool swaps_operands = false;
-  /// CUDA: if the first is not kNone, the kernel takes all of them behind its Arguments.
+  /// CUDA: if the first is not kNone, the kernel takes all of them behind its Arguments, and
+  /// gpc_shares behind them.
   std::array<TensorMap, 3> tensor_maps{};
+  GpcShares gpc_shares{};
 
   friend bool operator==(const Launch&, const Launch&) = default;
 };

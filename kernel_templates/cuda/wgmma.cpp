@@ -1,4 +1,7 @@
+#include <algorithm>
+
 #include "kernel_templates/cuda/cuda_family.h"
+#include "kernel_templates/cuda/share_out.h"
 #include "kernel_templates/cuda/wgmma_candidates.h"
 #include "kernel_templates/cuda/wgmma_cost.h"
 #include "kernel_templates/cuda/wgmma_numbers.h"
@@ -9,7 +12,7 @@ namespace tunedgemm {
 namespace {
 
 constexpr int kArch = 90;
-constexpr int kRevision = 5;  // 5: copies from memory are slower, too
+constexpr int kRevision = 6;  // 6: by_gpc
 
 class Wgmma final : public CudaFamily {
  public:
@@ -29,6 +32,7 @@ class Wgmma final : public CudaFamily {
              {"cluster_n", {1, 2, 4}, "blocks beside each other that share A"},
              {"group", {1, 2, 4, 8, 16, 32}, "rows of tiles that walk together"},
              {"raster", {0, 1}, "1: columns that walk together"},
+             {"by_gpc", {0, 1}, "1: neighbouring tiles go to multiprocessors of one GPC"},
              {"split_k", multiples(1, kMostWgmmaSplits), "parts of K that are computed apart"},
              {"in_flight", {0, 1}, "tiles along K that are multiplied ahead"},
              {"tensor_store", {0, 1}, "1: D leaves by tensor copies"},
@@ -52,6 +56,9 @@ class Wgmma final : public CudaFamily {
     const WgmmaNumbers numbers(problem, config);
     if (std::string why = why_not_wgmma(asked, numbers); !why.empty()) {
       return why;
+    }
+    if (numbers.by_gpc && limits.gpc_of_sm.empty()) {
+      return "by_gpc=1, but which multiprocessors form a GPC is not known of this device";
     }
     constexpr int kRegistersAtStart = 0;  // what a launch takes; setmaxnreg deals them out
     if (std::string why =
@@ -85,15 +92,20 @@ class Wgmma final : public CudaFamily {
                 const DeviceLimits& limits) const override {
     const Problem problem = told_to_wgmma(asked, config);
     const WgmmaNumbers numbers(problem, config);
-    return {.grid = {static_cast<std::uint32_t>(numbers.grid(problem, limits)), 1, 1},
+    const std::int64_t grid = numbers.grid(problem, limits);
+    return {.grid = {static_cast<std::uint32_t>(grid), 1, 1},
             .block = {static_cast<std::uint32_t>(numbers.threads()), 1, 1},
             .shared_bytes = static_cast<std::uint32_t>(numbers.shared_bytes()),
-            .workspace_bytes =
+            .workspace_bytes = std::max(
                 split_workspace_bytes(numbers.partial_tiles(problem), numbers.partial_tile_bytes()),
+                numbers.by_gpc ? kWorkspaceCounterBytes : 0),
             .dependent = true,
             .swaps_operands = numbers.swap_ab,
             .tensor_maps = {map_of_a(problem, numbers), map_of_b(problem, numbers),
-                            map_of_d(problem, numbers)}};
+                            map_of_d(problem, numbers)},
+            .gpc_shares = numbers.by_gpc ? share_out(static_cast<int>(grid) / numbers.cluster(),
+                                                     numbers.cluster(), limits)
+                                         : GpcShares{}};
   }
 
   Source source(const Problem& problem, const Config& config,

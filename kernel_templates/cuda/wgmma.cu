@@ -20,7 +20,8 @@
 // Consumers either share a tile, block_m / consumers rows each (cooperative), or take tiles in turn
 // (ping_pong): then one multiplies while the other stores. Neighbouring blocks may form a cluster:
 // cluster_m of them below each other share B, each loading a part of it for all, and cluster_n of
-// them beside each other A.
+// them beside each other A. Shares of the tiles go to clusters in the order of their numbers, or
+// (by_gpc) so that a GPC's clusters have neighbouring ones.
 //
 // How the sums leave (tensor_store): converted, spread in shared memory and copied out by TMA while
 // the next tile is being multiplied, or by the threads, as in mma.cu, which can do everything.
@@ -82,6 +83,9 @@
 #ifndef RASTER
 #define RASTER 0  // 1: columns that walk together
 #endif
+#ifndef BY_GPC
+#define BY_GPC 0  // 1: neighbouring tiles go to multiprocessors of one GPC
+#endif
 #ifndef SPLIT_K
 #define SPLIT_K 1  // parts of K that are computed apart
 #endif
@@ -107,6 +111,7 @@ constexpr bool kPingPong = PING_PONG != 0;
 constexpr int kClusterM = CLUSTER_M, kClusterN = CLUSTER_N;
 constexpr int kGroup = GROUP, kSplitK = SPLIT_K;
 constexpr bool kColumnsWalkTogether = RASTER != 0;
+constexpr bool kByGpc = BY_GPC != 0;
 constexpr int kInFlight = IN_FLIGHT;
 constexpr bool kTensorStore = TENSOR_STORE != 0;
 constexpr bool kSwapAB = SWAP_AB != 0;
@@ -178,6 +183,7 @@ static_assert(
 #include "words/register_products.cuh"
 #include "words/ring.cuh"
 #include "words/slices.cuh"
+#include "words/take_share.cuh"
 #include "words/transposed_store.cuh"
 #include "words/turn.cuh"
 #include "words/warp_store.cuh"
@@ -343,32 +349,36 @@ __device__ __forceinline__ void consume(const Arguments& arguments, const Tensor
 extern "C" __global__ void __cluster_dims__(kCluster, 1, 1) __launch_bounds__(kThreads, 1)
     tunedgemm_wgmma(const __grid_constant__ Arguments arguments,
                     const __grid_constant__ TensorMap a, const __grid_constant__ TensorMap b,
-                    const __grid_constant__ TensorMap d) {
+                    const __grid_constant__ TensorMap d, const __grid_constant__ GpcShares shares) {
   extern __shared__ __align__(1024) char memory[];
   const Shared shared{shared_address(memory)};
+  int* const scratch = reinterpret_cast<int*>(memory + kSharedBytes - kControlBytes / 2);
   const int warpgroup = same_in_warp(threadIdx.x / kWarpgroup);
-  const WorkList list = list_work(arguments);
+  WorkList list = list_work(arguments);
 
-  let_next_kernel_start();
   if (threadIdx.x == 0) {
     prefetch(a);
     prefetch(b);
     begin_barriers(shared);
   }
-  if (kCluster > 1) {
-    meet_cluster();
+  if (kPrefetch > 0 && threadIdx.x / 32 == kPrefetcher && is_elected()) {
+    prefetch_operands(arguments, a, b, list);
+  }
+  if (kByGpc) {
+    list.first = meet_and_share(arguments, shares, list.seat.rank, scratch + kConsumers);
   } else {
-    __syncthreads();
+    let_next_kernel_start();
+    meet_blocks(kCluster);
   }
 
   if (warpgroup == 0) {
     if (kConsumers > 1) {
       keep_registers(kProducerRegisters);
     }
+    if (kByGpc && threadIdx.x == kAsker) {
+      end_taking(arguments, list.seat.rank, list.apart);
+    }
     if (threadIdx.x < 32 && is_elected()) {
-      if (kPrefetch > 0) {
-        prefetch_operands(arguments, a, b, list);
-      }
       wait_for_kernels_before();
       produce(arguments, a, b, shared, list);
     } else if (kTurns && threadIdx.x >= 32) {
@@ -380,8 +390,11 @@ extern "C" __global__ void __cluster_dims__(kCluster, 1, 1) __launch_bounds__(kT
     }
     const int consumer = warpgroup - 1, warp = kSwapAB ? 4 * consumer : threadIdx.x / 32 - 4;
     char* const staging = memory + kRingBytes + warp * kStagingBytes;
-    int* const scratch = reinterpret_cast<int*>(memory + kSharedBytes - kControlBytes / 2);
     wait_for_kernels_before();
     consume(arguments, d, shared, staging, scratch + consumer, list, consumer);
+  }
+  if (kByGpc && kCluster > 1) {
+    __syncwarp();
+    wait_for_cluster_to_end();
   }
 }

@@ -89,6 +89,7 @@ WgmmaNumbers::WgmmaNumbers(const Problem& problem, const Config& config)
       cluster_n(config.at("cluster_n")),
       group(config.at("group")),
       columns_walk_together(config.at("raster") != 0),
+      by_gpc(config.at("by_gpc") != 0),
       split_k(config.at("split_k")),
       in_flight(config.at("in_flight")),
       tensor_store(config.at("tensor_store") != 0),

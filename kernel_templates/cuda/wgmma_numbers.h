@@ -30,7 +30,7 @@ struct WgmmaNumbers {
   int block_m, block_n, block_k, stages, stages_d, consumers;
   bool ping_pong;
   int cluster_m, cluster_n, group;
-  bool columns_walk_together;
+  bool columns_walk_together, by_gpc;
   int split_k, in_flight;
   bool tensor_store;
   bool swap_ab;

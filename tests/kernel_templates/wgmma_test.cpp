@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "kernel_templates/cuda/share_out.h"
 #include "kernel_templates/families.h"
 #include "tests/kernel_templates/support/wgmma_cases.h"
 #include "tests/support/catch.h"
@@ -225,6 +226,50 @@ TEST_CASE("wgmma needs a workspace only where K is split, also for tiles outside
   CHECK(launch(problem, {{"split_k", 4}, {"ping_pong", 1}}).workspace_bytes == bytes_for(3 * 2));
   CHECK(launch(problem, {{"split_k", 4}, {"cluster_m", 2}}).workspace_bytes == bytes_for(4 * 2));
   CHECK(launch(problem, {{"split_k", 4}, {"cluster_n", 4}}).workspace_bytes == bytes_for(3 * 4));
+}
+
+TEST_CASE("wgmma's clusters have a share each, and those of a GPC follow each other") {
+  const Problem problem = padded({}, {4096, 4096, 4096});
+  CHECK(launch(problem).gpc_shares == GpcShares{});
+  for (const int cluster_m : {1, 2, 4}) {
+    INFO("cluster_m=" << cluster_m);
+    const Launch started = launch(problem, {{"by_gpc", 1}, {"cluster_m", cluster_m}});
+    CHECK(started.workspace_bytes == kWorkspaceCounterBytes);
+    const GpcShares& shares = started.gpc_shares;
+    REQUIRE(shares.gpcs == 8);
+    CHECK(shares.first[0] == 0);
+    CHECK(shares.first[8] * cluster_m == static_cast<int>(started.grid[0]));
+    for (std::size_t gpc = 0; gpc < 8; ++gpc) {
+      const int room = (gpc < 2 ? 18 : 16) / cluster_m;  // 132 multiprocessors, in pairs
+      CHECK(shares.first[gpc + 1] >= shares.first[gpc]);
+      CHECK(shares.first[gpc + 1] - shares.first[gpc] <= room);
+    }
+    CHECK(shares.gpc_of_sm[17] == 0);
+    CHECK(shares.gpc_of_sm[131] == 1);
+  }
+  // With parts of K the partial tiles come behind the counters as ever.
+  const Knobs parts{{"by_gpc", 1}, {"split_k", 2}};
+  CHECK(launch(problem, parts).workspace_bytes ==
+        launch(problem, {{"split_k", 2}}).workspace_bytes);
+  DeviceLimits unknown = wgmma_device();
+  unknown.gpc_of_sm.clear();
+  CHECK_THAT(wgmma_family().why_not(problem, wgmma_config({{"by_gpc", 1}}), unknown),
+             ContainsSubstring("by_gpc=1") && ContainsSubstring("GPC"));
+}
+
+TEST_CASE("Shares are dealt out to all GPCs in turn, and none is lost") {
+  DeviceLimits limits = wgmma_device();
+  limits.gpc_of_sm = {0, 0, 1, 1, 0, 0, 1, 1, 1, 1, 2};  // 4, 6 and 1
+  const auto firsts = [&](int clusters, int cluster) {
+    const GpcShares shares = share_out(clusters, cluster, limits);
+    REQUIRE(shares.gpcs == 3);
+    return std::vector<int>(shares.first, shares.first + 4);
+  };
+  CHECK(firsts(1, 1) == std::vector{0, 1, 1, 1});
+  CHECK(firsts(5, 1) == std::vector{0, 2, 4, 5});
+  CHECK(firsts(11, 1) == std::vector{0, 4, 10, 11});
+  CHECK(firsts(5, 2) == std::vector{0, 2, 5, 5});
+  CHECK(firsts(20, 2) == std::vector{0, 2, 5, 20});  // more than there is room for
 }
 
 TEST_CASE("wgmma's source is compiled for 9.0a and knows the host's numbers") {

@@ -37,6 +37,9 @@ DeviceLimits limits_of(int arch) {
   limits.memory_bytes = std::int64_t{80} << 30;
   limits.clock_ghz = 1.7;
   limits.memory_gb_per_s = 2000;
+  for (int sm = 0; sm < limits.sm_count; ++sm) {
+    limits.gpc_of_sm.push_back(sm / 2 % 8);
+  }
   return limits;
 }
 

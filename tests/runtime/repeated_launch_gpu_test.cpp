@@ -9,6 +9,7 @@
 #include <optional>
 #include <random>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -128,12 +129,16 @@ TEST_CASE("Kernels that start early see what the kernels before them wrote", "[g
   const StreamHandle stream = device->own_stream();
   for (std::size_t index = 0; index < configs.size(); index += configs.size() / 8 + 1) {
     Config config = configs[index];
-    for (const int prefetch : {0, 8}) {
-      config.set("split_k", 1).set("prefetch", prefetch);
+    for (const auto& [prefetch, by_gpc] : {std::pair(0, 0), {8, 0}, {0, 1}, {8, 1}}) {
+      config.set("split_k", 1).set("prefetch", prefetch).set("by_gpc", by_gpc);
       INFO(to_text(config));
+      REQUIRE(wgmma_family().why_not(problem, config, device->limits()) == "");
       const Loaded loaded(*device, problem, wgmma_family(), config);
       REQUIRE(loaded.launch.dependent);
-      const std::vector<Arguments> steps = chain.steps(problem);
+      std::vector<Arguments> steps = chain.steps(problem);
+      for (Arguments& arguments : steps) {
+        arguments.workspace = loaded.workspace ? loaded.workspace->data() : nullptr;
+      }
       chain.begin();
       for (const Arguments& arguments : steps) {
         REQUIRE(loaded.kernel->run(loaded.launch, arguments, stream) == 0);
@@ -300,11 +305,18 @@ TEST_CASE("Teams that add parts of K together do not need each other at the same
   };
   const Family &wgmma = wgmma_family(), &simt = simt_family();
   const Adding addings[] = {
-      {wgmma, "block_m=128 block_n=256 split_k=4 swap_ab=0 stages=4 stages_d=2" + of_wgmma},
-      {wgmma, "block_m=128 block_n=256 split_k=4 swap_ab=0 stages=4 stages_d=1" + of_wgmma},
-      {wgmma, "block_m=256 block_n=192 split_k=5 swap_ab=1 stages=3 stages_d=2" + of_wgmma},
-      {wgmma, "block_m=256 block_n=160 split_k=5 swap_ab=1 stages=4 stages_d=1" + of_wgmma},
-      {wgmma, "block_m=128 block_n=128 split_k=2 swap_ab=0 stages=6 stages_d=2" + of_wgmma},
+      {wgmma,
+       "block_m=128 block_n=256 split_k=4 swap_ab=0 stages=4 stages_d=2 by_gpc=0" + of_wgmma},
+      {wgmma,
+       "block_m=128 block_n=256 split_k=4 swap_ab=0 stages=4 stages_d=1 by_gpc=0" + of_wgmma},
+      {wgmma,
+       "block_m=256 block_n=192 split_k=5 swap_ab=1 stages=3 stages_d=2 by_gpc=0" + of_wgmma},
+      {wgmma,
+       "block_m=256 block_n=160 split_k=5 swap_ab=1 stages=4 stages_d=1 by_gpc=0" + of_wgmma},
+      {wgmma,
+       "block_m=128 block_n=128 split_k=2 swap_ab=0 stages=6 stages_d=2 by_gpc=0" + of_wgmma},
+      {wgmma,
+       "block_m=128 block_n=256 split_k=4 swap_ab=0 stages=4 stages_d=2 by_gpc=1" + of_wgmma},
       {simt, "block_m=256 block_n=128 split_k=4" + of_simt},
       {simt, "block_m=64 block_n=256 split_k=3" + of_simt},
       {simt, "block_m=128 block_n=64 split_k=21" + of_simt}};
@@ -321,7 +333,7 @@ TEST_CASE("Teams that add parts of K together do not need each other at the same
     const Lane second(*device, driver, problem, family, *config, *a, *b);
 
     // One block does all works, one after the other: nobody waits for the others' parts.
-    if (is_persistent) {
+    if (is_persistent && config->at("by_gpc") == 0) {
       Launch alone = first.loaded.launch;
       alone.grid[0] = 1;
       first.poison();

@@ -19,9 +19,10 @@ __device__ __forceinline__ void prefetch_tile(Slabs slabs, int parts, const Tens
   }
 }
 
-// One thread: this block's share of the first kPrefetch tiles along K of every part (where a part
-// has fewer, of what follows it), of A and B, entry 0. Should the kernels before it still write
-// there, the L2 cache sees that.
+// One thread: what falls to this block of the first kPrefetch tiles along K of every part (where a
+// part has fewer, of what follows it), of A and B, entry 0. Should the kernels before it still
+// write there, the L2 cache sees that.
+constexpr int kPrefetcher = 2;  // a warp that has nothing else to do yet
 __device__ __forceinline__ void prefetch_operands(const Arguments& arguments, const TensorMap& a,
                                                   const TensorMap& b, const WorkList& list) {
   constexpr int kTiles = kPrefetch > 0 ? kPrefetch : 1;  // a divisor also where this is not called

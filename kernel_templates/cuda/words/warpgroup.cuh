@@ -37,10 +37,47 @@ __device__ __forceinline__ void meet_cluster() {
       "barrier.cluster.wait.acquire.aligned;" ::
           : "memory");
 }
+__device__ __forceinline__ void meet_blocks(int cluster) {
+  if (cluster > 1) {
+    meet_cluster();
+  } else {
+    __syncthreads();
+  }
+}
+// The cluster, and all that its threads have written is shown.
+__device__ __forceinline__ void meet_cluster_and_show() {
+  asm volatile(
+      "barrier.cluster.arrive.release.aligned;\n"
+      "barrier.cluster.wait.acquire.aligned;" ::
+          : "memory");
+}
+// From one call to the other, all blocks of the cluster are there: none ends before all have made
+// the first.
+__device__ __forceinline__ void let_cluster_end() {
+  asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
+}
+__device__ __forceinline__ void wait_for_cluster_to_end() {
+  asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
+}
 __device__ __forceinline__ int rank_in_cluster() {
   int rank;
   asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
   return rank;
+}
+
+// ld.shared::cluster: what another block of the cluster has where this one has `word`.
+__device__ __forceinline__ int word_in_block(const int* word, int rank) {
+  int value;
+  asm volatile(
+      "{\n"
+      ".reg .b32 there;\n"
+      "mapa.shared::cluster.u32 there, %1, %2;\n"
+      "ld.shared::cluster.b32 %0, [there];\n"
+      "}"
+      : "=r"(value)
+      : "r"(static_cast<unsigned>(__cvta_generic_to_shared(word))), "r"(rank)
+      : "memory");
+  return value;
 }
 
 // elect.sync: true in one lane of the warp, always the same one, as is lane == 0; but the compiler

@@ -39,7 +39,7 @@ struct Work {
 };
 struct WorkList {
   Seat seat;
-  int first, apart;            // the works of this cluster: first, first + apart, ...
+  int first, apart;            // the works of this cluster, its share: first, first + apart, ...
   int clusters_m, clusters_n;  // clusters of tiles
   int last_m0, last_n0;        // where a tile that ends with D begins
   int tiles_of_k;

@@ -15,6 +15,9 @@ DeviceLimits wgmma_device(int arch, int sm_count) {
   limits.memory_bytes = 140ll << 30;
   limits.clock_ghz = 1.755;
   limits.memory_gb_per_s = 4800;
+  for (int sm = 0; sm < sm_count; ++sm) {
+    limits.gpc_of_sm.push_back(sm / 2 % 8);
+  }
   return limits;
 }
 
@@ -71,6 +74,7 @@ Config wgmma_config(const Knobs& changes) {
                  {"cluster_n", 1},
                  {"group", 8},
                  {"raster", 0},
+                 {"by_gpc", 0},
                  {"split_k", 1},
                  {"in_flight", 1},
                  {"tensor_store", 1},

@@ -1,0 +1,16 @@
+#pragma once
+
+// The host's half of cuda/words/take_share.cuh: how many clusters of a launch each GPC is expected
+// to run.
+
+#include "kernel_templates/cuda/words/gpc_shares.cuh"
+#include "kernel_templates/device_limits.h"
+
+namespace tunedgemm {
+
+/// One share to each of `clusters` clusters of `cluster` blocks, of which a multiprocessor runs one
+/// at a time. Blocks are started on all GPCs in turn as long as they have room, so that is how the
+/// shares are dealt out. Precondition: limits.gpc_of_sm is not empty, and clusters < 65536.
+GpcShares share_out(int clusters, int cluster, const DeviceLimits& limits);
+
+}  // namespace tunedgemm
