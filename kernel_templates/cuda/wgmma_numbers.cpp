@@ -153,7 +153,13 @@ std::int64_t WgmmaNumbers::clusters_at_a_time(const DeviceLimits& limits) const 
 
 std::int64_t WgmmaNumbers::grid(const Problem& problem, const DeviceLimits& limits) const {
   const std::int64_t works = clusters(problem).blocks().value_or(kMaxGridX);
-  return std::min(works, clusters_at_a_time(limits)) * cluster();
+  const std::int64_t most = std::min(works, clusters_at_a_time(limits));
+  // As many as end in as many rounds: blocks that would have nothing to do in the last one draw
+  // current before. H200, 2026-11-22: 4096^3 f16 nn 180.0 -> 179.6 us, e4m3 nt 82.6 -> 82.1; in
+  // less than four rounds it costs more to do without them: 2432^3 40.2 -> 40.6.
+  constexpr std::int64_t kRoundsToEven = 4;
+  const std::int64_t rounds = ceil_divide(works, most);
+  return (rounds < kRoundsToEven ? most : ceil_divide(works, rounds)) * cluster();
 }
 
 std::string why_not_wgmma(const Problem& asked, const WgmmaNumbers& numbers) {

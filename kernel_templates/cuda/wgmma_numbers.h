@@ -63,7 +63,8 @@ struct WgmmaNumbers {
   std::int64_t partial_tile_bytes() const { return std::int64_t{4} * block_m * block_n / teams(); }
   /// Clusters that the device computes at a time.
   std::int64_t clusters_at_a_time(const DeviceLimits& limits) const;
-  /// Blocks of the persistent grid: what runs at a time, or what there is to do.
+  /// Blocks of the persistent grid: what runs at a time, what there is to do, or as many as end in
+  /// as many rounds.
   std::int64_t grid(const Problem& problem, const DeviceLimits& limits) const;
 };
 
