@@ -92,6 +92,12 @@ std::vector<std::pair<std::string, std::string>> Family::common_defines(
   return defines;
 }
 
+Launch without_workspace(Launch launch) {
+  launch.workspace_bytes = 0;
+  launch.gpc_shares = {};
+  return launch;
+}
+
 Source Family::source(const Problem& problem, const Config& config, const DeviceLimits&) const {
   return Source{.backend = backend_,
                 .file = file_,

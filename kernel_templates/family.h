@@ -37,7 +37,6 @@ struct Knob {
 /// whatever else a kernel keeps there begins behind them. The place is fixed so that kernels
 /// with different needs can share one. The last counters are those of cuda/words/take_share.cuh.
 inline constexpr std::int64_t kWorkspaceCounterBytes = 64 << 10;
-inline constexpr std::int64_t kShareCounterBytes = 128;
 
 /// How tensor copies cut one matrix into boxes: all that a CUtensorMap is made of but the address
 /// (CUDA Driver API, "Tensor Map Object Management"). The kernel's half is
@@ -64,6 +63,8 @@ struct Launch {
   /// 0, or kWorkspaceCounterBytes and the bytes behind them. A kernel that needs more
   /// counters than fit is refused by why_not.
   std::int64_t workspace_bytes = 0;
+  /// CUDA: the kernel is faster with its workspace, and runs without one (without_workspace()).
+  bool workspace_is_optional = false;
   /// CUDA: the kernel may be started while the one before it in its stream still runs, for which it
   /// waits itself (cuda/words/dependent_launch.cuh).
   bool dependent = false;
@@ -77,6 +78,9 @@ struct Launch {
 
   friend bool operator==(const Launch&, const Launch&) = default;
 };
+
+/// The same launch without its workspace. Precondition: workspace_is_optional.
+Launch without_workspace(Launch launch);
 
 /// Stateless and shared by all threads; lives as long as the program. All problems given to it are
 /// canonical and well formed (`why_not(problem)` is empty), with M, N, batch >= 1 and K >= 0.

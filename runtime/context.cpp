@@ -184,7 +184,8 @@ std::unique_ptr<Plan> Context::plan_from_loaded(const CallKey& key, const Canoni
   const DeviceLimits& limits = device_->limits();
   for (const auto& [candidate, predicted_us] : ranked_candidates(problem, limits)) {
     const auto& [family, config] = candidate;
-    if (family->launch(problem, config, limits).workspace_bytes > 0) {
+    const Launch launch = family->launch(problem, config, limits);
+    if (launch.workspace_bytes > 0 && !launch.workspace_is_optional) {
       continue;
     }
     if (auto kernel = loaded_kernel(fingerprint(family->source(problem, config, limits)))) {

@@ -141,12 +141,17 @@ std::string why_not_overlap(const Plan& plan, const tunedgemm_buffers& buffers) 
   return "";
 }
 
+// Null if there is none and none may be allocated now. A captured graph may be replayed beside
+// other work of the stream, with which it must not share what it does not need.
 void* workspace_for(const Plan& plan, const tunedgemm_buffers& buffers, StreamHandle stream) {
   const std::int64_t needed = plan.launch.workspace_bytes;
   const bool given =
       buffers.workspace != nullptr && static_cast<std::uint64_t>(needed) <= buffers.workspace_bytes;
   if (given) {
     return buffers.workspace;
+  }
+  if (plan.launch.workspace_is_optional && plan.context->device().is_capturing(stream)) {
+    return nullptr;
   }
   if (void* kept = plan.context->find_workspace(needed, stream)) {
     return kept;
@@ -228,7 +233,7 @@ int launch(const Plan& plan, const tunedgemm_buffers& buffers, StreamHandle stre
   void* workspace = nullptr;
   if (plan.launch.workspace_bytes > 0) {
     workspace = workspace_for(plan, buffers, stream);
-    if (workspace == nullptr) {
+    if (workspace == nullptr && !plan.launch.workspace_is_optional) {
       const Canonical canonical{plan.problem, plan.swapped};
       return launch(plan.context->plan_during_capture(plan.key, canonical), buffers, stream);
     }
@@ -245,6 +250,9 @@ int launch(const Plan& plan, const tunedgemm_buffers& buffers, StreamHandle stre
   arguments.alpha = buffers.alpha;
   arguments.beta = buffers.beta;
   arguments.slope = buffers.slope;
+  if (plan.launch.workspace_is_optional && workspace == nullptr) {
+    return plan.kernel->run(without_workspace(plan.launch), arguments, stream);
+  }
   return plan.kernel->run(plan.launch, arguments, stream);
 }
 

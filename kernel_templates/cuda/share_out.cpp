@@ -2,14 +2,18 @@
 
 #include <algorithm>
 #include <array>
+#include <cassert>
+#include <cstddef>
 
 namespace tunedgemm {
 
 GpcShares share_out(int clusters, int cluster, const DeviceLimits& limits) {
+  assert(!limits.gpc_of_sm.empty() && limits.gpc_of_sm.size() <= kMostSms);
   GpcShares shares{};
   std::array<int, kMostGpcs> room{}, count{};
   for (std::size_t sm = 0; sm < limits.gpc_of_sm.size(); ++sm) {
     const int gpc = limits.gpc_of_sm[sm];
+    assert(gpc >= 0 && gpc < kMostGpcs);
     shares.gpc_of_sm[sm] = static_cast<unsigned char>(gpc);
     shares.gpcs = std::max(shares.gpcs, gpc + 1);
     ++room[static_cast<std::size_t>(gpc)];

@@ -57,9 +57,6 @@ class Wgmma final : public CudaFamily {
     if (std::string why = why_not_wgmma(asked, numbers); !why.empty()) {
       return why;
     }
-    if (numbers.by_gpc && limits.gpc_of_sm.empty()) {
-      return "by_gpc=1, but which multiprocessors form a GPC is not known of this device";
-    }
     constexpr int kRegistersAtStart = 0;  // what a launch takes; setmaxnreg deals them out
     if (std::string why =
             why_not_block(numbers.threads(), kRegistersAtStart, numbers.shared_bytes(), limits);
@@ -93,19 +90,21 @@ class Wgmma final : public CudaFamily {
     const Problem problem = told_to_wgmma(asked, config);
     const WgmmaNumbers numbers(problem, config);
     const std::int64_t grid = numbers.grid(problem, limits);
+    const bool asks = numbers.by_gpc && !limits.gpc_of_sm.empty();
     return {.grid = {static_cast<std::uint32_t>(grid), 1, 1},
             .block = {static_cast<std::uint32_t>(numbers.threads()), 1, 1},
             .shared_bytes = static_cast<std::uint32_t>(numbers.shared_bytes()),
             .workspace_bytes = std::max(
                 split_workspace_bytes(numbers.partial_tiles(problem), numbers.partial_tile_bytes()),
-                numbers.by_gpc ? kWorkspaceCounterBytes : 0),
+                asks ? kWorkspaceCounterBytes : 0),
+            .workspace_is_optional = asks && numbers.split_k == 1,
             .dependent = true,
             .swaps_operands = numbers.swap_ab,
             .tensor_maps = {map_of_a(problem, numbers), map_of_b(problem, numbers),
                             map_of_d(problem, numbers)},
-            .gpc_shares = numbers.by_gpc ? share_out(static_cast<int>(grid) / numbers.cluster(),
-                                                     numbers.cluster(), limits)
-                                         : GpcShares{}};
+            .gpc_shares = asks ? share_out(static_cast<int>(grid) / numbers.cluster(),
+                                           numbers.cluster(), limits)
+                               : GpcShares{}};
   }
 
   Source source(const Problem& problem, const Config& config,

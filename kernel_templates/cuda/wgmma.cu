@@ -160,7 +160,7 @@ static_assert(!kRegistersA || kInFlight == 1, "A of 32 bits across K needs in_fl
 constexpr int kRingBytes = kStages * (kTileBytesA + kTileBytesB);
 constexpr int kStageBytesD = 2048;  // of a warp: 16 lines of 128
 constexpr int kStagingBytes = kStagesD * kStageBytesD;
-constexpr int kControlBytes = 1024;  // barriers, and a word for each consumer
+constexpr int kControlBytes = 1024;  // barriers, a word for each consumer, and the share
 constexpr int kSharedBytes = kRingBytes + kConsumers * 4 * kStagingBytes + kControlBytes;
 #ifndef SHARED_BYTES
 #define SHARED_BYTES kSharedBytes
@@ -376,7 +376,7 @@ extern "C" __global__ void __cluster_dims__(kCluster, 1, 1) __launch_bounds__(kT
       keep_registers(kProducerRegisters);
     }
     if (kByGpc && threadIdx.x == kAsker) {
-      end_taking(arguments, list.seat.rank, list.apart);
+      end_taking(arguments, shares, list.seat.rank, list.apart);
     }
     if (threadIdx.x < 32 && is_elected()) {
       wait_for_kernels_before();

@@ -210,7 +210,8 @@ class Choosing {
           Config config = plain;
           config.set("group", group).set("raster", raster).set("split_k", split_k);
           add(problem, config);
-          if (split_k > 1 || 2 * works >= kTwiceRoundsByGpc * at_a_time) {
+          const bool pays = split_k > 1 || 2 * works >= kTwiceRoundsByGpc * at_a_time;
+          if (pays && !limits_.gpc_of_sm.empty()) {
             config.set("by_gpc", 1);
             add(problem, std::move(config));
           }

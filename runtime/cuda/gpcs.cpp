@@ -3,11 +3,15 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <map>
+#include <memory>
 #include <numeric>
+#include <string>
 #include <utility>
 
 #include "kernel_templates/cuda/words/gpc_shares.cuh"
+#include "kernel_templates/log.h"
 #include "runtime/cuda/check.h"
 #include "runtime/cuda/event.h"
 #include "runtime/cuda/memory.h"
@@ -45,7 +49,9 @@ again:
 }
 )";
 
-constexpr int kFirstArch = 90;  // with clusters
+constexpr int kArch = 90;  // the only one whose kernels ask
+constexpr int kClusterSizes[] = {16, 8, 4, 16, 8, 4, 8, 4, 1};
+constexpr int kRounds = 4;
 constexpr double kLimitSeconds = 5;
 
 // The kernel above, loaded. Its launches take so much shared memory that a multiprocessor runs one
@@ -58,30 +64,68 @@ class Where {
         stream_(stream),
         blocks_(limits.sm_count * kRounds),
         shared_bytes_(static_cast<unsigned>(limits.shared_bytes_per_block)),
-        places_(context, std::int64_t{4} * blocks_) {
+        places_(context, std::int64_t{sizeof(int)} * blocks_ * std::ssize(kClusterSizes)) {
     TUNEDGEMM_CHECK(driver_, cuModuleLoadData(&module_, kWhere), "a kernel in PTX");
+    const int shared_bytes = static_cast<int>(shared_bytes_);
+    constexpr auto kSharedBytes = CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
+    constexpr auto kLarge = CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED;
+    CUresult result = driver_.cuModuleGetFunction(&function_, module_, "where");
+    if (result == CUDA_SUCCESS) {
+      result = driver_.cuFuncSetAttribute(function_, kSharedBytes, shared_bytes);
+    }
+    if (result == CUDA_SUCCESS) {
+      result = driver_.cuFuncSetAttribute(function_, kLarge, 1);
+    }
+    if (result != CUDA_SUCCESS) {
+      driver_.cuModuleUnload(module_);
+      throw_device_error(driver_, result, "cuModuleGetFunction or cuFuncSetAttribute",
+                         "a kernel in PTX");
+    }
   }
   ~Where() { driver_.cuModuleUnload(module_); }
   Where(const Where&) = delete;
   Where& operator=(const Where&) = delete;
 
-  // Adds the clusters of one launch; none if the device has no clusters of this size.
-  void launch(int size, std::vector<std::vector<int>>& clusters) {
-    const int count = blocks_ / size;
-    CUfunction function = nullptr;
-    TUNEDGEMM_CHECK(driver_, cuModuleGetFunction(&function, module_, "where"), "a kernel in PTX");
+  // All launches, one after the other; of those that the device refuses nothing is seen.
+  void launch() {
+    for (const int size : kClusterSizes) {
+      void* to = static_cast<int*>(places_.data()) +
+                 static_cast<std::ptrdiff_t>(launched_.size()) * blocks_;
+      if (launch(size, to) == CUDA_SUCCESS) {
+        launched_.push_back(size);
+      }
+    }
+  }
+  bool end() const {
+    Event all(context_);
+    all.record(stream_);
+    return all.wait(kLimitSeconds);
+  }
+  // Precondition: end().
+  std::vector<std::vector<int>> clusters() const {
+    std::vector<int> places(launched_.size() * static_cast<std::size_t>(blocks_));
     TUNEDGEMM_CHECK(driver_,
-                    cuFuncSetAttribute(function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
-                                       static_cast<int>(shared_bytes_)),
-                    "its shared memory");
-    TUNEDGEMM_CHECK(
-        driver_,
-        cuFuncSetAttribute(function, CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1),
-        "its clusters");
+                    cuMemcpyDtoHAsync(places.data(), to_device_pointer(places_.data()),
+                                      places.size() * sizeof(int), stream_),
+                    "where blocks ran");
+    TUNEDGEMM_CHECK(driver_, cuStreamSynchronize(stream_), "where blocks ran");
+    std::vector<std::vector<int>> clusters;
+    auto first = places.cbegin();
+    for (const int size : launched_) {
+      for (int cluster = 0; cluster < blocks_ / size; ++cluster) {
+        clusters.emplace_back(first + cluster * size, first + (cluster + 1) * size);
+      }
+      first += blocks_;
+    }
+    return clusters;
+  }
+
+ private:
+  CUresult launch(int size, void* to) const {
     CUlaunchAttribute cluster{};
     cluster.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
     cluster.value.clusterDim = {static_cast<unsigned>(size), 1, 1};
-    const CUlaunchConfig config{.gridDimX = static_cast<unsigned>(count * size),
+    const CUlaunchConfig config{.gridDimX = static_cast<unsigned>(blocks_ / size * size),
                                 .gridDimY = 1,
                                 .gridDimZ = 1,
                                 .blockDimX = 1,
@@ -91,55 +135,43 @@ class Where {
                                 .hStream = stream_,
                                 .attrs = &cluster,
                                 .numAttrs = 1};
-    void* to = places_.data();
     void* parameters[] = {&to};
-    if (driver_.cuLaunchKernelEx(&config, function, parameters, nullptr) != CUDA_SUCCESS) {
-      return;
-    }
-    std::vector<int> places(static_cast<std::size_t>(count * size));
-    TUNEDGEMM_CHECK(driver_,
-                    cuMemcpyDtoHAsync(places.data(), to_device_pointer(to),
-                                      places.size() * sizeof(int), stream_),
-                    "where blocks ran");
-    Event end(context_);
-    end.record(stream_);
-    if (!end.wait(kLimitSeconds)) {
-      throw DeviceError(DeviceError::Kind::kFailed, "the device is busy");
-    }
-    for (auto first = places.begin(); first != places.end(); first += size) {
-      clusters.emplace_back(first, first + size);
-    }
+    return driver_.cuLaunchKernelEx(&config, function_, parameters, nullptr);
   }
-
- private:
-  static constexpr int kRounds = 4;
 
   const PrimaryContext& context_;
   const Driver& driver_;
   CUstream stream_;
-  int blocks_;
+  int blocks_;  // of a launch
   unsigned shared_bytes_;
   Memory places_;
   CUmodule module_ = nullptr;
+  CUfunction function_ = nullptr;
+  std::vector<int> launched_;  // sizes of their clusters
 };
 
 }  // namespace
 
 std::vector<int> find_gpcs(const PrimaryContext& context, CUstream stream,
                            const DeviceLimits& limits) noexcept {
-  if (limits.arch < kFirstArch) {
+  if (limits.arch != kArch) {
     return {};
   }
   try {
     const Active active(context);
-    Where where(context, stream, limits);
-    std::vector<std::vector<int>> clusters;
-    for (const int size : {16, 8, 4, 16, 8, 4, 8, 4, 1}) {
-      where.launch(size, clusters);
+    auto where = std::make_unique<Where>(context, stream, limits);
+    where->launch();
+    if (!where->end()) {
+      // Unloading what still runs would wait for it.
+      static_cast<void>(where.release());
+      log_info("the GPU is busy, so its GPCs are not known; no kernel will place tiles by them");
+      return {};
     }
-    return gpcs_from_clusters(clusters);
-  } catch (const std::exception&) {
-    return {};  // a kernel that would gain by it is not considered then
+    return gpcs_from_clusters(where->clusters());
+  } catch (const std::exception& error) {
+    log_info(std::string("the GPU's GPCs are not known; no kernel will place tiles by them: ") +
+             error.what());
+    return {};
   }
 }
 

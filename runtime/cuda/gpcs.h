@@ -12,8 +12,8 @@
 
 namespace tunedgemm::cuda {
 
-/// By %smid the GPC, counted from 0; empty where clusters do not exist, or could not be launched.
-/// Takes a few milliseconds; never throws.
+/// By %smid the GPC, counted from 0; empty where no kernel makes use of it, and where it could not
+/// be found out, of which the log is told. Never throws.
 std::vector<int> find_gpcs(const PrimaryContext& context, CUstream stream,
                            const DeviceLimits& limits) noexcept;
 

@@ -239,6 +239,9 @@ TEST_CASE("wgmma's clusters have a share each, and those of a GPC follow each ot
     INFO("cluster_m=" << cluster_m);
     const Launch started = launch(problem, {{"by_gpc", 1}, {"cluster_m", cluster_m}});
     CHECK(started.workspace_bytes == kWorkspaceCounterBytes);
+    CHECK(started.workspace_is_optional);
+    CHECK(without_workspace(started).workspace_bytes == 0);
+    CHECK(without_workspace(started).gpc_shares == GpcShares{});
     const GpcShares& shares = started.gpc_shares;
     REQUIRE(shares.gpcs == 8);
     CHECK(shares.first[0] == 0);
@@ -255,10 +258,16 @@ TEST_CASE("wgmma's clusters have a share each, and those of a GPC follow each ot
   const Knobs parts{{"by_gpc", 1}, {"split_k", 2}};
   CHECK(launch(problem, parts).workspace_bytes ==
         launch(problem, {{"split_k", 2}}).workspace_bytes);
+  CHECK_FALSE(launch(problem, parts).workspace_is_optional);
   DeviceLimits unknown = wgmma_device();
   unknown.gpc_of_sm.clear();
-  CHECK_THAT(wgmma_family().why_not(problem, wgmma_config({{"by_gpc", 1}}), unknown),
-             ContainsSubstring("by_gpc=1") && ContainsSubstring("GPC"));
+  const Launch by_number = launch(problem, {{"by_gpc", 1}}, unknown);
+  CHECK(by_number.gpc_shares == GpcShares{});
+  CHECK(by_number.workspace_bytes == 0);
+  CHECK_FALSE(by_number.workspace_is_optional);
+  for (const Config& config : wgmma_candidates_for(problem, unknown)) {
+    CHECK(config.at("by_gpc") == 0);
+  }
 }
 
 TEST_CASE("Shares are dealt out to all GPCs in turn, and none is lost") {

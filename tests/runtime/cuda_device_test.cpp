@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <iostream>
@@ -94,7 +95,8 @@ TEST_CASE("A device with clusters knows the GPCs of its multiprocessors", "[gpu]
     REQUIRE(gpc < kMostGpcs);
     ++sizes[static_cast<std::size_t>(gpc)];
   }
-  CHECK(sizes[0] < static_cast<int>(gpcs.size()));
+  constexpr int kMostOfGpc = 18;
+  CHECK(*std::max_element(sizes.begin(), sizes.end()) <= kMostOfGpc);
   const auto again = open_cuda_device(0);
   CHECK(again->limits().gpc_of_sm == gpcs);
 }

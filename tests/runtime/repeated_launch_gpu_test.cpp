@@ -84,13 +84,14 @@ struct Chain {
     device.copy_to_device(x->data(), first.data(), matrix_bytes);
   }
 
-  std::vector<Arguments> steps(const Problem& problem) const {
+  std::vector<Arguments> steps(const Problem& problem, void* workspace) const {
     std::vector<Arguments> all;
     for (int step = 0; step < kSteps; ++step) {
       Arguments arguments = arguments_of(problem);
       arguments.a = at(step);
       arguments.b = moved->data();
       arguments.d = at(step + 1);
+      arguments.workspace = workspace;
       all.push_back(arguments);
     }
     return all;
@@ -135,10 +136,8 @@ TEST_CASE("Kernels that start early see what the kernels before them wrote", "[g
       REQUIRE(wgmma_family().why_not(problem, config, device->limits()) == "");
       const Loaded loaded(*device, problem, wgmma_family(), config);
       REQUIRE(loaded.launch.dependent);
-      std::vector<Arguments> steps = chain.steps(problem);
-      for (Arguments& arguments : steps) {
-        arguments.workspace = loaded.workspace ? loaded.workspace->data() : nullptr;
-      }
+      const std::vector<Arguments> steps =
+          chain.steps(problem, loaded.workspace ? loaded.workspace->data() : nullptr);
       chain.begin();
       for (const Arguments& arguments : steps) {
         REQUIRE(loaded.kernel->run(loaded.launch, arguments, stream) == 0);
@@ -151,6 +150,38 @@ TEST_CASE("Kernels that start early see what the kernels before them wrote", "[g
       REQUIRE(std::holds_alternative<double>(device->time(graph, kSteps)));
       CHECK(chain.wrong_elements() == 0);
     }
+  }
+}
+
+TEST_CASE(
+    "Kernels that ask for their GPC, and such that do not, follow each other on one workspace",
+    "[gpu][wgmma]") {
+  TUNEDGEMM_OPEN_TEST_GPU(device);
+  if (device->limits().gpc_of_sm.empty()) {
+    TUNEDGEMM_SKIP("the GPCs of this device are not known");
+  }
+  const Device::Current current(*device);
+  const Problem problem = f16_problem(kSize, kSize, kSize);
+  const std::vector<Config> configs = wgmma_family().candidates(problem, device->limits());
+  const Chain chain(*device);
+  for (std::size_t index = 0; index < configs.size(); index += configs.size() / 8 + 1) {
+    Config config = configs[index];
+    config.set("split_k", 1);
+    INFO(to_text(config));
+    const Loaded asking(*device, problem, wgmma_family(), config.set("by_gpc", 1));
+    const Loaded plain(*device, problem, wgmma_family(), config.set("by_gpc", 0));
+    REQUIRE(asking.launch.workspace_is_optional);
+    const Launch by_number = without_workspace(asking.launch);
+    chain.begin();
+    const std::vector<Arguments> steps = chain.steps(problem, asking.workspace->data());
+    for (std::size_t step = 0; step < steps.size(); ++step) {
+      const bool asks = step % 4 < 2;
+      const Launch& launch = asks ? asking.launch : step % 4 == 2 ? by_number : plain.launch;
+      const Loaded& loaded = step % 4 == 3 ? plain : asking;
+      REQUIRE(loaded.kernel->run(launch, steps[step], device->own_stream()) == 0);
+    }
+    device->synchronize(device->own_stream());
+    CHECK(chain.wrong_elements() == 0);
   }
 }
 
@@ -295,8 +326,11 @@ TEST_CASE("Teams that add parts of K together do not need each other at the same
   device->copy_to_device(a->data(), product.a.data(), a->size_bytes());
   device->copy_to_device(b->data(), product.b.data(), b->size_bytes());
   const std::string of_wgmma =
-      " block_k=64 consumers=2 ping_pong=0 cluster_m=1 cluster_n=1 group=8 raster=0 in_flight=1 "
+      " block_k=64 consumers=2 ping_pong=0 group=8 raster=0 in_flight=1 "
       "tensor_store=1 prefetch=2";
+  const std::string alone = "by_gpc=0 cluster_m=1 cluster_n=1";
+  const std::string by_gpc =
+      "block_m=128 block_n=256 split_k=4 swap_ab=0 stages=4 stages_d=2 by_gpc=1";
   const std::string of_simt =
       " block_k=8 warp_m=64 warp_n=64 thread_m=16 thread_n=8 stages=2 async_copy=0 group_m=8";
   struct Adding {
@@ -306,17 +340,18 @@ TEST_CASE("Teams that add parts of K together do not need each other at the same
   const Family &wgmma = wgmma_family(), &simt = simt_family();
   const Adding addings[] = {
       {wgmma,
-       "block_m=128 block_n=256 split_k=4 swap_ab=0 stages=4 stages_d=2 by_gpc=0" + of_wgmma},
+       "block_m=128 block_n=256 split_k=4 swap_ab=0 stages=4 stages_d=2 " + alone + of_wgmma},
       {wgmma,
-       "block_m=128 block_n=256 split_k=4 swap_ab=0 stages=4 stages_d=1 by_gpc=0" + of_wgmma},
+       "block_m=128 block_n=256 split_k=4 swap_ab=0 stages=4 stages_d=1 " + alone + of_wgmma},
       {wgmma,
-       "block_m=256 block_n=192 split_k=5 swap_ab=1 stages=3 stages_d=2 by_gpc=0" + of_wgmma},
+       "block_m=256 block_n=192 split_k=5 swap_ab=1 stages=3 stages_d=2 " + alone + of_wgmma},
       {wgmma,
-       "block_m=256 block_n=160 split_k=5 swap_ab=1 stages=4 stages_d=1 by_gpc=0" + of_wgmma},
+       "block_m=256 block_n=160 split_k=5 swap_ab=1 stages=4 stages_d=1 " + alone + of_wgmma},
       {wgmma,
-       "block_m=128 block_n=128 split_k=2 swap_ab=0 stages=6 stages_d=2 by_gpc=0" + of_wgmma},
-      {wgmma,
-       "block_m=128 block_n=256 split_k=4 swap_ab=0 stages=4 stages_d=2 by_gpc=1" + of_wgmma},
+       "block_m=128 block_n=128 split_k=2 swap_ab=0 stages=6 stages_d=2 " + alone + of_wgmma},
+      {wgmma, by_gpc + " cluster_m=1 cluster_n=1" + of_wgmma},
+      {wgmma, by_gpc + " cluster_m=2 cluster_n=1" + of_wgmma},
+      {wgmma, by_gpc + " cluster_m=2 cluster_n=2" + of_wgmma},
       {simt, "block_m=256 block_n=128 split_k=4" + of_simt},
       {simt, "block_m=64 block_n=256 split_k=3" + of_simt},
       {simt, "block_m=128 block_n=64 split_k=21" + of_simt}};
@@ -334,10 +369,10 @@ TEST_CASE("Teams that add parts of K together do not need each other at the same
 
     // One block does all works, one after the other: nobody waits for the others' parts.
     if (is_persistent && config->at("by_gpc") == 0) {
-      Launch alone = first.loaded.launch;
-      alone.grid[0] = 1;
+      Launch of_one_block = first.loaded.launch;
+      of_one_block.grid[0] = 1;
       first.poison();
-      REQUIRE(first.run(alone) == 0);
+      REQUIRE(first.run(of_one_block) == 0);
       CHECK(first.is_right(product.d));
     }
 

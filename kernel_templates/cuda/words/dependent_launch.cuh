@@ -12,7 +12,7 @@ __device__ __forceinline__ void let_next_kernel_start() {
 }
 
 // Until all kernels before this one have ended, and what they have written is seen. Before this
-// nothing may be read from global memory or written to it.
+// nothing may be read from global memory or written to it (but see take_share.cuh).
 __device__ __forceinline__ void wait_for_kernels_before() {
   asm volatile("griddepcontrol.wait;" ::: "memory");
 }

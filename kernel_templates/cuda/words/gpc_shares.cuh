@@ -4,9 +4,10 @@
 #pragma once
 
 constexpr int kMostGpcs = 16, kMostSms = 160;
+constexpr int kShareCounterBytes = 128;  // the last of a workspace's counters
 
 struct GpcShares {
-  int gpcs;  // 0: by_gpc is not in use
+  int gpcs;  // 0: shares go to clusters by their numbers, and the counters are not touched
   // Those of GPC g are first[g] to first[g + 1] - 1; together they are as many as clusters.
   unsigned short first[kMostGpcs + 1];
   unsigned char gpc_of_sm[kMostSms];  // by %smid

@@ -8,7 +8,8 @@
 //                                                    | clusters that have a share
 //
 // All are zero again before a launch that may overlap this one can begin: the last cluster that
-// takes a share clears them, and only then lets the next kernel start. Expects kCluster.
+// takes a share clears them, and only then lets the next kernel start. So this may touch them
+// before the kernels before it have ended. Expects kCluster.
 #pragma once
 
 #include "arguments.cuh"
@@ -17,7 +18,6 @@
 #include "split_k.cuh"
 #include "warpgroup.cuh"
 
-constexpr int kShareCounterBytes = 128;
 static_assert((kMostGpcs + 1) * sizeof(unsigned) <= kShareCounterBytes,
               "there must be room for the counters");
 __device__ __forceinline__ unsigned* share_counters(const Arguments& arguments) {
@@ -36,19 +36,24 @@ __device__ __forceinline__ int take_share(const Arguments& arguments, const GpcS
   int gpc = shares.gpc_of_sm[min(multiprocessor(), kMostSms - 1)];
 #pragma unroll 1
   for (int asked = 0; asked < shares.gpcs; ++asked) {
-    const int share = shares.first[gpc] + atomicAdd(share_counters(arguments) + gpc, 1u);
-    if (share < shares.first[gpc + 1]) {
-      return share;
+    const unsigned first = shares.first[gpc], end = shares.first[gpc + 1];
+    const unsigned before = atomicAdd(share_counters(arguments) + gpc, 1u);
+    if (before < end - first) {
+      return static_cast<int>(first + before);
     }
     gpc = gpc + 1 < shares.gpcs ? gpc + 1 : 0;
   }
-  return 0;  // the counters were not zero before the launch
+  return blockIdx.x / kCluster;
 }
 
-// The asker of every block, later: nothing waits for it.
-__device__ __forceinline__ void end_taking(const Arguments& arguments, int rank, int clusters) {
+// The asker of every block, later.
+__device__ __forceinline__ void end_taking(const Arguments& arguments, const GpcShares& shares,
+                                           int rank, int clusters) {
   unsigned* const counters = share_counters(arguments);
-  if (rank == 0 && atomicAdd(counters + kMostGpcs, 1u) == static_cast<unsigned>(clusters) - 1) {
+  __threadfence();
+  if (shares.gpcs > 0 && rank == 0 &&
+      atomicAdd(counters + kMostGpcs, 1u) == static_cast<unsigned>(clusters) - 1) {
+    __threadfence();
     for (int index = 0; index <= kMostGpcs; ++index) {
       atomicExch(counters + index, 0u);
     }
@@ -65,13 +70,14 @@ __device__ __forceinline__ int meet_and_share(const Arguments& arguments, const 
                                               int rank, volatile int* word) {
   if (threadIdx.x == kAsker && rank == 0) {
     *word = take_share(arguments, shares);
+    show_to_cluster();
   }
   if (kCluster == 1) {
     __syncthreads();
     return *word;
   }
-  meet_cluster_and_show();
-  const int share = word_in_block(const_cast<int*>(word), 0);
+  meet_cluster();
+  const int share = same_in_warp(word_in_block(const_cast<int*>(word), 0));
   let_cluster_end();
   return share;
 }

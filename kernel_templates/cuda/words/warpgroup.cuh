@@ -29,8 +29,8 @@ __device__ __forceinline__ void take_registers(int registers) {
   }
 }
 
-// "barrier.cluster", by all threads of all blocks of the cluster. Of what they have written only
-// barriers are shown to each other (publish_barriers()).
+// "barrier.cluster", by all threads of all blocks of the cluster. What they have written is shown
+// to each other only where that is said (publish_barriers(), show_to_cluster()).
 __device__ __forceinline__ void meet_cluster() {
   asm volatile(
       "barrier.cluster.arrive.relaxed.aligned;\n"
@@ -44,12 +44,9 @@ __device__ __forceinline__ void meet_blocks(int cluster) {
     __syncthreads();
   }
 }
-// The cluster, and all that its threads have written is shown.
-__device__ __forceinline__ void meet_cluster_and_show() {
-  asm volatile(
-      "barrier.cluster.arrive.release.aligned;\n"
-      "barrier.cluster.wait.acquire.aligned;" ::
-          : "memory");
+// fence.acq_rel.cluster: what this thread has written is seen by those that meet it afterwards.
+__device__ __forceinline__ void show_to_cluster() {
+  asm volatile("fence.acq_rel.cluster;" ::: "memory");
 }
 // From one call to the other, all blocks of the cluster are there: none ends before all have made
 // the first.

@@ -182,7 +182,8 @@ typedef struct tunedgemm_buffers {
   double alpha, beta;
   float slope; /* of leaky_relu */
   /* Memory for kernels that need some (see tunedgemm_plan_workspace_bytes), 256-byte aligned, all
-   * zero before its first use and then left alone. NULL: the context keeps one for each stream.
+   * zero before its first use (by a copy or a memset, or by a kernel that has ended when the first
+   * launch with it is made) and then left alone. NULL: the context keeps one for each stream.
    * Give one where a captured graph is replayed beside other work of the same stream. */
   void* workspace;
   size_t workspace_bytes;
