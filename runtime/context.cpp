@@ -71,8 +71,7 @@ const Plan& Context::plan(const CallKey& key, StreamHandle stream) {
   }
   std::unique_ptr<Plan> plan = make_plan(key, canonical);
   if (plan->launch.workspace_bytes > 0) {
-    workspace(plan->launch.workspace_bytes,
-              stream);  // so that it is there when the stream is captured
+    workspace(plan->launch, stream);  // so that it is there when the stream is captured
   }
   ++counters_.plans;
   return plans_.add(std::move(plan));

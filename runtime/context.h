@@ -87,9 +87,10 @@ class Context {
   /// Null unless plan() has made it. The hot path: no lock, no allocation.
   const Plan* find_plan(const CallKey& key) const noexcept { return plans_.find(key); }
 
-  /// A workspace of the stream with at least that many bytes, its counters zero. Null if it would
-  /// have to be allocated while the stream is captured.
-  void* workspace(std::int64_t bytes, StreamHandle stream);
+  /// A workspace of the stream with at least the launch's bytes, its counters zero. Null if it
+  /// would have to be allocated while the stream is captured, or if it is optional and cannot be
+  /// had. Throws DeviceError.
+  void* workspace(const Launch& launch, StreamHandle stream);
   /// The same without a lock, null if there is none yet.
   void* find_workspace(std::int64_t bytes, StreamHandle stream) const noexcept;
 

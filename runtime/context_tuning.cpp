@@ -154,7 +154,8 @@ void* Context::find_workspace(std::int64_t bytes, StreamHandle stream) const noe
   return workspace == nullptr ? nullptr : workspace->memory->data();
 }
 
-void* Context::workspace(std::int64_t bytes, StreamHandle stream) {
+void* Context::workspace(const Launch& launch, StreamHandle stream) {
+  const std::int64_t bytes = launch.workspace_bytes;
   const std::scoped_lock lock(workspaces_mutex_);
   if (void* kept = find_workspace(bytes, stream)) {
     return kept;
@@ -165,7 +166,14 @@ void* Context::workspace(std::int64_t bytes, StreamHandle stream) {
   }
   auto workspace = std::make_unique<Workspace>();
   workspace->stream = stream;
-  workspace->memory = device_->allocate(bytes);
+  try {
+    workspace->memory = device_->allocate(bytes);
+  } catch (const DeviceError&) {
+    if (launch.workspace_is_optional) {
+      return nullptr;
+    }
+    throw;
+  }
   workspace->next = newest_workspace_.load(std::memory_order_relaxed);
   // Earlier launches may still use a smaller one, so that it is kept as long as the context.
   device_->set_bytes(workspace->memory->data(), 0, std::min(bytes, kWorkspaceCounterBytes));

@@ -141,7 +141,7 @@ std::string why_not_overlap(const Plan& plan, const tunedgemm_buffers& buffers) 
   return "";
 }
 
-// Null if there is none and none may be allocated now. A captured graph may be replayed beside
+// Null if there is none and none can be allocated now. A captured graph may be replayed beside
 // other work of the stream, with which it must not share what it does not need.
 void* workspace_for(const Plan& plan, const tunedgemm_buffers& buffers, StreamHandle stream) {
   const std::int64_t needed = plan.launch.workspace_bytes;
@@ -156,7 +156,7 @@ void* workspace_for(const Plan& plan, const tunedgemm_buffers& buffers, StreamHa
   if (void* kept = plan.context->find_workspace(needed, stream)) {
     return kept;
   }
-  return plan.context->workspace(needed, stream);
+  return plan.context->workspace(plan.launch, stream);
 }
 
 }  // namespace

@@ -146,11 +146,18 @@ void CudaDevice::synchronize(StreamHandle stream) {
   }
 }
 
+// As with launches, a thread that has a context current pays for one call of the driver.
 bool CudaDevice::is_capturing(StreamHandle stream) const noexcept {
-  const Active active(context_);
   CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
-  return driver_->cuStreamIsCapturing(static_cast<CUstream>(stream), &status) == CUDA_SUCCESS &&
-         status != CU_STREAM_CAPTURE_STATUS_NONE;
+  const auto ask = [&] {
+    return driver_->cuStreamIsCapturing(static_cast<CUstream>(stream), &status);
+  };
+  CUresult result = ask();
+  if (result != CUDA_SUCCESS) {
+    const Active active(context_);
+    result = ask();
+  }
+  return result == CUDA_SUCCESS && status != CU_STREAM_CAPTURE_STATUS_NONE;
 }
 
 std::variant<double, Rejection> CudaDevice::time(const TimedLaunch& timed, int launches) {
