@@ -26,6 +26,12 @@ __device__ __forceinline__ unsigned address_in_block(unsigned address, int rank)
   asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(address), "r"(rank));
   return there;
 }
+// ld.shared::cluster: the word at such an address.
+__device__ __forceinline__ int load_word_in_cluster(unsigned there) {
+  int word;
+  asm volatile("ld.shared::cluster.b32 %0, [%1];" : "=r"(word) : "r"(there) : "memory");
+  return word;
+}
 // mbarrier.arrive, in this block, or in any of the cluster.
 __device__ __forceinline__ void arrive(unsigned barrier) {
   asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");

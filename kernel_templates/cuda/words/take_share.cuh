@@ -13,6 +13,8 @@
 #pragma once
 
 #include "arguments.cuh"
+#include "async_copy.cuh"
+#include "barrier.cuh"
 #include "dependent_launch.cuh"
 #include "gpc_shares.cuh"
 #include "split_k.cuh"
@@ -77,7 +79,8 @@ __device__ __forceinline__ int meet_and_share(const Arguments& arguments, const 
     return *word;
   }
   meet_cluster();
-  const int share = same_in_warp(word_in_block(const_cast<int*>(word), 0));
+  const unsigned there = address_in_block(shared_address(const_cast<int*>(word)), 0);
+  const int share = same_in_warp(load_word_in_cluster(there));
   let_cluster_end();
   return share;
 }

@@ -62,21 +62,6 @@ __device__ __forceinline__ int rank_in_cluster() {
   return rank;
 }
 
-// ld.shared::cluster: what another block of the cluster has where this one has `word`.
-__device__ __forceinline__ int word_in_block(const int* word, int rank) {
-  int value;
-  asm volatile(
-      "{\n"
-      ".reg .b32 there;\n"
-      "mapa.shared::cluster.u32 there, %1, %2;\n"
-      "ld.shared::cluster.b32 %0, [there];\n"
-      "}"
-      : "=r"(value)
-      : "r"(static_cast<unsigned>(__cvta_generic_to_shared(word))), "r"(rank)
-      : "memory");
-  return value;
-}
-
 // elect.sync: true in one lane of the warp, always the same one, as is lane == 0; but the compiler
 // then knows that what is done there is done once, and needs no loop over the lanes for
 // instructions that take registers of the warp.
