@@ -9,6 +9,7 @@ namespace tunedgemm {
 
 GpcShares share_out(int clusters, int cluster, const DeviceLimits& limits) {
   assert(!limits.gpc_of_sm.empty() && limits.gpc_of_sm.size() <= kMostSms);
+  assert(clusters <= kMostSms);
   GpcShares shares{};
   std::array<int, kMostGpcs> room{}, count{};
   for (std::size_t sm = 0; sm < limits.gpc_of_sm.size(); ++sm) {
@@ -35,8 +36,8 @@ GpcShares share_out(int clusters, int cluster, const DeviceLimits& limits) {
       left = 0;
     }
   }
-  for (std::size_t gpc = 0; gpc < gpcs; ++gpc) {
-    shares.first[gpc + 1] = static_cast<unsigned short>(shares.first[gpc] + count[gpc]);
+  for (std::size_t gpc = 0; gpc < kMostGpcs; ++gpc) {
+    shares.first[gpc + 1] = static_cast<unsigned char>(shares.first[gpc] + count[gpc]);
   }
   return shares;
 }

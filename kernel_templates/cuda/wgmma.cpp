@@ -12,7 +12,7 @@ namespace tunedgemm {
 namespace {
 
 constexpr int kArch = 90;
-constexpr int kRevision = 6;  // 6: by_gpc
+constexpr int kRevision = 7;  // 7: by_gpc for one round of tiles
 
 class Wgmma final : public CudaFamily {
  public:
@@ -90,7 +90,8 @@ class Wgmma final : public CudaFamily {
     const Problem problem = told_to_wgmma(asked, config);
     const WgmmaNumbers numbers(problem, config);
     const std::int64_t grid = numbers.grid(problem, limits);
-    const bool asks = numbers.by_gpc && !limits.gpc_of_sm.empty();
+    const std::int64_t clusters = grid / numbers.cluster();
+    const bool asks = numbers.by_gpc && !limits.gpc_of_sm.empty() && clusters <= kMostSms;
     return {.grid = {static_cast<std::uint32_t>(grid), 1, 1},
             .block = {static_cast<std::uint32_t>(numbers.threads()), 1, 1},
             .shared_bytes = static_cast<std::uint32_t>(numbers.shared_bytes()),
@@ -102,8 +103,7 @@ class Wgmma final : public CudaFamily {
             .swaps_operands = numbers.swap_ab,
             .tensor_maps = {map_of_a(problem, numbers), map_of_b(problem, numbers),
                             map_of_d(problem, numbers)},
-            .gpc_shares = asks ? share_out(static_cast<int>(grid) / numbers.cluster(),
-                                           numbers.cluster(), limits)
+            .gpc_shares = asks ? share_out(static_cast<int>(clusters), numbers.cluster(), limits)
                                : GpcShares{}};
   }
 

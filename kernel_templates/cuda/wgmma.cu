@@ -302,8 +302,7 @@ __device__ __forceinline__ void store_work(const Arguments& arguments, const Ten
 }
 
 // A consumer warpgroup: its share of every work, or every second work whole.
-constexpr int kPingPongBarrier =
-    8;  // and the one after it: barriers on which consumers wait for their turn
+constexpr int kPingPongBarrier = 8;  // and 9: each consumer waits for its turn on one
 __device__ __forceinline__ void consume(const Arguments& arguments, const TensorMap& d,
                                         const Shared& shared, char* memory, int* scratch,
                                         const WorkList& list, int consumer) {
@@ -354,21 +353,26 @@ extern "C" __global__ void __cluster_dims__(kCluster, 1, 1) __launch_bounds__(kT
   const Shared shared{shared_address(memory)};
   int* const scratch = reinterpret_cast<int*>(memory + kSharedBytes - kControlBytes / 2);
   const int warpgroup = same_in_warp(threadIdx.x / kWarpgroup);
-  WorkList list = list_work(arguments);
 
   if (threadIdx.x == 0) {
     prefetch(a);
     prefetch(b);
     begin_barriers(shared);
   }
+  begin_meeting(kCluster);
+  Taken taken;
+  if (kByGpc) {
+    taken = take_share(arguments, shares);
+  } else {
+    let_next_kernel_start();
+  }
+  WorkList list = list_work(arguments);
   if (kPrefetch > 0 && threadIdx.x / 32 == kPrefetcher && is_elected()) {
     prefetch_operands(arguments, a, b, list);
   }
+  end_meeting(kCluster);
   if (kByGpc) {
-    list.first = meet_and_share(arguments, shares, list.seat.rank, scratch + kConsumers);
-  } else {
-    let_next_kernel_start();
-    meet_blocks(kCluster);
+    list.first = told_share(shared, list.seat.rank, taken.share);
   }
 
   if (warpgroup == 0) {
@@ -376,7 +380,7 @@ extern "C" __global__ void __cluster_dims__(kCluster, 1, 1) __launch_bounds__(kT
       keep_registers(kProducerRegisters);
     }
     if (kByGpc && threadIdx.x == kAsker) {
-      end_taking(arguments, shares, list.seat.rank, list.apart);
+      end_taking(arguments, shares, taken, list.apart);
     }
     if (threadIdx.x < 32 && is_elected()) {
       wait_for_kernels_before();
@@ -392,9 +396,5 @@ extern "C" __global__ void __cluster_dims__(kCluster, 1, 1) __launch_bounds__(kT
     char* const staging = memory + kRingBytes + warp * kStagingBytes;
     wait_for_kernels_before();
     consume(arguments, d, shared, staging, scratch + consumer, list, consumer);
-  }
-  if (kByGpc && kCluster > 1) {
-    __syncwarp();
-    wait_for_cluster_to_end();
   }
 }

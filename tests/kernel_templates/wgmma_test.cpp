@@ -276,6 +276,9 @@ TEST_CASE("Shares are dealt out to all GPCs in turn, and none is lost") {
   const auto firsts = [&](int clusters, int cluster) {
     const GpcShares shares = share_out(clusters, cluster, limits);
     REQUIRE(shares.gpcs == 3);
+    for (int gpc = 3; gpc <= kMostGpcs; ++gpc) {
+      CHECK(shares.first[gpc] == clusters);  // the others have none
+    }
     return std::vector<int>(shares.first, shares.first + 4);
   };
   CHECK(firsts(1, 1) == std::vector{0, 1, 1, 1});

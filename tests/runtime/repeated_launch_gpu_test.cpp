@@ -19,6 +19,7 @@
 #include "runtime/plan.h"
 #include "tests/support/catch.h"
 #include "tests/support/device_fixture.h"
+#include "tests/support/seed.h"
 
 namespace tunedgemm {
 namespace {
@@ -164,6 +165,13 @@ TEST_CASE(
   const Problem problem = f16_problem(kSize, kSize, kSize);
   const std::vector<Config> configs = wgmma_family().candidates(problem, device->limits());
   const Chain chain(*device);
+  // GPCs as they are, and wrong: then clusters ask in vain, and more than once.
+  std::vector<DeviceLimits> maps(3, device->limits());
+  std::mt19937 random(test_seed());
+  for (std::size_t sm = 0; sm < maps[0].gpc_of_sm.size(); ++sm) {
+    maps[1].gpc_of_sm[sm] = sm == 0 ? 7 : 3;
+    maps[2].gpc_of_sm[sm] = static_cast<int>(random() % 8);
+  }
   for (std::size_t index = 0; index < configs.size(); index += configs.size() / 8 + 1) {
     Config config = configs[index];
     config.set("split_k", 1);
@@ -172,11 +180,15 @@ TEST_CASE(
     const Loaded plain(*device, problem, wgmma_family(), config.set("by_gpc", 0));
     REQUIRE(asking.launch.workspace_is_optional);
     const Launch by_number = without_workspace(asking.launch);
+    std::vector<Launch> by_gpc;
+    for (const DeviceLimits& limits : maps) {
+      by_gpc.push_back(wgmma_family().launch(problem, config.set("by_gpc", 1), limits));
+    }
     chain.begin();
     const std::vector<Arguments> steps = chain.steps(problem, asking.workspace->data());
     for (std::size_t step = 0; step < steps.size(); ++step) {
       const bool asks = step % 4 < 2;
-      const Launch& launch = asks ? asking.launch : step % 4 == 2 ? by_number : plain.launch;
+      const Launch& launch = asks ? by_gpc[step % 3] : step % 4 == 2 ? by_number : plain.launch;
       const Loaded& loaded = step % 4 == 3 ? plain : asking;
       REQUIRE(loaded.kernel->run(launch, steps[step], device->own_stream()) == 0);
     }

@@ -26,12 +26,6 @@ __device__ __forceinline__ unsigned address_in_block(unsigned address, int rank)
   asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(address), "r"(rank));
   return there;
 }
-// ld.shared::cluster: the word at such an address.
-__device__ __forceinline__ int load_word_in_cluster(unsigned there) {
-  int word;
-  asm volatile("ld.shared::cluster.b32 %0, [%1];" : "=r"(word) : "r"(there) : "memory");
-  return word;
-}
 // mbarrier.arrive, in this block, or in any of the cluster.
 __device__ __forceinline__ void arrive(unsigned barrier) {
   asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
@@ -43,6 +37,24 @@ __device__ __forceinline__ void arrive_in_cluster(unsigned barrier) {
 __device__ __forceinline__ void arrive_expecting(unsigned barrier, int bytes) {
   asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes)
                : "memory");
+}
+
+// ld.shared, st.shared: the word at an address of this block.
+__device__ __forceinline__ unsigned load_word(unsigned from) {
+  unsigned word;
+  asm volatile("ld.shared.b32 %0, [%1];" : "=r"(word) : "r"(from) : "memory");
+  return word;
+}
+__device__ __forceinline__ void store_word(unsigned to, unsigned x) {
+  asm volatile("st.shared.b32 [%0], %1;" ::"r"(to), "r"(x) : "memory");
+}
+// st.async ("Data Movement and Conversion Instructions"): a word to an address of any block of a
+// cluster; a barrier of the same block may wait for its 4 bytes.
+__device__ __forceinline__ void send_word(unsigned there, int word, unsigned barrier) {
+  asm volatile(
+      "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.b32 [%0], %1, [%2];" ::"r"(there),
+      "r"(word), "r"(barrier)
+      : "memory");
 }
 
 // mbarrier.try_wait: sleeps for a while, and may return before the phase has ended.

@@ -3,12 +3,13 @@
 // this includes this very file, so it is plain C++ without includes.
 #pragma once
 
-constexpr int kMostGpcs = 16, kMostSms = 160;
-constexpr int kShareCounterBytes = 128;  // the last of a workspace's counters
+constexpr int kMostGpcs = 8, kMostSms = 160;
+constexpr int kShareCounterBytes = kMostGpcs;  // the last of a workspace's counters
 
 struct GpcShares {
-  int gpcs;  // 0: shares go to clusters by their numbers, and the counters are not touched
-  // Those of GPC g are first[g] to first[g + 1] - 1; together they are as many as clusters.
-  unsigned short first[kMostGpcs + 1];
+  int gpcs;  // 0: shares go to clusters by their numbers, and the counter is not touched
+  // Those of GPC g are first[g] to first[g + 1] - 1, none from `gpcs` on; together they are as many
+  // as clusters.
+  unsigned char first[kMostGpcs + 1];
   unsigned char gpc_of_sm[kMostSms];  // by %smid
 };

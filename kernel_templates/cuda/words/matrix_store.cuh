@@ -10,6 +10,7 @@
 // 128 bytes, from `line` on, and its rows begin at `row` of them.
 #pragma once
 
+#include "barrier.cuh"
 #include "number.cuh"
 #include "tensor_copy.cuh"
 
@@ -27,10 +28,7 @@ __device__ __forceinline__ void store_matrices_transposed(unsigned row,
                "r"(pairs[0]), "r"(pairs[1]), "r"(pairs[2]), "r"(pairs[3])
                : "memory");
 }
-// st.shared, .v2
-__device__ __forceinline__ void store_word(unsigned to, unsigned x) {
-  asm volatile("st.shared.b32 [%0], %1;" ::"r"(to), "r"(x) : "memory");
-}
+// st.shared.v2
 __device__ __forceinline__ void store_pair(unsigned to, unsigned x, unsigned y) {
   asm volatile("st.shared.v2.b32 [%0], {%1, %2};" ::"r"(to), "r"(x), "r"(y) : "memory");
 }

@@ -47,6 +47,15 @@ __device__ __forceinline__ unsigned empty(const Shared& shared, int stage) {
   return full(shared, kStages + stage);
 }
 
+// The cluster's share of the works, where it has to ask for it, and the barrier that tells when it
+// is there (take_share.cuh).
+__device__ __forceinline__ unsigned share_barrier(const Shared& shared) {
+  return full(shared, 3 * kStages);
+}
+__device__ __forceinline__ unsigned share_word(const Shared& shared) {
+  return full(shared, 3 * kStages + 1);
+}
+
 __device__ __forceinline__ void begin_barriers(const Shared& shared) {
   // The warps that multiply, of the blocks that load something for this one.
   constexpr int readers = 4 * (kPingPong ? 1 : kConsumers) * (kClusterM + kClusterN - 1);
@@ -54,6 +63,10 @@ __device__ __forceinline__ void begin_barriers(const Shared& shared) {
     begin_barrier(full(shared, stage), kTurns ? kTurners : 1);
     begin_barrier(landed(shared, stage), 1);
     begin_barrier(empty(shared, stage), readers);
+  }
+  if (kByGpc && kCluster > 1) {
+    begin_barrier(share_barrier(shared), 1);
+    arrive_expecting(share_barrier(shared), sizeof(int));
   }
   publish_barriers();
 }

@@ -3,7 +3,7 @@
 // them in the order of the parts, whichever came first; or others help it (parts.cuh).
 //
 //   workspace:  64 KiB of counters, one a tile, zero before and after | partial tiles
-//               (the last 128 bytes of the counters: take_share.cuh)
+//               (the last 8 bytes of the counters: take_share.cuh)
 #pragma once
 
 #include "named_barrier.cuh"

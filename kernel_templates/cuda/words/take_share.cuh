@@ -4,27 +4,34 @@
 // takes the next share of its GPC or, should that have none left, of another one. There are as many
 // shares as clusters, so each finds one. Which one decides nothing but the time.
 //
-//   the last 128 bytes of the workspace's counters:  clusters that have asked each GPC (kMostGpcs)
-//                                                    | clusters that have a share
+//   the last 8 bytes of the workspace's counters, one number:  a byte for each GPC, how many
+//                                                              clusters have asked for its shares
 //
-// All are zero again before a launch that may overlap this one can begin: the last cluster that
-// takes a share clears them, and only then lets the next kernel start. So this may touch them
-// before the kernels before it have ended. Expects kCluster.
+// It is zero again before a launch that may overlap this one can begin: the cluster that takes the
+// last share sees from the number that all are taken, clears it, and only then lets the next kernel
+// start. So this may touch it before the kernels before it have ended. Expects kCluster.
 #pragma once
 
 #include "arguments.cuh"
-#include "async_copy.cuh"
 #include "barrier.cuh"
 #include "dependent_launch.cuh"
 #include "gpc_shares.cuh"
+#include "ring.cuh"
 #include "split_k.cuh"
 #include "warpgroup.cuh"
 
-static_assert((kMostGpcs + 1) * sizeof(unsigned) <= kShareCounterBytes,
-              "there must be room for the counters");
-__device__ __forceinline__ unsigned* share_counters(const Arguments& arguments) {
-  return reinterpret_cast<unsigned*>(static_cast<char*>(arguments.workspace) + kCounterBytes -
-                                     kShareCounterBytes);
+using Asked = unsigned long long;
+static_assert(sizeof(Asked) == kShareCounterBytes, "each GPC must have a byte");
+static_assert(kMostSms <= 255, "a byte must count the clusters of a launch");
+__device__ __forceinline__ Asked* asked_counter(const Arguments& arguments) {
+  return reinterpret_cast<Asked*>(static_cast<char*>(arguments.workspace) + kCounterBytes -
+                                  kShareCounterBytes);
+}
+__device__ __forceinline__ int asked_of(Asked asked, int gpc) {
+  return static_cast<int>(asked >> 8 * gpc & 0xff);
+}
+__device__ __forceinline__ int shares_of(const GpcShares& shares, int gpc) {
+  return shares.first[gpc + 1] - shares.first[gpc];
 }
 
 __device__ __forceinline__ int multiprocessor() {
@@ -33,54 +40,72 @@ __device__ __forceinline__ int multiprocessor() {
   return id;
 }
 
-// One thread of a cluster.
-__device__ __forceinline__ int take_share(const Arguments& arguments, const GpcShares& shares) {
-  int gpc = shares.gpc_of_sm[min(multiprocessor(), kMostSms - 1)];
-#pragma unroll 1
-  for (int asked = 0; asked < shares.gpcs; ++asked) {
-    const unsigned first = shares.first[gpc], end = shares.first[gpc + 1];
-    const unsigned before = atomicAdd(share_counters(arguments) + gpc, 1u);
-    if (before < end - first) {
-      return static_cast<int>(first + before);
+// Where most shares seem to be left.
+__device__ __forceinline__ int gpc_with_most_left(const GpcShares& shares, Asked asked) {
+  int gpc = 0, most = 0;
+  for (int candidate = 0; candidate < shares.gpcs; ++candidate) {
+    const int left = shares_of(shares, candidate) - asked_of(asked, candidate);
+    if (left > most) {
+      gpc = candidate;
+      most = left;
     }
-    gpc = gpc + 1 < shares.gpcs ? gpc + 1 : 0;
   }
-  return blockIdx.x / kCluster;
+  return gpc;
+}
+
+// The asker of a cluster's first block takes a share; where GPCs are not known, that of the
+// cluster's number. What other threads get here is not used.
+struct Taken {
+  int share;
+  Asked asked;  // by all clusters until then; 0: this thread has not
+};
+constexpr int kAsker = 32;  // of a warp that has nothing else to do yet
+__device__ __forceinline__ Taken take_share(const Arguments& arguments, const GpcShares& shares) {
+  if (threadIdx.x == kAsker && (kCluster == 1 || rank_in_cluster() == 0)) {
+    int gpc = shares.gpc_of_sm[min(multiprocessor(), kMostSms - 1)];
+#pragma unroll 1
+    for (int turn = 0; turn < shares.gpcs; ++turn) {  // none disappoints twice
+      const Asked one = Asked{1} << 8 * gpc, before = atomicAdd(asked_counter(arguments), one);
+      const int number = asked_of(before, gpc);
+      if (number < shares_of(shares, gpc)) {
+        return {shares.first[gpc] + number, before + one};
+      }
+      gpc = gpc_with_most_left(shares, before);
+    }
+  }
+  return {static_cast<int>(blockIdx.x / kCluster), 0};
 }
 
 // The asker of every block, later.
 __device__ __forceinline__ void end_taking(const Arguments& arguments, const GpcShares& shares,
-                                           int rank, int clusters) {
-  unsigned* const counters = share_counters(arguments);
-  __threadfence();
-  if (shares.gpcs > 0 && rank == 0 &&
-      atomicAdd(counters + kMostGpcs, 1u) == static_cast<unsigned>(clusters) - 1) {
-    __threadfence();
-    for (int index = 0; index <= kMostGpcs; ++index) {
-      atomicExch(counters + index, 0u);
-    }
+                                           const Taken& taken, int clusters) {
+  int count = 0;
+#pragma unroll
+  for (int gpc = 0; gpc < kMostGpcs; ++gpc) {
+    count += min(asked_of(taken.asked, gpc), shares_of(shares, gpc));
+  }
+  if (count == clusters) {
+    atomicExch(asked_counter(arguments), Asked{0});
     __threadfence();
   }
   let_next_kernel_start();
 }
 
-// All threads, where the blocks of a cluster meet for the first time: the cluster's share, for
-// which a thread of the first block asks. `word` lies at the same place of every block's shared
-// memory. wait_for_cluster_to_end() must follow.
-constexpr int kAsker = 32;  // of a warp that has nothing else to do yet
-__device__ __forceinline__ int meet_and_share(const Arguments& arguments, const GpcShares& shares,
-                                              int rank, volatile int* word) {
-  if (threadIdx.x == kAsker && rank == 0) {
-    *word = take_share(arguments, shares);
-    show_to_cluster();
-  }
+// All threads, when the blocks of the cluster have met: its share, which the asker of the first
+// block has taken and sends to all.
+__device__ __forceinline__ int told_share(const Shared& shared, int rank, int share) {
+  const bool has_taken = threadIdx.x == kAsker && rank == 0;
   if (kCluster == 1) {
+    if (has_taken) {
+      store_word(share_word(shared), share);
+    }
     __syncthreads();
-    return *word;
+  } else {
+    for (int block = 0; has_taken && block < kCluster; ++block) {
+      send_word(address_in_block(share_word(shared), block), share,
+                address_in_block(share_barrier(shared), block));
+    }
+    wait(share_barrier(shared), 0);
   }
-  meet_cluster();
-  const unsigned there = address_in_block(shared_address(const_cast<int*>(word)), 0);
-  const int share = same_in_warp(load_word_in_cluster(there));
-  let_cluster_end();
-  return share;
+  return same_in_warp(load_word(share_word(shared)));
 }

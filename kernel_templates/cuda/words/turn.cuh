@@ -25,11 +25,6 @@ __device__ __forceinline__ Unit load_unit(unsigned from) {
                : "memory");
   return unit;
 }
-__device__ __forceinline__ unsigned load_word(unsigned from) {
-  unsigned word;
-  asm volatile("ld.shared.b32 %0, [%1];" : "=r"(word) : "r"(from) : "memory");
-  return word;
-}
 __device__ __forceinline__ void store_unit(unsigned to, unsigned x, unsigned y, unsigned z,
                                            unsigned w) {
   asm volatile("st.shared.v4.b32 [%0], {%1, %2, %3, %4};" ::"r"(to), "r"(x), "r"(y), "r"(z), "r"(w)

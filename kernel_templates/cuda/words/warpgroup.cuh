@@ -29,32 +29,20 @@ __device__ __forceinline__ void take_registers(int registers) {
   }
 }
 
-// "barrier.cluster", by all threads of all blocks of the cluster. What they have written is shown
-// to each other only where that is said (publish_barriers(), show_to_cluster()).
-__device__ __forceinline__ void meet_cluster() {
-  asm volatile(
-      "barrier.cluster.arrive.relaxed.aligned;\n"
-      "barrier.cluster.wait.acquire.aligned;" ::
-          : "memory");
-}
-__device__ __forceinline__ void meet_blocks(int cluster) {
+// All threads of all blocks of a cluster meet, in two steps: none returns from the second before
+// all have made the first. Of what they have written only barriers are shown to other blocks
+// (publish_barriers()). "barrier.cluster", or "bar.sync" where a block is alone.
+__device__ __forceinline__ void begin_meeting(int cluster) {
   if (cluster > 1) {
-    meet_cluster();
+    asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
+  }
+}
+__device__ __forceinline__ void end_meeting(int cluster) {
+  if (cluster > 1) {
+    asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
   } else {
     __syncthreads();
   }
-}
-// fence.acq_rel.cluster: what this thread has written is seen by those that meet it afterwards.
-__device__ __forceinline__ void show_to_cluster() {
-  asm volatile("fence.acq_rel.cluster;" ::: "memory");
-}
-// From one call to the other, all blocks of the cluster are there: none ends before all have made
-// the first.
-__device__ __forceinline__ void let_cluster_end() {
-  asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
-}
-__device__ __forceinline__ void wait_for_cluster_to_end() {
-  asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
 }
 __device__ __forceinline__ int rank_in_cluster() {
   int rank;
