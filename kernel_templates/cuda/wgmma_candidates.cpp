@@ -17,9 +17,14 @@ constexpr std::int64_t kLeastTilesOfPart = 4;
 constexpr int kPrefetched = 2, kPrefetchedInTime = 8, kPrefetchedOfRagged = 16;
 constexpr std::int64_t kMostInTime = 8;
 /// Rounds of tiles from which on their order is worth more trials: by columns, in larger groups.
-constexpr int kSomeRounds = 3, kManyRounds = 4;
-/// And twice the rounds from which on neighbouring tiles may go to one GPC: asking costs 0.3 us.
-constexpr std::int64_t kTwiceRoundsByGpc = 5;
+/// (H200, 2026-11-22, by rows and by columns: by_gpc bf16 nt 2048 x 4096 x 7168 144.5, 142.1 us,
+/// 4096^3 f16 175.9, 173.2; in groups of 8 and 16 bf16 nt 8192 x 4096 x 4096 331.7, 329.5.)
+constexpr int kSomeRounds = 3, kSomeRoundsByGpc = 2, kManyRounds = 4;
+/// Tiles along K, one after the other, from which on neighbouring tiles of D may go to one GPC:
+/// asking takes 0.35 us (H200, 2026-11-22: 1024^3 5.73 -> 6.07, 512 x 4096 x 4096 23.6 -> 23.4).
+constexpr std::int64_t kTilesOfKByGpc = 32;
+/// Blocks that a GPC runs at a time, about.
+constexpr int kBlocksOfGpc = 16;
 /// Rows and columns of a tile up to which two lines along K at a time may be better than one: there
 /// is room for enough stages.
 constexpr int kSmallTile = 128;
@@ -128,6 +133,17 @@ int prefetched(const Problem& problem, const WgmmaNumbers& numbers, const Device
   return is_ragged && tiles <= blocks / 4 ? kPrefetchedOfRagged : kPrefetched;
 }
 
+/// Rows of clusters that make the tiles of a GPC nearly a square, which has the least to load.
+int group_of_gpc(const WgmmaNumbers& numbers) {
+  const int rows = numbers.block_m * numbers.cluster_m,
+            columns = numbers.block_n * numbers.cluster_n;
+  int group = 1;
+  while (4 * group * group * rows * numbers.cluster() <= kBlocksOfGpc * columns) {
+    group *= 2;
+  }
+  return group;
+}
+
 Config make_config(const Problem& problem, const Shape& shape, const DeviceLimits& limits) {
   const auto& [schedule, block_n, cluster, lines_of_k, stages_d, swap_ab] = shape;
   const bool promotes = problem.numerics == Numerics::kPromoted;
@@ -193,7 +209,8 @@ class Choosing {
     const std::int64_t tiles_of_k = ceil_divide(problem.k, numbers.block_k);
     for (int split_k = 1; split_k <= kMostWgmmaSplits; ++split_k) {
       const std::int64_t works = tiles * split_k;
-      const bool one_round = works <= at_a_time;
+      const std::int64_t rounds = ceil_divide(works, at_a_time);
+      const bool one_round = rounds <= 1;
       if (split_k > 1 && (!one_round || tiles_of_k / split_k < kLeastTilesOfPart)) {
         break;  // parts would not meet, or be too short
       }
@@ -204,18 +221,28 @@ class Choosing {
                     : numbers.cluster() > 2 || numbers.block_n < 64) {
         continue;  // large clusters leave multiprocessors over; larger tiles would do
       }
-      for (const auto& [group, raster] : {std::pair(8, 0), {8, 1}, {16, 0}, {16, 1}}) {
-        const bool order_matters = works >= (group == 8 ? kSomeRounds : kManyRounds) * at_a_time;
-        if (order_matters || (group == 8 && raster == 0)) {
-          Config config = plain;
-          config.set("group", group).set("raster", raster).set("split_k", split_k);
-          add(problem, config);
-          const bool pays = split_k > 1 || 2 * works >= kTwiceRoundsByGpc * at_a_time;
-          if (pays && !limits_.gpc_of_sm.empty()) {
-            config.set("by_gpc", 1);
-            add(problem, std::move(config));
-          }
+      Config config = plain;
+      config.set("split_k", split_k);
+      const bool pays = split_k > 1 || rounds * tiles_of_k >= kTilesOfKByGpc;
+      if (pays && !limits_.gpc_of_sm.empty()) {
+        add(problem, config);  // in other orders it was never the best
+        config.set("by_gpc", 1);
+        if (one_round) {
+          config.set("group", group_of_gpc(numbers));
         }
+      }
+      add(problem, config);
+      add_orders(problem, config, rounds);
+    }
+  }
+
+  /// Adds a config's other orders: by columns, in larger groups.
+  void add_orders(const Problem& problem, const Config& config, std::int64_t rounds) {
+    const int some = config.at("by_gpc") == 1 ? kSomeRoundsByGpc : kSomeRounds;
+    for (const auto& [group, raster] : {std::pair(8, 1), {16, 0}, {16, 1}}) {
+      if (rounds >= (group == 8 ? some : kManyRounds)) {
+        Config other = config;
+        add(problem, std::move(other.set("group", group).set("raster", raster)));
       }
     }
   }

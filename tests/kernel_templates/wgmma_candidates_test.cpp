@@ -152,6 +152,29 @@ TEST_CASE("wgmma computes parts of K at the same time or not at all") {
   }
 }
 
+TEST_CASE("wgmma gives neighbouring tiles to one GPC where blocks have enough to multiply") {
+  // Of tiles in clusters of 2 x 1: group and raster of those by GPC.
+  const auto orders = [](const Size& size, int block_n) {
+    std::set<std::pair<int, int>> found;
+    for (const Config& config : wgmma_candidates_for(padded({}, size))) {
+      if (config.at("by_gpc") == 1 && config.at("split_k") == 1 && config.at("block_m") == 128 &&
+          config.at("block_n") == block_n && config.at("cluster_m") == 2 &&
+          config.at("cluster_n") == 1 && config.at("swap_ab") == 0) {
+        found.emplace(config.at("group"), config.at("raster"));
+      }
+    }
+    return found;
+  };
+  using Orders = std::set<std::pair<int, int>>;
+  CHECK(orders({1024, 1024, 1024}, 128).empty());  // 16 tiles along K
+  // One round: a GPC's 8 clusters compute 512 x 512, 256 x 512 or 512 x 1024 of D.
+  CHECK(orders({512, 4096, 4096}, 128) == Orders{{2, 0}});
+  CHECK(orders({1024, 1024, 4096}, 64) == Orders{{1, 0}});
+  CHECK(orders({2048, 2048, 4096}, 256) == Orders{{2, 0}});
+  CHECK(orders({2048, 4096, 7168}, 256) == Orders{{8, 0}, {8, 1}});
+  CHECK(orders({4096, 4096, 4096}, 128) == Orders{{8, 0}, {8, 1}, {16, 0}, {16, 1}});
+}
+
 TEST_CASE("wgmma has more brought early the longer a kernel waits and the more it pays") {
   const auto prefetches = [](const Size& size, std::string_view layout = "nn") {
     std::set<int> found;
