@@ -164,7 +164,7 @@ Candidate default_candidate(const Problem& problem, const DeviceLimits& limits) 
     // A GPU's workspace may have to be allocated, which is not always possible at the time of a
     // call.
     if (limits.backend == Backend::kHost ||
-        family->launch(problem, config, limits).workspace_bytes == 0) {
+        !family->launch(problem, config, limits).needs_workspace()) {
       return ranked.candidate;
     }
   }

@@ -65,6 +65,7 @@ struct Launch {
   std::int64_t workspace_bytes = 0;
   /// CUDA: the kernel is faster with its workspace, and runs without one (without_workspace()).
   bool workspace_is_optional = false;
+  bool needs_workspace() const { return workspace_bytes > 0 && !workspace_is_optional; }
   /// CUDA: the kernel may be started while the one before it in its stream still runs, for which it
   /// waits itself (cuda/words/dependent_launch.cuh).
   bool dependent = false;
@@ -161,7 +162,7 @@ struct RankedCandidate {
 /// device.
 std::vector<RankedCandidate> ranked_candidates(const Problem& problem, const DeviceLimits& limits);
 
-/// What runs when nothing is known: the best predicted candidate; on CUDA, of those without a
+/// What runs when nothing is known: the best predicted candidate; on CUDA, of those that need no
 /// workspace.
 Candidate default_candidate(const Problem& problem, const DeviceLimits& limits);
 

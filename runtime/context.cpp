@@ -157,10 +157,9 @@ std::unique_ptr<Plan> Context::plan_from_model(const CallKey& key, const Canonic
     if (attempts.size() == kAttempts) {
       break;
     }
-    const bool needs_workspace =
-        ranked.candidate.family->launch(problem, ranked.candidate.config, limits).workspace_bytes >
-        0;
-    if (limits.backend == Backend::kHost || !needs_workspace) {
+    const auto& [family, config] = ranked.candidate;
+    if (limits.backend == Backend::kHost ||
+        !family->launch(problem, config, limits).needs_workspace()) {
       attempts.push_back(ranked.candidate);
     }
   }
@@ -184,7 +183,7 @@ std::unique_ptr<Plan> Context::plan_from_loaded(const CallKey& key, const Canoni
   for (const auto& [candidate, predicted_us] : ranked_candidates(problem, limits)) {
     const auto& [family, config] = candidate;
     const Launch launch = family->launch(problem, config, limits);
-    if (launch.workspace_bytes > 0 && !launch.workspace_is_optional) {
+    if (launch.needs_workspace()) {
       continue;
     }
     if (auto kernel = loaded_kernel(fingerprint(family->source(problem, config, limits)))) {

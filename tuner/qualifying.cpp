@@ -25,7 +25,7 @@ Preference preference_of(const RankedCandidate& ranked, const Task& task) {
   const auto& [family, config] = ranked.candidate;
   const auto all = families(family->backend());
   return Preference{
-      .needs_workspace = family->launch(task.problem, config, task.limits).workspace_bytes > 0,
+      .needs_workspace = family->launch(task.problem, config, task.limits).needs_workspace(),
       .family_position = static_cast<int>(std::find(all.begin(), all.end(), family) - all.begin()),
       .predicted_us = ranked.predicted_us,
       .text = to_text(ranked.candidate)};

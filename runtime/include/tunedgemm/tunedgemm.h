@@ -217,6 +217,8 @@ TUNEDGEMM_API tunedgemm_status tunedgemm_plan_create(tunedgemm_context* context,
  * INVALID_ARGUMENT. */
 TUNEDGEMM_API tunedgemm_status tunedgemm_run(const tunedgemm_plan* plan,
                                              const tunedgemm_buffers* buffers, void* stream);
+/* What launches of the plan have use for; 0 if for nothing. A kernel that can do without is
+ * launched without where there is no memory for it, or the stream is captured and brings none. */
 TUNEDGEMM_API size_t tunedgemm_plan_workspace_bytes(const tunedgemm_plan* plan);
 /* One line: the kernel, its config, where it comes from (tuned, stale, model) and its time. Lives
  * as long as the plan. */
