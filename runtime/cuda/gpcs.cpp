@@ -15,6 +15,7 @@
 #include "runtime/cuda/check.h"
 #include "runtime/cuda/event.h"
 #include "runtime/cuda/memory.h"
+#include "runtime/cuda/module.h"
 
 namespace tunedgemm::cuda {
 namespace {
@@ -63,28 +64,12 @@ class Where {
         driver_(context.driver()),
         stream_(stream),
         blocks_(limits.sm_count * kRounds),
-        shared_bytes_(static_cast<unsigned>(limits.shared_bytes_per_block)),
-        places_(context, std::int64_t{sizeof(int)} * blocks_ * std::ssize(kClusterSizes)) {
-    TUNEDGEMM_CHECK(driver_, cuModuleLoadData(&module_, kWhere), "a kernel in PTX");
-    const int shared_bytes = static_cast<int>(shared_bytes_);
-    constexpr auto kSharedBytes = CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
+        shared_bytes_(static_cast<std::uint32_t>(limits.shared_bytes_per_block)),
+        places_(context, std::int64_t{sizeof(int)} * blocks_ * std::ssize(kClusterSizes)),
+        module_(context, kWhere, "where", shared_bytes_, "a kernel in PTX") {
     constexpr auto kLarge = CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED;
-    CUresult result = driver_.cuModuleGetFunction(&function_, module_, "where");
-    if (result == CUDA_SUCCESS) {
-      result = driver_.cuFuncSetAttribute(function_, kSharedBytes, shared_bytes);
-    }
-    if (result == CUDA_SUCCESS) {
-      result = driver_.cuFuncSetAttribute(function_, kLarge, 1);
-    }
-    if (result != CUDA_SUCCESS) {
-      driver_.cuModuleUnload(module_);
-      throw_device_error(driver_, result, "cuModuleGetFunction or cuFuncSetAttribute",
-                         "a kernel in PTX");
-    }
+    TUNEDGEMM_CHECK(driver_, cuFuncSetAttribute(module_.function(), kLarge, 1), "a kernel in PTX");
   }
-  ~Where() { driver_.cuModuleUnload(module_); }
-  Where(const Where&) = delete;
-  Where& operator=(const Where&) = delete;
 
   // All launches, one after the other; of those that the device refuses nothing is seen.
   void launch() {
@@ -136,17 +121,16 @@ class Where {
                                 .attrs = &cluster,
                                 .numAttrs = 1};
     void* parameters[] = {&to};
-    return driver_.cuLaunchKernelEx(&config, function_, parameters, nullptr);
+    return driver_.cuLaunchKernelEx(&config, module_.function(), parameters, nullptr);
   }
 
   const PrimaryContext& context_;
   const Driver& driver_;
   CUstream stream_;
   int blocks_;  // of a launch
-  unsigned shared_bytes_;
+  std::uint32_t shared_bytes_;
   Memory places_;
-  CUmodule module_ = nullptr;
-  CUfunction function_ = nullptr;
+  Module module_;
   std::vector<int> launched_;  // sizes of their clusters
 };
 
@@ -167,7 +151,11 @@ std::vector<int> find_gpcs(const PrimaryContext& context, CUstream stream,
       log_info("the GPU is busy, so its GPCs are not known; no kernel will place tiles by them");
       return {};
     }
-    return gpcs_from_clusters(where->clusters());
+    std::vector<int> gpcs = gpcs_from_clusters(where->clusters());
+    if (gpcs.empty()) {
+      log_info("the GPU's clusters do not tell its GPCs; no kernel will place tiles by them");
+    }
+    return gpcs;
   } catch (const std::exception& error) {
     log_info(std::string("the GPU's GPCs are not known; no kernel will place tiles by them: ") +
              error.what());

@@ -1,6 +1,6 @@
 #pragma once
 
-// Module: a cubin in the GPU's memory, and its one kernel.
+// Module: a compiled kernel in the GPU's memory.
 
 #include <string>
 
@@ -15,6 +15,10 @@ class Module {
   /// Throws DeviceError, also where the cubin is damaged or for another architecture.
   /// `shared_bytes` is the dynamic shared memory that launches may ask for.
   Module(const PrimaryContext& context, const Binary& binary, std::uint32_t shared_bytes);
+  /// The same from `image`, a whole ELF file or the text of a program in PTX, which the driver
+  /// compiles. `what` names it in errors.
+  Module(const PrimaryContext& context, const void* image, const std::string& entry,
+         std::uint32_t shared_bytes, const std::string& what);
   ~Module();
   Module(const Module&) = delete;
   Module& operator=(const Module&) = delete;
