@@ -60,7 +60,7 @@ bool is_settled(std::size_t best, std::span<const Contestant> contestants) {
       return false;
     }
     const Interval slower = compare(other.rounds_us, contestants[best].rounds_us).interval;
-    return straddles(slower, kTieMargin) || (other.is_default && straddles(slower, kDefaultMargin));
+    return straddles(slower, other.is_default ? kDefaultMargin : kTieMargin);
   });
 }
 

@@ -34,7 +34,7 @@ inline constexpr double kTieMargin = 0.005;
 /// Beyond this a candidate is not called equal, however noisy its times are.
 inline constexpr double kTieCeiling = 0.02;
 /// A challenger replaces the default only if it is this much better.
-inline constexpr double kDefaultMargin = 0.01;
+inline constexpr double kDefaultMargin = kTieMargin;
 
 /// All indices are positions in what was given to decide().
 struct Decision {

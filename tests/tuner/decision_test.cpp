@@ -69,12 +69,12 @@ TEST_CASE("Among equals, the one without a workspace is preferred, then the simp
   CHECK(decide(contestants).winner == 1);
 }
 
-TEST_CASE("A challenger replaces the default only by a percent, and surely") {
+TEST_CASE("A challenger replaces the default only by half a percent, and surely") {
   std::vector<Contestant> contestants{contestant(rounds(100, 0.0005, 0), 0),
-                                      contestant(rounds(100.8, 0.0005, 1), 1)};
+                                      contestant(rounds(100.3, 0.0005, 1), 1)};
   contestants[1].is_default = true;
   CHECK(decide(contestants).winner == 1);
-  contestants[1].rounds_us = rounds(101.2, 0.0005, 1);
+  contestants[1].rounds_us = rounds(100.7, 0.0005, 1);
   CHECK(decide(contestants).winner == 0);
   contestants[1].rounds_us = rounds(101.8, 0.09, 1);
   CHECK(decide(contestants).winner == 1);
@@ -90,10 +90,10 @@ TEST_CASE("Too few rounds for any confidence leave the default where it is") {
 }
 
 TEST_CASE("Of several equals, the default yields to one that beats it by the margin") {
-  // The preferred one among the equals is within a percent of the default, the fastest is not.
+  // The preferred one among the equals is within the margin of the default, the fastest is not.
   std::vector<Contestant> contestants{contestant(rounds(100, 0, 0), 5),
                                       contestant(rounds(100.4, 0, 0), 1),
-                                      contestant(rounds(101.2, 0, 0), 0)};
+                                      contestant(rounds(100.7, 0, 0), 0)};
   contestants[2].is_default = true;
   CHECK(decide(contestants).winner == 0);
   CHECK(decide(contestants).ties == std::vector<std::size_t>{1});

@@ -202,11 +202,11 @@ TEST_CASE("A time that the device cannot reach is implausible") {
   }
 }
 
-TEST_CASE("The default stays unless a challenger is a percent better") {
+TEST_CASE("The default stays unless a challenger is half a percent better") {
   Bench near, far;
   near.device.noise = far.device.noise = 0.0005;
-  near.add({100.8, 100});
-  far.add({101.5, 100});
+  near.add({100.3, 100});
+  far.add({100.8, 100});
   CHECK(winner_of(near.run()) == Bench::candidate(0).config);
   CHECK(winner_of(far.run()) == Bench::candidate(1).config);
 }
