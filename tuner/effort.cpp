@@ -1,9 +1,13 @@
 #include "tuner/effort.h"
 
+#include <algorithm>
 #include <limits>
 
 namespace tunedgemm {
 namespace {
+
+/// Of a small budget at most one candidate in so many waits for the best tiles.
+constexpr int kCandidatesPerRefinement = 4;
 
 Effort effort_of(Rigor rigor) {
   constexpr int kAll = std::numeric_limits<int>::max();
@@ -13,6 +17,7 @@ Effort effort_of(Rigor rigor) {
     case Rigor::kQuick:
       return {.seconds = 5,
               .candidates = 12,
+              .refinements = 4,
               .variants_of_one_tile = 2,
               .neighbours = 2,
               .finalists = 4,
@@ -24,6 +29,7 @@ Effort effort_of(Rigor rigor) {
     case Rigor::kExhaustive:
       return {.seconds = kUnlimited,
               .candidates = kAll,
+              .refinements = 0,
               .variants_of_one_tile = kAll,
               .neighbours = 8,
               .finalists = 16,
@@ -33,7 +39,8 @@ Effort effort_of(Rigor rigor) {
   }
   return {.seconds = 30,
           .candidates = 32,
-          .variants_of_one_tile = 3,
+          .refinements = 8,
+          .variants_of_one_tile = 2,
           .neighbours = 4,
           .finalists = 8,
           .minimum_rounds = 7,
@@ -50,6 +57,7 @@ Effort effort_of(Rigor rigor, const Budget& budget) {
   }
   if (budget.candidates > 0) {
     effort.candidates = budget.candidates;
+    effort.refinements = std::min(effort.refinements, budget.candidates / kCandidatesPerRefinement);
   }
   return effort;
 }

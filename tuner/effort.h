@@ -9,7 +9,8 @@ namespace tunedgemm {
 struct Effort {
   double seconds = 0;            ///< for the whole tuning, compiling included
   int candidates = 0;            ///< how many are compiled and checked
-  int variants_of_one_tile = 0;  ///< how many of them may compute a tile alike
+  int refinements = 0;           ///< how many of them wait until the best tiles are known
+  int variants_of_one_tile = 0;  ///< how many of the others may compute a tile alike
   int neighbours = 0;            ///< how many tuned shapes lend their winners
   int finalists = 0;             ///< beside the default
   int minimum_rounds = 0;        ///< of the finals

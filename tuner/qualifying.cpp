@@ -40,12 +40,15 @@ Qualifying::Qualifying(const Task& task, const Effort& effort, Allowance& allowa
 void Qualifying::run(const Selection& selection) {
   std::span<const Selected> selected(selection.candidates);
   spilling_ = selection.spilling;
-  total_ = static_cast<int>(selected.size());
+  total_ += static_cast<int>(selected.size());
   const auto batch = static_cast<std::size_t>(task_.evaluator.compile_batch());
   const std::size_t stride = batch == 0 ? selected.size() : batch;
   while (!selected.empty() && tried_all_) {
     const auto next = selected.first(std::min(stride, selected.size()));
     compile(next);
+    if (next.data() == selection.candidates.data()) {
+      warm_up();
+    }
     for (const Selected& one : next) {
       if (must_stop()) {
         tried_all_ = false;
@@ -61,7 +64,21 @@ void Qualifying::run(const Selection& selection) {
       try_one(one, Spilling::kAccepted);
     }
   }
+}
+
+std::vector<RankedCandidate> Qualifying::fastest() const {
+  std::vector<RankedCandidate> fastest;
+  for (const Contender& leader : leaders_) {
+    if (leader.screened_us <= kNear * leaders_.front().screened_us) {
+      fastest.push_back(leader.selected.ranked);
+    }
+  }
+  return fastest;
+}
+
+std::vector<Contender> Qualifying::take_leaders() {
   reject_stragglers();
+  return std::move(leaders_);
 }
 
 void Qualifying::compile(std::span<const Selected> batch) {
@@ -77,8 +94,11 @@ void Qualifying::compile(std::span<const Selected> batch) {
     const Stopwatch compiling(task_.evaluator, seconds_.compile);
     task_.evaluator.compile_ahead(candidates);
   }
-  if (done_ == 0) {
-    // Where the device compiles in the background, the clock rises meanwhile.
+}
+
+// Where the device compiles in the background, the clock rises meanwhile.
+void Qualifying::warm_up() {
+  if (!must_stop()) {
     const Stopwatch screening(task_.evaluator, seconds_.screen);
     task_.evaluator.warm_up();
   }

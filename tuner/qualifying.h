@@ -30,11 +30,13 @@ class Qualifying {
              PhaseSeconds& seconds);
 
   /// Tries the candidates in order until the time is over; then on until one is valid. Those that
-  /// spill registers are tried only if none is left.
+  /// spill registers are tried only if none is left. May be called again with others.
   void run(const Selection& selection);
 
-  /// The default and the fastest others, at most effort.finalists, the fastest first.
-  [[nodiscard]] std::vector<Contender> take_leaders() { return std::move(leaders_); }
+  /// Who is near the fastest so far, at most effort.finalists and the default, the fastest first.
+  std::vector<RankedCandidate> fastest() const;
+  /// The same and the default, as who goes on. Who was far behind is rejected now.
+  [[nodiscard]] std::vector<Contender> take_leaders();
   bool tried_all() const { return tried_all_; }
   /// The time of the naive kernel; 0 if it was not timed.
   double simplest_us() const { return simplest_us_; }
@@ -43,6 +45,7 @@ class Qualifying {
   enum class Spilling { kRefused, kAccepted };
 
   void compile(std::span<const Selected> batch);
+  void warm_up();
   void try_one(const Selected& selected, Spilling spilling);
   std::unique_ptr<Trial> prepare(const Selected& selected, std::size_t line);
   bool check(Trial& trial, std::size_t line);

@@ -35,26 +35,32 @@ std::optional<RankedCandidate> simplest_of(std::span<const RankedCandidate> rank
 
 }  // namespace
 
+Knowledge knowledge_of(const Ranking& ranking) {
+  Knowledge knowledge;
+  knowledge.ranked = ranking.ranked;
+  knowledge.earlier = ranking.earlier;
+  return knowledge;
+}
+
 Ranking rank(const Task& task, const Effort& effort) {
   const auto& [problem, device, toolchain, limits, evaluator, store, options] = task;
-  const std::vector<TrialRecord> earlier = store.trials(problem, device, toolchain);
+  Ranking ranking;
+  ranking.earlier = store.trials(problem, device, toolchain);
   const bool all = options.candidates.empty();
-  const std::vector<RankedCandidate> ranked =
-      all ? ranked_candidates(problem, limits) : predicted(options.candidates, task);
-  Knowledge knowledge;
-  knowledge.ranked = ranked;
-  knowledge.earlier = earlier;
+  ranking.ranked = all ? ranked_candidates(problem, limits) : predicted(options.candidates, task);
+  Knowledge knowledge = knowledge_of(ranking);
   knowledge.standard =
       predicted(options.standard ? *options.standard : default_candidate(problem, limits), task);
-  const int legal = static_cast<int>(ranked.size());
   if (!all) {
-    return {select_given(knowledge), legal};
+    ranking.selection = select_given(knowledge);
+    return ranking;
   }
   const std::vector<RankedCandidate> seeds =
       predicted(neighbour_seeds(problem, device, limits, store.winners(), effort.neighbours), task);
   knowledge.seeds = seeds;
-  knowledge.simplest = simplest_of(ranked, limits.backend);
-  return {select(knowledge, effort), legal};
+  knowledge.simplest = simplest_of(ranking.ranked, limits.backend);
+  ranking.selection = select(knowledge, effort);
+  return ranking;
 }
 
 }  // namespace tunedgemm

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <vector>
+
 #include "tuner/effort.h"
 #include "tuner/selection.h"
 #include "tuner/task.h"
@@ -7,9 +9,14 @@
 namespace tunedgemm {
 
 struct Ranking {
+  std::vector<RankedCandidate> ranked;  ///< all legal candidates, the best predicted first
+  std::vector<TrialRecord> earlier;     ///< outcomes for this very problem, here
   Selection selection;
-  int legal = 0;  ///< how many candidates there are
 };
+
+/// What is known of all legal candidates, without those that deserve to be tried first. A view of
+/// `ranking`.
+Knowledge knowledge_of(const Ranking& ranking);
 
 /// Step 0: brings together what the cost model, the neighbouring shapes and earlier tunings know of
 /// the problem, and selects.

@@ -25,16 +25,8 @@ std::string key_of(const TrialRecord& trial) {
   return trial.family + (knobs.empty() ? "" : " ") + knobs + " " + trial.family_fingerprint;
 }
 
-// Candidates of one family that compute a tile alike differ in what the cost model sees least, or
-// gets right anyway: stages of A and B, order, clusters, warps, parts of K. Who multiplies, which
-// way round, and where D is prepared, makes another tile of it.
-std::string tile_of(const Candidate& candidate) {
-  std::string tile(candidate.family->name());
-  for (const char* knob :
-       {"block_m", "block_n", "block_k", "swap_ab", "stages_d", "consumers", "ping_pong"}) {
-    tile += " " + std::to_string(candidate.config.find(knob).value_or(0));
-  }
-  return tile;
+double hopeless_from(const Knowledge& knowledge) {
+  return knowledge.ranked.empty() ? 0 : kHopeless * knowledge.ranked.front().predicted_us;
 }
 
 // Grows a selection, one candidate at a time.
@@ -132,18 +124,26 @@ std::vector<RankedCandidate> promising(const Knowledge& knowledge, const Selecti
 
 }  // namespace
 
+std::string tile_of(const Candidate& candidate) {
+  std::string tile(candidate.family->name());
+  for (const char* knob :
+       {"block_m", "block_n", "block_k", "swap_ab", "stages_d", "consumers", "ping_pong"}) {
+    tile += " " + std::to_string(candidate.config.find(knob).value_or(0));
+  }
+  return tile;
+}
+
 Selection select(const Knowledge& knowledge, const Effort& effort) {
   Selecting selecting(knowledge.earlier);
   const auto add_all = [&](std::span<const RankedCandidate> some, const auto& wanted) {
     for (const RankedCandidate& ranked : some) {
-      if (selecting.size() < effort.candidates && wanted(ranked)) {
+      if (selecting.size() < effort.candidates - effort.refinements && wanted(ranked)) {
         selecting.add({ranked});
       }
     }
   };
   const auto any = [](const RankedCandidate&) { return true; };
-  const double hopeless_us =
-      knowledge.ranked.empty() ? 0 : kHopeless * knowledge.ranked.front().predicted_us;
+  const double hopeless_us = hopeless_from(knowledge);
   const auto hopeful = [&](const RankedCandidate& ranked) {
     return ranked.predicted_us <= hopeless_us;
   };
@@ -161,6 +161,35 @@ Selection select(const Knowledge& knowledge, const Effort& effort) {
   add_all(knowledge.ranked, untried);
   add_all(knowledge.ranked, hopeful);
   selecting.add_simplest(knowledge.simplest);
+  return selecting.take();
+}
+
+Selection refine(const Knowledge& knowledge, std::span<const RankedCandidate> best,
+                 std::span<const TrialRecord> tried, const Effort& effort) {
+  std::unordered_set<std::string> known;
+  for (const TrialRecord& trial : tried) {
+    known.insert(key_of(trial));
+  }
+  Selecting selecting(knowledge.earlier);
+  const auto add_all = [&](const auto& wanted) {
+    for (const RankedCandidate& ranked : knowledge.ranked) {
+      if (selecting.size() < effort.refinements && wanted(ranked) &&
+          selecting.earlier(ranked.candidate) == nullptr &&
+          !known.contains(key_of(ranked.candidate))) {
+        selecting.add({ranked});
+      }
+    }
+  };
+  const int most_of_one_tile = (effort.refinements + 1) / 2;
+  for (const RankedCandidate& leader : best) {
+    const std::string tile = tile_of(leader.candidate);
+    add_all([&](const RankedCandidate& ranked) {
+      return tile_of(ranked.candidate) == tile &&
+             selecting.variants(ranked.candidate) < most_of_one_tile;
+    });
+  }
+  const double hopeless_us = hopeless_from(knowledge);
+  add_all([&](const RankedCandidate& ranked) { return ranked.predicted_us <= hopeless_us; });
   return selecting.take();
 }
 

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "cache/record.h"
@@ -19,7 +20,7 @@ namespace tunedgemm {
 struct Knowledge {
   std::span<const RankedCandidate> ranked;  ///< all legal ones, the best predicted first
   std::optional<RankedCandidate> standard;  ///< the default, which always races
-  std::optional<RankedCandidate> simplest;  ///< the naive kernel, tried last, beyond the count
+  std::optional<RankedCandidate> simplest;  ///< the naive kernel, beyond the count
   std::span<const RankedCandidate> seeds;   ///< winners of neighbouring shapes, the nearest first
   std::span<const TrialRecord> earlier;     ///< outcomes for this very problem, here
 };
@@ -38,10 +39,23 @@ struct Selection {
   std::vector<Selected> spilling;
 };
 
-/// Takes at most `effort.candidates`. A candidate that was rejected earlier, with the same
-/// template, is left out; the default comes back if it was only slow. Earlier times decide the
-/// order and nothing more: the best of them come early, the others last.
+/// What candidates of one family have in common that compute a tile alike. They differ in what the
+/// cost model sees least, or gets right anyway: stages of A and B, order, clusters, warps, parts of
+/// K. Who multiplies, which way round, and where D is prepared, makes another tile of it.
+std::string tile_of(const Candidate& candidate);
+
+/// Takes at most `effort.candidates`, less those that refine() may take. A candidate that was
+/// rejected earlier, with the same template, is left out; the default comes back if it was only
+/// slow. Earlier times decide the order and nothing more: the best of them come early, the others
+/// last.
 Selection select(const Knowledge& knowledge, const Effort& effort);
+
+/// Takes `effort.refinements` more when those of select() have been tried: variants of the tiles of
+/// the fastest of them, `best`, in other orders and clusters, of which select() has few, half of
+/// them of one tile at most; then the next of the cost model's order. What was tried before is left
+/// out: here (`tried`), or earlier (`knowledge.earlier`).
+Selection refine(const Knowledge& knowledge, std::span<const RankedCandidate> best,
+                 std::span<const TrialRecord> tried, const Effort& effort);
 
 /// Takes exactly `knowledge.ranked`, in its order, with the default before them.
 Selection select_given(const Knowledge& knowledge);

@@ -121,9 +121,12 @@ Tuning tune(const Problem& problem, const DeviceIdentity& device, const Toolchai
   const Ranking ranking = rank(task, effort);
   ledger.adopt(ranking.selection.rejected);
 
-  // 1. Compile, 2. check, 3. screen: one candidate after the other.
+  // 1. Compile, 2. check, 3. screen: one candidate after the other; then more of the best tiles.
   Qualifying qualifying(task, effort, allowance, ledger, seconds);
   qualifying.run(ranking.selection);
+  if (options.candidates.empty()) {
+    qualifying.run(refine(knowledge_of(ranking), qualifying.fastest(), ledger.trials(), effort));
+  }
   std::vector<Contender> contenders = qualifying.take_leaders();
 
   // 4. Finals: interleaved rounds.
@@ -143,7 +146,7 @@ Tuning tune(const Problem& problem, const DeviceIdentity& device, const Toolchai
     const auto& [family, config] = winner.selected.ranked.candidate;
     Record record = record_of(task, contenders, decision, ledger);
     record.naive_us = qualifying.simplest_us();
-    record.candidates_legal = ranking.legal;
+    record.candidates_legal = static_cast<int>(ranking.ranked.size());
     record.complete = qualifying.tried_all() && finals.enough;
     record.compile_seconds = seconds.compile;
     record.check_seconds = seconds.check;

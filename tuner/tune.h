@@ -27,7 +27,7 @@ std::string_view name(Phase phase);
 
 struct Progress {
   Phase phase = Phase::kRank;
-  int done = 0, total = 0;  ///< candidates, or rounds in the finals
+  int done = 0, total = 0;  ///< candidates, of which more may come; or rounds in the finals
   double best_us = 0;       ///< 0 until something was timed
 };
 

@@ -1,6 +1,7 @@
 // The whole of tune() with the real families' candidates and a simulated device: how much of the
 // best does a search of 32 candidates find, where the cost model is right in tendency only?
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <map>
@@ -12,6 +13,7 @@
 #include "tests/support/seed.h"
 #include "tests/tuner/support/simulated_device.h"
 #include "tuner/decision.h"
+#include "tuner/selection.h"
 #include "tuner/tune.h"
 
 namespace tunedgemm {
@@ -131,6 +133,34 @@ TEST_CASE("A winner is no slower than the best of the configs of Triton's tutori
     }
   }
   CHECK(log_of_normal < 0);  // 32 candidates are no promise, but better than 16 fixed ones
+}
+
+TEST_CASE("A tile that turns out better than predicted is looked at more closely") {
+  // The model is right but for one tile, and for the fifth that it would propose of it.
+  Search search(
+      test_seed(),
+      make_problem(4096, 4096, 4096, DataType::kF16, DataType::kF16, DataType::kF16, "nt"), gpu());
+  const auto ranked = ranked_candidates(search.problem, search.limits);
+  const std::string underrated = tile_of(ranked[6].candidate);
+  std::vector<const Candidate*> variants;
+  for (const RankedCandidate& candidate : ranked) {
+    Behaviour behaviour;
+    behaviour.us = candidate.predicted_us;
+    behaviour.compile_seconds = 0;
+    if (tile_of(candidate.candidate) == underrated) {
+      variants.push_back(&candidate.candidate);
+      behaviour.us = (variants.size() == 5 ? 0.8 : 0.9) * ranked.front().predicted_us;
+    }
+    search.device.add(candidate.candidate, behaviour);
+  }
+  REQUIRE(variants.size() > 5);
+  const Tuning tuning = search.run(Rigor::kNormal);
+  REQUIRE(tuning.record);
+  CHECK(tuning.record->config == variants[4]->config);
+  CHECK(tuning.record->candidates_tried == 33);  // the naive kernel comes beyond the count
+  std::vector<std::string> tried = search.device.prepared;
+  std::sort(tried.begin(), tried.end());
+  CHECK(std::adjacent_find(tried.begin(), tried.end()) == tried.end());
 }
 
 TEST_CASE("The naive kernel is timed for comparison") {

@@ -206,6 +206,45 @@ TEST_CASE("The naive kernel is tried last and beyond the count") {
   CHECK(selection.candidates.back().ranked.candidate == ranked[15].candidate);
 }
 
+TEST_CASE("More variants of the best tiles are taken, and half of them of one tile") {
+  const auto ranked = four_tiles();
+  Effort some = effort(kAll, 2);
+  some.refinements = 5;
+  // Of tile 64 one has been tried, of tile 128 one; others were rejected, earlier and now.
+  const std::vector<RankedCandidate> best{ranked[4], ranked[9]};
+  const std::vector<TrialRecord> earlier{rejected(ranked[10].candidate, Reason::kCrashed)};
+  std::vector<TrialRecord> tried{timed(ranked[4].candidate, 100), timed(ranked[9].candidate, 110)};
+  Knowledge knowledge;
+  knowledge.ranked = ranked;
+  knowledge.earlier = earlier;
+  const auto refined = [&] { return texts(refine(knowledge, best, tried, some)); };
+  const auto text = [&](std::size_t place) { return to_text(ranked[place].candidate); };
+  CHECK(refined() == std::vector{text(5), text(6), text(7), text(8), text(11)});
+  tried.push_back(rejected(ranked[8].candidate, Reason::kUnavailable));
+  CHECK(refined() == std::vector{text(5), text(6), text(7), text(11), text(0)});
+  some.refinements = 2;
+  CHECK(refined() == std::vector{text(5), text(11)});
+  some.refinements = 0;
+  CHECK(refined().empty());
+}
+
+TEST_CASE("Where the best tiles have no more variants, the model's next are taken") {
+  const auto ranked = four_tiles();
+  Knowledge knowledge;
+  knowledge.ranked = ranked;
+  Effort some = effort(8, 2);
+  some.refinements = 3;
+  const Selection first = select(knowledge, some);
+  REQUIRE(first.candidates.size() == 5);
+  std::vector<TrialRecord> tried;
+  for (const Selected& selected : first.candidates) {
+    tried.push_back(timed(selected.ranked.candidate, 100));
+  }
+  CHECK(refine(knowledge, {}, tried, some).candidates.size() == 3);
+  some.refinements = 100;
+  CHECK(refine(knowledge, {}, tried, some).candidates.size() == 11);
+}
+
 TEST_CASE("Given candidates are taken in their order, after the default") {
   const auto ranked = four_tiles();
   const std::vector<RankedCandidate> given{ranked[9], ranked[2], ranked[9]};
