@@ -58,9 +58,10 @@ struct Search {
     device.least_us = 0;
   }
 
-  Tuning run(Rigor rigor) {
+  Tuning run(Rigor rigor, const Budget& budget = {}) {
     TuneOptions options;
     options.rigor = rigor;
+    options.budget = budget;
     return tune(problem, {}, {}, limits, device, *store, options);
   }
 
@@ -161,6 +162,25 @@ TEST_CASE("A tile that turns out better than predicted is looked at more closely
   std::vector<std::string> tried = search.device.prepared;
   std::sort(tried.begin(), tried.end());
   CHECK(std::adjacent_find(tried.begin(), tried.end()) == tried.end());
+}
+
+TEST_CASE("Budgets hold for the refinements, too") {
+  Search few(test_seed()), none(test_seed()), short_of_time(test_seed());
+  CHECK(few.run(Rigor::kNormal, {.candidates = 8}).record->candidates_tried == 9);
+  CHECK(none.run(Rigor::kNormal, {.candidates = 1}).record->candidates_tried == 2);
+  for (const RankedCandidate& ranked :
+       ranked_candidates(short_of_time.problem, short_of_time.limits)) {
+    Behaviour behaviour;
+    behaviour.us = ranked.predicted_us;
+    behaviour.compile_seconds = 0.2;
+    short_of_time.device.add(ranked.candidate, behaviour);
+  }
+  // Enough for the first 25, and not for the eight after them.
+  const Tuning tuning = short_of_time.run(Rigor::kNormal, {.seconds = 6.5});
+  REQUIRE(tuning.record);
+  CHECK_FALSE(tuning.record->complete);
+  CHECK(tuning.record->candidates_tried > 25);
+  CHECK(tuning.record->candidates_tried < 33);
 }
 
 TEST_CASE("The naive kernel is timed for comparison") {
