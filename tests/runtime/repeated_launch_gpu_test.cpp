@@ -181,6 +181,7 @@ TEST_CASE(
     REQUIRE(asking.launch.workspace_is_optional);
     const Launch by_number = without_workspace(asking.launch);
     std::vector<Launch> by_gpc;
+    by_gpc.reserve(maps.size());
     for (const DeviceLimits& limits : maps) {
       by_gpc.push_back(wgmma_family().launch(problem, config.set("by_gpc", 1), limits));
     }
