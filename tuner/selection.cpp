@@ -66,6 +66,16 @@ class Selecting {
     return known->second ? &selection_.candidates[*known->second] : nullptr;
   }
 
+  // As many of `some` as are wanted, in their order, until there are `most`.
+  template <class Wanted>
+  void add_all(std::span<const RankedCandidate> some, int most, const Wanted& wanted) {
+    for (const RankedCandidate& ranked : some) {
+      if (size() < most && wanted(ranked)) {
+        add({ranked});
+      }
+    }
+  }
+
   void add_standard(const std::optional<RankedCandidate>& standard) {
     if (!standard) {
       return;
@@ -135,13 +145,7 @@ std::string tile_of(const Candidate& candidate) {
 
 Selection select(const Knowledge& knowledge, const Effort& effort) {
   Selecting selecting(knowledge.earlier);
-  const auto add_all = [&](std::span<const RankedCandidate> some, const auto& wanted) {
-    for (const RankedCandidate& ranked : some) {
-      if (selecting.size() < effort.candidates - effort.refinements && wanted(ranked)) {
-        selecting.add({ranked});
-      }
-    }
-  };
+  const int most = effort.candidates - effort.refinements;
   const auto any = [](const RankedCandidate&) { return true; };
   const double hopeless_us = hopeless_from(knowledge);
   const auto hopeful = [&](const RankedCandidate& ranked) {
@@ -155,11 +159,11 @@ Selection select(const Knowledge& knowledge, const Effort& effort) {
   };
 
   selecting.add_standard(knowledge.standard);
-  add_all(promising(knowledge, selecting, effort.finalists), any);
-  add_all(knowledge.seeds, any);
-  add_all(knowledge.ranked, different);
-  add_all(knowledge.ranked, untried);
-  add_all(knowledge.ranked, hopeful);
+  selecting.add_all(promising(knowledge, selecting, effort.finalists), most, any);
+  selecting.add_all(knowledge.seeds, most, any);
+  selecting.add_all(knowledge.ranked, most, different);
+  selecting.add_all(knowledge.ranked, most, untried);
+  selecting.add_all(knowledge.ranked, most, hopeful);
   selecting.add_simplest(knowledge.simplest);
   return selecting.take();
 }
@@ -171,25 +175,22 @@ Selection refine(const Knowledge& knowledge, std::span<const RankedCandidate> be
     known.insert(key_of(trial));
   }
   Selecting selecting(knowledge.earlier);
-  const auto add_all = [&](const auto& wanted) {
-    for (const RankedCandidate& ranked : knowledge.ranked) {
-      if (selecting.size() < effort.refinements && wanted(ranked) &&
-          selecting.earlier(ranked.candidate) == nullptr &&
-          !known.contains(key_of(ranked.candidate))) {
-        selecting.add({ranked});
-      }
-    }
+  const auto untried = [&](const RankedCandidate& ranked) {
+    return selecting.earlier(ranked.candidate) == nullptr &&
+           !known.contains(key_of(ranked.candidate));
   };
   const int most_of_one_tile = (effort.refinements + 1) / 2;
   for (const RankedCandidate& leader : best) {
     const std::string tile = tile_of(leader.candidate);
-    add_all([&](const RankedCandidate& ranked) {
+    selecting.add_all(knowledge.ranked, effort.refinements, [&](const RankedCandidate& ranked) {
       return tile_of(ranked.candidate) == tile &&
-             selecting.variants(ranked.candidate) < most_of_one_tile;
+             selecting.variants(ranked.candidate) < most_of_one_tile && untried(ranked);
     });
   }
   const double hopeless_us = hopeless_from(knowledge);
-  add_all([&](const RankedCandidate& ranked) { return ranked.predicted_us <= hopeless_us; });
+  selecting.add_all(knowledge.ranked, effort.refinements, [&](const RankedCandidate& ranked) {
+    return ranked.predicted_us <= hopeless_us && untried(ranked);
+  });
   return selecting.take();
 }
 
