@@ -9,7 +9,7 @@
 #include "runtime/cuda/driver.h"
 #include "runtime/launch.h"
 #include "tests/support/catch.h"
-#include "tests/support/skip.h"
+#include "tests/support/device_fixture.h"
 
 namespace tunedgemm {
 namespace {
@@ -36,15 +36,7 @@ std::vector<std::uint16_t> small_numbers(int seed) {
 }  // namespace
 
 TEST_CASE("A captured call runs the winner that asks for GPCs, without a workspace", "[gpu]") {
-  std::string why_not;
-  if (cuda_device_count(&why_not) == 0) {
-    TUNEDGEMM_SKIP("no CUDA device: " + why_not);
-  }
-  ContextOptions options;
-  options.backend = Backend::kCuda;
-  options.policy = Policy::kNever;
-  options.store.access = StoreOptions::Access::kMemoryOnly;
-  const auto context = Context::create(options);
+  TUNEDGEMM_OPEN_TEST_GPU_CONTEXT(context);
   Device& device = context->device();
   if (device.limits().gpc_of_sm.empty()) {
     TUNEDGEMM_SKIP("the GPCs of this device are not known");

@@ -10,7 +10,7 @@
 
 #include "runtime/launch.h"
 #include "tests/support/catch.h"
-#include "tests/support/skip.h"
+#include "tests/support/device_fixture.h"
 
 namespace {
 
@@ -70,15 +70,7 @@ void time_round(Arm& arm, Device& device, Call call) {
 }  // namespace
 
 TEST_CASE("A warm call costs little more than the launch and allocates nothing", "[gpu]") {
-  std::string why_not;
-  if (cuda_device_count(&why_not) == 0) {
-    TUNEDGEMM_SKIP("no CUDA device: " + why_not);
-  }
-  ContextOptions options;
-  options.backend = Backend::kCuda;
-  options.policy = Policy::kNever;
-  options.store.access = StoreOptions::Access::kMemoryOnly;
-  const auto context = Context::create(options);
+  TUNEDGEMM_OPEN_TEST_GPU_CONTEXT(context);
   Device& device = context->device();
   const Device::Current current(device);
 

@@ -1,10 +1,12 @@
 #pragma once
 
-// The GPU of a test: opened once a test case, or the case is skipped where there is none.
+// The GPU of a test, or a context on it: opened once a test case, or the case is skipped where
+// there is none.
 
 #include <memory>
 #include <string>
 
+#include "runtime/context.h"
 #include "runtime/device.h"
 #include "tests/support/skip.h"
 
@@ -15,15 +17,29 @@ inline std::unique_ptr<Device> open_test_gpu(std::string& why_not) {
   return cuda_device_count(&why_not) > 0 ? open_cuda_device(0) : nullptr;
 }
 
+/// The same, of a context that tunes nothing and keeps its cache in memory.
+inline std::unique_ptr<Context> open_test_gpu_context(std::string& why_not) {
+  if (cuda_device_count(&why_not) == 0) {
+    return nullptr;
+  }
+  ContextOptions options;
+  options.backend = Backend::kCuda;
+  options.policy = Policy::kNever;
+  options.store.access = StoreOptions::Access::kMemoryOnly;
+  return Context::create(options);
+}
+
 }  // namespace tunedgemm
 
-/// Declares a `const std::unique_ptr<Device> device`, or leaves the test case as skipped. Only
-/// directly in a TEST_CASE without sections.
-#define TUNEDGEMM_OPEN_TEST_GPU(device)                    \
-  std::string device##_missing;                            \
-  const std::unique_ptr<::tunedgemm::Device> device =      \
-      ::tunedgemm::open_test_gpu(device##_missing);        \
-  if (!device) {                                           \
-    TUNEDGEMM_SKIP("no CUDA device: " + device##_missing); \
+/// Declares `const auto opened = open(why_not)`, or leaves the test case as skipped. Only directly
+/// in a TEST_CASE without sections.
+#define TUNEDGEMM_OPEN_OR_SKIP(opened, open)               \
+  std::string opened##_missing;                            \
+  const auto opened = open(opened##_missing);              \
+  if (!opened) {                                           \
+    TUNEDGEMM_SKIP("no CUDA device: " + opened##_missing); \
   }                                                        \
   static_assert(true)
+#define TUNEDGEMM_OPEN_TEST_GPU(device) TUNEDGEMM_OPEN_OR_SKIP(device, ::tunedgemm::open_test_gpu)
+#define TUNEDGEMM_OPEN_TEST_GPU_CONTEXT(context) \
+  TUNEDGEMM_OPEN_OR_SKIP(context, ::tunedgemm::open_test_gpu_context)
