@@ -9,6 +9,9 @@
 #include <cstdint>
 #include <iomanip>
 #include <iostream>
+#include <memory>
+#include <optional>
+#include <random>
 #include <sstream>
 #include <stdexcept>
 #include <string>
@@ -119,36 +122,52 @@ std::vector<Row> rows_of(const SweepOptions& sweep_options, const Problem& probl
   return rows;
 }
 
-// The median of a few samples.
-double time_us(Trial& trial, const SweepOptions& sweep_options) {
-  const double first = std::get<double>(trial.sample(1));
-  const int launches = static_cast<int>(
-      std::clamp(sweep_options.sample_ms * 1e3 / std::max(first, 0.5), 1.0, 1000.0));
+// A row whose kernel is right and is timed.
+struct Racer {
+  Row* row;
+  std::unique_ptr<Trial> trial;
+  int launches;
   std::vector<double> samples;
-  for (int round = 0; round < sweep_options.rounds; ++round) {
-    samples.push_back(std::get<double>(trial.sample(launches)));
-  }
-  std::sort(samples.begin(), samples.end());
-  return samples[samples.size() / 2];
-}
+};
 
-void measure(Row& row, DeviceEvaluator& evaluator, const SweepOptions& sweep_options) {
+// Empty, and a rejection in the row, where it does not compile or is wrong.
+std::optional<Racer> enter(Row& row, DeviceEvaluator& evaluator,
+                           const SweepOptions& sweep_options) {
   Prepared prepared = evaluator.prepare(row.candidate);
   if (const auto* rejection = std::get_if<Rejection>(&prepared)) {
     row.rejection = std::string(name(rejection->reason)) + ": " + rejection->detail;
-    return;
+    return std::nullopt;
   }
-  Trial& trial = *std::get<std::unique_ptr<Trial>>(prepared);
-  row.registers = trial.binary().registers;
-  row.spill_bytes = trial.binary().spill_bytes;
-  row.compile_ms = trial.binary().compile_ms;
-  const auto checked = trial.check();
+  std::unique_ptr<Trial> trial = std::move(std::get<std::unique_ptr<Trial>>(prepared));
+  row.registers = trial->binary().registers;
+  row.spill_bytes = trial->binary().spill_bytes;
+  row.compile_ms = trial->binary().compile_ms;
+  const auto checked = trial->check();
   if (const auto* rejection = std::get_if<Rejection>(&checked)) {
     row.rejection = std::string(name(rejection->reason)) + ": " + rejection->detail;
-    return;
+    return std::nullopt;
   }
   row.error = std::get<double>(checked);
-  row.us = time_us(trial, sweep_options);
+  const double first = std::get<double>(trial->sample(1));
+  const int launches = static_cast<int>(
+      std::clamp(sweep_options.sample_ms * 1e3 / std::max(first, 0.5), 1.0, 1000.0));
+  return Racer{&row, std::move(trial), launches, {}};
+}
+
+// Every round takes a sample of each in an order of its own: what the device does meanwhile, to its
+// clock above all, meets all of them alike. The medians go to the rows.
+void race(std::vector<Racer>& racers, int rounds) {
+  std::mt19937_64 random(1);
+  for (int round = 0; round < rounds; ++round) {
+    std::shuffle(racers.begin(), racers.end(), random);
+    for (Racer& racer : racers) {
+      racer.samples.push_back(std::get<double>(racer.trial->sample(racer.launches)));
+    }
+  }
+  for (Racer& racer : racers) {
+    std::sort(racer.samples.begin(), racer.samples.end());
+    racer.row->us = racer.samples[racer.samples.size() / 2];
+  }
 }
 
 void print(const std::vector<Row>& rows, const Problem& problem) {
@@ -186,9 +205,13 @@ void sweep(const SweepOptions& sweep_options) {
   const double begin = evaluator.now_seconds();
   evaluator.compile_ahead(candidates);
   evaluator.warm_up();
+  std::vector<Racer> racers;
   for (Row& row : rows) {
-    measure(row, evaluator, sweep_options);
+    if (std::optional<Racer> racer = enter(row, evaluator, sweep_options)) {
+      racers.push_back(std::move(*racer));
+    }
   }
+  race(racers, sweep_options.rounds);
   std::stable_sort(rows.begin(), rows.end(), [](const Row& left, const Row& right) {
     return (left.us > 0 ? left.us : 1e30) < (right.us > 0 ? right.us : 1e30);
   });
