@@ -121,6 +121,8 @@ TEST_CASE("bench adds what tunings of another rigor find") {
                            ContainsSubstring("against exhaustive of 4: geometric mean"));
   REQUIRE(document["rows"][0]["arms"][1]["arm"] == "quick of 4");
   REQUIRE(document["rows"][0]["arms"][2]["arm"] == "exhaustive of 4");
+  const auto [unlimited, ignored] = bench_small(shell, "--against quick --most-candidates 100");
+  REQUIRE_THAT(unlimited, ContainsSubstring("against quick: geometric mean"));
   REQUIRE(shell.run(kCommand + "bench 8 8 8 --against model").status == 2);
   const ProgramResult twice = shell.run(kCommand + "bench 8 8 8 --against quick --against quick");
   REQUIRE(twice.status == 2);

@@ -22,6 +22,7 @@
 #include "tools/tunedgemm/plotter.h"
 #include "tools/tunedgemm/race.h"
 #include "tools/tunedgemm/verbs.h"
+#include "tuner/effort.h"
 
 namespace tunedgemm {
 namespace {
@@ -98,13 +99,13 @@ std::vector<Entry> others(Context& context, const Problem& problem, const Option
   if (!options.configs.empty()) {
     add(options.configs, best_of(context, problem, named_candidates(options.configs)));
   }
-  for (const std::string& rigor : options.rigors) {
-    const std::string name = options.most_candidates == 0
-                                 ? rigor
-                                 : rigor + " of " + std::to_string(options.most_candidates);
+  for (const std::string& text : options.rigors) {
+    const Rigor rigor = *parse_rigor(text);
+    const int most = options.most_candidates;
+    const bool is_limited = most != 0 && most < effort_of(rigor, {}).candidates;
+    const std::string name = is_limited ? text + " of " + std::to_string(most) : text;
     std::string failure;
-    if (const auto best = fresh_winner(context, problem, *parse_rigor(rigor),
-                                       options.most_candidates, &failure)) {
+    if (const auto best = fresh_winner(context, problem, rigor, is_limited ? most : 0, &failure)) {
       entries.push_back({name, *best});
     } else {
       remarks.push_back(name + " takes no part: ");
@@ -266,8 +267,9 @@ void add_bench(CLI::App& app, ExitStatus& status) {
                    "also what a tuning of its own with this rigor finds; may be repeated with "
                    "others")
       ->check(CLI::IsMember({"quick", "normal", "exhaustive"}));
-  verb->add_option("--most-candidates", options->most_candidates,
-                   "how many the tunings of --against try at most; 0: what their rigor gives")
+  verb->add_option(
+          "--most-candidates", options->most_candidates,
+          "how many the tunings of --against try at most, if their rigor gives more; 0: no limit")
       ->check(CLI::NonNegativeNumber)
       ->needs("--against");
   verb->add_option("--rest-ms", options->rest_ms,
