@@ -51,3 +51,17 @@ TEST_CASE("wgmma expects a stage more to help only where copies would come late"
   CHECK(us(128, 5) == us(128, 6));
   CHECK(us(256, 3) > us(256, 4));
 }
+
+TEST_CASE("wgmma expects copies to take longer where their lines lie in two of the cache") {
+  const auto us = [](std::string_view layout, std::int64_t k, std::int64_t lda) {
+    Problem problem = padded({.layout = layout}, {4096, 1024, k});
+    problem.a.leading_dimension = lda;
+    const Config config = wgmma_config({{"block_n", 64}, {"block_m", 128}});
+    return wgmma_family().predicted_us(problem, config, wgmma_device());
+  };
+  // In bytes 8192, then all but one line of 8, every second line, and none again.
+  CHECK(us("nn", 4096, 4096 + 8) > 1.1 * us("nn", 4096, 4096));
+  CHECK(us("nn", 4096, 4096 + 32) < us("nn", 4096, 4096 + 8));
+  CHECK(us("nn", 4096, 4096 + 64) == us("nn", 4096, 4096));
+  CHECK(us("tn", 4096, 4096 + 8) > 1.1 * us("tn", 4096, 4096));
+}
