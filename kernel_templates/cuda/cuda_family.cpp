@@ -39,9 +39,9 @@ double scatter_of_b(const Problem& problem) {
   return problem.b.order == Order::kRowMajor ? 1 : 4;
 }
 
-std::vector<int> multiples(int of, int most) {
+std::vector<int> in_steps(int least, int most, int step) {
   std::vector<int> values;
-  for (int value = of; value <= most; value += of) {
+  for (int value = least; value <= most; value += step) {
     values.push_back(value);
   }
   return values;

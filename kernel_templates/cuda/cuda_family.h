@@ -16,8 +16,8 @@ class CudaFamily : public Family {
                 const DeviceLimits& limits) const override;
 };
 
-/// Values of a knob: of, 2 of, 3 of ... up to `most`.
-std::vector<int> multiples(int of, int most);
+/// Values of a knob: least, least + step ... up to `most`.
+std::vector<int> in_steps(int least, int most, int step = 1);
 
 /// How a kernel without register tiles spends its time.
 struct NaiveCost {

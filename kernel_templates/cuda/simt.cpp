@@ -120,7 +120,7 @@ class Simt final : public CudaFamily {
                     {"stages", {2, 3, 4, 5, 6}, "steps in shared memory at a time"},
                     {"async_copy", {0, 1}, "1: copied by cp.async, 0: through registers"},
                     {"group_m", {1, 2, 4, 8, 16}, "rows of tiles that walk together"},
-                    {"split_k", multiples(1, kMostSplits), "blocks that share the K of a tile"}},
+                    {"split_k", in_steps(1, kMostSplits), "blocks that share the K of a tile"}},
                    kRevision) {}
 
   std::string why_not(const Problem& problem, const Config& config,

@@ -12,7 +12,7 @@ namespace tunedgemm {
 namespace {
 
 constexpr int kArch = 90;
-constexpr int kRevision = 7;  // 7: by_gpc for one round of tiles
+constexpr int kRevision = 8;  // 8: block_n in steps of 8
 
 class Wgmma final : public CudaFamily {
  public:
@@ -20,7 +20,8 @@ class Wgmma final : public CudaFamily {
       : CudaFamily(
             "wgmma",
             {{"block_m", {64, 128, 192, 256}, "rows of a tile of D"},
-             {"block_n", multiples(kWgmmaWidthStep, kMostWgmmaWidth), "columns of it"},
+             {"block_n", in_steps(kLeastWgmmaWidth, kMostWgmmaWidth, kWgmmaWidthStep),
+              "columns of it"},
              {"block_k", {32, 64, 128, 256}, "a tile along K"},
              {"stages",
               {2, 3, 4, 5, 6, 7, 8, 9, 10, 11, kMostWgmmaStages},
@@ -33,7 +34,7 @@ class Wgmma final : public CudaFamily {
              {"group", {1, 2, 4, 8, 16, 32}, "rows of tiles that walk together"},
              {"raster", {0, 1}, "1: columns that walk together"},
              {"by_gpc", {0, 1}, "1: neighbouring tiles go to multiprocessors of one GPC"},
-             {"split_k", multiples(1, kMostWgmmaSplits), "parts of K that are computed apart"},
+             {"split_k", in_steps(1, kMostWgmmaSplits), "parts of K that are computed apart"},
              {"in_flight", {0, 1}, "tiles along K that are multiplied ahead"},
              {"tensor_store", {0, 1}, "1: D leaves by tensor copies"},
              {"swap_ab", {0, 1}, "1: D's transpose is computed, from B and A"},
@@ -166,7 +167,7 @@ class Wgmma final : public CudaFamily {
                         {kWgmmaLineBytes / numbers.element_bytes_d, kLinesOfCopy}, kWgmmaLineBytes,
                         problem.batch);
     }
-    const int row_bytes = numbers.columns_of_slice() * numbers.element_bytes_d;
+    const int row_bytes = numbers.columns_of_copies() * numbers.element_bytes_d;
     const int span = row_bytes % 128 == 0 ? 128 : row_bytes % 64 == 0 ? 64 : 32;
     constexpr int kRowsOfWarp = 16;
     return tensor_map(TensorMap::Operand::kD, problem.d, {problem.n, problem.m},

@@ -129,8 +129,7 @@ constexpr int kRows = kPingPong ? kBlockM : kBlockM / kConsumers;  // of D, of a
 constexpr int kRowBlocks = kRows / 64;
 static_assert(kRowBlocks * 64 * (kPingPong ? 1 : kConsumers) == kBlockM,
               "block_m must be 64 rows for each consumer, or a multiple of that");
-static_assert(kBlockN % 16 == 0 && kBlockN >= 16 && kBlockN <= 256,
-              "block_n must be a multiple of 16 up to 256");
+static_assert(kBlockN >= 16 && kBlockN <= 256, "block_n must be 16 to 256");
 
 constexpr int kElementBytes = sizeof(TypeA);
 static_assert(kElementBytes == sizeof(TypeB), "A and B must have elements of one size");
@@ -154,6 +153,7 @@ static_assert(kGroup >= 1 && kSplitK >= 1, "group and split_k must be 1 or more"
 static_assert(kPrefetch >= 0, "prefetch must be 0 or more");
 
 #include "words/operand_tiles.cuh"
+static_assert(kBlockN % kWidthStep == 0, "block_n must be a multiple of 8 or 16");
 static_assert((!kTurns && !kRegistersA) || kAtoms == 1,
               "block_k must be 128 bytes where products cannot take a tile as it is");
 static_assert(!kRegistersA || kInFlight == 1, "A of 32 bits across K needs in_flight=1");

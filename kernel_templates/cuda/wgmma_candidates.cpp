@@ -81,9 +81,29 @@ bool gains_by_swapping(const Problem& problem, const Shape& shape) {
 bool is_too_large(const Problem& problem, const Shape& shape) {
   const int block_m = shape.schedule.block_m, block_n = shape.block_n;
   return (block_m > 64 && block_m >= 2 * problem.m) ||
-         (block_n > kWgmmaWidthStep && block_n >= 2 * problem.n) ||
+         (block_n > kLeastWgmmaWidth && block_n >= 2 * problem.n) ||
          (shape.cluster.m - 1) * block_m >= problem.m ||
          (shape.cluster.n - 1) * block_n >= problem.n;
+}
+
+/// Columns that a multiprocessor computes one after the other, with tiles of this width.
+std::int64_t columns_in_turn(const Problem& problem, WgmmaNumbers numbers, int block_n,
+                             const DeviceLimits& limits) {
+  numbers.block_n = block_n;
+  const std::int64_t works = numbers.clusters(problem).blocks().value_or(kMaxGridX);
+  return ceil_divide(works, numbers.clusters_at_a_time(limits)) * block_n;
+}
+
+/// Widths that are no multiple of 16 have a slower end of a tile: they are tried where they end
+/// sooner than their neighbours.
+bool has_good_width(const Problem& problem, const WgmmaNumbers& numbers,
+                    const DeviceLimits& limits) {
+  if (numbers.block_n % 16 == 0) {
+    return true;
+  }
+  const std::int64_t columns = columns_in_turn(problem, numbers, numbers.block_n, limits);
+  return columns < columns_in_turn(problem, numbers, numbers.block_n - 8, limits) &&
+         columns < columns_in_turn(problem, numbers, numbers.block_n + 8, limits);
 }
 
 /// One place less to prepare D in may make room for one more tile of A and B. That pays where
@@ -204,6 +224,9 @@ class Choosing {
     }
     const Config plain = make_config(problem, shape, limits_);
     const WgmmaNumbers numbers(problem, plain);
+    if (!has_good_width(problem, numbers, limits_)) {
+      return;
+    }
     const std::int64_t tiles = numbers.clusters(problem).blocks().value_or(kMaxGridX);
     const std::int64_t at_a_time = numbers.clusters_at_a_time(limits_);
     const std::int64_t tiles_of_k = ceil_divide(problem.k, numbers.block_k);
@@ -267,7 +290,7 @@ std::vector<Config> wgmma_candidates(const Family& wgmma, const Problem& problem
   Choosing choosing(wgmma, problem, limits);
   const bool promotes = problem.numerics == Numerics::kPromoted;  // every 128 of K
   for (const Schedule& schedule : kSchedules) {
-    for (int block_n = kWgmmaWidthStep; block_n <= kMostWgmmaWidth; block_n += kWgmmaWidthStep) {
+    for (int block_n = kLeastWgmmaWidth; block_n <= kMostWgmmaWidth; block_n += kWgmmaWidthStep) {
       for (const Cluster& cluster : kClusters) {
         for (const int lines_of_k : {1, 2}) {
           if (lines_of_k == 2 && (promotes || schedule.block_m + block_n > kSmallTile)) {

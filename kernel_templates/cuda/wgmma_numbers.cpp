@@ -71,6 +71,14 @@ int loaded(int extent, bool lines_follow_k, int element_bytes) {
                         : static_cast<int>(round_up(extent, kWgmmaLineBytes / element_bytes));
 }
 
+// Products of s8 take steps of 16 columns, and tensor copies of 8-bit elements begin there.
+int width_step_of(const Problem& problem, bool copies_rows_of_d) {
+  const bool bytes_follow_n =
+      (size_bytes(problem.b.type) == 1 && problem.b.order == Order::kRowMajor) ||
+      (size_bytes(problem.d.type) == 1 && copies_rows_of_d);
+  return problem.a.type == DataType::kS8 || bytes_follow_n ? 16 : kWgmmaWidthStep;
+}
+
 }  // namespace
 
 Problem told_to_wgmma(const Problem& problem, const Config& config) {
@@ -101,7 +109,8 @@ WgmmaNumbers::WgmmaNumbers(const Problem& problem, const Config& config)
       loaded_n(loaded(block_n, problem.b.order == Order::kColumnMajor, element_bytes)),
       turns_a(element_bytes == 1 && problem.a.order != Order::kRowMajor),
       turns_b(element_bytes != 2 && problem.b.order != Order::kColumnMajor),
-      registers_a(element_bytes == 4 && problem.a.order != Order::kRowMajor) {}
+      registers_a(element_bytes == 4 && problem.a.order != Order::kRowMajor),
+      width_step(width_step_of(problem, tensor_store && !swap_ab)) {}
 
 int WgmmaNumbers::columns_of_slice() const {
   if (split_k == 1) {
@@ -109,7 +118,7 @@ int WgmmaNumbers::columns_of_slice() const {
   }
   constexpr int kCostOfTaking = 64;
   int best = block_n, least = std::numeric_limits<int>::max();
-  for (int columns = block_n; columns > 0; columns -= 16) {
+  for (int columns = block_n; columns >= 16; columns -= 16) {
     const int slices = block_n / columns * (rows_of_consumer() / 64);
     const int duration = (slices + split_k - 1) / split_k * (kCostOfTaking + columns);
     if (block_n % columns == 0 && duration < least) {
@@ -170,6 +179,11 @@ std::string why_not_wgmma(const Problem& asked, const WgmmaNumbers& numbers) {
   if (numbers.cluster() > 4) {
     return value("cluster_m", numbers.cluster_m) + " and " + value("cluster_n", numbers.cluster_n) +
            ": a cluster has at most 4 blocks";
+  }
+  if (numbers.block_n % numbers.width_step != 0) {
+    return value("block_n", numbers.block_n) +
+           ": products of s8, and 8-bit elements in lines that follow N, need a multiple of " +
+           std::to_string(numbers.width_step);
   }
   if (problem.b.order == Order::kColumnMajor && numbers.block_n % (8 * numbers.cluster_m) != 0) {
     return value("block_n", numbers.block_n) + " and " + value("cluster_m", numbers.cluster_m) +

@@ -13,9 +13,9 @@
 
 namespace tunedgemm {
 
-// The largest values of knobs, and the step of block_n.
+// The limits of knobs, and the step of block_n.
 constexpr int kMostWgmmaStages = 12, kMostWgmmaSplits = 16;
-constexpr int kWgmmaWidthStep = 16, kMostWgmmaWidth = 256;
+constexpr int kLeastWgmmaWidth = 16, kMostWgmmaWidth = 256, kWgmmaWidthStep = 8;
 /// Of a line: of tiles in shared memory (words/slabs.cuh), and of the L2 cache.
 constexpr int kWgmmaLineBytes = 128;
 
@@ -42,6 +42,9 @@ struct WgmmaNumbers {
   /// the threads that multiply.
   bool turns_a, turns_b, registers_a;
 
+  /// What block_n must be a multiple of.
+  int width_step;
+
   int cluster() const { return cluster_m * cluster_n; }
   int threads() const { return 128 * (1 + consumers); }
   int rows_of_consumer() const { return ping_pong ? block_m : block_m / consumers; }
@@ -50,6 +53,8 @@ struct WgmmaNumbers {
   /// Columns of sums that leave together: where K is split, a part of the tile's
   /// (words/slices.cuh).
   int columns_of_slice() const;
+  /// Those of them that leave by tensor copies, in blocks.
+  int columns_of_copies() const { return columns_of_slice() / 16 * 16; }
   /// Accumulators of a thread, and fragments.
   int sums() const;
   /// Partial tiles of a tile of D.

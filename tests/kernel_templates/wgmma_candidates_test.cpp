@@ -91,6 +91,26 @@ TEST_CASE("wgmma swaps A and B where tiles of M may have any width and tiles of 
   CHECK(swapped_widths("tn", {16, 4096, 4096}).count(16) == 1);
 }
 
+TEST_CASE("wgmma tries widths between those of whole blocks where they end sooner") {
+  const auto widths = [](const Kind& kind, const Size& size, int block_m) {
+    std::set<int> between;
+    for (const Config& config : wgmma_candidates_for(padded(kind, size))) {
+      if (config.at("block_m") == block_m && config.at("consumers") == block_m / 64 &&
+          config.at("block_n") % 16 != 0) {
+        between.insert(config.at("block_n"));
+      }
+    }
+    return between;
+  };
+  // 14 tiles of 128 rows by 9 of 200 columns are one round, which 9 of 192 do not fill.
+  CHECK(widths({}, {1792, 1792, 1792}, 128).count(200) == 1);
+  CHECK(widths({}, {1792, 1792, 1792}, 128).count(184) == 0);
+  // 32 by 16 tiles of 256 columns are 4 rounds; 248 columns would need 17.
+  CHECK(widths({}, {4096, 4096, 4096}, 128).count(248) == 0);
+  const Kind integers{DataType::kS8, DataType::kS8, DataType::kS32, "nt"};
+  CHECK(widths(integers, {1792, 1792, 1792}, 128).empty());
+}
+
 TEST_CASE("wgmma lays tiles that stand upright on their side where D is no square") {
   const auto swapped = [](const Kind& kind, const Size& size, int block_m, int block_n) {
     const std::vector<Config> configs = wgmma_candidates_for(padded(kind, size));

@@ -135,7 +135,10 @@ TEST_CASE("wgmma refuses batch entries that do not follow each other") {
 TEST_CASE("wgmma's refusals of a schedule name the knobs, their values and the limit") {
   CHECK(why_not_with({}) == "");
   REQUIRE_THAT(why_not_with({{"colour", 1}}), ContainsSubstring("colour"));
-  REQUIRE_THAT(why_not_with({{"block_n", 24}}), ContainsSubstring("block_n=24"));
+  for (const int block_n : {8, 20, 264}) {
+    REQUIRE_THAT(why_not_with({{"block_n", block_n}}),
+                 ContainsSubstring("block_n=" + std::to_string(block_n)));
+  }
   REQUIRE_THAT(why_not_with({{"cluster_m", 4}, {"cluster_n", 2}}),
                ContainsSubstring("cluster_m=4 and cluster_n=2") && ContainsSubstring("at most 4"));
   REQUIRE_THAT(why_not_with({{"ping_pong", 1}, {"consumers", 1}}),
@@ -154,6 +157,29 @@ TEST_CASE("wgmma's refusals of a schedule name the knobs, their values and the l
   const Problem promoted = padded(fp8(Numerics::kPromoted), {512, 512, 512});
   REQUIRE_THAT(why_not_with({{"block_k", 128}}, promoted), ContainsSubstring("in_flight=0"));
   CHECK(why_not_with({{"block_k", 128}, {"in_flight", 0}}, promoted) == "");
+}
+
+TEST_CASE("wgmma's tiles are any multiple of 8 wide, or of 16") {
+  std::vector<Kind> kinds = wgmma_kinds();
+  kinds.push_back(fp8(Numerics::kFast, "nn"));
+  for (const Kind& kind : kinds) {
+    const Problem problem = padded(kind, {512, 512, 512});
+    const int block_k = 128 / static_cast<int>(size_bytes(kind.a));
+    const int in_flight = kind.numerics == Numerics::kPromoted ? 0 : 1;
+    for (const int block_n : {16, 24, 136, 144, 184}) {
+      INFO(to_text(problem) << ", block_n=" << block_n);
+      const std::string why = why_not_with(
+          {{"block_n", block_n}, {"block_k", block_k}, {"in_flight", in_flight}, {"stages", 2}},
+          problem);
+      const bool bytes_follow_n = size_bytes(kind.b) == 1 && problem.b.order == Order::kRowMajor;
+      if ((kind.a == DataType::kS8 || bytes_follow_n) && block_n % 16 != 0) {
+        REQUIRE_THAT(why, ContainsSubstring("block_n=" + std::to_string(block_n) + ": ") &&
+                              ContainsSubstring("need a multiple of 16"));
+      } else {
+        CHECK(why == "");
+      }
+    }
+  }
 }
 
 TEST_CASE("wgmma refuses clusters whose blocks would load parts of 8 lines") {
@@ -273,6 +299,8 @@ TEST_CASE("wgmma cuts a tile whose parts are added so that they are added soones
   CHECK(columns(256, 192, 4) == 96);
   CHECK(columns(128, 176, 2) == 176);  // 11 slices of 16 would take longer than one
   CHECK(columns(128, 160, 3) == 80);
+  CHECK(columns(128, 136, 4) == 136);  // 17 columns of 8, and a slice has at least two
+  CHECK(columns(128, 168, 3) == 56);
 }
 
 TEST_CASE("wgmma takes as many stages as fit") {

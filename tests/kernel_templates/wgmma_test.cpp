@@ -167,7 +167,7 @@ TEST_CASE("wgmma's D is copied by the widest lines that divide a row of the tile
     return launch(problem, {{"block_n", block_n}, {"tensor_store", tensor_store}}).tensor_maps[2];
   };
   for (const auto& [block_n, span] :
-       {std::pair(16, 32), {32, 64}, {48, 32}, {64, 128}, {224, 64}}) {
+       {std::pair(16, 32), {32, 64}, {48, 32}, {64, 128}, {224, 64}, {136, 128}}) {
     CHECK(map_of_d(DataType::kBF16, block_n, 1).span_bytes == span);
     CHECK(map_of_d(DataType::kBF16, block_n, 1).box == std::array{span / 2, 16});
   }

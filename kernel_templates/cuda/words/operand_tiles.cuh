@@ -19,4 +19,11 @@ constexpr int kTurners = 3;  // warps that do
 constexpr Slabs kSlabsA = kTurnsA ? turned(kLoadedA) : kLoadedA;
 constexpr Slabs kSlabsB = kTurnsB ? turned(kLoadedB) : kLoadedB;
 
+// The width of a tile is a multiple of 8 columns; of 16 where products are of integers, and where
+// tensor copies of 8-bit elements begin there.
+constexpr bool kHasIntegerSums = Accumulator(1) / 2 == 0;
+constexpr bool kBytesFollowN = (kElementBytes == 1 && !kLoadedB.lines_follow_k) ||
+                               (sizeof(TypeD) == 1 && kTensorStore && !kSwapAB);
+constexpr int kWidthStep = kHasIntegerSums || kBytesFollowN ? 16 : 8;
+
 constexpr int kTileBytesA = tile_bytes(kSlabsA), kTileBytesB = tile_bytes(kSlabsB);

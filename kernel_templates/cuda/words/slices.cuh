@@ -13,12 +13,13 @@
 #include "store.cuh"
 #include "warpgroup.cuh"
 
-// Slices are multiples of 16 columns, of one width: the one with which all are added soonest when
-// every part's team takes its share, and taking a slice costs as much as adding so many columns.
+// Slices are of one width, which differs from the tile's by a multiple of 16 columns: the one with
+// which all are added soonest when every part's team takes its share, and taking a slice costs as
+// much as adding so many columns.
 constexpr int kCostOfTaking = 64;
 __host__ __device__ constexpr int columns_of_slice(int block_n, int row_blocks, int split_k) {
   int best = block_n, least = 1 << 30;
-  for (int columns = block_n; columns > 0; columns -= 16) {
+  for (int columns = block_n; columns >= 16; columns -= 16) {
     const int slices = block_n / columns * row_blocks;
     const int duration = (slices + split_k - 1) / split_k * (kCostOfTaking + columns);
     if (block_n % columns == 0 && duration < least) {

@@ -37,8 +37,8 @@ __device__ __forceinline__ void store_transposed(const Arguments& arguments, con
   const int lane = team.thread % 32, first_row = team.thread / 32 * 16;
   int n = n0;
 #pragma unroll
-  for (int column = 0; column < kSliceColumns; column += kPreparedColumns) {
-    const int columns = min(kPreparedColumns, kSliceColumns - column);
+  for (int column = 0; column < kBlockColumns; column += kPreparedColumns) {
+    const int columns = min(kPreparedColumns, kBlockColumns - column);
     const unsigned lines = next_place(staging, kPreparedBytes);
     if (team.thread == 0) {
       wait_until_read(kStagesD - 1);
@@ -65,4 +65,5 @@ __device__ __forceinline__ void store_transposed(const Arguments& arguments, con
       end_store_group();
     }
   }
+  store_left_over(arguments, epilogue, entry, m + first_row, n0 + kBlockColumns, sums);
 }

@@ -1,5 +1,5 @@
 // A warp's 16 rows of sums, as the products of a warpgroup leave them (wgmma.cuh), to D. Expects
-// kStagesD and kStageBytesD as constants.
+// kStagesD, kStageBytesD and kSwapAB as constants.
 #pragma once
 
 #include "matrix_store.cuh"
@@ -14,10 +14,32 @@ __device__ __forceinline__ TypeD finish_inside(const Arguments& arguments, const
   return reads && (m >= arguments.m || n >= arguments.n) ? TypeD{} : finish(epilogue, sum, m, n);
 }
 
-constexpr int kLineBytes = kSliceColumns * sizeof(TypeD) % 128 == 0  ? 128
-                           : kSliceColumns * sizeof(TypeD) % 64 == 0 ? 64
+// Sums leave in blocks of 16 columns; 8 columns that are left over, by themselves.
+constexpr int kBlockColumns = kSliceColumns / 16 * 16;
+
+constexpr int kLineBytes = kBlockColumns * sizeof(TypeD) % 128 == 0  ? 128
+                           : kBlockColumns * sizeof(TypeD) % 64 == 0 ? 64
                                                                      : 32;
 constexpr int kLineColumns = kLineBytes / sizeof(TypeD);
+
+// A warp's 16 rows of the last 8 columns of a slice, D[m, n] the first of them, straight from the
+// registers. Where A and B have been exchanged, a row here is a column of what is asked.
+__device__ __forceinline__ void store_left_over(const Arguments& arguments,
+                                                const Epilogue& epilogue, long long entry, int m,
+                                                int n,
+                                                const Accumulator (&sums)[kSliceColumns / 2]) {
+  const int lane = threadIdx.x % 32;
+  TypeD* const d = batch_entry_d(arguments, entry);
+#pragma unroll
+  for (int i = 0; kBlockColumns + 2 * i < kSliceColumns; ++i) {
+    const int row = m + lane / 4 + i / 2 * 8, column = n + lane % 4 * 2 + i % 2;
+    if (row < arguments.m && column < arguments.n) {
+      const long long offset =
+          kSwapAB ? offset_d(arguments, column, row) : offset_d(arguments, row, column);
+      d[offset] = finish(epilogue, sums[kBlockColumns / 2 + i], row, column);
+    }
+  }
+}
 
 // The compiler no longer knows what the number was made of. Otherwise it computes the addresses of
 // all columns first, and the sums have to make room for them.
@@ -49,7 +71,7 @@ __device__ __forceinline__ void store_by_tensor_copies(
   const int lane = threadIdx.x % 32;
   int n = n0;
 #pragma unroll
-  for (int column = 0; column < kSliceColumns; column += kLineColumns) {
+  for (int column = 0; column < kBlockColumns; column += kLineColumns) {
     const unsigned lines = next_place(staging, kStageBytesD);
     if (lane == 0) {
       wait_until_read(kStagesD - 1);
@@ -75,10 +97,11 @@ __device__ __forceinline__ void store_by_tensor_copies(
       end_store_group();
     }
   }
+  store_left_over(arguments, epilogue, entry, m, n0 + kBlockColumns, sums);
 }
 
 // The same by the warp's threads, which can do everything.
-constexpr int kSpreadColumns = kSliceColumns % 32 == 0 ? 32 : 16;
+constexpr int kSpreadColumns = kBlockColumns % 32 == 0 ? 32 : 16;
 constexpr int kSpreadPitch = kSpreadColumns + 8;
 __device__ __forceinline__ void store_by_threads(const Arguments& arguments,
                                                  const Epilogue& epilogue, long long entry, int m,
@@ -86,7 +109,7 @@ __device__ __forceinline__ void store_by_threads(const Arguments& arguments,
                                                  const Accumulator (&sums)[kSliceColumns / 2]) {
   constexpr int runs_a_row = kSpreadColumns / kRun;
 #pragma unroll
-  for (int column = 0; column < kSliceColumns; column += kSpreadColumns) {
+  for (int column = 0; column < kBlockColumns; column += kSpreadColumns) {
 #pragma unroll
     for (int n = 0; n < kSpreadColumns; n += 16) {
       const int first = (column + n) / 2;
@@ -105,4 +128,5 @@ __device__ __forceinline__ void store_by_threads(const Arguments& arguments,
     }
     __syncwarp();
   }
+  store_left_over(arguments, epilogue, entry, m, n0 + kBlockColumns, sums);
 }

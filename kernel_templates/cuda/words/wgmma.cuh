@@ -19,6 +19,7 @@
 #pragma once
 
 #include "number.cuh"
+#include "wgmma_operands.cuh"
 
 // Where an operand lies in shared memory ("Matrix Descriptor Format"), in lines of 128 bytes as
 // tensor copies make them. Eight lines that follow each other are a unit of the swizzle, units are
@@ -77,95 +78,8 @@ struct FragmentOfA {
 };
 
 // ---- The instruction, for every width -----------------------------------------------------------
-// An asm names its operands one by one: NAMES_n are those of the n / 2 sums, SUMS_n(c) the sums
-// with their constraint. %0 and %1 are the descriptors and %2 whether to keep the sums; they are
-// not changed, but stand among the outputs so that their numbers do not depend on n.
-#define NAMES_16 "%3, %4, %5, %6, %7, %8, %9, %10"
-#define NAMES_32 \
-  NAMES_16       \
-  ", "           \
-  "%11, %12, %13, %14, %15, %16, %17, %18"
-#define NAMES_48 \
-  NAMES_32       \
-  ", "           \
-  "%19, %20, %21, %22, %23, %24, %25, %26"
-#define NAMES_64 \
-  NAMES_48       \
-  ", "           \
-  "%27, %28, %29, %30, %31, %32, %33, %34"
-#define NAMES_80 \
-  NAMES_64       \
-  ", "           \
-  "%35, %36, %37, %38, %39, %40, %41, %42"
-#define NAMES_96 \
-  NAMES_80       \
-  ", "           \
-  "%43, %44, %45, %46, %47, %48, %49, %50"
-#define NAMES_112 \
-  NAMES_96        \
-  ", "            \
-  "%51, %52, %53, %54, %55, %56, %57, %58"
-#define NAMES_128 \
-  NAMES_112       \
-  ", "            \
-  "%59, %60, %61, %62, %63, %64, %65, %66"
-#define NAMES_144 \
-  NAMES_128       \
-  ", "            \
-  "%67, %68, %69, %70, %71, %72, %73, %74"
-#define NAMES_160 \
-  NAMES_144       \
-  ", "            \
-  "%75, %76, %77, %78, %79, %80, %81, %82"
-#define NAMES_176 \
-  NAMES_160       \
-  ", "            \
-  "%83, %84, %85, %86, %87, %88, %89, %90"
-#define NAMES_192 \
-  NAMES_176       \
-  ", "            \
-  "%91, %92, %93, %94, %95, %96, %97, %98"
-#define NAMES_208 \
-  NAMES_192       \
-  ", "            \
-  "%99, %100, %101, %102, %103, %104, %105, %106"
-#define NAMES_224 \
-  NAMES_208       \
-  ", "            \
-  "%107, %108, %109, %110, %111, %112, %113, %114"
-#define NAMES_240 \
-  NAMES_224       \
-  ", "            \
-  "%115, %116, %117, %118, %119, %120, %121, %122"
-#define NAMES_256 \
-  NAMES_240       \
-  ", "            \
-  "%123, %124, %125, %126, %127, %128, %129, %130"
-#define SUMS_16(c) EIGHT(c, 0)
-#define SUMS_32(c) SUMS_16(c), EIGHT(c, 8)
-#define SUMS_48(c) SUMS_32(c), EIGHT(c, 16)
-#define SUMS_64(c) SUMS_48(c), EIGHT(c, 24)
-#define SUMS_80(c) SUMS_64(c), EIGHT(c, 32)
-#define SUMS_96(c) SUMS_80(c), EIGHT(c, 40)
-#define SUMS_112(c) SUMS_96(c), EIGHT(c, 48)
-#define SUMS_128(c) SUMS_112(c), EIGHT(c, 56)
-#define SUMS_144(c) SUMS_128(c), EIGHT(c, 64)
-#define SUMS_160(c) SUMS_144(c), EIGHT(c, 72)
-#define SUMS_176(c) SUMS_160(c), EIGHT(c, 80)
-#define SUMS_192(c) SUMS_176(c), EIGHT(c, 88)
-#define SUMS_208(c) SUMS_192(c), EIGHT(c, 96)
-#define SUMS_224(c) SUMS_208(c), EIGHT(c, 104)
-#define SUMS_240(c) SUMS_224(c), EIGHT(c, 112)
-#define SUMS_256(c) SUMS_240(c), EIGHT(c, 120)
-#define EIGHT(c, i)                                                                           \
-  c(sums[i]), c(sums[i + 1]), c(sums[i + 2]), c(sums[i + 3]), c(sums[i + 4]), c(sums[i + 5]), \
-      c(sums[i + 6]), c(sums[i + 7])
-#define PASTE(a, b) a##b
-#define NAMES_OF(n) PASTE(NAMES_, n)
-#define SUMS_OF(n) PASTE(SUMS_, n)
-#define TEXT_OF(n) #n
-#define DIGITS_OF(n) TEXT_OF(n)
-
+// %0 and %1 are the descriptors and %2 whether to keep the sums; they are not changed, but stand
+// among the outputs so that their numbers do not depend on the width.
 // `types`: from "k16" on; `rest`: what follows the predicate; `c`: the sums' constraint.
 #define MULTIPLY_ASYNC(types, rest, c)                             \
   asm volatile(                                                    \

@@ -1,0 +1,165 @@
+// The operands of a warpgroup's product, for every width n. An asm names its operands one by one:
+// NAMES_n are those of the n / 2 sums, which follow three others, SUMS_n(c) the sums with their
+// constraint.
+#pragma once
+
+#define NAMES_16 "%3, %4, %5, %6, %7, %8, %9, %10"
+#define NAMES_24 \
+  NAMES_16       \
+  ", "           \
+  "%11, %12, %13, %14"
+#define NAMES_32 \
+  NAMES_24       \
+  ", "           \
+  "%15, %16, %17, %18"
+#define NAMES_40 \
+  NAMES_32       \
+  ", "           \
+  "%19, %20, %21, %22"
+#define NAMES_48 \
+  NAMES_40       \
+  ", "           \
+  "%23, %24, %25, %26"
+#define NAMES_56 \
+  NAMES_48       \
+  ", "           \
+  "%27, %28, %29, %30"
+#define NAMES_64 \
+  NAMES_56       \
+  ", "           \
+  "%31, %32, %33, %34"
+#define NAMES_72 \
+  NAMES_64       \
+  ", "           \
+  "%35, %36, %37, %38"
+#define NAMES_80 \
+  NAMES_72       \
+  ", "           \
+  "%39, %40, %41, %42"
+#define NAMES_88 \
+  NAMES_80       \
+  ", "           \
+  "%43, %44, %45, %46"
+#define NAMES_96 \
+  NAMES_88       \
+  ", "           \
+  "%47, %48, %49, %50"
+#define NAMES_104 \
+  NAMES_96        \
+  ", "            \
+  "%51, %52, %53, %54"
+#define NAMES_112 \
+  NAMES_104       \
+  ", "            \
+  "%55, %56, %57, %58"
+#define NAMES_120 \
+  NAMES_112       \
+  ", "            \
+  "%59, %60, %61, %62"
+#define NAMES_128 \
+  NAMES_120       \
+  ", "            \
+  "%63, %64, %65, %66"
+#define NAMES_136 \
+  NAMES_128       \
+  ", "            \
+  "%67, %68, %69, %70"
+#define NAMES_144 \
+  NAMES_136       \
+  ", "            \
+  "%71, %72, %73, %74"
+#define NAMES_152 \
+  NAMES_144       \
+  ", "            \
+  "%75, %76, %77, %78"
+#define NAMES_160 \
+  NAMES_152       \
+  ", "            \
+  "%79, %80, %81, %82"
+#define NAMES_168 \
+  NAMES_160       \
+  ", "            \
+  "%83, %84, %85, %86"
+#define NAMES_176 \
+  NAMES_168       \
+  ", "            \
+  "%87, %88, %89, %90"
+#define NAMES_184 \
+  NAMES_176       \
+  ", "            \
+  "%91, %92, %93, %94"
+#define NAMES_192 \
+  NAMES_184       \
+  ", "            \
+  "%95, %96, %97, %98"
+#define NAMES_200 \
+  NAMES_192       \
+  ", "            \
+  "%99, %100, %101, %102"
+#define NAMES_208 \
+  NAMES_200       \
+  ", "            \
+  "%103, %104, %105, %106"
+#define NAMES_216 \
+  NAMES_208       \
+  ", "            \
+  "%107, %108, %109, %110"
+#define NAMES_224 \
+  NAMES_216       \
+  ", "            \
+  "%111, %112, %113, %114"
+#define NAMES_232 \
+  NAMES_224       \
+  ", "            \
+  "%115, %116, %117, %118"
+#define NAMES_240 \
+  NAMES_232       \
+  ", "            \
+  "%119, %120, %121, %122"
+#define NAMES_248 \
+  NAMES_240       \
+  ", "            \
+  "%123, %124, %125, %126"
+#define NAMES_256 \
+  NAMES_248       \
+  ", "            \
+  "%127, %128, %129, %130"
+
+#define SUMS_16(c) FOUR(c, 0), FOUR(c, 4)
+#define SUMS_24(c) SUMS_16(c), FOUR(c, 8)
+#define SUMS_32(c) SUMS_24(c), FOUR(c, 12)
+#define SUMS_40(c) SUMS_32(c), FOUR(c, 16)
+#define SUMS_48(c) SUMS_40(c), FOUR(c, 20)
+#define SUMS_56(c) SUMS_48(c), FOUR(c, 24)
+#define SUMS_64(c) SUMS_56(c), FOUR(c, 28)
+#define SUMS_72(c) SUMS_64(c), FOUR(c, 32)
+#define SUMS_80(c) SUMS_72(c), FOUR(c, 36)
+#define SUMS_88(c) SUMS_80(c), FOUR(c, 40)
+#define SUMS_96(c) SUMS_88(c), FOUR(c, 44)
+#define SUMS_104(c) SUMS_96(c), FOUR(c, 48)
+#define SUMS_112(c) SUMS_104(c), FOUR(c, 52)
+#define SUMS_120(c) SUMS_112(c), FOUR(c, 56)
+#define SUMS_128(c) SUMS_120(c), FOUR(c, 60)
+#define SUMS_136(c) SUMS_128(c), FOUR(c, 64)
+#define SUMS_144(c) SUMS_136(c), FOUR(c, 68)
+#define SUMS_152(c) SUMS_144(c), FOUR(c, 72)
+#define SUMS_160(c) SUMS_152(c), FOUR(c, 76)
+#define SUMS_168(c) SUMS_160(c), FOUR(c, 80)
+#define SUMS_176(c) SUMS_168(c), FOUR(c, 84)
+#define SUMS_184(c) SUMS_176(c), FOUR(c, 88)
+#define SUMS_192(c) SUMS_184(c), FOUR(c, 92)
+#define SUMS_200(c) SUMS_192(c), FOUR(c, 96)
+#define SUMS_208(c) SUMS_200(c), FOUR(c, 100)
+#define SUMS_216(c) SUMS_208(c), FOUR(c, 104)
+#define SUMS_224(c) SUMS_216(c), FOUR(c, 108)
+#define SUMS_232(c) SUMS_224(c), FOUR(c, 112)
+#define SUMS_240(c) SUMS_232(c), FOUR(c, 116)
+#define SUMS_248(c) SUMS_240(c), FOUR(c, 120)
+#define SUMS_256(c) SUMS_248(c), FOUR(c, 124)
+#define FOUR(c, i) c(sums[i]), c(sums[i + 1]), c(sums[i + 2]), c(sums[i + 3])
+
+#define PASTE(a, b) a##b
+#define NAMES_OF(n) PASTE(NAMES_, n)
+#define SUMS_OF(n) PASTE(SUMS_, n)
+#define TEXT_OF(n) #n
+#define DIGITS_OF(n) TEXT_OF(n)
