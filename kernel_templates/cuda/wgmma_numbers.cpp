@@ -10,7 +10,7 @@ constexpr int kWarpsOfConsumer = 4, kStageBytesD = 2048;
 constexpr int kControlBytes = 1024;
 // Accumulators beyond which the compiler spills, by the number of consumers, where the end of a
 // tile needs little else.
-constexpr int kMostSums[] = {0, 192, 192, 96};
+constexpr int kMostSums[] = {0, 192, 192, 100};
 
 std::string value(std::string_view knob, int value) {
   return std::string(knob) + "=" + std::to_string(value);
