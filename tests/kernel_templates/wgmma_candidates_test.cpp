@@ -107,6 +107,9 @@ TEST_CASE("wgmma tries widths between those of whole blocks where they end soone
   CHECK(widths({}, {1792, 1792, 1792}, 128).count(184) == 0);
   // 32 by 16 tiles of 256 columns are 4 rounds; 248 columns would need 17.
   CHECK(widths({}, {4096, 4096, 4096}, 128).count(248) == 0);
+  // 2 rounds of 192 x 168, and 7.
+  CHECK(widths({.layout = "nt"}, {1152, 7192, 8184}, 192).count(168) == 1);
+  CHECK(widths({.layout = "nt"}, {4112, 7048, 2232}, 192).empty());
   const Kind integers{DataType::kS8, DataType::kS8, DataType::kS32, "nt"};
   CHECK(widths(integers, {1792, 1792, 1792}, 128).empty());
 }
