@@ -8,9 +8,10 @@ namespace {
 
 constexpr int kWarpsOfConsumer = 4, kStageBytesD = 2048;
 constexpr int kControlBytes = 1024;
-// Accumulators beyond which the compiler spills, by the number of consumers, where the end of a
-// tile needs little else.
-constexpr int kMostSums[] = {0, 192, 192, 100};
+// Accumulators beyond which the compiler spills or, of three consumers, does not take the
+// instruction, which names them all and may name A's registers, too. Less where the end of a tile
+// needs more.
+constexpr int kMostSums = 192, kMostSumsOfThree = 100, kMostSumsOfThreeBesideA = 96;
 
 std::string value(std::string_view knob, int value) {
   return std::string(knob) + "=" + std::to_string(value);
@@ -71,11 +72,11 @@ int loaded(int extent, bool lines_follow_k, int element_bytes) {
                         : static_cast<int>(round_up(extent, kWgmmaLineBytes / element_bytes));
 }
 
-// Products of s8 take steps of 16 columns, and tensor copies of 8-bit elements begin there.
-int width_step_of(const Problem& problem, bool copies_rows_of_d) {
+// Products of s8 know no other widths beyond 32, and tensor copies of 8-bit elements must begin at
+// multiples of 16 bytes.
+int width_step_of(const Problem& problem) {
   const bool bytes_follow_n =
-      (size_bytes(problem.b.type) == 1 && problem.b.order == Order::kRowMajor) ||
-      (size_bytes(problem.d.type) == 1 && copies_rows_of_d);
+      size_bytes(problem.b.type) == 1 && problem.b.order == Order::kRowMajor;
   return problem.a.type == DataType::kS8 || bytes_follow_n ? 16 : kWgmmaWidthStep;
 }
 
@@ -110,7 +111,7 @@ WgmmaNumbers::WgmmaNumbers(const Problem& problem, const Config& config)
       turns_a(element_bytes == 1 && problem.a.order != Order::kRowMajor),
       turns_b(element_bytes != 2 && problem.b.order != Order::kColumnMajor),
       registers_a(element_bytes == 4 && problem.a.order != Order::kRowMajor),
-      width_step(width_step_of(problem, tensor_store && !swap_ab)) {}
+      width_step(width_step_of(problem)) {}
 
 int WgmmaNumbers::columns_of_slice() const {
   if (split_k == 1) {
@@ -182,7 +183,9 @@ std::string why_not_wgmma(const Problem& asked, const WgmmaNumbers& numbers) {
   }
   if (numbers.block_n % numbers.width_step != 0) {
     return value("block_n", numbers.block_n) +
-           ": products of s8, and 8-bit elements in lines that follow N, need a multiple of " +
+           (numbers.width_step == kWgmmaWidthStep
+                ? ": it must be a multiple of "
+                : ": s8, and an 8-bit B in lines that follow N, need a multiple of ") +
            std::to_string(numbers.width_step);
   }
   if (problem.b.order == Order::kColumnMajor && numbers.block_n % (8 * numbers.cluster_m) != 0) {
@@ -239,7 +242,8 @@ std::string why_not_wgmma(const Problem& asked, const WgmmaNumbers& numbers) {
   const bool adds = problem.beta != ScalarClass::kZero || problem.bias != Bias::kNone;
   const bool few_registers = numbers.split_k > 1 && numbers.consumers == 3;
   const int sixths = adds && numbers.fragments() > 0 ? 4 : adds || few_registers ? 5 : 6;
-  const int most = kMostSums[numbers.consumers] * sixths / 6;
+  const int most_of_three = numbers.registers_a ? kMostSumsOfThreeBesideA : kMostSumsOfThree;
+  const int most = (numbers.consumers < 3 ? kMostSums : most_of_three) * sixths / 6;
   if (numbers.sums() > most) {
     return "the tile needs " + std::to_string(numbers.sums()) +
            " accumulators a thread, and there is room for " + std::to_string(most) + " with " +

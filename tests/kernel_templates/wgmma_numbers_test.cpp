@@ -233,6 +233,13 @@ TEST_CASE("wgmma refuses tiles that need more accumulators than there is room fo
   REQUIRE_THAT(why_not_with(and_also(three, {{"block_n", 208}})),
                ContainsSubstring(room(104, 100, 3)));
 
+  // An instruction that takes A from registers names these, too.
+  const Problem from_registers = padded(
+      {DataType::kF32, DataType::kF32, DataType::kF32, "tt", Numerics::kTf32}, {512, 512, 512});
+  REQUIRE_THAT(why_not_with(and_also(three, {{"block_k", 32}}), from_registers),
+               ContainsSubstring(room(100, 96, 3)));
+  CHECK(why_not_with(and_also(three, {{"block_k", 32}, {"block_n", 192}}), from_registers) == "");
+
   CHECK(why_not_with(and_also(two, {{"split_k", 2}})) == "");
   REQUIRE_THAT(why_not_with(and_also(three, {{"split_k", 2}})),
                ContainsSubstring(room(100, 83, 3)));
@@ -300,7 +307,7 @@ TEST_CASE("wgmma cuts a tile whose parts are added so that they are added soones
   CHECK(columns(256, 192, 4) == 96);
   CHECK(columns(128, 176, 2) == 176);  // 11 slices of 16 would take longer than one
   CHECK(columns(128, 160, 3) == 80);
-  CHECK(columns(128, 136, 4) == 136);  // 17 columns of 8, and a slice has at least two
+  CHECK(columns(128, 136, 4) == 136);  // 17 times 8, and a slice has at least 16
   CHECK(columns(128, 168, 3) == 56);
 }
 

@@ -11,7 +11,7 @@ constexpr int kSums = kRowBlocks * kBlockN / 2 + (kPromotes ? kBlockN / 2 : 0) +
 constexpr bool kAdds = kReadC || kBias != Bias::kNone;
 constexpr bool kFewRegisters = kSplitK > 1 && kConsumers == 3;
 constexpr int kSixths = kAdds && kFragments > 0 ? 4 : kAdds || kFewRegisters ? 5 : 6;
-constexpr int kMostSums = (kConsumers == 3 ? 100 : 192) * kSixths / 6;
+constexpr int kMostSums = (kConsumers < 3 ? 192 : kRegistersA ? 96 : 100) * kSixths / 6;
 static_assert(kSums <= kMostSums, "the tile needs too many accumulators a thread: make it smaller");
 constexpr int kProducerRegisters = kConsumers == 3 || kTurns ? 56 : 40;
 constexpr int kConsumerRegisters = kConsumers == 3 ? 152 : kTurns ? 224 : 232;

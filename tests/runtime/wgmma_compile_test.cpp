@@ -1,0 +1,104 @@
+// wgmma's tiles through NVRTC, without a GPU, where they are largest and where their width is none
+// of whole blocks.
+
+#include <tuple>
+#include <vector>
+
+#include "tests/runtime/support/compile_check.h"
+#include "tests/support/catch.h"
+#include "tests/support/skip.h"
+
+namespace tunedgemm {
+namespace {
+
+// block_m by block_n, by so many consumers.
+Config config_of(int block_m, int block_n, int consumers, int line_elements) {
+  return Config({{"block_m", block_m},
+                 {"block_n", block_n},
+                 {"block_k", line_elements},
+                 {"stages", 3},
+                 {"stages_d", 1},
+                 {"consumers", consumers},
+                 {"ping_pong", 0},
+                 {"cluster_m", 1},
+                 {"cluster_n", 2},
+                 {"group", 8},
+                 {"raster", 0},
+                 {"by_gpc", 1},
+                 {"split_k", 1},
+                 {"in_flight", 1},
+                 {"tensor_store", 1},
+                 {"swap_ab", 0},
+                 {"prefetch", 2}});
+}
+
+Sample sample_of(DataType type, std::string_view layout, const Config& config,
+                 Numerics numerics = Numerics::kIeee) {
+  const DataType d = is_fp8(type) ? DataType::kF16 : type == DataType::kS8 ? DataType::kS32 : type;
+  Problem problem = make_problem(2048, 2048, 2048, type, type, d, layout);
+  problem.numerics = numerics;
+  return {find_family("wgmma"), 90, canonical(problem).problem, config};
+}
+
+}  // namespace
+
+TEST_CASE("wgmma's largest tiles, and widths between whole blocks, compile and do not spill",
+          "[nvrtc]") {
+  const auto location = cuda::find_nvrtc();
+  if (!location) {
+    TUNEDGEMM_SKIP("no NVRTC");
+  }
+  std::vector<Sample> samples;
+  for (const int swap_ab : {0, 1}) {
+    for (const auto& [block_m, block_n, consumers, split_k] : {std::tuple(128, 200, 2, 1),
+                                                               {128, 248, 2, 1},
+                                                               {192, 200, 3, 1},
+                                                               {256, 184, 2, 1},
+                                                               {256, 192, 2, 1},
+                                                               {256, 168, 2, 3},
+                                                               {128, 136, 2, 4},
+                                                               {64, 232, 1, 1}}) {
+      Config config = config_of(block_m, block_n, consumers, 64);
+      config.set("swap_ab", swap_ab).set("split_k", split_k);
+      samples.push_back(sample_of(DataType::kF16, "nn", config));
+    }
+  }
+  samples.push_back(sample_of(DataType::kBF16, "nt", config_of(256, 136, 2, 64)));
+  samples.push_back(sample_of(DataType::kE4M3, "nt", config_of(192, 200, 3, 128), Numerics::kFast));
+  samples.push_back(sample_of(DataType::kF32, "nt", config_of(192, 200, 3, 32), Numerics::kTf32));
+  samples.push_back(sample_of(DataType::kF32, "tt", config_of(192, 192, 3, 32), Numerics::kTf32));
+  Config promoted = config_of(256, 104, 2, 128);
+  samples.push_back(
+      sample_of(DataType::kE4M3, "nt", promoted.set("in_flight", 0), Numerics::kPromoted));
+  samples.back().problem.beta = ScalarClass::kOther;
+  for (const Sample& sample : samples) {
+    INFO(text_of(sample));
+    REQUIRE(sample.family->why_not(sample.problem, sample.config, limits_of(90)) == "");
+  }
+  const Spills spills =
+      compile_all(cuda::Nvrtc(*location), samples, std::chrono::steady_clock::time_point::max());
+  CHECK(spills.compiled == samples.size());
+  CHECK(spills.spilling == 0);
+}
+
+TEST_CASE("wgmma refuses by assertion widths that its 8-bit products or copies do not take",
+          "[nvrtc]") {
+  const auto location = cuda::find_nvrtc();
+  if (!location) {
+    TUNEDGEMM_SKIP("no NVRTC");
+  }
+  const cuda::Nvrtc nvrtc(*location);
+  const Config whole = config_of(128, 32, 2, 128);
+  for (const Sample& sample : {sample_of(DataType::kS8, "nt", whole),
+                               sample_of(DataType::kE4M3, "nn", whole, Numerics::kFast)}) {
+    INFO(text_of(sample));
+    Config between = sample.config;
+    between.set("block_n", 24);
+    CHECK(sample.family->why_not(sample.problem, sample.config, limits_of(90)) == "");
+    CHECK(sample.family->why_not(sample.problem, between, limits_of(90)) != "");
+    const Source source = sample.family->source(sample.problem, sample.config, limits_of(90));
+    CHECK(is_refused_by_assertion(nvrtc, with_define(source, "BLOCK_N", "24")));
+  }
+}
+
+}  // namespace tunedgemm
