@@ -1,6 +1,7 @@
 #include "kernel_templates/cuda/wgmma_candidates.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "kernel_templates/cuda/wgmma_cost.h"
@@ -86,28 +87,32 @@ bool is_too_large(const Problem& problem, const Shape& shape) {
          (shape.cluster.n - 1) * block_n >= problem.n;
 }
 
-/// Rounds of tiles, were they so wide.
-std::int64_t rounds_of(const Problem& problem, WgmmaNumbers numbers, int block_n,
-                       const DeviceLimits& limits) {
+/// Columns that a multiprocessor computes one after the other with tiles of this width; without end
+/// if there are no such tiles.
+std::int64_t columns_in_turn(const Problem& asked, const Problem& problem, WgmmaNumbers numbers,
+                             int block_n, const DeviceLimits& limits) {
   numbers.block_n = block_n;
+  if (!why_not_wgmma(asked, numbers).empty()) {
+    return std::numeric_limits<std::int64_t>::max();
+  }
   const std::int64_t works = numbers.clusters(problem).blocks().value_or(kMaxGridX);
-  return ceil_divide(works, numbers.clusters_at_a_time(limits));
+  return ceil_divide(works, numbers.clusters_at_a_time(limits)) * block_n;
 }
 
 /// Widths that are no multiple of 16 have a slower end of a tile: they are tried where blocks end
 /// sooner with them than with their neighbours, and where there are few rounds. Of many, some other
 /// tile wastes little, too. (H200, 2026-11-22: 192 x 168, two rounds, bf16 nt 1152 x 7192 x 8184
 /// 182.3 -> 176.9 us; seven, 4112 x 7048 x 2232 180.7 -> 182.4.)
-bool has_good_width(const Problem& problem, const WgmmaNumbers& numbers,
+bool has_good_width(const Problem& asked, const Problem& problem, const WgmmaNumbers& numbers,
                     const DeviceLimits& limits) {
-  constexpr std::int64_t kFewRounds = 3;
-  const int width = numbers.block_n;
-  const std::int64_t rounds = rounds_of(problem, numbers, width, limits);
-  const auto ends_sooner_than = [&](int other) {
-    return rounds * width < rounds_of(problem, numbers, other, limits) * other;
+  constexpr int kFewRounds = 3;
+  const auto columns = [&](int block_n) {
+    return columns_in_turn(asked, problem, numbers, block_n, limits);
   };
+  const int width = numbers.block_n;
   return width % 16 == 0 ||
-         (rounds <= kFewRounds && ends_sooner_than(width - 8) && ends_sooner_than(width + 8));
+         (columns(width) <= kFewRounds * width && columns(width) < columns(width - 8) &&
+          columns(width) < columns(width + 8));
 }
 
 /// One place less to prepare D in may make room for one more tile of A and B. That pays where
@@ -227,10 +232,7 @@ class Choosing {
       return;
     }
     const Config plain = make_config(problem, shape, limits_);
-    const WgmmaNumbers numbers(problem, plain);
-    if (!has_good_width(problem, numbers, limits_)) {
-      return;
-    }
+    WgmmaNumbers numbers(problem, plain);
     const std::int64_t tiles = numbers.clusters(problem).blocks().value_or(kMaxGridX);
     const std::int64_t at_a_time = numbers.clusters_at_a_time(limits_);
     const std::int64_t tiles_of_k = ceil_divide(problem.k, numbers.block_k);
@@ -241,7 +243,9 @@ class Choosing {
       if (split_k > 1 && (!one_round || tiles_of_k / split_k < kLeastTilesOfPart)) {
         break;  // parts would not meet, or be too short
       }
-      if (!has_good_stages(numbers, tiles_of_k / split_k, limits_)) {
+      numbers.split_k = split_k;
+      if (!has_good_stages(numbers, tiles_of_k / split_k, limits_) ||
+          !has_good_width(asked_, problem, numbers, limits_)) {
         continue;
       }
       if (one_round ? numbers.ping_pong  // the second consumer would have nothing to do

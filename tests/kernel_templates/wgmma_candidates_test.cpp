@@ -105,7 +105,7 @@ TEST_CASE("wgmma tries widths between those of whole blocks where they end soone
   // 14 tiles of 128 rows by 9 of 200 columns are one round, which 9 of 192 do not fill.
   CHECK(widths({}, {1792, 1792, 1792}, 128).count(200) == 1);
   CHECK(widths({}, {1792, 1792, 1792}, 128).count(184) == 0);
-  // 32 by 16 tiles of 256 columns are 4 rounds; 248 columns would need 17.
+  // 32 by 16 tiles of 256 columns are 4 rounds; of 248, 17 across are 5.
   CHECK(widths({}, {4096, 4096, 4096}, 128).count(248) == 0);
   // 2 rounds of 192 x 168, and 7.
   CHECK(widths({.layout = "nt"}, {1152, 7192, 8184}, 192).count(168) == 1);
