@@ -21,6 +21,7 @@
 #include "kernel_templates/family.h"
 #include "runtime/device.h"
 #include "runtime/device_evaluator.h"
+#include "tuner/sample.h"
 
 namespace tunedgemm {
 namespace {
@@ -130,12 +131,16 @@ struct Racer {
   std::vector<double> samples;
 };
 
+std::string text_of(const Rejection& rejection) {
+  return std::string(name(rejection.reason)) + ": " + rejection.detail;
+}
+
 // Empty, and a rejection in the row, where it does not compile or is wrong.
 std::optional<Racer> enter(Row& row, DeviceEvaluator& evaluator,
                            const SweepOptions& sweep_options) {
   Prepared prepared = evaluator.prepare(row.candidate);
   if (const auto* rejection = std::get_if<Rejection>(&prepared)) {
-    row.rejection = std::string(name(rejection->reason)) + ": " + rejection->detail;
+    row.rejection = text_of(*rejection);
     return std::nullopt;
   }
   std::unique_ptr<Trial> trial = std::move(std::get<std::unique_ptr<Trial>>(prepared));
@@ -144,13 +149,16 @@ std::optional<Racer> enter(Row& row, DeviceEvaluator& evaluator,
   row.compile_ms = trial->binary().compile_ms;
   const auto checked = trial->check();
   if (const auto* rejection = std::get_if<Rejection>(&checked)) {
-    row.rejection = std::string(name(rejection->reason)) + ": " + rejection->detail;
+    row.rejection = text_of(*rejection);
     return std::nullopt;
   }
   row.error = std::get<double>(checked);
-  const double first = std::get<double>(trial->sample(1));
-  const int launches = static_cast<int>(
-      std::clamp(sweep_options.sample_ms * 1e3 / std::max(first, 0.5), 1.0, 1000.0));
+  const auto first = trial->sample(1);
+  if (const auto* rejection = std::get_if<Rejection>(&first)) {
+    row.rejection = text_of(*rejection);
+    return std::nullopt;
+  }
+  const int launches = launches_for(sweep_options.sample_ms * 1e3, std::get<double>(first));
   return Racer{&row, std::move(trial), launches, {}};
 }
 
@@ -160,9 +168,15 @@ void race(std::vector<Racer>& racers, int rounds) {
   std::mt19937_64 random(1);
   for (int round = 0; round < rounds; ++round) {
     std::shuffle(racers.begin(), racers.end(), random);
-    for (Racer& racer : racers) {
-      racer.samples.push_back(std::get<double>(racer.trial->sample(racer.launches)));
-    }
+    std::erase_if(racers, [](Racer& racer) {
+      const auto us = racer.trial->sample(racer.launches);
+      if (const auto* rejection = std::get_if<Rejection>(&us)) {
+        racer.row->rejection = text_of(*rejection);
+        return true;
+      }
+      racer.samples.push_back(std::get<double>(us));
+      return false;
+    });
   }
   for (Racer& racer : racers) {
     std::sort(racer.samples.begin(), racer.samples.end());
