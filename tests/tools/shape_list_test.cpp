@@ -92,7 +92,7 @@ TEST_CASE("What is wrong in a JSON list is told with line and column") {
 }
 
 TEST_CASE("The shipped lists are well formed and repeat nothing") {
-  for (const char* list : {"layers.csv", "layers_gpu.csv"}) {
+  for (const char* list : {"layers.csv", "layers_gpu.csv", "rigors.csv"}) {
     CAPTURE(list);
     std::set<std::string> seen;
     for (const Shape& shape : read_shape_list(std::filesystem::path(TUNEDGEMM_SHAPES) / list)) {
