@@ -23,8 +23,8 @@
 // them beside each other A. Shares of the tiles go to clusters in the order of their numbers, or
 // (by_gpc) so that a GPC's clusters have neighbouring ones.
 //
-// How the sums leave (tensor_store): converted, spread in shared memory and copied out by TMA while
-// the next tile is being multiplied, or by the threads, as in mma.cu, which can do everything.
+// How the sums leave (tensor_store): converted, spread in shared memory and copied out by TMA, in
+// blocks of 16 columns, while the next tile is being multiplied, or by the threads, as in mma.cu.
 // Where the host has exchanged A and B (swap_ab), D is column-major here, and its columns leave.
 //
 // How types are multiplied: f16, bf16, s8 and fp8 as they are; f32 as tf32, which TMA rounds to.
@@ -153,7 +153,7 @@ static_assert(kGroup >= 1 && kSplitK >= 1, "group and split_k must be 1 or more"
 static_assert(kPrefetch >= 0, "prefetch must be 0 or more");
 
 #include "words/operand_tiles.cuh"
-static_assert(kBlockN % kWidthStep == 0, "block_n must be a multiple of 8 or 16");
+static_assert(kBlockN % kWidthStep == 0, "block_n must be a multiple of 8, some types of 16");
 static_assert((!kTurns && !kRegistersA) || kAtoms == 1,
               "block_k must be 128 bytes where products cannot take a tile as it is");
 static_assert(!kRegistersA || kInFlight == 1, "A of 32 bits across K needs in_flight=1");

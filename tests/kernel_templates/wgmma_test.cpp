@@ -179,6 +179,9 @@ TEST_CASE("wgmma's D is copied by the widest lines that divide a row of the tile
   // Where K is split, of a slice of the tile.
   const Launch in_parts = launch(padded({}, {512, 512, 512}), {{"block_n", 128}, {"split_k", 4}});
   CHECK(in_parts.tensor_maps[2].span_bytes == 64);
+  // 56 columns are a slice, and 48 of them leave by tensor copies.
+  const Launch odd_parts = launch(padded({}, {512, 512, 512}), {{"block_n", 168}, {"split_k", 3}});
+  CHECK(odd_parts.tensor_maps[2].span_bytes == 32);
 }
 
 TEST_CASE("wgmma's D is copied by columns where A and B are swapped") {
@@ -196,6 +199,8 @@ TEST_CASE("wgmma's D is copied by columns where A and B are swapped") {
   const Problem of_f32 = padded({.d = DataType::kF32}, {300, 200, 500});
   CHECK(launch(of_f32, {{"swap_ab", 1}, {"block_n", 80}}).tensor_maps[2] ==
         map_of(Operand::kD, DataType::kF32, {200, 300}, 800, 16));
+  CHECK(launch(problem, {{"swap_ab", 1}, {"block_n", 88}}).tensor_maps[2] ==
+        swapped.tensor_maps[2]);
 }
 
 TEST_CASE("wgmma's source tells the kernel of the transposed problem where A and B are swapped") {

@@ -14,7 +14,6 @@ __device__ f32 epilogue_type(f32);  // declared for decltype alone
 __device__ f64 epilogue_type(f64);
 __device__ f64 epilogue_type(s32);
 using EpilogueType = decltype(epilogue_type(Accumulator()));
-constexpr bool kSumsAreIntegers = static_cast<Accumulator>(0.5) == 0;
 
 struct Epilogue {
   EpilogueType scale;  // alpha * scale_a * scale_b

@@ -19,11 +19,10 @@ constexpr int kTurners = 3;  // warps that do
 constexpr Slabs kSlabsA = kTurnsA ? turned(kLoadedA) : kLoadedA;
 constexpr Slabs kSlabsB = kTurnsB ? turned(kLoadedB) : kLoadedB;
 
-// The width of a tile is a multiple of 8 columns; of 16 where products are of integers, and where
-// tensor copies of 8-bit elements begin there.
-constexpr bool kHasIntegerSums = Accumulator(1) / 2 == 0;
-constexpr bool kBytesFollowN = (kElementBytes == 1 && !kLoadedB.lines_follow_k) ||
-                               (sizeof(TypeD) == 1 && kTensorStore && !kSwapAB);
-constexpr int kWidthStep = kHasIntegerSums || kBytesFollowN ? 16 : 8;
+// The width of a tile is a multiple of 8 columns; of 16 where products are of integers, which know
+// no others beyond 32, and where 8-bit elements follow N: their copies must begin at multiples of
+// 16 bytes (work_list.cuh).
+constexpr bool kBytesFollowN = kElementBytes == 1 && !kLoadedB.lines_follow_k;
+constexpr int kWidthStep = kSumsAreIntegers || kBytesFollowN ? 16 : 8;
 
 constexpr int kTileBytesA = tile_bytes(kSlabsA), kTileBytesB = tile_bytes(kSlabsB);

@@ -52,6 +52,7 @@ using TypeA = TYPE_A;
 using TypeB = TYPE_B;
 using TypeD = TYPE_D;
 using Accumulator = ACCUMULATOR;
+constexpr bool kSumsAreIntegers = static_cast<Accumulator>(0.5) == 0;
 
 enum class Order { kRowMajor = 0, kColumnMajor = 1 };
 constexpr Order kOrderA = static_cast<Order>(ORDER_A);

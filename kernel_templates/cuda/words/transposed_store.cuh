@@ -1,5 +1,5 @@
 // The 64 rows of sums of a warpgroup to a D that lies column by column: what a row-major D is when
-// A and B have been exchanged. Expects kStagesD and kStageBytesD as constants.
+// A and B have been exchanged. Expects what warp_store.cuh does.
 #pragma once
 
 #include "split_k.cuh"
