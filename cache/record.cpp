@@ -60,6 +60,10 @@ std::string_view name(Reason reason) {
   return "unknown";
 }
 
+std::string to_text(const Rejection& rejection) {
+  return std::string(name(rejection.reason)) + ": " + rejection.detail;
+}
+
 std::string_view name(Rigor rigor) {
   switch (rigor) {
     case Rigor::kModel:

@@ -83,6 +83,8 @@ struct Rejection {
 
   friend bool operator==(const Rejection&, const Rejection&) = default;
 };
+/// The reason's name, a colon and the detail.
+std::string to_text(const Rejection& rejection);
 
 /// How far a candidate came: `ok` with a measurement of the finals, `screened` with one short
 /// sample, or rejected.

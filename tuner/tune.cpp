@@ -56,10 +56,8 @@ std::string failure_of(const std::vector<TrialRecord>& trials, bool cancelled) {
     return "there is no candidate for this problem on this device";
   }
   const TrialRecord& last = trials.back();
-  const std::string why = last.rejection ? ", the last (" + last.family + ") as " +
-                                               std::string(name(last.rejection->reason)) + ": " +
-                                               last.rejection->detail
-                                         : "";
+  const std::string why =
+      last.rejection ? ", the last (" + last.family + ") as " + to_text(*last.rejection) : "";
   return "none of " + std::to_string(trials.size()) + " candidates was valid" + why;
 }
 

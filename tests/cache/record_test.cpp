@@ -47,4 +47,5 @@ TEST_CASE("Reasons have names of their own") {
     CHECK(names.insert(name(static_cast<Reason>(reason))).second);
   }
   CHECK(names.count("unknown") == 0);
+  CHECK(to_text(Rejection{Reason::kWrongResult, "D[0, 0] is 1"}) == "wrong result: D[0, 0] is 1");
 }

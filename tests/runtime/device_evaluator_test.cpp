@@ -27,7 +27,7 @@ Checked check(const Problem& problem, Flaw flaw, std::int64_t workspace_bytes = 
 std::string text(const Checked& checked) {
   const auto* rejection = std::get_if<Rejection>(&checked);
   return rejection == nullptr ? "passed with " + std::to_string(std::get<double>(checked))
-                              : std::string(name(rejection->reason)) + ": " + rejection->detail;
+                              : to_text(*rejection);
 }
 
 bool passes(const Checked& checked) {

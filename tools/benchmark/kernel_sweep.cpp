@@ -131,16 +131,12 @@ struct Racer {
   std::vector<double> samples;
 };
 
-std::string text_of(const Rejection& rejection) {
-  return std::string(name(rejection.reason)) + ": " + rejection.detail;
-}
-
 // Empty, and a rejection in the row, where it does not compile or is wrong.
 std::optional<Racer> enter(Row& row, DeviceEvaluator& evaluator,
                            const SweepOptions& sweep_options) {
   Prepared prepared = evaluator.prepare(row.candidate);
   if (const auto* rejection = std::get_if<Rejection>(&prepared)) {
-    row.rejection = text_of(*rejection);
+    row.rejection = to_text(*rejection);
     return std::nullopt;
   }
   std::unique_ptr<Trial> trial = std::move(std::get<std::unique_ptr<Trial>>(prepared));
@@ -149,13 +145,13 @@ std::optional<Racer> enter(Row& row, DeviceEvaluator& evaluator,
   row.compile_ms = trial->binary().compile_ms;
   const auto checked = trial->check();
   if (const auto* rejection = std::get_if<Rejection>(&checked)) {
-    row.rejection = text_of(*rejection);
+    row.rejection = to_text(*rejection);
     return std::nullopt;
   }
   row.error = std::get<double>(checked);
   const auto first = trial->sample(1);
   if (const auto* rejection = std::get_if<Rejection>(&first)) {
-    row.rejection = text_of(*rejection);
+    row.rejection = to_text(*rejection);
     return std::nullopt;
   }
   const int launches = launches_for(sweep_options.sample_ms * 1e3, std::get<double>(first));
@@ -171,7 +167,7 @@ void race(std::vector<Racer>& racers, int rounds) {
     std::erase_if(racers, [](Racer& racer) {
       const auto us = racer.trial->sample(racer.launches);
       if (const auto* rejection = std::get_if<Rejection>(&us)) {
-        racer.row->rejection = text_of(*rejection);
+        racer.row->rejection = to_text(*rejection);
         return true;
       }
       racer.samples.push_back(std::get<double>(us));

@@ -44,9 +44,7 @@ double sample(TrialBench& bench, Entrant& entrant, int launches) {
 std::optional<Rejection> check(TrialBench& bench, Entrant& entrant) {
   const auto error = bench.check(*entrant.kernel, entrant.launch);
   if (const auto* rejection = std::get_if<Rejection>(&error)) {
-    return Rejection{rejection->reason, entrant.racer.name + ": " +
-                                            std::string(name(rejection->reason)) + ": " +
-                                            rejection->detail};
+    return Rejection{rejection->reason, entrant.racer.name + ": " + to_text(*rejection)};
   }
   entrant.racer.max_error = std::get<double>(error);
   return std::nullopt;
