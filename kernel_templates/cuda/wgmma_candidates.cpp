@@ -106,13 +106,15 @@ std::int64_t columns_in_turn(const Problem& asked, const Problem& problem, Wgmma
 bool has_good_width(const Problem& asked, const Problem& problem, const WgmmaNumbers& numbers,
                     const DeviceLimits& limits) {
   constexpr int kFewRounds = 3;
+  const int width = numbers.block_n;
+  if (width % 16 == 0) {
+    return true;
+  }
   const auto columns = [&](int block_n) {
     return columns_in_turn(asked, problem, numbers, block_n, limits);
   };
-  const int width = numbers.block_n;
-  return width % 16 == 0 ||
-         (columns(width) <= kFewRounds * width && columns(width) < columns(width - 8) &&
-          columns(width) < columns(width + 8));
+  const std::int64_t mine = columns(width);
+  return mine <= kFewRounds * width && mine < columns(width - 8) && mine < columns(width + 8);
 }
 
 /// One place less to prepare D in may make room for one more tile of A and B. That pays where
