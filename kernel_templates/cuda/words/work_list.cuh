@@ -3,6 +3,7 @@
 // constants.
 #pragma once
 
+#include "operand_tiles.cuh"
 #include "problem.cuh"
 #include "tile_order.cuh"
 #include "warpgroup.cuh"
@@ -49,13 +50,10 @@ constexpr int kNoLimit = 0x7fffffff;
 __device__ __forceinline__ int tiles_along(long long extent, int block) {
   return static_cast<int>((extent + block - 1) / block);
 }
-// In multiples of so many elements that what is stored together stays aligned, and what is loaded:
-// copies of 8-bit elements from anywhere else than a multiple of 16 bytes end with "illegal
-// instruction" (H200, driver 580, 2026-11-21).
-constexpr int kOriginUnit = kElementBytes == 1 ? 16 : 8;
-__device__ __forceinline__ int last_origin(long long extent, int block) {
-  return static_cast<int>(last_origin(extent, block, kOriginUnit));
-}
+// Tiles begin at multiples of so many elements that what is stored together stays aligned, and what
+// is loaded: copies of 8-bit elements from anywhere else along a line than a multiple of 16 bytes
+// end with "illegal instruction" (H200, driver 580, 2026-11-21).
+constexpr int kOriginUnitM = kTurnsA ? 16 : 8, kOriginUnitN = kBytesFollowN ? 16 : 8;
 __device__ __forceinline__ WorkList list_work(const Arguments& arguments) {
   WorkList list;
   list.seat = seat_in_cluster();
@@ -64,8 +62,10 @@ __device__ __forceinline__ WorkList list_work(const Arguments& arguments) {
   list.clusters_m = tiles_along(arguments.m, kBlockM * kClusterM);
   list.clusters_n = tiles_along(arguments.n, kBlockN * kClusterN);
   const bool is_in_place = kReadC && arguments.c == arguments.d;
-  list.last_m0 = is_in_place ? kNoLimit : last_origin(arguments.m, kBlockM);
-  list.last_n0 = is_in_place ? kNoLimit : last_origin(arguments.n, kBlockN);
+  list.last_m0 =
+      is_in_place ? kNoLimit : static_cast<int>(last_origin(arguments.m, kBlockM, kOriginUnitM));
+  list.last_n0 =
+      is_in_place ? kNoLimit : static_cast<int>(last_origin(arguments.n, kBlockN, kOriginUnitN));
   list.tiles_of_k = tiles_along(arguments.k, kBlockK);
   list.count = list.clusters_m * list.clusters_n * kSplitK * static_cast<int>(arguments.batch);
   return list;
