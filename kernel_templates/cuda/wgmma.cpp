@@ -12,7 +12,7 @@ namespace tunedgemm {
 namespace {
 
 constexpr int kArch = 90;
-constexpr int kRevision = 8;  // 8: block_n in steps of 8
+constexpr int kRevision = 9;  // 9: evict_first
 
 class Wgmma final : public CudaFamily {
  public:
@@ -34,6 +34,7 @@ class Wgmma final : public CudaFamily {
              {"group", {1, 2, 4, 8, 16, 32}, "rows of tiles that walk together"},
              {"raster", {0, 1}, "1: columns that walk together"},
              {"by_gpc", {0, 1}, "1: neighbouring tiles go to multiprocessors of one GPC"},
+             {"evict_first", {0, 1}, "1: D and what walks past leave the L2 cache first"},
              {"split_k", in_steps(1, kMostWgmmaSplits), "parts of K that are computed apart"},
              {"in_flight", {0, 1}, "tiles along K that are multiplied ahead"},
              {"tensor_store", {0, 1}, "1: D leaves by tensor copies"},

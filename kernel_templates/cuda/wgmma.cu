@@ -21,7 +21,8 @@
 // (ping_pong): then one multiplies while the other stores. Neighbouring blocks may form a cluster:
 // cluster_m of them below each other share B, each loading a part of it for all, and cluster_n of
 // them beside each other A. Shares of the tiles go to clusters in the order of their numbers, or
-// (by_gpc) so that a GPC's clusters have neighbouring ones.
+// (by_gpc) so that a GPC's clusters have neighbouring ones. What is not read again soon may leave
+// the L2 cache before the rest (evict_first).
 //
 // How the sums leave (tensor_store): converted, spread in shared memory and copied out by TMA, in
 // blocks of 16 columns, while the next tile is being multiplied, or by the threads, as in mma.cu.
@@ -86,6 +87,9 @@
 #ifndef BY_GPC
 #define BY_GPC 0  // 1: neighbouring tiles go to multiprocessors of one GPC
 #endif
+#ifndef EVICT_FIRST
+#define EVICT_FIRST 0  // 1: D, and A or B, whichever passes, make room in the L2 cache first
+#endif
 #ifndef SPLIT_K
 #define SPLIT_K 1  // parts of K that are computed apart
 #endif
@@ -112,6 +116,7 @@ constexpr int kClusterM = CLUSTER_M, kClusterN = CLUSTER_N;
 constexpr int kGroup = GROUP, kSplitK = SPLIT_K;
 constexpr bool kColumnsWalkTogether = RASTER != 0;
 constexpr bool kByGpc = BY_GPC != 0;
+constexpr bool kEvictFirst = EVICT_FIRST != 0;
 constexpr int kInFlight = IN_FLIGHT;
 constexpr bool kTensorStore = TENSOR_STORE != 0;
 constexpr bool kSwapAB = SWAP_AB != 0;
@@ -194,6 +199,7 @@ __device__ __forceinline__ void produce(const Arguments& arguments, const Tensor
                                         const TensorMap& b, const Shared& shared,
                                         const WorkList& list) {
   const Seat& seat = list.seat;
+  const Caching caching_a = caching_with(kEvictionA), caching_b = caching_with(kEvictionB);
   Ring ring;
   for (int index = list.first; index < list.count; index += list.apart) {
     const Work work = work_at(list, index);
@@ -206,9 +212,9 @@ __device__ __forceinline__ void produce(const Arguments& arguments, const Tensor
       wait(empty(shared, ring.stage), ring.parity ^ 1);
       arrive_expecting(barrier, kTileBytesA + kTileBytesB);
       load_tile(kLoadedA, kClusterN, seat.n, row_mates(seat), a, tile_a(shared, ring.stage),
-                barrier, work.m0, k0, entry_a);
+                barrier, work.m0, k0, entry_a, caching_a);
       load_tile(kLoadedB, kClusterM, seat.m, column_mates(seat), b, tile_b(shared, ring.stage),
-                barrier, work.n0, k0, entry_b);
+                barrier, work.n0, k0, entry_b, caching_b);
       advance(ring);
     }
   }

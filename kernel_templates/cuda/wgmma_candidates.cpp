@@ -24,6 +24,13 @@ constexpr int kSomeRounds = 3, kSomeRoundsByGpc = 2, kManyRounds = 4;
 /// Tiles along K, one after the other, from which on neighbouring tiles of D may go to one GPC:
 /// asking takes 0.35 us (H200, 2026-11-22: 1024^3 5.73 -> 6.07, 512 x 4096 x 4096 23.6 -> 23.4).
 constexpr std::int64_t kTilesOfKByGpc = 32;
+/// Parts of the L2 cache: what a group keeps there pays to make room for if it is neither so small
+/// that it stays by itself nor so large that it does not stay at all; and what walks past must be
+/// so large that it would not stay. (H200, 2026-11-22, the same tile without and with evict_first:
+/// bf16 nt 8192 x 28672 x 4096, 17 MB kept, 2289 -> 2262 us; 8192 x 4096 x 7168, 33 MB, 628.4 ->
+/// 630.9; e4m3 nt 512 x 128256 x 4096, 2 MB, 313.7 -> 319.3; 4096 x 7168 x 2048, 8 MB past, 70.7
+/// -> 72.6.)
+constexpr double kLeastKept = 1.0 / 6, kMostKept = 1.0 / 3, kLeastPassing = 1.0 / 2;
 /// Blocks that a GPC runs at a time, about.
 constexpr int kBlocksOfGpc = 16;
 /// Rows and columns of a tile up to which two lines along K at a time may be better than one: there
@@ -164,6 +171,25 @@ int prefetched(const Problem& problem, const WgmmaNumbers& numbers, const Device
   return is_ragged && tiles <= blocks / 4 ? kPrefetchedOfRagged : kPrefetched;
 }
 
+/// Whether D, and the operand that walks past, should leave the L2 cache first: it has not enough
+/// room for everything, so that D would not stay there for who reads it next, but enough for what
+/// is read in every round, the group's part of the other operand.
+bool makes_room(const Problem& problem, const WgmmaNumbers& numbers, const DeviceLimits& limits) {
+  const bool one_round =
+      numbers.clusters(problem).blocks().value_or(kMaxGridX) <= numbers.clusters_at_a_time(limits);
+  const bool by_columns = numbers.columns_walk_together;
+  const std::int64_t group = numbers.group * (by_columns ? numbers.cluster_n * numbers.block_n
+                                                         : numbers.cluster_m * numbers.block_m);
+  const auto room = static_cast<double>(limits.l2_bytes);
+  const auto part = [&](std::int64_t lines) {
+    return static_cast<double>(lines * problem.k * numbers.element_bytes) / room;
+  };
+  const double kept = part(std::min(group, by_columns ? problem.n : problem.m));
+  const double passing = part(by_columns ? problem.m : problem.n);
+  return !one_round && minimum_bytes(problem) > room && kept >= kLeastKept && kept <= kMostKept &&
+         passing >= kLeastPassing;
+}
+
 /// Rows of clusters that make the tiles of a GPC nearly a square, which has the least to load.
 int group_of_gpc(const WgmmaNumbers& numbers) {
   const int rows = numbers.block_m * numbers.cluster_m,
@@ -195,6 +221,7 @@ Config make_config(const Problem& problem, const Shape& shape, const DeviceLimit
        {"group", 8},
        {"raster", 0},
        {"by_gpc", 0},
+       {"evict_first", 0},
        {"split_k", 1},
        {"in_flight", promotes ? 0 : 1},
        {"tensor_store", tensor_store ? 1 : 0},
@@ -282,7 +309,9 @@ class Choosing {
 
   void add(const Problem& problem, Config config) {
     if (wgmma_.why_not(asked_, config, limits_).empty()) {
-      config.set("prefetch", prefetched(problem, WgmmaNumbers(problem, config), limits_));
+      const WgmmaNumbers numbers(problem, config);
+      config.set("prefetch", prefetched(problem, numbers, limits_));
+      config.set("evict_first", makes_room(problem, numbers, limits_) ? 1 : 0);
       chosen_.push_back(std::move(config));
     }
   }

@@ -198,6 +198,25 @@ TEST_CASE("wgmma gives neighbouring tiles to one GPC where blocks have enough to
   CHECK(orders({4096, 4096, 4096}, 128) == Orders{{8, 0}, {8, 1}, {16, 0}, {16, 1}});
 }
 
+TEST_CASE("wgmma keeps in the L2 cache what is read again where not all has room there") {
+  // Of tiles by rows, which B passes: evict_first.
+  const auto hints = [](const Size& size) {
+    std::set<int> found;
+    for (const Config& config : wgmma_candidates_for(padded({}, size))) {
+      if (config.at("raster") == 0 && config.at("swap_ab") == 0) {
+        found.insert(config.at("evict_first"));
+      }
+    }
+    return found;
+  };
+  CHECK(hints({2048, 2048, 2048}) == std::set{0});  // all has room
+  CHECK(hints({4096, 28672, 4096}).count(1) == 1);
+  CHECK(hints({28672, 4096, 2048}) == std::set{0});  // so has B
+  CHECK(hints({512, 65536, 2048}) == std::set{0});   // so has A, and it is read all the time
+  CHECK(hints({8192, 8192, 65536}) == std::set{0});  // not even a group has
+  CHECK(hints({512, 512, 65536}).count(1) == 0);     // one round: nothing walks past
+}
+
 TEST_CASE("wgmma has more brought early the longer a kernel waits and the more it pays") {
   const auto prefetches = [](const Size& size, std::string_view layout = "nn") {
     std::set<int> found;

@@ -339,7 +339,7 @@ TEST_CASE("Teams that add parts of K together do not need each other at the same
   device->copy_to_device(a->data(), product.a.data(), a->size_bytes());
   device->copy_to_device(b->data(), product.b.data(), b->size_bytes());
   const std::string of_wgmma =
-      " block_k=64 consumers=2 ping_pong=0 group=8 raster=0 in_flight=1 "
+      " block_k=64 consumers=2 ping_pong=0 group=8 raster=0 evict_first=1 in_flight=1 "
       "tensor_store=1 prefetch=2";
   const std::string alone = "by_gpc=0 cluster_m=1 cluster_n=1";
   const std::string by_gpc =

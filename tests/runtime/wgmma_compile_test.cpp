@@ -25,6 +25,7 @@ Config config_of(int block_m, int block_n, int consumers, int line_elements) {
                  {"group", 8},
                  {"raster", 0},
                  {"by_gpc", 1},
+                 {"evict_first", 0},
                  {"split_k", 1},
                  {"in_flight", 1},
                  {"tensor_store", 1},

@@ -50,16 +50,17 @@ __device__ __forceinline__ Corner corner_of(Slabs slabs, int slab, int first, in
 // its lines, and each block loads one of them for all: `sharers` has their bits.
 __device__ __forceinline__ void load_tile(Slabs slabs, int parts, int part, unsigned short sharers,
                                           const TensorMap& map, unsigned to, unsigned barrier,
-                                          int at_extent, int at_k, int entry) {
+                                          int at_extent, int at_k, int entry,
+                                          const Caching& caching) {
   const int first = part * (slabs.lines / parts);
 #pragma unroll
   for (int slab = 0; slab < slabs.slabs; ++slab) {
     const unsigned place = to + slab * slab_bytes(slabs) + first * kLine;
     const Corner corner = corner_of(slabs, slab, first, at_extent, at_k);
     if (parts > 1) {
-      load_box_for(sharers, place, map, barrier, corner.x, corner.y, entry);
+      load_box_for(sharers, place, map, barrier, corner.x, corner.y, entry, caching);
     } else {
-      load_box(place, map, barrier, corner.x, corner.y, entry);
+      load_box(place, map, barrier, corner.x, corner.y, entry, caching);
     }
   }
 }

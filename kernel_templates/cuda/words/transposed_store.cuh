@@ -18,12 +18,13 @@ constexpr int kPreparedSlab = kPreparedColumns * 128;  // bytes
 // One thread: the columns that have been prepared, to D[m, n].
 __device__ __forceinline__ void store_columns(const TensorMap& d, unsigned lines, int m, int n,
                                               int columns, long long entry) {
+  const Caching caching = caching_with(kEvictionD);
 #pragma unroll
   for (int column = 0; column < columns; column += kLinesOfCopy) {
 #pragma unroll
     for (int slab = 0; slab < kLineSlabs; ++slab) {
       store_box(d, lines + slab * kPreparedSlab + column * 128, m + slab * kRowsOfLine, n + column,
-                static_cast<int>(entry));
+                static_cast<int>(entry), caching);
     }
   }
 }

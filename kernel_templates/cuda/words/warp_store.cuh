@@ -1,5 +1,5 @@
 // A warp's 16 rows of sums, as the products of a warpgroup leave them (wgmma.cuh), to D. Expects
-// kStagesD, kStageBytesD and kSwapAB as constants.
+// kStagesD, kStageBytesD, kSwapAB and kEvictionD as constants.
 #pragma once
 
 #include "matrix_store.cuh"
@@ -98,9 +98,10 @@ __device__ __forceinline__ void store_by_tensor_copies(
     show_to_copies();
     __syncwarp();
     if (lane == 0) {
+      const Caching caching = caching_with(kEvictionD);
 #pragma unroll
       for (int box = 0; box < columns; box += kLineColumns) {
-        store_box(d, lines + box / kLineColumns * kBoxBytes, n0 + column + box, m, entry);
+        store_box(d, lines + box / kLineColumns * kBoxBytes, n0 + column + box, m, entry, caching);
       }
       end_store_group();
     }

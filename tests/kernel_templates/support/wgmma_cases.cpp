@@ -75,6 +75,7 @@ Config wgmma_config(const Knobs& changes) {
                  {"group", 8},
                  {"raster", 0},
                  {"by_gpc", 0},
+                 {"evict_first", 0},
                  {"split_k", 1},
                  {"in_flight", 1},
                  {"tensor_store", 1},
