@@ -6,6 +6,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <iomanip>
 #include <iostream>
@@ -15,6 +16,7 @@
 #include <sstream>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "cache/store.h"
@@ -37,6 +39,7 @@ struct SweepOptions {
   std::size_t top = 100;
   double sample_ms = 3;
   int rounds = 3;
+  int rest_ms = 0;
   bool warm = false;
 };
 
@@ -102,7 +105,9 @@ std::vector<Row> rows_of(const SweepOptions& sweep_options, const Problem& probl
     const std::string why =
         config ? family->why_not(problem, *config, limits) : "is not knob=value ...";
     if (!why.empty()) {
-      throw std::invalid_argument("the config \"" + text + "\": " + why);
+      std::ostringstream refusal;
+      refusal << "the config \"" << text << "\": " << why;
+      throw std::invalid_argument(refusal.str());
     }
     configs.push_back(*config);
   }
@@ -160,11 +165,12 @@ std::optional<Racer> enter(Row& row, DeviceEvaluator& evaluator,
 
 // Every round takes a sample of each in an order of its own: what the device does meanwhile, to its
 // clock above all, meets all of them alike. The medians go to the rows.
-void race(std::vector<Racer>& racers, int rounds) {
+void race(std::vector<Racer>& racers, const SweepOptions& sweep_options) {
   std::mt19937_64 random(1);
-  for (int round = 0; round < rounds; ++round) {
+  for (int round = 0; round < sweep_options.rounds; ++round) {
     std::shuffle(racers.begin(), racers.end(), random);
-    std::erase_if(racers, [](Racer& racer) {
+    std::erase_if(racers, [&sweep_options](Racer& racer) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(sweep_options.rest_ms));
       const auto us = racer.trial->sample(racer.launches);
       if (const auto* rejection = std::get_if<Rejection>(&us)) {
         racer.row->rejection = to_text(*rejection);
@@ -206,6 +212,7 @@ void sweep(const SweepOptions& sweep_options) {
   const std::unique_ptr<Store> store = Store::open(options);
   DeviceEvaluator evaluator(*device, *store, problem);
   std::vector<Candidate> candidates;
+  candidates.reserve(rows.size());
   for (const Row& row : rows) {
     candidates.push_back(row.candidate);
   }
@@ -221,7 +228,7 @@ void sweep(const SweepOptions& sweep_options) {
       racers.push_back(std::move(*racer));
     }
   }
-  race(racers, sweep_options.rounds);
+  race(racers, sweep_options);
   std::stable_sort(rows.begin(), rows.end(), [](const Row& left, const Row& right) {
     return (left.us > 0 ? left.us : 1e30) < (right.us > 0 ? right.us : 1e30);
   });
@@ -229,11 +236,8 @@ void sweep(const SweepOptions& sweep_options) {
   std::cout << evaluator.now_seconds() - begin << " s" << std::endl;
 }
 
-}  // namespace
-}  // namespace tunedgemm
-
-int main(int argc, char** argv) {
-  tunedgemm::SweepOptions sweep_options;
+int run(int argc, char** argv) {
+  SweepOptions sweep_options;
   CLI::App app("Checks and times the configs of one kernel family for one problem on the GPU.");
   app.add_option("family", sweep_options.family, "its name, e.g. mma")->required();
   app.add_option("--m", sweep_options.m);
@@ -249,11 +253,22 @@ int main(int argc, char** argv) {
   app.add_option("--top", sweep_options.top, "how many, best predicted first");
   app.add_option("--sample-ms", sweep_options.sample_ms, "length of a sample");
   app.add_option("--rounds", sweep_options.rounds, "samples a config");
+  app.add_option("--rest-ms", sweep_options.rest_ms,
+                 "pause before each sample; without any, large problems run at the device's power "
+                 "limit, where all configs come closer")
+      ->check(CLI::Range(0, 60000));
   app.add_flag("--warm", sweep_options.warm, "with inputs that are in the cache");
   CLI11_PARSE(app, argc, argv);
+  sweep(sweep_options);
+  return 0;
+}
+
+}  // namespace
+}  // namespace tunedgemm
+
+int main(int argc, char** argv) {
   try {
-    tunedgemm::sweep(sweep_options);
-    return 0;
+    return tunedgemm::run(argc, argv);
   } catch (const std::exception& error) {
     std::cerr << "kernel_sweep: " << error.what() << std::endl;
     return 1;
