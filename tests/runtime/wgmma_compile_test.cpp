@@ -7,30 +7,22 @@
 #include "tests/runtime/support/compile_check.h"
 #include "tests/support/catch.h"
 #include "tests/support/skip.h"
+#include "tests/support/wgmma_config.h"
 
 namespace tunedgemm {
 namespace {
 
 // block_m by block_n, by so many consumers.
 Config config_of(int block_m, int block_n, int consumers, int line_elements) {
-  return Config({{"block_m", block_m},
-                 {"block_n", block_n},
-                 {"block_k", line_elements},
-                 {"stages", 3},
-                 {"stages_d", 1},
-                 {"consumers", consumers},
-                 {"ping_pong", 0},
-                 {"cluster_m", 1},
-                 {"cluster_n", 2},
-                 {"group", 8},
-                 {"raster", 0},
-                 {"by_gpc", 1},
-                 {"evict_first", 0},
-                 {"split_k", 1},
-                 {"in_flight", 1},
-                 {"tensor_store", 1},
-                 {"swap_ab", 0},
-                 {"prefetch", 2}});
+  return wgmma_config({{"block_m", block_m},
+                       {"block_n", block_n},
+                       {"block_k", line_elements},
+                       {"stages", 3},
+                       {"stages_d", 1},
+                       {"consumers", consumers},
+                       {"cluster_n", 2},
+                       {"by_gpc", 1},
+                       {"prefetch", 2}});
 }
 
 Sample sample_of(DataType type, std::string_view layout, const Config& config,

@@ -15,9 +15,7 @@ DeviceLimits wgmma_device(int arch, int sm_count) {
   limits.memory_bytes = 140ll << 30;
   limits.clock_ghz = 1.755;
   limits.memory_gb_per_s = 4800;
-  for (int sm = 0; sm < sm_count; ++sm) {
-    limits.gpc_of_sm.push_back(sm / 2 % 8);
-  }
+  limits.gpc_of_sm = eight_gpcs(sm_count);
   return limits;
 }
 
@@ -60,31 +58,6 @@ Problem batched(Problem problem, std::int64_t batch) {
     matrix->batch_stride = matrix->leading_dimension * most_lines;
   }
   return problem;
-}
-
-Config wgmma_config(const Knobs& changes) {
-  Config config({{"block_m", 128},
-                 {"block_n", 128},
-                 {"block_k", 64},
-                 {"stages", 4},
-                 {"stages_d", 2},
-                 {"consumers", 2},
-                 {"ping_pong", 0},
-                 {"cluster_m", 1},
-                 {"cluster_n", 1},
-                 {"group", 8},
-                 {"raster", 0},
-                 {"by_gpc", 0},
-                 {"evict_first", 0},
-                 {"split_k", 1},
-                 {"in_flight", 1},
-                 {"tensor_store", 1},
-                 {"swap_ab", 0},
-                 {"prefetch", 0}});
-  for (const auto& [knob, value] : changes) {
-    config.set(knob, value);
-  }
-  return config;
 }
 
 std::int64_t up_to_multiple(std::int64_t value, std::int64_t of) {

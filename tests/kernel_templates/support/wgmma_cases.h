@@ -6,10 +6,10 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "kernel_templates/families.h"
+#include "tests/support/wgmma_config.h"
 
 namespace tunedgemm {
 
@@ -33,10 +33,6 @@ Kind fp8(Numerics numerics, std::string_view layout = "nt");
 Problem padded(const Kind& kind, const Size& size);
 /// Entries one behind the other.
 Problem batched(Problem problem, std::int64_t batch);
-
-using Knobs = std::vector<std::pair<std::string, int>>;
-/// A config for elements of 16 bits, with some knobs changed.
-Config wgmma_config(const Knobs& changes = {});
 
 std::int64_t up_to_multiple(std::int64_t value, std::int64_t of);
 

@@ -5,6 +5,7 @@
 
 #include "tests/runtime/support/in_parallel.h"
 #include "tests/support/catch.h"
+#include "tests/support/wgmma_config.h"
 
 namespace tunedgemm {
 namespace {
@@ -54,9 +55,7 @@ DeviceLimits limits_of(int arch) {
   limits.memory_bytes = std::int64_t{80} << 30;
   limits.clock_ghz = 1.7;
   limits.memory_gb_per_s = 2000;
-  for (int sm = 0; sm < limits.sm_count; ++sm) {
-    limits.gpc_of_sm.push_back(sm / 2 % 8);
-  }
+  limits.gpc_of_sm = eight_gpcs(limits.sm_count);
   return limits;
 }
 

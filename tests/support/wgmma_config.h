@@ -1,0 +1,52 @@
+#pragma once
+
+// A config of the wgmma family and the GPCs of a device, for the tests of several layers. Header
+// only: who includes it links kernel_templates.
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "kernel_templates/config.h"
+
+namespace tunedgemm {
+
+using Knobs = std::vector<std::pair<std::string, int>>;
+
+/// A config for elements of 16 bits, with some knobs changed.
+inline Config wgmma_config(const Knobs& changes = {}) {
+  Config config({{"block_m", 128},
+                 {"block_n", 128},
+                 {"block_k", 64},
+                 {"stages", 4},
+                 {"stages_d", 2},
+                 {"consumers", 2},
+                 {"ping_pong", 0},
+                 {"cluster_m", 1},
+                 {"cluster_n", 1},
+                 {"group", 8},
+                 {"raster", 0},
+                 {"by_gpc", 0},
+                 {"evict_first", 0},
+                 {"split_k", 1},
+                 {"in_flight", 1},
+                 {"tensor_store", 1},
+                 {"swap_ab", 0},
+                 {"prefetch", 0}});
+  for (const auto& [knob, value] : changes) {
+    config.set(knob, value);
+  }
+  return config;
+}
+
+/// Which of eight GPCs each multiprocessor belongs to: pairs by turns.
+inline std::vector<int> eight_gpcs(int sm_count) {
+  std::vector<int> gpc_of_sm;
+  gpc_of_sm.reserve(static_cast<std::size_t>(sm_count));
+  for (int sm = 0; sm < sm_count; ++sm) {
+    gpc_of_sm.push_back(sm / 2 % 8);
+  }
+  return gpc_of_sm;
+}
+
+}  // namespace tunedgemm
