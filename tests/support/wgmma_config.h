@@ -1,7 +1,7 @@
 #pragma once
 
-// A config of the wgmma family and the GPCs of a device, for the tests of several layers. Header
-// only: who includes it links kernel_templates.
+// A config of the wgmma family, for the tests of several layers. Header only: who includes it links
+// kernel_templates.
 
 #include <string>
 #include <utility>
@@ -37,16 +37,6 @@ inline Config wgmma_config(const Knobs& changes = {}) {
     config.set(knob, value);
   }
   return config;
-}
-
-/// Which of eight GPCs each multiprocessor belongs to: pairs by turns.
-inline std::vector<int> eight_gpcs(int sm_count) {
-  std::vector<int> gpc_of_sm;
-  gpc_of_sm.reserve(static_cast<std::size_t>(sm_count));
-  for (int sm = 0; sm < sm_count; ++sm) {
-    gpc_of_sm.push_back(sm / 2 % 8);
-  }
-  return gpc_of_sm;
 }
 
 }  // namespace tunedgemm

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "tests/support/eight_gpcs.h"
+
 namespace tunedgemm {
 
 DeviceLimits wgmma_device(int arch, int sm_count) {

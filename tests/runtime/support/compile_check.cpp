@@ -5,7 +5,7 @@
 
 #include "tests/runtime/support/in_parallel.h"
 #include "tests/support/catch.h"
-#include "tests/support/wgmma_config.h"
+#include "tests/support/eight_gpcs.h"
 
 namespace tunedgemm {
 namespace {
