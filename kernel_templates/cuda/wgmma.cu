@@ -88,7 +88,7 @@
 #define BY_GPC 0  // 1: neighbouring tiles go to multiprocessors of one GPC
 #endif
 #ifndef EVICT_FIRST
-#define EVICT_FIRST 0  // 1: D, and A or B, whichever passes, make room in the L2 cache first
+#define EVICT_FIRST 0  // 1: copies of D, and of A or B, whichever passes, leave L2 first
 #endif
 #ifndef SPLIT_K
 #define SPLIT_K 1  // parts of K that are computed apart
@@ -181,6 +181,7 @@ static_assert(
 #include "words/async_copy.cuh"
 #include "words/barrier.cuh"
 #include "words/dependent_launch.cuh"
+#include "words/evictions.cuh"
 #include "words/named_barrier.cuh"
 #include "words/prefetch.cuh"
 #include "words/products.cuh"

@@ -199,22 +199,38 @@ TEST_CASE("wgmma gives neighbouring tiles to one GPC where blocks have enough to
 }
 
 TEST_CASE("wgmma keeps in the L2 cache what is read again where not all has room there") {
-  // Of tiles by rows, which B passes: evict_first.
-  const auto hints = [](const Size& size) {
+  // evict_first, of tiles by rows, which B passes, or by columns, which A does.
+  const auto hints = [](const Size& size, int raster, int swap_ab) {
     std::set<int> found;
     for (const Config& config : wgmma_candidates_for(padded({}, size))) {
-      if (config.at("raster") == 0 && config.at("swap_ab") == 0) {
+      if (config.at("raster") == raster && config.at("swap_ab") == swap_ab) {
         found.insert(config.at("evict_first"));
       }
     }
     return found;
   };
-  CHECK(hints({2048, 2048, 2048}) == std::set{0});  // all has room
-  CHECK(hints({4096, 28672, 4096}).count(1) == 1);
-  CHECK(hints({28672, 4096, 2048}) == std::set{0});  // so has B
-  CHECK(hints({512, 65536, 2048}) == std::set{0});   // so has A, and it is read all the time
-  CHECK(hints({8192, 8192, 65536}) == std::set{0});  // not even a group has
-  CHECK(hints({512, 512, 65536}).count(1) == 0);     // one round: nothing walks past
+  CHECK(hints({4096, 28672, 4096}, 0, 0).count(1) == 1);
+  CHECK(hints({4096, 28672, 4096}, 1, 1).count(1) == 1);
+  CHECK(hints({28672, 4096, 4096}, 1, 0).count(1) == 1);
+  CHECK(hints({28672, 4096, 4096}, 0, 1).count(1) == 1);
+  CHECK(hints({28672, 4096, 2048}, 0, 0) == std::set{0});  // what passes has room
+  CHECK(hints({4096, 28672, 2048}, 0, 1) == std::set{0});
+  CHECK(hints({4096, 28672, 2048}, 1, 0) == std::set{0});
+  CHECK(hints({512, 65536, 2048}, 0, 0) == std::set{0});   // A is small, and read all the time
+  CHECK(hints({8192, 8192, 65536}, 0, 0) == std::set{0});  // not even a group has room
+  CHECK(hints({1024, 8192, 4096}, 0, 0) == std::set{0});   // D has
+  CHECK(hints({512, 512, 65536}, 0, 0) == std::set{0});    // one round: nothing is read again
+
+  // 4 x 8 clusters of tiles are less than a round, so that A, and not B, is read again.
+  int found = 0;
+  for (const Config& config : wgmma_candidates_for(padded({}, {2048, 16384, 8192}))) {
+    if (config.at("block_m") == 256 && config.at("cluster_m") == 2 && config.at("raster") == 1 &&
+        config.at("group") == 8 && config.at("swap_ab") == 0) {
+      ++found;
+      CHECK(config.at("evict_first") == 0);
+    }
+  }
+  CHECK(found > 0);
 }
 
 TEST_CASE("wgmma has more brought early the longer a kernel waits and the more it pays") {

@@ -53,10 +53,14 @@ TEST_CASE("wgmma's largest tiles, and widths between whole blocks, compile and d
                                                                {64, 232, 1, 1}}) {
       Config config = config_of(block_m, block_n, consumers, 64);
       config.set("swap_ab", swap_ab).set("split_k", split_k);
+      config.set("evict_first", 1).set("raster", swap_ab);
       samples.push_back(sample_of(DataType::kF16, "nn", config));
     }
   }
   samples.push_back(sample_of(DataType::kBF16, "nt", config_of(256, 136, 2, 64)));
+  Config sharing_b = config_of(128, 192, 2, 64);
+  sharing_b.set("cluster_m", 2).set("cluster_n", 1).set("evict_first", 1);
+  samples.push_back(sample_of(DataType::kBF16, "nt", sharing_b));
   samples.push_back(sample_of(DataType::kE4M3, "nt", config_of(192, 200, 3, 128), Numerics::kFast));
   samples.push_back(sample_of(DataType::kF32, "nt", config_of(192, 200, 3, 32), Numerics::kTf32));
   samples.push_back(sample_of(DataType::kF32, "tt", config_of(192, 192, 3, 32), Numerics::kTf32));

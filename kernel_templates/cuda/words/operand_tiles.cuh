@@ -1,5 +1,5 @@
 // The tiles of A and B in shared memory, as they are loaded and as the products take them. Expects
-// the sizes, kColumnsWalkTogether and kEvictFirst as constants.
+// the sizes as constants.
 #pragma once
 
 #include "problem.cuh"
@@ -24,13 +24,5 @@ constexpr Slabs kSlabsB = kTurnsB ? turned(kLoadedB) : kLoadedB;
 // 16 bytes (work_list.cuh).
 constexpr bool kBytesFollowN = kElementBytes == 1 && !kLoadedB.lines_follow_k;
 constexpr int kWidthStep = kSumsAreIntegers || kBytesFollowN ? 16 : 8;
-
-// What lies in the L2 cache: rows of tiles that walk together keep their part of A there, and all
-// of B passes by; columns that do, theirs of B. What passes, and D, may make room for what is kept.
-constexpr bool kPassesA = kEvictFirst && kColumnsWalkTogether;
-constexpr bool kPassesB = kEvictFirst && !kColumnsWalkTogether;
-constexpr Eviction kEvictionA = kPassesA ? Eviction::kFirst : Eviction::kNormal;
-constexpr Eviction kEvictionB = kPassesB ? Eviction::kFirst : Eviction::kNormal;
-constexpr Eviction kEvictionD = kEvictFirst ? Eviction::kFirst : Eviction::kNormal;
 
 constexpr int kTileBytesA = tile_bytes(kSlabsA), kTileBytesB = tile_bytes(kSlabsB);

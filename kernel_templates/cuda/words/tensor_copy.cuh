@@ -6,7 +6,7 @@
 // or 32), and its 16-byte units are exchanged so that neither rows nor columns meet in a bank
 // (swizzled() below). What lies outside the matrix is read as zero and never written.
 //
-// PTX ISA, "Data Movement and Conversion Instructions: Bulk copy, Tensor copy".
+// PTX ISA, "Data Movement and Conversion Instructions: Bulk copy, Tensor copy, createpolicy".
 #pragma once
 
 struct alignas(64) TensorMap {
@@ -19,15 +19,16 @@ __device__ __forceinline__ constexpr int swizzled(int offset, int span) {
   return offset ^ (offset >> 3 & (span - 16));
 }
 
-// When what a copy touches leaves the L2 cache: by turns, or before anything else, which makes room
-// for what is read again. (A policy of evict_normal is not the same as none: bf16 nt 8192 x 28672 x
-// 4096, H200, 2026-11-22: 2289 us without, 2352 with it.)
+// When what a copy touches leaves the L2 cache: in its turn, or before anything else, which makes
+// room for what is read again. (A policy of evict_normal is not the same as none: bf16 nt 8192 x
+// 28672 x 4096, H200, 2026-11-22: 2289 us without any, 2352 with it for A, B and D.)
 enum class Eviction { kNormal, kFirst };
 struct Caching {
   Eviction eviction;
   unsigned long long policy = 0;  // of kFirst
 };
-// createpolicy, where it is wanted: hoisted out of a loop, the policy would take registers there.
+// createpolicy, where the caller wants it: the producer once; stores in front of every copy, since
+// held while products run it would take registers from the sums.
 __device__ __forceinline__ Caching caching_with(Eviction eviction) {
   Caching caching{eviction};
   if (eviction == Eviction::kFirst) {

@@ -1,7 +1,8 @@
 // A warp's 16 rows of sums, as the products of a warpgroup leave them (wgmma.cuh), to D. Expects
-// kStagesD, kStageBytesD, kSwapAB and kEvictionD as constants.
+// kStagesD, kStageBytesD and kSwapAB as constants.
 #pragma once
 
+#include "evictions.cuh"
 #include "matrix_store.cuh"
 #include "slices.cuh"
 #include "store.cuh"

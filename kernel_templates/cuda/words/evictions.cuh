@@ -1,0 +1,13 @@
+// What leaves the L2 cache first (evict_first). Rows of tiles that walk together keep their part of
+// A there, and all of B passes by; columns that do, theirs of B. What passes is not read again
+// before it has left, nor is D, where tensor copies store it. Expects kEvictFirst and
+// kColumnsWalkTogether as constants.
+#pragma once
+
+#include "tensor_copy.cuh"
+
+constexpr bool kPassesA = kEvictFirst && kColumnsWalkTogether;
+constexpr bool kPassesB = kEvictFirst && !kColumnsWalkTogether;
+constexpr Eviction kEvictionA = kPassesA ? Eviction::kFirst : Eviction::kNormal;
+constexpr Eviction kEvictionB = kPassesB ? Eviction::kFirst : Eviction::kNormal;
+constexpr Eviction kEvictionD = kEvictFirst ? Eviction::kFirst : Eviction::kNormal;
