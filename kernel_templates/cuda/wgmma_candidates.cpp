@@ -176,21 +176,22 @@ int prefetched(const Problem& problem, const WgmmaNumbers& numbers, const Device
 /// but none for them, so that D would not stay there for who reads it next.
 bool evicts_first(const Problem& problem, const WgmmaNumbers& numbers, const DeviceLimits& limits) {
   const Tiling clusters = numbers.clusters(problem);
-  const bool by_columns = numbers.columns_walk_together;
-  const std::int64_t group =
-      std::min<std::int64_t>(numbers.group, by_columns ? clusters.tiles_n : clusters.tiles_m);
-  const std::int64_t steps = by_columns ? clusters.tiles_m : clusters.tiles_n;
-  const int lines_of_cluster =
-      by_columns ? numbers.cluster_n * numbers.block_n : numbers.cluster_m * numbers.block_m;
+  std::int64_t along = clusters.tiles_m, across = clusters.tiles_n, passing_lines = problem.n;
+  int lines_of_cluster = numbers.cluster_m * numbers.block_m;
+  if (numbers.columns_walk_together) {
+    std::swap(along, across);
+    passing_lines = problem.m;
+    lines_of_cluster = numbers.cluster_n * numbers.block_n;
+  }
+  const std::int64_t group = std::min<std::int64_t>(numbers.group, along);
   const auto part_of_cache = [&](std::int64_t lines, std::int64_t length, int element_bytes) {
     return static_cast<double>(lines * length * element_bytes) /
            static_cast<double>(limits.l2_bytes);
   };
   const double kept = part_of_cache(group * lines_of_cluster, problem.k, numbers.element_bytes);
-  const double passing =
-      part_of_cache(by_columns ? problem.m : problem.n, problem.k, numbers.element_bytes);
+  const double passing = part_of_cache(passing_lines, problem.k, numbers.element_bytes);
   const double d = part_of_cache(problem.m, problem.n, numbers.element_bytes_d);
-  return numbers.tensor_store && group * steps > numbers.clusters_at_a_time(limits) &&
+  return numbers.tensor_store && group * across > numbers.clusters_at_a_time(limits) &&
          kept >= kLeastKept && kept <= kMostKept && std::min(passing, d) >= kLeastPassing;
 }
 

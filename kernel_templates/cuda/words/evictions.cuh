@@ -6,8 +6,6 @@
 
 #include "tensor_copy.cuh"
 
-constexpr bool kPassesA = kEvictFirst && kColumnsWalkTogether;
-constexpr bool kPassesB = kEvictFirst && !kColumnsWalkTogether;
-constexpr Eviction kEvictionA = kPassesA ? Eviction::kFirst : Eviction::kNormal;
-constexpr Eviction kEvictionB = kPassesB ? Eviction::kFirst : Eviction::kNormal;
 constexpr Eviction kEvictionD = kEvictFirst ? Eviction::kFirst : Eviction::kNormal;
+constexpr Eviction kEvictionA = kColumnsWalkTogether ? kEvictionD : Eviction::kNormal;
+constexpr Eviction kEvictionB = kColumnsWalkTogether ? Eviction::kNormal : kEvictionD;
