@@ -12,7 +12,7 @@ namespace tunedgemm {
 namespace {
 
 constexpr int kArch = 90;
-constexpr int kRevision = 9;  // 9: evict_first
+constexpr int kRevision = 10;  // 10: consumers that store and multiply at the same time
 
 class Wgmma final : public CudaFamily {
  public:

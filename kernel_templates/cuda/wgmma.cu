@@ -18,11 +18,12 @@
 //                                                                  +------------------------------+
 //
 // Consumers either share a tile, block_m / consumers rows each (cooperative), or take tiles in turn
-// (ping_pong): then one multiplies while the other stores. Neighbouring blocks may form a cluster:
-// cluster_m of them below each other share B, each loading a part of it for all, and cluster_n of
-// them beside each other A. Shares of the tiles go to clusters in the order of their numbers, or
-// (by_gpc) so that a GPC's clusters have neighbouring ones. What is not read again soon may leave
-// the L2 cache before the rest (evict_first).
+// (ping_pong): then one multiplies while the other stores. A cooperative one of several times 64
+// rows stores some while it multiplies others (words/overlapped_consumer.cuh). Neighbouring blocks
+// may form a cluster: cluster_m of them below each other share B, each loading a part of it for
+// all, and cluster_n of them beside each other A. Shares of the tiles go to clusters in the order
+// of their numbers, or (by_gpc) so that a GPC's clusters have neighbouring ones. What is not read
+// again soon may leave the L2 cache before the rest (evict_first).
 //
 // How the sums leave (tensor_store): converted, spread in shared memory and copied out by TMA, in
 // blocks of 16 columns, while the next tile is being multiplied, or by the threads, as in mma.cu.
@@ -183,6 +184,7 @@ static_assert(
 #include "words/dependent_launch.cuh"
 #include "words/evictions.cuh"
 #include "words/named_barrier.cuh"
+#include "words/overlapped_consumer.cuh"
 #include "words/prefetch.cuh"
 #include "words/products.cuh"
 #include "words/promoted_products.cuh"
@@ -302,9 +304,6 @@ __device__ __forceinline__ void consume(const Arguments& arguments, const Tensor
     store_work(arguments, d, work, is_last, work.m0 + row, consumer, memory, staging, scratch,
                sums);
   }
-  if (kTensorStore && threadIdx.x % 32 == 0) {
-    wait_until_read(0);
-  }
 }
 
 // ---- 6. The kernel ------------------------------------------------------------------------------
@@ -358,6 +357,13 @@ extern "C" __global__ void __cluster_dims__(kCluster, 1, 1) __launch_bounds__(kT
     const int consumer = warpgroup - 1, warp = kSwapAB ? 4 * consumer : threadIdx.x / 32 - 4;
     char* const staging = memory + kRingBytes + warp * kStagingBytes;
     wait_for_kernels_before();
-    consume(arguments, d, shared, staging, scratch + consumer, list, consumer);
+    if (kOverlaps) {
+      consume_overlapped(arguments, d, shared, staging, list, consumer);
+    } else {
+      consume(arguments, d, shared, staging, scratch + consumer, list, consumer);
+    }
+    if (kTensorStore && threadIdx.x % 32 == 0) {
+      wait_until_read(0);
+    }
   }
 }

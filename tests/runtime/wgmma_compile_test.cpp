@@ -64,6 +64,11 @@ TEST_CASE("wgmma's largest tiles, and widths between whole blocks, compile and d
   samples.push_back(sample_of(DataType::kE4M3, "nt", config_of(192, 200, 3, 128), Numerics::kFast));
   samples.push_back(sample_of(DataType::kF32, "nt", config_of(192, 200, 3, 32), Numerics::kTf32));
   samples.push_back(sample_of(DataType::kF32, "tt", config_of(192, 192, 3, 32), Numerics::kTf32));
+  samples.push_back(sample_of(DataType::kBF16, "nt", config_of(256, 96, 1, 64)));
+  samples.push_back(sample_of(DataType::kBF16, "nt", config_of(192, 128, 1, 64)));
+  samples.push_back(sample_of(DataType::kBF16, "nt", config_of(256, 160, 2, 64)));
+  samples.back().problem.beta = ScalarClass::kOther;
+  samples.push_back(sample_of(DataType::kE4M3, "tn", config_of(256, 192, 2, 128), Numerics::kFast));
   Config promoted = config_of(256, 104, 2, 128);
   samples.push_back(
       sample_of(DataType::kE4M3, "nt", promoted.set("in_flight", 0), Numerics::kPromoted));

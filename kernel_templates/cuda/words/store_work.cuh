@@ -25,21 +25,32 @@ __device__ __forceinline__ void store_slice(const Arguments& arguments, const Te
   }
 }
 
+__device__ __forceinline__ Team team_of_consumer(int consumer) {
+  return {static_cast<int>(threadIdx.x) % kWarpgroup, kWarpgroup, 1 + consumer};
+}
+
+// A row block of a consumer whose rows begin at m0 in D, where K is not split.
+__device__ __forceinline__ void store_row_block(const Arguments& arguments, const TensorMap& d,
+                                                const Work& work, int m0, int block, int consumer,
+                                                char* memory, Staging& staging, const Sums& sums) {
+  store_slice(arguments, d, team_of_consumer(consumer), work.entry, m0 + 64 * block, work.n0,
+              memory, staging, reinterpret_cast<const Slice&>(sums[block]));
+}
+
 // A consumer's part of a work leaves, from row m0 of D on. Where K is split, the consumers that
 // hold the other parts take slices of the tile, too.
 __device__ __forceinline__ void store_work(const Arguments& arguments, const TensorMap& d,
                                            const Work& work, bool is_last_work, int m0,
                                            int consumer, char* memory, Staging& staging,
                                            int* scratch, Sums& sums) {
-  const Team team{static_cast<int>(threadIdx.x) % kWarpgroup, kWarpgroup, 1 + consumer};
   if (kSplitK == 1) {
 #pragma unroll
     for (int block = 0; block < kRowBlocks; ++block) {
-      store_slice(arguments, d, team, work.entry, m0 + 64 * block, work.n0, memory, staging,
-                  reinterpret_cast<const Slice&>(sums[block]));
+      store_row_block(arguments, d, work, m0, block, consumer, memory, staging, sums);
     }
     return;
   }
+  const Team team = team_of_consumer(consumer);
   const long long unit = kPingPong ? work.unit : work.unit * kConsumers + consumer;
   const TileOfParts tile = tile_of_parts(arguments, unit, kPartElements, team, scratch);
   int slice = hand_in(tile, work.part, is_last_work, &sums[0][0]);

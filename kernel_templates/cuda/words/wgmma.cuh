@@ -45,12 +45,14 @@ __device__ __forceinline__ void begin_products() {
 __device__ __forceinline__ void end_products() {
   asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
 }
-// Until at most `pending` (a constant, 0 or 1) groups of products run.
+// Until at most `pending` (a constant, 0 to 2) groups of products run.
 __device__ __forceinline__ void wait_for_products(int pending) {
   if (pending == 0) {
     asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
-  } else {
+  } else if (pending == 1) {
     asm volatile("wgmma.wait_group.sync.aligned 1;" ::: "memory");
+  } else {
+    asm volatile("wgmma.wait_group.sync.aligned 2;" ::: "memory");
   }
 }
 
