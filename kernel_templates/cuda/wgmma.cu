@@ -239,10 +239,7 @@ __device__ __forceinline__ void multiply(const Shared& shared, const Loader& loa
     wait(full(shared, ring.stage), ring.parity);
     pin_all(sums);
     begin_products();
-#pragma unroll
-    for (int block = 0; block < kRowBlocks; ++block) {
-      multiply_row_block(shared, ring.stage, row + 64 * block, tile > 0, sums[block]);
-    }
+    multiply_row_blocks(shared, ring.stage, row, tile > 0, 0, kRowBlocks, sums);
     end_products();
     wait_for_products(kInFlight);
     pin_all(sums);
@@ -253,16 +250,6 @@ __device__ __forceinline__ void multiply(const Shared& shared, const Loader& loa
     }
     before = ring.stage;
     advance(ring);
-  }
-}
-
-// When the sums are wanted: the products end, and the last stage is released.
-__device__ __forceinline__ void end_multiplying(const Loader& loader, const Ring& ring,
-                                                Sums& sums) {
-  if (kInFlight == 1) {
-    wait_for_products(0);
-    pin_all(sums);
-    release(loader, stage_before(ring));
   }
 }
 

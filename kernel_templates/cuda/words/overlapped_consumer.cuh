@@ -17,44 +17,25 @@
 constexpr bool kOverlaps = kRowBlocks > 1 && !kPingPong && kSplitK == 1 && kInFlight == 1 &&
                            !kRegistersA && !kTurns && sizeof(TypeD) <= 2;
 
-__device__ __forceinline__ void pin_other_blocks(Sums& sums) {
-#pragma unroll
-  for (int block = 1; block < kRowBlocks; ++block) {
-    pin(sums[block]);
-  }
-}
-
-// With the tile along K that is there. The first row block's products are a group, and the others'.
-__device__ __forceinline__ void multiply_first_block(const Shared& shared, const Ring& ring,
-                                                     int row, bool keep, Sums& sums) {
-  multiply_row_block(shared, ring.stage, row, keep, sums[0]);
-  end_products();
-}
-__device__ __forceinline__ void multiply_other_blocks(const Shared& shared, const Ring& ring,
-                                                      int row, bool keep, Sums& sums) {
-#pragma unroll
-  for (int block = 1; block < kRowBlocks; ++block) {
-    multiply_row_block(shared, ring.stage, row + 64 * block, keep, sums[block]);
-  }
-  end_products();
-}
-
 // A work begins: its first products, which the others may follow later.
 __device__ __forceinline__ void begin_overlapped(const Shared& shared, const Ring& ring, int row,
                                                  Sums& sums) {
   wait(full(shared, ring.stage), ring.parity);
   pin(sums[0]);
   begin_products();
-  multiply_first_block(shared, ring, row, false, sums);
+  multiply_row_blocks(shared, ring.stage, row, false, 0, 1, sums);
+  end_products();
 }
 
-// All its other products. The last ones still run afterwards, and their stage is not released.
+// All its other products, those of the first row block and of the others with a tile along K a
+// group each. The last ones still run afterwards, and their stage is not released.
 __device__ __forceinline__ void multiply_overlapped(const Shared& shared, const Loader& loader,
                                                     int tiles_of_k, int row, Ring& ring,
                                                     Sums& sums) {
-  pin_other_blocks(sums);
+  pin_row_blocks(1, kRowBlocks, sums);
   begin_products();
-  multiply_other_blocks(shared, ring, row, false, sums);
+  multiply_row_blocks(shared, ring.stage, row, false, 1, kRowBlocks, sums);
+  end_products();
   int before = ring.stage;
   advance(ring);
 #pragma unroll 1
@@ -62,8 +43,10 @@ __device__ __forceinline__ void multiply_overlapped(const Shared& shared, const 
     wait(full(shared, ring.stage), ring.parity);
     pin_all(sums);
     begin_products();
-    multiply_first_block(shared, ring, row, true, sums);
-    multiply_other_blocks(shared, ring, row, true, sums);
+    multiply_row_blocks(shared, ring.stage, row, true, 0, 1, sums);
+    end_products();
+    multiply_row_blocks(shared, ring.stage, row, true, 1, kRowBlocks, sums);
+    end_products();
     wait_for_products(2);
     pin_all(sums);
     release(loader, before);
@@ -99,9 +82,7 @@ __device__ __forceinline__ void consume_overlapped(const Arguments& arguments, c
     wait_for_products(1);
     pin(sums[0]);
     leave(work, 0, 1);
-    wait_for_products(0);
-    pin_other_blocks(sums);
-    release(loader, stage_before(ring));
+    end_multiplying(loader, ring, sums);
     index += list.apart;
     if (index >= list.count) {
       break;

@@ -27,6 +27,15 @@ __device__ __forceinline__ void multiply_row_block(const Shared& shared, int sta
   }
 }
 
+// Of the row blocks from `first` to `end`, `row` the first of the consumer's rows.
+__device__ __forceinline__ void multiply_row_blocks(const Shared& shared, int stage, int row,
+                                                    bool keep, int first, int end, Sums& sums) {
+#pragma unroll
+  for (int block = first; block < end; ++block) {
+    multiply_row_block(shared, stage, row + 64 * block, keep, sums[block]);
+  }
+}
+
 __device__ __forceinline__ void clear(Sums& sums) {
 #pragma unroll
   for (int i = 0; i < kRowBlocks * kSumsOfRowBlock; ++i) {
@@ -34,9 +43,22 @@ __device__ __forceinline__ void clear(Sums& sums) {
   }
 }
 
-__device__ __forceinline__ void pin_all(Sums& sums) {
+__device__ __forceinline__ void pin_row_blocks(int first, int end, Sums& sums) {
 #pragma unroll
-  for (int block = 0; block < kRowBlocks; ++block) {
+  for (int block = first; block < end; ++block) {
     pin(sums[block]);
+  }
+}
+__device__ __forceinline__ void pin_all(Sums& sums) {
+  pin_row_blocks(0, kRowBlocks, sums);
+}
+
+// When the sums are wanted: the products end, and the last stage is released.
+__device__ __forceinline__ void end_multiplying(const Loader& loader, const Ring& ring,
+                                                Sums& sums) {
+  if (kInFlight == 1) {
+    wait_for_products(0);
+    pin_all(sums);
+    release(loader, stage_before(ring));
   }
 }
