@@ -11,7 +11,7 @@
 #include <string>
 #include <string_view>
 
-#include "kernel_templates/fields.h"
+#include "kernel_templates/problem/fields.h"
 
 namespace tunedgemm {
 namespace {

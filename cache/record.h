@@ -10,9 +10,9 @@
 #include <string_view>
 #include <vector>
 
-#include "kernel_templates/config.h"
 #include "kernel_templates/device_limits.h"
-#include "kernel_templates/problem.h"
+#include "kernel_templates/problem/config.h"
+#include "kernel_templates/problem/problem.h"
 
 namespace tunedgemm {
 

@@ -3,7 +3,7 @@
 #include <array>
 
 #include "cache/vocabulary_rows.h"
-#include "kernel_templates/fields.h"
+#include "kernel_templates/problem/fields.h"
 
 namespace tunedgemm {
 namespace {

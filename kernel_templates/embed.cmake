@@ -1,20 +1,19 @@
-# Run as a script: cmake -DOUTPUT=x.cpp -DVARIABLE=name -DFILES="a;b" -DNAMES="a;words/b" -P embed.cmake
+# Run as a script: cmake -DOUTPUT=x.cpp -DFOLDER=/path -DFILES="cuda/simt/kernel.cu;..." -P embed.cmake
 # Writes a C++ file that holds every file as bytes, so that no character in it needs care:
-#   extern const SourceFile <VARIABLE>[]; extern const std::size_t <VARIABLE>_count;
+#   extern const SourceFile kEmbeddedFiles[]; extern const std::size_t kEmbeddedFileCount;
 set(content "#include \"kernel_templates/source.h\"\n\n#include <cstddef>\n\nnamespace tunedgemm {\nnamespace {\n")
 set(table "")
 list(LENGTH FILES count)
 math(EXPR last "${count} - 1")
 foreach(index RANGE ${last})
-  list(GET FILES ${index} file)
-  list(GET NAMES ${index} name)
-  file(READ "${file}" hex HEX)
+  list(GET FILES ${index} name)
+  file(READ "${FOLDER}/${name}" hex HEX)
   string(LENGTH "${hex}" hex_length)
   math(EXPR length "${hex_length} / 2")
   string(REGEX REPLACE "([0-9a-f][0-9a-f])" "'\\\\x\\1'," bytes "${hex}")
   string(APPEND content "const char file_${index}[] = {${bytes}'\\0'};\n")
   string(APPEND table "    {\"${name}\", {file_${index}, ${length}}},\n")
 endforeach()
-string(APPEND content "}  // namespace\n\nextern const SourceFile ${VARIABLE}[];\nextern const std::size_t ${VARIABLE}Count;\n")
-string(APPEND content "const SourceFile ${VARIABLE}[] = {\n${table}};\nconst std::size_t ${VARIABLE}Count = ${count};\n\n}  // namespace tunedgemm\n")
+string(APPEND content "}  // namespace\n\nextern const SourceFile kEmbeddedFiles[];\nextern const std::size_t kEmbeddedFileCount;\n")
+string(APPEND content "const SourceFile kEmbeddedFiles[] = {\n${table}};\nconst std::size_t kEmbeddedFileCount = ${count};\n\n}  // namespace tunedgemm\n")
 file(WRITE "${OUTPUT}" "${content}")

@@ -39,8 +39,8 @@ Family::Family(std::string_view name, Backend backend, std::string_view file,
                std::vector<Knob> knobs, int revision)
     : name_(name),
       backend_(backend),
-      file_(embedded_file(backend, file)),
-      includes_(included_files(backend, file_)),
+      file_(embedded_file(file)),
+      includes_(included_files(file_)),
       knobs_(std::move(knobs)),
       fingerprint_(sha256_hex(template_fingerprint(file_, includes_) + knobs_text(knobs_) +
                                   "revision " + std::to_string(revision),

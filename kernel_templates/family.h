@@ -1,7 +1,7 @@
 #pragma once
 
-// Family: one kernel template. Its file under cuda/ or host/ is what runs; the .cpp of the same
-// stem beside it is this class: which knobs there are, which configs are legal, how a config is
+// Family: one kernel template. Its kernel file, in a folder of cuda/ or host/, is what runs; the .cpp
+// beside it is this class: which knobs there are, which configs are legal, how a config is
 // launched, and a guess at its speed.
 
 #include <algorithm>
@@ -12,10 +12,10 @@
 #include <string_view>
 #include <vector>
 
-#include "kernel_templates/config.h"
-#include "kernel_templates/cuda/words/gpc_shares.cuh"
+#include "kernel_templates/cuda/sm90/gpc_cluster_ranges.cuh"
 #include "kernel_templates/device_limits.h"
-#include "kernel_templates/problem.h"
+#include "kernel_templates/problem/config.h"
+#include "kernel_templates/problem/problem.h"
 #include "kernel_templates/source.h"
 
 inline bool operator==(const GpcShares& left, const GpcShares& right) {
@@ -35,12 +35,12 @@ struct Knob {
 
 /// A workspace begins with counters that are zero before a launch and that the kernel leaves zero;
 /// whatever else a kernel keeps there begins behind them. The place is fixed so that kernels
-/// with different needs can share one. The last counters are those of cuda/words/take_share.cuh.
+/// with different needs can share one. The last counters are those of cuda/sm90/claim_cluster_id.cuh.
 inline constexpr std::int64_t kWorkspaceCounterBytes = 64 << 10;
 
 /// How tensor copies cut one matrix into boxes: all that a CUtensorMap is made of but the address
 /// (CUDA Driver API, "Tensor Map Object Management"). The kernel's half is
-/// cuda/words/tensor_copy.cuh.
+/// cuda/ptx/tensor_copy.cuh.
 struct TensorMap {
   enum class Operand : std::int32_t { kNone = 0, kA = 1, kB = 2, kD = 3 };
 
@@ -67,7 +67,7 @@ struct Launch {
   bool workspace_is_optional = false;
   bool needs_workspace() const { return workspace_bytes > 0 && !workspace_is_optional; }
   /// CUDA: the kernel may be started while the one before it in its stream still runs, for which it
-  /// waits itself (cuda/words/dependent_launch.cuh).
+  /// waits itself (cuda/ptx/griddepcontrol.cuh).
   bool dependent = false;
   /// CUDA: the kernel computes D's transpose: in its Arguments A and B change places, and all that
   /// belongs to them.
@@ -87,7 +87,7 @@ Launch without_workspace(Launch launch);
 /// canonical and well formed (`why_not(problem)` is empty), with M, N, batch >= 1 and K >= 0.
 class Family {
  public:
-  /// `revision` counts what the fingerprint would not see otherwise: other candidates or another
+  /// `file` is the kernel's name among the embedded files. `revision` counts what the fingerprint would not see otherwise: other candidates or another
   /// cost model that might find a better winner, or another launch.
   Family(std::string_view name, Backend backend, std::string_view file, std::vector<Knob> knobs,
          int revision = 1);

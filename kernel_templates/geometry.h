@@ -8,7 +8,7 @@
 #include <string>
 
 #include "kernel_templates/device_limits.h"
-#include "kernel_templates/problem.h"
+#include "kernel_templates/problem/problem.h"
 
 namespace tunedgemm {
 
@@ -34,7 +34,7 @@ struct Tiling {
 Tiling tiling(const Problem& problem, int block_m, int block_n, int split_k = 1);
 
 /// The workspace of a kernel that splits K: the counters, one of 4 bytes a tile of D, then every
-/// block's partial tile. 0 for split_k = 1. The kernels' half is cuda/words/split_k.cuh.
+/// block's partial tile. 0 for split_k = 1. The kernels' half is cuda/common/split_k.cuh.
 std::int64_t split_workspace_bytes(const Tiling& tiling, std::int64_t partial_tile_bytes);
 
 /// Sentences for why_not, empty if all is well.

@@ -1,6 +1,7 @@
 #include "kernel_templates/source.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <span>
 #include <stdexcept>
 
@@ -9,10 +10,8 @@
 namespace tunedgemm {
 
 // Made by embed.cmake.
-extern const SourceFile kEmbeddedCuda[];
-extern const std::size_t kEmbeddedCudaCount;
-extern const SourceFile kEmbeddedHost[];
-extern const std::size_t kEmbeddedHostCount;
+extern const SourceFile kEmbeddedFiles[];
+extern const std::size_t kEmbeddedFileCount;
 
 namespace {
 
@@ -25,62 +24,71 @@ void append_field(std::string& text, std::string_view field) {
   text += field;
 }
 
-std::string_view include_of(std::string_view line) {
-  constexpr std::string_view kDirective = "#include \"";
-  if (!line.starts_with(kDirective)) {
-    return {};
-  }
-  line.remove_prefix(kDirective.size());
-  return line.substr(0, line.find('"'));
-}
+constexpr std::string_view kIncludeDirective = "#include \"";
 
-// A word includes its siblings by their bare names, a chapter by "words/...".
-std::string_view base_name(std::string_view path) {
-  return path.substr(path.rfind('/') + 1);
+// Takes the first line, with its end, off the text.
+std::string_view take_line(std::string_view& text) {
+  const std::string_view line = text.substr(0, std::min(text.find('\n'), text.size() - 1) + 1);
+  text.remove_prefix(line.size());
+  return line;
 }
 
 }  // namespace
 
-const std::vector<SourceFile>& embedded_files(Backend backend) {
-  static const std::vector<SourceFile> cuda(kEmbeddedCuda, kEmbeddedCuda + kEmbeddedCudaCount);
-  static const std::vector<SourceFile> host(kEmbeddedHost, kEmbeddedHost + kEmbeddedHostCount);
-  return backend == Backend::kCuda ? cuda : host;
-}
-
-SourceFile embedded_file(Backend backend, std::string_view file_name) {
-  for (const SourceFile& file : embedded_files(backend)) {
-    if (file.name == file_name) {
-      return file;
-    }
+SourceFile embedded_file(std::string_view name) {
+  const std::span files(kEmbeddedFiles, kEmbeddedFileCount);
+  const auto found = std::find_if(files.begin(), files.end(),
+                                  [&](const SourceFile& file) { return file.name == name; });
+  if (found == files.end()) {
+    throw std::out_of_range("no kernel file " + std::string(name) + " is embedded");
   }
-  throw std::out_of_range("no embedded " + std::string(name(backend)) + " kernel file " +
-                          std::string(file_name));
+  return *found;
 }
 
-std::vector<SourceFile> included_files(Backend backend, const SourceFile& file) {
+std::string included_name(std::string_view line, std::string_view from) {
+  if (!line.starts_with(kIncludeDirective)) {
+    return "";
+  }
+  line.remove_prefix(kIncludeDirective.size());
+  const std::filesystem::path relative(line.substr(0, line.find('"')));
+  const std::filesystem::path path = std::filesystem::path(from).parent_path() / relative;
+  return path.lexically_normal().generic_string();
+}
+
+std::vector<SourceFile> included_files(const SourceFile& file) {
   std::vector<SourceFile> found;
   std::vector<SourceFile> to_read{file};
   while (!to_read.empty()) {
-    std::string_view text = to_read.back().text;
+    SourceFile reading = to_read.back();
     to_read.pop_back();
-    while (!text.empty()) {
-      const std::size_t line_end = std::min(text.find('\n'), text.size() - 1) + 1;
-      const std::string_view included = include_of(text.substr(0, line_end));
-      text.remove_prefix(line_end);
-      if (included.empty()) {
-        continue;
-      }
-      const SourceFile word = embedded_file(backend, "words/" + std::string(base_name(included)));
-      if (std::none_of(found.begin(), found.end(),
-                       [&](const SourceFile& known) { return known.name == word.name; })) {
-        found.push_back(word);
-        to_read.push_back(word);
+    while (!reading.text.empty()) {
+      const std::string name = included_name(take_line(reading.text), reading.name);
+      const bool is_known = std::any_of(
+          found.begin(), found.end(), [&](const SourceFile& known) { return known.name == name; });
+      if (!name.empty() && !is_known) {
+        found.push_back(embedded_file(name));
+        to_read.push_back(found.back());
       }
     }
   }
   std::sort(found.begin(), found.end(),
             [](const SourceFile& left, const SourceFile& right) { return left.name < right.name; });
   return found;
+}
+
+std::string with_whole_names(const SourceFile& file) {
+  std::string whole;
+  std::string_view text = file.text;
+  while (!text.empty()) {
+    const std::string_view line = take_line(text);
+    const std::string name = included_name(line, file.name);
+    if (name.empty()) {
+      whole += line;
+    } else {
+      whole.append(kIncludeDirective).append(name).append("\"\n");
+    }
+  }
+  return whole;
 }
 
 std::string without_comments(std::string_view text) {
@@ -160,15 +168,13 @@ std::string fingerprint(const Source& source) {
 
 std::string command_line(const Source& source, const DeviceLimits& limits) {
   const bool cuda = source.backend == Backend::kCuda;
-  std::string line = cuda
-                         ? "nvcc -std=c++20 -cubin -arch=sm_" + std::to_string(limits.arch) +
-                               (source.needs_exact_architecture ? "a" : "")
-                         : "c++ -std=c++20 -O3 -march=native -shared -fPIC -Ikernel_templates/cuda";
+  std::string line = cuda ? "nvcc -std=c++20 -cubin -arch=sm_" + std::to_string(limits.arch) +
+                                (source.needs_exact_architecture ? "a" : "")
+                          : "c++ -std=c++20 -O3 -march=native -shared -fPIC";
   for (const auto& [macro, value] : source.defines) {
     line.append(" -D").append(macro).append("=").append(value);
   }
-  return line + " kernel_templates/" + std::string(name(source.backend)) + "/" +
-         std::string(source.file.name);
+  return line + " kernel_templates/" + std::string(source.file.name);
 }
 
 }  // namespace tunedgemm

@@ -14,8 +14,7 @@ namespace tunedgemm {
 
 /// One file of the library as it is embedded in the binary. The views point to static memory.
 struct SourceFile {
-  std::string_view
-      name;  ///< as an include names it: "words/number.cuh", or the chapter itself: "mma.cu"
+  std::string_view name;  ///< its path below kernel_templates: "cuda/common/number.cuh"
   std::string_view text;
 };
 
@@ -28,12 +27,16 @@ struct Source {
   bool needs_exact_architecture = false;  ///< compile for "sm_90a" rather than "sm_90"
 };
 
-/// The embedded kernel files of a backend: chapters first, then the words.
-const std::vector<SourceFile>& embedded_files(Backend backend);
 /// The embedded file of that name. Throws std::out_of_range with the name if there is none.
-SourceFile embedded_file(Backend backend, std::string_view file_name);
-/// The words that the file includes, directly or through another word, each once.
-std::vector<SourceFile> included_files(Backend backend, const SourceFile& file);
+SourceFile embedded_file(std::string_view name);
+/// The files that the file includes, directly or through another one, each once, in the order of
+/// their names.
+std::vector<SourceFile> included_files(const SourceFile& file);
+/// The name that an #include "..." line of the file `from` stands for; empty if the line is none.
+std::string included_name(std::string_view line, std::string_view from);
+/// The text with every include by the included file's whole name, for a compiler that is given its
+/// files by name (NVRTC).
+std::string with_whole_names(const SourceFile& file);
 
 /// The text without comments and blank lines, so that editing prose keeps what was tuned.
 std::string without_comments(std::string_view text);

@@ -3,7 +3,7 @@
 // In which order the tiles of D are computed. Blocks of a GPU start in the order of their index, so
 // those that run at the same time are neighbours in this order: the fewer rows of A and columns of
 // B they span together, the more of their reads are answered by the L2 cache. The kernels' half is
-// cuda/words/tile_order.cuh.
+// cuda/common/rasterization.cuh.
 
 #include <cstdint>
 #include <vector>

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "kernel_templates/problem.h"
+#include "kernel_templates/problem/problem.h"
 
 namespace tunedgemm {
 

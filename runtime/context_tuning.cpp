@@ -6,7 +6,7 @@
 
 #include "kernel_templates/log.h"
 #include "runtime/context.h"
-#include "runtime/device_evaluator.h"
+#include "runtime/evaluation/device_evaluator.h"
 #include "tuner/effort.h"
 
 namespace tunedgemm {

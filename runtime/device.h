@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "cache/record.h"
-#include "kernel_templates/cuda/words/arguments.cuh"
+#include "kernel_templates/cuda/common/arguments.cuh"
 #include "kernel_templates/family.h"
 
 namespace tunedgemm {

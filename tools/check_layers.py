@@ -2,13 +2,14 @@
 """The include rule as a test: kernel_templates <- cache <- tuner <- runtime <- tools, tests.
 
 A file may include its own layer or a lower one, by its path from the root. SQLite is known in cache/
-alone, CUDA and NVRTC in runtime/cuda/ alone. Kernels include words alone, so that NVRTC needs no
-include path. Examples include the public headers alone.
+alone, CUDA and NVRTC in runtime/cuda/ alone. Kernels include files of kernel_templates/{cuda,host}/
+alone, by relative paths, so that NVRTC needs no include path. Examples include the public headers alone.
 
     tools/check_layers.py          exit status 1 and a line for every violation
     tools/check_layers.py --self-test
 """
 import pathlib
+import posixpath
 import re
 import sys
 import tempfile
@@ -30,10 +31,15 @@ OWNERS = [
 ]
 
 
+KERNEL_FOLDER = re.compile(r"^kernel_templates/(cuda|host)/")
+
+
 def is_kernel_code(name: str) -> bool:
-    """What the kernels' compilers see: chapters, words, and what lies beside them."""
-    suffix = pathlib.PurePath(name).suffix
-    return name.startswith("kernel_templates/") and (suffix in {".cu", ".cuh", ".cc"} or "/words/" in name)
+    """What the kernels' compilers see; a host half includes such files by their path from the root."""
+    path = pathlib.PurePath(name)
+    is_shared_header = path.name == "shape.h" or re.match(r"^kernel_templates/host/\w+/", name)
+    return bool(KERNEL_FOLDER.match(name)) and (
+        path.suffix in {".cu", ".cuh", ".cc"} or path.suffix == ".h" and bool(is_shared_header))
 
 
 def complaint(name: str, quote: str, included: str) -> str:
@@ -44,8 +50,12 @@ def complaint(name: str, quote: str, included: str) -> str:
         if pattern.match(included):
             return "" if name.startswith(owners) else f"only {' and '.join(owners)} may know it"
     if is_kernel_code(name):
-        neighbour = "/" not in included or included.startswith(("words/", "../words/"))
-        return "" if neighbour else "kernels include words alone"
+        if quote == "<":
+            is_standard = "/" not in included and "." not in included
+            return "" if is_standard else "kernels include no library's header"
+        target = posixpath.normpath(posixpath.join(posixpath.dirname(name), included))
+        is_kernel_file = KERNEL_FOLDER.match(target) and first not in LAYERS
+        return "" if is_kernel_file else "kernels include kernel files alone, by relative paths"
     if first == "tunedgemm":  # the public headers
         return "" if layer in ("runtime", "tools", "tests") else "lower layers do not know the public face"
     if quote == "<":
@@ -91,12 +101,14 @@ def self_test() -> int:
         "tools/shared/k.h": '#include "tests/support/catch.h"',
         "cache/l.h": '#include "tunedgemm/tunedgemm.h"',
         "tuner/m.cpp": "#include <spdlog/spdlog.h>",
-        "kernel_templates/cuda/words/n.cuh": "#include <cuda/std/array>",
+        "kernel_templates/cuda/common/n.cuh": "#include <cuda/std/array>",
+        "kernel_templates/cuda/simt/shape.h": '#include "kernel_templates/geometry.h"',
     }
     right = {
-        "kernel_templates/cuda/o.cu": '#include "words/number.cuh"',
-        "kernel_templates/host/p.cc": '#include <cmath>\n#include "words/number.h"',
-        "cache/q.cpp": '#include <sqlite3.h>\n#include "kernel_templates/problem.h"',
+        "kernel_templates/cuda/mma/o.cu": '#include "../common/number.cuh"',
+        "kernel_templates/cuda/mma/family.cpp": '#include "kernel_templates/cuda/mma/shape.h"',
+        "kernel_templates/host/blocked/p.cc": '#include <cmath>\n#include "../common/number.h"',
+        "cache/q.cpp": '#include <sqlite3.h>\n#include "kernel_templates/problem/problem.h"',
         "runtime/cuda/r.cpp": '#include <cuda.h>\n#include "tuner/tune.h"',
         "tools/tunedgemm/s.cpp": '#include <CLI/CLI.hpp>\n#include "runtime/context.h"',
         "tools/examples/t.cpp": "#include <tunedgemm/tunedgemm.hpp>\n#include <vector>",

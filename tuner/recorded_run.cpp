@@ -5,7 +5,7 @@
 #include <charconv>
 #include <utility>
 
-#include "kernel_templates/fields.h"
+#include "kernel_templates/problem/fields.h"
 
 namespace tunedgemm {
 namespace {

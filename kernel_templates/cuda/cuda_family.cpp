@@ -6,8 +6,9 @@
 
 namespace tunedgemm {
 
-CudaFamily::CudaFamily(std::string_view name, std::vector<Knob> knobs, int revision)
-    : Family(name, Backend::kCuda, std::string(name) + ".cu", std::move(knobs), revision) {}
+CudaFamily::CudaFamily(std::string_view name, std::string_view file, std::vector<Knob> knobs,
+                       int revision)
+    : Family(name, Backend::kCuda, file, std::move(knobs), revision) {}
 
 Source CudaFamily::source(const Problem& problem, const Config& config,
                           const DeviceLimits& limits) const {

@@ -10,7 +10,8 @@ namespace tunedgemm {
 
 class CudaFamily : public Family {
  public:
-  CudaFamily(std::string_view name, std::vector<Knob> knobs, int revision = 1);
+  CudaFamily(std::string_view name, std::string_view file, std::vector<Knob> knobs,
+             int revision = 1);
 
   Source source(const Problem& problem, const Config& config,
                 const DeviceLimits& limits) const override;

@@ -14,8 +14,8 @@ constexpr double kWakeUs = 4.0;
 
 }  // namespace
 
-HostFamily::HostFamily(std::string_view name, std::vector<Knob> knobs)
-    : Family(name, Backend::kHost, std::string(name) + ".cc", std::move(knobs)) {}
+HostFamily::HostFamily(std::string_view name, std::string_view file, std::vector<Knob> knobs)
+    : Family(name, Backend::kHost, file, std::move(knobs)) {}
 
 std::string HostFamily::why_not(const Problem& problem, const Config& config,
                                 const DeviceLimits& limits) const {

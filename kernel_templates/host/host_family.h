@@ -9,7 +9,7 @@ namespace tunedgemm {
 
 class HostFamily : public Family {
  public:
-  HostFamily(std::string_view name, std::vector<Knob> knobs);
+  HostFamily(std::string_view name, std::string_view file, std::vector<Knob> knobs);
 
   std::string why_not(const Problem& problem, const Config& config,
                       const DeviceLimits& limits) const override;

@@ -10,7 +10,7 @@
 #include <string>
 #include <utility>
 
-#include "kernel_templates/cuda/words/gpc_shares.cuh"
+#include "kernel_templates/cuda/sm90/gpc_cluster_ranges.cuh"
 #include "kernel_templates/log.h"
 #include "runtime/cuda/check.h"
 #include "runtime/cuda/event.h"

@@ -19,7 +19,7 @@ std::vector<int> find_gpcs(const PrimaryContext& context, CUstream stream,
 
 /// The same from what was seen: each entry has the multiprocessors of one cluster. Those that were
 /// seen in clusters of one only go to the smallest GPC: some devices have multiprocessors that take
-/// part in no larger cluster. Empty if there are more than cuda/words/gpc_shares.cuh has room for.
+/// part in no larger cluster. Empty if there are more than cuda/sm90/gpc_cluster_ranges.cuh has room for.
 std::vector<int> gpcs_from_clusters(std::span<const std::vector<int>> clusters);
 
 }  // namespace tunedgemm::cuda

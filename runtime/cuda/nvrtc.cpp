@@ -81,27 +81,17 @@ struct Nvrtc::Functions {
 
 namespace {
 
-// A file by the names under which it may be included: from a chapter with its folder, from another
-// word without. The second name only leads to
-// the first: NVRTC knows a file by its name, and what is included under two of them would be
-// defined twice in spite of #pragma once.
+// The files that a source may include, as NVRTC takes them: it knows a file by the very text of the
+// include.
 struct Headers {
   explicit Headers(const std::vector<SourceFile>& files) {
     for (const SourceFile& file : files) {
-      const std::string name(file.name);
-      add(name, file.text);
-      add(name.substr(name.find_last_of('/') + 1), "#include \"" + name + "\"\n");
+      names.emplace_back(file.name);
+      texts.push_back(with_whole_names(file));
     }
     for (std::size_t index = 0; index < names.size(); ++index) {
       name_pointers.push_back(names[index].c_str());
       text_pointers.push_back(texts[index].c_str());
-    }
-  }
-
-  void add(std::string name, std::string_view text) {
-    if (std::find(names.begin(), names.end(), name) == names.end()) {
-      names.push_back(std::move(name));
-      texts.emplace_back(text);
     }
   }
 
@@ -166,7 +156,7 @@ std::variant<Binary, CompileFailure> Nvrtc::compile(const Source& source, int ar
   }
 
   const Headers headers(source.includes);
-  const std::string text(source.file.text);
+  const std::string text = with_whole_names(source.file);
   const std::string name(source.file.name);
   nvrtcProgram created = nullptr;
   functions.check(functions.nvrtcCreateProgram(

@@ -2,7 +2,7 @@
 
 // encode: a CUtensorMap from its description and an address.
 
-#include "kernel_templates/cuda/words/arguments.cuh"
+#include "kernel_templates/cuda/common/arguments.cuh"
 #include "kernel_templates/family.h"
 #include "runtime/cuda/driver.h"
 

@@ -5,7 +5,7 @@
 
 #include <optional>
 
-#include "kernel_templates/problem.h"
+#include "kernel_templates/problem/problem.h"
 #include "kernel_templates/source.h"
 #include "runtime/host/thread_team.h"
 

@@ -79,13 +79,10 @@ std::vector<std::byte> read_file(const fs::path& path) {
   return {bytes, bytes + text.size()};
 }
 
-void write_sources(const fs::path& folder, const Source& source) {
-  write_file(folder / source.file.name, source.file.text);
-  for (const SourceFile& include : source.includes) {
-    const fs::path path = folder / include.name;
-    fs::create_directories(path.parent_path());
-    write_file(path, include.text);
-  }
+void write_source(const fs::path& folder, const SourceFile& file) {
+  const fs::path path = folder / file.name;
+  fs::create_directories(path.parent_path());
+  write_file(path, file.text);
 }
 
 // The path of a program, searched for as a shell does; empty if there is none.
@@ -160,13 +157,15 @@ std::variant<Binary, CompileFailure> Compiler::compile(const Source& source) con
   const auto start = std::chrono::steady_clock::now();
   try {
     const PrivateFolder folder;
-    write_sources(folder.path(), source);
+    write_source(folder.path(), source.file);
+    for (const SourceFile& include : source.includes) {
+      write_source(folder.path(), include);
+    }
     const fs::path object = folder.path() / "kernel.so";
 
     std::vector<std::string> command = command_;
     command.insert(command.end(), std::begin(kFlags), std::end(kFlags));
     command.emplace_back(kForThisCpu);
-    command.push_back("-I" + folder.path().string());
     for (const auto& [macro, value] : source.defines) {
       command.push_back("-D" + macro);
       command.back().append("=").append(value);

@@ -11,8 +11,8 @@
 #include <thread>
 #include <vector>
 
-#include "kernel_templates/cuda/words/arguments.cuh"
-#include "kernel_templates/host/words/team.h"
+#include "kernel_templates/cuda/common/arguments.cuh"
+#include "kernel_templates/host/common/team.h"
 #include "runtime/host/scratch_memory.h"
 
 namespace tunedgemm {

@@ -1,6 +1,6 @@
 // What the host half of the mma family promises, checked without a GPU or a compiler.
 
-#include "kernel_templates/cuda/mma.h"
+#include "kernel_templates/cuda/mma/mma.h"
 
 #include <algorithm>
 #include <array>

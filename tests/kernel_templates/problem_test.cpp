@@ -1,4 +1,4 @@
-#include "kernel_templates/problem.h"
+#include "kernel_templates/problem/problem.h"
 
 #include <limits>
 

@@ -1,6 +1,6 @@
 #include "kernel_templates/source.h"
 
-#include "kernel_templates/config.h"
+#include "kernel_templates/problem/config.h"
 #include "kernel_templates/sha256.h"
 #include "tests/support/catch.h"
 
@@ -47,15 +47,24 @@ TEST_CASE("A source's fingerprint covers its defines and its entry") {
   CHECK(fingerprint(source).size() == 32);
 }
 
-TEST_CASE("Embedded files are found by name, with the words that they include") {
-  const SourceFile chapter = embedded_file(Backend::kCuda, "naive_2d.cu");
-  CHECK(chapter.text.find("tunedgemm_naive_2d") != std::string_view::npos);
+TEST_CASE("Embedded files are found by name, with the files that they include") {
+  const SourceFile kernel = embedded_file("cuda/naive/naive_2d.cu");
+  CHECK(kernel.text.find("tunedgemm_naive_2d") != std::string_view::npos);
   bool has_arguments = false;
-  for (const SourceFile& word : included_files(Backend::kCuda, chapter)) {
-    has_arguments |= word.name == "words/arguments.cuh";
+  for (const SourceFile& included : included_files(kernel)) {
+    has_arguments |= included.name == "cuda/common/arguments.cuh";
   }
   CHECK(has_arguments);
-  CHECK_THROWS_AS(embedded_file(Backend::kCuda, "none.cu"), std::out_of_range);
+  CHECK_THROWS_AS(embedded_file("none.cu"), std::out_of_range);
+}
+
+TEST_CASE("An include is relative to the file that holds it") {
+  CHECK(included_name("#include \"../common/a.cuh\"\n", "cuda/mma/kernel.cu") ==
+        "cuda/common/a.cuh");
+  CHECK(included_name("#include \"b.cuh\"", "cuda/mma/kernel.cu") == "cuda/mma/b.cuh");
+  CHECK(included_name("#include <cmath>\n", "host/blocked/kernel.cc").empty());
+  CHECK(with_whole_names({"cuda/x/k.cu", "int a;\n#include \"../y/b.cuh\"  // why\nint c;"}) ==
+        "int a;\n#include \"cuda/y/b.cuh\"\nint c;");
 }
 
 TEST_CASE("A config's text reads back, and knobs come once") {

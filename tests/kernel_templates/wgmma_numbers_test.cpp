@@ -1,6 +1,6 @@
 // The numbers of the wgmma family and what they refuse, checked without a GPU or a compiler.
 
-#include "kernel_templates/cuda/wgmma_numbers.h"
+#include "kernel_templates/cuda/sm90/wgmma_numbers.h"
 
 #include <string>
 #include <vector>

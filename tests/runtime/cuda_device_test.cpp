@@ -8,14 +8,14 @@
 #include <vector>
 
 #include "cache/store.h"
-#include "kernel_templates/cuda/words/gpc_shares.cuh"
+#include "kernel_templates/cuda/sm90/gpc_cluster_ranges.cuh"
 #include "kernel_templates/families.h"
 #include "runtime/cuda/check.h"
 #include "runtime/cuda/driver.h"
 #include "runtime/cuda/gpcs.h"
-#include "runtime/device_evaluator.h"
+#include "runtime/evaluation/device_evaluator.h"
+#include "runtime/evaluation/verifier.h"
 #include "runtime/plan.h"
-#include "runtime/test_bench.h"
 #include "tests/support/catch.h"
 #include "tests/support/device_fixture.h"
 

@@ -1,11 +1,11 @@
 // The judge itself: right kernels pass whatever they multiply, and each way of being wrong is seen.
 
-#include "runtime/device_evaluator.h"
+#include "runtime/evaluation/device_evaluator.h"
 
 #include <array>
 #include <string>
 
-#include "runtime/trial_bench.h"
+#include "runtime/evaluation/trial_runner.h"
 #include "tests/runtime/support/gemm_cases.h"
 #include "tests/runtime/support/plain_device.h"
 #include "tests/support/catch.h"

@@ -31,7 +31,7 @@ Source source_of(std::string_view text) {
 }
 
 constexpr std::string_view kFine =
-    "#include \"words/number.cuh\"\n"
+    "#include \"common/number.cuh\"\n"
     R"(
 extern "C" __global__ void probe(float* values) {
   __shared__ float row[VALUES];
@@ -43,8 +43,8 @@ extern "C" __global__ void probe(float* values) {
 
 Source fine_source() {
   Source source = source_of(kFine);
-  source.includes = {{"words/number.cuh", "#pragma once\n#include \"arguments.cuh\"\n"},
-                     {"words/arguments.cuh", "#pragma once\nstruct Arguments;\n"}};
+  source.includes = {{"common/number.cuh", "#pragma once\n#include \"../ptx/arguments.cuh\"\n"},
+                     {"ptx/arguments.cuh", "#pragma once\nstruct Arguments;\n"}};
   source.defines = {{"VALUES", "64"}};
   return source;
 }
@@ -213,10 +213,10 @@ TEST_CASE("every kernel of the judge compiles for every architecture", "[nvrtc]"
   }
   const Nvrtc nvrtc(*location);
   for (const std::string name :
-       {"fill_random", "oracle", "compare", "erase", "find_stains", "read_clocks"}) {
+       {"fill_random", "gemm", "compare", "erase", "find_out_of_bounds_writes", "read_clocks"}) {
     Source source;
-    source.file = embedded_file(Backend::kCuda, name + ".cu");
-    source.includes = included_files(Backend::kCuda, source.file);
+    source.file = embedded_file("cuda/reference/" + name + ".cu");
+    source.includes = included_files(source.file);
     source.entry = "tunedgemm_" + name;
     for (const int architecture : {80, 90}) {
       INFO(name << " sm_" << architecture);

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "kernel_templates/config.h"
+#include "kernel_templates/problem/config.h"
 
 namespace tunedgemm {
 

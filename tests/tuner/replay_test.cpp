@@ -6,7 +6,7 @@
 #include <map>
 #include <sstream>
 
-#include "kernel_templates/fields.h"
+#include "kernel_templates/problem/fields.h"
 #include "tests/support/catch.h"
 #include "tests/tuner/support/fake_family.h"
 #include "tests/tuner/support/simulated_device.h"

@@ -7,7 +7,7 @@
 #include <map>
 #include <random>
 
-#include "kernel_templates/cuda/mma.h"
+#include "kernel_templates/cuda/mma/mma.h"
 #include "kernel_templates/families.h"
 #include "tests/support/catch.h"
 #include "tests/support/seed.h"

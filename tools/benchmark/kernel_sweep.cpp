@@ -22,7 +22,7 @@
 #include "cache/store.h"
 #include "kernel_templates/family.h"
 #include "runtime/device.h"
-#include "runtime/device_evaluator.h"
+#include "runtime/evaluation/device_evaluator.h"
 #include "tuner/sample.h"
 
 namespace tunedgemm {

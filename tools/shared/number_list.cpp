@@ -2,7 +2,7 @@
 
 #include <charconv>
 
-#include "kernel_templates/fields.h"
+#include "kernel_templates/problem/fields.h"
 
 namespace tunedgemm {
 namespace {

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "kernel_templates/problem.h"
+#include "kernel_templates/problem/problem.h"
 
 namespace tunedgemm {
 

@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "kernel_templates/fields.h"
+#include "kernel_templates/problem/fields.h"
 #include "tools/shared/shape_list.h"
 
 namespace tunedgemm {

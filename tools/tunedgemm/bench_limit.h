@@ -4,7 +4,7 @@
 // the floor of runtime/, which is generous since it throws results out, this is the honest limit.
 
 #include "kernel_templates/device_limits.h"
-#include "kernel_templates/problem.h"
+#include "kernel_templates/problem/problem.h"
 
 namespace tunedgemm {
 

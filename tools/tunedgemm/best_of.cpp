@@ -3,9 +3,9 @@
 #include <memory>
 #include <utility>
 
-#include "kernel_templates/cuda/mma.h"
+#include "kernel_templates/cuda/mma/mma.h"
 #include "kernel_templates/families.h"
-#include "runtime/device_evaluator.h"
+#include "runtime/evaluation/device_evaluator.h"
 #include "tools/shared/interrupt.h"
 
 namespace tunedgemm {

@@ -9,9 +9,9 @@
 #include <utility>
 #include <variant>
 
-#include "runtime/operands.h"
-#include "runtime/test_bench.h"
-#include "runtime/trial_bench.h"
+#include "runtime/evaluation/operands.h"
+#include "runtime/evaluation/trial_runner.h"
+#include "runtime/evaluation/verifier.h"
 
 namespace tunedgemm {
 namespace {

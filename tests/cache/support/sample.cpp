@@ -6,7 +6,7 @@ namespace {
 class SampleFamily : public Family {
  public:
   explicit SampleFamily(int age)
-      : Family("sample", Backend::kCuda, "words/arguments.cuh",
+      : Family("sample", Backend::kCuda, "cuda/common/arguments.cuh",
                {Knob{"block_m", age == 0 ? std::vector{64, 128} : std::vector{64, 128, 256},
                      "rows of a tile"}}) {}
 

@@ -9,8 +9,8 @@
 #include <stdexcept>
 #include <utility>
 
-#include "runtime/operands.h"
-#include "runtime/test_bench.h"
+#include "runtime/evaluation/operands.h"
+#include "runtime/evaluation/verifier.h"
 #include "tests/runtime/support/in_parallel.h"
 
 namespace tunedgemm {

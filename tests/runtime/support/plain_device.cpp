@@ -5,7 +5,7 @@
 #include <cstring>
 #include <vector>
 
-#include "kernel_templates/cuda/judge/element.cuh"
+#include "kernel_templates/cuda/reference/element.cuh"
 
 namespace tunedgemm {
 namespace {

@@ -8,7 +8,7 @@
 #include <memory>
 #include <string>
 
-#include "kernel_templates/problem.h"
+#include "kernel_templates/problem/problem.h"
 #include "runtime/device.h"
 
 namespace tunedgemm {

@@ -1,0 +1,17 @@
+// The inner product of a row of op(A) and a column of op(B), read straight from global memory: all
+// that the first three chapters compute with.
+#pragma once
+
+#include "../common/problem.cuh"
+
+__device__ __forceinline__ Accumulator dot(const Arguments& arguments, long long entry, long long m,
+                                           long long n) {
+  const TypeA* const a = batch_entry_a(arguments, entry);
+  const TypeB* const b = batch_entry_b(arguments, entry);
+  Accumulator sum = 0;
+  for (long long k = 0; k < arguments.k; ++k) {
+    multiply_add(static_cast<Accumulator>(widen(a[offset_a(arguments, m, k)])),
+                 static_cast<Accumulator>(widen(b[offset_b(arguments, k, n)])), sum);
+  }
+  return sum;
+}

@@ -1,0 +1,57 @@
+// ---- 1. What this kernel computes ---------------------------------------------------------------
+//
+//   D = act(alpha * A * B + beta * C + bias)        D is M x N, one block a row
+//
+// Read naive_2d.cu first. New here: all threads of a block need the same row of A, so that it comes
+// from the cache nearest to them. They stride over the columns of D together.
+//
+//               N
+//        +------------------+
+//        | 0 1 2 3 0 1 2 3 .|  <- block 0: threads 0 1 2 3, then the same again to the right
+//      M | 0 1 2 3 0 1 2 3 .|  <- block 1
+//        +------------------+
+//
+// Price: still two reads from global memory a multiply-add, though most of them hit the L1 cache.
+// No shared memory; about 40 registers.
+//
+//   nvcc -std=c++20 -arch=sm_90 -cubin kernel_templates/cuda/naive/row_per_block.cu
+
+// ---- 2. Knobs -----------------------------------------------------------------------------------
+#ifndef THREADS
+#define THREADS 256  // of a block
+#endif
+#ifndef SHARED_BYTES
+#define SHARED_BYTES 0
+#endif
+constexpr int kThreads = THREADS;
+
+// ---- 3. What must hold --------------------------------------------------------------------------
+static_assert(kThreads >= 32 && kThreads <= 1024 && kThreads % 32 == 0,
+              "threads must be whole warps, 1024 at most");
+static_assert(SHARED_BYTES == 0, "this chapter uses no shared memory");
+
+// ---- 4. Words -----------------------------------------------------------------------------------
+#include "../common/epilogue.cuh"
+#include "dot.cuh"
+
+// ---- 5. Moves -----------------------------------------------------------------------------------
+// Every thread takes column threadIdx.x and each one kThreads further.
+__device__ __forceinline__ void compute_row(const Arguments& arguments, long long entry,
+                                            long long m) {
+  const Epilogue epilogue = begin_epilogue(arguments, entry);
+  TypeD* const d = batch_entry_d(arguments, entry);
+  for (long long n = threadIdx.x; n < arguments.n; n += kThreads) {
+    d[offset_d(arguments, m, n)] = finish(epilogue, dot(arguments, entry, m, n), m, n);
+  }
+}
+
+// ---- 6. The kernel ------------------------------------------------------------------------------
+extern "C" __global__ void __launch_bounds__(kThreads)
+    tunedgemm_row_per_block(const __grid_constant__ Arguments arguments) {
+  // Each loop has one round, unless the grid cannot be as large as that.
+  for (long long entry = blockIdx.y; entry < arguments.batch; entry += gridDim.y) {
+    for (long long m = blockIdx.x; m < arguments.m; m += gridDim.x) {
+      compute_row(arguments, entry, m);
+    }
+  }
+}

@@ -1,0 +1,99 @@
+// ---- 1. What this kernel computes ---------------------------------------------------------------
+//
+//   D = act(alpha * A * B + beta * C + bias)        D is M x N, one block a row
+//
+// Read row_per_block.cu first. New here: the block copies its row of A into shared memory, and
+// waits at a barrier until all of it is there. A row of any length is taken in chunks.
+//
+//        row m of A      [ chunk 0 | chunk 1 | chunk 2 |  ]   K
+//                             |
+//                             v
+//        shared memory   [ . . . . . . . ]
+//                             | broadcast
+//        row m of D      [ 0 1 2 3 0 1 2 3 ... ]              N, a column a thread
+//
+// Price: one read of B from global memory a multiply-add. chunk * sizeof(accumulator) bytes of
+// shared memory; about 40 registers.
+//
+//   nvcc -std=c++20 -arch=sm_90 -cubin kernel_templates/cuda/naive/row_shared.cu
+
+// ---- 2. Knobs -----------------------------------------------------------------------------------
+#include "../common/problem.cuh"
+#ifndef THREADS
+#define THREADS 256  // of a block
+#endif
+#ifndef CHUNK
+#define CHUNK 1024  // elements of the row of A that are in shared memory at a time
+#endif
+#ifndef SHARED_BYTES
+#define SHARED_BYTES (CHUNK * sizeof(Accumulator))
+#endif
+constexpr int kThreads = THREADS;
+constexpr int kChunk = CHUNK;
+
+// ---- 3. What must hold --------------------------------------------------------------------------
+static_assert(kThreads >= 32 && kThreads <= 1024 && kThreads % 32 == 0,
+              "threads must be whole warps, 1024 at most");
+static_assert(kChunk >= 1, "chunk must be at least 1");
+static_assert(SHARED_BYTES == kChunk * sizeof(Accumulator),
+              "SHARED_BYTES must be chunk accumulators");
+
+// ---- 4. Words -----------------------------------------------------------------------------------
+#include "../common/epilogue.cuh"
+
+// ---- 5. Moves -----------------------------------------------------------------------------------
+// All threads: A[m, k0 ... k0 + length) to shared memory.
+__device__ __forceinline__ void load_chunk(const Arguments& arguments, const TypeA* a, long long m,
+                                           long long k0, int length, Accumulator* chunk) {
+  __syncthreads();  // nobody still reads what was there before
+  for (int k = threadIdx.x; k < length; k += kThreads) {
+    chunk[k] = widen(a[offset_a(arguments, m, k0 + k)]);
+  }
+  __syncthreads();  // all of it is there
+}
+
+// This thread: the chunk times rows k0 ... k0 + length of column n of B, added to the sum.
+__device__ __forceinline__ void multiply_chunk(const Arguments& arguments, const Accumulator* chunk,
+                                               const TypeB* b, long long k0, int length,
+                                               long long n, Accumulator& sum) {
+  for (int k = 0; k < length; ++k) {
+    multiply_add(chunk[k], static_cast<Accumulator>(widen(b[offset_b(arguments, k0 + k, n)])), sum);
+  }
+}
+
+// All threads: row m of D, kThreads columns after kThreads columns.
+__device__ __forceinline__ void compute_row(const Arguments& arguments, long long entry,
+                                            long long m, Accumulator* chunk) {
+  const TypeA* const a = batch_entry_a(arguments, entry);
+  const TypeB* const b = batch_entry_b(arguments, entry);
+  TypeD* const d = batch_entry_d(arguments, entry);
+  const Epilogue epilogue = begin_epilogue(arguments, entry);
+  // Threads without a column stay with the others, who need them at the barriers.
+  for (long long n0 = 0; n0 < arguments.n; n0 += kThreads) {
+    const long long n = n0 + threadIdx.x;
+    Accumulator sum = 0;
+    for (long long k0 = 0; k0 < arguments.k; k0 += kChunk) {
+      const int length = static_cast<int>(min(arguments.k - k0, static_cast<long long>(kChunk)));
+      load_chunk(arguments, a, m, k0, length, chunk);
+      if (n < arguments.n) {
+        multiply_chunk(arguments, chunk, b, k0, length, n, sum);
+      }
+    }
+    if (n < arguments.n) {
+      d[offset_d(arguments, m, n)] = finish(epilogue, sum, m, n);
+    }
+  }
+}
+
+// ---- 6. The kernel ------------------------------------------------------------------------------
+extern "C" __global__ void __launch_bounds__(kThreads)
+    tunedgemm_row_shared(const __grid_constant__ Arguments arguments) {
+  extern __shared__ __align__(16) unsigned char shared[];
+  Accumulator* const chunk = reinterpret_cast<Accumulator*>(shared);
+  // Each loop has one round, unless the grid cannot be as large as that.
+  for (long long entry = blockIdx.y; entry < arguments.batch; entry += gridDim.y) {
+    for (long long m = blockIdx.x; m < arguments.m; m += gridDim.x) {
+      compute_row(arguments, entry, m, chunk);
+    }
+  }
+}

@@ -1,0 +1,117 @@
+// ---- 1. What this kernel computes ---------------------------------------------------------------
+//
+//   D = act(alpha * A * B + beta * C + bias)        D is M x N, one block a square tile of it
+//
+// Read row_shared.cu first. New here: B goes through shared memory too. A block of tile x tile
+// threads computes a tile of D, and steps along K by the same length: each thread fetches one
+// element of A and one of B, and every element that was fetched is used `tile` times.
+//
+//                       K      tile        N
+//                   +--------[====]--+   +---[=]--------+
+//                 M |                |   | K [=] tile   |    step k0: [====] x [=]
+//                   +----------------+   +--------------+
+//
+//                   barrier: the tiles are there    barrier: nobody reads them any more
+//
+// Shapes that are no multiples of the tile: what lies outside A and B counts as zero, what lies
+// outside D is not stored, and no thread leaves before the last barrier.
+//
+// Price: tile multiply-adds for two reads from global memory, but still two reads from shared
+// memory for each. 2 * tile * (tile + 1) * sizeof(accumulator) bytes of shared memory; about 40
+// registers.
+//
+//   nvcc -std=c++20 -arch=sm_90 -cubin kernel_templates/cuda/naive/tiled_shared.cu
+
+// ---- 2. Knobs -----------------------------------------------------------------------------------
+#include "../common/problem.cuh"
+#ifndef TILE
+#define TILE 16  // rows and columns of a block's tile of D, and the length of a step along K
+#endif
+#ifndef THREADS
+#define THREADS (TILE * TILE)
+#endif
+#ifndef SHARED_BYTES
+#define SHARED_BYTES (2 * TILE * (TILE + 1) * sizeof(Accumulator))
+#endif
+constexpr int kTile = TILE;
+
+// ---- 3. What must hold --------------------------------------------------------------------------
+static_assert(kTile == 8 || kTile == 16 || kTile == 32, "tile must be 8, 16 or 32");
+static_assert(THREADS == kTile * kTile, "a block has tile x tile threads");
+static_assert(SHARED_BYTES == 2 * kTile * (kTile + 1) * sizeof(Accumulator),
+              "SHARED_BYTES must be two tiles of accumulators with rows of tile + 1");
+
+// ---- 4. Words -----------------------------------------------------------------------------------
+#include "../common/epilogue.cuh"
+
+// ---- 5. Moves -----------------------------------------------------------------------------------
+// One element more a row, so that the threads that write down a column meet different banks.
+using Tile = Accumulator[kTile][kTile + 1];
+
+struct Work {
+  long long entry, m0, n0;
+};
+
+__device__ __forceinline__ Work work_at(long long index, long long tiles_m, long long tiles_n) {
+  const long long tile = index % (tiles_m * tiles_n);
+  return {index / (tiles_m * tiles_n), tile / tiles_n * kTile, tile % tiles_n * kTile};
+}
+
+// threadIdx.x runs along that side of the matrix on which neighbours in memory lie.
+__device__ __forceinline__ void load_tiles(const Arguments& arguments, const Work& work,
+                                           long long k0, Tile& tile_a, Tile& tile_b) {
+  const int m = kOrderA == Order::kRowMajor ? threadIdx.y : threadIdx.x;
+  const int k_of_a = kOrderA == Order::kRowMajor ? threadIdx.x : threadIdx.y;
+  const bool inside_a = work.m0 + m < arguments.m && k0 + k_of_a < arguments.k;
+  const TypeA* const a = batch_entry_a(arguments, work.entry);
+  tile_a[m][k_of_a] =
+      inside_a ? static_cast<Accumulator>(widen(a[offset_a(arguments, work.m0 + m, k0 + k_of_a)]))
+               : 0;
+
+  const int n = kOrderB == Order::kRowMajor ? threadIdx.x : threadIdx.y;
+  const int k_of_b = kOrderB == Order::kRowMajor ? threadIdx.y : threadIdx.x;
+  const bool inside_b = work.n0 + n < arguments.n && k0 + k_of_b < arguments.k;
+  const TypeB* const b = batch_entry_b(arguments, work.entry);
+  tile_b[k_of_b][n] =
+      inside_b ? static_cast<Accumulator>(widen(b[offset_b(arguments, k0 + k_of_b, work.n0 + n)]))
+               : 0;
+}
+
+__device__ __forceinline__ void multiply_tiles(const Tile& tile_a, const Tile& tile_b,
+                                               Accumulator& sum) {
+  for (int k = 0; k < kTile; ++k) {
+    multiply_add(tile_a[threadIdx.y][k], tile_b[k][threadIdx.x], sum);
+  }
+}
+
+__device__ __forceinline__ void store(const Arguments& arguments, const Work& work,
+                                      Accumulator sum) {
+  const long long m = work.m0 + threadIdx.y, n = work.n0 + threadIdx.x;
+  if (m < arguments.m && n < arguments.n) {
+    const Epilogue epilogue = begin_epilogue(arguments, work.entry);
+    batch_entry_d(arguments, work.entry)[offset_d(arguments, m, n)] = finish(epilogue, sum, m, n);
+  }
+}
+
+// ---- 6. The kernel ------------------------------------------------------------------------------
+extern "C" __global__ void __launch_bounds__(kTile* kTile)
+    tunedgemm_tiled_shared(const __grid_constant__ Arguments arguments) {
+  extern __shared__ __align__(16) unsigned char shared[];
+  Tile& tile_a = reinterpret_cast<Tile*>(shared)[0];
+  Tile& tile_b = reinterpret_cast<Tile*>(shared)[1];
+  const long long tiles_m = (arguments.m + kTile - 1) / kTile;
+  const long long tiles_n = (arguments.n + kTile - 1) / kTile;
+  const long long tiles = arguments.batch * tiles_m * tiles_n;
+  // One round, unless there are more tiles than a grid has blocks.
+  for (long long index = blockIdx.x; index < tiles; index += gridDim.x) {
+    const Work work = work_at(index, tiles_m, tiles_n);
+    Accumulator sum = 0;
+    for (long long k0 = 0; k0 < arguments.k; k0 += kTile) {
+      load_tiles(arguments, work, k0, tile_a, tile_b);
+      __syncthreads();  // the tiles are there
+      multiply_tiles(tile_a, tile_b, sum);
+      __syncthreads();  // nobody reads them any more
+    }
+    store(arguments, work, sum);
+  }
+}

@@ -1,0 +1,356 @@
+// ---- 1. What this kernel computes ---------------------------------------------------------------
+//
+//   D = act(alpha * A * B + beta * C + bias)        on the ordinary cores, in f32, f64 or s32
+//
+// Read tiled_shared.cu first. New here: registers are one more level of tiles. A block owns a tile
+// of D, a warp a part of it, and a thread thread_m x thread_n sums in registers, so that what it
+// reads from shared memory, thread_m + thread_n numbers, serves thread_m * thread_n multiply-adds.
+// While it multiplies, the next tiles of A and B are on their way.
+//
+//        K, block_k a step                block_n                       a warp: 32 lanes
+//       +----------------+        +------+------+------+           +--+--+--+--+--+--+--+--+
+//    A  |[]-> shared[k][m]|       | warp | warp |      |           | 4 x 4 (f64: 2 x 2)    |
+//       +----------------+        |warp_m x warp_n     | block_m   | patches, one a lane,  |
+//    B  [ ]-> shared[k][n]        +------+------+------+           | repeated until warp_m |
+//                                 |      |      |      |           | x warp_n is covered   |
+//                                 +------+------+------+           +--+--+--+--+--+--+--+--+
+//
+//   for every step:  begin to copy the step that is stages - 1 ahead
+//                    for every k of the step:  fragments of k + 1 <- shared;  sums += a[k] * b[k]
+//                    end the copy; barrier
+//
+// Both operands lie in shared memory with k as the row, so that a fragment is read 16 bytes at a
+// time. An operand whose neighbours in memory follow K is turned round on its way in. Tiles at the
+// end of D are moved back until they end with it, so that copies need not count what exists.
+//
+// Where K is split, a block has a part of it, and all blocks of a tile add their parts (parts.cuh).
+//
+// Price: stages * block_k * (block_m + block_n + 32 bytes' worth) accumulators of shared memory;
+// thread_m * thread_n + 2 * (thread_m + thread_n) accumulators, and about 40 more, in registers.
+//
+//   nvcc -std=c++20 -arch=sm_90 -cubin kernel_templates/cuda/simt/kernel.cu
+
+// ---- 2. Knobs -----------------------------------------------------------------------------------
+#include "../common/problem.cuh"
+#ifndef BLOCK_M
+#define BLOCK_M 128  // rows of a block's tile of D
+#endif
+#ifndef BLOCK_N
+#define BLOCK_N 128  // columns of it
+#endif
+#ifndef BLOCK_K
+#define BLOCK_K 8  // a step along K
+#endif
+#ifndef WARP_M
+#define WARP_M 32  // rows of a warp's tile
+#endif
+#ifndef WARP_N
+#define WARP_N 64
+#endif
+#ifndef THREAD_M
+#define THREAD_M 8  // rows of a thread's sums
+#endif
+#ifndef THREAD_N
+#define THREAD_N 8
+#endif
+#ifndef STAGES
+#define STAGES 2  // steps in shared memory: one is multiplied, the others are being copied
+#endif
+#ifndef ASYNC_COPY
+#define ASYNC_COPY 0  // 1: copied by cp.async; 0: through registers, where types are converted
+#endif
+#ifndef GROUP_M
+#define GROUP_M 8  // rows of tiles that walk together
+#endif
+#ifndef SPLIT_K
+#define SPLIT_K 1  // blocks that share the K of a tile
+#endif
+#ifndef BLOCKS_PER_SM
+#define BLOCKS_PER_SM 1  // bounds the registers so that so many blocks fit on a multiprocessor
+#endif
+#ifndef THREADS
+#define THREADS (32 * (BLOCK_M / WARP_M) * (BLOCK_N / WARP_N))
+#endif
+#ifndef SHARED_BYTES
+#define SHARED_BYTES (STAGES * BLOCK_K * ((BLOCK_M + BLOCK_N) * sizeof(Accumulator) + 32))
+#endif
+constexpr int kBlockM = BLOCK_M, kBlockN = BLOCK_N, kBlockK = BLOCK_K;
+constexpr int kWarpM = WARP_M, kWarpN = WARP_N;
+constexpr int kThreadM = THREAD_M, kThreadN = THREAD_N;
+constexpr int kStages = STAGES;
+constexpr bool kAsyncCopy = ASYNC_COPY != 0;
+constexpr int kGroupM = GROUP_M, kSplitK = SPLIT_K;
+constexpr int kThreads = THREADS, kBlocksPerSm = BLOCKS_PER_SM;
+constexpr int kSumBytes = sizeof(Accumulator);
+
+// ---- 3. What must hold --------------------------------------------------------------------------
+constexpr int kLanesM = kWarpM / kThreadM, kLanesN = kWarpN / kThreadN;
+static_assert(kBlockM % kWarpM == 0 && kBlockN % kWarpN == 0,
+              "block_m and block_n must be multiples of warp_m and warp_n");
+static_assert(kWarpM % kThreadM == 0 && kWarpN % kThreadN == 0 && kLanesM * kLanesN == 32,
+              "warp_m x warp_n must be 32 tiles of thread_m x thread_n");
+static_assert(kLanesM >= 2 && kLanesN >= 2, "a warp must have 2 lanes or more each way");
+static_assert(kThreadM * sizeof(Accumulator) % 16 == 0 && kThreadN * sizeof(Accumulator) % 16 == 0,
+              "thread_m and thread_n must be multiples of 16 bytes of accumulators");
+static_assert(kBlockK % 8 == 0, "block_k must be a multiple of 8");
+static_assert(kStages >= 2 && kStages <= 6, "stages must be 2 to 6");
+static_assert(kAsyncCopy || kStages == 2, "stages must be 2 unless async_copy=1");
+static_assert(!kAsyncCopy ||
+                  (sizeof(TypeA) == sizeof(Accumulator) && sizeof(TypeB) == sizeof(TypeA)),
+              "async_copy=1 cannot convert: A and B must have the accumulator's type");
+static_assert(kThreads == 32 * (kBlockM / kWarpM) * (kBlockN / kWarpN) && kThreads <= 1024,
+              "a block has a warp for every warp_m x warp_n of its tile, 32 at most");
+static_assert(SHARED_BYTES == kStages * kBlockK * ((kBlockM + kBlockN) * sizeof(Accumulator) + 32),
+              "SHARED_BYTES must be stages * block_k * ((block_m + block_n) accumulators + 32)");
+static_assert(kGroupM >= 1 && kSplitK >= 1, "group_m and split_k must be 1 or more");
+
+// ---- 4. Words -----------------------------------------------------------------------------------
+#include "../common/epilogue.cuh"
+#include "../common/rasterization.cuh"
+#include "operand.cuh"
+using OperandA =
+    Operand<TypeA, kOrderA == Order::kRowMajor, kAlignA, kBlockM, kBlockK, kThreads, kAsyncCopy>;
+using OperandB =
+    Operand<TypeB, kOrderB == Order::kColumnMajor, kAlignB, kBlockN, kBlockK, kThreads, kAsyncCopy>;
+// A stage in shared memory: the tile of A, then that of B.
+constexpr int kStageA = kBlockK * OperandA::kPitch;
+constexpr int kStage = kStageA + kBlockK * OperandB::kPitch;
+#include "row_slices.cuh"
+#include "thread_tile.cuh"
+
+// ---- 5. Moves -----------------------------------------------------------------------------------
+constexpr bool kStoresVectors = kAlignD >= kQuad * static_cast<int>(sizeof(TypeD));
+// Tiles that are moved back stay where what is copied or stored together begins.
+constexpr int kUnitOfStore = kStoresVectors ? kQuad : 1;
+constexpr int kUnitM = OperandA::kRowUnit;
+constexpr int kUnitN = OperandB::kRowUnit > kUnitOfStore ? OperandB::kRowUnit : kUnitOfStore;
+
+// Where a block works: a tile of D, with its origin, and a part of K.
+struct Work {
+  long long entry;
+  long long tile;  // counted over the whole batch
+  int part;        // of split_k
+  long long m0, n0, k0;
+  int rows, columns;  // inside D: at most block_m and block_n
+  long long depth;    // of this part of K
+  int steps;          // along it
+  int whole_steps;    // the first of them, whose tiles of A and B are inside the matrices
+};
+
+__device__ __forceinline__ Work work_of_block(const Arguments& arguments) {
+  const int tiles_m = static_cast<int>((arguments.m + kBlockM - 1) / kBlockM);
+  const int tiles_n = static_cast<int>((arguments.n + kBlockN - 1) / kBlockN);
+  const int tiles = tiles_m * tiles_n;
+  const int part_of_batch = static_cast<int>(blockIdx.x) / tiles;
+  const TilePlace at = tile_at(static_cast<int>(blockIdx.x) % tiles, tiles_m, tiles_n, kGroupM);
+  Work work;
+  work.entry = part_of_batch / kSplitK;
+  work.part = part_of_batch % kSplitK;
+  work.tile = work.entry * tiles + static_cast<int>(blockIdx.x) % tiles;
+  work.m0 = static_cast<long long>(at.tile_m) * kBlockM;
+  work.n0 = static_cast<long long>(at.tile_n) * kBlockN;
+  if (!kReadC || arguments.c != arguments.d) {
+    work.m0 = min(work.m0, last_origin(arguments.m, kBlockM, kUnitM));
+    work.n0 = min(work.n0, last_origin(arguments.n, kBlockN, kUnitN));
+  }
+  work.rows = static_cast<int>(min(arguments.m - work.m0, static_cast<long long>(kBlockM)));
+  work.columns = static_cast<int>(min(arguments.n - work.n0, static_cast<long long>(kBlockN)));
+  const long long steps = (arguments.k + kBlockK - 1) / kBlockK;
+  work.k0 = steps * work.part / kSplitK * kBlockK;
+  work.depth = min(arguments.k, steps * (work.part + 1) / kSplitK * kBlockK) - work.k0;
+  work.steps = static_cast<int>((work.depth + kBlockK - 1) / kBlockK);
+  const bool is_inside = work.rows == kBlockM && work.columns == kBlockN;
+  work.whole_steps = is_inside ? static_cast<int>(work.depth / kBlockK) : 0;
+  return work;
+}
+
+// Begins to copy a step of both operands, if there is one. Even an empty group of copies is ended,
+// so that waiting can count groups.
+enum class Steps { kWhole, kAny };
+__device__ __forceinline__ void begin_copy(OperandA& a, OperandB& b, Accumulator* stage,
+                                           const Work& work, int step, Steps steps) {
+  if (steps == Steps::kWhole) {
+    if (step < work.whole_steps) {
+      a.begin_whole_copy(stage);
+      b.begin_whole_copy(stage + kStageA);
+    }
+  } else if (step < work.steps) {
+    const long long left = work.depth - static_cast<long long>(step) * kBlockK;
+    const int depth = static_cast<int>(min(left, static_cast<long long>(kBlockK)));
+    a.begin_copy(stage, depth);
+    b.begin_copy(stage + kStageA, depth);
+  }
+  if constexpr (kAsyncCopy) {
+    end_copy_group();
+  }
+}
+
+// After the last step, what is written down is never read.
+__device__ __forceinline__ void end_copy(const OperandA& a, const OperandB& b, Accumulator* stage) {
+  if constexpr (!kAsyncCopy) {
+    a.end_copy(stage);
+    b.end_copy(stage + kStageA);
+  }
+}
+
+// The oldest stage is there, and nobody reads the one before it any more.
+__device__ __forceinline__ void wait_for_stage() {
+  if constexpr (kAsyncCopy) {
+    wait_for_copies(kStages - 2);
+  }
+  __syncthreads();
+}
+
+// Multiplies step `step`; meanwhile the one that is stages - 1 ahead is copied. Steps that are
+// whole have a loop of their own: where one loop does both, every step jumps over what it does not
+// need, and waits for instructions (f32 4096^3 nn, 256 x 128 x 8, H200, 2026-11-22: 2811 -> 2657
+// us).
+__device__ __forceinline__ void multiply_step(OperandA& a, OperandB& b, Accumulator* shared,
+                                              const Work& work, int step, Steps steps,
+                                              Reader& reader, Sums& sums) {
+  Accumulator* const to = shared + stage_before(reader) * kStage;
+  begin_copy(a, b, to, work, step + kStages - 1, steps);
+  __syncwarp();  // otherwise the compiler lets the loads sink to where their values are needed
+#pragma unroll
+  for (int k = 0; k < kBlockK; ++k) {
+    if (k == kBlockK - 1) {
+      end_copy(a, b, to);
+      wait_for_stage();
+      next_stage(reader);
+    }
+    read(reader, shared, (k + 1) % kBlockK);
+    multiply(reader.fragments[k % 2], sums);
+  }
+}
+
+struct alignas(kStoresVectors ? kQuad * sizeof(TypeD) : sizeof(TypeD)) VectorD {
+  TypeD element[kQuad];
+};
+
+// The sums of one row of this thread, from column place.n on.
+__device__ __forceinline__ void store_row(const Epilogue& epilogue, const Work& work, int m, int n0,
+                                          const Accumulator (&sums)[kThreadN], TypeD* d) {
+#pragma unroll
+  for (int sum = 0; sum < kThreadN; sum += kQuad) {
+    const int n = n0 + sum / kQuad * kStrideN, present = min(work.columns - n, kQuad);
+    VectorD vector;
+#pragma unroll
+    for (int element = 0; element < kQuad; ++element) {
+      if (element < present) {
+        vector.element[element] =
+            finish(epilogue, sums[sum + element], work.m0 + m, work.n0 + n + element);
+      }
+    }
+    if (kStoresVectors && present == kQuad) {
+      *reinterpret_cast<VectorD*>(d + n) = vector;
+      continue;
+    }
+#pragma unroll
+    for (int element = 0; element < kQuad; ++element) {
+      if (element < present) {
+        d[n + element] = vector.element[element];
+      }
+    }
+  }
+}
+
+// Row after row is stored from the place of the first one, and the others move up: unrolled, that
+// costs nothing; and a long activation needs to stand there for one row only.
+constexpr int kRowsUnrolled = kLongActivation ? 1 : kThreadM;
+
+__device__ __forceinline__ void store(const Arguments& arguments, const Work& work,
+                                      const ThreadPlace& place, Sums& sums) {
+  const Epilogue epilogue = begin_epilogue(arguments, work.entry);
+  TypeD* const d = batch_entry_d(arguments, work.entry) + offset_d(arguments, work.m0, work.n0);
+#pragma unroll kRowsUnrolled
+  for (int row = 0; row < kThreadM; ++row) {
+    const int m = row_of_sums(place, row);
+    if (m < work.rows) {
+      store_row(epilogue, work, m, place.n, sums[0], d + offset_d(arguments, m, 0));
+    }
+#pragma unroll
+    for (int above = 0; above + 1 < kThreadM; ++above) {
+#pragma unroll
+      for (int n = 0; n < kThreadN; ++n) {
+        sums[above][n] = sums[above + 1][n];
+      }
+    }
+  }
+}
+
+// If all blocks of the launch run at the same time, those that hold parts of a tile may wait for
+// each other.
+__device__ __forceinline__ bool all_run_at_once() {
+  unsigned multiprocessors;
+  asm("mov.u32 %0, %%nsmid;" : "=r"(multiprocessors));
+  return gridDim.x <= multiprocessors * kBlocksPerSm;
+}
+
+// Where K is split: the blocks that hold the other parts of the tile store slices of it, too.
+__device__ __forceinline__ void store_parts(const Arguments& arguments, const Work& work,
+                                            const ThreadPlace& place, int* scratch,
+                                            const Sums& sums) {
+  const Epilogue epilogue = begin_epilogue(arguments, work.entry);
+  TypeD* const d = batch_entry_d(arguments, work.entry) + offset_d(arguments, work.m0, work.n0);
+  const Team team{static_cast<int>(threadIdx.x), kThreads, 0};
+  const TileOfParts tile = tile_of_parts(arguments, work.tile, kPartElements, team, scratch);
+  int slice = hand_in(tile, work.part, all_run_at_once(), sums);
+  for (; slice < kSlices; slice = next_slice(tile)) {
+#pragma unroll 1
+    for (int row = slice * kRowsOfSlice; row < (slice + 1) * kRowsOfSlice; ++row) {
+      Accumulator of_row[kThreadN];
+      add_row(tile, row, of_row);
+      const int m = row_of_sums(place, row);
+      if (m < work.rows) {
+        store_row(epilogue, work, m, place.n, of_row, d + offset_d(arguments, m, 0));
+      }
+    }
+  }
+}
+
+// ---- 6. The kernel ------------------------------------------------------------------------------
+extern "C" __global__ void __launch_bounds__(kThreads, kBlocksPerSm)
+    tunedgemm_simt(const __grid_constant__ Arguments arguments) {
+  extern __shared__ __align__(16) unsigned char shared_bytes[];
+  Accumulator* const shared = reinterpret_cast<Accumulator*>(shared_bytes);
+  const Work work = work_of_block(arguments);
+  const ThreadPlace place = place_of_thread();
+  OperandA a;
+  OperandB b;
+  a.start(batch_entry_a(arguments, work.entry) + offset_a(arguments, work.m0, work.k0),
+          arguments.lda, work.rows);
+  b.start(batch_entry_b(arguments, work.entry) + offset_b(arguments, work.k0, work.n0),
+          arguments.ldb, work.columns);
+
+#pragma unroll 1
+  for (int stage = 0; stage < kStages - 1; ++stage) {
+    if (stage < work.steps) {
+      begin_copy(a, b, shared + stage * kStage, work, stage, Steps::kAny);
+      end_copy(a, b, shared + stage * kStage);
+    } else if (kAsyncCopy) {
+      end_copy_group();
+    }
+  }
+  wait_for_stage();
+
+  Sums sums = {};
+  Reader reader = begin_reading(place);
+  read(reader, shared, 0);
+  const bool all_are_whole = work.whole_steps == work.steps;
+  const int end = all_are_whole ? work.steps : work.whole_steps - (kStages - 1);
+  int step = 0;
+#pragma unroll 1
+  for (; step < end; ++step) {
+    multiply_step(a, b, shared, work, step, Steps::kWhole, reader, sums);
+  }
+#pragma unroll 1
+  for (; step < work.steps; ++step) {
+    multiply_step(a, b, shared, work, step, Steps::kAny, reader, sums);
+  }
+
+  if (kSplitK == 1) {
+    store(arguments, work, place, sums);
+  } else {
+    store_parts(arguments, work, place, reinterpret_cast<int*>(shared), sums);
+  }
+}

@@ -1,0 +1,400 @@
+// ---- 1. What this kernel computes ---------------------------------------------------------------
+//
+//   D = act(alpha * A * B + beta * C + bias)        D is M x N
+//
+// Read transposed_b.cc first. New here: a small tile of D lives in SIMD registers while K passes
+// by, and what it needs is packed into memory that is small, near, and in the order of use.
+//
+//                      tile_n vectors
+//                        +------+            packed panel of B: k after k, tile_n vectors each
+//                        |      | block_k
+//      block_k           |      |            for every k:
+//      +--------+        +------+              row      = the panel's vectors at k
+//      | tile_m |        +------+              sums[m] += A[m][k] * row,   m = 0 ... tile_m - 1
+//      +--------+        |      |
+//      | tile_m |        +------+            tile_m * tile_n vectors of sums, and a multiply-add
+//      +--------+        |      |            in every one of them, for tile_m + tile_n loads
+//      packed block      +------+
+//      of A: block_m     block_m x tile_n of D
+//
+// The threads share D as a grid of split_m x split_n parts. A part goes in blocks of block_m rows,
+// block_n columns and block_k of K. For each of them the block of A is packed (it then stays in the
+// second-level cache), and panel after panel of B meets all tiles of the block. The first tile
+// packs a row-major panel in passing: the loads are needed anyway, and stores are free. Packing
+// widens small types, so that nothing after it knows them; tiles that reach beyond the edge of a
+// matrix are filled up with zeros.
+//
+// Sums of a K longer than block_k wait in `partial` between the blocks. Every sum adds the same
+// products in the same order however many threads there are.
+//
+// Price: (1 + tile_n + tile_m * tile_n) vector registers. Scratch of a thread, in accumulators:
+// block_m * block_k + one panel + block_m * block_n.
+//
+//   c++ -std=c++20 -O3 -march=native -ffp-contract=fast -shared -fPIC -Ikernel_templates/cuda
+//       kernel_templates/host/blocked/kernel.cc
+
+// ---- 2. Knobs -----------------------------------------------------------------------------------
+#ifndef VECTOR_BYTES
+#define VECTOR_BYTES 32  // of one SIMD register
+#endif
+#ifndef TILE_M
+#define TILE_M 6  // rows of a tile of D
+#endif
+#ifndef TILE_N
+#define TILE_N 2  // vectors of a tile of D
+#endif
+#ifndef BLOCK_M
+#define BLOCK_M 256  // rows of a block; rounded down to whole tiles
+#endif
+#ifndef BLOCK_N
+#define BLOCK_N 1024  // columns of a block; likewise
+#endif
+#ifndef BLOCK_K
+#define BLOCK_K 256  // depth of a block
+#endif
+#ifndef SPLIT_M
+#define SPLIT_M 1  // parts of D from top to bottom
+#endif
+#ifndef SPLIT_N
+#define SPLIT_N 1  // parts of D from left to right
+#endif
+#ifndef PREFETCH
+#define PREFETCH 8  // rows of B fetched ahead while packing; 0: none, nor the panel after this one
+#endif
+
+// ---- 4. Words, of which part 3 needs the lanes --------------------------------------------------
+#include "../common/epilogue.h"
+#include "../common/operand.h"
+#include "../common/team.h"
+#include "vector.h"
+
+constexpr int kTileM = TILE_M;
+constexpr int kVectors = TILE_N;
+constexpr int kTileN = TILE_N * kLanes;
+constexpr long long kTilesM = BLOCK_M / kTileM;  // tiles of a block
+constexpr long long kTilesN = BLOCK_N / kTileN;
+constexpr long long kBlockK = BLOCK_K;
+constexpr int kPrefetch = PREFETCH;
+
+// A store of a whole vector may run over the end of what is packed by less than a vector.
+constexpr long long round_to_line(long long elements) {
+  return (elements + 63) / 64 * 64;
+}
+constexpr long long kPackedA = round_to_line(kTilesM * kTileM * kBlockK + kLanes);
+constexpr long long kPackedB = round_to_line(kTileN * kBlockK + kLanes);
+constexpr long long kPartial = kTilesM * kTileM * kTilesN * kTileN;
+constexpr long long kScratchBytes =
+    (kPackedA + kPackedB + kPartial) * static_cast<long long>(sizeof(Accumulator));
+#ifndef SCRATCH_BYTES
+#define SCRATCH_BYTES kScratchBytes
+#endif
+
+// ---- 3. What must hold --------------------------------------------------------------------------
+static_assert(kTilesM >= 1, "block_m must be at least tile_m");
+static_assert(kTilesN >= 1, "block_n must be at least tile_n vectors");
+static_assert(SCRATCH_BYTES == kScratchBytes,
+              "scratch holds a block of A, a panel of B and a block of sums");
+
+// ---- 5. Moves -----------------------------------------------------------------------------------
+struct Range {
+  long long first, count;
+};
+
+// Part `part` of `parts` that differ by one at most.
+inline Range share(Range all, long long parts, long long part) {
+  const long long begin = all.count * part / parts;
+  const long long end = all.count * (part + 1) / parts;
+  return {all.first + begin, end - begin};
+}
+
+inline long long divide_up(long long dividend, long long divisor) {
+  return (dividend + divisor - 1) / divisor;
+}
+
+// What is left of `extent` from `first` on, but no more than a tile.
+inline int within(long long extent, long long first, int tile) {
+  return extent - first < tile ? static_cast<int>(extent - first) : tile;
+}
+
+// The two ways to pack `width` lines of an operand, so that out[k * kWidth + line] is its element
+// at k. Lines from `lines` on do not exist and become zeros. Templates, since the width (a tile's
+// rows for A, its columns for B) shapes the code.
+
+// For lines that are neighbours in memory: every k is copied.
+template <int kWidth>
+inline void pack_along(Accumulator* out, const auto* source, long long stride, long long depth,
+                       int lines) {
+  for (long long k = 0; k < depth; ++k) {
+    for (int line = 0; line < kWidth; ++line) {
+      out[k * kWidth + line] =
+          line < lines ? Accumulator(widen(source[k * stride + line])) : Accumulator(0);
+    }
+  }
+}
+
+// Rows of kLanes neighbours each; those from `lines` on are zeros. `auto`: A and B may differ in
+// type. Loops over elements to be widened stay loops, or the compiler would take seconds.
+template <int kRows>
+inline void load_rows(Vector (&rows)[kRows], const Accumulator* source, long long stride,
+                      int lines) {
+#pragma GCC unroll 16
+  for (int row = 0; row < kRows; ++row) {
+    rows[row] = row < lines ? load(source + row * stride) : Vector{};
+  }
+}
+
+template <int kRows>
+inline void load_rows(Vector (&rows)[kRows], const auto* source, long long stride, int lines) {
+#pragma GCC unroll 1
+  for (int row = 0; row < kRows; ++row) {
+    Accumulator wide[kLanes] = {};
+    if (row < lines) {
+#pragma GCC unroll 1
+      for (int lane = 0; lane < kLanes; ++lane) {
+        wide[lane] = widen(source[row * stride + lane]);
+      }
+    }
+    rows[row] = load(wide);
+  }
+}
+
+// For lines whose own elements are neighbours: square after square is transposed in registers.
+// Groups go from the last to the first, and k upwards, since a store of a whole vector spills over
+// what comes behind, and that must be written afterwards.
+template <int kWidth>
+inline void pack_across(Accumulator* out, const auto* source, long long stride, long long depth,
+                        int lines) {
+  constexpr bool kSmallPower = kWidth < kLanes && (kWidth & (kWidth - 1)) == 0;
+  constexpr int kRows = kSmallPower ? kWidth : kLanes;
+  constexpr int kStoreStride = kSmallPower ? kLanes : kWidth;
+  constexpr int kLastGroup = (kWidth - 1) / kRows * kRows;
+  const long long whole = depth / kLanes * kLanes;
+  for (long long k0 = 0; k0 < whole; k0 += kLanes) {
+#pragma GCC unroll 1
+    for (int group = kLastGroup; group >= 0; group -= kRows) {
+      Vector rows[kRows];
+      load_rows(rows, source + group * stride + k0, stride, lines - group);
+      transpose(rows);
+#pragma GCC unroll 16
+      for (int row = 0; row < kRows; ++row) {
+        store(out + k0 * kWidth + group + row * kStoreStride, rows[row]);
+      }
+    }
+  }
+  for (long long k = whole; k < depth; ++k) {
+    for (int line = 0; line < kWidth; ++line) {
+      out[k * kWidth + line] =
+          line < lines ? Accumulator(widen(source[line * stride + k])) : Accumulator(0);
+    }
+  }
+}
+
+inline void pack_block_of_a(const Arguments& arguments, const TypeA* a, Range tiles, Range depth,
+                            Accumulator* packed) {
+  for (long long tile = 0; tile < tiles.count; ++tile) {
+    const long long m0 = (tiles.first + tile) * kTileM;
+    const TypeA* source = a + offset_a(arguments, m0, depth.first);
+    Accumulator* out = packed + tile * kTileM * depth.count;
+    const int rows = within(arguments.m, m0, kTileM);
+    if (kRowMajorA) {
+      pack_across<kTileM>(out, source, arguments.lda, depth.count, rows);
+    } else {
+      pack_along<kTileM>(out, source, arguments.lda, depth.count, rows);
+    }
+  }
+}
+
+inline void pack_panel_of_b(const TypeB* source, long long ldb, long long depth, int columns,
+                            Accumulator* packed) {
+  if (kRowMajorB) {
+    pack_along<kTileN>(packed, source, ldb, depth, columns);
+  } else {
+    pack_across<kTileN>(packed, source, ldb, depth, columns);
+  }
+}
+
+constexpr bool kPacksInPassing = kRowMajorB && std::is_same_v<TypeB, Accumulator>;
+
+using Sums = Vector[kTileM][kVectors];
+
+inline void multiply_step(Sums& sums, const Accumulator* a, const Vector (&row)[kVectors]) {
+#pragma GCC unroll 32
+  for (int m = 0; m < kTileM; ++m) {
+#pragma GCC unroll 16
+    for (int v = 0; v < kVectors; ++v) {
+      sums[m][v] += static_cast<Lane>(a[m]) * row[v];
+    }
+  }
+}
+
+inline void fetch(const Accumulator* first, int elements) {
+  constexpr int kLineElements = 64 / static_cast<int>(sizeof(Accumulator));
+  for (int element = 0; element < elements; element += kLineElements) {
+    __builtin_prefetch(first + element);
+  }
+  __builtin_prefetch(first + elements - 1);
+}
+
+// sums += tile of A * panel of B, both packed. Meanwhile a line of every row from `ahead` on comes
+// into the second-level cache; the first-level one has few places for rows a power of two apart.
+inline void multiply(Sums& sums, const Accumulator* a, const Accumulator* b, long long depth,
+                     const TypeB* ahead, long long ahead_stride) {
+#pragma GCC unroll 4
+  for (long long k = 0; k < depth; ++k) {
+    __builtin_prefetch(ahead + k * ahead_stride, 0, 2);
+    Vector row[kVectors];
+#pragma GCC unroll 16
+    for (int v = 0; v < kVectors; ++v) {
+      row[v] = load(b + k * kTileN + v * kLanes);
+    }
+    multiply_step(sums, a + k * kTileM, row);
+  }
+}
+
+// The same from a row-major panel of B as it lies in memory, which is packed on the way.
+inline void multiply_packing(Sums& sums, const Accumulator* a, const Accumulator* b, long long ldb,
+                             long long depth, Accumulator* packed) {
+  for (long long k = 0; k < depth; ++k) {
+    const Accumulator* source = b + k * ldb;
+    if (kPrefetch > 0 && k + kPrefetch < depth) {
+      fetch(source + kPrefetch * ldb, kTileN);
+    }
+    Vector row[kVectors];
+#pragma GCC unroll 16
+    for (int v = 0; v < kVectors; ++v) {
+      row[v] = load(source + v * kLanes);
+      store(packed + k * kTileN + v * kLanes, row[v]);
+    }
+    multiply_step(sums, a + k * kTileM, row);
+  }
+}
+
+// Elements that must be widened are packed before: see kPacksInPassing.
+inline void multiply_packing(Sums&, const Accumulator*, const void*, long long, long long,
+                             Accumulator*) {}
+
+inline void add_tile(Sums& sums, const Accumulator* tile) {
+#pragma GCC unroll 32
+  for (int m = 0; m < kTileM; ++m) {
+#pragma GCC unroll 16
+    for (int v = 0; v < kVectors; ++v) {
+      sums[m][v] += load(tile + m * kTileN + v * kLanes);
+    }
+  }
+}
+
+inline void store_tile(Accumulator* tile, const Sums& sums) {
+#pragma GCC unroll 32
+  for (int m = 0; m < kTileM; ++m) {
+#pragma GCC unroll 16
+    for (int v = 0; v < kVectors; ++v) {
+      store(tile + m * kTileN + v * kLanes, sums[m][v]);
+    }
+  }
+}
+
+// ---- 6. The kernel ------------------------------------------------------------------------------
+// One panel of B against all tiles of the packed block of A.
+struct PanelJob {
+  const Arguments& arguments;
+  const Epilogue& epilogue;
+  const Accumulator* packed_a;
+  Accumulator* packed_b;
+  Accumulator* partial;  // of this panel, a tile after the other
+  Range tiles_m, k;      // of the block
+  bool first_of_k, last_of_k;
+};
+
+// The tiles behind the first one fetch the panel to the right, a line of each row at a time. That
+// pays where they are few (Xeon, 2 threads, 2026-11-21, f32: 64x4096x4096 264 -> 274 GFLOP/s).
+inline void multiply_packed(const PanelJob& job, const TypeB* source, long long n0, int tile,
+                            Sums& sums) {
+  constexpr int kLine = 64 / static_cast<int>(sizeof(TypeB));
+  const Accumulator* a = job.packed_a + tile * kTileM * job.k.count;
+  const int columns = within(job.arguments.n, n0 + kTileN, tile * kLine);
+  const bool fetches = kPrefetch > 0 && kRowMajorB && (tile - 1) * kLine < kTileN && columns > 0;
+  const TypeB* line = fetches ? source + kTileN + columns - 1 : source;
+  multiply(sums, a, job.packed_b, job.k.count, line, fetches ? job.arguments.ldb : 0);
+}
+
+inline void multiply_panel(const PanelJob& job, const TypeB* source, long long n0) {
+  const int columns = within(job.arguments.n, n0, kTileN);
+  const long long ldb = job.arguments.ldb;
+  const bool packs_in_passing = kPacksInPassing && columns == kTileN;
+  if (!packs_in_passing) {
+    pack_panel_of_b(source, ldb, job.k.count, columns, job.packed_b);
+  }
+  for (long long tile = 0; tile < job.tiles_m.count; ++tile) {
+    Accumulator* partial = job.partial + tile * kTileM * kTileN;
+    Sums sums = {};
+    if (!job.first_of_k) {
+      fetch(partial, kTileM * kTileN);
+    }
+    if (packs_in_passing && tile == 0) {
+      multiply_packing(sums, job.packed_a, source, ldb, job.k.count, job.packed_b);
+    } else {
+      multiply_packed(job, source, n0, static_cast<int>(tile), sums);
+    }
+    if (!job.first_of_k) {
+      add_tile(sums, partial);
+    }
+    if (!job.last_of_k) {
+      store_tile(partial, sums);
+      continue;
+    }
+    alignas(64) Accumulator finished[kTileM * kTileN];
+    store_tile(finished, sums);
+    const long long m0 = (job.tiles_m.first + tile) * kTileM;
+    for (int m = 0; m < within(job.arguments.m, m0, kTileM); ++m) {
+      finish_row(job.epilogue, m0 + m, n0, columns, finished + m * kTileN);
+    }
+  }
+}
+
+inline void multiply_part(const Arguments& arguments, long long entry, Range part_m, Range part_n,
+                          Accumulator* scratch) {
+  const TypeA* a = entry_of_a(arguments, entry);
+  const TypeB* b = entry_of_b(arguments, entry);
+  const Epilogue epilogue = epilogue_of(arguments, entry);
+  Accumulator* packed_b = scratch + kPackedA;
+  Accumulator* partial = packed_b + kPackedB;
+  const long long blocks_m = divide_up(part_m.count, kTilesM);
+  const long long blocks_n = divide_up(part_n.count, kTilesN);
+  const long long blocks_k = arguments.k == 0 ? 1 : divide_up(arguments.k, kBlockK);
+  for (long long block_m = 0; block_m < blocks_m; ++block_m) {
+    const Range tiles_m = share(part_m, blocks_m, block_m);
+    for (long long block_n = 0; block_n < blocks_n; ++block_n) {
+      const Range tiles_n = share(part_n, blocks_n, block_n);
+      for (long long block_k = 0; block_k < blocks_k; ++block_k) {
+        const Range k = share({0, arguments.k}, blocks_k, block_k);
+        if (block_n == 0 || blocks_k > 1) {  // else the block is packed already
+          pack_block_of_a(arguments, a, tiles_m, k, scratch);
+        }
+        for (long long panel = 0; panel < tiles_n.count; ++panel) {
+          const long long n0 = (tiles_n.first + panel) * kTileN;
+          const PanelJob job{arguments,
+                             epilogue,
+                             scratch,
+                             packed_b,
+                             partial + panel * tiles_m.count * kTileM * kTileN,
+                             tiles_m,
+                             k,
+                             block_k == 0,
+                             block_k + 1 == blocks_k};
+          multiply_panel(job, b + offset_b(arguments, k.first, n0), n0);
+        }
+      }
+    }
+  }
+}
+
+extern "C" void tunedgemm_blocked(const Arguments& arguments, const Team& team) {
+  const Range all_m{0, divide_up(arguments.m, kTileM)};
+  const Range all_n{0, divide_up(arguments.n, kTileN)};
+  constexpr long long kParts = SPLIT_M * SPLIT_N;
+  for (long long job = team.rank; job < arguments.batch * kParts; job += team.size) {
+    const long long part = job % kParts;
+    multiply_part(arguments, job / kParts, share(all_m, SPLIT_M, part / SPLIT_N),
+                  share(all_n, SPLIT_N, part % SPLIT_N), static_cast<Accumulator*>(team.scratch));
+  }
+}

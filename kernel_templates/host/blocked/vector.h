@@ -1,0 +1,69 @@
+// A SIMD register as the compiler's vector extension has it: + and * work on all lanes at once, and
+// the target decides the instruction (AVX-512, AVX2, SSE, NEON).
+//
+// The chapter that includes this defines VECTOR_BYTES before.
+#pragma once
+
+#include <utility>
+
+#include "../common/problem.h"
+
+constexpr int kLanes = VECTOR_BYTES / static_cast<int>(sizeof(Accumulator));
+
+// Sums of s32 are modulo 2^32, which unsigned lanes give.
+inline f64 lane_type(f64);
+inline f32 lane_type(f32);
+inline std::uint32_t lane_type(s32);
+using Lane = decltype(lane_type(Accumulator{}));
+using Vector __attribute__((vector_size(VECTOR_BYTES))) = Lane;
+
+inline Vector load(const Accumulator* source) {
+  Vector value;
+  std::memcpy(&value, source, sizeof(Vector));
+  return value;
+}
+
+inline void store(Accumulator* destination, Vector value) {
+  std::memcpy(destination, &value, sizeof(Vector));
+}
+
+// The first kCount lanes.
+template <int kCount>
+inline void store_part(Accumulator* destination, Vector value) {
+  std::memcpy(destination, &value, kCount * sizeof(Accumulator));
+}
+
+// a0 b0 a1 b1 ... of the lower halves, or of the upper ones. The builtin wants its indices as
+// constants: hence the templates.
+template <int... kLane>
+inline Vector zip_lower(Vector a, Vector b, std::integer_sequence<int, kLane...>) {
+  return __builtin_shufflevector(a, b, (kLane / 2 + kLane % 2 * kLanes)...);
+}
+
+template <int... kLane>
+inline Vector zip_upper(Vector a, Vector b, std::integer_sequence<int, kLane...>) {
+  return __builtin_shufflevector(a, b, (kLanes / 2 + kLane / 2 + kLane % 2 * kLanes)...);
+}
+
+// kRows vectors are read as one row-major matrix of kRows rows; afterwards they are its transpose,
+// one column after the other. Written in bits, the place of an element is (row | lane); a zip of
+// the upper half of the rows with the lower one turns these bits by one place to the left, and
+// after as many zips as the row has bits, row and lane have changed places.
+template <int kRows>
+inline void transpose(Vector (&rows)[kRows]) {
+  static_assert(kRows >= 1 && kRows <= kLanes && (kRows & (kRows - 1)) == 0, "a power of two");
+  constexpr auto kAll = std::make_integer_sequence<int, kLanes>();
+#pragma GCC unroll 4
+  for (int step = 1; step < kRows; step *= 2) {
+    Vector zipped[kRows];
+#pragma GCC unroll 16
+    for (int row = 0; row < kRows / 2; ++row) {
+      zipped[2 * row] = zip_lower(rows[row], rows[row + kRows / 2], kAll);
+      zipped[2 * row + 1] = zip_upper(rows[row], rows[row + kRows / 2], kAll);
+    }
+#pragma GCC unroll 16
+    for (int row = 0; row < kRows; ++row) {
+      rows[row] = zipped[row];
+    }
+  }
+}

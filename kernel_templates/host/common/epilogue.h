@@ -1,0 +1,200 @@
+// The way from sums to D:  D = round(act(alpha * scale_a * scale_b * sum + beta * C + bias)).
+// Computed in f64 for f64 and s32, else in f32, one row of D (or a part of it) at a time.
+//
+// The functions of f32 are free of branches and calls, so that the loop over a row becomes vector
+// instructions; those of f64 are the C library's.
+#pragma once
+
+#include "../../cuda/common/arguments.cuh"
+#include "problem.h"
+
+// The type of the epilogue's arithmetic: f64 where an f32 would lose bits of the sums.
+inline f64 epilogue_type(f64);
+inline f64 epilogue_type(s32);
+inline f32 epilogue_type(f32);
+using Real = decltype(epilogue_type(Accumulator{}));
+
+// ---- activations --------------------------------------------------------------------------------
+
+// e^x = 2^n * (1 + p): x = n * ln 2 + r with |r| <= ln 2 / 2, and p = e^r - 1.
+struct Exponential {
+  f32 half_power_low, half_power_high;  // their product is 2^n; each alone is in range
+  f32 p;
+};
+
+inline Exponential exponential(f32 x) {
+  constexpr f32 kLog2E = 0x1.715476p+0f;
+  constexpr f32 kLn2High = 0x1.62e4p-1f;  // ln 2 in two parts; n * kLn2High is exact
+  constexpr f32 kLn2Low = 0x1.7f7d1cp-20f;
+  constexpr f32 kRound = 0x1.8p23f;  // adding it leaves an integer in the low bits
+  const f32 below = x > 90.0f ? 90.0f : x;
+  const f32 inside = below < -106.0f ? -106.0f : below;
+  const f32 shifted = inside * kLog2E + kRound;
+  const f32 n = shifted - kRound;
+  const f32 r = (inside - n * kLn2High) - n * kLn2Low;
+  // The series of e^r - 1; its next term is below 2^-27 of the first.
+  f32 p = 1.0f / 5040.0f;
+  p = p * r + 1.0f / 720.0f;
+  p = p * r + 1.0f / 120.0f;
+  p = p * r + 1.0f / 24.0f;
+  p = p * r + 1.0f / 6.0f;
+  p = p * r + 0.5f;
+  p = p * r * r + r;
+  const s32 power = static_cast<s32>(to_bits(shifted) - to_bits(kRound));
+  const s32 low = power >> 1;
+  const s32 high = power - low;
+  return {from_bits(static_cast<std::uint32_t>(low + 127) << 23),
+          from_bits(static_cast<std::uint32_t>(high + 127) << 23), p};
+}
+
+inline f32 exp_of(f32 x) {
+  const Exponential e = exponential(x);
+  return (e.p * e.half_power_low + e.half_power_low) * e.half_power_high;
+}
+
+// tanh x = t / (t + 2) with t = e^2x - 1, which is accurate near zero too.
+inline f32 tanh_of(f32 x) {
+  const f32 clamped = x > 10.0f ? 10.0f : (x < -10.0f ? -10.0f : x);
+  const Exponential e = exponential(2.0f * clamped);
+  const f32 power = e.half_power_low * e.half_power_high;
+  const f32 t = power * e.p + (power - 1.0f);
+  return t / (t + 2.0f);
+}
+
+// Near zero an odd polynomial, and beyond 1 erf |x| = 1 - e^-q(|x|) with a polynomial q; both were
+// fitted to the C library's erf and erfc in f64, and are within 2e-9 of them before rounding.
+inline f32 erf_of(f32 x) {
+  const f32 square = x * x;
+  f32 near_zero = 7.882497e-05f;
+  near_zero = near_zero * square - 8.0188550e-04f;
+  near_zero = near_zero * square + 5.1893119e-03f;
+  near_zero = near_zero * square - 2.6854329e-02f;
+  near_zero = near_zero * square + 1.1283597e-01f;
+  near_zero = near_zero * square - 3.7612627e-01f;
+  near_zero = near_zero * square + 1.1283792e+00f;
+
+  const f32 size = x < 0 ? -x : x;
+  const f32 inside = size > 4.0f ? 4.0f : size;  // from there on it rounds to 1
+  f32 q = -1.9242703e-04f;
+  q = q * inside + 3.0085462e-03f;
+  q = q * inside - 2.2087675e-02f;
+  q = q * inside + 1.0364039e-01f;
+  q = q * inside + 6.3751694e-01f;
+  q = q * inside + 1.1274750e+00f;
+  q = q * inside + 2.4470427e-04f;
+  const f32 far = 1.0f - exp_of(-q);
+  return size < 1.0f ? x * near_zero : (x < 0 ? -far : far);
+}
+
+inline f64 exp_of(f64 x) {
+  return std::exp(x);
+}
+
+inline f64 tanh_of(f64 x) {
+  return std::tanh(x);
+}
+
+inline f64 erf_of(f64 x) {
+  return std::erf(x);
+}
+
+inline Real sigmoid_of(Real x) {
+  return Real(1) / (Real(1) + exp_of(-x));
+}
+
+inline Real activate(Real x, Real slope) {
+  constexpr Real kSqrtHalf = Real(0.70710678118654752440);
+  constexpr Real kSqrtTwoOverPi = Real(0.79788456080286535588);
+  switch (kActivation) {
+    case 1:  // relu; a NaN stays one
+      return x < 0 ? Real(0) : x;
+    case 2:
+      return x >= 0 ? x : slope * x;
+    case 3:  // gelu by tanh: (1 + tanh u) / 2 is sigmoid(2 u)
+      return x * sigmoid_of(2 * kSqrtTwoOverPi * (x + Real(0.044715) * x * x * x));
+    case 4:
+      return Real(0.5) * x * (1 + erf_of(x * kSqrtHalf));
+    case 5:
+      return x * sigmoid_of(x);
+    case 6:
+      return sigmoid_of(x);
+    case 7:
+      return tanh_of(x);
+    default:
+      return x;
+  }
+}
+
+// ---- the row ------------------------------------------------------------------------------------
+
+// What does not change from row to row.
+struct Epilogue {
+  const TypeD* c;  // of this batch entry
+  TypeD* d;
+  const TypeD* bias;
+  long long c_stride_m, c_stride_n, ldd;
+  Real factor;  // alpha * scale_a * scale_b
+  Real beta, slope;
+  bool sums_are_result;  // s32 with nothing to be done: kept exact, modulo 2^32
+};
+
+inline Epilogue epilogue_of(const Arguments& arguments, long long entry) {
+  const f64 scale_a = arguments.scale_a ? static_cast<f64>(*arguments.scale_a) : 1.0;
+  const f64 scale_b = arguments.scale_b ? static_cast<f64>(*arguments.scale_b) : 1.0;
+  Epilogue epilogue{};
+  if (kReadC) {
+    epilogue.c = static_cast<const TypeD*>(arguments.c) + entry * arguments.batch_stride_c;
+  }
+  epilogue.d = static_cast<TypeD*>(arguments.d) + entry * arguments.batch_stride_d;
+  epilogue.bias = static_cast<const TypeD*>(arguments.bias);
+  epilogue.c_stride_m = arguments.c_stride_m;
+  epilogue.c_stride_n = arguments.c_stride_n;
+  epilogue.ldd = arguments.ldd;
+  epilogue.factor = static_cast<Real>(arguments.alpha * scale_a * scale_b);
+  epilogue.beta = static_cast<Real>(arguments.beta);
+  epilogue.slope = static_cast<Real>(arguments.slope);
+  epilogue.sums_are_result = !kReadC && kBias == 0 && kActivation == 0 && arguments.alpha == 1.0 &&
+                             !arguments.scale_a && !arguments.scale_b;
+  return epilogue;
+}
+
+// True if the sums have become D as they are.
+inline bool store_exact(s32* d, const s32* sums, long long columns) {
+  std::memcpy(d, sums, static_cast<std::size_t>(columns) * sizeof(s32));
+  return true;
+}
+
+inline bool store_exact(void*, const void*, long long) {
+  return false;  // floats take the general way
+}
+
+// Writes D[m][n0 ... n0 + columns - 1] from the sums of these elements.
+inline void finish_row(const Epilogue& epilogue, long long m, long long n0, long long columns,
+                       const Accumulator* sums) {
+  TypeD* d = epilogue.d + m * epilogue.ldd + n0;
+  if (epilogue.sums_are_result && store_exact(d, sums, columns)) {
+    return;
+  }
+  const Real factor = epilogue.factor;
+  const Real beta = epilogue.beta;
+  const Real slope = epilogue.slope;
+  const long long c_stride = epilogue.c_stride_n;
+  const TypeD* c = kReadC ? epilogue.c + m * epilogue.c_stride_m + n0 * c_stride : nullptr;
+  const Real row_bias = kBias == kBiasPerRow ? Real(widen(epilogue.bias[m])) : Real(0);
+  const TypeD* column_bias = kBias == kBiasPerColumn ? epilogue.bias + n0 : nullptr;
+// C may be D, but then element by element: no turn of the loop reads what another one writes.
+#pragma GCC ivdep
+  for (long long n = 0; n < columns; ++n) {
+    Real x = factor * static_cast<Real>(sums[n]);
+    if (kReadC) {
+      x += beta * Real(widen(c[n * c_stride]));
+    }
+    if (kBias == kBiasPerRow) {
+      x += row_bias;
+    }
+    if (kBias == kBiasPerColumn) {
+      x += Real(widen(column_bias[n]));
+    }
+    d[n] = narrow(activate(x, slope), TypeD{});
+  }
+}

@@ -1,0 +1,61 @@
+// ---- 1. What this kernel computes ---------------------------------------------------------------
+//
+//   D = act(alpha * A * B + beta * C + bias)        D is M x N
+//
+// The first chapter: the definition of the matrix product, as three loops. Every other chapter of
+// this folder computes the same, and is measured against this one.
+//
+//                        n
+//                   +----|----+
+//              B    |    |    |   for m, for n:  sum over k of A[m][k] * B[k][n]
+//            K x N  |    v    |
+//      k            +---------+
+//   +------+        +---------+
+//   |----->| m      |    *    |   The rows of D are dealt out to the threads: row r goes to
+//   |      |        |         |   thread r mod team size.
+//   +------+        +---------+
+//    A M x K           D M x N
+//
+// Price: K dependent additions an element, each waiting for the one before; down a column of a
+// row-major B, every step touches another cache line.
+//
+//   c++ -std=c++20 -O3 -march=native -shared -fPIC -Ikernel_templates/cuda
+//       kernel_templates/host/naive/naive_mnk.cc
+
+// ---- 2. Knobs -----------------------------------------------------------------------------------
+// None.
+
+// ---- 3. What must hold --------------------------------------------------------------------------
+// Nothing: every problem will do.
+
+// ---- 4. Words -----------------------------------------------------------------------------------
+#include "../common/epilogue.h"
+#include "../common/operand.h"
+#include "../common/team.h"
+
+// ---- 5. Moves -----------------------------------------------------------------------------------
+inline Accumulator dot(const Arguments& arguments, const TypeA* a, const TypeB* b, long long m,
+                       long long n) {
+  Accumulator sum = 0;
+  for (long long k = 0; k < arguments.k; ++k) {
+    const Accumulator left = widen(a[offset_a(arguments, m, k)]);
+    const Accumulator right = widen(b[offset_b(arguments, k, n)]);
+    sum = multiply_add(sum, left, right);
+  }
+  return sum;
+}
+
+// ---- 6. The kernel ------------------------------------------------------------------------------
+extern "C" void tunedgemm_naive_mnk(const Arguments& arguments, const Team& team) {
+  for (long long entry = 0; entry < arguments.batch; ++entry) {
+    const TypeA* a = entry_of_a(arguments, entry);
+    const TypeB* b = entry_of_b(arguments, entry);
+    const Epilogue epilogue = epilogue_of(arguments, entry);
+    for (long long m = team.rank; m < arguments.m; m += team.size) {
+      for (long long n = 0; n < arguments.n; ++n) {
+        const Accumulator sum = dot(arguments, a, b, m, n);
+        finish_row(epilogue, m, n, 1, &sum);
+      }
+    }
+  }
+}

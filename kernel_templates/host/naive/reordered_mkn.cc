@@ -1,0 +1,79 @@
+// ---- 1. What this kernel computes ---------------------------------------------------------------
+//
+//   D = act(alpha * A * B + beta * C + bias)        D is M x N
+//
+// Read naive_mnk.cc first. New here: the loops over k and n have changed places. One element of A
+// now meets a whole row of B, and a whole row of sums is open at once.
+//
+//      k            +---------+
+//   +--|---+   k -->|---------|   for m, for k, for n:  sums[n] += A[m][k] * B[k][n]
+//   |  *   | m      |         |
+//   |      |        +---------+
+//   +------+         B K x N      A row-major B is read as it lies in memory, and neighbouring sums
+//    A M x K                      do not wait for each other: the compiler makes SIMD of the loop.
+//
+// The sums of block_n columns stay in the cache, cleared before every row of D. (Adding into a D
+// that nobody has cleared is the classic mistake of this loop order.)
+//
+// Price: a load of B, and a load and a store of a sum, for every multiplication.
+// Scratch: block_n sums a thread.
+//
+//   c++ -std=c++20 -O3 -march=native -shared -fPIC -Ikernel_templates/cuda
+//       kernel_templates/host/naive/reordered_mkn.cc
+
+// ---- 2. Knobs -----------------------------------------------------------------------------------
+#ifndef BLOCK_N
+#define BLOCK_N 2048  // columns whose sums are open at once
+#endif
+constexpr long long kBlockN = BLOCK_N;
+
+// ---- 3. What must hold --------------------------------------------------------------------------
+static_assert(kBlockN >= 1, "block_n must be positive");
+
+// ---- 4. Words -----------------------------------------------------------------------------------
+#include "../common/epilogue.h"
+#include "../common/operand.h"
+#include "../common/team.h"
+
+#ifndef SCRATCH_BYTES
+#define SCRATCH_BYTES (kBlockN * sizeof(Accumulator))
+#endif
+static_assert(SCRATCH_BYTES == kBlockN * sizeof(Accumulator), "scratch holds block_n sums");
+
+// ---- 5. Moves -----------------------------------------------------------------------------------
+inline void clear(Accumulator* sums, long long columns) {
+  for (long long n = 0; n < columns; ++n) {
+    sums[n] = 0;
+  }
+}
+
+// b is op(B)[k][n0]: its neighbours along n are one element or ldb elements away.
+inline void add_scaled_row(Accumulator* sums, Accumulator factor, const TypeB* b, long long ldb,
+                           long long columns) {
+  const long long stride = kRowMajorB ? 1 : ldb;
+  for (long long n = 0; n < columns; ++n) {
+    sums[n] = multiply_add(sums[n], factor, widen(b[n * stride]));
+  }
+}
+
+// ---- 6. The kernel ------------------------------------------------------------------------------
+extern "C" void tunedgemm_reordered_mkn(const Arguments& arguments, const Team& team) {
+  Accumulator* sums = static_cast<Accumulator*>(team.scratch);
+  for (long long entry = 0; entry < arguments.batch; ++entry) {
+    const TypeA* a = entry_of_a(arguments, entry);
+    const TypeB* b = entry_of_b(arguments, entry);
+    const Epilogue epilogue = epilogue_of(arguments, entry);
+    for (long long m = team.rank; m < arguments.m; m += team.size) {
+      for (long long n0 = 0; n0 < arguments.n; n0 += kBlockN) {
+        const long long rest = arguments.n - n0;
+        const long long columns = rest < kBlockN ? rest : kBlockN;
+        clear(sums, columns);
+        for (long long k = 0; k < arguments.k; ++k) {
+          const Accumulator factor = widen(a[offset_a(arguments, m, k)]);
+          add_scaled_row(sums, factor, b + offset_b(arguments, k, n0), arguments.ldb, columns);
+        }
+        finish_row(epilogue, m, n0, columns, sums);
+      }
+    }
+  }
+}

@@ -1,0 +1,92 @@
+// ---- 1. What this kernel computes ---------------------------------------------------------------
+//
+//   D = act(alpha * A * B + beta * C + bias)        D is M x N
+//
+// Read naive_mnk.cc first. New here: B is transposed before anything is multiplied, so that the
+// innermost loop walks along two contiguous lines.
+//
+//         n                k
+//      +--|--+          +-----+
+//    K |  |  |    =>  n |---->|      for m, for n:  sum over k of A[m][k] * Bt[n][k]
+//      |  v  |        N |     |
+//      +-----+          +-----+      Bt is converted as well: its elements are accumulators, so
+//      that
+//         B            Bt, in the    small types are widened once and not M times.
+//                       workspace
+//
+// The additions of one element still wait for each other. With partial_sums = s the sum over k is
+// split into s sums that do not, and which the compiler keeps in SIMD registers.
+//
+// Price: K * N accumulators of workspace, written once and read M times; two barriers an entry.
+//
+//   c++ -std=c++20 -O3 -march=native -shared -fPIC -Ikernel_templates/cuda
+//       kernel_templates/host/naive/transposed_b.cc
+
+// ---- 2. Knobs -----------------------------------------------------------------------------------
+#ifndef PARTIAL_SUMS
+#define PARTIAL_SUMS 1  // independent sums over k
+#endif
+#ifndef COUNTER_BYTES
+#define COUNTER_BYTES 65536  // at the start of every workspace, for other kernels: left alone
+#endif
+constexpr int kPartialSums = PARTIAL_SUMS;
+
+// ---- 3. What must hold --------------------------------------------------------------------------
+static_assert(kPartialSums >= 1 && (kPartialSums & (kPartialSums - 1)) == 0,
+              "partial_sums must be a power of two, since the sums are added in pairs");
+static_assert(COUNTER_BYTES % 256 == 0, "what is behind the counters must be aligned");
+
+// ---- 4. Words -----------------------------------------------------------------------------------
+#include "../common/epilogue.h"
+#include "../common/operand.h"
+#include "../common/team.h"
+
+// ---- 5. Moves -----------------------------------------------------------------------------------
+inline void transpose_b(const Arguments& arguments, const TypeB* b, const Team& team,
+                        Accumulator* transposed) {
+  for (long long n = team.rank; n < arguments.n; n += team.size) {
+    for (long long k = 0; k < arguments.k; ++k) {
+      transposed[n * arguments.k + k] = widen(b[offset_b(arguments, k, n)]);
+    }
+  }
+}
+
+inline Accumulator dot(const Arguments& arguments, const TypeA* a, long long m,
+                       const Accumulator* b) {
+  Accumulator sums[kPartialSums] = {};
+  const long long whole = arguments.k / kPartialSums * kPartialSums;
+  for (long long k0 = 0; k0 < whole; k0 += kPartialSums) {
+    for (int s = 0; s < kPartialSums; ++s) {
+      const Accumulator left = widen(a[offset_a(arguments, m, k0 + s)]);
+      sums[s] = multiply_add(sums[s], left, b[k0 + s]);
+    }
+  }
+  for (long long k = whole; k < arguments.k; ++k) {
+    sums[0] = multiply_add(sums[0], widen(a[offset_a(arguments, m, k)]), b[k]);
+  }
+  for (int half = kPartialSums / 2; half > 0; half /= 2) {
+    for (int s = 0; s < half; ++s) {
+      sums[s] = multiply_add(sums[s], Accumulator(1), sums[s + half]);
+    }
+  }
+  return sums[0];
+}
+
+// ---- 6. The kernel ------------------------------------------------------------------------------
+extern "C" void tunedgemm_transposed_b(const Arguments& arguments, const Team& team) {
+  char* workspace = static_cast<char*>(arguments.workspace) + COUNTER_BYTES;
+  Accumulator* transposed = reinterpret_cast<Accumulator*>(workspace);
+  for (long long entry = 0; entry < arguments.batch; ++entry) {
+    const TypeA* a = entry_of_a(arguments, entry);
+    const Epilogue epilogue = epilogue_of(arguments, entry);
+    transpose_b(arguments, entry_of_b(arguments, entry), team, transposed);
+    wait_for_all(team);
+    for (long long m = team.rank; m < arguments.m; m += team.size) {
+      for (long long n = 0; n < arguments.n; ++n) {
+        const Accumulator sum = dot(arguments, a, m, transposed + n * arguments.k);
+        finish_row(epilogue, m, n, 1, &sum);
+      }
+    }
+    wait_for_all(team);  // nobody may overwrite what another one still reads
+  }
+}

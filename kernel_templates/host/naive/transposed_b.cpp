@@ -1,0 +1,80 @@
+#include <algorithm>
+
+#include "kernel_templates/families.h"
+#include "kernel_templates/host/host_family.h"
+
+namespace tunedgemm {
+namespace {
+
+constexpr double kAdditionLatency = 4;  // cycles from one addition to the next that needs it
+constexpr double kTransposeStep = 4;    // cycles an element of B
+
+class TransposedB final : public HostFamily {
+ public:
+  TransposedB()
+      : HostFamily("transposed_b", "host/naive/transposed_b.cc",
+                   {{"partial_sums", {1, 16, 32}, "independent sums over k"}}) {}
+
+  Launch launch(const Problem& problem, const Config&, const DeviceLimits& limits) const override {
+    Launch launch = launch_for(std::max(problem.m, problem.n), limits);
+    launch.workspace_bytes = kWorkspaceCounterBytes + transposed_bytes(problem);
+    return launch;
+  }
+
+  Source source(const Problem& problem, const Config& config,
+                const DeviceLimits& limits) const override {
+    Source source = HostFamily::source(problem, config, limits);
+    source.defines.emplace_back("COUNTER_BYTES", std::to_string(kWorkspaceCounterBytes));
+    return source;
+  }
+
+  double predicted_us(const Problem& problem, const Config& config,
+                      const DeviceLimits& limits) const override {
+    const double sums_per_vector =
+        limits.simd_bits / (8.0 * static_cast<double>(size_bytes(sum_type(problem))));
+    const bool vectors = problem.a.order == Order::kRowMajor;
+    const int partial_sums = config.at("partial_sums");
+    const double step = vectors && partial_sums > 1
+                            ? std::max(1.0 / sums_per_vector, kAdditionLatency / partial_sums)
+                            : kAdditionLatency / std::min(partial_sums, 4);
+    const double cycles_per_element =
+        step * static_cast<double>(problem.k) + 10 + epilogue_cycles(problem);
+    const double transpose_cycles = kTransposeStep * static_cast<double>(problem.k * problem.n) /
+                                    static_cast<double>(launch(problem, config, limits).grid[0]);
+    const auto batch = static_cast<double>(problem.batch);
+    return host_us(problem.m, batch * static_cast<double>(problem.n) * cycles_per_element, limits) +
+           host_us(1, batch * transpose_cycles, limits) +
+           host_memory_us(minimum_bytes(problem), limits);
+  }
+
+ protected:
+  std::string why_not_here(const Problem& problem, const Config&,
+                           const DeviceLimits& limits) const override {
+    const double quarter = static_cast<double>(limits.memory_bytes) / 4;
+    const double needed = static_cast<double>(problem.k) * static_cast<double>(problem.n) *
+                          static_cast<double>(size_bytes(sum_type(problem)));
+    if (limits.memory_bytes > 0 && needed > quarter) {
+      return "the transposed B of " + std::to_string(needed / 1e9) +
+             " GB is larger than a quarter of the memory";
+    }
+    return "";
+  }
+
+ private:
+  static DataType sum_type(const Problem& problem) {
+    return accumulator(problem.a.type, problem.b.type);
+  }
+
+  static std::int64_t transposed_bytes(const Problem& problem) {
+    return problem.k * problem.n * size_bytes(sum_type(problem));
+  }
+};
+
+}  // namespace
+
+const Family& transposed_b_family() {
+  static const TransposedB family;
+  return family;
+}
+
+}  // namespace tunedgemm

@@ -1,0 +1,61 @@
+#include "kernel_templates/problem/config.h"
+
+#include <algorithm>
+#include <charconv>
+#include <stdexcept>
+
+#include "kernel_templates/problem/fields.h"
+
+namespace tunedgemm {
+
+Config& Config::set(std::string_view knob, int value) {
+  const auto known = std::find_if(knobs_.begin(), knobs_.end(),
+                                  [&](const auto& pair) { return pair.first == knob; });
+  if (known != knobs_.end()) {
+    known->second = value;
+  } else {
+    knobs_.emplace_back(knob, value);
+  }
+  return *this;
+}
+
+std::optional<int> Config::find(std::string_view knob) const {
+  for (const auto& [name, value] : knobs_) {
+    if (name == knob) {
+      return value;
+    }
+  }
+  return std::nullopt;
+}
+
+int Config::at(std::string_view knob) const {
+  if (const auto value = find(knob)) {
+    return *value;
+  }
+  throw std::out_of_range("the config \"" + to_text(*this) + "\" has no knob " + std::string(knob));
+}
+
+std::string to_text(const Config& config) {
+  std::string text;
+  for (const auto& [knob, value] : config.knobs()) {
+    text += text.empty() ? "" : " ";
+    text += knob + "=" + std::to_string(value);
+  }
+  return text;
+}
+
+std::optional<Config> parse_config(std::string_view text) {
+  Config config;
+  for (const auto& [knob, value] : split_fields(text)) {
+    int number = 0;
+    const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
+    const bool whole = error == std::errc() && end == value.data() + value.size() && !value.empty();
+    if (!whole || knob.empty() || config.find(knob)) {
+      return std::nullopt;
+    }
+    config.set(knob, number);
+  }
+  return config;
+}
+
+}  // namespace tunedgemm

@@ -1,0 +1,407 @@
+#include "kernel_templates/problem/problem.h"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <stdexcept>
+#include <utility>
+
+#include "kernel_templates/sha256.h"
+
+namespace tunedgemm {
+namespace {
+
+constexpr std::size_t kFingerprintDigits = 32;
+
+Order flipped(Order order) {
+  return order == Order::kRowMajor ? Order::kColumnMajor : Order::kRowMajor;
+}
+
+// A matrix is `count` lines (rows if row-major) of `length` elements.
+struct Lines {
+  std::int64_t count = 0;
+  std::int64_t length = 0;
+};
+
+Lines lines_of(const Matrix& matrix, std::int64_t rows, std::int64_t columns) {
+  return matrix.order == Order::kRowMajor ? Lines{rows, columns} : Lines{columns, rows};
+}
+
+std::string why_not_sizes(const Problem& problem) {
+  const std::array<std::pair<std::string_view, std::int64_t>, 4> sizes{
+      {{"M", problem.m}, {"N", problem.n}, {"K", problem.k}, {"batch", problem.batch}}};
+  for (const auto& [letter, size] : sizes) {
+    if (size < 0) {
+      return std::string(letter) + " is " + std::to_string(size) + "; sizes must be 0 or more";
+    }
+  }
+  return "";
+}
+
+std::string why_not_numerics(const Problem& problem) {
+  const Numerics numerics = problem.numerics;
+  const std::string given = "numerics " + std::string(name(numerics));
+  if (is_fp8(problem.a.type)) {
+    const bool known = numerics == Numerics::kFast || numerics == Numerics::kPromoted;
+    return known ? "" : given + " does not apply to fp8 inputs; use fast or promoted";
+  }
+  if (problem.a.type == DataType::kF32) {
+    const bool known = numerics == Numerics::kIeee || numerics == Numerics::kTf32 ||
+                       numerics == Numerics::kEmulated;
+    return known ? "" : given + " does not apply to f32 inputs; use ieee, tf32 or emulated";
+  }
+  return numerics == Numerics::kIeee ? ""
+                                     : given + " does not apply to " +
+                                           std::string(name(problem.a.type)) + " inputs; use ieee";
+}
+
+std::string why_not_matrix(std::string_view letter, const Matrix& matrix, std::int64_t rows,
+                           std::int64_t columns, std::int64_t batch) {
+  const Lines lines = lines_of(matrix, rows, columns);
+  const std::int64_t needed = std::max<std::int64_t>(lines.length, 1);
+  const std::string letter_text(letter);
+  if (matrix.leading_dimension < needed) {
+    return "the leading dimension of " + letter_text + " is " +
+           std::to_string(matrix.leading_dimension) + " elements, but its " +
+           (matrix.order == Order::kRowMajor ? "rows" : "columns") + " have " +
+           std::to_string(needed) + "; give at least that";
+  }
+  if (matrix.batch_stride < 0) {
+    return "the batch stride of " + letter_text + " is " + std::to_string(matrix.batch_stride) +
+           "; it must be 0 (the same matrix for every entry) or more";
+  }
+  if (!span_elements(matrix, rows, columns, batch)) {
+    return letter_text + " of " + std::to_string(rows) + " x " + std::to_string(columns) +
+           ", leading dimension " + std::to_string(matrix.leading_dimension) + ", batch " +
+           std::to_string(batch) + " spans 2^63 bytes or more; make it smaller";
+  }
+  const std::int32_t alignment = matrix.alignment_bytes;
+  const bool power_of_two = alignment >= 1 && alignment <= 16 && (alignment & (alignment - 1)) == 0;
+  if (!power_of_two || alignment < size_bytes(matrix.type)) {
+    return letter_text + " of " + std::string(name(matrix.type)) + " is aligned to " +
+           std::to_string(alignment) + " bytes; every element must lie at a multiple of its size";
+  }
+  return "";
+}
+
+// The entries of D must be apart, else the result would depend on which is written last. They may
+// lie one behind the other, or interleaved line by line.
+std::string why_not_batch_of_d(const Problem& problem) {
+  if (problem.batch <= 1 || problem.m == 0 || problem.n == 0) {
+    return "";
+  }
+  const Lines lines = lines_of(problem.d, problem.m, problem.n);
+  const std::int64_t stride = problem.d.batch_stride;
+  const std::int64_t one_entry = *span_elements(problem.d, problem.m, problem.n, 1);
+  const bool behind_each_other = stride >= one_entry;
+  const bool interleaved = stride >= lines.length && (problem.d.leading_dimension - lines.length) /
+                                                             std::max<std::int64_t>(stride, 1) >=
+                                                         problem.batch - 1;
+  return behind_each_other || interleaved
+             ? ""
+             : "the batch stride of D is " + std::to_string(stride) +
+                   " elements, so that the entries of D overlap; give at least " +
+                   std::to_string(one_entry);
+}
+
+template <class Enum, std::size_t Count>
+using Names = std::array<std::pair<Enum, std::string_view>, Count>;
+
+constexpr Names<Order, 2> kOrders{{{Order::kRowMajor, "row"}, {Order::kColumnMajor, "col"}}};
+constexpr Names<Activation, 8> kActivations{{{Activation::kNone, "none"},
+                                             {Activation::kRelu, "relu"},
+                                             {Activation::kLeakyRelu, "leaky_relu"},
+                                             {Activation::kGeluTanh, "gelu_tanh"},
+                                             {Activation::kGeluErf, "gelu_erf"},
+                                             {Activation::kSilu, "silu"},
+                                             {Activation::kSigmoid, "sigmoid"},
+                                             {Activation::kTanh, "tanh"}}};
+constexpr Names<Bias, 3> kBiases{
+    {{Bias::kNone, "none"}, {Bias::kPerRow, "row"}, {Bias::kPerColumn, "col"}}};
+constexpr Names<ScalarClass, 3> kScalars{
+    {{ScalarClass::kZero, "zero"}, {ScalarClass::kOne, "one"}, {ScalarClass::kOther, "other"}}};
+constexpr Names<Numerics, 5> kNumerics{{{Numerics::kIeee, "ieee"},
+                                        {Numerics::kTf32, "tf32"},
+                                        {Numerics::kEmulated, "emulated"},
+                                        {Numerics::kFast, "fast"},
+                                        {Numerics::kPromoted, "promoted"}}};
+constexpr Names<Regime, 2> kRegimes{{{Regime::kCold, "cold"}, {Regime::kWarm, "warm"}}};
+
+template <class Enum, std::size_t Count>
+std::string_view name_in(const Names<Enum, Count>& names, Enum value) {
+  for (const auto& [known, text] : names) {
+    if (known == value) {
+      return text;
+    }
+  }
+  return "unknown";
+}
+
+template <class Enum, std::size_t Count>
+std::optional<Enum> value_in(const Names<Enum, Count>& names, std::string_view text) {
+  for (const auto& [value, known] : names) {
+    if (known == text) {
+      return value;
+    }
+  }
+  return std::nullopt;
+}
+
+std::string matrix_text(const Matrix& matrix) {
+  std::string text(name(matrix.type));
+  text += ',';
+  text += name(matrix.order);
+  for (const std::int64_t number :
+       {matrix.leading_dimension, matrix.batch_stride, std::int64_t{matrix.alignment_bytes}}) {
+    text += ',' + std::to_string(number);
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string_view name(Order order) {
+  return name_in(kOrders, order);
+}
+std::string_view name(Activation activation) {
+  return name_in(kActivations, activation);
+}
+std::string_view name(Bias bias) {
+  return name_in(kBiases, bias);
+}
+std::string_view name(ScalarClass scalar) {
+  return name_in(kScalars, scalar);
+}
+std::string_view name(Numerics numerics) {
+  return name_in(kNumerics, numerics);
+}
+std::string_view name(Regime regime) {
+  return name_in(kRegimes, regime);
+}
+std::optional<Order> parse_order(std::string_view text) {
+  return value_in(kOrders, text);
+}
+std::optional<Activation> parse_activation(std::string_view text) {
+  return value_in(kActivations, text);
+}
+std::optional<Bias> parse_bias(std::string_view text) {
+  return value_in(kBiases, text);
+}
+std::optional<ScalarClass> parse_scalar_class(std::string_view text) {
+  return value_in(kScalars, text);
+}
+std::optional<Numerics> parse_numerics(std::string_view text) {
+  return value_in(kNumerics, text);
+}
+std::optional<Regime> parse_regime(std::string_view text) {
+  return value_in(kRegimes, text);
+}
+
+Problem make_problem(std::int64_t m, std::int64_t n, std::int64_t k, DataType a, DataType b,
+                     DataType d, std::string_view layout) {
+  const bool two_letters = layout.size() == 2 && layout.find_first_not_of("nt") == layout.npos;
+  if (!two_letters) {
+    throw std::invalid_argument("the layout \"" + std::string(layout) +
+                                "\" is not one of nn, nt, tn, tt");
+  }
+  Problem problem;
+  problem.m = m;
+  problem.n = n;
+  problem.k = k;
+  problem.a.type = a;
+  problem.b.type = b;
+  problem.c.type = problem.d.type = d;
+  problem.a.order = layout[0] == 'n' ? Order::kRowMajor : Order::kColumnMajor;
+  problem.b.order = layout[1] == 'n' ? Order::kRowMajor : Order::kColumnMajor;
+  const auto pack = [](Matrix& matrix, std::int64_t rows, std::int64_t columns) {
+    matrix.leading_dimension = std::max<std::int64_t>(lines_of(matrix, rows, columns).length, 1);
+    matrix.alignment_bytes = alignment_class(0, matrix, 1);
+  };
+  pack(problem.a, m, k);
+  pack(problem.b, k, n);
+  pack(problem.c, m, n);
+  pack(problem.d, m, n);
+  problem.numerics = is_fp8(a) ? Numerics::kFast : Numerics::kIeee;
+  if (const std::string reason = why_not(problem); !reason.empty()) {
+    throw std::invalid_argument(reason);
+  }
+  return problem;
+}
+
+std::string why_not(const Problem& problem) {
+  if (std::string reason = why_not_sizes(problem); !reason.empty()) {
+    return reason;
+  }
+  const auto& [m, n, k, batch, a, b, c, d, c_is_d, alpha, beta, activation, bias, numerics,
+               regime] = problem;
+  if (const auto reason = why_not_types(a.type, b.type, d.type); !reason.empty()) {
+    return "A is " + std::string(name(a.type)) + ", B is " + std::string(name(b.type)) + ", D is " +
+           std::string(name(d.type)) + ": " + std::string(reason);
+  }
+  if (c.type != d.type) {
+    return "C is " + std::string(name(c.type)) + " and D is " + std::string(name(d.type)) +
+           "; they must have the same element type";
+  }
+  for (const std::string& reason :
+       {why_not_numerics(problem), why_not_matrix("A", a, m, k, batch),
+        why_not_matrix("B", b, k, n, batch),
+        beta == ScalarClass::kZero ? std::string() : why_not_matrix("C", c, m, n, batch),
+        why_not_matrix("D", d, m, n, batch)}) {
+    if (!reason.empty()) {
+      return reason;
+    }
+  }
+  return why_not_batch_of_d(problem);
+}
+
+Problem transposed(const Problem& problem) {
+  Problem same = problem;
+  std::swap(same.m, same.n);
+  std::swap(same.a, same.b);
+  for (Matrix* matrix : {&same.a, &same.b, &same.c, &same.d}) {
+    matrix->order = flipped(matrix->order);
+  }
+  if (same.bias != Bias::kNone) {
+    same.bias = same.bias == Bias::kPerRow ? Bias::kPerColumn : Bias::kPerRow;
+  }
+  return same;
+}
+
+Canonical canonical(const Problem& problem) {
+  const bool swapped = problem.d.order == Order::kColumnMajor;
+  Canonical result{swapped ? transposed(problem) : problem, swapped};
+  Problem& same = result.problem;
+  if (same.batch <= 1) {
+    for (Matrix* matrix : {&same.a, &same.b, &same.c, &same.d}) {
+      matrix->batch_stride = 0;
+    }
+  }
+  if (same.alpha == ScalarClass::kZero) {
+    same.k = 0;
+  }
+  same.alpha = ScalarClass::kOne;
+  if (same.beta == ScalarClass::kZero) {
+    same.c = same.d;
+    same.c_is_d = false;
+  } else {
+    same.beta = ScalarClass::kOther;
+  }
+  return result;
+}
+
+std::string to_text(const Problem& problem) {
+  std::string text;
+  const auto add = [&](std::string_view field, std::string_view value) {
+    text += text.empty() ? "" : " ";
+    text += field;
+    text += '=';
+    text += value;
+  };
+  add("m", std::to_string(problem.m));
+  add("n", std::to_string(problem.n));
+  add("k", std::to_string(problem.k));
+  add("batch", std::to_string(problem.batch));
+  add("a", matrix_text(problem.a));
+  add("b", matrix_text(problem.b));
+  add("c", matrix_text(problem.c));
+  add("d", matrix_text(problem.d));
+  add("c_is_d", problem.c_is_d ? "1" : "0");
+  add("alpha", name(problem.alpha));
+  add("beta", name(problem.beta));
+  add("activation", name(problem.activation));
+  add("bias", name(problem.bias));
+  add("numerics", name(problem.numerics));
+  add("regime", name(problem.regime));
+  return text;
+}
+
+std::string fingerprint(const Problem& problem) {
+  return sha256_hex(to_text(canonical(problem).problem), kFingerprintDigits);
+}
+
+std::string types_text(const Problem& problem) {
+  std::string text(name(problem.a.type));
+  if (problem.a.type != problem.b.type) {
+    text += "×" + std::string(name(problem.b.type));
+  }
+  text += "→" + std::string(name(problem.d.type));
+  const bool choice = problem.a.type == DataType::kF32 || is_fp8(problem.a.type);
+  return choice ? text + " " + std::string(name(problem.numerics)) : text;
+}
+
+std::string layout_text(const Problem& problem) {
+  std::string text;
+  text += problem.a.order == Order::kRowMajor ? 'n' : 't';
+  text += problem.b.order == Order::kRowMajor ? 'n' : 't';
+  const bool column_major_c =
+      problem.beta != ScalarClass::kZero && problem.c.order == Order::kColumnMajor;
+  text += column_major_c ? " C:col" : "";
+  text += problem.d.order == Order::kColumnMajor ? " D:col" : "";
+  return text;
+}
+
+std::string epilogue_text(const Problem& problem) {
+  std::string text;
+  const auto add = [&](std::string_view word) {
+    text += text.empty() ? "" : " ";
+    text += word;
+  };
+  if (problem.beta != ScalarClass::kZero) {
+    add(problem.c_is_d ? "beta·D" : "beta·C");
+  }
+  if (problem.bias != Bias::kNone) {
+    add("bias/" + std::string(name(problem.bias)));
+  }
+  if (problem.activation != Activation::kNone) {
+    add(name(problem.activation));
+  }
+  return text;
+}
+
+double flops(const Problem& problem) {
+  return 2.0 * static_cast<double>(problem.m) * static_cast<double>(problem.n) *
+         static_cast<double>(problem.k) * static_cast<double>(problem.batch);
+}
+
+double minimum_bytes(const Problem& problem) {
+  const auto bytes = [&](const Matrix& matrix, std::int64_t rows, std::int64_t columns) {
+    const bool shared_by_all = matrix.batch_stride == 0;
+    return static_cast<double>(rows) * static_cast<double>(columns) *
+           static_cast<double>(size_bytes(matrix.type)) *
+           (shared_by_all ? 1.0 : static_cast<double>(problem.batch));
+  };
+  const double d_bytes = bytes(problem.d, problem.m, problem.n);
+  return bytes(problem.a, problem.m, problem.k) + bytes(problem.b, problem.k, problem.n) +
+         (problem.beta == ScalarClass::kZero ? d_bytes : 2 * d_bytes);
+}
+
+std::optional<std::int64_t> span_elements(const Matrix& matrix, std::int64_t rows,
+                                          std::int64_t columns, std::int64_t batch) {
+  const Lines lines = lines_of(matrix, rows, columns);
+  if (lines.count == 0 || lines.length == 0 || batch == 0) {
+    return 0;
+  }
+  std::int64_t between_lines = 0;
+  std::int64_t between_entries = 0;
+  std::int64_t elements = 0;
+  std::int64_t bytes = 0;
+  const bool overflows =
+      __builtin_mul_overflow(lines.count - 1, matrix.leading_dimension, &between_lines) ||
+      __builtin_mul_overflow(batch - 1, matrix.batch_stride, &between_entries) ||
+      __builtin_add_overflow(between_lines, between_entries, &elements) ||
+      __builtin_add_overflow(elements, lines.length, &elements) ||
+      __builtin_mul_overflow(elements, size_bytes(matrix.type), &bytes);
+  return overflows ? std::nullopt : std::optional(elements);
+}
+
+std::int32_t alignment_class(std::uintptr_t address, const Matrix& matrix, std::int64_t batch) {
+  const auto element = static_cast<std::uint64_t>(size_bytes(matrix.type));
+  std::uint64_t bits =
+      static_cast<std::uint64_t>(matrix.leading_dimension) * element | address | 16;
+  if (batch > 1) {
+    bits |= static_cast<std::uint64_t>(matrix.batch_stride) * element;
+  }
+  return static_cast<std::int32_t>(bits & (~bits + 1));
+}
+
+}  // namespace tunedgemm

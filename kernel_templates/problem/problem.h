@@ -1,0 +1,155 @@
+#pragma once
+
+// Problem: what is asked, as a plain value.
+//
+//     D = act( alpha * scale_a * scale_b * op(A) * op(B) + beta * C + bias ),   per batch entry
+//
+// op(A) is M x K, op(B) K x N, C and D M x N. A transposed row-major matrix is a column-major one,
+// so op() is folded into the order: `a.order` is the order in which the M x K matrix op(A) lies in
+// memory. Everything that may change which kernel is legal or fastest is a field here, and nothing
+// else is: the pointers themselves, alpha's value and the activation's slope are given with the
+// call.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "kernel_templates/problem/data_type.h"
+
+namespace tunedgemm {
+
+// All enumerators below are stored on disk and cross the C ABI: never renumber.
+
+enum class Order : std::int32_t { kRowMajor = 0, kColumnMajor = 1 };
+
+enum class Activation : std::int32_t {
+  kNone = 0,
+  kRelu = 1,
+  kLeakyRelu = 2,  ///< x >= 0 ? x : slope * x, the slope given with the call
+  kGeluTanh = 3,   ///< 0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3)))
+  kGeluErf = 4,    ///< 0.5 x (1 + erf(x / sqrt(2)))
+  kSilu = 5,       ///< x / (1 + exp(-x))
+  kSigmoid = 6,    ///< 1 / (1 + exp(-x))
+  kTanh = 7,
+};
+
+/// The bias has D's element type: M values, one a row of D, or N values, one a column of D.
+enum class Bias : std::int32_t { kNone = 0, kPerRow = 1, kPerColumn = 2 };
+
+/// Only the class of a scalar is part of the problem. `beta` of class kZero means that C is never
+/// read.
+enum class ScalarClass : std::int32_t { kZero = 0, kOne = 1, kOther = 2 };
+
+/// How products are formed where there is a choice (f32 inputs: the first three; fp8 inputs: the
+/// last two).
+enum class Numerics : std::int32_t {
+  kIeee = 0,      ///< f32 products and sums in f32; the only one for f64, f16, bf16 and s8
+  kTf32 = 1,      ///< f32 inputs rounded to tf32 (10 mantissa bits), summed in f32
+  kEmulated = 2,  ///< f32 inputs split into parts so that the error stays within that of kIeee
+  kFast = 3,      ///< fp8 summed as the tensor core does it
+  kPromoted = 4,  ///< fp8 partial sums moved to f32 registers at short intervals
+};
+
+/// Whether a tuning measures with inputs that are not in the cache (the usual case) or with the
+/// same ones again.
+enum class Regime : std::int32_t { kCold = 0, kWarm = 1 };
+
+/// Where one matrix lies: element type, order, leading dimension and batch stride in elements, and
+/// the largest power of two up to 16 that divides the address of every row (column, if
+/// column-major) start, in bytes.
+struct Matrix {
+  DataType type = DataType::kF32;
+  Order order = Order::kRowMajor;
+  std::int64_t leading_dimension = 0;
+  std::int64_t batch_stride = 0;
+  std::int32_t alignment_bytes = 16;
+
+  friend bool operator==(const Matrix&, const Matrix&) = default;
+};
+
+struct Problem {
+  std::int64_t m = 0, n = 0, k = 0, batch = 1;
+  Matrix a, b, c, d;    ///< c.type equals d.type
+  bool c_is_d = false;  ///< C and D are the same memory with the same order and strides
+  ScalarClass alpha = ScalarClass::kOne;
+  ScalarClass beta = ScalarClass::kZero;
+  Activation activation = Activation::kNone;
+  Bias bias = Bias::kNone;
+  Numerics numerics = Numerics::kIeee;
+  Regime regime = Regime::kCold;
+
+  friend bool operator==(const Problem&, const Problem&) = default;
+};
+
+/// A problem with packed matrices, 16-byte aligned where the sizes allow it, alpha = 1 and beta =
+/// 0. `layout` has a letter for A and one for B: n = row-major, t = column-major ("nn", "nt", "tn",
+/// "tt"). Numerics is kIeee, or kFast for fp8. Throws std::invalid_argument with a sentence for a
+/// bad layout or types.
+Problem make_problem(std::int64_t m, std::int64_t n, std::int64_t k, DataType a, DataType b,
+                     DataType d, std::string_view layout = "nn");
+
+/// Empty if the problem is well formed, else a sentence with the value that is wrong and what to
+/// do. Sizes may be zero; leading dimensions must cover the rows; every index must fit in 63 bits;
+/// types and numerics must match.
+std::string why_not(const Problem& problem);
+
+/// The same multiplication told by its transpose: A and B, M and N and row and column bias change
+/// places, and every order is the other one.
+Problem transposed(const Problem& problem);
+
+/// The same multiplication with D row-major: a column-major D is computed as its transpose. Fields
+/// that cannot matter are reset, so that equal work has equal keys: batch strides of a single batch
+/// entry, all of C where beta is zero.
+struct Canonical {
+  Problem problem;
+  bool swapped = false;  ///< A and B have changed places: so must their pointers and scales
+};
+Canonical canonical(const Problem& problem);
+
+/// One line with every field by name, e.g.
+/// "m=512 n=768 k=64 batch=1 a=f16,row,64,0,16 b=... c=... d=... c_is_d=0 alpha=one beta=zero
+/// activation=none bias=none numerics=ieee regime=cold". Parsing it gives the same Problem.
+std::string to_text(const Problem& problem);
+std::optional<Problem> parse_problem(std::string_view text);
+
+/// The one function that makes the key of a problem, for writing and for reading: 32 hexadecimal
+/// digits over to_text(canonical(problem).problem).
+std::string fingerprint(const Problem& problem);
+
+/// "f16→f16", "e4m3×e5m2→bf16", with the numerics where they are a choice: "f32→f32 tf32".
+std::string types_text(const Problem& problem);
+/// "nn", "nt", "tn", "tt": a letter for A and one for B, n = row-major; " C:col" is added for a
+/// column-major C.
+std::string layout_text(const Problem& problem);
+/// "", or what is fused: "beta bias/col gelu_tanh".
+std::string epilogue_text(const Problem& problem);
+
+/// 2 m n k batch, as a double since it may pass 2^63.
+double flops(const Problem& problem);
+/// Bytes of A, B and D (and C where it is read), each once.
+double minimum_bytes(const Problem& problem);
+
+/// The number of elements that a rows x columns matrix with this order, stride and batch spans,
+/// from its first to its last element; empty if that does not fit in 63 bits as bytes.
+std::optional<std::int64_t> span_elements(const Matrix& matrix, std::int64_t rows,
+                                          std::int64_t columns, std::int64_t batch);
+
+/// The alignment class of a matrix at `address`: the largest of 16, 8, 4, 2, 1 that divides the
+/// address, the leading dimension in bytes and (if batch > 1) the batch stride in bytes.
+std::int32_t alignment_class(std::uintptr_t address, const Matrix& matrix, std::int64_t batch);
+
+std::string_view name(Order order);
+std::string_view name(Activation activation);
+std::string_view name(Bias bias);
+std::string_view name(ScalarClass scalar);
+std::string_view name(Numerics numerics);
+std::string_view name(Regime regime);
+std::optional<Order> parse_order(std::string_view text);
+std::optional<ScalarClass> parse_scalar_class(std::string_view text);
+std::optional<Regime> parse_regime(std::string_view text);
+std::optional<Activation> parse_activation(std::string_view text);
+std::optional<Bias> parse_bias(std::string_view text);
+std::optional<Numerics> parse_numerics(std::string_view text);
+
+}  // namespace tunedgemm

@@ -1,0 +1,105 @@
+#include "runtime/evaluation/candidate_compiler.h"
+
+#include <future>
+#include <utility>
+
+namespace tunedgemm {
+
+struct CandidateCompiler::Job {
+  explicit Job(Source to_compile) : source(std::move(to_compile)), made(promise.get_future()) {}
+
+  Source source;
+  std::promise<Made> promise;
+  std::shared_future<Made> made;
+};
+
+CandidateCompiler::CandidateCompiler(Device& device, Store& store, const Problem& problem)
+    : device_(device), store_(store), problem_(problem) {}
+
+CandidateCompiler::~CandidateCompiler() {
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    stopping_ = true;
+    waiting_.clear();
+  }
+  changed_.notify_all();
+  for (std::thread& worker : workers_) {
+    worker.join();
+  }
+}
+
+Source CandidateCompiler::source(const Candidate& candidate) const {
+  return candidate.family->source(problem_, candidate.config, device_.limits());
+}
+
+void CandidateCompiler::start(std::span<const Candidate> candidates) {
+  std::vector<std::shared_ptr<Job>> started;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    for (const Candidate& candidate : candidates) {
+      Source to_compile = source(candidate);
+      const std::string key = fingerprint(to_compile);
+      if (!jobs_.contains(key)) {
+        started.push_back(std::make_shared<Job>(std::move(to_compile)));
+        jobs_.emplace(key, started.back());
+        waiting_.push_back(started.back());
+      }
+    }
+  }
+  const auto wanted = static_cast<std::size_t>(device_.compile_threads());
+  while (workers_.size() < wanted && workers_.size() < jobs_.size()) {
+    workers_.emplace_back([this] { work(); });
+  }
+  changed_.notify_all();
+  if (device_.compiling_disturbs_timing()) {
+    for (const std::shared_ptr<Job>& job : started) {
+      job->made.wait();
+    }
+  }
+}
+
+std::variant<Binary, Rejection> CandidateCompiler::binary(const Candidate& candidate) {
+  const Source to_compile = source(candidate);
+  std::shared_ptr<Job> job;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (const auto known = jobs_.find(fingerprint(to_compile)); known != jobs_.end()) {
+      job = known->second;
+    }
+  }
+  return job ? job->made.get() : make(to_compile);
+}
+
+CandidateCompiler::Made CandidateCompiler::make(const Source& source) {
+  const int architecture = device_.limits().arch;
+  if (auto stored = store_.find_binary(source, device_.toolchain(), architecture)) {
+    return std::move(*stored);
+  }
+  auto compiled = device_.compile(source);
+  if (auto* failure = std::get_if<CompileFailure>(&compiled)) {
+    return Rejection{Reason::kCompileFailed, std::move(failure->log)};
+  }
+  return std::get<Binary>(std::move(compiled));
+}
+
+void CandidateCompiler::work() {
+  while (true) {
+    std::shared_ptr<Job> job;
+    {
+      std::unique_lock<std::mutex> lock(mutex_);
+      changed_.wait(lock, [this] { return stopping_ || !waiting_.empty(); });
+      if (stopping_) {
+        return;
+      }
+      job = std::move(waiting_.front());
+      waiting_.pop_front();
+    }
+    try {
+      job->promise.set_value(make(job->source));
+    } catch (...) {
+      job->promise.set_exception(std::current_exception());
+    }
+  }
+}
+
+}  // namespace tunedgemm

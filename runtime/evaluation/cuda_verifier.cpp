@@ -1,0 +1,194 @@
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <future>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cache/store.h"
+#include "kernel_templates/geometry.h"
+#include "runtime/device.h"
+#include "runtime/evaluation/verifier.h"
+#include "tuner/statistics.h"
+
+namespace tunedgemm {
+namespace {
+
+constexpr std::uint32_t kThreads = 256;
+constexpr std::int64_t kBlocksPerUnit = 16;
+constexpr std::int64_t kTaskBytes = 512;
+constexpr std::int64_t kResultBytes = 256;
+
+Source judge_source(const std::string& name) {
+  const SourceFile file = embedded_file("cuda/reference/" + name + ".cu");
+  Source source;
+  source.backend = Backend::kCuda;
+  source.file = file;
+  source.includes = included_files(file);
+  source.entry = "tunedgemm_" + name;
+  return source;
+}
+
+// One kernel of the judge.
+class Tool {
+ public:
+  Tool(Device& device, Store& store, const std::string& name)
+      : device_(device),
+        binary_(std::async(std::launch::async, [&device, &store, source = judge_source(name)] {
+          return make(device, store, source);
+        })) {}
+
+  // The kernels loop over what is more than the grid.
+  void run(const void* task, std::int64_t task_bytes, DeviceMemory& memory, std::int64_t blocks) {
+    if (!kernel_) {
+      load();
+    }
+    const std::int64_t most = kBlocksPerUnit * std::max(device_.limits().sm_count, 1);
+    Launch launch;
+    launch.block = {kThreads, 1, 1};
+    launch.grid[0] = static_cast<std::uint32_t>(std::clamp<std::int64_t>(blocks, 1, most));
+    device_.copy_to_device(memory.data(), task, task_bytes);
+    Arguments arguments{};
+    arguments.workspace = memory.data();
+    if (const int error = kernel_->run(launch, arguments, device_.own_stream()); error != 0) {
+      throw DeviceError(DeviceError::Kind::kFailed,
+                        "the judge's kernel cannot be launched: " + device_.describe(error));
+    }
+  }
+
+ private:
+  static Binary make(Device& device, Store& store, const Source& source) {
+    const int architecture = device.limits().arch;
+    if (auto stored = store.find_binary(source, device.toolchain(), architecture)) {
+      return std::move(*stored);
+    }
+    auto compiled = device.compile(source);
+    if (const auto* failure = std::get_if<CompileFailure>(&compiled)) {
+      throw DeviceError(DeviceError::Kind::kFailed, "the judge's " + std::string(source.file.name) +
+                                                        " does not compile: " + failure->log);
+    }
+    store.put_binary(source, device.toolchain(), architecture, std::get<Binary>(compiled));
+    return std::get<Binary>(std::move(compiled));
+  }
+
+  void load() {
+    auto loaded = device_.load(binary_.get(), Launch{});
+    if (const auto* rejection = std::get_if<Rejection>(&loaded)) {
+      throw DeviceError(DeviceError::Kind::kFailed,
+                        "the judge's kernel cannot be loaded: " + rejection->detail);
+    }
+    kernel_ = std::get<0>(std::move(loaded));
+  }
+
+  Device& device_;
+  std::future<Binary> binary_;
+  std::unique_ptr<CompiledKernel> kernel_;
+};
+
+class CudaTestBench final : public TestBench {
+ public:
+  CudaTestBench(Device& device, Store& store)
+      : device_(device),
+        store_(store),
+        task_(device.allocate(kTaskBytes)),
+        result_(device.allocate(kResultBytes)),
+        fill_(device, store, "fill_random"),
+        oracle_(device, store, "gemm"),
+        compare_(device, store, "compare"),
+        erase_(device, store, "erase"),
+        find_stains_(device, store, "find_out_of_bounds_writes") {}
+
+  void fill(const judge::FillTask& task) override {
+    const bool along_rows = task.strides.column <= task.strides.row;
+    run(fill_, task, (along_rows ? task.rows : task.columns) * task.batch);
+  }
+
+  void compute(const judge::OracleTask& task) override {
+    constexpr std::int64_t kTileRows = 16;
+    constexpr std::int64_t kTileColumns = 64;
+    run(oracle_, task,
+        ceil_divide(task.sampling.rows, kTileRows) *
+            ceil_divide(task.sampling.columns, kTileColumns));
+  }
+
+  judge::Verdict compare(judge::CompareTask task) override {
+    judge::Verdict verdict{0, 0, ~judge::Word{0}};
+    device_.copy_to_device(result_->data(), &verdict, sizeof verdict);
+    task.verdict = static_cast<judge::Verdict*>(result_->data());
+    run(compare_, task, task.batch * task.m);
+    device_.copy_to_host(&verdict, result_->data(), sizeof verdict);
+    return verdict;
+  }
+
+  void erase(const judge::EraseTask& task) override { run(erase_, task, task.batch * task.m); }
+
+  Stains find_stains(judge::StainTask task) override {
+    std::array<judge::Word, 2> stains{0, ~judge::Word{0}};
+    device_.copy_to_device(result_->data(), stains.data(), sizeof stains);
+    task.stains = static_cast<judge::Word*>(result_->data());
+    run(find_stains_, task, ceil_divide(task.words, kThreads));
+    device_.copy_to_host(stains.data(), result_->data(), sizeof stains);
+    return {static_cast<std::int64_t>(stains[0]),
+            static_cast<std::int64_t>(stains[1] * sizeof(judge::Word))};
+  }
+
+  double mhz_since_last_call() override {
+    if (!read_clocks_) {
+      read_clocks_.emplace(device_, store_, "read_clocks");
+      clocks_.resize(static_cast<std::size_t>(std::max(device_.limits().sm_count, 1)));
+      readings_ = device_.allocate(clock_bytes());
+    }
+    const std::vector<judge::ClockReading> before = clocks_;
+    device_.set_bytes(readings_->data(), 0, clock_bytes());
+    const judge::ClockTask task{static_cast<judge::ClockReading*>(readings_->data()),
+                                static_cast<unsigned>(clocks_.size())};
+    run(*read_clocks_, task, static_cast<std::int64_t>(clocks_.size()));
+    device_.copy_to_host(clocks_.data(), readings_->data(), clock_bytes());
+    std::vector<double> mhz;
+    for (std::size_t index = 0; index < clocks_.size(); ++index) {
+      const auto& [nanoseconds, cycles] = clocks_[index];
+      // Zero: that multiprocessor had no block of the launch.
+      if (before[index].nanoseconds != 0 && nanoseconds > before[index].nanoseconds) {
+        mhz.push_back(static_cast<double>(cycles - before[index].cycles) * 1e3 /
+                      static_cast<double>(nanoseconds - before[index].nanoseconds));
+      }
+    }
+    return mhz.empty() ? 0 : median(std::move(mhz));
+  }
+
+  double oracle_multiply_adds() const override {
+    // Some 3 ms on a card with many units for f64, 30 ms on one with few.
+    return 1e10;
+  }
+
+ private:
+  template <class Task>
+  void run(Tool& tool, const Task& task, std::int64_t blocks) {
+    static_assert(sizeof(Task) <= kTaskBytes);
+    const Device::Current current(device_);
+    tool.run(&task, static_cast<std::int64_t>(sizeof task), *task_, blocks);
+  }
+
+  std::int64_t clock_bytes() const {
+    return static_cast<std::int64_t>(clocks_.size() * sizeof(judge::ClockReading));
+  }
+
+  Device& device_;
+  Store& store_;
+  std::unique_ptr<DeviceMemory> task_;
+  std::unique_ptr<DeviceMemory> result_;
+  Tool fill_, oracle_, compare_, erase_, find_stains_;
+  std::optional<Tool> read_clocks_;          ///< few ask for it
+  std::vector<judge::ClockReading> clocks_;  ///< of the last call, by multiprocessor
+  std::unique_ptr<DeviceMemory> readings_;
+};
+
+}  // namespace
+
+std::unique_ptr<TestBench> make_cuda_test_bench(Device& device, Store& store) {
+  return std::make_unique<CudaTestBench>(device, store);
+}
+
+}  // namespace tunedgemm

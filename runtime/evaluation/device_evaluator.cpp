@@ -1,0 +1,153 @@
+#include "runtime/evaluation/device_evaluator.h"
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+#include <utility>
+
+#include "runtime/evaluation/candidate_compiler.h"
+#include "runtime/evaluation/roofline.h"
+#include "runtime/evaluation/trial_runner.h"
+
+namespace tunedgemm {
+namespace {
+
+using SteadyClock = std::chrono::steady_clock;
+
+// An idle GPU needs some tens of milliseconds of work to come to its clock.
+constexpr std::chrono::milliseconds kLongestWarmUp{100};
+constexpr double kPartOfFullClock = 0.9;
+// After some hundred microseconds of f16 products an H200's clock swings between 1.45 and 1.9 GHz
+// (2026-11-21); after this rest each sample meets the same swing.
+constexpr std::chrono::milliseconds kRestOfGpu{4};
+
+std::unique_ptr<TestBench> make_test_bench(Device& device, Store& store) {
+  return device.limits().backend == Backend::kCuda
+             ? make_cuda_test_bench(device, store)
+             : make_host_test_bench(std::max(device.limits().threads, 1));
+}
+
+// Equal problems are judged with equal inputs, so that a tuning can be repeated.
+std::uint64_t seed_for(const Problem& problem) {
+  return std::stoull(fingerprint(problem).substr(0, 16), nullptr, 16);
+}
+
+}  // namespace
+
+class DeviceEvaluator::DeviceTrial final : public Trial {
+ public:
+  DeviceTrial(Device& device, TrialBench& bench, Binary binary,
+              std::unique_ptr<CompiledKernel> kernel, const Launch& launch)
+      : device_(device),
+        bench_(bench),
+        binary_(std::move(binary)),
+        kernel_(std::move(kernel)),
+        launch_(launch) {}
+
+  const Binary& binary() const override { return binary_; }
+
+  std::variant<double, Rejection> check() override {
+    const Device::Current current(device_);
+    return bench_.check(*kernel_, launch_);
+  }
+
+  std::variant<double, Rejection> sample(int launches) override {
+    const Device::Current current(device_);
+    if (timed_.kernel == nullptr) {
+      timed_ = bench_.prepare_timing(*kernel_, launch_);
+    }
+    return bench_.sample(timed_, launches);
+  }
+
+ private:
+  Device& device_;
+  TrialBench& bench_;
+  Binary binary_;
+  std::unique_ptr<CompiledKernel> kernel_;
+  Launch launch_;
+  TimedLaunch timed_;  ///< without a kernel until the first sample
+};
+
+DeviceEvaluator::DeviceEvaluator(Device& device, Store& store, const Problem& problem)
+    : device_(device),
+      problem_(problem),
+      compiler_(std::make_unique<CandidateCompiler>(device, store, problem)),
+      bench_(std::make_unique<TrialBench>(device, make_test_bench(device, store), problem,
+                                          seed_for(problem))) {}
+
+DeviceEvaluator::~DeviceEvaluator() = default;
+
+void DeviceEvaluator::compile_ahead(std::span<const Candidate> candidates) {
+  if (device_.why_not_compile().empty()) {
+    compiler_->start(candidates);
+  }
+}
+
+int DeviceEvaluator::compile_batch() const {
+  return device_.compiling_disturbs_timing() ? device_.compile_threads() : 0;
+}
+
+Prepared DeviceEvaluator::prepare(const Candidate& candidate) {
+  const Device::Current current(device_);
+  const Launch launch = candidate.family->launch(problem_, candidate.config, device_.limits());
+  if (const std::string why_not = device_.why_not_compile(); !why_not.empty()) {
+    const Source source = compiler_->source(candidate);
+    auto built_in = device_.built_in(source);
+    if (!built_in) {
+      return Rejection{Reason::kUnavailable, why_not};
+    }
+    Binary binary;
+    binary.entry = source.entry;
+    return std::make_unique<DeviceTrial>(device_, *bench_, std::move(binary), std::move(built_in),
+                                         launch);
+  }
+  auto made = compiler_->binary(candidate);
+  if (auto* rejection = std::get_if<Rejection>(&made)) {
+    return std::move(*rejection);
+  }
+  auto loaded = device_.load(std::get<Binary>(made), launch);
+  if (auto* rejection = std::get_if<Rejection>(&loaded)) {
+    return std::move(*rejection);
+  }
+  return std::make_unique<DeviceTrial>(device_, *bench_, std::get<Binary>(std::move(made)),
+                                       std::get<0>(std::move(loaded)), launch);
+}
+
+void DeviceEvaluator::warm_up() {
+  const Device::Current current(device_);
+  const SteadyClock::time_point end = SteadyClock::now() + kLongestWarmUp;
+  const double full_mhz = kPartOfFullClock * device_.identity().clock_mhz;
+  do {
+    const int mhz = device_.clock().mhz;
+    const bool told = mhz > 0 && full_mhz > 0;
+    if (told ? mhz >= full_mhz : is_warm_) {
+      break;
+    }
+    bench_->work();
+  } while (SteadyClock::now() < end);
+  is_warm_ = true;
+}
+
+double DeviceEvaluator::rest_seconds() const {
+  const bool is_gpu = device_.limits().backend == Backend::kCuda;
+  return is_gpu ? std::chrono::duration<double>(kRestOfGpu).count() : 0;
+}
+
+void DeviceEvaluator::rest() {
+  std::this_thread::sleep_for(std::chrono::duration<double>(rest_seconds()));
+}
+
+Evaluator::Clock DeviceEvaluator::clock() {
+  const Device::Clock now = device_.clock();
+  return {now.mhz, now.throttled};
+}
+
+double DeviceEvaluator::now_seconds() {
+  return std::chrono::duration<double>(SteadyClock::now().time_since_epoch()).count();
+}
+
+double DeviceEvaluator::floor_us() const {
+  return device_floor_us(problem_, device_.limits());
+}
+
+}  // namespace tunedgemm

@@ -1,0 +1,206 @@
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
+#include <functional>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "runtime/evaluation/verifier.h"
+
+namespace tunedgemm {
+namespace {
+
+using Range = std::function<void(std::int64_t begin, std::int64_t end)>;
+
+// Splits [0, count) among threads; a short range stays with the caller.
+void in_parallel(int threads, std::int64_t count, std::int64_t least, const Range& work) {
+  const std::int64_t parts =
+      std::clamp<std::int64_t>(count / std::max<std::int64_t>(least, 1), 1, threads);
+  std::vector<std::thread> others;
+  for (std::int64_t part = 1; part < parts; ++part) {
+    others.emplace_back(work, count * part / parts, count * (part + 1) / parts);
+  }
+  work(0, count / parts);
+  for (std::thread& thread : others) {
+    thread.join();
+  }
+}
+
+constexpr std::int64_t kLeastElements = 1 << 14;
+
+class HostTestBench final : public TestBench {
+ public:
+  explicit HostTestBench(int threads) : threads_(threads) {}
+
+  void fill(const judge::FillTask& task) override {
+    const bool along_rows = task.strides.column <= task.strides.row;
+    const std::int64_t length = along_rows ? task.columns : task.rows;
+    const std::int64_t lines = along_rows ? task.rows : task.columns;
+    if (length == 0 || lines == 0) {
+      return;
+    }
+    in_parallel(threads_, lines * task.batch, kLeastElements / length,
+                [&](std::int64_t begin, std::int64_t end) {
+                  for (std::int64_t line = begin; line < end; ++line) {
+                    fill_line(task, along_rows, line / lines, line % lines, length);
+                  }
+                });
+    copy_matrix(task);
+  }
+
+  void compute(const judge::OracleTask& task) override {
+    // A thread takes columns, and draws each value of B once for all rows of a batch entry.
+    in_parallel(threads_, task.sampling.columns, 8, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t row = 0; row < task.sampling.rows;) {
+        const std::int64_t batch = judge::sampled_place(task.sampling, task.m, row, 0).batch;
+        std::int64_t last = row + 1;
+        while (last < task.sampling.rows && last - row < kMostRows &&
+               judge::sampled_place(task.sampling, task.m, last, 0).batch == batch) {
+          ++last;
+        }
+        compute_panel(task, row, last, begin, end);
+        row = last;
+      }
+    });
+  }
+
+  judge::Verdict compare(judge::CompareTask task) override {
+    judge::Verdict verdict{0, 0, ~judge::Word{0}};
+    double worst = 0;
+    std::mutex mutex;
+    const std::int64_t rows = task.batch * task.m;
+    in_parallel(threads_, rows, kLeastElements / std::max<std::int64_t>(task.n, 1),
+                [&](std::int64_t begin, std::int64_t end) {
+                  const RowsJudged judged = judge_rows(task, begin, end);
+                  const std::lock_guard<std::mutex> lock(mutex);
+                  verdict.wrong += judged.wrong;
+                  verdict.first_wrong = std::min(verdict.first_wrong, judged.first_wrong);
+                  worst = std::max(worst, judged.worst);
+                });
+    verdict.worst = __builtin_bit_cast(judge::Word, worst);
+    return verdict;
+  }
+
+  void erase(const judge::EraseTask& task) override {
+    auto* d = static_cast<std::byte*>(task.d);
+    for (std::int64_t row = 0; row < task.batch * task.m; ++row) {
+      const std::int64_t start =
+          judge::offset_of(task.strides, row / task.m, row % task.m, 0) * task.element_bytes;
+      std::fill_n(d + start, task.n * task.element_bytes, std::byte{0xff});
+    }
+  }
+
+  Stains find_stains(judge::StainTask task) override {
+    Stains stains;
+    for (std::int64_t index = 0; index < task.words; ++index) {
+      if (task.begin[index] != ~judge::Word{0}) {
+        if (stains.words++ == 0) {
+          stains.first_byte = index * static_cast<std::int64_t>(sizeof(judge::Word));
+        }
+      }
+    }
+    return stains;
+  }
+
+  double mhz_since_last_call() override { return 0; }
+
+  double oracle_multiply_adds() const override { return 2e7 * threads_; }
+
+ private:
+  static constexpr std::int64_t kMostRows = 64;
+
+  struct RowsJudged {
+    judge::Word wrong = 0;
+    judge::Word first_wrong = ~judge::Word{0};
+    double worst = 0;
+  };
+
+  static void fill_line(const judge::FillTask& task, bool along_rows, std::int64_t batch,
+                        std::int64_t line, std::int64_t length) {
+    for (std::int64_t at = 0; at < length; ++at) {
+      const long long offset =
+          judge::offset_of(task.strides, batch, along_rows ? line : at, along_rows ? at : line);
+      judge::store(task.type, task.matrix, offset,
+                   judge::random_value(task.type, task.distribution, task.seed, offset));
+    }
+  }
+
+  // The poison between the rows is copied too.
+  void copy_matrix(const judge::FillTask& task) const {
+    const long long last =
+        judge::offset_of(task.strides, task.batch - 1, task.rows - 1, task.columns - 1);
+    const auto bytes = static_cast<std::size_t>((last + 1) * judge::size_bytes(task.type));
+    in_parallel(threads_, task.copies - 1, 1, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t copy = begin + 1; copy < end + 1; ++copy) {
+        std::memcpy(static_cast<std::byte*>(task.matrix) + copy * task.copy_bytes, task.matrix,
+                    bytes);
+      }
+    });
+  }
+
+  // Rows of one batch entry.
+  static void compute_panel(const judge::OracleTask& task, std::int64_t first_row,
+                            std::int64_t last_row, std::int64_t first_column,
+                            std::int64_t last_column) {
+    const std::size_t columns = static_cast<std::size_t>(last_column - first_column);
+    const std::size_t rows = static_cast<std::size_t>(last_row - first_row);
+    std::vector<double> b(columns);
+    std::vector<double> sums(rows * columns, 0.0);
+    const auto place = [&](std::size_t row, std::size_t column) {
+      return judge::sampled_place(task.sampling, task.m, first_row + static_cast<std::int64_t>(row),
+                                  first_column + static_cast<std::int64_t>(column));
+    };
+    const long long batch = place(0, 0).batch;
+    for (long long k = 0; k < task.k; ++k) {
+      for (std::size_t column = 0; column < columns; ++column) {
+        b[column] = judge::input_value(
+            task.b, judge::offset_of(task.b.strides, batch, k, place(0, column).n));
+      }
+      for (std::size_t row = 0; row < rows; ++row) {
+        const double a =
+            judge::input_value(task.a, judge::offset_of(task.a.strides, batch, place(row, 0).m, k));
+        double* sum = &sums[row * columns];
+        for (std::size_t column = 0; column < columns; ++column) {
+          sum[column] += a * b[column];
+        }
+      }
+    }
+    for (std::size_t row = 0; row < rows; ++row) {
+      for (std::size_t column = 0; column < columns; ++column) {
+        const judge::Place at = place(row, column);
+        task.expected[(first_row + static_cast<std::int64_t>(row)) * task.sampling.columns +
+                      first_column + static_cast<std::int64_t>(column)] =
+            judge::expected_value(task, sums[row * columns + column], at.batch, at.m, at.n);
+      }
+    }
+  }
+
+  static RowsJudged judge_rows(const judge::CompareTask& task, std::int64_t begin,
+                               std::int64_t end) {
+    RowsJudged judged;
+    for (std::int64_t row = begin; row < end; ++row) {
+      const judge::ComparedRow compared = judge::compared_row(task, row);
+      for (std::int64_t column = 0; column < task.n; ++column) {
+        const double error = judge::relative_error(task, compared, column);
+        judged.worst = std::max(judged.worst, error);
+        if (!(error <= 1)) {
+          const auto index = static_cast<judge::Word>(row * task.n + column);
+          judged.first_wrong = std::min(judged.first_wrong, index);
+          ++judged.wrong;
+        }
+      }
+    }
+    return judged;
+  }
+
+  int threads_;
+};
+
+}  // namespace
+
+std::unique_ptr<TestBench> make_host_test_bench(int threads) {
+  return std::make_unique<HostTestBench>(threads);
+}
+
+}  // namespace tunedgemm

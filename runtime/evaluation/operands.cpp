@@ -1,0 +1,254 @@
+#include "runtime/evaluation/operands.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+
+#include "kernel_templates/geometry.h"
+#include "runtime/plan.h"
+
+namespace tunedgemm {
+namespace {
+
+constexpr std::int64_t kBlockAlignment = 256;
+constexpr std::int64_t kInputGuardBytes = 256;
+constexpr std::int64_t kOutputGuardBytes = 4096;
+constexpr std::int64_t kMostAlignment = 16;
+
+// Different scalars than 1, so that a kernel that forgets one is wrong; few bits, so that products
+// with sums of small integers are exact.
+constexpr double kAlpha = 0.75;
+constexpr double kBeta = -0.5;
+constexpr float kSlope = 0.125F;
+constexpr double kScaleA = 1.25;
+constexpr double kScaleB = 0.5;
+
+bool keeps_integer_sums(const Problem& problem) {
+  return problem.d.type == DataType::kS32 && problem.beta == ScalarClass::kZero &&
+         problem.bias == Bias::kNone && problem.activation == Activation::kNone;
+}
+
+Scalars scalars_for(const Problem& problem) {
+  Scalars scalars;
+  scalars.alpha = keeps_integer_sums(problem) ? 1 : kAlpha;
+  scalars.beta = problem.beta == ScalarClass::kZero ? 0 : kBeta;
+  scalars.slope = kSlope;
+  if (is_fp8(problem.a.type)) {
+    scalars.scale_a = kScaleA;
+    scalars.scale_b = kScaleB;
+  }
+  return scalars;
+}
+
+judge::Strides strides_of(const Matrix& matrix) {
+  const bool row_major = matrix.order == Order::kRowMajor;
+  return {row_major ? matrix.leading_dimension : 1, row_major ? 1 : matrix.leading_dimension,
+          matrix.batch_stride};
+}
+
+std::int64_t span_bytes(const Matrix& matrix, std::int64_t rows, std::int64_t columns,
+                        std::int64_t batch) {
+  return span_elements(matrix, rows, columns, batch).value_or(0) * size_bytes(matrix.type);
+}
+
+std::int64_t bias_elements(const Problem& problem) {
+  switch (problem.bias) {
+    case Bias::kNone:
+      return 0;
+    case Bias::kPerRow:
+      return problem.m;
+    case Bias::kPerColumn:
+      return problem.n;
+  }
+  return 0;
+}
+
+}  // namespace
+
+OperandLayout operand_layout(const Problem& problem) {
+  const auto& [m, n, k, batch] = std::array{problem.m, problem.n, problem.k, problem.batch};
+  OperandLayout layout;
+  std::int64_t end = 0;
+  // Alignment 16 means any more as well; a lesser one is met exactly.
+  const auto place = [&](std::int64_t bytes, std::int64_t alignment, std::int64_t guard) {
+    const std::int64_t start =
+        round_up(end + guard, kBlockAlignment) + (alignment < kMostAlignment ? alignment : 0);
+    end = start + bytes;
+    return start;
+  };
+  layout.a = place(span_bytes(problem.a, m, k, batch), problem.a.alignment_bytes, kInputGuardBytes);
+  layout.b = place(span_bytes(problem.b, k, n, batch), problem.b.alignment_bytes, kInputGuardBytes);
+  if (problem.beta != ScalarClass::kZero && !problem.c_is_d) {
+    layout.c =
+        place(span_bytes(problem.c, m, n, batch), problem.c.alignment_bytes, kInputGuardBytes);
+  }
+  const std::int64_t element_bytes = size_bytes(problem.d.type);
+  layout.bias = place(bias_elements(problem) * element_bytes, element_bytes, kInputGuardBytes);
+  layout.d_region = round_up(end, kBlockAlignment);
+  layout.d =
+      place(span_bytes(problem.d, m, n, batch), problem.d.alignment_bytes, kOutputGuardBytes);
+  layout.bytes = round_up(end + kOutputGuardBytes, kBlockAlignment);
+  layout.d_region_bytes = layout.bytes - layout.d_region;
+  if (problem.c_is_d) {
+    layout.c = layout.d;
+  }
+  return layout;
+}
+
+JudgedProblem::JudgedProblem(const Problem& canonical_problem, std::uint64_t input_seed)
+    : problem(canonical_problem),
+      scalars(scalars_for(canonical_problem)),
+      seed(input_seed),
+      layout(operand_layout(canonical_problem)) {}
+
+Arguments JudgedProblem::arguments(std::byte* base, const float* scales) const {
+  Arguments arguments = arguments_of(problem);
+  arguments.a = base + layout.a;
+  arguments.b = base + layout.b;
+  arguments.c = reads_c() ? base + layout.c : nullptr;
+  arguments.bias = problem.bias == Bias::kNone ? nullptr : base + layout.bias;
+  arguments.d = base + layout.d;
+  arguments.alpha = scalars.alpha;
+  arguments.beta = scalars.beta;
+  arguments.slope = scalars.slope;
+  if (is_fp8(problem.a.type)) {
+    arguments.scale_a = scales;
+    arguments.scale_b = scales + 1;
+  }
+  return arguments;
+}
+
+judge::Input JudgedProblem::a() const {
+  const int distribution = needs_ternary_inputs(problem) ? judge::kTernary : judge::kUniform;
+  return {static_cast<int>(problem.a.type), distribution, judge::scramble(seed + 1),
+          strides_of(problem.a)};
+}
+
+judge::Input JudgedProblem::b() const {
+  const int distribution = needs_ternary_inputs(problem) ? judge::kTernary : judge::kUniform;
+  return {static_cast<int>(problem.b.type), distribution, judge::scramble(seed + 2),
+          strides_of(problem.b)};
+}
+
+judge::Input JudgedProblem::c() const {
+  return {static_cast<int>(problem.c.type), judge::kUniform, judge::scramble(seed + 3),
+          strides_of(problem.c)};
+}
+
+judge::Input JudgedProblem::bias() const {
+  return {static_cast<int>(problem.d.type), judge::kUniform, judge::scramble(seed + 4), {0, 1, 0}};
+}
+
+namespace {
+
+judge::FillTask fill(const judge::Input& input, std::byte* matrix, std::int64_t rows,
+                     std::int64_t columns, std::int64_t batch) {
+  return {matrix, input.type, input.distribution, input.seed, input.strides, rows, columns, batch,
+          1,      0};
+}
+
+// A matrix with stride 0 is the same for every entry, and filled once.
+std::int64_t distinct_entries(const Matrix& matrix, const Problem& problem) {
+  return matrix.batch_stride == 0 ? 1 : problem.batch;
+}
+
+}  // namespace
+
+judge::FillTask JudgedProblem::fill_a(std::byte* base) const {
+  return fill(a(), base + layout.a, problem.m, problem.k, distinct_entries(problem.a, problem));
+}
+
+judge::FillTask JudgedProblem::fill_b(std::byte* base) const {
+  return fill(b(), base + layout.b, problem.k, problem.n, distinct_entries(problem.b, problem));
+}
+
+judge::FillTask JudgedProblem::fill_c(std::byte* base) const {
+  return fill(c(), base + layout.c, problem.m, problem.n, distinct_entries(problem.c, problem));
+}
+
+judge::FillTask JudgedProblem::fill_bias(std::byte* base) const {
+  return fill(bias(), base + layout.bias, 1, bias_elements(problem), 1);
+}
+
+judge::OracleTask JudgedProblem::oracle(const judge::Sampling& sampling, double* expected) const {
+  judge::OracleTask task{};
+  task.expected = expected;
+  task.sampling = sampling;
+  task.m = problem.m;
+  task.n = problem.n;
+  task.k = problem.k;
+  task.a = a();
+  task.b = b();
+  task.c = c();
+  task.bias = bias();
+  task.scale = scalars.alpha * scalars.scale_a * scalars.scale_b;
+  task.beta = scalars.beta;
+  task.slope = static_cast<double>(scalars.slope);
+  task.reads_c = reads_c() ? 1 : 0;
+  task.bias_kind = static_cast<int>(problem.bias);
+  task.activation = static_cast<int>(problem.activation);
+  task.integers = problem.d.type != DataType::kS32 ? 0 : keeps_integer_sums(problem) ? 2 : 1;
+  return task;
+}
+
+judge::CompareTask JudgedProblem::compare(const judge::Sampling& sampling, const double* expected,
+                                          std::byte* base) const {
+  const ErrorBound bound = error_bound(problem, scalars);
+  judge::CompareTask task{};
+  task.d = base + layout.d;
+  task.expected = expected;
+  task.sampling = sampling;
+  task.strides = strides_of(problem.d);
+  task.m = problem.m;
+  task.n = problem.n;
+  task.batch = problem.batch;
+  task.type = static_cast<int>(problem.d.type);
+  task.absolute = bound.absolute;
+  task.relative = bound.relative;
+  return task;
+}
+
+judge::EraseTask JudgedProblem::erase(std::byte* base) const {
+  return {base + layout.d,
+          static_cast<int>(size_bytes(problem.d.type)),
+          strides_of(problem.d),
+          problem.m,
+          problem.n,
+          problem.batch};
+}
+
+judge::StainTask JudgedProblem::find_stains(std::byte* base) const {
+  return {reinterpret_cast<const judge::Word*>(base + layout.d_region),
+          layout.d_region_bytes / static_cast<std::int64_t>(sizeof(judge::Word)), nullptr};
+}
+
+judge::Sampling sampling_for(const Problem& problem, double multiply_adds, std::int64_t elements,
+                             std::uint64_t seed) {
+  const double depth = static_cast<double>(std::max<std::int64_t>(problem.k, 1));
+  const double affordable =
+      std::max(1.0, std::min(multiply_adds / depth, static_cast<double>(elements)));
+  // Every step-th of `extent`, starting somewhere below the step.
+  const auto spread = [&](std::int64_t extent, double count, std::uint64_t salt, long long& first,
+                          long long& step, long long& number) {
+    step = 1;
+    if (static_cast<double>(extent) > count) {
+      const auto least = static_cast<std::int64_t>(std::ceil(static_cast<double>(extent) / count));
+      step = std::min(extent, least | 1);
+    }
+    first = static_cast<long long>(judge::scramble(seed + salt) % static_cast<judge::Word>(step));
+    number = (extent - first + step - 1) / step;
+  };
+  constexpr double kLeastRows = 64;
+  const std::int64_t rows = problem.m * problem.batch;
+  const double columns_wanted =
+      std::max(1.0, affordable / std::min(kLeastRows, static_cast<double>(rows)));
+  judge::Sampling sampling{};
+  spread(problem.n, columns_wanted, 1, sampling.first_column, sampling.column_step,
+         sampling.columns);
+  spread(rows, std::max(1.0, affordable / static_cast<double>(sampling.columns)), 2,
+         sampling.first_row, sampling.row_step, sampling.rows);
+  return sampling;
+}
+
+}  // namespace tunedgemm

@@ -1,0 +1,57 @@
+#pragma once
+
+// TrialBench: the memory in which the candidates for one problem are checked and timed, and how.
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "runtime/device.h"
+#include "runtime/evaluation/operands.h"
+#include "runtime/evaluation/verifier.h"
+
+namespace tunedgemm {
+
+/// Used by one thread. The device must outlive it.
+class TrialBench {
+ public:
+  /// Throws DeviceError(kOutOfMemory).
+  TrialBench(Device& device, std::unique_ptr<TestBench> tests, const Problem& problem,
+             std::uint64_t seed);
+
+  /// The greatest error relative to the bound, at most 1; or what is wrong with the result. Throws
+  /// DeviceError if the device is lost.
+  std::variant<double, Rejection> check(const CompiledKernel& kernel, const Launch& launch);
+
+  /// What sample() takes.
+  TimedLaunch prepare_timing(const CompiledKernel& kernel, const Launch& launch);
+  /// The mean microseconds of a launch.
+  std::variant<double, Rejection> sample(TimedLaunch& timed, int launches);
+
+  /// Keeps the device busy for a few milliseconds.
+  void work();
+
+ private:
+  std::byte* set(std::int64_t index) const;
+  void fill_operands();
+  void provide_workspace(const Launch& launch);
+  Arguments arguments(std::int64_t set_index) const;
+  std::string wrong_result(const judge::Verdict& verdict);
+  std::string stains();
+  bool counters_are_zero(const Launch& launch);
+
+  Device& device_;
+  std::unique_ptr<TestBench> tests_;
+  JudgedProblem judged_;
+  judge::Sampling sampling_;
+  std::int64_t cold_bytes_;  ///< what must be touched in between for inputs to be cold; 0: warm
+  std::int64_t sets_;        ///< copies of the operands; the first is the one that is checked
+  std::unique_ptr<DeviceMemory> operands_, expected_, scales_;
+  std::unique_ptr<DeviceMemory> workspace_;  ///< null until a kernel needs one
+  std::unique_ptr<DeviceMemory> flushed_;    ///< null until a sample needs it
+  bool is_filled_ = false;
+};
+
+}  // namespace tunedgemm
