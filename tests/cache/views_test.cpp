@@ -102,7 +102,7 @@ std::vector<std::string> fences(const std::string& page, const std::string& lang
 }
 
 fs::path root() {
-  return fs::path(__FILE__).parent_path().parent_path().parent_path();
+  return TUNEDGEMM_SOURCE_FOLDER;
 }
 
 }  // namespace

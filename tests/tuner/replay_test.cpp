@@ -181,7 +181,7 @@ std::map<std::string, std::unique_ptr<FakeFamily>> families_of(const RecordedRun
 }
 
 TEST_CASE("Each recorded run has one winner, whatever the order and the stretch of the samples") {
-  const auto folder = std::filesystem::path(__FILE__).parent_path().parent_path() / "data";
+  const auto folder = std::filesystem::path(TUNEDGEMM_SOURCE_FOLDER) / "tests" / "data";
   int files = 0;
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {
     if (!entry.path().filename().string().starts_with("tuning_")) {
