@@ -1,22 +1,70 @@
-/* libtunedgemm: a matrix multiplication that writes its own kernel for your shape, measures it on
- * your device, remembers the winner on disk, and from then on costs nothing but the launch.
+/**
+ * @file tunedgemm.h
+ * The public interface of libtunedgemm, in C. tunedgemm.hpp is the same for C++20, header-only over
+ * this one.
+ *
+ * libtunedgemm is a matrix multiplication that writes its own kernel for your shape, measures it on
+ * your device, remembers the winner on disk, and from then on costs nothing but the launch:
  *
  *     D = act( alpha * scale_a * scale_b * op(A) * op(B) + beta * C + bias ),   per batch entry
  *
- * This is the whole public interface, in C. tunedgemm.hpp is the same for C++20, header-only over
- * it.
+ * A context is one device with one cache. A problem says what is asked, buffers say where the
+ * matrices lie. tunedgemm_matmul() does everything in one call; tunedgemm_plan_create() and
+ * tunedgemm_run() do the same in two steps, for those who call in a loop.
  *
- * Conventions
- *   Errors      Every function that can fail returns a tunedgemm_status; tunedgemm_error_message()
- * then gives a sentence for the calling thread: what was being done, to what, with which value, and
- * the remedy. Structs     Set `struct_size` to sizeof(the struct) first; the _init functions do
- * that and set all defaults. Members are only ever added at the end. Enums       Numbers are
- * explicit and never change. Memory      Matrices lie in the memory of the context's device: device
- * pointers for CUDA, plain ones for the host. The struct arguments themselves are host memory and
- * are not kept. Threads     A context and its plans may be used by any number of threads at once.
- *   Streams     `stream` is a cudaStream_t/CUstream (NULL: the default stream), and must be NULL on
- * the host, where calls return when the result is there. Output      The library never prints,
- * aborts or exits. It logs through the spdlog logger "tunedgemm".
+ * @par Errors
+ * Every function that can fail returns a tunedgemm_status. With any but TUNEDGEMM_OK nothing was
+ * launched for the caller, and tunedgemm_error_message() gives a sentence for the calling thread:
+ * what was being done, to what, with which value, and the remedy. The library never prints, aborts
+ * or exits. It logs through the spdlog logger "tunedgemm", on the standard error stream, and
+ * nothing below a warning unless the program sets that logger's level.
+ *
+ * @par Structs
+ * `struct_size` is sizeof(the struct) as the caller was compiled. The _init functions set it and
+ * all defaults: call them first, then set what differs. Members are only ever added at the end. A
+ * struct that is shorter than the library's is completed with defaults; one that is longer is
+ * refused with TUNEDGEMM_INVALID_ARGUMENT. Structs are read during the call and not kept.
+ *
+ * @par Enumerations
+ * The numbers are explicit and never change. An integer that is not one of its enumeration is
+ * refused with TUNEDGEMM_INVALID_ARGUMENT.
+ *
+ * @par Memory
+ * Matrices, bias, scales and workspaces lie in the memory of the context's device: device pointers
+ * for CUDA, plain ones for the host. Structs, strings and what a function returns through a pointer
+ * lie in host memory.
+ *
+ * @par Streams
+ * `stream` is a cudaStream_t or CUstream of the context's device; NULL is the default stream. On
+ * CUDA, a call returns when the kernel is launched, and one that neither tunes nor allocates waits
+ * for nothing on the device. On the host, `stream` must be NULL, and a call returns when the result
+ * is there.
+ *
+ * @par Threads
+ * A context and its plans may be used by any number of threads at once; on the host, launches of
+ * one context run one after the other. Only while tunedgemm_context_destroy() runs may no other
+ * thread use them.
+ *
+ * @par Which calls may take long
+ *
+ *     call                                        opens a    reads the   compiles    allocates
+ *                                                 device     cache       and tunes   memory
+ *     tunedgemm_context_create                    yes        yes         no          yes
+ *     tunedgemm_matmul, problem not yet known     (1)        yes         (2)         yes
+ *     tunedgemm_plan_create, likewise             (1)        yes         (2)         yes
+ *     either, problem known to the context        no         no          no          (3)
+ *     tunedgemm_run                               no         no          no          (3)
+ *     tunedgemm_context_destroy                   no         writes it   no          no
+ *
+ *     (1) for the context of the process, in the first call that uses it
+ *     (2) as the policy says; tunedgemm_matmul never while the stream is captured
+ *     (3) a workspace for each stream on which a plan that needs one is run, unless the caller
+ *         brings one
+ *
+ * A problem is known once a call of this context had the same problem, with pointers of the same
+ * alignments, alpha and beta that are 0 or not as before, and C that is D or not as before. On CUDA
+ * such a call costs the launch: it takes no lock, allocates nothing (but for (3)) and does not look
+ * at the environment.
  */
 #ifndef TUNEDGEMM_TUNEDGEMM_H
 #define TUNEDGEMM_TUNEDGEMM_H
@@ -24,217 +72,471 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/** @cond */
 #if defined(TUNEDGEMM_BUILDING) && defined(__GNUC__)
 #define TUNEDGEMM_API __attribute__((visibility("default")))
 #else
 #define TUNEDGEMM_API
 #endif
+/** @endcond */
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-#define TUNEDGEMM_VERSION_MAJOR 0
-#define TUNEDGEMM_VERSION_MINOR 1
-#define TUNEDGEMM_VERSION_PATCH 0
+#define TUNEDGEMM_VERSION_MAJOR 0 /**< Of this header, as in Semantic Versioning. */
+#define TUNEDGEMM_VERSION_MINOR 1 /**< Likewise. */
+#define TUNEDGEMM_VERSION_PATCH 0 /**< Likewise. */
 
+/* ------------------------------------------------------------------------------------------------
+ * Enumerations
+ */
+
+/** What became of a call. */
 typedef enum tunedgemm_status {
+  /** Done; on CUDA: launched. */
   TUNEDGEMM_OK = 0,
-  TUNEDGEMM_INVALID_ARGUMENT = 1, /* fix the call: the message names the value */
-  TUNEDGEMM_UNSUPPORTED = 2,      /* well formed, but no kernel computes it on this device */
-  TUNEDGEMM_NOT_TUNED = 3,        /* policy replay, and the cache has no winner for this problem */
+  /** The call is wrong; the message names the value. */
+  TUNEDGEMM_INVALID_ARGUMENT = 1,
+  /** Well formed, but no kernel can be had for it: none computes it on this device, or there is
+   * nothing to compile with. */
+  TUNEDGEMM_UNSUPPORTED = 2,
+  /** Policy replay, and the cache has no winner for the problem; or a captured stream, and no
+   * kernel that is loaded computes it. */
+  TUNEDGEMM_NOT_TUNED = 3,
+  /** Of the host, or of the device (for a workspace). */
   TUNEDGEMM_OUT_OF_MEMORY = 4,
-  TUNEDGEMM_NO_DEVICE = 5,     /* no GPU, no driver, or no such ordinal */
-  TUNEDGEMM_DEVICE_FAILED = 6, /* the driver reported an error; the device may be lost */
-  TUNEDGEMM_INTERNAL = 7       /* a bug in this library: please report the message */
+  /** No GPU, no driver, or no such ordinal. */
+  TUNEDGEMM_NO_DEVICE = 5,
+  /** The driver reported an error; the device may be lost to this process. */
+  TUNEDGEMM_DEVICE_FAILED = 6,
+  /** A bug in this library: please report the message. */
+  TUNEDGEMM_INTERNAL = 7
 } tunedgemm_status;
 
+/** Where a context computes. */
 typedef enum tunedgemm_backend {
-  TUNEDGEMM_BACKEND_AUTO = 0,
-  TUNEDGEMM_BACKEND_HOST = 1,
-  TUNEDGEMM_BACKEND_CUDA = 2
+  TUNEDGEMM_BACKEND_AUTO = 0, /**< The CUDA device `ordinal` if there is one, else the host. */
+  TUNEDGEMM_BACKEND_HOST = 1, /**< The CPU. */
+  TUNEDGEMM_BACKEND_CUDA = 2  /**< An NVIDIA GPU of compute capability 8.0 or later. */
 } tunedgemm_backend;
 
+/**
+ * Element types. These go together:
+ *
+ *     A and B                       products are summed in    D, C and the bias
+ *     F64                           f64                       F64
+ *     F32                           f32                       F32, F16, BF16
+ *     F16; BF16                     f32                       F32, F16, BF16
+ *     E4M3 and E5M2, in any mix     f32                       F32, F16, BF16
+ *     S8                            s32, modulo 2^32          S32
+ *
+ * Except for fp8, A and B have the same type. Rounding is to nearest even; to integers it
+ * saturates.
+ */
 typedef enum tunedgemm_type {
-  TUNEDGEMM_F64 = 1,
-  TUNEDGEMM_F32 = 2,
-  TUNEDGEMM_F16 = 3,
-  TUNEDGEMM_BF16 = 4,
-  TUNEDGEMM_E4M3 = 5,
-  TUNEDGEMM_E5M2 = 6,
-  TUNEDGEMM_S8 = 7,
-  TUNEDGEMM_S32 = 8
+  TUNEDGEMM_F64 = 1,  /**< IEEE 754 binary64. */
+  TUNEDGEMM_F32 = 2,  /**< IEEE 754 binary32. */
+  TUNEDGEMM_F16 = 3,  /**< IEEE 754 binary16. */
+  TUNEDGEMM_BF16 = 4, /**< bfloat16: the upper half of a binary32. */
+  TUNEDGEMM_E4M3 = 5, /**< fp8 with 4 exponent bits (OCP OFP8 E4M3); A and B only. */
+  TUNEDGEMM_E5M2 = 6, /**< fp8 with 5 exponent bits (OCP OFP8 E5M2); A and B only. */
+  TUNEDGEMM_S8 = 7,   /**< Signed 8-bit integer; A and B only. */
+  TUNEDGEMM_S32 = 8   /**< Signed 32-bit integer; C, D and the bias only. */
 } tunedgemm_type;
 
+/** How a matrix lies in memory. */
 typedef enum tunedgemm_order {
-  TUNEDGEMM_ROW_MAJOR = 0,
-  TUNEDGEMM_COLUMN_MAJOR = 1
+  TUNEDGEMM_ROW_MAJOR = 0,   /**< The elements of a row follow each other. */
+  TUNEDGEMM_COLUMN_MAJOR = 1 /**< The elements of a column follow each other. */
 } tunedgemm_order;
 
+/**
+ * The function act(x), which is applied to each element in the type in which products are summed
+ * (f64 for S32), before the result is rounded to D's type. NaN stays NaN.
+ */
 typedef enum tunedgemm_activation {
-  TUNEDGEMM_ACTIVATION_NONE = 0,
-  TUNEDGEMM_RELU = 1,
-  TUNEDGEMM_LEAKY_RELU = 2, /* x >= 0 ? x : slope * x */
-  TUNEDGEMM_GELU_TANH = 3,
-  TUNEDGEMM_GELU_ERF = 4,
-  TUNEDGEMM_SILU = 5,
-  TUNEDGEMM_SIGMOID = 6,
-  TUNEDGEMM_TANH = 7
+  TUNEDGEMM_ACTIVATION_NONE = 0, /**< x */
+  TUNEDGEMM_RELU = 1,            /**< x < 0 ? 0 : x */
+  TUNEDGEMM_LEAKY_RELU = 2,      /**< x < 0 ? slope * x : x */
+  TUNEDGEMM_GELU_TANH = 3,       /**< x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x^3))) */
+  TUNEDGEMM_GELU_ERF = 4,        /**< x / 2 * (1 + erf(x / sqrt(2))) */
+  TUNEDGEMM_SILU = 5,            /**< x / (1 + exp(-x)) */
+  TUNEDGEMM_SIGMOID = 6,         /**< 1 / (1 + exp(-x)) */
+  TUNEDGEMM_TANH = 7             /**< tanh(x) */
 } tunedgemm_activation;
 
-/* The bias has D's element type: M values, one for each row of D, or N values, one for each column.
+/**
+ * Whether a bias is added: a packed vector of D's element type, the same for every batch entry.
  */
 typedef enum tunedgemm_bias {
-  TUNEDGEMM_BIAS_NONE = 0,
-  TUNEDGEMM_BIAS_PER_ROW = 1,
-  TUNEDGEMM_BIAS_PER_COLUMN = 2
+  TUNEDGEMM_BIAS_NONE = 0,      /**< None. */
+  TUNEDGEMM_BIAS_PER_ROW = 1,   /**< M values, one for each row of D. */
+  TUNEDGEMM_BIAS_PER_COLUMN = 2 /**< N values, one for each column of D. */
 } tunedgemm_bias;
 
+/** How products are formed and summed, where there is a choice. */
 typedef enum tunedgemm_numerics {
-  TUNEDGEMM_NUMERICS_DEFAULT = -1, /* ieee, or fast for fp8 */
-  TUNEDGEMM_IEEE = 0,              /* f32 products and sums in f32 */
-  TUNEDGEMM_TF32 = 1,              /* f32 inputs rounded to tf32 */
-  TUNEDGEMM_EMULATED = 2,          /* f32 from tensor cores at no greater error than ieee */
-  TUNEDGEMM_FAST = 3,              /* fp8 summed as the tensor core does it */
-  TUNEDGEMM_PROMOTED = 4           /* fp8 partial sums moved to f32 at short intervals */
+  TUNEDGEMM_NUMERICS_DEFAULT = -1, /**< FAST for fp8, IEEE for all other types. */
+  /** f32 products and sums in f32. The only one for f64, f16, bf16 and s8. */
+  TUNEDGEMM_IEEE = 0,
+  /** f32 inputs rounded to tf32 (10 mantissa bits), summed in f32. */
+  TUNEDGEMM_TF32 = 1,
+  /** f32 from tensor cores: inputs split into parts, at no greater error than IEEE. */
+  TUNEDGEMM_EMULATED = 2,
+  /** fp8 summed as the tensor core does it. */
+  TUNEDGEMM_FAST = 3,
+  /** fp8 with partial sums moved to f32 registers at short intervals. */
+  TUNEDGEMM_PROMOTED = 4
 } tunedgemm_numerics;
 
-/* What a call does for a problem that the cache does not know. $TUNEDGEMM_POLICY sets it for
- * contexts that ask for DEFAULT: "tune", "never" or "replay". */
+/**
+ * What a call does for a problem for which the cache has no winner. A winner that is there is used
+ * under every policy.
+ */
 typedef enum tunedgemm_policy {
+  /** What $TUNEDGEMM_POLICY says when the context is made: tune, never or replay; else TUNE. */
   TUNEDGEMM_POLICY_DEFAULT = 0,
-  TUNEDGEMM_POLICY_TUNE = 1,  /* tune now, within the budget, then run */
-  TUNEDGEMM_POLICY_NEVER = 2, /* run what the cost model chooses, note the request in the cache */
-  TUNEDGEMM_POLICY_REPLAY = 3 /* fail with NOT_TUNED and a message */
+  /** Tune now, within the budget, then run the winner. */
+  TUNEDGEMM_POLICY_TUNE = 1,
+  /** Run what the cost model chooses, which may compile a kernel, and note the problem in the cache
+   * for `tune-all --from-requests`. */
+  TUNEDGEMM_POLICY_NEVER = 2,
+  /** Fail with TUNEDGEMM_NOT_TUNED and a message. */
+  TUNEDGEMM_POLICY_REPLAY = 3
 } tunedgemm_policy;
 
+/**
+ * How much a tuning spends at most on one problem. What a lesser one finds never replaces what a
+ * fuller one found.
+ */
 typedef enum tunedgemm_rigor {
-  TUNEDGEMM_RIGOR_DEFAULT = 0,
-  TUNEDGEMM_QUICK = 2,
-  TUNEDGEMM_NORMAL = 3,
-  TUNEDGEMM_EXHAUSTIVE = 4
+  TUNEDGEMM_RIGOR_DEFAULT = 0, /**< NORMAL. */
+  TUNEDGEMM_QUICK = 2,         /**< 5 seconds, 12 candidates. */
+  TUNEDGEMM_NORMAL = 3,        /**< 30 seconds, 32 candidates. */
+  TUNEDGEMM_EXHAUSTIVE = 4     /**< Every candidate that is not hopeless, with no limit in time. */
 } tunedgemm_rigor;
 
-/* ---- Context: one device, one cache
- * ---------------------------------------------------------------------------- */
+/* ------------------------------------------------------------------------------------------------
+ * Context: one device, one cache
+ */
 
+/**
+ * One device, one cache, and the plans, kernels and workspaces made with them. Opaque. Made by
+ * tunedgemm_context_create(), ended by tunedgemm_context_destroy().
+ *
+ * Where a function takes a context, NULL is one for the whole process: with default options, made
+ * by the first call that uses it, and never destroyed.
+ */
 typedef struct tunedgemm_context tunedgemm_context;
 
+/** How a context is made. */
 typedef struct tunedgemm_context_options {
+  /** sizeof(tunedgemm_context_options) */
   size_t struct_size;
-  tunedgemm_backend backend; /* AUTO: CUDA device `ordinal` if there is one, else the host */
-  int32_t ordinal;           /* of the CUDA device */
-  int32_t host_threads;      /* 0: $TUNEDGEMM_THREADS, else all cores this process may use */
-  const char*
-      cache_path; /* NULL: $TUNEDGEMM_CACHE, else the user's cache folder; "" : in memory only */
+  /** Where to compute. */
+  tunedgemm_backend backend;
+  /** Of the CUDA device, as the CUDA driver counts them. */
+  int32_t ordinal;
+  /** Threads of a multiplication on the host; 0: $TUNEDGEMM_THREADS, else one for each core that
+   * the process may use. */
+  int32_t host_threads;
+  /** The cache file. NULL: $TUNEDGEMM_CACHE, else $XDG_CACHE_HOME/tunedgemm/tunedgemm.db, else
+   * ~/.cache/tunedgemm/tunedgemm.db. "": in memory only. The file holds executable code: use only
+   * files of people whom you trust. */
+  const char* cache_path;
+  /** What to do where the cache has no winner. */
   tunedgemm_policy policy;
-  tunedgemm_rigor rigor;   /* DEFAULT: normal */
-  double tune_seconds;     /* budget for one problem; 0: what the rigor gives */
-  int32_t tune_candidates; /* likewise */
+  /** How much a tuning spends. */
+  tunedgemm_rigor rigor;
+  /** At most so many seconds for one problem, compiling included; 0: what the rigor gives. */
+  double tune_seconds;
+  /** At most so many candidates for one problem; 0: what the rigor gives. */
+  int32_t tune_candidates;
 } tunedgemm_context_options;
 
+/** Sets `struct_size` and the defaults, which are 0 and NULL. `options` must not be NULL. */
 TUNEDGEMM_API void tunedgemm_context_options_init(tunedgemm_context_options* options);
 
-/* `options` may be NULL for all defaults. A cache that cannot be used is not an error: see
- * tunedgemm_context_report. On failure *context is NULL. */
+/**
+ * Opens the device and the cache. Blocks for some milliseconds, and on CUDA for as long as the
+ * driver takes to make the device's primary context, which is shared with the CUDA runtime. Opens
+ * no compiler. A cache that cannot be used is not an error: the context then works with what it can
+ * read, or in memory, and tunedgemm_context_report() says why.
+ *
+ * @param options  NULL for all defaults.
+ * @param context  Receives the context; NULL on failure. Must not be NULL itself.
+ * @return TUNEDGEMM_NO_DEVICE where the device that was asked for is not there (for
+ *     TUNEDGEMM_BACKEND_AUTO there is always the host); TUNEDGEMM_DEVICE_FAILED where it does not
+ *     work; TUNEDGEMM_INVALID_ARGUMENT for a value out of its range, $TUNEDGEMM_POLICY included.
+ */
 TUNEDGEMM_API tunedgemm_status tunedgemm_context_create(const tunedgemm_context_options* options,
                                                         tunedgemm_context** context);
-/* Destroys the context and its plans. Work that was launched may still run. NULL is allowed. */
+
+/**
+ * Writes to the cache what is still to be written, and destroys the context with its plans, kernels
+ * and workspaces. No other thread may be using them. Work that was launched may still run; but a
+ * graph into which calls of this context were captured must not be launched any more, since its
+ * kernels are gone. NULL is allowed and does nothing.
+ */
 TUNEDGEMM_API void tunedgemm_context_destroy(tunedgemm_context* context);
 
-/* ---- Problem and buffers
- * ------------------------------------------------------------------------------------------ */
+/* ------------------------------------------------------------------------------------------------
+ * Problem and buffers
+ */
 
-/* All sizes may be 0. D is M x N, op(A) M x K, op(B) K x N. `order_a` is the order of op(A): a
- * transposed row-major matrix is a column-major one. Leading dimensions and batch strides count
- * elements; 0 means packed (for batch_stride_a and _b of a batched problem, TUNEDGEMM_BROADCAST
- * means the same matrix for every entry). */
+/** As a batch stride of A, B or C: every batch entry uses the same matrix. */
 #define TUNEDGEMM_BROADCAST INT64_C(-1)
 
+/**
+ * What is asked. Set by tunedgemm_problem_init(), then changed.
+ *
+ * @par Sizes
+ * op(A) is M x K, op(B) K x N, C and D M x N, and there are `batch` of each. All may be 0: if D has
+ * no elements nothing is done; if K is 0, D = act(beta * C + bias). However large the sizes are,
+ * each matrix must span less than 2^63 bytes.
+ *
+ * @par Layouts
+ * op(X) is X or its transpose. There is no flag for it: a transposed row-major matrix is a
+ * column-major one. Leading dimensions count elements from one row to the next, or from one column
+ * to the next if column-major. They are at least the length of a row (column), or 0 for just that.
+ *
+ * @par Batches
+ * Batch strides count elements from one entry to the next; 0 means that the matrices follow each
+ * other. The entries of D must not overlap. Those of A, B and C may, and with TUNEDGEMM_BROADCAST
+ * they are the same matrix.
+ */
 typedef struct tunedgemm_problem {
+  /** sizeof(tunedgemm_problem) */
   size_t struct_size;
-  int64_t m, n, k, batch;
-  tunedgemm_type type_a, type_b, type_d; /* C has D's type */
-  tunedgemm_order order_a, order_b, order_c, order_d;
-  int64_t lda, ldb, ldc, ldd;
-  int64_t batch_stride_a, batch_stride_b, batch_stride_c, batch_stride_d;
+  int64_t m,               /**< Rows of op(A), C and D. */
+      n,                   /**< Columns of op(B), C and D. */
+      k,                   /**< Columns of op(A) and rows of op(B). */
+      batch;               /**< Products of these sizes; 1 for a single one. */
+  tunedgemm_type type_a,   /**< Element type of A. */
+      type_b,              /**< Of B. */
+      type_d;              /**< Of D, C and the bias. */
+  tunedgemm_order order_a, /**< How op(A) lies in memory. */
+      order_b,             /**< How op(B) lies in memory. */
+      order_c,             /**< How C lies in memory. */
+      order_d;             /**< How D lies in memory. */
+  int64_t lda,             /**< Leading dimension of A. */
+      ldb,                 /**< Of B. */
+      ldc,                 /**< Of C. */
+      ldd;                 /**< Of D. */
+  int64_t batch_stride_a,  /**< From one A to the next. */
+      batch_stride_b,      /**< From one B to the next. */
+      batch_stride_c,      /**< From one C to the next. */
+      batch_stride_d;      /**< From one D to the next. */
+  /** What is applied last, before rounding to D's type. */
   tunedgemm_activation activation;
+  /** Whether a bias is added. */
   tunedgemm_bias bias;
+  /** How products are formed and summed. */
   tunedgemm_numerics numerics;
 } tunedgemm_problem;
 
-/* Row-major, packed, one batch entry, no epilogue. */
+/**
+ * Sets `struct_size`, the sizes and the types, and all other members to: one batch entry,
+ * row-major, packed, no activation, no bias, default numerics. `problem` must not be NULL. Values
+ * are checked by the functions that take the problem, not here.
+ */
 TUNEDGEMM_API void tunedgemm_problem_init(tunedgemm_problem* problem, int64_t m, int64_t n,
                                           int64_t k, tunedgemm_type type_a, tunedgemm_type type_b,
                                           tunedgemm_type type_d);
 
+/**
+ * Where the matrices of one call lie, and its scalars. Set by tunedgemm_buffers_init(), then
+ * changed.
+ *
+ * @par Alignment
+ * Every matrix and the bias begin at a multiple of their element's size, or the call is refused.
+ * The fastest kernels need more: pointers, leading dimensions and batch strides that are multiples
+ * of 16 bytes. Alignments are part of what a problem is tuned for.
+ *
+ * @par Overlap
+ * D must not overlap what is read of A, B and C, and a call in which it does is refused. Two kinds
+ * of overlap are allowed: C may be the same memory as D, with the same order, leading dimension and
+ * batch stride; and D and another matrix may be different columns (rows, if column-major) of one
+ * larger matrix.
+ *
+ * @par NULL
+ * A pointer to what is not read may be NULL: A and B if K or alpha is 0, C if beta is 0, all of
+ * them if D has no elements.
+ */
 typedef struct tunedgemm_buffers {
+  /** sizeof(tunedgemm_buffers) */
   size_t struct_size;
+  /** A. */
   const void* a;
+  /** B. */
   const void* b;
-  const void* c; /* read only if beta is not 0; may be the same memory as d (then with the same
-                    order and strides) */
-  void* d;       /* must not overlap a or b */
+  /** C. Never read if beta is 0, so that it may hold NaN. */
+  const void* c;
+  /** D. All its elements are written, and nothing else is. */
+  void* d;
+  /** The bias. Ignored unless the problem has one. */
   const void* bias;
-  const float* scale_a; /* one value in the device's memory, or NULL for 1; so that fp8 scales need
-                           no copy */
+  /** One value in the device's memory, which the kernel reads when it runs, so that a scale that
+   * was computed there need not be copied; or NULL for 1. For every element type. */
+  const float* scale_a;
+  /** Likewise. */
   const float* scale_b;
-  double alpha, beta;
-  float slope; /* of leaky_relu */
-  /* Memory for kernels that need some (see tunedgemm_plan_workspace_bytes), 256-byte aligned, all
-   * zero before its first use (by a copy or a memset, or by a kernel that has ended when the first
-   * launch with it is made) and then left alone. NULL: the context keeps one for each stream.
-   * Give one where a captured graph is replayed beside other work of the same stream. */
+  double alpha, /**< Used in the type in which products are summed (f64 for S32). */
+      beta;     /**< Likewise. */
+  /** Of TUNEDGEMM_LEAKY_RELU. */
+  float slope;
+  /** Memory for kernels that need some, or NULL; see tunedgemm_plan_workspace_bytes(). */
   void* workspace;
+  /** Of `workspace`. One that is too small for the kernel is not used. */
   size_t workspace_bytes;
 } tunedgemm_buffers;
 
-/* alpha = 1, beta = 0, slope = 0.01, the rest NULL. */
+/** Sets `struct_size`, alpha = 1, beta = 0, slope = 0.01, and all other members to NULL and 0.
+ * `buffers` must not be NULL. */
 TUNEDGEMM_API void tunedgemm_buffers_init(tunedgemm_buffers* buffers);
 
-/* ---- Multiplication
- * ------------------------------------------------------------------------------------------------
+/* ------------------------------------------------------------------------------------------------
+ * Multiplication
  */
 
-/* Does everything: finds, tunes or chooses a kernel for the problem as the policy says, and
- * launches it on `stream`. Once a problem is known to the context, a call costs the launch. A NULL
- * context is one for the whole process with default options, made by the first call that needs it.
- * While `stream` is being captured nothing is compiled, tuned, loaded or allocated: a problem that
- * is not ready runs a fallback that the context prepared, or fails with NOT_TUNED. */
+/**
+ * Multiplies: finds, tunes or chooses a kernel for the problem, and launches it on `stream`. Once a
+ * problem is known to the context, a call costs the launch.
+ *
+ * @par A problem that is not known yet
+ * The cache is asked for a winner. One that was tuned with another driver or compiler is used, too,
+ * and called stale; its kernel is compiled anew if the compiler is another one. Without a winner
+ * the policy decides.
+ *
+ * @par Tuning
+ * A tuning has operands, a workspace and a stream of its own, and touches nothing of the caller's.
+ * One runs at a time in a context, and for one problem among processes that share a cache file: the
+ * others wait for its result, for a minute at most. Where no winner comes of it (not enough memory,
+ * nothing to compile with, the minute is over, no candidate is valid) the call goes on as under
+ * policy NEVER.
+ *
+ * @par Candidates that fail
+ * One that computes a wrong result, writes outside D, spills registers or takes longer than ten
+ * seconds is rejected, and the tuning goes on. One that has not ended after a minute, or after
+ * which the GPU reports an error, ends the call with TUNEDGEMM_DEVICE_FAILED, and this process
+ * cannot use the GPU any more. One that crashes on the host ends the process. Since a mark of each
+ * candidate that runs for the first time is kept in the cache file, the next tuning of the problem
+ * rejects it unseen.
+ *
+ * @par Without a compiler
+ * On the host, where no C++ compiler is found, a kernel that is linked into the library computes
+ * every problem. On CUDA, stored kernels are looked up by the version of the NVRTC that is found,
+ * which is opened only to compile. Where none is found, or a kernel that is not stored cannot be
+ * compiled, calls fail with TUNEDGEMM_UNSUPPORTED.
+ *
+ * @par Capture
+ * While `stream` is being captured into a graph, nothing is compiled, tuned, loaded or allocated,
+ * whatever the policy. A problem that is known is captured with its own kernel if that needs no
+ * workspace, can do without one, or has one: the caller's, or the one that the context made for
+ * this stream in an earlier call. In all other cases a kernel is captured that the context has
+ * loaded for another problem, that computes this one and needs no workspace, and the problem is
+ * noted for `tune-all --from-requests`; if there is no such kernel the call fails with
+ * TUNEDGEMM_NOT_TUNED. So call once on the same stream before the capture, or make a plan and bring
+ * a workspace.
+ *
+ * @par Reproducibility
+ * A plan gives the same bits for the same inputs, always. Another winner may give others.
+ *
+ * @param context  NULL for the context of the process.
+ * @param problem  What is asked.
+ * @param buffers  Where the matrices lie.
+ * @param stream   On which to launch; NULL on the host.
+ * @return Any status.
+ */
 TUNEDGEMM_API tunedgemm_status tunedgemm_matmul(tunedgemm_context* context,
                                                 const tunedgemm_problem* problem,
                                                 const tunedgemm_buffers* buffers, void* stream);
 
-/* A plan is a problem with its kernel: for those who call in a loop. `buffers` gives alignments,
- * the classes of alpha and beta (0, 1 or other) and whether C is D; its pointers are not kept.
- * Belongs to the context; never freed by the caller. May compile and tune. */
+/**
+ * A problem with its kernel. Opaque, immutable, shared by threads. Belongs to its context and lives
+ * as long; never freed by the caller.
+ */
 typedef struct tunedgemm_plan tunedgemm_plan;
+
+/**
+ * Makes the plan for a problem, or finds the one that is there: what tunedgemm_matmul() does before
+ * it launches, so it may read the cache, compile and tune. It is given no stream, so it does all of
+ * that even while one is being captured: make plans before a capture.
+ *
+ * @param context  NULL for the context of the process.
+ * @param problem  What is asked.
+ * @param buffers  Of these the alignments of the pointers, whether alpha and beta are 0, and
+ *     whether C is D, belong to the plan. The memory is not touched and the pointers are not kept.
+ * @param plan     Receives the plan; NULL on failure. Must not be NULL itself.
+ * @return Any status.
+ */
 TUNEDGEMM_API tunedgemm_status tunedgemm_plan_create(tunedgemm_context* context,
                                                      const tunedgemm_problem* problem,
                                                      const tunedgemm_buffers* buffers,
                                                      const tunedgemm_plan** plan);
-/* Launches. `buffers` must have the alignments and scalar classes of the plan, else
- * INVALID_ARGUMENT. */
+
+/**
+ * Launches a plan. Never compiles or tunes. What tunedgemm_matmul() says about captured streams
+ * holds here, too.
+ *
+ * @param plan     Of tunedgemm_plan_create().
+ * @param buffers  Aligned at least as well as those with which the plan was made; alpha and beta
+ *     are 0 where they were and not 0 where they were not; C is D if it was. Else
+ *     TUNEDGEMM_INVALID_ARGUMENT.
+ * @param stream   On which to launch; NULL on the host.
+ * @return TUNEDGEMM_OK, TUNEDGEMM_INVALID_ARGUMENT, TUNEDGEMM_OUT_OF_MEMORY (no workspace),
+ *     TUNEDGEMM_NOT_TUNED (only in a capture) or TUNEDGEMM_DEVICE_FAILED.
+ */
 TUNEDGEMM_API tunedgemm_status tunedgemm_run(const tunedgemm_plan* plan,
                                              const tunedgemm_buffers* buffers, void* stream);
-/* What launches of the plan have use for; 0 if for nothing. A kernel that can do without is
- * launched without where there is no memory for it, or the stream is captured and brings none. */
+
+/**
+ * How many bytes of workspace launches of the plan have use for; 0 for none, or if `plan` is NULL.
+ *
+ * Some kernels need a workspace, split-K for one; others only run better with it. Where the
+ * buffers bring none, the context keeps one for each stream: it is allocated by the first call on
+ * that stream, which blocks for it, and kept until the context is destroyed. During a capture
+ * nothing is allocated.
+ *
+ * A caller's workspace is 256-byte aligned and all zero before its first use (by a copy or a
+ * memset, or by a kernel that has ended when the first launch with it is made), and is then left
+ * alone: each launch leaves it fit for the next one. Launches that may run at the same time must
+ * not share one. So bring one for a captured graph that is launched beside other work of the stream
+ * on which it was captured.
+ */
 TUNEDGEMM_API size_t tunedgemm_plan_workspace_bytes(const tunedgemm_plan* plan);
-/* One line: the kernel, its config, where it comes from (tuned, stale, model) and its time. Lives
- * as long as the plan. */
+
+/**
+ * One line for people: the family of the kernel, its config, and where it comes from: "tuned" or
+ * "stale" with the time measured in the tuning, or "chosen by the model". Lives as long as the
+ * plan. "" if `plan` is NULL.
+ */
 TUNEDGEMM_API const char* tunedgemm_plan_description(const tunedgemm_plan* plan);
 
-/* ---- Telling
- * ---------------------------------------------------------------------------------------------------------
+/* ------------------------------------------------------------------------------------------------
+ * Messages
  */
 
-/* The last failure on this thread, "" if there was none. Lives until the thread's next failing
- * call. */
+/**
+ * The last failure on the calling thread as a sentence, "" if there was none. Lives until the
+ * thread's next call that fails. Never NULL.
+ */
 TUNEDGEMM_API const char* tunedgemm_error_message(void);
+
+/** A name for people, such as "invalid argument". Lives for ever. Never NULL. */
 TUNEDGEMM_API const char* tunedgemm_status_name(tunedgemm_status status);
-/* Device, cache file and its state, counters of this context (hits, stale, tuned, fallbacks,
- * compiled). Copies at most `size` bytes with the terminating zero; returns the bytes that the
- * whole text needs. */
+
+/**
+ * Several lines for people: the device, the toolchain, the cache file with its state and what is
+ * wrong with it, and how many plans of this context are tuned, stale, chosen by the model, or were
+ * chosen during a capture.
+ *
+ * @param context  NULL for the context of the process, which is made if it is not there yet.
+ * @param text     Receives at most `size` bytes, the terminating zero included; or NULL.
+ * @param size     Of `text`, in bytes.
+ * @return The bytes that the whole text needs, the terminating zero included.
+ */
 TUNEDGEMM_API size_t tunedgemm_context_report(tunedgemm_context* context, char* text, size_t size);
 
 #ifdef __cplusplus

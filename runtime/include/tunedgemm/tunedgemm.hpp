@@ -1,10 +1,15 @@
 #pragma once
 
-// The C++20 face of tunedgemm.h: the same contracts, with defaults in place, owners that release
-// and exceptions. Header-only over the C functions, so that it works with any compiler the library
-// was not built with.
-//
-//     tunedgemm::tuned_matmul({.m = 512, .n = 128, .k = 256}, {.a = a, .b = b, .d = d});
+/// @file tunedgemm.hpp
+/// The C++20 face of tunedgemm.h: the same contracts, with defaults in place, owners that release
+/// and exceptions. Header-only over the C functions, so a program may use another compiler than the
+/// library was built with.
+///
+///     tunedgemm::tuned_matmul({.m = 512, .n = 128, .k = 256}, {.a = a, .b = b, .d = d});
+///
+/// What a matrix, a stream and a workspace must be, which calls block, compile or tune, and what
+/// happens during a capture is said in tunedgemm.h. Where a C function returns a status other than
+/// TUNEDGEMM_OK, its counterpart here throws tunedgemm::Error; std::bad_alloc may pass, too.
 
 #include <memory>
 #include <stdexcept>
@@ -13,53 +18,74 @@
 
 #include "tunedgemm/tunedgemm.h"
 
+/// Everything of this library.
 namespace tunedgemm {
-// A namespace of its own, since the library has classes of the same names inside.
+/// This version of the C++ face; never spelled out. It is a namespace of its own, since the library
+/// has classes of the same names inside.
 inline namespace v0 {
 
-/// A status other than TUNEDGEMM_OK; what() is the sentence.
+/// A status other than TUNEDGEMM_OK. what() is its name and the sentence of
+/// tunedgemm_error_message().
 class Error : public std::runtime_error {
  public:
+  /// To be made on the thread, and right after the call, that failed.
   explicit Error(tunedgemm_status status)
       : std::runtime_error(std::string(tunedgemm_status_name(status)) + ": " +
                            tunedgemm_error_message()),
         status_(status) {}
+  /// What the C function returned.
   tunedgemm_status status() const noexcept { return status_; }
 
  private:
   tunedgemm_status status_;
 };
 
+/// Throws Error unless `status` is TUNEDGEMM_OK. For those who call the C functions.
 inline void check(tunedgemm_status status) {
   if (status != TUNEDGEMM_OK) {
     throw Error(status);
   }
 }
 
-/// The members of tunedgemm_context_options.
+/// How a context is made: the members of tunedgemm_context_options, with the same defaults.
 struct ContextOptions {
-  tunedgemm_backend backend = TUNEDGEMM_BACKEND_AUTO;
-  int ordinal = 0;
-  int host_threads = 0;
-  const char* cache_path = nullptr;
-  tunedgemm_policy policy = TUNEDGEMM_POLICY_DEFAULT;
-  tunedgemm_rigor rigor = TUNEDGEMM_RIGOR_DEFAULT;
-  double tune_seconds = 0;
-  int tune_candidates = 0;
+  tunedgemm_backend backend = TUNEDGEMM_BACKEND_AUTO;  ///< where to compute
+  int ordinal = 0;                                     ///< of the CUDA device
+  int host_threads = 0;                                ///< 0: all cores
+  const char* cache_path = nullptr;                    ///< null: the usual file
+  tunedgemm_policy policy = TUNEDGEMM_POLICY_DEFAULT;  ///< for problems without a winner
+  tunedgemm_rigor rigor = TUNEDGEMM_RIGOR_DEFAULT;     ///< how much a tuning spends
+  double tune_seconds = 0;                             ///< 0: what the rigor gives
+  int tune_candidates = 0;                             ///< 0: what the rigor gives
 };
 
-/// The members of tunedgemm_problem: f32 and row-major, packed, unless set.
+/// What is asked: the members of tunedgemm_problem. Unless set: f32, row-major, packed, one batch
+/// entry, no activation, no bias, default numerics.
 struct Problem {
-  std::int64_t m = 0, n = 0, k = 0, batch = 1;
-  tunedgemm_type type_a = TUNEDGEMM_F32, type_b = TUNEDGEMM_F32, type_d = TUNEDGEMM_F32;
-  tunedgemm_order order_a = TUNEDGEMM_ROW_MAJOR, order_b = TUNEDGEMM_ROW_MAJOR;
-  tunedgemm_order order_c = TUNEDGEMM_ROW_MAJOR, order_d = TUNEDGEMM_ROW_MAJOR;
-  std::int64_t lda = 0, ldb = 0, ldc = 0, ldd = 0;
-  std::int64_t batch_stride_a = 0, batch_stride_b = 0, batch_stride_c = 0, batch_stride_d = 0;
-  tunedgemm_activation activation = TUNEDGEMM_ACTIVATION_NONE;
-  tunedgemm_bias bias = TUNEDGEMM_BIAS_NONE;
-  tunedgemm_numerics numerics = TUNEDGEMM_NUMERICS_DEFAULT;
+  std::int64_t m = 0,                             ///< rows of op(A), C and D
+      n = 0,                                      ///< columns of op(B), C and D
+      k = 0,                                      ///< columns of op(A) and rows of op(B)
+      batch = 1;                                  ///< products of these sizes
+  tunedgemm_type type_a = TUNEDGEMM_F32,          ///< element type of A
+      type_b = TUNEDGEMM_F32,                     ///< of B
+      type_d = TUNEDGEMM_F32;                     ///< of D, C and the bias
+  tunedgemm_order order_a = TUNEDGEMM_ROW_MAJOR,  ///< how op(A) lies in memory
+      order_b = TUNEDGEMM_ROW_MAJOR;              ///< how op(B) lies in memory
+  tunedgemm_order order_c = TUNEDGEMM_ROW_MAJOR,  ///< how C lies in memory
+      order_d = TUNEDGEMM_ROW_MAJOR;              ///< how D lies in memory
+  std::int64_t lda = 0,                           ///< leading dimension of A in elements; 0: packed
+      ldb = 0,                                    ///< of B
+      ldc = 0,                                    ///< of C
+      ldd = 0;                                    ///< of D
+  std::int64_t batch_stride_a = 0,                ///< elements from one A to the next; 0: packed
+      batch_stride_b = 0,                         ///< from one B to the next
+      batch_stride_c = 0,                         ///< from one C to the next
+      batch_stride_d = 0;                         ///< from one D to the next
+  tunedgemm_activation activation = TUNEDGEMM_ACTIVATION_NONE;  ///< applied last
+  tunedgemm_bias bias = TUNEDGEMM_BIAS_NONE;                    ///< whether a bias is added
+  tunedgemm_numerics numerics = TUNEDGEMM_NUMERICS_DEFAULT;     ///< how products are formed
 
+  /// The same for the C functions.
   tunedgemm_problem c_struct() const noexcept {
     return {sizeof(tunedgemm_problem),
             m,
@@ -87,20 +113,23 @@ struct Problem {
   }
 };
 
-/// The members of tunedgemm_buffers.
+/// Where the matrices of one call lie, and its scalars: the members of tunedgemm_buffers. Pointers
+/// are of the device's memory, and are borrowed for the call (on CUDA: until the kernel has run).
 struct Buffers {
-  const void* a = nullptr;
-  const void* b = nullptr;
-  const void* c = nullptr;
-  void* d = nullptr;
-  const void* bias = nullptr;
-  const float* scale_a = nullptr;
-  const float* scale_b = nullptr;
-  double alpha = 1, beta = 0;
-  float slope = 0.01f;
-  void* workspace = nullptr;
-  std::size_t workspace_bytes = 0;
+  const void* a = nullptr;          ///< A
+  const void* b = nullptr;          ///< B
+  const void* c = nullptr;          ///< C; read only if beta is not 0; may be d
+  void* d = nullptr;                ///< D
+  const void* bias = nullptr;       ///< read if the problem has one
+  const float* scale_a = nullptr;   ///< one value; null: 1
+  const float* scale_b = nullptr;   ///< one value; null: 1
+  double alpha = 1,                 ///< factor of the product
+      beta = 0;                     ///< factor of C
+  float slope = 0.01f;              ///< of TUNEDGEMM_LEAKY_RELU
+  void* workspace = nullptr;        ///< see Plan::workspace_bytes()
+  std::size_t workspace_bytes = 0;  ///< of `workspace`
 
+  /// The same for the C functions.
   tunedgemm_buffers c_struct() const noexcept {
     return {sizeof(tunedgemm_buffers),
             a,
@@ -118,24 +147,31 @@ struct Buffers {
   }
 };
 
-/// Belongs to its context, which must outlive it. A plain value; shared by threads.
+/// A problem with its kernel: a plain value that refers to a plan of its context, which must
+/// outlive it. Any number of threads may run it at once.
 class Plan {
  public:
+  /// Of a plan that tunedgemm_plan_create() made.
   explicit Plan(const tunedgemm_plan* plan) noexcept : plan_(plan) {}
+  /// Launches on `stream`; see tunedgemm_run(). Throws Error.
   void run(const Buffers& buffers, void* stream = nullptr) const {
     const tunedgemm_buffers c_buffers = buffers.c_struct();
     check(tunedgemm_run(plan_, &c_buffers, stream));
   }
+  /// What launches have use for; 0: nothing. See tunedgemm_plan_workspace_bytes().
   std::size_t workspace_bytes() const noexcept { return tunedgemm_plan_workspace_bytes(plan_); }
+  /// One line for people, which lives as long as the context.
   std::string_view description() const noexcept { return tunedgemm_plan_description(plan_); }
 
  private:
   const tunedgemm_plan* plan_;
 };
 
-/// One device and one cache. Move-only; shared by threads.
+/// One device and one cache. Move-only. Any number of threads may use it at once, but for moving
+/// and destroying it.
 class Context {
  public:
+  /// Opens the device and the cache; see tunedgemm_context_create(). Throws Error.
   explicit Context(const ContextOptions& options = {}) {
     tunedgemm_context_options c_options;
     tunedgemm_context_options_init(&c_options);
@@ -152,6 +188,9 @@ class Context {
     context_.reset(made);
   }
 
+  /// The plan for a problem, made if it is not there yet: may read the cache, compile and tune. Of
+  /// the buffers only alignments, whether alpha and beta are 0 and whether C is D are looked at.
+  /// Throws Error.
   Plan plan(const Problem& problem, const Buffers& buffers) {
     const tunedgemm_problem c_problem = problem.c_struct();
     const tunedgemm_buffers c_buffers = buffers.c_struct();
@@ -160,6 +199,7 @@ class Context {
     return Plan(made);
   }
 
+  /// Several lines for people: device, cache, and what the plans are.
   std::string report() {
     std::string text(tunedgemm_context_report(context_.get(), nullptr, 0), '\0');
     tunedgemm_context_report(context_.get(), text.data(), text.size());
@@ -167,6 +207,7 @@ class Context {
     return text;
   }
 
+  /// For the C functions; still owned by this.
   tunedgemm_context* get() const noexcept { return context_.get(); }
 
  private:
@@ -178,7 +219,9 @@ class Context {
   std::unique_ptr<tunedgemm_context, Destroy> context_;
 };
 
-/// D = act(alpha op(A) op(B) + beta C + bias) on the context's device; see tunedgemm_matmul.
+/// D = act(alpha * scale_a * scale_b * op(A) * op(B) + beta * C + bias) on the context's device,
+/// per batch entry. Finds, tunes or chooses a kernel and launches it on `stream`; see
+/// tunedgemm_matmul(). Throws Error.
 inline void tuned_matmul(const Context& context, const Problem& problem, const Buffers& buffers,
                          void* stream = nullptr) {
   const tunedgemm_problem c_problem = problem.c_struct();
@@ -186,7 +229,8 @@ inline void tuned_matmul(const Context& context, const Problem& problem, const B
   check(tunedgemm_matmul(context.get(), &c_problem, &c_buffers, stream));
 }
 
-/// The same with the context of the process: the first GPU, or the host where there is none.
+/// The same with the context of the process: the first GPU, or the host where there is none. It is
+/// made by the first call, with default options, and never destroyed. Throws Error.
 inline void tuned_matmul(const Problem& problem, const Buffers& buffers, void* stream = nullptr) {
   const tunedgemm_problem c_problem = problem.c_struct();
   const tunedgemm_buffers c_buffers = buffers.c_struct();

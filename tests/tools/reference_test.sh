@@ -1,0 +1,48 @@
+#!/usr/bin/env bash
+# Makes the reference of the public headers with Doxygen, in which no warning is allowed:
+#
+#   reference_test.sh HEADERS PAGES OUTPUT
+#
+# HEADERS is runtime/include, PAGES is tools/docs. The reference is OUTPUT/html/index.html. Exits with
+# 77 where there is no doxygen.
+set -euo pipefail
+
+if ! command -v doxygen >/dev/null; then
+  echo "skipped: there is no doxygen (Debian: apt-get install doxygen)"
+  exit 77
+fi
+REFERENCE_HEADERS=$(realpath "$1")
+REFERENCE_PAGES=$(realpath "$2")
+export REFERENCE_HEADERS REFERENCE_PAGES
+
+# make_reference OUTPUT
+make_reference() {
+  rm -rf "$1"
+  mkdir -p "$1"
+  REFERENCE_OUTPUT=$1 doxygen "$REFERENCE_PAGES/Doxyfile"
+}
+
+output=$3
+make_reference "$output"
+for name in tunedgemm_matmul tunedgemm_run TUNEDGEMM_EMULATED; do
+  grep -q "$name" "$output/html/tunedgemm_8h.html" || {
+    echo "the reference does not have $name"
+    exit 1
+  }
+done
+
+# A function without a comment must be seen, else the reference proves nothing.
+broken=$output/broken_headers
+cp -r "$REFERENCE_HEADERS" "$broken"
+sed -i 's|^#ifdef __cplusplus$|TUNEDGEMM_API int tunedgemm_undocumented(void);\n&|' "$broken/tunedgemm/tunedgemm.h"
+if REFERENCE_HEADERS=$broken make_reference "$output/broken" 2>"$output/warnings.txt"; then
+  echo "doxygen accepts a function that has no comment"
+  exit 1
+fi
+grep -q tunedgemm_undocumented "$output/warnings.txt" || {
+  echo "doxygen refuses the function that has no comment for another reason:"
+  cat "$output/warnings.txt"
+  exit 1
+}
+rm -r "$broken" "$output/broken"
+echo "the reference: $output/html/index.html"
