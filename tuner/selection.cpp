@@ -137,7 +137,7 @@ std::vector<RankedCandidate> promising(const Knowledge& knowledge, const Selecti
 std::string tile_of(const Candidate& candidate) {
   std::string tile(candidate.family->name());
   for (const char* knob :
-       {"block_m", "block_n", "block_k", "swap_ab", "stages_d", "consumers", "ping_pong"}) {
+       {"block_m", "block_n", "block_k", "swap_ab", "epilogue_stages", "consumers", "ping_pong"}) {
     tile += " " + std::to_string(candidate.config.find(knob).value_or(0));
   }
   return tile;

@@ -140,7 +140,7 @@ TEST_CASE("wgmma prepares D in one place where that makes room for a stage that 
     for (const Config& config : wgmma_candidates_for(problem)) {
       if (config.at("block_m") == block_m && config.at("block_n") == block_n &&
           config.at("ping_pong") == ping_pong && config.at("swap_ab") == 0) {
-        found.insert({config.at("stages"), config.at("stages_d")});
+        found.insert({config.at("stages"), config.at("epilogue_stages")});
       }
     }
     return found;
@@ -180,10 +180,10 @@ TEST_CASE("wgmma gives neighbouring tiles to one GPC where blocks have enough to
   const auto orders = [](const Size& size, int block_n) {
     std::set<std::pair<int, int>> found;
     for (const Config& config : wgmma_candidates_for(padded({}, size))) {
-      if (config.at("by_gpc") == 1 && config.at("split_k") == 1 && config.at("block_m") == 128 &&
+      if (config.at("gpc_aware") == 1 && config.at("split_k") == 1 && config.at("block_m") == 128 &&
           config.at("block_n") == block_n && config.at("cluster_m") == 2 &&
           config.at("cluster_n") == 1 && config.at("swap_ab") == 0) {
-        found.emplace(config.at("group"), config.at("raster"));
+        found.emplace(config.at("group_m"), config.at("raster_along_n"));
       }
     }
     return found;
@@ -203,7 +203,7 @@ TEST_CASE("wgmma keeps in the L2 cache what is read again where not all has room
   const auto hints = [](const Size& size, int raster, int swap_ab) {
     std::set<int> found;
     for (const Config& config : wgmma_candidates_for(padded({}, size))) {
-      if (config.at("raster") == raster && config.at("swap_ab") == swap_ab) {
+      if (config.at("raster_along_n") == raster && config.at("swap_ab") == swap_ab) {
         found.insert(config.at("evict_first"));
       }
     }
@@ -224,8 +224,9 @@ TEST_CASE("wgmma keeps in the L2 cache what is read again where not all has room
   // 4 x 8 clusters of tiles are less than a round, so that A, and not B, is read again.
   int found = 0;
   for (const Config& config : wgmma_candidates_for(padded({}, {2048, 16384, 8192}))) {
-    if (config.at("block_m") == 256 && config.at("cluster_m") == 2 && config.at("raster") == 1 &&
-        config.at("group") == 8 && config.at("swap_ab") == 0) {
+    if (config.at("block_m") == 256 && config.at("cluster_m") == 2 &&
+        config.at("raster_along_n") == 1 && config.at("group_m") == 8 &&
+        config.at("swap_ab") == 0) {
       ++found;
       CHECK(config.at("evict_first") == 0);
     }

@@ -46,7 +46,7 @@ std::int64_t shared_bytes(const Problem& asked, const Config& config) {
                                 ? config.at("block_m")
                                 : up_to_multiple(config.at("block_m"), 128 / element);
   return config.at("stages") * config.at("block_k") * element * (rows + columns) +
-         config.at("consumers") * 4 * 2048 * config.at("stages_d") + 1024;
+         config.at("consumers") * 4 * 2048 * config.at("epilogue_stages") + 1024;
 }
 
 }  // namespace
@@ -205,9 +205,9 @@ TEST_CASE("wgmma refuses to let tensor copies store what only threads can") {
   REQUIRE_THAT(why_not_with({{"swap_ab", 1}}, problem), ContainsSubstring("N=500"));
   REQUIRE_THAT(why_not_with({{"swap_ab", 1}, {"tensor_store", 0}}),
                ContainsSubstring("swap_ab=1 needs tensor_store=1"));
-  REQUIRE_THAT(why_not_with({{"stages_d", 1}, {"tensor_store", 0}}),
-               ContainsSubstring("stages_d=1 needs tensor_store=1"));
-  CHECK(why_not_with({{"stages_d", 1}}) == "");
+  REQUIRE_THAT(why_not_with({{"epilogue_stages", 1}, {"tensor_store", 0}}),
+               ContainsSubstring("epilogue_stages=1 needs tensor_store=1"));
+  CHECK(why_not_with({{"epilogue_stages", 1}}) == "");
   CHECK(why_not_with({{"swap_ab", 1}}, padded({}, {500, 512, 512})) == "");
   problem = square_f16();
   problem.activation = Activation::kGeluTanh;

@@ -242,7 +242,7 @@ TEST_CASE("wgmma's clusters have a share each, and those of a GPC follow each ot
   CHECK(launch(problem).gpc_shares == GpcShares{});
   for (const int cluster_m : {1, 2, 4}) {
     INFO("cluster_m=" << cluster_m);
-    const Launch started = launch(problem, {{"by_gpc", 1}, {"cluster_m", cluster_m}});
+    const Launch started = launch(problem, {{"gpc_aware", 1}, {"cluster_m", cluster_m}});
     CHECK(started.workspace_bytes == kWorkspaceCounterBytes);
     CHECK(started.workspace_is_optional);
     CHECK(without_workspace(started).workspace_bytes == 0);
@@ -260,18 +260,18 @@ TEST_CASE("wgmma's clusters have a share each, and those of a GPC follow each ot
     CHECK(shares.gpc_of_sm[131] == 1);
   }
   // With parts of K the partial tiles come behind the counters as ever.
-  const Knobs parts{{"by_gpc", 1}, {"split_k", 2}};
+  const Knobs parts{{"gpc_aware", 1}, {"split_k", 2}};
   CHECK(launch(problem, parts).workspace_bytes ==
         launch(problem, {{"split_k", 2}}).workspace_bytes);
   CHECK_FALSE(launch(problem, parts).workspace_is_optional);
   DeviceLimits unknown = wgmma_device();
   unknown.gpc_of_sm.clear();
-  const Launch by_number = launch(problem, {{"by_gpc", 1}}, unknown);
+  const Launch by_number = launch(problem, {{"gpc_aware", 1}}, unknown);
   CHECK(by_number.gpc_shares == GpcShares{});
   CHECK(by_number.workspace_bytes == 0);
   CHECK_FALSE(by_number.workspace_is_optional);
   for (const Config& config : wgmma_candidates_for(problem, unknown)) {
-    CHECK(config.at("by_gpc") == 0);
+    CHECK(config.at("gpc_aware") == 0);
   }
 }
 

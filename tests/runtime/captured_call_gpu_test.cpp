@@ -56,7 +56,7 @@ TEST_CASE("A captured call runs the winner that asks for GPCs, without a workspa
   winner.toolchain = device.toolchain();
   winner.family = wgmma_family().name();
   winner.config = wgmma_family().candidates(canonical_problem, device.limits()).front();
-  winner.config.set("split_k", 1).set("by_gpc", 1);
+  winner.config.set("split_k", 1).set("gpc_aware", 1);
   REQUIRE(wgmma_family().why_not(winner.problem, winner.config, device.limits()) == "");
   winner.family_fingerprint = wgmma_family().fingerprint();
   winner.rigor = Rigor::kNormal;

@@ -131,8 +131,8 @@ TEST_CASE("Kernels that start early see what the kernels before them wrote", "[g
   const StreamHandle stream = device->own_stream();
   for (std::size_t index = 0; index < configs.size(); index += configs.size() / 8 + 1) {
     Config config = configs[index];
-    for (const auto& [prefetch, by_gpc] : {std::pair(0, 0), {8, 0}, {0, 1}, {8, 1}}) {
-      config.set("split_k", 1).set("prefetch", prefetch).set("by_gpc", by_gpc);
+    for (const auto& [prefetch, gpc_aware] : {std::pair(0, 0), {8, 0}, {0, 1}, {8, 1}}) {
+      config.set("split_k", 1).set("prefetch", prefetch).set("gpc_aware", gpc_aware);
       INFO(to_text(config));
       REQUIRE(wgmma_family().why_not(problem, config, device->limits()) == "");
       const Loaded loaded(*device, problem, wgmma_family(), config);
@@ -176,20 +176,20 @@ TEST_CASE(
     Config config = configs[index];
     config.set("split_k", 1);
     INFO(to_text(config));
-    const Loaded asking(*device, problem, wgmma_family(), config.set("by_gpc", 1));
-    const Loaded plain(*device, problem, wgmma_family(), config.set("by_gpc", 0));
+    const Loaded asking(*device, problem, wgmma_family(), config.set("gpc_aware", 1));
+    const Loaded plain(*device, problem, wgmma_family(), config.set("gpc_aware", 0));
     REQUIRE(asking.launch.workspace_is_optional);
     const Launch by_number = without_workspace(asking.launch);
-    std::vector<Launch> by_gpc;
-    by_gpc.reserve(maps.size());
+    std::vector<Launch> gpc_aware;
+    gpc_aware.reserve(maps.size());
     for (const DeviceLimits& limits : maps) {
-      by_gpc.push_back(wgmma_family().launch(problem, config.set("by_gpc", 1), limits));
+      gpc_aware.push_back(wgmma_family().launch(problem, config.set("gpc_aware", 1), limits));
     }
     chain.begin();
     const std::vector<Arguments> steps = chain.steps(problem, asking.workspace->data());
     for (std::size_t step = 0; step < steps.size(); ++step) {
       const bool asks = step % 4 < 2;
-      const Launch& launch = asks ? by_gpc[step % 3] : step % 4 == 2 ? by_number : plain.launch;
+      const Launch& launch = asks ? gpc_aware[step % 3] : step % 4 == 2 ? by_number : plain.launch;
       const Loaded& loaded = step % 4 == 3 ? plain : asking;
       REQUIRE(loaded.kernel->run(launch, steps[step], device->own_stream()) == 0);
     }
@@ -339,11 +339,11 @@ TEST_CASE("Teams that add parts of K together do not need each other at the same
   device->copy_to_device(a->data(), product.a.data(), a->size_bytes());
   device->copy_to_device(b->data(), product.b.data(), b->size_bytes());
   const std::string of_wgmma =
-      " block_k=64 consumers=2 ping_pong=0 group=8 raster=0 evict_first=1 in_flight=1 "
+      " block_k=64 consumers=2 ping_pong=0 group_m=8 raster_along_n=0 evict_first=1 in_flight=1 "
       "tensor_store=1 prefetch=2";
-  const std::string alone = "by_gpc=0 cluster_m=1 cluster_n=1";
-  const std::string by_gpc =
-      "block_m=128 block_n=256 split_k=4 swap_ab=0 stages=4 stages_d=2 by_gpc=1";
+  const std::string alone = "gpc_aware=0 cluster_m=1 cluster_n=1";
+  const std::string gpc_aware =
+      "block_m=128 block_n=256 split_k=4 swap_ab=0 stages=4 epilogue_stages=2 gpc_aware=1";
   const std::string of_simt =
       " block_k=8 warp_m=64 warp_n=64 thread_m=16 thread_n=8 stages=2 async_copy=0 group_m=8";
   struct Adding {
@@ -352,23 +352,23 @@ TEST_CASE("Teams that add parts of K together do not need each other at the same
   };
   const Family &wgmma = wgmma_family(), &simt = simt_family();
   const Adding addings[] = {
-      {wgmma,
-       "block_m=128 block_n=256 split_k=4 swap_ab=0 stages=4 stages_d=2 " + alone + of_wgmma},
-      {wgmma,
-       "block_m=128 block_n=256 split_k=4 swap_ab=0 stages=4 stages_d=1 " + alone + of_wgmma},
-      {wgmma,
-       "block_m=256 block_n=192 split_k=5 swap_ab=1 stages=3 stages_d=2 " + alone + of_wgmma},
-      {wgmma,
-       "block_m=256 block_n=160 split_k=5 swap_ab=1 stages=4 stages_d=1 " + alone + of_wgmma},
-      {wgmma,
-       "block_m=128 block_n=128 split_k=2 swap_ab=0 stages=6 stages_d=2 " + alone + of_wgmma},
-      {wgmma,
-       "block_m=256 block_n=168 split_k=3 swap_ab=0 stages=3 stages_d=2 " + alone + of_wgmma},
-      {wgmma,
-       "block_m=256 block_n=168 split_k=3 swap_ab=1 stages=3 stages_d=2 " + alone + of_wgmma},
-      {wgmma, by_gpc + " cluster_m=1 cluster_n=1" + of_wgmma},
-      {wgmma, by_gpc + " cluster_m=2 cluster_n=1" + of_wgmma},
-      {wgmma, by_gpc + " cluster_m=2 cluster_n=2" + of_wgmma},
+      {wgmma, "block_m=128 block_n=256 split_k=4 swap_ab=0 stages=4 epilogue_stages=2 " + alone +
+                  of_wgmma},
+      {wgmma, "block_m=128 block_n=256 split_k=4 swap_ab=0 stages=4 epilogue_stages=1 " + alone +
+                  of_wgmma},
+      {wgmma, "block_m=256 block_n=192 split_k=5 swap_ab=1 stages=3 epilogue_stages=2 " + alone +
+                  of_wgmma},
+      {wgmma, "block_m=256 block_n=160 split_k=5 swap_ab=1 stages=4 epilogue_stages=1 " + alone +
+                  of_wgmma},
+      {wgmma, "block_m=128 block_n=128 split_k=2 swap_ab=0 stages=6 epilogue_stages=2 " + alone +
+                  of_wgmma},
+      {wgmma, "block_m=256 block_n=168 split_k=3 swap_ab=0 stages=3 epilogue_stages=2 " + alone +
+                  of_wgmma},
+      {wgmma, "block_m=256 block_n=168 split_k=3 swap_ab=1 stages=3 epilogue_stages=2 " + alone +
+                  of_wgmma},
+      {wgmma, gpc_aware + " cluster_m=1 cluster_n=1" + of_wgmma},
+      {wgmma, gpc_aware + " cluster_m=2 cluster_n=1" + of_wgmma},
+      {wgmma, gpc_aware + " cluster_m=2 cluster_n=2" + of_wgmma},
       {simt, "block_m=256 block_n=128 split_k=4" + of_simt},
       {simt, "block_m=64 block_n=256 split_k=3" + of_simt},
       {simt, "block_m=128 block_n=64 split_k=21" + of_simt}};
@@ -385,7 +385,7 @@ TEST_CASE("Teams that add parts of K together do not need each other at the same
     const Lane second(*device, driver, problem, family, *config, *a, *b);
 
     // One block does all works, one after the other: nobody waits for the others' parts.
-    if (is_persistent && config->at("by_gpc") == 0) {
+    if (is_persistent && config->at("gpc_aware") == 0) {
       Launch of_one_block = first.loaded.launch;
       of_one_block.grid[0] = 1;
       first.poison();

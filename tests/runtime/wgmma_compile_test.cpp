@@ -18,10 +18,10 @@ Config config_of(int block_m, int block_n, int consumers, int line_elements) {
                        {"block_n", block_n},
                        {"block_k", line_elements},
                        {"stages", 3},
-                       {"stages_d", 1},
+                       {"epilogue_stages", 1},
                        {"consumers", consumers},
                        {"cluster_n", 2},
-                       {"by_gpc", 1},
+                       {"gpc_aware", 1},
                        {"prefetch", 2}});
 }
 
@@ -53,7 +53,7 @@ TEST_CASE("wgmma's largest tiles, and widths between whole blocks, compile and d
                                                                {64, 232, 1, 1}}) {
       Config config = config_of(block_m, block_n, consumers, 64);
       config.set("swap_ab", swap_ab).set("split_k", split_k);
-      config.set("evict_first", 1).set("raster", swap_ab);
+      config.set("evict_first", 1).set("raster_along_n", swap_ab);
       samples.push_back(sample_of(DataType::kF16, "nn", config));
     }
   }

@@ -165,7 +165,7 @@ TEST_CASE("order shows the tiles of D's transpose where A and B are swapped") {
   const Shell shell;
   const ProgramResult result = shell.run(
       kCommand + "order 1024 4096 1024 --types f16 --config \"wgmma block_m=128 block_n=144 " +
-      "block_k=64 group=8 swap_ab=1\"");
+      "block_k=64 group_m=8 swap_ab=1\"");
   CAPTURE(result.output, result.errors);
   REQUIRE(result.status == 0);
   REQUIRE_THAT(result.output, ContainsSubstring("32 x 8 tiles of 128 x 144 of D's transpose"));

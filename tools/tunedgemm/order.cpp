@@ -74,8 +74,8 @@ Tiles tiles_of(const Problem& problem, const Config& config, const std::string& 
   const Tiling tiling = tunedgemm::tiling(problem, tiles.block_m, tiles.block_n);
   tiles.walk = {.tiles_m = tiling.tiles_m,
                 .tiles_n = tiling.tiles_n,
-                .group = std::max(1, knob("group", knob("group_m", 1))),
-                .columns_walk_together = knob("raster", 0) != 0,
+                .group = std::max(1, knob("group_m", 1)),
+                .columns_walk_together = knob("raster_along_n", 0) != 0,
                 .cluster_m = std::max(1, knob("cluster_m", 1)),
                 .cluster_n = std::max(1, knob("cluster_n", 1))};
   constexpr std::int64_t kMostTiles = 1'000'000;

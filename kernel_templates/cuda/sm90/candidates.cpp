@@ -18,12 +18,12 @@ constexpr std::int64_t kLeastTilesOfPart = 4;
 constexpr int kPrefetched = 2, kPrefetchedInTime = 8, kPrefetchedOfRagged = 16;
 constexpr std::int64_t kMostInTime = 8;
 /// Rounds of tiles from which on their order is worth more trials: by columns, in larger groups.
-/// (H200, 2026-11-22, by rows and by columns: by_gpc bf16 nt 2048 x 4096 x 7168 144.5, 142.1 us,
+/// (H200, 2026-11-22, by rows and by columns: gpc_aware bf16 nt 2048 x 4096 x 7168 144.5, 142.1 us,
 /// 4096^3 f16 175.9, 173.2; in groups of 8 and 16 bf16 nt 8192 x 4096 x 4096 331.7, 329.5.)
-constexpr int kSomeRounds = 3, kSomeRoundsByGpc = 2, kManyRounds = 4;
+constexpr int kSomeRounds = 3, kSomeRoundsGpcAware = 2, kManyRounds = 4;
 /// Tiles along K, one after the other, from which on neighbouring tiles of D may go to one GPC:
 /// asking takes 0.35 us (H200, 2026-11-22: 1024^3 5.73 -> 6.07, 512 x 4096 x 4096 23.6 -> 23.4).
-constexpr std::int64_t kTilesOfKByGpc = 32;
+constexpr std::int64_t kTilesOfKGpcAware = 32;
 /// Parts of the L2 cache: what a group keeps there pays to make room for if it is neither so small
 /// that it stays by itself nor so large that it does not stay at all; and what walks past must be
 /// so large that it would not stay. (H200, 2026-11-22, the same tile without and with evict_first:
@@ -56,7 +56,7 @@ struct Shape {
   int block_n;
   Cluster cluster;
   int lines_of_k;  ///< block_k, in lines of 128 bytes
-  int stages_d = 2;
+  int epilogue_stages = 2;
   bool swap_ab = false;
 };
 
@@ -135,15 +135,15 @@ bool has_good_stages(const WgmmaNumbers& numbers, std::int64_t tiles_of_part,
                      const DeviceLimits& limits) {
   constexpr double kWellBelow = 1300, kNear = 1600;  // cycles ahead
   WgmmaNumbers with_two = numbers, with_one = numbers;
-  with_two.stages_d = 2;
-  with_one.stages_d = 1;
+  with_two.epilogue_stages = 2;
+  with_one.epilogue_stages = 1;
   with_two.stages = stages_that_fit(with_two, kMostWgmmaStages, limits);
   const bool makes_room = stages_that_fit(with_one, kMostWgmmaStages, limits) > with_two.stages;
   if (!numbers.tensor_store || !makes_room || tiles_of_part <= 2 * with_two.stages) {
-    return numbers.stages_d == 2;
+    return numbers.epilogue_stages == 2;
   }
   const double ahead = cycles_ahead(with_two);
-  return numbers.stages_d == 2 ? ahead >= kWellBelow : ahead < kNear;
+  return numbers.epilogue_stages == 2 ? ahead >= kWellBelow : ahead < kNear;
 }
 
 /// How many tiles along K should come early. What is brought early waits in the cache, at the
@@ -178,12 +178,12 @@ bool evicts_first(const Problem& problem, const WgmmaNumbers& numbers, const Dev
   const Tiling clusters = numbers.clusters(problem);
   std::int64_t along = clusters.tiles_m, across = clusters.tiles_n, passing_lines = problem.n;
   int lines_of_cluster = numbers.cluster_m * numbers.block_m;
-  if (numbers.columns_walk_together) {
+  if (numbers.raster_along_n) {
     std::swap(along, across);
     passing_lines = problem.m;
     lines_of_cluster = numbers.cluster_n * numbers.block_n;
   }
-  const std::int64_t group = std::min<std::int64_t>(numbers.group, along);
+  const std::int64_t group = std::min<std::int64_t>(numbers.group_m, along);
   const auto part_of_cache = [&](std::int64_t lines, std::int64_t length, int element_bytes) {
     return static_cast<double>(lines * length * element_bytes) /
            static_cast<double>(limits.l2_bytes);
@@ -207,7 +207,7 @@ int group_of_gpc(const WgmmaNumbers& numbers) {
 }
 
 Config make_config(const Problem& problem, const Shape& shape, const DeviceLimits& limits) {
-  const auto& [schedule, block_n, cluster, lines_of_k, stages_d, swap_ab] = shape;
+  const auto& [schedule, block_n, cluster, lines_of_k, epilogue_stages, swap_ab] = shape;
   const bool promotes = problem.numerics == Numerics::kPromoted;
   const bool tensor_store =
       problem.d.alignment_bytes == 16 &&
@@ -218,14 +218,14 @@ Config make_config(const Problem& problem, const Shape& shape, const DeviceLimit
        {"block_n", block_n},
        {"block_k", lines_of_k * kWgmmaLineBytes / static_cast<int>(size_bytes(problem.a.type))},
        {"stages", 2},
-       {"stages_d", stages_d},
+       {"epilogue_stages", epilogue_stages},
        {"consumers", schedule.consumers},
        {"ping_pong", schedule.ping_pong},
        {"cluster_m", cluster.m},
        {"cluster_n", cluster.n},
-       {"group", 8},
-       {"raster", 0},
-       {"by_gpc", 0},
+       {"group_m", 8},
+       {"raster_along_n", 0},
+       {"gpc_aware", 0},
        {"evict_first", 0},
        {"split_k", 1},
        {"in_flight", promotes ? 0 : 1},
@@ -245,8 +245,8 @@ class Choosing {
 
   /// Adds this tile and its transpose, with one and with two places for D, as far as each may pay.
   void consider_variants(Shape shape) {
-    for (const int stages_d : {2, 1}) {
-      shape.stages_d = stages_d;
+    for (const int epilogue_stages : {2, 1}) {
+      shape.epilogue_stages = epilogue_stages;
       shape.swap_ab = false;
       consider(shape);
       shape.swap_ab = true;
@@ -288,12 +288,12 @@ class Choosing {
       }
       Config config = plain;
       config.set("split_k", split_k);
-      const bool pays = split_k > 1 || rounds * tiles_of_k >= kTilesOfKByGpc;
+      const bool pays = split_k > 1 || rounds * tiles_of_k >= kTilesOfKGpcAware;
       if (pays && !limits_.gpc_of_sm.empty()) {
         add(problem, config);  // in other orders it was never the best
-        config.set("by_gpc", 1);
+        config.set("gpc_aware", 1);
         if (one_round) {
-          config.set("group", group_of_gpc(numbers));
+          config.set("group_m", group_of_gpc(numbers));
         }
       }
       add(problem, config);
@@ -303,11 +303,11 @@ class Choosing {
 
   /// Adds a config's other orders: by columns, in larger groups.
   void add_orders(const Problem& problem, const Config& config, std::int64_t rounds) {
-    const int some = config.at("by_gpc") == 1 ? kSomeRoundsByGpc : kSomeRounds;
+    const int some = config.at("gpc_aware") == 1 ? kSomeRoundsGpcAware : kSomeRounds;
     for (const auto& [group, raster] : {std::pair(8, 1), {16, 0}, {16, 1}}) {
       if (rounds >= (group == 8 ? some : kManyRounds)) {
         Config other = config;
-        add(problem, std::move(other.set("group", group).set("raster", raster)));
+        add(problem, std::move(other.set("group_m", group).set("raster_along_n", raster)));
       }
     }
   }

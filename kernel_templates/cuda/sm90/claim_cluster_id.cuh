@@ -1,4 +1,4 @@
-// Neighbouring tiles for neighbouring multiprocessors (by_gpc). Multiprocessors of one GPC that ask
+// Neighbouring tiles for neighbouring multiprocessors (gpc_aware). Multiprocessors of one GPC that ask
 // the L2 cache for the same line at nearly the same time are answered together, so blocks that
 // share operands should run on one. Where a block runs is known when it runs: then its cluster
 // takes the next share of its GPC or, should that have none left, of another one. There are as many

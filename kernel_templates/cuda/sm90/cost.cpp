@@ -34,7 +34,7 @@ constexpr double kBarrierOfStep = 27;     // of a tile along K
 constexpr double kStartOfOperands = 9.5;  // of one instruction
 constexpr double kCyclesOfSum = 0.05;     // on its way out
 // Copies that are begun so few cycles ahead of their products come late, by a part of the rest.
-// What one place for D costs in place of two (stages_d) is not known here.
+// What one place for D costs in place of two (epilogue_stages) is not known here.
 constexpr double kLatency = 1500, kLateOfLatency = 0.13;
 // When all products have ended.
 constexpr double kMeetingOfParts = 5400, kMeetingOfSum = 0.25;
@@ -83,13 +83,13 @@ double bytes_read(const Problem& problem, const WgmmaNumbers& numbers, double si
        across = static_cast<double>(clusters.tiles_n);
   double rows_of_tile = numbers.block_m * numbers.cluster_m;
   double columns_of_tile = numbers.block_n * numbers.cluster_n;
-  if (numbers.columns_walk_together) {
+  if (numbers.raster_along_n) {
     std::swap(along, across);
     std::swap(rows_of_tile, columns_of_tile);
   }
   const double at_a_time =
       std::clamp(side_by_side / numbers.cluster() / numbers.split_k, 1.0, along * across);
-  const double group = std::min<double>(numbers.group, along);
+  const double group = std::min<double>(numbers.group_m, along);
   const double columns = std::min(across, std::ceil(at_a_time / group));
   const double rows = std::min(along, std::max(group, at_a_time / columns));
   const double row_bytes = static_cast<double>(problem.k) * numbers.element_bytes;
@@ -115,7 +115,7 @@ double wgmma_us(const Problem& problem, const WgmmaNumbers& numbers, const Devic
   const double multiplied = products_cycles(numbers) + turned_cycles(numbers);
   const double least = minimum_bytes(problem);
   const double from_memory = least < static_cast<double>(limits.l2_bytes) ? 1 : kSlowFromMemory;
-  const double shared = !numbers.by_gpc      ? 1
+  const double shared = !numbers.gpc_aware   ? 1
                         : works_of_block > 1 ? kSharedInRounds
                                              : kSharedInOneRound;
   const double copied = copied_cycles(problem, numbers, from_memory) * busy * shared;
@@ -132,7 +132,7 @@ double wgmma_us(const Problem& problem, const WgmmaNumbers& numbers, const Devic
   const double of_work =
       numbers.ping_pong ? std::max(products + kHandOver, (products + store) / 2) : products + store;
   const double started =
-      (numbers.cluster() > 1 ? kStartOfCluster : 0) + (numbers.by_gpc ? kAskingByGpc : 0);
+      (numbers.cluster() > 1 ? kStartOfCluster : 0) + (numbers.gpc_aware ? kAskingByGpc : 0);
   const double cycles = started + works_of_block * of_work + (numbers.ping_pong ? store : 0);
   const double met = numbers.split_k == 1 ? 0 : kMeetingOfParts + kMeetingOfSum * elements;
   const double read = bytes_read(problem, numbers, static_cast<double>(grid));

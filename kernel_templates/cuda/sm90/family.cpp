@@ -26,14 +26,16 @@ class Wgmma final : public CudaFamily {
              {"stages",
               {2, 3, 4, 5, 6, 7, 8, 9, 10, 11, kMostWgmmaStages},
               "tiles in shared memory at a time"},
-             {"stages_d", {1, 2}, "places in shared memory where a warp prepares what it stores"},
+             {"epilogue_stages",
+              {1, 2},
+              "places in shared memory where a warp prepares what it stores"},
              {"consumers", {1, 2, 3}, "warpgroups that multiply"},
              {"ping_pong", {0, 1}, "1: they take tiles in turn"},
              {"cluster_m", {1, 2, 4}, "blocks below each other that share B"},
              {"cluster_n", {1, 2, 4}, "blocks beside each other that share A"},
-             {"group", {1, 2, 4, 8, 16, 32}, "rows of tiles that walk together"},
-             {"raster", {0, 1}, "1: columns that walk together"},
-             {"by_gpc", {0, 1}, "1: neighbouring tiles go to multiprocessors of one GPC"},
+             {"group_m", {1, 2, 4, 8, 16, 32}, "rows of tiles that walk together"},
+             {"raster_along_n", {0, 1}, "1: columns that walk together"},
+             {"gpc_aware", {0, 1}, "1: neighbouring tiles go to multiprocessors of one GPC"},
              {"evict_first", {0, 1}, "1: D and what walks past leave the L2 cache first"},
              {"split_k", in_steps(1, kMostWgmmaSplits), "parts of K that are computed apart"},
              {"in_flight", {0, 1}, "tiles along K that are multiplied ahead"},
@@ -93,7 +95,7 @@ class Wgmma final : public CudaFamily {
     const WgmmaNumbers numbers(problem, config);
     const std::int64_t grid = numbers.grid(problem, limits);
     const std::int64_t clusters = grid / numbers.cluster();
-    const bool asks = numbers.by_gpc && !limits.gpc_of_sm.empty() && clusters <= kMostSms;
+    const bool asks = numbers.gpc_aware && !limits.gpc_of_sm.empty() && clusters <= kMostSms;
     return {.grid = {static_cast<std::uint32_t>(grid), 1, 1},
             .block = {static_cast<std::uint32_t>(numbers.threads()), 1, 1},
             .shared_bytes = static_cast<std::uint32_t>(numbers.shared_bytes()),

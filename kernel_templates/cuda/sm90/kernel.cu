@@ -22,7 +22,7 @@
 // rows stores some while it multiplies others (sm90/overlapped_consumer.cuh). Neighbouring blocks
 // may form a cluster: cluster_m of them below each other share B, each loading a part of it for
 // all, and cluster_n of them beside each other A. Shares of the tiles go to clusters in the order
-// of their numbers, or (by_gpc) so that a GPC's clusters have neighbouring ones. What is not read
+// of their numbers, or (gpc_aware) so that a GPC's clusters have neighbouring ones. What is not read
 // again soon may leave the L2 cache before the rest (evict_first).
 //
 // How the sums leave (tensor_store): converted, spread in shared memory and copied out by TMA, in
@@ -35,7 +35,7 @@
 // K, the consumers read A of 32 bits themselves (sm90/register_products.cuh), and the producer's
 // other warps turn the rest (sm90/transpose.cuh).
 //
-// Price: stages * block_k * (block_m + block_n) elements and 2 KiB * stages_d a consumer warp of
+// Price: stages * block_k * (block_m + block_n) elements and 2 KiB * epilogue_stages a consumer warp of
 // shared memory; block_m * block_n / (128 * consumers) accumulators a thread (ping_pong: 128;
 // promoted: and block_n / 2 more).
 //
@@ -64,8 +64,8 @@
 #ifndef STAGES
 #define STAGES 4  // tiles of A and B in shared memory
 #endif
-#ifndef STAGES_D
-#define STAGES_D 2  // places where a warp prepares what it stores, by turns
+#ifndef EPILOGUE_STAGES
+#define EPILOGUE_STAGES 2  // places where a warp prepares what it stores, by turns
 #endif
 #ifndef CONSUMERS
 #define CONSUMERS 2  // warpgroups that multiply
@@ -79,14 +79,14 @@
 #ifndef CLUSTER_N
 #define CLUSTER_N 1  // blocks beside each other that share A
 #endif
-#ifndef GROUP
-#define GROUP 8  // rows of (clusters of) tiles that walk together
+#ifndef GROUP_M
+#define GROUP_M 8  // rows of (clusters of) tiles that walk together
 #endif
-#ifndef RASTER
-#define RASTER 0  // 1: columns that walk together
+#ifndef RASTER_ALONG_N
+#define RASTER_ALONG_N 0  // 1: columns that walk together
 #endif
-#ifndef BY_GPC
-#define BY_GPC 0  // 1: neighbouring tiles go to multiprocessors of one GPC
+#ifndef GPC_AWARE
+#define GPC_AWARE 0  // 1: neighbouring tiles go to multiprocessors of one GPC
 #endif
 #ifndef EVICT_FIRST
 #define EVICT_FIRST 0  // 1: copies of D, and of A or B, whichever passes, leave L2 first
@@ -110,13 +110,13 @@
 #define THREADS (128 * (1 + CONSUMERS))
 #endif
 constexpr int kBlockM = BLOCK_M, kBlockN = BLOCK_N, kBlockK = BLOCK_K;
-constexpr int kStages = STAGES, kStagesD = STAGES_D;
+constexpr int kStages = STAGES, kEpilogueStages = EPILOGUE_STAGES;
 constexpr int kConsumers = CONSUMERS;
 constexpr bool kPingPong = PING_PONG != 0;
 constexpr int kClusterM = CLUSTER_M, kClusterN = CLUSTER_N;
-constexpr int kGroup = GROUP, kSplitK = SPLIT_K;
-constexpr bool kColumnsWalkTogether = RASTER != 0;
-constexpr bool kByGpc = BY_GPC != 0;
+constexpr int kGroupM = GROUP_M, kSplitK = SPLIT_K;
+constexpr bool kRasterAlongN = RASTER_ALONG_N != 0;
+constexpr bool kGpcAware = GPC_AWARE != 0;
 constexpr bool kEvictFirst = EVICT_FIRST != 0;
 constexpr int kInFlight = IN_FLIGHT;
 constexpr bool kTensorStore = TENSOR_STORE != 0;
@@ -150,12 +150,12 @@ static_assert(!kSwapAB || kTensorStore, "swap_ab needs tensor_store=1: threads s
 static_assert(!kTensorStore || kActivation < Activation::kGeluTanh,
               "long activations need the rolled loop of tensor_store=0");
 static_assert(kStages >= 2 && kStages <= 16, "stages must be 2 to 16");
-static_assert(kStagesD == 2 || (kStagesD == 1 && kTensorStore),
-              "stages_d must be 2, or 1 with tensor_store=1");
+static_assert(kEpilogueStages == 2 || (kEpilogueStages == 1 && kTensorStore),
+              "epilogue_stages must be 2, or 1 with tensor_store=1");
 static_assert(kInFlight == 0 || kInFlight == 1, "in_flight must be 0 or 1");
 constexpr bool kPromotes = kNumerics == Numerics::kPromoted;
 static_assert(!kPromotes || kInFlight == 0, "promoted sums need in_flight=0");
-static_assert(kGroup >= 1 && kSplitK >= 1, "group and split_k must be 1 or more");
+static_assert(kGroupM >= 1 && kSplitK >= 1, "group_m and split_k must be 1 or more");
 static_assert(kPrefetch >= 0, "prefetch must be 0 or more");
 
 #include "operand_tiles.cuh"
@@ -164,8 +164,8 @@ static_assert((!kTurns && !kRegistersA) || kAtoms == 1,
               "block_k must be 128 bytes where products cannot take a tile as it is");
 static_assert(!kRegistersA || kInFlight == 1, "A of 32 bits across K needs in_flight=1");
 constexpr int kRingBytes = kStages * (kTileBytesA + kTileBytesB);
-constexpr int kStageBytesD = 2048;  // of a warp: 16 lines of 128
-constexpr int kStagingBytes = kStagesD * kStageBytesD;
+constexpr int kEpilogueStageBytes = 2048;  // of a warp: 16 lines of 128
+constexpr int kStagingBytes = kEpilogueStages * kEpilogueStageBytes;
 constexpr int kControlBytes = 1024;  // barriers, a word for each consumer, and the share
 constexpr int kSharedBytes = kRingBytes + kConsumers * 4 * kStagingBytes + kControlBytes;
 #ifndef SHARED_BYTES
@@ -174,7 +174,8 @@ constexpr int kSharedBytes = kRingBytes + kConsumers * 4 * kStagingBytes + kCont
 static_assert(
     SHARED_BYTES == kSharedBytes,
     "SHARED_BYTES must be stages * block_k * (block_m + block_n) elements (where lines do "
-    "not follow K, rows or columns of whole 128 bytes), 8 KiB * stages_d a consumer and 1 KiB");
+    "not follow K, rows or columns of whole 128 bytes), 8 KiB * epilogue_stages a consumer and 1 "
+    "KiB");
 
 #include "register_budget.cuh"
 
@@ -310,7 +311,7 @@ extern "C" __global__ void __cluster_dims__(kCluster, 1, 1) __launch_bounds__(kT
   }
   begin_meeting(kCluster);
   Taken taken;
-  if (kByGpc) {
+  if (kGpcAware) {
     taken = take_share(arguments, shares);
   } else {
     let_next_kernel_start();
@@ -320,7 +321,7 @@ extern "C" __global__ void __cluster_dims__(kCluster, 1, 1) __launch_bounds__(kT
     prefetch_operands(arguments, a, b, list);
   }
   end_meeting(kCluster);
-  if (kByGpc) {
+  if (kGpcAware) {
     list.first = told_share(shared, list.seat.rank, taken.share);
   }
 
@@ -328,7 +329,7 @@ extern "C" __global__ void __cluster_dims__(kCluster, 1, 1) __launch_bounds__(kT
     if (kConsumers > 1) {
       keep_registers(kProducerRegisters);
     }
-    if (kByGpc && threadIdx.x == kAsker) {
+    if (kGpcAware && threadIdx.x == kAsker) {
       end_taking(arguments, shares, taken, list.apart);
     }
     if (threadIdx.x < 32 && is_elected()) {

@@ -64,7 +64,7 @@ __device__ __forceinline__ void begin_barriers(const Shared& shared) {
     begin_barrier(landed(shared, stage), 1);
     begin_barrier(empty(shared, stage), readers);
   }
-  if (kByGpc && kCluster > 1) {
+  if (kGpcAware && kCluster > 1) {
     begin_barrier(share_barrier(shared), 1);
     arrive_expecting(share_barrier(shared), sizeof(int));
   }

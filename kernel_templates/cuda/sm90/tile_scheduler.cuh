@@ -78,11 +78,11 @@ __device__ __forceinline__ Work work_at(const WorkList& list, int index) {
   const int clusters = list.clusters_m * list.clusters_n;
   const int place = index % clusters, rest = index / clusters;
   TilePlace at;
-  if (kColumnsWalkTogether) {
-    const TilePlace turned = tile_at(place, list.clusters_n, list.clusters_m, kGroup);
+  if (kRasterAlongN) {
+    const TilePlace turned = tile_at(place, list.clusters_n, list.clusters_m, kGroupM);
     at = {turned.tile_n, turned.tile_m};
   } else {
-    at = tile_at(place, list.clusters_m, list.clusters_n, kGroup);
+    at = tile_at(place, list.clusters_m, list.clusters_n, kGroupM);
   }
   Work work;
   work.part = rest % kSplitK;

@@ -11,7 +11,7 @@ constexpr int kRowsOfLine = 128 / sizeof(TypeD);
 constexpr int kLineSlabs = 64 / kRowsOfLine;
 constexpr int kLinesOfCopy = 16;
 // Columns that are prepared together, in the places of four warps.
-constexpr int kPreparedBytes = 4 * kStageBytesD;
+constexpr int kPreparedBytes = 4 * kEpilogueStageBytes;
 constexpr int kPreparedColumns = kPreparedBytes / (128 * kLineSlabs);
 constexpr int kPreparedSlab = kPreparedColumns * 128;  // bytes
 
@@ -42,7 +42,7 @@ __device__ __forceinline__ void store_transposed(const Arguments& arguments, con
     const int columns = min(kPreparedColumns, kBlockColumns - column);
     const unsigned lines = next_place(staging, kPreparedBytes);
     if (team.thread == 0) {
-      wait_until_read(kStagesD - 1);
+      wait_until_read(kEpilogueStages - 1);
     }
     meet(team);
 #pragma unroll

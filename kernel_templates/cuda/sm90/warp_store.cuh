@@ -1,5 +1,5 @@
 // A warp's 16 rows of sums, as the products of a warpgroup leave them (wgmma.cuh), to D. Expects
-// kStagesD, kStageBytesD and kSwapAB as constants.
+// kEpilogueStages, kEpilogueStageBytes and kSwapAB as constants.
 #pragma once
 
 #include "../common/store.cuh"
@@ -24,7 +24,7 @@ constexpr int kLineBytes = kBlockColumns * sizeof(TypeD) % 128 == 0  ? 128
 constexpr int kLineColumns = kLineBytes / sizeof(TypeD);
 // A copy takes a box of 16 lines. As many boxes are prepared together as a place has room for.
 constexpr int kBoxBytes = 16 * kLineBytes;
-constexpr int kPlaceColumns = kStageBytesD / kBoxBytes * kLineColumns;
+constexpr int kPlaceColumns = kEpilogueStageBytes / kBoxBytes * kLineColumns;
 
 // A warp's 16 rows of the last 8 columns of a slice, D[m, n] the first of them, straight from the
 // registers. Where A and B have been exchanged, a row here is a column of what is asked.
@@ -51,16 +51,16 @@ __device__ __forceinline__ void forget_origin(int& number) {
   asm volatile("" : "+r"(number));
 }
 
-// Where a warp prepares its lines: in one of kStagesD places, by turns.
+// Where a warp prepares its lines: in one of kEpilogueStages places, by turns.
 struct Staging {
   unsigned address;
   int offset = 0;  // of the place that is next
 };
 // The place for the next `bytes`. Before it is written to, the thread that copies has to wait until
-// what was there has been read: wait_until_read(kStagesD - 1).
+// what was there has been read: wait_until_read(kEpilogueStages - 1).
 __device__ __forceinline__ unsigned next_place(Staging& staging, int bytes) {
   const unsigned place = staging.address + staging.offset;
-  staging.offset = kStagesD == 1 ? 0 : staging.offset ^ bytes;
+  staging.offset = kEpilogueStages == 1 ? 0 : staging.offset ^ bytes;
   return place;
 }
 
@@ -77,9 +77,9 @@ __device__ __forceinline__ void store_by_tensor_copies(
 #pragma unroll
   for (int column = 0; column < kBlockColumns; column += kPlaceColumns) {
     const int columns = min(kPlaceColumns, kBlockColumns - column);
-    const unsigned lines = next_place(staging, kStageBytesD);
+    const unsigned lines = next_place(staging, kEpilogueStageBytes);
     if (lane == 0) {
-      wait_until_read(kStagesD - 1);
+      wait_until_read(kEpilogueStages - 1);
     }
     __syncwarp();
 #pragma unroll

@@ -6,7 +6,7 @@
 namespace tunedgemm {
 namespace {
 
-constexpr int kWarpsOfConsumer = 4, kStageBytesD = 2048;
+constexpr int kWarpsOfConsumer = 4, kEpilogueStageBytes = 2048;
 constexpr int kControlBytes = 1024;
 // Accumulators beyond which the compiler spills or, of three consumers, does not take the
 // instruction, which names them all and may name A's registers, too. Less where the end of a tile
@@ -91,14 +91,14 @@ WgmmaNumbers::WgmmaNumbers(const Problem& problem, const Config& config)
       block_n(config.at("block_n")),
       block_k(config.at("block_k")),
       stages(config.at("stages")),
-      stages_d(config.at("stages_d")),
+      epilogue_stages(config.at("epilogue_stages")),
       consumers(config.at("consumers")),
       ping_pong(config.at("ping_pong") != 0),
       cluster_m(config.at("cluster_m")),
       cluster_n(config.at("cluster_n")),
-      group(config.at("group")),
-      columns_walk_together(config.at("raster") != 0),
-      by_gpc(config.at("by_gpc") != 0),
+      group_m(config.at("group_m")),
+      raster_along_n(config.at("raster_along_n") != 0),
+      gpc_aware(config.at("gpc_aware") != 0),
       split_k(config.at("split_k")),
       in_flight(config.at("in_flight")),
       tensor_store(config.at("tensor_store") != 0),
@@ -139,7 +139,8 @@ std::int64_t WgmmaNumbers::stage_bytes() const {
 }
 
 std::int64_t WgmmaNumbers::shared_bytes() const {
-  const std::int64_t staging = std::int64_t{consumers} * kWarpsOfConsumer * stages_d * kStageBytesD;
+  const std::int64_t staging =
+      std::int64_t{consumers} * kWarpsOfConsumer * epilogue_stages * kEpilogueStageBytes;
   return stages * stage_bytes() + staging + kControlBytes;
 }
 
@@ -228,8 +229,8 @@ std::string why_not_wgmma(const Problem& asked, const WgmmaNumbers& numbers) {
            std::to_string(asked.n * numbers.element_bytes_d) +
            " bytes: they must be a multiple of 16";
   }
-  if (numbers.stages_d == 1 && !numbers.tensor_store) {
-    return "stages_d=1 needs tensor_store=1: threads prepare longer lines";
+  if (numbers.epilogue_stages == 1 && !numbers.tensor_store) {
+    return "epilogue_stages=1 needs tensor_store=1: threads prepare longer lines";
   }
   if (numbers.swap_ab && !numbers.tensor_store) {
     return "swap_ab=1 needs tensor_store=1";

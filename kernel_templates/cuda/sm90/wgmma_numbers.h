@@ -27,10 +27,10 @@ Problem told_to_wgmma(const Problem& problem, const Config& config);
 struct WgmmaNumbers {
   WgmmaNumbers(const Problem& problem, const Config& config);
 
-  int block_m, block_n, block_k, stages, stages_d, consumers;
+  int block_m, block_n, block_k, stages, epilogue_stages, consumers;
   bool ping_pong;
-  int cluster_m, cluster_n, group;
-  bool columns_walk_together, by_gpc;
+  int cluster_m, cluster_n, group_m;
+  bool raster_along_n, gpc_aware;
   int split_k, in_flight;
   bool tensor_store;
   bool swap_ab;
