@@ -21,7 +21,7 @@ constexpr std::int64_t kBlocksPerUnit = 16;
 constexpr std::int64_t kTaskBytes = 512;
 constexpr std::int64_t kResultBytes = 256;
 
-Source judge_source(const std::string& name) {
+Source reference_source(const std::string& name) {
   const SourceFile file = embedded_file("cuda/reference/" + name + ".cu");
   Source source;
   source.backend = Backend::kCuda;
@@ -31,12 +31,12 @@ Source judge_source(const std::string& name) {
   return source;
 }
 
-// One kernel of the judge.
-class Tool {
+// One kernel of kernel_templates/cuda/reference.
+class ReferenceKernel {
  public:
-  Tool(Device& device, Store& store, const std::string& name)
+  ReferenceKernel(Device& device, Store& store, const std::string& name)
       : device_(device),
-        binary_(std::async(std::launch::async, [&device, &store, source = judge_source(name)] {
+        binary_(std::async(std::launch::async, [&device, &store, source = reference_source(name)] {
           return make(device, store, source);
         })) {}
 
@@ -54,7 +54,7 @@ class Tool {
     arguments.workspace = memory.data();
     if (const int error = kernel_->run(launch, arguments, device_.own_stream()); error != 0) {
       throw DeviceError(DeviceError::Kind::kFailed,
-                        "the judge's kernel cannot be launched: " + device_.describe(error));
+                        "a kernel of the verifier cannot be launched: " + device_.describe(error));
     }
   }
 
@@ -66,8 +66,9 @@ class Tool {
     }
     auto compiled = device.compile(source);
     if (const auto* failure = std::get_if<CompileFailure>(&compiled)) {
-      throw DeviceError(DeviceError::Kind::kFailed, "the judge's " + std::string(source.file.name) +
-                                                        " does not compile: " + failure->log);
+      throw DeviceError(
+          DeviceError::Kind::kFailed,
+          "the verifier's " + std::string(source.file.name) + " does not compile: " + failure->log);
     }
     store.put_binary(source, device.toolchain(), architecture, std::get<Binary>(compiled));
     return std::get<Binary>(std::move(compiled));
@@ -77,7 +78,7 @@ class Tool {
     auto loaded = device_.load(binary_.get(), Launch{});
     if (const auto* rejection = std::get_if<Rejection>(&loaded)) {
       throw DeviceError(DeviceError::Kind::kFailed,
-                        "the judge's kernel cannot be loaded: " + rejection->detail);
+                        "a kernel of the verifier cannot be loaded: " + rejection->detail);
     }
     kernel_ = std::get<0>(std::move(loaded));
   }
@@ -87,51 +88,51 @@ class Tool {
   std::unique_ptr<CompiledKernel> kernel_;
 };
 
-class CudaTestBench final : public TestBench {
+class CudaVerifier final : public Verifier {
  public:
-  CudaTestBench(Device& device, Store& store)
+  CudaVerifier(Device& device, Store& store)
       : device_(device),
         store_(store),
         task_(device.allocate(kTaskBytes)),
         result_(device.allocate(kResultBytes)),
         fill_(device, store, "fill_random"),
-        oracle_(device, store, "gemm"),
+        gemm_(device, store, "gemm"),
         compare_(device, store, "compare"),
         erase_(device, store, "erase"),
-        find_stains_(device, store, "find_out_of_bounds_writes") {}
+        find_out_of_bounds_writes_(device, store, "find_out_of_bounds_writes") {}
 
-  void fill(const judge::FillTask& task) override {
+  void fill(const reference::FillTask& task) override {
     const bool along_rows = task.strides.column <= task.strides.row;
     run(fill_, task, (along_rows ? task.rows : task.columns) * task.batch);
   }
 
-  void compute(const judge::OracleTask& task) override {
+  void compute(const reference::GemmTask& task) override {
     constexpr std::int64_t kTileRows = 16;
     constexpr std::int64_t kTileColumns = 64;
-    run(oracle_, task,
+    run(gemm_, task,
         ceil_divide(task.sampling.rows, kTileRows) *
             ceil_divide(task.sampling.columns, kTileColumns));
   }
 
-  judge::Verdict compare(judge::CompareTask task) override {
-    judge::Verdict verdict{0, 0, ~judge::Word{0}};
-    device_.copy_to_device(result_->data(), &verdict, sizeof verdict);
-    task.verdict = static_cast<judge::Verdict*>(result_->data());
+  reference::ComparisonResult compare(reference::CompareTask task) override {
+    reference::ComparisonResult result{0, 0, ~reference::u64{0}};
+    device_.copy_to_device(result_->data(), &result, sizeof result);
+    task.result = static_cast<reference::ComparisonResult*>(result_->data());
     run(compare_, task, task.batch * task.m);
-    device_.copy_to_host(&verdict, result_->data(), sizeof verdict);
-    return verdict;
+    device_.copy_to_host(&result, result_->data(), sizeof result);
+    return result;
   }
 
-  void erase(const judge::EraseTask& task) override { run(erase_, task, task.batch * task.m); }
+  void erase(const reference::EraseTask& task) override { run(erase_, task, task.batch * task.m); }
 
-  Stains find_stains(judge::StainTask task) override {
-    std::array<judge::Word, 2> stains{0, ~judge::Word{0}};
-    device_.copy_to_device(result_->data(), stains.data(), sizeof stains);
-    task.stains = static_cast<judge::Word*>(result_->data());
-    run(find_stains_, task, ceil_divide(task.words, kThreads));
-    device_.copy_to_host(stains.data(), result_->data(), sizeof stains);
-    return {static_cast<std::int64_t>(stains[0]),
-            static_cast<std::int64_t>(stains[1] * sizeof(judge::Word))};
+  OutOfBoundsWrites find_out_of_bounds_writes(reference::OutOfBoundsTask task) override {
+    std::array<reference::u64, 2> found{0, ~reference::u64{0}};
+    device_.copy_to_device(result_->data(), found.data(), sizeof found);
+    task.found = static_cast<reference::u64*>(result_->data());
+    run(find_out_of_bounds_writes_, task, ceil_divide(task.count, kThreads));
+    device_.copy_to_host(found.data(), result_->data(), sizeof found);
+    return {static_cast<std::int64_t>(found[0]),
+            static_cast<std::int64_t>(found[1] * sizeof(reference::u64))};
   }
 
   double mhz_since_last_call() override {
@@ -140,16 +141,16 @@ class CudaTestBench final : public TestBench {
       clocks_.resize(static_cast<std::size_t>(std::max(device_.limits().sm_count, 1)));
       readings_ = device_.allocate(clock_bytes());
     }
-    const std::vector<judge::ClockReading> before = clocks_;
+    const std::vector<reference::ClockReading> before = clocks_;
     device_.set_bytes(readings_->data(), 0, clock_bytes());
-    const judge::ClockTask task{static_cast<judge::ClockReading*>(readings_->data()),
-                                static_cast<unsigned>(clocks_.size())};
+    const reference::ClockTask task{static_cast<reference::ClockReading*>(readings_->data()),
+                                    static_cast<unsigned>(clocks_.size())};
     run(*read_clocks_, task, static_cast<std::int64_t>(clocks_.size()));
     device_.copy_to_host(clocks_.data(), readings_->data(), clock_bytes());
     std::vector<double> mhz;
     for (std::size_t index = 0; index < clocks_.size(); ++index) {
       const auto& [nanoseconds, cycles] = clocks_[index];
-      // Zero: that multiprocessor had no block of the launch.
+      // Zero: that SM had no block of the launch.
       if (before[index].nanoseconds != 0 && nanoseconds > before[index].nanoseconds) {
         mhz.push_back(static_cast<double>(cycles - before[index].cycles) * 1e3 /
                       static_cast<double>(nanoseconds - before[index].nanoseconds));
@@ -158,37 +159,37 @@ class CudaTestBench final : public TestBench {
     return mhz.empty() ? 0 : median(std::move(mhz));
   }
 
-  double oracle_multiply_adds() const override {
+  double reference_multiply_adds() const override {
     // Some 3 ms on a card with many units for f64, 30 ms on one with few.
     return 1e10;
   }
 
  private:
   template <class Task>
-  void run(Tool& tool, const Task& task, std::int64_t blocks) {
+  void run(ReferenceKernel& tool, const Task& task, std::int64_t blocks) {
     static_assert(sizeof(Task) <= kTaskBytes);
     const Device::Current current(device_);
     tool.run(&task, static_cast<std::int64_t>(sizeof task), *task_, blocks);
   }
 
   std::int64_t clock_bytes() const {
-    return static_cast<std::int64_t>(clocks_.size() * sizeof(judge::ClockReading));
+    return static_cast<std::int64_t>(clocks_.size() * sizeof(reference::ClockReading));
   }
 
   Device& device_;
   Store& store_;
   std::unique_ptr<DeviceMemory> task_;
   std::unique_ptr<DeviceMemory> result_;
-  Tool fill_, oracle_, compare_, erase_, find_stains_;
-  std::optional<Tool> read_clocks_;          ///< few ask for it
-  std::vector<judge::ClockReading> clocks_;  ///< of the last call, by multiprocessor
+  ReferenceKernel fill_, gemm_, compare_, erase_, find_out_of_bounds_writes_;
+  std::optional<ReferenceKernel> read_clocks_;   ///< few ask for it
+  std::vector<reference::ClockReading> clocks_;  ///< of the last call, by SM
   std::unique_ptr<DeviceMemory> readings_;
 };
 
 }  // namespace
 
-std::unique_ptr<TestBench> make_cuda_test_bench(Device& device, Store& store) {
-  return std::make_unique<CudaTestBench>(device, store);
+std::unique_ptr<Verifier> make_cuda_verifier(Device& device, Store& store) {
+  return std::make_unique<CudaVerifier>(device, store);
 }
 
 }  // namespace tunedgemm

@@ -21,13 +21,13 @@ constexpr double kPartOfFullClock = 0.9;
 // (2026-11-21); after this rest each sample meets the same swing.
 constexpr std::chrono::milliseconds kRestOfGpu{4};
 
-std::unique_ptr<TestBench> make_test_bench(Device& device, Store& store) {
+std::unique_ptr<Verifier> make_verifier(Device& device, Store& store) {
   return device.limits().backend == Backend::kCuda
-             ? make_cuda_test_bench(device, store)
-             : make_host_test_bench(std::max(device.limits().threads, 1));
+             ? make_cuda_verifier(device, store)
+             : make_host_verifier(std::max(device.limits().threads, 1));
 }
 
-// Equal problems are judged with equal inputs, so that a tuning can be repeated.
+// Equal problems are verified with equal inputs, so that a tuning can be repeated.
 std::uint64_t seed_for(const Problem& problem) {
   return std::stoull(fingerprint(problem).substr(0, 16), nullptr, 16);
 }
@@ -36,10 +36,10 @@ std::uint64_t seed_for(const Problem& problem) {
 
 class DeviceEvaluator::DeviceTrial final : public Trial {
  public:
-  DeviceTrial(Device& device, TrialBench& bench, Binary binary,
+  DeviceTrial(Device& device, TrialRunner& runner, Binary binary,
               std::unique_ptr<CompiledKernel> kernel, const Launch& launch)
       : device_(device),
-        bench_(bench),
+        runner_(runner),
         binary_(std::move(binary)),
         kernel_(std::move(kernel)),
         launch_(launch) {}
@@ -48,20 +48,20 @@ class DeviceEvaluator::DeviceTrial final : public Trial {
 
   std::variant<double, Rejection> check() override {
     const Device::Current current(device_);
-    return bench_.check(*kernel_, launch_);
+    return runner_.check(*kernel_, launch_);
   }
 
   std::variant<double, Rejection> sample(int launches) override {
     const Device::Current current(device_);
     if (timed_.kernel == nullptr) {
-      timed_ = bench_.prepare_timing(*kernel_, launch_);
+      timed_ = runner_.prepare_timing(*kernel_, launch_);
     }
-    return bench_.sample(timed_, launches);
+    return runner_.sample(timed_, launches);
   }
 
  private:
   Device& device_;
-  TrialBench& bench_;
+  TrialRunner& runner_;
   Binary binary_;
   std::unique_ptr<CompiledKernel> kernel_;
   Launch launch_;
@@ -72,8 +72,8 @@ DeviceEvaluator::DeviceEvaluator(Device& device, Store& store, const Problem& pr
     : device_(device),
       problem_(problem),
       compiler_(std::make_unique<CandidateCompiler>(device, store, problem)),
-      bench_(std::make_unique<TrialBench>(device, make_test_bench(device, store), problem,
-                                          seed_for(problem))) {}
+      runner_(std::make_unique<TrialRunner>(device, make_verifier(device, store), problem,
+                                            seed_for(problem))) {}
 
 DeviceEvaluator::~DeviceEvaluator() = default;
 
@@ -98,7 +98,7 @@ Prepared DeviceEvaluator::prepare(const Candidate& candidate) {
     }
     Binary binary;
     binary.entry = source.entry;
-    return std::make_unique<DeviceTrial>(device_, *bench_, std::move(binary), std::move(built_in),
+    return std::make_unique<DeviceTrial>(device_, *runner_, std::move(binary), std::move(built_in),
                                          launch);
   }
   auto made = compiler_->binary(candidate);
@@ -109,7 +109,7 @@ Prepared DeviceEvaluator::prepare(const Candidate& candidate) {
   if (auto* rejection = std::get_if<Rejection>(&loaded)) {
     return std::move(*rejection);
   }
-  return std::make_unique<DeviceTrial>(device_, *bench_, std::get<Binary>(std::move(made)),
+  return std::make_unique<DeviceTrial>(device_, *runner_, std::get<Binary>(std::move(made)),
                                        std::get<0>(std::move(loaded)), launch);
 }
 
@@ -123,7 +123,7 @@ void DeviceEvaluator::warm_up() {
     if (told ? mhz >= full_mhz : is_warm_) {
       break;
     }
-    bench_->work();
+    runner_->work();
   } while (SteadyClock::now() < end);
   is_warm_ = true;
 }

@@ -4,8 +4,8 @@
 // what to try and what the samples mean is decided in tuner/.
 //
 // It works in its own memory: operands whose every unused byte is poison (operands.h), enough
-// copies of them that a sample never finds its inputs in the cache (regime cold), and an oracle
-// that shares no code with the kernels (kernel_templates/cuda/judge).
+// copies of them that a sample never finds its inputs in the cache (regime cold), and a
+// reference that shares no code with the kernels (kernel_templates/cuda/reference).
 
 #include <memory>
 #include <span>
@@ -43,7 +43,7 @@ class DeviceEvaluator final : public Evaluator {
   Device& device_;
   Problem problem_;
   std::unique_ptr<class CandidateCompiler> compiler_;
-  std::unique_ptr<class TrialBench> bench_;
+  std::unique_ptr<class TrialRunner> runner_;
   bool is_warm_ = false;
 };
 

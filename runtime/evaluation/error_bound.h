@@ -14,7 +14,7 @@
 
 namespace tunedgemm {
 
-/// The scalars of a multiplication whose result is judged.
+/// The scalars of a multiplication whose result is verified.
 struct Scalars {
   double alpha = 1, beta = 0;
   float slope = 0;

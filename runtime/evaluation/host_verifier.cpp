@@ -29,11 +29,11 @@ void in_parallel(int threads, std::int64_t count, std::int64_t least, const Rang
 
 constexpr std::int64_t kLeastElements = 1 << 14;
 
-class HostTestBench final : public TestBench {
+class HostVerifier final : public Verifier {
  public:
-  explicit HostTestBench(int threads) : threads_(threads) {}
+  explicit HostVerifier(int threads) : threads_(threads) {}
 
-  void fill(const judge::FillTask& task) override {
+  void fill(const reference::FillTask& task) override {
     const bool along_rows = task.strides.column <= task.strides.row;
     const std::int64_t length = along_rows ? task.columns : task.rows;
     const std::int64_t lines = along_rows ? task.rows : task.columns;
@@ -49,14 +49,14 @@ class HostTestBench final : public TestBench {
     copy_matrix(task);
   }
 
-  void compute(const judge::OracleTask& task) override {
+  void compute(const reference::GemmTask& task) override {
     // A thread takes columns, and draws each value of B once for all rows of a batch entry.
     in_parallel(threads_, task.sampling.columns, 8, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t row = 0; row < task.sampling.rows;) {
-        const std::int64_t batch = judge::sampled_place(task.sampling, task.m, row, 0).batch;
+        const std::int64_t batch = reference::sampled_element(task.sampling, task.m, row, 0).batch;
         std::int64_t last = row + 1;
         while (last < task.sampling.rows && last - row < kMostRows &&
-               judge::sampled_place(task.sampling, task.m, last, 0).batch == batch) {
+               reference::sampled_element(task.sampling, task.m, last, 0).batch == batch) {
           ++last;
         }
         compute_panel(task, row, last, begin, end);
@@ -65,72 +65,72 @@ class HostTestBench final : public TestBench {
     });
   }
 
-  judge::Verdict compare(judge::CompareTask task) override {
-    judge::Verdict verdict{0, 0, ~judge::Word{0}};
+  reference::ComparisonResult compare(reference::CompareTask task) override {
+    reference::ComparisonResult result{0, 0, ~reference::u64{0}};
     double worst = 0;
     std::mutex mutex;
     const std::int64_t rows = task.batch * task.m;
     in_parallel(threads_, rows, kLeastElements / std::max<std::int64_t>(task.n, 1),
                 [&](std::int64_t begin, std::int64_t end) {
-                  const RowsJudged judged = judge_rows(task, begin, end);
+                  const ComparedRows compared = compare_rows(task, begin, end);
                   const std::lock_guard<std::mutex> lock(mutex);
-                  verdict.wrong += judged.wrong;
-                  verdict.first_wrong = std::min(verdict.first_wrong, judged.first_wrong);
-                  worst = std::max(worst, judged.worst);
+                  result.wrong += compared.wrong;
+                  result.first_wrong = std::min(result.first_wrong, compared.first_wrong);
+                  worst = std::max(worst, compared.worst);
                 });
-    verdict.worst = __builtin_bit_cast(judge::Word, worst);
-    return verdict;
+    result.worst = __builtin_bit_cast(reference::u64, worst);
+    return result;
   }
 
-  void erase(const judge::EraseTask& task) override {
+  void erase(const reference::EraseTask& task) override {
     auto* d = static_cast<std::byte*>(task.d);
     for (std::int64_t row = 0; row < task.batch * task.m; ++row) {
       const std::int64_t start =
-          judge::offset_of(task.strides, row / task.m, row % task.m, 0) * task.element_bytes;
+          reference::offset_of(task.strides, row / task.m, row % task.m, 0) * task.element_bytes;
       std::fill_n(d + start, task.n * task.element_bytes, std::byte{0xff});
     }
   }
 
-  Stains find_stains(judge::StainTask task) override {
-    Stains stains;
-    for (std::int64_t index = 0; index < task.words; ++index) {
-      if (task.begin[index] != ~judge::Word{0}) {
-        if (stains.words++ == 0) {
-          stains.first_byte = index * static_cast<std::int64_t>(sizeof(judge::Word));
+  OutOfBoundsWrites find_out_of_bounds_writes(reference::OutOfBoundsTask task) override {
+    OutOfBoundsWrites found;
+    for (std::int64_t index = 0; index < task.count; ++index) {
+      if (task.begin[index] != ~reference::u64{0}) {
+        if (found.count++ == 0) {
+          found.first_byte = index * static_cast<std::int64_t>(sizeof(reference::u64));
         }
       }
     }
-    return stains;
+    return found;
   }
 
   double mhz_since_last_call() override { return 0; }
 
-  double oracle_multiply_adds() const override { return 2e7 * threads_; }
+  double reference_multiply_adds() const override { return 2e7 * threads_; }
 
  private:
   static constexpr std::int64_t kMostRows = 64;
 
-  struct RowsJudged {
-    judge::Word wrong = 0;
-    judge::Word first_wrong = ~judge::Word{0};
+  struct ComparedRows {
+    reference::u64 wrong = 0;
+    reference::u64 first_wrong = ~reference::u64{0};
     double worst = 0;
   };
 
-  static void fill_line(const judge::FillTask& task, bool along_rows, std::int64_t batch,
+  static void fill_line(const reference::FillTask& task, bool along_rows, std::int64_t batch,
                         std::int64_t line, std::int64_t length) {
     for (std::int64_t at = 0; at < length; ++at) {
       const long long offset =
-          judge::offset_of(task.strides, batch, along_rows ? line : at, along_rows ? at : line);
-      judge::store(task.type, task.matrix, offset,
-                   judge::random_value(task.type, task.distribution, task.seed, offset));
+          reference::offset_of(task.strides, batch, along_rows ? line : at, along_rows ? at : line);
+      reference::store(task.type, task.matrix, offset,
+                       reference::random_value(task.type, task.distribution, task.seed, offset));
     }
   }
 
   // The poison between the rows is copied too.
-  void copy_matrix(const judge::FillTask& task) const {
+  void copy_matrix(const reference::FillTask& task) const {
     const long long last =
-        judge::offset_of(task.strides, task.batch - 1, task.rows - 1, task.columns - 1);
-    const auto bytes = static_cast<std::size_t>((last + 1) * judge::size_bytes(task.type));
+        reference::offset_of(task.strides, task.batch - 1, task.rows - 1, task.columns - 1);
+    const auto bytes = static_cast<std::size_t>((last + 1) * reference::size_bytes(task.type));
     in_parallel(threads_, task.copies - 1, 1, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t copy = begin + 1; copy < end + 1; ++copy) {
         std::memcpy(static_cast<std::byte*>(task.matrix) + copy * task.copy_bytes, task.matrix,
@@ -140,7 +140,7 @@ class HostTestBench final : public TestBench {
   }
 
   // Rows of one batch entry.
-  static void compute_panel(const judge::OracleTask& task, std::int64_t first_row,
+  static void compute_panel(const reference::GemmTask& task, std::int64_t first_row,
                             std::int64_t last_row, std::int64_t first_column,
                             std::int64_t last_column) {
     const std::size_t columns = static_cast<std::size_t>(last_column - first_column);
@@ -148,18 +148,19 @@ class HostTestBench final : public TestBench {
     std::vector<double> b(columns);
     std::vector<double> sums(rows * columns, 0.0);
     const auto place = [&](std::size_t row, std::size_t column) {
-      return judge::sampled_place(task.sampling, task.m, first_row + static_cast<std::int64_t>(row),
-                                  first_column + static_cast<std::int64_t>(column));
+      return reference::sampled_element(task.sampling, task.m,
+                                        first_row + static_cast<std::int64_t>(row),
+                                        first_column + static_cast<std::int64_t>(column));
     };
     const long long batch = place(0, 0).batch;
     for (long long k = 0; k < task.k; ++k) {
       for (std::size_t column = 0; column < columns; ++column) {
-        b[column] = judge::input_value(
-            task.b, judge::offset_of(task.b.strides, batch, k, place(0, column).n));
+        b[column] = reference::input_value(
+            task.b, reference::offset_of(task.b.strides, batch, k, place(0, column).n));
       }
       for (std::size_t row = 0; row < rows; ++row) {
-        const double a =
-            judge::input_value(task.a, judge::offset_of(task.a.strides, batch, place(row, 0).m, k));
+        const double a = reference::input_value(
+            task.a, reference::offset_of(task.a.strides, batch, place(row, 0).m, k));
         double* sum = &sums[row * columns];
         for (std::size_t column = 0; column < columns; ++column) {
           sum[column] += a * b[column];
@@ -168,30 +169,30 @@ class HostTestBench final : public TestBench {
     }
     for (std::size_t row = 0; row < rows; ++row) {
       for (std::size_t column = 0; column < columns; ++column) {
-        const judge::Place at = place(row, column);
+        const reference::Element at = place(row, column);
         task.expected[(first_row + static_cast<std::int64_t>(row)) * task.sampling.columns +
                       first_column + static_cast<std::int64_t>(column)] =
-            judge::expected_value(task, sums[row * columns + column], at.batch, at.m, at.n);
+            reference::expected_value(task, sums[row * columns + column], at.batch, at.m, at.n);
       }
     }
   }
 
-  static RowsJudged judge_rows(const judge::CompareTask& task, std::int64_t begin,
-                               std::int64_t end) {
-    RowsJudged judged;
+  static ComparedRows compare_rows(const reference::CompareTask& task, std::int64_t begin,
+                                   std::int64_t end) {
+    ComparedRows compared;
     for (std::int64_t row = begin; row < end; ++row) {
-      const judge::ComparedRow compared = judge::compared_row(task, row);
+      const reference::ComparedRow of_row = reference::compared_row(task, row);
       for (std::int64_t column = 0; column < task.n; ++column) {
-        const double error = judge::relative_error(task, compared, column);
-        judged.worst = std::max(judged.worst, error);
+        const double error = reference::relative_error(task, of_row, column);
+        compared.worst = std::max(compared.worst, error);
         if (!(error <= 1)) {
-          const auto index = static_cast<judge::Word>(row * task.n + column);
-          judged.first_wrong = std::min(judged.first_wrong, index);
-          ++judged.wrong;
+          const auto index = static_cast<reference::u64>(row * task.n + column);
+          compared.first_wrong = std::min(compared.first_wrong, index);
+          ++compared.wrong;
         }
       }
     }
-    return judged;
+    return compared;
   }
 
   int threads_;
@@ -199,8 +200,8 @@ class HostTestBench final : public TestBench {
 
 }  // namespace
 
-std::unique_ptr<TestBench> make_host_test_bench(int threads) {
-  return std::make_unique<HostTestBench>(threads);
+std::unique_ptr<Verifier> make_host_verifier(int threads) {
+  return std::make_unique<HostVerifier>(threads);
 }
 
 }  // namespace tunedgemm

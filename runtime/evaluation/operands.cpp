@@ -41,7 +41,7 @@ Scalars scalars_for(const Problem& problem) {
   return scalars;
 }
 
-judge::Strides strides_of(const Matrix& matrix) {
+reference::Strides strides_of(const Matrix& matrix) {
   const bool row_major = matrix.order == Order::kRowMajor;
   return {row_major ? matrix.leading_dimension : 1, row_major ? 1 : matrix.leading_dimension,
           matrix.batch_stride};
@@ -96,13 +96,13 @@ OperandLayout operand_layout(const Problem& problem) {
   return layout;
 }
 
-JudgedProblem::JudgedProblem(const Problem& canonical_problem, std::uint64_t input_seed)
+VerifiedProblem::VerifiedProblem(const Problem& canonical_problem, std::uint64_t input_seed)
     : problem(canonical_problem),
       scalars(scalars_for(canonical_problem)),
       seed(input_seed),
       layout(operand_layout(canonical_problem)) {}
 
-Arguments JudgedProblem::arguments(std::byte* base, const float* scales) const {
+Arguments VerifiedProblem::arguments(std::byte* base, const float* scales) const {
   Arguments arguments = arguments_of(problem);
   arguments.a = base + layout.a;
   arguments.b = base + layout.b;
@@ -119,31 +119,36 @@ Arguments JudgedProblem::arguments(std::byte* base, const float* scales) const {
   return arguments;
 }
 
-judge::Input JudgedProblem::a() const {
-  const int distribution = needs_ternary_inputs(problem) ? judge::kTernary : judge::kUniform;
-  return {static_cast<int>(problem.a.type), distribution, judge::scramble(seed + 1),
+reference::Input VerifiedProblem::a() const {
+  const int distribution =
+      needs_ternary_inputs(problem) ? reference::kTernary : reference::kUniform;
+  return {static_cast<int>(problem.a.type), distribution, reference::scramble(seed + 1),
           strides_of(problem.a)};
 }
 
-judge::Input JudgedProblem::b() const {
-  const int distribution = needs_ternary_inputs(problem) ? judge::kTernary : judge::kUniform;
-  return {static_cast<int>(problem.b.type), distribution, judge::scramble(seed + 2),
+reference::Input VerifiedProblem::b() const {
+  const int distribution =
+      needs_ternary_inputs(problem) ? reference::kTernary : reference::kUniform;
+  return {static_cast<int>(problem.b.type), distribution, reference::scramble(seed + 2),
           strides_of(problem.b)};
 }
 
-judge::Input JudgedProblem::c() const {
-  return {static_cast<int>(problem.c.type), judge::kUniform, judge::scramble(seed + 3),
+reference::Input VerifiedProblem::c() const {
+  return {static_cast<int>(problem.c.type), reference::kUniform, reference::scramble(seed + 3),
           strides_of(problem.c)};
 }
 
-judge::Input JudgedProblem::bias() const {
-  return {static_cast<int>(problem.d.type), judge::kUniform, judge::scramble(seed + 4), {0, 1, 0}};
+reference::Input VerifiedProblem::bias() const {
+  return {static_cast<int>(problem.d.type),
+          reference::kUniform,
+          reference::scramble(seed + 4),
+          {0, 1, 0}};
 }
 
 namespace {
 
-judge::FillTask fill(const judge::Input& input, std::byte* matrix, std::int64_t rows,
-                     std::int64_t columns, std::int64_t batch) {
+reference::FillTask fill(const reference::Input& input, std::byte* matrix, std::int64_t rows,
+                         std::int64_t columns, std::int64_t batch) {
   return {matrix, input.type, input.distribution, input.seed, input.strides, rows, columns, batch,
           1,      0};
 }
@@ -155,24 +160,25 @@ std::int64_t distinct_entries(const Matrix& matrix, const Problem& problem) {
 
 }  // namespace
 
-judge::FillTask JudgedProblem::fill_a(std::byte* base) const {
+reference::FillTask VerifiedProblem::fill_a(std::byte* base) const {
   return fill(a(), base + layout.a, problem.m, problem.k, distinct_entries(problem.a, problem));
 }
 
-judge::FillTask JudgedProblem::fill_b(std::byte* base) const {
+reference::FillTask VerifiedProblem::fill_b(std::byte* base) const {
   return fill(b(), base + layout.b, problem.k, problem.n, distinct_entries(problem.b, problem));
 }
 
-judge::FillTask JudgedProblem::fill_c(std::byte* base) const {
+reference::FillTask VerifiedProblem::fill_c(std::byte* base) const {
   return fill(c(), base + layout.c, problem.m, problem.n, distinct_entries(problem.c, problem));
 }
 
-judge::FillTask JudgedProblem::fill_bias(std::byte* base) const {
+reference::FillTask VerifiedProblem::fill_bias(std::byte* base) const {
   return fill(bias(), base + layout.bias, 1, bias_elements(problem), 1);
 }
 
-judge::OracleTask JudgedProblem::oracle(const judge::Sampling& sampling, double* expected) const {
-  judge::OracleTask task{};
+reference::GemmTask VerifiedProblem::gemm(const reference::Sampling& sampling,
+                                          double* expected) const {
+  reference::GemmTask task{};
   task.expected = expected;
   task.sampling = sampling;
   task.m = problem.m;
@@ -192,10 +198,10 @@ judge::OracleTask JudgedProblem::oracle(const judge::Sampling& sampling, double*
   return task;
 }
 
-judge::CompareTask JudgedProblem::compare(const judge::Sampling& sampling, const double* expected,
-                                          std::byte* base) const {
+reference::CompareTask VerifiedProblem::compare(const reference::Sampling& sampling,
+                                                const double* expected, std::byte* base) const {
   const ErrorBound bound = error_bound(problem, scalars);
-  judge::CompareTask task{};
+  reference::CompareTask task{};
   task.d = base + layout.d;
   task.expected = expected;
   task.sampling = sampling;
@@ -209,7 +215,7 @@ judge::CompareTask JudgedProblem::compare(const judge::Sampling& sampling, const
   return task;
 }
 
-judge::EraseTask JudgedProblem::erase(std::byte* base) const {
+reference::EraseTask VerifiedProblem::erase(std::byte* base) const {
   return {base + layout.d,
           static_cast<int>(size_bytes(problem.d.type)),
           strides_of(problem.d),
@@ -218,13 +224,13 @@ judge::EraseTask JudgedProblem::erase(std::byte* base) const {
           problem.batch};
 }
 
-judge::StainTask JudgedProblem::find_stains(std::byte* base) const {
-  return {reinterpret_cast<const judge::Word*>(base + layout.d_region),
-          layout.d_region_bytes / static_cast<std::int64_t>(sizeof(judge::Word)), nullptr};
+reference::OutOfBoundsTask VerifiedProblem::find_out_of_bounds_writes(std::byte* base) const {
+  return {reinterpret_cast<const reference::u64*>(base + layout.d_region),
+          layout.d_region_bytes / static_cast<std::int64_t>(sizeof(reference::u64)), nullptr};
 }
 
-judge::Sampling sampling_for(const Problem& problem, double multiply_adds, std::int64_t elements,
-                             std::uint64_t seed) {
+reference::Sampling sampling_for(const Problem& problem, double multiply_adds,
+                                 std::int64_t elements, std::uint64_t seed) {
   const double depth = static_cast<double>(std::max<std::int64_t>(problem.k, 1));
   const double affordable =
       std::max(1.0, std::min(multiply_adds / depth, static_cast<double>(elements)));
@@ -236,14 +242,15 @@ judge::Sampling sampling_for(const Problem& problem, double multiply_adds, std::
       const auto least = static_cast<std::int64_t>(std::ceil(static_cast<double>(extent) / count));
       step = std::min(extent, least | 1);
     }
-    first = static_cast<long long>(judge::scramble(seed + salt) % static_cast<judge::Word>(step));
+    first = static_cast<long long>(reference::scramble(seed + salt) %
+                                   static_cast<reference::u64>(step));
     number = (extent - first + step - 1) / step;
   };
   constexpr double kLeastRows = 64;
   const std::int64_t rows = problem.m * problem.batch;
   const double columns_wanted =
       std::max(1.0, affordable / std::min(kLeastRows, static_cast<double>(rows)));
-  judge::Sampling sampling{};
+  reference::Sampling sampling{};
   spread(problem.n, columns_wanted, 1, sampling.first_column, sampling.column_step,
          sampling.columns);
   spread(rows, std::max(1.0, affordable / static_cast<double>(sampling.columns)), 2,

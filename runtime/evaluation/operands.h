@@ -1,9 +1,9 @@
 #pragma once
 
 // Operands: where the matrices of one multiplication lie in a block of memory when its result is to
-// be judged. Everything that belongs to no matrix (the space around them, and between rows where a
+// be verified. Everything that belongs to no matrix (the space around them, and between rows where a
 // leading dimension is larger) is poison, all bits one: NaN in every float type. A kernel that
-// reads it gets a wrong result; one that writes it leaves a stain.
+// reads it gets a wrong result; one that writes it is found out.
 //
 //     | guard | A | guard | B | guard | C | guard | bias | guard | D | guard |
 
@@ -30,46 +30,46 @@ struct OperandLayout {
 /// The problem is canonical. C takes no room of its own where it is not read or is D.
 OperandLayout operand_layout(const Problem& problem);
 
-/// One multiplication that is judged: the problem, its scalars and the seed of its inputs. What it
-/// gives are tasks for a TestBench (test_bench.h), for a block of operands at `base`.
-struct JudgedProblem {
+/// One multiplication that is verified: the problem, its scalars and the seed of its inputs. What it
+/// gives are tasks for a Verifier (verifier.h), for a block of operands at `base`.
+struct VerifiedProblem {
   Problem problem;
   Scalars scalars;
   std::uint64_t seed = 0;
   OperandLayout layout;
 
-  JudgedProblem(const Problem& canonical_problem, std::uint64_t input_seed);
+  VerifiedProblem(const Problem& canonical_problem, std::uint64_t input_seed);
 
   /// Without workspace. `scales` points to scale_a and scale_b in the kernel's memory; used for
   /// fp8.
   Arguments arguments(std::byte* base, const float* scales) const;
 
-  judge::Input a() const;
-  judge::Input b() const;
-  judge::Input c() const;
-  judge::Input bias() const;
+  reference::Input a() const;
+  reference::Input b() const;
+  reference::Input c() const;
+  reference::Input bias() const;
 
-  judge::FillTask fill_a(std::byte* base) const;
-  judge::FillTask fill_b(std::byte* base) const;
+  reference::FillTask fill_a(std::byte* base) const;
+  reference::FillTask fill_b(std::byte* base) const;
   /// Where reads_c().
-  judge::FillTask fill_c(std::byte* base) const;
+  reference::FillTask fill_c(std::byte* base) const;
   /// Where there is a bias.
-  judge::FillTask fill_bias(std::byte* base) const;
+  reference::FillTask fill_bias(std::byte* base) const;
 
   bool reads_c() const { return problem.beta != ScalarClass::kZero; }
 
   /// `expected` takes sampling.rows * sampling.columns values.
-  judge::OracleTask oracle(const judge::Sampling& sampling, double* expected) const;
-  judge::CompareTask compare(const judge::Sampling& sampling, const double* expected,
-                             std::byte* base) const;
-  judge::EraseTask erase(std::byte* base) const;
-  judge::StainTask find_stains(std::byte* base) const;
+  reference::GemmTask gemm(const reference::Sampling& sampling, double* expected) const;
+  reference::CompareTask compare(const reference::Sampling& sampling, const double* expected,
+                                 std::byte* base) const;
+  reference::EraseTask erase(std::byte* base) const;
+  reference::OutOfBoundsTask find_out_of_bounds_writes(std::byte* base) const;
 };
 
-/// Which elements of D to compare so that the oracle does about so many multiply-adds and keeps at
-/// most so many values: all if possible, else rows at odd distances (no position in a tile is left
-/// out), and columns too where K is long.
-judge::Sampling sampling_for(const Problem& problem, double multiply_adds, std::int64_t elements,
-                             std::uint64_t seed);
+/// Which elements of D to compare so that the reference takes about so many multiply-adds and keeps
+/// at most so many values: all if possible, else rows at odd distances (no position in a tile is
+/// left out), and columns too where K is long.
+reference::Sampling sampling_for(const Problem& problem, double multiply_adds,
+                                 std::int64_t elements, std::uint64_t seed);
 
 }  // namespace tunedgemm

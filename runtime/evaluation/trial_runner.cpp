@@ -28,15 +28,15 @@ std::int64_t cold_bytes(const Device& device, const Problem& problem) {
                                           : std::min(2 * limits.l3_bytes, kMostColdBytesOfHost);
 }
 
-std::int64_t set_count(const Device& device, const JudgedProblem& judged, std::int64_t cold) {
+std::int64_t set_count(const Device& device, const VerifiedProblem& verified, std::int64_t cold) {
   if (cold == 0) {
     return 1;
   }
   const auto touched =
-      static_cast<std::int64_t>(std::clamp(minimum_bytes(judged.problem), 1.0, 1e15));
+      static_cast<std::int64_t>(std::clamp(minimum_bytes(verified.problem), 1.0, 1e15));
   const std::int64_t wanted = std::clamp<std::int64_t>(cold / touched + 2, 2, kMostSets);
   const std::int64_t affordable =
-      device.free_memory_bytes() / kPartOfFreeMemory / judged.layout.bytes;
+      device.free_memory_bytes() / kPartOfFreeMemory / verified.layout.bytes;
   return std::clamp<std::int64_t>(affordable, 1, wanted);
 }
 
@@ -46,55 +46,56 @@ std::int64_t counter_bytes(const Launch& launch) {
 
 }  // namespace
 
-TrialBench::TrialBench(Device& device, std::unique_ptr<TestBench> tests, const Problem& problem,
-                       std::uint64_t seed)
+TrialRunner::TrialRunner(Device& device, std::unique_ptr<Verifier> verifier, const Problem& problem,
+                         std::uint64_t seed)
     : device_(device),
-      tests_(std::move(tests)),
-      judged_(problem, seed),
-      sampling_(sampling_for(problem, tests_->oracle_multiply_adds(), kMostSampledElements, seed)),
+      verifier_(std::move(verifier)),
+      verified_(problem, seed),
+      sampling_(
+          sampling_for(problem, verifier_->reference_multiply_adds(), kMostSampledElements, seed)),
       cold_bytes_(cold_bytes(device, problem)),
-      sets_(set_count(device, judged_, cold_bytes_)),
-      operands_(device.allocate(sets_ * judged_.layout.bytes)),
+      sets_(set_count(device, verified_, cold_bytes_)),
+      operands_(device.allocate(sets_ * verified_.layout.bytes)),
       expected_(device.allocate(sampling_.rows * sampling_.columns *
                                 static_cast<std::int64_t>(sizeof(double)))),
       scales_(device.allocate(2 * sizeof(float))) {
-  const std::array<float, 2> scales{static_cast<float>(judged_.scalars.scale_a),
-                                    static_cast<float>(judged_.scalars.scale_b)};
+  const std::array<float, 2> scales{static_cast<float>(verified_.scalars.scale_a),
+                                    static_cast<float>(verified_.scalars.scale_b)};
   device_.copy_to_device(scales_->data(), scales.data(), sizeof scales);
 }
 
-std::byte* TrialBench::set(std::int64_t index) const {
-  return static_cast<std::byte*>(operands_->data()) + index * judged_.layout.bytes;
+std::byte* TrialRunner::set(std::int64_t index) const {
+  return static_cast<std::byte*>(operands_->data()) + index * verified_.layout.bytes;
 }
 
-Arguments TrialBench::arguments(std::int64_t set_index) const {
+Arguments TrialRunner::arguments(std::int64_t set_index) const {
   Arguments arguments =
-      judged_.arguments(set(set_index), static_cast<const float*>(scales_->data()));
+      verified_.arguments(set(set_index), static_cast<const float*>(scales_->data()));
   arguments.workspace = workspace_ ? workspace_->data() : nullptr;
   return arguments;
 }
 
-// Not in the constructor: the bench's own kernels may still be compiling.
-void TrialBench::fill_operands() {
+// Not in the constructor: the verifier's own kernels may still be compiling.
+void TrialRunner::fill_operands() {
   device_.set_bytes(operands_->data(), kPoison, operands_->size_bytes());
-  const auto fill = [&](judge::FillTask task) {
+  const auto fill = [&](reference::FillTask task) {
     task.copies = sets_;
-    task.copy_bytes = judged_.layout.bytes;
-    tests_->fill(task);
+    task.copy_bytes = verified_.layout.bytes;
+    verifier_->fill(task);
   };
-  fill(judged_.fill_a(set(0)));
-  fill(judged_.fill_b(set(0)));
-  if (judged_.reads_c()) {
-    fill(judged_.fill_c(set(0)));
+  fill(verified_.fill_a(set(0)));
+  fill(verified_.fill_b(set(0)));
+  if (verified_.reads_c()) {
+    fill(verified_.fill_c(set(0)));
   }
-  if (judged_.problem.bias != Bias::kNone) {
-    fill(judged_.fill_bias(set(0)));
+  if (verified_.problem.bias != Bias::kNone) {
+    fill(verified_.fill_bias(set(0)));
   }
-  tests_->compute(judged_.oracle(sampling_, static_cast<double*>(expected_->data())));
+  verifier_->compute(verified_.gemm(sampling_, static_cast<double*>(expected_->data())));
   is_filled_ = true;
 }
 
-void TrialBench::provide_workspace(const Launch& launch) {
+void TrialRunner::provide_workspace(const Launch& launch) {
   if (launch.workspace_bytes == 0) {
     return;
   }
@@ -106,8 +107,8 @@ void TrialBench::provide_workspace(const Launch& launch) {
   device_.set_bytes(workspace_->data(), 0, counter_bytes(launch));
 }
 
-std::variant<double, Rejection> TrialBench::check(const CompiledKernel& kernel,
-                                                  const Launch& launch) {
+std::variant<double, Rejection> TrialRunner::check(const CompiledKernel& kernel,
+                                                   const Launch& launch) {
   if (!is_filled_) {
     fill_operands();
   }
@@ -119,20 +120,20 @@ std::variant<double, Rejection> TrialBench::check(const CompiledKernel& kernel,
     }
     return Rejection{Reason::kUnavailable, error.what()};  // there may be more another time
   }
-  tests_->erase(judged_.erase(set(0)));
-  if (judged_.problem.c_is_d) {
-    tests_->fill(judged_.fill_c(set(0)));
+  verifier_->erase(verified_.erase(set(0)));
+  if (verified_.problem.c_is_d) {
+    verifier_->fill(verified_.fill_c(set(0)));
   }
   if (const int error = kernel.run(launch, arguments(0), device_.own_stream()); error != 0) {
     return Rejection{Reason::kLaunchFailed, device_.describe(error)};
   }
   device_.synchronize(device_.own_stream());
 
-  const judge::Verdict verdict = tests_->compare(
-      judged_.compare(sampling_, static_cast<const double*>(expected_->data()), set(0)));
-  const std::string wrong = verdict.wrong == 0 ? "" : wrong_result(verdict);
-  if (const std::string stained = stains(); !stained.empty()) {
-    return Rejection{Reason::kOutOfBounds, stained};
+  const reference::ComparisonResult result = verifier_->compare(
+      verified_.compare(sampling_, static_cast<const double*>(expected_->data()), set(0)));
+  const std::string wrong = result.wrong == 0 ? "" : wrong_result(result);
+  if (const std::string outside = out_of_bounds_writes(); !outside.empty()) {
+    return Rejection{Reason::kOutOfBounds, outside};
   }
   if (!wrong.empty()) {
     return Rejection{Reason::kWrongResult, wrong};
@@ -141,27 +142,27 @@ std::variant<double, Rejection> TrialBench::check(const CompiledKernel& kernel,
     return Rejection{Reason::kWrongResult,
                      "the counters at the start of the workspace are not zero after the launch"};
   }
-  return __builtin_bit_cast(double, verdict.worst);
+  return __builtin_bit_cast(double, result.worst);
 }
 
 // "batch=0 m=3 n=17: got 1.25, expected 0.5, 4.2 times the error bound; 17 of 4096 elements wrong"
-std::string TrialBench::wrong_result(const judge::Verdict& verdict) {
-  const judge::CompareTask task =
-      judged_.compare(sampling_, static_cast<const double*>(expected_->data()), set(0));
-  const auto first = static_cast<std::int64_t>(verdict.first_wrong);
+std::string TrialRunner::wrong_result(const reference::ComparisonResult& result) {
+  const reference::CompareTask task =
+      verified_.compare(sampling_, static_cast<const double*>(expected_->data()), set(0));
+  const auto first = static_cast<std::int64_t>(result.first_wrong);
   const std::int64_t row = first / task.n, column = first % task.n;
-  const long long offset = judge::offset_of(task.strides, row / task.m, row % task.m, column);
-  const std::int64_t bytes = size_bytes(judged_.problem.d.type);
+  const long long offset = reference::offset_of(task.strides, row / task.m, row % task.m, column);
+  const std::int64_t bytes = size_bytes(verified_.problem.d.type);
   std::array<std::byte, sizeof(double)> element{};
   device_.copy_to_host(element.data(), static_cast<const std::byte*>(task.d) + offset * bytes,
                        bytes);
   std::ostringstream text;
   text << "batch=" << row / task.m << " m=" << row % task.m << " n=" << column << ": got "
-       << judge::load(task.type, element.data(), 0);
+       << reference::load(task.type, element.data(), 0);
   const long long sampled_row =
-      judge::sample_index(row, sampling_.first_row, sampling_.row_step, sampling_.rows);
-  const long long sampled_column =
-      judge::sample_index(column, sampling_.first_column, sampling_.column_step, sampling_.columns);
+      reference::sample_index(row, sampling_.first_row, sampling_.row_step, sampling_.rows);
+  const long long sampled_column = reference::sample_index(
+      column, sampling_.first_column, sampling_.column_step, sampling_.columns);
   if (sampled_row >= 0 && sampled_column >= 0) {
     double expected = 0;
     device_.copy_to_host(&expected,
@@ -169,25 +170,26 @@ std::string TrialBench::wrong_result(const judge::Verdict& verdict) {
                          sizeof expected);
     text << ", expected " << expected;
   }
-  text << "; the worst is " << __builtin_bit_cast(double, verdict.worst)
-       << " times the error bound off; " << verdict.wrong << " of " << task.batch * task.m * task.n
+  text << "; the worst is " << __builtin_bit_cast(double, result.worst)
+       << " times the error bound off; " << result.wrong << " of " << task.batch * task.m * task.n
        << " elements wrong";
   return text.str();
 }
 
 // What is not poison once D's own elements are poison again was written by the kernel.
-std::string TrialBench::stains() {
-  tests_->erase(judged_.erase(set(0)));
-  const Stains found = tests_->find_stains(judged_.find_stains(set(0)));
-  if (found.words == 0) {
+std::string TrialRunner::out_of_bounds_writes() {
+  verifier_->erase(verified_.erase(set(0)));
+  const OutOfBoundsWrites found =
+      verifier_->find_out_of_bounds_writes(verified_.find_out_of_bounds_writes(set(0)));
+  if (found.count == 0) {
     return "";
   }
-  const std::int64_t from_d = found.first_byte - (judged_.layout.d - judged_.layout.d_region);
-  return "wrote outside D: " + std::to_string(found.words) + " words of 8 bytes, the first one " +
+  const std::int64_t from_d = found.first_byte - (verified_.layout.d - verified_.layout.d_region);
+  return "wrote outside D: " + std::to_string(found.count) + " values of 8 bytes, the first one " +
          std::to_string(from_d) + " bytes from D's start";
 }
 
-bool TrialBench::counters_are_zero(const Launch& launch) {
+bool TrialRunner::counters_are_zero(const Launch& launch) {
   std::vector<std::byte> counters(static_cast<std::size_t>(counter_bytes(launch)));
   if (!counters.empty()) {
     device_.copy_to_host(counters.data(), workspace_->data(), counter_bytes(launch));
@@ -196,7 +198,7 @@ bool TrialBench::counters_are_zero(const Launch& launch) {
                      [](std::byte byte) { return byte == std::byte{0}; });
 }
 
-TimedLaunch TrialBench::prepare_timing(const CompiledKernel& kernel, const Launch& launch) {
+TimedLaunch TrialRunner::prepare_timing(const CompiledKernel& kernel, const Launch& launch) {
   TimedLaunch timed;
   timed.kernel = &kernel;
   timed.launch = launch;
@@ -206,7 +208,7 @@ TimedLaunch TrialBench::prepare_timing(const CompiledKernel& kernel, const Launc
   return timed;
 }
 
-std::variant<double, Rejection> TrialBench::sample(TimedLaunch& timed, int launches) {
+std::variant<double, Rejection> TrialRunner::sample(TimedLaunch& timed, int launches) {
   if (!is_filled_) {
     fill_operands();
   }
@@ -236,14 +238,14 @@ std::variant<double, Rejection> TrialBench::sample(TimedLaunch& timed, int launc
   return std::get<double>(seconds) * 1e6 / launches;
 }
 
-void TrialBench::work() {
+void TrialRunner::work() {
   if (!is_filled_) {
     fill_operands();
   }
-  judge::FillTask task = judged_.fill_a(set(0));
+  reference::FillTask task = verified_.fill_a(set(0));
   task.copies = sets_;
-  task.copy_bytes = judged_.layout.bytes;
-  tests_->fill(task);
+  task.copy_bytes = verified_.layout.bytes;
+  verifier_->fill(task);
   device_.synchronize(device_.own_stream());
 }
 

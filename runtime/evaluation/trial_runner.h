@@ -1,6 +1,6 @@
 #pragma once
 
-// TrialBench: the memory in which the candidates for one problem are checked and timed, and how.
+// TrialRunner: the memory in which the candidates for one problem are checked and timed, and how.
 
 #include <cstdint>
 #include <memory>
@@ -15,11 +15,11 @@
 namespace tunedgemm {
 
 /// Used by one thread. The device must outlive it.
-class TrialBench {
+class TrialRunner {
  public:
   /// Throws DeviceError(kOutOfMemory).
-  TrialBench(Device& device, std::unique_ptr<TestBench> tests, const Problem& problem,
-             std::uint64_t seed);
+  TrialRunner(Device& device, std::unique_ptr<Verifier> verifier, const Problem& problem,
+              std::uint64_t seed);
 
   /// The greatest error relative to the bound, at most 1; or what is wrong with the result. Throws
   /// DeviceError if the device is lost.
@@ -38,14 +38,14 @@ class TrialBench {
   void fill_operands();
   void provide_workspace(const Launch& launch);
   Arguments arguments(std::int64_t set_index) const;
-  std::string wrong_result(const judge::Verdict& verdict);
-  std::string stains();
+  std::string wrong_result(const reference::ComparisonResult& result);
+  std::string out_of_bounds_writes();
   bool counters_are_zero(const Launch& launch);
 
   Device& device_;
-  std::unique_ptr<TestBench> tests_;
-  JudgedProblem judged_;
-  judge::Sampling sampling_;
+  std::unique_ptr<Verifier> verifier_;
+  VerifiedProblem verified_;
+  reference::Sampling sampling_;
   std::int64_t cold_bytes_;  ///< what must be touched in between for inputs to be cold; 0: warm
   std::int64_t sets_;        ///< copies of the operands; the first is the one that is checked
   std::unique_ptr<DeviceMemory> operands_, expected_, scales_;

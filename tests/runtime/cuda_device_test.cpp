@@ -245,24 +245,24 @@ TEST_CASE("the clock of a GPU's multiprocessors is what they count", "[gpu]") {
   StoreOptions options;
   options.access = StoreOptions::Access::kMemoryOnly;
   const std::unique_ptr<Store> store = Store::open(options);
-  const std::unique_ptr<TestBench> bench = make_cuda_test_bench(*device, *store);
-  CHECK(bench->mhz_since_last_call() == 0);
+  const std::unique_ptr<Verifier> verifier = make_cuda_verifier(*device, *store);
+  CHECK(verifier->mhz_since_last_call() == 0);
   const double highest_mhz = device->identity().clock_mhz;
   REQUIRE(highest_mhz > 0);
   for (int call = 0; call < 10; ++call) {
     const auto start = std::chrono::steady_clock::now();
     while (std::chrono::steady_clock::now() - start < std::chrono::milliseconds(2)) {
     }
-    const double mhz = bench->mhz_since_last_call();
+    const double mhz = verifier->mhz_since_last_call();
     CHECK(mhz > 100);
     CHECK(mhz < 1.5 * highest_mhz);  // some cards run faster than they promise
   }
 }
 
 TEST_CASE("a host has no multiprocessors that count") {
-  const std::unique_ptr<TestBench> bench = make_host_test_bench(1);
-  CHECK(bench->mhz_since_last_call() == 0);
-  CHECK(bench->mhz_since_last_call() == 0);
+  const std::unique_ptr<Verifier> verifier = make_host_verifier(1);
+  CHECK(verifier->mhz_since_last_call() == 0);
+  CHECK(verifier->mhz_since_last_call() == 0);
 }
 
 TEST_CASE("DeviceEvaluator checks and times candidates on a GPU", "[gpu]") {

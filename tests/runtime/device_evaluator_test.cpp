@@ -1,4 +1,4 @@
-// The judge itself: right kernels pass whatever they multiply, and each way of being wrong is seen.
+// The verifier itself: right kernels pass whatever they multiply, and each way of being wrong is seen.
 
 #include "runtime/evaluation/device_evaluator.h"
 
@@ -18,10 +18,10 @@ using Checked = std::variant<double, Rejection>;
 
 Checked check(const Problem& problem, Flaw flaw, std::int64_t workspace_bytes = 0) {
   PlainDevice device(problem, flaw);
-  TrialBench bench(device, make_host_test_bench(2), problem, test_seed());
+  TrialRunner runner(device, make_host_verifier(2), problem, test_seed());
   Launch launch;
   launch.workspace_bytes = workspace_bytes;
-  return bench.check(LoopKernel(problem, flaw), launch);
+  return runner.check(LoopKernel(problem, flaw), launch);
 }
 
 std::string text(const Checked& checked) {
@@ -136,7 +136,7 @@ TEST_CASE("an element that is not written, or is NaN, is seen") {
   CHECK(is(check(plain(33, 65, 10), Flaw::kGivesNan), Reason::kWrongResult));
 }
 
-TEST_CASE("a NaN is seen in elements that the oracle leaves out") {
+TEST_CASE("a NaN is seen in elements that the reference leaves out") {
   // More elements than are sampled.
   const Problem problem = plain(3000, 2100, 1);
   CHECK(is(check(problem, Flaw::kLeavesElementOut), Reason::kWrongResult));
@@ -210,12 +210,12 @@ TEST_CASE("DeviceEvaluator hands on what the compiler says") {
 
 TEST_CASE("sampling leaves no position of a tile out and stays within what it was given") {
   const Problem problem = plain(4096, 4096, 4096);
-  const judge::Sampling sampling = sampling_for(problem, 1e10, 4 << 20, test_seed());
+  const reference::Sampling sampling = sampling_for(problem, 1e10, 4 << 20, test_seed());
   CHECK(sampling.row_step % 2 == 1);
   CHECK(sampling.first_row + (sampling.rows - 1) * sampling.row_step < 4096);
   CHECK(sampling.first_column + (sampling.columns - 1) * sampling.column_step < 4096);
   CHECK(static_cast<double>(sampling.rows * sampling.columns) * 4096 < 1.1e10);
-  const judge::Sampling all = sampling_for(plain(30, 40, 50), 1e10, 4 << 20, test_seed());
+  const reference::Sampling all = sampling_for(plain(30, 40, 50), 1e10, 4 << 20, test_seed());
   CHECK(all.rows == 30);
   CHECK(all.columns == 40);
 }

@@ -1,4 +1,4 @@
-// Every CUDA family on the GPU against the oracle on the CPU: element types, layouts and
+// Every CUDA family on the GPU against the reference on the CPU: element types, layouts and
 // epilogues, each with random configs and 40 random shapes, in guarded and poisoned memory.
 // One family alone: runtime_tests "[mma]".
 

@@ -1,4 +1,4 @@
-// Every host family on this CPU against the double-precision oracle, in guarded and poisoned
+// Every host family on this CPU against the double-precision reference, in guarded and poisoned
 // memory. Each binary takes a second of the compiler, so the everyday tests draw one class of
 // problems for every element type, their layouts, epilogues and configs at random; the slow test
 // has every element type and layout, with all activations in turn.

@@ -206,7 +206,7 @@ TEST_CASE("several threads compile at once to the same binaries", "[nvrtc]") {
   }
 }
 
-TEST_CASE("every kernel of the judge compiles for every architecture", "[nvrtc]") {
+TEST_CASE("every reference kernel compiles for every architecture", "[nvrtc]") {
   const auto location = find_nvrtc();
   if (!location) {
     TUNEDGEMM_SKIP("no NVRTC");

@@ -32,7 +32,7 @@ struct Entrant {
   double screened_us = 0;
 };
 
-double sample(TrialBench& bench, Entrant& entrant, int launches) {
+double sample(TrialRunner& bench, Entrant& entrant, int launches) {
   const auto us = bench.sample(entrant.timed, launches);
   if (const auto* rejection = std::get_if<Rejection>(&us)) {
     throw std::runtime_error(entrant.racer.name + ": " + rejection->detail);
@@ -41,7 +41,7 @@ double sample(TrialBench& bench, Entrant& entrant, int launches) {
 }
 
 // What is wrong with the result.
-std::optional<Rejection> check(TrialBench& bench, Entrant& entrant) {
+std::optional<Rejection> check(TrialRunner& bench, Entrant& entrant) {
   const auto error = bench.check(*entrant.kernel, entrant.launch);
   if (const auto* rejection = std::get_if<Rejection>(&error)) {
     return Rejection{rejection->reason, entrant.racer.name + ": " + to_text(*rejection)};
@@ -50,14 +50,14 @@ std::optional<Rejection> check(TrialBench& bench, Entrant& entrant) {
   return std::nullopt;
 }
 
-std::unique_ptr<TestBench> make_test_bench(Context& context) {
+std::unique_ptr<Verifier> make_verifier(Context& context) {
   Device& device = context.device();
-  return device.limits().backend == Backend::kCuda ? make_cuda_test_bench(device, context.store())
-                                                   : make_host_test_bench(device.limits().threads);
+  return device.limits().backend == Backend::kCuda ? make_cuda_verifier(device, context.store())
+                                                   : make_host_verifier(device.limits().threads);
 }
 
 // One of ours, checked; or why not.
-std::variant<Entrant, std::string> make_entrant(Context& context, TrialBench& bench,
+std::variant<Entrant, std::string> make_entrant(Context& context, TrialRunner& bench,
                                                 const Problem& problem, const Entry& entry) {
   const auto& [family, config] = entry.candidate;
   const std::string kernel = to_text(entry.candidate);
@@ -77,9 +77,9 @@ std::variant<Entrant, std::string> make_entrant(Context& context, TrialBench& be
 }
 
 // The vendor's arms whose results have been checked.
-void add_vendor(TrialBench& bench, Vendor& vendor, const Problem& problem, std::uint64_t seed,
+void add_vendor(TrialRunner& bench, Vendor& vendor, const Problem& problem, std::uint64_t seed,
                 std::vector<Entrant>& entrants, std::vector<std::string>& remarks) {
-  const Scalars scalars = JudgedProblem(problem, seed).scalars;
+  const Scalars scalars = VerifiedProblem(problem, seed).scalars;
   std::string why_not;
   auto proposals =
       vendor.proposals(problem, scalars.scale_a * scalars.scale_b, kProposals, &why_not);
@@ -110,7 +110,7 @@ double fastest_us(const std::vector<Entrant>& entrants) {
 }
 
 // One short sample of each; drops what is far behind.
-void screen(TrialBench& bench, std::vector<Entrant>& entrants) {
+void screen(TrialRunner& bench, std::vector<Entrant>& entrants) {
   for (Entrant& entrant : entrants) {
     entrant.timed = bench.prepare_timing(*entrant.kernel, entrant.launch);
     entrant.screened_us = sample(bench, entrant, 2);
@@ -126,7 +126,7 @@ int launches_of(const Entrant& entrant) {
                     kMostLaunches);
 }
 
-void run_rounds(Device& device, TestBench& tests, TrialBench& bench, std::vector<Entrant>& entrants,
+void run_rounds(Device& device, Verifier& tests, TrialRunner& bench, std::vector<Entrant>& entrants,
                 const RaceOptions& options) {
   std::vector<std::size_t> order(entrants.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
@@ -154,9 +154,9 @@ Race race(Context& context, const Problem& problem, const std::vector<Entry>& ou
           const RaceOptions& options) {
   Device& device = context.device();
   const Device::Current current(device);
-  std::unique_ptr<TestBench> tests = make_test_bench(context);
-  TestBench& clocks = *tests;  // lives as long as `bench`, which owns it
-  TrialBench bench(device, std::move(tests), problem, options.seed);
+  std::unique_ptr<Verifier> tests = make_verifier(context);
+  Verifier& clocks = *tests;  // lives as long as `bench`, which owns it
+  TrialRunner bench(device, std::move(tests), problem, options.seed);
   Race result;
   std::vector<Entrant> entrants;
   for (const Entry& entry : ours) {

@@ -1,29 +1,29 @@
-// What the judge knows of elements: their bits, and the random values that inputs are made of.
-// Plain C++, compiled for the GPU by the kernels of this folder and for the CPU by
-// runtime/test_bench.
+// What the verifier knows of elements: their bits, and the random values that inputs are made of.
+// Plain C++, compiled for the GPU by the kernels of this folder and for the CPU by the verifier of
+// the host (runtime/evaluation/host_verifier.cpp).
 //
-// The judge shares nothing with the families' words: a conversion that is wrong there is right
-// here.
+// Nothing here is shared with the kernels that are verified, so a wrong conversion of theirs cannot
+// be wrong here as well.
 //
-// An input is a function of a seed and of the element's offset in its matrix. So the oracle never
-// reads what a kernel under test could have overwritten, and no copy of the inputs is needed.
+// An input is a function of a seed and of the element's offset in its matrix. So the reference
+// never reads what a kernel under test could have overwritten, and no copy of the inputs is needed.
 #pragma once
 
 #ifdef __CUDACC__
-#define JUDGE_FUNCTION __host__ __device__ inline
+#define REFERENCE_FUNCTION __host__ __device__ inline
 #else
 #include <cmath>
-#define JUDGE_FUNCTION inline
+#define REFERENCE_FUNCTION inline
 #endif
 
-namespace judge {
+namespace reference {
 
-using Word = unsigned long long;
+using u64 = unsigned long long;
 
 // The numbers of the library's DataType.
 constexpr int kF64 = 1, kF32 = 2, kF16 = 3, kBF16 = 4, kE4M3 = 5, kE5M2 = 6, kS8 = 7, kS32 = 8;
 
-JUDGE_FUNCTION int size_bytes(int type) {
+REFERENCE_FUNCTION int size_bytes(int type) {
   switch (type) {
     case kF64:
       return 8;
@@ -39,7 +39,7 @@ JUDGE_FUNCTION int size_bytes(int type) {
 }
 
 // Bits of the significand, with the one that is not stored.
-JUDGE_FUNCTION int precision(int type) {
+REFERENCE_FUNCTION int precision(int type) {
   switch (type) {
     case kF64:
       return 53;
@@ -57,22 +57,22 @@ JUDGE_FUNCTION int precision(int type) {
 }
 
 // Of the floats of 16 and 8 bits.
-JUDGE_FUNCTION int exponent_bits(int type) {
+REFERENCE_FUNCTION int exponent_bits(int type) {
   return type == kBF16 ? 8 : type == kE4M3 ? 4 : 5;
 }
 
-// No compiler's own words, since the run-time compiler has fewer.
-JUDGE_FUNCTION double infinity() {
+// No builtins of a compiler, since NVRTC has fewer of them.
+REFERENCE_FUNCTION double infinity() {
   const double zero = 0;
   return 1 / zero;
 }
 
-JUDGE_FUNCTION double not_a_number() {
+REFERENCE_FUNCTION double not_a_number() {
   return infinity() - infinity();
 }
 
 // sign | exponent | mantissa, as IEEE 754 reads them; e4m3 has no infinity and only one NaN.
-JUDGE_FUNCTION double decode(int type, unsigned bits) {
+REFERENCE_FUNCTION double decode(int type, unsigned bits) {
   const int mantissa_bits = precision(type) - 1;
   const int width = exponent_bits(type);
   const int bias = (1 << (width - 1)) - 1;
@@ -95,7 +95,7 @@ JUDGE_FUNCTION double decode(int type, unsigned bits) {
 }
 
 // The bits of a value that the type can represent.
-JUDGE_FUNCTION unsigned encode(int type, double value) {
+REFERENCE_FUNCTION unsigned encode(int type, double value) {
   const int mantissa_bits = precision(type) - 1;
   const int width = exponent_bits(type);
   const int bias = (1 << (width - 1)) - 1;
@@ -110,7 +110,7 @@ JUDGE_FUNCTION unsigned encode(int type, double value) {
   return sign | (significand + (static_cast<unsigned>(exponent + bias - 1) << mantissa_bits));
 }
 
-JUDGE_FUNCTION double load(int type, const void* matrix, long long offset) {
+REFERENCE_FUNCTION double load(int type, const void* matrix, long long offset) {
   switch (type) {
     case kF64:
       return static_cast<const double*>(matrix)[offset];
@@ -128,7 +128,7 @@ JUDGE_FUNCTION double load(int type, const void* matrix, long long offset) {
   }
 }
 
-JUDGE_FUNCTION void store(int type, void* matrix, long long offset, double value) {
+REFERENCE_FUNCTION void store(int type, void* matrix, long long offset, double value) {
   switch (type) {
     case kF64:
       static_cast<double*>(matrix)[offset] = value;
@@ -155,7 +155,7 @@ JUDGE_FUNCTION void store(int type, void* matrix, long long offset, double value
 
 // The finaliser of splitmix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number
 // generators", 2014): every bit of the result depends on every bit of the seed.
-JUDGE_FUNCTION Word scramble(Word x) {
+REFERENCE_FUNCTION u64 scramble(u64 x) {
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL;
   x = (x ^ (x >> 27)) * 0x94d049bb133111ebULL;
   return x ^ (x >> 31);
@@ -166,8 +166,8 @@ JUDGE_FUNCTION Word scramble(Word x) {
 constexpr int kUniform = 0, kTernary = 1;
 
 // s8 and s32 are drawn from all of [-128, 127].
-JUDGE_FUNCTION double random_value(int type, int distribution, Word seed, long long offset) {
-  const Word bits = scramble(seed + static_cast<Word>(offset) * 0x9e3779b97f4a7c15ULL);
+REFERENCE_FUNCTION double random_value(int type, int distribution, u64 seed, long long offset) {
+  const u64 bits = scramble(seed + static_cast<u64>(offset) * 0x9e3779b97f4a7c15ULL);
   if (distribution == kTernary) {
     return static_cast<double>(((bits >> 32) * 3) >> 32) - 1.0;
   }
@@ -177,9 +177,9 @@ JUDGE_FUNCTION double random_value(int type, int distribution, Word seed, long l
   if (type == kF64) {
     return static_cast<double>(static_cast<long long>(bits) >> 10) * 0x1p-53;
   }
-  const Word steps = Word{1} << precision(type);  // on either side of zero
-  const Word step = ((bits >> 32) * (2 * steps + 1)) >> 32;
+  const u64 steps = u64{1} << precision(type);  // on either side of zero
+  const u64 step = ((bits >> 32) * (2 * steps + 1)) >> 32;
   return (static_cast<double>(step) - static_cast<double>(steps)) / static_cast<double>(steps);
 }
 
-}  // namespace judge
+}  // namespace reference

@@ -1,8 +1,8 @@
 // Puts the poison, all bits one, over every element of D. What is left around and between the rows
-// must then be poison as well, else the kernel under test wrote where it must not (find_stains.cu).
+// must then be poison as well, else the kernel under test wrote where it must not
+// (find_out_of_bounds_writes.cu).
 //
-//   nvcc -std=c++20 -arch=sm_90 -I kernel_templates/cuda/words -cubin
-//   kernel_templates/cuda/reference/erase.cu
+//   nvcc -std=c++20 -arch=sm_90 -cubin kernel_templates/cuda/reference/erase.cu
 
 #include "../common/arguments.cuh"
 #include "tasks.cuh"
@@ -10,7 +10,7 @@
 __device__ __forceinline__ void poison(void* d, int element_bytes, long long offset) {
   switch (element_bytes) {
     case 8:
-      static_cast<judge::Word*>(d)[offset] = ~judge::Word{0};
+      static_cast<reference::u64*>(d)[offset] = ~reference::u64{0};
       break;
     case 4:
       static_cast<unsigned*>(d)[offset] = ~0U;
@@ -25,9 +25,9 @@ __device__ __forceinline__ void poison(void* d, int element_bytes, long long off
 }
 
 extern "C" __global__ void tunedgemm_erase(const __grid_constant__ Arguments arguments) {
-  const judge::EraseTask task = *static_cast<const judge::EraseTask*>(arguments.workspace);
+  const reference::EraseTask task = *static_cast<const reference::EraseTask*>(arguments.workspace);
   for (long long row = blockIdx.x; row < task.batch * task.m; row += gridDim.x) {
-    const long long start = judge::offset_of(task.strides, row / task.m, row % task.m, 0);
+    const long long start = reference::offset_of(task.strides, row / task.m, row % task.m, 0);
     for (long long n = threadIdx.x; n < task.n; n += blockDim.x) {
       poison(task.d, task.element_bytes, start + n * task.strides.column);
     }

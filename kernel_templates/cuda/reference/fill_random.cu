@@ -1,14 +1,13 @@
 // Fills a matrix with random values, or several copies of it with the same ones: the inputs of
 // checks and of timings. See element.cuh for the values.
 //
-//   nvcc -std=c++20 -arch=sm_90 -I kernel_templates/cuda/words -cubin
-//   kernel_templates/cuda/reference/fill_random.cu
+//   nvcc -std=c++20 -arch=sm_90 -cubin kernel_templates/cuda/reference/fill_random.cu
 
 #include "../common/arguments.cuh"
 #include "tasks.cuh"
 
 extern "C" __global__ void tunedgemm_fill_random(const __grid_constant__ Arguments arguments) {
-  const judge::FillTask task = *static_cast<const judge::FillTask*>(arguments.workspace);
+  const reference::FillTask task = *static_cast<const reference::FillTask*>(arguments.workspace);
   // Neighbours in memory are filled by neighbouring threads; a block takes a line at a time.
   const bool along_rows = task.strides.column <= task.strides.row;
   const long long length = along_rows ? task.columns : task.rows;
@@ -16,14 +15,14 @@ extern "C" __global__ void tunedgemm_fill_random(const __grid_constant__ Argumen
   const long long step = along_rows ? task.strides.column : task.strides.row;
   for (long long line = blockIdx.x; line < lines * task.batch; line += gridDim.x) {
     const long long across = line % lines;
-    const long long start = judge::offset_of(task.strides, line / lines, along_rows ? across : 0,
-                                             along_rows ? 0 : across);
+    const long long start = reference::offset_of(task.strides, line / lines,
+                                                 along_rows ? across : 0, along_rows ? 0 : across);
     for (long long along = threadIdx.x; along < length; along += blockDim.x) {
       const long long offset = start + along * step;
-      const double value = judge::random_value(task.type, task.distribution, task.seed, offset);
+      const double value = reference::random_value(task.type, task.distribution, task.seed, offset);
       for (long long copy = 0; copy < task.copies; ++copy) {
-        judge::store(task.type, static_cast<char*>(task.matrix) + copy * task.copy_bytes, offset,
-                     value);
+        reference::store(task.type, static_cast<char*>(task.matrix) + copy * task.copy_bytes,
+                         offset, value);
       }
     }
   }

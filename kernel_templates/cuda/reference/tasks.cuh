@@ -4,15 +4,15 @@
 
 #include "element.cuh"
 
-namespace judge {
+namespace reference {
 
 // Elements of a matrix: where each lies, in elements from the start.
 struct Strides {
   long long row, column, batch;
 };
 
-JUDGE_FUNCTION long long offset_of(const Strides& strides, long long batch, long long row,
-                                   long long column) {
+REFERENCE_FUNCTION long long offset_of(const Strides& strides, long long batch, long long row,
+                                       long long column) {
   return batch * strides.batch + row * strides.row + column * strides.column;
 }
 
@@ -20,7 +20,7 @@ JUDGE_FUNCTION long long offset_of(const Strides& strides, long long batch, long
 struct FillTask {
   void* matrix;
   int type, distribution;
-  Word seed;
+  u64 seed;
   Strides strides;
   long long rows, columns, batch;
   long long copies, copy_bytes;
@@ -35,12 +35,12 @@ struct Sampling {
 
 struct Input {
   int type, distribution;
-  Word seed;
+  u64 seed;
   Strides strides;
 };
 
 // Computes what the sampled elements of D must be, before they are rounded to D's type.
-struct OracleTask {
+struct GemmTask {
   double* expected;  // sampling.rows x sampling.columns
   Sampling sampling;
   long long m, n, k;
@@ -53,10 +53,10 @@ struct OracleTask {
 
 // What came of a comparison. The first fields are added to; `worst` is the bits of a double, which
 // order like the double itself where it is not negative.
-struct Verdict {
-  Word wrong;
-  Word worst;        // greatest error, relative to the bound
-  Word first_wrong;  // (batch entry * m + row) * n + column
+struct ComparisonResult {
+  u64 wrong;
+  u64 worst;        // greatest error, relative to the bound
+  u64 first_wrong;  // (batch entry * m + row) * n + column
 };
 
 // Compares D with what was expected: a sampled element may differ by absolute + relative *
@@ -64,7 +64,7 @@ struct Verdict {
 struct CompareTask {
   const void* d;
   const double* expected;
-  Verdict* verdict;
+  ComparisonResult* result;
   Sampling sampling;
   Strides strides;
   long long m, n, batch;
@@ -80,14 +80,14 @@ struct EraseTask {
   long long m, n, batch;
 };
 
-// Looks for anything but poison in words from `begin`.
-struct StainTask {
-  const Word* begin;
-  long long words;
-  Word* stains;  // [0] how many words, [1] the first one's index
+// Looks for anything but poison in `count` values from `begin`.
+struct OutOfBoundsTask {
+  const u64* begin;
+  long long count;
+  u64* found;  // [0] how many of them, [1] the first one's index
 };
 
-JUDGE_FUNCTION double activated(int activation, double x, double slope) {
+REFERENCE_FUNCTION double activated(int activation, double x, double slope) {
   switch (activation) {
     case 1:  // relu
       return x < 0 ? 0 : x;
@@ -108,16 +108,16 @@ JUDGE_FUNCTION double activated(int activation, double x, double slope) {
   }
 }
 
-JUDGE_FUNCTION double input_value(const Input& input, long long offset) {
+REFERENCE_FUNCTION double input_value(const Input& input, long long offset) {
   return random_value(input.type, input.distribution, input.seed, offset);
 }
 
 // `sum` is exact where the inputs are integers: it stays below 2^53.
-JUDGE_FUNCTION double expected_value(const OracleTask& task, double sum, long long batch,
-                                     long long m, long long n) {
+REFERENCE_FUNCTION double expected_value(const GemmTask& task, double sum, long long batch,
+                                         long long m, long long n) {
   if (task.integers == 2) {
     return static_cast<double>(
-        static_cast<int>(static_cast<unsigned>(static_cast<Word>(static_cast<long long>(sum)))));
+        static_cast<int>(static_cast<unsigned>(static_cast<u64>(static_cast<long long>(sum)))));
   }
   double x = task.scale * sum;
   if (task.reads_c != 0) {
@@ -135,19 +135,19 @@ JUDGE_FUNCTION double expected_value(const OracleTask& task, double sum, long lo
 }
 
 // The element of the sampling that a thread or a loop is at.
-struct Place {
+struct Element {
   long long batch, m, n;
 };
 
-JUDGE_FUNCTION Place sampled_place(const Sampling& sampling, long long m, long long row,
-                                   long long column) {
+REFERENCE_FUNCTION Element sampled_element(const Sampling& sampling, long long m, long long row,
+                                           long long column) {
   const long long global_row = sampling.first_row + row * sampling.row_step;
   return {global_row / m, global_row % m, sampling.first_column + column * sampling.column_step};
 }
 
 // The index of a place among the sampled ones along one axis, or -1.
-JUDGE_FUNCTION long long sample_index(long long at, long long first, long long step,
-                                      long long count) {
+REFERENCE_FUNCTION long long sample_index(long long at, long long first, long long step,
+                                          long long count) {
   const long long distance = at - first;
   if (distance < 0 || (step != 1 && distance % step != 0)) {
     return -1;
@@ -163,7 +163,7 @@ struct ComparedRow {
 };
 
 // `row` counts through all batch entries.
-JUDGE_FUNCTION ComparedRow compared_row(const CompareTask& task, long long row) {
+REFERENCE_FUNCTION ComparedRow compared_row(const CompareTask& task, long long row) {
   const Sampling& sampling = task.sampling;
   const long long index = sample_index(row, sampling.first_row, sampling.row_step, sampling.rows);
   return {offset_of(task.strides, row / task.m, row % task.m, 0),
@@ -172,8 +172,8 @@ JUDGE_FUNCTION ComparedRow compared_row(const CompareTask& task, long long row) 
 
 // How far an element is from what it must be, relative to the bound: more than 1 is wrong. Infinite
 // for NaN.
-JUDGE_FUNCTION double relative_error(const CompareTask& task, const ComparedRow& row,
-                                     long long column) {
+REFERENCE_FUNCTION double relative_error(const CompareTask& task, const ComparedRow& row,
+                                         long long column) {
   const double got = load(task.type, task.d, row.offset + column * task.strides.column);
   const Sampling& sampling = task.sampling;
   const long long index =
@@ -189,14 +189,14 @@ JUDGE_FUNCTION double relative_error(const CompareTask& task, const ComparedRow&
   return error <= 1e300 ? error / bound : infinity();
 }
 
-// A multiprocessor's clocks: the device's time, and its own cycles.
+// The clocks of an SM: the device's time, and its own cycles.
 struct ClockReading {
-  Word nanoseconds, cycles;
+  u64 nanoseconds, cycles;
 };
-// Reads the clocks of all multiprocessors that the grid reaches.
+// Reads the clocks of all SMs that the grid reaches.
 struct ClockTask {
   ClockReading* readings;  // of each of them, by its number
-  unsigned multiprocessors;
+  unsigned sm_count;
 };
 
-}  // namespace judge
+}  // namespace reference

@@ -55,47 +55,47 @@ std::string text_of_defines(const Source& source) {
 // One thread's memory, on the device and here, as large as the largest case so far.
 class Workplace {
  public:
-  explicit Workplace(Device& device) : device_(device), bench_(make_host_test_bench(1)) {
+  explicit Workplace(Device& device) : device_(device), verifier_(make_host_verifier(1)) {
     const float scales[] = {1.25F, 0.5F};  // as operands.cpp
     scales_ = device_.allocate(sizeof scales);
     device_.copy_to_device(scales_->data(), scales, sizeof scales);
   }
 
   /// Empty if the kernel's result is right; `worst` is raised to its error.
-  std::string judge(const CompiledKernel& kernel, const Launch& launch, const Problem& problem,
+  std::string check(const CompiledKernel& kernel, const Launch& launch, const Problem& problem,
                     std::uint64_t seed, double& worst) {
-    const JudgedProblem judged(problem, seed);
-    prepare_block(judged);
+    const VerifiedProblem verified(problem, seed);
+    prepare_block(verified);
     prepare_workspace(launch);
-    Arguments arguments = judged.arguments(static_cast<std::byte*>(block_->data()),
-                                           static_cast<const float*>(scales_->data()));
+    Arguments arguments = verified.arguments(static_cast<std::byte*>(block_->data()),
+                                             static_cast<const float*>(scales_->data()));
     arguments.workspace = workspace_ ? workspace_->data() : nullptr;
     if (const int error = kernel.run(launch, arguments, device_.own_stream()); error != 0) {
       return "cannot be launched: " + device_.describe(error);
     }
-    const OperandLayout& layout = judged.layout;
+    const OperandLayout& layout = verified.layout;
     device_.copy_to_host(host_.data() + layout.d_region,
                          static_cast<std::byte*>(block_->data()) + layout.d_region,
                          layout.d_region_bytes);
-    return verdict(judged, worst) + spoilt_counters(launch);
+    return compare(verified, worst) + spoilt_counters(launch);
   }
 
  private:
-  void prepare_block(const JudgedProblem& judged) {
-    host_.assign(static_cast<std::size_t>(judged.layout.bytes), std::byte{0xff});
+  void prepare_block(const VerifiedProblem& verified) {
+    host_.assign(static_cast<std::size_t>(verified.layout.bytes), std::byte{0xff});
     std::byte* base = host_.data();
-    bench_->fill(judged.fill_a(base));
-    bench_->fill(judged.fill_b(base));
-    if (judged.reads_c()) {
-      bench_->fill(judged.fill_c(base));
+    verifier_->fill(verified.fill_a(base));
+    verifier_->fill(verified.fill_b(base));
+    if (verified.reads_c()) {
+      verifier_->fill(verified.fill_c(base));
     }
-    if (judged.problem.bias != Bias::kNone) {
-      bench_->fill(judged.fill_bias(base));
+    if (verified.problem.bias != Bias::kNone) {
+      verifier_->fill(verified.fill_bias(base));
     }
-    if (!block_ || block_->size_bytes() < judged.layout.bytes) {
-      block_ = device_.allocate(judged.layout.bytes);
+    if (!block_ || block_->size_bytes() < verified.layout.bytes) {
+      block_ = device_.allocate(verified.layout.bytes);
     }
-    device_.copy_to_device(block_->data(), base, judged.layout.bytes);
+    device_.copy_to_device(block_->data(), base, verified.layout.bytes);
   }
 
   void prepare_workspace(const Launch& launch) {
@@ -112,30 +112,33 @@ class Workplace {
     return std::min(launch.workspace_bytes, kWorkspaceCounterBytes);
   }
 
-  std::string verdict(const JudgedProblem& judged, double& worst) {
-    const judge::Sampling all{0, 1, judged.problem.batch * judged.problem.m,
-                              0, 1, judged.problem.n};
+  std::string compare(const VerifiedProblem& verified, double& worst) {
+    const reference::Sampling all{0, 1, verified.problem.batch * verified.problem.m,
+                                  0, 1, verified.problem.n};
     expected_.resize(static_cast<std::size_t>(all.rows * all.columns));
-    bench_->compute(judged.oracle(all, expected_.data()));
-    const judge::CompareTask task = judged.compare(all, expected_.data(), host_.data());
-    const judge::Verdict result = bench_->compare(task);
+    verifier_->compute(verified.gemm(all, expected_.data()));
+    const reference::CompareTask task = verified.compare(all, expected_.data(), host_.data());
+    const reference::ComparisonResult result = verifier_->compare(task);
     worst = std::max(worst, __builtin_bit_cast(double, result.worst));
     std::ostringstream text;
     if (result.wrong != 0) {
       const auto first = static_cast<std::int64_t>(result.first_wrong);
       const std::int64_t row = first / task.n, column = first % task.n;
-      const long long offset = judge::offset_of(task.strides, row / task.m, row % task.m, column);
+      const long long offset =
+          reference::offset_of(task.strides, row / task.m, row % task.m, column);
       text << result.wrong << " of " << expected_.size() << " elements wrong, first batch "
            << row / task.m << " m " << row % task.m << " n " << column << ": got "
-           << judge::load(task.type, task.d, offset) << ", expected "
+           << reference::load(task.type, task.d, offset) << ", expected "
            << expected_[static_cast<std::size_t>(first)] << ", worst error "
            << __builtin_bit_cast(double, result.worst) << " times the bound; ";
     }
-    bench_->erase(judged.erase(host_.data()));
-    const Stains stains = bench_->find_stains(judged.find_stains(host_.data()));
-    if (stains.words != 0) {
-      text << "wrote outside D: " << stains.words << " words, first at byte "
-           << stains.first_byte - (judged.layout.d - judged.layout.d_region) << " from D's start; ";
+    verifier_->erase(verified.erase(host_.data()));
+    const OutOfBoundsWrites outside =
+        verifier_->find_out_of_bounds_writes(verified.find_out_of_bounds_writes(host_.data()));
+    if (outside.count != 0) {
+      text << "wrote outside D: " << outside.count << " values, first at byte "
+           << outside.first_byte - (verified.layout.d - verified.layout.d_region)
+           << " from D's start; ";
     }
     return text.str();
   }
@@ -152,7 +155,7 @@ class Workplace {
   }
 
   Device& device_;
-  std::unique_ptr<TestBench> bench_;
+  std::unique_ptr<Verifier> verifier_;
   std::unique_ptr<DeviceMemory> scales_, block_, workspace_;
   std::vector<std::byte> host_;
   std::vector<double> expected_;
@@ -256,7 +259,7 @@ FamilyReport check_family(const Family& family, const std::vector<FamilyCase>& c
       }
       const Device::Current current(device);
       try {
-        failure = workplaces[thread]->judge(*entry.kernel, family.launch(problem, config, limits),
+        failure = workplaces[thread]->check(*entry.kernel, family.launch(problem, config, limits),
                                             problem, seed + index, worst);
       } catch (const DeviceError& error) {
         // The device is lost to all threads; with one thread this is who lost it.

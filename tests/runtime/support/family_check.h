@@ -1,6 +1,6 @@
 #pragma once
 
-// One family against the double-precision oracle on the CPU, over many problems, on any device.
+// One family against the double-precision reference on the CPU, over many problems, on any device.
 
 #include <cstdint>
 #include <map>
@@ -33,10 +33,10 @@ std::string to_text(const FamilyReport& report);
 std::vector<FamilyCase> random_cases(const Family& family, const DeviceLimits& limits, int classes,
                                      int shapes, Random& random);
 
-/// Compiles every source once, with all threads that the device likes; then runs and judges each
-/// case in poisoned, guarded memory, launched as for a device of these limits: with few
-/// multiprocessors a persistent block computes several tiles of a small problem. Throws DeviceError
-/// if the device is lost.
+/// Compiles every source once, with all threads that the device likes; then runs and verifies each
+/// case in poisoned, guarded memory, launched as for a device of these limits: with few SMs a
+/// persistent block computes several tiles of a small problem. Throws DeviceError if the device is
+/// lost.
 FamilyReport check_family(const Family& family, const std::vector<FamilyCase>& cases,
                           Device& device, const DeviceLimits& limits, std::uint64_t seed);
 

@@ -37,7 +37,7 @@ constexpr std::array<std::int64_t, 26> kExtents{1,  2,  3,   5,   7,   8,   13, 
 constexpr std::array<std::int64_t, 24> kDepths{
     0, 1, 2, 3, 7, 8, 15, 16, 17, 31, 32, 33, 48, 63, 64, 65, 67, 96, 127, 128, 129, 191, 257, 509};
 
-// Leaves the CPU's oracle a few milliseconds.
+// Leaves the CPU's reference a few milliseconds.
 constexpr std::int64_t kMostMultiplyAdds = 4'000'000;
 
 // Elements between line starts, at least `length`, such that the class of alignment holds.

@@ -32,7 +32,7 @@ double element(const void* base, const Matrix& matrix, std::int64_t entry, std::
   const std::int64_t offset = entry * matrix.batch_stride +
                               (row_major ? row : column) * matrix.leading_dimension +
                               (row_major ? column : row);
-  return judge::load(static_cast<int>(matrix.type), base, offset);
+  return reference::load(static_cast<int>(matrix.type), base, offset);
 }
 
 double with_ten_bits(double value) {
@@ -87,22 +87,22 @@ int LoopKernel::run(const Launch& launch, const Arguments& arguments,
           x += arguments.beta * element(arguments.c, problem_.c, entry, row, n);
         }
         if (problem_.bias != Bias::kNone && flaw_ != Flaw::kForgetsBias) {
-          x += judge::load(type, arguments.bias, problem_.bias == Bias::kPerRow ? row : n);
+          x += reference::load(type, arguments.bias, problem_.bias == Bias::kPerRow ? row : n);
         }
         if (flaw_ == Flaw::kGivesNan && is_last) {
-          x = judge::not_a_number();
+          x = reference::not_a_number();
         }
         const std::int64_t offset =
             entry * problem_.d.batch_stride + row * problem_.d.leading_dimension + n;
-        judge::store(type, arguments.d, offset, x);
+        reference::store(type, arguments.d, offset, x);
       }
     }
   }
   if (flaw_ == Flaw::kWritesBehindD) {
-    judge::store(type, arguments.d, problem_.m * problem_.d.leading_dimension, 1);
+    reference::store(type, arguments.d, problem_.m * problem_.d.leading_dimension, 1);
   }
   if (flaw_ == Flaw::kWritesBetweenRows) {
-    judge::store(type, arguments.d, problem_.n, 1);
+    reference::store(type, arguments.d, problem_.n, 1);
   }
   if (flaw_ == Flaw::kSpoilsCounter && launch.workspace_bytes > 0) {
     *static_cast<char*>(arguments.workspace) = 1;
