@@ -1,6 +1,6 @@
 #include "runtime/context.h"
 
-#include <algorithm>
+#include <sstream>
 #include <utility>
 
 #include "kernel_templates/log.h"
@@ -53,7 +53,12 @@ std::unique_ptr<Context> Context::create(const ContextOptions& options) {
 
 Context::Context(const ContextOptions& options, std::unique_ptr<Device> device,
                  std::unique_ptr<Store> store)
-    : options_(options), device_(std::move(device)), store_(std::move(store)) {}
+    : options_(options),
+      device_(std::move(device)),
+      store_(std::move(store)),
+      kernels_(*device_, *store_),
+      workspaces_(*device_),
+      tuning_(*device_, *store_) {}
 
 Context::~Context() = default;
 
@@ -71,7 +76,7 @@ const Plan& Context::plan(const CallKey& key, StreamHandle stream) {
   }
   std::unique_ptr<Plan> plan = make_plan(key, canonical);
   if (plan->launch.workspace_bytes > 0) {
-    workspace(plan->launch, stream);  // so that it is there when the stream is captured
+    workspaces_.get(plan->launch, stream);  // so that it is there when the stream is captured
   }
   ++counters_.plans;
   return plans_.add(std::move(plan));
@@ -116,7 +121,7 @@ std::unique_ptr<Plan> Context::make_plan(const CallKey& key, const Canonical& ca
     TuneOptions tuning;
     tuning.rigor = options_.rigor;
     tuning.budget = options_.budget;
-    const TuneResult result = tune(problem, tuning);
+    const TuneResult result = tuning_.tune(problem, tuning);
     if (result.origin == TuneResult::Origin::kFailed) {
       log_warning("not tuned: " + result.tuning.failure);
     }
@@ -165,7 +170,7 @@ std::unique_ptr<Plan> Context::plan_from_model(const CallKey& key, const Canonic
   }
   for (const Candidate& candidate : attempts) {
     auto kernel = this->kernel(problem, candidate);
-    if (auto* usable = std::get_if<std::shared_ptr<const CompiledKernel>>(&kernel)) {
+    if (auto* usable = std::get_if<KernelCache::Kernel>(&kernel)) {
       return plan_of(key, canonical, candidate, std::move(*usable), "chosen by the model");
     }
     reasons = std::get<Rejection>(kernel).detail;
@@ -186,7 +191,8 @@ std::unique_ptr<Plan> Context::plan_from_loaded(const CallKey& key, const Canoni
     if (launch.needs_workspace()) {
       continue;
     }
-    if (auto kernel = loaded_kernel(fingerprint(family->source(problem, config, limits)))) {
+    if (KernelCache::Kernel kernel =
+            kernels_.find(fingerprint(family->source(problem, config, limits)))) {
       return plan_of(key, canonical, candidate, std::move(kernel), "loaded before a capture");
     }
   }
@@ -194,8 +200,7 @@ std::unique_ptr<Plan> Context::plan_from_loaded(const CallKey& key, const Canoni
 }
 
 std::unique_ptr<Plan> Context::plan_of(const CallKey& key, const Canonical& canonical,
-                                       const Candidate& candidate,
-                                       std::shared_ptr<const CompiledKernel> kernel,
+                                       const Candidate& candidate, KernelCache::Kernel kernel,
                                        std::string_view origin) {
   auto plan = std::make_unique<Plan>(key, canonical);
   plan->context = this;
@@ -204,6 +209,33 @@ std::unique_ptr<Plan> Context::plan_of(const CallKey& key, const Canonical& cano
   plan->candidate = candidate;
   plan->kernel = std::move(kernel);
   return plan;
+}
+
+std::variant<KernelCache::Kernel, Rejection> Context::kernel(const Problem& problem,
+                                                             const Candidate& candidate) {
+  const auto& [family, config] = candidate;
+  const DeviceLimits& limits = device_->limits();
+  return kernels_.get(family->source(problem, config, limits),
+                      family->launch(problem, config, limits));
+}
+
+std::string Context::report() const {
+  const DeviceIdentity& identity = device_->identity();
+  const StoreHealth health = store_->health();
+  std::ostringstream text;
+  text << "device     " << identity.name << " (" << name(identity.backend) << ")\n"
+       << "toolchain  " << device_->toolchain().compiler << ", " << device_->toolchain().driver
+       << "\n"
+       << "cache      " << (health.path.empty() ? "in memory" : health.path.string()) << " ("
+       << name(health.state) << ", " << health.winners << " winners)\n";
+  for (const std::string& remark : health.remarks) {
+    text << "           " << remark << "\n";
+  }
+  text << "plans      " << counters_.plans << ": " << counters_.hits << " tuned, "
+       << counters_.stale << " stale, " << counters_.model << " chosen by the model; "
+       << tuning_.tuned() << " tuned and " << kernels_.counters().compiled
+       << " kernels compiled here; " << counters_.fallbacks << " fallbacks during stream capture\n";
+  return text.str();
 }
 
 }  // namespace tunedgemm

@@ -1,25 +1,28 @@
 #pragma once
 
-// Context: one device, one cache, and the plans made with them. The composition root of the
-// library; the C API (c_api.cpp) and the tools stand on it.
+// Context: one device, one store, and what is made with them: plans, kernels, workspaces, tunings.
+// It puts the parts together and decides what a miss leads to; the C API (c_api.cpp) and the tools
+// stand on it.
+//
+// Any number of threads may use it. It owns all its parts, and a plan, a kernel or a workspace that
+// it gives away is valid as long as the context.
 
 #include <atomic>
 #include <cstdint>
-#include <filesystem>
-#include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <variant>
-#include <vector>
 
 #include "cache/store.h"
 #include "runtime/device.h"
+#include "runtime/kernel_cache.h"
 #include "runtime/plan.h"
-#include "runtime/plan_table.h"
-#include "tuner/tune.h"
+#include "runtime/plan_cache.h"
+#include "runtime/tuning_session.h"
+#include "runtime/workspace_pool.h"
 
 namespace tunedgemm {
 
@@ -48,20 +51,6 @@ class CallError : public std::runtime_error {
   Kind kind_;
 };
 
-/// What Context::tune did.
-struct TuneResult {
-  enum class Origin {
-    kTuned,      ///< measured now
-    kCached,     ///< the cache had a winner of at least this rigor: nothing was measured
-    kElsewhere,  ///< another process tuned it meanwhile
-    kFailed,     ///< no candidate was valid; tuning.failure says why
-  };
-  Origin origin = Origin::kFailed;
-  std::optional<Record> record;
-  Tuning tuning;  ///< empty unless measured now
-};
-
-/// Thread-safe.
 class Context {
  public:
   /// Throws DeviceError if the device that was asked for is not there. A cache that cannot be used
@@ -87,29 +76,29 @@ class Context {
   /// Null unless plan() has made it. The hot path: no lock, no allocation.
   const Plan* find_plan(const CallKey& key) const noexcept { return plans_.find(key); }
 
-  /// A workspace of the stream with at least the launch's bytes, its counters zero. Null if it
-  /// would have to be allocated while the stream is captured, or if it is optional and cannot be
-  /// had. Throws DeviceError.
-  void* workspace(const Launch& launch, StreamHandle stream);
+  /// Null if it cannot be had now, see WorkspacePool::get. Throws DeviceError.
+  void* workspace(const Launch& launch, StreamHandle stream) {
+    return workspaces_.get(launch, stream);
+  }
   /// The same without a lock, null if there is none yet.
-  void* find_workspace(std::int64_t bytes, StreamHandle stream) const noexcept;
+  void* find_workspace(std::int64_t bytes, StreamHandle stream) const noexcept {
+    return workspaces_.find(bytes, stream);
+  }
 
-  /// The winner with which tune() would answer without measuring: of this toolchain, of at least
-  /// this rigor, and complete, or the result of a budget not much smaller than this one, or of a
-  /// greater rigor and with as many candidates tried as this one would.
-  std::optional<Record> find_tuned(const Problem& problem, const TuneOptions& options);
-  /// Makes sure that the cache has a winner of at least this rigor, tuning if it must. For
-  /// tune-all: several threads take turns. Throws DeviceError.
-  TuneResult tune(const Problem& problem, const TuneOptions& options);
+  /// See TuningSession.
+  std::optional<Record> find_tuned(const Problem& problem, const TuneOptions& options) {
+    return tuning_.find_tuned(problem, options);
+  }
+  TuneResult tune(const Problem& problem, const TuneOptions& options) {
+    return tuning_.tune(problem, options);
+  }
 
-  /// A compiled kernel for the candidate: loaded already, from the cache, or compiled now. Throws
-  /// DeviceError.
-  std::variant<std::shared_ptr<const CompiledKernel>, Rejection> kernel(const Problem& problem,
-                                                                        const Candidate& candidate);
+  /// A kernel for the candidate, see KernelCache::get. Throws DeviceError.
+  std::variant<KernelCache::Kernel, Rejection> kernel(const Problem& problem,
+                                                      const Candidate& candidate);
 
   struct Counters {
-    std::atomic<std::int64_t> plans{0}, hits{0}, stale{0}, tuned{0}, model{0}, fallbacks{0},
-        compiled{0};
+    std::atomic<std::int64_t> plans{0}, hits{0}, stale{0}, model{0}, fallbacks{0};
   };
   const Counters& counters() const { return counters_; }
   /// Several lines for people: device, toolchain, cache and its state, counters.
@@ -126,34 +115,18 @@ class Context {
   /// Null if no loaded kernel computes the problem without a workspace.
   std::unique_ptr<Plan> plan_from_loaded(const CallKey& key, const Canonical& canonical);
   std::unique_ptr<Plan> plan_of(const CallKey& key, const Canonical& canonical,
-                                const Candidate& candidate,
-                                std::shared_ptr<const CompiledKernel> kernel,
+                                const Candidate& candidate, KernelCache::Kernel kernel,
                                 std::string_view origin);
-  TuneResult measure(const Problem& problem, const TuneOptions& options);
-  std::variant<std::unique_ptr<CompiledKernel>, Rejection> make_kernel(const Source& source,
-                                                                       const Launch& launch);
-  std::shared_ptr<const CompiledKernel> loaded_kernel(const std::string& source_fingerprint) const;
-
-  struct Workspace {
-    StreamHandle stream = nullptr;
-    std::unique_ptr<DeviceMemory> memory;
-    const Workspace* next = nullptr;
-  };
 
   ContextOptions options_;
   std::unique_ptr<Device> device_;
   std::unique_ptr<Store> store_;
-  PlanTable plans_;
-  PlanTable capture_plans_;  ///< apart, since after the capture the problem may be tuned
+  PlanCache plans_;
+  PlanCache capture_plans_;  ///< apart, since after the capture the problem may be tuned
+  KernelCache kernels_;
+  WorkspacePool workspaces_;
+  TuningSession tuning_;
   Counters counters_;
-
-  std::mutex tuning_;
-  mutable std::mutex kernels_mutex_;
-  std::map<std::string, std::shared_ptr<const CompiledKernel>>
-      kernels_;  ///< by the source's fingerprint
-  std::mutex workspaces_mutex_;
-  std::vector<std::unique_ptr<Workspace>> workspaces_;
-  std::atomic<const Workspace*> newest_workspace_{nullptr};
 };
 
 }  // namespace tunedgemm

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "runtime/launch.h"
-#include "runtime/plan_table.h"
+#include "runtime/plan_cache.h"
 #include "tests/support/catch.h"
 
 using namespace tunedgemm;
@@ -108,8 +108,8 @@ TEST_CASE("Every field of a call changes its key and its hash") {
   }
 }
 
-TEST_CASE("The plan table forgets nothing while another thread adds") {
-  PlanTable table;
+TEST_CASE("The plan cache forgets nothing while another thread adds") {
+  PlanCache cache;
   constexpr int kPlans = 3000;
   const auto key_of = [](int index) { return Call(index + 1, 8, 8).key(); };
   const auto plan_of = [&](int index) {
@@ -121,18 +121,18 @@ TEST_CASE("The plan table forgets nothing while another thread adds") {
   std::thread reader([&] {
     for (int seen = 0; seen < kPlans; seen = added.load()) {
       for (int index = 0; index < seen; index += 17) {
-        const Plan* plan = table.find(key_of(index));
+        const Plan* plan = cache.find(key_of(index));
         lost += plan == nullptr || plan->problem.m != index + 1;
       }
     }
   });
   for (int index = 0; index < kPlans; ++index) {
-    table.add(plan_of(index));
+    cache.add(plan_of(index));
     added = index + 1;
   }
   reader.join();
   CHECK(lost == 0);
-  CHECK(table.find(key_of(kPlans)) == nullptr);
+  CHECK(cache.find(key_of(kPlans)) == nullptr);
 }
 
 namespace {

@@ -1,7 +1,10 @@
 #pragma once
 
-// PlanTable: from a call's key to its plan. Readers take no lock: entries are only ever added, in
-// front of their bucket's list, and live until the table is destroyed.
+// PlanCache: from a call's key to its plan.
+//
+// Any number of threads may use it. find() takes no lock and waits for nobody: entries are only ever
+// added, in front of their bucket's list, and live until the cache is destroyed. The cache owns its
+// plans; a plan that was found stays valid as long as the cache.
 
 #include <array>
 #include <atomic>
@@ -13,8 +16,7 @@
 
 namespace tunedgemm {
 
-/// Thread-safe. Owns its plans.
-class PlanTable {
+class PlanCache {
  public:
   /// The plan added last for the key, or null.
   const Plan* find(const CallKey& key) const noexcept {

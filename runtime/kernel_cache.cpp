@@ -1,0 +1,64 @@
+#include "runtime/kernel_cache.h"
+
+#include <utility>
+
+#include "kernel_templates/log.h"
+
+namespace tunedgemm {
+
+KernelCache::Kernel KernelCache::find(const std::string& source_fingerprint) const {
+  const std::scoped_lock lock(mutex_);
+  const auto known = kernels_.find(source_fingerprint);
+  return known == kernels_.end() ? nullptr : known->second;
+}
+
+std::variant<KernelCache::Kernel, Rejection> KernelCache::get(const Source& source,
+                                                              const Launch& launch) {
+  const std::string key = fingerprint(source);
+  if (Kernel known = find(key)) {
+    return known;
+  }
+  const Device::Current current(device_);
+  Made made = make(source, launch);
+  if (auto* rejection = std::get_if<Rejection>(&made)) {
+    return std::move(*rejection);
+  }
+  Kernel kernel = std::get<0>(std::move(made));
+  const std::scoped_lock lock(mutex_);
+  return kernels_.emplace(key, std::move(kernel)).first->second;
+}
+
+KernelCache::Made KernelCache::make(const Source& source, const Launch& launch) {
+  const int architecture = device_.limits().arch;
+  const Toolchain& toolchain = device_.toolchain();
+  if (const auto stored = store_.find_binary(source, toolchain, architecture)) {
+    Made loaded = load(*stored, launch);
+    if (std::holds_alternative<std::unique_ptr<CompiledKernel>>(loaded)) {
+      return loaded;
+    }
+    log_warning("a stored binary of " + source.entry +
+                " does not load and is made anew: " + std::get<Rejection>(loaded).detail);
+    store_.forget_binary(source, toolchain, architecture);
+  }
+  if (const std::string reason = device_.why_not_compile(); !reason.empty()) {
+    if (auto kernel = device_.built_in(source)) {
+      return kernel;
+    }
+    return Rejection{Reason::kCompileFailed, reason};
+  }
+  ++counters_.compiled;
+  const auto compiled = device_.compile(source);
+  if (const auto* failure = std::get_if<CompileFailure>(&compiled)) {
+    return Rejection{Reason::kCompileFailed, failure->log};
+  }
+  const Binary& binary = std::get<Binary>(compiled);
+  store_.put_binary(source, toolchain, architecture, binary);
+  return load(binary, launch);
+}
+
+KernelCache::Made KernelCache::load(const Binary& binary, const Launch& launch) {
+  ++counters_.loaded;
+  return device_.load(binary, launch);
+}
+
+}  // namespace tunedgemm

@@ -1,0 +1,56 @@
+#pragma once
+
+// KernelCache: the kernels that are loaded on one device, by the fingerprint of their source.
+//
+// Any number of threads may use it; all but find() may compile, which takes seconds, and holds no
+// lock meanwhile, so that two threads may make the same kernel, of which one is kept. Device and
+// store must outlive it. A kernel belongs to all who hold it, and is never unloaded while the cache
+// lives.
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <variant>
+
+#include "cache/store.h"
+#include "runtime/device.h"
+
+namespace tunedgemm {
+
+class KernelCache {
+ public:
+  using Kernel = std::shared_ptr<const CompiledKernel>;
+
+  KernelCache(Device& device, Store& store) : device_(device), store_(store) {}
+  KernelCache(const KernelCache&) = delete;
+  KernelCache& operator=(const KernelCache&) = delete;
+
+  /// Null unless the kernel is loaded.
+  Kernel find(const std::string& source_fingerprint) const;
+
+  /// The kernel: loaded already, from the store, compiled now, or, where nothing compiles, the one
+  /// that is linked in. Throws DeviceError.
+  std::variant<Kernel, Rejection> get(const Source& source, const Launch& launch);
+
+  struct Counters {
+    std::atomic<std::int64_t> loaded{0}, compiled{0};
+  };
+  const Counters& counters() const { return counters_; }
+
+ private:
+  using Made = std::variant<std::unique_ptr<CompiledKernel>, Rejection>;
+
+  Made make(const Source& source, const Launch& launch);
+  Made load(const Binary& binary, const Launch& launch);
+
+  Device& device_;
+  Store& store_;
+  Counters counters_;
+  mutable std::mutex mutex_;
+  std::map<std::string, Kernel> kernels_;
+};
+
+}  // namespace tunedgemm

@@ -1,0 +1,91 @@
+#include "runtime/tuning_session.h"
+
+#include <string>
+#include <utility>
+
+#include "runtime/evaluation/device_evaluator.h"
+#include "tuner/effort.h"
+
+namespace tunedgemm {
+namespace {
+
+// How long a tuning waits for another process that tunes the same problem.
+constexpr double kLeaseWaitSeconds = 60;
+
+// Of a budget that ended before all candidates were tried: the same budget again would only go on
+// where the cost model expects less and less.
+constexpr double kShareThatIsEnough = 0.5;
+
+TuneResult failed(std::string reason) {
+  TuneResult result;
+  result.tuning.failure = std::move(reason);
+  return result;
+}
+
+}  // namespace
+
+std::optional<Record> TuningSession::find_tuned(const Problem& problem,
+                                                const TuneOptions& options) {
+  auto hit = store_.find(problem, device_.identity(), device_.toolchain(), device_.limits());
+  if (!hit || hit->match != Match::kExact || hit->record.rigor < options.rigor) {
+    return std::nullopt;
+  }
+  const Record& record = hit->record;
+  const Effort effort = effort_of(options.rigor, options.budget);
+  const bool enough =
+      record.complete || record.spent_seconds >= kShareThatIsEnough * effort.seconds ||
+      (record.rigor > options.rigor && record.candidates_tried >= effort.candidates);
+  return enough ? std::optional(std::move(hit->record)) : std::nullopt;
+}
+
+TuneResult TuningSession::tune(const Problem& problem, const TuneOptions& options) {
+  const std::scoped_lock lock(one_at_a_time_);
+  const Problem canonical = tunedgemm::canonical(problem).problem;
+  if (auto record = find_tuned(canonical, options)) {
+    return {.origin = TuneResult::Origin::kCached, .record = std::move(record), .tuning = {}};
+  }
+  if (const std::string reason = device_.why_not_compile(); !reason.empty()) {
+    return failed(reason);
+  }
+  const Lease lease =
+      store_.acquire(canonical, device_.identity(), device_.toolchain(), kLeaseWaitSeconds);
+  store_.refresh();
+  if (auto record = find_tuned(canonical, options)) {
+    return {.origin = TuneResult::Origin::kElsewhere, .record = std::move(record), .tuning = {}};
+  }
+  if (!lease) {
+    return failed("another process has been tuning " + to_text(canonical) + " for more than " +
+                  std::to_string(static_cast<int>(kLeaseWaitSeconds)) + " seconds");
+  }
+  return measure(canonical, options);
+}
+
+TuneResult TuningSession::measure(const Problem& problem, const TuneOptions& options) {
+  TuneResult result;
+  try {
+    const Device::Current current(device_);
+    DeviceEvaluator evaluator(device_, store_, problem);
+    result.tuning = tunedgemm::tune(problem, device_.identity(), device_.toolchain(),
+                                    device_.limits(), evaluator, store_, options);
+  } catch (const DeviceError& error) {
+    // A problem too large to be tuned beside what the memory holds already can still be computed.
+    if (error.kind() != DeviceError::Kind::kOutOfMemory) {
+      throw;
+    }
+    return failed(error.what());
+  }
+  if (!result.tuning.record) {
+    return result;
+  }
+  store_.put(*result.tuning.record, result.tuning.winner_source, result.tuning.winner_binary,
+             result.tuning.trials);
+  ++tuned_;
+  result.origin = TuneResult::Origin::kTuned;
+  // As it is stored: with the time at which it was.
+  const auto stored =
+      store_.find(problem, device_.identity(), device_.toolchain(), device_.limits());
+  result.record = stored ? stored->record : result.tuning.record;
+  return result;
+}
+
+}  // namespace tunedgemm

@@ -1,0 +1,61 @@
+#pragma once
+
+// TuningSession: what a context tunes on its device, one problem at a time.
+//
+// Any number of threads may use it; tune() lets one through and the others wait, since two that time
+// at once would measure each other. The lease of the problem does the same among processes. Device
+// and store must outlive it. Tuning works in memory and on a stream of its own, which it gives back
+// at the end.
+
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <optional>
+
+#include "cache/store.h"
+#include "runtime/device.h"
+#include "tuner/tune.h"
+
+namespace tunedgemm {
+
+/// What TuningSession::tune did.
+struct TuneResult {
+  enum class Origin {
+    kTuned,      ///< measured now
+    kCached,     ///< the cache had a winner of at least this rigor: nothing was measured
+    kElsewhere,  ///< another process tuned it meanwhile
+    kFailed,     ///< no candidate was valid; tuning.failure says why
+  };
+  Origin origin = Origin::kFailed;
+  std::optional<Record> record;
+  Tuning tuning;  ///< empty unless measured now
+};
+
+class TuningSession {
+ public:
+  TuningSession(Device& device, Store& store) : device_(device), store_(store) {}
+  TuningSession(const TuningSession&) = delete;
+  TuningSession& operator=(const TuningSession&) = delete;
+
+  /// The winner with which tune() would answer without measuring: of this toolchain, of at least
+  /// this rigor, and complete, or the result of a budget not much smaller than this one, or of a
+  /// greater rigor and with as many candidates tried as this one would.
+  std::optional<Record> find_tuned(const Problem& problem, const TuneOptions& options);
+
+  /// Makes sure that the store has a winner of at least this rigor, tuning if it must. Throws
+  /// DeviceError.
+  TuneResult tune(const Problem& problem, const TuneOptions& options);
+
+  /// How many problems were tuned here.
+  std::int64_t tuned() const { return tuned_; }
+
+ private:
+  TuneResult measure(const Problem& problem, const TuneOptions& options);
+
+  Device& device_;
+  Store& store_;
+  std::mutex one_at_a_time_;
+  std::atomic<std::int64_t> tuned_{0};
+};
+
+}  // namespace tunedgemm
