@@ -16,8 +16,8 @@
  * Every function that can fail returns a tunedgemm_status. With any but TUNEDGEMM_OK nothing was
  * launched for the caller, and tunedgemm_error_message() gives a sentence for the calling thread:
  * what was being done, to what, with which value, and the remedy. The library never prints, aborts
- * or exits. It logs through the spdlog logger "tunedgemm", on the standard error stream, and
- * nothing below a warning unless the program sets that logger's level.
+ * or exits. It logs through the spdlog logger "tunedgemm": the one that the program has registered,
+ * else one on the standard error stream that says nothing below a warning.
  *
  * @par Structs
  * `struct_size` is sizeof(the struct) as the caller was compiled. The _init functions set it and
