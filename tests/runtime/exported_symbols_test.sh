@@ -1,0 +1,21 @@
+#!/usr/bin/env bash
+# The shared library exports exactly these functions: one that is missing stops programs that are
+# linked already, and one that is new is for ever. exported_symbols_test.sh LIBRARY
+set -euo pipefail
+
+expected="\
+tunedgemm_buffers_init
+tunedgemm_context_create
+tunedgemm_context_destroy
+tunedgemm_context_options_init
+tunedgemm_context_report
+tunedgemm_error_message
+tunedgemm_matmul
+tunedgemm_plan_create
+tunedgemm_plan_description
+tunedgemm_plan_workspace_bytes
+tunedgemm_problem_init
+tunedgemm_run
+tunedgemm_status_name"
+
+diff <(echo "$expected") <(nm -D --defined-only "$1" | awk '{print $3}' | LC_ALL=C sort)
