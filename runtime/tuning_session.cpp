@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "runtime/evaluation/device_evaluator.h"
-#include "tuner/effort.h"
+#include "tuner/search_limits.h"
 
 namespace tunedgemm {
 namespace {
@@ -31,10 +31,10 @@ std::optional<Record> TuningSession::find_tuned(const Problem& problem,
     return std::nullopt;
   }
   const Record& record = hit->record;
-  const Effort effort = effort_of(options.rigor, options.budget);
+  const SearchLimits search_limits = search_limits_of(options.rigor, options.budget);
   const bool enough =
-      record.complete || record.spent_seconds >= kShareThatIsEnough * effort.seconds ||
-      (record.rigor > options.rigor && record.candidates_tried >= effort.candidates);
+      record.complete || record.spent_seconds >= kShareThatIsEnough * search_limits.seconds ||
+      (record.rigor > options.rigor && record.candidates_tried >= search_limits.candidates);
   return enough ? std::optional(std::move(hit->record)) : std::nullopt;
 }
 

@@ -13,7 +13,7 @@ namespace tunedgemm {
 /// A candidate that computes the right result and was timed once. Move-only: it owns the kernel.
 struct Contender {
   Selected selected;
-  std::size_t line = 0;  ///< in the ledger
+  std::size_t line = 0;  ///< in the trial log
   double screened_us = 0;
   std::unique_ptr<Trial> trial;
   Contestant standing;                 ///< its rounds are filled in by the finals

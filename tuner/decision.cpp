@@ -64,8 +64,8 @@ bool is_settled(std::size_t best, std::span<const Contestant> contestants) {
   });
 }
 
-bool replaces(const Contestant& challenger, const Contestant& standard) {
-  const Comparison slower = compare(standard.rounds_us, challenger.rounds_us);
+bool replaces(const Contestant& challenger, const Contestant& default_candidate) {
+  const Comparison slower = compare(default_candidate.rounds_us, challenger.rounds_us);
   return slower.median >= kDefaultMargin && slower.interval.low > 0;
 }
 
@@ -90,16 +90,16 @@ Decision decide(std::span<const Contestant> contestants) {
 
   Decision decision;
   decision.winner = equals.front();
-  const auto standard =
+  const auto default_candidate =
       std::find_if(contestants.begin(), contestants.end(),
                    [](const Contestant& contestant) { return contestant.is_default; });
-  if (standard != contestants.end()) {
+  if (default_candidate != contestants.end()) {
     const auto challenger = std::find_if(equals.begin(), equals.end(), [&](std::size_t index) {
-      return replaces(contestants[index], *standard);
+      return replaces(contestants[index], *default_candidate);
     });
     decision.winner = challenger != equals.end()
                           ? *challenger
-                          : static_cast<std::size_t>(standard - contestants.begin());
+                          : static_cast<std::size_t>(default_candidate - contestants.begin());
   }
   decision.ties = ties_of(decision.winner, contestants);
   decision.runner_up = fastest(contestants, decision.winner);

@@ -53,11 +53,11 @@ class Evaluator {
   /// Brings the device to its working clock. Called before the first sample and before the finals.
   virtual void warm_up() = 0;
 
-  /// Lets the device rest before each sample of the finals, for rest_seconds(), which may be 0:
-  /// under a long load it lowers its clock, and a candidate must not pay for what the one before it
-  /// drew.
-  virtual void rest() {}
-  virtual double rest_seconds() const { return 0; }
+  /// Leaves the device idle for so long before a sample: under a long load it lowers its clock, and a
+  /// candidate must not pay for what the one before it drew.
+  virtual void cool_down(double seconds) = 0;
+  /// How long that should be in the finals; may be 0.
+  virtual double cool_down_seconds() const { return 0; }
 
   /// The clock now in MHz, 0 where it cannot be told, and whether the device reports that it is
   /// held back.
@@ -71,9 +71,9 @@ class Evaluator {
   /// one.
   virtual double now_seconds() = 0;
 
-  /// The least time in microseconds that the device can possibly take: bytes over bandwidth,
-  /// operations over peak. A sample below it is implausible.
-  virtual double floor_us() const = 0;
+  /// The roofline: the least time in microseconds that the device can possibly take, bytes over
+  /// bandwidth or operations over peak. A sample below it is implausible.
+  virtual double roofline_us() const = 0;
 };
 
 }  // namespace tunedgemm

@@ -38,22 +38,22 @@ class Random {
   std::uint64_t state_;
 };
 
-double round_seconds(const std::vector<Contender*>& racing, double rest_seconds) {
+double round_seconds(const std::vector<Contender*>& racing, double cool_down_seconds) {
   double seconds = 0;
   for (const Contender* contender : racing) {
-    seconds += sample_seconds(*contender) + rest_seconds;
+    seconds += sample_seconds(*contender) + cool_down_seconds;
   }
   return seconds;
 }
 
 // The finalists for whom the time suffices; at least the fastest and the default.
 std::vector<Contender*> those_who_race(std::span<Contender> contenders, int rounds,
-                                       double rest_seconds, double seconds) {
+                                       double cool_down_seconds, double seconds) {
   std::vector<Contender*> racing;
   for (Contender& contender : contenders) {
     racing.push_back(&contender);
   }
-  while (racing.size() > 2 && rounds * round_seconds(racing, rest_seconds) > seconds) {
+  while (racing.size() > 2 && rounds * round_seconds(racing, cool_down_seconds) > seconds) {
     const auto slowest = std::find_if(racing.rbegin(), racing.rend() - 1, [](const Contender* one) {
       return !one->standing.is_default;
     });
@@ -94,9 +94,9 @@ std::vector<float> time_round(const std::vector<Contender*>& racing,
   std::vector<float> round_us(racing.size());
   for (const std::size_t index : order) {
     Contender& contender = *racing[index];
-    evaluator.rest();
+    evaluator.cool_down(evaluator.cool_down_seconds());
     const auto sample = plausible_sample(
-        *contender.trial, launches_for(kSampleUs, contender.screened_us), evaluator.floor_us());
+        *contender.trial, launches_for(kSampleUs, contender.screened_us), evaluator.roofline_us());
     if (const Rejection* rejection = std::get_if<Rejection>(&sample)) {
       contender.rejection = *rejection;
     } else {
@@ -122,29 +122,30 @@ double sample_seconds(const Contender& contender) {
   return 1e-6 * (launches + 1) * contender.screened_us;
 }
 
-FinalsReport run_finals(std::span<Contender> contenders, Evaluator& evaluator, const Effort& effort,
-                        Allowance& allowance, std::uint64_t seed,
-                        const std::function<void(int)>& on_round) {
-  allowance.grant_grace();
+FinalsReport run_finals(std::span<Contender> contenders, Evaluator& evaluator,
+                        const SearchLimits& search_limits, TimeBudget& time_budget,
+                        std::uint64_t seed, const std::function<void(int)>& on_round) {
+  time_budget.grant_grace();
   evaluator.warm_up();
   Clockwatch clock(evaluator);
   Random random(seed);
   FinalsReport report;
   std::vector<double> clocks_mhz;
   const double begin = evaluator.now_seconds();
-  std::vector<Contender*> racing = those_who_race(
-      contenders, effort.minimum_rounds, evaluator.rest_seconds(), allowance.seconds_left());
+  std::vector<Contender*> racing =
+      those_who_race(contenders, search_limits.minimum_rounds, evaluator.cool_down_seconds(),
+                     time_budget.seconds_left());
 
   const auto over = [&] {
-    if (report.rounds >= effort.minimum_rounds) {
+    if (report.rounds >= search_limits.minimum_rounds) {
       const double seconds = evaluator.now_seconds() - begin;
-      if (report.rounds >= effort.maximum_rounds || seconds > effort.finals_seconds ||
+      if (report.rounds >= search_limits.maximum_rounds || seconds > search_limits.finals_seconds ||
           is_settled(racing)) {
         return true;
       }
     }
     // Asked in this order, since cancelling shortens the time that is left.
-    return report.rounds > 0 && (allowance.cancelled(), allowance.seconds_left() <= 0);
+    return report.rounds > 0 && (time_budget.cancelled(), time_budget.seconds_left() <= 0);
   };
   while (!racing.empty() && !over()) {
     std::vector<std::size_t> order(racing.size());
@@ -152,8 +153,8 @@ FinalsReport run_finals(std::span<Contender> contenders, Evaluator& evaluator, c
     random.shuffle(order);
     const std::vector<float> round_us = time_round(racing, order, evaluator);
     // Half as many rounds again at most: a clock that stays low is the device's clock now.
-    const bool repeat = !clock.steady() && allowance.seconds_left() > 0 &&
-                        report.repeated_rounds < (effort.maximum_rounds + 1) / 2;
+    const bool repeat = !clock.steady() && time_budget.seconds_left() > 0 &&
+                        report.repeated_rounds < (search_limits.maximum_rounds + 1) / 2;
     for (std::size_t index = 0; index < racing.size() && !repeat; ++index) {
       racing[index]->standing.rounds_us.push_back(round_us[index]);
     }
@@ -171,7 +172,7 @@ FinalsReport run_finals(std::span<Contender> contenders, Evaluator& evaluator, c
     }
   }
   report.clock_mhz = clocks_mhz.empty() ? 0 : static_cast<int>(median(clocks_mhz));
-  report.enough = report.rounds >= effort.minimum_rounds;
+  report.enough = report.rounds >= search_limits.minimum_rounds;
   return report;
 }
 

@@ -7,10 +7,10 @@
 #include <functional>
 #include <span>
 
-#include "tuner/allowance.h"
 #include "tuner/contender.h"
-#include "tuner/effort.h"
 #include "tuner/evaluator.h"
+#include "tuner/search_limits.h"
+#include "tuner/time_budget.h"
 
 namespace tunedgemm {
 
@@ -28,8 +28,8 @@ double sample_seconds(const Contender& contender);
 /// rounds are all done or the time is over; at least one round. Where time is short the slowest are
 /// left out (their standing has no rounds) before the number of rounds is cut; the default is not.
 /// `on_round` gets the number of rounds and may be empty.
-FinalsReport run_finals(std::span<Contender> contenders, Evaluator& evaluator, const Effort& effort,
-                        Allowance& allowance, std::uint64_t seed,
-                        const std::function<void(int)>& on_round);
+FinalsReport run_finals(std::span<Contender> contenders, Evaluator& evaluator,
+                        const SearchLimits& search_limits, TimeBudget& time_budget,
+                        std::uint64_t seed, const std::function<void(int)>& on_round);
 
 }  // namespace tunedgemm

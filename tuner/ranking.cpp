@@ -22,11 +22,11 @@ std::vector<RankedCandidate> predicted(std::span<const Candidate> candidates, co
   return all;
 }
 
-std::optional<RankedCandidate> simplest_of(std::span<const RankedCandidate> ranked,
+std::optional<RankedCandidate> baseline_of(std::span<const RankedCandidate> ranked,
                                            Backend backend) {
-  const std::string_view simplest = backend == Backend::kCuda ? "naive_2d" : "naive_mnk";
+  const std::string_view baseline = backend == Backend::kCuda ? "naive_2d" : "naive_mnk";
   for (const RankedCandidate& candidate : ranked) {
-    if (candidate.candidate.family->name() == simplest && candidate.predicted_us < kAffordableUs) {
+    if (candidate.candidate.family->name() == baseline && candidate.predicted_us < kAffordableUs) {
       return candidate;
     }
   }
@@ -42,24 +42,25 @@ Knowledge knowledge_of(const Ranking& ranking) {
   return knowledge;
 }
 
-Ranking rank(const Task& task, const Effort& effort) {
+Ranking rank(const Task& task, const SearchLimits& search_limits) {
   const auto& [problem, device, toolchain, limits, evaluator, store, options] = task;
   Ranking ranking;
   ranking.earlier = store.trials(problem, device, toolchain);
   const bool all = options.candidates.empty();
   ranking.ranked = all ? ranked_candidates(problem, limits) : predicted(options.candidates, task);
   Knowledge knowledge = knowledge_of(ranking);
-  knowledge.standard =
-      predicted(options.standard ? *options.standard : default_candidate(problem, limits), task);
+  knowledge.default_candidate = predicted(
+      options.default_candidate ? *options.default_candidate : default_candidate(problem, limits),
+      task);
   if (!all) {
     ranking.selection = select_given(knowledge);
     return ranking;
   }
-  const std::vector<RankedCandidate> seeds =
-      predicted(neighbour_seeds(problem, device, limits, store.winners(), effort.neighbours), task);
+  const std::vector<RankedCandidate> seeds = predicted(
+      neighbour_seeds(problem, device, limits, store.winners(), search_limits.neighbours), task);
   knowledge.seeds = seeds;
-  knowledge.simplest = simplest_of(ranking.ranked, limits.backend);
-  ranking.selection = select(knowledge, effort);
+  knowledge.baseline = baseline_of(ranking.ranked, limits.backend);
+  ranking.selection = select(knowledge, search_limits);
   return ranking;
 }
 

@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "tuner/effort.h"
+#include "tuner/search_limits.h"
 #include "tuner/selection.h"
 #include "tuner/task.h"
 
@@ -20,6 +20,6 @@ Knowledge knowledge_of(const Ranking& ranking);
 
 /// Step 0: brings together what the cost model, the neighbouring shapes and earlier tunings know of
 /// the problem, and selects.
-Ranking rank(const Task& task, const Effort& effort);
+Ranking rank(const Task& task, const SearchLimits& search_limits);
 
 }  // namespace tunedgemm

@@ -12,7 +12,7 @@ namespace {
 
 using Stage = RecordedCandidate::Stage;
 
-constexpr std::string_view kFirstLine = "recorded-run 2";
+constexpr std::string_view kFirstLine = "recorded-run 3";
 constexpr std::array<std::pair<Stage, std::string_view>, 3> kStages{
     {{Stage::kPrepare, "prepare"}, {Stage::kCheck, "check"}, {Stage::kSample, "sample"}}};
 
@@ -179,11 +179,11 @@ bool read_line(std::string_view keyword, std::string_view rest, RecordedRun& run
     return problem.has_value();
   }
   if (keyword == "device") {
-    line.read("floor_us", run.floor_us);
+    line.read("roofline_us", run.roofline_us);
     line.read("batch", run.compile_batch);
     line.read("ahead_seconds", run.ahead_seconds);
     line.read("warm_up_seconds", run.warm_up_seconds);
-    line.read("rest_seconds", run.rest_seconds);
+    line.read("cool_down_seconds", run.cool_down_seconds);
     return line.good();
   }
   if (keyword == "clock") {
@@ -204,10 +204,10 @@ bool read_line(std::string_view keyword, std::string_view rest, RecordedRun& run
 
 std::string to_text(const RecordedRun& run) {
   std::string text = std::string(kFirstLine) + "\nproblem " + to_text(run.problem) + "\ndevice" +
-                     field("floor_us", run.floor_us) + field("batch", run.compile_batch) +
+                     field("roofline_us", run.roofline_us) + field("batch", run.compile_batch) +
                      field("ahead_seconds", run.ahead_seconds) +
                      field("warm_up_seconds", run.warm_up_seconds) +
-                     field("rest_seconds", run.rest_seconds) + "\n";
+                     field("cool_down_seconds", run.cool_down_seconds) + "\n";
   for (const Evaluator::Clock& clock : run.clocks) {
     text += "clock" + field("mhz", clock.mhz) + field("throttled", clock.throttled ? 1 : 0) + "\n";
   }

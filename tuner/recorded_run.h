@@ -3,10 +3,10 @@
 // RecordedRun: all that an evaluator said during a tuning, as text that is kept beside the tests.
 //
 // The format: a line is a keyword and fields "name=value"; empty lines and those that begin with #
-// are skipped. The first line is "recorded-run 2". Then, once each:
+// are skipped. The first line is "recorded-run 3". Then, once each:
 //
 //     problem m=4096 n=4096 ...                       as to_text(Problem) writes it
-//     device floor_us=140.2 batch=0 ahead_seconds=0.9 warm_up_seconds=0.2 rest_seconds=0.004
+//     device roofline_us=140.2 batch=0 ahead_seconds=0.9 warm_up_seconds=0.2 cool_down_seconds=0.004
 //     clock mhz=1755 throttled=0                      one for each question, in order
 //
 // and for every candidate a line with its text, followed by what came of it:
@@ -63,11 +63,11 @@ struct RecordedCandidate {
 
 struct RecordedRun {
   Problem problem;
-  double floor_us = 0;
+  double roofline_us = 0;
   int compile_batch = 0;
-  double ahead_seconds = 0;    ///< all calls of compile_ahead together
-  double warm_up_seconds = 0;  ///< one call
-  double rest_seconds = 0;     ///< before each sample of the finals
+  double ahead_seconds = 0;      ///< all calls of compile_ahead together
+  double warm_up_seconds = 0;    ///< one call
+  double cool_down_seconds = 0;  ///< before each sample of the finals
   std::vector<Evaluator::Clock> clocks;
   std::vector<RecordedCandidate> candidates;
 };

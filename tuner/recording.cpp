@@ -49,9 +49,9 @@ class RecordingEvaluator::WitnessedTrial final : public Trial {
 RecordingEvaluator::RecordingEvaluator(Evaluator& recorded, const Problem& problem)
     : recorded_(recorded) {
   run_.problem = problem;
-  run_.floor_us = recorded.floor_us();
+  run_.roofline_us = recorded.roofline_us();
   run_.compile_batch = recorded.compile_batch();
-  run_.rest_seconds = recorded.rest_seconds();
+  run_.cool_down_seconds = recorded.cool_down_seconds();
 }
 
 void RecordingEvaluator::compile_ahead(std::span<const Candidate> candidates) {

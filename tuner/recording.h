@@ -17,11 +17,11 @@ class RecordingEvaluator final : public Evaluator {
   int compile_batch() const override { return recorded_.compile_batch(); }
   Prepared prepare(const Candidate& candidate) override;
   void warm_up() override;
-  double rest_seconds() const override { return recorded_.rest_seconds(); }
-  void rest() override { recorded_.rest(); }
+  double cool_down_seconds() const override { return recorded_.cool_down_seconds(); }
+  void cool_down(double seconds) override { recorded_.cool_down(seconds); }
   Clock clock() override;
   double now_seconds() override { return recorded_.now_seconds(); }
-  double floor_us() const override { return recorded_.floor_us(); }
+  double roofline_us() const override { return recorded_.roofline_us(); }
 
   const RecordedRun& run() const { return run_; }
 

@@ -24,11 +24,11 @@ class ReplayEvaluator final : public Evaluator {
   int compile_batch() const override { return run_.compile_batch; }
   Prepared prepare(const Candidate& candidate) override;
   void warm_up() override { now_seconds_ += run_.warm_up_seconds; }
-  void rest() override { now_seconds_ += run_.rest_seconds; }
-  double rest_seconds() const override { return run_.rest_seconds; }
+  void cool_down(double seconds) override { now_seconds_ += seconds; }
+  double cool_down_seconds() const override { return run_.cool_down_seconds; }
   Clock clock() override;
   double now_seconds() override { return now_seconds_; }
-  double floor_us() const override { return run_.floor_us; }
+  double roofline_us() const override { return run_.roofline_us; }
 
  private:
   class RecordedTrial;

@@ -18,15 +18,15 @@ int launches_for(double sample_us, double launch_us) {
   return static_cast<int>(std::clamp(std::round(sample_us / launch_us), 1.0, kMostLaunches));
 }
 
-std::variant<double, Rejection> plausible_sample(Trial& trial, int launches, double floor_us) {
+std::variant<double, Rejection> plausible_sample(Trial& trial, int launches, double roofline_us) {
   auto sample = trial.sample(launches);
   const double* us = std::get_if<double>(&sample);
-  if (us == nullptr || (std::isfinite(*us) && *us > 0 && *us >= kPlausible * floor_us)) {
+  if (us == nullptr || (std::isfinite(*us) && *us > 0 && *us >= kPlausible * roofline_us)) {
     return sample;
   }
   return Rejection{Reason::kImplausible, "timed at " + four_digits(*us) +
                                              " us, but the device cannot take less than " +
-                                             four_digits(floor_us) + " us"};
+                                             four_digits(roofline_us) + " us"};
 }
 
 std::string four_digits(double value) {

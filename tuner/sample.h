@@ -15,7 +15,7 @@ int launches_for(double sample_us, double launch_us);
 
 /// A sample of the trial in microseconds a launch. A time that the device cannot reach, or that is
 /// no number, is a rejection as kImplausible.
-std::variant<double, Rejection> plausible_sample(Trial& trial, int launches, double floor_us);
+std::variant<double, Rejection> plausible_sample(Trial& trial, int launches, double roofline_us);
 
 /// Four digits: "0.1234", "1.235e+04".
 std::string four_digits(double value);

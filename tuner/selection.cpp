@@ -76,21 +76,21 @@ class Selecting {
     }
   }
 
-  void add_standard(const std::optional<RankedCandidate>& standard) {
-    if (!standard) {
+  void add_default(const std::optional<RankedCandidate>& default_candidate) {
+    if (!default_candidate) {
       return;
     }
-    const TrialRecord* before = earlier(standard->candidate);
+    const TrialRecord* before = earlier(default_candidate->candidate);
     if (before != nullptr && before->rejection && before->rejection->reason == Reason::kTooSlow) {
-      earlier_.erase(key_of(standard->candidate));
+      earlier_.erase(key_of(default_candidate->candidate));
     }
-    add({.ranked = *standard, .is_default = true, .is_simplest = false});
+    add({.ranked = *default_candidate, .is_default = true, .is_baseline = false});
   }
 
-  void add_simplest(const std::optional<RankedCandidate>& simplest) {
-    Selected* selected = simplest ? add({*simplest}) : nullptr;
+  void add_baseline(const std::optional<RankedCandidate>& baseline) {
+    Selected* selected = baseline ? add({*baseline}) : nullptr;
     if (selected != nullptr) {
-      selected->is_simplest = true;
+      selected->is_baseline = true;
     }
   }
 
@@ -143,9 +143,9 @@ std::string tile_of(const Candidate& candidate) {
   return tile;
 }
 
-Selection select(const Knowledge& knowledge, const Effort& effort) {
+Selection select(const Knowledge& knowledge, const SearchLimits& search_limits) {
   Selecting selecting(knowledge.earlier);
-  const int most = effort.candidates - effort.refinements;
+  const int most = search_limits.candidates - search_limits.refinements;
   const auto any = [](const RankedCandidate&) { return true; };
   const double hopeless_us = hopeless_from(knowledge);
   const auto hopeful = [&](const RankedCandidate& ranked) {
@@ -155,21 +155,22 @@ Selection select(const Knowledge& knowledge, const Effort& effort) {
     return hopeful(ranked) && selecting.earlier(ranked.candidate) == nullptr;
   };
   const auto different = [&](const RankedCandidate& ranked) {
-    return untried(ranked) && selecting.variants(ranked.candidate) < effort.variants_of_one_tile;
+    return untried(ranked) &&
+           selecting.variants(ranked.candidate) < search_limits.variants_of_one_tile;
   };
 
-  selecting.add_standard(knowledge.standard);
-  selecting.add_all(promising(knowledge, selecting, effort.finalists), most, any);
+  selecting.add_default(knowledge.default_candidate);
+  selecting.add_all(promising(knowledge, selecting, search_limits.finalists), most, any);
   selecting.add_all(knowledge.seeds, most, any);
   selecting.add_all(knowledge.ranked, most, different);
   selecting.add_all(knowledge.ranked, most, untried);
   selecting.add_all(knowledge.ranked, most, hopeful);
-  selecting.add_simplest(knowledge.simplest);
+  selecting.add_baseline(knowledge.baseline);
   return selecting.take();
 }
 
 Selection refine(const Knowledge& knowledge, std::span<const RankedCandidate> best,
-                 std::span<const TrialRecord> tried, const Effort& effort) {
+                 std::span<const TrialRecord> tried, const SearchLimits& search_limits) {
   std::unordered_set<std::string> known;
   for (const TrialRecord& trial : tried) {
     known.insert(key_of(trial));
@@ -179,24 +180,26 @@ Selection refine(const Knowledge& knowledge, std::span<const RankedCandidate> be
     return selecting.earlier(ranked.candidate) == nullptr &&
            !known.contains(key_of(ranked.candidate));
   };
-  const int most_of_one_tile = (effort.refinements + 1) / 2;
+  const int most_of_one_tile = (search_limits.refinements + 1) / 2;
   for (const RankedCandidate& leader : best) {
     const std::string tile = tile_of(leader.candidate);
-    selecting.add_all(knowledge.ranked, effort.refinements, [&](const RankedCandidate& ranked) {
-      return tile_of(ranked.candidate) == tile &&
-             selecting.variants(ranked.candidate) < most_of_one_tile && untried(ranked);
-    });
+    selecting.add_all(
+        knowledge.ranked, search_limits.refinements, [&](const RankedCandidate& ranked) {
+          return tile_of(ranked.candidate) == tile &&
+                 selecting.variants(ranked.candidate) < most_of_one_tile && untried(ranked);
+        });
   }
   const double hopeless_us = hopeless_from(knowledge);
-  selecting.add_all(knowledge.ranked, effort.refinements, [&](const RankedCandidate& ranked) {
-    return ranked.predicted_us <= hopeless_us && untried(ranked);
-  });
+  selecting.add_all(knowledge.ranked, search_limits.refinements,
+                    [&](const RankedCandidate& ranked) {
+                      return ranked.predicted_us <= hopeless_us && untried(ranked);
+                    });
   return selecting.take();
 }
 
 Selection select_given(const Knowledge& knowledge) {
   Selecting selecting(knowledge.earlier);
-  selecting.add_standard(knowledge.standard);
+  selecting.add_default(knowledge.default_candidate);
   for (const RankedCandidate& ranked : knowledge.ranked) {
     selecting.add({ranked});
   }

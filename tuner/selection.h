@@ -12,23 +12,23 @@
 
 #include "cache/record.h"
 #include "kernel_templates/family.h"
-#include "tuner/effort.h"
+#include "tuner/search_limits.h"
 
 namespace tunedgemm {
 
 /// All that is known before a tuning begins. The views are only used during the call.
 struct Knowledge {
-  std::span<const RankedCandidate> ranked;  ///< all legal ones, the best predicted first
-  std::optional<RankedCandidate> standard;  ///< the default, which always races
-  std::optional<RankedCandidate> simplest;  ///< the naive kernel, beyond the count
-  std::span<const RankedCandidate> seeds;   ///< winners of neighbouring shapes, the nearest first
-  std::span<const TrialRecord> earlier;     ///< outcomes for this very problem, here
+  std::span<const RankedCandidate> ranked;           ///< all legal ones, the best predicted first
+  std::optional<RankedCandidate> default_candidate;  ///< the default, which always races
+  std::optional<RankedCandidate> baseline;           ///< the naive kernel, beyond the count
+  std::span<const RankedCandidate> seeds;  ///< winners of neighbouring shapes, the nearest first
+  std::span<const TrialRecord> earlier;    ///< outcomes for this very problem, here
 };
 
 struct Selected {
   RankedCandidate ranked;
   bool is_default = false;
-  bool is_simplest = false;
+  bool is_baseline = false;
 };
 
 struct Selection {
@@ -44,18 +44,18 @@ struct Selection {
 /// K. Who multiplies, which way round, and where D is prepared, makes another tile of it.
 std::string tile_of(const Candidate& candidate);
 
-/// Takes at most `effort.candidates`, less those that refine() may take. A candidate that was
+/// Takes at most `search_limits.candidates`, less those that refine() may take. A candidate that was
 /// rejected earlier, with the same template, is left out; the default comes back if it was only
 /// slow. Earlier times decide the order and nothing more: the best of them come early, the others
 /// last.
-Selection select(const Knowledge& knowledge, const Effort& effort);
+Selection select(const Knowledge& knowledge, const SearchLimits& search_limits);
 
-/// Takes `effort.refinements` more when those of select() have been tried: variants of the tiles of
+/// Takes `search_limits.refinements` more when those of select() have been tried: variants of the tiles of
 /// the fastest of them, `best`, in other orders and clusters, of which select() has few, half of
 /// them of one tile at most; then the next of the cost model's order. What was tried before is left
 /// out: here (`tried`), or earlier (`knowledge.earlier`).
 Selection refine(const Knowledge& knowledge, std::span<const RankedCandidate> best,
-                 std::span<const TrialRecord> tried, const Effort& effort);
+                 std::span<const TrialRecord> tried, const SearchLimits& search_limits);
 
 /// Takes exactly `knowledge.ranked`, in its order, with the default before them.
 Selection select_given(const Knowledge& knowledge);

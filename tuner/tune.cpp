@@ -2,15 +2,15 @@
 
 #include <utility>
 
-#include "tuner/allowance.h"
 #include "tuner/decision.h"
-#include "tuner/effort.h"
 #include "tuner/finals.h"
-#include "tuner/ledger.h"
-#include "tuner/qualifying.h"
 #include "tuner/ranking.h"
+#include "tuner/screening.h"
+#include "tuner/search_limits.h"
 #include "tuner/statistics.h"
 #include "tuner/task.h"
+#include "tuner/time_budget.h"
+#include "tuner/trial_log.h"
 
 namespace tunedgemm {
 namespace {
@@ -21,26 +21,27 @@ void report(const Task& task, Phase phase, int done, int total, double best_us) 
   }
 }
 
-FinalsReport race(std::vector<Contender>& contenders, const Task& task, const Effort& effort,
-                  Allowance& allowance) {
+FinalsReport race(std::vector<Contender>& contenders, const Task& task,
+                  const SearchLimits& search_limits, TimeBudget& time_budget) {
   const double best_us = contenders.front().screened_us;
-  return run_finals(
-      contenders, task.evaluator, effort, allowance, task.options.seed,
-      [&](int rounds) { report(task, Phase::kFinals, rounds, effort.maximum_rounds, best_us); });
+  return run_finals(contenders, task.evaluator, search_limits, time_budget, task.options.seed,
+                    [&](int rounds) {
+                      report(task, Phase::kFinals, rounds, search_limits.maximum_rounds, best_us);
+                    });
 }
 
 // Afterwards only those are contenders who have run all rounds.
 void write_outcomes(std::vector<Contender>& contenders, const FinalsReport& finals,
-                    Ledger& ledger) {
+                    TrialLog& trial_log) {
   for (const Contender& contender : contenders) {
     if (contender.rejection) {
-      ledger.reject(contender.line, *contender.rejection);
+      trial_log.reject(contender.line, *contender.rejection);
     } else if (!contender.standing.rounds_us.empty()) {
-      TrialRecord& trial = ledger.at(contender.line);
+      TrialRecord& trial = trial_log.at(contender.line);
       trial.measurement = summarize(contender.standing.rounds_us);
       trial.final_round = true;
       trial.sm_clock_mhz = finals.clock_mhz;
-      ledger.write(contender.line);
+      trial_log.write(contender.line);
     }
   }
   std::erase_if(contenders, [](const Contender& contender) {
@@ -62,12 +63,12 @@ std::string failure_of(const std::vector<TrialRecord>& trials, bool cancelled) {
 }
 
 Record record_of(const Task& task, const std::vector<Contender>& contenders,
-                 const Decision& decision, const Ledger& ledger) {
+                 const Decision& decision, const TrialLog& trial_log) {
   const auto us_of = [&](const Contender& contender) {
-    return ledger.trials()[contender.line].measurement->median_us;
+    return trial_log.trials()[contender.line].measurement->median_us;
   };
   const Contender& winner = contenders[decision.winner];
-  const TrialRecord& trial = ledger.trials()[winner.line];
+  const TrialRecord& trial = trial_log.trials()[winner.line];
   Record record;
   record.problem = task.problem;
   record.device = task.device;
@@ -78,7 +79,7 @@ Record record_of(const Task& task, const std::vector<Contender>& contenders,
   record.measurement = *trial.measurement;
   record.max_error = trial.max_error;
   record.rigor = task.options.rigor;
-  record.candidates_tried = static_cast<int>(ledger.trials().size());
+  record.candidates_tried = static_cast<int>(trial_log.trials().size());
   for (const Contender& contender : contenders) {
     if (contender.selected.is_default) {
       record.default_us = us_of(contender);
@@ -108,55 +109,56 @@ Tuning tune(const Problem& problem, const DeviceIdentity& device, const Toolchai
             const DeviceLimits& limits, Evaluator& evaluator, Store& store,
             const TuneOptions& options) {
   const Task task{problem, device, toolchain, limits, evaluator, store, options};
-  const Effort effort = effort_of(options.rigor, options.budget);
-  Allowance allowance(evaluator, effort.seconds, options.cancelled);
+  const SearchLimits search_limits = search_limits_of(options.rigor, options.budget);
+  TimeBudget time_budget(evaluator, search_limits.seconds, options.cancelled);
   PhaseSeconds seconds;
-  Ledger ledger(task);
+  TrialLog trial_log(task);
   Tuning tuning;
 
   // 0. Rank: the default, neighbours' winners, and the cost model's best.
   report(task, Phase::kRank, 0, 0, 0);
-  const Ranking ranking = rank(task, effort);
-  ledger.adopt(ranking.selection.rejected);
+  const Ranking ranking = rank(task, search_limits);
+  trial_log.adopt(ranking.selection.rejected);
 
   // 1. Compile, 2. check, 3. screen: one candidate after the other; then more of the best tiles.
-  Qualifying qualifying(task, effort, allowance, ledger, seconds);
-  qualifying.run(ranking.selection);
+  Screening screening(task, search_limits, time_budget, trial_log, seconds);
+  screening.run(ranking.selection);
   if (options.candidates.empty()) {
-    qualifying.run(refine(knowledge_of(ranking), qualifying.fastest(), ledger.trials(), effort));
+    screening.run(
+        refine(knowledge_of(ranking), screening.fastest(), trial_log.trials(), search_limits));
   }
-  std::vector<Contender> contenders = qualifying.take_leaders();
+  std::vector<Contender> contenders = screening.take_leaders();
 
   // 4. Finals: interleaved rounds.
   FinalsReport finals;
   if (!contenders.empty()) {
     const Stopwatch racing(evaluator, seconds.finals);
-    finals = race(contenders, task, effort, allowance);
+    finals = race(contenders, task, search_limits, time_budget);
   }
-  write_outcomes(contenders, finals, ledger);
+  write_outcomes(contenders, finals, trial_log);
 
   // 5. Decide.
   if (contenders.empty()) {
-    tuning.failure = failure_of(ledger.trials(), allowance.cancelled());
+    tuning.failure = failure_of(trial_log.trials(), time_budget.cancelled());
   } else {
     const Decision decision = decide(standings_of(contenders));
     const Contender& winner = contenders[decision.winner];
     const auto& [family, config] = winner.selected.ranked.candidate;
-    Record record = record_of(task, contenders, decision, ledger);
-    record.naive_us = qualifying.simplest_us();
+    Record record = record_of(task, contenders, decision, trial_log);
+    record.naive_us = screening.baseline_us();
     record.candidates_legal = static_cast<int>(ranking.ranked.size());
-    record.complete = qualifying.tried_all() && finals.enough;
+    record.complete = screening.tried_all() && finals.enough;
     record.compile_seconds = seconds.compile;
     record.check_seconds = seconds.check;
     record.screen_seconds = seconds.screen;
     record.finals_seconds = seconds.finals;
-    record.spent_seconds = allowance.seconds_spent();
+    record.spent_seconds = time_budget.seconds_spent();
     tuning.winner_source = family->source(problem, config, limits);
     tuning.winner_binary = winner.trial->binary();
     tuning.record = std::move(record);
   }
-  tuning.cancelled = allowance.cancelled();
-  tuning.trials = ledger.trials();
+  tuning.cancelled = time_budget.cancelled();
+  tuning.trials = trial_log.trials();
   report(task, Phase::kDone, finals.rounds, finals.rounds,
          tuning.record ? tuning.record->measurement.median_us : 0);
   return tuning;

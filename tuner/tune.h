@@ -38,7 +38,7 @@ struct TuneOptions {
   /// the default). All must be legal.
   std::vector<Candidate> candidates;
   /// What a challenger must beat; empty: default_candidate().
-  std::optional<Candidate> standard;
+  std::optional<Candidate> default_candidate;
   std::uint64_t seed = 0;  ///< of the shuffled order of the finals
   std::function<void(const Progress&)>
       on_progress;                  ///< may be empty; called from the tuning thread

@@ -18,8 +18,8 @@ using SteadyClock = std::chrono::steady_clock;
 constexpr std::chrono::milliseconds kLongestWarmUp{100};
 constexpr double kPartOfFullClock = 0.9;
 // After some hundred microseconds of f16 products an H200's clock swings between 1.45 and 1.9 GHz
-// (2026-11-21); after this rest each sample meets the same swing.
-constexpr std::chrono::milliseconds kRestOfGpu{4};
+// (2026-11-21); after this pause each sample meets the same swing.
+constexpr std::chrono::milliseconds kCoolDownOfGpu{4};
 
 std::unique_ptr<Verifier> make_verifier(Device& device, Store& store) {
   return device.limits().backend == Backend::kCuda
@@ -128,13 +128,13 @@ void DeviceEvaluator::warm_up() {
   is_warm_ = true;
 }
 
-double DeviceEvaluator::rest_seconds() const {
+double DeviceEvaluator::cool_down_seconds() const {
   const bool is_gpu = device_.limits().backend == Backend::kCuda;
-  return is_gpu ? std::chrono::duration<double>(kRestOfGpu).count() : 0;
+  return is_gpu ? std::chrono::duration<double>(kCoolDownOfGpu).count() : 0;
 }
 
-void DeviceEvaluator::rest() {
-  std::this_thread::sleep_for(std::chrono::duration<double>(rest_seconds()));
+void DeviceEvaluator::cool_down(double seconds) {
+  std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
 }
 
 Evaluator::Clock DeviceEvaluator::clock() {
@@ -146,7 +146,7 @@ double DeviceEvaluator::now_seconds() {
   return std::chrono::duration<double>(SteadyClock::now().time_since_epoch()).count();
 }
 
-double DeviceEvaluator::floor_us() const {
+double DeviceEvaluator::roofline_us() const {
   return device_floor_us(problem_, device_.limits());
 }
 

@@ -31,11 +31,11 @@ class DeviceEvaluator final : public Evaluator {
   int compile_batch() const override;
   Prepared prepare(const Candidate& candidate) override;
   void warm_up() override;
-  double rest_seconds() const override;
-  void rest() override;
+  double cool_down_seconds() const override;
+  void cool_down(double seconds) override;
   Clock clock() override;
   double now_seconds() override;
-  double floor_us() const override;
+  double roofline_us() const override;
 
  private:
   class DeviceTrial;

@@ -192,7 +192,7 @@ TEST_CASE("DeviceEvaluator compiles what was announced once and gives it to ever
     CHECK(std::get<double>(us) > 0);
   }
   CHECK(device.compilations() == 1);
-  CHECK(evaluator.floor_us() > 0);
+  CHECK(evaluator.roofline_us() > 0);
 }
 
 TEST_CASE("DeviceEvaluator hands on what the compiler says") {

@@ -36,8 +36,8 @@ class Race {
   }
 
   FinalsReport run() {
-    Allowance allowance(device, seconds, cancelled);
-    return run_finals(contenders, device, effort, allowance, seed, nullptr);
+    TimeBudget time_budget(device, seconds, cancelled);
+    return run_finals(contenders, device, search_limits, time_budget, seed, nullptr);
   }
 
   std::size_t rounds(std::size_t index) const {
@@ -49,7 +49,7 @@ class Race {
 
   SimulatedDevice device;
   std::vector<Contender> contenders;
-  Effort effort = effort_of(Rigor::kNormal, {});
+  SearchLimits search_limits = search_limits_of(Rigor::kNormal, {});
   double seconds = 10;
   std::uint64_t seed = 0;
   std::function<bool()> cancelled;
@@ -69,7 +69,7 @@ TEST_CASE("Finals of clearly different candidates stop at the minimum of rounds"
 TEST_CASE("Finals of candidates that noise hides go on to the maximum of rounds") {
   Race race({100, 100.7});
   race.device.noise = 0.03;
-  CHECK(race.run().rounds == race.effort.maximum_rounds);
+  CHECK(race.run().rounds == race.search_limits.maximum_rounds);
 }
 
 TEST_CASE("Every round times everybody once, in an order that a seed decides") {
@@ -88,14 +88,14 @@ TEST_CASE("Every round times everybody once, in an order that a seed decides") {
   }
 }
 
-TEST_CASE("Finals rest before each sample, and count it when time is short") {
-  Race rested({100, 110, 130});
-  rested.device.rest_before_sample = 0.004;
-  const double begin = rested.device.now;
-  const FinalsReport report = rested.run();
+TEST_CASE("Finals let the device cool down before each sample, and count it when time is short") {
+  Race cooled({100, 110, 130});
+  cooled.device.cool_down_before_sample = 0.004;
+  const double begin = cooled.device.now;
+  const FinalsReport report = cooled.run();
   CHECK(report.rounds == 7);
-  CHECK(rested.device.rests == 3 * report.rounds);
-  CHECK(rested.device.now - begin > 0.004 * 3 * report.rounds);
+  CHECK(cooled.device.cool_downs == 3 * report.rounds);
+  CHECK(cooled.device.now - begin > 0.004 * 3 * report.rounds);
 }
 
 TEST_CASE("Rounds with a dropped clock are run again") {
@@ -164,10 +164,10 @@ TEST_CASE("Cancelled finals end within the grace") {
   Race race({20e3, 20.1e3});
   race.device.noise = 0.05;
   race.seconds = 1000;
-  race.effort.minimum_rounds = 1000;
+  race.search_limits.minimum_rounds = 1000;
   race.cancelled = [&] { return race.device.now > 2; };
   CHECK_FALSE(race.run().enough);
-  CHECK(race.device.now < 2 + Allowance::kGraceSeconds + 0.2);
+  CHECK(race.device.now < 2 + TimeBudget::kGraceSeconds + 0.2);
 }
 
 }  // namespace

@@ -30,11 +30,11 @@ std::unique_ptr<Store> memory() {
 RecordedRun eventful_run() {
   RecordedRun run;
   run.problem = square();
-  run.floor_us = 139.25;
+  run.roofline_us = 139.25;
   run.compile_batch = 4;
   run.ahead_seconds = 0.5;
   run.warm_up_seconds = 0.2;
-  run.rest_seconds = 0.004;
+  run.cool_down_seconds = 0.004;
   run.clocks = {{1980, false}, {1200, true}};
   RecordedCandidate good;
   good.candidate = "mma block_m=128 block_n=256";
@@ -71,10 +71,10 @@ RecordedRun parsed(const std::string& text) {
 
 TEST_CASE("A recorded run survives its text") {
   const RecordedRun run = eventful_run();
-  const RecordedRun again = parsed("recorded-run 2\n# where and when\n\n" +
+  const RecordedRun again = parsed("recorded-run 3\n# where and when\n\n" +
                                    to_text(run).substr(to_text(run).find('\n') + 1));
   CHECK(again.problem == run.problem);
-  CHECK(again.rest_seconds == run.rest_seconds);
+  CHECK(again.cool_down_seconds == run.cool_down_seconds);
   CHECK(again.candidates == run.candidates);
   CHECK(to_text(again) == to_text(run));
 }
@@ -89,14 +89,14 @@ TEST_CASE("A malformed recorded run is refused with the number of the line") {
   const auto begins = [](const std::string& start) { return Catch::Matchers::StartsWith(start); };
   CHECK_THAT(refused(""), begins("line 1:"));
   CHECK_THAT(refused("recorded-run 1\n"), begins("line 1:"));
-  CHECK_THAT(refused("recorded-run 2\nproblem m=1\n"), begins("line 2:"));
-  CHECK_THAT(refused("recorded-run 2\ndevice floor_us=1 batch=0 ahead_seconds=0 "
+  CHECK_THAT(refused("recorded-run 3\nproblem m=1\n"), begins("line 2:"));
+  CHECK_THAT(refused("recorded-run 3\ndevice roofline_us=1 batch=0 ahead_seconds=0 "
                      "warm_up_seconds=0\n"),
              begins("line 2:"));
-  CHECK_THAT(refused("recorded-run 2\nsample us=1 launches=1 seconds=1\n"), begins("line 2:"));
-  CHECK_THAT(refused("recorded-run 2\n\nclock mhz=fast throttled=0\n"), begins("line 3:"));
-  CHECK_THAT(refused("recorded-run 2\ncandidate mma\nsample us=1 launches=1\n"), begins("line 3:"));
-  CHECK_THAT(refused("recorded-run 2\ncandidate mma\nrejected at=home reason=1 detail=\n"),
+  CHECK_THAT(refused("recorded-run 3\nsample us=1 launches=1 seconds=1\n"), begins("line 2:"));
+  CHECK_THAT(refused("recorded-run 3\n\nclock mhz=fast throttled=0\n"), begins("line 3:"));
+  CHECK_THAT(refused("recorded-run 3\ncandidate mma\nsample us=1 launches=1\n"), begins("line 3:"));
+  CHECK_THAT(refused("recorded-run 3\ncandidate mma\nrejected at=home reason=1 detail=\n"),
              begins("line 3:"));
 }
 
@@ -141,7 +141,7 @@ TEST_CASE("A tuning that is recorded and replayed decides the same, in the same 
   SimulatedDevice device(3);
   device.noise = 0.004;
   device.outlier_probability = 0.03;
-  device.rest_before_sample = 0.004;
+  device.cool_down_before_sample = 0.004;
   TuneOptions options;
   for (int number = 0; number < 16; ++number) {
     Behaviour behaviour;
@@ -151,7 +151,7 @@ TEST_CASE("A tuning that is recorded and replayed decides the same, in the same 
     options.candidates.push_back(family.candidate(number % 4, 32 << number / 4));
     device.add(options.candidates.back(), behaviour);
   }
-  options.standard = options.candidates.front();
+  options.default_candidate = options.candidates.front();
   RecordingEvaluator recording(device, square());
   const Tuning real = tune(square(), {}, {}, {}, recording, *memory(), options);
 
@@ -201,7 +201,7 @@ TEST_CASE("Each recorded run has one winner, whatever the order and the stretch 
            *parse_config(std::string_view(recorded.candidate)
                              .substr(std::min(family->name().size(), recorded.candidate.size())))});
     }
-    options.standard = options.candidates.front();
+    options.default_candidate = options.candidates.front();
     std::map<std::string, int> winners;
     constexpr int kReplays = 40;
     for (options.seed = 0; options.seed < kReplays; ++options.seed) {

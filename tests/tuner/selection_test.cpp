@@ -16,8 +16,8 @@ const FakeFamily& family() {
   return fake;
 }
 
-Effort effort(int candidates, int variants_of_one_tile) {
-  Effort made;
+SearchLimits search_limits_of(int candidates, int variants_of_one_tile) {
+  SearchLimits made;
   made.candidates = candidates;
   made.variants_of_one_tile = variants_of_one_tile;
   made.finalists = 4;
@@ -73,8 +73,8 @@ TEST_CASE("The default is tried first and is marked") {
   const auto ranked = four_tiles();
   Knowledge knowledge;
   knowledge.ranked = ranked;
-  knowledge.standard = ranked[5];
-  const Selection selection = select(knowledge, effort(6, 2));
+  knowledge.default_candidate = ranked[5];
+  const Selection selection = select(knowledge, search_limits_of(6, 2));
   REQUIRE(selection.candidates.size() == 6);
   CHECK(selection.candidates[0].ranked.candidate == ranked[5].candidate);
   CHECK(selection.candidates[0].is_default);
@@ -86,12 +86,12 @@ TEST_CASE("A selection is spread over tiles before a tile's further variants com
   const auto ranked = four_tiles();
   Knowledge knowledge;
   knowledge.ranked = ranked;
-  const Selection spread = select(knowledge, effort(8, 2));
+  const Selection spread = select(knowledge, search_limits_of(8, 2));
   for (const int block_m : {32, 64, 128, 256}) {
     CHECK(contains(spread, family().candidate(0, block_m)));
     CHECK(contains(spread, family().candidate(1, block_m)));
   }
-  const Selection filled = select(knowledge, effort(10, 2));
+  const Selection filled = select(knowledge, search_limits_of(10, 2));
   CHECK(filled.candidates.size() == 10);
   CHECK(contains(filled, family().candidate(3, 32)));
 }
@@ -107,7 +107,7 @@ TEST_CASE("A tile that is computed in another way is another tile") {
   }
   Knowledge knowledge;
   knowledge.ranked = ranked;
-  const Selection selection = select(knowledge, effort(4, 2));
+  const Selection selection = select(knowledge, search_limits_of(4, 2));
   REQUIRE(selection.candidates.size() == 4);
   for (const int place : {0, 1, 4, 5}) {
     CHECK(contains(selection, ranked[static_cast<std::size_t>(place)].candidate));
@@ -120,9 +120,9 @@ TEST_CASE("An exhaustive selection has every candidate once, but for hopeless on
   ranked.push_back({family().candidate(1, 32, 2), 2001});
   Knowledge knowledge;
   knowledge.ranked = ranked;
-  knowledge.standard = ranked[3];
+  knowledge.default_candidate = ranked[3];
   knowledge.seeds = std::span(ranked).subspan(4, 3);
-  const Selection selection = select(knowledge, effort(kAll, kAll));
+  const Selection selection = select(knowledge, search_limits_of(kAll, kAll));
   CHECK(selection.candidates.size() == 17);
   auto all = texts(selection);
   std::sort(all.begin(), all.end());
@@ -133,9 +133,9 @@ TEST_CASE("Neighbours' winners come before the model's choice") {
   const auto ranked = four_tiles();
   Knowledge knowledge;
   knowledge.ranked = ranked;
-  knowledge.standard = ranked[0];
+  knowledge.default_candidate = ranked[0];
   knowledge.seeds = std::span(ranked).subspan(14, 2);
-  const Selection selection = select(knowledge, effort(4, 2));
+  const Selection selection = select(knowledge, search_limits_of(4, 2));
   CHECK(selection.candidates[1].ranked.candidate == ranked[14].candidate);
   CHECK(selection.candidates[2].ranked.candidate == ranked[15].candidate);
 }
@@ -149,7 +149,7 @@ TEST_CASE("A rejected candidate is not tried again with the same template") {
   Knowledge knowledge;
   knowledge.ranked = ranked;
   knowledge.earlier = earlier;
-  const Selection selection = select(knowledge, effort(kAll, kAll));
+  const Selection selection = select(knowledge, search_limits_of(kAll, kAll));
   CHECK_FALSE(contains(selection, ranked[0].candidate));
   CHECK_FALSE(contains(selection, ranked[1].candidate));
   CHECK(contains(selection, ranked[2].candidate));
@@ -162,7 +162,7 @@ TEST_CASE("A candidate that lacked memory or a compiler is tried again") {
   Knowledge knowledge;
   knowledge.ranked = ranked;
   knowledge.earlier = earlier;
-  const Selection selection = select(knowledge, effort(kAll, kAll));
+  const Selection selection = select(knowledge, search_limits_of(kAll, kAll));
   CHECK(contains(selection, ranked[0].candidate));
   CHECK(selection.rejected.empty());
 }
@@ -171,13 +171,13 @@ TEST_CASE("The default comes back if it was only slow, and not if it crashed") {
   const auto ranked = four_tiles();
   Knowledge knowledge;
   knowledge.ranked = ranked;
-  knowledge.standard = ranked[0];
+  knowledge.default_candidate = ranked[0];
   const std::vector<TrialRecord> slow{rejected(ranked[0].candidate, Reason::kTooSlow)};
   knowledge.earlier = slow;
-  CHECK(select(knowledge, effort(4, 2)).candidates[0].is_default);
+  CHECK(select(knowledge, search_limits_of(4, 2)).candidates[0].is_default);
   const std::vector<TrialRecord> crashed{rejected(ranked[0].candidate, Reason::kCrashed)};
   knowledge.earlier = crashed;
-  CHECK_FALSE(contains(select(knowledge, effort(4, 2)), ranked[0].candidate));
+  CHECK_FALSE(contains(select(knowledge, search_limits_of(4, 2)), ranked[0].candidate));
 }
 
 TEST_CASE("Earlier times decide the order: the best first, the untried next, the slow last") {
@@ -188,7 +188,7 @@ TEST_CASE("Earlier times decide the order: the best first, the untried next, the
   Knowledge knowledge;
   knowledge.ranked = ranked;
   knowledge.earlier = earlier;
-  const Selection selection = select(knowledge, effort(kAll, kAll));
+  const Selection selection = select(knowledge, search_limits_of(kAll, kAll));
   REQUIRE(selection.candidates.size() == 16);
   CHECK(selection.candidates[0].ranked.candidate == ranked[8].candidate);
   CHECK(selection.candidates[1].ranked.candidate == ranked[4].candidate);
@@ -199,16 +199,16 @@ TEST_CASE("The naive kernel is tried last and beyond the count") {
   const auto ranked = four_tiles();
   Knowledge knowledge;
   knowledge.ranked = ranked;
-  knowledge.simplest = ranked[15];
-  const Selection selection = select(knowledge, effort(3, 1));
+  knowledge.baseline = ranked[15];
+  const Selection selection = select(knowledge, search_limits_of(3, 1));
   REQUIRE(selection.candidates.size() == 4);
-  CHECK(selection.candidates.back().is_simplest);
+  CHECK(selection.candidates.back().is_baseline);
   CHECK(selection.candidates.back().ranked.candidate == ranked[15].candidate);
 }
 
 TEST_CASE("More variants of the best tiles are taken, and half of them of one tile") {
   const auto ranked = four_tiles();
-  Effort some = effort(kAll, 2);
+  SearchLimits some = search_limits_of(kAll, 2);
   some.refinements = 5;
   // Of tile 64 one has been tried, of tile 128 one; others were rejected, earlier and now.
   const std::vector<RankedCandidate> best{ranked[4], ranked[9]};
@@ -232,7 +232,7 @@ TEST_CASE("Where the best tiles have no more variants, the model's next are take
   const auto ranked = four_tiles();
   Knowledge knowledge;
   knowledge.ranked = ranked;
-  Effort some = effort(8, 2);
+  SearchLimits some = search_limits_of(8, 2);
   some.refinements = 3;
   const Selection first = select(knowledge, some);
   REQUIRE(first.candidates.size() == 5);
@@ -250,7 +250,7 @@ TEST_CASE("Given candidates are taken in their order, after the default") {
   const std::vector<RankedCandidate> given{ranked[9], ranked[2], ranked[9]};
   Knowledge knowledge;
   knowledge.ranked = given;
-  knowledge.standard = ranked[2];
+  knowledge.default_candidate = ranked[2];
   CHECK(texts(select_given(knowledge)) ==
         std::vector{to_text(ranked[2].candidate), to_text(ranked[9].candidate)});
 }

@@ -10,7 +10,7 @@
 #include "tests/support/seed.h"
 #include "tests/tuner/support/fake_family.h"
 #include "tests/tuner/support/simulated_device.h"
-#include "tuner/allowance.h"
+#include "tuner/time_budget.h"
 
 namespace tunedgemm {
 namespace {
@@ -51,7 +51,7 @@ class Bench {
   }
 
   Tuning run() {
-    options.standard = candidate(0);
+    options.default_candidate = candidate(0);
     return tune(problem, {}, {}, {}, device, *store, options);
   }
 
@@ -236,7 +236,7 @@ TEST_CASE("When the seconds end, the finals are run with what is there") {
   CHECK(bench.device.prepared.size() >= 4);
   CHECK(bench.device.prepared.size() <= 7);
   CHECK(tuning.record->measurement.samples_us.size() >= 7);
-  CHECK(bench.device.now < 3 + 0.5 + Allowance::kGraceSeconds);
+  CHECK(bench.device.now < 3 + 0.5 + TimeBudget::kGraceSeconds);
 }
 
 TEST_CASE("Even the smallest budget finds one valid candidate") {

@@ -218,7 +218,7 @@ void sweep(const SweepOptions& sweep_options) {
   }
   std::cout << device->identity().name << ", " << to_text(problem) << "\n"
             << rows.size() << " configs of " << sweep_options.family << ", floor "
-            << evaluator.floor_us() << " us" << std::endl;
+            << evaluator.roofline_us() << " us" << std::endl;
   const double begin = evaluator.now_seconds();
   evaluator.compile_ahead(candidates);
   evaluator.warm_up();

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "tuner/effort.h"
+#include "tuner/search_limits.h"
 
 namespace tunedgemm {
 namespace {
@@ -29,15 +29,16 @@ Estimate estimate(Context& context, const std::vector<Shape>& shapes,
   const double assumed = host ? kAssumedSecondsOnHost : kAssumedSecondsOnCuda;
   result.seconds_per_candidate = result.measured ? spent / tried : assumed;
 
-  const Effort effort = effort_of(options.shape.rigor, options.shape.budget);
+  const SearchLimits search_limits = search_limits_of(options.shape.rigor, options.shape.budget);
   for (const Shape& shape : shapes) {
     const Problem problem = canonical(shape.problem).problem;
     PlannedShape planned{.shape = shape};
     planned.tuned = context.find_tuned(problem, options.shape).has_value();
     planned.legal = static_cast<int>(ranked_candidates(problem, context.device().limits()).size());
     if (!planned.tuned) {
-      planned.tried = std::min(planned.legal, effort.candidates);
-      planned.seconds = std::min(planned.tried * result.seconds_per_candidate, effort.seconds);
+      planned.tried = std::min(planned.legal, search_limits.candidates);
+      planned.seconds =
+          std::min(planned.tried * result.seconds_per_candidate, search_limits.seconds);
     }
     result.seconds += planned.seconds;
     result.shapes.push_back(std::move(planned));

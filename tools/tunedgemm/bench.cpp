@@ -22,7 +22,7 @@
 #include "tools/tunedgemm/plotter.h"
 #include "tools/tunedgemm/race.h"
 #include "tools/tunedgemm/verbs.h"
-#include "tuner/effort.h"
+#include "tuner/search_limits.h"
 
 namespace tunedgemm {
 namespace {
@@ -102,7 +102,7 @@ std::vector<Entry> others(Context& context, const Problem& problem, const Option
   for (const std::string& text : options.rigors) {
     const Rigor rigor = *parse_rigor(text);
     const int most = options.most_candidates;
-    const bool is_limited = most != 0 && most < effort_of(rigor, {}).candidates;
+    const bool is_limited = most != 0 && most < search_limits_of(rigor, {}).candidates;
     const std::string name = is_limited ? text + " of " + std::to_string(most) : text;
     std::string failure;
     if (const auto best = fresh_winner(context, problem, rigor, is_limited ? most : 0, &failure)) {
@@ -272,9 +272,10 @@ void add_bench(CLI::App& app, ExitStatus& status) {
           "how many the tunings of --against try at most, if their rigor gives more; 0: no limit")
       ->check(CLI::NonNegativeNumber)
       ->needs("--against");
-  verb->add_option("--rest-ms", options->rest_ms,
-                   "how long the device rests before each sample: an arm that draws much power "
-                   "lowers the clock of the one after it")
+  verb->add_option(
+          "--rest-ms", options->rest_ms,
+          "how long the device cool_downs before each sample: an arm that draws much power "
+          "lowers the clock of the one after it")
       ->check(CLI::Range(0, 10000))
       ->capture_default_str();
   add_measuring_options(*verb, options->measuring, 11, "plot_bench.py");

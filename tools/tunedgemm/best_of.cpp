@@ -60,7 +60,7 @@ std::optional<Candidate> best_of(Context& context, const Problem& problem,
   options.rigor = Rigor::kQuick;
   options.budget = {.seconds = kPatienceSeconds, .candidates = static_cast<int>(candidates.size())};
   options.cancelled = interrupted;
-  options.standard = candidates.front();
+  options.default_candidate = candidates.front();
   options.candidates = std::move(candidates);
   std::string failure;
   return tune_apart(context, problem, options, &failure);

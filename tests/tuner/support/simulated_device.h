@@ -38,26 +38,26 @@ class SimulatedDevice final : public Evaluator {
   int compile_batch() const override { return batch; }
   Prepared prepare(const Candidate& candidate) override;
   void warm_up() override;
-  void rest() override {
-    now += rest_before_sample;
-    ++rests;
+  void cool_down(double seconds) override {
+    now += seconds;
+    ++cool_downs;
   }
-  double rest_seconds() const override { return rest_before_sample; }
+  double cool_down_seconds() const override { return cool_down_before_sample; }
   Clock clock() override;
   double now_seconds() override { return now; }
-  double floor_us() const override { return least_us; }
+  double roofline_us() const override { return least_us; }
 
   // What may be set before a tuning.
   double noise = 0;                ///< relative standard deviation of a sample
   double outlier_probability = 0;  ///< of a sample that takes 1.2 to 3 times as long
   double least_us = 1;
   int batch = 0;
-  double rest_before_sample = 0;
+  double cool_down_before_sample = 0;
   std::function<double(double)> clock_ratio;  ///< of the time; empty: always 1
 
   // What may be looked at afterwards.
   double now = 0;
-  int warm_ups = 0, rests = 0;
+  int warm_ups = 0, cool_downs = 0;
   std::vector<std::string> prepared;  ///< in order
   std::vector<std::string> checked;
   std::vector<std::string> sampled;

@@ -1,6 +1,6 @@
 #pragma once
 
-// Qualifying: steps 1 to 3. Every candidate is compiled, checked and, if right, timed once; the
+// Screening: steps 1 to 3. Every candidate is compiled, checked and, if right, timed once; the
 // fastest go on to the finals. While one is checked, the device may compile the next.
 
 #include <cstddef>
@@ -10,12 +10,12 @@
 #include <variant>
 #include <vector>
 
-#include "tuner/allowance.h"
 #include "tuner/contender.h"
-#include "tuner/effort.h"
-#include "tuner/ledger.h"
+#include "tuner/search_limits.h"
 #include "tuner/selection.h"
 #include "tuner/task.h"
+#include "tuner/time_budget.h"
+#include "tuner/trial_log.h"
 
 namespace tunedgemm {
 
@@ -24,22 +24,23 @@ struct PhaseSeconds {
 };
 
 /// Used by one thread. Refers to all that it is given.
-class Qualifying {
+class Screening {
  public:
-  Qualifying(const Task& task, const Effort& effort, Allowance& allowance, Ledger& ledger,
-             PhaseSeconds& seconds);
+  Screening(const Task& task, const SearchLimits& search_limits, TimeBudget& time_budget,
+            TrialLog& trial_log, PhaseSeconds& seconds);
 
   /// Tries the candidates in order until the time is over; then on until one is valid. Those that
   /// spill registers are tried only if none is left. May be called again with others.
   void run(const Selection& selection);
 
-  /// Who is near the fastest so far, at most effort.finalists and the default, the fastest first.
+  /// Who is near the fastest so far, at most `finalists` of the search limits and the default, the
+  /// fastest first.
   std::vector<RankedCandidate> fastest() const;
   /// The same and the default, as who goes on. Who was far behind is rejected now.
   [[nodiscard]] std::vector<Contender> take_leaders();
   bool tried_all() const { return tried_all_; }
   /// The time of the naive kernel; 0 if it was not timed.
-  double simplest_us() const { return simplest_us_; }
+  double baseline_us() const { return baseline_us_; }
 
  private:
   enum class Spilling { kRefused, kAccepted };
@@ -57,15 +58,15 @@ class Qualifying {
   void report(Phase phase) const;
 
   const Task& task_;
-  const Effort& effort_;
-  Allowance& allowance_;
-  Ledger& ledger_;
+  const SearchLimits& search_limits_;
+  TimeBudget& time_budget_;
+  TrialLog& trial_log_;
   PhaseSeconds& seconds_;
   std::vector<Contender> leaders_;  // sorted by screened_us
-  std::vector<std::size_t> timed_;  // lines in the ledger
+  std::vector<std::size_t> timed_;  // lines in the trial log
   std::vector<Selected> spilling_;
   bool tried_all_ = true;
-  double simplest_us_ = 0;
+  double baseline_us_ = 0;
   int done_ = 0, total_ = 0;
 };
 

@@ -1,6 +1,6 @@
 #pragma once
 
-// Allowance: how much time a tuning still has. The budget ends it, and so does the user.
+// TimeBudget: how much time a tuning still has. The budget ends it, and so does the user.
 
 #include <functional>
 
@@ -9,13 +9,13 @@
 namespace tunedgemm {
 
 /// Used by one thread. Keeps a reference to the evaluator, whose time it goes by.
-class Allowance {
+class TimeBudget {
  public:
   /// Even a tuning that is out of time gets this long for its finals, so that it ends with a
   /// measured winner.
   static constexpr double kGraceSeconds = 0.25;
 
-  Allowance(Evaluator& evaluator, double seconds, std::function<bool()> cancelled);
+  TimeBudget(Evaluator& evaluator, double seconds, std::function<bool()> cancelled);
 
   /// Asks whether the user has cancelled, and remembers it. From then on only the grace is left.
   bool cancelled();

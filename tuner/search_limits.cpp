@@ -1,4 +1,4 @@
-#include "tuner/effort.h"
+#include "tuner/search_limits.h"
 
 #include <algorithm>
 #include <limits>
@@ -9,7 +9,7 @@ namespace {
 /// Of a small budget at most one candidate in so many waits for the best tiles.
 constexpr int kCandidatesPerRefinement = 4;
 
-Effort effort_of(Rigor rigor) {
+SearchLimits search_limits_of(Rigor rigor) {
   constexpr int kAll = std::numeric_limits<int>::max();
   constexpr double kUnlimited = std::numeric_limits<double>::infinity();
   switch (rigor) {
@@ -50,16 +50,17 @@ Effort effort_of(Rigor rigor) {
 
 }  // namespace
 
-Effort effort_of(Rigor rigor, const Budget& budget) {
-  Effort effort = effort_of(rigor);
+SearchLimits search_limits_of(Rigor rigor, const Budget& budget) {
+  SearchLimits search_limits = search_limits_of(rigor);
   if (budget.seconds > 0) {
-    effort.seconds = budget.seconds;
+    search_limits.seconds = budget.seconds;
   }
   if (budget.candidates > 0) {
-    effort.candidates = budget.candidates;
-    effort.refinements = std::min(effort.refinements, budget.candidates / kCandidatesPerRefinement);
+    search_limits.candidates = budget.candidates;
+    search_limits.refinements =
+        std::min(search_limits.refinements, budget.candidates / kCandidatesPerRefinement);
   }
-  return effort;
+  return search_limits;
 }
 
 }  // namespace tunedgemm

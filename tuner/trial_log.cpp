@@ -1,4 +1,4 @@
-#include "tuner/ledger.h"
+#include "tuner/trial_log.h"
 
 #include <algorithm>
 #include <exception>
@@ -6,7 +6,7 @@
 
 namespace tunedgemm {
 
-std::size_t Ledger::open(const RankedCandidate& candidate) {
+std::size_t TrialLog::open(const RankedCandidate& candidate) {
   const auto& [family, config] = candidate.candidate;
   TrialRecord line;
   line.family = family->name();
@@ -24,15 +24,15 @@ std::size_t Ledger::open(const RankedCandidate& candidate) {
   return trials_.size() - 1;
 }
 
-void Ledger::write(std::size_t line) const {
+void TrialLog::write(std::size_t line) const {
   task_.store.put_trial(task_.problem, task_.device, task_.toolchain, trials_[line]);
 }
 
-void Ledger::reject(std::size_t line, Reason reason, std::string detail) {
+void TrialLog::reject(std::size_t line, Reason reason, std::string detail) {
   reject(line, Rejection{reason, std::move(detail)});
 }
 
-void Ledger::reject(std::size_t line, const Rejection& rejection) {
+void TrialLog::reject(std::size_t line, const Rejection& rejection) {
   trials_[line].rejection = rejection;
   write(line);
 }

@@ -1,17 +1,17 @@
-#include "tuner/allowance.h"
+#include "tuner/time_budget.h"
 
 #include <algorithm>
 #include <utility>
 
 namespace tunedgemm {
 
-Allowance::Allowance(Evaluator& evaluator, double seconds, std::function<bool()> cancelled)
+TimeBudget::TimeBudget(Evaluator& evaluator, double seconds, std::function<bool()> cancelled)
     : evaluator_(evaluator),
       ask_(std::move(cancelled)),
       begin_(evaluator.now_seconds()),
       end_(begin_ + seconds) {}
 
-bool Allowance::cancelled() {
+bool TimeBudget::cancelled() {
   if (!cancelled_ && ask_ && ask_()) {
     cancelled_ = true;
     end_ = std::min(end_, evaluator_.now_seconds() + kGraceSeconds);
@@ -19,15 +19,15 @@ bool Allowance::cancelled() {
   return cancelled_;
 }
 
-double Allowance::seconds_left() {
+double TimeBudget::seconds_left() {
   return end_ - evaluator_.now_seconds();
 }
 
-double Allowance::seconds_spent() {
+double TimeBudget::seconds_spent() {
   return evaluator_.now_seconds() - begin_;
 }
 
-void Allowance::grant_grace() {
+void TimeBudget::grant_grace() {
   end_ = std::max(end_, evaluator_.now_seconds() + kGraceSeconds);
 }
 

@@ -1,4 +1,4 @@
-#include "tuner/qualifying.h"
+#include "tuner/screening.h"
 
 #include <algorithm>
 #include <cmath>
@@ -33,11 +33,15 @@ Preference preference_of(const RankedCandidate& ranked, const Task& task) {
 
 }  // namespace
 
-Qualifying::Qualifying(const Task& task, const Effort& effort, Allowance& allowance, Ledger& ledger,
-                       PhaseSeconds& seconds)
-    : task_(task), effort_(effort), allowance_(allowance), ledger_(ledger), seconds_(seconds) {}
+Screening::Screening(const Task& task, const SearchLimits& search_limits, TimeBudget& time_budget,
+                     TrialLog& trial_log, PhaseSeconds& seconds)
+    : task_(task),
+      search_limits_(search_limits),
+      time_budget_(time_budget),
+      trial_log_(trial_log),
+      seconds_(seconds) {}
 
-void Qualifying::run(const Selection& selection) {
+void Screening::run(const Selection& selection) {
   std::span<const Selected> selected(selection.candidates);
   spilling_ = selection.spilling;
   total_ += static_cast<int>(selected.size());
@@ -60,13 +64,13 @@ void Qualifying::run(const Selection& selection) {
     selected = selected.subspan(next.size());
   }
   for (const Selected& one : std::exchange(spilling_, {})) {
-    if (leaders_.empty() && !allowance_.cancelled()) {
+    if (leaders_.empty() && !time_budget_.cancelled()) {
       try_one(one, Spilling::kAccepted);
     }
   }
 }
 
-std::vector<RankedCandidate> Qualifying::fastest() const {
+std::vector<RankedCandidate> Screening::fastest() const {
   std::vector<RankedCandidate> fastest;
   for (const Contender& leader : leaders_) {
     if (leader.screened_us <= kNear * leaders_.front().screened_us) {
@@ -76,12 +80,12 @@ std::vector<RankedCandidate> Qualifying::fastest() const {
   return fastest;
 }
 
-std::vector<Contender> Qualifying::take_leaders() {
+std::vector<Contender> Screening::take_leaders() {
   reject_stragglers();
   return std::move(leaders_);
 }
 
-void Qualifying::compile(std::span<const Selected> batch) {
+void Screening::compile(std::span<const Selected> batch) {
   if (must_stop()) {
     return;
   }
@@ -97,37 +101,37 @@ void Qualifying::compile(std::span<const Selected> batch) {
 }
 
 // Where the device compiles in the background, the clock rises meanwhile.
-void Qualifying::warm_up() {
+void Screening::warm_up() {
   if (!must_stop()) {
     const Stopwatch screening(task_.evaluator, seconds_.screen);
     task_.evaluator.warm_up();
   }
 }
 
-void Qualifying::try_one(const Selected& selected, Spilling spilling) {
-  const std::size_t line = ledger_.open(selected.ranked);
+void Screening::try_one(const Selected& selected, Spilling spilling) {
+  const std::size_t line = trial_log_.open(selected.ranked);
   std::unique_ptr<Trial> trial = prepare(selected, line);
   if (trial == nullptr) {
     return;
   }
-  const std::int64_t spill_bytes = ledger_.at(line).spill_bytes;
+  const std::int64_t spill_bytes = trial_log_.at(line).spill_bytes;
   if (spill_bytes > 0 && spilling == Spilling::kRefused) {
-    ledger_.reject(line, Reason::kSpills,
-                   "spills " + std::to_string(spill_bytes) + " bytes of registers a thread");
+    trial_log_.reject(line, Reason::kSpills,
+                      "spills " + std::to_string(spill_bytes) + " bytes of registers a thread");
     spilling_.push_back(selected);
     return;
   }
   {
-    const InFlight mark(task_, ledger_.at(line));
+    const InFlight mark(task_, trial_log_.at(line));
     if (!check(*trial, line) || !screen(*trial, line)) {
       return;
     }
   }
-  ledger_.write(line);
+  trial_log_.write(line);
   timed_.push_back(line);
-  const double us = ledger_.at(line).measurement->median_us;
-  if (selected.is_simplest) {
-    simplest_us_ = us;
+  const double us = trial_log_.at(line).measurement->median_us;
+  if (selected.is_baseline) {
+    baseline_us_ = us;
   }
   admit(Contender{.selected = selected,
                   .line = line,
@@ -139,17 +143,17 @@ void Qualifying::try_one(const Selected& selected, Spilling spilling) {
                   .rejection = std::nullopt});
 }
 
-std::unique_ptr<Trial> Qualifying::prepare(const Selected& selected, std::size_t line) {
+std::unique_ptr<Trial> Screening::prepare(const Selected& selected, std::size_t line) {
   report(Phase::kCompile);
   const Stopwatch compiling(task_.evaluator, seconds_.compile);
   Prepared prepared = task_.evaluator.prepare(selected.ranked.candidate);
   if (const Rejection* rejection = std::get_if<Rejection>(&prepared)) {
-    ledger_.reject(line, *rejection);
+    trial_log_.reject(line, *rejection);
     return nullptr;
   }
   std::unique_ptr<Trial> trial = std::get<std::unique_ptr<Trial>>(std::move(prepared));
   const Binary& binary = trial->binary();
-  TrialRecord& record = ledger_.at(line);
+  TrialRecord& record = trial_log_.at(line);
   record.registers = binary.registers;
   record.shared_bytes = binary.shared_bytes;
   record.spill_bytes = binary.spill_bytes;
@@ -157,43 +161,44 @@ std::unique_ptr<Trial> Qualifying::prepare(const Selected& selected, std::size_t
   return trial;
 }
 
-bool Qualifying::check(Trial& trial, std::size_t line) {
+bool Screening::check(Trial& trial, std::size_t line) {
   report(Phase::kCheck);
   const Stopwatch checking(task_.evaluator, seconds_.check);
   const auto checked = trial.check();
   if (const Rejection* rejection = std::get_if<Rejection>(&checked)) {
-    ledger_.reject(line, *rejection);
+    trial_log_.reject(line, *rejection);
     return false;
   }
   const double error = std::get<double>(checked);
-  ledger_.at(line).max_error = std::isnan(error) ? std::numeric_limits<double>::infinity() : error;
+  trial_log_.at(line).max_error =
+      std::isnan(error) ? std::numeric_limits<double>::infinity() : error;
   // Written so that NaN fails.
   if (!(error <= 1)) {
-    ledger_.reject(line, Reason::kWrongResult,
-                   "the error is " + four_digits(error) + " times its bound");
+    trial_log_.reject(line, Reason::kWrongResult,
+                      "the error is " + four_digits(error) + " times its bound");
     return false;
   }
   return true;
 }
 
-bool Qualifying::screen(Trial& trial, std::size_t line) {
+bool Screening::screen(Trial& trial, std::size_t line) {
   report(Phase::kScreen);
   const Stopwatch screening(task_.evaluator, seconds_.screen);
   const auto screened = screening_sample(trial);
   if (const Rejection* rejection = std::get_if<Rejection>(&screened)) {
-    ledger_.reject(line, *rejection);
+    trial_log_.reject(line, *rejection);
     return false;
   }
   const double us = std::get<double>(screened);
-  ledger_.at(line).measurement = Measurement{us, us, us, {static_cast<float>(us)}};
+  trial_log_.at(line).measurement = Measurement{us, us, us, {static_cast<float>(us)}};
   return true;
 }
 
-std::variant<double, Rejection> Qualifying::screening_sample(Trial& trial) const {
-  const double floor_us = task_.evaluator.floor_us();
+std::variant<double, Rejection> Screening::screening_sample(Trial& trial) const {
+  const double roofline_us = task_.evaluator.roofline_us();
   const double best_us =
       leaders_.empty() ? std::numeric_limits<double>::infinity() : leaders_.front().screened_us;
-  auto first = plausible_sample(trial, 1, floor_us);
+  auto first = plausible_sample(trial, 1, roofline_us);
   const double* first_us = std::get_if<double>(&first);
   // A short kernel needs more launches to be told from the next, and a single sample may have been
   // disturbed: a second one decides, unless the first is hopeless.
@@ -201,7 +206,7 @@ std::variant<double, Rejection> Qualifying::screening_sample(Trial& trial) const
     return first;
   }
   if (2 * *first_us < kSampleUs || *first_us > kNear * best_us) {
-    auto second = plausible_sample(trial, launches_for(kSampleUs, *first_us), floor_us);
+    auto second = plausible_sample(trial, launches_for(kSampleUs, *first_us), roofline_us);
     const double* second_us = std::get_if<double>(&second);
     if (second_us == nullptr) {
       return second;
@@ -212,7 +217,7 @@ std::variant<double, Rejection> Qualifying::screening_sample(Trial& trial) const
 }
 
 // Unloads at once what can no longer reach the finals: an exhaustive search tries thousands.
-void Qualifying::admit(Contender contender) {
+void Screening::admit(Contender contender) {
   const auto slower = [](double us, const Contender& other) { return us < other.screened_us; };
   const double us = contender.screened_us;
   leaders_.insert(std::upper_bound(leaders_.begin(), leaders_.end(), us, slower),
@@ -221,41 +226,41 @@ void Qualifying::admit(Contender contender) {
   int challengers = 0;
   std::erase_if(leaders_, [&](const Contender& leader) {
     return !leader.selected.is_default &&
-           (leader.screened_us > near_us || ++challengers > effort_.finalists);
+           (leader.screened_us > near_us || ++challengers > search_limits_.finalists);
   });
 }
 
-void Qualifying::reject_stragglers() {
+void Screening::reject_stragglers() {
   if (leaders_.empty()) {
     return;
   }
   const double best_us = leaders_.front().screened_us;
   for (const std::size_t line : timed_) {
-    const double us = ledger_.at(line).measurement->median_us;
+    const double us = trial_log_.at(line).measurement->median_us;
     const bool races = std::any_of(leaders_.begin(), leaders_.end(),
                                    [&](const Contender& leader) { return leader.line == line; });
     if (!races && us > kFarBehind * best_us) {
-      ledger_.reject(line, Reason::kTooSlow,
-                     four_digits(us) + " us in the screening, " + four_digits(us / best_us) +
-                         " times the best");
+      trial_log_.reject(line, Reason::kTooSlow,
+                        four_digits(us) + " us in the screening, " + four_digits(us / best_us) +
+                            " times the best");
     }
   }
 }
 
-bool Qualifying::must_stop() {
-  if (allowance_.cancelled()) {
+bool Screening::must_stop() {
+  if (time_budget_.cancelled()) {
     return true;
   }
   double round = 0;
   for (const Contender& leader : leaders_) {
-    round += sample_seconds(leader) + task_.evaluator.rest_seconds();
+    round += sample_seconds(leader) + task_.evaluator.cool_down_seconds();
   }
   const double reserve =
-      std::min(effort_.minimum_rounds * round, kLargestReserve * effort_.seconds);
-  return !leaders_.empty() && allowance_.seconds_left() <= reserve;
+      std::min(search_limits_.minimum_rounds * round, kLargestReserve * search_limits_.seconds);
+  return !leaders_.empty() && time_budget_.seconds_left() <= reserve;
 }
 
-void Qualifying::report(Phase phase) const {
+void Screening::report(Phase phase) const {
   if (task_.options.on_progress) {
     task_.options.on_progress(
         {phase, done_, total_, leaders_.empty() ? 0 : leaders_.front().screened_us});

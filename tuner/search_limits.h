@@ -1,12 +1,12 @@
 #pragma once
 
-// Effort: what a rigor level spends, as numbers.
+// SearchLimits: what a rigor level spends, as numbers.
 
 #include "tuner/tune.h"
 
 namespace tunedgemm {
 
-struct Effort {
+struct SearchLimits {
   double seconds = 0;            ///< for the whole tuning, compiling included
   int candidates = 0;            ///< how many are compiled and checked
   int refinements = 0;           ///< how many of them wait until the best tiles are known
@@ -19,6 +19,6 @@ struct Effort {
 };
 
 /// The rigor's numbers, with the limits that the budget gives put in their place.
-Effort effort_of(Rigor rigor, const Budget& budget);
+SearchLimits search_limits_of(Rigor rigor, const Budget& budget);
 
 }  // namespace tunedgemm

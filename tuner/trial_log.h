@@ -1,6 +1,6 @@
 #pragma once
 
-// Ledger: what came of every candidate, told to the store as it happens, so that a tuning which is
+// TrialLog: what came of every candidate, told to the store as it happens, so that a tuning which is
 // killed loses nothing and does not meet its killer again.
 
 #include <cstddef>
@@ -12,9 +12,9 @@
 namespace tunedgemm {
 
 /// Used by one thread. Refers to the task.
-class Ledger {
+class TrialLog {
  public:
-  explicit Ledger(const Task& task) : task_(task) {}
+  explicit TrialLog(const Task& task) : task_(task) {}
 
   /// Takes over outcomes that the store has already.
   void adopt(std::vector<TrialRecord> trials) { trials_ = std::move(trials); }
