@@ -4,15 +4,15 @@
     tools/bench_triton.py --json triton.json --plot triton
     tools/bench_triton.py --sizes 512,1024 --types e5m2 --library build/release/runtime/libtunedgemm.so
 
-The arms: `tuned` is libtunedgemm through its C interface, where the first call of a shape tunes it; `triton` is the
+The contenders: `tuned` is libtunedgemm through its C interface, where the first call of a shape tunes it; `triton` is the
 block-level kernel of Triton's matmul tutorial, autotuned over that tutorial's configs for NVIDIA; `cublas` is
 torch.matmul, for f16 alone. Sums are f32 and results f16; for e5m2 B is given transposed (layout nt).
 
-Every result is checked. Then each round takes one sample of every arm in a shuffled order: launches in one CUDA
-graph, about two milliseconds of the fastest arm, over copies of the operands that exceed twice the L2 cache.
+Every result is checked. Then each round takes one sample of every contender in a shuffled order: launches in one CUDA
+graph, about two milliseconds of the fastest contender, over copies of the operands that exceed twice the L2 cache.
 The JSON is that of `tunedgemm bench`. Needs PyTorch 2.9, Triton, a GPU and libtunedgemm.so.
 
-Exit status: 0 good; 1 an arm has no result; 2 the command line is wrong; 3 what it needs is missing; 130 interrupted,
+Exit status: 0 good; 1 a contender has no result; 2 the command line is wrong; 3 what it needs is missing; 130 interrupted,
 and what is done is kept.
 """
 import argparse
@@ -24,7 +24,7 @@ import sys
 import time
 
 from triton_race import results
-from triton_race.arms import arm_makers
+from triton_race.contenders import contender_makers
 from triton_race.gpu import Gpu
 from triton_race.kind import KINDS, Kind
 from triton_race.library import Library, LibraryError, find_library
@@ -69,12 +69,12 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--sizes", type=sizes, default="256:4096:128", help="M = N = K; default: %(default)s")
     parser.add_argument("--types", type=kinds, default="f16,e5m2", help="default: %(default)s")
     parser.add_argument("--rounds", type=whole_number(1, 1000), default=11, help="timed rounds; default: %(default)s")
-    parser.add_argument("--rest-ms", type=whole_number(0, 10000), default=20,
+    parser.add_argument("--cool-down-ms", type=whole_number(0, 10000), default=20,
                         help="how long the device rests before each sample; default: %(default)s")
     parser.add_argument("--library", metavar="FILE",
                         help="libtunedgemm.so; default: the newest in a build folder, or the loader's")
     parser.add_argument("--json", type=pathlib.Path, metavar="FILE", help="what tools/plot_bench.py draws")
-    parser.add_argument("--csv", type=pathlib.Path, metavar="FILE", help="the same, a line for each arm")
+    parser.add_argument("--csv", type=pathlib.Path, metavar="FILE", help="the same, a line for each contender")
     parser.add_argument("--plot", metavar="PREFIX",
                         help="draws PREFIX.png and PREFIX.svg; without --json it writes PREFIX.json too")
     options = parser.parse_args(arguments)
@@ -119,10 +119,10 @@ def describe_run(gpu, library, versions: str, options: argparse.Namespace) -> di
     compiler, driver = library.toolchain()
     now = datetime.datetime.now(datetime.timezone.utc)
     return {"device": gpu.name, "compiler": compiler, "driver": driver, "vendor": versions,
-            "began_at": f"{now:%Y-%m-%d %H:%M:%S}", "rounds": options.rounds, "rest_ms": options.rest_ms}
+            "began_at": f"{now:%Y-%m-%d %H:%M:%S}", "rounds": options.rounds, "cool_down_ms": options.cool_down_ms}
 
 
-def bench(gpu, make_arms, run: dict, options: argparse.Namespace) -> int:
+def bench(gpu, make_contenders, run: dict, options: argparse.Namespace) -> int:
     """All shapes, and the exit status."""
     files, rows, is_interrupted = results.ResultFiles(run, options.csv, options.json), [], False
     shapes = [(kind, size) for kind in options.types for size in options.sizes]
@@ -130,7 +130,7 @@ def bench(gpu, make_arms, run: dict, options: argparse.Namespace) -> int:
     try:
         for kind, size in shapes:
             try:
-                row = race(gpu, make_arms, kind, size, options.rounds, options.rest_ms)
+                row = race(gpu, make_contenders, kind, size, options.rounds, options.cool_down_ms)
             except Exception as error:  # too large for the memory, say; what is done is worth keeping
                 row = row_json(kind, size) | {"failure": sentence_of(error)}
             rows.append(row)
@@ -144,8 +144,8 @@ def bench(gpu, make_arms, run: dict, options: argparse.Namespace) -> int:
         is_interrupted = True
     for line in (*results.table_lines(rows), *results.mean_lines(rows)):
         print(line, flush=True)
-    wanted = sum(len(make_arms(kind, [])) for kind, _ in shapes)
-    return 130 if is_interrupted else int(sum(len(row["arms"]) for row in rows) < wanted)
+    wanted = sum(len(make_contenders(kind, [])) for kind, _ in shapes)
+    return 130 if is_interrupted else int(sum(len(row["contenders"]) for row in rows) < wanted)
 
 
 def run_race(options: argparse.Namespace) -> int:
@@ -156,9 +156,9 @@ def run_race(options: argparse.Namespace) -> int:
     gpu = Gpu(torch)
     run = describe_run(gpu, library, f"Triton {triton.__version__}, cuBLAS of PyTorch {torch.__version__}", options)
     print(f"{run['device']}, {run['compiler']}, {run['vendor']}; {options.rounds} interleaved rounds, each sample after "
-          f"{options.rest_ms} ms of rest; medians", file=sys.stderr, flush=True)
+          f"{options.cool_down_ms} ms of cool-down; medians", file=sys.stderr, flush=True)
     with torch.cuda.stream(gpu.stream):
-        status = bench(gpu, lambda kind, sets: arm_makers(gpu, library, kind, sets), run, options)
+        status = bench(gpu, lambda kind, sets: contender_makers(gpu, library, kind, sets), run, options)
     library.close()
     if drawing and subprocess.run([*drawing, str(options.json), "-o", options.plot]).returncode != 0:
         return max(status, 1)

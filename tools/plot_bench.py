@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 from drawing import fail, load_pyplot, save
 
-# And the arm that is drawn for each; the best of cuBLASLt is another one at every size.
+# And the contender that is drawn for each; the best of cuBLASLt is another one at every size.
 PROVIDERS = {"tuned": "tuned", "cuBLASLt default": "cublaslt 0", "cuBLASLt best of 8": None,
              "Triton": "triton", "cuBLAS": "cublas", "OpenBLAS": "openblas 0"}
 # Colours that differ for colour-blind eyes too (Okabe and Ito); ours lies on top.
@@ -51,15 +51,15 @@ def check_row(row: dict) -> None:
     """Raises KeyError, TypeError or ValueError where something is missing or wrong that is drawn."""
     if "" in (row["types"] + "", row["layout"] + "") or min(row[extent] for extent in "mnk") < 1:
         raise ValueError("a row without types, layout or size")
-    for arm in row["arms"]:
-        if min(arm[figure] for figure in ("median_us", "p20_us", "p80_us", "tflops")) <= 0:
-            raise ValueError(f"the arm {arm['arm']} has a figure that is not greater than 0")
+    for contender in row["contenders"]:
+        if min(contender[figure] for figure in ("median_us", "p20_us", "p80_us", "tflops")) <= 0:
+            raise ValueError(f"the contender {contender['contender']} has a figure that is not greater than 0")
 
 
 def read_run(path: pathlib.Path, label: str) -> Run:
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
-        rows = [row for row in document["rows"] if row["arms"]]
+        rows = [row for row in document["rows"] if row["contenders"]]
         for row in rows:
             check_row(row)
         run = Run(label, *(document[key] for key in ("device", "vendor", "compiler", "began_at", "rounds")), rows)
@@ -73,11 +73,11 @@ def read_run(path: pathlib.Path, label: str) -> Run:
     return run
 
 
-def arm_of(row: dict, provider: str) -> dict | None:
+def contender_of(row: dict, provider: str) -> dict | None:
     if provider == "cuBLASLt best of 8":
-        proposals = [arm for arm in row["arms"] if arm["arm"].startswith("cublaslt ")]
-        return min(proposals, key=lambda arm: arm["median_us"], default=None)
-    return next((arm for arm in row["arms"] if arm["arm"] == PROVIDERS[provider]), None)
+        proposals = [contender for contender in row["contenders"] if contender["contender"].startswith("cublaslt ")]
+        return min(proposals, key=lambda contender: contender["median_us"], default=None)
+    return next((contender for contender in row["contenders"] if contender["contender"] == PROVIDERS[provider]), None)
 
 
 def size_axis(rows: list[dict]) -> tuple[str, list[float], bool]:
@@ -94,9 +94,9 @@ def size_axis(rows: list[dict]) -> tuple[str, list[float], bool]:
 def points(rows: list[dict], sizes: list[float], provider: str) -> list[Point]:
     found = []
     for row, size in zip(rows, sizes):
-        if arm := arm_of(row, provider):
-            rate = arm["tflops"] * arm["median_us"]
-            found.append(Point(size, arm["tflops"], rate / arm["p80_us"], rate / arm["p20_us"]))
+        if contender := contender_of(row, provider):
+            rate = contender["tflops"] * contender["median_us"]
+            found.append(Point(size, contender["tflops"], rate / contender["p80_us"], rate / contender["p20_us"]))
     return sorted(found, key=lambda point: point.size)
 
 

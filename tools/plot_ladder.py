@@ -20,34 +20,34 @@ def read(path: pathlib.Path) -> dict:
         document = json.loads(path.read_text(encoding="utf-8"))
         for row in document["rows"]:
             row["m"], row["n"], row["k"], row["types"], row["layout"]
-            for arm in row["arms"]:
-                arm["arm"], arm["tflops"], arm["kernel"]
+            for contender in row["contenders"]:
+                contender["contender"], contender["tflops"], contender["kernel"]
         document["device"], document["compiler"], document["vendor"], document["began_at"]
     except OSError as error:
         raise fail(f"{path} cannot be read: {error.strerror}", error) from error
     except (json.JSONDecodeError, KeyError, TypeError) as error:
         raise fail(f"{path} is not what `tunedgemm ladder --json` writes: {error!r}", error) from error
-    document["rows"] = [row for row in document["rows"] if row["arms"]]
+    document["rows"] = [row for row in document["rows"] if row["contenders"]]
     if not document["rows"]:
         raise fail(f"{path} has no problem with a result")
     return document
 
 
-def colour_of(arm: dict) -> str:
-    return COLOURS["vendor" if arm["kernel"] is None else "tuned" if arm["arm"] == "tuned" else "step"]
+def colour_of(contender: dict) -> str:
+    return COLOURS["vendor" if contender["kernel"] is None else "tuned" if contender["contender"] == "tuned" else "step"]
 
 
 def draw_panel(axes, row: dict) -> None:
-    arms = row["arms"]
-    gflops = [1000 * arm["tflops"] for arm in arms]
-    axes.barh(range(len(arms)), gflops, color=[colour_of(arm) for arm in arms], height=0.7)
+    contenders = row["contenders"]
+    gflops = [1000 * contender["tflops"] for contender in contenders]
+    axes.barh(range(len(contenders)), gflops, color=[colour_of(contender) for contender in contenders], height=0.7)
     for place, speed in enumerate(gflops):
         times = f"  ×{speed / gflops[place - 1]:.2f}" if place else ""
         axes.text(speed * 1.06, place, f"{speed:,.0f}" if speed >= 100 else f"{speed:.3g}", va="center", fontsize=10,
                   fontweight="bold")
         axes.text(1.0, place, times, va="center", ha="right", fontsize=10, color="#555555",
                   transform=axes.get_yaxis_transform())
-    axes.set_yticks(range(len(arms)), [arm["arm"] for arm in arms])
+    axes.set_yticks(range(len(contenders)), [contender["contender"] for contender in contenders])
     axes.invert_yaxis()
     axes.set_xscale("log")
     axes.set_xlim(min(gflops) / 2, max(gflops) * 12)
@@ -60,7 +60,7 @@ def draw_panel(axes, row: dict) -> None:
 def draw(document: dict, prefix: str) -> None:
     pyplot = load_pyplot()
     rows = document["rows"]
-    steps = max(len(row["arms"]) for row in rows)
+    steps = max(len(row["contenders"]) for row in rows)
     width, height = max(9.0, 1.0 + 6.2 * len(rows)), 1.7 + 0.42 * steps  # inches
     figure, axes = pyplot.subplots(1, len(rows), figsize=(width, height), squeeze=False, layout="constrained")
     for cell, row in zip(axes.flat, rows):

@@ -64,15 +64,15 @@ def table(outcomes: list[dict]) -> str:
     return "\n".join([caption, "", *rows])
 
 
-def read_run(file: pathlib.Path, *of_arms: str) -> dict:
-    """What bench, ladder or bench_triton.py wrote, with what the README shows of it: of each arm its time and `of_arms`."""
+def read_run(file: pathlib.Path, *of_contenders: str) -> dict:
+    """What bench, ladder or bench_triton.py wrote, with what the README shows of it: of each contender its time and `of_contenders`."""
     try:
         run = json.loads(file.read_text(encoding="utf-8"))
         for row in run["rows"]:
             row["m"] + row["n"] + row["k"], row["types"] + row["layout"]
-            for arm in row["arms"]:
-                arm["arm"] + "", arm["median_us"] + 0, [arm[field] for field in of_arms]
-        run["device"] + run["compiler"] + run["driver"] + run["began_at"], run["vendor"], run["rounds"], run["rest_ms"]
+            for contender in row["contenders"]:
+                contender["contender"] + "", contender["median_us"] + 0, [contender[field] for field in of_contenders]
+        run["device"] + run["compiler"] + run["driver"] + run["began_at"], run["vendor"], run["rounds"], run["cool_down_ms"]
     except OSError as error:
         raise SystemExit(f"update_readme.py: {file} cannot be read: {error.strerror}") from error
     except (ValueError, KeyError, TypeError) as error:  # a JSONDecodeError is a ValueError
@@ -80,15 +80,15 @@ def read_run(file: pathlib.Path, *of_arms: str) -> dict:
     return run
 
 
-def arm_us(row: dict, theirs: str) -> float | None:
+def contender_us(row: dict, theirs: str) -> float | None:
     """Of the vendor's default ("default"), or of its fastest proposal ("best")."""
-    times = [arm["median_us"] for arm in row["arms"]
-             if arm["kernel"] is None and (theirs == "best" or arm["arm"].endswith(" 0"))]
+    times = [contender["median_us"] for contender in row["contenders"]
+             if contender["kernel"] is None and (theirs == "best" or contender["contender"].endswith(" 0"))]
     return min(times, default=None)
 
 
 def tuned(row: dict) -> dict:
-    return next(arm for arm in row["arms"] if arm["arm"] == "tuned")
+    return next(contender for contender in row["contenders"] if contender["contender"] == "tuned")
 
 
 def mean_text(ratios: dict[int, float], name: str) -> str:
@@ -101,8 +101,8 @@ def mean_text(ratios: dict[int, float], name: str) -> str:
 def means_text(rows: list[dict]) -> str:
     parts = []
     for theirs, name in (("best", "the best of cuBLASLt's proposals"), ("default", "its default")):
-        rows = [row for row in rows if row["arms"]]
-        ratios = {row["m"]: arm_us(row, theirs) / tuned(row)["median_us"] for row in rows if arm_us(row, theirs)}
+        rows = [row for row in rows if row["contenders"]]
+        ratios = {row["m"]: contender_us(row, theirs) / tuned(row)["median_us"] for row in rows if contender_us(row, theirs)}
         if not ratios:
             continue
         parts.append(mean_text(ratios, name))
@@ -110,21 +110,21 @@ def means_text(rows: list[dict]) -> str:
 
 
 def types_table(rows: list[dict]) -> list[str]:
-    lines = ["| M = N = K | types | time | TFLOP/s | of the limit | cuBLASLt's best | x best | x default |",
+    lines = ["| M = N = K | types | time | TFLOP/s | of the roofline | cuBLASLt's best | x best | x default |",
              "|--:|---|--:|--:|--:|--:|--:|--:|"]
     for row in rows:
-        if not row["arms"]:
+        if not row["contenders"]:
             continue
         ours, flops = tuned(row), 2e-6 * row["m"] * row["n"] * row["k"]
-        us, best, default = ours["median_us"], arm_us(row, "best"), arm_us(row, "default")
-        limit = f"{ours['of_limit']:.2f}" if ours.get("of_limit") else "-"
+        us, best, default = ours["median_us"], contender_us(row, "best"), contender_us(row, "default")
+        roofline = f"{ours['of_roofline']:.2f}" if ours.get("of_roofline") else "-"
         theirs = f"{flops / best:,.0f} | {best / us:.2f} | {default / us:.2f}" if best else "- | - | -"
-        lines.append(f"| {row['m']} | {row['types']} {row['layout']} | {time_text(us)} | {flops / us:,.0f} | {limit} | {theirs} |")
+        lines.append(f"| {row['m']} | {row['types']} {row['layout']} | {time_text(us)} | {flops / us:,.0f} | {roofline} | {theirs} |")
     return lines
 
 
 def rounds_text(run: dict) -> str:
-    return f"{run['rounds']} rounds, {run['rest_ms']} ms of rest before each sample"
+    return f"{run['rounds']} rounds, {run['cool_down_ms']} ms of cool-down before each sample"
 
 
 def triton_lines(folder: pathlib.Path, place: str) -> list[str]:
@@ -135,7 +135,7 @@ def triton_lines(folder: pathlib.Path, place: str) -> list[str]:
     run = read_run(file)
     ratios: dict[str, dict[int, float]] = {}
     for row in run["rows"]:
-        us = {arm["arm"]: arm["median_us"] for arm in row["arms"]}
+        us = {contender["contender"]: contender["median_us"] for contender in row["contenders"]}
         if {"tuned", "triton"} <= us.keys():
             ratios.setdefault(f"{row['types']} {row['layout']}", {})[row["m"]] = us["triton"] / us["tuned"]
     found = "; ".join(f"{types}: {mean_text(of_size, 'Triton')} over {len(of_size)} sizes" for types, of_size in ratios.items())
@@ -152,7 +152,7 @@ def gallery(folder: pathlib.Path, root: pathlib.Path) -> str:
     place = folder.resolve().relative_to(root).as_posix()
     return "\n".join([
         f"Measured by the commands below each picture on an {squares['device']}, {squares['compiler']}, driver "
-        f"{squares['driver']}, {squares['vendor']}, {days}. Inputs are random and cold, the arms take turns, and times are medians "
+        f"{squares['driver']}, {squares['vendor']}, {days}. Inputs are random and cold, the contenders are timed in interleaved rounds, and times are medians "
         "of launches that follow each other in a graph, as in a model.", "",
         f"![TFLOP/s over size, ours and cuBLASLt's]({place}/squares.svg)", "",
         f"`tunedgemm bench --sweep squares` ({rounds_text(squares)}): {means_text(squares['rows'])}.", "",

@@ -10,23 +10,23 @@
 namespace tunedgemm {
 namespace {
 
-double median_us(const Contestant& contestant) {
-  return median({contestant.rounds_us.begin(), contestant.rounds_us.end()});
+double median_us(const Contender& contender) {
+  return median({contender.rounds_us.begin(), contender.rounds_us.end()});
 }
 
 // The fastest that is not `except`; the preferred one where medians are equal.
-std::optional<std::size_t> fastest(std::span<const Contestant> contestants,
+std::optional<std::size_t> fastest(std::span<const Contender* const> contenders,
                                    std::optional<std::size_t> except) {
   std::optional<std::size_t> best;
-  for (std::size_t index = 0; index < contestants.size(); ++index) {
+  for (std::size_t index = 0; index < contenders.size(); ++index) {
     if (index == except) {
       continue;
     }
-    const auto before = [&](const Contestant& left, const Contestant& right) {
-      const double left_us = median_us(left), right_us = median_us(right);
-      return left_us != right_us ? left_us < right_us : left.preference < right.preference;
+    const auto before = [&](const Contender* left, const Contender* right) {
+      const double left_us = median_us(*left), right_us = median_us(*right);
+      return left_us != right_us ? left_us < right_us : left->preference < right->preference;
     };
-    if (!best || before(contestants[index], contestants[*best])) {
+    if (!best || before(contenders[index], contenders[*best])) {
       best = index;
     }
   }
@@ -38,11 +38,12 @@ bool is_tie(const Comparison& slower) {
   return std::abs(slower.median) <= kTieMargin || (noise && std::abs(slower.median) <= kTieCeiling);
 }
 
-std::vector<std::size_t> ties_of(std::size_t reference, std::span<const Contestant> contestants) {
+std::vector<std::size_t> ties_of(std::size_t reference,
+                                 std::span<const Contender* const> contenders) {
   std::vector<std::size_t> ties;
-  for (std::size_t index = 0; index < contestants.size(); ++index) {
+  for (std::size_t index = 0; index < contenders.size(); ++index) {
     if (index != reference &&
-        is_tie(compare(contestants[index].rounds_us, contestants[reference].rounds_us))) {
+        is_tie(compare(contenders[index]->rounds_us, contenders[reference]->rounds_us))) {
       ties.push_back(index);
     }
   }
@@ -54,17 +55,17 @@ bool straddles(const Interval& interval, double margin) {
   return interval.low <= margin && interval.high > margin;
 }
 
-bool is_settled(std::size_t best, std::span<const Contestant> contestants) {
-  return std::none_of(contestants.begin(), contestants.end(), [&](const Contestant& other) {
-    if (&other == &contestants[best]) {
+bool is_settled(std::size_t best, std::span<const Contender* const> contenders) {
+  return std::none_of(contenders.begin(), contenders.end(), [&](const Contender* other) {
+    if (other == contenders[best]) {
       return false;
     }
-    const Interval slower = compare(other.rounds_us, contestants[best].rounds_us).interval;
-    return straddles(slower, other.is_default ? kDefaultMargin : kTieMargin);
+    const Interval slower = compare(other->rounds_us, contenders[best]->rounds_us).interval;
+    return straddles(slower, other->is_default ? kDefaultMargin : kTieMargin);
   });
 }
 
-bool replaces(const Contestant& challenger, const Contestant& default_candidate) {
+bool replaces(const Contender& challenger, const Contender& default_candidate) {
   const Comparison slower = compare(default_candidate.rounds_us, challenger.rounds_us);
   return slower.median >= kDefaultMargin && slower.interval.low > 0;
 }
@@ -79,31 +80,31 @@ bool operator<(const Preference& left, const Preference& right) {
   return in_order(left) < in_order(right);
 }
 
-Decision decide(std::span<const Contestant> contestants) {
-  assert(!contestants.empty());
-  const std::size_t best = *fastest(contestants, std::nullopt);
-  std::vector<std::size_t> equals = ties_of(best, contestants);
+Decision decide(std::span<const Contender* const> contenders) {
+  assert(!contenders.empty());
+  const std::size_t best = *fastest(contenders, std::nullopt);
+  std::vector<std::size_t> equals = ties_of(best, contenders);
   equals.push_back(best);
   std::sort(equals.begin(), equals.end(), [&](std::size_t left, std::size_t right) {
-    return contestants[left].preference < contestants[right].preference;
+    return contenders[left]->preference < contenders[right]->preference;
   });
 
   Decision decision;
   decision.winner = equals.front();
   const auto default_candidate =
-      std::find_if(contestants.begin(), contestants.end(),
-                   [](const Contestant& contestant) { return contestant.is_default; });
-  if (default_candidate != contestants.end()) {
+      std::find_if(contenders.begin(), contenders.end(),
+                   [](const Contender* contender) { return contender->is_default; });
+  if (default_candidate != contenders.end()) {
     const auto challenger = std::find_if(equals.begin(), equals.end(), [&](std::size_t index) {
-      return replaces(contestants[index], *default_candidate);
+      return replaces(*contenders[index], **default_candidate);
     });
     decision.winner = challenger != equals.end()
                           ? *challenger
-                          : static_cast<std::size_t>(default_candidate - contestants.begin());
+                          : static_cast<std::size_t>(default_candidate - contenders.begin());
   }
-  decision.ties = ties_of(decision.winner, contestants);
-  decision.runner_up = fastest(contestants, decision.winner);
-  decision.settled = is_settled(best, contestants);
+  decision.ties = ties_of(decision.winner, contenders);
+  decision.runner_up = fastest(contenders, decision.winner);
+  decision.settled = is_settled(best, contenders);
   return decision;
 }
 

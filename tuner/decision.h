@@ -1,33 +1,16 @@
 #pragma once
 
-// Which finalist wins. Pure judgement on numbers: no device, no randomness, and the same rounds
+// Which contender wins. Pure judgement on numbers: no device, no randomness, and the same rounds
 // always give the same winner. The rules stand in the README of this folder.
 
 #include <cstddef>
 #include <optional>
 #include <span>
-#include <string>
 #include <vector>
 
+#include "tuner/contender.h"
+
 namespace tunedgemm {
-
-/// The fixed rule among equals: the smaller is preferred. It has nothing in it that was measured,
-/// so two tunings whose candidates tie choose the same one.
-struct Preference {
-  bool needs_workspace = false;  ///< split K among others: more memory, and one more thing to clear
-  int family_position = 0;       ///< in the registry, which lists the simplest first
-  double predicted_us = 0;
-  std::string text;  ///< the candidate, so that no two are equal
-
-  friend bool operator<(const Preference& left, const Preference& right);
-};
-
-/// A finalist's times, one a round; round r of all contestants was measured side by side.
-struct Contestant {
-  std::vector<float> rounds_us;
-  Preference preference;
-  bool is_default = false;
-};
 
 /// Two candidates this close are equal for all purposes, however sure the difference is.
 inline constexpr double kTieMargin = 0.005;
@@ -46,7 +29,7 @@ struct Decision {
   bool settled = false;
 };
 
-/// Precondition: at least one contestant, all with the same number of rounds, at least one.
-Decision decide(std::span<const Contestant> contestants);
+/// Precondition: at least one contender, all with the same number of rounds, at least one.
+Decision decide(std::span<const Contender* const> contenders);
 
 }  // namespace tunedgemm

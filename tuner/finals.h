@@ -1,11 +1,10 @@
 #pragma once
 
-// Finals: step 4. Each round times every finalist once, in an order that is shuffled anew, so that
-// whatever drifts (clock, temperature, a neighbour on the machine) meets all of them alike.
+// Finals: step 4. A race that ends when its decision is settled.
 
 #include <cstdint>
 #include <functional>
-#include <span>
+#include <vector>
 
 #include "tuner/contender.h"
 #include "tuner/evaluator.h"
@@ -21,14 +20,11 @@ struct FinalsReport {
   bool enough = false;      ///< at least the minimum of rounds
 };
 
-/// What one finalist takes of a round: its sample, with the launch before it.
-double sample_seconds(const Contender& contender);
-
-/// Races the contenders, who are sorted by their screened times, until the decision is settled, the
+/// Races the contenders, who are sorted by their `launch_us`, until the decision is settled, the
 /// rounds are all done or the time is over; at least one round. Where time is short the slowest are
-/// left out (their standing has no rounds) before the number of rounds is cut; the default is not.
-/// `on_round` gets the number of rounds and may be empty.
-FinalsReport run_finals(std::span<Contender> contenders, Evaluator& evaluator,
+/// left out (they have no rounds) before the number of rounds is cut; the default is not. `on_round`
+/// gets the number of rounds and may be empty.
+FinalsReport run_finals(std::vector<Contender*> contenders, Evaluator& evaluator,
                         const SearchLimits& search_limits, TimeBudget& time_budget,
                         std::uint64_t seed, const std::function<void(int)>& on_round);
 

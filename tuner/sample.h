@@ -2,6 +2,7 @@
 
 // One sample and whether to believe it.
 
+#include <optional>
 #include <string>
 #include <variant>
 
@@ -13,8 +14,9 @@ namespace tunedgemm {
 /// kernel's sample takes long to set up.
 int launches_for(double sample_us, double launch_us);
 
-/// A sample of the trial in microseconds a launch. A time that the device cannot reach, or that is
-/// no number, is a rejection as kImplausible.
+/// Why a time cannot be believed, as kImplausible: the device cannot reach it, or it is no number.
+std::optional<Rejection> why_implausible(double us, double roofline_us);
+/// A sample of the trial in microseconds a launch, rejected where it is implausible.
 std::variant<double, Rejection> plausible_sample(Trial& trial, int launches, double roofline_us);
 
 /// Four digits: "0.1234", "1.235e+04".

@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "tuner/finals.h"
+#include "tuner/race.h"
 #include "tuner/sample.h"
 
 namespace tunedgemm {
@@ -42,7 +42,7 @@ Screening::Screening(const Task& task, const SearchLimits& search_limits, TimeBu
       seconds_(seconds) {}
 
 void Screening::run(const Selection& selection) {
-  std::span<const Selected> selected(selection.candidates);
+  std::span<const SelectedCandidate> selected(selection.candidates);
   spilling_ = selection.spilling;
   total_ += static_cast<int>(selected.size());
   const auto batch = static_cast<std::size_t>(task_.evaluator.compile_batch());
@@ -53,7 +53,7 @@ void Screening::run(const Selection& selection) {
     if (next.data() == selection.candidates.data()) {
       warm_up();
     }
-    for (const Selected& one : next) {
+    for (const SelectedCandidate& one : next) {
       if (must_stop()) {
         tried_all_ = false;
         break;
@@ -63,7 +63,7 @@ void Screening::run(const Selection& selection) {
     }
     selected = selected.subspan(next.size());
   }
-  for (const Selected& one : std::exchange(spilling_, {})) {
+  for (const SelectedCandidate& one : std::exchange(spilling_, {})) {
     if (leaders_.empty() && !time_budget_.cancelled()) {
       try_one(one, Spilling::kAccepted);
     }
@@ -72,26 +72,26 @@ void Screening::run(const Selection& selection) {
 
 std::vector<RankedCandidate> Screening::fastest() const {
   std::vector<RankedCandidate> fastest;
-  for (const Contender& leader : leaders_) {
-    if (leader.screened_us <= kNear * leaders_.front().screened_us) {
+  for (const ScreenedCandidate& leader : leaders_) {
+    if (leader.contender.launch_us <= kNear * leaders_.front().contender.launch_us) {
       fastest.push_back(leader.selected.ranked);
     }
   }
   return fastest;
 }
 
-std::vector<Contender> Screening::take_leaders() {
+std::vector<ScreenedCandidate> Screening::take_leaders() {
   reject_stragglers();
   return std::move(leaders_);
 }
 
-void Screening::compile(std::span<const Selected> batch) {
+void Screening::compile(std::span<const SelectedCandidate> batch) {
   if (must_stop()) {
     return;
   }
   report(Phase::kCompile);
   std::vector<Candidate> candidates;
-  for (const Selected& selected : batch) {
+  for (const SelectedCandidate& selected : batch) {
     candidates.push_back(selected.ranked.candidate);
   }
   {
@@ -108,7 +108,7 @@ void Screening::warm_up() {
   }
 }
 
-void Screening::try_one(const Selected& selected, Spilling spilling) {
+void Screening::try_one(const SelectedCandidate& selected, Spilling spilling) {
   const std::size_t line = trial_log_.open(selected.ranked);
   std::unique_ptr<Trial> trial = prepare(selected, line);
   if (trial == nullptr) {
@@ -133,17 +133,13 @@ void Screening::try_one(const Selected& selected, Spilling spilling) {
   if (selected.is_baseline) {
     baseline_us_ = us;
   }
-  admit(Contender{.selected = selected,
-                  .line = line,
-                  .screened_us = us,
-                  .trial = std::move(trial),
-                  .standing = {.rounds_us = {},
-                               .preference = preference_of(selected.ranked, task_),
-                               .is_default = selected.is_default},
-                  .rejection = std::nullopt});
+  Contender contender = contender_of(*trial, us);
+  contender.preference = preference_of(selected.ranked, task_);
+  contender.is_default = selected.is_default;
+  admit({selected, line, std::move(trial), std::move(contender)});
 }
 
-std::unique_ptr<Trial> Screening::prepare(const Selected& selected, std::size_t line) {
+std::unique_ptr<Trial> Screening::prepare(const SelectedCandidate& selected, std::size_t line) {
   report(Phase::kCompile);
   const Stopwatch compiling(task_.evaluator, seconds_.compile);
   Prepared prepared = task_.evaluator.prepare(selected.ranked.candidate);
@@ -196,8 +192,8 @@ bool Screening::screen(Trial& trial, std::size_t line) {
 
 std::variant<double, Rejection> Screening::screening_sample(Trial& trial) const {
   const double roofline_us = task_.evaluator.roofline_us();
-  const double best_us =
-      leaders_.empty() ? std::numeric_limits<double>::infinity() : leaders_.front().screened_us;
+  const double best_us = leaders_.empty() ? std::numeric_limits<double>::infinity()
+                                          : leaders_.front().contender.launch_us;
   auto first = plausible_sample(trial, 1, roofline_us);
   const double* first_us = std::get_if<double>(&first);
   // A short kernel needs more launches to be told from the next, and a single sample may have been
@@ -217,16 +213,18 @@ std::variant<double, Rejection> Screening::screening_sample(Trial& trial) const 
 }
 
 // Unloads at once what can no longer reach the finals: an exhaustive search tries thousands.
-void Screening::admit(Contender contender) {
-  const auto slower = [](double us, const Contender& other) { return us < other.screened_us; };
-  const double us = contender.screened_us;
+void Screening::admit(ScreenedCandidate screened) {
+  const auto slower = [](double us, const ScreenedCandidate& other) {
+    return us < other.contender.launch_us;
+  };
+  const double us = screened.contender.launch_us;
   leaders_.insert(std::upper_bound(leaders_.begin(), leaders_.end(), us, slower),
-                  std::move(contender));
-  const double near_us = kNear * leaders_.front().screened_us;
+                  std::move(screened));
+  const double near_us = kNear * leaders_.front().contender.launch_us;
   int challengers = 0;
-  std::erase_if(leaders_, [&](const Contender& leader) {
+  std::erase_if(leaders_, [&](const ScreenedCandidate& leader) {
     return !leader.selected.is_default &&
-           (leader.screened_us > near_us || ++challengers > search_limits_.finalists);
+           (leader.contender.launch_us > near_us || ++challengers > search_limits_.finalists);
   });
 }
 
@@ -234,11 +232,12 @@ void Screening::reject_stragglers() {
   if (leaders_.empty()) {
     return;
   }
-  const double best_us = leaders_.front().screened_us;
+  const double best_us = leaders_.front().contender.launch_us;
   for (const std::size_t line : timed_) {
     const double us = trial_log_.at(line).measurement->median_us;
-    const bool races = std::any_of(leaders_.begin(), leaders_.end(),
-                                   [&](const Contender& leader) { return leader.line == line; });
+    const bool races =
+        std::any_of(leaders_.begin(), leaders_.end(),
+                    [&](const ScreenedCandidate& leader) { return leader.line == line; });
     if (!races && us > kFarBehind * best_us) {
       trial_log_.reject(line, Reason::kTooSlow,
                         four_digits(us) + " us in the screening, " + four_digits(us / best_us) +
@@ -251,9 +250,10 @@ bool Screening::must_stop() {
   if (time_budget_.cancelled()) {
     return true;
   }
+  const RaceOptions finals{.cool_down_seconds = task_.evaluator.cool_down_seconds()};
   double round = 0;
-  for (const Contender& leader : leaders_) {
-    round += sample_seconds(leader) + task_.evaluator.cool_down_seconds();
+  for (const ScreenedCandidate& leader : leaders_) {
+    round += seconds_per_round(leader.contender, finals);
   }
   const double reserve =
       std::min(search_limits_.minimum_rounds * round, kLargestReserve * search_limits_.seconds);
@@ -263,7 +263,7 @@ bool Screening::must_stop() {
 void Screening::report(Phase phase) const {
   if (task_.options.on_progress) {
     task_.options.on_progress(
-        {phase, done_, total_, leaders_.empty() ? 0 : leaders_.front().screened_us});
+        {phase, done_, total_, leaders_.empty() ? 0 : leaders_.front().contender.launch_us});
   }
 }
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "tuner/contender.h"
+#include "tuner/evaluator.h"
 #include "tuner/search_limits.h"
 #include "tuner/selection.h"
 #include "tuner/task.h"
@@ -21,6 +22,14 @@ namespace tunedgemm {
 
 struct PhaseSeconds {
   double compile = 0, check = 0, screen = 0, finals = 0;
+};
+
+/// A candidate that computes the right result and was timed once. Move-only: it owns the kernel.
+struct ScreenedCandidate {
+  SelectedCandidate selected;
+  std::size_t line = 0;  ///< in the trial log
+  std::unique_ptr<Trial> trial;
+  Contender contender;  ///< of the finals; samples the trial
 };
 
 /// Used by one thread. Refers to all that it is given.
@@ -37,7 +46,7 @@ class Screening {
   /// fastest first.
   std::vector<RankedCandidate> fastest() const;
   /// The same and the default, as who goes on. Who was far behind is rejected now.
-  [[nodiscard]] std::vector<Contender> take_leaders();
+  [[nodiscard]] std::vector<ScreenedCandidate> take_leaders();
   bool tried_all() const { return tried_all_; }
   /// The time of the naive kernel; 0 if it was not timed.
   double baseline_us() const { return baseline_us_; }
@@ -45,14 +54,14 @@ class Screening {
  private:
   enum class Spilling { kRefused, kAccepted };
 
-  void compile(std::span<const Selected> batch);
+  void compile(std::span<const SelectedCandidate> batch);
   void warm_up();
-  void try_one(const Selected& selected, Spilling spilling);
-  std::unique_ptr<Trial> prepare(const Selected& selected, std::size_t line);
+  void try_one(const SelectedCandidate& selected, Spilling spilling);
+  std::unique_ptr<Trial> prepare(const SelectedCandidate& selected, std::size_t line);
   bool check(Trial& trial, std::size_t line);
   bool screen(Trial& trial, std::size_t line);
   std::variant<double, Rejection> screening_sample(Trial& trial) const;
-  void admit(Contender contender);
+  void admit(ScreenedCandidate screened);
   void reject_stragglers();
   bool must_stop();
   void report(Phase phase) const;
@@ -62,9 +71,9 @@ class Screening {
   TimeBudget& time_budget_;
   TrialLog& trial_log_;
   PhaseSeconds& seconds_;
-  std::vector<Contender> leaders_;  // sorted by screened_us
-  std::vector<std::size_t> timed_;  // lines in the trial log
-  std::vector<Selected> spilling_;
+  std::vector<ScreenedCandidate> leaders_;  // sorted by their contenders' launch_us
+  std::vector<std::size_t> timed_;          // lines in the trial log
+  std::vector<SelectedCandidate> spilling_;
   bool tried_all_ = true;
   double baseline_us_ = 0;
   int done_ = 0, total_ = 0;

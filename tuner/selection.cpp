@@ -46,7 +46,7 @@ class Selecting {
   }
 
   // The selected one, or null if it is rejected.
-  Selected* add(const Selected& selected) {
+  SelectedCandidate* add(const SelectedCandidate& selected) {
     const RankedCandidate& ranked = selected.ranked;
     const std::string key = key_of(ranked.candidate);
     const auto [known, is_new] = positions_.try_emplace(key, selection_.candidates.size());
@@ -88,7 +88,7 @@ class Selecting {
   }
 
   void add_baseline(const std::optional<RankedCandidate>& baseline) {
-    Selected* selected = baseline ? add({*baseline}) : nullptr;
+    SelectedCandidate* selected = baseline ? add({*baseline}) : nullptr;
     if (selected != nullptr) {
       selected->is_baseline = true;
     }

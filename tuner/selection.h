@@ -25,18 +25,18 @@ struct Knowledge {
   std::span<const TrialRecord> earlier;    ///< outcomes for this very problem, here
 };
 
-struct Selected {
+struct SelectedCandidate {
   RankedCandidate ranked;
   bool is_default = false;
   bool is_baseline = false;
 };
 
 struct Selection {
-  std::vector<Selected> candidates;  ///< to be tried in this order, without duplicates
+  std::vector<SelectedCandidate> candidates;  ///< to be tried in this order, without duplicates
   /// Earlier rejections that hold still: these candidates are not tried again.
   std::vector<TrialRecord> rejected;
   /// Those of them that only spill registers: what is left to try if nothing else is valid.
-  std::vector<Selected> spilling;
+  std::vector<SelectedCandidate> spilling;
 };
 
 /// What candidates of one family have in common that compute a tile alike. They differ in what the

@@ -21,31 +21,40 @@ void report(const Task& task, Phase phase, int done, int total, double best_us) 
   }
 }
 
-FinalsReport race(std::vector<Contender>& contenders, const Task& task,
+std::vector<Contender*> contenders_of(std::vector<ScreenedCandidate>& screened) {
+  std::vector<Contender*> contenders;
+  for (ScreenedCandidate& candidate : screened) {
+    contenders.push_back(&candidate.contender);
+  }
+  return contenders;
+}
+
+FinalsReport race(std::vector<ScreenedCandidate>& screened, const Task& task,
                   const SearchLimits& search_limits, TimeBudget& time_budget) {
-  const double best_us = contenders.front().screened_us;
-  return run_finals(contenders, task.evaluator, search_limits, time_budget, task.options.seed,
-                    [&](int rounds) {
+  const double best_us = screened.front().contender.launch_us;
+  return run_finals(contenders_of(screened), task.evaluator, search_limits, time_budget,
+                    task.options.seed, [&](int rounds) {
                       report(task, Phase::kFinals, rounds, search_limits.maximum_rounds, best_us);
                     });
 }
 
-// Afterwards only those are contenders who have run all rounds.
-void write_outcomes(std::vector<Contender>& contenders, const FinalsReport& finals,
+// Afterwards only those are left who have run all rounds.
+void write_outcomes(std::vector<ScreenedCandidate>& screened, const FinalsReport& finals,
                     TrialLog& trial_log) {
-  for (const Contender& contender : contenders) {
+  for (const ScreenedCandidate& candidate : screened) {
+    const Contender& contender = candidate.contender;
     if (contender.rejection) {
-      trial_log.reject(contender.line, *contender.rejection);
-    } else if (!contender.standing.rounds_us.empty()) {
-      TrialRecord& trial = trial_log.at(contender.line);
-      trial.measurement = summarize(contender.standing.rounds_us);
+      trial_log.reject(candidate.line, *contender.rejection);
+    } else if (!contender.rounds_us.empty()) {
+      TrialRecord& trial = trial_log.at(candidate.line);
+      trial.measurement = summarize(contender.rounds_us);
       trial.final_round = true;
       trial.sm_clock_mhz = finals.clock_mhz;
-      trial_log.write(contender.line);
+      trial_log.write(candidate.line);
     }
   }
-  std::erase_if(contenders, [](const Contender& contender) {
-    return contender.rejection || contender.standing.rounds_us.empty();
+  std::erase_if(screened, [](const ScreenedCandidate& candidate) {
+    return candidate.contender.rejection || candidate.contender.rounds_us.empty();
   });
 }
 
@@ -62,12 +71,12 @@ std::string failure_of(const std::vector<TrialRecord>& trials, bool cancelled) {
   return "none of " + std::to_string(trials.size()) + " candidates was valid" + why;
 }
 
-Record record_of(const Task& task, const std::vector<Contender>& contenders,
+Record record_of(const Task& task, const std::vector<ScreenedCandidate>& finalists,
                  const Decision& decision, const TrialLog& trial_log) {
-  const auto us_of = [&](const Contender& contender) {
-    return trial_log.trials()[contender.line].measurement->median_us;
+  const auto us_of = [&](const ScreenedCandidate& finalist) {
+    return trial_log.trials()[finalist.line].measurement->median_us;
   };
-  const Contender& winner = contenders[decision.winner];
+  const ScreenedCandidate& winner = finalists[decision.winner];
   const TrialRecord& trial = trial_log.trials()[winner.line];
   Record record;
   record.problem = task.problem;
@@ -80,27 +89,18 @@ Record record_of(const Task& task, const std::vector<Contender>& contenders,
   record.max_error = trial.max_error;
   record.rigor = task.options.rigor;
   record.candidates_tried = static_cast<int>(trial_log.trials().size());
-  for (const Contender& contender : contenders) {
-    if (contender.selected.is_default) {
-      record.default_us = us_of(contender);
+  for (const ScreenedCandidate& finalist : finalists) {
+    if (finalist.selected.is_default) {
+      record.default_us = us_of(finalist);
     }
   }
   if (decision.runner_up) {
-    record.runner_up_us = us_of(contenders[*decision.runner_up]);
+    record.runner_up_us = us_of(finalists[*decision.runner_up]);
   }
   for (const std::size_t tie : decision.ties) {
-    record.ties.push_back(to_text(contenders[tie].selected.ranked.candidate));
+    record.ties.push_back(to_text(finalists[tie].selected.ranked.candidate));
   }
   return record;
-}
-
-std::vector<Contestant> standings_of(const std::vector<Contender>& contenders) {
-  std::vector<Contestant> standings;
-  standings.reserve(contenders.size());
-  for (const Contender& contender : contenders) {
-    standings.push_back(contender.standing);
-  }
-  return standings;
 }
 
 }  // namespace
@@ -127,24 +127,24 @@ Tuning tune(const Problem& problem, const DeviceIdentity& device, const Toolchai
     screening.run(
         refine(knowledge_of(ranking), screening.fastest(), trial_log.trials(), search_limits));
   }
-  std::vector<Contender> contenders = screening.take_leaders();
+  std::vector<ScreenedCandidate> finalists = screening.take_leaders();
 
   // 4. Finals: interleaved rounds.
   FinalsReport finals;
-  if (!contenders.empty()) {
+  if (!finalists.empty()) {
     const Stopwatch racing(evaluator, seconds.finals);
-    finals = race(contenders, task, search_limits, time_budget);
+    finals = race(finalists, task, search_limits, time_budget);
   }
-  write_outcomes(contenders, finals, trial_log);
+  write_outcomes(finalists, finals, trial_log);
 
   // 5. Decide.
-  if (contenders.empty()) {
+  if (finalists.empty()) {
     tuning.failure = failure_of(trial_log.trials(), time_budget.cancelled());
   } else {
-    const Decision decision = decide(standings_of(contenders));
-    const Contender& winner = contenders[decision.winner];
+    const Decision decision = decide(contenders_of(finalists));
+    const ScreenedCandidate& winner = finalists[decision.winner];
     const auto& [family, config] = winner.selected.ranked.candidate;
-    Record record = record_of(task, contenders, decision, trial_log);
+    Record record = record_of(task, finalists, decision, trial_log);
     record.naive_us = screening.baseline_us();
     record.candidates_legal = static_cast<int>(ranking.ranked.size());
     record.complete = screening.tried_all() && finals.enough;

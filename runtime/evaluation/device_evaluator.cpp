@@ -6,8 +6,10 @@
 #include <utility>
 
 #include "runtime/evaluation/candidate_compiler.h"
+#include "runtime/evaluation/operands.h"
 #include "runtime/evaluation/roofline.h"
 #include "runtime/evaluation/trial_runner.h"
+#include "runtime/evaluation/verifier.h"
 
 namespace tunedgemm {
 namespace {
@@ -37,7 +39,7 @@ std::uint64_t seed_for(const Problem& problem) {
 class DeviceEvaluator::DeviceTrial final : public Trial {
  public:
   DeviceTrial(Device& device, TrialRunner& runner, Binary binary,
-              std::unique_ptr<CompiledKernel> kernel, const Launch& launch)
+              std::shared_ptr<const CompiledKernel> kernel, const Launch& launch)
       : device_(device),
         runner_(runner),
         binary_(std::move(binary)),
@@ -63,7 +65,7 @@ class DeviceEvaluator::DeviceTrial final : public Trial {
   Device& device_;
   TrialRunner& runner_;
   Binary binary_;
-  std::unique_ptr<CompiledKernel> kernel_;
+  std::shared_ptr<const CompiledKernel> kernel_;
   Launch launch_;
   TimedLaunch timed_;  ///< without a kernel until the first sample
 };
@@ -71,9 +73,12 @@ class DeviceEvaluator::DeviceTrial final : public Trial {
 DeviceEvaluator::DeviceEvaluator(Device& device, Store& store, const Problem& problem)
     : device_(device),
       problem_(problem),
-      compiler_(std::make_unique<CandidateCompiler>(device, store, problem)),
-      runner_(std::make_unique<TrialRunner>(device, make_verifier(device, store), problem,
-                                            seed_for(problem))) {}
+      scalars_(VerifiedProblem(problem, seed_for(problem)).scalars),
+      compiler_(std::make_unique<CandidateCompiler>(device, store, problem)) {
+  std::unique_ptr<Verifier> verifier = make_verifier(device, store);
+  verifier_ = verifier.get();
+  runner_ = std::make_unique<TrialRunner>(device, std::move(verifier), problem, seed_for(problem));
+}
 
 DeviceEvaluator::~DeviceEvaluator() = default;
 
@@ -148,6 +153,15 @@ double DeviceEvaluator::now_seconds() {
 
 double DeviceEvaluator::roofline_us() const {
   return device_floor_us(problem_, device_.limits());
+}
+
+std::unique_ptr<Trial> DeviceEvaluator::trial(std::shared_ptr<const CompiledKernel> kernel,
+                                              const Launch& launch) {
+  return std::make_unique<DeviceTrial>(device_, *runner_, Binary{}, std::move(kernel), launch);
+}
+
+double DeviceEvaluator::mhz_since_last_call() {
+  return verifier_->mhz_since_last_call();
 }
 
 }  // namespace tunedgemm

@@ -12,6 +12,7 @@
 
 #include "cache/store.h"
 #include "runtime/device.h"
+#include "runtime/evaluation/error_bound.h"
 #include "tuner/evaluator.h"
 
 namespace tunedgemm {
@@ -37,12 +38,22 @@ class DeviceEvaluator final : public Evaluator {
   double now_seconds() override;
   double roofline_us() const override;
 
+  /// A kernel that is loaded already, of ours or of another library, for this problem. Its binary()
+  /// is empty.
+  std::unique_ptr<Trial> trial(std::shared_ptr<const CompiledKernel> kernel, const Launch& launch);
+  /// With which the problem is computed.
+  const Scalars& scalars() const { return scalars_; }
+  /// See Verifier::mhz_since_last_call. The device's context is current.
+  double mhz_since_last_call();
+
  private:
   class DeviceTrial;
 
   Device& device_;
   Problem problem_;
+  Scalars scalars_;
   std::unique_ptr<class CandidateCompiler> compiler_;
+  class Verifier* verifier_ = nullptr;  ///< of runner_
   std::unique_ptr<class TrialRunner> runner_;
   bool is_warm_ = false;
 };

@@ -23,7 +23,7 @@ const BenchRun kRun{.device = "A GPU, large",
                     .vendor = "cuBLASLt 13.1.0",
                     .began_at = "2026-01-02 03:04:05",
                     .rounds = 5,
-                    .rest_ms = 20};
+                    .cool_down_ms = 20};
 
 Shape square(std::int64_t size) {
   return {"", make_problem(size, size, size, DataType::kF16, DataType::kF16, DataType::kF16)};
@@ -31,24 +31,30 @@ Shape square(std::int64_t size) {
 
 // Ours takes 10 us; the vendor's proposals take the given times.
 BenchRow row(std::int64_t size, const std::vector<float>& vendor_us) {
-  Race race{.racers = {}, .remarks = {}};
-  race.racers.push_back(
-      {"tuned", "wgmma block_m=128", 0.5, {9, 10, 11, 10, 10}, {1700, 1800, 1800, 1800, 1900}});
-  for (const float us : vendor_us) {
-    const std::string name = "cublaslt " + std::to_string(race.racers.size() - 1);
-    race.racers.push_back({name, "", 0.25, {us, us, us, us, us}, {0, 0, 0, 0, 0}});
-  }
   DeviceLimits limits;
   limits.backend = Backend::kCuda;
   limits.arch = 90;
   limits.sm_count = 132;
-  return to_row(square(size), race, limits);
+  BenchRow row;
+  row.shape = square(size);
+  Contender ours;
+  ours.rounds_us = {9, 10, 11, 10, 10};
+  ours.clocks_mhz = {1700, 1800, 1800, 1800, 1900};
+  row.add({.name = "tuned", .kernel = "wgmma block_m=128", .max_error = 0.5}, ours, limits);
+  for (const float us : vendor_us) {
+    Contender theirs;
+    theirs.rounds_us = {us, us, us, us, us};
+    theirs.clocks_mhz = {0, 0, 0, 0, 0};
+    const std::string name = "cublaslt " + std::to_string(row.contenders.size() - 1);
+    row.add({.name = name, .kernel = {}, .max_error = 0.25}, theirs, limits);
+  }
+  return row;
 }
 
 BenchRow failed_row() {
   return {.shape = square(8),
           .kernel = {},
-          .arms = {},
+          .contenders = {},
           .remarks = {},
           .failure = "no candidate is valid"};
 }
@@ -58,31 +64,31 @@ std::string text_of(const std::filesystem::path& path) {
   return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
 
-TEST_CASE("An arm has the median and the percentiles 20 and 80 of its rounds") {
+TEST_CASE("A contender has the median and the percentiles 20 and 80 of its rounds") {
   const BenchRow found = row(256, {12, 11});
-  REQUIRE(found.arms.size() == 3);
-  const BenchArm* ours = tuned_arm(found);
+  REQUIRE(found.contenders.size() == 3);
+  const BenchContender* ours = tuned_contender(found);
   REQUIRE(ours->median_us == Approx(10));
   REQUIRE(ours->p20_us == Approx(9.8));
   REQUIRE(ours->p80_us == Approx(10.2));
   REQUIRE(ours->clock_mhz == Approx(1800));
   REQUIRE(ours->tflops == Approx(2.0 * 256 * 256 * 256 / 10 * 1e-6));
-  REQUIRE(ours->of_limit > 0);
-  REQUIRE(default_arm(found)->median_us == Approx(12));
-  REQUIRE(best_arm(found)->name == "cublaslt 1");
-  REQUIRE(default_arm(row(256, {})) == nullptr);
-  REQUIRE(best_arm(row(256, {})) == nullptr);
+  REQUIRE(ours->of_roofline > 0);
+  REQUIRE(vendor_default(found)->median_us == Approx(12));
+  REQUIRE(vendor_best(found)->name == "cublaslt 1");
+  REQUIRE(vendor_default(row(256, {})) == nullptr);
+  REQUIRE(vendor_best(row(256, {})) == nullptr);
 }
 
 TEST_CASE("Means are geometric, and the least ratio has its shape") {
   const std::vector<BenchRow> rows{row(256, {20, 9}), row(384, {5}), row(512, {}), failed_row()};
-  const Ratios against_default = ratios(rows, default_arm);
+  const Ratios against_default = ratios(rows, vendor_default);
   REQUIRE(against_default.shapes == 2);
   REQUIRE(against_default.geometric_mean == Approx(1));  // 2 and 1/2
   REQUIRE(against_default.least == Approx(0.5));
   REQUIRE(against_default.least_shape == "384x384x384");
-  REQUIRE(ratios(rows, best_arm).geometric_mean == Approx(std::sqrt(0.9 * 0.5)));
-  REQUIRE(ratios({failed_row()}, best_arm).shapes == 0);
+  REQUIRE(ratios(rows, vendor_best).geometric_mean == Approx(std::sqrt(0.9 * 0.5)));
+  REQUIRE(ratios({failed_row()}, vendor_best).shapes == 0);
   std::ostringstream text;
   print_table(text, rows, "cuBLASLt");
   print_means(text, rows, "cuBLASLt");
@@ -91,17 +97,17 @@ TEST_CASE("Means are geometric, and the least ratio has its shape") {
                                              "over 2 shapes, least 0.50x at 384x384x384"));
 }
 
-TEST_CASE("Our other arms have a mean of their own") {
+TEST_CASE("Our other contenders have a mean of their own") {
   std::vector<BenchRow> rows{row(256, {20}), row(384, {5}), failed_row()};
-  BenchArm quick = rows[0].arms.front();
+  BenchContender quick = rows[0].contenders.front();
   quick.name = "quick";
   quick.median_us *= 1.21;
-  rows[0].arms.push_back(quick);
-  quick.median_us = rows[1].arms.front().median_us;
-  rows[1].arms.push_back(quick);
-  REQUIRE(other_arms(rows) == std::vector<std::string>{"quick"});
-  REQUIRE(arm_named(rows[0], "quick")->median_us == Approx(12.1));
-  REQUIRE(arm_named(rows[2], "quick") == nullptr);
+  rows[0].contenders.push_back(quick);
+  quick.median_us = rows[1].contenders.front().median_us;
+  rows[1].contenders.push_back(quick);
+  REQUIRE(other_contenders(rows) == std::vector<std::string>{"quick"});
+  REQUIRE(contender_named(rows[0], "quick")->median_us == Approx(12.1));
+  REQUIRE(contender_named(rows[2], "quick") == nullptr);
   std::ostringstream text;
   print_means(text, rows, "cuBLASLt");
   REQUIRE_THAT(text.str(), ContainsSubstring("against quick: geometric mean 1.10x over 2 shapes, "
@@ -118,13 +124,13 @@ TEST_CASE("The files hold every row as soon as it was added") {
   files.add(failed_row());
   const auto document = nlohmann::json::parse(text_of(json));
   REQUIRE(document["device"] == "A GPU, large");
-  REQUIRE(document["rest_ms"] == 20);
+  REQUIRE(document["cool_down_ms"] == 20);
   REQUIRE(document["rows"].size() == 2);
-  const auto& arms = document["rows"][0]["arms"];
-  REQUIRE(arms.size() == 3);
-  REQUIRE(arms[0]["arm"] == "tuned");
-  REQUIRE(arms[0]["clock_mhz"] == 1800);
-  REQUIRE(arms[1]["clock_mhz"].is_null());
+  const auto& contenders = document["rows"][0]["contenders"];
+  REQUIRE(contenders.size() == 3);
+  REQUIRE(contenders[0]["contender"] == "tuned");
+  REQUIRE(contenders[0]["clock_mhz"] == 1800);
+  REQUIRE(contenders[1]["clock_mhz"].is_null());
   REQUIRE(document["rows"][1]["failure"] == "no candidate is valid");
 
   std::istringstream lines(text_of(csv));
@@ -132,7 +138,7 @@ TEST_CASE("The files hold every row as soon as it was added") {
   for (std::string line; std::getline(lines, line);) {
     found.push_back(line);
   }
-  REQUIRE(found.size() == 4);  // the names, and the arms of the row that has some
+  REQUIRE(found.size() == 4);  // the names, and the contenders of the row that has some
   REQUIRE_THAT(found[0], ContainsSubstring("median_us,p20_us,p80_us"));
   REQUIRE_THAT(found[1],
                ContainsSubstring("\"A GPU, large\",cuBLASLt 13.1.0,2026-01-02 03:04:05,20"));

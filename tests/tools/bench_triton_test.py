@@ -14,7 +14,7 @@ import types
 import unittest
 from unittest import mock
 
-from triton_race_fakes import ROOT, TIMES, FakeGpu, FakeTorch, FakeTriton, InFolder, make_fake_arms
+from triton_race_fakes import ROOT, TIMES, FakeGpu, FakeTorch, FakeTriton, InFolder, make_fake_contenders
 
 import bench_triton
 from triton_race import results
@@ -32,7 +32,7 @@ class Options(unittest.TestCase):
         options = self.parse()
         self.assertEqual((options.sizes[0], options.sizes[-1], len(options.sizes)), (256, 4096, 31))
         self.assertEqual(options.types, [F16, E5M2])
-        self.assertEqual((options.rounds, options.rest_ms, options.library, options.json), (11, 20, None, None))
+        self.assertEqual((options.rounds, options.cool_down_ms, options.library, options.json), (11, 20, None, None))
 
     def test_sizes_are_lists_and_ranges(self):
         self.assertEqual(self.parse("--sizes", "512,1000").sizes, [512, 1000])
@@ -46,7 +46,7 @@ class Options(unittest.TestCase):
     def test_wrong_options_end_with_2(self):
         for wrong in ("--sizes=0", "--sizes=", "--sizes=1:2", "--sizes=512:256:1", "--sizes=1:9:0", "--sizes=-5",
                       "--sizes=²", "--sizes=99999", "--sizes=a", "--types=f32", "--types=", "--rounds=0",
-                      "--rest-ms=-1", "--else"):
+                      "--cool-down-ms=-1", "--else"):
             with self.subTest(wrong), self.assertRaises(SystemExit) as stop, contextlib.redirect_stderr(io.StringIO()):
                 self.parse(wrong)
             self.assertEqual(stop.exception.code, 2)
@@ -83,12 +83,12 @@ class WhatIsMissing(InFolder):
 
 class Results(InFolder):
     def bench(self, gpu, *arguments: str) -> tuple[int, list[str], str]:
-        options = bench_triton.parse(["--rest-ms=0", "--rounds=3", f"--json={self.folder / 'a.json'}",
+        options = bench_triton.parse(["--cool-down-ms=0", "--rounds=3", f"--json={self.folder / 'a.json'}",
                                       f"--csv={self.folder / 'a.csv'}", *arguments])
         library = types.SimpleNamespace(toolchain=lambda: ("nvrtc 13.0", "580"))
         run = bench_triton.describe_run(gpu, library, "Triton 3, cuBLAS", options)
         with contextlib.redirect_stdout(io.StringIO()) as out, contextlib.redirect_stderr(io.StringIO()) as progress:
-            status = bench_triton.bench(gpu, make_fake_arms, run, options)
+            status = bench_triton.bench(gpu, make_fake_contenders, run, options)
         return status, out.getvalue().splitlines(), progress.getvalue()
 
     def test_table_means_and_progress(self):
@@ -110,20 +110,21 @@ class Results(InFolder):
         document = json.loads(text)
         writer = (ROOT / "tools" / "tunedgemm" / "bench_files.cpp").read_text(encoding="utf-8")
         row = document["rows"][0]
-        for field in [*document, *row, *row["arms"][0]]:
+        for field in [*document, *row, *row["contenders"][0]]:
             self.assertIn(f'"{field}"' if field != "rows" else '\\"rows\\"', writer)
-        of_arm = writer[writer.index("to_json(const BenchArm& arm)"):writer.index("to_json(const BenchRow& row)")]
-        self.assertEqual(list(row["arms"][0]), re.findall(r'\{"(\w+)",', of_arm))
+        begin, end = (writer.index(f"to_json(const {of})") for of in ("BenchContender& contender", "BenchRow& row"))
+        of_contender = writer[begin:end]
+        self.assertEqual(list(row["contenders"][0]), re.findall(r'\{"(\w+)",', of_contender))
         self.assertEqual(document["device"], "A GPU")
         self.assertEqual(len([line for line in text.splitlines() if '"layout"' in line]), 2)
         with (self.folder / "a.csv").open(encoding="utf-8", newline="") as file:
             lines = list(csv.reader(file))
         header = ",".join(lines[0])
-        for part in header[:header.index("p20_us")], header[header.index("p20_us"):]:  # it stands on two lines there
+        for part in header[:header.index("median_us")], header[header.index("median_us"):]:  # it stands on two lines there
             self.assertIn(part, writer)
         self.assertEqual(len(lines), 1 + 3 + 2)
         first = dict(zip(lines[0], lines[1], strict=True))
-        self.assertEqual((first["arm"], first["median_us"], first["of_limit"], first["kernel"]),
+        self.assertEqual((first["contender"], first["median_us"], first["of_roofline"], first["kernel"]),
                          ("tuned", "10.0", "", "kernel of tuned"))
         self.assertEqual(lines[2][-1], "kernel of triton")
 
@@ -157,11 +158,11 @@ class Results(InFolder):
         with (mock.patch.dict(sys.modules, fake.modules | {"torch": torch}),
               mock.patch.object(bench_triton, "open_library", return_value=opened),
               mock.patch.object(bench_triton, "Gpu", return_value=mock.Mock(wraps=FakeGpu(TIMES), stream=1)) as made,
-              mock.patch.object(bench_triton, "arm_makers", lambda gpu, library, kind, sets: make_fake_arms(kind, sets)),
+              mock.patch.object(bench_triton, "contender_makers", lambda gpu, library, kind, sets: make_fake_contenders(kind, sets)),
               mock.patch.object(bench_triton, "plotter", return_value=[sys.executable, "-c", EXPECTS_THREE]),
               contextlib.redirect_stdout(io.StringIO()) as out, contextlib.redirect_stderr(io.StringIO())):
             made.return_value.name = "A GPU"
-            self.assertEqual(bench_triton.main(["--sizes=64", "--rest-ms=0", "--plot", str(self.folder / "b")]), 0)
+            self.assertEqual(bench_triton.main(["--sizes=64", "--cool-down-ms=0", "--plot", str(self.folder / "b")]), 0)
         self.assertIn("geometric mean 1.500x", out.getvalue())
         opened.close.assert_called_once_with()
         document = json.loads((self.folder / "b.json").read_text(encoding="utf-8"))

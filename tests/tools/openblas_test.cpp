@@ -1,4 +1,4 @@
-// OpenBLAS as an arm: skipped where it is not installed.
+// OpenBLAS as a contender: skipped where it is not installed.
 
 #include "tools/vendor/openblas.h"
 

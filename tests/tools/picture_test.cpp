@@ -44,7 +44,7 @@ TEST_CASE("bench draws an earlier run beside its own, and refuses a wrong one be
     TUNEDGEMM_SKIP("no Python has matplotlib; install the package python3-matplotlib");
   }
   const std::string bench =
-      kCommand + "bench 40 24 16 --device host --rigor quick --rounds 2 --rest-ms 0 ";
+      kCommand + "bench 40 24 16 --device host --rigor quick --rounds 2 --cool-down-ms 0 ";
   REQUIRE(shell.run(bench + "--json earlier.json").status == 0);
 
   std::ofstream(shell.folder() / "wrong.json") << R"({"device": "A GPU", "rows": [{"m": 8}]})";
@@ -53,7 +53,7 @@ TEST_CASE("bench draws an earlier run beside its own, and refuses a wrong one be
   CAPTURE(wrong.errors);
   CHECK(wrong.status == 2);
   CHECK_THAT(wrong.errors, ContainsSubstring("wrong.json is not what `tunedgemm bench --json`") &&
-                               ContainsSubstring("KeyError('arms')"));
+                               ContainsSubstring("KeyError('contenders')"));
   CHECK_FALSE(std::filesystem::exists(shell.folder() / "new.json"));
 
   const ProgramResult itself = shell.run(bench + "--plot earlier --compare earlier.json");

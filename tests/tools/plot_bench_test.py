@@ -13,22 +13,22 @@ from plotting import PYTHON, main
 SCRIPT = pathlib.Path(__file__).resolve().parents[2] / "tools" / "plot_bench.py"
 
 
-def arm(name: str, us: float, flops: float) -> dict:
-    return {"arm": name, "median_us": us, "p20_us": us * 0.98, "p80_us": us * 1.02, "tflops": flops / us * 1e-6,
-            "of_limit": 0.8, "clock_mhz": None, "max_error": 0.1}
+def contender(name: str, us: float, flops: float) -> dict:
+    return {"contender": name, "median_us": us, "p20_us": us * 0.98, "p80_us": us * 1.02, "tflops": flops / us * 1e-6,
+            "of_roofline": 0.8, "clock_mhz": None, "max_error": 0.1}
 
 
 def row(m: int, n: int, k: int, types="f16→f16", vendor=True) -> dict:
     flops = 2.0 * m * n * k
-    arms = [arm("tuned", 10, flops)]
+    contenders = [contender("tuned", 10, flops)]
     if vendor:
-        arms += [arm("cublaslt 0", 12, flops), arm("cublaslt 1", 9, flops)]
-    return {"name": "", "types": types, "layout": "nn", "m": m, "n": n, "k": k, "batch": 1, "arms": arms}
+        contenders += [contender("cublaslt 0", 12, flops), contender("cublaslt 1", 9, flops)]
+    return {"name": "", "types": types, "layout": "nn", "m": m, "n": n, "k": k, "batch": 1, "contenders": contenders}
 
 
 def document(rows: list[dict]) -> dict:
     return {"device": "A GPU", "compiler": "nvrtc 13.0", "driver": "580", "vendor": "cuBLASLt 13.1.0",
-            "began_at": "2026-01-02 03:04:05", "rounds": 11, "rest_ms": 20, "rows": rows}
+            "began_at": "2026-01-02 03:04:05", "rounds": 11, "cool_down_ms": 20, "rows": rows}
 
 
 SQUARES = [row(size, size, size) for size in (256, 384, 512)]
@@ -54,9 +54,9 @@ class PlotBench(unittest.TestCase):
     def wrong_contents(self):
         """Each with what is said of it."""
         for change, sentence in ((lambda row: row.pop("m"), "KeyError('m')"), (lambda row: row.update(types=None), "TypeError"),
-                                 (lambda row: row.update(arms=[{"arm": "tuned"}]), "KeyError('median_us')"),
-                                 (lambda row: row["arms"][0].update(p80_us="9"), "TypeError"),
-                                 (lambda row: row["arms"][0].update(p80_us=0), "ValueError('the arm tuned has")):
+                                 (lambda row: row.update(contenders=[{"contender": "tuned"}]), "KeyError('median_us')"),
+                                 (lambda row: row["contenders"][0].update(p80_us="9"), "TypeError"),
+                                 (lambda row: row["contenders"][0].update(p80_us=0), "ValueError('the contender tuned has")):
             wrong = row(8, 8, 8)
             change(wrong)
             yield document([wrong]), sentence
@@ -107,7 +107,7 @@ class PlotBench(unittest.TestCase):
     def test_draws_the_providers_of_bench_triton(self):
         rows = [row(size, size, size, vendor=False) for size in (256, 384)]
         for one in rows:
-            one["arms"] += [arm("triton", 15, 2.0 * one["m"] ** 3), arm("cublas", 11, 2.0 * one["m"] ** 3)]
+            one["contenders"] += [contender("triton", 15, 2.0 * one["m"] ** 3), contender("cublas", 11, 2.0 * one["m"] ** 3)]
         text = self.picture(self.write("a.json", document(rows) | {"vendor": "Triton 3.6.0, cuBLAS"}))
         for expected in (">tuned<", ">Triton<", ">cuBLAS<", "Triton 3.6.0, cuBLAS"):
             self.assertIn(expected, text)

@@ -10,25 +10,25 @@ from plotting import DrawingTest, main
 SCRIPT = pathlib.Path(__file__).resolve().parents[2] / "tools" / "plot_ladder.py"
 
 
-def arm(name: str, tflops: float, kernel: str | None) -> dict:
-    return {"arm": name, "tflops": tflops, "kernel": kernel}
+def contender(name: str, tflops: float, kernel: str | None) -> dict:
+    return {"contender": name, "tflops": tflops, "kernel": kernel}
 
 
-def document(arms: list[dict]) -> dict:
-    row = {"m": 512, "n": 768, "k": 64, "types": "f32→f32 ieee", "layout": "nn", "arms": arms}
+def document(contenders: list[dict]) -> dict:
+    row = {"m": 512, "n": 768, "k": 64, "types": "f32→f32 ieee", "layout": "nn", "contenders": contenders}
     return {"device": "A GPU", "compiler": "nvrtc 13.0", "vendor": "cuBLASLt 13.1.0",
             "began_at": "2026-01-02 03:04:05", "rows": [row]}
 
 
-ARMS = [arm("naive_1d", 0.002, "naive_1d"), arm("tiled_shared", 0.01, "tiled_shared tile=32"),
-        arm("tuned", 0.04, "simt block_m=128"), arm("cuBLASLt", 0.05, None)]
+CONTENDERS = [contender("naive_1d", 0.002, "naive_1d"), contender("tiled_shared", 0.01, "tiled_shared tile=32"),
+        contender("tuned", 0.04, "simt block_m=128"), contender("cuBLASLt", 0.05, None)]
 
 
 class PlotLadder(DrawingTest):
     script = SCRIPT
 
     def test_draws_a_bar_for_each_step(self):
-        result = self.draw(json.dumps(document(ARMS)))
+        result = self.draw(json.dumps(document(CONTENDERS)))
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertGreater((self.folder / "picture.png").stat().st_size, 10_000)
         svg = (self.folder / "picture.svg").read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""What the tests of bench_triton.py put in the place of PyTorch, Triton, the GPU and the arms."""
+"""What the tests of bench_triton.py put in the place of PyTorch, Triton, the GPU and the contenders."""
 import contextlib
 import pathlib
 import sys
@@ -116,7 +116,7 @@ class FakeGpu:
         return self.times[name][len(self.replays) % len(self.times[name])]
 
 
-class FakeArm:
+class FakeContender:
     def __init__(self, name: str):
         self.name = name
 
@@ -127,9 +127,9 @@ class FakeArm:
         return f"kernel of {self.name}"
 
 
-def make_fake_arms(kind, sets) -> dict:
+def make_fake_contenders(kind, sets) -> dict:
     names = ("tuned", "triton") if kind.is_fp8 else ("tuned", "triton", "cublas")
-    return {name: lambda name=name: FakeArm(name) for name in names}
+    return {name: lambda name=name: FakeContender(name) for name in names}
 
 
 TIMES = {"tuned": [10.0], "triton": [15.0], "cublas": [8.0]}

@@ -12,9 +12,9 @@ import types
 import unittest
 from unittest import mock
 
-from triton_race_fakes import ROOT, TIMES, FakeGpu, FakeTorch, FakeTriton, InFolder, make_fake_arms
+from triton_race_fakes import ROOT, TIMES, FakeGpu, FakeTorch, FakeTriton, InFolder, make_fake_contenders
 
-from triton_race import arms, gpu, library, race
+from triton_race import contenders, gpu, library, race
 from triton_race.kind import KINDS
 from triton_race.missing import Missing
 
@@ -70,10 +70,10 @@ class Binding(InFolder):
         fake_gpu = types.SimpleNamespace(stream=types.SimpleNamespace(cuda_stream=FAKE_STREAM), synchronize=mock.Mock(),
                                          zeros=zeros)
         for kind, text in ((F16, "48x48x48 types 3 3 3 orders 0 0 0"), (E5M2, "48x48x48 types 6 6 3 orders 0 1 0")):
-            arm = arms.arm_makers(fake_gpu, fake, kind, sets)["tuned"]()
+            contender = contenders.contender_makers(fake_gpu, fake, kind, sets)["tuned"]()
             memory[0] = 0
-            arm.launch(0)
-            self.assertEqual((memory[0], arm.kernel()), (512, text))
+            contender.launch(0)
+            self.assertEqual((memory[0], contender.kernel()), (512, text))
         zeros.assert_called_with(512)
         fake_gpu.synchronize.assert_called()
         fake.close()
@@ -164,8 +164,8 @@ class OnTheGpu(unittest.TestCase):
 
 
 class Race(unittest.TestCase):
-    def race(self, gpu, kind=F16, make_arms=make_fake_arms, rounds=4) -> dict:
-        return race.race(gpu, make_arms, kind, 256, rounds, 0)
+    def race(self, gpu, kind=F16, make_contenders=make_fake_contenders, rounds=4) -> dict:
+        return race.race(gpu, make_contenders, kind, 256, rounds, 0)
 
     def test_statistics(self):
         values = [5.0, 1.0, 4.0, 2.0, 3.0]
@@ -178,11 +178,11 @@ class Race(unittest.TestCase):
         self.assertEqual(race.launches_for(5000, 1), 1)
         self.assertEqual(race.launches_for(0, 2), race.MOST_LAUNCHES)
 
-    def test_a_row_has_every_arm(self):
+    def test_a_row_has_every_contender(self):
         gpu = FakeGpu(TIMES)
         row = self.race(gpu)
-        self.assertEqual([arm["arm"] for arm in row["arms"]], ["tuned", "triton", "cublas"])
-        ours = row["arms"][0]
+        self.assertEqual([contender["contender"] for contender in row["contenders"]], ["tuned", "triton", "cublas"])
+        ours = row["contenders"][0]
         self.assertEqual((ours["median_us"], ours["p20_us"], ours["p80_us"], ours["max_error"]), (10, 10, 10, 0.25))
         self.assertAlmostEqual(ours["tflops"], 2 * 256**3 / 10 * 1e-6)
         self.assertEqual((row["kernel"], row["failure"]), ("kernel of tuned", None))
@@ -192,8 +192,8 @@ class Race(unittest.TestCase):
 
     def test_rounds_are_interleaved_and_the_first_is_not_counted(self):
         gpu = FakeGpu(TIMES)
-        with mock.patch.object(race, "arm_json", side_effect=lambda entrant, size: len(entrant.samples_us)):
-            self.assertEqual(self.race(gpu, rounds=6)["arms"], [6, 6, 6])
+        with mock.patch.object(race, "contender_json", side_effect=lambda checked, size: len(checked.samples_us)):
+            self.assertEqual(self.race(gpu, rounds=6)["contenders"], [6, 6, 6])
         rounds = [tuple(gpu.replays[begin:begin + 3]) for begin in range(6, len(gpu.replays), 3)]
         self.assertEqual(len(rounds), 7)
         self.assertEqual({frozenset(one) for one in rounds}, {frozenset(TIMES)})
@@ -201,30 +201,30 @@ class Race(unittest.TestCase):
 
     def test_the_device_rests_before_each_sample(self):
         with mock.patch.object(race.time, "sleep") as sleep:
-            race.race(FakeGpu(TIMES), make_fake_arms, E5M2, 256, 3, 20)
+            race.race(FakeGpu(TIMES), make_fake_contenders, E5M2, 256, 3, 20)
         self.assertEqual(sleep.mock_calls, [mock.call(0.02)] * 2 * 4)
 
     def test_a_wrong_result_is_not_raced(self):
         for wrong in (1.01, math.nan, math.inf):
             row = self.race(FakeGpu(TIMES, {"triton": wrong}))
-            self.assertEqual([arm["arm"] for arm in row["arms"]], ["tuned", "cublas"])
+            self.assertEqual([contender["contender"] for contender in row["contenders"]], ["tuned", "cublas"])
             self.assertIn("no triton: ArithmeticError: the result is wrong", row["remarks"][0])
             self.assertIsNone(row["failure"])
         self.assertIn("nan times the error bound", self.race(FakeGpu(TIMES, {"tuned": math.nan}))["failure"])
 
-    def test_what_an_arm_raises_is_told_with_its_cause(self):
-        def make_arms(kind, sets):
+    def test_what_a_contender_raises_is_told_with_its_cause(self):
+        def make_contenders(kind, sets):
             def fail():
                 try:
                     raise ValueError("the first")
                 finally:
                     raise RuntimeError("the\nsecond")
-            return make_fake_arms(kind, sets) | {"tuned": fail}
-        row = self.race(FakeGpu(TIMES), make_arms=make_arms)
+            return make_fake_contenders(kind, sets) | {"tuned": fail}
+        row = self.race(FakeGpu(TIMES), make_contenders=make_contenders)
         self.assertEqual(row["failure"], "ValueError: the first; then RuntimeError: the second")
-        self.assertEqual([arm["arm"] for arm in row["arms"]], ["triton", "cublas"])
+        self.assertEqual([contender["contender"] for contender in row["contenders"]], ["triton", "cublas"])
         row = self.race(FakeGpu(TIMES, dict.fromkeys(TIMES, math.nan)))
-        self.assertEqual((row["arms"], len(row["remarks"])), ([], 3))
+        self.assertEqual((row["contenders"], len(row["remarks"])), ([], 3))
 
     def test_a_shape_is_spelled_as_the_cache_spells_it(self):
         row = self.race(FakeGpu(TIMES), E5M2)

@@ -29,7 +29,8 @@ TEST_CASE("A wrong command line exits with 2") {
   const Shell shell;
   for (const char* arguments :
        {"", "sing", "explain 8 8", "explain 8 8 x", "best --m 1:2", "explain 8 8 8 --types f17",
-        "export", "bench 8 8", "bench 8 8 8 --rest-ms -1", "bench --sizes 8 --sweep squares"}) {
+        "export", "bench 8 8", "bench 8 8 8 --cool-down-ms -1",
+        "bench --sizes 8 --sweep squares"}) {
     CAPTURE(arguments);
     const ProgramResult result = shell.run(kCommand + arguments);
     REQUIRE(result.status == 2);
@@ -62,10 +63,10 @@ TEST_CASE("ladder climbs from the naive loop to the winner, each step checked") 
   const auto document = nlohmann::json::parse(std::ifstream(shell.folder() / "ladder.json"));
   REQUIRE(document["rows"].size() == 1);
   std::vector<std::string> steps;
-  for (const auto& arm : document["rows"][0]["arms"]) {
-    steps.push_back(arm["arm"]);
-    CHECK(arm["tflops"].get<double>() > 0);
-    CHECK(arm["max_error"].get<double>() <= 1);
+  for (const auto& contender : document["rows"][0]["contenders"]) {
+    steps.push_back(contender["contender"]);
+    CHECK(contender["tflops"].get<double>() > 0);
+    CHECK(contender["max_error"].get<double>() <= 1);
   }
   const std::vector<std::string> rungs{"naive_mnk", "reordered_mkn", "transposed_b", "blocked",
                                        "tuned"};
@@ -83,9 +84,9 @@ struct Benched {
 
 /// A small shape on the host, with these options besides.
 Benched bench_small(const Shell& shell, const std::string& options) {
-  const ProgramResult result =
-      shell.run(kCommand + "bench 40 24 16 --device host --rigor quick --rounds 2 --rest-ms 0 " +
-                options + " --json bench.json");
+  const ProgramResult result = shell.run(
+      kCommand + "bench 40 24 16 --device host --rigor quick --rounds 2 --cool-down-ms 0 " +
+      options + " --json bench.json");
   CAPTURE(result.output, result.errors);
   REQUIRE(result.status == 0);
   return {result.output, nlohmann::json::parse(std::ifstream(shell.folder() / "bench.json"))};
@@ -94,17 +95,17 @@ Benched bench_small(const Shell& shell, const std::string& options) {
 TEST_CASE("bench adds the best of a family that was asked for") {
   const Shell shell;
   const auto [output, document] = bench_small(shell, "--family naive_mnk --family blocked");
-  REQUIRE(document["rows"][0]["arms"][1]["arm"] == "naive_mnk");
-  REQUIRE(document["rows"][0]["arms"][1]["kernel"] == "naive_mnk");
-  REQUIRE(document["rows"][0]["arms"][2]["arm"] == "blocked");  // the best of several
+  REQUIRE(document["rows"][0]["contenders"][1]["contender"] == "naive_mnk");
+  REQUIRE(document["rows"][0]["contenders"][1]["kernel"] == "naive_mnk");
+  REQUIRE(document["rows"][0]["contenders"][2]["contender"] == "blocked");  // the best of several
   REQUIRE_THAT(output, ContainsSubstring("naive_mnk"));
   const ProgramResult tutorial = shell.run(
-      kCommand + "bench 8 8 8 --device host --rigor quick --rounds 1 --rest-ms 0 --configs " +
+      kCommand + "bench 8 8 8 --device host --rigor quick --rounds 1 --cool-down-ms 0 --configs " +
       "triton-tutorial --json other.json");  // configs for GPUs alone
   REQUIRE(tutorial.status == 0);
   const auto none = nlohmann::json::parse(std::ifstream(shell.folder() / "other.json"));
-  for (const auto& arm : none["rows"][0]["arms"]) {
-    CHECK(arm["arm"] != "triton-tutorial");
+  for (const auto& contender : none["rows"][0]["contenders"]) {
+    CHECK(contender["contender"] != "triton-tutorial");
   }
   CHECK(none["rows"][0]["remarks"].dump().find("triton-tutorial takes no part") !=
         std::string::npos);
@@ -119,8 +120,8 @@ TEST_CASE("bench adds what tunings of another rigor find") {
       bench_small(shell, "--against quick --against exhaustive --most-candidates 4");
   REQUIRE_THAT(output, ContainsSubstring("against quick of 4: geometric mean") &&
                            ContainsSubstring("against exhaustive of 4: geometric mean"));
-  REQUIRE(document["rows"][0]["arms"][1]["arm"] == "quick of 4");
-  REQUIRE(document["rows"][0]["arms"][2]["arm"] == "exhaustive of 4");
+  REQUIRE(document["rows"][0]["contenders"][1]["contender"] == "quick of 4");
+  REQUIRE(document["rows"][0]["contenders"][2]["contender"] == "exhaustive of 4");
   const auto [unlimited, ignored] = bench_small(shell, "--against quick --most-candidates 100");
   REQUIRE_THAT(unlimited, ContainsSubstring("against quick: geometric mean"));
   REQUIRE(shell.run(kCommand + "bench 8 8 8 --against model").status == 2);
@@ -279,20 +280,20 @@ TEST_CASE("bench says what is wrong with its shapes and what would be right") {
 
 TEST_CASE("bench measures a shape and writes what it found") {
   const TunedShell shell;
-  const ProgramResult result =
-      shell.run(kCommand +
-                "bench 40 24 16 --device host --rigor quick --rounds 3 --rest-ms 0 --csv a.csv "
-                "--json a.json");
+  const ProgramResult result = shell.run(
+      kCommand +
+      "bench 40 24 16 --device host --rigor quick --rounds 3 --cool-down-ms 0 --csv a.csv "
+      "--json a.json");
   CAPTURE(result.output, result.errors);
   REQUIRE(result.status == 0);
   REQUIRE_THAT(result.output, ContainsSubstring("40x24x16"));
-  REQUIRE_THAT(result.errors, ContainsSubstring("each sample after 0 ms of rest"));
+  REQUIRE_THAT(result.errors, ContainsSubstring("each sample after 0 ms of cool-down"));
   REQUIRE_THAT(result.errors, ContainsSubstring("1/1  40x24x16 f32→f32 ieee nn: "));
   std::ifstream file(shell.folder() / "a.json");
   const auto document = nlohmann::json::parse(file);
   REQUIRE(document["rows"].size() == 1);
-  REQUIRE(document["rows"][0]["arms"][0]["arm"] == "tuned");
-  REQUIRE(document["rows"][0]["arms"][0]["median_us"] > 0);
+  REQUIRE(document["rows"][0]["contenders"][0]["contender"] == "tuned");
+  REQUIRE(document["rows"][0]["contenders"][0]["median_us"] > 0);
   REQUIRE(std::filesystem::file_size(shell.folder() / "a.csv") > 0);
 }
 

@@ -41,14 +41,14 @@ class UpdateReadme(unittest.TestCase):
 
     def write_gallery(self) -> pathlib.Path:
         def row(size: int, ours: float, theirs: list[float]) -> dict:
-            arms = [{"arm": "tuned", "kernel": "wgmma stages=4", "median_us": ours, "of_limit": 0.5}]
-            arms += [{"arm": f"cublaslt {place}", "kernel": None, "median_us": us} for place, us in enumerate(theirs)]
-            return {"m": size, "n": size, "k": size, "types": "f16→f16", "layout": "nn", "arms": arms}
+            contenders = [{"contender": "tuned", "kernel": "wgmma stages=4", "median_us": ours, "of_roofline": 0.5}]
+            contenders += [{"contender": f"cublaslt {place}", "kernel": None, "median_us": us} for place, us in enumerate(theirs)]
+            return {"m": size, "n": size, "k": size, "types": "f16→f16", "layout": "nn", "contenders": contenders}
 
         folder = self.readme.parent / "gallery"
         folder.mkdir()
         document = {"device": "A GPU", "compiler": "nvrtc 13.0", "driver": "580", "vendor": "cuBLASLt 13.1.0",
-                    "began_at": "2026-01-02 03:04:05", "rounds": 7, "rest_ms": 20, "rows": [row(1000, 4, [8, 4]), row(2000, 8, [8, 9])]}
+                    "began_at": "2026-01-02 03:04:05", "rounds": 7, "cool_down_ms": 20, "rows": [row(1000, 4, [8, 4]), row(2000, 8, [8, 9])]}
         for name in ("squares", "ladder", "types"):
             (folder / f"{name}.json").write_text(json.dumps(document), encoding="utf-8")
         self.results = folder
@@ -70,7 +70,7 @@ class UpdateReadme(unittest.TestCase):
         for name, content, sentence in (("types", "{", "JSONDecodeError"), ("types", "[]", "TypeError"),
                                         ("squares", good.replace('"median_us"', '"us"'), "KeyError('median_us')"),
                                         ("ladder", good.replace('"m": 1000', '"m": "1000"'), "TypeError"),
-                                        ("triton", good.replace("rest_ms", "rest"), "KeyError('rest_ms')")):
+                                        ("triton", good.replace("cool_down_ms", "rest"), "KeyError('cool_down_ms')")):
             with self.subTest(name=name, sentence=sentence):
                 (folder / f"{name}.json").write_text(content, encoding="utf-8")
                 result = self.update()

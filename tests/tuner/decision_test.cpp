@@ -8,11 +8,19 @@
 namespace tunedgemm {
 namespace {
 
-Contestant contestant(std::vector<float> rounds_us, int family_position) {
-  Contestant made;
+Contender contender(std::vector<float> rounds_us, int family_position) {
+  Contender made;
   made.rounds_us = std::move(rounds_us);
   made.preference.family_position = family_position;
   return made;
+}
+
+Decision decide(const std::vector<Contender>& contenders) {
+  std::vector<const Contender*> all;
+  for (const Contender& contender : contenders) {
+    all.push_back(&contender);
+  }
+  return tunedgemm::decide(all);
 }
 
 // Nine rounds around `us`, with a spread of +- `spread` that differs by `phase`.
@@ -26,10 +34,10 @@ std::vector<float> rounds(double us, double spread, int phase) {
 }
 
 TEST_CASE("The clearly fastest wins, and the next one is the runner-up") {
-  const std::vector<Contestant> contestants{contestant(rounds(120, 0.01, 0), 0),
-                                            contestant(rounds(100, 0.01, 1), 1),
-                                            contestant(rounds(110, 0.01, 2), 2)};
-  const Decision decision = decide(contestants);
+  const std::vector<Contender> contenders{contender(rounds(120, 0.01, 0), 0),
+                                          contender(rounds(100, 0.01, 1), 1),
+                                          contender(rounds(110, 0.01, 2), 2)};
+  const Decision decision = decide(contenders);
   CHECK(decision.winner == 1);
   CHECK(decision.ties.empty());
   CHECK(decision.runner_up == 2U);
@@ -37,96 +45,95 @@ TEST_CASE("The clearly fastest wins, and the next one is the runner-up") {
 }
 
 TEST_CASE("Half a percent is a tie, however sure the difference, and the fixed rule breaks it") {
-  std::vector<Contestant> contestants{contestant(rounds(100, 0.0001, 0), 2),
-                                      contestant(rounds(100.3, 0.0001, 1), 1)};
-  CHECK(decide(contestants).winner == 1);
-  CHECK(decide(contestants).ties == std::vector<std::size_t>{0});
-  CHECK(decide(contestants).settled);
-  contestants[1].rounds_us = rounds(100.8, 0.0001, 1);
-  CHECK(decide(contestants).winner == 0);
-  CHECK(decide(contestants).ties.empty());
+  std::vector<Contender> contenders{contender(rounds(100, 0.0001, 0), 2),
+                                    contender(rounds(100.3, 0.0001, 1), 1)};
+  CHECK(decide(contenders).winner == 1);
+  CHECK(decide(contenders).ties == std::vector<std::size_t>{0});
+  CHECK(decide(contenders).settled);
+  contenders[1].rounds_us = rounds(100.8, 0.0001, 1);
+  CHECK(decide(contenders).winner == 0);
+  CHECK(decide(contenders).ties.empty());
 }
 
 TEST_CASE("What noise cannot tell apart is a tie, but not beyond two percent") {
-  std::vector<Contestant> contestants{contestant(rounds(100, 0, 0), 2),
-                                      contestant({98, 104, 99, 103, 101, 97, 105, 100.5F, 102}, 1)};
-  CHECK(decide(contestants).winner == 1);
-  CHECK_FALSE(decide(contestants).settled);
-  contestants[1].rounds_us = {99, 107, 103, 97, 104, 103, 106, 103, 105};
-  CHECK(decide(contestants).winner == 0);
-  CHECK(decide(contestants).ties.empty());
-  CHECK_FALSE(decide(contestants).settled);
+  std::vector<Contender> contenders{contender(rounds(100, 0, 0), 2),
+                                    contender({98, 104, 99, 103, 101, 97, 105, 100.5F, 102}, 1)};
+  CHECK(decide(contenders).winner == 1);
+  CHECK_FALSE(decide(contenders).settled);
+  contenders[1].rounds_us = {99, 107, 103, 97, 104, 103, 106, 103, 105};
+  CHECK(decide(contenders).winner == 0);
+  CHECK(decide(contenders).ties.empty());
+  CHECK_FALSE(decide(contenders).settled);
 }
 
 TEST_CASE("Among equals, the one without a workspace is preferred, then the simpler family") {
-  std::vector<Contestant> contestants{contestant(rounds(100, 0, 0), 1),
-                                      contestant(rounds(100, 0, 0), 3),
-                                      contestant(rounds(100, 0, 0), 2)};
-  contestants[0].preference.needs_workspace = true;
-  CHECK(decide(contestants).winner == 2);
-  contestants[1].preference.family_position = 2;
-  contestants[1].preference.predicted_us = -1;
-  CHECK(decide(contestants).winner == 1);
+  std::vector<Contender> contenders{contender(rounds(100, 0, 0), 1),
+                                    contender(rounds(100, 0, 0), 3),
+                                    contender(rounds(100, 0, 0), 2)};
+  contenders[0].preference.needs_workspace = true;
+  CHECK(decide(contenders).winner == 2);
+  contenders[1].preference.family_position = 2;
+  contenders[1].preference.predicted_us = -1;
+  CHECK(decide(contenders).winner == 1);
 }
 
 TEST_CASE("A challenger replaces the default only by half a percent, and surely") {
-  std::vector<Contestant> contestants{contestant(rounds(100, 0.0005, 0), 0),
-                                      contestant(rounds(100.3, 0.0005, 1), 1)};
-  contestants[1].is_default = true;
-  CHECK(decide(contestants).winner == 1);
-  contestants[1].rounds_us = rounds(100.7, 0.0005, 1);
-  CHECK(decide(contestants).winner == 0);
-  contestants[1].rounds_us = rounds(101.8, 0.09, 1);
-  CHECK(decide(contestants).winner == 1);
+  std::vector<Contender> contenders{contender(rounds(100, 0.0005, 0), 0),
+                                    contender(rounds(100.3, 0.0005, 1), 1)};
+  contenders[1].is_default = true;
+  CHECK(decide(contenders).winner == 1);
+  contenders[1].rounds_us = rounds(100.7, 0.0005, 1);
+  CHECK(decide(contenders).winner == 0);
+  contenders[1].rounds_us = rounds(101.8, 0.09, 1);
+  CHECK(decide(contenders).winner == 1);
 }
 
 TEST_CASE("Too few rounds for any confidence leave the default where it is") {
-  std::vector<Contestant> contestants{contestant({100, 100, 100}, 0),
-                                      contestant({150, 150, 150}, 1)};
-  CHECK(decide(contestants).winner == 0);
-  contestants[1].is_default = true;
-  CHECK(decide(contestants).winner == 1);
-  CHECK_FALSE(decide(contestants).settled);
+  std::vector<Contender> contenders{contender({100, 100, 100}, 0), contender({150, 150, 150}, 1)};
+  CHECK(decide(contenders).winner == 0);
+  contenders[1].is_default = true;
+  CHECK(decide(contenders).winner == 1);
+  CHECK_FALSE(decide(contenders).settled);
 }
 
 TEST_CASE("Of several equals, the default yields to one that beats it by the margin") {
   // The preferred one among the equals is within the margin of the default, the fastest is not.
-  std::vector<Contestant> contestants{contestant(rounds(100, 0, 0), 5),
-                                      contestant(rounds(100.4, 0, 0), 1),
-                                      contestant(rounds(100.7, 0, 0), 0)};
-  contestants[2].is_default = true;
-  CHECK(decide(contestants).winner == 0);
-  CHECK(decide(contestants).ties == std::vector<std::size_t>{1});
+  std::vector<Contender> contenders{contender(rounds(100, 0, 0), 5),
+                                    contender(rounds(100.4, 0, 0), 1),
+                                    contender(rounds(100.7, 0, 0), 0)};
+  contenders[2].is_default = true;
+  CHECK(decide(contenders).winner == 0);
+  CHECK(decide(contenders).ties == std::vector<std::size_t>{1});
 }
 
-TEST_CASE("A lone contestant wins") {
-  const std::vector<Contestant> contestants{contestant({5}, 0)};
-  const Decision decision = decide(contestants);
+TEST_CASE("A lone contender wins") {
+  const std::vector<Contender> contenders{contender({5}, 0)};
+  const Decision decision = decide(contenders);
   CHECK(decision.winner == 0);
   CHECK_FALSE(decision.runner_up.has_value());
   CHECK(decision.settled);
 }
 
 TEST_CASE("Two outlier rounds of nine do not change the winner") {
-  std::vector<Contestant> contestants{contestant(rounds(100, 0.002, 0), 0),
-                                      contestant(rounds(103, 0.002, 1), 1)};
-  contestants[0].rounds_us[3] *= 3;
-  contestants[0].rounds_us[7] *= 1.5F;
-  CHECK(decide(contestants).winner == 0);
-  CHECK(decide(contestants).ties.empty());
+  std::vector<Contender> contenders{contender(rounds(100, 0.002, 0), 0),
+                                    contender(rounds(103, 0.002, 1), 1)};
+  contenders[0].rounds_us[3] *= 3;
+  contenders[0].rounds_us[7] *= 1.5F;
+  CHECK(decide(contenders).winner == 0);
+  CHECK(decide(contenders).ties.empty());
 }
 
-TEST_CASE("The order of the contestants does not matter") {
+TEST_CASE("The order of the contenders does not matter") {
   std::mt19937_64 random(test_seed());
-  std::vector<Contestant> contestants;
+  std::vector<Contender> contenders;
   for (int family = 0; family < 8; ++family) {
-    contestants.push_back(contestant(rounds(100 + 0.2 * family, 0.004, family), family));
+    contenders.push_back(contender(rounds(100 + 0.2 * family, 0.004, family), family));
   }
-  contestants[6].is_default = true;
-  const int expected = contestants[decide(contestants).winner].preference.family_position;
+  contenders[6].is_default = true;
+  const int expected = contenders[decide(contenders).winner].preference.family_position;
   for (int permutation = 0; permutation < 50; ++permutation) {
-    std::shuffle(contestants.begin(), contestants.end(), random);
-    CHECK(contestants[decide(contestants).winner].preference.family_position == expected);
+    std::shuffle(contenders.begin(), contenders.end(), random);
+    CHECK(contenders[decide(contenders).winner].preference.family_position == expected);
   }
 }
 

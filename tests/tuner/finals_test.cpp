@@ -5,6 +5,7 @@
 #include "tests/support/catch.h"
 #include "tests/tuner/support/fake_family.h"
 #include "tests/tuner/support/simulated_device.h"
+#include "tuner/race.h"
 #include "tuner/statistics.h"
 
 namespace tunedgemm {
@@ -15,9 +16,9 @@ const FakeFamily& family() {
   return fake;
 }
 
-class Race {
+class Finals {
  public:
-  explicit Race(std::vector<double> times_us) : device(7) {
+  explicit Finals(std::vector<double> times_us) : device(7) {
     for (std::size_t index = 0; index < times_us.size(); ++index) {
       Behaviour behaviour;
       behaviour.us = times_us[index];
@@ -28,26 +29,26 @@ class Race {
   void enter(int variant, const Behaviour& behaviour) {
     const Candidate candidate = family().candidate(variant);
     device.add(candidate, behaviour);
-    Contender contender;
-    contender.selected.ranked.candidate = candidate;
-    contender.screened_us = behaviour.us;
-    contender.trial = std::get<std::unique_ptr<Trial>>(device.prepare(candidate));
-    contenders.push_back(std::move(contender));
+    trials.push_back(std::get<std::unique_ptr<Trial>>(device.prepare(candidate)));
+    contenders.push_back(contender_of(*trials.back(), behaviour.us));
   }
 
   FinalsReport run() {
     TimeBudget time_budget(device, seconds, cancelled);
-    return run_finals(contenders, device, search_limits, time_budget, seed, nullptr);
+    std::vector<Contender*> racing;
+    for (Contender& contender : contenders) {
+      racing.push_back(&contender);
+    }
+    return run_finals(racing, device, search_limits, time_budget, seed, nullptr);
   }
 
-  std::size_t rounds(std::size_t index) const {
-    return contenders[index].standing.rounds_us.size();
-  }
+  std::size_t rounds(std::size_t index) const { return contenders[index].rounds_us.size(); }
   double median_us(std::size_t index) const {
-    return summarize(contenders[index].standing.rounds_us).median_us;
+    return summarize(contenders[index].rounds_us).median_us;
   }
 
   SimulatedDevice device;
+  std::vector<std::unique_ptr<Trial>> trials;
   std::vector<Contender> contenders;
   SearchLimits search_limits = search_limits_of(Rigor::kNormal, {});
   double seconds = 10;
@@ -56,31 +57,31 @@ class Race {
 };
 
 TEST_CASE("Finals of clearly different candidates stop at the minimum of rounds") {
-  Race race({100, 110, 130});
-  const FinalsReport report = race.run();
+  Finals finals({100, 110, 130});
+  const FinalsReport report = finals.run();
   CHECK(report.rounds == 7);
   CHECK(report.enough);
   CHECK(report.clock_mhz == 1980);
-  CHECK(race.rounds(0) == 7);
-  CHECK(race.rounds(2) == 7);
-  CHECK(race.device.warm_ups == 1);
+  CHECK(finals.rounds(0) == 7);
+  CHECK(finals.rounds(2) == 7);
+  CHECK(finals.device.warm_ups == 1);
 }
 
 TEST_CASE("Finals of candidates that noise hides go on to the maximum of rounds") {
-  Race race({100, 100.7});
-  race.device.noise = 0.03;
-  CHECK(race.run().rounds == race.search_limits.maximum_rounds);
+  Finals finals({100, 100.7});
+  finals.device.noise = 0.03;
+  CHECK(finals.run().rounds == finals.search_limits.maximum_rounds);
 }
 
 TEST_CASE("Every round times everybody once, in an order that a seed decides") {
-  Race race({100, 110, 130}), same({100, 110, 130}), other({100, 110, 130});
+  Finals finals({100, 110, 130}), same({100, 110, 130}), other({100, 110, 130});
   other.seed = 1;
-  race.run();
+  finals.run();
   same.run();
   other.run();
-  CHECK(race.device.sampled == same.device.sampled);
-  CHECK(race.device.sampled != other.device.sampled);
-  auto& sampled = race.device.sampled;
+  CHECK(finals.device.sampled == same.device.sampled);
+  CHECK(finals.device.sampled != other.device.sampled);
+  auto& sampled = finals.device.sampled;
   REQUIRE(sampled.size() == 21);
   for (auto round = sampled.begin(); round != sampled.end(); round += 3) {
     std::sort(round, round + 3);
@@ -89,7 +90,7 @@ TEST_CASE("Every round times everybody once, in an order that a seed decides") {
 }
 
 TEST_CASE("Finals let the device cool down before each sample, and count it when time is short") {
-  Race cooled({100, 110, 130});
+  Finals cooled({100, 110, 130});
   cooled.device.cool_down_before_sample = 0.004;
   const double begin = cooled.device.now;
   const FinalsReport report = cooled.run();
@@ -99,75 +100,75 @@ TEST_CASE("Finals let the device cool down before each sample, and count it when
 }
 
 TEST_CASE("Rounds with a dropped clock are run again") {
-  Race race({100, 110});
-  race.device.clock_ratio = [](double now) { return now > 0.075 && now < 0.08 ? 0.5 : 1.0; };
-  const FinalsReport report = race.run();
+  Finals finals({100, 110});
+  finals.device.clock_ratio = [](double now) { return now > 0.075 && now < 0.08 ? 0.5 : 1.0; };
+  const FinalsReport report = finals.run();
   CHECK(report.rounds == 7);
   CHECK(report.repeated_rounds > 0);
-  for (const float us : race.contenders[0].standing.rounds_us) {
+  for (const float us : finals.contenders[0].rounds_us) {
     CHECK(us == Catch::Approx(100));
   }
 }
 
 TEST_CASE("A clock that never recovers is accepted after a bounded number of rounds") {
-  Race race({100, 110});
-  race.device.clock_ratio = [](double now) { return now > 0.065 ? 0.5 : 1.0; };
-  const FinalsReport report = race.run();
+  Finals finals({100, 110});
+  finals.device.clock_ratio = [](double now) { return now > 0.065 ? 0.5 : 1.0; };
+  const FinalsReport report = finals.run();
   CHECK(report.rounds == 7);
   CHECK(report.repeated_rounds == 13);
   CHECK(report.clock_mhz == 990);
 }
 
 TEST_CASE("A finalist that fails in a round leaves, and the others go on") {
-  Race race({100, 110});
+  Finals finals({100, 110});
   Behaviour failing;
   failing.us = 90;
   failing.good_samples = 2;
   failing.when_sampled = Rejection{Reason::kTimedOut, "hung"};
-  race.enter(2, failing);
-  CHECK(race.run().rounds == 7);
-  REQUIRE(race.contenders[2].rejection);
-  CHECK(race.contenders[2].rejection->reason == Reason::kTimedOut);
-  CHECK_FALSE(race.contenders[0].rejection);
-  CHECK(race.rounds(0) == 7);
+  finals.enter(2, failing);
+  CHECK(finals.run().rounds == 7);
+  REQUIRE(finals.contenders[2].rejection);
+  CHECK(finals.contenders[2].rejection->reason == Reason::kTimedOut);
+  CHECK_FALSE(finals.contenders[0].rejection);
+  CHECK(finals.rounds(0) == 7);
 }
 
 TEST_CASE("A finalist with an impossible time leaves") {
-  Race race({100, 110});
-  race.device.least_us = 120;
-  CHECK(race.run().rounds == 7);
-  CHECK(race.contenders[0].rejection->reason == Reason::kImplausible);
-  CHECK_FALSE(race.contenders[1].rejection);
+  Finals finals({100, 110});
+  finals.device.least_us = 120;
+  CHECK(finals.run().rounds == 7);
+  CHECK(finals.contenders[0].rejection->reason == Reason::kImplausible);
+  CHECK_FALSE(finals.contenders[1].rejection);
 }
 
 TEST_CASE("Where time is short the slowest stay out, but not the default") {
-  Race race({50e3, 55e3, 60e3, 70e3});
-  race.contenders[3].standing.is_default = true;
-  race.seconds = 2;
-  const FinalsReport report = race.run();
+  Finals finals({50e3, 55e3, 60e3, 70e3});
+  finals.contenders[3].is_default = true;
+  finals.seconds = 2;
+  const FinalsReport report = finals.run();
   CHECK(report.enough);
-  CHECK(race.rounds(0) == 7);
-  CHECK(race.rounds(1) == 0);
-  CHECK(race.rounds(2) == 0);
-  CHECK(race.rounds(3) == 7);
+  CHECK(finals.rounds(0) == 7);
+  CHECK(finals.rounds(1) == 0);
+  CHECK(finals.rounds(2) == 0);
+  CHECK(finals.rounds(3) == 7);
 }
 
 TEST_CASE("Without time at least one round is run, and the report says that it was not enough") {
-  Race race({1e6, 2e6});
-  race.seconds = 0;
-  const FinalsReport report = race.run();
+  Finals finals({1e6, 2e6});
+  finals.seconds = 0;
+  const FinalsReport report = finals.run();
   CHECK(report.rounds == 1);
   CHECK_FALSE(report.enough);
 }
 
 TEST_CASE("Cancelled finals end within the grace") {
-  Race race({20e3, 20.1e3});
-  race.device.noise = 0.05;
-  race.seconds = 1000;
-  race.search_limits.minimum_rounds = 1000;
-  race.cancelled = [&] { return race.device.now > 2; };
-  CHECK_FALSE(race.run().enough);
-  CHECK(race.device.now < 2 + TimeBudget::kGraceSeconds + 0.2);
+  Finals finals({20e3, 20.1e3});
+  finals.device.noise = 0.05;
+  finals.seconds = 1000;
+  finals.search_limits.minimum_rounds = 1000;
+  finals.cancelled = [&] { return finals.device.now > 2; };
+  CHECK_FALSE(finals.run().enough);
+  CHECK(finals.device.now < 2 + TimeBudget::kGraceSeconds + 0.2);
 }
 
 }  // namespace

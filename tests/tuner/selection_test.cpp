@@ -58,7 +58,7 @@ TrialRecord timed(const Candidate& candidate, double us) {
 
 std::vector<std::string> texts(const Selection& selection) {
   std::vector<std::string> all;
-  for (const Selected& selected : selection.candidates) {
+  for (const SelectedCandidate& selected : selection.candidates) {
     all.push_back(to_text(selected.ranked.candidate));
   }
   return all;
@@ -79,7 +79,7 @@ TEST_CASE("The default is tried first and is marked") {
   CHECK(selection.candidates[0].ranked.candidate == ranked[5].candidate);
   CHECK(selection.candidates[0].is_default);
   CHECK(std::count_if(selection.candidates.begin(), selection.candidates.end(),
-                      [](const Selected& selected) { return selected.is_default; }) == 1);
+                      [](const SelectedCandidate& selected) { return selected.is_default; }) == 1);
 }
 
 TEST_CASE("A selection is spread over tiles before a tile's further variants come") {
@@ -237,7 +237,7 @@ TEST_CASE("Where the best tiles have no more variants, the model's next are take
   const Selection first = select(knowledge, some);
   REQUIRE(first.candidates.size() == 5);
   std::vector<TrialRecord> tried;
-  for (const Selected& selected : first.candidates) {
+  for (const SelectedCandidate& selected : first.candidates) {
     tried.push_back(timed(selected.ranked.candidate, 100));
   }
   CHECK(refine(knowledge, {}, tried, some).candidates.size() == 3);

@@ -1,4 +1,4 @@
-"""Check every arm, then sample all of them in turn: one row of the results."""
+"""Check every contender, then sample all of them in interleaved rounds: one row of the results."""
 import random
 import time
 from collections.abc import Callable
@@ -13,9 +13,9 @@ SEED = 1
 
 
 @dataclass
-class Entrant:
-    """An arm whose result was right."""
-    arm: object
+class CheckedContender:
+    """A contender whose result was right."""
+    contender: object
     error: float  # the worst of its result, over the bound
     probe_us: float
     samples_us: list[float] = field(default_factory=list)
@@ -43,65 +43,65 @@ def sentence_of(error: BaseException) -> str:
     return "; then ".join(sentences)
 
 
-def admit(gpu, make_arm: Callable, sets: list, expected, slack: float) -> Entrant:
+def admit(gpu, make_contender: Callable, sets: list, expected, slack: float) -> CheckedContender:
     """What is checked is what a graph has computed."""
-    arm = make_arm()
-    arm.launch(0)
+    contender = make_contender()
+    contender.launch(0)
     gpu.synchronize()
-    probe = gpu.graph(arm.launch, len(sets), PROBE_LAUNCHES)
+    probe = gpu.graph(contender.launch, len(sets), PROBE_LAUNCHES)
     probe.sample_us()
     gpu.poison(sets[0])
     probe_us = probe.sample_us()
     error = gpu.worst_error(sets[0], expected, slack)
     if not error <= 1:
         raise ArithmeticError(f"the result is wrong: {error:.3g} times the error bound")
-    return Entrant(arm, error, probe_us)
+    return CheckedContender(contender, error, probe_us)
 
 
-def run_rounds(gpu, entrants: list[Entrant], copies: int, rounds: int, rest_ms: float) -> None:
-    launches = launches_for(min(entrant.probe_us for entrant in entrants), copies)
-    racing = [(entrant, gpu.graph(entrant.arm.launch, copies, launches)) for entrant in entrants]
+def run_rounds(gpu, contenders: list[CheckedContender], copies: int, rounds: int, cool_down_ms: float) -> None:
+    launches = launches_for(min(checked.probe_us for checked in contenders), copies)
+    racing = [(checked, gpu.graph(checked.contender.launch, copies, launches)) for checked in contenders]
     order = random.Random(SEED)
     for is_counted in [False] + rounds * [True]:  # a graph's first replay is slower
         order.shuffle(racing)
-        for entrant, graph in racing:
-            time.sleep(rest_ms / 1e3)
+        for checked, graph in racing:
+            time.sleep(cool_down_ms / 1e3)
             us = graph.sample_us()
             if is_counted:
-                entrant.samples_us.append(us)
+                checked.samples_us.append(us)
 
 
-def arm_json(entrant: Entrant, size: int) -> dict:
-    median_us = quantile(entrant.samples_us, 0.5)
-    return {"arm": entrant.arm.name, "kernel": entrant.arm.kernel() or None, "median_us": median_us, "p20_us": quantile(entrant.samples_us, 0.2),
-            "p80_us": quantile(entrant.samples_us, 0.8), "tflops": 2 * size**3 / median_us * 1e-6, "of_limit": None,
-            "clock_mhz": None, "max_error": entrant.error}
+def contender_json(checked: CheckedContender, size: int) -> dict:
+    median_us = quantile(checked.samples_us, 0.5)
+    return {"contender": checked.contender.name, "kernel": checked.contender.kernel() or None, "median_us": median_us, "p20_us": quantile(checked.samples_us, 0.2),
+            "p80_us": quantile(checked.samples_us, 0.8), "tflops": 2 * size**3 / median_us * 1e-6, "of_roofline": None,
+            "clock_mhz": None, "max_error": checked.error}
 
 
 def row_json(kind: Kind, size: int) -> dict:
     """A row without a result; the fields are those of `tunedgemm bench --json`."""
     return {"name": "", "types": kind.types, "layout": kind.layout, "epilogue": "", "m": size, "n": size, "k": size,
-            "batch": 1, "problem": kind.problem_text(size), "kernel": "", "failure": None, "remarks": [], "arms": []}
+            "batch": 1, "problem": kind.problem_text(size), "kernel": "", "failure": None, "remarks": [], "contenders": []}
 
 
-def race(gpu, make_arms: Callable[[Kind, list], dict], kind: Kind, size: int, rounds: int, rest_ms: float) -> dict:
-    """The row. An arm that fails is left out, and a remark says why; without ours, the shape has failed."""
-    row, entrants = row_json(kind, size), []
+def race(gpu, make_contenders: Callable[[Kind, list], dict], kind: Kind, size: int, rounds: int, cool_down_ms: float) -> dict:
+    """The row. A contender that fails is left out, and a remark says why; without ours, the shape has failed."""
+    row, contenders = row_json(kind, size), []
     sets = gpu.operands(kind, size)
     expected = gpu.expected(sets[0])
-    for name, make_arm in make_arms(kind, sets).items():
+    for name, make_contender in make_contenders(kind, sets).items():
         try:
-            entrants.append(admit(gpu, make_arm, sets, expected, kind.slack(size)))
+            contenders.append(admit(gpu, make_contender, sets, expected, kind.slack(size)))
         except Exception as error:  # whatever it is, the others can race
             row["remarks"].append(f"no {name}: {sentence_of(error)}")
             if name == "tuned":
                 row["failure"] = sentence_of(error)
-    if entrants:
-        run_rounds(gpu, entrants, len(sets), rounds, rest_ms)
-    for entrant in entrants:
-        row["arms"].append(arm_json(entrant, size))
-        if entrant.arm.name == "tuned":
-            row["kernel"] = entrant.arm.kernel()
-        elif kernel := entrant.arm.kernel():
-            row["remarks"].append(f"{entrant.arm.name} runs {kernel}")
+    if contenders:
+        run_rounds(gpu, contenders, len(sets), rounds, cool_down_ms)
+    for checked in contenders:
+        row["contenders"].append(contender_json(checked, size))
+        if checked.contender.name == "tuned":
+            row["kernel"] = checked.contender.kernel()
+        elif kernel := checked.contender.kernel():
+            row["remarks"].append(f"{checked.contender.name} runs {kernel}")
     return row

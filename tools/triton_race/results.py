@@ -5,18 +5,18 @@ import math
 import pathlib
 from collections.abc import Iterator
 
-COLUMNS = ("device vendor began_at rest_ms name types layout epilogue m n k batch arm median_us p20_us p80_us tflops "
-           "of_limit clock_mhz max_error kernel").split()
-OTHERS = {"triton": "triton", "cublas": "cuBLAS"}  # arm and how people call it
+COLUMNS = ("device vendor began_at cool_down_ms name types layout epilogue m n k batch contender median_us p20_us p80_us tflops "
+           "of_roofline clock_mhz max_error kernel").split()
+OTHERS = {"triton": "triton", "cublas": "cuBLAS"}  # contender and how people call it
 
 
-def arm_of(row: dict, name: str) -> dict | None:
-    return next((arm for arm in row["arms"] if arm["arm"] == name), None)
+def contender_of(row: dict, name: str) -> dict | None:
+    return next((contender for contender in row["contenders"] if contender["contender"] == name), None)
 
 
 def ratio(row: dict, other: str) -> float | None:
-    """How many times as fast as the other arm ours is."""
-    ours, theirs = arm_of(row, "tuned"), arm_of(row, other)
+    """How many times as fast as the other contender ours is."""
+    ours, theirs = contender_of(row, "tuned"), contender_of(row, other)
     return theirs["median_us"] / ours["median_us"] if ours and theirs else None
 
 
@@ -32,11 +32,11 @@ class ResultFiles:
     def add(self, row: dict) -> None:
         self._rows.append(row)
         if self._csv_path:
-            self._write_csv("a", [self._csv_cells(row, arm) for arm in row["arms"]])
+            self._write_csv("a", [self._csv_cells(row, contender) for contender in row["contenders"]])
         self._write_json()
 
-    def _csv_cells(self, row: dict, arm: dict) -> list:
-        known = self._run | row | arm | {"kernel": arm["kernel"] or ""}
+    def _csv_cells(self, row: dict, contender: dict) -> list:
+        known = self._run | row | contender | {"kernel": contender["kernel"] or ""}
         return [known[column] for column in COLUMNS]
 
     def _write_csv(self, mode: str, lines: list) -> None:
@@ -50,8 +50,8 @@ class ResultFiles:
             self._json_path.write_text(f'{head},\n "rows": [{rows}\n ]\n}}\n', encoding="utf-8")
 
 
-def tflops_text(arm: dict | None) -> str:
-    return f"{arm['tflops']:.4g}" if arm else "-"
+def tflops_text(contender: dict | None) -> str:
+    return f"{contender['tflops']:.4g}" if contender else "-"
 
 
 def ratio_text(value: float | None) -> str:
@@ -60,10 +60,10 @@ def ratio_text(value: float | None) -> str:
 
 def result_text(row: dict) -> str:
     """Of one shape, on one line."""
-    ours = arm_of(row, "tuned")
+    ours = contender_of(row, "tuned")
     if ours is None:
         return f"no result: {row['failure']}"
-    against = [f", {ratio_text(ratio(row, arm))} {name}" for arm, name in OTHERS.items() if ratio(row, arm)]
+    against = [f", {ratio_text(ratio(row, contender))} {name}" for contender, name in OTHERS.items() if ratio(row, contender)]
     return f"{tflops_text(ours)} TFLOP/s" + "".join(against)
 
 
@@ -71,8 +71,8 @@ def table_lines(rows: list[dict]) -> Iterator[str]:
     names = list(OTHERS.values())
     cells = [["size", "types", "tuned TFLOP/s", *names, *(f"tuned/{name}" for name in names)]]
     for row in rows:
-        arms = [tflops_text(arm_of(row, arm)) for arm in ("tuned", *OTHERS)]
-        cells.append([str(row["m"]), row["types"], *arms, *(ratio_text(ratio(row, arm)) for arm in OTHERS)])
+        contenders = [tflops_text(contender_of(row, contender)) for contender in ("tuned", *OTHERS)]
+        cells.append([str(row["m"]), row["types"], *contenders, *(ratio_text(ratio(row, contender)) for contender in OTHERS)])
     widths = [max(map(len, column)) for column in zip(*cells)]
     for line in cells:
         yield "  ".join(cell.ljust(width) if index == 1 else cell.rjust(width)
@@ -82,8 +82,8 @@ def table_lines(rows: list[dict]) -> Iterator[str]:
 def mean_lines(rows: list[dict]) -> Iterator[str]:
     """For all rows of a type: the geometric mean, and the least with its size."""
     for types in dict.fromkeys(row["types"] for row in rows):
-        for arm, name in OTHERS.items():
-            ratios = [(found, row["m"]) for row in rows if row["types"] == types and (found := ratio(row, arm))]
+        for contender, name in OTHERS.items():
+            ratios = [(found, row["m"]) for row in rows if row["types"] == types and (found := ratio(row, contender))]
             if ratios:
                 mean = math.exp(sum(math.log(found) for found, _ in ratios) / len(ratios))
                 least, size = min(ratios)

@@ -16,11 +16,11 @@
 #include "tools/shared/text.h"
 #include "tools/tunedgemm/bench_files.h"
 #include "tools/tunedgemm/bench_progress.h"
+#include "tools/tunedgemm/bench_race.h"
 #include "tools/tunedgemm/bench_table.h"
 #include "tools/tunedgemm/best_of.h"
 #include "tools/tunedgemm/measuring_options.h"
 #include "tools/tunedgemm/plotter.h"
-#include "tools/tunedgemm/race.h"
 #include "tools/tunedgemm/verbs.h"
 #include "tuner/search_limits.h"
 
@@ -37,7 +37,7 @@ struct Options {
   std::string configs;
   std::vector<std::string> rigors;
   int most_candidates = 0;
-  int rest_ms = 20;
+  int cool_down_ms = 20;
 };
 
 std::vector<Shape> sweep_shapes(const ShapeChoice& choice, std::string_view option,
@@ -79,14 +79,14 @@ std::vector<Shape> shapes_of(const Options& options) {
   return {to_shape(options.shape)};
 }
 
-// Our other arms, by the names under which they were asked for; and a remark for each that cannot
-// take part.
-std::vector<Entry> others(Context& context, const Problem& problem, const Options& options,
-                          std::vector<std::string>& remarks) {
-  std::vector<Entry> entries;
+// Our other contenders, by the names under which they were asked for; and a remark for each that
+// cannot take part.
+std::vector<NamedCandidate> others(Context& context, const Problem& problem, const Options& options,
+                                   std::vector<std::string>& remarks) {
+  std::vector<NamedCandidate> found;
   const auto add = [&](const std::string& name, const std::optional<Candidate>& best) {
     if (best) {
-      entries.push_back({name, *best});
+      found.push_back({name, *best});
     } else {
       remarks.push_back(name + " takes no part: it has no kernel for this problem on this device");
     }
@@ -106,19 +106,19 @@ std::vector<Entry> others(Context& context, const Problem& problem, const Option
     const std::string name = is_limited ? text + " of " + std::to_string(most) : text;
     std::string failure;
     if (const auto best = fresh_winner(context, problem, rigor, is_limited ? most : 0, &failure)) {
-      entries.push_back({name, *best});
+      found.push_back({name, *best});
     } else {
       remarks.push_back(name + " takes no part: ");
       remarks.back() += failure;
     }
   }
-  return entries;
+  return found;
 }
 
 // Empty if it was interrupted. What fails for this shape only is a row that says so.
 std::optional<BenchRow> bench_shape(Context& context, Vendor* vendor, const Shape& shape,
                                     const Options& options) {
-  BenchRow failed{.shape = shape, .kernel = {}, .arms = {}, .remarks = {}, .failure = {}};
+  BenchRow failed{.shape = shape, .kernel = {}, .contenders = {}, .remarks = {}, .failure = {}};
   try {
     const Problem problem = canonical(shape.problem).problem;
     const auto winner =
@@ -130,17 +130,16 @@ std::optional<BenchRow> bench_shape(Context& context, Vendor* vendor, const Shap
       return failed;
     }
     std::vector<std::string> remarks;
-    std::vector<Entry> ours{{"tuned", *winner}};
-    for (Entry& other : others(context, problem, options, remarks)) {
+    std::vector<NamedCandidate> ours{{"tuned", *winner}};
+    for (NamedCandidate& other : others(context, problem, options, remarks)) {
       ours.push_back(std::move(other));
     }
     if (interrupted()) {  // what a tuning had found until then is not what it would have found
       return std::nullopt;
     }
-    const RaceOptions racing{.rounds = options.measuring.rounds,
-                             .rest = std::chrono::milliseconds(options.rest_ms)};
-    BenchRow row =
-        to_row(shape, race(context, problem, ours, vendor, racing), context.device().limits());
+    BenchRow row = race_kernels(context, shape, ours, vendor,
+                                {.rounds = options.measuring.rounds,
+                                 .cool_down = std::chrono::milliseconds(options.cool_down_ms)});
     row.remarks.insert(row.remarks.end(), remarks.begin(), remarks.end());
     return row;
   } catch (const DeviceError& error) {
@@ -219,16 +218,17 @@ ExitStatus bench(const Options& options) {
   Device& device = context->device();
   std::string why_no_vendor;
   const auto vendor = open_vendor(device, &why_no_vendor);
-  const BenchRun run = describe_run(device, vendor.get(), measuring.rounds, options.rest_ms);
+  const BenchRun run = describe_run(device, vendor.get(), measuring.rounds, options.cool_down_ms);
   BenchFiles files(run, measuring.csv, json);
   std::cerr << run.device << ", " << run.compiler << ", "
             << (vendor ? run.vendor : "no other library: " + why_no_vendor) << "; " << run.rounds
-            << " interleaved rounds, each sample after " << run.rest_ms << " ms of rest; medians\n";
+            << " interleaved rounds, each sample after " << run.cool_down_ms
+            << " ms of cool-down; medians\n";
   note_interrupts();
   const std::vector<BenchRow> rows = bench_shapes(*context, vendor.get(), shapes, options, files);
   print_table(std::cout, rows, vendor == nullptr ? "" : vendor->name());
   print_means(std::cout, rows, vendor == nullptr ? "" : vendor->name());
-  if (plotter && std::any_of(rows.begin(), rows.end(), tuned_arm)) {
+  if (plotter && std::any_of(rows.begin(), rows.end(), tuned_contender)) {
     std::vector<std::filesystem::path> drawn{json};
     drawn.insert(drawn.end(), options.compared.begin(), options.compared.end());
     plot(*plotter, drawn, measuring.picture.plot);
@@ -254,8 +254,9 @@ void add_bench(CLI::App& app, ExitStatus& status) {
   sizes->excludes(sweep)->excludes(list);
   sweep->excludes(list);
   add_context_options(*verb, options->context);
-  verb->add_option("--family", options->families,
-                   "also the best of this kernel family, as an arm of its own; may be repeated")
+  verb->add_option(
+          "--family", options->families,
+          "also the best of this kernel family, as a contender of its own; may be repeated")
       ->check([](const std::string& name) {
         return find_family(name) ? "" : "there is no kernel family \"" + name + "\"";
       });
@@ -273,8 +274,8 @@ void add_bench(CLI::App& app, ExitStatus& status) {
       ->check(CLI::NonNegativeNumber)
       ->needs("--against");
   verb->add_option(
-          "--rest-ms", options->rest_ms,
-          "how long the device cool_downs before each sample: an arm that draws much power "
+          "--cool-down-ms", options->cool_down_ms,
+          "how long the device cool_downs before each sample: a contender that draws much power "
           "lowers the clock of the one after it")
       ->check(CLI::Range(0, 10000))
       ->capture_default_str();
@@ -284,8 +285,10 @@ void add_bench(CLI::App& app, ExitStatus& status) {
       ->check(CLI::ExistingFile)
       ->needs("--plot");
   verb->footer(
-      "Every arm's result is checked before it is timed; inputs are random and cold; the times\n"
-      "are those of the device alone. `of limit`: the least time for the operations at the peak\n"
+      "Every contender's result is checked before it is timed; inputs are random and cold; the "
+      "times\n"
+      "are those of the device alone. `of roofline`: the least time for the operations at the "
+      "peak\n"
       "of the clock seen and for the bytes at the memory's bandwidth, over ours. Ctrl-C ends the\n"
       "run after the shape at work and keeps what is done.\n"
       "Exit status: 0 good; 1 some shapes have no result; 2 the command line is wrong; 3 no such\n"

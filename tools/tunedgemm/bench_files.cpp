@@ -42,16 +42,16 @@ Json value(double known) {
   return known == 0 ? Json(nullptr) : Json(known);
 }
 
-Json to_json(const BenchArm& arm) {
-  return {{"arm", arm.name},
-          {"kernel", arm.kernel.empty() ? Json(nullptr) : Json(arm.kernel)},
-          {"median_us", arm.median_us},
-          {"p20_us", arm.p20_us},
-          {"p80_us", arm.p80_us},
-          {"tflops", arm.tflops},
-          {"of_limit", value(arm.of_limit)},
-          {"clock_mhz", value(arm.clock_mhz)},
-          {"max_error", arm.max_error}};
+Json to_json(const BenchContender& contender) {
+  return {{"contender", contender.name},
+          {"kernel", contender.kernel.empty() ? Json(nullptr) : Json(contender.kernel)},
+          {"median_us", contender.median_us},
+          {"p20_us", contender.p20_us},
+          {"p80_us", contender.p80_us},
+          {"tflops", contender.tflops},
+          {"of_roofline", value(contender.of_roofline)},
+          {"clock_mhz", value(contender.clock_mhz)},
+          {"max_error", contender.max_error}};
 }
 
 Json to_json(const BenchRow& row) {
@@ -68,21 +68,23 @@ Json to_json(const BenchRow& row) {
             {"kernel", row.kernel},
             {"failure", row.failure.empty() ? Json(nullptr) : Json(row.failure)},
             {"remarks", row.remarks}};
-  Json arms = Json::array();
-  for (const BenchArm& arm : row.arms) {
-    arms.push_back(to_json(arm));
+  Json contenders = Json::array();
+  for (const BenchContender& contender : row.contenders) {
+    contenders.push_back(to_json(contender));
   }
-  json["arms"] = std::move(arms);
+  json["contenders"] = std::move(contenders);
   return json;
 }
 
 // The document as far as the rows.
 std::string json_begin(const BenchRun& run) {
-  Json json{
-      {"device", run.device},     {"compiler", run.compiler},
-      {"driver", run.driver},     {"vendor", run.vendor.empty() ? Json(nullptr) : Json(run.vendor)},
-      {"began_at", run.began_at}, {"rounds", run.rounds},
-      {"rest_ms", run.rest_ms}};
+  Json json{{"device", run.device},
+            {"compiler", run.compiler},
+            {"driver", run.driver},
+            {"vendor", run.vendor.empty() ? Json(nullptr) : Json(run.vendor)},
+            {"began_at", run.began_at},
+            {"rounds", run.rounds},
+            {"cool_down_ms", run.cool_down_ms}};
   std::string text = json.dump(1);
   text.resize(text.rfind('\n'));  // without the closing brace
   return text + ",\n \"rows\": [";
@@ -94,8 +96,8 @@ BenchFiles::BenchFiles(BenchRun run, std::filesystem::path csv, std::filesystem:
     : run_(std::move(run)), csv_path_(std::move(csv)), json_path_(std::move(json)) {
   if (!csv_path_.empty()) {
     csv_ = open(csv_path_);
-    csv_ << "device,vendor,began_at,rest_ms,name,types,layout,epilogue,m,n,k,batch,arm,median_us,"
-            "p20_us,p80_us,tflops,of_limit,clock_mhz,max_error,kernel\n";
+    csv_ << "device,vendor,began_at,cool_down_ms,name,types,layout,epilogue,m,n,k,batch,contender,"
+            "median_us,p20_us,p80_us,tflops,of_roofline,clock_mhz,max_error,kernel\n";
     flush(csv_, csv_path_);
   }
   if (!json_path_.empty()) {
@@ -122,14 +124,15 @@ void BenchFiles::add(const BenchRow& row) {
 
 void BenchFiles::add_csv(const BenchRow& row) {
   const Problem& problem = row.shape.problem;
-  for (const BenchArm& arm : row.arms) {
+  for (const BenchContender& contender : row.contenders) {
     csv_ << csv_cell(run_.device) << ',' << run_.vendor << ',' << run_.began_at << ','
-         << run_.rest_ms << ',' << csv_cell(row.shape.name) << ',' << types_text(problem) << ','
-         << layout_text(problem) << ',' << epilogue_text(problem) << ',' << problem.m << ','
-         << problem.n << ',' << problem.k << ',' << problem.batch << ',' << arm.name << ','
-         << arm.median_us << ',' << arm.p20_us << ',' << arm.p80_us << ',' << arm.tflops << ','
-         << cell(arm.of_limit) << ',' << cell(arm.clock_mhz) << ',' << arm.max_error << ','
-         << csv_cell(arm.kernel) << '\n';
+         << run_.cool_down_ms << ',' << csv_cell(row.shape.name) << ',' << types_text(problem)
+         << ',' << layout_text(problem) << ',' << epilogue_text(problem) << ',' << problem.m << ','
+         << problem.n << ',' << problem.k << ',' << problem.batch << ',' << contender.name << ','
+         << contender.median_us << ',' << contender.p20_us << ',' << contender.p80_us << ','
+         << contender.tflops << ',' << cell(contender.of_roofline) << ','
+         << cell(contender.clock_mhz) << ',' << contender.max_error << ','
+         << csv_cell(contender.kernel) << '\n';
   }
   flush(csv_, csv_path_);
 }

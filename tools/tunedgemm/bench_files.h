@@ -3,8 +3,8 @@
 // BenchFiles: the results of a bench on disk, row by row, so that an interrupted run keeps what is
 // done.
 //
-//   CSV    A line for each arm of each shape; the first line names the columns.
-//   JSON   {"device": ..., "rows": [{"m": ..., "arms": [{"arm": "tuned", "median_us": ...}]}]}; the
+//   CSV    A line for each contender of each shape; the first line names the columns.
+//   JSON   {"device": ..., "rows": [{"m": ..., "contenders": [{"contender": "tuned", "median_us": ...}]}]}; the
 //          document is whole after every row. tools/plot_bench.py draws it.
 //
 // What is not known (a clock, a share of the limit) is an empty cell, or null.

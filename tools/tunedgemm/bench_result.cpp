@@ -2,9 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "cache/vocabulary_rows.h"
-#include "tools/tunedgemm/bench_limit.h"
+#include "tools/tunedgemm/bench_roofline.h"
 #include "tuner/statistics.h"
 
 namespace tunedgemm {
@@ -12,94 +13,86 @@ namespace {
 
 constexpr std::string_view kTuned = "tuned";
 
-bool is_vendors(const BenchArm& arm) {
-  return arm.kernel.empty();
+bool is_vendors(const BenchContender& contender) {
+  return contender.kernel.empty();
 }
 
 template <class Predicate>
-const BenchArm* find_arm(const BenchRow& row, Predicate is_it) {
-  const auto found = std::find_if(row.arms.begin(), row.arms.end(), is_it);
-  return found == row.arms.end() ? nullptr : &*found;
-}
-
-BenchArm to_arm(const Racer& racer, const Problem& problem, const DeviceLimits& limits) {
-  const Measurement measured = summarize(racer.rounds_us);
-  BenchArm arm{.name = racer.name,
-               .kernel = racer.kernel,
-               .median_us = measured.median_us,
-               .p20_us = measured.low_us,
-               .p80_us = measured.high_us,
-               .tflops = flops(problem) / measured.median_us * 1e-6,
-               .clock_mhz = median(racer.clocks_mhz),
-               .max_error = racer.max_error};
-  arm.of_limit = limit_us(problem, limits, arm.clock_mhz) / arm.median_us;
-  return arm;
+const BenchContender* find_contender(const BenchRow& row, Predicate is_it) {
+  const auto found = std::find_if(row.contenders.begin(), row.contenders.end(), is_it);
+  return found == row.contenders.end() ? nullptr : &*found;
 }
 
 }  // namespace
 
-BenchRun describe_run(Device& device, const Vendor* vendor, int rounds, int rest_ms) {
+BenchRun describe_run(Device& device, const Vendor* vendor, int rounds, int cool_down_ms) {
   return {.device = device.identity().name,
           .compiler = device.toolchain().compiler,
           .driver = device.toolchain().driver,
           .vendor = vendor == nullptr ? "" : vendor->name() + " " + vendor->version(),
           .began_at = utc_now(),
           .rounds = rounds,
-          .rest_ms = rest_ms};
+          .cool_down_ms = cool_down_ms};
 }
 
-BenchRow to_row(const Shape& shape, const Race& race, const DeviceLimits& limits) {
-  BenchRow row{.shape = shape, .kernel = {}, .arms = {}, .remarks = race.remarks, .failure = {}};
-  for (const Racer& racer : race.racers) {
-    row.kernel = racer.name == kTuned ? racer.kernel : row.kernel;
-    row.arms.push_back(to_arm(racer, shape.problem, limits));
-  }
-  return row;
+void BenchRow::add(BenchContender added, const Contender& raced, const DeviceLimits& limits) {
+  const Measurement measured = summarize(raced.rounds_us);
+  added.median_us = measured.median_us;
+  added.p20_us = measured.low_us;
+  added.p80_us = measured.high_us;
+  added.tflops = flops(shape.problem) / measured.median_us * 1e-6;
+  added.clock_mhz = median(raced.clocks_mhz);
+  added.of_roofline = roofline_us(shape.problem, limits, added.clock_mhz) / added.median_us;
+  kernel = added.name == kTuned ? added.kernel : kernel;
+  contenders.push_back(std::move(added));
 }
 
-const BenchArm* tuned_arm(const BenchRow& row) {
-  return find_arm(row, [](const BenchArm& arm) { return arm.name == kTuned; });
+const BenchContender* tuned_contender(const BenchRow& row) {
+  return find_contender(row,
+                        [](const BenchContender& contender) { return contender.name == kTuned; });
 }
 
-const BenchArm* default_arm(const BenchRow& row) {
-  return find_arm(row,
-                  [](const BenchArm& arm) { return is_vendors(arm) && arm.name.ends_with(" 0"); });
+const BenchContender* vendor_default(const BenchRow& row) {
+  return find_contender(row, [](const BenchContender& contender) {
+    return is_vendors(contender) && contender.name.ends_with(" 0");
+  });
 }
 
-const BenchArm* best_arm(const BenchRow& row) {
-  const BenchArm* best = nullptr;
-  for (const BenchArm& arm : row.arms) {
-    if (is_vendors(arm) && (best == nullptr || arm.median_us < best->median_us)) {
-      best = &arm;
+const BenchContender* vendor_best(const BenchRow& row) {
+  const BenchContender* best = nullptr;
+  for (const BenchContender& contender : row.contenders) {
+    if (is_vendors(contender) && (best == nullptr || contender.median_us < best->median_us)) {
+      best = &contender;
     }
   }
   return best;
 }
 
-std::vector<std::string> other_arms(const std::vector<BenchRow>& rows) {
+std::vector<std::string> other_contenders(const std::vector<BenchRow>& rows) {
   std::vector<std::string> names;
   for (const BenchRow& row : rows) {
-    for (const BenchArm& arm : row.arms) {
-      if (!is_vendors(arm) && arm.name != kTuned &&
-          std::find(names.begin(), names.end(), arm.name) == names.end()) {
-        names.push_back(arm.name);
+    for (const BenchContender& contender : row.contenders) {
+      if (!is_vendors(contender) && contender.name != kTuned &&
+          std::find(names.begin(), names.end(), contender.name) == names.end()) {
+        names.push_back(contender.name);
       }
     }
   }
   return names;
 }
 
-const BenchArm* arm_named(const BenchRow& row, std::string_view name) {
-  return find_arm(row, [name](const BenchArm& arm) { return arm.name == name; });
+const BenchContender* contender_named(const BenchRow& row, std::string_view name) {
+  return find_contender(row,
+                        [name](const BenchContender& contender) { return contender.name == name; });
 }
 
 Ratios ratios(const std::vector<BenchRow>& rows,
-              const std::function<const BenchArm*(const BenchRow&)>& other) {
+              const std::function<const BenchContender*(const BenchRow&)>& other) {
   Ratios result;
   double sum_of_logarithms = 0;
   for (const BenchRow& row : rows) {
-    const BenchArm* ours = tuned_arm(row);
-    const BenchArm* theirs = other(row);
+    const BenchContender* ours = tuned_contender(row);
+    const BenchContender* theirs = other(row);
     if (ours == nullptr || theirs == nullptr) {
       continue;
     }

@@ -1,6 +1,6 @@
 #pragma once
 
-// What `tunedgemm bench` found, as plain values: the run, a row for each shape, an arm for each
+// What `tunedgemm bench` found, as plain values: the run, a row for each shape, a contender for each
 // kernel in the row.
 
 #include <functional>
@@ -9,7 +9,8 @@
 
 #include "kernel_templates/device_limits.h"
 #include "tools/shared/shape.h"
-#include "tools/tunedgemm/race.h"
+#include "tools/vendor/vendor.h"
+#include "tuner/contender.h"
 
 namespace tunedgemm {
 
@@ -19,42 +20,44 @@ struct BenchRun {
   std::string vendor;    ///< "cuBLASLt 13.1.0", or "" where it is not there
   std::string began_at;  ///< UTC
   int rounds = 0;
-  int rest_ms = 0;
+  int cool_down_ms = 0;
 };
 
-BenchRun describe_run(Device& device, const Vendor* vendor, int rounds, int rest_ms);
+BenchRun describe_run(Device& device, const Vendor* vendor, int rounds, int cool_down_ms);
 
 /// One kernel's figures: medians over the rounds.
-struct BenchArm {
-  std::string name;    ///< as Racer has it
+struct BenchContender {
+  std::string name;    ///< "tuned", "naive_1d"; the vendor's: "cublaslt 0" (its default), ...
   std::string kernel;  ///< the candidate; empty for the vendor's
   double median_us = 0, p20_us = 0, p80_us = 0;
   double tflops = 0;
-  double of_limit = 0;   ///< limit_us() at the clock seen, over the median; 0: not known
-  double clock_mhz = 0;  ///< 0: not known
-  double max_error = 0;  ///< relative to the error bound
+  double of_roofline = 0;  ///< roofline_us() at the clock seen, over the median; 0: not known
+  double clock_mhz = 0;    ///< 0: not known
+  double max_error = 0;    ///< relative to the error bound
 };
 
 struct BenchRow {
   Shape shape;
-  std::string kernel;          ///< the tuned candidate, as text
-  std::vector<BenchArm> arms;  ///< ours first; empty if the shape failed
+  std::string kernel;                      ///< the tuned candidate, as text
+  std::vector<BenchContender> contenders;  ///< ours first; empty if the shape failed
   std::vector<std::string> remarks;
-  std::string failure;  ///< a sentence, or "" where there are arms
+  std::string failure;  ///< a sentence, or "" where there are contenders
+
+  /// `added` has a name, a kernel and an error; its figures are those of the contender that raced.
+  void add(BenchContender added, const Contender& raced, const DeviceLimits& limits);
 };
 
-BenchRow to_row(const Shape& shape, const Race& race, const DeviceLimits& limits);
-
 /// Each null if it took no part.
-const BenchArm* tuned_arm(const BenchRow& row);
-const BenchArm* default_arm(const BenchRow& row);  ///< the vendor's first proposal
-const BenchArm* best_arm(const BenchRow& row);     ///< the vendor's fastest
+const BenchContender* tuned_contender(const BenchRow& row);
+const BenchContender* vendor_default(const BenchRow& row);  ///< the vendor's first proposal
+const BenchContender* vendor_best(const BenchRow& row);     ///< the vendor's fastest
 
-/// The names of our other arms, in the order in which they first come.
-std::vector<std::string> other_arms(const std::vector<BenchRow>& rows);
-const BenchArm* arm_named(const BenchRow& row, std::string_view name);  ///< null if it is not there
+/// The names of our other contenders, in the order in which they first come.
+std::vector<std::string> other_contenders(const std::vector<BenchRow>& rows);
+const BenchContender* contender_named(const BenchRow& row,
+                                      std::string_view name);  ///< null if it is not there
 
-/// Over all rows in which ours and one of the vendor's arms ran: how many times as fast ours is.
+/// Over all rows in which ours and one of the vendor's contenders ran: how many times as fast ours is.
 struct Ratios {
   int shapes = 0;
   double geometric_mean = 0;
@@ -62,6 +65,6 @@ struct Ratios {
   std::string least_shape;
 };
 Ratios ratios(const std::vector<BenchRow>& rows,
-              const std::function<const BenchArm*(const BenchRow&)>& other);
+              const std::function<const BenchContender*(const BenchRow&)>& other);
 
 }  // namespace tunedgemm

@@ -9,11 +9,11 @@
 namespace tunedgemm {
 namespace {
 
-std::string tflops_text(const BenchArm* arm) {
-  return arm == nullptr ? "-" : rounded_text(arm->tflops);
+std::string tflops_text(const BenchContender* contender) {
+  return contender == nullptr ? "-" : rounded_text(contender->tflops);
 }
 
-std::string ratio_text(const BenchArm* theirs, const BenchArm& ours) {
+std::string ratio_text(const BenchContender* theirs, const BenchContender& ours) {
   return theirs == nullptr ? "-" : speedup_text(theirs->median_us, ours.median_us);
 }
 
@@ -41,24 +41,25 @@ void print_table(std::ostream& out, const std::vector<BenchRow>& rows, const std
                {"its best", Align::kRight},
                {"x default", Align::kRight},
                {"x best", Align::kRight},
-               {"of limit", Align::kRight},
+               {"of roofline", Align::kRight},
                {"MHz", Align::kRight},
                {"kernel"}});
   for (const BenchRow& row : rows) {
-    const BenchArm* ours = tuned_arm(row);
+    const BenchContender* ours = tuned_contender(row);
     if (ours == nullptr) {
       continue;
     }
     table.add({shape_text(row.shape), types_text(row.shape.problem), layout_text(row.shape.problem),
-               time_text(ours->median_us), tflops_text(ours), tflops_text(default_arm(row)),
-               tflops_text(best_arm(row)), ratio_text(default_arm(row), *ours),
-               ratio_text(best_arm(row), *ours), known_text(ours->of_limit),
+               time_text(ours->median_us), tflops_text(ours), tflops_text(vendor_default(row)),
+               tflops_text(vendor_best(row)), ratio_text(vendor_default(row), *ours),
+               ratio_text(vendor_best(row), *ours), known_text(ours->of_roofline),
                known_text(ours->clock_mhz), row.kernel});
-    for (const BenchArm& arm : row.arms) {
-      if (&arm != ours && !arm.kernel.empty()) {  // another family of ours
-        table.add({"", arm.name, "", time_text(arm.median_us), tflops_text(&arm), "", "",
-                   ratio_text(default_arm(row), arm), ratio_text(best_arm(row), arm),
-                   known_text(arm.of_limit), known_text(arm.clock_mhz), arm.kernel});
+    for (const BenchContender& contender : row.contenders) {
+      if (&contender != ours && !contender.kernel.empty()) {  // another family of ours
+        table.add({"", contender.name, "", time_text(contender.median_us), tflops_text(&contender),
+                   "", "", ratio_text(vendor_default(row), contender),
+                   ratio_text(vendor_best(row), contender), known_text(contender.of_roofline),
+                   known_text(contender.clock_mhz), contender.kernel});
       }
     }
   }
@@ -74,24 +75,24 @@ void print_table(std::ostream& out, const std::vector<BenchRow>& rows, const std
 }
 
 void print_means(std::ostream& out, const std::vector<BenchRow>& rows, const std::string& vendor) {
-  print_ratios(out, ratios(rows, default_arm), vendor + "'s default");
-  print_ratios(out, ratios(rows, best_arm), "the best of its proposals");
-  for (const std::string& name : other_arms(rows)) {
-    print_ratios(out, ratios(rows, [&](const BenchRow& row) { return arm_named(row, name); }),
+  print_ratios(out, ratios(rows, vendor_default), vendor + "'s default");
+  print_ratios(out, ratios(rows, vendor_best), "the best of its proposals");
+  for (const std::string& name : other_contenders(rows)) {
+    print_ratios(out, ratios(rows, [&](const BenchRow& row) { return contender_named(row, name); }),
                  name);
   }
 }
 
 std::string result_text(const BenchRow& row) {
-  const BenchArm* ours = tuned_arm(row);
+  const BenchContender* ours = tuned_contender(row);
   if (ours == nullptr) {
     return "no result: " + row.failure;
   }
   std::string text = tflops_text(ours) + " TFLOP/s";
-  if (const BenchArm* theirs = default_arm(row)) {
+  if (const BenchContender* theirs = vendor_default(row)) {
     text += ", " + ratio_text(theirs, *ours) + " the default";
   }
-  if (const BenchArm* theirs = best_arm(row)) {
+  if (const BenchContender* theirs = vendor_best(row)) {
     text += ", " + ratio_text(theirs, *ours) + " the best";
   }
   return text;

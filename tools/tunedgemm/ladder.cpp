@@ -14,6 +14,7 @@
 #include "tools/shared/table.h"
 #include "tools/shared/text.h"
 #include "tools/tunedgemm/bench_files.h"
+#include "tools/tunedgemm/bench_race.h"
 #include "tools/tunedgemm/best_of.h"
 #include "tools/tunedgemm/measuring_options.h"
 #include "tools/tunedgemm/plotter.h"
@@ -54,7 +55,7 @@ std::vector<Shape> shapes_of(const ShapeChoice& choice, Backend backend) {
           shape_with(choice, backend == Backend::kCuda ? kLargeOnGpu : kLargeOnHost)};
 }
 
-std::string climbed_text(const BenchArm* from, const BenchArm& to) {
+std::string climbed_text(const BenchContender* from, const BenchContender& to) {
   return from == nullptr ? "" : speedup_text(from->median_us, to.median_us);
 }
 
@@ -66,28 +67,29 @@ std::string bar_of(double tflops, double least, double most) {
 }
 
 void print_rungs(const BenchRow& row) {
-  double least = row.arms.front().tflops, most = least;
-  for (const BenchArm& arm : row.arms) {
-    least = std::min(least, arm.tflops);
-    most = std::max(most, arm.tflops);
+  double least = row.contenders.front().tflops, most = least;
+  for (const BenchContender& contender : row.contenders) {
+    least = std::min(least, contender.tflops);
+    most = std::max(most, contender.tflops);
   }
   Table table({{"step"},
                {"time", Align::kRight},
                {"GFLOP/s", Align::kRight},
                {"to the step before", Align::kRight},
                {"to the first", Align::kRight},
-               {"of limit", Align::kRight},
+               {"of roofline", Align::kRight},
                {"error", Align::kRight},
                {"GFLOP/s, each # as many times as much"},
                {"kernel"}});
-  const BenchArm* before = nullptr;
-  for (const BenchArm& arm : row.arms) {
-    table.add({arm.name, time_text(arm.median_us), rounded_text(1000 * arm.tflops),
-               climbed_text(before, arm),
-               climbed_text(before == nullptr ? nullptr : &row.arms.front(), arm),
-               arm.of_limit == 0 ? "-" : rounded_text(arm.of_limit), rounded_text(arm.max_error),
-               bar_of(arm.tflops, least, most), arm.kernel});
-    before = &arm;
+  const BenchContender* before = nullptr;
+  for (const BenchContender& contender : row.contenders) {
+    table.add({contender.name, time_text(contender.median_us),
+               rounded_text(1000 * contender.tflops), climbed_text(before, contender),
+               climbed_text(before == nullptr ? nullptr : &row.contenders.front(), contender),
+               contender.of_roofline == 0 ? "-" : rounded_text(contender.of_roofline),
+               rounded_text(contender.max_error), bar_of(contender.tflops, least, most),
+               contender.kernel});
+    before = &contender;
   }
   std::cout << shape_text(row.shape) << "  " << types_text(row.shape.problem) << "  "
             << layout_text(row.shape.problem) << '\n';
@@ -99,39 +101,41 @@ void print_rungs(const BenchRow& row) {
 }
 
 // The rungs of the problem, and the winner.
-std::vector<Entry> entries_for(Context& context, const Problem& problem, const Options& options) {
-  std::vector<Entry> entries;
+std::vector<NamedCandidate> rungs_of(Context& context, const Problem& problem,
+                                     const Options& options) {
+  std::vector<NamedCandidate> rungs;
   for (const Family* family : families(context.device().limits().backend)) {
     std::cerr << "  " << family->name() << " ...\n";
     if (const auto best = best_of(
             context, problem, favourites_of_family(*family, problem, context.device().limits()))) {
-      entries.push_back({std::string(family->name()), *best});
+      rungs.push_back({std::string(family->name()), *best});
     }
     if (interrupted()) {
-      return entries;
+      return rungs;
     }
   }
   std::cerr << "  tuning ...\n";
   std::string failure;
   if (const auto winner =
           tuned_winner(context, problem, *parse_rigor(options.measuring.rigor), &failure)) {
-    entries.push_back({"tuned", *winner});
+    rungs.push_back({"tuned", *winner});
   } else if (!interrupted()) {
     throw std::runtime_error(failure);
   }
-  return entries;
+  return rungs;
 }
 
 // Theirs as one step: its fastest proposal.
 void keep_best_of_vendor(BenchRow& row, const std::string& vendor) {
-  const BenchArm* best = best_arm(row);
+  const BenchContender* best = vendor_best(row);
   if (best == nullptr) {
     return;
   }
-  BenchArm step = *best;
+  BenchContender step = *best;
   step.name = vendor;
-  std::erase_if(row.arms, [](const BenchArm& arm) { return arm.kernel.empty(); });
-  row.arms.push_back(std::move(step));
+  std::erase_if(row.contenders,
+                [](const BenchContender& contender) { return contender.kernel.empty(); });
+  row.contenders.push_back(std::move(step));
 }
 
 ExitStatus ladder(const Options& options) {
@@ -143,9 +147,9 @@ ExitStatus ladder(const Options& options) {
   const auto shapes = shapes_of(options.shape, device.identity().backend);
   std::string why_no_vendor;
   const auto vendor = open_vendor(device, &why_no_vendor);
-  const RaceOptions racing{.rounds = measuring.rounds};
+  const BenchRaceOptions racing{.rounds = measuring.rounds};
   const BenchRun run =
-      describe_run(device, vendor.get(), racing.rounds, static_cast<int>(racing.rest.count()));
+      describe_run(device, vendor.get(), racing.rounds, static_cast<int>(racing.cool_down.count()));
   BenchFiles files(run, measuring.csv, json);
   std::cerr << run.device << ", " << run.compiler << ", "
             << (vendor ? run.vendor : "no other library: " + why_no_vendor) << '\n';
@@ -155,12 +159,12 @@ ExitStatus ladder(const Options& options) {
     const Problem problem = canonical(shape.problem).problem;
     BenchRow row;
     try {
-      const std::vector<Entry> entries = entries_for(*context, problem, options);
+      const std::vector<NamedCandidate> rungs = rungs_of(*context, problem, options);
       if (interrupted()) {
         std::cerr << "interrupted\n";
         return ExitStatus::kInterrupted;
       }
-      row = to_row(shape, race(*context, problem, entries, vendor.get(), racing), device.limits());
+      row = race_kernels(*context, shape, rungs, vendor.get(), racing);
     } catch (const DeviceError&) {
       throw;
     } catch (const std::runtime_error& error) {

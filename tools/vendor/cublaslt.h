@@ -1,6 +1,6 @@
 #pragma once
 
-// CublasLt: the vendor's library as an arm of a benchmark, opened at run time where it is
+// CublasLt: the vendor's library as a contender of a benchmark, opened at run time where it is
 // installed.
 
 #include <memory>
@@ -25,7 +25,7 @@ class CublasLt final : public Vendor {
 
   std::string name() const override { return "cuBLASLt"; }
   std::string version() const override;
-  std::string arm() const override { return "cublaslt"; }
+  std::string short_name() const override { return "cublaslt"; }
   /// None for a fused activation or bias, emulated f32, and fp8 in a layout other than "nt".
   std::vector<std::unique_ptr<CompiledKernel>> proposals(const Problem& problem, double scale,
                                                          int count, std::string* why_not) override;

@@ -90,7 +90,8 @@ std::string why_not_expressed(const Problem& problem) {
 
 std::unique_ptr<OpenBlas> OpenBlas::open(int threads, std::string* why_not) {
   // Its threads wait for the next call in a loop, as ours do, but for 2^28 cycles: all the while
-  // that other arms are timed, on the cores that they need. 2^16 cycles are our 30 microseconds.
+  // that other contenders are timed, on the cores that they need. 2^16 cycles are our 30
+  // microseconds.
   constexpr int kUnlessSet = 0;
   setenv("OPENBLAS_THREAD_TIMEOUT", "16", kUnlessSet);
   void* const handle = dlopen("libopenblas.so.0", RTLD_NOW | RTLD_LOCAL);

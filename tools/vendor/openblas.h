@@ -1,6 +1,6 @@
 #pragma once
 
-// OpenBlas: the CPU's BLAS as an arm of a benchmark, opened at run time where it is installed.
+// OpenBlas: the CPU's BLAS as a contender of a benchmark, opened at run time where it is installed.
 
 #include <memory>
 #include <string>
@@ -19,7 +19,7 @@ class OpenBlas final : public Vendor {
 
   std::string name() const override { return "OpenBLAS"; }
   std::string version() const override;
-  std::string arm() const override { return "openblas"; }
+  std::string short_name() const override { return "openblas"; }
   /// One, for f32 and f64 without a bias and an activation.
   std::vector<std::unique_ptr<CompiledKernel>> proposals(const Problem& problem, double scale,
                                                          int count, std::string* why_not) override;

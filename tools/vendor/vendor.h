@@ -1,6 +1,6 @@
 #pragma once
 
-// Vendor: somebody else's library, as arms of a benchmark.
+// Vendor: somebody else's library, as contenders of a benchmark.
 
 #include <memory>
 #include <string>
@@ -18,8 +18,8 @@ class Vendor {
   /// "cuBLASLt", and "13.1.0".
   virtual std::string name() const = 0;
   virtual std::string version() const = 0;
-  /// How arms are called, before their numbers: "cublaslt".
-  virtual std::string arm() const = 0;
+  /// How contenders are called, before their numbers: "cublaslt".
+  virtual std::string short_name() const = 0;
 
   /// The library's proposals for the canonical problem, its default first, at most `count`. They
   /// take the same Arguments as our kernels, but do not look at the scales in them: `scale`, the

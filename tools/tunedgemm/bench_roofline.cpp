@@ -1,4 +1,4 @@
-#include "tools/tunedgemm/bench_limit.h"
+#include "tools/tunedgemm/bench_roofline.h"
 
 #include <algorithm>
 #include <array>
@@ -41,7 +41,7 @@ double operations_per_cycle(const Problem& problem, const Peak& peak) {
 
 }  // namespace
 
-double limit_us(const Problem& problem, const DeviceLimits& limits, double clock_mhz) {
+double roofline_us(const Problem& problem, const DeviceLimits& limits, double clock_mhz) {
   const auto above = std::find_if(kPeaks.begin(), kPeaks.end(),
                                   [&](const Peak& peak) { return peak.least_arch > limits.arch; });
   if (limits.backend != Backend::kCuda || above == kPeaks.begin()) {

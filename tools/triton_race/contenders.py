@@ -1,4 +1,4 @@
-"""Who races. An arm launches for a copy of the operands and, after its first launch, says which kernel that runs."""
+"""Who races. A contender launches for a copy of the operands and, after its first launch, says which kernel that runs."""
 from collections.abc import Callable
 
 from triton_race.gpu import Gpu, Operands
@@ -6,8 +6,8 @@ from triton_race.kind import Kind
 from triton_race.library import Library
 
 
-class TunedArm:
-    """Our winner; making the arm tunes."""
+class TunedContender:
+    """Our winner; making the contender tunes."""
     name = "tuned"
 
     def __init__(self, gpu: Gpu, library: Library, kind: Kind, sets: list[Operands]):
@@ -27,7 +27,7 @@ class TunedArm:
         return self._library.description(self._plan)
 
 
-class TritonArm:
+class TritonContender:
     """The first launch tunes."""
     name = "triton"
 
@@ -43,7 +43,7 @@ class TritonArm:
         return self._matmul.config_text()
 
 
-class CublasArm:
+class CublasContender:
     name = "cublas"
 
     def __init__(self, gpu: Gpu, sets: list[Operands]):
@@ -57,9 +57,9 @@ class CublasArm:
         return ""  # it does not say
 
 
-def arm_makers(gpu: Gpu, library: Library, kind: Kind, sets: list[Operands]) -> dict[str, Callable]:
-    """By name. Making an arm may compile and tune, and may fail."""
-    makers = {"tuned": lambda: TunedArm(gpu, library, kind, sets), "triton": lambda: TritonArm(sets)}
+def contender_makers(gpu: Gpu, library: Library, kind: Kind, sets: list[Operands]) -> dict[str, Callable]:
+    """By name. Making a contender may compile and tune, and may fail."""
+    makers = {"tuned": lambda: TunedContender(gpu, library, kind, sets), "triton": lambda: TritonContender(sets)}
     if not kind.is_fp8:  # torch.matmul does not take it
-        makers["cublas"] = lambda: CublasArm(gpu, sets)
+        makers["cublas"] = lambda: CublasContender(gpu, sets)
     return makers

@@ -12,6 +12,6 @@ namespace tunedgemm {
 /// types with the multiprocessors at `clock_mhz` (0: the highest clock), or the bytes of its
 /// matrices, each once, at the memory's nominal bandwidth (cold inputs), whichever take longer. 0
 /// where the peak is not known: on the host, and before compute capability 8.0.
-double limit_us(const Problem& problem, const DeviceLimits& limits, double clock_mhz);
+double roofline_us(const Problem& problem, const DeviceLimits& limits, double clock_mhz);
 
 }  // namespace tunedgemm

@@ -1,4 +1,4 @@
-#include "tools/tunedgemm/bench_limit.h"
+#include "tools/tunedgemm/bench_roofline.h"
 
 #include "tests/support/catch.h"
 
@@ -21,24 +21,24 @@ TEST_CASE("What computes much is limited by the tensor peak at the clock seen") 
   const Problem problem =
       make_problem(4096, 4096, 4096, DataType::kF16, DataType::kF16, DataType::kF16);
   // The data sheet's 989.4 TFLOP/s are at 1830 MHz.
-  REQUIRE(limit_us(problem, h200(), 1830) == Approx(flops(problem) / 989.4e6).epsilon(1e-3));
-  REQUIRE(limit_us(problem, h200(), 915) == Approx(2 * limit_us(problem, h200(), 1830)));
-  REQUIRE(limit_us(problem, h200(), 0) == Approx(limit_us(problem, h200(), 1980)));
+  REQUIRE(roofline_us(problem, h200(), 1830) == Approx(flops(problem) / 989.4e6).epsilon(1e-3));
+  REQUIRE(roofline_us(problem, h200(), 915) == Approx(2 * roofline_us(problem, h200(), 1830)));
+  REQUIRE(roofline_us(problem, h200(), 0) == Approx(roofline_us(problem, h200(), 1980)));
 }
 
 TEST_CASE("What computes little is limited by the memory, unless the inputs are warm") {
   Problem problem =
       make_problem(1, 8192, 8192, DataType::kBF16, DataType::kBF16, DataType::kBF16, "nt");
-  REQUIRE(limit_us(problem, h200(), 1830) == Approx(minimum_bytes(problem) / 4.8e6));
+  REQUIRE(roofline_us(problem, h200(), 1830) == Approx(minimum_bytes(problem) / 4.8e6));
   problem.regime = Regime::kWarm;
-  REQUIRE(limit_us(problem, h200(), 1830) < 1);
+  REQUIRE(roofline_us(problem, h200(), 1830) < 1);
 }
 
 TEST_CASE("Smaller types and fewer products have a higher peak") {
   const auto limit = [](DataType type, DataType output, Numerics numerics) {
     Problem problem = make_problem(4096, 4096, 4096, type, type, output, "nt");
     problem.numerics = numerics;
-    return limit_us(problem, h200(), 1830);
+    return roofline_us(problem, h200(), 1830);
   };
   const double f16 = limit(DataType::kF16, DataType::kF16, Numerics::kIeee);
   REQUIRE(limit(DataType::kE4M3, DataType::kF16, Numerics::kFast) == Approx(f16 / 2));
@@ -51,10 +51,10 @@ TEST_CASE("Smaller types and fewer products have a higher peak") {
 
 TEST_CASE("Where the peak is not known there is no limit") {
   const Problem problem = make_problem(64, 64, 64, DataType::kF32, DataType::kF32, DataType::kF32);
-  REQUIRE(limit_us(problem, DeviceLimits{}, 3000) == 0);
+  REQUIRE(roofline_us(problem, DeviceLimits{}, 3000) == 0);
   DeviceLimits old = h200();
   old.arch = 70;
-  REQUIRE(limit_us(problem, old, 1500) == 0);
+  REQUIRE(roofline_us(problem, old, 1500) == 0);
 }
 
 }  // namespace

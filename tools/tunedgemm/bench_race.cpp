@@ -1,0 +1,203 @@
+#include "tools/tunedgemm/bench_race.h"
+
+#include <algorithm>
+#include <limits>
+#include <memory>
+#include <stdexcept>
+#include <utility>
+#include <variant>
+
+#include "runtime/evaluation/device_evaluator.h"
+#include "tuner/race.h"
+
+namespace tunedgemm {
+namespace {
+
+constexpr int kProposals = 8;
+// One sample before the race: a proposal that is this much slower than the fastest is left out.
+constexpr double kFarBehind = 1.5;
+
+// Of ours or of the vendor's, before and in the race. Its contender refers to the trial.
+struct RacedKernel {
+  std::string name;
+  std::string kernel;  ///< the candidate, as text; empty for the vendor's
+  std::unique_ptr<Trial> trial;
+  bool must_stay = true;  ///< however slow it is before the race
+  double max_error = 0;   ///< relative to the error bound
+  Contender contender;
+};
+
+class BenchRace {
+ public:
+  BenchRace(Context& context, const Problem& problem, const BenchRaceOptions& options)
+      : context_(context),
+        problem_(problem),
+        options_(options),
+        evaluator_(context.device(), context.store(), problem) {}
+
+  void add(const NamedCandidate& ours);
+  void add_proposals(Vendor& vendor);
+  void run();
+  BenchRow row(const Shape& shape) const;
+
+ private:
+  void leave_out(const RacedKernel& raced, const std::string& why);
+  void leave_out_rejected();
+  void sample_once();
+  std::variant<Sample, Rejection> sample(Trial& trial, int launches);
+
+  Context& context_;
+  const Problem& problem_;
+  BenchRaceOptions options_;
+  DeviceEvaluator evaluator_;
+  std::vector<RacedKernel> kernels_;
+  std::vector<std::string> remarks_;
+};
+
+// The first one must take part: without it there is nothing to compare with.
+void BenchRace::leave_out(const RacedKernel& raced, const std::string& why) {
+  const std::string sentence = (raced.kernel.empty() ? raced.name : raced.kernel) + ": " + why;
+  if (kernels_.empty() || &raced == &kernels_.front()) {
+    throw std::runtime_error(sentence);
+  }
+  remarks_.push_back(sentence);
+}
+
+void BenchRace::leave_out_rejected() {
+  for (const RacedKernel& raced : kernels_) {
+    if (raced.contender.rejection) {
+      leave_out(raced, raced.contender.rejection->detail);
+    }
+  }
+  std::erase_if(kernels_,
+                [](const RacedKernel& raced) { return raced.contender.rejection.has_value(); });
+}
+
+void BenchRace::add(const NamedCandidate& ours) {
+  const auto& [family, config] = ours.candidate;
+  RacedKernel raced;
+  raced.name = ours.name;
+  raced.kernel = to_text(ours.candidate);
+  auto made = context_.kernel(problem_, ours.candidate);
+  if (const auto* rejection = std::get_if<Rejection>(&made)) {
+    leave_out(raced, rejection->detail);
+    return;
+  }
+  raced.trial = evaluator_.trial(std::get<0>(std::move(made)),
+                                 family->launch(problem_, config, context_.device().limits()));
+  const auto error = raced.trial->check();
+  if (const auto* rejection = std::get_if<Rejection>(&error)) {
+    leave_out(raced, to_text(*rejection));
+    return;
+  }
+  raced.max_error = std::get<double>(error);
+  kernels_.push_back(std::move(raced));
+}
+
+void BenchRace::add_proposals(Vendor& vendor) {
+  const Scalars& scalars = evaluator_.scalars();
+  std::string why_not;
+  auto proposals =
+      vendor.proposals(problem_, scalars.scale_a * scalars.scale_b, kProposals, &why_not);
+  if (!why_not.empty()) {
+    remarks_.push_back(vendor.name() + " takes no part: " + why_not);
+  }
+  for (std::size_t index = 0; index < proposals.size(); ++index) {
+    RacedKernel raced;
+    raced.name = vendor.short_name() + " " + std::to_string(index);
+    raced.trial = evaluator_.trial(std::move(proposals[index]), {});
+    raced.must_stay = index == 0;
+    const auto error = raced.trial->check();
+    const auto* rejection = std::get_if<Rejection>(&error);
+    if (rejection != nullptr) {
+      remarks_.push_back(raced.name + ": " + to_text(*rejection));
+    } else {
+      raced.max_error = std::get<double>(error);
+    }
+    // The vendor's rounding may be coarser than our bound: that is told, and it races all the same.
+    if (rejection == nullptr || rejection->reason == Reason::kWrongResult) {
+      kernels_.push_back(std::move(raced));
+    }
+  }
+}
+
+// On a GPU with the clock that the SMs have counted themselves, shortly before until shortly after.
+std::variant<Sample, Rejection> BenchRace::sample(Trial& trial, int launches) {
+  evaluator_.mhz_since_last_call();
+  auto us = trial.sample(launches);
+  if (auto* rejection = std::get_if<Rejection>(&us)) {
+    return std::move(*rejection);
+  }
+  const double counted_mhz = evaluator_.mhz_since_last_call();
+  return Sample{std::get<double>(us),
+                counted_mhz > 0 ? counted_mhz : static_cast<double>(context_.device().clock().mhz)};
+}
+
+// Makes the contenders, and drops proposals that are far behind.
+void BenchRace::sample_once() {
+  double best_us = std::numeric_limits<double>::infinity();
+  for (RacedKernel& raced : kernels_) {
+    const auto us = raced.trial->sample(2);
+    if (const auto* rejection = std::get_if<Rejection>(&us)) {
+      raced.contender.rejection = *rejection;
+      continue;
+    }
+    raced.contender.launch_us = std::max(std::get<double>(us), 0.1);
+    raced.contender.sample = [this, trial = raced.trial.get()](int launches) {
+      return sample(*trial, launches);
+    };
+    best_us = std::min(best_us, raced.contender.launch_us);
+  }
+  leave_out_rejected();
+  std::erase_if(kernels_, [&](const RacedKernel& raced) {
+    return !raced.must_stay && raced.contender.launch_us > kFarBehind * best_us;
+  });
+}
+
+void BenchRace::run() {
+  evaluator_.warm_up();
+  sample_once();
+  std::vector<Contender*> contenders;
+  for (RacedKernel& raced : kernels_) {
+    contenders.push_back(&raced.contender);
+  }
+  Race race(std::move(contenders), evaluator_,
+            {.cool_down_seconds = std::chrono::duration<double>(options_.cool_down).count(),
+             .most_repeated_rounds = (options_.rounds + 1) / 2,
+             .seed = options_.seed});
+  race.run_uncounted_round();  // it makes the graphs
+  while (race.rounds() < options_.rounds) {
+    race.run_round();
+  }
+  leave_out_rejected();
+}
+
+BenchRow BenchRace::row(const Shape& shape) const {
+  BenchRow row;
+  row.shape = shape;
+  row.remarks = remarks_;
+  for (const RacedKernel& raced : kernels_) {
+    row.add({.name = raced.name, .kernel = raced.kernel, .max_error = raced.max_error},
+            raced.contender, context_.device().limits());
+  }
+  return row;
+}
+
+}  // namespace
+
+BenchRow race_kernels(Context& context, const Shape& shape, const std::vector<NamedCandidate>& ours,
+                      Vendor* vendor, const BenchRaceOptions& options) {
+  const Device::Current current(context.device());
+  const Problem problem = canonical(shape.problem).problem;
+  BenchRace race(context, problem, options);
+  for (const NamedCandidate& one : ours) {
+    race.add(one);
+  }
+  if (vendor != nullptr) {
+    race.add_proposals(*vendor);
+  }
+  race.run();
+  return race.row(shape);
+}
+
+}  // namespace tunedgemm
