@@ -1,5 +1,6 @@
 // tunedgemm: looks at a cache and at this machine. One verb a file, see verbs.h.
 
+#include <array>
 #include <iostream>
 #include <stdexcept>
 
@@ -11,6 +12,13 @@ namespace {
 
 using tunedgemm::ExitStatus;
 
+// In the order of the help.
+constexpr std::array kVerbs{
+    tunedgemm::add_best,  tunedgemm::add_explain, tunedgemm::add_trials,
+    tunedgemm::add_bench, tunedgemm::add_ladder,  tunedgemm::add_landscape,
+    tunedgemm::add_order, tunedgemm::add_doctor,  tunedgemm::add_export,
+};
+
 ExitStatus run(int argc, char** argv) {
   CLI::App app("Looks at what libtunedgemm has tuned, and at what it would do.", "tunedgemm");
   app.footer(
@@ -18,15 +26,9 @@ ExitStatus run(int argc, char** argv) {
       "command line is wrong; 3 there is no such device; 130 interrupted.");
   app.require_subcommand(1);
   ExitStatus status = ExitStatus::kGood;
-  tunedgemm::add_best(app, status);
-  tunedgemm::add_explain(app, status);
-  tunedgemm::add_trials(app, status);
-  tunedgemm::add_bench(app, status);
-  tunedgemm::add_ladder(app, status);
-  tunedgemm::add_landscape(app, status);
-  tunedgemm::add_order(app, status);
-  tunedgemm::add_doctor(app, status);
-  tunedgemm::add_export(app, status);
+  for (const auto add_verb : kVerbs) {
+    add_verb(app, status);
+  }
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

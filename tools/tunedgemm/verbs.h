@@ -1,6 +1,7 @@
 #pragma once
 
-// The verbs of the tunedgemm command, one file each.
+// The verbs of the tunedgemm command, one file each. A new verb is its file, a line here and one in
+// the table of main.cpp.
 
 #include <CLI/CLI.hpp>
 
