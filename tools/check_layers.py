@@ -22,8 +22,7 @@ INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"]+)[>"]', re.MULTIL
 OWNERS = [
     (re.compile(r"^sqlite3"), ("cache/", "tests/cache/")),
     (re.compile(r"^(cuda|nvrtc|nvml|cublas|driver_types|cooperative_groups)"),
-     ("runtime/cuda/", "tools/examples/04_cuda_stream.cpp", "tools/examples/08_cuda_threads.cpp",
-      "tools/benchmark/")),
+     ("runtime/cuda/", "tools/examples/04_cuda_stream.cpp", "tools/examples/08_cuda_threads.cpp")),
     (re.compile(r"^spdlog"), ("kernel_templates/log.cpp",)),
     (re.compile(r"^catch2"), ("tests/support/",)),
     (re.compile(r"^CLI/"), ("tools/",)),

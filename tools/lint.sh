@@ -29,8 +29,8 @@ if [[ $# -gt 0 ]]; then
   files=("$@")
 else
   mapfile -t files < <(git ls-files 'kernel_templates/*.cpp' 'cache/*.cpp' 'tuner/*.cpp' \
-    'runtime/*.cpp' 'tools/benchmark/*.cpp' 'tools/shared/*.cpp' 'tools/tune_all/*.cpp' \
-    'tools/tunedgemm/*.cpp' 'tools/vendor/*.cpp')
+    'runtime/*.cpp' 'tools/shared/*.cpp' 'tools/tune_all/*.cpp' 'tools/tunedgemm/*.cpp' \
+    'tools/vendor/*.cpp')
 fi
 echo "clang-tidy: $checks checks over ${#files[@]} files"
 printf '%s\0' "${files[@]}" |

@@ -14,9 +14,9 @@ using tunedgemm::ExitStatus;
 
 // In the order of the help.
 constexpr std::array kVerbs{
-    tunedgemm::add_best,  tunedgemm::add_explain, tunedgemm::add_trials,
-    tunedgemm::add_bench, tunedgemm::add_ladder,  tunedgemm::add_landscape,
-    tunedgemm::add_order, tunedgemm::add_doctor,  tunedgemm::add_export,
+    tunedgemm::add_best,   tunedgemm::add_explain, tunedgemm::add_trials,    tunedgemm::add_bench,
+    tunedgemm::add_sweep,  tunedgemm::add_ladder,  tunedgemm::add_landscape, tunedgemm::add_order,
+    tunedgemm::add_doctor, tunedgemm::add_export,
 };
 
 ExitStatus run(int argc, char** argv) {

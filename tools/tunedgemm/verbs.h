@@ -23,6 +23,7 @@ void add_best(CLI::App& app, ExitStatus& status);
 void add_explain(CLI::App& app, ExitStatus& status);
 void add_trials(CLI::App& app, ExitStatus& status);
 void add_bench(CLI::App& app, ExitStatus& status);
+void add_sweep(CLI::App& app, ExitStatus& status);
 void add_ladder(CLI::App& app, ExitStatus& status);
 void add_landscape(CLI::App& app, ExitStatus& status);
 void add_order(CLI::App& app, ExitStatus& status);

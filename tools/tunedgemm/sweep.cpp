@@ -1,0 +1,399 @@
+// tunedgemm sweep: the configs of one kernel family, all checked and timed in one race, as a table.
+// The instrument of those who write kernels; users have tune-all.
+//
+//   tunedgemm sweep 4096 4096 4096 --types f16 --family mma --top 30
+//   tunedgemm sweep 4096 4096 4096 --types f16 --family mma --knob block_m=128 --knob stages=3,4
+//   tunedgemm sweep 4096 4096 4096 --types f16 --family mma --config "block_m=128 block_n=256 ..."
+
+#include <algorithm>
+#include <fstream>
+#include <iostream>
+#include <limits>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cache/vocabulary_rows.h"
+#include "runtime/evaluation/device_evaluator.h"
+#include "tools/shared/context_options.h"
+#include "tools/shared/interrupt.h"
+#include "tools/shared/number_list.h"
+#include "tools/shared/shape_list.h"
+#include "tools/shared/shape_options.h"
+#include "tools/shared/table.h"
+#include "tools/shared/text.h"
+#include "tools/tunedgemm/verbs.h"
+#include "tuner/race.h"
+#include "tuner/sample.h"
+#include "tuner/statistics.h"
+
+namespace tunedgemm {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct Options {
+  ContextChoice context;
+  ShapeChoice shape;
+  std::string list;
+  std::string family;
+  std::vector<std::string> configs, knobs;
+  std::size_t top = 100;
+  double sample_ms = 3;
+  int rounds = 3;
+  int cool_down_ms = 0;
+  std::string csv, json;
+};
+
+// A config, and what came of it. Its contender refers to the trial.
+struct SweptConfig {
+  RankedCandidate ranked;
+  std::unique_ptr<Trial> trial;  ///< null if it was rejected
+  double max_error = 0;          ///< relative to the error bound
+  Contender contender;
+
+  std::optional<Measurement> measurement() const {
+    const bool was_timed = !contender.rejection && !contender.rounds_us.empty();
+    return was_timed ? std::optional(summarize(contender.rounds_us)) : std::nullopt;
+  }
+};
+
+std::vector<Shape> shapes_of(const Options& options) {
+  if (options.list.empty()) {
+    return {to_shape(options.shape)};
+  }
+  if (!options.shape.fields.empty()) {
+    const Field& field = options.shape.fields.front();
+    throw std::invalid_argument(field.name + " " + field.value +
+                                " does not go with --list, whose lines say it themselves");
+  }
+  return read_shape_list(options.list);
+}
+
+// "stages=3,4": which values the knob may have. Throws std::invalid_argument.
+std::pair<std::string, std::vector<std::int64_t>> parse_filter(const Family& family,
+                                                               const std::string& text) {
+  const std::size_t sign = text.find('=');
+  const std::string name = text.substr(0, sign);
+  const auto knobs = family.knobs();
+  if (sign == std::string::npos || std::none_of(knobs.begin(), knobs.end(), [&](const Knob& knob) {
+        return knob.name == name;
+      })) {
+    throw std::invalid_argument("--knob " + text + " is not knob=value,value ... with a knob of " +
+                                std::string(family.name()));
+  }
+  return {name, parse_number_list(text.substr(sign + 1), 0)};
+}
+
+// The legal candidates of the family that pass every filter, the best predicted first.
+std::vector<RankedCandidate> filtered_candidates(const Family& family, const Problem& problem,
+                                                 const DeviceLimits& limits,
+                                                 const std::vector<std::string>& filters) {
+  std::vector<RankedCandidate> candidates = ranked_candidates(problem, limits);
+  std::erase_if(candidates, [&](const RankedCandidate& ranked) {
+    return ranked.candidate.family != &family;
+  });
+  for (const std::string& filter : filters) {
+    const auto [knob, values] = parse_filter(family, filter);
+    std::erase_if(candidates, [&, &knob = knob, &values = values](const RankedCandidate& ranked) {
+      const std::int64_t value = ranked.candidate.config.at(knob);
+      return std::find(values.begin(), values.end(), value) == values.end();
+    });
+  }
+  return candidates;
+}
+
+// Throws std::invalid_argument for what is no config of the family, or not legal here.
+RankedCandidate given_candidate(const Family& family, const Problem& problem,
+                                const DeviceLimits& limits, const std::string& text) {
+  const auto config = parse_config(text);
+  const std::string why =
+      config ? family.why_not(problem, *config, limits) : "it is not knob=value knob=value ...";
+  if (!why.empty()) {
+    throw std::invalid_argument("--config \"" + text + "\": " + why);
+  }
+  return {{&family, *config}, family.predicted_us(problem, *config, limits)};
+}
+
+std::vector<SweptConfig> configs_of(const Options& options, const Problem& problem,
+                                    const DeviceLimits& limits) {
+  const Family& family = *find_family(options.family);
+  if (family.backend() != limits.backend) {
+    throw std::invalid_argument("--family " + options.family + " is not for this device");
+  }
+  std::vector<RankedCandidate> candidates;
+  for (const std::string& text : options.configs) {
+    candidates.push_back(given_candidate(family, problem, limits, text));
+  }
+  if (options.configs.empty()) {
+    candidates = filtered_candidates(family, problem, limits, options.knobs);
+  }
+  std::vector<SweptConfig> configs;
+  for (RankedCandidate& candidate : candidates) {
+    if (configs.size() < options.top) {
+      configs.emplace_back().ranked = std::move(candidate);
+    }
+  }
+  return configs;
+}
+
+// Compiles, checks, and takes one sample; what fails gets its rejection.
+void try_config(SweptConfig& config, Evaluator& evaluator) {
+  Prepared prepared = evaluator.prepare(config.ranked.candidate);
+  if (auto* rejection = std::get_if<Rejection>(&prepared)) {
+    config.contender.rejection = std::move(*rejection);
+    return;
+  }
+  config.trial = std::move(std::get<std::unique_ptr<Trial>>(prepared));
+  const auto checked = config.trial->check();
+  if (const auto* rejection = std::get_if<Rejection>(&checked)) {
+    config.contender.rejection = *rejection;
+    return;
+  }
+  config.max_error = std::get<double>(checked);
+  const auto us = plausible_sample(*config.trial, 1, evaluator.roofline_us());
+  if (const auto* rejection = std::get_if<Rejection>(&us)) {
+    config.contender.rejection = *rejection;
+    return;
+  }
+  config.contender = contender_of(*config.trial, std::get<double>(us));
+}
+
+// In batches where the device compiles before it returns, so that an interrupt is noticed in time.
+void try_all(std::span<SweptConfig> configs, Evaluator& evaluator) {
+  const auto batch = static_cast<std::size_t>(evaluator.compile_batch());
+  while (!configs.empty() && !interrupted()) {
+    const auto next = configs.first(batch == 0 ? configs.size() : std::min(batch, configs.size()));
+    std::vector<Candidate> candidates;
+    for (const SweptConfig& config : next) {
+      candidates.push_back(config.ranked.candidate);
+    }
+    evaluator.compile_ahead(candidates);
+    evaluator.warm_up();
+    for (SweptConfig& config : next) {
+      if (!interrupted()) {
+        try_config(config, evaluator);
+      }
+    }
+    configs = configs.subspan(next.size());
+  }
+}
+
+void race_all(std::vector<SweptConfig>& configs, Evaluator& evaluator, const Options& options) {
+  std::vector<Contender*> contenders;
+  for (SweptConfig& config : configs) {
+    if (config.trial && !config.contender.rejection) {
+      contenders.push_back(&config.contender);
+    }
+  }
+  evaluator.warm_up();
+  Race race(std::move(contenders), evaluator,
+            {.sample_us = 1e3 * options.sample_ms,
+             .cool_down_seconds = 1e-3 * options.cool_down_ms,
+             .most_repeated_rounds = (options.rounds + 1) / 2,
+             .seed = 1});
+  while (!race.contenders().empty() && race.rounds() < options.rounds && !interrupted()) {
+    race.run_round();
+  }
+}
+
+// The fastest first, then what was rejected.
+void sort_by_time(std::vector<SweptConfig>& configs) {
+  const auto us = [](const SweptConfig& config) {
+    const auto measurement = config.measurement();
+    return measurement ? measurement->median_us : std::numeric_limits<double>::infinity();
+  };
+  std::stable_sort(configs.begin(), configs.end(),
+                   [&](const SweptConfig& a, const SweptConfig& b) { return us(a) < us(b); });
+}
+
+void print(const std::vector<SweptConfig>& configs, const Problem& problem) {
+  Table table({{"time", Align::kRight},
+               {"TFLOP/s", Align::kRight},
+               {"predicted", Align::kRight},
+               {"registers", Align::kRight},
+               {"spills", Align::kRight},
+               {"compile ms", Align::kRight},
+               {"error", Align::kRight},
+               {"config"},
+               {"rejected"}});
+  for (const SweptConfig& config : configs) {
+    const auto measurement = config.measurement();
+    const Binary binary = config.trial ? config.trial->binary() : Binary{};
+    table.add({measurement ? time_text(measurement->median_us) : "-",
+               measurement ? rounded_text(flops(problem) / measurement->median_us * 1e-6) : "-",
+               time_text(config.ranked.predicted_us), std::to_string(binary.registers),
+               std::to_string(binary.spill_bytes), rounded_text(binary.compile_ms),
+               rounded_text(config.max_error), to_text(config.ranked.candidate.config),
+               config.contender.rejection ? first_line(to_text(*config.contender.rejection), 80)
+                                          : ""});
+  }
+  table.print_without_empty_columns(std::cout);
+}
+
+// One config as a flat object: an entry of the JSON file, and a line of the CSV file.
+Json to_json(const Shape& shape, const SweptConfig& config) {
+  const Problem& problem = shape.problem;
+  const auto measurement = config.measurement();
+  const Binary binary = config.trial ? config.trial->binary() : Binary{};
+  const auto& rejection = config.contender.rejection;
+  const auto known = [](bool is_known, double value) { return is_known ? Json(value) : Json(); };
+  return {{"name", shape.name},
+          {"types", types_text(problem)},
+          {"layout", layout_text(problem)},
+          {"epilogue", epilogue_text(problem)},
+          {"m", problem.m},
+          {"n", problem.n},
+          {"k", problem.k},
+          {"batch", problem.batch},
+          {"family", config.ranked.candidate.family->name()},
+          {"config", to_text(config.ranked.candidate.config)},
+          {"median_us", known(measurement.has_value(), measurement ? measurement->median_us : 0)},
+          {"p20_us", known(measurement.has_value(), measurement ? measurement->low_us : 0)},
+          {"p80_us", known(measurement.has_value(), measurement ? measurement->high_us : 0)},
+          {"tflops", known(measurement.has_value(),
+                           measurement ? flops(problem) / measurement->median_us * 1e-6 : 0)},
+          {"predicted_us", config.ranked.predicted_us},
+          {"registers", binary.registers},
+          {"shared_bytes", binary.shared_bytes},
+          {"spill_bytes", binary.spill_bytes},
+          {"compile_ms", binary.compile_ms},
+          {"max_error", config.max_error},
+          {"rejection", rejection ? Json(to_text(*rejection)) : Json()}};
+}
+
+void write(const std::string& path, const std::string& text) {
+  std::ofstream file(path);
+  file << text;
+  if (!file.flush()) {
+    throw std::runtime_error("the results cannot be written to " + path);
+  }
+}
+
+std::string csv_of(const Json& rows) {
+  std::string text;
+  for (const Json& row : rows) {
+    std::string header, line;
+    for (const auto& [name, value] : row.items()) {
+      header += name + ",";
+      line += (value.is_string() ? csv_cell(value.get<std::string>())
+               : value.is_null() ? ""
+                                 : value.dump()) +
+              ",";
+    }
+    header.back() = line.back() = '\n';
+    text += (text.empty() ? header : "") + line;
+  }
+  return text;
+}
+
+void write_files(const Options& options, Device& device, const std::string& began_at,
+                 const Json& rows) {
+  if (!options.csv.empty()) {
+    write(options.csv, csv_of(rows));
+  }
+  if (!options.json.empty()) {
+    const Json document{{"device", device.identity().name},
+                        {"compiler", device.toolchain().compiler},
+                        {"driver", device.toolchain().driver},
+                        {"began_at", began_at},
+                        {"rounds", options.rounds},
+                        {"cool_down_ms", options.cool_down_ms},
+                        {"rows", rows}};
+    write(options.json, document.dump(1) + "\n");
+  }
+}
+
+// A row for each config.
+Json sweep_shape(Context& context, const Shape& shape, const Options& options) {
+  Device& device = context.device();
+  const Device::Current current(device);
+  const Problem problem = canonical(shape.problem).problem;
+  std::vector<SweptConfig> configs = configs_of(options, problem, device.limits());
+  DeviceEvaluator evaluator(device, context.store(), problem);
+  std::cout << shape_text(shape) << "  " << types_text(problem) << "  " << layout_text(problem)
+            << ": " << counted(configs.size(), "config") << " of " << options.family
+            << ", roofline " << time_text(evaluator.roofline_us()) << std::endl;
+  try_all(configs, evaluator);
+  race_all(configs, evaluator, options);
+  sort_by_time(configs);
+  print(configs, problem);
+  Json rows = Json::array();
+  for (const SweptConfig& config : configs) {
+    rows.push_back(to_json(shape, config));
+  }
+  return rows;
+}
+
+ExitStatus sweep(const Options& options) {
+  const std::vector<Shape> shapes = shapes_of(options);
+  const auto context = Context::create(to_context_options(options.context));
+  Device& device = context->device();
+  const std::string began_at = utc_now();
+  std::cerr << device.identity().name << ", " << device.toolchain().compiler << "; "
+            << options.rounds << " rounds, each sample after " << options.cool_down_ms
+            << " ms of cool-down; medians\n";
+  note_interrupts();
+  Json rows = Json::array();
+  bool all_timed = true;
+  for (const Shape& shape : shapes) {
+    const Json found = sweep_shape(*context, shape, options);
+    rows.insert(rows.end(), found.begin(), found.end());
+    all_timed = all_timed && std::any_of(found.begin(), found.end(), [](const Json& row) {
+                  return row["median_us"].is_number();
+                });
+    write_files(options, device, began_at, rows);
+    if (interrupted()) {
+      std::cerr << "interrupted\n";
+      return ExitStatus::kInterrupted;
+    }
+  }
+  return all_timed ? ExitStatus::kGood : ExitStatus::kFoundNothing;
+}
+
+}  // namespace
+
+void add_sweep(CLI::App& app, ExitStatus& status) {
+  auto* verb =
+      app.add_subcommand("sweep", "the configs of one kernel family, all checked and timed");
+  const auto options = std::make_shared<Options>();
+  add_shape_arguments(*verb, options->shape, Extents::kOptional);
+  verb->add_option("--list", options->list, "a list of shapes (CSV or JSON) instead of M N K");
+  add_context_options(*verb, options->context);
+  verb->add_option("--family", options->family, "the kernel family")
+      ->required()
+      ->check([](const std::string& name) {
+        return find_family(name) ? "" : "there is no kernel family \"" + name + "\"";
+      });
+  auto* config = verb->add_option("--config", options->configs,
+                                  "only this one, \"knob=value ...\"; may be repeated");
+  verb->add_option("--knob", options->knobs,
+                   "only configs with these values of a knob: stages=3,4; may be repeated")
+      ->excludes(config);
+  verb->add_option("--top", options->top, "how many at most, the best predicted first")
+      ->capture_default_str();
+  verb->add_option("--rounds", options->rounds, "timed rounds")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str();
+  verb->add_option("--sample-ms", options->sample_ms, "how long a sample takes")
+      ->check(CLI::Range(0.001, 10000.0))
+      ->capture_default_str();
+  verb->add_option("--cool-down-ms", options->cool_down_ms,
+                   "pause before each sample; without one, large problems run at the device's power "
+                   "limit, where all configs come closer")
+      ->check(CLI::Range(0, 60000))
+      ->capture_default_str();
+  verb->add_option("--csv", options->csv, "a line for each config of each shape");
+  verb->add_option("--json", options->json, "the same as one document");
+  verb->footer(
+      "The cache keeps what it has: a sweep neither reads winners nor stores any. Ctrl-C ends it\n"
+      "after the sample at work and keeps what is done.");
+  verb->callback([options, &status] { status = sweep(*options); });
+}
+
+}  // namespace tunedgemm
