@@ -1,6 +1,7 @@
 #include "cache/record.h"
 
 #include <array>
+#include <ctime>
 
 #include "kernel_templates/sha256.h"
 
@@ -85,6 +86,15 @@ std::optional<Rigor> parse_rigor(std::string_view text) {
     }
   }
   return std::nullopt;
+}
+
+std::string utc_now() {
+  const std::time_t now = std::time(nullptr);
+  std::tm parts{};
+  gmtime_r(&now, &parts);
+  std::array<char, 32> text{};
+  const std::size_t length = std::strftime(text.data(), text.size(), "%Y-%m-%d %H:%M:%S", &parts);
+  return {text.data(), length};
 }
 
 }  // namespace tunedgemm

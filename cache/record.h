@@ -21,7 +21,7 @@ struct DeviceIdentity {
   Backend backend = Backend::kHost;
   std::string name;               ///< "NVIDIA H200", "AMD EPYC 9354 (AVX-512, 2 threads)"
   int compute_capability = 0;     ///< 90; 0 on the host
-  int units = 0;                  ///< multiprocessors, or the threads a multiplication may use
+  int units = 0;                  ///< SMs, or the threads a multiplication may use
   std::int64_t memory_bytes = 0;  ///< rounded to GiB on the host
   std::int64_t l2_bytes = 0;
   int clock_mhz = 0;          ///< the maximum clock; 0 where it cannot be told
@@ -96,8 +96,7 @@ struct TrialRecord {
   std::optional<Rejection> rejection;
   bool final_round = false;  ///< the measurement is of the interleaved finals
   double predicted_us = 0;
-  double max_error =
-      0;  ///< measured against the reference, relative to the error bound: 1 is the limit
+  double max_error = 0;  ///< relative to the error bound: 1 is the limit
   int registers = 0;
   std::int64_t shared_bytes = 0;
   std::int64_t spill_bytes = 0;
@@ -121,10 +120,10 @@ struct Record {
   std::string family_fingerprint;
   Measurement measurement;
   double default_us = 0;    ///< the default config in the same finals; 0 if it could not run
-  double naive_us = 0;      ///< the simplest kernel in the same session; 0 if not measured
+  double naive_us = 0;      ///< the naive kernel in the same session; 0 if not measured
   double runner_up_us = 0;  ///< 0 if there is none
-  std::vector<std::string>
-      ties;  ///< other candidates, as text, not distinguishable from the winner
+  /// Other candidates, as text, that could not be told apart from the winner.
+  std::vector<std::string> ties;
   Rigor rigor = Rigor::kModel;
   int candidates_tried = 0;
   int candidates_legal = 0;
@@ -132,8 +131,11 @@ struct Record {
   double spent_seconds = 0;
   double compile_seconds = 0, check_seconds = 0, screen_seconds = 0, finals_seconds = 0;
   double max_error = 0;
-  std::string tuned_at;  ///< UTC, "2026-11-21 10:32:05"; set by the store when empty
+  std::string tuned_at;  ///< as utc_now() has it; set by the store when empty
 };
+
+/// The time now, in UTC, as rows have it: "2026-11-21 10:32:05".
+std::string utc_now();
 
 /// How well a record answers. Stale: tuned with another compiler or driver; good to use, due for
 /// confirmation.

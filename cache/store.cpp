@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <memory>
 
-#include "cache/guarded.h"
-#include "cache/kernel_rows.h"
-#include "cache/request_rows.h"
-#include "cache/store_database.h"
-#include "cache/winner_rows.h"
+#include "cache/archive/no_throw.h"
+#include "cache/archive/store_database.h"
+#include "cache/tables/kernel_rows.h"
+#include "cache/tables/request_rows.h"
+#include "cache/tables/winner_rows.h"
 
 namespace tunedgemm {
 namespace {
@@ -34,7 +34,7 @@ const Family* family_of(const Archive& archive, std::string_view name) {
   return find ? find(name) : find_family(name);
 }
 
-IsCurrent judge_of(const Archive& archive) {
+IsCurrent is_current_in(const Archive& archive) {
   return [&archive](std::string_view family_name, std::string_view fingerprint) {
     const Family* family = family_of(archive, family_name);
     return family != nullptr && family->fingerprint() == fingerprint;
@@ -67,16 +67,16 @@ std::unique_ptr<Store> Store::open(const StoreOptions& options) {
 
 StoreHealth Store::health() const {
   Archive& archive = *database_->archive();
-  return guarded(archive, StoreHealth(), [&] { return archive.health(); });
+  return no_throw(archive, StoreHealth(), [&] { return archive.health(); });
 }
 
 std::optional<Hit> Store::find(const Problem& problem, const DeviceIdentity& device,
                                const Toolchain& toolchain, const DeviceLimits& limits) const {
   Archive& archive = *database_->archive();
-  return guarded(archive, std::optional<Hit>(), [&] {
+  return no_throw(archive, std::optional<Hit>(), [&] {
     const Problem asked = canonical(problem).problem;
     const std::string device_fingerprint = fingerprint(device);
-    const IsCurrent is_current = judge_of(archive);
+    const IsCurrent is_current = is_current_in(archive);
     std::optional<Hit> hit;
     archive.use_winners([&](const WinnerIndex& winners) {
       for (const StoredWinner* winner :
@@ -94,20 +94,20 @@ std::optional<Hit> Store::find(const Problem& problem, const DeviceIdentity& dev
         }
       }
     });
-    archive.see(device_fingerprint, device, toolchain);
+    archive.note_toolchain(device_fingerprint, device, toolchain);
     return hit;
   });
 }
 
 void Store::refresh() {
   Archive& archive = *database_->archive();
-  guarded(archive, [&] { archive.refresh(); });
+  no_throw(archive, [&] { archive.refresh(); });
 }
 
 std::optional<Binary> Store::find_binary(const Source& source, const Toolchain& toolchain,
                                          int architecture) const {
   Archive& archive = *database_->archive();
-  return guarded(archive, std::optional<Binary>(), [&] {
+  return no_throw(archive, std::optional<Binary>(), [&] {
     const KernelKey key = kernel_key(source, toolchain, architecture);
     std::optional<Binary> binary;
     bool damaged = false;
@@ -132,7 +132,7 @@ std::optional<Binary> Store::find_binary(const Source& source, const Toolchain& 
 void Store::put_binary(const Source& source, const Toolchain& toolchain, int architecture,
                        const Binary& binary) {
   Archive& archive = *database_->archive();
-  guarded(archive, [&] {
+  no_throw(archive, [&] {
     archive.write([key = kernel_key(source, toolchain, architecture),
                    binary](sqlite::Connection& connection) { put_kernel(connection, key, binary); },
                   Archive::Otherwise::kWriteLater);
@@ -141,7 +141,7 @@ void Store::put_binary(const Source& source, const Toolchain& toolchain, int arc
 
 void Store::forget_binary(const Source& source, const Toolchain& toolchain, int architecture) {
   Archive& archive = *database_->archive();
-  guarded(archive, [&] {
+  no_throw(archive, [&] {
     archive.write([key = kernel_key(source, toolchain, architecture)](
                       sqlite::Connection& connection) { delete_kernel(connection, key); },
                   Archive::Otherwise::kWriteLater);
@@ -150,18 +150,18 @@ void Store::forget_binary(const Source& source, const Toolchain& toolchain, int 
 
 void Store::note_request(const Problem& problem, const DeviceIdentity& device) {
   Archive& archive = *database_->archive();
-  guarded(archive, [&] { archive.notes().add_request(canonical(problem).problem, device); });
+  no_throw(archive, [&] { archive.pending().add_request(canonical(problem).problem, device); });
 }
 
 void Store::flush() {
   Archive& archive = *database_->archive();
-  guarded(archive, [&] { archive.write_notes(); });
+  no_throw(archive, [&] { archive.write_pending(); });
 }
 
 std::vector<Request> Store::requests(const DeviceIdentity& device) const {
   Archive& archive = *database_->archive();
-  return guarded(archive, std::vector<Request>(), [&] {
-    archive.write_notes();
+  return no_throw(archive, std::vector<Request>(), [&] {
+    archive.write_pending();
     std::vector<Request> requests;
     archive.read(Archive::Having::kTables, [&](sqlite::Connection& connection) {
       for (const Request& request : read_requests(connection, device)) {
@@ -175,7 +175,7 @@ std::vector<Request> Store::requests(const DeviceIdentity& device) const {
 
 std::vector<Record> Store::winners() const {
   Archive& archive = *database_->archive();
-  return guarded(archive, std::vector<Record>(), [&] {
+  return no_throw(archive, std::vector<Record>(), [&] {
     std::vector<Record> records;
     archive.use_winners([&](const WinnerIndex& winners) {
       winners.for_each([&](const StoredWinner& winner) {
@@ -190,7 +190,7 @@ std::vector<Record> Store::winners() const {
 
 int Store::forget(const Problem& problem) {
   Archive& archive = *database_->archive();
-  return guarded(archive, 0, [&] {
+  return no_throw(archive, 0, [&] {
     const auto deleted = std::make_shared<std::int64_t>(0);
     archive.write(
         [deleted, key = fingerprint(problem)](sqlite::Connection& connection) {

@@ -38,7 +38,7 @@ struct StoreOptions {
   enum class Journal { kAutomatic, kRollback, kWriteAhead } journal = Journal::kAutomatic;
   /// How long one operation waits for other processes.
   int busy_timeout_ms = 5000;
-  /// By which stored winners are judged; empty: the registered families.
+  /// By which stored winners are current or void; empty: the registered families.
   std::function<const Family*(std::string_view name)> find_family;
 };
 
@@ -48,8 +48,8 @@ std::string_view name(StoreState state);
 struct StoreHealth {
   StoreState state = StoreState::kMemoryOnly;
   std::filesystem::path path;
-  std::vector<std::string> remarks;  ///< sentences: what is wrong or was repaired, and what to do
-  std::string journal_mode;          ///< "wal", "delete"; "" in memory
+  std::vector<std::string> warnings;  ///< sentences: what is wrong or was repaired, and what to do
+  std::string journal_mode;           ///< "wal", "delete"; "" in memory
   std::string sqlite_version;
   std::int64_t file_bytes = 0;
   std::int64_t winners = 0;

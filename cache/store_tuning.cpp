@@ -8,12 +8,12 @@
 #include <memory>
 #include <thread>
 
-#include "cache/guarded.h"
-#include "cache/kernel_rows.h"
+#include "cache/archive/no_throw.h"
+#include "cache/archive/store_database.h"
 #include "cache/store.h"
-#include "cache/store_database.h"
-#include "cache/trial_rows.h"
-#include "cache/winner_rows.h"
+#include "cache/tables/kernel_rows.h"
+#include "cache/tables/trial_rows.h"
+#include "cache/tables/winner_rows.h"
 
 namespace tunedgemm {
 namespace {
@@ -26,7 +26,7 @@ class HeldLease {
   ~HeldLease() {
     const auto archive = archive_.lock();
     if (archive && archive->owner() == getpid()) {
-      guarded(*archive, [&] {
+      no_throw(*archive, [&] {
         archive->write(
             [key = key_, holder = holder_](sqlite::Connection& connection) {
               release_lease(connection, key, holder);
@@ -66,7 +66,7 @@ bool claim(Archive& archive, const TuningKey& key, const LeaseHolder& holder) {
 bool Store::put(const Record& record, const Source& winner_source, const Binary& winner_binary,
                 const std::vector<TrialRecord>& trials) {
   Archive& archive = *database_->archive();
-  return guarded(archive, false, [&] {
+  return no_throw(archive, false, [&] {
     Record winner = record;
     winner.problem = canonical(record.problem).problem;
     if (winner.tuned_at.empty()) {
@@ -76,7 +76,7 @@ bool Store::put(const Record& record, const Source& winner_source, const Binary&
                                record.device.compute_capability};
     const auto stored = std::make_shared<bool>(false);
     archive.write(
-        [=, is_current = judge_of(archive)](sqlite::Connection& connection) {
+        [=, is_current = is_current_in(archive)](sqlite::Connection& connection) {
           // A kernel that is linked into the library has no binary.
           const auto kernel =
               winner_binary.code.empty()
@@ -104,10 +104,10 @@ bool Store::put(const Record& record, const Source& winner_source, const Binary&
 void Store::put_trial(const Problem& problem, const DeviceIdentity& device,
                       const Toolchain& toolchain, const TrialRecord& trial) {
   Archive& archive = *database_->archive();
-  guarded(archive, [&] {
-    archive.notes().add_trial(tuning_key(problem, device, toolchain), trial);
-    if (archive.notes().trials_are_due()) {
-      archive.write_notes();
+  no_throw(archive, [&] {
+    archive.pending().add_trial(tuning_key(problem, device, toolchain), trial);
+    if (archive.pending().trials_are_due()) {
+      archive.write_pending();
     }
   });
 }
@@ -115,9 +115,9 @@ void Store::put_trial(const Problem& problem, const DeviceIdentity& device,
 std::vector<TrialRecord> Store::trials(const Problem& problem, const DeviceIdentity& device,
                                        const Toolchain& toolchain) const {
   Archive& archive = *database_->archive();
-  return guarded(archive, std::vector<TrialRecord>(), [&] {
-    if (archive.notes().has_trials()) {
-      archive.write_notes();
+  return no_throw(archive, std::vector<TrialRecord>(), [&] {
+    if (archive.pending().has_trials()) {
+      archive.write_pending();
     }
     const TuningKey key = tuning_key(problem, device, toolchain);
     std::vector<TrialRecord> trials;
@@ -141,7 +141,7 @@ void Store::mark_in_flight(const Problem& problem, const DeviceIdentity& device,
                            const Toolchain& toolchain, std::string_view family,
                            const Config& config, std::string_view family_fingerprint) {
   Archive& archive = *database_->archive();
-  guarded(archive, [&] {
+  no_throw(archive, [&] {
     archive.write(
         [key = tuning_key(problem, device, toolchain), process = archive.process(),
          candidate =
@@ -154,7 +154,7 @@ void Store::mark_in_flight(const Problem& problem, const DeviceIdentity& device,
 void Store::clear_in_flight(const Problem& problem, const DeviceIdentity& device,
                             const Toolchain& toolchain) {
   Archive& archive = *database_->archive();
-  guarded(archive, [&] {
+  no_throw(archive, [&] {
     archive.write(
         [key = tuning_key(problem, device, toolchain),
          process = archive.process()](sqlite::Connection& connection) {
@@ -170,7 +170,7 @@ Lease Store::acquire(const Problem& problem, const DeviceIdentity& device,
   constexpr std::chrono::milliseconds kBetweenLooks{50};
   const auto end = Clock::now() + std::chrono::duration<double>(wait_seconds);
   const std::shared_ptr<Archive> archive = database_->archive();
-  return guarded(*archive, Lease(), [&] {
+  return no_throw(*archive, Lease(), [&] {
     const TuningKey key = tuning_key(problem, device, toolchain);
     const LeaseHolder holder = archive->new_lease_holder();
     while (!claim(*archive, key, holder)) {

@@ -228,8 +228,8 @@ std::string Context::report() const {
        << "\n"
        << "cache      " << (health.path.empty() ? "in memory" : health.path.string()) << " ("
        << name(health.state) << ", " << health.winners << " winners)\n";
-  for (const std::string& remark : health.remarks) {
-    text << "           " << remark << "\n";
+  for (const std::string& warning : health.warnings) {
+    text << "           " << warning << "\n";
   }
   text << "plans      " << counters_.plans << ": " << counters_.hits << " tuned, "
        << counters_.stale << " stale, " << counters_.model << " chosen by the model; "

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """The include rule as a test: kernel_templates <- cache <- tuner <- runtime <- tools, tests.
 
-A file may include its own layer or a lower one, by its path from the root. SQLite is known in cache/
-alone, CUDA and NVRTC in runtime/cuda/ alone. Kernels include files of kernel_templates/{cuda,host}/
-alone, by relative paths, so that NVRTC needs no include path. Examples include the public headers alone.
+A file may include its own layer or a lower one, by its path from the root. SQLite is known in
+cache/sqlite/ alone, the folders of cache/ in cache/ alone, CUDA and NVRTC in runtime/cuda/ alone.
+Kernels include files of kernel_templates/{cuda,host}/ alone, by relative paths, so that NVRTC needs
+no include path. Examples include the public headers alone.
 
     tools/check_layers.py          exit status 1 and a line for every violation
     tools/check_layers.py --self-test
@@ -20,7 +21,7 @@ INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"]+)[>"]', re.MULTIL
 
 # Headers of others: who may know them.
 OWNERS = [
-    (re.compile(r"^sqlite3"), ("cache/", "tests/cache/")),
+    (re.compile(r"^sqlite3"), ("cache/sqlite/", "tests/cache/")),
     (re.compile(r"^(cuda|nvrtc|nvml|cublas|driver_types|cooperative_groups)"),
      ("runtime/cuda/", "tools/examples/04_cuda_stream.cpp", "tools/examples/08_cuda_threads.cpp")),
     (re.compile(r"^spdlog"), ("kernel_templates/log.cpp",)),
@@ -61,6 +62,8 @@ def complaint(name: str, quote: str, included: str) -> str:
         return "is of this tree: write it in quotes" if first in LAYERS else ""
     if first not in LAYERS:
         return "write the path from the root, such as cache/store.h"
+    if re.match(r"^cache/\w+/", included) and not name.startswith(("cache/", "tests/cache/")):
+        return "the folders of cache/ are private: use cache/store.h or cache/record.h"
     if name.startswith("tools/examples/"):
         return "examples use the public headers alone"
     if layer == "tests" or (layer == "tools" and first != "tests"):
@@ -99,6 +102,8 @@ def self_test() -> int:
         "kernel_templates/cuda/j.cu": "#include <cuda_fp16.h>",
         "tools/shared/k.h": '#include "tests/support/catch.h"',
         "cache/l.h": '#include "tunedgemm/tunedgemm.h"',
+        "cache/tables/v.cpp": "#include <sqlite3.h>",
+        "tools/tunedgemm/w.cpp": '#include "cache/tables/winner_rows.h"',
         "tuner/m.cpp": "#include <spdlog/spdlog.h>",
         "kernel_templates/cuda/common/n.cuh": "#include <cuda/std/array>",
         "kernel_templates/cuda/simt/shape.h": '#include "kernel_templates/geometry.h"',
@@ -107,7 +112,7 @@ def self_test() -> int:
         "kernel_templates/cuda/mma/o.cu": '#include "../common/number.cuh"',
         "kernel_templates/cuda/mma/family.cpp": '#include "kernel_templates/cuda/mma/shape.h"',
         "kernel_templates/host/blocked/p.cc": '#include <cmath>\n#include "../common/number.h"',
-        "cache/q.cpp": '#include <sqlite3.h>\n#include "kernel_templates/problem/problem.h"',
+        "cache/sqlite/q.cpp": '#include <sqlite3.h>\n#include "kernel_templates/problem/problem.h"',
         "runtime/cuda/r.cpp": '#include <cuda.h>\n#include "tuner/tune.h"',
         "tools/tunedgemm/s.cpp": '#include <CLI/CLI.hpp>\n#include "runtime/context.h"',
         "tools/examples/t.cpp": "#include <tunedgemm/tunedgemm.hpp>\n#include <vector>",

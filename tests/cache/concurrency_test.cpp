@@ -9,7 +9,7 @@
 #include <set>
 #include <thread>
 
-#include "cache/sqlite.h"
+#include "cache/sqlite/sqlite.h"
 #include "cache/store.h"
 #include "tests/cache/support/processes.h"
 #include "tests/cache/support/sample.h"
@@ -37,8 +37,8 @@ std::string complaint_of(const Store& store) {
   const StoreHealth health = store.health();
   std::string text =
       health.state == StoreState::kReadWrite ? "" : std::string(name(health.state)) + "\n";
-  for (const std::string& remark : health.remarks) {
-    text += remark + "\n";
+  for (const std::string& warning : health.warnings) {
+    text += warning + "\n";
   }
   return text;
 }

@@ -9,8 +9,8 @@
 #include <thread>
 #include <vector>
 
-#include "cache/process_identity.h"
-#include "cache/sqlite.h"
+#include "cache/file/process_identity.h"
+#include "cache/sqlite/sqlite.h"
 #include "cache/store.h"
 #include "tests/cache/support/sample.h"
 #include "tests/support/catch.h"

@@ -1,4 +1,4 @@
-#include "cache/location.h"
+#include "cache/file/location.h"
 
 #include <cstdlib>
 #include <optional>
@@ -56,7 +56,7 @@ TEST_CASE("The store's file is the option, else the environment's, else in the h
     CHECK(store_path({}).empty());
     const auto store = Store::open({});
     CHECK(store->health().state == StoreState::kMemoryOnly);
-    CHECK(store->health().remarks.size() == 1);
+    CHECK(store->health().warnings.size() == 1);
   }
   options.path = "here.db";
   CHECK(store_path(options) == std::filesystem::current_path() / "here.db");

@@ -8,8 +8,8 @@
 #include <iterator>
 #include <thread>
 
-#include "cache/lock_file.h"
-#include "cache/sqlite.h"
+#include "cache/file/lock_file.h"
+#include "cache/sqlite/sqlite.h"
 #include "cache/store.h"
 #include "tests/cache/support/sample.h"
 #include "tests/support/catch.h"
@@ -29,10 +29,10 @@ void fill(const fs::path& path, int winners) {
   }
 }
 
-std::string all_remarks(const Store& store) {
+std::string all_warnings(const Store& store) {
   std::string text;
-  for (const std::string& remark : store.health().remarks) {
-    text += remark + "\n";
+  for (const std::string& warning : store.health().warnings) {
+    text += warning + "\n";
   }
   return text;
 }
@@ -92,8 +92,8 @@ TEST_CASE("Who opens a file whose journal is being moved aside waits for the rep
   const Repair repair(options.path, [&] { fs::remove(journal); });
   const auto store = Store::open(options);
   CHECK(repair.done());
-  INFO(all_remarks(*store));
-  CHECK(store->health().remarks.empty());
+  INFO(all_warnings(*store));
+  CHECK(store->health().warnings.empty());
   CHECK(store->health().winners == 3);
 }
 
@@ -112,8 +112,8 @@ TEST_CASE("Who only reads waits for the repair of a damaged file") {
   const Repair repair(path, [&] { fs::rename(repaired, path); });
   const auto store = Store::open(options);
   CHECK(repair.done());
-  INFO(all_remarks(*store));
-  CHECK(store->health().remarks.empty());
+  INFO(all_warnings(*store));
+  CHECK(store->health().warnings.empty());
   CHECK(store->health().winners == 3);
 }
 
@@ -134,7 +134,7 @@ TEST_CASE("Who only reads takes the file that has come into the place of the one
   options.access = StoreOptions::Access::kReadOnly;
   const auto store = Store::open(options);
   other.join();
-  CHECK(store->health().remarks.empty());
+  CHECK(store->health().warnings.empty());
   CHECK(store->health().winners == 3);
 }
 
@@ -147,6 +147,6 @@ TEST_CASE("Who only reads a damaged file that nobody repairs says so soon, and c
   const auto store = Store::open(options);
   CHECK(std::chrono::steady_clock::now() - begin < std::chrono::milliseconds(2000));
   CHECK(store->health().state == StoreState::kMemoryOnly);
-  CHECK_THAT(all_remarks(*store), Catch::Matchers::ContainsSubstring("cannot be read"));
+  CHECK_THAT(all_warnings(*store), Catch::Matchers::ContainsSubstring("cannot be read"));
   CHECK(std::distance(fs::directory_iterator(folder.path()), fs::directory_iterator()) == 1);
 }

@@ -1,8 +1,8 @@
-#include "cache/schema.h"
+#include "cache/sqlite/schema.h"
 
 #include <vector>
 
-#include "cache/vocabulary_rows.h"
+#include "cache/tables/dimension_rows.h"
 #include "tests/cache/support/sample.h"
 #include "tests/support/catch.h"
 

@@ -5,9 +5,9 @@
 #include <ctime>
 #include <iostream>
 
-#include "cache/schema.h"
-#include "cache/vocabulary_rows.h"
-#include "cache/winner_rows.h"
+#include "cache/sqlite/schema.h"
+#include "cache/tables/dimension_rows.h"
+#include "cache/tables/winner_rows.h"
 #include "tests/cache/support/sample.h"
 #include "tests/support/catch.h"
 #include "tests/support/temporary_folder.h"

@@ -60,7 +60,7 @@ TEST_CASE("Store returns every field of a record, now and after it was opened ag
   {
     const auto store = Store::open(options);
     CHECK(store->health().state == StoreState::kReadWrite);
-    CHECK(store->health().remarks.empty());
+    CHECK(store->health().warnings.empty());
     CHECK_FALSE(find(*store, 512));
     put(*store, record);
     check(*store);
@@ -315,7 +315,7 @@ TEST_CASE("An exported file serves as a system file, and the user's own comes fi
   auto options = sample::options(folder.path() / "second.db");
   options.system_paths = {folder.path() / "absent.db", system};
   const auto store = Store::open(options);
-  CHECK(store->health().remarks.size() == 1);
+  CHECK(store->health().warnings.size() == 1);
   CHECK(find(*store, 128)->record.measurement.median_us == 20);
   CHECK(store->find_binary(sample::source(), sample::toolchain(), 90));
   put(*store, sample::record(64, 30));

@@ -12,8 +12,8 @@
 #include <fstream>
 #include <thread>
 
-#include "cache/schema.h"
-#include "cache/sqlite.h"
+#include "cache/sqlite/schema.h"
+#include "cache/sqlite/sqlite.h"
 #include "cache/store.h"
 #include "tests/cache/support/sample.h"
 #include "tests/support/catch.h"
@@ -47,10 +47,10 @@ void check_works(Store& store) {
   store.flush();
 }
 
-std::string all_remarks(const Store& store) {
+std::string all_warnings(const Store& store) {
   std::string text;
-  for (const std::string& remark : store.health().remarks) {
-    text += remark + "\n";
+  for (const std::string& warning : store.health().warnings) {
+    text += warning + "\n";
   }
   return text;
 }
@@ -125,12 +125,12 @@ TEST_CASE("A text file is set aside and a database takes its place") {
   {
     const auto store = Store::open(sample::options(path));
     CHECK(store->health().state == StoreState::kReadWrite);
-    CHECK_THAT(all_remarks(*store), ContainsSubstring("was damaged; it is kept as"));
+    CHECK_THAT(all_warnings(*store), ContainsSubstring("was damaged; it is kept as"));
     check_works(*store);
   }
   CHECK(count_aside(folder.path()) == 1);
   const auto store = Store::open(sample::options(path));
-  CHECK(store->health().remarks.empty());
+  CHECK(store->health().warnings.empty());
   CHECK(has(*store, 1));
 }
 
@@ -153,7 +153,7 @@ TEST_CASE("A truncated file is set aside and what it still holds is saved") {
   const auto store = Store::open(sample::options(path));
   CHECK(store->health().state == StoreState::kReadWrite);
   const int found = count_found(*store, kWinners);
-  INFO(all_remarks(*store));
+  INFO(all_warnings(*store));
   CHECK(found > 0);
   CHECK(found == store->health().winners);
   check_works(*store);
@@ -180,7 +180,7 @@ TEST_CASE("Damage that shows only in use is repaired in use") {
   CHECK(count_found(*store, kWinners) == kWinners);
   CHECK(store->health().state == StoreState::kReadWrite);
   check_works(*store);
-  INFO(all_remarks(*store));
+  INFO(all_warnings(*store));
   CHECK(connect(path).text("PRAGMA integrity_check") == "ok");
 }
 
@@ -196,7 +196,7 @@ TEST_CASE("A stored binary with a changed byte is a miss that heals itself") {
   const auto store = Store::open(sample::options(path));
   CHECK(store->find_binary(sample::source(1), sample::toolchain(), 90));
   CHECK_FALSE(store->find_binary(sample::source(2), sample::toolchain(), 90));
-  CHECK_THAT(all_remarks(*store), ContainsSubstring("1 stored binaries did not have the hash"));
+  CHECK_THAT(all_warnings(*store), ContainsSubstring("1 stored binaries did not have the hash"));
   CHECK(has(*store, 2));
   store->put_binary(sample::source(2), sample::toolchain(), 90, sample::binary(3000));
   CHECK(store->find_binary(sample::source(2), sample::toolchain(), 90));
@@ -210,8 +210,8 @@ TEST_CASE("A path that cannot be a file gives a store in memory") {
   const fs::path path = paths.at(GENERATE(0U, 1U, 2U, 3U));
   const auto store = Store::open(sample::options(path));
   CHECK(store->health().state == StoreState::kMemoryOnly);
-  CHECK_THAT(all_remarks(*store), ContainsSubstring(path.string()));
-  CHECK_THAT(all_remarks(*store), ContainsSubstring("TUNEDGEMM_CACHE"));
+  CHECK_THAT(all_warnings(*store), ContainsSubstring(path.string()));
+  CHECK_THAT(all_warnings(*store), ContainsSubstring("TUNEDGEMM_CACHE"));
   check_works(*store);
 }
 
@@ -223,7 +223,7 @@ TEST_CASE("The database of another program is left alone") {
   const std::string before = read_file(path);
   const auto store = Store::open(sample::options(path));
   CHECK(store->health().state == StoreState::kMemoryOnly);
-  CHECK_THAT(all_remarks(*store), ContainsSubstring("another program"));
+  CHECK_THAT(all_warnings(*store), ContainsSubstring("another program"));
   check_works(*store);
   CHECK(read_file(path) == before);
 }
@@ -243,7 +243,7 @@ TEST_CASE("A file of a newer version is read and never written") {
   {
     const auto store = Store::open(sample::options(path));
     CHECK(store->health().state == StoreState::kReadOnly);
-    CHECK_THAT(all_remarks(*store), ContainsSubstring("newer version"));
+    CHECK_THAT(all_warnings(*store), ContainsSubstring("newer version"));
     CHECK(has(*store, 3));
     CHECK(store->find_binary(sample::source(3), sample::toolchain(), 90));
     check_works(*store);
@@ -275,7 +275,7 @@ TEST_CASE("A file that is locked at the start gives a store in memory") {
   options.busy_timeout_ms = 50;
   const auto store = Store::open(options);
   CHECK(store->health().state == StoreState::kMemoryOnly);
-  CHECK_THAT(all_remarks(*store), ContainsSubstring("locked"));
+  CHECK_THAT(all_warnings(*store), ContainsSubstring("locked"));
   check_works(*store);
 }
 
@@ -300,7 +300,7 @@ TEST_CASE("What is stored while the file is locked is written when it no longer 
       store->flush();
     }
     CHECK(store->health().state == StoreState::kReadWrite);
-    CHECK_THAT(all_remarks(*store), ContainsSubstring("could not be written"));
+    CHECK_THAT(all_warnings(*store), ContainsSubstring("could not be written"));
     store->flush();
     CHECK(connect(path).integer("SELECT count(*) FROM winner") == 2);
     CHECK(connect(path).integer("SELECT calls FROM request") == 1);
@@ -331,7 +331,7 @@ TEST_CASE("What is stored while the disk is full is written when there is room")
 
   CHECK(stored);
   CHECK(found);
-  CHECK_THAT(all_remarks(*store), ContainsSubstring("could not be written"));
+  CHECK_THAT(all_warnings(*store), ContainsSubstring("could not be written"));
   CHECK(connect(path).integer("SELECT count(*) FROM winner") == 1);
   store->flush();
   CHECK(connect(path).integer("SELECT count(*) FROM winner") == 2);
@@ -382,12 +382,12 @@ TEST_CASE("A file that cannot be read gives a store in memory") {
   check_works(*store);
 }
 
-TEST_CASE("A file that every user can write is remarked on") {
+TEST_CASE("A file that every user can write is warned of") {
   const TemporaryFolder folder;
   const auto path = folder.path() / "cache.db";
   fill(path, 1);
   fs::permissions(path, fs::perms(0666));
-  CHECK_THAT(all_remarks(*Store::open(sample::options(path))), ContainsSubstring("chmod o-w"));
+  CHECK_THAT(all_warnings(*Store::open(sample::options(path))), ContainsSubstring("chmod o-w"));
 }
 
 TEST_CASE("A file that is removed while it is open is made anew") {

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <utility>
 
-#include "cache/vocabulary_rows.h"
+#include "cache/record.h"
 #include "tools/tunedgemm/bench_roofline.h"
 #include "tuner/statistics.h"
 

@@ -64,8 +64,8 @@ std::vector<Finding> examine_cache(const std::string& path) {
           rounded_text(static_cast<double>(health.file_bytes) / (1 << 20)) + " MiB";
   const bool writable = health.state == StoreState::kReadWrite;
   std::vector<Finding> findings{{"cache", writable ? State::kGood : State::kBroken, text}};
-  for (const std::string& remark : health.remarks) {
-    findings.push_back({"", findings.front().state, remark});
+  for (const std::string& warning : health.warnings) {
+    findings.push_back({"", findings.front().state, warning});
   }
   return findings;
 }

@@ -18,7 +18,7 @@
 #include <utility>
 #include <vector>
 
-#include "cache/vocabulary_rows.h"
+#include "cache/record.h"
 #include "runtime/evaluation/device_evaluator.h"
 #include "tools/shared/context_options.h"
 #include "tools/shared/interrupt.h"

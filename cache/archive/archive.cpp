@@ -1,0 +1,287 @@
+#include "cache/archive/archive.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <random>
+
+#include "cache/file/location.h"
+#include "cache/sqlite/schema.h"
+#include "kernel_templates/log.h"
+
+namespace tunedgemm {
+namespace {
+
+// After a file was busy for the whole of the busy timeout, or full, nobody waits for it again so
+// soon.
+constexpr std::chrono::seconds kPauseAfterFailure{10};
+constexpr std::size_t kMostUnsaved = 256;
+constexpr std::size_t kMostWarnings = 100;
+// A file that is damaged again and again lies on a disk that is better left alone.
+constexpr int kMostRepairs = 3;
+
+std::string random_prefix() {
+  std::random_device random;
+  return std::to_string(random()) + "-" + std::to_string(random()) + "/";
+}
+
+void run(const std::vector<Work>& works, sqlite::Connection& connection) {
+  for (const Work& work : works) {
+    work(connection);
+  }
+}
+
+}  // namespace
+
+Archive::Archive(const StoreOptions& options)
+    : options_(options),
+      owner_(getpid()),
+      process_(this_process()),
+      lease_prefix_(random_prefix()) {
+  const auto path = store_path(options_);
+  switch (options_.access) {
+    case StoreOptions::Access::kReadWrite:
+      if (path.empty()) {
+        warn(
+            "there is no home for the results; they are kept in memory only. Set TUNEDGEMM_CACHE "
+            "to a file in a folder that you can write");
+      } else {
+        file_ = open_to_write(path, options_, warn_function());
+      }
+      break;
+    case StoreOptions::Access::kReadOnly:
+      if (!path.empty()) {
+        file_ = open_to_read(path, options_, warn_function());
+      }
+      break;
+    case StoreOptions::Access::kMemoryOnly:
+      break;
+  }
+  for (const auto& system_path : system_store_paths(options_)) {
+    if (auto opened = open_to_read(system_path, options_, warn_function())) {
+      system_files_.push_back(std::move(*opened));
+    }
+  }
+}
+
+Archive::Archive(AfterFork, const Archive& parent)
+    : options_(parent.options_),
+      owner_(getpid()),
+      process_(this_process()),
+      lease_prefix_(random_prefix()) {
+  // A thread of the parent may have held the lock at the moment of the fork: here nobody will ever
+  // open it.
+  const std::shared_lock lock(parent.winners_lock_, std::try_to_lock);
+  if (lock && parent.loaded_) {
+    winners_ = parent.winners_;
+    loaded_ = true;
+  }
+}
+
+Archive::~Archive() {
+  if (getpid() != owner_) {
+    for (StoreFile& file : system_files_) {
+      file.connection.abandon();
+    }
+    if (file_) {
+      file_->connection.abandon();
+    }
+    if (memory_) {
+      memory_->abandon();
+    }
+    return;
+  }
+  if (!file_ || !file_->writable) {
+    return;
+  }
+  try {
+    write_pending();
+    if (leases_ > 0) {
+      write(
+          [prefix = lease_prefix_](sqlite::Connection& connection) {
+            sqlite::Statement(connection, "DELETE FROM lease WHERE token GLOB ? || '*'")
+                .bind(prefix)
+                .run();
+          },
+          Otherwise::kForget);
+    }
+  } catch (const std::exception& error) {
+    log_warning(error.what());
+  }
+}
+
+void Archive::write_pending() {
+  {
+    const std::lock_guard lock(databases_);
+    if (!unsaved_.empty()) {
+      write_again_at_ = Clock::time_point::min();
+      write_to_file({});
+    }
+  }
+  if (const Work pending = pending_.take()) {
+    write(pending, Otherwise::kWriteLater);
+  }
+}
+
+void Archive::write(const Work& work, Otherwise otherwise) {
+  std::vector<Work> works;
+  const std::lock_guard lock(databases_);
+  const Work pending = pending_.take();
+  if (pending) {
+    works.push_back(pending);
+  }
+  works.push_back(work);
+  if (write_to_file(works)) {
+    return;
+  }
+  write_to_memory(works);
+  if (file_ && file_->writable) {
+    if (otherwise == Otherwise::kForget) {
+      works.pop_back();
+    }
+    unsaved_.insert(unsaved_.end(), works.begin(), works.end());
+    if (unsaved_.size() > kMostUnsaved) {
+      unsaved_.erase(unsaved_.begin());
+    }
+  }
+}
+
+bool Archive::write_to_file(const std::vector<Work>& works) {
+  constexpr int kAttempts = 4;
+  bool is_ours = true;
+  for (int attempt = 0; attempt < kAttempts && can_write(); ++attempt) {
+    try {
+      if (!is_ours || file_->was_replaced()) {
+        reopen();
+        is_ours = true;
+        continue;
+      }
+      std::optional<sqlite::Transaction> transaction;
+      {
+        const LockFile::Held turn(*file_->writers_lock, options_.busy_timeout_ms);
+        transaction.emplace(file_->connection);
+      }
+      // With the right to write nobody can replace the file any more: see replace_damaged. A newer
+      // library may have migrated it since it was opened.
+      is_ours = !file_->was_replaced() &&
+                file_->connection.integer("PRAGMA user_version") == schema_version();
+      if (!is_ours) {
+        continue;
+      }
+      run(unsaved_, file_->connection);
+      run(works, file_->connection);
+      transaction->commit();
+      forget_unsaved();
+      return true;
+    } catch (const sqlite::Error& error) {
+      if (error.is_damage()) {
+        repair();
+        continue;
+      }
+      write_again_at_ = Clock::now() + kPauseAfterFailure;
+      warn(file_->path.string() +
+           " could not be written, so results wait in memory: " + error.what());
+    }
+  }
+  return false;
+}
+
+// The file has now what was in memory only.
+void Archive::forget_unsaved() {
+  if (!unsaved_.empty()) {
+    unsaved_.clear();
+    memory_.reset();
+    loaded_ = false;
+  }
+}
+
+void Archive::write_to_memory(const std::vector<Work>& works) {
+  if (!memory_) {
+    memory_ = sqlite::Connection::in_memory();
+    migrate(*memory_, migrations());
+  }
+  sqlite::Transaction transaction(*memory_);
+  run(works, *memory_);
+  transaction.commit();
+}
+
+void Archive::reopen() {
+  const auto path = file_->path;
+  file_.reset();
+  file_ = open_to_write(path, options_, warn_function());
+  loaded_ = false;
+}
+
+void Archive::repair() {
+  const auto path = file_->path;
+  file_.reset();
+  loaded_ = false;
+  if (++repairs_ <= kMostRepairs) {
+    file_ = repair_and_open(path, options_, warn_function());
+  } else {
+    warn(path.string() + " is damaged again; results are kept in memory only");
+  }
+}
+
+void Archive::read(Having having, const std::function<bool(sqlite::Connection&)>& ask) {
+  const std::lock_guard lock(databases_);
+  read_locked(having, ask);
+}
+
+void Archive::read_locked(Having having, const std::function<bool(sqlite::Connection&)>& ask) {
+  if (memory_ && ask(*memory_)) {
+    return;
+  }
+  if (file_ && ask_one(*file_, having, ask)) {
+    return;
+  }
+  for (StoreFile& file : system_files_) {
+    if (ask_one(file, having, ask)) {
+      return;
+    }
+  }
+}
+
+bool Archive::ask_one(StoreFile& file, Having having,
+                      const std::function<bool(sqlite::Connection&)>& ask) {
+  if (having == Having::kTables && file.newer) {
+    return false;
+  }
+  try {
+    return ask(file.connection);
+  } catch (const sqlite::Error& error) {
+    if (error.is_damage() && file_ && &file == &*file_ && file.writable) {
+      repair();
+      return file_ && !file_->newer && ask(file_->connection);
+    }
+    warn(file.path.string() + " could not be read: " + error.what());
+    return false;
+  }
+}
+
+LeaseHolder Archive::new_lease_holder() {
+  return {process_, lease_prefix_ + std::to_string(++leases_)};
+}
+
+Warn Archive::warn_function() {
+  return [this](std::string sentence) { warn(std::move(sentence)); };
+}
+
+void Archive::warn(std::string sentence) {
+  const std::lock_guard lock(warnings_lock_);
+  if (warnings_.size() < kMostWarnings &&
+      std::find(warnings_.begin(), warnings_.end(), sentence) == warnings_.end()) {
+    log_warning(sentence);
+    warnings_.push_back(std::move(sentence));
+  }
+}
+
+void Archive::warn_of_failure(const char* what) noexcept {
+  try {
+    warn(std::string("the store could not do what it was asked for: ") + what);
+  } catch (const std::exception&) {
+    log_warning(what);
+  }
+}
+
+}  // namespace tunedgemm

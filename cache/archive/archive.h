@@ -1,0 +1,131 @@
+#pragma once
+
+// Archive: the databases behind a store. Private to cache. Thread-safe.
+//
+// There is at most one file that is written; files that are only read; and a database in memory
+// that is made when something cannot be written to the file, so that every other part of this
+// folder works in the same way whatever the file system does. What was kept in memory because the
+// file was busy or the disk full goes to the file with the next transaction that succeeds.
+//
+// One lock guards the databases, another the index of winners, so that finding a winner never waits
+// for a disk.
+
+#include <sys/types.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <shared_mutex>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "cache/archive/pending_writes.h"
+#include "cache/archive/winner_index.h"
+#include "cache/file/store_file.h"
+#include "cache/store.h"
+#include "cache/tables/lease_rows.h"
+
+namespace tunedgemm {
+
+class Archive {
+ public:
+  explicit Archive(const StoreOptions& options);
+  /// What a forked child uses in place of its parent's: the winners that are in memory, and no
+  /// file. An SQLite connection must not be used on both sides of a fork, nor closed by the child.
+  struct AfterFork {};
+  Archive(AfterFork, const Archive& parent);
+  /// Writes what has not been written yet. In a forked child it leaves the files alone.
+  ~Archive();
+  Archive(const Archive&) = delete;
+  Archive& operator=(const Archive&) = delete;
+
+  const StoreOptions& options() const { return options_; }
+  /// The process that made it.
+  pid_t owner() const { return owner_; }
+  PendingWrites& pending() { return pending_; }
+
+  /// What happens to work that could only be done in memory.
+  enum class Otherwise { kWriteLater, kForget };
+  /// Does the work in one transaction, together with what is pending: in the file, else in memory. The
+  /// work may run more than once, each time on a database without what it did before.
+  void write(const Work& work, Otherwise otherwise);
+  void write_pending();
+
+  /// Which databases can be asked: all that have the views for programs, or those of this version.
+  enum class Having { kViewsForPrograms, kTables };
+  /// Asks one database after the other until `ask` returns true.
+  void read(Having having, const std::function<bool(sqlite::Connection&)>& ask);
+
+  /// Calls `use` with the index of winners, which is loaded first if need be, under a shared lock.
+  void use_winners(const std::function<void(const WinnerIndex&)>& use);
+  void put_winner(const Record& record);
+  /// The index no longer tells what the files hold.
+  void forget_index() { loaded_ = false; }
+  /// Follows what other processes have done to the file; at most once a second.
+  void refresh();
+  /// PendingWrites that the device is used with this toolchain, if the file knows another one of it.
+  void note_toolchain(const std::string& device_fingerprint, const DeviceIdentity& device,
+                      const Toolchain& toolchain);
+
+  /// Who this is for the leases, with a token that was never used before.
+  LeaseHolder new_lease_holder();
+  const ProcessIdentity& process() const { return process_; }
+
+  /// Adds a sentence to the health and, once, to the log.
+  void warn(std::string sentence);
+  /// The same for something that nobody has thought of.
+  void warn_of_failure(const char* what) noexcept;
+  void count_damaged_binary() { ++damaged_binaries_; }
+  StoreHealth health();
+  /// A copy to give away. Empty on success, else a sentence.
+  std::string export_to(const std::filesystem::path& destination);
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  bool can_write() const { return file_ && file_->writable && Clock::now() >= write_again_at_; }
+  bool write_to_file(const std::vector<Work>& works);
+  void write_to_memory(const std::vector<Work>& works);
+  void forget_unsaved();
+  bool ask_one(StoreFile& file, Having having, const std::function<bool(sqlite::Connection&)>& ask);
+  void read_locked(Having having, const std::function<bool(sqlite::Connection&)>& ask);
+  void load_winners();
+  void remember_state_of_file();
+  void reopen();
+  void repair();
+  Warn warn_function();
+
+  const StoreOptions options_;
+  const pid_t owner_;
+  const ProcessIdentity process_;
+  const std::string lease_prefix_;
+  std::atomic<int> leases_{0};
+  std::atomic<int> damaged_binaries_{0};
+  PendingWrites pending_;
+
+  mutable std::mutex databases_;  // guards the next group
+  std::optional<StoreFile> file_;
+  std::optional<sqlite::Connection> memory_;
+  std::vector<StoreFile> system_files_;
+  std::vector<Work> unsaved_;
+  Clock::time_point write_again_at_;
+  int repairs_ = 0;
+  std::int64_t data_version_ = 0;
+  WinnersStamp stamp_;
+  Clock::time_point refreshed_at_;
+
+  std::atomic<bool> loaded_{false};
+  mutable std::shared_mutex winners_lock_;  // guards the next group
+  WinnerIndex winners_;
+  std::unordered_map<std::string, std::string> toolchain_of_;  // by fingerprints
+
+  mutable std::mutex warnings_lock_;  // guards the next one
+  std::vector<std::string> warnings_;
+};
+
+}  // namespace tunedgemm

@@ -1,0 +1,64 @@
+#include "cache/archive/pending_writes.h"
+
+#include "cache/tables/request_rows.h"
+#include "cache/tables/trial_rows.h"
+
+namespace tunedgemm {
+namespace {
+
+constexpr std::size_t kMostTrials = 16;
+constexpr std::chrono::seconds kLongestWait{1};
+
+}  // namespace
+
+void PendingWrites::add_request(const Problem& canonical, const DeviceIdentity& device) {
+  const std::string key = fingerprint(canonical) + fingerprint(device);
+  const std::lock_guard lock(mutex_);
+  Asked& asked = requests_.try_emplace(key, Asked{{canonical, 0}, device}).first->second;
+  ++asked.request.calls;
+}
+
+void PendingWrites::add_trial(const TuningKey& key, const TrialRecord& trial) {
+  const std::lock_guard lock(mutex_);
+  if (trials_.empty()) {
+    oldest_trial_ = std::chrono::steady_clock::now();
+  }
+  trials_.push_back({key, trial});
+}
+
+void PendingWrites::add_toolchain(const DeviceIdentity& device, const Toolchain& toolchain) {
+  const std::lock_guard lock(mutex_);
+  toolchains_.emplace_back(device, toolchain);
+}
+
+bool PendingWrites::has_trials() const {
+  const std::lock_guard lock(mutex_);
+  return !trials_.empty();
+}
+
+bool PendingWrites::trials_are_due() const {
+  const std::lock_guard lock(mutex_);
+  return !trials_.empty() && (trials_.size() >= kMostTrials ||
+                              std::chrono::steady_clock::now() - oldest_trial_ >= kLongestWait);
+}
+
+Work PendingWrites::take() {
+  const std::lock_guard lock(mutex_);
+  if (requests_.empty() && trials_.empty() && toolchains_.empty()) {
+    return {};
+  }
+  return [requests = std::exchange(requests_, {}), trials = std::exchange(trials_, {}),
+          toolchains = std::exchange(toolchains_, {})](sqlite::Connection& connection) {
+    for (const auto& [key, asked] : requests) {
+      add_calls(connection, asked.request, asked.device);
+    }
+    for (const Tried& tried : trials) {
+      put_trial(connection, key_rows(connection, tried.key), tried.trial);
+    }
+    for (const auto& [device, toolchain] : toolchains) {
+      set_current_toolchain(connection, device, toolchain);
+    }
+  };
+}
+
+}  // namespace tunedgemm

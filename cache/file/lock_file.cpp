@@ -1,0 +1,49 @@
+#include "cache/file/lock_file.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <string>
+#include <utility>
+
+#include "cache/sqlite/busy_timeout.h"
+
+namespace tunedgemm {
+
+LockFile::LockFile(const std::filesystem::path& database) : LockFile(database, O_RDWR | O_CREAT) {}
+
+LockFile::LockFile(const std::filesystem::path& database, int flags)
+    : handle_(open((database.string() + ".lock").c_str(), flags | O_CLOEXEC, 0600)) {}
+
+LockFile LockFile::if_there(const std::filesystem::path& database) {
+  return LockFile(database, O_RDONLY);
+}
+
+LockFile::~LockFile() {
+  if (handle_ >= 0) {
+    close(handle_);
+  }
+}
+
+LockFile& LockFile::operator=(LockFile&& other) noexcept {
+  std::swap(handle_, other.handle_);
+  return *this;
+}
+
+LockFile::Held::Held(const LockFile& file, int busy_timeout_ms) : handle_(file.handle_) {
+  const BusyTimeout timeout{std::chrono::milliseconds(busy_timeout_ms)};
+  while (handle_ >= 0 && flock(handle_, LOCK_EX | LOCK_NB) != 0) {
+    if (!timeout.wait()) {
+      handle_ = -1;
+    }
+  }
+}
+
+LockFile::Held::~Held() {
+  if (handle_ >= 0) {
+    flock(handle_, LOCK_UN);
+  }
+}
+
+}  // namespace tunedgemm

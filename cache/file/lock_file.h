@@ -1,0 +1,48 @@
+#pragma once
+
+// LockFile: "<database>.lock", where processes wait for what SQLite's own locks do not give.
+// Private to cache.
+//
+// It is a writers_lock for writers: each passes it before it asks SQLite for the right to write, and
+// leaves it when it has that right. Without it, a process that writes all the time takes the right
+// again before those who wait for it have woken up, and on a loaded machine they would wait until
+// their busy timeout ends. And it makes one process alone repair a damaged file.
+
+#include <filesystem>
+
+namespace tunedgemm {
+
+/// Move-only; used by one thread at a time.
+class LockFile {
+ public:
+  /// Made if it is not there. Where that cannot be, locking fails.
+  explicit LockFile(const std::filesystem::path& database);
+  /// For those who change nothing: where it is not there, nobody has ever locked it.
+  static LockFile if_there(const std::filesystem::path& database);
+  ~LockFile();
+  LockFile(const LockFile&) = delete;
+  LockFile& operator=(const LockFile&) = delete;
+  LockFile(LockFile&& other) noexcept : handle_(other.handle_) { other.handle_ = -1; }
+  LockFile& operator=(LockFile&& other) noexcept;
+
+  /// Waits for at most `busy_timeout_ms` until nobody else holds the lock, and holds it until
+  /// destroyed.
+  class Held {
+   public:
+    [[nodiscard]] Held(const LockFile& file, int busy_timeout_ms);
+    ~Held();
+    Held(const Held&) = delete;
+    Held& operator=(const Held&) = delete;
+    explicit operator bool() const { return handle_ >= 0; }
+
+   private:
+    int handle_;
+  };
+
+ private:
+  LockFile(const std::filesystem::path& database, int flags);
+
+  int handle_;
+};
+
+}  // namespace tunedgemm

@@ -1,0 +1,113 @@
+#include "cache/file/publish.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <cstdio>
+#include <string>
+
+#include "cache/sqlite/schema.h"
+
+namespace tunedgemm {
+namespace {
+
+namespace fs = std::filesystem;
+
+[[noreturn]] void fail(const char* doing, const fs::path& path) {
+  throw fs::filesystem_error(doing, path, std::error_code(errno, std::generic_category()));
+}
+
+std::string private_prefix(const fs::path& target) {
+  return target.filename().string() + ".new-";
+}
+
+// What processes have left that were killed while they built.
+void remove_leftovers(const fs::path& target) {
+  const auto long_ago = fs::file_time_type::clock::now() - std::chrono::hours(1);
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(target.parent_path(), error)) {
+    if (entry.path().filename().string().starts_with(private_prefix(target)) &&
+        entry.last_write_time(error) < long_ago) {
+      fs::remove(entry.path(), error);
+    }
+  }
+}
+
+// An empty file that only this user can read and that nobody else has; SQLite keeps its mode.
+fs::path make_private_file(const fs::path& target) {
+  std::string name = (target.parent_path() / (private_prefix(target) + "XXXXXX")).string();
+  const int file = mkstemp(name.data());
+  if (file < 0) {
+    fail("cannot create", target);
+  }
+  close(file);
+  return name;
+}
+
+void bring_to_disk(const fs::path& path) {
+  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (file < 0) {
+    fail("cannot open", path);
+  }
+  const int result = fsync(file);
+  close(file);
+  if (result != 0) {
+    fail("cannot write", path);
+  }
+}
+
+}  // namespace
+
+PrivateBuild::PrivateBuild(const fs::path& target,
+                           const std::function<void(const fs::path&)>& build)
+    : target_(target), path_(make_private_file(target)) {
+  try {
+    remove_leftovers(target);
+    build(path_);
+    bring_to_disk(path_);
+  } catch (...) {
+    unlink(path_.c_str());
+    throw;
+  }
+}
+
+PrivateBuild::~PrivateBuild() {
+  unlink(path_.c_str());
+}
+
+bool PrivateBuild::publish_unless_there() const {
+  if (link(path_.c_str(), target_.c_str()) == 0) {
+    return true;
+  }
+  // A file system without hard links: the kernel may still be able to rename without replacing.
+  if (errno != EEXIST &&
+      renameat2(AT_FDCWD, path_.c_str(), AT_FDCWD, target_.c_str(), RENAME_NOREPLACE) == 0) {
+    return true;
+  }
+  if (errno != EEXIST) {
+    fail("cannot create", target_);
+  }
+  return false;
+}
+
+void PrivateBuild::publish_in_place() const {
+  if (rename(path_.c_str(), target_.c_str()) != 0) {
+    fail("cannot replace", target_);
+  }
+}
+
+void build_database(const fs::path& path, StoreOptions::Journal journal,
+                    const std::function<void(sqlite::Connection&)>& fill) {
+  auto connection = sqlite::Connection::open(path, sqlite::Connection::Mode::kReadWrite, 0);
+  // Nobody else sees the file, and it is thrown away if anything fails.
+  connection.execute("PRAGMA synchronous = OFF; PRAGMA journal_mode = MEMORY");
+  migrate(connection, migrations());
+  fill(connection);
+  if (journal == StoreOptions::Journal::kWriteAhead) {
+    connection.execute("PRAGMA journal_mode = WAL");
+  }
+}
+
+}  // namespace tunedgemm

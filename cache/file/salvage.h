@@ -1,0 +1,31 @@
+#pragma once
+
+// What happens to a file that is damaged: it is set aside under another name, never deleted, and a
+// new one with everything that could still be read takes its place. Private to cache.
+
+#include <filesystem>
+#include <string>
+
+#include "cache/sqlite/sqlite.h"
+#include "cache/store.h"
+
+namespace tunedgemm {
+
+struct Replacement {
+  /// Whether the path now has a file that is worth opening.
+  bool done = false;
+  /// What was done or why it could not be; empty where another process had done it already.
+  std::string message;
+};
+
+/// Call it with no connection of one's own to the file. Several processes may see the damage at the
+/// same time: one of them repairs it, and the others wait for that one. Throws sqlite::Error or
+/// std::filesystem::filesystem_error.
+Replacement replace_damaged(const std::filesystem::path& path, StoreOptions::Journal journal,
+                            int busy_timeout_ms);
+
+/// Copies the rows that can be read into an empty database of this version and drops those that
+/// refer to rows that could not. Returns the number of winners.
+std::int64_t salvage(const std::filesystem::path& damaged, sqlite::Connection& into);
+
+}  // namespace tunedgemm

@@ -1,0 +1,261 @@
+#include "cache/file/store_file.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "cache/file/location.h"
+#include "cache/file/lock_file.h"
+#include "cache/file/publish.h"
+#include "cache/file/salvage.h"
+#include "cache/sqlite/schema.h"
+
+namespace tunedgemm {
+namespace {
+
+namespace fs = std::filesystem;
+using Mode = sqlite::Connection::Mode;
+
+constexpr const char* kRemedy =
+    "; results are kept in memory only. Set TUNEDGEMM_CACHE to a file in a folder that you can "
+    "write";
+
+enum class Found { kNothing, kEmptyFile, kFile, kOther };
+
+// Only stat(2): opening and closing the file here would drop the locks that another Store in this
+// process has on it (fcntl(2), "Record locking").
+Found look(const fs::path& path, struct stat& found) {
+  if (stat(path.c_str(), &found) != 0) {
+    return errno == ENOENT ? Found::kNothing : Found::kOther;
+  }
+  if (!S_ISREG(found.st_mode)) {
+    errno = S_ISDIR(found.st_mode) ? EISDIR : EINVAL;
+    return Found::kOther;
+  }
+  return found.st_size == 0 ? Found::kEmptyFile : Found::kFile;
+}
+
+StoreOptions::Journal journal_at(const fs::path& path, const StoreOptions& options) {
+  return journal_for(options.journal, is_on_local_file_system(path.parent_path()),
+                     sqlite3_libversion_number());
+}
+
+bool can_be_written(const fs::path& path) {
+  // A transaction needs a journal beside the file.
+  return access(path.c_str(), W_OK) == 0 && access(path.parent_path().c_str(), W_OK) == 0;
+}
+
+void create(const fs::path& path, const StoreOptions& options) {
+  if (const auto error = make_private_folder(path.parent_path())) {
+    throw fs::filesystem_error("cannot make the folder", path.parent_path(), error);
+  }
+  // If another process is faster, its file is as good.
+  PrivateBuild(path, [&](const fs::path& build) {
+    build_database(build, journal_at(path, options), [](sqlite::Connection&) {});
+  }).publish_unless_there();
+}
+
+// A file with a write-ahead log in a folder where no log can be made opens only with the promise
+// that nobody changes it, which such a folder gives.
+sqlite::Connection connect_to_read(const fs::path& path, int busy_timeout_ms) {
+  try {
+    auto connection = sqlite::Connection::open(path, Mode::kReadOnly, busy_timeout_ms);
+    connection.integer("PRAGMA application_id");
+    return connection;
+  } catch (const sqlite::Error& error) {
+    const bool no_log = error.code() == SQLITE_CANTOPEN || error.code() == SQLITE_READONLY;
+    if (!no_log || access(path.parent_path().c_str(), W_OK) == 0) {
+      throw;
+    }
+    return sqlite::Connection::open(path, Mode::kImmutable, busy_timeout_ms);
+  }
+}
+
+enum class Purpose { kRead, kWrite };
+
+std::optional<StoreFile> connect(const fs::path& path, const struct stat& found, Purpose purpose,
+                                 const StoreOptions& options, const Warn& warn) {
+  const bool writes = purpose == Purpose::kWrite;
+  StoreFile file{writes ? sqlite::Connection::open(path, Mode::kReadWrite, options.busy_timeout_ms)
+                        : connect_to_read(path, options.busy_timeout_ms),
+                 path,
+                 found.st_dev,
+                 found.st_ino,
+                 writes,
+                 false,
+                 std::nullopt};
+  if (file.connection.integer("PRAGMA application_id") != kApplicationId) {
+    warn(path.string() + " is a database of another program" + kRemedy);
+    return std::nullopt;
+  }
+  const std::int64_t version = file.connection.integer("PRAGMA user_version");
+  if (version > schema_version()) {
+    file.newer = true;
+    if (writes) {
+      warn(path.string() + " is of a newer version of this library (schema " +
+           std::to_string(version) + ", known here: " + std::to_string(schema_version()) +
+           ") and is only read");
+      return connect(path, found, Purpose::kRead, options, [](const std::string&) {});
+    }
+  } else if (writes) {
+    migrate(file.connection, migrations());
+    file.connection.execute("PRAGMA synchronous = NORMAL");
+    file.writers_lock.emplace(path);
+  }
+  // Reads the whole schema, which finds a damaged one, and one that is not what the header says.
+  { const sqlite::Statement statement(file.connection, "SELECT 1 FROM winner_v1, kernel_v1"); }
+  return file;
+}
+
+void warn_if_open_to_all(const fs::path& path, const struct stat& found, const Warn& warn) {
+  if ((found.st_mode & S_IWOTH) != 0) {
+    warn(path.string() +
+         " can be written by every user, and its content is executed: chmod o-w it");
+  }
+}
+
+// Whether the path now has a file that is worth opening.
+bool repair(const fs::path& path, const StoreOptions& options, const Warn& warn) {
+  const Replacement replacement =
+      replace_damaged(path, journal_at(path, options), options.busy_timeout_ms);
+  if (!replacement.message.empty()) {
+    warn(replacement.message + (replacement.done ? "" : kRemedy));
+  }
+  return replacement.done;
+}
+
+constexpr int kAttempts = 4;
+
+// Another process may be repairing the file: it moves the journals aside, which SQLite reports as
+// an error of input and output to those who are just opening it. Who only reads sees the damage.
+bool may_be_in_repair(const sqlite::Error& error) {
+  return error.code() == SQLITE_IOERR || error.is_damage();
+}
+
+void wait_for_repair(const fs::path& path, const StoreOptions& options) {
+  const LockFile lock_file = LockFile::if_there(path);
+  const LockFile::Held after(lock_file, options.busy_timeout_ms);
+}
+
+// One attempt. Sets `again` where the path has changed and is worth another one.
+std::optional<StoreFile> try_to_write(const fs::path& path, const StoreOptions& options,
+                                      const Warn& warn, bool& again) {
+  struct stat found {};
+  switch (look(path, found)) {
+    case Found::kNothing:
+      create(path, options);
+      again = true;
+      return std::nullopt;
+    case Found::kOther:
+      warn(path.string() + " cannot be used: " + std::strerror(errno) + kRemedy);
+      return std::nullopt;
+    case Found::kEmptyFile:
+      again = repair(path, options, warn);
+      return std::nullopt;
+    case Found::kFile:
+      break;
+  }
+  if (!can_be_written(path)) {
+    warn(path.string() + " or its folder cannot be written by this user: it is only read");
+    return open_to_read(path, options, warn);
+  }
+  warn_if_open_to_all(path, found, warn);
+  try {
+    return connect(path, found, Purpose::kWrite, options, warn);
+  } catch (const sqlite::Error& error) {
+    if (!error.is_damage()) {
+      throw;
+    }
+  }
+  again = repair(path, options, warn);
+  return std::nullopt;
+}
+
+// One attempt to open what is there.
+std::optional<StoreFile> try_to_read(const fs::path& path, const StoreOptions& options,
+                                     const Warn& warn) {
+  struct stat found {};
+  switch (look(path, found)) {
+    case Found::kFile:
+      return connect(path, found, Purpose::kRead, options, warn);
+    case Found::kEmptyFile:
+      warn(path.string() + " is empty and is not used");
+      break;
+    case Found::kNothing:
+    case Found::kOther:
+      warn(path.string() + " cannot be read: " + std::strerror(errno));
+      break;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+bool StoreFile::was_replaced() const {
+  struct stat found {};
+  return stat(path.c_str(), &found) != 0 || found.st_dev != device || found.st_ino != inode;
+}
+
+std::optional<StoreFile> open_to_write(const fs::path& path, const StoreOptions& options,
+                                       const Warn& warn) {
+  try {
+    for (int attempt = 1; attempt <= kAttempts; ++attempt) {
+      bool again = false;
+      try {
+        auto file = try_to_write(path, options, warn, again);
+        if (file || !again) {
+          return file;
+        }
+      } catch (const sqlite::Error& error) {
+        if (!may_be_in_repair(error) || attempt == kAttempts) {
+          throw;
+        }
+        wait_for_repair(path, options);
+      }
+    }
+    warn(path.string() + " could not be repaired" + kRemedy);
+  } catch (const std::exception& error) {
+    warn(path.string() + ": " + error.what() + kRemedy);
+  }
+  return std::nullopt;
+}
+
+std::optional<StoreFile> repair_and_open(const fs::path& path, const StoreOptions& options,
+                                         const Warn& warn) {
+  try {
+    if (repair(path, options, warn)) {
+      return open_to_write(path, options, warn);
+    }
+  } catch (const std::exception& error) {
+    warn(path.string() + " is damaged: " + error.what() + kRemedy);
+  }
+  return std::nullopt;
+}
+
+std::optional<StoreFile> open_to_read(const fs::path& path, const StoreOptions& options,
+                                      const Warn& warn) {
+  try {
+    for (int attempt = 1;; ++attempt) {
+      try {
+        auto file = try_to_read(path, options, warn);
+        // Repaired while it was being opened: what is open now is the damaged one.
+        const bool again = file && file->was_replaced();
+        if (!again || attempt == kAttempts) {
+          return file;
+        }
+      } catch (const sqlite::Error& error) {
+        if (!may_be_in_repair(error) || attempt == kAttempts) {
+          throw;
+        }
+        wait_for_repair(path, options);
+      }
+    }
+  } catch (const std::exception& error) {
+    warn(path.string() + " cannot be read: " + error.what());
+  }
+  return std::nullopt;
+}
+
+}  // namespace tunedgemm

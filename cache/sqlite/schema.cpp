@@ -1,0 +1,212 @@
+#include "cache/sqlite/schema.h"
+
+#include <array>
+
+namespace tunedgemm {
+namespace {
+
+// Everything that has an identity has a table with that identity as its unique column, and is
+// referred to by id. Numbers of enumerators are those of the C++ headers; a problem's fields are
+// spelled out for people, and `text` is what the library reads.
+constexpr const char* kVersion1 = R"sql(
+CREATE TABLE meta (
+  name  TEXT NOT NULL PRIMARY KEY,  -- "created by", "family mma": its fingerprint when last used
+  value TEXT NOT NULL
+) STRICT;
+
+CREATE TABLE toolchain (
+  id          INTEGER PRIMARY KEY,
+  fingerprint TEXT NOT NULL UNIQUE,
+  compiler    TEXT NOT NULL,
+  driver      TEXT NOT NULL
+) STRICT;
+
+CREATE TABLE device (
+  id                 INTEGER PRIMARY KEY,
+  fingerprint        TEXT NOT NULL UNIQUE,
+  backend            INTEGER NOT NULL,
+  name               TEXT NOT NULL,
+  compute_capability INTEGER NOT NULL,
+  units              INTEGER NOT NULL,
+  memory_bytes       INTEGER NOT NULL,
+  l2_bytes           INTEGER NOT NULL,
+  clock_mhz          INTEGER NOT NULL,
+  power_limit_watts  INTEGER NOT NULL,
+  toolchain          INTEGER REFERENCES toolchain  -- the one last seen on it
+) STRICT;
+
+CREATE TABLE problem (
+  id                  INTEGER PRIMARY KEY,
+  fingerprint         TEXT NOT NULL UNIQUE,
+  text                TEXT NOT NULL,
+  m                   INTEGER NOT NULL,
+  n                   INTEGER NOT NULL,
+  k                   INTEGER NOT NULL,
+  batch               INTEGER NOT NULL,
+  type_a              TEXT NOT NULL,
+  type_b              TEXT NOT NULL,
+  type_d              TEXT NOT NULL,
+  order_a             TEXT NOT NULL,
+  order_b             TEXT NOT NULL,
+  order_c             TEXT NOT NULL,
+  leading_dimension_a INTEGER NOT NULL,
+  leading_dimension_b INTEGER NOT NULL,
+  leading_dimension_c INTEGER NOT NULL,
+  leading_dimension_d INTEGER NOT NULL,
+  batch_stride_a      INTEGER NOT NULL,
+  batch_stride_b      INTEGER NOT NULL,
+  batch_stride_c      INTEGER NOT NULL,
+  batch_stride_d      INTEGER NOT NULL,
+  alignment_a         INTEGER NOT NULL,
+  alignment_b         INTEGER NOT NULL,
+  alignment_c         INTEGER NOT NULL,
+  alignment_d         INTEGER NOT NULL,
+  c_is_d              INTEGER NOT NULL,
+  alpha               TEXT NOT NULL,
+  beta                TEXT NOT NULL,
+  activation          TEXT NOT NULL,
+  bias                TEXT NOT NULL,
+  numerics            TEXT NOT NULL,
+  regime              TEXT NOT NULL,
+  types               TEXT NOT NULL,  -- "f16→f16"
+  layout              TEXT NOT NULL,  -- "nn"
+  epilogue            TEXT NOT NULL,  -- "", "bias/col relu"
+  details             TEXT NOT NULL,  -- what is unusual: "lda=4104 align_b=2 warm"
+  flops               REAL NOT NULL,
+  minimum_bytes       REAL NOT NULL
+) STRICT;
+
+CREATE TABLE config (
+  id     INTEGER PRIMARY KEY,
+  text   TEXT NOT NULL UNIQUE,  -- "mma block_m=128 block_n=256 ..."
+  family TEXT NOT NULL,
+  knobs  TEXT NOT NULL
+) STRICT;
+
+CREATE TABLE kernel (
+  id           INTEGER PRIMARY KEY,
+  source       TEXT NOT NULL,     -- the source's fingerprint
+  compiler     TEXT NOT NULL,
+  architecture INTEGER NOT NULL,
+  entry        TEXT NOT NULL,
+  code         BLOB NOT NULL,
+  sha256       TEXT NOT NULL,     -- of `code`
+  registers    INTEGER NOT NULL,
+  shared_bytes INTEGER NOT NULL,
+  spill_bytes  INTEGER NOT NULL,
+  compile_ms   REAL NOT NULL,
+  UNIQUE (source, compiler, architecture)
+) STRICT;
+
+CREATE TABLE trial (
+  id                 INTEGER PRIMARY KEY,
+  problem            INTEGER NOT NULL REFERENCES problem,
+  device             INTEGER NOT NULL REFERENCES device,
+  toolchain          INTEGER NOT NULL REFERENCES toolchain,
+  config             INTEGER NOT NULL REFERENCES config,
+  family_fingerprint TEXT NOT NULL,
+  reason             INTEGER,            -- why it cannot win; null: it was measured
+  detail             TEXT NOT NULL,
+  median_us          REAL,               -- null: it was not measured
+  low_us             REAL,
+  high_us            REAL,
+  samples            BLOB,               -- 32-bit floats, microseconds
+  final_round        INTEGER NOT NULL,
+  predicted_us       REAL NOT NULL,
+  max_error          REAL NOT NULL,      -- relative to the bound: 1 is the limit
+  registers          INTEGER NOT NULL,
+  shared_bytes       INTEGER NOT NULL,
+  spill_bytes        INTEGER NOT NULL,
+  compile_ms         REAL NOT NULL,
+  sm_clock_mhz       INTEGER NOT NULL,
+  tried_at           TEXT NOT NULL,
+  UNIQUE (problem, device, toolchain, config)
+) STRICT;
+
+CREATE TABLE winner (
+  id                 INTEGER PRIMARY KEY AUTOINCREMENT,  -- a replaced row has a new one
+  problem            INTEGER NOT NULL REFERENCES problem,
+  device             INTEGER NOT NULL REFERENCES device,
+  toolchain          INTEGER NOT NULL REFERENCES toolchain,
+  config             INTEGER NOT NULL REFERENCES config,
+  family_fingerprint TEXT NOT NULL,
+  kernel             INTEGER REFERENCES kernel ON DELETE SET NULL,
+  median_us          REAL NOT NULL,
+  low_us             REAL NOT NULL,
+  high_us            REAL NOT NULL,
+  samples            BLOB NOT NULL,
+  default_us         REAL NOT NULL,    -- 0: unknown, here and below
+  naive_us           REAL NOT NULL,
+  runner_up_us       REAL NOT NULL,
+  tie_count          INTEGER NOT NULL,
+  ties               TEXT NOT NULL,    -- one a line
+  rigor              INTEGER NOT NULL,
+  candidates_tried   INTEGER NOT NULL,
+  candidates_legal   INTEGER NOT NULL,
+  complete           INTEGER NOT NULL,
+  spent_seconds      REAL NOT NULL,
+  compile_seconds    REAL NOT NULL,
+  check_seconds      REAL NOT NULL,
+  screen_seconds     REAL NOT NULL,
+  finals_seconds     REAL NOT NULL,
+  max_error          REAL NOT NULL,
+  tuned_at           TEXT NOT NULL,
+  UNIQUE (problem, device, toolchain)
+) STRICT;
+
+CREATE INDEX winner_kernel ON winner (kernel);
+
+CREATE TABLE request (
+  id       INTEGER PRIMARY KEY,
+  problem  INTEGER NOT NULL REFERENCES problem,
+  device   INTEGER NOT NULL REFERENCES device,
+  calls    INTEGER NOT NULL,
+  asked_at TEXT NOT NULL,              -- the last time
+  UNIQUE (problem, device)
+) STRICT;
+
+CREATE TABLE lease (
+  id                 INTEGER PRIMARY KEY,
+  problem            INTEGER NOT NULL REFERENCES problem,
+  device             INTEGER NOT NULL REFERENCES device,
+  toolchain          INTEGER NOT NULL REFERENCES toolchain,
+  token              TEXT NOT NULL,    -- which lease of that process
+  host               TEXT NOT NULL,
+  boot               TEXT NOT NULL,
+  pid                INTEGER NOT NULL,
+  pid_started        INTEGER NOT NULL,
+  renewed            INTEGER NOT NULL, -- seconds since 1970
+  in_flight          INTEGER REFERENCES config,
+  in_flight_family_fingerprint TEXT,
+  UNIQUE (problem, device, toolchain)
+) STRICT;
+)sql";
+
+}  // namespace
+
+std::span<const std::string> migrations() {
+  static const std::array<std::string, 1> steps{kVersion1};
+  return steps;
+}
+
+int schema_version() {
+  return static_cast<int>(migrations().size());
+}
+
+void migrate(sqlite::Connection& connection, std::span<const std::string> steps) {
+  sqlite::Transaction transaction(connection);
+  // Asked inside the transaction: another process may have been faster.
+  const std::int64_t version = connection.integer("PRAGMA user_version");
+  if (version >= static_cast<std::int64_t>(steps.size())) {
+    return;
+  }
+  for (const std::string& step : steps.subspan(static_cast<std::size_t>(version))) {
+    connection.execute(step);
+  }
+  connection.execute(views());
+  connection.execute("PRAGMA application_id = " + std::to_string(kApplicationId));
+  connection.execute("PRAGMA user_version = " + std::to_string(steps.size()));
+  transaction.commit();
+}
+
+}  // namespace tunedgemm

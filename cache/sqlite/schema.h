@@ -1,0 +1,30 @@
+#pragma once
+
+// The shape of the file: its tables as a list of steps forward, and its views.
+//
+// The views `best`, `trials`, `failures`, `missing`, `stale` and `coverage` are for people. The
+// views `winner_v1` and `kernel_v1` are for programs: every later version of the library keeps
+// them, so that an older one can still read what a newer one has written.
+
+#include <span>
+#include <string>
+
+#include "cache/sqlite/sqlite.h"
+
+namespace tunedgemm {
+
+/// In the file's header, where file(1) and sqlite3_analyzer look: "tgem".
+constexpr int kApplicationId = 0x7467656d;
+
+/// The steps forward: the first makes the tables of version 1 in an empty file, and step n takes a
+/// file from version n to n + 1. A step that was released is never changed.
+std::span<const std::string> migrations();
+/// The version that this library writes; PRAGMA user_version.
+int schema_version();
+/// Drops all views and makes them as this version has them.
+std::string views();
+
+/// Takes the file to the last of `steps` in one transaction, or changes nothing.
+void migrate(sqlite::Connection& connection, std::span<const std::string> steps);
+
+}  // namespace tunedgemm

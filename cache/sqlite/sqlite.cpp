@@ -1,0 +1,280 @@
+#include "cache/sqlite/sqlite.h"
+
+#include <array>
+#include <cstring>
+
+namespace tunedgemm::sqlite {
+namespace {
+
+[[noreturn]] void fail(sqlite3* handle, int code, std::string_view doing) {
+  std::string what = "SQLite, ";
+  what += doing;
+  what += ": ";
+  what += handle != nullptr ? sqlite3_errmsg(handle) : sqlite3_errstr(code);
+  const int system_error = handle != nullptr ? sqlite3_system_errno(handle) : 0;
+  if (system_error != 0 && (code & 0xff) != SQLITE_BUSY) {
+    what += std::string(" (") + std::strerror(system_error) + ")";
+  }
+  throw Error(code, what);
+}
+
+// In a "file:" URI these have a meaning of their own.
+std::string uri_of(const std::filesystem::path& path) {
+  std::string uri = "file:";
+  for (const char letter : path.string()) {
+    switch (letter) {
+      case '%':
+        uri += "%25";
+        break;
+      case '?':
+        uri += "%3f";
+        break;
+      case '#':
+        uri += "%23";
+        break;
+      default:
+        uri += letter;
+    }
+  }
+  return uri + "?immutable=1";
+}
+
+std::string placeholders(std::span<const Column> row) {
+  std::string names, marks;
+  for (const Column& column : row) {
+    names += (names.empty() ? "" : ", ") + std::string(column.name);
+    marks += marks.empty() ? "?" : ", ?";
+  }
+  return "(" + names + ") VALUES (" + marks + ")";
+}
+
+// SQLite's own busy timeout looks less and less often, up to ten times a second: where several
+// processes write all the time, one of them can find the file locked at each of its looks.
+int wait_for_others(void* timeout, int times) {
+  auto& waiting = *static_cast<BusyTimeout*>(timeout);
+  if (times == 0) {
+    waiting.restart();
+  }
+  return waiting.wait() ? 1 : 0;
+}
+
+}  // namespace
+
+Connection Connection::open(const std::filesystem::path& path, Mode mode, int busy_timeout_ms) {
+  const std::string file = mode == Mode::kImmutable ? uri_of(path) : path.string();
+  const int flags = (mode == Mode::kReadWrite   ? SQLITE_OPEN_READWRITE
+                     : mode == Mode::kImmutable ? SQLITE_OPEN_READONLY | SQLITE_OPEN_URI
+                                                : SQLITE_OPEN_READONLY) |
+                    SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE;
+  sqlite3* opened = nullptr;
+  const int code = sqlite3_open_v2(file.c_str(), &opened, flags, nullptr);
+  Connection connection(opened, busy_timeout_ms);
+  if (code != SQLITE_OK) {
+    fail(opened, code, "opening " + path.string());
+  }
+  sqlite3_busy_handler(opened, wait_for_others, connection.busy_timeout_.get());
+  // The file may come from someone else: its schema must not call anything.
+  sqlite3_db_config(opened, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
+  sqlite3_db_config(opened, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
+  sqlite3_db_config(opened, SQLITE_DBCONFIG_ENABLE_FKEY, 1, nullptr);
+  return connection;
+}
+
+Connection Connection::in_memory() {
+  sqlite3* opened = nullptr;
+  const int code =
+      sqlite3_open_v2(":memory:", &opened, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, nullptr);
+  Connection connection(opened, 0);
+  if (code != SQLITE_OK) {
+    fail(opened, code, "opening a database in memory");
+  }
+  sqlite3_db_config(opened, SQLITE_DBCONFIG_ENABLE_FKEY, 1, nullptr);
+  return connection;
+}
+
+void Connection::tolerate_truncation() {
+  sqlite3_db_config(handle(), SQLITE_DBCONFIG_DEFENSIVE, 0, nullptr);
+  sqlite3_db_config(handle(), SQLITE_DBCONFIG_WRITABLE_SCHEMA, 1, nullptr);
+}
+
+void Connection::execute(const std::string& statements) {
+  const int code = sqlite3_exec(handle(), statements.c_str(), nullptr, nullptr, nullptr);
+  if (code != SQLITE_OK) {
+    fail(handle(), code, "running " + statements.substr(0, 80));
+  }
+}
+
+std::int64_t Connection::integer(const std::string& query) {
+  Statement statement(*this, query);
+  std::int64_t value = 0;
+  if (statement.step()) {
+    statement.read(value);
+  }
+  return value;
+}
+
+std::string Connection::text(const std::string& query) {
+  Statement statement(*this, query);
+  std::string value;
+  if (statement.step()) {
+    statement.read(value);
+  }
+  return value;
+}
+
+void Connection::insert(std::string_view verb, std::string_view table,
+                        std::span<const Column> row) {
+  Statement statement(*this,
+                      std::string(verb) + " INTO " + std::string(table) + " " + placeholders(row));
+  int parameter = 0;
+  for (const Column& column : row) {
+    statement.bind_one(++parameter, column.value);
+  }
+  statement.run();
+}
+
+std::int64_t Connection::find_or_insert(std::string_view table, const Column& unique,
+                                        std::span<const Column> row) {
+  Statement find(*this, "SELECT id FROM " + std::string(table) + " WHERE " + unique.name + " = ?");
+  std::int64_t id = 0;
+  if (find.bind(unique.value).step()) {
+    find.read(id);
+    return id;
+  }
+  insert("INSERT", table, row);
+  return sqlite3_last_insert_rowid(handle());
+}
+
+Statement::Statement(const Connection& connection, std::string_view sql) {
+  sqlite3_stmt* prepared = nullptr;
+  const int code = sqlite3_prepare_v2(connection.handle(), sql.data(), static_cast<int>(sql.size()),
+                                      &prepared, nullptr);
+  handle_.reset(prepared);
+  if (code != SQLITE_OK) {
+    fail(connection.handle(), code, "preparing " + std::string(sql.substr(0, 80)));
+  }
+}
+
+void Statement::bind_one(int parameter, const Value& value) {
+  sqlite3_stmt* statement = handle_.get();
+  const int code = std::visit(
+      [&](const auto& held) {
+        using Held = std::remove_cvref_t<decltype(held)>;
+        if constexpr (std::is_same_v<Held, std::int64_t>) {
+          return sqlite3_bind_int64(statement, parameter, held);
+        } else if constexpr (std::is_same_v<Held, double>) {
+          return sqlite3_bind_double(statement, parameter, held);
+        } else if constexpr (std::is_same_v<Held, std::string>) {
+          return sqlite3_bind_text64(statement, parameter, held.data(), held.size(),
+                                     SQLITE_TRANSIENT, SQLITE_UTF8);
+        } else if constexpr (std::is_same_v<Held, std::vector<std::byte>>) {
+          // A null pointer would bind NULL: an empty blob is zero bytes.
+          return held.empty() ? sqlite3_bind_zeroblob(statement, parameter, 0)
+                              : sqlite3_bind_blob64(statement, parameter, held.data(), held.size(),
+                                                    SQLITE_TRANSIENT);
+        } else {
+          return sqlite3_bind_null(statement, parameter);
+        }
+      },
+      value);
+  if (code != SQLITE_OK) {
+    fail(sqlite3_db_handle(statement), code, std::string("binding to ") + sqlite3_sql(statement));
+  }
+}
+
+bool Statement::step() {
+  const int code = sqlite3_step(handle_.get());
+  if (code == SQLITE_ROW) {
+    return true;
+  }
+  if (code != SQLITE_DONE) {
+    fail(sqlite3_db_handle(handle_.get()), code,
+         "running " + std::string(sqlite3_sql(handle_.get())).substr(0, 80));
+  }
+  return false;
+}
+
+void Statement::run() {
+  while (step()) {
+  }
+}
+
+Value Statement::value(int column) const {
+  switch (sqlite3_column_type(handle_.get(), column)) {
+    case SQLITE_INTEGER:
+      return static_cast<std::int64_t>(sqlite3_column_int64(handle_.get(), column));
+    case SQLITE_FLOAT:
+      return sqlite3_column_double(handle_.get(), column);
+    case SQLITE_TEXT: {
+      std::string text;
+      read_one(column, text);
+      return text;
+    }
+    case SQLITE_BLOB: {
+      std::vector<std::byte> bytes;
+      read_one(column, bytes);
+      return bytes;
+    }
+    default:
+      return std::monostate();
+  }
+}
+
+void Statement::read_one(int column, std::int64_t& variable) const {
+  variable = sqlite3_column_int64(handle_.get(), column);
+}
+
+void Statement::read_one(int column, int& variable) const {
+  variable = sqlite3_column_int(handle_.get(), column);
+}
+
+void Statement::read_one(int column, bool& variable) const {
+  variable = sqlite3_column_int(handle_.get(), column) != 0;
+}
+
+void Statement::read_one(int column, double& variable) const {
+  variable = sqlite3_column_double(handle_.get(), column);
+}
+
+void Statement::read_one(int column, std::string& variable) const {
+  const auto* text = reinterpret_cast<const char*>(sqlite3_column_text(handle_.get(), column));
+  const int bytes = sqlite3_column_bytes(handle_.get(), column);
+  variable.assign(text != nullptr ? text : "", static_cast<std::size_t>(bytes));
+}
+
+void Statement::read_one(int column, std::vector<std::byte>& variable) const {
+  const auto* bytes = static_cast<const std::byte*>(sqlite3_column_blob(handle_.get(), column));
+  const int count = sqlite3_column_bytes(handle_.get(), column);
+  variable.assign(bytes, bytes + count);
+}
+
+void Statement::read_one(int column, std::vector<float>& variable) const {
+  const void* bytes = sqlite3_column_blob(handle_.get(), column);
+  const auto count = static_cast<std::size_t>(sqlite3_column_bytes(handle_.get(), column));
+  variable.resize(count / sizeof(float));
+  if (!variable.empty()) {
+    std::memcpy(variable.data(), bytes, variable.size() * sizeof(float));
+  }
+}
+
+std::vector<std::byte> to_blob(const std::vector<float>& samples) {
+  const auto bytes = std::as_bytes(std::span(samples));
+  return {bytes.begin(), bytes.end()};
+}
+
+Transaction::Transaction(Connection& connection) : connection_(connection) {
+  connection_.execute("BEGIN IMMEDIATE");
+}
+
+void Transaction::roll_back() noexcept {
+  // A full disk or a damaged file has rolled the transaction back already.
+  if (sqlite3_get_autocommit(connection_.handle()) == 0) {
+    sqlite3_exec(connection_.handle(), "ROLLBACK", nullptr, nullptr, nullptr);
+  }
+}
+
+void Transaction::commit() {
+  connection_.execute("COMMIT");
+}
+
+}  // namespace tunedgemm::sqlite

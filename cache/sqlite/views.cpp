@@ -1,0 +1,215 @@
+// The views of the schema. The first six are a public interface for people: columns may be added at
+// the end of one, and nothing else about them changes. The last two are read by this library and by
+// older ones, and never change.
+
+#include <array>
+
+#include "cache/record.h"
+#include "cache/sqlite/schema.h"
+
+namespace tunedgemm {
+namespace {
+
+// CASE column WHEN 1 THEN 'compile failed' ... END, with the names that the library uses.
+template <class Enum, std::size_t kCount>
+std::string names_of(const std::string& column, const std::array<Enum, kCount>& enumerators) {
+  std::string expression = "CASE " + column;
+  for (const Enum enumerator : enumerators) {
+    expression += " WHEN " + std::to_string(static_cast<int>(enumerator)) + " THEN '" +
+                  std::string(name(enumerator)) + "'";
+  }
+  return expression + " END";
+}
+
+constexpr std::array kReasons{Reason::kCompileFailed, Reason::kSpills,      Reason::kLoadFailed,
+                              Reason::kLaunchFailed,  Reason::kWrongResult, Reason::kOutOfBounds,
+                              Reason::kTooSlow,       Reason::kTimedOut,    Reason::kCrashed,
+                              Reason::kImplausible,   Reason::kUnavailable};
+constexpr std::array kRigors{Rigor::kModel, Rigor::kQuick, Rigor::kNormal, Rigor::kExhaustive};
+
+constexpr const char* kShape = "p.m, p.n, p.k, p.batch, p.types, p.layout, p.epilogue";
+
+// `judged` gives each winner its state; of several for one problem on one device (of different
+// toolchains) `place` 1 is the one that a call would get.
+std::string judged() {
+  const std::string confirmed = std::to_string(static_cast<int>(Rigor::kNormal));
+  return R"sql(
+WITH graded AS (
+  SELECT w.*, c.text AS config_text,
+         CASE WHEN f.value <> w.family_fingerprint THEN 'void'
+              WHEN d.toolchain IS NOT w.toolchain THEN 'stale'
+              WHEN w.complete AND w.rigor >= )sql" +
+         confirmed + R"sql( THEN 'confirmed'
+              ELSE 'provisional' END AS state
+  FROM winner w
+  JOIN device d ON d.id = w.device
+  JOIN config c ON c.id = w.config
+  LEFT JOIN meta f ON f.name = 'family ' || c.family
+), judged AS (
+  SELECT *, row_number() OVER (
+           PARTITION BY problem, device
+           ORDER BY state = 'void', state = 'stale', tuned_at DESC, id DESC) AS place
+  FROM graded
+)
+)sql";
+}
+
+std::string best() {
+  return "CREATE VIEW best AS" + judged() + "SELECT d.name AS device, " + kShape + R"sql(,
+       w.config_text AS config,
+       round(w.median_us, 2) AS median_us,
+       round(p.flops / w.median_us / 1e6, 3) AS tflops,
+       round(nullif(w.default_us, 0) / w.median_us, 2) AS vs_default,
+       round(nullif(w.naive_us, 0) / w.median_us, 2) AS vs_naive,
+       w.tie_count AS ties,
+       w.state,
+       )sql" +
+         names_of("w.rigor", kRigors) + R"sql( AS rigor,
+       w.tuned_at,
+       p.details,
+       w.problem
+FROM judged w
+JOIN problem p ON p.id = w.problem
+JOIN device d ON d.id = w.device
+WHERE w.place = 1
+ORDER BY d.name, p.types, p.m, p.n, p.k, p.batch, p.id;
+)sql";
+}
+
+std::string stale() {
+  return "CREATE VIEW stale AS" + judged() + "SELECT d.name AS device, " + kShape + R"sql(,
+       w.config_text AS config,
+       round(w.median_us, 2) AS median_us,
+       t.compiler AS tuned_compiler, t.driver AS tuned_driver,
+       now.compiler AS current_compiler, now.driver AS current_driver,
+       w.tuned_at,
+       w.problem
+FROM judged w
+JOIN problem p ON p.id = w.problem
+JOIN device d ON d.id = w.device
+JOIN toolchain t ON t.id = w.toolchain
+LEFT JOIN toolchain now ON now.id = d.toolchain
+WHERE w.place = 1 AND w.state = 'stale'
+ORDER BY d.name, p.types, p.m, p.n, p.k, p.batch, p.id;
+)sql";
+}
+
+std::string trials() {
+  return std::string("CREATE VIEW trials AS SELECT d.name AS device, ") + kShape + R"sql(,
+       c.text AS config,
+       CASE WHEN t.reason IS NOT NULL THEN 'rejected'
+            WHEN t.final_round THEN 'ok' ELSE 'screened' END AS status,
+       )sql" +
+         names_of("t.reason", kReasons) + R"sql( AS reason,
+       round(t.median_us, 2) AS median_us,
+       round(t.low_us, 2) AS low_us,
+       round(t.high_us, 2) AS high_us,
+       round(t.predicted_us, 2) AS predicted_us,
+       round(t.max_error, 4) AS max_error,
+       t.registers, t.shared_bytes, t.spill_bytes,
+       round(t.compile_ms, 1) AS compile_ms,
+       t.sm_clock_mhz,
+       t.detail,
+       t.tried_at,
+       t.problem
+FROM trial t
+JOIN problem p ON p.id = t.problem
+JOIN device d ON d.id = t.device
+JOIN config c ON c.id = t.config
+ORDER BY d.name, t.problem, t.reason IS NOT NULL, NOT t.final_round, t.median_us, c.text;
+)sql";
+}
+
+std::string failures() {
+  return R"sql(CREATE VIEW failures AS
+SELECT d.name AS device, c.family,
+       )sql" +
+         names_of("t.reason", kReasons) + R"sql( AS reason,
+       count(*) AS candidates,
+       count(DISTINCT t.problem) AS problems,
+       max(t.tried_at) AS last_at,
+       c.text AS example_config,
+       substr(t.detail, 1, 200) AS example_detail
+FROM trial t
+JOIN device d ON d.id = t.device
+JOIN config c ON c.id = t.config
+WHERE t.reason IS NOT NULL
+GROUP BY t.device, c.family, t.reason
+ORDER BY candidates DESC, d.name, c.family;
+)sql";
+}
+
+std::string missing() {
+  return std::string("CREATE VIEW missing AS SELECT d.name AS device, ") + kShape + R"sql(,
+       r.calls,
+       round(r.calls * p.flops / 1e12, 3) AS teraflop_in_all,
+       r.asked_at,
+       p.details,
+       r.problem
+FROM request r
+JOIN problem p ON p.id = r.problem
+JOIN device d ON d.id = r.device
+WHERE NOT EXISTS (SELECT 1 FROM winner w WHERE w.problem = r.problem AND w.device = r.device)
+ORDER BY r.calls * p.flops DESC, p.id;
+)sql";
+}
+
+std::string coverage() {
+  return "CREATE VIEW coverage AS" + judged() + R"sql(SELECT d.name AS device,
+       count(w.problem) AS tuned,
+       count(*) FILTER (WHERE w.state = 'confirmed') AS confirmed,
+       count(*) FILTER (WHERE w.state = 'provisional') AS provisional,
+       count(*) FILTER (WHERE w.state = 'stale') AS stale,
+       count(*) FILTER (WHERE w.state = 'void') AS void,
+       count(*) FILTER (WHERE w.problem IS NULL) AS missing,
+       round(100.0 * count(w.problem) / count(*), 1) AS tuned_percent,
+       coalesce(sum(known.calls) FILTER (WHERE w.problem IS NULL), 0) AS missing_calls,
+       round(sum(w.spent_seconds), 1) AS tuning_seconds
+FROM (SELECT problem, device, 0 AS calls FROM winner
+      UNION
+      SELECT problem, device, calls FROM request r
+      WHERE NOT EXISTS (SELECT 1 FROM winner w WHERE w.problem = r.problem AND w.device = r.device)
+     ) known
+JOIN device d ON d.id = known.device
+LEFT JOIN judged w ON w.problem = known.problem AND w.device = known.device AND w.place = 1
+GROUP BY known.device
+ORDER BY d.name;
+)sql";
+}
+
+constexpr const char* kForPrograms = R"sql(
+CREATE VIEW winner_v1 AS
+SELECT p.fingerprint AS problem_fingerprint, p.text AS problem_text,
+       d.fingerprint AS device_fingerprint, d.backend, d.name AS device_name,
+       d.compute_capability, d.units, d.memory_bytes, d.l2_bytes, d.clock_mhz, d.power_limit_watts,
+       t.compiler, t.driver,
+       c.family, c.knobs, w.family_fingerprint,
+       w.median_us, w.low_us, w.high_us, w.samples,
+       w.default_us, w.naive_us, w.runner_up_us, w.ties,
+       w.rigor, w.candidates_tried, w.candidates_legal, w.complete,
+       w.spent_seconds, w.compile_seconds, w.check_seconds, w.screen_seconds, w.finals_seconds,
+       w.max_error, w.tuned_at
+FROM winner w
+JOIN problem p ON p.id = w.problem
+JOIN device d ON d.id = w.device
+JOIN toolchain t ON t.id = w.toolchain
+JOIN config c ON c.id = w.config;
+
+CREATE VIEW kernel_v1 AS
+SELECT source, compiler, architecture, entry, code, sha256,
+       registers, shared_bytes, spill_bytes, compile_ms
+FROM kernel;
+)sql";
+
+}  // namespace
+
+std::string views() {
+  std::string all;
+  for (const char* view :
+       {"best", "trials", "failures", "missing", "stale", "coverage", "winner_v1", "kernel_v1"}) {
+    all += std::string("DROP VIEW IF EXISTS ") + view + ";\n";
+  }
+  return all + best() + trials() + failures() + missing() + stale() + coverage() + kForPrograms;
+}
+
+}  // namespace tunedgemm

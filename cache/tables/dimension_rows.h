@@ -1,0 +1,43 @@
+#pragma once
+
+// The dimension tables, to whose rows the others refer: problems, devices, toolchains and configs. Each function gives
+// the id of the row for a value and inserts it if need be. Private to cache.
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "cache/record.h"
+#include "cache/sqlite/sqlite.h"
+
+namespace tunedgemm {
+
+/// `canonical` as canonical() makes it.
+std::int64_t problem_row(sqlite::Connection& connection, const Problem& canonical);
+std::int64_t device_row(sqlite::Connection& connection, const DeviceIdentity& device);
+std::int64_t toolchain_row(sqlite::Connection& connection, const Toolchain& toolchain);
+std::int64_t config_row(sqlite::Connection& connection, std::string_view family,
+                        const Config& config);
+
+/// What winners, trials and leases are found by.
+struct KeyRows {
+  std::int64_t problem = 0, device = 0, toolchain = 0;
+};
+
+/// The same key as values.
+struct TuningKey {
+  Problem problem;  ///< canonical
+  DeviceIdentity device;
+  Toolchain toolchain;
+};
+KeyRows key_rows(sqlite::Connection& connection, const TuningKey& key);
+
+/// PendingWrites that the device is now used with this toolchain: what was tuned with another is stale.
+void set_current_toolchain(sqlite::Connection& connection, const DeviceIdentity& device,
+                           const Toolchain& toolchain);
+
+/// What is unusual about a problem and is not told by its sizes, types, layout and epilogue:
+/// "lda=4104 align_b=2 warm"; empty for packed, aligned matrices.
+std::string details_text(const Problem& canonical);
+
+}  // namespace tunedgemm

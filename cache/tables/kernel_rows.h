@@ -1,0 +1,31 @@
+#pragma once
+
+// Rows of the table `kernel`: what compilers have made. A stored binary will be executed, so each
+// carries the SHA-256 of its bytes; SQLite itself does not notice a changed byte in a blob. Private
+// to cache.
+
+#include <cstdint>
+#include <string>
+#include <variant>
+
+#include "cache/record.h"
+#include "cache/sqlite/sqlite.h"
+
+namespace tunedgemm {
+
+/// The driver is no part of it: what a compiler made runs under a newer driver as well.
+struct KernelKey {
+  std::string source;  ///< the source's fingerprint
+  std::string compiler;
+  int architecture = 0;
+};
+
+enum class KernelMiss { kAbsent, kDamaged };
+
+std::variant<Binary, KernelMiss> find_kernel(const sqlite::Connection& connection,
+                                             const KernelKey& key);
+/// Returns the row's id.
+std::int64_t put_kernel(sqlite::Connection& connection, const KernelKey& key, const Binary& binary);
+void delete_kernel(sqlite::Connection& connection, const KernelKey& key);
+
+}  // namespace tunedgemm

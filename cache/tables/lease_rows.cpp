@@ -1,0 +1,141 @@
+#include "cache/tables/lease_rows.h"
+
+#include <ctime>
+
+#include "cache/tables/trial_rows.h"
+
+namespace tunedgemm {
+namespace {
+
+// Whether a process on another machine lives cannot be seen. It renews its lease with every
+// candidate, and none takes as long as this.
+constexpr std::int64_t kSilentSeconds = 15 * 60;
+
+struct LeaseRow {
+  ProcessIdentity process;
+  std::int64_t renewed = 0;
+  std::string family, knobs, family_fingerprint;  // of the candidate in flight; empty: none
+};
+
+std::optional<LeaseRow> find_lease(sqlite::Connection& connection, const TuningKey& key) {
+  sqlite::Statement find(
+      connection,
+      "SELECT l.host, l.boot, l.pid, l.pid_started, l.renewed, "
+      "c.family, c.knobs, l.in_flight_family_fingerprint "
+      "FROM lease l JOIN problem p ON p.id = l.problem JOIN device d ON d.id = l.device "
+      "JOIN toolchain t ON t.id = l.toolchain LEFT JOIN config c ON c.id = l.in_flight "
+      "WHERE p.fingerprint = ? AND d.fingerprint = ? AND t.fingerprint = ?");
+  find.bind(fingerprint(key.problem), fingerprint(key.device), fingerprint(key.toolchain));
+  if (!find.step()) {
+    return std::nullopt;
+  }
+  LeaseRow row;
+  find.read(row.process.host, row.process.boot, row.process.pid, row.process.started, row.renewed,
+            row.family, row.knobs, row.family_fingerprint);
+  return row;
+}
+
+bool is_alive(const LeaseRow& row) {
+  const Liveness alive = liveness(row.process);
+  return alive == Liveness::kAlive ||
+         (alive == Liveness::kUnknown && std::time(nullptr) - row.renewed < kSilentSeconds);
+}
+
+void reject_as_crashed(sqlite::Connection& connection, const KeyRows& key, const LeaseRow& row) {
+  TrialRecord trial;
+  trial.family = row.family;
+  trial.config = parse_config(row.knobs).value_or(Config());
+  trial.family_fingerprint = row.family_fingerprint;
+  trial.rejection = Rejection{Reason::kCrashed, "it was in flight when process " +
+                                                    std::to_string(row.process.pid) + " on " +
+                                                    row.process.host + " ended"};
+  put_trial(connection, key, trial);
+}
+
+constexpr const char* kOfThisHolder =
+    " WHERE problem = ? AND device = ? AND toolchain = ? "
+    "AND host = ? AND boot = ? AND pid = ? AND pid_started = ?";
+
+}  // namespace
+
+bool is_held(sqlite::Connection& connection, const TuningKey& key) {
+  const auto row = find_lease(connection, key);
+  return row && is_alive(*row);
+}
+
+bool claim_lease(sqlite::Connection& connection, const TuningKey& key, const LeaseHolder& holder) {
+  const auto row = find_lease(connection, key);
+  if (row && is_alive(*row)) {
+    return false;
+  }
+  const KeyRows rows = key_rows(connection, key);
+  if (row && !row->family.empty()) {
+    reject_as_crashed(connection, rows, *row);
+  }
+  connection.insert("INSERT OR REPLACE", "lease",
+                    {{"problem", rows.problem},
+                     {"device", rows.device},
+                     {"toolchain", rows.toolchain},
+                     {"token", holder.token},
+                     {"host", holder.process.host},
+                     {"boot", holder.process.boot},
+                     {"pid", holder.process.pid},
+                     {"pid_started", holder.process.started},
+                     {"renewed", std::time(nullptr)}});
+  return true;
+}
+
+void release_lease(sqlite::Connection& connection, const TuningKey& key,
+                   const LeaseHolder& holder) {
+  const KeyRows rows = key_rows(connection, key);
+  const ProcessIdentity& process = holder.process;
+  sqlite::Statement remove(connection,
+                           std::string("DELETE FROM lease") + kOfThisHolder + " AND token = ?");
+  remove.bind(rows.problem, rows.device, rows.toolchain, process.host, process.boot, process.pid,
+              process.started, holder.token);
+  remove.run();
+}
+
+void set_in_flight(sqlite::Connection& connection, const TuningKey& key,
+                   const ProcessIdentity& process, const CandidateInFlight& candidate) {
+  const KeyRows rows = key_rows(connection, key);
+  const std::int64_t config = config_row(connection, candidate.family, candidate.config);
+  const std::int64_t now = std::time(nullptr);
+  sqlite::Statement update(connection, std::string("UPDATE lease SET renewed = ?, in_flight = ?, "
+                                                   "in_flight_family_fingerprint = ?") +
+                                           kOfThisHolder);
+  update.bind(now, config, candidate.family_fingerprint, rows.problem, rows.device, rows.toolchain,
+              process.host, process.boot, process.pid, process.started);
+  update.run();
+  if (connection.changes() == 0) {
+    // Nobody's lease: this process is made its holder. Another's is left alone.
+    connection.insert("INSERT OR IGNORE", "lease",
+                      {{"problem", rows.problem},
+                       {"device", rows.device},
+                       {"toolchain", rows.toolchain},
+                       {"token", ""},
+                       {"host", process.host},
+                       {"boot", process.boot},
+                       {"pid", process.pid},
+                       {"pid_started", process.started},
+                       {"renewed", now},
+                       {"in_flight", config},
+                       {"in_flight_family_fingerprint", candidate.family_fingerprint}});
+  }
+}
+
+void clear_in_flight(sqlite::Connection& connection, const TuningKey& key,
+                     const ProcessIdentity& process) {
+  const KeyRows rows = key_rows(connection, key);
+  const auto run = [&](const std::string& statement) {
+    sqlite::Statement change(connection, statement);
+    change.bind(rows.problem, rows.device, rows.toolchain, process.host, process.boot, process.pid,
+                process.started);
+    change.run();
+  };
+  run(std::string("DELETE FROM lease") + kOfThisHolder + " AND token = ''");
+  run(std::string("UPDATE lease SET in_flight = NULL, in_flight_family_fingerprint = NULL") +
+      kOfThisHolder);
+}
+
+}  // namespace tunedgemm

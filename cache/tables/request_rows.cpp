@@ -1,0 +1,41 @@
+#include "cache/tables/request_rows.h"
+
+#include <utility>
+
+#include "cache/tables/dimension_rows.h"
+
+namespace tunedgemm {
+
+void add_calls(sqlite::Connection& connection, const Request& request,
+               const DeviceIdentity& device) {
+  sqlite::Statement add(connection,
+                        "INSERT INTO request (problem, device, calls, asked_at) "
+                        "VALUES (?, ?, ?, ?) ON CONFLICT (problem, device) DO UPDATE SET "
+                        "calls = calls + excluded.calls, asked_at = excluded.asked_at");
+  add.bind(problem_row(connection, request.problem), device_row(connection, device), request.calls,
+           utc_now());
+  add.run();
+}
+
+std::vector<Request> read_requests(const sqlite::Connection& connection,
+                                   const DeviceIdentity& device) {
+  sqlite::Statement rows(
+      connection,
+      "SELECT p.text, r.calls FROM request r JOIN problem p ON p.id = r.problem "
+      "JOIN device d ON d.id = r.device WHERE d.fingerprint = ? AND NOT EXISTS "
+      "(SELECT 1 FROM winner w WHERE w.problem = r.problem AND w.device = r.device) "
+      "ORDER BY r.calls * p.flops DESC, p.id");
+  rows.bind(fingerprint(device));
+  std::vector<Request> requests;
+  while (rows.step()) {
+    std::string text;
+    std::int64_t calls = 0;
+    rows.read(text, calls);
+    if (auto problem = parse_problem(text)) {
+      requests.push_back({*problem, calls});
+    }
+  }
+  return requests;
+}
+
+}  // namespace tunedgemm
