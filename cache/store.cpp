@@ -78,7 +78,7 @@ std::optional<Hit> Store::find(const Problem& problem, const DeviceIdentity& dev
     const std::string device_fingerprint = fingerprint(device);
     const IsCurrent is_current = is_current_in(archive);
     std::optional<Hit> hit;
-    archive.use_winners([&](const WinnerIndex& winners) {
+    const auto look = [&](const WinnerIndex& winners) {
       for (const StoredWinner* winner :
            winners.find(fingerprint(asked), device_fingerprint, toolchain)) {
         if (!is_current(winner->record.family, winner->record.family_fingerprint)) {
@@ -93,7 +93,12 @@ std::optional<Hit> Store::find(const Problem& problem, const DeviceIdentity& dev
           return;
         }
       }
-    });
+    };
+    archive.count_lookup();
+    archive.use_winners(look);
+    if (!hit && archive.refresh()) {
+      archive.use_winners(look);
+    }
     archive.note_toolchain(device_fingerprint, device, toolchain);
     return hit;
   });
@@ -102,6 +107,10 @@ std::optional<Hit> Store::find(const Problem& problem, const DeviceIdentity& dev
 void Store::refresh() {
   Archive& archive = *database_->archive();
   no_throw(archive, [&] { archive.refresh(); });
+}
+
+std::int64_t Store::lookups() const {
+  return database_->archive()->lookups();
 }
 
 std::optional<Binary> Store::find_binary(const Source& source, const Toolchain& toolchain,
@@ -177,6 +186,7 @@ std::vector<Record> Store::winners() const {
   Archive& archive = *database_->archive();
   return no_throw(archive, std::vector<Record>(), [&] {
     std::vector<Record> records;
+    archive.refresh();
     archive.use_winners([&](const WinnerIndex& winners) {
       winners.for_each([&](const StoredWinner& winner) {
         if (auto record = parsed(winner)) {

@@ -66,11 +66,22 @@ struct Request {
 class Lease {
  public:
   Lease() = default;
-  explicit Lease(std::shared_ptr<void> held) : held_(std::move(held)) {}
+  Lease(std::shared_ptr<void> held, bool winners_changed)
+      : held_(std::move(held)), winners_changed_(winners_changed) {}
   explicit operator bool() const { return held_ != nullptr; }
+  /// Whether another process has stored winners since the last look-up: only then can looking
+  /// again find what was missing. Told by a lease that was not given as well.
+  bool winners_changed() const { return winners_changed_; }
 
  private:
   std::shared_ptr<void> held_;
+  bool winners_changed_ = false;
+};
+
+/// What became of a record that was put.
+struct PutResult {
+  bool stored = false;  ///< false: a fuller tuning was there before and stays the winner
+  Record winner;        ///< the winner now, as it is stored: with the time at which it was
 };
 
 class Store {
@@ -87,12 +98,15 @@ class Store {
 
   /// The winner for the problem (canonical or not) on the device. Void rows are not returned:
   /// another template fingerprint, or a config that the family no longer allows within `limits`.
-  /// Answered from memory.
+  /// Answered from memory. A miss asks the file once whether another process has stored winners
+  /// since, and sees them; so nobody has to look a second time.
   std::optional<Hit> find(const Problem& problem, const DeviceIdentity& device,
                           const Toolchain& toolchain, const DeviceLimits& limits) const;
 
-  /// Reads what other processes have stored since; at most once a second, else it returns at once.
+  /// Reads what other processes have stored since.
   void refresh();
+  /// How many look-ups `find` has answered, for those who want to know what a call costs.
+  std::int64_t lookups() const;
 
   /// The binary made from this source by this compiler. Empty if there is none or its hash is
   /// wrong, in which case the row is deleted and counted in health().
@@ -106,9 +120,9 @@ class Store {
   /// Winner, its binary and all trials in one transaction. Keeps the stored winner instead where
   /// that one, with the same toolchain and fingerprint, is of greater rigor, or equally rigorous
   /// and complete while this is not; an incomplete one counts for no more than the candidates that
-  /// it has tried. Returns whether `record` is the winner now.
-  bool put(const Record& record, const Source& winner_source, const Binary& winner_binary,
-           const std::vector<TrialRecord>& trials);
+  /// it has tried.
+  PutResult put(const Record& record, const Source& winner_source, const Binary& winner_binary,
+                const std::vector<TrialRecord>& trials);
 
   /// One outcome before the tuning is finished, so that an interrupted one resumes.
   void put_trial(const Problem& problem, const DeviceIdentity& device, const Toolchain& toolchain,

@@ -63,10 +63,10 @@ bool claim(Archive& archive, const TuningKey& key, const LeaseHolder& holder) {
 
 }  // namespace
 
-bool Store::put(const Record& record, const Source& winner_source, const Binary& winner_binary,
-                const std::vector<TrialRecord>& trials) {
+PutResult Store::put(const Record& record, const Source& winner_source, const Binary& winner_binary,
+                     const std::vector<TrialRecord>& trials) {
   Archive& archive = *database_->archive();
-  return no_throw(archive, false, [&] {
+  return no_throw(archive, PutResult{false, record}, [&] {
     Record winner = record;
     winner.problem = canonical(record.problem).problem;
     if (winner.tuned_at.empty()) {
@@ -93,11 +93,22 @@ bool Store::put(const Record& record, const Source& winner_source, const Binary&
         Archive::Otherwise::kWriteLater);
     if (*stored) {
       archive.put_winner(winner);
-    } else {
-      // Another process has stored a better one.
-      archive.forget_index();
+      return PutResult{true, std::move(winner)};
     }
-    return *stored;
+    // Another process may have stored the one that stays.
+    archive.forget_index();
+    PutResult kept{false, winner};
+    archive.use_winners([&](const WinnerIndex& winners) {
+      for (const StoredWinner* other : winners.find(fingerprint(winner.problem),
+                                                    fingerprint(winner.device), winner.toolchain)) {
+        auto parsed_record = parsed(*other);
+        if (parsed_record && parsed_record->toolchain == winner.toolchain) {
+          kept.winner = std::move(*parsed_record);
+          return;
+        }
+      }
+    });
+    return kept;
   });
 }
 
@@ -175,11 +186,12 @@ Lease Store::acquire(const Problem& problem, const DeviceIdentity& device,
     const LeaseHolder holder = archive->new_lease_holder();
     while (!claim(*archive, key, holder)) {
       if (Clock::now() >= end) {
-        return Lease();
+        return Lease(nullptr, archive->refresh());
       }
       std::this_thread::sleep_for(kBetweenLooks);
     }
-    return Lease(std::make_shared<HeldLease>(archive, key, holder));
+    auto held = std::make_shared<HeldLease>(archive, key, holder);
+    return Lease(std::move(held), archive->refresh());
   });
 }
 

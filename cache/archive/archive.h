@@ -66,8 +66,11 @@ class Archive {
   void put_winner(const Record& record);
   /// The index no longer tells what the files hold.
   void forget_index() { loaded_ = false; }
-  /// Follows what other processes have done to the file; at most once a second.
-  void refresh();
+  /// Follows what other processes have done to the file. Returns whether the index has to be loaded
+  /// again, because winners were stored or deleted or the file was replaced.
+  bool refresh();
+  void count_lookup() { ++lookups_; }
+  std::int64_t lookups() const { return lookups_; }
   /// PendingWrites that the device is used with this toolchain, if the file knows another one of it.
   void note_toolchain(const std::string& device_fingerprint, const DeviceIdentity& device,
                       const Toolchain& toolchain);
@@ -106,6 +109,7 @@ class Archive {
   const std::string lease_prefix_;
   std::atomic<int> leases_{0};
   std::atomic<int> damaged_binaries_{0};
+  std::atomic<std::int64_t> lookups_{0};
   PendingWrites pending_;
 
   mutable std::mutex databases_;  // guards the next group
@@ -117,7 +121,6 @@ class Archive {
   int repairs_ = 0;
   std::int64_t data_version_ = 0;
   WinnersStamp stamp_;
-  Clock::time_point refreshed_at_;
 
   std::atomic<bool> loaded_{false};
   mutable std::shared_mutex winners_lock_;  // guards the next group

@@ -6,8 +6,6 @@
 namespace tunedgemm {
 namespace {
 
-constexpr std::chrono::seconds kBetweenRefreshes{1};
-
 struct OneWinner {
   std::string problem, device;
   StoredWinner winner;
@@ -83,21 +81,19 @@ void Archive::put_winner(const Record& record) {
   }
 }
 
-void Archive::refresh() {
+bool Archive::refresh() {
   const std::lock_guard lock(databases_);
-  const auto now = Clock::now();
-  if (!file_ || now - refreshed_at_ < kBetweenRefreshes) {
-    return;
+  if (!file_) {
+    return false;
   }
-  refreshed_at_ = now;
   if (file_->was_replaced()) {
     if (file_->writable) {
       reopen();
     }
-    return;
+    return !loaded_;
   }
   if (file_->newer || !loaded_) {
-    return;
+    return !loaded_;
   }
   // Every transaction of another process changes the version; few of them store a winner.
   ask_one(*file_, Having::kTables, [&](sqlite::Connection& connection) {
@@ -108,6 +104,7 @@ void Archive::refresh() {
     }
     return true;
   });
+  return !loaded_;
 }
 
 void Archive::note_toolchain(const std::string& device_fingerprint, const DeviceIdentity& device,

@@ -179,3 +179,23 @@ TEST_CASE("A process is known by its start, its machine's start and its machine"
   other.pid = 1 << 30;
   CHECK(liveness(other) == Liveness::kDead);
 }
+
+TEST_CASE("A lease tells whether others have stored winners since the last look-up") {
+  const TemporaryFolder folder;
+  const auto options = sample::options(folder.path() / "cache.db");
+  const auto store = Store::open(options);
+  const auto other = Store::open(options);
+  const auto find = [&] {
+    return store->find(sample::problem(1), sample::device(), sample::toolchain(), sample::limits());
+  };
+  CHECK_FALSE(find());
+  CHECK_FALSE(acquire(*store, 1).winners_changed());
+  CHECK(other->put(sample::record(1), sample::source(), sample::binary(), {}).stored);
+  const Lease lease = acquire(*store, 1);
+  CHECK(lease);
+  CHECK(lease.winners_changed());
+  CHECK(find());
+  // One's own winners are known without looking.
+  CHECK(store->put(sample::record(2), sample::source(), sample::binary(), {}).stored);
+  CHECK_FALSE(acquire(*store, 2).winners_changed());
+}

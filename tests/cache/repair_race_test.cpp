@@ -25,7 +25,7 @@ void fill(const fs::path& path, int winners) {
   options.journal = StoreOptions::Journal::kRollback;
   const auto store = Store::open(options);
   for (int m = 1; m <= winners; ++m) {
-    CHECK(store->put(sample::record(m), sample::source(m), sample::binary(), {}));
+    CHECK(store->put(sample::record(m), sample::source(m), sample::binary(), {}).stored);
   }
 }
 

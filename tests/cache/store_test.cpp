@@ -14,7 +14,7 @@ using namespace tunedgemm;
 namespace {
 
 void put(Store& store, const Record& record) {
-  CHECK(store.put(record, sample::source(), sample::binary(), {}));
+  CHECK(store.put(record, sample::source(), sample::binary(), {}).stored);
 }
 
 std::optional<Hit> find(const Store& store, std::int64_t m,
@@ -172,7 +172,7 @@ TEST_CASE("Store keeps the winner of the more thorough tuning") {
   const TemporaryFolder folder;
   const auto store = Store::open(sample::options(folder.path() / "cache.db"));
   const auto offer = [&](Record record) {
-    return store->put(record, sample::source(), sample::binary(), {});
+    return store->put(record, sample::source(), sample::binary(), {}).stored;
   };
   CHECK(offer(sample::record(64, 10, Rigor::kNormal)));
   CHECK_FALSE(offer(sample::record(64, 5, Rigor::kQuick)));
@@ -192,6 +192,37 @@ TEST_CASE("Store keeps the winner of the more thorough tuning") {
   Record other = sample::record(64, 13, Rigor::kQuick);
   other.toolchain = sample::toolchain("999");
   CHECK(offer(other));
+}
+
+TEST_CASE("Store tells which winner a put has left, as it is stored") {
+  const TemporaryFolder folder;
+  const auto store = Store::open(sample::options(folder.path() / "cache.db"));
+  const PutResult first =
+      store->put(sample::record(64, 10), sample::source(), sample::binary(), {});
+  CHECK(first.stored);
+  CHECK(first.winner.measurement.median_us == 10);
+  CHECK(first.winner.tuned_at == find(*store, 64)->record.tuned_at);
+  const PutResult second =
+      store->put(sample::record(64, 5, Rigor::kQuick), sample::source(), sample::binary(), {});
+  CHECK_FALSE(second.stored);
+  CHECK(second.winner.measurement.median_us == 10);
+  CHECK(second.winner.rigor == Rigor::kNormal);
+  CHECK(second.winner.tuned_at == first.winner.tuned_at);
+}
+
+TEST_CASE("One look-up that misses sees what another store has just put") {
+  const TemporaryFolder folder;
+  const auto options = sample::options(folder.path() / "cache.db");
+  const auto store = Store::open(options);
+  const auto other = Store::open(options);
+  for (const int m : {64, 128, 256}) {
+    CHECK_FALSE(find(*store, m));
+    put(*other, sample::record(m));
+    CHECK(find(*store, m));
+  }
+  CHECK(store->lookups() == 6);
+  CHECK(other->lookups() == 0);
+  CHECK(store->winners().size() == 3);
 }
 
 TEST_CASE("Store returns a binary for its source, compiler and architecture, whatever the driver") {
@@ -220,8 +251,10 @@ TEST_CASE("Store returns a binary for its source, compiler and architecture, wha
 TEST_CASE("The winner's binary is stored with it") {
   const TemporaryFolder folder;
   const auto store = Store::open(sample::options(folder.path() / "cache.db"));
-  CHECK(store->put(sample::record(64), sample::source(64), sample::binary(2000),
-                   {sample::trial(64, 14), sample::trial(128, 12.5)}));
+  CHECK(store
+            ->put(sample::record(64), sample::source(64), sample::binary(2000),
+                  {sample::trial(64, 14), sample::trial(128, 12.5)})
+            .stored);
   CHECK(store->find_binary(sample::source(64), sample::toolchain(),
                            sample::device().compute_capability));
   CHECK(store->trials(sample::problem(64), sample::device(), sample::toolchain()).size() == 2);
@@ -305,7 +338,7 @@ TEST_CASE("An exported file serves as a system file, and the user's own comes fi
   const auto system = folder.path() / "system.db";
   {
     const auto store = Store::open(sample::options(folder.path() / "first.db"));
-    CHECK(store->put(sample::record(64, 10), sample::source(), sample::binary(), {}));
+    CHECK(store->put(sample::record(64, 10), sample::source(), sample::binary(), {}).stored);
     put(*store, sample::record(128, 20));
     CHECK(store->export_to(system).empty());
     CHECK_THAT(store->export_to(system), Catch::Matchers::ContainsSubstring("is there already"));
@@ -329,7 +362,8 @@ TEST_CASE("A store in memory remembers until it is destroyed") {
   options.access = StoreOptions::Access::kMemoryOnly;
   const auto store = Store::open(options);
   CHECK(store->health().state == StoreState::kMemoryOnly);
-  CHECK(store->put(sample::record(64), sample::source(), sample::binary(), {sample::trial(64, 1)}));
+  CHECK(store->put(sample::record(64), sample::source(), sample::binary(), {sample::trial(64, 1)})
+            .stored);
   CHECK(find(*store, 64));
   CHECK(store->find_binary(sample::source(), sample::toolchain(), 90));
   CHECK(store->trials(sample::problem(64), sample::device(), sample::toolchain()).size() == 1);

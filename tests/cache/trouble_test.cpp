@@ -27,7 +27,8 @@ namespace fs = std::filesystem;
 namespace {
 
 bool put(Store& store, std::int64_t m, double median_us = 12.5) {
-  return store.put(sample::record(m, median_us), sample::source(m), sample::binary(3000), {});
+  return store.put(sample::record(m, median_us), sample::source(m), sample::binary(3000), {})
+      .stored;
 }
 
 bool has(const Store& store, std::int64_t m) {
@@ -43,7 +44,6 @@ void check_works(Store& store) {
   store.put_trial(sample::problem(1), sample::device(), sample::toolchain(), sample::trial(64, 1));
   CHECK(store.trials(sample::problem(1), sample::device(), sample::toolchain()).size() == 1);
   CHECK(store.acquire(sample::problem(1), sample::device(), sample::toolchain(), 0));
-  store.refresh();
   store.flush();
 }
 
@@ -324,7 +324,8 @@ TEST_CASE("What is stored while the disk is full is written when there is room")
   const auto previous = signal(SIGXFSZ, SIG_IGN);
   REQUIRE(setrlimit(RLIMIT_FSIZE, &full) == 0);
   const bool stored =
-      store->put(sample::record(2), sample::source(2), sample::binary(std::size_t{1} << 20), {});
+      store->put(sample::record(2), sample::source(2), sample::binary(std::size_t{1} << 20), {})
+          .stored;
   const bool found = has(*store, 2);
   REQUIRE(setrlimit(RLIMIT_FSIZE, &unlimited) == 0);
   signal(SIGXFSZ, previous);
@@ -408,7 +409,6 @@ TEST_CASE("A file that is replaced while it is open is followed") {
   const auto store = Store::open(sample::options(path));
   CHECK(put(*store, 10));
   fs::rename(folder.path() / "other.db", path);
-  store->refresh();
   CHECK(has(*store, 3));
   CHECK_FALSE(has(*store, 10));
   CHECK(put(*store, 11));

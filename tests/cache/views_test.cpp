@@ -56,7 +56,7 @@ fs::path make_database(const fs::path& folder) {
   const fs::path path = folder / "tunedgemm.db";
   const auto store = Store::open(sample::options(path));
   const auto put = [&](const Record& record, const std::vector<TrialRecord>& trials) {
-    CHECK(store->put(record, sample::source(), sample::binary(), trials));
+    CHECK(store->put(record, sample::source(), sample::binary(), trials).stored);
   };
   TrialRecord screened = sample::trial(256, 31);
   screened.final_round = false;
@@ -163,7 +163,7 @@ TEST_CASE("Of several winners for one problem the view best shows the one that a
   for (const char* driver : {"580", "535", "580"}) {
     Record record = sample::record(64, std::string(driver) == "580" ? 10 : 20);
     record.toolchain = sample::toolchain(driver);
-    CHECK(store->put(record, sample::source(), sample::binary(), {}));
+    CHECK(store->put(record, sample::source(), sample::binary(), {}).stored);
   }
   const std::string sql = "SELECT median_us, state FROM best;";
   CHECK(query(path, sql).output == "median_us | state\n10.0 | confirmed\n");
