@@ -70,7 +70,7 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--types", type=kinds, default="f16,e5m2", help="default: %(default)s")
     parser.add_argument("--rounds", type=whole_number(1, 1000), default=11, help="timed rounds; default: %(default)s")
     parser.add_argument("--cool-down-ms", type=whole_number(0, 10000), default=20,
-                        help="how long the device rests before each sample; default: %(default)s")
+                        help="how long the device cools down before each sample; default: %(default)s")
     parser.add_argument("--library", metavar="FILE",
                         help="libtunedgemm.so; default: the newest in a build folder, or the loader's")
     parser.add_argument("--json", type=pathlib.Path, metavar="FILE", help="what tools/plot_bench.py draws")

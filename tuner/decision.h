@@ -1,6 +1,6 @@
 #pragma once
 
-// Which contender wins. Pure judgement on numbers: no device, no randomness, and the same rounds
+// Which contender wins. It looks at numbers alone: no device, no randomness, and the same rounds
 // always give the same winner. The rules stand in the README of this folder.
 
 #include <cstddef>

@@ -1,6 +1,6 @@
 #pragma once
 
-// Evaluator: the one seam between judgement (this folder) and a device (runtime/). The tuner
+// Evaluator: the one seam between decisions (this folder) and a device (runtime/). The tuner
 // decides what to try and what the samples mean; an evaluator compiles, checks and times.
 // ReplayEvaluator plays back a recorded run.
 
@@ -53,8 +53,8 @@ class Evaluator {
   /// Brings the device to its working clock. Called before the first sample and before the finals.
   virtual void warm_up() = 0;
 
-  /// Leaves the device idle for so long before a sample: under a long load it lowers its clock, and a
-  /// candidate must not pay for what the one before it drew.
+  /// Leaves the device idle for so long before a sample: under a long load it lowers its clock, and
+  /// a candidate must not pay for what the one before it drew.
   virtual void cool_down(double seconds) = 0;
   /// How long that should be in the finals; may be 0.
   virtual double cool_down_seconds() const { return 0; }

@@ -22,8 +22,8 @@ struct FinalsReport {
 
 /// Races the contenders, who are sorted by their `launch_us`, until the decision is settled, the
 /// rounds are all done or the time is over; at least one round. Where time is short the slowest are
-/// left out (they have no rounds) before the number of rounds is cut; the default is not. `on_round`
-/// gets the number of rounds and may be empty.
+/// left out (they have no rounds) before the number of rounds is cut; the default is not.
+/// `on_round` gets the number of rounds and may be empty.
 FinalsReport run_finals(std::vector<Contender*> contenders, Evaluator& evaluator,
                         const SearchLimits& search_limits, TimeBudget& time_budget,
                         std::uint64_t seed, const std::function<void(int)>& on_round);

@@ -21,8 +21,8 @@ Contender contender_of(Trial& trial, double launch_us);
 struct RaceOptions {
   double sample_us = 2000;       ///< about how long a sample is to take
   double cool_down_seconds = 0;  ///< before each sample
-  /// How many rounds may be thrown away because the clock had dropped; beyond that they count, since
-  /// a clock that stays low is the device's clock now.
+  /// How many rounds may be thrown away because the clock had dropped; beyond that they count,
+  /// since a clock that stays low is the device's clock now.
   int most_repeated_rounds = 0;
   std::uint64_t seed = 0;  ///< of the orders
 };
@@ -39,8 +39,8 @@ class Race {
 
   /// A round, whose times go to the contenders. Who fails, or has a time that the device cannot
   /// reach, gets a rejection and leaves the race. If the clock had dropped and of `seconds_left`
-  /// something is left afterwards, the round is thrown away, the device is warmed up, and the result
-  /// is false.
+  /// something is left afterwards, the round is thrown away, the device is warmed up, and the
+  /// result is false.
   bool run_round(double seconds_left = std::numeric_limits<double>::infinity());
 
   /// A round of which no time is kept, for kernels whose first long sample has something to set up.

@@ -6,7 +6,7 @@
 // are skipped. The first line is "recorded-run 3". Then, once each:
 //
 //     problem m=4096 n=4096 ...                       as to_text(Problem) writes it
-//     device roofline_us=140.2 batch=0 ahead_seconds=0.9 warm_up_seconds=0.2 cool_down_seconds=0.004
+//     device roofline_us=140 batch=0 ahead_seconds=0.9 warm_up_seconds=0.2 cool_down_seconds=0.004
 //     clock mhz=1755 throttled=0                      one for each question, in order
 //
 // and for every candidate a line with its text, followed by what came of it:

@@ -1,7 +1,7 @@
 #pragma once
 
 // ReplayEvaluator: a device that only remembers. It says again what was recorded, and its clock
-// goes as fast as the recorded one, so that judgement is tested on real numbers and in no time.
+// goes as fast as the recorded one, so that decisions are tested on real numbers and in no time.
 
 #include <string_view>
 #include <unordered_map>

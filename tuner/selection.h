@@ -44,16 +44,16 @@ struct Selection {
 /// K. Who multiplies, which way round, and where D is prepared, makes another tile of it.
 std::string tile_of(const Candidate& candidate);
 
-/// Takes at most `search_limits.candidates`, less those that refine() may take. A candidate that was
-/// rejected earlier, with the same template, is left out; the default comes back if it was only
+/// Takes at most `search_limits.candidates`, less those that refine() may take. A candidate that
+/// was rejected earlier, with the same template, is left out; the default comes back if it was only
 /// slow. Earlier times decide the order and nothing more: the best of them come early, the others
 /// last.
 Selection select(const Knowledge& knowledge, const SearchLimits& search_limits);
 
-/// Takes `search_limits.refinements` more when those of select() have been tried: variants of the tiles of
-/// the fastest of them, `best`, in other orders and clusters, of which select() has few, half of
-/// them of one tile at most; then the next of the cost model's order. What was tried before is left
-/// out: here (`tried`), or earlier (`knowledge.earlier`).
+/// Takes `search_limits.refinements` more when those of select() have been tried: variants of the
+/// tiles of the fastest of them, `best`, in other orders and clusters, of which select() has few,
+/// half of them of one tile at most; then the next of the cost model's order. What was tried before
+/// is left out: here (`tried`), or earlier (`knowledge.earlier`).
 Selection refine(const Knowledge& knowledge, std::span<const RankedCandidate> best,
                  std::span<const TrialRecord> tried, const SearchLimits& search_limits);
 

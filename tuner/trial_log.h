@@ -1,7 +1,7 @@
 #pragma once
 
-// TrialLog: what came of every candidate, told to the store as it happens, so that a tuning which is
-// killed loses nothing and does not meet its killer again.
+// TrialLog: what came of every candidate, told to the store as it happens, so that a tuning which
+// is killed loses nothing and does not meet its killer again.
 
 #include <cstddef>
 #include <string>

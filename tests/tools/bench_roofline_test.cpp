@@ -35,21 +35,21 @@ TEST_CASE("What computes little is limited by the memory, unless the inputs are 
 }
 
 TEST_CASE("Smaller types and fewer products have a higher peak") {
-  const auto limit = [](DataType type, DataType output, Numerics numerics) {
+  const auto roofline = [](DataType type, DataType output, Numerics numerics) {
     Problem problem = make_problem(4096, 4096, 4096, type, type, output, "nt");
     problem.numerics = numerics;
     return roofline_us(problem, h200(), 1830);
   };
-  const double f16 = limit(DataType::kF16, DataType::kF16, Numerics::kIeee);
-  REQUIRE(limit(DataType::kE4M3, DataType::kF16, Numerics::kFast) == Approx(f16 / 2));
-  REQUIRE(limit(DataType::kS8, DataType::kS32, Numerics::kIeee) == Approx(f16 / 2));
-  REQUIRE(limit(DataType::kF32, DataType::kF32, Numerics::kTf32) == Approx(f16 * 2));
-  REQUIRE(limit(DataType::kF32, DataType::kF32, Numerics::kEmulated) == Approx(f16 * 6));
-  REQUIRE(limit(DataType::kF32, DataType::kF32, Numerics::kIeee) == Approx(f16 * 16));
-  REQUIRE(limit(DataType::kF64, DataType::kF64, Numerics::kIeee) == Approx(f16 * 16));
+  const double f16 = roofline(DataType::kF16, DataType::kF16, Numerics::kIeee);
+  REQUIRE(roofline(DataType::kE4M3, DataType::kF16, Numerics::kFast) == Approx(f16 / 2));
+  REQUIRE(roofline(DataType::kS8, DataType::kS32, Numerics::kIeee) == Approx(f16 / 2));
+  REQUIRE(roofline(DataType::kF32, DataType::kF32, Numerics::kTf32) == Approx(f16 * 2));
+  REQUIRE(roofline(DataType::kF32, DataType::kF32, Numerics::kEmulated) == Approx(f16 * 6));
+  REQUIRE(roofline(DataType::kF32, DataType::kF32, Numerics::kIeee) == Approx(f16 * 16));
+  REQUIRE(roofline(DataType::kF64, DataType::kF64, Numerics::kIeee) == Approx(f16 * 16));
 }
 
-TEST_CASE("Where the peak is not known there is no limit") {
+TEST_CASE("Where the peak is not known there is no roofline") {
   const Problem problem = make_problem(64, 64, 64, DataType::kF32, DataType::kF32, DataType::kF32);
   REQUIRE(roofline_us(problem, DeviceLimits{}, 3000) == 0);
   DeviceLimits old = h200();

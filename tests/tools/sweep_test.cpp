@@ -17,8 +17,8 @@ const std::string kSweep = TUNEDGEMM " sweep --device host --rounds 2 --sample-m
 
 TEST_CASE("sweep times the configs of a family that its cost model likes best") {
   const Shell shell;
-  const ProgramResult result = shell.run(
-      kSweep + "40 24 16 --family blocked --top 2 --json sweep.json --csv sweep.csv");
+  const ProgramResult result =
+      shell.run(kSweep + "40 24 16 --family blocked --top 2 --json sweep.json --csv sweep.csv");
   CAPTURE(result.output, result.errors);
   REQUIRE(result.status == 0);
   REQUIRE_THAT(result.output, ContainsSubstring("2 configs of blocked"));
@@ -46,9 +46,10 @@ TEST_CASE("sweep times the configs of a family that its cost model likes best") 
 
 TEST_CASE("sweep keeps to the values of a knob, and to whole configs") {
   const Shell shell;
-  const ProgramResult filtered = shell.run(
-      kSweep + "40 24 16 --family blocked --knob prefetch=8 --knob tile_m=4,8 --top 3 "
-               "--json sweep.json");
+  const ProgramResult filtered =
+      shell.run(kSweep +
+                "40 24 16 --family blocked --knob prefetch=8 --knob tile_m=4,8 --top 3 "
+                "--json sweep.json");
   CAPTURE(filtered.output, filtered.errors);
   REQUIRE(filtered.status == 0);
   const auto rows = nlohmann::json::parse(std::ifstream(shell.folder() / "sweep.json"))["rows"];
@@ -60,8 +61,8 @@ TEST_CASE("sweep keeps to the values of a knob, and to whole configs") {
            config.find("tile_m=8 ") != std::string::npos));
   }
   const std::string config = rows[0]["config"];
-  const ProgramResult given = shell.run(kSweep + "40 24 16 --family blocked --config \"" + config +
-                                        "\" --json sweep.json");
+  const ProgramResult given =
+      shell.run(kSweep + "40 24 16 --family blocked --config \"" + config + "\" --json sweep.json");
   REQUIRE(given.status == 0);
   const auto one = nlohmann::json::parse(std::ifstream(shell.folder() / "sweep.json"))["rows"];
   REQUIRE(one.size() == 1);

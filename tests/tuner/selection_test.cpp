@@ -24,7 +24,7 @@ SearchLimits search_limits_of(int candidates, int variants_of_one_tile) {
   return made;
 }
 
-// Tile by tile, so that without a cap the first tile would take all places.
+// Tile by tile, so that without a cap the first tile would take all.
 std::vector<RankedCandidate> four_tiles() {
   std::vector<RankedCandidate> ranked;
   for (const int block_m : {32, 64, 128, 256}) {

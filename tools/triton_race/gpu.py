@@ -24,7 +24,7 @@ def copies_for(input_bytes: int, l2_bytes: int) -> int:
 
 
 class TimingGraph:
-    """Launches over the copies in turn, between two events, all in one CUDA graph."""
+    """Launches over the copies one after the other, between two events, all in one CUDA graph."""
 
     def __init__(self, torch, stream, launch: Launch, copies: int, launches: int):
         self._torch, self._launches = torch, launches

@@ -24,7 +24,7 @@ class Kind:
 
     def slack(self, k: int) -> float:
         """An element of D may be wrong by this times (sqrt(K) + its magnitude), if the inputs are normally
-        distributed. For f16 that is four roundings of D, as a vendor may add up parts of K in f16. Tensor cores keep
+        distributed. For f16 that is four roundings of D, as a vendor may add up split-K slices in f16. Tensor cores keep
         some 14 bits of a sum of fp8 products and cut the rest after every 32 of K."""
         return 2**-6 * (1 + k / 4096) if self.is_fp8 else 2**-9
 

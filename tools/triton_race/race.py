@@ -30,7 +30,7 @@ def quantile(values: list[float], fraction: float) -> float:
 
 
 def launches_for(fastest_us: float, copies: int) -> int:
-    """All copies have their turn: then none of it is in the cache when the next sample begins."""
+    """All copies are used: then none of it is in the cache when the next sample begins."""
     return max(min(int(SAMPLE_US / max(fastest_us, 0.1)), MOST_LAUNCHES), copies)
 
 

@@ -4,10 +4,10 @@
 // done.
 //
 //   CSV    A line for each contender of each shape; the first line names the columns.
-//   JSON   {"device": ..., "rows": [{"m": ..., "contenders": [{"contender": "tuned", "median_us": ...}]}]}; the
+//   JSON   {"device": ..., "rows": [{"m": ..., "contenders": [{"contender": "tuned", ...}]}]}; the
 //          document is whole after every row. tools/plot_bench.py draws it.
 //
-// What is not known (a clock, a share of the limit) is an empty cell, or null.
+// What is not known (a clock, a share of the roofline) is an empty cell, or null.
 
 #include <filesystem>
 #include <fstream>

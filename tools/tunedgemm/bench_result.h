@@ -1,7 +1,7 @@
 #pragma once
 
-// What `tunedgemm bench` found, as plain values: the run, a row for each shape, a contender for each
-// kernel in the row.
+// What `tunedgemm bench` found, as plain values: the run, a row for each shape, a contender for
+// each kernel in the row.
 
 #include <functional>
 #include <string>
@@ -57,7 +57,8 @@ std::vector<std::string> other_contenders(const std::vector<BenchRow>& rows);
 const BenchContender* contender_named(const BenchRow& row,
                                       std::string_view name);  ///< null if it is not there
 
-/// Over all rows in which ours and one of the vendor's contenders ran: how many times as fast ours is.
+/// Over all rows in which ours and one of the vendor's contenders ran: how many times as fast ours
+/// is.
 struct Ratios {
   int shapes = 0;
   double geometric_mean = 0;

@@ -7,8 +7,8 @@
 namespace tunedgemm {
 namespace {
 
-// Operations a cycle of one multiprocessor with dense matrices, from the data sheets: peak / (clock
-// * multiprocessors). f16 stands for bf16 too, and for sums in f32; tf32 is half of it.
+// Operations a cycle of one SM with dense matrices, from the data sheets: peak / (clock * SMs).
+// f16 stands for bf16 too, and for sums in f32; tf32 is half of it.
 struct Peak {
   int least_arch;
   double f16, fp8, s8, f32, f64;

@@ -11,7 +11,7 @@
 namespace tunedgemm {
 namespace {
 
-constexpr double kPatienceSeconds = 120;  // so that all are tried
+constexpr double kSecondsForAll = 120;  // more than enough, so that all are tried
 
 // Apart from the cache: what was too slow beside others is tried here all the same.
 std::optional<Candidate> tune_apart(Context& context, const Problem& problem,
@@ -58,7 +58,7 @@ std::optional<Candidate> best_of(Context& context, const Problem& problem,
   }
   TuneOptions options;
   options.rigor = Rigor::kQuick;
-  options.budget = {.seconds = kPatienceSeconds, .candidates = static_cast<int>(candidates.size())};
+  options.budget = {.seconds = kSecondsForAll, .candidates = static_cast<int>(candidates.size())};
   options.cancelled = interrupted;
   options.default_candidate = candidates.front();
   options.candidates = std::move(candidates);

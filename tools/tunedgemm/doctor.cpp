@@ -77,7 +77,7 @@ std::vector<Finding> examine_device(const std::string& subject,
     const DeviceIdentity& identity = device->identity();
     std::string text = identity.name + ", ";
     if (identity.backend == Backend::kCuda) {
-      text += std::to_string(identity.units) + " multiprocessors, ";
+      text += std::to_string(identity.units) + " SMs, ";
     }
     text += gib_text(identity.memory_bytes) + ", " + device->toolchain().driver;
     std::vector<Finding> findings{{subject, State::kGood, text}};

@@ -24,7 +24,7 @@ struct Options {
   ShapeChoice shape;
   std::string config;
   std::string svg;
-  std::int64_t at_a_time = 0;  ///< 0: as many as the device has multiprocessors
+  std::int64_t at_a_time = 0;  ///< 0: as many as the device has SMs
   bool compare = false;
 };
 
@@ -240,7 +240,7 @@ void add_order(CLI::App& app, ExitStatus& status) {
                    "knobs, with or without a family; default the winner, else the cost model's "
                    "choice, on this GPU");
   verb->add_option("--at-a-time", options->at_a_time,
-                   "tiles of a wave; default the GPU's multiprocessors, 132 with --config")
+                   "tiles of a wave; default the GPU's SMs, 132 with --config")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 30));
   verb->add_flag("--compare", options->compare, "beside row after row and Hilbert's curve");
   verb->add_option("--svg", options->svg, "draws the orders into this file");

@@ -95,9 +95,8 @@ std::vector<RankedCandidate> filtered_candidates(const Family& family, const Pro
                                                  const DeviceLimits& limits,
                                                  const std::vector<std::string>& filters) {
   std::vector<RankedCandidate> candidates = ranked_candidates(problem, limits);
-  std::erase_if(candidates, [&](const RankedCandidate& ranked) {
-    return ranked.candidate.family != &family;
-  });
+  std::erase_if(candidates,
+                [&](const RankedCandidate& ranked) { return ranked.candidate.family != &family; });
   for (const std::string& filter : filters) {
     const auto [knob, values] = parse_filter(family, filter);
     std::erase_if(candidates, [&, &knob = knob, &values = values](const RankedCandidate& ranked) {
@@ -225,13 +224,13 @@ void print(const std::vector<SweptConfig>& configs, const Problem& problem) {
   for (const SweptConfig& config : configs) {
     const auto measurement = config.measurement();
     const Binary binary = config.trial ? config.trial->binary() : Binary{};
-    table.add({measurement ? time_text(measurement->median_us) : "-",
-               measurement ? rounded_text(flops(problem) / measurement->median_us * 1e-6) : "-",
-               time_text(config.ranked.predicted_us), std::to_string(binary.registers),
-               std::to_string(binary.spill_bytes), rounded_text(binary.compile_ms),
-               rounded_text(config.max_error), to_text(config.ranked.candidate.config),
-               config.contender.rejection ? first_line(to_text(*config.contender.rejection), 80)
-                                          : ""});
+    table.add(
+        {measurement ? time_text(measurement->median_us) : "-",
+         measurement ? rounded_text(flops(problem) / measurement->median_us * 1e-6) : "-",
+         time_text(config.ranked.predicted_us), std::to_string(binary.registers),
+         std::to_string(binary.spill_bytes), rounded_text(binary.compile_ms),
+         rounded_text(config.max_error), to_text(config.ranked.candidate.config),
+         config.contender.rejection ? first_line(to_text(*config.contender.rejection), 80) : ""});
   }
   table.print_without_empty_columns(std::cout);
 }
@@ -384,8 +383,8 @@ void add_sweep(CLI::App& app, ExitStatus& status) {
       ->check(CLI::Range(0.001, 10000.0))
       ->capture_default_str();
   verb->add_option("--cool-down-ms", options->cool_down_ms,
-                   "pause before each sample; without one, large problems run at the device's power "
-                   "limit, where all configs come closer")
+                   "pause before each sample; without one, large problems run at the device's "
+                   "power limit, where all configs come closer")
       ->check(CLI::Range(0, 60000))
       ->capture_default_str();
   verb->add_option("--csv", options->csv, "a line for each config of each shape");

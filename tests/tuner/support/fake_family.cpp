@@ -6,7 +6,7 @@ FakeFamily::FakeFamily(std::string_view name)
     : Family(name, Backend::kHost, "cuda/common/arguments.cuh",
              {{"block_m", {32, 64, 128, 256}, "rows of a tile"},
               {"variant", {0, 1, 2, 3}, "the smaller, the better predicted"},
-              {"split_k", {1, 2}, "parts of K"}}) {}
+              {"split_k", {1, 2}, "split-K slices"}}) {}
 
 std::string FakeFamily::why_not(const Problem& problem, const Config& config,
                                 const DeviceLimits&) const {
