@@ -46,7 +46,7 @@ using SteadyClock = std::chrono::steady_clock;
 constexpr int kCallsPerRound = 200;
 constexpr int kRounds = 101;
 
-struct Arm {
+struct CallTimes {
   const char* name;
   std::vector<double> us{};
 
@@ -57,14 +57,14 @@ struct Arm {
 };
 
 template <class Call>
-void time_round(Arm& arm, Device& device, Call call) {
+void time_round(CallTimes& times, Device& device, Call call) {
   const auto start = SteadyClock::now();
   for (int index = 0; index < kCallsPerRound; ++index) {
     call();
   }
   const std::chrono::duration<double, std::micro> spent = SteadyClock::now() - start;
   device.synchronize(nullptr);
-  arm.us.push_back(spent.count() / kCallsPerRound);
+  times.us.push_back(spent.count() / kCallsPerRound);
 }
 
 }  // namespace
@@ -111,18 +111,18 @@ TEST_CASE("A warm call costs little more than the launch and allocates nothing",
   REQUIRE(matmul() == 0);
   CHECK(allocations == before);
 
-  Arm bare_arm{"bare launch"};
-  Arm plan_arm{"plan.run"};
-  Arm matmul_arm{"tuned_matmul"};
+  CallTimes bare_times{"bare launch"};
+  CallTimes plan_times{"plan.run"};
+  CallTimes matmul_times{"tuned_matmul"};
   for (int round = 0; round < kRounds; ++round) {
-    time_round(bare_arm, device, bare);
-    time_round(plan_arm, device, run_plan);
-    time_round(matmul_arm, device, matmul);
+    time_round(bare_times, device, bare);
+    time_round(plan_times, device, run_plan);
+    time_round(matmul_times, device, matmul);
   }
-  for (Arm* arm : {&bare_arm, &plan_arm, &matmul_arm}) {
+  for (CallTimes* times : {&bare_times, &plan_times, &matmul_times}) {
     std::printf("host cost of a warm call on %s, %-12s %.3f us, %.3f of a bare launch\n",
-                device.identity().name.c_str(), arm->name, arm->median_us(),
-                arm->median_us() / bare_arm.median_us());
+                device.identity().name.c_str(), times->name, times->median_us(),
+                times->median_us() / bare_times.median_us());
   }
-  CHECK(matmul_arm.median_us() <= 1.15 * bare_arm.median_us());
+  CHECK(matmul_times.median_us() <= 1.15 * bare_times.median_us());
 }

@@ -125,7 +125,7 @@ void BenchFiles::add(const BenchRow& row) {
 void BenchFiles::add_csv(const BenchRow& row) {
   const Problem& problem = row.shape.problem;
   for (const BenchContender& contender : row.contenders) {
-    csv_ << csv_cell(run_.device) << ',' << run_.vendor << ',' << run_.began_at << ','
+    csv_ << csv_cell(run_.device) << ',' << csv_cell(run_.vendor) << ',' << run_.began_at << ','
          << run_.cool_down_ms << ',' << csv_cell(row.shape.name) << ',' << types_text(problem)
          << ',' << layout_text(problem) << ',' << epilogue_text(problem) << ',' << problem.m << ','
          << problem.n << ',' << problem.k << ',' << problem.batch << ',' << contender.name << ','

@@ -8,29 +8,22 @@
 #include <algorithm>
 #include <fstream>
 #include <iostream>
-#include <limits>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <optional>
-#include <span>
 #include <stdexcept>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "cache/record.h"
 #include "runtime/evaluation/device_evaluator.h"
 #include "tools/shared/context_options.h"
 #include "tools/shared/interrupt.h"
-#include "tools/shared/number_list.h"
 #include "tools/shared/shape_list.h"
 #include "tools/shared/shape_options.h"
 #include "tools/shared/table.h"
 #include "tools/shared/text.h"
+#include "tools/tunedgemm/sweep_configs.h"
 #include "tools/tunedgemm/verbs.h"
-#include "tuner/race.h"
-#include "tuner/sample.h"
-#include "tuner/statistics.h"
 
 namespace tunedgemm {
 namespace {
@@ -50,19 +43,6 @@ struct Options {
   std::string csv, json;
 };
 
-// A config, and what came of it. Its contender refers to the trial.
-struct SweptConfig {
-  RankedCandidate ranked;
-  std::unique_ptr<Trial> trial;  ///< null if it was rejected
-  double max_error = 0;          ///< relative to the error bound
-  Contender contender;
-
-  std::optional<Measurement> measurement() const {
-    const bool was_timed = !contender.rejection && !contender.rounds_us.empty();
-    return was_timed ? std::optional(summarize(contender.rounds_us)) : std::nullopt;
-  }
-};
-
 std::vector<Shape> shapes_of(const Options& options) {
   if (options.list.empty()) {
     return {to_shape(options.shape)};
@@ -73,142 +53,6 @@ std::vector<Shape> shapes_of(const Options& options) {
                                 " does not go with --list, whose lines say it themselves");
   }
   return read_shape_list(options.list);
-}
-
-// "stages=3,4": which values the knob may have. Throws std::invalid_argument.
-std::pair<std::string, std::vector<std::int64_t>> parse_filter(const Family& family,
-                                                               const std::string& text) {
-  const std::size_t sign = text.find('=');
-  const std::string name = text.substr(0, sign);
-  const auto knobs = family.knobs();
-  if (sign == std::string::npos || std::none_of(knobs.begin(), knobs.end(), [&](const Knob& knob) {
-        return knob.name == name;
-      })) {
-    throw std::invalid_argument("--knob " + text + " is not knob=value,value ... with a knob of " +
-                                std::string(family.name()));
-  }
-  return {name, parse_number_list(text.substr(sign + 1), 0)};
-}
-
-// The legal candidates of the family that pass every filter, the best predicted first.
-std::vector<RankedCandidate> filtered_candidates(const Family& family, const Problem& problem,
-                                                 const DeviceLimits& limits,
-                                                 const std::vector<std::string>& filters) {
-  std::vector<RankedCandidate> candidates = ranked_candidates(problem, limits);
-  std::erase_if(candidates,
-                [&](const RankedCandidate& ranked) { return ranked.candidate.family != &family; });
-  for (const std::string& filter : filters) {
-    const auto [knob, values] = parse_filter(family, filter);
-    std::erase_if(candidates, [&, &knob = knob, &values = values](const RankedCandidate& ranked) {
-      const std::int64_t value = ranked.candidate.config.at(knob);
-      return std::find(values.begin(), values.end(), value) == values.end();
-    });
-  }
-  return candidates;
-}
-
-// Throws std::invalid_argument for what is no config of the family, or not legal here.
-RankedCandidate given_candidate(const Family& family, const Problem& problem,
-                                const DeviceLimits& limits, const std::string& text) {
-  const auto config = parse_config(text);
-  const std::string why =
-      config ? family.why_not(problem, *config, limits) : "it is not knob=value knob=value ...";
-  if (!why.empty()) {
-    throw std::invalid_argument("--config \"" + text + "\": " + why);
-  }
-  return {{&family, *config}, family.predicted_us(problem, *config, limits)};
-}
-
-std::vector<SweptConfig> configs_of(const Options& options, const Problem& problem,
-                                    const DeviceLimits& limits) {
-  const Family& family = *find_family(options.family);
-  if (family.backend() != limits.backend) {
-    throw std::invalid_argument("--family " + options.family + " is not for this device");
-  }
-  std::vector<RankedCandidate> candidates;
-  for (const std::string& text : options.configs) {
-    candidates.push_back(given_candidate(family, problem, limits, text));
-  }
-  if (options.configs.empty()) {
-    candidates = filtered_candidates(family, problem, limits, options.knobs);
-  }
-  std::vector<SweptConfig> configs;
-  for (RankedCandidate& candidate : candidates) {
-    if (configs.size() < options.top) {
-      configs.emplace_back().ranked = std::move(candidate);
-    }
-  }
-  return configs;
-}
-
-// Compiles, checks, and takes one sample; what fails gets its rejection.
-void try_config(SweptConfig& config, Evaluator& evaluator) {
-  Prepared prepared = evaluator.prepare(config.ranked.candidate);
-  if (auto* rejection = std::get_if<Rejection>(&prepared)) {
-    config.contender.rejection = std::move(*rejection);
-    return;
-  }
-  config.trial = std::move(std::get<std::unique_ptr<Trial>>(prepared));
-  const auto checked = config.trial->check();
-  if (const auto* rejection = std::get_if<Rejection>(&checked)) {
-    config.contender.rejection = *rejection;
-    return;
-  }
-  config.max_error = std::get<double>(checked);
-  const auto us = plausible_sample(*config.trial, 1, evaluator.roofline_us());
-  if (const auto* rejection = std::get_if<Rejection>(&us)) {
-    config.contender.rejection = *rejection;
-    return;
-  }
-  config.contender = contender_of(*config.trial, std::get<double>(us));
-}
-
-// In batches where the device compiles before it returns, so that an interrupt is noticed in time.
-void try_all(std::span<SweptConfig> configs, Evaluator& evaluator) {
-  const auto batch = static_cast<std::size_t>(evaluator.compile_batch());
-  while (!configs.empty() && !interrupted()) {
-    const auto next = configs.first(batch == 0 ? configs.size() : std::min(batch, configs.size()));
-    std::vector<Candidate> candidates;
-    for (const SweptConfig& config : next) {
-      candidates.push_back(config.ranked.candidate);
-    }
-    evaluator.compile_ahead(candidates);
-    evaluator.warm_up();
-    for (SweptConfig& config : next) {
-      if (!interrupted()) {
-        try_config(config, evaluator);
-      }
-    }
-    configs = configs.subspan(next.size());
-  }
-}
-
-void race_all(std::vector<SweptConfig>& configs, Evaluator& evaluator, const Options& options) {
-  std::vector<Contender*> contenders;
-  for (SweptConfig& config : configs) {
-    if (config.trial && !config.contender.rejection) {
-      contenders.push_back(&config.contender);
-    }
-  }
-  evaluator.warm_up();
-  Race race(std::move(contenders), evaluator,
-            {.sample_us = 1e3 * options.sample_ms,
-             .cool_down_seconds = 1e-3 * options.cool_down_ms,
-             .most_repeated_rounds = (options.rounds + 1) / 2,
-             .seed = 1});
-  while (!race.contenders().empty() && race.rounds() < options.rounds && !interrupted()) {
-    race.run_round();
-  }
-}
-
-// The fastest first, then what was rejected.
-void sort_by_time(std::vector<SweptConfig>& configs) {
-  const auto us = [](const SweptConfig& config) {
-    const auto measurement = config.measurement();
-    return measurement ? measurement->median_us : std::numeric_limits<double>::infinity();
-  };
-  std::stable_sort(configs.begin(), configs.end(),
-                   [&](const SweptConfig& a, const SweptConfig& b) { return us(a) < us(b); });
 }
 
 void print(const std::vector<SweptConfig>& configs, const Problem& problem) {
@@ -313,14 +157,18 @@ Json sweep_shape(Context& context, const Shape& shape, const Options& options) {
   Device& device = context.device();
   const Device::Current current(device);
   const Problem problem = canonical(shape.problem).problem;
-  std::vector<SweptConfig> configs = configs_of(options, problem, device.limits());
+  std::vector<SweptConfig> configs =
+      chosen_configs({find_family(options.family), options.configs, options.knobs, options.top},
+                     problem, device.limits());
   DeviceEvaluator evaluator(device, context.store(), problem);
   std::cout << shape_text(shape) << "  " << types_text(problem) << "  " << layout_text(problem)
             << ": " << counted(configs.size(), "config") << " of " << options.family
             << ", roofline " << time_text(evaluator.roofline_us()) << std::endl;
-  try_all(configs, evaluator);
-  race_all(configs, evaluator, options);
-  sort_by_time(configs);
+  sweep_configs(configs, evaluator, options.rounds,
+                {.sample_us = 1e3 * options.sample_ms,
+                 .cool_down_seconds = 1e-3 * options.cool_down_ms,
+                 .most_repeated_rounds = (options.rounds + 1) / 2,
+                 .seed = 1});
   print(configs, problem);
   Json rows = Json::array();
   for (const SweptConfig& config : configs) {
