@@ -23,6 +23,7 @@ void report(const Task& task, Phase phase, int done, int total, double best_us) 
 
 std::vector<Contender*> contenders_of(std::vector<ScreenedCandidate>& screened) {
   std::vector<Contender*> contenders;
+  contenders.reserve(screened.size());
   for (ScreenedCandidate& candidate : screened) {
     contenders.push_back(&candidate.contender);
   }
