@@ -88,6 +88,10 @@ std::optional<Rigor> parse_rigor(std::string_view text) {
   return std::nullopt;
 }
 
+bool is_confirmed(const Record& record) {
+  return record.complete && record.rigor >= Rigor::kNormal;
+}
+
 std::string utc_now() {
   const std::time_t now = std::time(nullptr);
   std::tm parts{};

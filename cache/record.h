@@ -134,6 +134,9 @@ struct Record {
   std::string tuned_at;  ///< as utc_now() has it; set by the store when empty
 };
 
+/// Whether the tuning was normal or more thorough and came to its end.
+bool is_confirmed(const Record& record);
+
 /// The time now, in UTC, as rows have it: "2026-11-21 10:32:05".
 std::string utc_now();
 

@@ -29,14 +29,9 @@ void count(const Request& request, std::vector<Request>& requests) {
 
 }  // namespace
 
-const Family* family_of(const Archive& archive, std::string_view name) {
-  const auto& find = archive.options().find_family;
-  return find ? find(name) : find_family(name);
-}
-
 IsCurrent is_current_in(const Archive& archive) {
   return [&archive](std::string_view family_name, std::string_view fingerprint) {
-    const Family* family = family_of(archive, family_name);
+    const Family* family = archive.family(family_name);
     return family != nullptr && family->fingerprint() == fingerprint;
   };
 }
@@ -87,7 +82,7 @@ std::optional<Hit> Store::find(const Problem& problem, const DeviceIdentity& dev
         auto record = parsed(*winner);
         // The fields are compared too: a fingerprint proves nothing about a file that others write.
         if (record && record->problem == asked && record->device == device &&
-            family_of(archive, record->family)->why_not(asked, record->config, limits).empty()) {
+            archive.family(record->family)->why_not(asked, record->config, limits).empty()) {
           const Match match = record->toolchain == toolchain ? Match::kExact : Match::kStale;
           hit = Hit{std::move(*record), match};
           return;
@@ -195,6 +190,24 @@ std::vector<Record> Store::winners() const {
       });
     });
     return records;
+  });
+}
+
+std::vector<WinnerWithState> Store::winners_with_state() const {
+  Archive& archive = *database_->archive();
+  return no_throw(archive, std::vector<WinnerWithState>(), [&] {
+    archive.write_pending();
+    std::vector<WinnerWithState> winners;
+    archive.read(Archive::Having::kViewsForPrograms, [&](sqlite::Connection& connection) {
+      read_winners(connection, WithState::kYes,
+                   [&](const std::string&, const std::string&, const StoredWinner& winner) {
+                     if (auto record = parsed(winner)) {
+                       winners.push_back({std::move(*record), winner.state});
+                     }
+                   });
+      return false;
+    });
+    return winners;
   });
 }
 

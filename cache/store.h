@@ -84,6 +84,14 @@ struct PutResult {
   Record winner;        ///< the winner now, as it is stored: with the time at which it was
 };
 
+/// A winner and the word that the views have for its state: "confirmed", "provisional" (a quick
+/// tuning, or one whose budget ended early), "stale" (another toolchain has been seen on the device
+/// since) or "void" (the library that used the file last has another template of the family).
+struct WinnerWithState {
+  Record record;
+  std::string state;
+};
+
 class Store {
  public:
   /// Opens, creates, migrates or gives up, in that order; see health(). Blocks for a few
@@ -153,6 +161,7 @@ class Store {
 
   /// All winners, void and stale ones too, as stored.
   std::vector<Record> winners() const;
+  std::vector<WinnerWithState> winners_with_state() const;
   /// Deletes the winners and trials of a problem on all devices; returns how many winners.
   int forget(const Problem& problem);
   /// A self-contained copy (VACUUM INTO) for sharing or as a system file. Empty on success, else a

@@ -57,6 +57,7 @@ Archive::Archive(const StoreOptions& options)
     case StoreOptions::Access::kMemoryOnly:
       break;
   }
+  note_families();
   for (const auto& system_path : system_store_paths(options_)) {
     if (auto opened = open_to_read(system_path, options_, warn_function())) {
       system_files_.push_back(std::move(*opened));
@@ -108,6 +109,31 @@ Archive::~Archive() {
   } catch (const std::exception& error) {
     log_warning(error.what());
   }
+}
+
+const Family* Archive::family(std::string_view name) const {
+  return options_.find_family ? options_.find_family(name) : find_family(name);
+}
+
+// By what `meta` says about the families the views tell which winners are void.
+void Archive::note_families() {
+  if (!file_ || !file_->writable) {
+    return;
+  }
+  ask_one(*file_, Having::kTables, [&](sqlite::Connection& connection) {
+    sqlite::Statement rows(connection,
+                           "SELECT substr(name, length('family ') + 1), value FROM meta "
+                           "WHERE name GLOB 'family *'");
+    std::string name, fingerprint;
+    while (rows.step()) {
+      rows.read(name, fingerprint);
+      const Family* known = family(name);
+      if (known != nullptr && known->fingerprint() != fingerprint) {
+        pending_.add_family(name, known->fingerprint());
+      }
+    }
+    return true;
+  });
 }
 
 void Archive::write_pending() {

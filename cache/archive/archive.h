@@ -44,7 +44,8 @@ class Archive {
   Archive(const Archive&) = delete;
   Archive& operator=(const Archive&) = delete;
 
-  const StoreOptions& options() const { return options_; }
+  /// By the options or of the registered ones; null if there is none of this name.
+  const Family* family(std::string_view name) const;
   /// The process that made it.
   pid_t owner() const { return owner_; }
   PendingWrites& pending() { return pending_; }
@@ -98,6 +99,7 @@ class Archive {
   bool ask_one(StoreFile& file, Having having, const std::function<bool(sqlite::Connection&)>& ask);
   void read_locked(Having having, const std::function<bool(sqlite::Connection&)>& ask);
   void load_winners();
+  void note_families();
   void remember_state_of_file();
   void reopen();
   void repair();

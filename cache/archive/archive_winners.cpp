@@ -13,7 +13,7 @@ struct OneWinner {
 
 std::vector<OneWinner> winners_of(const sqlite::Connection& connection) {
   std::vector<OneWinner> winners;
-  read_winners(connection,
+  read_winners(connection, WithState::kNo,
                [&](const std::string& problem, const std::string& device, StoredWinner winner) {
                  winners.push_back({problem, device, std::move(winner)});
                });

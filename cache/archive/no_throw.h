@@ -30,7 +30,6 @@ void no_throw(Archive& archive, Body&& body) noexcept {
 
 /// Whether a winner counts still, by the families of the archive's options.
 IsCurrent is_current_in(const Archive& archive);
-const Family* family_of(const Archive& archive, std::string_view name);
 
 TuningKey tuning_key(const Problem& problem, const DeviceIdentity& device,
                      const Toolchain& toolchain);

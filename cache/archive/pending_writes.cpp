@@ -31,6 +31,11 @@ void PendingWrites::add_toolchain(const DeviceIdentity& device, const Toolchain&
   toolchains_.emplace_back(device, toolchain);
 }
 
+void PendingWrites::add_family(const std::string& name, const std::string& fingerprint) {
+  const std::lock_guard lock(mutex_);
+  families_[name] = fingerprint;
+}
+
 bool PendingWrites::has_trials() const {
   const std::lock_guard lock(mutex_);
   return !trials_.empty();
@@ -44,11 +49,12 @@ bool PendingWrites::trials_are_due() const {
 
 Work PendingWrites::take() {
   const std::lock_guard lock(mutex_);
-  if (requests_.empty() && trials_.empty() && toolchains_.empty()) {
+  if (requests_.empty() && trials_.empty() && toolchains_.empty() && families_.empty()) {
     return {};
   }
   return [requests = std::exchange(requests_, {}), trials = std::exchange(trials_, {}),
-          toolchains = std::exchange(toolchains_, {})](sqlite::Connection& connection) {
+          toolchains = std::exchange(toolchains_, {}),
+          families = std::exchange(families_, {})](sqlite::Connection& connection) {
     for (const auto& [key, asked] : requests) {
       add_calls(connection, asked.request, asked.device);
     }
@@ -57,6 +63,9 @@ Work PendingWrites::take() {
     }
     for (const auto& [device, toolchain] : toolchains) {
       set_current_toolchain(connection, device, toolchain);
+    }
+    for (const auto& [name, fingerprint] : families) {
+      set_current_family(connection, name, fingerprint);
     }
   };
 }

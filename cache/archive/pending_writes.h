@@ -29,6 +29,9 @@ class PendingWrites {
   /// The device is used with this toolchain now.
   void add_toolchain(const DeviceIdentity& device, const Toolchain& toolchain);
 
+  /// The library that uses the file has this template of the family.
+  void add_family(const std::string& name, const std::string& fingerprint);
+
   bool has_trials() const;
   /// Whether the trials are too many or too old to wait any longer.
   bool trials_are_due() const;
@@ -51,6 +54,7 @@ class PendingWrites {
   std::vector<Tried> trials_;
   std::chrono::steady_clock::time_point oldest_trial_;
   std::vector<std::pair<DeviceIdentity, Toolchain>> toolchains_;
+  std::unordered_map<std::string, std::string> families_;
 };
 
 }  // namespace tunedgemm

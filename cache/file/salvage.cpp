@@ -172,29 +172,44 @@ void drop_orphans(sqlite::Connection& connection) {
   }
 }
 
+// Everything that can be read, between databases of one version.
+void copy_tables(const sqlite::Connection& from, sqlite::Connection& into) {
+  into.execute("PRAGMA foreign_keys = OFF");
+  {
+    sqlite::Transaction transaction(into);
+    for (const std::string& table : tables_of(into)) {
+      copy_rows(from, into, table, "ASC");
+      copy_rows(from, into, table, "DESC");
+    }
+    drop_orphans(into);
+    transaction.commit();
+  }
+  into.execute("PRAGMA foreign_keys = ON");
+}
+
 }  // namespace
 
 std::int64_t salvage(const fs::path& damaged, sqlite::Connection& into) {
-  into.execute("PRAGMA foreign_keys = OFF");
   try {
     auto from = sqlite::Connection::open(damaged, Mode::kReadWrite, 0);
     from.tolerate_truncation();
-    if (from.integer("PRAGMA application_id") == kApplicationId &&
-        from.integer("PRAGMA user_version") == schema_version()) {
-      sqlite::Transaction transaction(into);
-      for (const std::string& table : tables_of(into)) {
-        copy_rows(from, into, table, "ASC");
-        copy_rows(from, into, table, "DESC");
-      }
-      drop_orphans(into);
-      transaction.commit();
+    const std::int64_t version = from.integer("PRAGMA application_id") == kApplicationId
+                                     ? from.integer("PRAGMA user_version")
+                                     : 0;
+    if (version == schema_version()) {
+      copy_tables(from, into);
+    } else if (version > 0 && version < schema_version()) {
+      auto older = sqlite::Connection::in_memory();
+      migrate(older, migrations().first(static_cast<std::size_t>(version)));
+      copy_tables(from, older);
+      migrate(older, migrations());
+      copy_tables(older, into);
     }
   } catch (const sqlite::Error& error) {
     if (!error.is_damage()) {
       throw;
     }
   }
-  into.execute("PRAGMA foreign_keys = ON");
   return into.integer("SELECT count(*) FROM winner");
 }
 

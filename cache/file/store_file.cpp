@@ -103,6 +103,10 @@ std::optional<StoreFile> connect(const fs::path& path, const struct stat& found,
     migrate(file.connection, migrations());
     file.connection.execute("PRAGMA synchronous = NORMAL");
     file.writers_lock.emplace(path);
+  } else if (version < schema_version()) {
+    // Who may not change an older file reads a copy that has been brought forward.
+    file.connection = file.connection.copy_in_memory();
+    migrate(file.connection, migrations());
   }
   // Reads the whole schema, which finds a damaged one, and one that is not what the header says.
   { const sqlite::Statement statement(file.connection, "SELECT 1 FROM winner_v1, kernel_v1"); }

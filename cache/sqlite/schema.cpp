@@ -2,6 +2,8 @@
 
 #include <array>
 
+#include "cache/sqlite/migration_2.h"
+
 namespace tunedgemm {
 namespace {
 
@@ -184,8 +186,8 @@ CREATE TABLE lease (
 
 }  // namespace
 
-std::span<const std::string> migrations() {
-  static const std::array<std::string, 1> steps{kVersion1};
+std::span<const Migration> migrations() {
+  static const std::array<Migration, 2> steps{Migration{kVersion1}, migration_to_version_2()};
   return steps;
 }
 
@@ -193,15 +195,18 @@ int schema_version() {
   return static_cast<int>(migrations().size());
 }
 
-void migrate(sqlite::Connection& connection, std::span<const std::string> steps) {
+void migrate(sqlite::Connection& connection, std::span<const Migration> steps) {
   sqlite::Transaction transaction(connection);
   // Asked inside the transaction: another process may have been faster.
   const std::int64_t version = connection.integer("PRAGMA user_version");
   if (version >= static_cast<std::int64_t>(steps.size())) {
     return;
   }
-  for (const std::string& step : steps.subspan(static_cast<std::size_t>(version))) {
-    connection.execute(step);
+  for (const Migration& step : steps.subspan(static_cast<std::size_t>(version))) {
+    connection.execute(step.sql);
+    if (step.finish) {
+      step.finish(connection);
+    }
   }
   connection.execute(views());
   connection.execute("PRAGMA application_id = " + std::to_string(kApplicationId));

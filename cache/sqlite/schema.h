@@ -6,6 +6,7 @@
 // views `winner_v1` and `kernel_v1` are for programs: every later version of the library keeps
 // them, so that an older one can still read what a newer one has written.
 
+#include <functional>
 #include <span>
 #include <string>
 
@@ -16,15 +17,21 @@ namespace tunedgemm {
 /// In the file's header, where file(1) and sqlite3_analyzer look: "tgem".
 constexpr int kApplicationId = 0x7467656d;
 
+/// A step from one version to the next. One that was released is never changed.
+struct Migration {
+  std::string sql;
+  /// What SQL cannot do, after it in the same transaction.
+  std::function<void(sqlite::Connection&)> finish = nullptr;
+};
 /// The steps forward: the first makes the tables of version 1 in an empty file, and step n takes a
-/// file from version n to n + 1. A step that was released is never changed.
-std::span<const std::string> migrations();
+/// file from version n - 1 to n.
+std::span<const Migration> migrations();
 /// The version that this library writes; PRAGMA user_version.
 int schema_version();
 /// Drops all views and makes them as this version has them.
 std::string views();
 
 /// Takes the file to the last of `steps` in one transaction, or changes nothing.
-void migrate(sqlite::Connection& connection, std::span<const std::string> steps);
+void migrate(sqlite::Connection& connection, std::span<const Migration> steps);
 
 }  // namespace tunedgemm

@@ -92,6 +92,24 @@ Connection Connection::in_memory() {
   return connection;
 }
 
+Connection Connection::copy_in_memory() const {
+  Connection copy = in_memory();
+  sqlite3_backup* backup = sqlite3_backup_init(copy.handle(), "main", handle(), "main");
+  constexpr int kAllPages = -1;
+  int code = SQLITE_ERROR;
+  if (backup != nullptr) {
+    busy_timeout_->restart();
+    do {
+      code = sqlite3_backup_step(backup, kAllPages);
+    } while ((code == SQLITE_BUSY || code == SQLITE_LOCKED) && busy_timeout_->wait());
+    sqlite3_backup_finish(backup);
+  }
+  if (code != SQLITE_DONE) {
+    fail(copy.handle(), code, "copying a database to memory");
+  }
+  return copy;
+}
+
 void Connection::tolerate_truncation() {
   sqlite3_db_config(handle(), SQLITE_DBCONFIG_DEFENSIVE, 0, nullptr);
   sqlite3_db_config(handle(), SQLITE_DBCONFIG_WRITABLE_SCHEMA, 1, nullptr);

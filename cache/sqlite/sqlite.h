@@ -70,6 +70,8 @@ class Connection {
   enum class Mode { kReadWrite, kReadOnly, kImmutable };
   static Connection open(const std::filesystem::path& path, Mode mode, int busy_timeout_ms);
   static Connection in_memory();
+  /// The whole database in memory.
+  Connection copy_in_memory() const;
 
   /// Lets a file be read that is shorter than it says.
   void tolerate_truncation();

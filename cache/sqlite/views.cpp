@@ -1,6 +1,6 @@
 // The views of the schema. The first six are a public interface for people: columns may be added at
 // the end of one, and nothing else about them changes. The last two are read by this library and by
-// older ones, and never change.
+// older ones, and the same holds for them.
 
 #include <array>
 
@@ -29,33 +29,39 @@ constexpr std::array kRigors{Rigor::kModel, Rigor::kQuick, Rigor::kNormal, Rigor
 
 constexpr const char* kShape = "p.m, p.n, p.k, p.batch, p.types, p.layout, p.epilogue";
 
-// `judged` gives each winner its state; of several for one problem on one device (of different
-// toolchains) `place` 1 is the one that a call would get.
-std::string judged() {
+// The state of the winner w with the config c on the device d: the one place where it is decided.
+std::string state() {
   const std::string confirmed = std::to_string(static_cast<int>(Rigor::kNormal));
   return R"sql(
-WITH graded AS (
-  SELECT w.*, c.text AS config_text,
-         CASE WHEN f.value <> w.family_fingerprint THEN 'void'
+         CASE WHEN w.family_fingerprint <>
+                   (SELECT value FROM meta WHERE name = 'family ' || c.family) THEN 'void'
               WHEN d.toolchain IS NOT w.toolchain THEN 'stale'
               WHEN w.complete AND w.rigor >= )sql" +
          confirmed + R"sql( THEN 'confirmed'
-              ELSE 'provisional' END AS state
+              ELSE 'provisional' END)sql";
+}
+
+// `graded` gives each winner its state; of several for one problem on one device (of different
+// toolchains) the one of preference 1 is what a call would get.
+std::string graded() {
+  return R"sql(
+WITH with_state AS (
+  SELECT w.*, c.text AS config_text,)sql" +
+         state() + R"sql( AS state
   FROM winner w
   JOIN device d ON d.id = w.device
   JOIN config c ON c.id = w.config
-  LEFT JOIN meta f ON f.name = 'family ' || c.family
-), judged AS (
+), graded AS (
   SELECT *, row_number() OVER (
            PARTITION BY problem, device
-           ORDER BY state = 'void', state = 'stale', tuned_at DESC, id DESC) AS place
-  FROM graded
+           ORDER BY state = 'void', state = 'stale', tuned_at DESC, id DESC) AS preference
+  FROM with_state
 )
 )sql";
 }
 
 std::string best() {
-  return "CREATE VIEW best AS" + judged() + "SELECT d.name AS device, " + kShape + R"sql(,
+  return "CREATE VIEW best AS" + graded() + "SELECT d.name AS device, " + kShape + R"sql(,
        w.config_text AS config,
        round(w.median_us, 2) AS median_us,
        round(p.flops / w.median_us / 1e6, 3) AS tflops,
@@ -68,28 +74,28 @@ std::string best() {
        w.tuned_at,
        p.details,
        w.problem
-FROM judged w
+FROM graded w
 JOIN problem p ON p.id = w.problem
 JOIN device d ON d.id = w.device
-WHERE w.place = 1
+WHERE w.preference = 1
 ORDER BY d.name, p.types, p.m, p.n, p.k, p.batch, p.id;
 )sql";
 }
 
 std::string stale() {
-  return "CREATE VIEW stale AS" + judged() + "SELECT d.name AS device, " + kShape + R"sql(,
+  return "CREATE VIEW stale AS" + graded() + "SELECT d.name AS device, " + kShape + R"sql(,
        w.config_text AS config,
        round(w.median_us, 2) AS median_us,
        t.compiler AS tuned_compiler, t.driver AS tuned_driver,
        now.compiler AS current_compiler, now.driver AS current_driver,
        w.tuned_at,
        w.problem
-FROM judged w
+FROM graded w
 JOIN problem p ON p.id = w.problem
 JOIN device d ON d.id = w.device
 JOIN toolchain t ON t.id = w.toolchain
 LEFT JOIN toolchain now ON now.id = d.toolchain
-WHERE w.place = 1 AND w.state = 'stale'
+WHERE w.preference = 1 AND w.state = 'stale'
 ORDER BY d.name, p.types, p.m, p.n, p.k, p.batch, p.id;
 )sql";
 }
@@ -155,7 +161,7 @@ ORDER BY r.calls * p.flops DESC, p.id;
 }
 
 std::string coverage() {
-  return "CREATE VIEW coverage AS" + judged() + R"sql(SELECT d.name AS device,
+  return "CREATE VIEW coverage AS" + graded() + R"sql(SELECT d.name AS device,
        count(w.problem) AS tuned,
        count(*) FILTER (WHERE w.state = 'confirmed') AS confirmed,
        count(*) FILTER (WHERE w.state = 'provisional') AS provisional,
@@ -171,13 +177,14 @@ FROM (SELECT problem, device, 0 AS calls FROM winner
       WHERE NOT EXISTS (SELECT 1 FROM winner w WHERE w.problem = r.problem AND w.device = r.device)
      ) known
 JOIN device d ON d.id = known.device
-LEFT JOIN judged w ON w.problem = known.problem AND w.device = known.device AND w.place = 1
+LEFT JOIN graded w ON w.problem = known.problem AND w.device = known.device AND w.preference = 1
 GROUP BY known.device
 ORDER BY d.name;
 )sql";
 }
 
-constexpr const char* kForPrograms = R"sql(
+std::string for_programs() {
+  return R"sql(
 CREATE VIEW winner_v1 AS
 SELECT p.fingerprint AS problem_fingerprint, p.text AS problem_text,
        d.fingerprint AS device_fingerprint, d.backend, d.name AS device_name,
@@ -188,7 +195,8 @@ SELECT p.fingerprint AS problem_fingerprint, p.text AS problem_text,
        w.default_us, w.naive_us, w.runner_up_us, w.ties,
        w.rigor, w.candidates_tried, w.candidates_legal, w.complete,
        w.spent_seconds, w.compile_seconds, w.check_seconds, w.screen_seconds, w.finals_seconds,
-       w.max_error, w.tuned_at
+       w.max_error, w.tuned_at,)sql" +
+         state() + R"sql( AS state
 FROM winner w
 JOIN problem p ON p.id = w.problem
 JOIN device d ON d.id = w.device
@@ -200,6 +208,7 @@ SELECT source, compiler, architecture, entry, code, sha256,
        registers, shared_bytes, spill_bytes, compile_ms
 FROM kernel;
 )sql";
+}
 
 }  // namespace
 
@@ -209,7 +218,7 @@ std::string views() {
        {"best", "trials", "failures", "missing", "stale", "coverage", "winner_v1", "kernel_v1"}) {
     all += std::string("DROP VIEW IF EXISTS ") + view + ";\n";
   }
-  return all + best() + trials() + failures() + missing() + stale() + coverage() + kForPrograms;
+  return all + best() + trials() + failures() + missing() + stale() + coverage() + for_programs();
 }
 
 }  // namespace tunedgemm

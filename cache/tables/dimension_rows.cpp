@@ -151,4 +151,10 @@ void set_current_toolchain(sqlite::Connection& connection, const DeviceIdentity&
   update.bind(current, device_row(connection, device)).run();
 }
 
+void set_current_family(sqlite::Connection& connection, const std::string& name,
+                        const std::string& fingerprint) {
+  connection.insert("INSERT OR REPLACE", "meta",
+                    {{"name", "family " + name}, {"value", fingerprint}});
+}
+
 }  // namespace tunedgemm

@@ -36,6 +36,10 @@ KeyRows key_rows(sqlite::Connection& connection, const TuningKey& key);
 void set_current_toolchain(sqlite::Connection& connection, const DeviceIdentity& device,
                            const Toolchain& toolchain);
 
+/// Notes which template of the family is used now: what was tuned with another is void.
+void set_current_family(sqlite::Connection& connection, const std::string& name,
+                        const std::string& fingerprint);
+
 /// What is unusual about a problem and is not told by its sizes, types, layout and epilogue:
 /// "lda=4104 align_b=2 warm"; empty for packed, aligned matrices.
 std::string details_text(const Problem& canonical);

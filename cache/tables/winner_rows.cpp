@@ -43,7 +43,8 @@ bool must_keep(sqlite::Connection& connection, const KeyRows& key, const Record&
 }  // namespace
 
 StoredWinner stored(const Record& record) {
-  StoredWinner winner{record, to_text(record.problem), to_text(record.config), joined(record.ties)};
+  StoredWinner winner{record, to_text(record.problem), to_text(record.config), joined(record.ties),
+                      ""};
   winner.record.problem = Problem();
   winner.record.config = Config();
   winner.record.ties.clear();
@@ -100,22 +101,22 @@ bool put_winner(sqlite::Connection& connection, const Record& record,
                      {"finals_seconds", record.finals_seconds},
                      {"max_error", record.max_error},
                      {"tuned_at", record.tuned_at}});
-  connection.insert("INSERT OR REPLACE", "meta",
-                    {{"name", "family " + record.family}, {"value", record.family_fingerprint}});
+  set_current_family(connection, record.family, record.family_fingerprint);
   return true;
 }
 
-void read_winners(const sqlite::Connection& connection,
+void read_winners(const sqlite::Connection& connection, WithState with_state,
                   const std::function<void(const std::string& problem, const std::string& device,
                                            StoredWinner)>& take) {
-  sqlite::Statement rows(
-      connection,
+  const std::string query =
       "SELECT problem_fingerprint, problem_text, device_fingerprint, backend, device_name, "
       "compute_capability, units, memory_bytes, l2_bytes, clock_mhz, power_limit_watts, "
       "compiler, driver, family, knobs, family_fingerprint, median_us, low_us, high_us, samples, "
       "default_us, naive_us, runner_up_us, ties, rigor, candidates_tried, candidates_legal, "
       "complete, spent_seconds, compile_seconds, check_seconds, screen_seconds, finals_seconds, "
-      "max_error, tuned_at FROM winner_v1");
+      "max_error, tuned_at, ";
+  sqlite::Statement rows(
+      connection, query + (with_state == WithState::kYes ? "state" : "''") + " FROM winner_v1");
   std::string problem, device;
   while (rows.step()) {
     StoredWinner winner;
@@ -128,7 +129,7 @@ void read_winners(const sqlite::Connection& connection,
               r.measurement.samples_us, r.default_us, r.naive_us, r.runner_up_us, winner.ties,
               r.rigor, r.candidates_tried, r.candidates_legal, r.complete, r.spent_seconds,
               r.compile_seconds, r.check_seconds, r.screen_seconds, r.finals_seconds, r.max_error,
-              r.tuned_at);
+              r.tuned_at, winner.state);
     take(problem, device, std::move(winner));
   }
 }

@@ -19,6 +19,7 @@ namespace tunedgemm {
 struct StoredWinner {
   Record record;
   std::string problem_text, knobs, ties;
+  std::string state;  ///< as the view has it; empty if it was not asked for
 };
 StoredWinner stored(const Record& record);
 /// Empty if a text is not understood: a later version of the library has written it.
@@ -32,8 +33,10 @@ using IsCurrent = std::function<bool(std::string_view family, std::string_view f
 bool put_winner(sqlite::Connection& connection, const Record& record,
                 std::optional<std::int64_t> kernel, const IsCurrent& is_current);
 
+/// Whether the state of a winner is computed.
+enum class WithState { kNo, kYes };
 /// Calls `take` with the fingerprints of problem and device for each winner.
-void read_winners(const sqlite::Connection& connection,
+void read_winners(const sqlite::Connection& connection, WithState with_state,
                   const std::function<void(const std::string& problem, const std::string& device,
                                            StoredWinner)>& take);
 

@@ -24,8 +24,8 @@ TEST_CASE("A migration keeps the rows, makes the views anew and runs once") {
   auto connection = sqlite::Connection::in_memory();
   migrate(connection, migrations());
   const std::int64_t problem = problem_row(connection, sample::problem(64));
-  std::vector<std::string> steps(migrations().begin(), migrations().end());
-  steps.push_back("ALTER TABLE problem ADD COLUMN note TEXT NOT NULL DEFAULT 'old';");
+  std::vector<Migration> steps(migrations().begin(), migrations().end());
+  steps.push_back({"ALTER TABLE problem ADD COLUMN note TEXT NOT NULL DEFAULT 'old';"});
   connection.execute("DROP VIEW stale");
   migrate(connection, steps);
   migrate(connection, steps);
@@ -38,8 +38,8 @@ TEST_CASE("A migration keeps the rows, makes the views anew and runs once") {
 TEST_CASE("A migration that fails changes nothing") {
   auto connection = sqlite::Connection::in_memory();
   migrate(connection, migrations());
-  std::vector<std::string> steps(migrations().begin(), migrations().end());
-  steps.push_back("CREATE TABLE half (x); CREATE TABLE problem (x);");
+  std::vector<Migration> steps(migrations().begin(), migrations().end());
+  steps.push_back({"CREATE TABLE half (x); CREATE TABLE problem (x);"});
   CHECK_THROWS_AS(migrate(connection, steps), sqlite::Error);
   CHECK(connection.integer("PRAGMA user_version") == schema_version());
   CHECK(connection.integer("SELECT count(*) FROM pragma_table_list WHERE name = 'half'") == 0);

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -172,6 +173,42 @@ TEST_CASE("Of several winners for one problem the view best shows the one that a
                     sample::limits()));
   store->flush();
   CHECK(query(path, sql).output == "median_us | state\n20.0 | confirmed\n");
+}
+
+TEST_CASE("The views and the store have one word for the state of a winner") {
+  if (!has_sqlite3()) {
+    TUNEDGEMM_SKIP("no sqlite3 command; install the package sqlite3");
+  }
+  const TemporaryFolder folder;
+  const auto path = make_database(folder.path());
+  const auto words_of_store = [&] {
+    StoreOptions reading = sample::options(path);
+    reading.access = StoreOptions::Access::kReadOnly;
+    std::map<std::int64_t, std::string> words;
+    for (const auto& [record, state] : Store::open(reading)->winners_with_state()) {
+      words[record.problem.m] = state;
+    }
+    std::string text;
+    for (const auto& [m, state] : words) {
+      text += std::to_string(m) + " | " + state + "\n";
+    }
+    return text;
+  };
+  const auto words_of_view = [&] {
+    const std::string output = query(path, "SELECT m, state FROM best ORDER BY m;").output;
+    return output.substr(output.find('\n') + 1);
+  };
+  CHECK(words_of_view() ==
+        "64 | provisional\n512 | confirmed\n1024 | confirmed\n2048 | stale\n4096 | void\n"
+        "4097 | confirmed\n");
+  CHECK(words_of_store() == words_of_view());
+  // A library with another template uses the file: it has nothing to tune, and its words count.
+  StoreOptions older = sample::options(path);
+  older.find_family = sample::find_old;
+  Store::open(older);
+  CHECK(words_of_view() ==
+        "64 | void\n512 | void\n1024 | void\n2048 | void\n4096 | void\n4097 | confirmed\n");
+  CHECK(words_of_store() == words_of_view());
 }
 
 TEST_CASE("Every query in the documentation runs and finds something") {

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/support/catch.h"
+#include "tests/support/skip.h"
 #include "tests/tools/support/tuned_shell.h"
 
 namespace tunedgemm {
@@ -198,6 +199,28 @@ TEST_CASE("best shows the winners that pass its filters") {
   const auto json = nlohmann::json::parse(shell.run(kCommand + "best --json").output);
   REQUIRE(json.size() == 1);
   REQUIRE(json[0]["types"] == "f32→f32 ieee");
+}
+
+TEST_CASE("best and the view best have one word for the state of a winner") {
+  const TunedShell shell;
+  const std::string sqlite = "sqlite3 '" + shell.cache().string() + "' ";
+  if (shell.run("command -v sqlite3").status != 0) {
+    TUNEDGEMM_SKIP("no sqlite3 command; install the package sqlite3");
+  }
+  const auto check_words = [&](const std::string& word) {
+    REQUIRE(shell.run(sqlite + "'SELECT state FROM best'").output == word + "\n");
+    REQUIRE_THAT(shell.run(kCommand + "best").output, ContainsSubstring(" " + word + " "));
+  };
+  check_words("provisional");
+  REQUIRE(shell
+              .run(sqlite + "\"INSERT INTO toolchain (fingerprint, compiler, driver) "
+                            "VALUES ('1', 'another', '1'); "
+                            "UPDATE device SET toolchain = (SELECT max(id) FROM toolchain)\"")
+              .status == 0);
+  check_words("stale");
+  REQUIRE(shell.run(sqlite + "\"UPDATE meta SET value = '1' WHERE name GLOB 'family *'\"").status ==
+          0);
+  check_words("void");
 }
 
 TEST_CASE("explain says what would run, why, and how to build it again") {

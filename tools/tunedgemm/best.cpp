@@ -33,14 +33,16 @@ bool contains(std::string_view text, std::string_view part) {
 }
 
 // An option that was not given lets everything through.
-std::vector<Record> filtered(std::vector<Record> records, const Options& options) {
+std::vector<WinnerWithState> filtered(std::vector<WinnerWithState> winners,
+                                      const Options& options) {
   const auto numbers = [](const std::string& text) {
     return text.empty() ? std::vector<std::int64_t>() : parse_number_list(text, 0);
   };
   const auto m = numbers(options.m);
   const auto n = numbers(options.n);
   const auto k = numbers(options.k);
-  std::erase_if(records, [&](const Record& record) {
+  std::erase_if(winners, [&](const WinnerWithState& winner) {
+    const Record& record = winner.record;
     const Problem& problem = record.problem;
     return !contains(m, problem.m) || !contains(n, problem.n) || !contains(k, problem.k) ||
            !contains(types_text(problem), options.types) ||
@@ -48,10 +50,10 @@ std::vector<Record> filtered(std::vector<Record> records, const Options& options
            !contains(record.device.name, options.device) ||
            !contains(record.family, options.family);
   });
-  return records;
+  return winners;
 }
 
-void print_table(const std::vector<Record>& records) {
+void print_table(const std::vector<WinnerWithState>& winners) {
   Table table({{"device"},
                {"m x n x k"},
                {"types"},
@@ -66,32 +68,31 @@ void print_table(const std::vector<Record>& records) {
                {"compiler"},
                {"tuned at (UTC)"},
                {"winner"}});
-  for (const Record& record : records) {
+  for (const auto& [record, state] : winners) {
     const Problem& problem = record.problem;
     const double us = record.measurement.median_us;
     table.add({record.device.name, extents_text(problem), types_text(problem), layout_text(problem),
                epilogue_text(problem), time_text(us), gflops_text(flops(problem), us),
                speedup_text(record.naive_us, us), speedup_text(record.default_us, us),
-               std::to_string(record.ties.size()), std::string(state_text(record)),
-               record.toolchain.compiler, record.tuned_at,
-               record.family + " " + to_text(record.config)});
+               std::to_string(record.ties.size()), state, record.toolchain.compiler,
+               record.tuned_at, record.family + " " + to_text(record.config)});
   }
   table.print_without_empty_columns(std::cout);
 }
 
 ExitStatus best(const Options& options) {
   const auto store = open_for_reading(options.cache);
-  const std::vector<Record> records = filtered(store->winners(), options);
+  const auto winners = filtered(store->winners_with_state(), options);
   if (options.json) {
     auto array = nlohmann::ordered_json::array();
-    for (const Record& record : records) {
+    for (const auto& [record, state] : winners) {
       array.push_back(to_json(record));
     }
     std::cout << array.dump(2) << '\n';
-  } else if (!records.empty()) {
-    print_table(records);
+  } else if (!winners.empty()) {
+    print_table(winners);
   }
-  if (records.empty()) {
+  if (winners.empty()) {
     std::cerr << why_no_winners(*store) << '\n';
     return ExitStatus::kFoundNothing;
   }
@@ -113,8 +114,9 @@ void add_best(CLI::App& app, ExitStatus& status) {
   verb->add_option("--family", options->family, "only families whose name contains this");
   verb->add_flag("--json", options->json, "as a JSON array");
   verb->footer(
-      "State: confirmed; provisional (quick, or its budget ended first); void (its\n"
-      "template has changed since). `tunedgemm explain` says what a call would get here.");
+      "State: confirmed; provisional (quick, or its budget ended first); stale (another\n"
+      "compiler or driver has been seen since); void (its template has changed since).\n"
+      "`tunedgemm explain` says what a call would get here.");
   verb->callback([options, &status] { status = best(*options); });
 }
 

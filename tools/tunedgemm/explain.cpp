@@ -67,7 +67,8 @@ std::string origin_text(const Explanation& explanation) {
     return "stale: tuned with " + record.toolchain.compiler + " and driver " +
            record.toolchain.driver + "; used at once, and confirmed when tune-all next runs";
   }
-  return "tuned: " + std::string(state_text(record)) + ", " + record.tuned_at + " UTC";
+  return std::string("tuned: ") + (is_confirmed(record) ? "confirmed" : "provisional") + ", " +
+         record.tuned_at + " UTC";
 }
 
 std::string seconds_text(double seconds) {

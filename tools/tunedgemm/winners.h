@@ -1,10 +1,9 @@
 #pragma once
 
-// What several verbs need of a cache file: opening it to read, and judging its rows.
+// What several verbs need of a cache file: opening it to read.
 
 #include <memory>
 #include <string>
-#include <string_view>
 
 #include "cache/store.h"
 
@@ -15,8 +14,5 @@ std::unique_ptr<Store> open_for_reading(const std::string& path);
 
 /// A sentence: why a search for winners in the store came back empty, and what to do.
 std::string why_no_winners(const Store& store);
-
-/// "confirmed", "provisional" or "void".
-std::string_view state_text(const Record& record);
 
 }  // namespace tunedgemm

@@ -1,0 +1,171 @@
+// What version 2 changes in a file of version 1:
+//
+//   wgmma      group -> group_m, raster -> raster_along_n, stages_d -> epilogue_stages,
+//              by_gpc -> gpc_aware
+//   naive_2d   has no knob any more: wide=0 is the config without it. A row with wide=1 stays as
+//              history: its fingerprint is not carried on, so it is void.
+//
+// A winner and a trial of the templates of CarriedFamily get the new fingerprint and stay what they
+// were; those of older templates were void and stay so. A winner's binary gets the fingerprint that
+// its source has now.
+
+#include "cache/sqlite/migration_2.h"
+
+#include <array>
+#include <limits>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "kernel_templates/family.h"
+#include "kernel_templates/source.h"
+
+namespace tunedgemm {
+namespace {
+
+// Never changed, whatever becomes of the templates later.
+constexpr std::array kCarried{
+    CarriedFamily{"naive_1d", "199fdedbd68a4a606b67108bf1c6ef49",
+                  "7977c67033db79deda3f254060682b0a"},
+    CarriedFamily{"naive_2d", "b24d36d3bcc3f638cf9586e040770b8a",
+                  "084bdfc550eddb83dda80593d7ec361c"},
+    CarriedFamily{"row_per_block", "fdb967be167d431ffc629aa0f792ff53",
+                  "b346f5107f330980f8b7131ab6452053"},
+    CarriedFamily{"row_shared", "11f7db1fc142b7a562b9a9fd78a40188",
+                  "4e15447efe4180b4c11bbe668c42d0dd"},
+    CarriedFamily{"tiled_shared", "43f9490f092dc8c20c390735730f24d8",
+                  "644e61a1c5ec6ec3f68d2fc6c39a2810"},
+    CarriedFamily{"simt", "cec6c361a5091084ebf2e652ead0b1c4",
+                  "6459f28b6d8919d77becd17b1fb0f01f"},
+    CarriedFamily{"mma", "4c5e5fac13736c609291123c258e8af4",
+                  "e7227893eda63e9f39a38ee13ac38071"},
+    CarriedFamily{"wgmma", "13a60136ea0c79f0bac752b947bf3e9e",
+                  "a383718e5c7f5b7117faf94b2edeb8a0"},
+    CarriedFamily{"naive_mnk", "b501b44eeffb8ee7d62664f599cde756",
+                  "6ee1a8f9f135c5a0188c9557983efb30"},
+    CarriedFamily{"reordered_mkn", "b2403c2a2df456ba47ea700c561cdd67",
+                  "6911371ef5885d569bdbbf0063727344"},
+    CarriedFamily{"transposed_b", "7b910aaf4609e1d9f813c6d1d8f3e226",
+                  "0fce65219e0f53328f52f13e78993864"},
+    CarriedFamily{"blocked", "7a1a0f81d1e46bf72e61b7b775982913",
+                  "bf1f94c02b8c035fe92e22c40c10eb9c"}};
+
+// The names in a list of knobs that begins with a space.
+std::string renamed(const std::string& knobs) {
+  constexpr std::array<std::pair<const char*, const char*>, 4> kNames{
+      {{"group", "group_m"},
+       {"raster", "raster_along_n"},
+       {"stages_d", "epilogue_stages"},
+       {"by_gpc", "gpc_aware"}}};
+  std::string expression = knobs;
+  for (const auto& [old_name, new_name] : kNames) {
+    expression = "replace(" + expression + ", ' " + old_name + "=', ' " + new_name + "=')";
+  }
+  return expression;
+}
+
+std::string carry_fingerprints() {
+  std::string statements =
+      "CREATE TABLE carried (family TEXT NOT NULL, old TEXT NOT NULL PRIMARY KEY, "
+      "new TEXT NOT NULL) STRICT;\n";
+  for (const CarriedFamily& family : kCarried) {
+    statements += "INSERT INTO carried VALUES ('" + std::string(family.name) + "', '" +
+                  std::string(family.version_1) + "', '" + std::string(family.version_2) + "');\n";
+  }
+  const auto carry = [&](const std::string& table, const std::string& column,
+                         const std::string& config) {
+    statements += "UPDATE " + table + " SET " + column + " = (SELECT new FROM carried WHERE old = " +
+                  column + ") WHERE " + column + " IN (SELECT old FROM carried) AND " + config +
+                  " NOT IN (SELECT id FROM config WHERE text = 'naive_2d wide=1');\n";
+  };
+  carry("winner", "family_fingerprint", "config");
+  carry("trial", "family_fingerprint", "config");
+  carry("lease", "in_flight_family_fingerprint", "in_flight");
+  // A table whose rows are of another library's templates stays as it is.
+  statements +=
+      "UPDATE meta SET value = (SELECT new FROM carried WHERE old = value) "
+      "WHERE value IN (SELECT old FROM carried);\n"
+      "DROP TABLE carried;\n";
+  return statements;
+}
+
+// Of winners that were carried on and have a binary.
+struct WinnerWithBinary {
+  std::int64_t kernel = 0;
+  Backend backend = Backend::kHost;
+  int compute_capability = 0, units = 0;
+  std::string problem, family, knobs, fingerprint;
+};
+
+// Wide limits: they decide whether a config may run, and that was decided when it was tuned.
+DeviceLimits limits_of(const WinnerWithBinary& winner) {
+  DeviceLimits limits;
+  limits.backend = winner.backend;
+  limits.arch = winner.compute_capability;
+  limits.sm_count = winner.units;
+  limits.threads = winner.units;
+  limits.simd_bits = std::numeric_limits<int>::max();
+  limits.shared_bytes_per_block = std::numeric_limits<std::int32_t>::max();
+  limits.shared_bytes_per_sm = std::numeric_limits<std::int32_t>::max();
+  return limits;
+}
+
+std::optional<Source> source_of(const WinnerWithBinary& winner) {
+  const Family* family = find_family(winner.family);
+  const auto problem = parse_problem(winner.problem);
+  const auto config = parse_config(winner.knobs);
+  if (family == nullptr || family->fingerprint() != winner.fingerprint || !problem || !config) {
+    return std::nullopt;
+  }
+  const DeviceLimits limits = limits_of(winner);
+  return family->why_not(*problem, *config, limits).empty()
+             ? std::optional(family->source(*problem, *config, limits))
+             : std::nullopt;
+}
+
+// A source's fingerprint changes with the names of its file and of its defines, and no SQL can make
+// it. A binary whose key is not made anew is not found, and is compiled anew when it is called for.
+void carry_binaries(sqlite::Connection& connection) {
+  std::vector<WinnerWithBinary> winners;
+  {
+    sqlite::Statement rows(
+        connection,
+        "SELECT w.kernel, d.backend, d.compute_capability, d.units, p.text, c.family, c.knobs, "
+        "w.family_fingerprint FROM winner w JOIN device d ON d.id = w.device "
+        "JOIN problem p ON p.id = w.problem JOIN config c ON c.id = w.config "
+        "WHERE w.kernel IS NOT NULL");
+    while (rows.step()) {
+      WinnerWithBinary& winner = winners.emplace_back();
+      rows.read(winner.kernel, winner.backend, winner.compute_capability, winner.units,
+                winner.problem, winner.family, winner.knobs, winner.fingerprint);
+    }
+  }
+  sqlite::Statement rename(connection, "UPDATE OR IGNORE kernel SET source = ? WHERE id = ?");
+  for (const WinnerWithBinary& winner : winners) {
+    if (const auto source = source_of(winner)) {
+      rename.bind(fingerprint(*source), winner.kernel).run();
+    }
+  }
+}
+
+}  // namespace
+
+std::span<const CarriedFamily> carried_families() {
+  return kCarried;
+}
+
+Migration migration_to_version_2() {
+  const std::string sql =
+      "UPDATE config SET knobs = substr(" + renamed("' ' || knobs") +
+      ", 2) WHERE family = 'wgmma';\n"
+      "UPDATE config SET knobs = '' WHERE family = 'naive_2d' AND knobs = 'wide=0';\n"
+      "UPDATE config SET text = rtrim(family || ' ' || knobs) "
+      "WHERE family IN ('wgmma', 'naive_2d');\n"
+      // One a line; no other family has knobs of these names.
+      "UPDATE winner SET ties = replace(" +
+      renamed("ties") + ", 'naive_2d wide=0', 'naive_2d');\n" + carry_fingerprints();
+  return {sql, carry_binaries};
+}
+
+}  // namespace tunedgemm

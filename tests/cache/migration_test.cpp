@@ -1,0 +1,333 @@
+// Files that an older version of the library has written: tests/data/cache_version_1.sql is one of
+// version 1, made by the last library that wrote it.
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include "cache/sqlite/migration_2.h"
+#include "cache/sqlite/schema.h"
+#include "cache/sqlite/sqlite.h"
+#include "cache/store.h"
+#include "kernel_templates/family.h"
+#include "tests/cache/support/sample.h"
+#include "tests/support/catch.h"
+#include "tests/support/temporary_folder.h"
+
+using namespace tunedgemm;
+namespace fs = std::filesystem;
+
+namespace {
+
+std::string read_file(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+sqlite::Connection connect(const fs::path& path) {
+  return sqlite::Connection::open(path, sqlite::Connection::Mode::kReadWrite, 1000);
+}
+
+fs::path make_version_1(const fs::path& folder) {
+  const fs::path path = folder / "cache.db";
+  std::ofstream(path).close();
+  connect(path).execute(
+      read_file(fs::path(TUNEDGEMM_SOURCE_FOLDER) / "tests/data/cache_version_1.sql"));
+  return path;
+}
+
+StoreOptions options(const fs::path& path) {
+  StoreOptions options;
+  options.path = path;
+  return options;
+}
+
+Toolchain toolchain(const std::string& driver) {
+  return {"nvrtc 13.0", driver};
+}
+
+DeviceLimits limits() {
+  DeviceLimits limits;
+  limits.backend = Backend::kCuda;
+  limits.arch = 90;
+  limits.sm_count = 132;
+  limits.shared_bytes_per_block = 232448;
+  limits.shared_bytes_per_sm = 233472;
+  return limits;
+}
+
+Problem cube(std::int64_t extent) {
+  return make_problem(extent, extent, extent, DataType::kF16, DataType::kF16, DataType::kF16, "nn");
+}
+
+Problem bf16_problem() {
+  return make_problem(8192, 4096, 4096, DataType::kBF16, DataType::kBF16, DataType::kBF16, "nt");
+}
+
+Problem f32_problem(std::int64_t m) {
+  return make_problem(m, 5, 6, DataType::kF32, DataType::kF32, DataType::kF32, "nn");
+}
+
+// What a template's text is now is of no interest here: the rows are made to be of the present one.
+void follow_templates(const fs::path& path) {
+  auto connection = connect(path);
+  for (const CarriedFamily& carried : carried_families()) {
+    const Family* family = find_family(carried.name);
+    REQUIRE(family != nullptr);
+    for (const char* update :
+         {"UPDATE winner SET family_fingerprint = ? WHERE family_fingerprint = ?",
+          "UPDATE meta SET value = ? WHERE value = ?"}) {
+      sqlite::Statement statement(connection, update);
+      statement.bind(family->fingerprint(), carried.version_2).run();
+    }
+  }
+}
+
+// The family as version 2 knows it.
+bool naive_2d_has_no_knob() {
+  return find_family("naive_2d")->knobs().empty();
+}
+
+constexpr const char* kFirstConfig =
+    "block_m=128 block_n=256 block_k=64 stages=4 epilogue_stages=1 consumers=2 ping_pong=0 "
+    "cluster_m=2 cluster_n=1 group_m=8 raster_along_n=1 gpc_aware=1 evict_first=0 split_k=1 "
+    "in_flight=1 tensor_store=1 swap_ab=0 prefetch=0";
+constexpr const char* kSecondConfig =
+    "block_m=128 block_n=256 block_k=64 stages=4 epilogue_stages=1 consumers=2 ping_pong=0 "
+    "cluster_m=2 cluster_n=1 group_m=16 raster_along_n=0 gpc_aware=0 evict_first=0 split_k=1 "
+    "in_flight=1 tensor_store=1 swap_ab=0 prefetch=0";
+
+std::string count(sqlite::Connection& connection, const std::string& from_where) {
+  return connection.text("SELECT count(*) FROM " + from_where);
+}
+
+}  // namespace
+
+TEST_CASE("The winners of version 1 are found with the names that the knobs have now") {
+  const TemporaryFolder folder;
+  const auto path = make_version_1(folder.path());
+  CHECK(connect(path).integer("PRAGMA user_version") == 1);
+  CHECK(Store::open(options(path))->health().state == StoreState::kReadWrite);
+  CHECK(connect(path).integer("PRAGMA user_version") == schema_version());
+  follow_templates(path);
+
+  const auto store = Store::open(options(path));
+  CHECK(store->health().warnings.empty());
+  const auto winner = store->find(cube(4096), sample::device(), toolchain("580.65"), limits());
+  REQUIRE(winner);
+  CHECK(winner->match == Match::kExact);
+  CHECK(winner->record.family == "wgmma");
+  CHECK(to_text(winner->record.config) == kFirstConfig);
+  CHECK(winner->record.measurement.median_us == 180);
+  CHECK(winner->record.measurement.samples_us == std::vector{180.0F, 180.25F});
+  CHECK(winner->record.default_us == 270);
+  CHECK(winner->record.rigor == Rigor::kNormal);
+  CHECK(winner->record.candidates_tried == 8);
+  CHECK(winner->record.tuned_at == "2026-11-22 10:00:00");
+  CHECK(winner->record.ties ==
+        std::vector<std::string>{std::string("wgmma ") + kSecondConfig,
+                                 "mma block_m=128 block_n=128 block_k=32 warp_m=64 warp_n=64 "
+                                 "stages=4 group_m=8 split_k=1"});
+  const auto stale = store->find(bf16_problem(), sample::device(), toolchain("580.65"), limits());
+  REQUIRE(stale);
+  CHECK(stale->match == Match::kStale);
+  CHECK(to_text(stale->record.config) == kSecondConfig);
+
+  CHECK(store->find(cube(512), sample::device(), toolchain("580.65"), limits()));
+  if (naive_2d_has_no_knob()) {
+    const auto naive = store->find(f32_problem(4), sample::device(), toolchain("580.65"), limits());
+    REQUIRE(naive);
+    CHECK(naive->record.family == "naive_2d");
+    CHECK(naive->record.config == Config());
+    CHECK(naive->record.ties ==
+          std::vector<std::string>{"naive_2d wide=1", "naive_1d threads=256"});
+  }
+}
+
+TEST_CASE("A migrated config has its family's knobs in their order") {
+  const TemporaryFolder folder;
+  const auto path = make_version_1(folder.path());
+  const auto winners = Store::open(options(path))->winners();
+  CHECK(winners.size() == 7);
+  for (const Record& record : winners) {
+    if (record.family == "naive_2d" &&
+        (to_text(record.config) == "wide=1" || !naive_2d_has_no_knob())) {
+      continue;
+    }
+    const Family* family = find_family(record.family);
+    REQUIRE(family != nullptr);
+    std::vector<std::string> knobs, expected;
+    for (const auto& [knob, value] : record.config.knobs()) {
+      knobs.push_back(knob);
+    }
+    for (const Knob& knob : family->knobs()) {
+      expected.emplace_back(knob.name);
+    }
+    CHECK(knobs == expected);
+  }
+}
+
+TEST_CASE("The trials, requests and leases of version 1 stay") {
+  const TemporaryFolder folder;
+  const auto path = make_version_1(folder.path());
+  const auto store = Store::open(options(path));
+  const auto trials = store->trials(bf16_problem(), sample::device(), toolchain("535.1"));
+  REQUIRE(trials.size() == 2);
+  CHECK(to_text(trials[0].config) == kSecondConfig);
+  CHECK(trials[0].measurement->median_us == 350);
+  CHECK(to_text(trials[1].config) == kFirstConfig);
+  CHECK(trials[1].rejection->reason == Reason::kSpills);
+  CHECK(store->trials(cube(4096), sample::device(), toolchain("580.65")).size() == 2);
+  const auto requests = store->requests(sample::device());
+  REQUIRE(requests.size() == 1);
+  CHECK(requests[0].problem == cube(2048));
+  CHECK(requests[0].calls == 2);
+  // Its process is gone: what it had in flight is a trial of the renamed config.
+  CHECK(store->acquire(bf16_problem(), sample::device(), toolchain("580.65"), 0));
+  const auto crashed = store->trials(bf16_problem(), sample::device(), toolchain("580.65"));
+  REQUIRE(crashed.size() == 1);
+  CHECK(to_text(crashed[0].config) == kSecondConfig);
+  CHECK(crashed[0].rejection->reason == Reason::kCrashed);
+  auto connection = connect(path);
+  for (const CarriedFamily& carried : carried_families()) {
+    const std::string old = "family_fingerprint = '" + std::string(carried.version_1) + "'";
+    const std::string kept = carried.name == "naive_2d" ? "1" : "0";
+    CHECK(count(connection, "winner WHERE " + old) == kept);
+  }
+  CHECK(crashed[0].family_fingerprint == trials[0].family_fingerprint);
+}
+
+TEST_CASE("Rows that version 2 cannot carry on are void and stay as history") {
+  const TemporaryFolder folder;
+  const auto path = make_version_1(folder.path());
+  Store::open(options(path));
+  follow_templates(path);
+  const auto store = Store::open(options(path));
+  // naive_2d with wide=1, and a template that was an old one in version 1 already.
+  const Problem older = make_problem(640, 512, 512, DataType::kF16, DataType::kF16, DataType::kF16,
+                                     "nn");
+  CHECK_FALSE(store->find(f32_problem(3), sample::device(), toolchain("580.65"), limits()));
+  CHECK_FALSE(store->find(older, sample::device(), toolchain("580.65"), limits()));
+  std::vector<std::string> states;
+  for (const auto& [record, state] : store->winners_with_state()) {
+    states.push_back(std::to_string(record.problem.m) + " " + state);
+  }
+  std::sort(states.begin(), states.end());
+  CHECK(states == std::vector<std::string>{"3 void", "4 confirmed", "4 provisional",
+                                           "4096 confirmed", "512 confirmed", "640 void",
+                                           "8192 stale"});
+  auto connection = connect(path);
+  CHECK(count(connection, "trials WHERE config = 'naive_2d wide=1'") == "2");
+  CHECK(count(connection, "config WHERE knobs GLOB '*stages_d*' OR knobs GLOB '*by_gpc*' OR "
+                          "knobs GLOB '* group=*' OR knobs GLOB '*raster=*'") == "0");
+}
+
+TEST_CASE("A migrated winner's binary is found by the source that it has now") {
+  const TemporaryFolder folder;
+  const auto path = make_version_1(folder.path());
+  const auto store = Store::open(options(path));
+  int found = 0, current = 0;
+  for (const Record& record : store->winners()) {
+    const Family* family = find_family(record.family);
+    if (record.device != sample::device() ||
+        (record.family == "naive_2d" && !naive_2d_has_no_knob()) ||
+        family->fingerprint() != record.family_fingerprint) {
+      continue;
+    }
+    ++current;
+    const Source source = family->source(record.problem, record.config, limits());
+    const auto binary = store->find_binary(source, record.toolchain, 90);
+    found += binary && binary->code.size() == 24 ? 1 : 0;
+  }
+  // None is current once a template has changed since version 2 came.
+  CHECK(found == current);
+  INFO(current << " winners of present templates");
+  CHECK(connect(path).integer("SELECT count(*) FROM kernel") == 6);
+}
+
+TEST_CASE("A file of version 1 is migrated once") {
+  const TemporaryFolder folder;
+  const auto path = make_version_1(folder.path());
+  Store::open(options(path));
+  follow_templates(path);
+  Store::open(options(path));
+  const std::string before = read_file(path);
+  CHECK(Store::open(options(path))->winners().size() == 7);
+  CHECK(read_file(path) == before);
+}
+
+TEST_CASE("A file of version 1 that may only be read is left alone, and its winners are found") {
+  const TemporaryFolder folder;
+  const auto path = make_version_1(folder.path());
+  const std::string before = read_file(path);
+  {
+    auto reading = options(path);
+    reading.access = StoreOptions::Access::kReadOnly;
+    const auto store = Store::open(reading);
+    CHECK(store->health().state == StoreState::kReadOnly);
+    CHECK(store->health().warnings.empty());
+    const auto winners = store->winners();
+    CHECK(winners.size() == 7);
+    CHECK(std::any_of(winners.begin(), winners.end(), [](const Record& record) {
+      return to_text(record.config) == kFirstConfig;
+    }));
+    CHECK(store->trials(cube(4096), sample::device(), toolchain("580.65")).size() == 2);
+  }
+  CHECK(read_file(path) == before);
+}
+
+TEST_CASE("A process that is killed in a migration leaves the old version as it was") {
+  const TemporaryFolder folder;
+  const auto path = make_version_1(folder.path());
+  const pid_t child = fork();
+  if (child == 0) {
+    auto connection = connect(path);
+    // Pages go to the file before the end, so that it is rolled back from its journal.
+    connection.execute("PRAGMA cache_size = 1; PRAGMA cache_spill = 1");
+    std::vector<Migration> steps(migrations().begin(), migrations().end());
+    steps.push_back({"UPDATE trial SET detail = hex(zeroblob(100000))",
+                     [](sqlite::Connection&) { kill(getpid(), SIGKILL); }});
+    migrate(connection, steps);
+    _exit(0);
+  }
+  int status = 0;
+  REQUIRE(waitpid(child, &status, 0) == child);
+  REQUIRE(WIFSIGNALED(status));
+  CHECK(fs::exists(path.string() + "-journal"));
+  {
+    auto connection = connect(path);
+    CHECK(connection.integer("PRAGMA user_version") == 1);
+    CHECK(connection.text("PRAGMA integrity_check") == "ok");
+    CHECK(count(connection, "config WHERE knobs GLOB '*stages_d=1*'") == "2");
+  }
+  CHECK(Store::open(options(path))->winners().size() == 7);
+  CHECK(connect(path).integer("PRAGMA user_version") == schema_version());
+}
+
+TEST_CASE("What can be read of a damaged file of version 1 is brought forward") {
+  const TemporaryFolder folder;
+  const auto path = make_version_1(folder.path());
+  {
+    // The root page of the requests: the other tables are sound.
+    const auto page = connect(path).integer("SELECT rootpage FROM sqlite_schema WHERE name = 'request'");
+    const auto page_bytes = connect(path).integer("PRAGMA page_size");
+    std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+    file.seekp((page - 1) * page_bytes);
+    file << std::string(static_cast<std::size_t>(page_bytes), '\xa5');
+  }
+  const auto store = Store::open(options(path));
+  store->note_request(cube(64), sample::device());
+  store->flush();
+  const auto winners = store->winners();
+  CHECK(winners.size() == 7);
+  CHECK(std::any_of(winners.begin(), winners.end(), [](const Record& record) {
+    return to_text(record.config) == kFirstConfig;
+  }));
+  CHECK(connect(path).integer("PRAGMA user_version") == schema_version());
+}
