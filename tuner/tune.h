@@ -40,9 +40,10 @@ struct TuneOptions {
   /// What a challenger must beat; empty: default_candidate().
   std::optional<Candidate> default_candidate;
   std::uint64_t seed = 0;  ///< of the shuffled order of the finals
-  std::function<void(const Progress&)>
-      on_progress;                  ///< may be empty; called from the tuning thread
-  std::function<bool()> cancelled;  ///< may be empty; asked between candidates and rounds
+  /// May be empty; called from the tuning thread.
+  std::function<void(const Progress&)> on_progress;
+  /// May be empty; asked between candidates and rounds.
+  std::function<bool()> cancelled;
 };
 
 struct Tuning {

@@ -195,9 +195,8 @@ void add_ladder(CLI::App& app, ExitStatus& status) {
   add_context_options(*verb, options->context);
   add_measuring_options(*verb, options->measuring, 5, "plot_ladder.py");
   verb->footer(
-      "Without M N K: 512 x 512 x 256, and 4096^3 on a GPU or 1024^3 on the host, in f32. Every "
-      "step\n"
-      "is checked against double precision. A step is the best of its family's first candidates.\n"
+      "Without M N K: 512 x 512 x 256, and 4096^3 on a GPU or 1024^3 on the host, in f32. Every\n"
+      "step is checked against double precision; it is the best of its family's first candidates.\n"
       "Beside them: cuBLASLt's fastest proposal, or OpenBLAS where it is installed.");
   verb->callback([options, &status] { status = ladder(*options); });
 }

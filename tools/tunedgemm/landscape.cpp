@@ -28,13 +28,13 @@ struct Options {
 };
 
 // What is known of one value of a knob.
-struct Stretch {
+struct ValueOutcome {
   int timed = 0, rejected = 0;
   double best_us = 0;  ///< of what was timed and not rejected; 0: nothing was
 };
 
 // Family and knob, then the value.
-using Landscape = std::map<std::pair<std::string, std::string>, std::map<int, Stretch>>;
+using Landscape = std::map<std::pair<std::string, std::string>, std::map<int, ValueOutcome>>;
 
 // 0 stands for no time yet.
 void keep_least(double& least_us, double us) {
@@ -45,12 +45,12 @@ Landscape landscape_of(const std::vector<TrialRecord>& trials) {
   Landscape landscape;
   for (const TrialRecord& trial : trials) {
     for (const auto& [knob, value] : trial.config.knobs()) {
-      Stretch& stretch = landscape[{trial.family, knob}][value];
+      ValueOutcome& outcome = landscape[{trial.family, knob}][value];
       if (trial.rejection) {
-        ++stretch.rejected;
+        ++outcome.rejected;
       } else if (trial.measurement) {
-        ++stretch.timed;
-        keep_least(stretch.best_us, trial.measurement->median_us);
+        ++outcome.timed;
+        keep_least(outcome.best_us, trial.measurement->median_us);
       }
     }
   }
@@ -76,17 +76,17 @@ void print_knobs(const std::vector<TrialRecord>& trials) {
                {"rejected", Align::kRight},
                {"best", Align::kRight},
                {"of the best", Align::kRight}});
-  for (const auto& [place, values] : landscape_of(trials)) {
+  for (const auto& [knob, values] : landscape_of(trials)) {
     if (values.size() < 2) {
       continue;  // nothing depends on it
     }
     bool is_first = true;
-    for (const auto& [value, stretch] : values) {
-      const bool is_known = stretch.best_us > 0;
-      table.add({is_first ? place.first : "", is_first ? place.second : "", std::to_string(value),
-                 std::to_string(stretch.timed), std::to_string(stretch.rejected),
-                 is_known ? time_text(stretch.best_us) : "-",
-                 is_known ? speedup_text(best_us, stretch.best_us) : "-"});
+    for (const auto& [value, outcome] : values) {
+      const bool is_known = outcome.best_us > 0;
+      table.add({is_first ? knob.first : "", is_first ? knob.second : "", std::to_string(value),
+                 std::to_string(outcome.timed), std::to_string(outcome.rejected),
+                 is_known ? time_text(outcome.best_us) : "-",
+                 is_known ? speedup_text(best_us, outcome.best_us) : "-"});
       is_first = false;
     }
   }

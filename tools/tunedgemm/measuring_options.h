@@ -17,8 +17,7 @@ struct MeasuringChoice {
 };
 
 /// Adds --rounds (so many by default), --rigor, --csv, --json and --plot for results that the
-/// script
-/// ("plot_bench.py") draws. `choice` must outlive the parsing, which leaves a rigor that
+/// script ("plot_bench.py") draws. `choice` must outlive the parsing, which leaves a rigor that
 /// parse_rigor knows.
 void add_measuring_options(CLI::App& app, MeasuringChoice& choice, int rounds,
                            const std::string& script);
