@@ -36,12 +36,9 @@ constexpr std::array kCarried{
                   "4e15447efe4180b4c11bbe668c42d0dd"},
     CarriedFamily{"tiled_shared", "43f9490f092dc8c20c390735730f24d8",
                   "644e61a1c5ec6ec3f68d2fc6c39a2810"},
-    CarriedFamily{"simt", "cec6c361a5091084ebf2e652ead0b1c4",
-                  "6459f28b6d8919d77becd17b1fb0f01f"},
-    CarriedFamily{"mma", "4c5e5fac13736c609291123c258e8af4",
-                  "e7227893eda63e9f39a38ee13ac38071"},
-    CarriedFamily{"wgmma", "13a60136ea0c79f0bac752b947bf3e9e",
-                  "a383718e5c7f5b7117faf94b2edeb8a0"},
+    CarriedFamily{"simt", "cec6c361a5091084ebf2e652ead0b1c4", "6459f28b6d8919d77becd17b1fb0f01f"},
+    CarriedFamily{"mma", "4c5e5fac13736c609291123c258e8af4", "e7227893eda63e9f39a38ee13ac38071"},
+    CarriedFamily{"wgmma", "13a60136ea0c79f0bac752b947bf3e9e", "a383718e5c7f5b7117faf94b2edeb8a0"},
     CarriedFamily{"naive_mnk", "b501b44eeffb8ee7d62664f599cde756",
                   "6ee1a8f9f135c5a0188c9557983efb30"},
     CarriedFamily{"reordered_mkn", "b2403c2a2df456ba47ea700c561cdd67",
@@ -75,8 +72,9 @@ std::string carry_fingerprints() {
   }
   const auto carry = [&](const std::string& table, const std::string& column,
                          const std::string& config) {
-    statements += "UPDATE " + table + " SET " + column + " = (SELECT new FROM carried WHERE old = " +
-                  column + ") WHERE " + column + " IN (SELECT old FROM carried) AND " + config +
+    statements += "UPDATE " + table + " SET " + column +
+                  " = (SELECT new FROM carried WHERE old = " + column + ") WHERE " + column +
+                  " IN (SELECT old FROM carried) AND " + config +
                   " NOT IN (SELECT id FROM config WHERE text = 'naive_2d wide=1');\n";
   };
   carry("winner", "family_fingerprint", "config");

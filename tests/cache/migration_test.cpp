@@ -210,8 +210,8 @@ TEST_CASE("Rows that version 2 cannot carry on are void and stay as history") {
   follow_templates(path);
   const auto store = Store::open(options(path));
   // naive_2d with wide=1, and a template that was an old one in version 1 already.
-  const Problem older = make_problem(640, 512, 512, DataType::kF16, DataType::kF16, DataType::kF16,
-                                     "nn");
+  const Problem older =
+      make_problem(640, 512, 512, DataType::kF16, DataType::kF16, DataType::kF16, "nn");
   CHECK_FALSE(store->find(f32_problem(3), sample::device(), toolchain("580.65"), limits()));
   CHECK_FALSE(store->find(older, sample::device(), toolchain("580.65"), limits()));
   std::vector<std::string> states;
@@ -224,8 +224,9 @@ TEST_CASE("Rows that version 2 cannot carry on are void and stay as history") {
                                            "8192 stale"});
   auto connection = connect(path);
   CHECK(count(connection, "trials WHERE config = 'naive_2d wide=1'") == "2");
-  CHECK(count(connection, "config WHERE knobs GLOB '*stages_d*' OR knobs GLOB '*by_gpc*' OR "
-                          "knobs GLOB '* group=*' OR knobs GLOB '*raster=*'") == "0");
+  CHECK(count(connection,
+              "config WHERE knobs GLOB '*stages_d*' OR knobs GLOB '*by_gpc*' OR "
+              "knobs GLOB '* group=*' OR knobs GLOB '*raster=*'") == "0");
 }
 
 TEST_CASE("A migrated winner's binary is found by the source that it has now") {
@@ -274,9 +275,8 @@ TEST_CASE("A file of version 1 that may only be read is left alone, and its winn
     CHECK(store->health().warnings.empty());
     const auto winners = store->winners();
     CHECK(winners.size() == 7);
-    CHECK(std::any_of(winners.begin(), winners.end(), [](const Record& record) {
-      return to_text(record.config) == kFirstConfig;
-    }));
+    CHECK(std::any_of(winners.begin(), winners.end(),
+                      [](const Record& record) { return to_text(record.config) == kFirstConfig; }));
     CHECK(store->trials(cube(4096), sample::device(), toolchain("580.65")).size() == 2);
   }
   CHECK(read_file(path) == before);
@@ -315,7 +315,8 @@ TEST_CASE("What can be read of a damaged file of version 1 is brought forward") 
   const auto path = make_version_1(folder.path());
   {
     // The root page of the requests: the other tables are sound.
-    const auto page = connect(path).integer("SELECT rootpage FROM sqlite_schema WHERE name = 'request'");
+    const auto page =
+        connect(path).integer("SELECT rootpage FROM sqlite_schema WHERE name = 'request'");
     const auto page_bytes = connect(path).integer("PRAGMA page_size");
     std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
     file.seekp((page - 1) * page_bytes);
@@ -326,8 +327,7 @@ TEST_CASE("What can be read of a damaged file of version 1 is brought forward") 
   store->flush();
   const auto winners = store->winners();
   CHECK(winners.size() == 7);
-  CHECK(std::any_of(winners.begin(), winners.end(), [](const Record& record) {
-    return to_text(record.config) == kFirstConfig;
-  }));
+  CHECK(std::any_of(winners.begin(), winners.end(),
+                    [](const Record& record) { return to_text(record.config) == kFirstConfig; }));
   CHECK(connect(path).integer("PRAGMA user_version") == schema_version());
 }

@@ -1,0 +1,102 @@
+// A race of ours with another library's proposals, on the host, with a library that is made up.
+
+#include "tools/tunedgemm/bench_race.h"
+
+#include <atomic>
+#include <chrono>
+#include <memory>
+
+#include "tests/support/catch.h"
+
+namespace tunedgemm {
+namespace {
+
+using Catch::Matchers::ContainsSubstring;
+
+constexpr int kAlways = 1 << 30;
+
+// D = alpha * A * B + `offset`, row-major, in f32; fails from one launch on.
+class SimpleProduct final : public CompiledKernel {
+ public:
+  SimpleProduct(float offset, int good_launches) : offset_(offset), good_launches_(good_launches) {}
+
+  int run(const Launch&, const Arguments& arguments, StreamHandle) const noexcept override {
+    const auto* a = static_cast<const float*>(arguments.a);
+    const auto* b = static_cast<const float*>(arguments.b);
+    auto* d = static_cast<float*>(arguments.d);
+    for (long long m = 0; m < arguments.m; ++m) {
+      for (long long n = 0; n < arguments.n; ++n) {
+        double sum = 0;
+        for (long long k = 0; k < arguments.k; ++k) {
+          sum += static_cast<double>(a[m * arguments.lda + k]) *
+                 static_cast<double>(b[k * arguments.ldb + n]);
+        }
+        d[m * arguments.ldd + n] = static_cast<float>(arguments.alpha * sum) + offset_;
+      }
+    }
+    return ++launches_ > good_launches_ ? 1 : 0;
+  }
+
+ private:
+  float offset_;
+  int good_launches_;
+  mutable std::atomic<int> launches_ = 0;
+};
+
+class MadeUpLibrary final : public Vendor {
+ public:
+  std::string name() const override { return "Made up"; }
+  std::string version() const override { return "1"; }
+  std::string short_name() const override { return "madeup"; }
+  std::vector<std::unique_ptr<CompiledKernel>> proposals(const Problem&, double, int,
+                                                         std::string*) override {
+    std::vector<std::unique_ptr<CompiledKernel>> all;
+    all.push_back(std::make_unique<SimpleProduct>(0.0F, kAlways));
+    all.push_back(std::make_unique<SimpleProduct>(1.0F, kAlways));  // wrong
+    all.push_back(std::make_unique<SimpleProduct>(0.0F, 0));        // fails at once
+    all.push_back(std::make_unique<SimpleProduct>(0.0F, 1));        // fails when it is timed
+    return all;
+  }
+};
+
+std::unique_ptr<Context> host_context() {
+  ContextOptions options;
+  options.backend = Backend::kHost;
+  options.store.access = StoreOptions::Access::kMemoryOnly;
+  return Context::create(options);
+}
+
+Shape small_shape() {
+  return {"", make_problem(24, 16, 8, DataType::kF32, DataType::kF32, DataType::kF32)};
+}
+
+Candidate naive() {
+  return {find_family("naive_mnk"), Config{}};
+}
+
+TEST_CASE("A race times ours and the vendor's in the same rounds, and says who is not there") {
+  const auto context = host_context();
+  MadeUpLibrary library;
+  const BenchRow row = race_kernels(*context, small_shape(), {{"tuned", naive()}}, &library,
+                                    {.rounds = 3, .cool_down = std::chrono::milliseconds(0)});
+  REQUIRE(row.contenders.size() >= 2);
+  CHECK(row.kernel == "naive_mnk");
+  CHECK(row.contenders[0].name == "tuned");
+  CHECK(row.contenders[0].max_error <= 1);
+  CHECK(row.contenders[1].name == "madeup 0");
+  CHECK(row.contenders[1].kernel.empty());
+  for (const BenchContender& contender : row.contenders) {
+    CAPTURE(contender.name);
+    CHECK(contender.median_us > 0);
+    CHECK(contender.tflops > 0);
+    // The wrong one races all the same, unless it is far behind; the other two have left.
+    CHECK((contender.name != "madeup 2" && contender.name != "madeup 3"));
+  }
+  REQUIRE(row.remarks.size() == 3);
+  CHECK_THAT(row.remarks[0], ContainsSubstring("madeup 1: wrong"));
+  CHECK_THAT(row.remarks[1], ContainsSubstring("madeup 2: "));
+  CHECK_THAT(row.remarks[2], ContainsSubstring("madeup 3: "));
+}
+
+}  // namespace
+}  // namespace tunedgemm
