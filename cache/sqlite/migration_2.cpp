@@ -57,7 +57,8 @@ std::string renamed(const std::string& knobs) {
        {"by_gpc", "gpc_aware"}}};
   std::string expression = knobs;
   for (const auto& [old_name, new_name] : kNames) {
-    expression = "replace(" + expression + ", ' " + old_name + "=', ' " + new_name + "=')";
+    expression.insert(0, "replace(");
+    expression.append(", ' ").append(old_name).append("=', ' ").append(new_name).append("=')");
   }
   return expression;
 }
@@ -113,7 +114,8 @@ std::optional<Source> source_of(const WinnerWithBinary& winner) {
   const Family* family = find_family(winner.family);
   const auto problem = parse_problem(winner.problem);
   const auto config = parse_config(winner.knobs);
-  if (family == nullptr || family->fingerprint() != winner.fingerprint || !problem || !config) {
+  if (family == nullptr || family->fingerprint() != winner.fingerprint || !problem || !config ||
+      !why_not(*problem).empty()) {
     return std::nullopt;
   }
   const DeviceLimits limits = limits_of(winner);
