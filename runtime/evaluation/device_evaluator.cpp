@@ -152,7 +152,7 @@ double DeviceEvaluator::now_seconds() {
 }
 
 double DeviceEvaluator::roofline_us() const {
-  return device_floor_us(problem_, device_.limits());
+  return device_roofline_us(problem_, device_.limits());
 }
 
 std::unique_ptr<Trial> DeviceEvaluator::trial(std::shared_ptr<const CompiledKernel> kernel,

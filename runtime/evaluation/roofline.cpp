@@ -5,7 +5,7 @@
 namespace tunedgemm {
 namespace {
 
-// Operations in a cycle of one multiprocessor, with dense matrices, of the fastest unit for the
+// Operations in a cycle of one SM, with dense matrices, of the fastest unit for the
 // types (the data sheets' peaks); later architectures than the table are taken for twice the last.
 double cuda_operations_per_cycle(const Problem& problem, int arch) {
   const double f16 = arch < 75 ? 1024 : arch < 90 ? 2048 : arch < 100 ? 4096 : 8192;
@@ -35,7 +35,7 @@ double host_operations_per_cycle(const Problem& problem, const DeviceLimits& lim
 
 }  // namespace
 
-double device_floor_us(const Problem& problem, const DeviceLimits& limits) {
+double device_roofline_us(const Problem& problem, const DeviceLimits& limits) {
   const bool is_cuda = limits.backend == Backend::kCuda;
   // The clock of a CPU is told without its turbo; that of a GPU is its highest.
   const double cycles_per_us = limits.clock_ghz * 1e3 * (is_cuda ? 1.1 : 2.5);

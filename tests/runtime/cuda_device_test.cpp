@@ -294,7 +294,7 @@ TEST_CASE("DeviceEvaluator checks and times candidates on a GPU", "[gpu]") {
     evaluator.warm_up();
     const double us = std::get<double>(trial.sample(20));
     std::cout << to_text(candidate) << ": error " << std::get<double>(error) << " of the bound, "
-              << us << " us, floor " << evaluator.roofline_us() << std::endl;
+              << us << " us, roofline " << evaluator.roofline_us() << std::endl;
     CHECK(us > evaluator.roofline_us());
   }
 }
