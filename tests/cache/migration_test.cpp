@@ -16,6 +16,7 @@
 #include "cache/sqlite/sqlite.h"
 #include "cache/store.h"
 #include "kernel_templates/family.h"
+#include "tests/cache/support/processes.h"
 #include "tests/cache/support/sample.h"
 #include "tests/support/catch.h"
 #include "tests/support/temporary_folder.h"
@@ -308,6 +309,24 @@ TEST_CASE("A process that is killed in a migration leaves the old version as it 
   }
   CHECK(Store::open(options(path))->winners().size() == 7);
   CHECK(connect(path).integer("PRAGMA user_version") == schema_version());
+}
+
+TEST_CASE("Eight processes find a file of version 1 at once, and each has its winners") {
+  const TemporaryFolder folder;
+  const auto path = make_version_1(folder.path());
+  Processes processes(8, [&](int number, const Processes::Say&) -> std::string {
+    const auto store = Store::open(options(path));
+    const Record record = sample::record(number + 1);
+    const bool stored = store->put(record, sample::source(), sample::binary(), {}).stored;
+    const auto winners = store->winners();
+    const bool migrated = std::any_of(winners.begin(), winners.end(), [](const Record& winner) {
+      return to_text(winner.config) == kFirstConfig;
+    });
+    return store->health().warnings.empty() && stored && migrated ? "" : "not migrated";
+  });
+  processes.wait();
+  CHECK(processes.complaints() == std::vector<std::string>());
+  CHECK(Store::open(options(path))->winners().size() == 7 + 8);
 }
 
 TEST_CASE("What can be read of a damaged file of version 1 is brought forward") {
