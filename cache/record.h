@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "kernel_templates/device_limits.h"
+#include "kernel_templates/family.h"
 #include "kernel_templates/problem/config.h"
 #include "kernel_templates/problem/problem.h"
 
@@ -147,6 +148,7 @@ enum class Match : std::int32_t { kExact = 1, kStale = 2 };
 struct Hit {
   Record record;
   Match match = Match::kExact;
+  Instance winner;  ///< what the record's config makes of its family on the device asked for
 };
 
 }  // namespace tunedgemm

@@ -81,10 +81,14 @@ std::optional<Hit> Store::find(const Problem& problem, const DeviceIdentity& dev
         }
         auto record = parsed(*winner);
         // The fields are compared too: a fingerprint proves nothing about a file that others write.
-        if (record && record->problem == asked && record->device == device &&
-            archive.family(record->family)->why_not(asked, record->config, limits).empty()) {
+        if (!record || record->problem != asked || record->device != device) {
+          continue;
+        }
+        Instantiation made =
+            archive.family(record->family)->instantiate(asked, record->config, limits);
+        if (made) {
           const Match match = record->toolchain == toolchain ? Match::kExact : Match::kStale;
-          hit = Hit{std::move(*record), match};
+          hit = Hit{std::move(*record), match, std::move(made).value()};
           return;
         }
       }

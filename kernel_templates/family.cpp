@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <iterator>
 #include <stdexcept>
 
 #include "kernel_templates/sha256.h"
@@ -92,40 +93,102 @@ std::vector<std::pair<std::string, std::string>> Family::common_defines(
   return defines;
 }
 
+Instance Family::begin_instance(const Problem& problem, const Config& config) const {
+  Instance instance;
+  instance.problem = problem;
+  instance.candidate = {this, config};
+  instance.tile_key = name_;
+  for (const Knob& knob : knobs_) {
+    if (knob.role == Knob::kTile) {
+      instance.tile_key += ' ';
+      instance.tile_key += std::to_string(config.at(knob.name));
+    }
+  }
+  return instance;
+}
+
 Launch without_workspace(Launch launch) {
   launch.workspace_bytes = 0;
   launch.gpc_shares = {};
   return launch;
 }
 
-Source Family::source(const Problem& problem, const Config& config, const DeviceLimits&) const {
-  return Source{.backend = backend_,
-                .file = file_,
-                .includes = includes_,
-                .defines = common_defines(problem, config),
-                .entry = "tunedgemm_" + std::string(name_)};
+const Instance& Instantiation::value() const& {
+  if (!*this) {
+    throw std::invalid_argument(why_not());
+  }
+  return **this;
 }
 
-std::vector<Config> Family::candidates(const Problem& problem, const DeviceLimits& limits) const {
-  std::vector<Config> legal;
+Instance Instantiation::value() && {
+  if (!*this) {
+    throw std::invalid_argument(why_not());
+  }
+  return std::get<0>(std::move(made_));
+}
+
+Source Instance::source() const {
+  const auto& [family, config] = candidate;
+  Source source{.backend = family->backend_,
+                .file = family->file_,
+                .includes = family->includes_,
+                .defines = family->common_defines(
+                    launch.swaps_operands ? transposed(problem) : problem, config),
+                .entry = "tunedgemm_" + std::string(family->name_),
+                .needs_exact_architecture = needs_exact_architecture};
+  // The host half tells the kernel its own numbers, so that the two cannot drift apart.
+  if (family->backend_ == Backend::kHost) {
+    source.defines.emplace_back("SCRATCH_BYTES", std::to_string(launch.shared_bytes));
+  } else {
+    if (!config.find("threads")) {
+      source.defines.emplace_back(
+          "THREADS", std::to_string(launch.block[0] * launch.block[1] * launch.block[2]));
+    }
+    source.defines.emplace_back("SHARED_BYTES", std::to_string(launch.shared_bytes));
+  }
+  for (const auto& [macro, value] : defines) {
+    const auto known =
+        std::find_if(source.defines.begin(), source.defines.end(),
+                     [name = macro](const auto& define) { return define.first == name; });
+    if (known == source.defines.end()) {
+      source.defines.emplace_back(macro, value);
+    } else {
+      known->second = value;
+    }
+  }
+  return source;
+}
+
+std::vector<Config> Family::search_space(const Problem&, const DeviceLimits&) const {
+  std::vector<Config> all;
   std::vector<std::size_t> position(knobs_.size(), 0);
   while (true) {
     Config config;
     for (std::size_t knob = 0; knob < knobs_.size(); ++knob) {
       config.set(knobs_[knob].name, knobs_[knob].values[position[knob]]);
     }
-    if (why_not(problem, config, limits).empty()) {
-      legal.push_back(std::move(config));
-    }
+    all.push_back(std::move(config));
     // The next combination, the last knob first, as an odometer counts.
     std::size_t knob = knobs_.size();
     while (knob > 0 && ++position[knob - 1] == knobs_[knob - 1].values.size()) {
       position[--knob] = 0;
     }
     if (knob == 0) {
-      return legal;
+      return all;
     }
   }
+}
+
+std::vector<Instance> Family::candidates(const Problem& problem, const DeviceLimits& limits) const {
+  const std::vector<Config> space = search_space(problem, limits);
+  std::vector<Instance> legal;
+  legal.reserve(space.size());
+  for (const Config& config : space) {
+    if (Instantiation made = instantiate(problem, config, limits)) {
+      legal.push_back(std::move(made).value());
+    }
+  }
+  return legal;
 }
 
 std::string to_text(const Candidate& candidate) {
@@ -143,29 +206,30 @@ std::optional<Candidate> parse_candidate(std::string_view text) {
   return Candidate{family, *config};
 }
 
-std::vector<RankedCandidate> ranked_candidates(const Problem& problem, const DeviceLimits& limits) {
-  std::vector<RankedCandidate> ranked;
+Instantiation instantiate(const Problem& problem, const Candidate& candidate,
+                          const DeviceLimits& limits) {
+  return candidate.family->instantiate(problem, candidate.config, limits);
+}
+
+std::vector<Instance> ranked_candidates(const Problem& problem, const DeviceLimits& limits) {
+  std::vector<Instance> ranked;
   for (const Family* family : families(limits.backend)) {
-    for (Config& config : family->candidates(problem, limits)) {
-      const double predicted_us = family->predicted_us(problem, config, limits);
-      ranked.push_back({Candidate{family, std::move(config)}, predicted_us});
-    }
+    std::vector<Instance> candidates = family->candidates(problem, limits);
+    ranked.insert(ranked.end(), std::make_move_iterator(candidates.begin()),
+                  std::make_move_iterator(candidates.end()));
   }
-  std::stable_sort(ranked.begin(), ranked.end(),
-                   [](const RankedCandidate& left, const RankedCandidate& right) {
-                     return left.predicted_us < right.predicted_us;
-                   });
+  std::stable_sort(ranked.begin(), ranked.end(), [](const Instance& left, const Instance& right) {
+    return left.predicted_us < right.predicted_us;
+  });
   return ranked;
 }
 
-Candidate default_candidate(const Problem& problem, const DeviceLimits& limits) {
-  for (const RankedCandidate& ranked : ranked_candidates(problem, limits)) {
-    const auto& [family, config] = ranked.candidate;
+Instance default_candidate(const Problem& problem, const DeviceLimits& limits) {
+  for (Instance& instance : ranked_candidates(problem, limits)) {
     // A GPU's workspace may have to be allocated, which is not always possible at the time of a
     // call.
-    if (limits.backend == Backend::kHost ||
-        !family->launch(problem, config, limits).needs_workspace()) {
-      return ranked.candidate;
+    if (limits.backend == Backend::kHost || !instance.launch.needs_workspace()) {
+      return std::move(instance);
     }
   }
   throw std::logic_error("no family computes " + to_text(problem));

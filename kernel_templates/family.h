@@ -1,15 +1,18 @@
 #pragma once
 
-// Family: one kernel template. Its kernel file, in a folder of cuda/ or host/, is what runs; the .cpp
-// beside it is this class: which knobs there are, which configs are legal, how a config is
-// launched, and a guess at its speed.
+// Family: one kernel template. Its kernel file, in a folder of cuda/ or host/, is what runs; the
+// family.cpp beside it is this class: which knobs there are, and what a config makes of the template
+// for a problem: an Instance, or a sentence why not.
 
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <variant>
 #include <vector>
 
 #include "kernel_templates/cuda/sm90/gpc_cluster_ranges.cuh"
@@ -31,6 +34,9 @@ struct Knob {
   std::string_view name;
   std::vector<int> values;  ///< what a full search tries
   std::string_view meaning;
+  /// kTile: part of Instance::tile_key.
+  enum Role { kVariant, kTile };
+  Role role = kVariant;
 };
 
 /// A workspace begins with counters that are zero before a launch and that the kernel leaves zero;
@@ -83,12 +89,66 @@ struct Launch {
 /// The same launch without its workspace. Precondition: workspace_is_optional.
 Launch without_workspace(Launch launch);
 
+class Family;
+
+struct Candidate {
+  const Family* family = nullptr;
+  Config config;
+
+  friend bool operator==(const Candidate&, const Candidate&) = default;
+};
+
+/// Everything about one candidate for one problem on one device: all that a compiler, a launch and a
+/// ranking need of it. A plain value.
+struct Instance {
+  Problem problem;
+  Candidate candidate;
+  Launch launch;
+  /// The cost model: an estimate of the time, good for ranking.
+  double predicted_us = 0;
+  /// The same for candidates of one family that compute a tile of D alike. They differ in what the
+  /// cost model sees least, or gets right anyway: stages, order, clusters, warps, split-K.
+  std::string tile_key;
+  /// What the kernel is told beyond the problem, the knobs and the launch; a macro that these define
+  /// as well gets this value.
+  std::vector<std::pair<std::string_view, std::string>> defines;
+  bool needs_exact_architecture = false;  ///< as in Source
+
+  /// Made anew by each call: a search looks at thousands of instances and compiles few.
+  Source source() const;
+
+  friend bool operator==(const Instance&, const Instance&) = default;
+};
+
+/// An Instance, or a sentence that says why there is none.
+class Instantiation {
+ public:
+  Instantiation(Instance instance) : made_(std::move(instance)) {}
+  Instantiation(std::string why_not) : made_(std::move(why_not)) {}
+  Instantiation(const char* why_not) : made_(why_not) {}
+
+  explicit operator bool() const { return made_.index() == 0; }
+  /// Empty if there is an instance.
+  std::string why_not() const { return *this ? "" : std::get<1>(made_); }
+
+  /// Precondition of both: there is an instance.
+  const Instance& operator*() const { return *std::get_if<0>(&made_); }
+  const Instance* operator->() const { return std::get_if<0>(&made_); }
+  /// Throws std::invalid_argument with the sentence if there is no instance.
+  const Instance& value() const&;
+  Instance value() &&;
+
+ private:
+  std::variant<Instance, std::string> made_;
+};
+
 /// Stateless and shared by all threads; lives as long as the program. All problems given to it are
 /// canonical and well formed (`why_not(problem)` is empty), with M, N, batch >= 1 and K >= 0.
 class Family {
  public:
-  /// `file` is the kernel's name among the embedded files. `revision` counts what the fingerprint would not see otherwise: other candidates or another
-  /// cost model that might find a better winner, or another launch.
+  /// `file` is the kernel's name among the embedded files. `revision` counts what the fingerprint
+  /// would not see otherwise: other candidates or another cost model that might find a better
+  /// winner, or another launch.
   Family(std::string_view name, Backend backend, std::string_view file, std::vector<Knob> knobs,
          int revision = 1);
   virtual ~Family() = default;
@@ -102,33 +162,33 @@ class Family {
   /// then void.
   const std::string& fingerprint() const { return fingerprint_; }
 
-  /// Empty if the kernel with this config computes this problem on such a device, else a sentence
-  /// that names the knob or the field, its value and the limit. Unknown and missing knobs are
-  /// refused.
-  virtual std::string why_not(const Problem& problem, const Config& config,
-                              const DeviceLimits& limits) const = 0;
+  /// The kernel with this config for this problem on such a device; if it does not compute that, a
+  /// sentence that names the knob or the field, its value and the limit. Unknown and missing knobs
+  /// are refused.
+  virtual Instantiation instantiate(const Problem& problem, const Config& config,
+                                    const DeviceLimits& limits) const = 0;
 
-  /// The legal configs that a search should consider for this problem, in a fixed order, without
+  /// The instances that a search should consider for this problem, in a fixed order, without
   /// duplicates.
-  virtual std::vector<Config> candidates(const Problem& problem, const DeviceLimits& limits) const;
-
-  /// Precondition for all below: why_not(problem, config, limits) is empty.
-  virtual Launch launch(const Problem& problem, const Config& config,
-                        const DeviceLimits& limits) const = 0;
-  virtual Source source(const Problem& problem, const Config& config,
-                        const DeviceLimits& limits) const;
-  /// The cost model: an estimate of the time, good for ranking.
-  virtual double predicted_us(const Problem& problem, const Config& config,
-                              const DeviceLimits& limits) const = 0;
+  std::vector<Instance> candidates(const Problem& problem, const DeviceLimits& limits) const;
 
  protected:
+  /// The configs that candidates() instantiates, in its order and without duplicates. Those that are
+  /// refused may be among them. Unless overridden, every combination of the knobs' values.
+  virtual std::vector<Config> search_space(const Problem& problem,
+                                           const DeviceLimits& limits) const;
   /// Refuses a config that lacks a knob, has one too many, or has a value outside Knob::values.
   std::string why_not_knobs(const Config& config) const;
+  /// An instance with problem, candidate and tile key; the rest is left to instantiate().
+  /// Precondition: the config has all knobs.
+  Instance begin_instance(const Problem& problem, const Config& config) const;
+
+ private:
+  friend struct Instance;
   /// The defines that every template understands (see the README of this folder), then one a knob.
   std::vector<std::pair<std::string, std::string>> common_defines(const Problem& problem,
                                                                   const Config& config) const;
 
- private:
   std::string_view name_;
   Backend backend_;
   SourceFile file_;
@@ -137,33 +197,27 @@ class Family {
   std::string fingerprint_;
 };
 
-struct Candidate {
-  const Family* family = nullptr;
-  Config config;
-
-  friend bool operator==(const Candidate&, const Candidate&) = default;
-};
-
 /// "mma block_m=128 block_n=256 ...": the family's name and the config.
 std::string to_text(const Candidate& candidate);
 std::optional<Candidate> parse_candidate(std::string_view text);
 
 /// All families of a backend, the simplest first.
 std::span<const Family* const> families(Backend backend);
+/// The naive kernel that the others are compared with.
+const Family& baseline_family(Backend backend);
 /// Null if there is none of that name. Names are unique over the backends.
 const Family* find_family(std::string_view name);
 
-struct RankedCandidate {
-  Candidate candidate;
-  double predicted_us = 0;
-};
-/// Every legal candidate of every family for the problem, best predicted first, ties in the
-/// families' order. Never empty for a well-formed problem with M, N, batch >= 1 on a supported
-/// device.
-std::vector<RankedCandidate> ranked_candidates(const Problem& problem, const DeviceLimits& limits);
+/// Precondition: candidate.family is not null.
+Instantiation instantiate(const Problem& problem, const Candidate& candidate,
+                          const DeviceLimits& limits);
+
+/// The candidates of every family for the problem, best predicted first, ties in the families'
+/// order. Never empty for a well-formed problem with M, N, batch >= 1 on a supported device.
+std::vector<Instance> ranked_candidates(const Problem& problem, const DeviceLimits& limits);
 
 /// What runs when nothing is known: the best predicted candidate; on CUDA, of those that need no
 /// workspace.
-Candidate default_candidate(const Problem& problem, const DeviceLimits& limits);
+Instance default_candidate(const Problem& problem, const DeviceLimits& limits);
 
 }  // namespace tunedgemm

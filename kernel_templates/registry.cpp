@@ -30,6 +30,10 @@ std::span<const Family* const> families(Backend backend) {
   return backend == Backend::kCuda ? cuda_families() : host_families();
 }
 
+const Family& baseline_family(Backend backend) {
+  return backend == Backend::kCuda ? naive_2d_family() : naive_mnk_family();
+}
+
 const Family* find_family(std::string_view name) {
   for (const Backend backend : {Backend::kCuda, Backend::kHost}) {
     for (const Family* family : families(backend)) {

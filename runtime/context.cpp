@@ -140,15 +140,15 @@ std::unique_ptr<Plan> Context::make_plan(const CallKey& key, const Canonical& ca
 
 std::unique_ptr<Plan> Context::plan_from_hit(const CallKey& key, const Canonical& canonical,
                                              const Hit& hit) {
-  const Candidate winner{find_family(hit.record.family), hit.record.config};
-  auto kernel = this->kernel(canonical.problem, winner);
+  auto kernel = this->kernel(hit.winner);
   if (const auto* rejection = std::get_if<Rejection>(&kernel)) {
-    log_warning("the winner " + to_text(winner) + " cannot be used: " + rejection->detail);
+    log_warning("the winner " + to_text(hit.winner.candidate) +
+                " cannot be used: " + rejection->detail);
     return nullptr;
   }
   const std::string origin = std::string(hit.match == Match::kExact ? "tuned" : "stale") + ", " +
                              microseconds(hit.record.measurement.median_us);
-  return plan_of(key, canonical, winner, std::get<0>(std::move(kernel)), origin);
+  return plan_of(key, canonical, hit.winner, std::get<0>(std::move(kernel)), origin);
 }
 
 std::unique_ptr<Plan> Context::plan_from_model(const CallKey& key, const Canonical& canonical) {
@@ -157,21 +157,17 @@ std::unique_ptr<Plan> Context::plan_from_model(const CallKey& key, const Canonic
   // One candidate that does not compile must not fail a call: there are others.
   constexpr std::size_t kAttempts = 8;
   std::string reasons;
-  std::vector<Candidate> attempts{default_candidate(problem, limits)};
-  for (const RankedCandidate& ranked : ranked_candidates(problem, limits)) {
-    if (attempts.size() == kAttempts) {
+  std::size_t attempts = 0;
+  for (const Instance& instance : ranked_candidates(problem, limits)) {
+    if (limits.backend != Backend::kHost && instance.launch.needs_workspace()) {
+      continue;
+    }
+    if (attempts++ == kAttempts) {
       break;
     }
-    const auto& [family, config] = ranked.candidate;
-    if (limits.backend == Backend::kHost ||
-        !family->launch(problem, config, limits).needs_workspace()) {
-      attempts.push_back(ranked.candidate);
-    }
-  }
-  for (const Candidate& candidate : attempts) {
-    auto kernel = this->kernel(problem, candidate);
+    auto kernel = this->kernel(instance);
     if (auto* usable = std::get_if<KernelCache::Kernel>(&kernel)) {
-      return plan_of(key, canonical, candidate, std::move(*usable), "chosen by the model");
+      return plan_of(key, canonical, instance, std::move(*usable), "chosen by the model");
     }
     reasons = std::get<Rejection>(kernel).detail;
   }
@@ -185,38 +181,27 @@ std::unique_ptr<Plan> Context::plan_from_loaded(const CallKey& key, const Canoni
     return std::make_unique<Plan>(key, canonical);
   }
   const DeviceLimits& limits = device_->limits();
-  for (const auto& [candidate, predicted_us] : ranked_candidates(problem, limits)) {
-    const auto& [family, config] = candidate;
-    const Launch launch = family->launch(problem, config, limits);
-    if (launch.needs_workspace()) {
+  for (const Instance& instance : ranked_candidates(problem, limits)) {
+    if (instance.launch.needs_workspace()) {
       continue;
     }
-    if (KernelCache::Kernel kernel =
-            kernels_.find(fingerprint(family->source(problem, config, limits)))) {
-      return plan_of(key, canonical, candidate, std::move(kernel), "loaded before a capture");
+    if (KernelCache::Kernel kernel = kernels_.find(fingerprint(instance.source()))) {
+      return plan_of(key, canonical, instance, std::move(kernel), "loaded before a capture");
     }
   }
   return nullptr;
 }
 
 std::unique_ptr<Plan> Context::plan_of(const CallKey& key, const Canonical& canonical,
-                                       const Candidate& candidate, KernelCache::Kernel kernel,
+                                       const Instance& instance, KernelCache::Kernel kernel,
                                        std::string_view origin) {
   auto plan = std::make_unique<Plan>(key, canonical);
   plan->context = this;
-  plan->launch = candidate.family->launch(canonical.problem, candidate.config, device_->limits());
-  plan->description = to_text(candidate) + " (" + std::string(origin) + ")";
-  plan->candidate = candidate;
+  plan->launch = instance.launch;
+  plan->description = to_text(instance.candidate) + " (" + std::string(origin) + ")";
+  plan->candidate = instance.candidate;
   plan->kernel = std::move(kernel);
   return plan;
-}
-
-std::variant<KernelCache::Kernel, Rejection> Context::kernel(const Problem& problem,
-                                                             const Candidate& candidate) {
-  const auto& [family, config] = candidate;
-  const DeviceLimits& limits = device_->limits();
-  return kernels_.get(family->source(problem, config, limits),
-                      family->launch(problem, config, limits));
 }
 
 std::string Context::report() const {

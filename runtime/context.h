@@ -93,9 +93,10 @@ class Context {
     return tuning_.tune(problem, options);
   }
 
-  /// A kernel for the candidate, see KernelCache::get. Throws DeviceError.
-  std::variant<KernelCache::Kernel, Rejection> kernel(const Problem& problem,
-                                                      const Candidate& candidate);
+  /// The kernel, see KernelCache::get. Throws DeviceError.
+  std::variant<KernelCache::Kernel, Rejection> kernel(const Instance& instance) {
+    return kernels_.get(instance.source(), instance.launch);
+  }
 
   struct Counters {
     std::atomic<std::int64_t> plans{0}, hits{0}, stale{0}, model{0}, fallbacks{0};
@@ -115,7 +116,7 @@ class Context {
   /// Null if no loaded kernel computes the problem without a workspace.
   std::unique_ptr<Plan> plan_from_loaded(const CallKey& key, const Canonical& canonical);
   std::unique_ptr<Plan> plan_of(const CallKey& key, const Canonical& canonical,
-                                const Candidate& candidate, KernelCache::Kernel kernel,
+                                const Instance& instance, KernelCache::Kernel kernel,
                                 std::string_view origin);
 
   ContextOptions options_;

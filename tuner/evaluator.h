@@ -39,7 +39,7 @@ class Evaluator {
 
   /// A hint: these will be prepared, in this order. A device may compile them in the background
   /// meanwhile; one whose timing that would disturb compiles them all before it returns.
-  virtual void compile_ahead(std::span<const Candidate> candidates) = 0;
+  virtual void compile_ahead(std::span<const Instance> candidates) = 0;
 
   /// How many candidates compile_ahead should get in one call; 0: all at once. A device that
   /// compiles before it returns says a number that takes about a second, so that a budget that ends
@@ -48,7 +48,7 @@ class Evaluator {
 
   /// Compiles (or takes what compile_ahead made, or what the store has) and loads. Spilling is not
   /// refused here: see Binary::spill_bytes.
-  virtual Prepared prepare(const Candidate& candidate) = 0;
+  virtual Prepared prepare(const Instance& instance) = 0;
 
   /// Brings the device to its working clock. Called before the first sample and before the finals.
   virtual void warm_up() = 0;

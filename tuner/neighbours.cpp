@@ -49,12 +49,15 @@ bool same_strides(const Problem& left, const Problem& right) {
   return strides(left) == strides(right) && left.c_is_d == right.c_is_d;
 }
 
-void add_seed(std::vector<Candidate>& seeds, const Candidate& seed, const Problem& problem,
+void add_seed(std::vector<Instance>& seeds, const Candidate& seed, const Problem& problem,
               const DeviceLimits& limits) {
-  if (seed.family != nullptr && seed.family->backend() == limits.backend &&
-      seed.family->why_not(problem, seed.config, limits).empty() &&
-      std::find(seeds.begin(), seeds.end(), seed) == seeds.end()) {
-    seeds.push_back(seed);
+  const bool known = std::any_of(seeds.begin(), seeds.end(),
+                                 [&](const Instance& other) { return other.candidate == seed; });
+  if (known || seed.family == nullptr || seed.family->backend() != limits.backend) {
+    return;
+  }
+  if (Instantiation made = instantiate(problem, seed, limits)) {
+    seeds.push_back(std::move(made).value());
   }
 }
 
@@ -69,9 +72,9 @@ std::optional<double> distance(const Problem& left, const Problem& right) {
          (same_alignment(left, right) ? 0 : 1) + (same_strides(left, right) ? 0 : 0.25);
 }
 
-std::vector<Candidate> neighbour_seeds(const Problem& problem, const DeviceIdentity& device,
-                                       const DeviceLimits& limits, std::span<const Record> winners,
-                                       int count) {
+std::vector<Instance> neighbour_seeds(const Problem& problem, const DeviceIdentity& device,
+                                      const DeviceLimits& limits, std::span<const Record> winners,
+                                      int count) {
   std::vector<std::pair<double, const Record*>> near;
   for (const Record& winner : winners) {
     const auto apart = distance(problem, winner.problem);
@@ -83,7 +86,7 @@ std::vector<Candidate> neighbour_seeds(const Problem& problem, const DeviceIdent
                    [](const auto& left, const auto& right) { return left.first < right.first; });
   near.resize(std::min(near.size(), static_cast<std::size_t>(count)));
 
-  std::vector<Candidate> seeds;
+  std::vector<Instance> seeds;
   for (const auto& [apart, winner] : near) {
     const std::size_t enough = seeds.size() + kSeedsOfOneNeighbour;
     add_seed(seeds, Candidate{find_family(winner->family), winner->config}, problem, limits);

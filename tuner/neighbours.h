@@ -20,8 +20,8 @@ std::optional<double> distance(const Problem& left, const Problem& right);
 /// The winners of at most `count` tuned problems on this device, the nearest first, each followed
 /// by what tied with it; without duplicates and only what is legal for `problem`. A former winner
 /// of the problem itself comes first.
-std::vector<Candidate> neighbour_seeds(const Problem& problem, const DeviceIdentity& device,
-                                       const DeviceLimits& limits, std::span<const Record> winners,
-                                       int count);
+std::vector<Instance> neighbour_seeds(const Problem& problem, const DeviceIdentity& device,
+                                      const DeviceLimits& limits, std::span<const Record> winners,
+                                      int count);
 
 }  // namespace tunedgemm

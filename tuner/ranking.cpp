@@ -1,6 +1,6 @@
 #include "tuner/ranking.h"
 
-#include <string_view>
+#include <algorithm>
 
 #include "tuner/neighbours.h"
 
@@ -10,27 +10,19 @@ namespace {
 // Of the naive kernel, whose time is nice to know and must not cost more than the tuning.
 constexpr double kAffordableUs = 0.25e6;
 
-RankedCandidate predicted(const Candidate& candidate, const Task& task) {
-  return {candidate, candidate.family->predicted_us(task.problem, candidate.config, task.limits)};
-}
-
-std::vector<RankedCandidate> predicted(std::span<const Candidate> candidates, const Task& task) {
-  std::vector<RankedCandidate> all;
+std::vector<Instance> instances_of(std::span<const Candidate> candidates, const Task& task) {
+  std::vector<Instance> all;
   for (const Candidate& candidate : candidates) {
-    all.push_back(predicted(candidate, task));
+    all.push_back(instantiate(task.problem, candidate, task.limits).value());
   }
   return all;
 }
 
-std::optional<RankedCandidate> baseline_of(std::span<const RankedCandidate> ranked,
-                                           Backend backend) {
-  const std::string_view baseline = backend == Backend::kCuda ? "naive_2d" : "naive_mnk";
-  for (const RankedCandidate& candidate : ranked) {
-    if (candidate.candidate.family->name() == baseline && candidate.predicted_us < kAffordableUs) {
-      return candidate;
-    }
-  }
-  return std::nullopt;
+std::optional<Instance> baseline_of(std::span<const Instance> ranked, const Family& baseline) {
+  const auto found = std::find_if(ranked.begin(), ranked.end(), [&](const Instance& instance) {
+    return instance.candidate.family == &baseline && instance.predicted_us < kAffordableUs;
+  });
+  return found == ranked.end() ? std::nullopt : std::optional(*found);
 }
 
 }  // namespace
@@ -47,19 +39,20 @@ Ranking rank(const Task& task, const SearchLimits& search_limits) {
   Ranking ranking;
   ranking.earlier = store.trials(problem, device, toolchain);
   const bool all = options.candidates.empty();
-  ranking.ranked = all ? ranked_candidates(problem, limits) : predicted(options.candidates, task);
+  ranking.ranked =
+      all ? ranked_candidates(problem, limits) : instances_of(options.candidates, task);
   Knowledge knowledge = knowledge_of(ranking);
-  knowledge.default_candidate = predicted(
-      options.default_candidate ? *options.default_candidate : default_candidate(problem, limits),
-      task);
+  knowledge.default_candidate =
+      options.default_candidate ? instantiate(problem, *options.default_candidate, limits).value()
+                                : default_candidate(problem, limits);
   if (!all) {
     ranking.selection = select_given(knowledge);
     return ranking;
   }
-  const std::vector<RankedCandidate> seeds = predicted(
-      neighbour_seeds(problem, device, limits, store.winners(), search_limits.neighbours), task);
+  const std::vector<Instance> seeds =
+      neighbour_seeds(problem, device, limits, store.winners(), search_limits.neighbours);
   knowledge.seeds = seeds;
-  knowledge.baseline = baseline_of(ranking.ranked, limits.backend);
+  knowledge.baseline = baseline_of(ranking.ranked, baseline_family(limits.backend));
   ranking.selection = select(knowledge, search_limits);
   return ranking;
 }

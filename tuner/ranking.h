@@ -9,8 +9,8 @@
 namespace tunedgemm {
 
 struct Ranking {
-  std::vector<RankedCandidate> ranked;  ///< all legal candidates, the best predicted first
-  std::vector<TrialRecord> earlier;     ///< outcomes for this very problem, here
+  std::vector<Instance> ranked;      ///< all legal candidates, the best predicted first
+  std::vector<TrialRecord> earlier;  ///< outcomes for this very problem, here
   Selection selection;
 };
 

@@ -54,14 +54,14 @@ RecordingEvaluator::RecordingEvaluator(Evaluator& recorded, const Problem& probl
   run_.cool_down_seconds = recorded.cool_down_seconds();
 }
 
-void RecordingEvaluator::compile_ahead(std::span<const Candidate> candidates) {
+void RecordingEvaluator::compile_ahead(std::span<const Instance> candidates) {
   const double begin = now_seconds();
   recorded_.compile_ahead(candidates);
   run_.ahead_seconds += now_seconds() - begin;
 }
 
-Prepared RecordingEvaluator::prepare(const Candidate& candidate) {
-  const std::string text = to_text(candidate);
+Prepared RecordingEvaluator::prepare(const Instance& instance) {
+  const std::string text = to_text(instance.candidate);
   auto record =
       std::find_if(run_.candidates.begin(), run_.candidates.end(),
                    [&](const RecordedCandidate& known) { return known.candidate == text; });
@@ -70,7 +70,7 @@ Prepared RecordingEvaluator::prepare(const Candidate& candidate) {
     record->candidate = text;
   }
   const double begin = now_seconds();
-  Prepared prepared = recorded_.prepare(candidate);
+  Prepared prepared = recorded_.prepare(instance);
   record->prepare_seconds = now_seconds() - begin;
   if (const Rejection* rejection = std::get_if<Rejection>(&prepared)) {
     record->failure = {Stage::kPrepare, *rejection};

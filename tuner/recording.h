@@ -13,9 +13,9 @@ class RecordingEvaluator final : public Evaluator {
  public:
   RecordingEvaluator(Evaluator& recorded, const Problem& problem);
 
-  void compile_ahead(std::span<const Candidate> candidates) override;
+  void compile_ahead(std::span<const Instance> candidates) override;
   int compile_batch() const override { return recorded_.compile_batch(); }
-  Prepared prepare(const Candidate& candidate) override;
+  Prepared prepare(const Instance& instance) override;
   void warm_up() override;
   double cool_down_seconds() const override { return recorded_.cool_down_seconds(); }
   void cool_down(double seconds) override { recorded_.cool_down(seconds); }

@@ -57,14 +57,14 @@ ReplayEvaluator::ReplayEvaluator(const RecordedRun& run) : run_(run) {
   }
 }
 
-void ReplayEvaluator::compile_ahead(std::span<const Candidate> candidates) {
+void ReplayEvaluator::compile_ahead(std::span<const Instance> candidates) {
   const double share = static_cast<double>(candidates.size()) /
                        static_cast<double>(std::max<std::size_t>(1, run_.candidates.size()));
   now_seconds_ += run_.ahead_seconds * share;
 }
 
-Prepared ReplayEvaluator::prepare(const Candidate& candidate) {
-  const auto found = candidates_.find(to_text(candidate));
+Prepared ReplayEvaluator::prepare(const Instance& instance) {
+  const auto found = candidates_.find(to_text(instance.candidate));
   if (found == candidates_.end()) {
     return Rejection{Reason::kCompileFailed, "not in the recorded run"};
   }

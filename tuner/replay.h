@@ -20,9 +20,9 @@ class ReplayEvaluator final : public Evaluator {
   explicit ReplayEvaluator(const RecordedRun& run);
   explicit ReplayEvaluator(RecordedRun&&) = delete;
 
-  void compile_ahead(std::span<const Candidate> candidates) override;
+  void compile_ahead(std::span<const Instance> candidates) override;
   int compile_batch() const override { return run_.compile_batch; }
-  Prepared prepare(const Candidate& candidate) override;
+  Prepared prepare(const Instance& instance) override;
   void warm_up() override { now_seconds_ += run_.warm_up_seconds; }
   void cool_down(double seconds) override { now_seconds_ += seconds; }
   double cool_down_seconds() const override { return run_.cool_down_seconds; }

@@ -21,11 +21,11 @@ constexpr double kHopeless = 3;
 // The part of the budget that screening leaves to the finals, if they need so much.
 constexpr double kLargestReserve = 0.5;
 
-Preference preference_of(const RankedCandidate& ranked, const Task& task) {
-  const auto& [family, config] = ranked.candidate;
+Preference preference_of(const Instance& ranked) {
+  const Family* family = ranked.candidate.family;
   const auto all = families(family->backend());
   return Preference{
-      .needs_workspace = family->launch(task.problem, config, task.limits).needs_workspace(),
+      .needs_workspace = ranked.launch.needs_workspace(),
       .family_position = static_cast<int>(std::find(all.begin(), all.end(), family) - all.begin()),
       .predicted_us = ranked.predicted_us,
       .text = to_text(ranked.candidate)};
@@ -70,8 +70,8 @@ void Screening::run(const Selection& selection) {
   }
 }
 
-std::vector<RankedCandidate> Screening::fastest() const {
-  std::vector<RankedCandidate> fastest;
+std::vector<Instance> Screening::fastest() const {
+  std::vector<Instance> fastest;
   for (const ScreenedCandidate& leader : leaders_) {
     if (leader.contender.launch_us <= kNear * leaders_.front().contender.launch_us) {
       fastest.push_back(leader.selected.ranked);
@@ -90,9 +90,9 @@ void Screening::compile(std::span<const SelectedCandidate> batch) {
     return;
   }
   report(Phase::kCompile);
-  std::vector<Candidate> candidates;
+  std::vector<Instance> candidates;
   for (const SelectedCandidate& selected : batch) {
-    candidates.push_back(selected.ranked.candidate);
+    candidates.push_back(selected.ranked);
   }
   {
     const Stopwatch compiling(task_.evaluator, seconds_.compile);
@@ -134,7 +134,7 @@ void Screening::try_one(const SelectedCandidate& selected, Spilling spilling) {
     baseline_us_ = us;
   }
   Contender contender = contender_of(*trial, us);
-  contender.preference = preference_of(selected.ranked, task_);
+  contender.preference = preference_of(selected.ranked);
   contender.is_default = selected.is_default;
   admit({selected, line, std::move(trial), std::move(contender)});
 }
@@ -142,7 +142,7 @@ void Screening::try_one(const SelectedCandidate& selected, Spilling spilling) {
 std::unique_ptr<Trial> Screening::prepare(const SelectedCandidate& selected, std::size_t line) {
   report(Phase::kCompile);
   const Stopwatch compiling(task_.evaluator, seconds_.compile);
-  Prepared prepared = task_.evaluator.prepare(selected.ranked.candidate);
+  Prepared prepared = task_.evaluator.prepare(selected.ranked);
   if (const Rejection* rejection = std::get_if<Rejection>(&prepared)) {
     trial_log_.reject(line, *rejection);
     return nullptr;

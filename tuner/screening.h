@@ -44,7 +44,7 @@ class Screening {
 
   /// Who is near the fastest so far, at most `finalists` of the search limits and the default, the
   /// fastest first.
-  std::vector<RankedCandidate> fastest() const;
+  std::vector<Instance> fastest() const;
   /// The same and the default, as who goes on. Who was far behind is rejected now.
   [[nodiscard]] std::vector<ScreenedCandidate> take_leaders();
   bool tried_all() const { return tried_all_; }

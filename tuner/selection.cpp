@@ -47,7 +47,7 @@ class Selecting {
 
   // The selected one, or null if it is rejected.
   SelectedCandidate* add(const SelectedCandidate& selected) {
-    const RankedCandidate& ranked = selected.ranked;
+    const Instance& ranked = selected.ranked;
     const std::string key = key_of(ranked.candidate);
     const auto [known, is_new] = positions_.try_emplace(key, selection_.candidates.size());
     if (is_new) {
@@ -59,7 +59,7 @@ class Selecting {
           selection_.spilling.push_back(selected);
         }
       } else {
-        ++tiles_[tile_of(ranked.candidate)];
+        ++tiles_[ranked.tile_key];
         selection_.candidates.push_back(selected);
       }
     }
@@ -68,15 +68,15 @@ class Selecting {
 
   // As many of `some` as are wanted, in their order, until there are `most`.
   template <class Wanted>
-  void add_all(std::span<const RankedCandidate> some, int most, const Wanted& wanted) {
-    for (const RankedCandidate& ranked : some) {
+  void add_all(std::span<const Instance> some, int most, const Wanted& wanted) {
+    for (const Instance& ranked : some) {
       if (size() < most && wanted(ranked)) {
-        add({ranked});
+        add({.ranked = ranked, .is_default = false, .is_baseline = false});
       }
     }
   }
 
-  void add_default(const std::optional<RankedCandidate>& default_candidate) {
+  void add_default(const std::optional<Instance>& default_candidate) {
     if (!default_candidate) {
       return;
     }
@@ -87,15 +87,16 @@ class Selecting {
     add({.ranked = *default_candidate, .is_default = true, .is_baseline = false});
   }
 
-  void add_baseline(const std::optional<RankedCandidate>& baseline) {
-    SelectedCandidate* selected = baseline ? add({*baseline}) : nullptr;
+  void add_baseline(const std::optional<Instance>& baseline) {
+    SelectedCandidate* selected =
+        baseline ? add({.ranked = *baseline, .is_default = false, .is_baseline = false}) : nullptr;
     if (selected != nullptr) {
       selected->is_baseline = true;
     }
   }
 
   int size() const { return static_cast<int>(selection_.candidates.size()); }
-  int variants(const Candidate& candidate) { return tiles_[tile_of(candidate)]; }
+  int variants(const Instance& instance) { return tiles_[instance.tile_key]; }
   Selection take() { return std::move(selection_); }
 
  private:
@@ -112,10 +113,9 @@ double earlier_us(const TrialRecord* trial) {
 }
 
 // The fastest of an earlier, perhaps interrupted session, in the order of its times.
-std::vector<RankedCandidate> promising(const Knowledge& knowledge, const Selecting& selecting,
-                                       int count) {
-  std::vector<std::pair<double, const RankedCandidate*>> timed;
-  for (const RankedCandidate& ranked : knowledge.ranked) {
+std::vector<Instance> promising(const Knowledge& knowledge, const Selecting& selecting, int count) {
+  std::vector<std::pair<double, const Instance*>> timed;
+  for (const Instance& ranked : knowledge.ranked) {
     const double us = earlier_us(selecting.earlier(ranked.candidate));
     if (us < std::numeric_limits<double>::infinity()) {
       timed.emplace_back(us, &ranked);
@@ -123,7 +123,7 @@ std::vector<RankedCandidate> promising(const Knowledge& knowledge, const Selecti
   }
   std::stable_sort(timed.begin(), timed.end(),
                    [](const auto& left, const auto& right) { return left.first < right.first; });
-  std::vector<RankedCandidate> best;
+  std::vector<Instance> best;
   for (const auto& [us, ranked] : timed) {
     if (static_cast<int>(best.size()) < count && us <= kPromising * timed.front().first) {
       best.push_back(*ranked);
@@ -134,29 +134,17 @@ std::vector<RankedCandidate> promising(const Knowledge& knowledge, const Selecti
 
 }  // namespace
 
-std::string tile_of(const Candidate& candidate) {
-  std::string tile(candidate.family->name());
-  for (const char* knob :
-       {"block_m", "block_n", "block_k", "swap_ab", "epilogue_stages", "consumers", "ping_pong"}) {
-    tile += " " + std::to_string(candidate.config.find(knob).value_or(0));
-  }
-  return tile;
-}
-
 Selection select(const Knowledge& knowledge, const SearchLimits& search_limits) {
   Selecting selecting(knowledge.earlier);
   const int most = search_limits.candidates - search_limits.refinements;
-  const auto any = [](const RankedCandidate&) { return true; };
+  const auto any = [](const Instance&) { return true; };
   const double hopeless_us = hopeless_from(knowledge);
-  const auto hopeful = [&](const RankedCandidate& ranked) {
-    return ranked.predicted_us <= hopeless_us;
-  };
-  const auto untried = [&](const RankedCandidate& ranked) {
+  const auto hopeful = [&](const Instance& ranked) { return ranked.predicted_us <= hopeless_us; };
+  const auto untried = [&](const Instance& ranked) {
     return hopeful(ranked) && selecting.earlier(ranked.candidate) == nullptr;
   };
-  const auto different = [&](const RankedCandidate& ranked) {
-    return untried(ranked) &&
-           selecting.variants(ranked.candidate) < search_limits.variants_of_one_tile;
+  const auto different = [&](const Instance& ranked) {
+    return untried(ranked) && selecting.variants(ranked) < search_limits.variants_of_one_tile;
   };
 
   selecting.add_default(knowledge.default_candidate);
@@ -169,39 +157,36 @@ Selection select(const Knowledge& knowledge, const SearchLimits& search_limits) 
   return selecting.take();
 }
 
-Selection refine(const Knowledge& knowledge, std::span<const RankedCandidate> best,
+Selection refine(const Knowledge& knowledge, std::span<const Instance> best,
                  std::span<const TrialRecord> tried, const SearchLimits& search_limits) {
   std::unordered_set<std::string> known;
   for (const TrialRecord& trial : tried) {
     known.insert(key_of(trial));
   }
   Selecting selecting(knowledge.earlier);
-  const auto untried = [&](const RankedCandidate& ranked) {
+  const auto untried = [&](const Instance& ranked) {
     return selecting.earlier(ranked.candidate) == nullptr &&
            !known.contains(key_of(ranked.candidate));
   };
   const int most_of_one_tile = (search_limits.refinements + 1) / 2;
-  for (const RankedCandidate& leader : best) {
-    const std::string tile = tile_of(leader.candidate);
-    selecting.add_all(
-        knowledge.ranked, search_limits.refinements, [&](const RankedCandidate& ranked) {
-          return tile_of(ranked.candidate) == tile &&
-                 selecting.variants(ranked.candidate) < most_of_one_tile && untried(ranked);
-        });
+  for (const Instance& leader : best) {
+    selecting.add_all(knowledge.ranked, search_limits.refinements, [&](const Instance& ranked) {
+      return ranked.tile_key == leader.tile_key && selecting.variants(ranked) < most_of_one_tile &&
+             untried(ranked);
+    });
   }
   const double hopeless_us = hopeless_from(knowledge);
-  selecting.add_all(knowledge.ranked, search_limits.refinements,
-                    [&](const RankedCandidate& ranked) {
-                      return ranked.predicted_us <= hopeless_us && untried(ranked);
-                    });
+  selecting.add_all(knowledge.ranked, search_limits.refinements, [&](const Instance& ranked) {
+    return ranked.predicted_us <= hopeless_us && untried(ranked);
+  });
   return selecting.take();
 }
 
 Selection select_given(const Knowledge& knowledge) {
   Selecting selecting(knowledge.earlier);
   selecting.add_default(knowledge.default_candidate);
-  for (const RankedCandidate& ranked : knowledge.ranked) {
-    selecting.add({ranked});
+  for (const Instance& ranked : knowledge.ranked) {
+    selecting.add({.ranked = ranked, .is_default = false, .is_baseline = false});
   }
   return selecting.take();
 }

@@ -18,15 +18,15 @@ namespace tunedgemm {
 
 /// All that is known before a tuning begins. The views are only used during the call.
 struct Knowledge {
-  std::span<const RankedCandidate> ranked;           ///< all legal ones, the best predicted first
-  std::optional<RankedCandidate> default_candidate;  ///< the default, which always races
-  std::optional<RankedCandidate> baseline;           ///< the naive kernel, beyond the count
-  std::span<const RankedCandidate> seeds;  ///< winners of neighbouring shapes, the nearest first
-  std::span<const TrialRecord> earlier;    ///< outcomes for this very problem, here
+  std::span<const Instance> ranked;           ///< all legal ones, the best predicted first
+  std::optional<Instance> default_candidate;  ///< the default, which always races
+  std::optional<Instance> baseline;           ///< the naive kernel, beyond the count
+  std::span<const Instance> seeds;            ///< winners of neighbouring shapes, the nearest first
+  std::span<const TrialRecord> earlier;       ///< outcomes for this very problem, here
 };
 
 struct SelectedCandidate {
-  RankedCandidate ranked;
+  Instance ranked;
   bool is_default = false;
   bool is_baseline = false;
 };
@@ -39,11 +39,6 @@ struct Selection {
   std::vector<SelectedCandidate> spilling;
 };
 
-/// What candidates of one family have in common that compute a tile alike. They differ in what the
-/// cost model sees least, or gets right anyway: stages of A and B, order, clusters, warps, parts of
-/// K. Who multiplies, which way round, and where D is prepared, makes another tile of it.
-std::string tile_of(const Candidate& candidate);
-
 /// Takes at most `search_limits.candidates`, less those that refine() may take. A candidate that
 /// was rejected earlier, with the same template, is left out; the default comes back if it was only
 /// slow. Earlier times decide the order and nothing more: the best of them come early, the others
@@ -54,7 +49,7 @@ Selection select(const Knowledge& knowledge, const SearchLimits& search_limits);
 /// tiles of the fastest of them, `best`, in other orders and clusters, of which select() has few,
 /// half of them of one tile at most; then the next of the cost model's order. What was tried before
 /// is left out: here (`tried`), or earlier (`knowledge.earlier`).
-Selection refine(const Knowledge& knowledge, std::span<const RankedCandidate> best,
+Selection refine(const Knowledge& knowledge, std::span<const Instance> best,
                  std::span<const TrialRecord> tried, const SearchLimits& search_limits);
 
 /// Takes exactly `knowledge.ranked`, in its order, with the default before them.

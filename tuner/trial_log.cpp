@@ -6,7 +6,7 @@
 
 namespace tunedgemm {
 
-std::size_t TrialLog::open(const RankedCandidate& candidate) {
+std::size_t TrialLog::open(const Instance& candidate) {
   const auto& [family, config] = candidate.candidate;
   TrialRecord line;
   line.family = family->name();

@@ -21,7 +21,7 @@ class TrialLog {
 
   /// A new line without an outcome, which is not stored yet. Returns its number. A candidate that
   /// has a line already begins anew on it.
-  std::size_t open(const RankedCandidate& candidate);
+  std::size_t open(const Instance& instance);
   TrialRecord& at(std::size_t line) { return trials_[line]; }
   /// Stores the line as it is now.
   void write(std::size_t line) const;

@@ -144,7 +144,6 @@ Tuning tune(const Problem& problem, const DeviceIdentity& device, const Toolchai
   } else {
     const Decision decision = decide(contenders_of(finalists));
     const ScreenedCandidate& winner = finalists[decision.winner];
-    const auto& [family, config] = winner.selected.ranked.candidate;
     Record record = record_of(task, finalists, decision, trial_log);
     record.naive_us = screening.baseline_us();
     record.candidates_legal = static_cast<int>(ranking.ranked.size());
@@ -154,7 +153,7 @@ Tuning tune(const Problem& problem, const DeviceIdentity& device, const Toolchai
     record.screen_seconds = seconds.screen;
     record.finals_seconds = seconds.finals;
     record.spent_seconds = time_budget.seconds_spent();
-    tuning.winner_source = family->source(problem, config, limits);
+    tuning.winner_source = winner.selected.ranked.source();
     tuning.winner_binary = winner.trial->binary();
     tuning.record = std::move(record);
   }

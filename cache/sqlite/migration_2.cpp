@@ -118,10 +118,8 @@ std::optional<Source> source_of(const WinnerWithBinary& winner) {
       !why_not(*problem).empty()) {
     return std::nullopt;
   }
-  const DeviceLimits limits = limits_of(winner);
-  return family->why_not(*problem, *config, limits).empty()
-             ? std::optional(family->source(*problem, *config, limits))
-             : std::nullopt;
+  const Instantiation made = family->instantiate(*problem, *config, limits_of(winner));
+  return made ? std::optional(made->source()) : std::nullopt;
 }
 
 // A source's fingerprint changes with the names of its file and of its defines, and no SQL can make

@@ -10,17 +10,10 @@ CudaFamily::CudaFamily(std::string_view name, std::string_view file, std::vector
                        int revision)
     : Family(name, Backend::kCuda, file, std::move(knobs), revision) {}
 
-Source CudaFamily::source(const Problem& problem, const Config& config,
-                          const DeviceLimits& limits) const {
-  const Launch started = launch(problem, config, limits);
-  Source source =
-      Family::source(started.swaps_operands ? transposed(problem) : problem, config, limits);
-  if (!config.find("threads")) {
-    source.defines.emplace_back(
-        "THREADS", std::to_string(started.block[0] * started.block[1] * started.block[2]));
-  }
-  source.defines.emplace_back("SHARED_BYTES", std::to_string(started.shared_bytes));
-  return source;
+std::string CudaFamily::why_not_device(const Config& config, const DeviceLimits& limits,
+                                       int least_arch) const {
+  std::string why = why_not_knobs(config);
+  return why.empty() ? why_not_cuda(limits, least_arch) : why;
 }
 
 double naive_us(const Problem& problem, const NaiveCost& cost, double steps_of_a_thread,

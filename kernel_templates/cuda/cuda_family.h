@@ -1,8 +1,6 @@
 #pragma once
 
-// What the CUDA families share: the defines THREADS and SHARED_BYTES, in which the host half tells
-// the kernel its own numbers, so that the two cannot drift apart; values of knobs; and the cost of
-// the naive ones.
+// What the CUDA families share: what they refuse, values of knobs, and the cost of the naive ones.
 
 #include "kernel_templates/family.h"
 
@@ -13,8 +11,10 @@ class CudaFamily : public Family {
   CudaFamily(std::string_view name, std::string_view file, std::vector<Knob> knobs,
              int revision = 1);
 
-  Source source(const Problem& problem, const Config& config,
-                const DeviceLimits& limits) const override;
+ protected:
+  /// Refuses knobs, other devices, and those of an architecture below `least_arch`.
+  std::string why_not_device(const Config& config, const DeviceLimits& limits,
+                             int least_arch = 0) const;
 };
 
 /// Values of a knob: least, least + step ... up to `most`.

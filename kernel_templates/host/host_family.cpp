@@ -17,25 +17,9 @@ constexpr double kWakeUs = 4.0;
 HostFamily::HostFamily(std::string_view name, std::string_view file, std::vector<Knob> knobs)
     : Family(name, Backend::kHost, file, std::move(knobs)) {}
 
-std::string HostFamily::why_not(const Problem& problem, const Config& config,
-                                const DeviceLimits& limits) const {
-  if (limits.backend != Backend::kHost) {
-    return "this family runs on the host only";
-  }
-  const std::string why = why_not_knobs(config);
-  return why.empty() ? why_not_here(problem, config, limits) : why;
-}
-
-std::string HostFamily::why_not_here(const Problem&, const Config&, const DeviceLimits&) const {
-  return "";
-}
-
-Source HostFamily::source(const Problem& problem, const Config& config,
-                          const DeviceLimits& limits) const {
-  Source source = Family::source(problem, config, limits);
-  const Launch started = launch(problem, config, limits);
-  source.defines.emplace_back("SCRATCH_BYTES", std::to_string(started.shared_bytes));
-  return source;
+std::string HostFamily::why_not_device(const Config& config, const DeviceLimits& limits) const {
+  return limits.backend == Backend::kHost ? why_not_knobs(config)
+                                          : "this family runs on the host only";
 }
 
 Launch launch_for(std::int64_t jobs, const DeviceLimits& limits) {

@@ -11,18 +11,9 @@ class HostFamily : public Family {
  public:
   HostFamily(std::string_view name, std::string_view file, std::vector<Knob> knobs);
 
-  std::string why_not(const Problem& problem, const Config& config,
-                      const DeviceLimits& limits) const override;
-
-  /// Adds SCRATCH_BYTES, in which the host half tells the kernel its own number, so that the two
-  /// cannot drift apart.
-  Source source(const Problem& problem, const Config& config,
-                const DeviceLimits& limits) const override;
-
  protected:
-  /// What a family has to say beyond knobs and device; empty if the config is legal.
-  virtual std::string why_not_here(const Problem& problem, const Config& config,
-                                   const DeviceLimits& limits) const;
+  /// Refuses knobs, and other devices.
+  std::string why_not_device(const Config& config, const DeviceLimits& limits) const;
 };
 
 /// A launch that gives each of `jobs` equal pieces of work a thread, as far as there are threads.

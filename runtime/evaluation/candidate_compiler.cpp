@@ -13,8 +13,8 @@ struct CandidateCompiler::Job {
   std::shared_future<Made> made;
 };
 
-CandidateCompiler::CandidateCompiler(Device& device, Store& store, const Problem& problem)
-    : device_(device), store_(store), problem_(problem) {}
+CandidateCompiler::CandidateCompiler(Device& device, Store& store)
+    : device_(device), store_(store) {}
 
 CandidateCompiler::~CandidateCompiler() {
   {
@@ -28,16 +28,12 @@ CandidateCompiler::~CandidateCompiler() {
   }
 }
 
-Source CandidateCompiler::source(const Candidate& candidate) const {
-  return candidate.family->source(problem_, candidate.config, device_.limits());
-}
-
-void CandidateCompiler::start(std::span<const Candidate> candidates) {
+void CandidateCompiler::start(std::span<const Instance> candidates) {
   std::vector<std::shared_ptr<Job>> started;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
-    for (const Candidate& candidate : candidates) {
-      Source to_compile = source(candidate);
+    for (const Instance& candidate : candidates) {
+      Source to_compile = candidate.source();
       const std::string key = fingerprint(to_compile);
       if (!jobs_.contains(key)) {
         started.push_back(std::make_shared<Job>(std::move(to_compile)));
@@ -58,8 +54,8 @@ void CandidateCompiler::start(std::span<const Candidate> candidates) {
   }
 }
 
-std::variant<Binary, Rejection> CandidateCompiler::binary(const Candidate& candidate) {
-  const Source to_compile = source(candidate);
+std::variant<Binary, Rejection> CandidateCompiler::binary(const Instance& candidate) {
+  const Source to_compile = candidate.source();
   std::shared_ptr<Job> job;
   {
     const std::lock_guard<std::mutex> lock(mutex_);

@@ -23,20 +23,18 @@ namespace tunedgemm {
 /// that have begun and drops the others.
 class CandidateCompiler {
  public:
-  CandidateCompiler(Device& device, Store& store, const Problem& problem);
+  CandidateCompiler(Device& device, Store& store);
   ~CandidateCompiler();
   CandidateCompiler(const CandidateCompiler&) = delete;
   CandidateCompiler& operator=(const CandidateCompiler&) = delete;
 
   /// Starts on them in this order. Returns at once, or, where compiling disturbs timing, when all
   /// are done.
-  void start(std::span<const Candidate> candidates);
+  void start(std::span<const Instance> candidates);
 
   /// Waits for the binary if it was started, else makes it now. A compiler that cannot be used
   /// throws DeviceError.
-  std::variant<Binary, Rejection> binary(const Candidate& candidate);
-
-  Source source(const Candidate& candidate) const;
+  std::variant<Binary, Rejection> binary(const Instance& candidate);
 
  private:
   using Made = std::variant<Binary, Rejection>;
@@ -47,7 +45,6 @@ class CandidateCompiler {
 
   Device& device_;
   Store& store_;
-  Problem problem_;
   std::mutex mutex_;
   std::condition_variable changed_;
   bool stopping_ = false;

@@ -74,7 +74,7 @@ DeviceEvaluator::DeviceEvaluator(Device& device, Store& store, const Problem& pr
     : device_(device),
       problem_(problem),
       scalars_(VerifiedProblem(problem, seed_for(problem)).scalars),
-      compiler_(std::make_unique<CandidateCompiler>(device, store, problem)) {
+      compiler_(std::make_unique<CandidateCompiler>(device, store)) {
   std::unique_ptr<Verifier> verifier = make_verifier(device, store);
   verifier_ = verifier.get();
   runner_ = std::make_unique<TrialRunner>(device, std::move(verifier), problem, seed_for(problem));
@@ -82,7 +82,7 @@ DeviceEvaluator::DeviceEvaluator(Device& device, Store& store, const Problem& pr
 
 DeviceEvaluator::~DeviceEvaluator() = default;
 
-void DeviceEvaluator::compile_ahead(std::span<const Candidate> candidates) {
+void DeviceEvaluator::compile_ahead(std::span<const Instance> candidates) {
   if (device_.why_not_compile().empty()) {
     compiler_->start(candidates);
   }
@@ -92,11 +92,10 @@ int DeviceEvaluator::compile_batch() const {
   return device_.compiling_disturbs_timing() ? device_.compile_threads() : 0;
 }
 
-Prepared DeviceEvaluator::prepare(const Candidate& candidate) {
+Prepared DeviceEvaluator::prepare(const Instance& instance) {
   const Device::Current current(device_);
-  const Launch launch = candidate.family->launch(problem_, candidate.config, device_.limits());
   if (const std::string why_not = device_.why_not_compile(); !why_not.empty()) {
-    const Source source = compiler_->source(candidate);
+    const Source source = instance.source();
     auto built_in = device_.built_in(source);
     if (!built_in) {
       return Rejection{Reason::kUnavailable, why_not};
@@ -104,18 +103,18 @@ Prepared DeviceEvaluator::prepare(const Candidate& candidate) {
     Binary binary;
     binary.entry = source.entry;
     return std::make_unique<DeviceTrial>(device_, *runner_, std::move(binary), std::move(built_in),
-                                         launch);
+                                         instance.launch);
   }
-  auto made = compiler_->binary(candidate);
+  auto made = compiler_->binary(instance);
   if (auto* rejection = std::get_if<Rejection>(&made)) {
     return std::move(*rejection);
   }
-  auto loaded = device_.load(std::get<Binary>(made), launch);
+  auto loaded = device_.load(std::get<Binary>(made), instance.launch);
   if (auto* rejection = std::get_if<Rejection>(&loaded)) {
     return std::move(*rejection);
   }
   return std::make_unique<DeviceTrial>(device_, *runner_, std::get<Binary>(std::move(made)),
-                                       std::get<0>(std::move(loaded)), launch);
+                                       std::get<0>(std::move(loaded)), instance.launch);
 }
 
 void DeviceEvaluator::warm_up() {

@@ -28,9 +28,9 @@ class DeviceEvaluator final : public Evaluator {
   DeviceEvaluator(const DeviceEvaluator&) = delete;
   DeviceEvaluator& operator=(const DeviceEvaluator&) = delete;
 
-  void compile_ahead(std::span<const Candidate> candidates) override;
+  void compile_ahead(std::span<const Instance> candidates) override;
   int compile_batch() const override;
-  Prepared prepare(const Candidate& candidate) override;
+  Prepared prepare(const Instance& instance) override;
   void warm_up() override;
   double cool_down_seconds() const override;
   void cool_down(double seconds) override;

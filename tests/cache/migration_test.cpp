@@ -243,7 +243,8 @@ TEST_CASE("A migrated winner's binary is found by the source that it has now") {
       continue;
     }
     ++current;
-    const Source source = family->source(record.problem, record.config, limits());
+    const Source source =
+        family->instantiate(record.problem, record.config, limits()).value().source();
     const auto binary = store->find_binary(source, record.toolchain, 90);
     found += binary && binary->code.size() == 24 ? 1 : 0;
   }

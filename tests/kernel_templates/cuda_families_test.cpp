@@ -10,6 +10,7 @@
 #include "kernel_templates/geometry.h"
 #include "kernel_templates/tile_order.h"
 #include "tests/support/catch.h"
+#include "tests/support/instances.h"
 
 using namespace tunedgemm;
 
@@ -75,12 +76,12 @@ TEST_CASE("Every candidate of a typical problem is legal and comes once") {
   const DeviceLimits limits = h200();
   for (const Problem& problem : typical_problems()) {
     for (const Family* family : ladder()) {
-      const std::vector<Config> candidates = family->candidates(problem, limits);
+      const std::vector<Config> candidates = configs_of(*family, problem, limits);
       INFO(family->name() << " for " << to_text(problem));
       CHECK(!candidates.empty());
       std::set<std::string> texts;
       for (const Config& config : candidates) {
-        CHECK(family->why_not(problem, config, limits) == "");
+        CHECK(refusal(*family, problem, config, limits) == "");
         CHECK(texts.insert(to_text(config)).second);
       }
     }
@@ -91,19 +92,20 @@ TEST_CASE("A launch stays inside the limits of a grid and a block, and says so i
   const DeviceLimits limits = h200();
   for (const Problem& problem : typical_problems()) {
     for (const Family* family : ladder()) {
-      for (const Config& config : family->candidates(problem, limits)) {
+      for (const Config& config : configs_of(*family, problem, limits)) {
         INFO(to_text(Candidate{family, config}) << " for " << to_text(problem));
-        const Launch launch = family->launch(problem, config, limits);
+        const Launch launch = instance_of(*family, problem, config, limits).launch;
         const auto threads = launch.block[0] * launch.block[1] * launch.block[2];
         CHECK(launch.grid[0] >= 1);
         CHECK(launch.grid[0] <= kMaxGridX);
         CHECK(threads <= 1024);
         CHECK(threads % 32 == 0);
         CHECK(launch.shared_bytes <= limits.shared_bytes_per_block);
-        CHECK(family->predicted_us(problem, config, limits) > 0);
+        CHECK(instance_of(*family, problem, config, limits).predicted_us > 0);
 
         std::set<std::string> macros;
-        for (const auto& [macro, value] : family->source(problem, config, limits).defines) {
+        for (const auto& [macro, value] :
+             instance_of(*family, problem, config, limits).source().defines) {
           CHECK(macros.insert(macro).second);
           if (macro == "THREADS") {
             CHECK(value == std::to_string(threads));
@@ -124,15 +126,20 @@ TEST_CASE("The grids cover every element") {
   Problem problem =
       make_problem(130, 257, 64, DataType::kF32, DataType::kF32, DataType::kF32, "nn");
   problem.batch = 3;
-  const Launch flat = naive_1d_family().launch(problem, Config({{"threads", 128}}), limits);
+  const Launch flat =
+      instance_of(naive_1d_family(), problem, Config({{"threads", 128}}), limits).launch;
   CHECK(flat.grid[0] * 128LL >= 3 * 130 * 257);
-  const Launch plane = naive_2d_family().launch(problem, Config({{"wide", 1}}), limits);
+  const Launch plane =
+      instance_of(naive_2d_family(), problem, Config({{"wide", 1}}), limits).launch;
   CHECK(plane.grid == std::array<std::uint32_t, 3>{9, 17, 3});
-  const Launch rows = row_per_block_family().launch(problem, Config({{"threads", 128}}), limits);
+  const Launch rows =
+      instance_of(row_per_block_family(), problem, Config({{"threads", 128}}), limits).launch;
   CHECK(rows.grid == std::array<std::uint32_t, 3>{130, 3, 1});
-  const Launch tiled = tiled_shared_family().launch(problem, Config({{"tile", 16}}), limits);
+  const Launch tiled =
+      instance_of(tiled_shared_family(), problem, Config({{"tile", 16}}), limits).launch;
   CHECK(tiled.grid[0] == 3 * 9 * 17);
-  const Launch simt = simt_family().launch(problem, with(default_simt(), "split_k", 4), limits);
+  const Launch simt =
+      instance_of(simt_family(), problem, with(default_simt(), "split_k", 4), limits).launch;
   CHECK(simt.grid[0] == 3 * 2 * 3 * 4);
   CHECK(simt.workspace_bytes == kWorkspaceCounterBytes + 3 * 2 * 3 * 4 * 128 * 128 * 4);
 }
@@ -143,8 +150,8 @@ TEST_CASE("The naive families walk on where a grid ends") {
   problem.m = 1LL << 33;
   for (const Family* family : ladder()) {
     const Config config =
-        family == &simt_family() ? default_simt() : family->candidates(problem, limits).front();
-    const Launch launch = family->launch(problem, config, limits);
+        family == &simt_family() ? default_simt() : configs_of(*family, problem, limits).front();
+    const Launch launch = instance_of(*family, problem, config, limits).launch;
     CHECK(launch.grid[0] <= kMaxGridX);
     CHECK(launch.grid[1] <= kMaxGridYZ);
   }
@@ -156,7 +163,7 @@ TEST_CASE("simt shares K among blocks wherever multiprocessors would be idle") {
     const Problem problem =
         make_problem(m, n, k, DataType::kF32, DataType::kF32, DataType::kF32, "nn");
     int most = 0;
-    for (const Config& config : simt_family().candidates(problem, limits)) {
+    for (const Config& config : configs_of(simt_family(), problem, limits)) {
       most = std::max(most, config.at("split_k"));
     }
     return most;
@@ -173,9 +180,9 @@ TEST_CASE("simt counts its steps in 32 bits") {
   const DeviceLimits limits = h200();
   const Problem problem =
       make_problem(1, 1, 1LL << 34, DataType::kS8, DataType::kS8, DataType::kS32, "nn");
-  CHECK_THAT(simt_family().why_not(problem, default_simt(), limits),
+  CHECK_THAT(refusal(simt_family(), problem, default_simt(), limits),
              Catch::Matchers::ContainsSubstring("steps"));
-  CHECK(simt_family().why_not(problem, with(default_simt(), "split_k", 2), limits) == "");
+  CHECK(refusal(simt_family(), problem, with(default_simt(), "split_k", 2), limits) == "");
 }
 
 TEST_CASE("A bad knob gets a sentence that names it") {
@@ -183,7 +190,7 @@ TEST_CASE("A bad knob gets a sentence that names it") {
   const Problem problem =
       make_problem(512, 512, 512, DataType::kF32, DataType::kF32, DataType::kF32, "nn");
   const auto why = [&](const Config& config) {
-    return simt_family().why_not(problem, config, limits);
+    return refusal(simt_family(), problem, config, limits);
   };
   using Catch::Matchers::ContainsSubstring;
   CHECK(why(default_simt()) == "");
@@ -201,14 +208,14 @@ TEST_CASE("A bad knob gets a sentence that names it") {
 
   Problem half = problem;
   half.a.type = half.b.type = DataType::kF16;
-  CHECK_THAT(simt_family().why_not(half, with(default_simt(), "async_copy", 1), limits),
+  CHECK_THAT(refusal(simt_family(), half, with(default_simt(), "async_copy", 1), limits),
              ContainsSubstring("async_copy=1"));
   DeviceLimits turing = limits;
   turing.arch = 75;
-  CHECK_THAT(simt_family().why_not(problem, with(default_simt(), "async_copy", 1), turing),
+  CHECK_THAT(refusal(simt_family(), problem, with(default_simt(), "async_copy", 1), turing),
              ContainsSubstring("7.5"));
   DeviceLimits cpu;
-  CHECK_THAT(simt_family().why_not(problem, default_simt(), cpu), ContainsSubstring("CUDA"));
+  CHECK_THAT(refusal(simt_family(), problem, default_simt(), cpu), ContainsSubstring("CUDA"));
 }
 
 TEST_CASE("The model ranks register tiles before naive kernels, but for tiny problems") {
@@ -218,8 +225,8 @@ TEST_CASE("The model ranks register tiles before naive kernels, but for tiny pro
         make_problem(size, size, size, DataType::kF32, DataType::kF32, DataType::kF32, "nn");
     const auto best = [&](const Family& family) {
       double least = 1e300;
-      for (const Config& config : family.candidates(problem, limits)) {
-        least = std::min(least, family.predicted_us(problem, config, limits));
+      for (const Config& config : configs_of(family, problem, limits)) {
+        least = std::min(least, instance_of(family, problem, config, limits).predicted_us);
       }
       return least;
     };

@@ -3,6 +3,7 @@
 
 #include "kernel_templates/families.h"
 #include "tests/support/catch.h"
+#include "tests/support/instances.h"
 
 namespace tunedgemm {
 namespace {
@@ -42,30 +43,30 @@ TEST_CASE("Host families come in teaching order") {
 TEST_CASE("Host families refuse a GPU") {
   DeviceLimits gpu;
   gpu.backend = Backend::kCuda;
-  CHECK_THAT(blocked_family().why_not(f32_problem(8, 8, 8), blocked_config(), gpu),
+  CHECK_THAT(refusal(blocked_family(), f32_problem(8, 8, 8), blocked_config(), gpu),
              Catch::Matchers::ContainsSubstring("host"));
 }
 
 TEST_CASE("blocked says which knob does not fit the CPU") {
   const Problem problem = f32_problem(64, 64, 64);
   const DeviceLimits avx2 = host_limits(2, 256);
-  CHECK(blocked_family().why_not(problem, blocked_config(), avx2).empty());
+  CHECK(refusal(blocked_family(), problem, blocked_config(), avx2).empty());
 
-  CHECK_THAT(blocked_family().why_not(problem, blocked_config().set("vector_bytes", 64), avx2),
+  CHECK_THAT(refusal(blocked_family(), problem, blocked_config().set("vector_bytes", 64), avx2),
              Catch::Matchers::ContainsSubstring("vector_bytes=64"));
-  CHECK_THAT(blocked_family().why_not(problem, blocked_config().set("tile_m", 12), avx2),
+  CHECK_THAT(refusal(blocked_family(), problem, blocked_config().set("tile_m", 12), avx2),
              Catch::Matchers::ContainsSubstring("27 vector registers"));
-  CHECK_THAT(blocked_family().why_not(problem, blocked_config().set("split_m", 2), avx2),
+  CHECK_THAT(refusal(blocked_family(), problem, blocked_config().set("split_m", 2), avx2),
              Catch::Matchers::ContainsSubstring("split_m * split_n = 4"));
-  CHECK_THAT(blocked_family().why_not(problem, blocked_config().set("stages", 4), avx2),
+  CHECK_THAT(refusal(blocked_family(), problem, blocked_config().set("stages", 4), avx2),
              Catch::Matchers::ContainsSubstring("no knob stages"));
 }
 
 TEST_CASE("transposed_b refuses a B that would fill the memory") {
   const Config config = *parse_config("partial_sums=16");
   const DeviceLimits limits = host_limits(2, 256);
-  CHECK(transposed_b_family().why_not(f32_problem(8, 4096, 4096), config, limits).empty());
-  CHECK_THAT(transposed_b_family().why_not(f32_problem(8, 65536, 65536), config, limits),
+  CHECK(refusal(transposed_b_family(), f32_problem(8, 4096, 4096), config, limits).empty());
+  CHECK_THAT(refusal(transposed_b_family(), f32_problem(8, 65536, 65536), config, limits),
              Catch::Matchers::ContainsSubstring("memory"));
 }
 
@@ -79,15 +80,15 @@ TEST_CASE("Candidates of host families are legal, different and not too many") {
             make_problem(64, 64, 4096, DataType::kF64, DataType::kF64, DataType::kF64, "tt"),
             make_problem(9, 5, 7, DataType::kS8, DataType::kS8, DataType::kS32, "nt")}) {
         for (const Family* family : families(Backend::kHost)) {
-          const std::vector<Config> candidates = family->candidates(problem, limits);
+          const std::vector<Config> candidates = configs_of(*family, problem, limits);
           CAPTURE(family->name(), threads, simd_bits, to_text(problem));
           CHECK_FALSE(candidates.empty());
           CHECK(candidates.size() < 3000);
           std::set<std::string> texts;
           for (const Config& config : candidates) {
-            CHECK(family->why_not(problem, config, limits).empty());
+            CHECK(refusal(*family, problem, config, limits).empty());
             CHECK(texts.insert(to_text(config)).second);
-            CHECK(family->predicted_us(problem, config, limits) > 0);
+            CHECK(instance_of(*family, problem, config, limits).predicted_us > 0);
           }
         }
       }
@@ -97,12 +98,12 @@ TEST_CASE("Candidates of host families are legal, different and not too many") {
 
 TEST_CASE("The host's default gives every thread work where there is enough of it") {
   const DeviceLimits limits = host_limits(8, 512);
-  const Candidate large = default_candidate(f32_problem(2048, 2048, 2048), limits);
+  const Candidate large = default_candidate(f32_problem(2048, 2048, 2048), limits).candidate;
   CHECK(large.family == &blocked_family());
   CHECK(large.config.at("split_m") * large.config.at("split_n") == 8);
 
-  const Candidate tiny = default_candidate(f32_problem(4, 4, 4), limits);
-  CHECK(tiny.family->launch(f32_problem(4, 4, 4), tiny.config, limits).grid[0] == 1);
+  const Instance tiny = default_candidate(f32_problem(4, 4, 4), limits);
+  CHECK(tiny.launch.grid[0] == 1);
 }
 
 TEST_CASE("The host's cost model knows the ladder") {
@@ -111,8 +112,8 @@ TEST_CASE("The host's cost model knows the ladder") {
   std::vector<double> best;
   for (const Family* family : families(Backend::kHost)) {
     double least = 1e30;
-    for (const Config& config : family->candidates(problem, limits)) {
-      least = std::min(least, family->predicted_us(problem, config, limits));
+    for (const Config& config : configs_of(*family, problem, limits)) {
+      least = std::min(least, instance_of(*family, problem, config, limits).predicted_us);
     }
     best.push_back(least);
   }

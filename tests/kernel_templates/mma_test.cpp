@@ -10,6 +10,7 @@
 
 #include "kernel_templates/families.h"
 #include "tests/support/catch.h"
+#include "tests/support/instances.h"
 
 using namespace tunedgemm;
 using Catch::Matchers::ContainsSubstring;
@@ -85,7 +86,7 @@ Config usual() {
 }
 
 std::string why_not_with(std::string_view knob, int value, const Problem& problem) {
-  return mma_family().why_not(problem, usual().set(knob, value), h200());
+  return refusal(mma_family(), problem, usual().set(knob, value), h200());
 }
 
 bool is(const Config& config, const TritonConfig& triton) {
@@ -107,11 +108,11 @@ std::size_t tutorial_configs_among(const std::vector<Config>& configs) {
 
 /// The best predicted.
 Config favourite(const Problem& problem, const DeviceLimits& limits) {
-  const std::vector<Config> candidates = mma_family().candidates(problem, limits);
+  const std::vector<Config> candidates = configs_of(mma_family(), problem, limits);
   return *std::min_element(candidates.begin(), candidates.end(),
                            [&](const Config& left, const Config& right) {
-                             return mma_family().predicted_us(problem, left, limits) <
-                                    mma_family().predicted_us(problem, right, limits);
+                             return instance_of(mma_family(), problem, left, limits).predicted_us <
+                                    instance_of(mma_family(), problem, right, limits).predicted_us;
                            });
 }
 
@@ -131,7 +132,7 @@ TEST_CASE("mma's candidates for fp8 contain all 16 configs of Triton's tutorial"
   REQUIRE(triton_tutorial_configs().size() == 16);
   for (const std::string_view layout : {"nn", "nt", "tn", "tt"}) {
     const Problem problem = problem_of(DataType::kE4M3, DataType::kF16, layout);
-    CHECK(tutorial_configs_among(mma_family().candidates(problem, h200())) == 16);
+    CHECK(tutorial_configs_among(configs_of(mma_family(), problem, h200())) == 16);
   }
 }
 
@@ -144,7 +145,7 @@ TEST_CASE("mma's candidates for f16 contain the tutorial's configs that fit in s
   }
   CHECK(fit == 11);  // all but those with block_k=128
   const Problem problem = problem_of(DataType::kF16, DataType::kF16);
-  CHECK(tutorial_configs_among(mma_family().candidates(problem, h200())) == fit);
+  CHECK(tutorial_configs_among(configs_of(mma_family(), problem, h200())) == fit);
 }
 
 TEST_CASE("mma's candidates are legal, different and not too many, for every type and alignment") {
@@ -153,13 +154,13 @@ TEST_CASE("mma's candidates are legal, different and not too many, for every typ
     for (const Problem& square : problems()) {
       for (const std::int32_t alignment : {16, 8, 4, 2, 1}) {
         const Problem problem = aligned(square, alignment);
-        const std::vector<Config> candidates = mma_family().candidates(problem, limits);
+        const std::vector<Config> candidates = configs_of(mma_family(), problem, limits);
         INFO(to_text(problem) << " on " << limits.arch);
         CHECK(candidates.size() >= 16);
         CHECK(candidates.size() <= 400);
         std::set<std::string> texts;
         for (const Config& config : candidates) {
-          CHECK(mma_family().why_not(problem, config, limits) == "");
+          CHECK(refusal(mma_family(), problem, config, limits) == "");
           CHECK(texts.insert(to_text(config)).second);
         }
       }
@@ -172,32 +173,32 @@ TEST_CASE("mma has candidates for the smallest shapes") {
     for (const auto& [m, n, k] :
          {std::array<std::int64_t, 3>{1, 1, 1}, {1, 4096, 4096}, {4096, 1, 0}, {17, 31, 5}}) {
       const Problem problem = aligned(sized(square, m, n, k), 1);
-      CHECK(!mma_family().candidates(problem, h200()).empty());
+      CHECK(!configs_of(mma_family(), problem, h200()).empty());
     }
   }
 }
 
 TEST_CASE("mma refuses IEEE products of f32 and names the family that forms them") {
   const Problem problem = problem_of(DataType::kF32, DataType::kF32);
-  CHECK_THAT(mma_family().why_not(problem, usual(), h200()), ContainsSubstring("simt"));
-  CHECK(mma_family().candidates(problem, h200()).empty());
+  CHECK_THAT(refusal(mma_family(), problem, usual(), h200()), ContainsSubstring("simt"));
+  CHECK(configs_of(mma_family(), problem, h200()).empty());
 }
 
 TEST_CASE("mma refuses a device without asynchronous copies") {
   const Problem problem = problem_of(DataType::kF16, DataType::kF16);
-  CHECK_THAT(mma_family().why_not(problem, usual(), device(75, 65536)), ContainsSubstring("7.5"));
+  CHECK_THAT(refusal(mma_family(), problem, usual(), device(75, 65536)), ContainsSubstring("7.5"));
 }
 
 TEST_CASE("mma's refusals name the knob and its value") {
   const Problem f16 = problem_of(DataType::kF16, DataType::kF16);
-  CHECK(mma_family().why_not(f16, usual(), h200()) == "");
+  CHECK(refusal(mma_family(), f16, usual(), h200()) == "");
   CHECK_THAT(why_not_with("block_m", 32, f16), ContainsSubstring("block_m=32 and warp_m=64"));
   CHECK_THAT(why_not_with("block_n", 16, f16), ContainsSubstring("block_n=16 and warp_n=32"));
   CHECK_THAT(why_not_with("block_k", 8, f16), ContainsSubstring("block_k=8 is 16 bytes"));
   CHECK_THAT(why_not_with("warp_n", 128, f16), ContainsSubstring("registers"));
-  CHECK_THAT(mma_family().why_not(f16, usual().set("warp_m", 16).set("warp_n", 16), h200()),
+  CHECK_THAT(refusal(mma_family(), f16, usual().set("warp_m", 16).set("warp_n", 16), h200()),
              ContainsSubstring("64 warps"));
-  CHECK_THAT(mma_family().why_not(f16, usual().set("block_k", 128).set("stages", 6), h200()),
+  CHECK_THAT(refusal(mma_family(), f16, usual().set("block_k", 128).set("stages", 6), h200()),
              ContainsSubstring("bytes of shared memory"));
   CHECK_THAT(why_not_with("stages", 2, aligned(f16, 2)), ContainsSubstring("stages=2"));
   CHECK(why_not_with("stages", 2, aligned(f16, 4)) == "");
@@ -207,8 +208,9 @@ TEST_CASE("mma's refusals name the knob and its value") {
 
 TEST_CASE("mma needs a workspace only where K is split") {
   const Problem problem = sized(problem_of(DataType::kF16, DataType::kF16), 128, 256, 8192);
-  CHECK(mma_family().launch(problem, usual(), h200()).workspace_bytes == 0);
-  const Launch launch = mma_family().launch(problem, usual().set("split_k", 8), h200());
+  CHECK(instance_of(mma_family(), problem, usual(), h200()).launch.workspace_bytes == 0);
+  const Launch launch =
+      instance_of(mma_family(), problem, usual().set("split_k", 8), h200()).launch;
   CHECK(launch.grid[0] == 2 * 8);
   CHECK(launch.workspace_bytes >= 2 * 8 * 128 * 128 * 4);
 }

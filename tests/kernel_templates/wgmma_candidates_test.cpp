@@ -9,6 +9,7 @@
 #include "kernel_templates/families.h"
 #include "tests/kernel_templates/support/wgmma_cases.h"
 #include "tests/support/catch.h"
+#include "tests/support/instances.h"
 
 using namespace tunedgemm;
 
@@ -28,7 +29,7 @@ TEST_CASE("wgmma's candidates are legal and different, for every type and size")
       CHECK(!configs.empty());
       std::set<std::string> texts;
       for (const Config& config : configs) {
-        CHECK(wgmma_family().why_not(problem, config, wgmma_device()) == "");
+        CHECK(refusal(wgmma_family(), problem, config, wgmma_device()) == "");
         CHECK(texts.insert(to_text(config)).second);
       }
     }

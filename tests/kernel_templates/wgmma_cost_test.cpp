@@ -3,11 +3,21 @@
 #include <cmath>
 #include <vector>
 
-#include "kernel_templates/families.h"
+#include "kernel_templates/cuda/sm90/cost.h"
 #include "tests/kernel_templates/support/wgmma_cases.h"
 #include "tests/support/catch.h"
 
 using namespace tunedgemm;
+
+namespace {
+
+/// Also of a config that the family would refuse.
+double predicted_us(const Problem& asked, const Config& config) {
+  const Problem problem = told_to_wgmma(asked, config);
+  return wgmma_us(problem, WgmmaNumbers(problem, config), wgmma_device());
+}
+
+}  // namespace
 
 TEST_CASE("wgmma's predicted times are finite, positive, and grow with M") {
   for (const Kind& kind : wgmma_kinds()) {
@@ -18,14 +28,14 @@ TEST_CASE("wgmma's predicted times are finite, positive, and grow with M") {
         double shorter_us = 0;
         for (const std::int64_t m : {1, 8, 64, 512, 4096, 32768, 262144}) {
           problem.m = m;
-          const double us = wgmma_family().predicted_us(problem, config, wgmma_device());
+          const double us = predicted_us(problem, config);
           CHECK(std::isfinite(us));
           CHECK(us > 0);
           CHECK(us >= shorter_us);  // the same where a tile holds either
           shorter_us = us;
         }
         problem.m = 1;
-        CHECK(shorter_us > wgmma_family().predicted_us(problem, config, wgmma_device()));
+        CHECK(shorter_us > predicted_us(problem, config));
       }
     }
   }
@@ -36,15 +46,14 @@ TEST_CASE("wgmma expects more time where the elements of D must leave one by one
   Problem unaligned = aligned;
   unaligned.d.alignment_bytes = 2;
   const Config config = wgmma_config({{"tensor_store", 0}});
-  CHECK(wgmma_family().predicted_us(unaligned, config, wgmma_device()) >
-        1.02 * wgmma_family().predicted_us(aligned, config, wgmma_device()));
+  CHECK(predicted_us(unaligned, config) > 1.02 * predicted_us(aligned, config));
 }
 
 TEST_CASE("wgmma expects a stage more to help only where copies would come late") {
   const Problem problem = padded({.layout = "nt"}, {4096, 4096, 4096});
   const auto us = [&](int block_n, int stages) {
     const Config config = wgmma_config({{"block_n", block_n}, {"stages", stages}});
-    return wgmma_family().predicted_us(problem, config, wgmma_device());
+    return predicted_us(problem, config);
   };
   // A stage of 128 x 128 is multiplied in 512 cycles, one of 128 x 256 in 1024.
   CHECK(us(128, 3) > us(128, 4));
@@ -57,7 +66,7 @@ TEST_CASE("wgmma expects copies to take longer where their lines lie in two of t
     Problem problem = padded({.layout = layout}, {4096, 1024, k});
     problem.a.leading_dimension = lda;
     const Config config = wgmma_config({{"block_n", 64}, {"block_m", 128}});
-    return wgmma_family().predicted_us(problem, config, wgmma_device());
+    return predicted_us(problem, config);
   };
   // In bytes 8192, then all but one line of 8, every second line, and none again.
   CHECK(us("nn", 4096, 4096 + 8) > 1.1 * us("nn", 4096, 4096));

@@ -7,6 +7,7 @@
 
 #include "tests/kernel_templates/support/wgmma_cases.h"
 #include "tests/support/catch.h"
+#include "tests/support/instances.h"
 
 using namespace tunedgemm;
 using Catch::Matchers::ContainsSubstring;
@@ -18,7 +19,7 @@ Problem square_f16() {
 }
 
 std::string why_not_with(const Knobs& changes, const Problem& problem = square_f16()) {
-  return wgmma_family().why_not(problem, wgmma_config(changes), wgmma_device());
+  return refusal(wgmma_family(), problem, wgmma_config(changes), wgmma_device());
 }
 
 std::string why_not_kind(const Kind& kind) {

@@ -10,6 +10,7 @@
 #include "kernel_templates/families.h"
 #include "tests/kernel_templates/support/wgmma_cases.h"
 #include "tests/support/catch.h"
+#include "tests/support/instances.h"
 
 using namespace tunedgemm;
 using Catch::Matchers::ContainsSubstring;
@@ -19,8 +20,8 @@ namespace {
 Launch launch(const Problem& problem, const Knobs& changes = {},
               const DeviceLimits& limits = wgmma_device()) {
   const Config config = wgmma_config(changes);
-  REQUIRE(wgmma_family().why_not(problem, config, limits) == "");
-  return wgmma_family().launch(problem, config, limits);
+  REQUIRE(refusal(wgmma_family(), problem, config, limits) == "");
+  return instance_of(wgmma_family(), problem, config, limits).launch;
 }
 
 /// Boxes of this many lines, in lines of 128 bytes, of a single matrix.
@@ -38,7 +39,7 @@ TensorMap map_of(TensorMap::Operand operand, DataType type, std::array<std::int6
 
 TEST_CASE("wgmma's refusals of a device name its compute capability") {
   const auto why = [](int arch) {
-    return wgmma_family().why_not(padded({}, {512, 512, 512}), wgmma_config(), wgmma_device(arch));
+    return refusal(wgmma_family(), padded({}, {512, 512, 512}), wgmma_config(), wgmma_device(arch));
   };
   CHECK(why(90) == "");
   CHECK_THAT(why(89), ContainsSubstring("8.9") && ContainsSubstring("9.0"));
@@ -53,7 +54,7 @@ TEST_CASE("wgmma's grid is whole clusters, no more than run at a time or have wo
         const Problem problem = batched(padded({}, size), batch);
         for (const Config& config : wgmma_candidates_for(problem, limits)) {
           INFO(to_text(config) << " for " << to_text(problem) << " on " << sm_count);
-          const Launch started = wgmma_family().launch(problem, config, limits);
+          const Launch started = instance_of(wgmma_family(), problem, config, limits).launch;
           const std::int64_t cluster = config.at("cluster_m") * config.at("cluster_n");
           const std::int64_t at_a_time = std::max(sm_count / cluster * cluster, cluster);
           const std::int64_t works = wgmma_works(problem, config);
@@ -209,9 +210,11 @@ TEST_CASE("wgmma's source tells the kernel of the transposed problem where A and
   problem.b.order = Order::kRowMajor;
   problem.bias = Bias::kPerColumn;
   const auto defines = [&](int swap_ab) {
-    const Source source = wgmma_family().source(
-        problem, wgmma_config({{"block_k", 128}, {"stages", 2}, {"swap_ab", swap_ab}}),
-        wgmma_device());
+    const Source source =
+        instance_of(wgmma_family(), problem,
+                    wgmma_config({{"block_k", 128}, {"stages", 2}, {"swap_ab", swap_ab}}),
+                    wgmma_device())
+            .source();
     return std::map<std::string, std::string>(source.defines.begin(), source.defines.end());
   };
   CHECK(defines(0).at("TYPE_A") == "e4m3");
@@ -295,7 +298,8 @@ TEST_CASE("Shares are dealt out to all GPCs in turn, and none is lost") {
 
 TEST_CASE("wgmma's source is compiled for 9.0a and knows the host's numbers") {
   const Source source =
-      wgmma_family().source(padded({}, {512, 512, 512}), wgmma_config(), wgmma_device());
+      instance_of(wgmma_family(), padded({}, {512, 512, 512}), wgmma_config(), wgmma_device())
+          .source();
   CHECK(source.needs_exact_architecture);
   CHECK(source.entry == "tunedgemm_wgmma");
   const std::string line = command_line(source, wgmma_device());

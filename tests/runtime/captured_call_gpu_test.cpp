@@ -10,6 +10,7 @@
 #include "runtime/launch.h"
 #include "tests/support/catch.h"
 #include "tests/support/device_fixture.h"
+#include "tests/support/instances.h"
 
 namespace tunedgemm {
 namespace {
@@ -55,12 +56,13 @@ TEST_CASE("A captured call runs the winner that asks for GPCs, without a workspa
   winner.device = device.identity();
   winner.toolchain = device.toolchain();
   winner.family = wgmma_family().name();
-  winner.config = wgmma_family().candidates(canonical_problem, device.limits()).front();
+  winner.config = configs_of(wgmma_family(), canonical_problem, device.limits()).front();
   winner.config.set("split_k", 1).set("gpc_aware", 1);
-  REQUIRE(wgmma_family().why_not(winner.problem, winner.config, device.limits()) == "");
+  REQUIRE(refusal(wgmma_family(), winner.problem, winner.config, device.limits()) == "");
   winner.family_fingerprint = wgmma_family().fingerprint();
   winner.rigor = Rigor::kNormal;
-  const Source source = wgmma_family().source(winner.problem, winner.config, device.limits());
+  const Source source =
+      instance_of(wgmma_family(), winner.problem, winner.config, device.limits()).source();
   context->store().put(winner, source, std::get<Binary>(device.compile(source)), {});
 
   const auto a = device.allocate(kBytes), b = device.allocate(kBytes), d = device.allocate(kBytes);

@@ -18,6 +18,7 @@
 #include "runtime/plan.h"
 #include "tests/support/catch.h"
 #include "tests/support/device_fixture.h"
+#include "tests/support/instances.h"
 
 namespace tunedgemm {
 namespace {
@@ -28,16 +29,14 @@ struct Ones {
       : problem(canonical(make_problem(extent, extent, extent, DataType::kF32, DataType::kF32,
                                        DataType::kF32))
                     .problem),
-        candidate{find_family("naive_2d"),
-                  find_family("naive_2d")->candidates(problem, device.limits())[0]},
-        launch(candidate.family->launch(problem, candidate.config, device.limits())),
+        instance(find_family("naive_2d")->candidates(problem, device.limits())[0]),
+        launch(instance.launch),
         matrix(device.allocate(extent * extent * 4)),
         d(device.allocate(extent * extent * 4)) {
     const std::vector<float> ones(static_cast<std::size_t>(extent * extent), 1.0F);
     device.copy_to_device(matrix->data(), ones.data(), matrix->size_bytes());
     device.set_bytes(d->data(), 0xff, d->size_bytes());
-    binary = std::get<Binary>(
-        device.compile(candidate.family->source(problem, candidate.config, device.limits())));
+    binary = std::get<Binary>(device.compile(instance.source()));
     kernel = std::get<0>(device.load(binary, launch));
     arguments = arguments_of(problem);
     arguments.a = arguments.b = matrix->data();
@@ -56,7 +55,7 @@ struct Ones {
   }
 
   Problem problem;
-  Candidate candidate;
+  Instance instance;
   Launch launch;
   std::unique_ptr<DeviceMemory> matrix, d;
   Binary binary;
@@ -274,14 +273,13 @@ TEST_CASE("DeviceEvaluator checks and times candidates on a GPU", "[gpu]") {
       canonical(make_problem(1000, 999, 1001, DataType::kF32, DataType::kF32, DataType::kF32))
           .problem;
   DeviceEvaluator evaluator(*device, *store, problem);
-  std::vector<Candidate> candidates;
+  std::vector<Instance> candidates;
   for (const char* name : {"naive_1d", "naive_2d", "tiled_shared", "simt"}) {
-    const Family* family = find_family(name);
-    candidates.push_back({family, family->candidates(problem, device->limits()).front()});
+    candidates.push_back(find_family(name)->candidates(problem, device->limits()).front());
   }
   evaluator.compile_ahead(candidates);
-  for (const Candidate& candidate : candidates) {
-    INFO(to_text(candidate));
+  for (const Instance& candidate : candidates) {
+    INFO(to_text(candidate.candidate));
     Prepared prepared = evaluator.prepare(candidate);
     REQUIRE(std::holds_alternative<std::unique_ptr<Trial>>(prepared));
     Trial& trial = *std::get<std::unique_ptr<Trial>>(prepared);
@@ -293,8 +291,9 @@ TEST_CASE("DeviceEvaluator checks and times candidates on a GPU", "[gpu]") {
     CHECK(std::get<double>(error) <= 1);
     evaluator.warm_up();
     const double us = std::get<double>(trial.sample(20));
-    std::cout << to_text(candidate) << ": error " << std::get<double>(error) << " of the bound, "
-              << us << " us, roofline " << evaluator.roofline_us() << std::endl;
+    std::cout << to_text(candidate.candidate) << ": error " << std::get<double>(error)
+              << " of the bound, " << us << " us, roofline " << evaluator.roofline_us()
+              << std::endl;
     CHECK(us > evaluator.roofline_us());
   }
 }
@@ -310,12 +309,12 @@ TEST_CASE("matrices beyond 2^31 elements are multiplied right", "[gpu][slow]") {
         canonical(make_problem(m, n, k, DataType::kF32, DataType::kF32, DataType::kF32)).problem;
     DeviceEvaluator evaluator(*device, *store, problem);
     for (const Family* family : families(Backend::kCuda)) {
-      const std::vector<Config> legal = family->candidates(problem, device->limits());
+      const std::vector<Instance> legal = family->candidates(problem, device->limits());
       if (legal.empty()) {
         continue;
       }
-      const Candidate candidate{family, legal.front()};
-      INFO(to_text(candidate) << "\n" << to_text(problem));
+      const Instance& candidate = legal.front();
+      INFO(to_text(candidate.candidate) << "\n" << to_text(problem));
       Prepared prepared = evaluator.prepare(candidate);
       REQUIRE(std::holds_alternative<std::unique_ptr<Trial>>(prepared));
       const auto error = std::get<std::unique_ptr<Trial>>(prepared)->check();

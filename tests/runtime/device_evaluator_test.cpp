@@ -179,7 +179,7 @@ TEST_CASE("DeviceEvaluator compiles what was announced once and gives it to ever
   options.access = StoreOptions::Access::kMemoryOnly;
   const std::unique_ptr<Store> store = Store::open(options);
   DeviceEvaluator evaluator(device, *store, problem);
-  const Candidate candidate = default_candidate(problem, device.limits());
+  const Instance candidate = default_candidate(problem, device.limits());
   evaluator.compile_ahead(std::array{candidate, candidate});
   for (int times = 0; times < 2; ++times) {
     Prepared prepared = evaluator.prepare(candidate);

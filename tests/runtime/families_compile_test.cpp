@@ -11,6 +11,7 @@
 #include "tests/runtime/support/compile_check.h"
 #include "tests/runtime/support/gemm_cases.h"
 #include "tests/support/catch.h"
+#include "tests/support/instances.h"
 #include "tests/support/skip.h"
 
 namespace tunedgemm {
@@ -41,8 +42,8 @@ Config choose(const Family& family, const Problem& problem, const std::vector<Co
   }
   return *std::min_element(legal.begin(), legal.end(),
                            [&](const Config& left, const Config& right) {
-                             return family.predicted_us(problem, left, limits) <
-                                    family.predicted_us(problem, right, limits);
+                             return instance_of(family, problem, left, limits).predicted_us <
+                                    instance_of(family, problem, right, limits).predicted_us;
                            });
 }
 
@@ -60,7 +61,7 @@ std::vector<Sample> draw_round(Choice choice, Random& random) {
       const std::int64_t m = few_rows ? 100 : 1000;
       const Problem problem = with_sizes(
           random_class(types, layout, static_cast<int>(random() % 8), random), m, 1000, 1000);
-      const std::vector<Config> legal = family->candidates(problem, limits_of(arch));
+      const std::vector<Config> legal = configs_of(*family, problem, limits_of(arch));
       if (!legal.empty()) {
         samples.push_back({family, arch, problem,
                            choose(*family, problem, legal, limits_of(arch), choice, random)});
@@ -92,7 +93,7 @@ Problem problem_for(const Family& family) {
   for (const DataType type : {DataType::kF32, DataType::kF16}) {
     const Problem problem =
         canonical(make_problem(4032, 4032, 4096, type, type, type, "nn")).problem;
-    if (!family.candidates(problem, limits_of(90)).empty()) {
+    if (!configs_of(family, problem, limits_of(90)).empty()) {
       return problem;
     }
   }
@@ -146,11 +147,11 @@ TEST_CASE("kernels refuse a launch that their host half would not make", "[nvrtc
   const DeviceLimits limits = limits_of(90);
   for (const Family* family : families(Backend::kCuda)) {
     const Problem problem = problem_for(*family);
-    const std::vector<Config> legal = family->candidates(problem, limits);
+    const std::vector<Config> legal = configs_of(*family, problem, limits);
     INFO(family->name());
     REQUIRE_FALSE(legal.empty());
-    const Source source = family->source(problem, legal.front(), limits);
-    const Launch launch = family->launch(problem, legal.front(), limits);
+    const Source source = instance_of(*family, problem, legal.front(), limits).source();
+    const Launch launch = instance_of(*family, problem, legal.front(), limits).launch;
     const std::uint32_t threads = launch.block[0] * launch.block[1] * launch.block[2];
     if (!legal.front().find("threads")) {  // else any number is right
       CHECK(is_refused_by_assertion(nvrtc,
@@ -172,16 +173,16 @@ TEST_CASE("kernels refuse by assertion the knobs that their host half refuses", 
   constexpr std::size_t kStarts = 3;
   for (const Family* family : families(Backend::kCuda)) {
     const Problem problem = problem_for(*family);
-    const std::vector<Config> legal = family->candidates(problem, limits);
+    const std::vector<Config> legal = configs_of(*family, problem, limits);
     REQUIRE_FALSE(legal.empty());
     for (std::size_t start = 0; start < kStarts; ++start) {
       const Config& config = legal[start * (legal.size() - 1) / (kStarts - 1)];
-      const Source source = family->source(problem, config, limits);
+      const Source source = instance_of(*family, problem, config, limits).source();
       for (const Knob& knob : family->knobs()) {
         for (const int value : knob.values) {
           Config changed = config;
           changed.set(knob.name, value);
-          const std::string why_not = family->why_not(problem, changed, generous);
+          const std::string why_not = refusal(*family, problem, changed, generous);
           if (why_not.empty()) {
             continue;
           }

@@ -16,6 +16,7 @@
 #include "runtime/host/host_device.h"
 #include "runtime/host/processor.h"
 #include "tests/support/catch.h"
+#include "tests/support/instances.h"
 #include "tests/support/temporary_folder.h"
 
 namespace tunedgemm {
@@ -60,7 +61,7 @@ Problem small_problem() {
 }
 
 Source small_source(const Device& device) {
-  return naive_mnk_family().source(small_problem(), Config(), device.limits());
+  return instance_of(naive_mnk_family(), small_problem(), Config(), device.limits()).source();
 }
 
 // A 3x5 of ones times a 5x4 of twos.
@@ -210,7 +211,8 @@ TEST_CASE("The host compiles, loads and multiplies", "[host]") {
   const Binary& binary = std::get<Binary>(compiled);
   CHECK(binary.compile_ms > 0);
 
-  const Launch launch = naive_mnk_family().launch(small_problem(), Config(), device.limits());
+  const Launch launch =
+      instance_of(naive_mnk_family(), small_problem(), Config(), device.limits()).launch;
   // Two of one binary live side by side, and one outlives the other.
   auto first = device.load(binary, launch);
   const auto second = device.load(binary, launch);

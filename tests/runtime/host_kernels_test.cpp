@@ -14,6 +14,7 @@
 #include "runtime/host/host_device.h"
 #include "tests/runtime/support/family_check.h"
 #include "tests/support/catch.h"
+#include "tests/support/instances.h"
 #include "tests/support/seed.h"
 
 namespace tunedgemm {
@@ -26,7 +27,7 @@ constexpr std::array<std::string_view, 4> kFamilies{"naive_mnk", "reordered_mkn"
 
 Config random_config(const Family& family, const Problem& problem, const DeviceLimits& limits,
                      Random& random) {
-  const std::vector<Config> candidates = family.candidates(problem, limits);
+  const std::vector<Config> candidates = configs_of(family, problem, limits);
   REQUIRE_FALSE(candidates.empty());
   return candidates[random() % candidates.size()];
 }

@@ -19,6 +19,7 @@
 #include "runtime/plan.h"
 #include "tests/support/catch.h"
 #include "tests/support/device_fixture.h"
+#include "tests/support/instances.h"
 #include "tests/support/seed.h"
 
 namespace tunedgemm {
@@ -27,8 +28,8 @@ namespace {
 // A candidate, ready to run.
 struct Loaded {
   Loaded(Device& device, const Problem& problem, const Family& family, const Config& config)
-      : launch(family.launch(problem, config, device.limits())) {
-    const Source source = family.source(problem, config, device.limits());
+      : launch(instance_of(family, problem, config, device.limits()).launch) {
+    const Source source = instance_of(family, problem, config, device.limits()).source();
     kernel = std::get<0>(device.load(std::get<Binary>(device.compile(source)), launch));
     if (launch.workspace_bytes > 0) {
       workspace = device.allocate(launch.workspace_bytes);
@@ -126,7 +127,7 @@ TEST_CASE("Kernels that start early see what the kernels before them wrote", "[g
   }
   const Device::Current current(*device);
   const Problem problem = f16_problem(kSize, kSize, kSize);
-  const std::vector<Config> configs = wgmma_family().candidates(problem, device->limits());
+  const std::vector<Config> configs = configs_of(wgmma_family(), problem, device->limits());
   const Chain chain(*device);
   const StreamHandle stream = device->own_stream();
   for (std::size_t index = 0; index < configs.size(); index += configs.size() / 8 + 1) {
@@ -134,7 +135,7 @@ TEST_CASE("Kernels that start early see what the kernels before them wrote", "[g
     for (const auto& [prefetch, gpc_aware] : {std::pair(0, 0), {8, 0}, {0, 1}, {8, 1}}) {
       config.set("split_k", 1).set("prefetch", prefetch).set("gpc_aware", gpc_aware);
       INFO(to_text(config));
-      REQUIRE(wgmma_family().why_not(problem, config, device->limits()) == "");
+      REQUIRE(refusal(wgmma_family(), problem, config, device->limits()) == "");
       const Loaded loaded(*device, problem, wgmma_family(), config);
       REQUIRE(loaded.launch.dependent);
       const std::vector<Arguments> steps =
@@ -163,7 +164,7 @@ TEST_CASE(
   }
   const Device::Current current(*device);
   const Problem problem = f16_problem(kSize, kSize, kSize);
-  const std::vector<Config> configs = wgmma_family().candidates(problem, device->limits());
+  const std::vector<Config> configs = configs_of(wgmma_family(), problem, device->limits());
   const Chain chain(*device);
   // GPCs as they are, and wrong: then clusters ask in vain, and more than once.
   std::vector<DeviceLimits> maps(3, device->limits());
@@ -183,7 +184,8 @@ TEST_CASE(
     std::vector<Launch> gpc_aware;
     gpc_aware.reserve(maps.size());
     for (const DeviceLimits& limits : maps) {
-      gpc_aware.push_back(wgmma_family().launch(problem, config.set("gpc_aware", 1), limits));
+      gpc_aware.push_back(
+          instance_of(wgmma_family(), problem, config.set("gpc_aware", 1), limits).launch);
     }
     chain.begin();
     const std::vector<Arguments> steps = chain.steps(problem, asking.workspace->data());
@@ -213,7 +215,7 @@ TEST_CASE("The same launch gives the same bits a thousand times", "[gpu]") {
   const auto d = device->allocate(304 * 264 * 2);
   const StreamHandle stream = device->own_stream();
   for (const Family* family : families(Backend::kCuda)) {
-    const std::vector<Config> configs = family->candidates(problem, device->limits());
+    const std::vector<Config> configs = configs_of(*family, problem, device->limits());
     for (std::size_t index = 0; index < configs.size(); index += configs.size() / 3 + 1) {
       for (const int split_k : {1, 4}) {
         Config config = configs[index];
@@ -223,7 +225,7 @@ TEST_CASE("The same launch gives the same bits a thousand times", "[gpu]") {
           }
           config.set("split_k", split_k);
         }
-        if (!family->why_not(problem, config, device->limits()).empty()) {
+        if (!refusal(*family, problem, config, device->limits()).empty()) {
           continue;
         }
         INFO(family->name() << " " << to_text(config));
@@ -380,7 +382,7 @@ TEST_CASE("Teams that add parts of K together do not need each other at the same
     INFO(knobs);
     const std::optional<Config> config = parse_config(knobs);
     REQUIRE(config);
-    REQUIRE(family.why_not(problem, *config, device->limits()) == "");
+    REQUIRE(refusal(family, problem, *config, device->limits()) == "");
     const Lane first(*device, driver, problem, family, *config, *a, *b);
     const Lane second(*device, driver, problem, family, *config, *a, *b);
 

@@ -6,6 +6,7 @@
 
 #include "tests/runtime/support/compile_check.h"
 #include "tests/support/catch.h"
+#include "tests/support/instances.h"
 #include "tests/support/skip.h"
 #include "tests/support/wgmma_config.h"
 
@@ -75,7 +76,7 @@ TEST_CASE("wgmma's largest tiles, and widths between whole blocks, compile and d
   samples.back().problem.beta = ScalarClass::kOther;
   for (const Sample& sample : samples) {
     INFO(text_of(sample));
-    REQUIRE(sample.family->why_not(sample.problem, sample.config, limits_of(90)) == "");
+    REQUIRE(refusal(*sample.family, sample.problem, sample.config, limits_of(90)) == "");
   }
   const Spills spills =
       compile_all(cuda::Nvrtc(*location), samples, std::chrono::steady_clock::time_point::max());
@@ -96,9 +97,10 @@ TEST_CASE("wgmma refuses by assertion widths that its 8-bit products or copies d
     INFO(text_of(sample));
     Config between = sample.config;
     between.set("block_n", 24);
-    CHECK(sample.family->why_not(sample.problem, sample.config, limits_of(90)) == "");
-    CHECK(sample.family->why_not(sample.problem, between, limits_of(90)) != "");
-    const Source source = sample.family->source(sample.problem, sample.config, limits_of(90));
+    CHECK(refusal(*sample.family, sample.problem, sample.config, limits_of(90)) == "");
+    CHECK(refusal(*sample.family, sample.problem, between, limits_of(90)) != "");
+    const Source source =
+        instance_of(*sample.family, sample.problem, sample.config, limits_of(90)).source();
     CHECK(is_refused_by_assertion(nvrtc, with_define(source, "BLOCK_N", "24")));
   }
 }

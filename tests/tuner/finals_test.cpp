@@ -29,7 +29,8 @@ class Finals {
   void enter(int variant, const Behaviour& behaviour) {
     const Candidate candidate = family().candidate(variant);
     device.add(candidate, behaviour);
-    trials.push_back(std::get<std::unique_ptr<Trial>>(device.prepare(candidate)));
+    trials.push_back(
+        std::get<std::unique_ptr<Trial>>(device.prepare(family().instance(candidate))));
     contenders.push_back(contender_of(*trials.back(), behaviour.us));
   }
 

@@ -93,9 +93,9 @@ TEST_CASE("Seeds are the nearest winners of this device, with their ties, if leg
       won(f32(1024, 512, 512), candidate(1), {to_text(candidate(3)), "gone block_m=7"}),
       won(f32(65536, 65536, 512), candidate(0))};
   CHECK(neighbour_seeds(problem, identity(), gpu(), winners, 4) ==
-        std::vector{candidate(1), candidate(3), candidate(2)});
+        std::vector{ranked[1], ranked[3], ranked[2]});
   CHECK(neighbour_seeds(problem, identity(), gpu(), winners, 1) ==
-        std::vector{candidate(1), candidate(3)});
+        std::vector{ranked[1], ranked[3]});
 
   winners[1].device.name = "another";
   winners[0].family = "a family that is gone";

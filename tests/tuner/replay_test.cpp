@@ -105,7 +105,9 @@ TEST_CASE("A replay says what was recorded, in the recorded time") {
   ReplayEvaluator replay(run);
   const FakeFamily mma("mma"), naive("naive_2d");
   const auto candidate = [](const Family& family, const std::string& knobs) {
-    return Candidate{&family, *parse_config(knobs)};
+    Instance instance;
+    instance.candidate = Candidate{&family, *parse_config(knobs)};
+    return instance;
   };
   Prepared good = replay.prepare(candidate(mma, "block_m=128 block_n=256"));
   Trial& trial = *std::get<std::unique_ptr<Trial>>(good);

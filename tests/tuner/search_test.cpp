@@ -48,7 +48,7 @@ struct Search {
     device.noise = 0.003;
     std::mt19937_64 random(seed);
     std::lognormal_distribution<double> error_of_the_model(0, 0.15);
-    for (const RankedCandidate& ranked : ranked_candidates(problem, limits)) {
+    for (const Instance& ranked : ranked_candidates(problem, limits)) {
       Behaviour behaviour;
       behaviour.us = ranked.predicted_us * error_of_the_model(random);
       behaviour.compile_seconds = 0;
@@ -106,7 +106,7 @@ TEST_CASE("An exhaustive search finds the best, a normal one comes near with 32 
 double best_of_tutorial_us(const Search& search) {
   double best = std::numeric_limits<double>::infinity();
   for (const Config& config : mma_configs_of_triton_tutorial()) {
-    if (mma_family().why_not(search.problem, config, search.limits).empty()) {
+    if (mma_family().instantiate(search.problem, config, search.limits)) {
       best = std::min(best, search.truth_us.at(to_text(Candidate{&mma_family(), config})));
     }
   }
@@ -142,13 +142,13 @@ TEST_CASE("A tile that turns out better than predicted is looked at more closely
       test_seed(),
       make_problem(4096, 4096, 4096, DataType::kF16, DataType::kF16, DataType::kF16, "nt"), gpu());
   const auto ranked = ranked_candidates(search.problem, search.limits);
-  const std::string underrated = tile_of(ranked[6].candidate);
+  const std::string& underrated = ranked[6].tile_key;
   std::vector<const Candidate*> variants;
-  for (const RankedCandidate& candidate : ranked) {
+  for (const Instance& candidate : ranked) {
     Behaviour behaviour;
     behaviour.us = candidate.predicted_us;
     behaviour.compile_seconds = 0;
-    if (tile_of(candidate.candidate) == underrated) {
+    if (candidate.tile_key == underrated) {
       variants.push_back(&candidate.candidate);
       behaviour.us = (variants.size() == 5 ? 0.8 : 0.9) * ranked.front().predicted_us;
     }
@@ -168,8 +168,7 @@ TEST_CASE("Budgets hold for the refinements, too") {
   Search few(test_seed()), none(test_seed()), short_of_time(test_seed());
   CHECK(few.run(Rigor::kNormal, {.candidates = 8}).record->candidates_tried == 9);
   CHECK(none.run(Rigor::kNormal, {.candidates = 1}).record->candidates_tried == 2);
-  for (const RankedCandidate& ranked :
-       ranked_candidates(short_of_time.problem, short_of_time.limits)) {
+  for (const Instance& ranked : ranked_candidates(short_of_time.problem, short_of_time.limits)) {
     Behaviour behaviour;
     behaviour.us = ranked.predicted_us;
     behaviour.compile_seconds = 0.2;

@@ -25,12 +25,12 @@ SearchLimits search_limits_of(int candidates, int variants_of_one_tile) {
 }
 
 // Tile by tile, so that without a cap the first tile would take all.
-std::vector<RankedCandidate> four_tiles() {
-  std::vector<RankedCandidate> ranked;
+std::vector<Instance> four_tiles() {
+  std::vector<Instance> ranked;
   for (const int block_m : {32, 64, 128, 256}) {
     for (int variant = 0; variant < 4; ++variant) {
       const auto rank = static_cast<double>(ranked.size());
-      ranked.push_back({family().candidate(variant, block_m), 100 + rank});
+      ranked.push_back(family().instance(family().candidate(variant, block_m), 100 + rank));
     }
   }
   return ranked;
@@ -97,12 +97,12 @@ TEST_CASE("A selection is spread over tiles before a tile's further variants com
 }
 
 TEST_CASE("A tile that is computed in another way is another tile") {
-  std::vector<RankedCandidate> ranked;
+  std::vector<Instance> ranked;
   for (const int consumers : {1, 2}) {
     for (int variant = 0; variant < 4; ++variant) {
       Candidate candidate = family().candidate(variant, 64);
       candidate.config.set("consumers", consumers);
-      ranked.push_back({candidate, 100.0 + static_cast<double>(ranked.size())});
+      ranked.push_back(family().instance(candidate, 100.0 + static_cast<double>(ranked.size())));
     }
   }
   Knowledge knowledge;
@@ -116,8 +116,8 @@ TEST_CASE("A tile that is computed in another way is another tile") {
 
 TEST_CASE("An exhaustive selection has every candidate once, but for hopeless ones") {
   auto ranked = four_tiles();
-  ranked.push_back({family().candidate(0, 32, 2), 1990});
-  ranked.push_back({family().candidate(1, 32, 2), 2001});
+  ranked.push_back(family().instance(family().candidate(0, 32, 2), 1990));
+  ranked.push_back(family().instance(family().candidate(1, 32, 2), 2001));
   Knowledge knowledge;
   knowledge.ranked = ranked;
   knowledge.default_candidate = ranked[3];
@@ -211,7 +211,7 @@ TEST_CASE("More variants of the best tiles are taken, and half of them of one ti
   SearchLimits some = search_limits_of(kAll, 2);
   some.refinements = 5;
   // Of tile 64 one has been tried, of tile 128 one; others were rejected, earlier and now.
-  const std::vector<RankedCandidate> best{ranked[4], ranked[9]};
+  const std::vector<Instance> best{ranked[4], ranked[9]};
   const std::vector<TrialRecord> earlier{rejected(ranked[10].candidate, Reason::kCrashed)};
   std::vector<TrialRecord> tried{timed(ranked[4].candidate, 100), timed(ranked[9].candidate, 110)};
   Knowledge knowledge;
@@ -247,7 +247,7 @@ TEST_CASE("Where the best tiles have no more variants, the model's next are take
 
 TEST_CASE("Given candidates are taken in their order, after the default") {
   const auto ranked = four_tiles();
-  const std::vector<RankedCandidate> given{ranked[9], ranked[2], ranked[9]};
+  const std::vector<Instance> given{ranked[9], ranked[2], ranked[9]};
   Knowledge knowledge;
   knowledge.ranked = given;
   knowledge.default_candidate = ranked[2];

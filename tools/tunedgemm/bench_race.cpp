@@ -74,17 +74,20 @@ void BenchRace::leave_out_rejected() {
 }
 
 void BenchRace::add(const NamedCandidate& ours) {
-  const auto& [family, config] = ours.candidate;
   RacedKernel raced;
   raced.name = ours.name;
   raced.kernel = to_text(ours.candidate);
-  auto made = context_.kernel(problem_, ours.candidate);
+  const Instantiation instance = instantiate(problem_, ours.candidate, context_.device().limits());
+  if (!instance) {
+    leave_out(raced, instance.why_not());
+    return;
+  }
+  auto made = context_.kernel(*instance);
   if (const auto* rejection = std::get_if<Rejection>(&made)) {
     leave_out(raced, rejection->detail);
     return;
   }
-  raced.trial = evaluator_.trial(std::get<0>(std::move(made)),
-                                 family->launch(problem_, config, context_.device().limits()));
+  raced.trial = evaluator_.trial(std::get<0>(std::move(made)), instance->launch);
   const auto error = raced.trial->check();
   if (const auto* rejection = std::get_if<Rejection>(&error)) {
     leave_out(raced, to_text(*rejection));

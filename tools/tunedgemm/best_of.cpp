@@ -51,7 +51,7 @@ std::optional<Candidate> best_of(Context& context, const Problem& problem,
   Device& device = context.device();
   std::erase_if(candidates, [&](const Candidate& candidate) {
     return candidate.family->backend() != device.limits().backend ||
-           !candidate.family->why_not(problem, candidate.config, device.limits()).empty();
+           !instantiate(problem, candidate, device.limits());
   });
   if (candidates.size() < 2) {
     return candidates.empty() ? std::nullopt : std::optional(candidates.front());
@@ -79,7 +79,7 @@ std::vector<Candidate> favourites_of_family(const Family& family, const Problem&
                                             const DeviceLimits& limits) {
   constexpr std::size_t kMost = 8;
   std::vector<Candidate> favourites;
-  for (RankedCandidate& ranked : ranked_candidates(problem, limits)) {
+  for (Instance& ranked : ranked_candidates(problem, limits)) {
     if (ranked.candidate.family == &family && favourites.size() < kMost) {
       favourites.push_back(std::move(ranked.candidate));
     }

@@ -29,9 +29,9 @@ struct Options {
 struct Explanation {
   Problem problem;  // canonical
   std::optional<Hit> hit;
-  Candidate candidate;
+  Instance chosen;
   std::string command_line;
-  std::vector<RankedCandidate> ranked;
+  std::vector<Instance> ranked;
   std::vector<TrialRecord> trials;
 };
 
@@ -41,11 +41,8 @@ Explanation explain(Context& context, const Problem& asked) {
   Explanation result;
   result.problem = canonical(asked).problem;
   result.hit = context.store().find(result.problem, device.identity(), device.toolchain(), limits);
-  result.candidate =
-      result.hit ? Candidate{find_family(result.hit->record.family), result.hit->record.config}
-                 : default_candidate(result.problem, limits);
-  result.command_line = command_line(
-      result.candidate.family->source(result.problem, result.candidate.config, limits), limits);
+  result.chosen = result.hit ? result.hit->winner : default_candidate(result.problem, limits);
+  result.command_line = command_line(result.chosen.source(), limits);
   result.ranked = ranked_candidates(result.problem, limits);
   result.trials = context.store().trials(result.problem, device.identity(), device.toolchain());
   return result;
@@ -103,10 +100,9 @@ void print_evidence(const Record& record) {
 
 void print_prediction(const Explanation& explanation) {
   const auto& ranked = explanation.ranked;
-  const auto place =
-      std::find_if(ranked.begin(), ranked.end(), [&](const RankedCandidate& candidate) {
-        return candidate.candidate == explanation.candidate;
-      });
+  const auto place = std::find_if(ranked.begin(), ranked.end(), [&](const Instance& instance) {
+    return instance.candidate == explanation.chosen.candidate;
+  });
   if (place != ranked.end()) {
     print_line("predicted", time_text(place->predicted_us) + " by the cost model, number " +
                                 std::to_string(place - ranked.begin() + 1) + " of " +
@@ -143,7 +139,7 @@ void print(const Explanation& explanation, Context& context, int rows) {
   print_line("problem", to_text(explanation.problem));
   print_line("device", device.identity().name + ", " + device.toolchain().compiler + ", " +
                            device.toolchain().driver);
-  print_line("runs", to_text(explanation.candidate));
+  print_line("runs", to_text(explanation.chosen.candidate));
   print_line("because", origin_text(explanation));
   if (explanation.hit) {
     print_evidence(explanation.hit->record);
@@ -155,7 +151,7 @@ void print(const Explanation& explanation, Context& context, int rows) {
 
 void print_json(const Explanation& explanation) {
   nlohmann::ordered_json json{{"problem", to_text(explanation.problem)},
-                              {"candidate", to_text(explanation.candidate)},
+                              {"candidate", to_text(explanation.chosen.candidate)},
                               {"because", origin_text(explanation)},
                               {"command_line", explanation.command_line}};
   json["record"] = explanation.hit ? to_json(explanation.hit->record) : nullptr;

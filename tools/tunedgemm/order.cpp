@@ -93,8 +93,7 @@ Candidate candidate_of(Context& context, const Problem& problem) {
   Device& device = context.device();
   const auto hit =
       context.store().find(problem, device.identity(), device.toolchain(), device.limits());
-  return hit ? Candidate{find_family(hit->record.family), hit->record.config}
-             : default_candidate(problem, device.limits());
+  return hit ? hit->winner.candidate : default_candidate(problem, device.limits()).candidate;
 }
 
 std::string walk_text(const TileWalk& walk) {

@@ -30,15 +30,17 @@ std::pair<std::string, std::vector<std::int64_t>> parse_filter(const Family& fam
 }
 
 // The legal candidates of the family that pass every filter, the best predicted first.
-std::vector<RankedCandidate> filtered_candidates(const Family& family, const Problem& problem,
-                                                 const DeviceLimits& limits,
-                                                 const std::vector<std::string>& filters) {
-  std::vector<RankedCandidate> candidates = ranked_candidates(problem, limits);
-  std::erase_if(candidates,
-                [&](const RankedCandidate& ranked) { return ranked.candidate.family != &family; });
+std::vector<Instance> filtered_candidates(const Family& family, const Problem& problem,
+                                          const DeviceLimits& limits,
+                                          const std::vector<std::string>& filters) {
+  std::vector<Instance> candidates = family.candidates(problem, limits);
+  std::stable_sort(candidates.begin(), candidates.end(),
+                   [](const Instance& left, const Instance& right) {
+                     return left.predicted_us < right.predicted_us;
+                   });
   for (const std::string& filter : filters) {
     const auto [knob, values] = parse_filter(family, filter);
-    std::erase_if(candidates, [&, &knob = knob, &values = values](const RankedCandidate& ranked) {
+    std::erase_if(candidates, [&, &knob = knob, &values = values](const Instance& ranked) {
       const std::int64_t value = ranked.candidate.config.at(knob);
       return std::find(values.begin(), values.end(), value) == values.end();
     });
@@ -47,20 +49,20 @@ std::vector<RankedCandidate> filtered_candidates(const Family& family, const Pro
 }
 
 // Throws std::invalid_argument for what is no config of the family, or not legal here.
-RankedCandidate given_candidate(const Family& family, const Problem& problem,
-                                const DeviceLimits& limits, const std::string& text) {
+Instance given_candidate(const Family& family, const Problem& problem, const DeviceLimits& limits,
+                         const std::string& text) {
   const auto config = parse_config(text);
-  const std::string why =
-      config ? family.why_not(problem, *config, limits) : "it is not knob=value knob=value ...";
-  if (!why.empty()) {
-    throw std::invalid_argument("--config \"" + text + "\": " + why);
+  Instantiation made = config ? family.instantiate(problem, *config, limits)
+                              : Instantiation("it is not knob=value knob=value ...");
+  if (!made) {
+    throw std::invalid_argument("--config \"" + text + "\": " + made.why_not());
   }
-  return {{&family, *config}, family.predicted_us(problem, *config, limits)};
+  return std::move(made).value();
 }
 
 // Compiles, checks, and takes one sample; what fails gets its rejection.
 void try_config(SweptConfig& config, Evaluator& evaluator) {
-  Prepared prepared = evaluator.prepare(config.ranked.candidate);
+  Prepared prepared = evaluator.prepare(config.ranked);
   if (auto* rejection = std::get_if<Rejection>(&prepared)) {
     config.contender.rejection = std::move(*rejection);
     return;
@@ -85,9 +87,9 @@ void try_all(std::span<SweptConfig> configs, Evaluator& evaluator) {
   const auto batch = static_cast<std::size_t>(evaluator.compile_batch());
   while (!configs.empty() && !interrupted()) {
     const auto next = configs.first(batch == 0 ? configs.size() : std::min(batch, configs.size()));
-    std::vector<Candidate> candidates;
+    std::vector<Instance> candidates;
     for (const SweptConfig& config : next) {
-      candidates.push_back(config.ranked.candidate);
+      candidates.push_back(config.ranked);
     }
     evaluator.compile_ahead(candidates);
     evaluator.warm_up();
@@ -139,7 +141,7 @@ std::vector<SweptConfig> chosen_configs(const SweepChoice& choice, const Problem
     throw std::invalid_argument("the family " + std::string(family.name()) +
                                 " is not for this device");
   }
-  std::vector<RankedCandidate> candidates;
+  std::vector<Instance> candidates;
   for (const std::string& text : choice.configs) {
     candidates.push_back(given_candidate(family, problem, limits, text));
   }
@@ -147,7 +149,7 @@ std::vector<SweptConfig> chosen_configs(const SweepChoice& choice, const Problem
     candidates = filtered_candidates(family, problem, limits, choice.filters);
   }
   std::vector<SweptConfig> configs;
-  for (RankedCandidate& candidate : candidates) {
+  for (Instance& candidate : candidates) {
     if (configs.size() < choice.most) {
       configs.emplace_back().ranked = std::move(candidate);
     }

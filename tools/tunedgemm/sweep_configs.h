@@ -24,7 +24,7 @@ struct SweepChoice {
 
 /// A config, and what came of it. Move-only: it owns the kernel, and its contender refers to that.
 struct SweptConfig {
-  RankedCandidate ranked;
+  Instance ranked;
   std::unique_ptr<Trial> trial;  ///< null if it was not made
   double max_error = 0;          ///< relative to the error bound
   Contender contender;

@@ -123,9 +123,9 @@ class Mma final : public CudaFamily {
  public:
   Mma()
       : CudaFamily("mma", "cuda/mma/kernel.cu",
-                   {{"block_m", {16, 32, 64, 128, 256}, "rows of a block's tile of D"},
-                    {"block_n", {16, 32, 64, 128, 256}, "columns of it"},
-                    {"block_k", {8, 16, 32, 64, 128}, "a tile along K"},
+                   {{"block_m", {16, 32, 64, 128, 256}, "rows of a block's tile of D", Knob::kTile},
+                    {"block_n", {16, 32, 64, 128, 256}, "columns of it", Knob::kTile},
+                    {"block_k", {8, 16, 32, 64, 128}, "a tile along K", Knob::kTile},
                     {"warp_m", {16, 32, 64, 128}, "rows of a warp's part of the tile"},
                     {"warp_n", {16, 32, 64, 128}, "columns of it"},
                     {"stages", {2, 3, 4, 5, 6}, "tiles in shared memory at a time"},
@@ -135,12 +135,9 @@ class Mma final : public CudaFamily {
                      "blocks that share the K of a tile"}},
                    kRevision) {}
 
-  std::string why_not(const Problem& problem, const Config& config,
-                      const DeviceLimits& limits) const override {
-    if (std::string why = why_not_knobs(config); !why.empty()) {
-      return why;
-    }
-    if (std::string why = why_not_cuda(limits, kLeastMmaArch); !why.empty()) {
+  Instantiation instantiate(const Problem& problem, const Config& config,
+                            const DeviceLimits& limits) const override {
+    if (std::string why = why_not_device(config, limits, kLeastMmaArch); !why.empty()) {
       return why;
     }
     const MmaNumbers numbers(problem, config);
@@ -153,18 +150,30 @@ class Mma final : public CudaFamily {
         !why.empty()) {
       return why;
     }
-    return why_not_tiling(problem, numbers.tiles(problem), numbers.block_k,
-                          numbers.partial_tile_bytes(), limits);
+    const Tiling blocks = numbers.tiles(problem);
+    if (std::string why =
+            why_not_tiling(problem, blocks, numbers.block_k, numbers.partial_tile_bytes(), limits);
+        !why.empty()) {
+      return why;
+    }
+    Instance instance = begin_instance(problem, config);
+    instance.launch = {
+        .grid = {static_cast<std::uint32_t>(blocks.blocks().value_or(0)), 1, 1},
+        .block = {static_cast<std::uint32_t>(32 * numbers.warps()), 1, 1},
+        .shared_bytes = static_cast<std::uint32_t>(numbers.shared_bytes()),
+        .workspace_bytes = split_workspace_bytes(blocks, numbers.partial_tile_bytes())};
+    instance.predicted_us = mma_us(problem, numbers, limits);
+    return instance;
   }
 
+ protected:
   /// A choice out of all that is legal: good shapes, with those parts of K that fill the device,
   /// and the tutorial's configs.
-  std::vector<Config> candidates(const Problem& problem,
-                                 const DeviceLimits& limits) const override {
+  std::vector<Config> search_space(const Problem& problem,
+                                   const DeviceLimits& limits) const override {
     std::vector<Config> chosen;
     const auto consider = [&](Config config) {
-      if (why_not(problem, config, limits).empty() &&
-          std::find(chosen.begin(), chosen.end(), config) == chosen.end()) {
+      if (std::find(chosen.begin(), chosen.end(), config) == chosen.end()) {
         chosen.push_back(std::move(config));
       }
     };
@@ -185,20 +194,6 @@ class Mma final : public CudaFamily {
       consider(from_triton(triton));
     }
     return chosen;
-  }
-
-  Launch launch(const Problem& problem, const Config& config, const DeviceLimits&) const override {
-    const MmaNumbers numbers(problem, config);
-    const Tiling blocks = numbers.tiles(problem);
-    return {.grid = {static_cast<std::uint32_t>(blocks.blocks().value_or(0)), 1, 1},
-            .block = {static_cast<std::uint32_t>(32 * numbers.warps()), 1, 1},
-            .shared_bytes = static_cast<std::uint32_t>(numbers.shared_bytes()),
-            .workspace_bytes = split_workspace_bytes(blocks, numbers.partial_tile_bytes())};
-  }
-
-  double predicted_us(const Problem& problem, const Config& config,
-                      const DeviceLimits& limits) const override {
-    return mma_us(problem, MmaNumbers(problem, config), limits);
   }
 
  private:

@@ -20,47 +20,34 @@ class Naive2d final : public CudaFamily {
       : CudaFamily("naive_2d", "cuda/naive/naive_2d.cu",
                    {{"wide", {0, 1}, "1: floats are summed in f64"}}) {}
 
-  std::string why_not(const Problem&, const Config& config,
-                      const DeviceLimits& limits) const override {
-    const std::string why = why_not_knobs(config);
-    return why.empty() ? why_not_cuda(limits) : why;
-  }
-
-  /// The wide one is an oracle, not a contestant.
-  std::vector<Config> candidates(const Problem&, const DeviceLimits&) const override {
-    return {Config({{"wide", 0}})};
-  }
-
-  Launch launch(const Problem& problem, const Config&, const DeviceLimits&) const override {
+  Instantiation instantiate(const Problem& problem, const Config& config,
+                            const DeviceLimits& limits) const override {
+    if (std::string why = why_not_device(config, limits); !why.empty()) {
+      return why;
+    }
     // The kernel goes on in loops where the grid ends.
     const std::int64_t x = std::min(ceil_divide(problem.n, kBlockN), kMaxGridX);
     const std::int64_t y = std::min(ceil_divide(problem.m, kBlockM), kMaxGridYZ);
     const std::int64_t z = std::min(problem.batch, kMaxGridYZ);
-    return {.grid = {static_cast<std::uint32_t>(x), static_cast<std::uint32_t>(y),
-                     static_cast<std::uint32_t>(z)},
-            .block = {kBlockN, kBlockM, 1}};
-  }
-
-  Source source(const Problem& problem, const Config& config,
-                const DeviceLimits& limits) const override {
-    Source source = CudaFamily::source(problem, config, limits);
-    if (config.at("wide") == 1 && is_float(problem.a.type)) {
-      for (auto& [macro, value] : source.defines) {
-        if (macro == "ACCUMULATOR") {
-          value = tunedgemm::name(DataType::kF64);
-        }
-      }
-    }
-    return source;
-  }
-
-  double predicted_us(const Problem& problem, const Config& config,
-                      const DeviceLimits& limits) const override {
     // On most devices f64 is rare.
     const double rate = config.at("wide") == 0 ? 8 : 2;
     const NaiveCost cost{.multiply_adds_per_cycle = rate / scatter_of_b(problem),
                          .cycles_per_step = 20};
-    return naive_us(problem, cost, static_cast<double>(problem.k), limits);
+    Instance instance = begin_instance(problem, config);
+    instance.launch = {.grid = {static_cast<std::uint32_t>(x), static_cast<std::uint32_t>(y),
+                                static_cast<std::uint32_t>(z)},
+                       .block = {kBlockN, kBlockM, 1}};
+    instance.predicted_us = naive_us(problem, cost, static_cast<double>(problem.k), limits);
+    if (config.at("wide") == 1 && is_float(problem.a.type)) {
+      instance.defines = {{"ACCUMULATOR", std::string(tunedgemm::name(DataType::kF64))}};
+    }
+    return instance;
+  }
+
+ protected:
+  /// The wide one is an oracle, not a contestant.
+  std::vector<Config> search_space(const Problem&, const DeviceLimits&) const override {
+    return {Config({{"wide", 0}})};
   }
 };
 

@@ -7,42 +7,23 @@
 namespace tunedgemm {
 namespace {
 
-std::int64_t shared_bytes(const Problem& problem, const Config& config) {
-  const std::int64_t tile = config.at("tile");
-  return 2 * tile * (tile + 1) * size_bytes(accumulator(problem.a.type, problem.b.type));
-}
-
 class TiledShared final : public CudaFamily {
  public:
   TiledShared()
       : CudaFamily("tiled_shared", "cuda/naive/tiled_shared.cu",
                    {{"tile", {8, 16, 32}, "rows and columns of a block's tile, and its step"}}) {}
 
-  std::string why_not(const Problem& problem, const Config& config,
-                      const DeviceLimits& limits) const override {
-    if (std::string why = why_not_knobs(config); !why.empty()) {
-      return why;
-    }
-    if (std::string why = why_not_cuda(limits); !why.empty()) {
+  Instantiation instantiate(const Problem& problem, const Config& config,
+                            const DeviceLimits& limits) const override {
+    if (std::string why = why_not_device(config, limits); !why.empty()) {
       return why;
     }
     const int tile = config.at("tile");
-    return why_not_block(tile * tile, 40, shared_bytes(problem, config), limits);
-  }
-
-  Launch launch(const Problem& problem, const Config& config, const DeviceLimits&) const override {
-    const int tile = config.at("tile");
-    // The kernel goes on in a loop where the grid ends.
-    const std::int64_t blocks = tiling(problem, tile, tile).blocks().value_or(kMaxGridX);
-    const auto side = static_cast<std::uint32_t>(tile);
-    return {.grid = {static_cast<std::uint32_t>(blocks), 1, 1},
-            .block = {side, side, 1},
-            .shared_bytes = static_cast<std::uint32_t>(shared_bytes(problem, config))};
-  }
-
-  double predicted_us(const Problem& problem, const Config& config,
-                      const DeviceLimits& limits) const override {
-    const int tile = config.at("tile");
+    const std::int64_t shared_bytes = std::int64_t{2} * tile * (tile + 1) *
+                                      size_bytes(accumulator(problem.a.type, problem.b.type));
+    if (std::string why = why_not_block(tile * tile, 40, shared_bytes, limits); !why.empty()) {
+      return why;
+    }
     const Tiling tiles = tiling(problem, tile, tile);
     const double covered =
         static_cast<double>(tiles.tiles_m) * tile * static_cast<double>(tiles.tiles_n) * tile;
@@ -50,7 +31,15 @@ class TiledShared final : public CudaFamily {
     // Two reads from shared memory a multiply-add, and barriers that weigh more in a small tile.
     const double rate = 14 * busy / (1 + 8.0 / tile);
     const NaiveCost cost{.multiply_adds_per_cycle = rate, .cycles_per_step = 8 + 600.0 / tile};
-    return naive_us(problem, cost, static_cast<double>(problem.k), limits);
+    // The kernel goes on in a loop where the grid ends.
+    const std::int64_t blocks = tiles.blocks().value_or(kMaxGridX);
+    const auto side = static_cast<std::uint32_t>(tile);
+    Instance instance = begin_instance(problem, config);
+    instance.launch = {.grid = {static_cast<std::uint32_t>(blocks), 1, 1},
+                       .block = {side, side, 1},
+                       .shared_bytes = static_cast<std::uint32_t>(shared_bytes)};
+    instance.predicted_us = naive_us(problem, cost, static_cast<double>(problem.k), limits);
+    return instance;
   }
 };
 

@@ -106,13 +106,32 @@ std::string why_not_numbers(const Problem& problem, const SimtNumbers& numbers) 
   return "";
 }
 
+std::string why_not_launch(const Problem& problem, const SimtNumbers& numbers,
+                           const DeviceLimits& limits) {
+  if (std::string why = why_not_numbers(problem, numbers); !why.empty()) {
+    return why;
+  }
+  if (ceil_divide(ceil_divide(problem.k, numbers.block_k), numbers.split_k) > kMostSteps) {
+    return "k=" + std::to_string(problem.k) + ": with block_k=" + std::to_string(numbers.block_k) +
+           " a block would have more than " + std::to_string(kMostSteps) +
+           " steps: raise split_k or block_k";
+  }
+  if (std::string why = why_not_block(numbers.threads, numbers.registers(problem),
+                                      numbers.shared_bytes(), limits);
+      !why.empty()) {
+    return why;
+  }
+  return why_not_tiling(problem, numbers.tiles(problem), numbers.block_k,
+                        numbers.partial_tile_bytes(), limits);
+}
+
 class Simt final : public CudaFamily {
  public:
   Simt()
       : CudaFamily("simt", "cuda/simt/kernel.cu",
-                   {{"block_m", {32, 64, 128, 256}, "rows of a block's tile of D"},
-                    {"block_n", {32, 64, 128, 256}, "columns of it"},
-                    {"block_k", {8, 16, 32}, "a step along K"},
+                   {{"block_m", {32, 64, 128, 256}, "rows of a block's tile of D", Knob::kTile},
+                    {"block_n", {32, 64, 128, 256}, "columns of it", Knob::kTile},
+                    {"block_k", {8, 16, 32}, "a step along K", Knob::kTile},
                     {"warp_m", {16, 32, 64, 128}, "rows of a warp's tile"},
                     {"warp_n", {16, 32, 64, 128}, "columns of it"},
                     {"thread_m", {2, 4, 8, 16}, "rows of a thread's sums"},
@@ -123,37 +142,33 @@ class Simt final : public CudaFamily {
                     {"split_k", in_steps(1, kMostSplits), "blocks that share the K of a tile"}},
                    kRevision) {}
 
-  std::string why_not(const Problem& problem, const Config& config,
-                      const DeviceLimits& limits) const override {
-    if (std::string why = why_not_knobs(config); !why.empty()) {
-      return why;
-    }
-    const bool async_copy = config.at("async_copy") == 1;
-    if (std::string why = why_not_cuda(limits, async_copy ? kAsyncCopyArch : 0); !why.empty()) {
-      return why;
-    }
-    const SimtNumbers numbers(problem, config);
-    if (std::string why = why_not_numbers(problem, numbers); !why.empty()) {
-      return why;
-    }
-    if (ceil_divide(ceil_divide(problem.k, numbers.block_k), numbers.split_k) > kMostSteps) {
-      return "k=" + std::to_string(problem.k) +
-             ": with block_k=" + std::to_string(numbers.block_k) +
-             " a block would have more than " + std::to_string(kMostSteps) +
-             " steps: raise split_k or block_k";
-    }
-    if (std::string why = why_not_block(numbers.threads, numbers.registers(problem),
-                                        numbers.shared_bytes(), limits);
+  Instantiation instantiate(const Problem& problem, const Config& config,
+                            const DeviceLimits& limits) const override {
+    const bool async_copy = config.find("async_copy") == 1;
+    if (std::string why = why_not_device(config, limits, async_copy ? kAsyncCopyArch : 0);
         !why.empty()) {
       return why;
     }
-    return why_not_tiling(problem, numbers.tiles(problem), numbers.block_k,
-                          numbers.partial_tile_bytes(), limits);
+    const SimtNumbers numbers(problem, config);
+    if (std::string why = why_not_launch(problem, numbers, limits); !why.empty()) {
+      return why;
+    }
+    const Tiling blocks = numbers.tiles(problem);
+    Instance instance = begin_instance(problem, config);
+    instance.launch = {
+        .grid = {static_cast<std::uint32_t>(blocks.blocks().value_or(0)), 1, 1},
+        .block = {static_cast<std::uint32_t>(numbers.threads), 1, 1},
+        .shared_bytes = static_cast<std::uint32_t>(numbers.shared_bytes()),
+        .workspace_bytes = split_workspace_bytes(blocks, numbers.partial_tile_bytes())};
+    instance.predicted_us = simt_us(problem, numbers, limits);
+    instance.defines = {{"BLOCKS_PER_SM", std::to_string(numbers.blocks_on_sm(problem, limits))}};
+    return instance;
   }
 
+ protected:
   /// A choice out of all that is legal: good shapes, with those parts of K that fill the device.
-  std::vector<Config> candidates(const Problem& problem,
-                                 const DeviceLimits& limits) const override {
+  std::vector<Config> search_space(const Problem& problem,
+                                   const DeviceLimits& limits) const override {
     const bool f64 = problem.a.type == DataType::kF64;
     std::vector<Config> chosen;
     for (const Shape& shape : f64 ? std::span<const Shape>(kShapesF64) : kShapes) {
@@ -180,7 +195,7 @@ class Simt final : public CudaFamily {
                            {"async_copy", pipeline.async_copy},
                            {"group_m", group_m},
                            {"split_k", split_k}});
-            if (worth_trying(problem, config, limits) && why_not(problem, config, limits).empty()) {
+            if (worth_trying(problem, config, limits)) {
               chosen.push_back(std::move(config));
             }
           }
@@ -188,28 +203,6 @@ class Simt final : public CudaFamily {
       }
     }
     return chosen;
-  }
-
-  Launch launch(const Problem& problem, const Config& config, const DeviceLimits&) const override {
-    const SimtNumbers numbers(problem, config);
-    const Tiling blocks = numbers.tiles(problem);
-    return {.grid = {static_cast<std::uint32_t>(blocks.blocks().value_or(0)), 1, 1},
-            .block = {static_cast<std::uint32_t>(numbers.threads), 1, 1},
-            .shared_bytes = static_cast<std::uint32_t>(numbers.shared_bytes()),
-            .workspace_bytes = split_workspace_bytes(blocks, numbers.partial_tile_bytes())};
-  }
-
-  Source source(const Problem& problem, const Config& config,
-                const DeviceLimits& limits) const override {
-    Source source = CudaFamily::source(problem, config, limits);
-    const int blocks_on_sm = SimtNumbers(problem, config).blocks_on_sm(problem, limits);
-    source.defines.emplace_back("BLOCKS_PER_SM", std::to_string(blocks_on_sm));
-    return source;
-  }
-
-  double predicted_us(const Problem& problem, const Config& config,
-                      const DeviceLimits& limits) const override {
-    return simt_us(problem, SimtNumbers(problem, config), limits);
   }
 
  private:

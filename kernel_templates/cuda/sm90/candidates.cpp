@@ -240,8 +240,7 @@ Config make_config(const Problem& problem, const Shape& shape, const DeviceLimit
 // Grows the choice, a tile at a time.
 class Choosing {
  public:
-  Choosing(const Family& wgmma, const Problem& problem, const DeviceLimits& limits)
-      : wgmma_(wgmma), asked_(problem), limits_(limits) {}
+  Choosing(const Problem& problem, const DeviceLimits& limits) : asked_(problem), limits_(limits) {}
 
   /// Adds this tile and its transpose, with one and with two places for D, as far as each may pay.
   void consider_variants(Shape shape) {
@@ -313,15 +312,14 @@ class Choosing {
   }
 
   void add(const Problem& problem, Config config) {
-    if (wgmma_.why_not(asked_, config, limits_).empty()) {
-      const WgmmaNumbers numbers(problem, config);
+    const WgmmaNumbers numbers(problem, config);
+    if (why_not_wgmma(asked_, numbers).empty()) {
       config.set("prefetch", prefetched(problem, numbers, limits_));
       config.set("evict_first", evicts_first(problem, numbers, limits_) ? 1 : 0);
       chosen_.push_back(std::move(config));
     }
   }
 
-  const Family& wgmma_;
   const Problem& asked_;
   const DeviceLimits& limits_;
   std::vector<Config> chosen_;
@@ -329,9 +327,8 @@ class Choosing {
 
 }  // namespace
 
-std::vector<Config> wgmma_candidates(const Family& wgmma, const Problem& problem,
-                                     const DeviceLimits& limits) {
-  Choosing choosing(wgmma, problem, limits);
+std::vector<Config> wgmma_candidates(const Problem& problem, const DeviceLimits& limits) {
+  Choosing choosing(problem, limits);
   const bool promotes = problem.numerics == Numerics::kPromoted;  // every 128 of K
   for (const Schedule& schedule : kSchedules) {
     for (int block_n = kLeastWgmmaWidth; block_n <= kMostWgmmaWidth; block_n += kWgmmaWidthStep) {

@@ -19,18 +19,19 @@ class Wgmma final : public CudaFamily {
   Wgmma()
       : CudaFamily(
             "wgmma", "cuda/sm90/kernel.cu",
-            {{"block_m", {64, 128, 192, 256}, "rows of a tile of D"},
+            {{"block_m", {64, 128, 192, 256}, "rows of a tile of D", Knob::kTile},
              {"block_n", in_steps(kLeastWgmmaWidth, kMostWgmmaWidth, kWgmmaWidthStep),
-              "columns of it"},
-             {"block_k", {32, 64, 128, 256}, "a tile along K"},
+              "columns of it", Knob::kTile},
+             {"block_k", {32, 64, 128, 256}, "a tile along K", Knob::kTile},
              {"stages",
               {2, 3, 4, 5, 6, 7, 8, 9, 10, 11, kMostWgmmaStages},
               "tiles in shared memory at a time"},
              {"epilogue_stages",
               {1, 2},
-              "places in shared memory where a warp prepares what it stores"},
-             {"consumers", {1, 2, 3}, "warpgroups that multiply"},
-             {"ping_pong", {0, 1}, "1: they take tiles in turn"},
+              "places in shared memory where a warp prepares what it stores",
+              Knob::kTile},
+             {"consumers", {1, 2, 3}, "warpgroups that multiply", Knob::kTile},
+             {"ping_pong", {0, 1}, "1: they take tiles in turn", Knob::kTile},
              {"cluster_m", {1, 2, 4}, "blocks below each other that share B"},
              {"cluster_n", {1, 2, 4}, "blocks beside each other that share A"},
              {"group_m", {1, 2, 4, 8, 16, 32}, "rows of tiles that walk together"},
@@ -40,16 +41,13 @@ class Wgmma final : public CudaFamily {
              {"split_k", in_steps(1, kMostWgmmaSplits), "parts of K that are computed apart"},
              {"in_flight", {0, 1}, "tiles along K that are multiplied ahead"},
              {"tensor_store", {0, 1}, "1: D leaves by tensor copies"},
-             {"swap_ab", {0, 1}, "1: D's transpose is computed, from B and A"},
+             {"swap_ab", {0, 1}, "1: D's transpose is computed, from B and A", Knob::kTile},
              {"prefetch", {0, 1, 2, 4, 8, 16}, "tiles along K that come into the L2 cache early"}},
             kRevision) {}
 
-  std::string why_not(const Problem& asked, const Config& config,
-                      const DeviceLimits& limits) const override {
-    if (std::string why = why_not_knobs(config); !why.empty()) {
-      return why;
-    }
-    if (std::string why = why_not_cuda(limits, kArch); !why.empty()) {
+  Instantiation instantiate(const Problem& asked, const Config& config,
+                            const DeviceLimits& limits) const override {
+    if (std::string why = why_not_device(config, limits, kArch); !why.empty()) {
       return why;
     }
     if (limits.arch != kArch) {
@@ -61,6 +59,26 @@ class Wgmma final : public CudaFamily {
     if (std::string why = why_not_wgmma(asked, numbers); !why.empty()) {
       return why;
     }
+    if (std::string why = why_not_launch(problem, numbers, limits); !why.empty()) {
+      return why;
+    }
+    Instance instance = begin_instance(asked, config);
+    instance.launch = launch(problem, numbers, limits);
+    instance.predicted_us = wgmma_us(problem, numbers, limits);
+    instance.defines = {{"SLICE_COLUMNS", std::to_string(numbers.columns_of_slice())}};
+    instance.needs_exact_architecture = true;
+    return instance;
+  }
+
+ protected:
+  std::vector<Config> search_space(const Problem& problem,
+                                   const DeviceLimits& limits) const override {
+    return wgmma_candidates(problem, limits);
+  }
+
+ private:
+  static std::string why_not_launch(const Problem& problem, const WgmmaNumbers& numbers,
+                                    const DeviceLimits& limits) {
     constexpr int kRegistersAtStart = 0;  // what a launch takes; setmaxnreg deals them out
     if (std::string why =
             why_not_block(numbers.threads(), kRegistersAtStart, numbers.shared_bytes(), limits);
@@ -84,15 +102,8 @@ class Wgmma final : public CudaFamily {
                                 numbers.partial_tile_bytes(), limits);
   }
 
-  std::vector<Config> candidates(const Problem& problem,
-                                 const DeviceLimits& limits) const override {
-    return wgmma_candidates(*this, problem, limits);
-  }
-
-  Launch launch(const Problem& asked, const Config& config,
-                const DeviceLimits& limits) const override {
-    const Problem problem = told_to_wgmma(asked, config);
-    const WgmmaNumbers numbers(problem, config);
+  static Launch launch(const Problem& problem, const WgmmaNumbers& numbers,
+                       const DeviceLimits& limits) {
     const std::int64_t grid = numbers.grid(problem, limits);
     const std::int64_t clusters = grid / numbers.cluster();
     const bool asks = numbers.gpc_aware && !limits.gpc_of_sm.empty() && clusters <= kMostSms;
@@ -109,21 +120,6 @@ class Wgmma final : public CudaFamily {
                             map_of_d(problem, numbers)},
             .gpc_shares = asks ? share_out(static_cast<int>(clusters), numbers.cluster(), limits)
                                : GpcShares{}};
-  }
-
-  Source source(const Problem& problem, const Config& config,
-                const DeviceLimits& limits) const override {
-    Source source = CudaFamily::source(problem, config, limits);
-    source.needs_exact_architecture = true;
-    const WgmmaNumbers numbers(told_to_wgmma(problem, config), config);
-    source.defines.emplace_back("SLICE_COLUMNS", std::to_string(numbers.columns_of_slice()));
-    return source;
-  }
-
-  double predicted_us(const Problem& asked, const Config& config,
-                      const DeviceLimits& limits) const override {
-    const Problem problem = told_to_wgmma(asked, config);
-    return wgmma_us(problem, WgmmaNumbers(problem, config), limits);
   }
 
  private:

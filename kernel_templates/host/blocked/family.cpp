@@ -125,34 +125,23 @@ class Blocked final : public HostFamily {
                    {{"vector_bytes", {16, 32, 64}, "of one SIMD register"},
                     {"tile_m", {1, 2, 3, 4, 5, 6, 8, 12, 14, 16}, "rows of a register tile"},
                     {"tile_n", {1, 2, 3, 4, 5, 6, 8}, "vectors of a register tile"},
-                    {"block_m", {128, 256, 512, 1024}, "rows of a packed block of A"},
-                    {"block_n", {1024, 4096}, "columns of a block of sums"},
-                    {"block_k", {128, 256, 384, 512}, "depth of a packed block"},
+                    {"block_m", {128, 256, 512, 1024}, "rows of a packed block of A", Knob::kTile},
+                    {"block_n", {1024, 4096}, "columns of a block of sums", Knob::kTile},
+                    {"block_k", {128, 256, 384, 512}, "depth of a packed block", Knob::kTile},
                     {"split_m", kSplits, "parts of D, from top to bottom"},
                     {"split_n", kSplits, "parts of D, from left to right"},
                     {"prefetch", {0, 8}, "rows of B fetched ahead, and a panel"}}) {}
 
-  std::vector<Config> candidates(const Problem& problem, const DeviceLimits& limits) const override;
-
-  Launch launch(const Problem& problem, const Config& config,
-                const DeviceLimits& limits) const override {
-    const Geometry geometry(problem, config);
-    Launch launch = launch_for(problem.batch * geometry.split_m * geometry.split_n, limits);
-    launch.shared_bytes = static_cast<std::uint32_t>(geometry.scratch_bytes());
-    return launch;
-  }
-
-  double predicted_us(const Problem& problem, const Config& config,
-                      const DeviceLimits& limits) const override;
+  Instantiation instantiate(const Problem& problem, const Config& config,
+                            const DeviceLimits& limits) const override;
 
  protected:
-  std::string why_not_here(const Problem& problem, const Config& config,
-                           const DeviceLimits& limits) const override;
+  std::vector<Config> search_space(const Problem& problem,
+                                   const DeviceLimits& limits) const override;
 };
 
-std::string Blocked::why_not_here(const Problem& problem, const Config& config,
-                                  const DeviceLimits& limits) const {
-  const Geometry geometry(problem, config);
+std::string why_not_geometry(const Geometry& geometry, const Config& config,
+                             const DeviceLimits& limits) {
   const int vector_bits = 8 * config.at("vector_bytes");
   if (vector_bits > limits.simd_bits) {
     return "vector_bytes=" + std::to_string(vector_bits / 8) + " is more than the " +
@@ -170,7 +159,8 @@ std::string Blocked::why_not_here(const Problem& problem, const Config& config,
   return "";
 }
 
-std::vector<Config> Blocked::candidates(const Problem& problem, const DeviceLimits& limits) const {
+std::vector<Config> Blocked::search_space(const Problem& problem,
+                                          const DeviceLimits& limits) const {
   const int widest = limits.simd_bits / 8;
   std::vector<std::pair<int, Tile>> tiles;  // with the bytes of a vector
   const auto add = [&](int vector_bytes, std::span<const Tile> some) {
@@ -187,7 +177,7 @@ std::vector<Config> Blocked::candidates(const Problem& problem, const DeviceLimi
     add(widest, kTilesOf16Registers);
   }
 
-  std::vector<Config> legal;
+  std::vector<Config> chosen;
   for (const auto& [vector_bytes, tile] : tiles) {
     for (const Split split : splits(problem, limits.threads)) {
       for (const Config& blocks : block_configs(problem, split)) {
@@ -196,13 +186,11 @@ std::vector<Config> Blocked::candidates(const Problem& problem, const DeviceLimi
         for (const auto& [knob, value] : blocks.knobs()) {
           config.set(knob, value);
         }
-        if (why_not(problem, config, limits).empty()) {
-          legal.push_back(std::move(config));
-        }
+        chosen.push_back(std::move(config));
       }
     }
   }
-  return legal;
+  return chosen;
 }
 
 // Cycles to widen an element while it is packed (AMD EPYC, 2026-11, as all numbers below).
@@ -242,9 +230,8 @@ double step_cycles(const Geometry& geometry, const Problem& problem, const Confi
   return crowded * half * std::max({multiply, loads, stream, 4.0});
 }
 
-double Blocked::predicted_us(const Problem& problem, const Config& config,
-                             const DeviceLimits& limits) const {
-  const Geometry geometry(problem, config);
+double blocked_us(const Problem& problem, const Config& config, const Geometry& geometry,
+                  std::int64_t jobs, const DeviceLimits& limits) {
   const auto blocks = [](std::int64_t extent, std::int64_t block) {
     return static_cast<double>(ceil_divide(std::max<std::int64_t>(extent, 1), block));
   };
@@ -278,13 +265,29 @@ double Blocked::predicted_us(const Problem& problem, const Config& config,
                       (blocks_k - 1) * registers * 4 + sums * epilogue_cycles(problem) +
                       30 * blocks_k;
 
-  const std::int64_t jobs = problem.batch * geometry.split_m * geometry.split_n;
   const double computing =
       host_us(jobs, static_cast<double>(part_m * part_n) * tile + packing, limits);
   // One thread alone does not draw all of the memory's bandwidth.
   const auto threads = static_cast<double>(launch_for(jobs, limits).grid[0]);
   const double drawn = std::min(1.0, threads / std::max(1, limits.threads / 2));
   return std::max(computing, host_memory_us(minimum_bytes(problem), limits) / drawn);
+}
+
+Instantiation Blocked::instantiate(const Problem& problem, const Config& config,
+                                   const DeviceLimits& limits) const {
+  if (std::string why = why_not_device(config, limits); !why.empty()) {
+    return why;
+  }
+  const Geometry geometry(problem, config);
+  if (std::string why = why_not_geometry(geometry, config, limits); !why.empty()) {
+    return why;
+  }
+  const std::int64_t jobs = problem.batch * geometry.split_m * geometry.split_n;
+  Instance instance = begin_instance(problem, config);
+  instance.launch = launch_for(jobs, limits);
+  instance.launch.shared_bytes = static_cast<std::uint32_t>(geometry.scratch_bytes());
+  instance.predicted_us = blocked_us(problem, config, geometry, jobs, limits);
+  return instance;
 }
 
 }  // namespace

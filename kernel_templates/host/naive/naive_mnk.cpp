@@ -11,18 +11,21 @@ class NaiveMnk final : public HostFamily {
  public:
   NaiveMnk() : HostFamily("naive_mnk", "host/naive/naive_mnk.cc", {}) {}
 
-  Launch launch(const Problem& problem, const Config&, const DeviceLimits& limits) const override {
-    return launch_for(problem.m, limits);
-  }
-
-  double predicted_us(const Problem& problem, const Config&,
-                      const DeviceLimits& limits) const override {
+  Instantiation instantiate(const Problem& problem, const Config& config,
+                            const DeviceLimits& limits) const override {
+    if (std::string why = why_not_device(config, limits); !why.empty()) {
+      return why;
+    }
     const double step = problem.b.order == Order::kRowMajor ? kColumnStep : kAdditionLatency;
     const double cycles_per_element =
         step * static_cast<double>(problem.k) + 5 + epilogue_cycles(problem);
     const double cycles_per_row = static_cast<double>(problem.n) * cycles_per_element;
-    return host_us(problem.m, cycles_per_row * static_cast<double>(problem.batch), limits) +
-           host_memory_us(minimum_bytes(problem), limits);
+    Instance instance = begin_instance(problem, config);
+    instance.launch = launch_for(problem.m, limits);
+    instance.predicted_us =
+        host_us(problem.m, cycles_per_row * static_cast<double>(problem.batch), limits) +
+        host_memory_us(minimum_bytes(problem), limits);
+    return instance;
   }
 };
 

@@ -15,23 +15,26 @@ class TransposedB final : public HostFamily {
       : HostFamily("transposed_b", "host/naive/transposed_b.cc",
                    {{"partial_sums", {1, 16, 32}, "independent sums over k"}}) {}
 
-  Launch launch(const Problem& problem, const Config&, const DeviceLimits& limits) const override {
-    Launch launch = launch_for(std::max(problem.m, problem.n), limits);
-    launch.workspace_bytes = kWorkspaceCounterBytes + transposed_bytes(problem);
-    return launch;
-  }
+  Instantiation instantiate(const Problem& problem, const Config& config,
+                            const DeviceLimits& limits) const override {
+    if (std::string why = why_not_device(config, limits); !why.empty()) {
+      return why;
+    }
+    const auto batch = static_cast<double>(problem.batch);
+    const std::int64_t sum_bytes = size_bytes(accumulator(problem.a.type, problem.b.type));
+    const double quarter = static_cast<double>(limits.memory_bytes) / 4;
+    const double needed = static_cast<double>(problem.k) * static_cast<double>(problem.n) *
+                          static_cast<double>(sum_bytes);
+    if (limits.memory_bytes > 0 && needed > quarter) {
+      return "the transposed B of " + std::to_string(needed / 1e9) +
+             " GB is larger than a quarter of the memory";
+    }
+    Instance instance = begin_instance(problem, config);
+    instance.launch = launch_for(std::max(problem.m, problem.n), limits);
+    instance.launch.workspace_bytes = kWorkspaceCounterBytes + problem.k * problem.n * sum_bytes;
+    instance.defines = {{"COUNTER_BYTES", std::to_string(kWorkspaceCounterBytes)}};
 
-  Source source(const Problem& problem, const Config& config,
-                const DeviceLimits& limits) const override {
-    Source source = HostFamily::source(problem, config, limits);
-    source.defines.emplace_back("COUNTER_BYTES", std::to_string(kWorkspaceCounterBytes));
-    return source;
-  }
-
-  double predicted_us(const Problem& problem, const Config& config,
-                      const DeviceLimits& limits) const override {
-    const double sums_per_vector =
-        limits.simd_bits / (8.0 * static_cast<double>(size_bytes(sum_type(problem))));
+    const double sums_per_vector = limits.simd_bits / (8.0 * static_cast<double>(sum_bytes));
     const bool vectors = problem.a.order == Order::kRowMajor;
     const int partial_sums = config.at("partial_sums");
     const double step = vectors && partial_sums > 1
@@ -40,33 +43,12 @@ class TransposedB final : public HostFamily {
     const double cycles_per_element =
         step * static_cast<double>(problem.k) + 10 + epilogue_cycles(problem);
     const double transpose_cycles = kTransposeStep * static_cast<double>(problem.k * problem.n) /
-                                    static_cast<double>(launch(problem, config, limits).grid[0]);
-    const auto batch = static_cast<double>(problem.batch);
-    return host_us(problem.m, batch * static_cast<double>(problem.n) * cycles_per_element, limits) +
-           host_us(1, batch * transpose_cycles, limits) +
-           host_memory_us(minimum_bytes(problem), limits);
-  }
-
- protected:
-  std::string why_not_here(const Problem& problem, const Config&,
-                           const DeviceLimits& limits) const override {
-    const double quarter = static_cast<double>(limits.memory_bytes) / 4;
-    const double needed = static_cast<double>(problem.k) * static_cast<double>(problem.n) *
-                          static_cast<double>(size_bytes(sum_type(problem)));
-    if (limits.memory_bytes > 0 && needed > quarter) {
-      return "the transposed B of " + std::to_string(needed / 1e9) +
-             " GB is larger than a quarter of the memory";
-    }
-    return "";
-  }
-
- private:
-  static DataType sum_type(const Problem& problem) {
-    return accumulator(problem.a.type, problem.b.type);
-  }
-
-  static std::int64_t transposed_bytes(const Problem& problem) {
-    return problem.k * problem.n * size_bytes(sum_type(problem));
+                                    static_cast<double>(instance.launch.grid[0]);
+    instance.predicted_us =
+        host_us(problem.m, batch * static_cast<double>(problem.n) * cycles_per_element, limits) +
+        host_us(1, batch * transpose_cycles, limits) +
+        host_memory_us(minimum_bytes(problem), limits);
+    return instance;
   }
 };
 

@@ -10,18 +10,17 @@ class SampleFamily : public Family {
                {Knob{"block_m", age == 0 ? std::vector{64, 128} : std::vector{64, 128, 256},
                      "rows of a tile"}}) {}
 
-  std::string why_not(const Problem&, const Config& config,
-                      const DeviceLimits& limits) const override {
+  Instantiation instantiate(const Problem& problem, const Config& config,
+                            const DeviceLimits& limits) const override {
     if (auto why = why_not_knobs(config); !why.empty()) {
       return why;
     }
-    return config.at("block_m") == 128 && limits.max_threads_per_block < 256
-               ? "block_m=128 needs 256 threads"
-               : "";
-  }
-  Launch launch(const Problem&, const Config&, const DeviceLimits&) const override { return {}; }
-  double predicted_us(const Problem&, const Config&, const DeviceLimits&) const override {
-    return 1;
+    if (config.at("block_m") == 128 && limits.max_threads_per_block < 256) {
+      return "block_m=128 needs 256 threads";
+    }
+    Instance instance = begin_instance(problem, config);
+    instance.predicted_us = 1;
+    return instance;
   }
 };
 
@@ -121,7 +120,7 @@ TrialRecord rejected(int block_m, Reason reason) {
 Source source(std::int64_t m) {
   Config config;
   config.set("block_m", 64);
-  Source source = family().source(problem(1), config, limits());
+  Source source = family().instantiate(problem(1), config, limits()).value().source();
   source.defines.emplace_back("M", std::to_string(m));
   return source;
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "tests/support/eight_gpcs.h"
+#include "tests/support/instances.h"
 
 namespace tunedgemm {
 
@@ -67,7 +68,7 @@ std::int64_t up_to_multiple(std::int64_t value, std::int64_t of) {
 }
 
 std::vector<Config> wgmma_candidates_for(const Problem& problem, const DeviceLimits& limits) {
-  return wgmma_family().candidates(problem, limits);
+  return configs_of(wgmma_family(), problem, limits);
 }
 
 std::int64_t wgmma_works(const Problem& problem, const Config& config) {

@@ -6,6 +6,7 @@
 #include "tests/runtime/support/in_parallel.h"
 #include "tests/support/catch.h"
 #include "tests/support/eight_gpcs.h"
+#include "tests/support/instances.h"
 
 namespace tunedgemm {
 namespace {
@@ -19,13 +20,13 @@ struct Compiled {
 
 Compiled compile_sample(const cuda::Nvrtc& nvrtc, const Sample& sample) {
   const DeviceLimits limits = limits_of(sample.arch);
-  const auto compiled =
-      nvrtc.compile(sample.family->source(sample.problem, sample.config, limits), sample.arch);
+  const auto compiled = nvrtc.compile(
+      instance_of(*sample.family, sample.problem, sample.config, limits).source(), sample.arch);
   if (const auto* failure = std::get_if<CompileFailure>(&compiled)) {
     return {failure->log, 0};
   }
   const Binary& binary = std::get<Binary>(compiled);
-  const Launch launch = sample.family->launch(sample.problem, sample.config, limits);
+  const Launch launch = instance_of(*sample.family, sample.problem, sample.config, limits).launch;
   const std::uint32_t threads = launch.block[0] * launch.block[1] * launch.block[2];
   const std::int64_t shared_bytes = binary.shared_bytes + launch.shared_bytes;
   if (binary.registers <= 0) {

@@ -12,6 +12,7 @@
 #include "runtime/evaluation/operands.h"
 #include "runtime/evaluation/verifier.h"
 #include "tests/runtime/support/in_parallel.h"
+#include "tests/support/instances.h"
 
 namespace tunedgemm {
 namespace {
@@ -173,7 +174,7 @@ Config random_config(const Family& family, const std::vector<Config>& considered
     for (const Knob& knob : family.knobs()) {
       config.set(knob.name, knob.values[random() % knob.values.size()]);
     }
-    if (family.why_not(problem, config, limits).empty()) {
+    if (refusal(family, problem, config, limits).empty()) {
       return config;
     }
   }
@@ -198,7 +199,7 @@ std::vector<FamilyCase> random_cases(const Family& family, const DeviceLimits& l
         // Large enough that few configs are refused for the shape alone; of few rows by turns, for
         // which others are considered.
         const Problem large = with_sizes(drawn, index % 2 == 0 ? 1000 : 100, 1000, 1000);
-        const std::vector<Config> considered = family.candidates(large, limits);
+        const std::vector<Config> considered = configs_of(family, large, limits);
         if (considered.empty()) {
           continue;
         }
@@ -207,7 +208,7 @@ std::vector<FamilyCase> random_cases(const Family& family, const DeviceLimits& l
         int found = 0;
         for (int attempt = 0; found < shapes && attempt < kPatience * shapes; ++attempt) {
           const Problem problem = random_sizes(drawn, random);
-          if (family.why_not(problem, config, limits).empty()) {
+          if (refusal(family, problem, config, limits).empty()) {
             cases.push_back({types, problem, config});
             ++found;
           }
@@ -224,10 +225,10 @@ FamilyReport check_family(const Family& family, const std::vector<FamilyCase>& c
   std::vector<Built*> built_for(cases.size());
   for (std::size_t index = 0; index < cases.size(); ++index) {
     const auto& [types, problem, config] = cases[index];
-    Source source = family.source(problem, config, limits);
+    Source source = instance_of(family, problem, config, limits).source();
     Built& entry = built[text_of_defines(source)];
     if (entry.source.entry.empty()) {
-      entry.launch = family.launch(problem, config, limits);
+      entry.launch = instance_of(family, problem, config, limits).launch;
       entry.source = std::move(source);
     }
     built_for[index] = &entry;
@@ -259,7 +260,8 @@ FamilyReport check_family(const Family& family, const std::vector<FamilyCase>& c
       }
       const Device::Current current(device);
       try {
-        failure = workplaces[thread]->check(*entry.kernel, family.launch(problem, config, limits),
+        failure = workplaces[thread]->check(*entry.kernel,
+                                            instance_of(family, problem, config, limits).launch,
                                             problem, seed + index, worst);
       } catch (const DeviceError& error) {
         // The device is lost to all threads; with one thread this is who lost it.

@@ -1,5 +1,7 @@
 #include "tests/tuner/support/fake_family.h"
 
+#include <limits>
+
 namespace tunedgemm {
 
 FakeFamily::FakeFamily(std::string_view name)
@@ -8,23 +10,39 @@ FakeFamily::FakeFamily(std::string_view name)
               {"variant", {0, 1, 2, 3}, "the smaller, the better predicted"},
               {"split_k", {1, 2}, "split-K slices"}}) {}
 
-std::string FakeFamily::why_not(const Problem& problem, const Config& config,
-                                const DeviceLimits&) const {
-  return config.find("block_m").value_or(0) <= problem.m ? "" : "block_m is greater than M";
-}
-
-Launch FakeFamily::launch(const Problem&, const Config& config, const DeviceLimits&) const {
-  Launch launch;
-  launch.workspace_bytes = config.find("split_k").value_or(1) > 1 ? kWorkspaceCounterBytes : 0;
-  return launch;
-}
-
-double FakeFamily::predicted_us(const Problem&, const Config& config, const DeviceLimits&) const {
-  return 100.0 + config.find("variant").value_or(0);
+Instantiation FakeFamily::instantiate(const Problem& problem, const Config& config,
+                                      const DeviceLimits&) const {
+  if (config.find("block_m").value_or(0) > problem.m) {
+    return "block_m is greater than M";
+  }
+  Instance instance;
+  instance.problem = problem;
+  instance.candidate = {this, config};
+  instance.tile_key = name();
+  for (const char* knob :
+       {"block_m", "block_n", "block_k", "swap_ab", "epilogue_stages", "consumers", "ping_pong"}) {
+    instance.tile_key += " " + std::to_string(config.find(knob).value_or(0));
+  }
+  const bool splits_k = config.find("split_k").value_or(1) > 1;
+  instance.launch.workspace_bytes = splits_k ? kWorkspaceCounterBytes : 0;
+  instance.predicted_us = 100.0 + config.find("variant").value_or(0);
+  return instance;
 }
 
 Candidate FakeFamily::candidate(int variant, int block_m, int split_k) const {
   return {this, Config({{"block_m", block_m}, {"variant", variant}, {"split_k", split_k}})};
+}
+
+Instance FakeFamily::instance(const Candidate& candidate) const {
+  Problem large;
+  large.m = std::numeric_limits<int>::max();
+  return instantiate(large, candidate.config, {}).value();
+}
+
+Instance FakeFamily::instance(const Candidate& candidate, double predicted_us) const {
+  Instance made = instance(candidate);
+  made.predicted_us = predicted_us;
+  return made;
 }
 
 }  // namespace tunedgemm

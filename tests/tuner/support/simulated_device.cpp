@@ -48,12 +48,12 @@ class SimulatedDevice::SimulatedTrial final : public Trial {
   int samples_ = 0;
 };
 
-void SimulatedDevice::compile_ahead(std::span<const Candidate> candidates) {
+void SimulatedDevice::compile_ahead(std::span<const Instance> candidates) {
   announced.push_back(candidates.size());
 }
 
-Prepared SimulatedDevice::prepare(const Candidate& candidate) {
-  const std::string text = to_text(candidate);
+Prepared SimulatedDevice::prepare(const Instance& instance) {
+  const std::string text = to_text(instance.candidate);
   prepared.push_back(text);
   const Behaviour& behaviour = behaviours_.at(text);
   now += behaviour.compile_seconds;

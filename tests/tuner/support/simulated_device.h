@@ -34,9 +34,9 @@ class SimulatedDevice final : public Evaluator {
     behaviours_[to_text(candidate)] = behaviour;
   }
 
-  void compile_ahead(std::span<const Candidate> candidates) override;
+  void compile_ahead(std::span<const Instance> candidates) override;
   int compile_batch() const override { return batch; }
-  Prepared prepare(const Candidate& candidate) override;
+  Prepared prepare(const Instance& instance) override;
   void warm_up() override;
   void cool_down(double seconds) override {
     now += seconds;
