@@ -3,8 +3,8 @@
 // Archive: the databases behind a store. Private to cache. Thread-safe.
 //
 // There is at most one file that is written; files that are only read; and a database in memory
-// that is made when something cannot be written to the file, so that every other part of this
-// folder works in the same way whatever the file system does. What was kept in memory because the
+// that is made when something cannot be written to the file, so that every other part of cache/
+// works in the same way whatever the file system does. What was kept in memory because the
 // file was busy or the disk full goes to the file with the next transaction that succeeds.
 //
 // One lock guards the databases, another the index of winners, so that finding a winner never waits
@@ -52,8 +52,8 @@ class Archive {
 
   /// What happens to work that could only be done in memory.
   enum class Otherwise { kWriteLater, kForget };
-  /// Does the work in one transaction, together with what is pending: in the file, else in memory. The
-  /// work may run more than once, each time on a database without what it did before.
+  /// Does the work in one transaction, together with what is pending: in the file, else in memory.
+  /// The work may run more than once, each time on a database without what it did before.
   void write(const Work& work, Otherwise otherwise);
   void write_pending();
 
@@ -72,7 +72,7 @@ class Archive {
   bool refresh();
   void count_lookup() { ++lookups_; }
   std::int64_t lookups() const { return lookups_; }
-  /// PendingWrites that the device is used with this toolchain, if the file knows another one of it.
+  /// Remembers to write that the device is used with this toolchain, if the file has another one.
   void note_toolchain(const std::string& device_fingerprint, const DeviceIdentity& device,
                       const Toolchain& toolchain);
 

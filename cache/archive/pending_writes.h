@@ -1,7 +1,7 @@
 #pragma once
 
-// PendingWrites: what can wait a little before it is written, so that several things share a transaction.
-// Private to cache. Thread-safe; its lock is never held while a file is touched.
+// PendingWrites: what can wait a little before it is written, so that several things share a
+// transaction. Private to cache. Thread-safe; its lock is never held while a file is touched.
 
 #include <chrono>
 #include <cstdint>

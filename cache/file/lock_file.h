@@ -3,10 +3,10 @@
 // LockFile: "<database>.lock", where processes wait for what SQLite's own locks do not give.
 // Private to cache.
 //
-// It is a writers_lock for writers: each passes it before it asks SQLite for the right to write, and
-// leaves it when it has that right. Without it, a process that writes all the time takes the right
-// again before those who wait for it have woken up, and on a loaded machine they would wait until
-// their busy timeout ends. And it makes one process alone repair a damaged file.
+// Writers queue at it: each takes it before it asks SQLite for the right to write, and gives it back
+// when it has that right. Without it, a process that writes all the time takes the right again
+// before those who wait for it have woken up, and on a loaded machine they would wait until their
+// busy timeout ends. And it makes one process alone repair a damaged file.
 
 #include <filesystem>
 

@@ -1,7 +1,7 @@
 #pragma once
 
 // One database file of a store, open; and the way to it from whatever lies at a path. Private to
-// this folder.
+// cache.
 
 #include <sys/types.h>
 

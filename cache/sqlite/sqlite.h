@@ -1,7 +1,7 @@
 #pragma once
 
 // SQLite as owners that release in their destructors and errors that are exceptions. Private to
-// this folder: the exceptions stop at the members of Store.
+// cache: the exceptions stop at the members of Store.
 
 #include <sqlite3.h>
 

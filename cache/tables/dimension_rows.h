@@ -1,7 +1,7 @@
 #pragma once
 
-// The dimension tables, to whose rows the others refer: problems, devices, toolchains and configs. Each function gives
-// the id of the row for a value and inserts it if need be. Private to cache.
+// The dimension tables, to whose rows the others refer: problems, devices, toolchains and configs.
+// Each function gives the id of the row for a value and inserts it if need be. Private to cache.
 
 #include <cstdint>
 #include <string>
@@ -32,11 +32,11 @@ struct TuningKey {
 };
 KeyRows key_rows(sqlite::Connection& connection, const TuningKey& key);
 
-/// PendingWrites that the device is now used with this toolchain: what was tuned with another is stale.
+/// The device is used with this toolchain now: what was tuned with another is stale.
 void set_current_toolchain(sqlite::Connection& connection, const DeviceIdentity& device,
                            const Toolchain& toolchain);
 
-/// Notes which template of the family is used now: what was tuned with another is void.
+/// The library has this template of the family now: what was tuned with another is void.
 void set_current_family(sqlite::Connection& connection, const std::string& name,
                         const std::string& fingerprint);
 

@@ -33,7 +33,7 @@ struct CandidateInFlight {
   Config config;
   std::string family_fingerprint;
 };
-/// PendingWrites what the process is about to run, or that it has come back; with a lease or without.
+/// What the process is about to run, or that it has come back; with a lease or without.
 void set_in_flight(sqlite::Connection& connection, const TuningKey& key,
                    const ProcessIdentity& process, const CandidateInFlight& candidate);
 void clear_in_flight(sqlite::Connection& connection, const TuningKey& key,

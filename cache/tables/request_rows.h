@@ -1,7 +1,7 @@
 #pragma once
 
 // Rows of the table `request`: what was asked for and answered without a tuned winner. Private to
-// this folder.
+// cache.
 
 #include <vector>
 
