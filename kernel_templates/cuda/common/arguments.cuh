@@ -7,8 +7,7 @@ struct Arguments {
   const void* b;
   const void* c;  // read only if the problem's beta is not of class zero; may be d
   void* d;
-  const void*
-      bias;  // m values (per row of D) or n values (per column), of D's type; null if there is none
+  const void* bias;  // of D's type: m values (per row of D) or n values (per column); may be null
   const float* scale_a;  // one value, or null for 1
   const float* scale_b;
   void* workspace;  // 256-byte aligned

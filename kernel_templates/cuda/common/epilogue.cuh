@@ -1,4 +1,4 @@
-// From a finished sum to an element of D:
+// Epilogue: from an accumulator to an element of D:
 //
 //   D[m, n] = round( act( alpha * scale_a * scale_b * sum + beta * C[m, n] + bias ) )
 //
@@ -22,7 +22,7 @@ struct Epilogue {
   const TypeD* c;
   long long c_stride_m, c_stride_n;
   const TypeD* bias;
-  bool keeps_the_sum;  // nothing is to be done to it (asked only where sums are integers)
+  bool is_identity;  // the sum is the result (asked only where accumulators are integers)
 };
 
 __device__ __forceinline__ Epilogue begin_epilogue(const Arguments& arguments,
@@ -41,9 +41,9 @@ __device__ __forceinline__ Epilogue begin_epilogue(const Arguments& arguments,
   epilogue.c_stride_m = arguments.c_stride_m;
   epilogue.c_stride_n = arguments.c_stride_n;
   epilogue.bias = static_cast<const TypeD*>(arguments.bias);
-  epilogue.keeps_the_sum = arguments.alpha == 1.0 && arguments.scale_a == nullptr &&
-                           arguments.scale_b == nullptr && !kReadC && kBias == Bias::kNone &&
-                           kActivation == Activation::kNone;
+  epilogue.is_identity = arguments.alpha == 1.0 && arguments.scale_a == nullptr &&
+                         arguments.scale_b == nullptr && !kReadC && kBias == Bias::kNone &&
+                         kActivation == Activation::kNone;
   return epilogue;
 }
 
@@ -82,7 +82,7 @@ __device__ __forceinline__ EpilogueType activate(EpilogueType x, EpilogueType sl
 __device__ __forceinline__ TypeD finish_with(const Epilogue& epilogue, Accumulator sum, TypeD c,
                                              long long m, long long n) {
   TypeD result;
-  if (kSumsAreIntegers && epilogue.keeps_the_sum) {
+  if (kAccumulatorIsInteger && epilogue.is_identity) {
     round_to(sum, result);
     return result;
   }

@@ -1,7 +1,7 @@
-// Element types on the GPU, and the way into and out of the type in which sums are formed.
+// Element types on the GPU, and their conversions to and from the type of the accumulators.
 //
 //   widen(x)          an element as float, double or int: always exact
-//   round_to(x, y)    a sum into an element: to nearest even, as IEEE says; integers saturate
+//   round_to(x, y)    a sum to an element: to nearest even, as IEEE says; integers saturate
 //   multiply_add      sum += x * y;  add: sum += x;  divide: x / y
 //
 // No toolkit header is needed, so that NVRTC needs no include path: a conversion is one PTX
@@ -154,4 +154,17 @@ __device__ __forceinline__ f32 divide(f32 x, f32 y) {
 }
 __device__ __forceinline__ f64 divide(f64 x, f64 y) {
   return x / y;
+}
+
+// For the tensor cores: the bits of an f32, rounded to the nearest tf32, ties away from zero.
+__device__ __forceinline__ unsigned round_to_tf32(unsigned x) {
+  unsigned result;
+  asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(result) : "f"(__uint_as_float(x)));
+  return result;
+}
+// Two f32 as two bf16, to nearest even; `low` goes to the lower half.
+__device__ __forceinline__ unsigned bf16x2_from_f32(float low, float high) {
+  unsigned result;
+  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(result) : "f"(high), "f"(low));
+  return result;
 }

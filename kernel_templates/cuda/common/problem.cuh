@@ -1,5 +1,6 @@
-// What every chapter is told of the problem, as defines that turn at once into constants, and where
-// an element of A, B and D lies. A chapter that wants other defaults defines them before.
+// What every kernel is told of the problem, as defines that become constants at once, and where an
+// element of A, B and D lies. A kernel whose defaults are others defines its own before it includes
+// this.
 #pragma once
 
 #include "arguments.cuh"
@@ -52,7 +53,7 @@ using TypeA = TYPE_A;
 using TypeB = TYPE_B;
 using TypeD = TYPE_D;
 using Accumulator = ACCUMULATOR;
-constexpr bool kSumsAreIntegers = static_cast<Accumulator>(0.5) == 0;
+constexpr bool kAccumulatorIsInteger = static_cast<Accumulator>(0.5) == 0;
 
 enum class Order { kRowMajor = 0, kColumnMajor = 1 };
 constexpr Order kOrderA = static_cast<Order>(ORDER_A);

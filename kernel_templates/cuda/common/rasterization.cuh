@@ -1,21 +1,27 @@
-// In which order the tiles of D are computed. Blocks that run at the same time should read the same
-// rows of A and columns of B, while these are in the L2 cache: group_m rows of tiles walk together,
-// column by column. The same formula on the host, with worked examples:
-// kernel_templates/tile_order.h.
+// Rasterization: in which order the tiles of D are computed. CTAs that run at the same time should
+// read the same rows of A and columns of B while these are in the L2 cache. So tiles go in groups
+// of `group_m` rows of tiles, column by column inside a group:
+//
+//      group_m = 2      0 2 4 6
+//                       1 3 5 7
+//                       8 ...
+//
+// The same formula on the host, with worked examples: kernel_templates/tile_order.h.
 #pragma once
 
-struct TilePlace {
+struct TileCoordinate {
   int tile_m, tile_n;
 };
 
-__device__ __forceinline__ TilePlace tile_at(int index, int tiles_m, int tiles_n, int group_m) {
-  const int group =
-      min(group_m, tiles_m);  // the same order, and no product passes tiles_m * tiles_n
+__device__ __forceinline__ TileCoordinate tile_at(int index, int tiles_m, int tiles_n,
+                                                  int group_m) {
+  // Not more than there are: the same order, and no product exceeds tiles_m * tiles_n.
+  const int group = min(group_m, tiles_m);
   const int tiles_in_group = group * tiles_n;
   const int first_m = index / tiles_in_group * group;
   const int rows = min(tiles_m - first_m, group);  // the last group may be shorter
-  const int place = index % tiles_in_group;
-  return {first_m + place % rows, place / rows};
+  const int in_group = index % tiles_in_group;
+  return {first_m + in_group % rows, in_group / rows};
 }
 
 // A tile that would reach beyond D is moved back until it ends with D, or nearly, and computes once

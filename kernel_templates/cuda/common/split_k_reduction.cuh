@@ -35,12 +35,12 @@ __device__ __forceinline__ bool others_have_left(unsigned word) {
 struct TileOfParts {
   unsigned* word;
   Accumulator* partials;
-  Team team;
+  ThreadGroup team;
   volatile int* shared;  // an int that nobody else uses at this time
 };
 // `unit` counts the tiles of the whole batch; `elements` are those of one.
 __device__ __forceinline__ TileOfParts tile_of_parts(const Arguments& arguments, long long unit,
-                                                     int elements, const Team& team,
+                                                     int elements, const ThreadGroup& team,
                                                      volatile int* shared) {
   return {static_cast<unsigned*>(arguments.workspace) + unit,
           partial_tile(arguments, unit, 0, kSplitK, elements), team, shared};
@@ -76,21 +76,21 @@ __device__ __forceinline__ int next_slice(const TileOfParts& tile) {
   if (tile.team.thread == 0) {
     *tile.shared = take_slice(tile);
   }
-  meet(tile.team);
+  sync(tile.team);
   const int slice = *tile.shared;
-  meet(tile.team);
+  sync(tile.team);
   return slice;
 }
 // The first one, when the team has stored its part.
 __device__ __forceinline__ int begin_adding(const TileOfParts& tile, bool waits) {
   __threadfence();  // what this thread has stored is seen before the word changes
-  meet(tile.team);
+  sync(tile.team);
   if (tile.team.thread == 0) {
     *tile.shared = arrive_and_take_slice(tile, waits);
     __threadfence();  // and what the others have stored is seen after it
   }
-  meet(tile.team);
+  sync(tile.team);
   const int slice = *tile.shared;
-  meet(tile.team);
+  sync(tile.team);
   return slice;
 }

@@ -2,16 +2,16 @@
 //
 //   D = act(alpha * A * B + beta * C + bias)        on the tensor cores (sm_80 and later)
 //
-// Read simt.cu first. New here: a warp, not a thread, multiplies. One instruction takes 16 rows of
-// A and 8 columns of B, both spread over the registers of all 32 lanes (ptx/mma.cuh); the tiles
-// lie in shared memory so that a warp fetches such fragments without two lanes meeting in a bank
-// (mma/tile.cuh), whichever way the operands lie in global memory (mma/fragment.cuh). It serves
-// every type, layout and alignment; wgmma.cu is faster where it applies.
+// Read ../simt/kernel.cu first. New here: a warp, not a thread, multiplies. One instruction takes 16
+// rows of A and 8 columns of B, both spread over the registers of all 32 lanes (../ptx/mma.cuh); the
+// tiles lie in shared memory so that a warp loads such fragments without bank conflicts (tile.cuh),
+// whichever way the operands lie in global memory (fragment.cuh). It computes every type, layout and
+// alignment; ../sm90/kernel.cu is faster where it applies.
 //
-//        K, block_k a step                block_n                   a warp, for each step of k:
+//        K, block_k a tile                block_n                   a warp, for each step of k:
 //       +----------------+        +------+------+------+
-//    A  |[]-> ring of    |        | warp | warp |      |              B   8 8 8 8 8 8 8 8
-//       |    `stages`    |        |warp_m x warp_n     | block_m    A  16 # # # # # # # #
+//    A  |[]-> pipeline   |        | warp | warp |      |              B   8 8 8 8 8 8 8 8
+//       |    of `stages` |        |warp_m x warp_n     | block_m    A  16 # # # # # # # #
 //       +----------------+        +------+------+------+              16 # # # # # # # #  warp_m
 //    B  [ ]-> tiles               |      |      |      |              16 # # # # # # # #
 //                                 +------+------+------+                     warp_n
@@ -20,14 +20,15 @@
 //                                          before the last one: the next tile is there; barrier
 //                                          fragments of the next step <- shared;  sums += a * b
 //
-// In the end the sums go through shared memory once more, so that a thread stores neighbours of a
-// row of D. With split_k blocks a tile of D, each sums a part of K (common/store.cuh).
+// In the epilogue the accumulators go through shared memory once more, so that a thread stores
+// neighbours of a row of D. With split_k CTAs a tile of D, each has a slice of K, and the one that
+// comes last adds all of them (../common/split_k.cuh).
 //
 // How types are multiplied: f16, bf16, s8 and f64 as they are; f32 rounded to tf32 (NUMERICS 1), or
-// split into three bf16 (NUMERICS 2, emulated: see mma/fragment.cuh); fp8 as it is where there is
-// such an instruction and NUMERICS is 3 (fast), otherwise as f16, with exact products and f32 sums.
+// split into three bf16 (NUMERICS 2, emulated: see fragment.cuh); fp8 as it is where there is such
+// an instruction and NUMERICS is 3 (fast), otherwise as f16, with exact products and f32 sums.
 //
-// Price: stages * block_k * (block_m * sizeof(a) + block_n * sizeof(b)) bytes of shared memory;
+// Cost: stages * block_k * (block_m * sizeof(a) + block_n * sizeof(b)) bytes of shared memory;
 // warp_m * warp_n / 32 accumulators, the fragments of two steps and about 50 more in registers.
 //
 //   nvcc -std=c++20 -arch=sm_90 -cubin kernel_templates/cuda/mma/kernel.cu
@@ -42,9 +43,19 @@
 #ifndef TYPE_D
 #define TYPE_D f16
 #endif
-#include "../common/problem.cuh"
+#ifndef NUMERICS
+#define NUMERICS 0
+#endif
+#include "../common/rasterization.cuh"
+#include "../common/split_k.cuh"
+#include "../common/store.cuh"
+#include "../ptx/mma.cuh"
+#include "fragment.cuh"
+#include "shape.h"
+#include "tile.cuh"
+
 #ifndef BLOCK_M
-#define BLOCK_M 128  // rows of a block's tile of D
+#define BLOCK_M 128  // rows of a CTA's tile of D
 #endif
 #ifndef BLOCK_N
 #define BLOCK_N 256  // columns of it
@@ -53,82 +64,112 @@
 #define BLOCK_K 64  // a tile along K
 #endif
 #ifndef WARP_M
-#define WARP_M 64  // rows of a warp's part of the tile
+#define WARP_M 64  // rows of the warp tile
 #endif
 #ifndef WARP_N
-#define WARP_N 64
+#define WARP_N 64  // columns of it
 #endif
 #ifndef STAGES
 #define STAGES 3  // tiles in shared memory: one is multiplied, the others are being copied
 #endif
 #ifndef GROUP_M
-#define GROUP_M 8  // rows of tiles that walk together
+#define GROUP_M 8  // rows of tiles in a rasterization group
 #endif
 #ifndef SPLIT_K
-#define SPLIT_K 1  // blocks that share the K of a tile
-#endif
-#ifndef THREADS
-#define THREADS (32 * (BLOCK_M / WARP_M) * (BLOCK_N / WARP_N))
+#define SPLIT_K 1  // slices of K
 #endif
 constexpr int kBlockM = BLOCK_M, kBlockN = BLOCK_N, kBlockK = BLOCK_K;
 constexpr int kWarpM = WARP_M, kWarpN = WARP_N;
 constexpr int kStages = STAGES, kGroupM = GROUP_M, kSplitK = SPLIT_K;
+constexpr int kElementBytes = sizeof(TypeA);
+
+// How products are formed follows from the types, the numerics and the architecture.
+namespace mma = tunedgemm::mma;
+constexpr bool kEmulates = kNumerics == Numerics::kEmulated;
+constexpr bool kIsFp8 = kElementBytes == 1 && !kAccumulatorIsInteger;
+constexpr bool kWidens = kIsFp8 && !(kMultipliesFp8 && kNumerics == Numerics::kFast);
+constexpr mma::Products kProducts = kEmulates            ? mma::Products::kEmulated
+                                    : kWidens            ? mma::Products::kWidened
+                                    : kElementBytes == 4 ? mma::Products::kTf32
+                                                         : mma::Products::kAsTheyAre;
+constexpr mma::Shape kShape{kBlockM, kBlockN, kBlockK,  kWarpM,        kWarpN,
+                            kStages, kGroupM, kSplitK,  kElementBytes, sizeof(Accumulator),
+                            kAlignA, kAlignB, kProducts};
+#ifndef THREADS
+#define THREADS mma::threads(kShape)
+#endif
+#ifndef SHARED_BYTES
+#define SHARED_BYTES mma::shared_bytes(kShape)
+#endif
 constexpr int kThreads = THREADS;
-constexpr int kOtherRegisters = 50;  // of a thread, besides sums and operands
 
 // ---- 3. What must hold --------------------------------------------------------------------------
-constexpr int kWarps = kBlockM / kWarpM * (kBlockN / kWarpN);
-static_assert(kBlockM % kWarpM == 0 && kBlockN % kWarpN == 0,
-              "block_m and block_n must be multiples of warp_m and warp_n");
-static_assert(kWarpM >= 16 && (kWarpM & (kWarpM - 1)) == 0, "warp_m must be 16, 32, 64 or 128");
-static_assert(kWarpN >= 16 && (kWarpN & (kWarpN - 1)) == 0, "warp_n must be 16, 32, 64 or 128");
-static_assert(
-    kThreads == 32 * kWarps && (kWarps & (kWarps - 1)) == 0 && kWarps <= 16,
-    "the warps of a block, block_m / warp_m * block_n / warp_n, must be 1, 2, 4, 8 or 16");
-
-constexpr int kElementBytes = sizeof(TypeA);
-// A step along K is 32 bytes of an operand's line; 64 of f64, and of f32 where it is emulated.
-constexpr int kStepBytes = kElementBytes == 8 || kNumerics == Numerics::kEmulated ? 64 : 32;
-constexpr int kSteps = kBlockK * kElementBytes / kStepBytes;
-static_assert(kBlockK * kElementBytes % kStepBytes == 0 && kSteps >= 1,
+static_assert(mma::warps_divide_block_m(kShape), "block_m must be a multiple of warp_m");
+static_assert(mma::warps_divide_block_n(kShape), "block_n must be a multiple of warp_n");
+static_assert(kWarpM >= 16 && mma::is_power_of_two(kWarpM), "warp_m must be 16, 32, 64 or 128");
+static_assert(kWarpN >= 16 && mma::is_power_of_two(kWarpN), "warp_n must be 16, 32, 64 or 128");
+static_assert(mma::has_legal_warps(kShape),
+              "the warps of a CTA, block_m / warp_m * block_n / warp_n, must be 1, 2, 4, 8 or 16");
+static_assert(mma::has_whole_steps(kShape),
               "block_k must be a multiple of 32 bytes (f64 and emulated f32: 64 bytes)");
 static_assert(kStages >= 2 && kStages <= 6, "stages must be 2 to 6");
-static_assert(kStages >= 3 || (kAlignA >= 4 && kAlignB >= 4),
+static_assert(mma::has_enough_stages(kShape),
               "stages must be 3 or more where rows are not aligned to 4 bytes");
 static_assert(kElementBytes != 4 || kNumerics != Numerics::kIeee,
               "f32 with IEEE products is for the simt family");
 static_assert(kGroupM >= 1 && kSplitK >= 1, "group_m and split_k must be 1 or more");
-
-constexpr int kRingBytes = kStages * kBlockK * kElementBytes * (kBlockM + kBlockN);
-constexpr int kSlabPitch = kWarpN + 8;  // 8 more than the banks, so that rows start in other banks
-constexpr int kSlabBytes = 16 * kSlabPitch * sizeof(Accumulator);  // 16 rows of a warp's sums
-constexpr int kSharedBytes = kRingBytes > kWarps* kSlabBytes ? kRingBytes : kWarps* kSlabBytes;
-#ifndef SHARED_BYTES
-#define SHARED_BYTES kSharedBytes
-#endif
-static_assert(SHARED_BYTES == kSharedBytes,
+static_assert(kThreads == mma::threads(kShape), "THREADS must be 32 a warp");
+static_assert(SHARED_BYTES == mma::shared_bytes(kShape),
               "SHARED_BYTES must be the larger of stages * block_k * (block_m + block_n) elements "
               "and 16 * (warp_n + 8) accumulators a warp");
 
-// ---- 4. Words -----------------------------------------------------------------------------------
-#include "../common/rasterization.cuh"
-#include "../common/store.cuh"
-#include "fragment.cuh"
-#include "tile.cuh"
+// ---- 4. Mainloop --------------------------------------------------------------------------------
+constexpr int kStepBytes = mma::step_bytes(kShape), kSteps = mma::steps(kShape);
 
-// ---- 5. Moves -----------------------------------------------------------------------------------
+// A tile of D, and the slice of K that this CTA computes of it.
+struct WorkTile {
+  long long entry;
+  long long tile;  // counted over the whole batch
+  int slice;       // of split_k
+  long long m0, n0, k0;
+  int tiles_of_k;  // from k0 on
+  int last_k;      // of the last one of them: less than block_k where K ends
+};
+
+__device__ __forceinline__ WorkTile work_tile_of_cta(const Arguments& arguments) {
+  const int tiles_m = static_cast<int>((arguments.m + kBlockM - 1) / kBlockM);
+  const int tiles_n = static_cast<int>((arguments.n + kBlockN - 1) / kBlockN);
+  const int tiles = tiles_m * tiles_n;
+  const int index = static_cast<int>(blockIdx.x) % tiles;
+  const int slice_of_batch = static_cast<int>(blockIdx.x) / tiles;
+  const TileCoordinate at = tile_at(index, tiles_m, tiles_n, kGroupM);
+  const int tiles_of_k = static_cast<int>((arguments.k + kBlockK - 1) / kBlockK);
+  WorkTile work;
+  work.entry = slice_of_batch / kSplitK;
+  work.slice = slice_of_batch % kSplitK;
+  work.tile = work.entry * tiles + index;
+  work.m0 = static_cast<long long>(at.tile_m) * kBlockM;
+  work.n0 = static_cast<long long>(at.tile_n) * kBlockN;
+  const int first = static_cast<int>(static_cast<long long>(tiles_of_k) * work.slice / kSplitK);
+  const int end = static_cast<int>(static_cast<long long>(tiles_of_k) * (work.slice + 1) / kSplitK);
+  work.k0 = static_cast<long long>(first) * kBlockK;
+  work.tiles_of_k = end - first;
+  work.last_k = end == tiles_of_k ? static_cast<int>(arguments.k - (end - 1LL) * kBlockK) : kBlockK;
+  return work;
+}
+
 // How the operands lie in shared memory.
-__host__ __device__ constexpr Tile make_tile(int extent, bool follows_k, int alignment) {
+__host__ __device__ constexpr Tile make_tile(int extent, bool k_major, int alignment) {
   // Two lanes share a unit where a lane of load_block() reads a single element of 4 or 8 bytes.
-  const bool by_element = kElementBytes == 8 || (kElementBytes == 4 && !follows_k);
-  return {.lines = follows_k ? extent : kBlockK,
-          .line_bytes = (follows_k ? kBlockK : extent) * kElementBytes,
+  const bool by_element = kElementBytes == 8 || (kElementBytes == 4 && !k_major);
+  return {.lines = k_major ? extent : kBlockK,
+          .line_bytes = (k_major ? kBlockK : extent) * kElementBytes,
           .element_bytes = kElementBytes,
-          .follows_k = follows_k,
+          .k_major = k_major,
           .unit_bytes = by_element ? 32 : 16,
-          .shuffles_k = kElementBytes == 1 && !follows_k,
-          .copy_bytes = alignment >= 4 ? alignment : kElementsInFlight * kElementBytes,
-          .asynchronous = alignment >= 4,
+          .permutes_k = kElementBytes == 1 && !k_major,
+          .copy_bytes = mma::copy_bytes(kShape, alignment),
+          .asynchronous = mma::copies_asynchronously(alignment),
           .threads = kThreads};
 }
 constexpr Tile kTileA = make_tile(kBlockM, kOrderA == Order::kRowMajor, kAlignA);
@@ -136,50 +177,20 @@ constexpr Tile kTileB = make_tile(kBlockN, kOrderB == Order::kColumnMajor, kAlig
 constexpr int kBytesOfTileA = tile_bytes(kTileA);
 constexpr int kStageBytes = kBytesOfTileA + tile_bytes(kTileB);
 
-// What a block computes.
-struct Work {
-  long long entry;
-  long long tile;  // counted over the whole batch
-  int part;        // of split_k
-  long long m0, n0, k0;
-  int tiles_of_k;  // from k0 on
-  int last_k;      // of the last one of them: less than block_k where K ends
-};
+// -- producer: every thread copies, too --
 
-__device__ __forceinline__ Work work_of_block(const Arguments& arguments) {
-  const int tiles_m = static_cast<int>((arguments.m + kBlockM - 1) / kBlockM);
-  const int tiles_n = static_cast<int>((arguments.n + kBlockN - 1) / kBlockN);
-  const int tiles = tiles_m * tiles_n;
-  const int index = static_cast<int>(blockIdx.x) % tiles;
-  const int part = static_cast<int>(blockIdx.x) / tiles;
-  const TilePlace at = tile_at(index, tiles_m, tiles_n, kGroupM);
-  const int tiles_of_k = static_cast<int>((arguments.k + kBlockK - 1) / kBlockK);
-  Work work;
-  work.entry = part / kSplitK;
-  work.part = part % kSplitK;
-  work.tile = work.entry * tiles + index;
-  work.m0 = static_cast<long long>(at.tile_m) * kBlockM;
-  work.n0 = static_cast<long long>(at.tile_n) * kBlockN;
-  const int first = static_cast<int>(static_cast<long long>(tiles_of_k) * work.part / kSplitK);
-  const int end = static_cast<int>(static_cast<long long>(tiles_of_k) * (work.part + 1) / kSplitK);
-  work.k0 = static_cast<long long>(first) * kBlockK;
-  work.tiles_of_k = end - first;
-  work.last_k = end == tiles_of_k ? static_cast<int>(arguments.k - (end - 1LL) * kBlockK) : kBlockK;
-  return work;
-}
-
-// Copies the tiles along K into the ring, one after the other, a portion in every step.
+// Copies the tiles along K into the pipeline, one after the other, a portion in every step.
 struct Loader {
   Copier a, b;
-  int tiles_left;  // along K, with the one that is copied now; none left: zeros are copied
+  int tiles_left;  // along K, with the one that is copied now; if none is left, zeros are copied
   int last_k;      // of the last one
   char* stage;     // where the tile goes
-  unsigned short elements_a[rounds_in_flight(kTileA, kSteps)][kElementsInFlight];
-  unsigned short elements_b[rounds_in_flight(kTileB, kSteps)][kElementsInFlight];
+  unsigned short elements_a[passes_in_flight(kTileA, kSteps)][kElementsInFlight];
+  unsigned short elements_b[passes_in_flight(kTileB, kSteps)][kElementsInFlight];
 };
 
-__device__ __forceinline__ Loader make_loader(const Arguments& arguments, const Work& work,
-                                              char* ring) {
+__device__ __forceinline__ Loader make_loader(const Arguments& arguments, const WorkTile& work,
+                                              char* pipeline) {
   Loader loader;
   loader.a = begin_copies(
       kTileA, batch_entry_a(arguments, work.entry) + offset_a(arguments, work.m0, work.k0),
@@ -189,7 +200,7 @@ __device__ __forceinline__ Loader make_loader(const Arguments& arguments, const 
       arguments.ldb * kElementBytes, arguments.n - work.n0);
   loader.tiles_left = work.tiles_of_k;
   loader.last_k = work.last_k;
-  loader.stage = ring;
+  loader.stage = pipeline;
   return loader;
 }
 
@@ -205,57 +216,57 @@ __device__ __forceinline__ void finish_copying(const Loader& loader, int step) {
   finish_copies(kTileB, loader.b, loader.stage + kBytesOfTileA, step, kSteps, loader.elements_b);
 }
 
-__device__ __forceinline__ char* next_stage(char* ring, char* stage) {
-  return stage == ring + (kStages - 1) * kStageBytes ? ring : stage + kStageBytes;
+__device__ __forceinline__ char* next_stage(char* pipeline, char* stage) {
+  return stage == pipeline + (kStages - 1) * kStageBytes ? pipeline : stage + kStageBytes;
 }
 
-__device__ __forceinline__ void next_tile(Loader& loader, char* ring) {
+__device__ __forceinline__ void next_tile(Loader& loader, char* pipeline) {
   --loader.tiles_left;
-  loader.stage = next_stage(ring, loader.stage);
+  loader.stage = next_stage(pipeline, loader.stage);
 }
 
-struct WarpPlace {
-  int m, n;  // where a warp's part of the tile begins
+// -- consumer: a warp multiplies --
+
+// Where the warp tile begins in the CTA's tile.
+struct WarpOrigin {
+  int m, n;
 };
-__device__ __forceinline__ WarpPlace place_of_warp() {
+__device__ __forceinline__ WarpOrigin origin_of_warp() {
   const int warp = threadIdx.x / 32, warps_n = kBlockN / kWarpN;
   return {warp / warps_n * kWarpM, warp % warps_n * kWarpN};
 }
 
-// What a warp multiplies in one step, as it lies in shared memory, in blocks of 16 by 8 words.
+// What a warp multiplies in one step, as it lies in shared memory, in blocks of 16 by 8 registers.
 constexpr int kBlocksM = kWarpM / 16, kBlocksN = kWarpN / 16;
-constexpr int kBlocksPerStep = kNumerics == Numerics::kEmulated ? 2 : 1;
-constexpr int kWordBytes = kElementBytes == 8 ? 8 : 4;
-using Word = decltype(word_type(Accumulator()));
+constexpr int kBlocksPerStep = kEmulates ? 2 : 1;
+using Register = decltype(register_type(Accumulator()));
 
 struct Fragments {
-  Word a[kBlocksM][kBlocksPerStep][4];
-  Word b[kBlocksN][kBlocksPerStep][4];
+  Register a[kBlocksM][kBlocksPerStep][4];
+  Register b[kBlocksN][kBlocksPerStep][4];
 };
 
-__device__ __forceinline__ void load_fragments(const char* stage, const WarpPlace& place, int step,
-                                               Fragments& fragments) {
+__device__ __forceinline__ void load_fragments(const char* stage, const WarpOrigin& origin,
+                                               int step, Fragments& fragments) {
 #pragma unroll
   for (int block = 0; block < kBlocksPerStep; ++block) {
-    const int word = step * kStepBytes / kWordBytes + block * 8;
+    const int first_k = step * kStepBytes / sizeof(Register) + block * 8;
 #pragma unroll
     for (int m = 0; m < kBlocksM; ++m) {
-      load_block(kTileA, Words::kRowsFirst, stage, place.m, m * 16, word, fragments.a[m][block]);
+      load_block(kTileA, RegisterOrder::kRowsFirst, stage, origin.m, m * 16, first_k,
+                 fragments.a[m][block]);
     }
 #pragma unroll
     for (int n = 0; n < kBlocksN; ++n) {
-      load_block(kTileB, Words::kKFirst, stage + kBytesOfTileA, place.n, n * 16, word,
+      load_block(kTileB, RegisterOrder::kKFirst, stage + kBytesOfTileA, origin.n, n * 16, first_k,
                  fragments.b[n][block]);
     }
   }
 }
 
 // The factors that prepare() makes of a step's blocks, and which of A's meets which of B's.
-constexpr bool kIsFp8 = kElementBytes == 1 && !kSumsAreIntegers;
-constexpr bool kWidens = kIsFp8 && !(kMultipliesFp8 && kNumerics == Numerics::kFast);
-constexpr bool kEmulates = kNumerics == Numerics::kEmulated;
 constexpr int kFactors = kEmulates ? 3 : kWidens ? 2 : 1;
-constexpr int kProducts = kEmulates ? 6 : kFactors;
+constexpr int kProductCount = kEmulates ? 6 : kFactors;
 using FactorA = decltype(factor_type(TypeA(), *static_cast<const char (*)[kFactors]>(nullptr)));
 using FactorB = decltype(factor_type(TypeB(), *static_cast<const char (*)[kFactors]>(nullptr)));
 
@@ -268,37 +279,37 @@ __device__ __forceinline__ constexpr Product product_at(int index) {
 }
 
 // 16 x 8 sums: `half` says which 8 of B's 16 columns.
-__device__ __forceinline__ void multiply_factors(const Word (&a)[kFactors][4],
-                                                 const Word (&b)[kFactors][4], int half,
+__device__ __forceinline__ void multiply_factors(const Register (&a)[kFactors][4],
+                                                 const Register (&b)[kFactors][4], int half,
                                                  Accumulator (&sums)[4]) {
 #pragma unroll
-  for (int index = 0; index < kProducts; ++index) {
+  for (int index = 0; index < kProductCount; ++index) {
     const Product product = product_at(index);
     multiply_fragments(FactorA(), FactorB(), sums, a[product.a], b[product.b][2 * half],
                        b[product.b][2 * half + 1]);
   }
 }
 
-using Sums = Accumulator[kBlocksM][2 * kBlocksN][4];
+using Accumulators = Accumulator[kBlocksM][2 * kBlocksN][4];
 
 // If there are registers for it, the fragments of the next step are loaded while this one's are
-// multiplied. These are a thread's for sums, for a step's fragments and for what is made of them.
-constexpr int kOfSums = sizeof(Sums) / 4, kOfFragments = sizeof(Fragments) / 4;
-constexpr int kOfEmulated = 12 * kBlocksM + 18 * kBlocksN, kOfWidened = 8 + 8 * kBlocksN;
-constexpr int kOfFactors = kEmulates ? kOfEmulated : kWidens ? kOfWidened : 0;
-constexpr int kBuffers = kOfSums + 2 * kOfFragments + kOfFactors + kOtherRegisters <= 255 ? 2 : 1;
+// multiplied.
+constexpr int kBuffers = mma::has_two_buffers(kShape) ? 2 : 1;
+static_assert(sizeof(Accumulators) / 4 == mma::accumulator_registers(kShape) &&
+                  sizeof(Fragments) / 4 == mma::fragment_registers(kShape),
+              "shape.h must count the registers that are declared here");
 
-// Neighbouring instructions share A's four registers, back and forth along n: 3 to 8 % faster than
-// sharing B's two (f16, 4096^3, H200, 2026-11-21).
-__device__ __forceinline__ void multiply(const Fragments& fragments, Sums& sums) {
-  Word a[kFactors][4], b[kBlocksN][kFactors][4];
+// Neighbouring instructions share A's four registers, back and forth along n. That is faster than
+// sharing B's two: fewer registers are read (LABBOOK.md).
+__device__ __forceinline__ void multiply(const Fragments& fragments, Accumulators& sums) {
+  Register a[kFactors][4], b[kBlocksN][kFactors][4];
 #pragma unroll
   for (int n = 0; n < kBlocksN; ++n) {
-    prepare(TypeB(), Words::kKFirst, fragments.b[n], b[n]);
+    prepare(TypeB(), RegisterOrder::kKFirst, fragments.b[n], b[n]);
   }
 #pragma unroll
   for (int m = 0; m < kBlocksM; ++m) {
-    prepare(TypeA(), Words::kRowsFirst, fragments.a[m], a);
+    prepare(TypeA(), RegisterOrder::kRowsFirst, fragments.a[m], a);
 #pragma unroll
     for (int index = 0; index < 2 * kBlocksN; ++index) {
       const int n = m % 2 == 0 ? index : 2 * kBlocksN - 1 - index;
@@ -316,37 +327,87 @@ __device__ __forceinline__ void multiply(const Fragments& fragments, Sums& sums)
   }
 }
 
-// 16 rows of the warp's sums after the other go through its slab of shared memory.
-__device__ __forceinline__ void store(const Arguments& arguments, const Work& work,
-                                      const WarpPlace& place, const Sums& sums, char* shared) {
+// ---- 5. Epilogue --------------------------------------------------------------------------------
+// Where K is split: stores this CTA's partial tile. In the CTA that comes last the accumulators
+// become the sums of all slices, added in the order of the slices, and true is returned. A thread's
+// accumulators are `count`, a multiple of kVectorElements; the vectors of the threads lie side by
+// side in a partial tile. `shared` is as for arrives_last.
+__device__ __forceinline__ bool sum_slices(const Arguments& arguments, long long tile, int slice,
+                                           const ThreadGroup& group, Accumulator* sums, int count,
+                                           int* shared) {
+  const auto partial_vector = [&](int of_slice, int first) {
+    Accumulator* const partial =
+        partial_tile(arguments, tile, of_slice, kSplitK, group.threads * count);
+    return reinterpret_cast<AccumulatorVector*>(partial) + first / kVectorElements * group.threads +
+           group.thread;
+  };
+#pragma unroll
+  for (int first = 0; first < count; first += kVectorElements) {
+    AccumulatorVector vector;
+#pragma unroll
+    for (int i = 0; i < kVectorElements; ++i) {
+      vector.element[i] = sums[first + i];
+    }
+    *partial_vector(slice, first) = vector;
+  }
+  if (!arrives_last(arguments, tile, kSplitK, group, shared)) {
+    return false;
+  }
+#pragma unroll
+  for (int i = 0; i < count; ++i) {
+    sums[i] = 0;
+  }
+#pragma unroll 1
+  for (int of_slice = 0; of_slice < kSplitK; ++of_slice) {
+#pragma unroll
+    for (int first = 0; first < count; first += kVectorElements) {
+      const AccumulatorVector vector = *partial_vector(of_slice, first);
+#pragma unroll
+      for (int i = 0; i < kVectorElements; ++i) {
+        add(vector.element[i], sums[first + i]);
+      }
+    }
+  }
+  sync(group);  // before `shared` is used for something else
+  return true;
+}
+
+constexpr int kEpiloguePitch = mma::epilogue_pitch(kShape);
+constexpr int kEpilogueBytes = mma::epilogue_bytes_of_warp(kShape);
+constexpr int kVectorsOfRow = kWarpN / kVectorElements;
+
+// 16 rows of the warp's accumulators after the other go through its part of shared memory.
+__device__ __forceinline__ void store(const Arguments& arguments, const WorkTile& work,
+                                      const WarpOrigin& origin, const Accumulators& sums,
+                                      char* shared) {
   const Epilogue epilogue = begin_epilogue(arguments, work.entry);
-  auto* const slab = reinterpret_cast<Accumulator*>(shared + threadIdx.x / 32 * kSlabBytes);
-  constexpr int runs_a_row = kWarpN / kRun;
+  auto* const rows = reinterpret_cast<Accumulator*>(shared + threadIdx.x / 32 * kEpilogueBytes);
 #pragma unroll
   for (int m = 0; m < kBlocksM; ++m) {
 #pragma unroll
     for (int n = 0; n < kBlocksN; ++n) {
-      spread(sums[m][2 * n], sums[m][2 * n + 1], rows_alternate(kTileA), rows_alternate(kTileB),
-             slab + n * 16, kSlabPitch);
+      fragments_to_shared(sums[m][2 * n], sums[m][2 * n + 1], rows_alternate(kTileA),
+                          rows_alternate(kTileB), rows + n * 16, kEpiloguePitch);
     }
     __syncwarp();
 #pragma unroll 1
-    for (int run = threadIdx.x % 32; run < 16 * runs_a_row; run += 32) {
-      const int row = run / runs_a_row, column = run % runs_a_row * kRun;
-      store_run(arguments, epilogue, work.entry,
-                *reinterpret_cast<const RunOfSums*>(slab + row * kSlabPitch + column),
-                work.m0 + place.m + m * 16 + row, work.n0 + place.n + column);
+    for (int vector = threadIdx.x % 32; vector < mma::kEpilogueRows * kVectorsOfRow; vector += 32) {
+      const int row = vector / kVectorsOfRow, column = vector % kVectorsOfRow * kVectorElements;
+      store_vector(
+          arguments, epilogue, work.entry,
+          *reinterpret_cast<const AccumulatorVector*>(rows + row * kEpiloguePitch + column),
+          work.m0 + origin.m + m * 16 + row, work.n0 + origin.n + column);
     }
     __syncwarp();
   }
 }
 
-// ---- 6. The kernel ------------------------------------------------------------------------------
+// ---- 6. Entry -----------------------------------------------------------------------------------
 extern "C" __global__ void __launch_bounds__(kThreads, 1)
     tunedgemm_mma(const __grid_constant__ Arguments arguments) {
   extern __shared__ __align__(128) char shared[];
-  const Work work = work_of_block(arguments);
-  const WarpPlace place = place_of_warp();
+  const WorkTile work = work_tile_of_cta(arguments);
+  const WarpOrigin origin = origin_of_warp();
   Loader loader = make_loader(arguments, work, shared);
   for (int stage = 0; stage < kStages - 1; ++stage) {
 #pragma unroll
@@ -360,10 +421,10 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   wait_for_copies(kStages - 2);
   __syncthreads();
 
-  Sums sums = {};
+  Accumulators sums = {};
   Fragments fragments[kBuffers];
   char* stage = shared;
-  load_fragments(stage, place, 0, fragments[0]);
+  load_fragments(stage, origin, 0, fragments[0]);
   for (int tile = 0; tile < work.tiles_of_k; ++tile) {
 #pragma unroll
     for (int step = 0; step < kSteps; ++step) {
@@ -375,11 +436,11 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
         stage = next_stage(shared, stage);
       }
       if (kBuffers == 2) {
-        load_fragments(stage, place, (step + 1) % kSteps, fragments[(step + 1) % 2]);
+        load_fragments(stage, origin, (step + 1) % kSteps, fragments[(step + 1) % 2]);
       }
       multiply(fragments[step % kBuffers], sums);
       if (kBuffers == 1) {
-        load_fragments(stage, place, (step + 1) % kSteps, fragments[0]);
+        load_fragments(stage, origin, (step + 1) % kSteps, fragments[0]);
       }
       finish_copying(loader, step);
     }
@@ -392,9 +453,9 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   __syncthreads();
 
   if (kSplitK == 1 ||
-      sum_parts(arguments, work.tile, work.part, kSplitK,
-                Team{static_cast<int>(threadIdx.x), kThreads, 0}, &sums[0][0][0],
-                sizeof(Sums) / sizeof(Accumulator), reinterpret_cast<int*>(shared))) {
-    store(arguments, work, place, sums, shared);
+      sum_slices(arguments, work.tile, work.slice,
+                 ThreadGroup{static_cast<int>(threadIdx.x), kThreads, 0}, &sums[0][0][0],
+                 sizeof(sums) / sizeof(Accumulator), reinterpret_cast<int*>(shared))) {
+    store(arguments, work, origin, sums, shared);
   }
 }

@@ -1,5 +1,5 @@
-// The inner product of a row of op(A) and a column of op(B), read straight from global memory: all
-// that the first three chapters compute with.
+// The inner product of a row of op(A) and a column of op(B), read straight from global memory: the
+// mainloop of the first three kernels, naive_1d, naive_2d and row_per_block.
 #pragma once
 
 #include "../common/problem.cuh"

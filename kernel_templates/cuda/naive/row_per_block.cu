@@ -11,12 +11,15 @@
 //      M | 0 1 2 3 0 1 2 3 .|  <- block 1
 //        +------------------+
 //
-// Price: still two reads from global memory a multiply-add, though most of them hit the L1 cache.
+// Cost: still two reads from global memory a multiply-add, though most of them hit the L1 cache.
 // No shared memory; about 40 registers.
 //
 //   nvcc -std=c++20 -arch=sm_90 -cubin kernel_templates/cuda/naive/row_per_block.cu
 
 // ---- 2. Knobs -----------------------------------------------------------------------------------
+#include "../common/epilogue.cuh"
+#include "dot.cuh"
+
 #ifndef THREADS
 #define THREADS 256  // of a block
 #endif
@@ -28,13 +31,12 @@ constexpr int kThreads = THREADS;
 // ---- 3. What must hold --------------------------------------------------------------------------
 static_assert(kThreads >= 32 && kThreads <= 1024 && kThreads % 32 == 0,
               "threads must be whole warps, 1024 at most");
-static_assert(SHARED_BYTES == 0, "this chapter uses no shared memory");
+static_assert(SHARED_BYTES == 0, "this kernel uses no shared memory");
 
-// ---- 4. Words -----------------------------------------------------------------------------------
-#include "../common/epilogue.cuh"
-#include "dot.cuh"
+// ---- 4. Mainloop --------------------------------------------------------------------------------
+// dot() of dot.cuh: the sum over k, for one element.
 
-// ---- 5. Moves -----------------------------------------------------------------------------------
+// ---- 5. Epilogue --------------------------------------------------------------------------------
 // Every thread takes column threadIdx.x and each one kThreads further.
 __device__ __forceinline__ void compute_row(const Arguments& arguments, long long entry,
                                             long long m) {
@@ -45,10 +47,10 @@ __device__ __forceinline__ void compute_row(const Arguments& arguments, long lon
   }
 }
 
-// ---- 6. The kernel ------------------------------------------------------------------------------
+// ---- 6. Entry -----------------------------------------------------------------------------------
 extern "C" __global__ void __launch_bounds__(kThreads)
     tunedgemm_row_per_block(const __grid_constant__ Arguments arguments) {
-  // Each loop has one round, unless the grid cannot be as large as that.
+  // Each loop is run once, unless the grid cannot be as large as that.
   for (long long entry = blockIdx.y; entry < arguments.batch; entry += gridDim.y) {
     for (long long m = blockIdx.x; m < arguments.m; m += gridDim.x) {
       compute_row(arguments, entry, m);

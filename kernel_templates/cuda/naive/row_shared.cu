@@ -12,13 +12,15 @@
 //                             | broadcast
 //        row m of D      [ 0 1 2 3 0 1 2 3 ... ]              N, a column a thread
 //
-// Price: one read of B from global memory a multiply-add. chunk * sizeof(accumulator) bytes of
+// Cost: one read of B from global memory a multiply-add. chunk * sizeof(accumulator) bytes of
 // shared memory; about 40 registers.
 //
 //   nvcc -std=c++20 -arch=sm_90 -cubin kernel_templates/cuda/naive/row_shared.cu
 
 // ---- 2. Knobs -----------------------------------------------------------------------------------
-#include "../common/problem.cuh"
+#include "../common/epilogue.cuh"
+#include "shape.h"
+
 #ifndef THREADS
 #define THREADS 256  // of a block
 #endif
@@ -26,7 +28,7 @@
 #define CHUNK 1024  // elements of the row of A that are in shared memory at a time
 #endif
 #ifndef SHARED_BYTES
-#define SHARED_BYTES (CHUNK * sizeof(Accumulator))
+#define SHARED_BYTES tunedgemm::naive::row_shared_bytes(CHUNK, sizeof(Accumulator))
 #endif
 constexpr int kThreads = THREADS;
 constexpr int kChunk = CHUNK;
@@ -35,13 +37,10 @@ constexpr int kChunk = CHUNK;
 static_assert(kThreads >= 32 && kThreads <= 1024 && kThreads % 32 == 0,
               "threads must be whole warps, 1024 at most");
 static_assert(kChunk >= 1, "chunk must be at least 1");
-static_assert(SHARED_BYTES == kChunk * sizeof(Accumulator),
+static_assert(SHARED_BYTES == tunedgemm::naive::row_shared_bytes(kChunk, sizeof(Accumulator)),
               "SHARED_BYTES must be chunk accumulators");
 
-// ---- 4. Words -----------------------------------------------------------------------------------
-#include "../common/epilogue.cuh"
-
-// ---- 5. Moves -----------------------------------------------------------------------------------
+// ---- 4. Mainloop --------------------------------------------------------------------------------
 // All threads: A[m, k0 ... k0 + length) to shared memory.
 __device__ __forceinline__ void load_chunk(const Arguments& arguments, const TypeA* a, long long m,
                                            long long k0, int length, Accumulator* chunk) {
@@ -61,6 +60,7 @@ __device__ __forceinline__ void multiply_chunk(const Arguments& arguments, const
   }
 }
 
+// ---- 5. A row: mainloop and epilogue ------------------------------------------------------------
 // All threads: row m of D, kThreads columns after kThreads columns.
 __device__ __forceinline__ void compute_row(const Arguments& arguments, long long entry,
                                             long long m, Accumulator* chunk) {
@@ -85,12 +85,12 @@ __device__ __forceinline__ void compute_row(const Arguments& arguments, long lon
   }
 }
 
-// ---- 6. The kernel ------------------------------------------------------------------------------
+// ---- 6. Entry -----------------------------------------------------------------------------------
 extern "C" __global__ void __launch_bounds__(kThreads)
     tunedgemm_row_shared(const __grid_constant__ Arguments arguments) {
   extern __shared__ __align__(16) unsigned char shared[];
   Accumulator* const chunk = reinterpret_cast<Accumulator*>(shared);
-  // Each loop has one round, unless the grid cannot be as large as that.
+  // Each loop is run once, unless the grid cannot be as large as that.
   for (long long entry = blockIdx.y; entry < arguments.batch; entry += gridDim.y) {
     for (long long m = blockIdx.x; m < arguments.m; m += gridDim.x) {
       compute_row(arguments, entry, m, chunk);

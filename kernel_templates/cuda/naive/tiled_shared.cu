@@ -16,14 +16,16 @@
 // Shapes that are no multiples of the tile: what lies outside A and B counts as zero, what lies
 // outside D is not stored, and no thread leaves before the last barrier.
 //
-// Price: tile multiply-adds for two reads from global memory, but still two reads from shared
+// Cost: tile multiply-adds for two reads from global memory, but still two reads from shared
 // memory for each. 2 * tile * (tile + 1) * sizeof(accumulator) bytes of shared memory; about 40
 // registers.
 //
 //   nvcc -std=c++20 -arch=sm_90 -cubin kernel_templates/cuda/naive/tiled_shared.cu
 
 // ---- 2. Knobs -----------------------------------------------------------------------------------
-#include "../common/problem.cuh"
+#include "../common/epilogue.cuh"
+#include "shape.h"
+
 #ifndef TILE
 #define TILE 16  // rows and columns of a block's tile of D, and the length of a step along K
 #endif
@@ -31,34 +33,32 @@
 #define THREADS (TILE * TILE)
 #endif
 #ifndef SHARED_BYTES
-#define SHARED_BYTES (2 * TILE * (TILE + 1) * sizeof(Accumulator))
+#define SHARED_BYTES tunedgemm::naive::tiled_shared_bytes(TILE, sizeof(Accumulator))
 #endif
 constexpr int kTile = TILE;
 
 // ---- 3. What must hold --------------------------------------------------------------------------
 static_assert(kTile == 8 || kTile == 16 || kTile == 32, "tile must be 8, 16 or 32");
 static_assert(THREADS == kTile * kTile, "a block has tile x tile threads");
-static_assert(SHARED_BYTES == 2 * kTile * (kTile + 1) * sizeof(Accumulator),
+static_assert(SHARED_BYTES == tunedgemm::naive::tiled_shared_bytes(kTile, sizeof(Accumulator)),
               "SHARED_BYTES must be two tiles of accumulators with rows of tile + 1");
 
-// ---- 4. Words -----------------------------------------------------------------------------------
-#include "../common/epilogue.cuh"
+// ---- 4. Mainloop --------------------------------------------------------------------------------
+using Tile = Accumulator[kTile][tunedgemm::naive::tile_pitch(kTile)];
 
-// ---- 5. Moves -----------------------------------------------------------------------------------
-// One element more a row, so that the threads that write down a column meet different banks.
-using Tile = Accumulator[kTile][kTile + 1];
-
-struct Work {
+// A tile of D.
+struct WorkTile {
   long long entry, m0, n0;
 };
 
-__device__ __forceinline__ Work work_at(long long index, long long tiles_m, long long tiles_n) {
+__device__ __forceinline__ WorkTile work_tile_at(long long index, long long tiles_m,
+                                                 long long tiles_n) {
   const long long tile = index % (tiles_m * tiles_n);
   return {index / (tiles_m * tiles_n), tile / tiles_n * kTile, tile % tiles_n * kTile};
 }
 
 // threadIdx.x runs along that side of the matrix on which neighbours in memory lie.
-__device__ __forceinline__ void load_tiles(const Arguments& arguments, const Work& work,
+__device__ __forceinline__ void load_tiles(const Arguments& arguments, const WorkTile& work,
                                            long long k0, Tile& tile_a, Tile& tile_b) {
   const int m = kOrderA == Order::kRowMajor ? threadIdx.y : threadIdx.x;
   const int k_of_a = kOrderA == Order::kRowMajor ? threadIdx.x : threadIdx.y;
@@ -84,7 +84,8 @@ __device__ __forceinline__ void multiply_tiles(const Tile& tile_a, const Tile& t
   }
 }
 
-__device__ __forceinline__ void store(const Arguments& arguments, const Work& work,
+// ---- 5. Epilogue --------------------------------------------------------------------------------
+__device__ __forceinline__ void store(const Arguments& arguments, const WorkTile& work,
                                       Accumulator sum) {
   const long long m = work.m0 + threadIdx.y, n = work.n0 + threadIdx.x;
   if (m < arguments.m && n < arguments.n) {
@@ -93,7 +94,7 @@ __device__ __forceinline__ void store(const Arguments& arguments, const Work& wo
   }
 }
 
-// ---- 6. The kernel ------------------------------------------------------------------------------
+// ---- 6. Entry -----------------------------------------------------------------------------------
 extern "C" __global__ void __launch_bounds__(kTile* kTile)
     tunedgemm_tiled_shared(const __grid_constant__ Arguments arguments) {
   extern __shared__ __align__(16) unsigned char shared[];
@@ -102,9 +103,9 @@ extern "C" __global__ void __launch_bounds__(kTile* kTile)
   const long long tiles_m = (arguments.m + kTile - 1) / kTile;
   const long long tiles_n = (arguments.n + kTile - 1) / kTile;
   const long long tiles = arguments.batch * tiles_m * tiles_n;
-  // One round, unless there are more tiles than a grid has blocks.
+  // Once, unless there are more tiles than a grid has blocks.
   for (long long index = blockIdx.x; index < tiles; index += gridDim.x) {
-    const Work work = work_at(index, tiles_m, tiles_n);
+    const WorkTile work = work_tile_at(index, tiles_m, tiles_n);
     Accumulator sum = 0;
     for (long long k0 = 0; k0 < arguments.k; k0 += kTile) {
       load_tiles(arguments, work, k0, tile_a, tile_b);

@@ -1,12 +1,10 @@
-// Copies from global to shared memory that run while the threads go on (sm_80 and later).
-// PTX ISA, "Data Movement and Conversion Instructions: Non-bulk copy".
+// Copies from global to shared memory that run while the threads go on (sm_80 and later). One
+// instruction a function; the names in quotes are sections of the PTX ISA manual.
 #pragma once
 
-__device__ __forceinline__ unsigned shared_address(const void* pointer) {
-  return static_cast<unsigned>(__cvta_generic_to_shared(pointer));
-}
+#include "shared_address.cuh"
 
-// cp.async: `present` of 4, 8 or 16 bytes are read, zeros stand for the others. With none present
+// "Data Movement and Conversion Instructions: cp.async". `present` of 4, 8 or 16 bytes are read, zeros stand for the others. With none present
 // nothing is read, and `from` may point anywhere.
 __device__ __forceinline__ void copy_4_bytes(void* to, const void* from, int present) {
   asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(shared_address(to)), "l"(from),
@@ -24,12 +22,13 @@ __device__ __forceinline__ void copy_16_bytes(void* to, const void* from, int pr
                : "memory");
 }
 
-// cp.async.commit_group: the copies that this thread has begun since the last one are a group.
+// "Data Movement and Conversion Instructions: cp.async.commit_group". The copies that this thread has begun since the last one are a group.
 __device__ __forceinline__ void end_copy_group() {
   asm volatile("cp.async.commit_group;" ::: "memory");
 }
 
-// cp.async.wait_group: until at most `pending` (a constant, 0 to 5) of this thread's groups run.
+// "Data Movement and Conversion Instructions: cp.async.wait_group". Until at most `pending` (a
+// constant, 0 to 5) of this thread's groups run.
 __device__ __forceinline__ void wait_for_copies(int pending) {
   switch (pending) {
     case 0:

@@ -3,16 +3,19 @@
 //
 //   multiply_fragments(a type, b type, sums, a, b0, b1)      sums += A * B
 //
-// A is 16 x k, B k x 8, the sums 16 x 8, k such that a row of A has 8 words (of 4 bytes; of 8 bytes
-// for f64). A word of A or B holds neighbours along k. With g = lane / 4 and t = lane % 4, a lane
-// has, of A and of B (the rows of A are counted down, the words along k),
+// A is 16 x k, B k x 8, the sums are 16 x 8; k is such that a row of A has 8 registers, each of
+// which holds neighbours along k: 4 bytes, or 8 of f64. With g = lane / 4 and t = lane % 4, a lane
+// has these registers of A and of B (rows of A are counted down, registers along k):
 //
-//   a[0] row g, word t     a[1] row g + 8, word t     a[2] row g, word t + 4     a[3] row g + 8, t
-//   + 4 b0 column g, word t    b1 column g, word t + 4
+//   a[0]  row g,     register t           b0  column g, register t
+//   a[1]  row g + 8, register t           b1  column g, register t + 4
+//   a[2]  row g,     register t + 4
+//   a[3]  row g + 8, register t + 4
 //
-// and of the sums
+// and these sums:
 //
-//   sums[0], sums[1] row g, columns 2 t and 2 t + 1          sums[2], sums[3] the same of row g + 8
+//   sums[0], sums[1]  row g,     columns 2 t and 2 t + 1
+//   sums[2], sums[3]  row g + 8, columns 2 t and 2 t + 1
 //
 // which is "Matrix Fragments for mma.m16n8k16 with floating point type" (f16, bf16), "... for
 // mma.m16n8k8" (tf32, f64) and "... for mma.m16n8k32" (s8, fp8).
@@ -37,7 +40,7 @@ __device__ __forceinline__ void multiply_fragments(bf16, bf16, float (&sums)[4],
       : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }
-// The words are f32 that were rounded to tf32.
+// The registers hold f32 that were rounded to tf32.
 __device__ __forceinline__ void multiply_fragments(f32, f32, float (&sums)[4],
                                                    const unsigned (&a)[4], unsigned b0,
                                                    unsigned b1) {
@@ -110,17 +113,4 @@ __device__ __forceinline__ void multiply_fragments(e5m2, e5m2, float (&sums)[4],
       "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
       : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
-}
-
-// "Data Movement and Conversion Instructions: cvt". To the nearest tf32, ties away from zero.
-__device__ __forceinline__ unsigned round_to_tf32(unsigned x) {
-  unsigned result;
-  asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(result) : "f"(__uint_as_float(x)));
-  return result;
-}
-// Two f32 as two bf16, to nearest even; `low` goes to the lower half.
-__device__ __forceinline__ unsigned bf16x2_from_f32(float low, float high) {
-  unsigned result;
-  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(result) : "f"(high), "f"(low));
-  return result;
 }

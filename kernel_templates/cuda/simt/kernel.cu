@@ -142,7 +142,8 @@ __device__ __forceinline__ Work work_of_block(const Arguments& arguments) {
   const int tiles_n = static_cast<int>((arguments.n + kBlockN - 1) / kBlockN);
   const int tiles = tiles_m * tiles_n;
   const int part_of_batch = static_cast<int>(blockIdx.x) / tiles;
-  const TilePlace at = tile_at(static_cast<int>(blockIdx.x) % tiles, tiles_m, tiles_n, kGroupM);
+  const TileCoordinate at =
+      tile_at(static_cast<int>(blockIdx.x) % tiles, tiles_m, tiles_n, kGroupM);
   Work work;
   work.entry = part_of_batch / kSplitK;
   work.part = part_of_batch % kSplitK;
@@ -292,7 +293,7 @@ __device__ __forceinline__ void store_parts(const Arguments& arguments, const Wo
                                             const Sums& sums) {
   const Epilogue epilogue = begin_epilogue(arguments, work.entry);
   TypeD* const d = batch_entry_d(arguments, work.entry) + offset_d(arguments, work.m0, work.n0);
-  const Team team{static_cast<int>(threadIdx.x), kThreads, 0};
+  const ThreadGroup team{static_cast<int>(threadIdx.x), kThreads, 0};
   const TileOfParts tile = tile_of_parts(arguments, work.tile, kPartElements, team, scratch);
   int slice = hand_in(tile, work.part, all_run_at_once(), sums);
   for (; slice < kSlices; slice = next_slice(tile)) {

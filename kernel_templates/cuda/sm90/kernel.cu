@@ -272,7 +272,7 @@ __device__ __forceinline__ void consume(const Arguments& arguments, const Tensor
       continue;
     }
     if (kPingPong && number > 0) {
-      meet(kPingPongBarrier + consumer, 2 * kWarpgroup);
+      sync(kPingPongBarrier + consumer, 2 * kWarpgroup);
     }
     Sums sums;
     if (kSplitK > 1) {
@@ -286,7 +286,7 @@ __device__ __forceinline__ void consume(const Arguments& arguments, const Tensor
       multiply(shared, loader, work, row, ring, sums);
     }
     if (kPingPong && !is_last) {
-      signal(kPingPongBarrier + 1 - consumer, 2 * kWarpgroup);
+      arrive(kPingPongBarrier + 1 - consumer, 2 * kWarpgroup);
     }
     end_multiplying(loader, ring, sums);
     store_work(arguments, d, work, is_last, work.m0 + row, consumer, memory, staging, scratch,

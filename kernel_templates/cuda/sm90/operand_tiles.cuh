@@ -23,6 +23,6 @@ constexpr Slabs kSlabsB = kTurnsB ? turned(kLoadedB) : kLoadedB;
 // no others beyond 32, and where 8-bit elements follow N: their copies must begin at multiples of
 // 16 bytes (work_list.cuh).
 constexpr bool kBytesFollowN = kElementBytes == 1 && !kLoadedB.lines_follow_k;
-constexpr int kWidthStep = kSumsAreIntegers || kBytesFollowN ? 16 : 8;
+constexpr int kWidthStep = kAccumulatorIsInteger || kBytesFollowN ? 16 : 8;
 
 constexpr int kTileBytesA = tile_bytes(kSlabsA), kTileBytesB = tile_bytes(kSlabsB);

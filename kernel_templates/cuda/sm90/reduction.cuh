@@ -55,7 +55,7 @@ constexpr int kPartElements = kTeamThreads * kSlices * kSliceColumns / 2;
 
 // A thread's sums in a part, in runs of 16 bytes. Threads' runs lie side by side, so a thread's
 // next one is as many places further as there are threads.
-constexpr int kRunsOfSlice = kSliceColumns / 2 / kRun;
+constexpr int kRunsOfSlice = kSliceColumns / 2 / kVectorElements;
 constexpr int kRunsOfPart = kSlices * kRunsOfSlice;
 __device__ __forceinline__ float4* runs_from(const TileOfParts& tile, int part, int slice) {
   const int runs = part * kRunsOfPart + slice * kRunsOfSlice;
@@ -67,10 +67,10 @@ __device__ __forceinline__ int hand_in(const TileOfParts& tile, int part, bool w
   float4* const runs = runs_from(tile, part, 0);
 #pragma unroll
   for (int run = 0; run < kRunsOfPart; ++run) {
-    RunOfSums of_sums;
+    AccumulatorVector of_sums;
 #pragma unroll
-    for (int i = 0; i < kRun; ++i) {
-      of_sums.element[i] = sums[run * kRun + i];
+    for (int i = 0; i < kVectorElements; ++i) {
+      of_sums.element[i] = sums[run * kVectorElements + i];
     }
     __stcg(runs + run * kTeamThreads, reinterpret_cast<const float4&>(of_sums));
   }
@@ -103,10 +103,10 @@ __device__ __forceinline__ void add_parts(const TileOfParts& tile, int slice, Sl
 #pragma unroll
       for (int run = 0; run < kRunsOfSlice; ++run) {
         if (first + part < kSplitK) {
-          const auto& of_part = reinterpret_cast<const RunOfSums&>(runs[part][run]);
+          const auto& of_part = reinterpret_cast<const AccumulatorVector&>(runs[part][run]);
 #pragma unroll
-          for (int i = 0; i < kRun; ++i) {
-            add(of_part.element[i], sums[run * kRun + i]);
+          for (int i = 0; i < kVectorElements; ++i) {
+            add(of_part.element[i], sums[run * kVectorElements + i]);
           }
         }
       }

@@ -11,7 +11,7 @@
 
 // As many columns of sums as are finished together, to D. They are of 64 rows from m0 on.
 __device__ __forceinline__ void store_slice(const Arguments& arguments, const TensorMap& d,
-                                            const Team& team, int entry, int m0, int n0,
+                                            const ThreadGroup& team, int entry, int m0, int n0,
                                             char* memory, Staging& staging, const Slice& sums) {
   const Epilogue epilogue = begin_epilogue(arguments, entry);
   const int m = m0 + team.thread / 32 * 16;
@@ -25,7 +25,7 @@ __device__ __forceinline__ void store_slice(const Arguments& arguments, const Te
   }
 }
 
-__device__ __forceinline__ Team team_of_consumer(int consumer) {
+__device__ __forceinline__ ThreadGroup team_of_consumer(int consumer) {
   return {static_cast<int>(threadIdx.x) % kWarpgroup, kWarpgroup, 1 + consumer};
 }
 
@@ -50,7 +50,7 @@ __device__ __forceinline__ void store_work(const Arguments& arguments, const Ten
     }
     return;
   }
-  const Team team = team_of_consumer(consumer);
+  const ThreadGroup team = team_of_consumer(consumer);
   const long long unit = kPingPong ? work.unit : work.unit * kConsumers + consumer;
   const TileOfParts tile = tile_of_parts(arguments, unit, kPartElements, team, scratch);
   int slice = hand_in(tile, work.part, is_last_work, &sums[0][0]);

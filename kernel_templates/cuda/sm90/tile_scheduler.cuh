@@ -77,9 +77,9 @@ __device__ __forceinline__ int first_tile_of_part(const WorkList& list, int part
 __device__ __forceinline__ Work work_at(const WorkList& list, int index) {
   const int clusters = list.clusters_m * list.clusters_n;
   const int place = index % clusters, rest = index / clusters;
-  TilePlace at;
+  TileCoordinate at;
   if (kRasterAlongN) {
-    const TilePlace turned = tile_at(place, list.clusters_n, list.clusters_m, kGroupM);
+    const TileCoordinate turned = tile_at(place, list.clusters_n, list.clusters_m, kGroupM);
     at = {turned.tile_n, turned.tile_m};
   } else {
     at = tile_at(place, list.clusters_m, list.clusters_n, kGroupM);

@@ -33,7 +33,7 @@ __device__ __forceinline__ void store_columns(const TensorMap& d, unsigned lines
 // columns are prepared.
 __device__ __forceinline__ void store_transposed(const Arguments& arguments, const TensorMap& d,
                                                  const Epilogue& epilogue, long long entry, int m,
-                                                 int n0, const Team& team, Staging& staging,
+                                                 int n0, const ThreadGroup& team, Staging& staging,
                                                  const Accumulator (&sums)[kSliceColumns / 2]) {
   const int lane = team.thread % 32, first_row = team.thread / 32 * 16;
   int n = n0;
@@ -44,7 +44,7 @@ __device__ __forceinline__ void store_transposed(const Arguments& arguments, con
     if (team.thread == 0) {
       wait_until_read(kEpilogueStages - 1);
     }
-    meet(team);
+    sync(team);
 #pragma unroll
     for (int prepared = 0; prepared < columns; prepared += 16) {
       TypeD elements[8];
@@ -60,7 +60,7 @@ __device__ __forceinline__ void store_transposed(const Arguments& arguments, con
       forget_origin(n);
     }
     show_to_copies();
-    meet(team);
+    sync(team);
     if (team.thread == 0) {
       store_columns(d, lines, m, n0 + column, columns, entry);
       end_store_group();

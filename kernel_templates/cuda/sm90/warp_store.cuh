@@ -117,7 +117,7 @@ __device__ __forceinline__ void store_by_threads(const Arguments& arguments,
                                                  const Epilogue& epilogue, long long entry, int m,
                                                  int n0, Accumulator* staging,
                                                  const Accumulator (&sums)[kSliceColumns / 2]) {
-  constexpr int runs_a_row = kSpreadColumns / kRun;
+  constexpr int runs_a_row = kSpreadColumns / kVectorElements;
 #pragma unroll
   for (int column = 0; column < kBlockColumns; column += kSpreadColumns) {
 #pragma unroll
@@ -126,15 +126,15 @@ __device__ __forceinline__ void store_by_threads(const Arguments& arguments,
       const Accumulator left[4] = {sums[first], sums[first + 1], sums[first + 2], sums[first + 3]};
       const Accumulator right[4] = {sums[first + 4], sums[first + 5], sums[first + 6],
                                     sums[first + 7]};
-      spread(left, right, false, false, staging + n, kSpreadPitch);
+      fragments_to_shared(left, right, false, false, staging + n, kSpreadPitch);
     }
     __syncwarp();
 #pragma unroll 1
     for (int run = threadIdx.x % 32; run < 16 * runs_a_row; run += 32) {
-      const int row = run / runs_a_row, n = run % runs_a_row * kRun;
-      store_run(arguments, epilogue, entry,
-                *reinterpret_cast<const RunOfSums*>(staging + row * kSpreadPitch + n), m + row,
-                n0 + column + n);
+      const int row = run / runs_a_row, n = run % runs_a_row * kVectorElements;
+      store_vector(arguments, epilogue, entry,
+                   *reinterpret_cast<const AccumulatorVector*>(staging + row * kSpreadPitch + n),
+                   m + row, n0 + column + n);
     }
     __syncwarp();
   }
