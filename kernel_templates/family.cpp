@@ -109,7 +109,7 @@ Instance Family::begin_instance(const Problem& problem, const Config& config) co
 
 Launch without_workspace(Launch launch) {
   launch.workspace_bytes = 0;
-  launch.gpc_shares = {};
+  launch.gpc_cluster_ranges = {};
   return launch;
 }
 

@@ -21,7 +21,7 @@
 #include "kernel_templates/problem/problem.h"
 #include "kernel_templates/source.h"
 
-inline bool operator==(const GpcShares& left, const GpcShares& right) {
+inline bool operator==(const GpcClusterRanges& left, const GpcClusterRanges& right) {
   return left.gpcs == right.gpcs && std::ranges::equal(left.first, right.first) &&
          std::ranges::equal(left.gpc_of_sm, right.gpc_of_sm);
 }
@@ -79,9 +79,9 @@ struct Launch {
   /// belongs to them.
   bool swaps_operands = false;
   /// CUDA: if the first is not kNone, the kernel takes all of them behind its Arguments, and
-  /// gpc_shares behind them.
+  /// gpc_cluster_ranges behind them.
   std::array<TensorMap, 3> tensor_maps{};
-  GpcShares gpc_shares{};
+  GpcClusterRanges gpc_cluster_ranges{};
 
   friend bool operator==(const Launch&, const Launch&) = default;
 };

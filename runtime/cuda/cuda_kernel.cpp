@@ -45,7 +45,7 @@ CUresult CudaKernel::start(const Launch& launch, const Arguments& arguments,
   // The driver copies the arguments and does not write to them; its signature predates const.
   std::array<CUtensorMap, 3> maps;
   void* parameters[] = {const_cast<Arguments*>(&arguments), &maps[0], &maps[1], &maps[2],
-                        const_cast<GpcShares*>(&launch.gpc_shares)};
+                        const_cast<GpcClusterRanges*>(&launch.gpc_cluster_ranges)};
   if (launch.tensor_maps[0].operand != TensorMap::Operand::kNone) {
     const CUresult result = encode(context_.driver(), launch.tensor_maps, arguments, maps);
     if (result != CUDA_SUCCESS) [[unlikely]] {

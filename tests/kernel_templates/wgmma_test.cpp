@@ -242,15 +242,15 @@ TEST_CASE("wgmma needs a workspace only where K is split, also for tiles outside
 
 TEST_CASE("wgmma's clusters have a share each, and those of a GPC follow each other") {
   const Problem problem = padded({}, {4096, 4096, 4096});
-  CHECK(launch(problem).gpc_shares == GpcShares{});
+  CHECK(launch(problem).gpc_cluster_ranges == GpcClusterRanges{});
   for (const int cluster_m : {1, 2, 4}) {
     INFO("cluster_m=" << cluster_m);
     const Launch started = launch(problem, {{"gpc_aware", 1}, {"cluster_m", cluster_m}});
     CHECK(started.workspace_bytes == kWorkspaceCounterBytes);
     CHECK(started.workspace_is_optional);
     CHECK(without_workspace(started).workspace_bytes == 0);
-    CHECK(without_workspace(started).gpc_shares == GpcShares{});
-    const GpcShares& shares = started.gpc_shares;
+    CHECK(without_workspace(started).gpc_cluster_ranges == GpcClusterRanges{});
+    const GpcClusterRanges& shares = started.gpc_cluster_ranges;
     REQUIRE(shares.gpcs == 8);
     CHECK(shares.first[0] == 0);
     CHECK(shares.first[8] * cluster_m == static_cast<int>(started.grid[0]));
@@ -270,7 +270,7 @@ TEST_CASE("wgmma's clusters have a share each, and those of a GPC follow each ot
   DeviceLimits unknown = wgmma_device();
   unknown.gpc_of_sm.clear();
   const Launch by_number = launch(problem, {{"gpc_aware", 1}}, unknown);
-  CHECK(by_number.gpc_shares == GpcShares{});
+  CHECK(by_number.gpc_cluster_ranges == GpcClusterRanges{});
   CHECK(by_number.workspace_bytes == 0);
   CHECK_FALSE(by_number.workspace_is_optional);
   for (const Config& config : wgmma_candidates_for(problem, unknown)) {
@@ -282,7 +282,7 @@ TEST_CASE("Shares are dealt out to all GPCs in turn, and none is lost") {
   DeviceLimits limits = wgmma_device();
   limits.gpc_of_sm = {0, 0, 1, 1, 0, 0, 1, 1, 1, 1, 2};  // 4, 6 and 1
   const auto firsts = [&](int clusters, int cluster) {
-    const GpcShares shares = share_out(clusters, cluster, limits);
+    const GpcClusterRanges shares = gpc_cluster_ranges(clusters, cluster, limits);
     REQUIRE(shares.gpcs == 3);
     for (int gpc = 3; gpc <= kMostGpcs; ++gpc) {
       CHECK(shares.first[gpc] == clusters);  // the others have none

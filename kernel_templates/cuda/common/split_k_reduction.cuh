@@ -1,96 +1,99 @@
-// Where K is split, several teams of threads hold sums of the same tile of D. They are added in one
-// launch and with the same bits every time, whichever teams run at the same time: each stores its
-// part in the workspace. When all have, the tile is cut into slices, and whoever is there takes one
-// after the other, adds its parts in their order, and stores it: the team that came last, and those
-// that waited for it. Nobody waits for long, so nobody waits for a team that has no room to run;
-// the one that comes last never waits.
+// Where K is split, several thread groups hold accumulators of the same tile of D, each of a slice
+// of K. They are added in one launch and with the same bits every time, whichever groups run at the
+// same time: each stores its partial tile in the workspace. When all have, the tile is cut into
+// reduction chunks, and whoever is there takes one after the other, adds its slices in their order,
+// and stores it: the group that came last, and those that waited for it. Nobody waits for long, so
+// nobody waits for a group that has no room to run; the one that comes last never waits.
 //
-//   a word a tile, zero before and after:  slices taken | teams gone | teams arrived
-//                                          bits 20..31    10..19       0..9
+//   a counter a tile, zero before and after:  chunks taken | groups gone | groups arrived
+//                                             bits 20..31    10..19        0..9
 //
-//   ... store the part ...
-//   int slice = begin_adding(tile, waits);
-//   for (; slice < kSlices; slice = next_slice(tile)) {
-//     ... add the slice's parts, store it ...
+//   const auto reduction = split_k_reduction<split_k, chunks>(...);
+//   ... store the slice's partial tile ...
+//   int chunk = reduction.begin(waits);
+//   for (; chunk < chunks; chunk = reduction.next_chunk()) {
+//     ... add the chunk's slices, store it ...
 //   }
-//
-// Expects kSplitK and kSlices as constants.
 #pragma once
 
 #include "split_k.cuh"
 
-constexpr unsigned kArrived = 1, kGone = 1 << 10, kTaken = 1 << 20;
-static_assert(kSplitK < 1024 && kSlices + kSplitK < 4096,
-              "split_k must be less than 1024, and less than 4096 with the slices of a tile");
-__device__ __forceinline__ bool all_have_arrived(unsigned word) {
-  return word % kGone / kArrived == kSplitK;
-}
-// All teams but one have left: by going, or by taking a slice that is not there.
-__device__ __forceinline__ bool others_have_left(unsigned word) {
-  const int taken = word / kTaken;
-  return max(taken - kSlices, 0) + word % kTaken / kGone == kSplitK - 1;
-}
+// What a thread group knows of its tile.
+template <int kSlices, int kChunks>
+struct SplitKReduction {
+  static constexpr unsigned kArrived = 1, kGone = 1 << 10, kTaken = 1 << 20;
+  static constexpr int kMostLooks = 16;  // each takes a round trip to the L2 cache
+  static_assert(kSlices < 1024 && kChunks + kSlices < 4096,
+                "split_k must be less than 1024, and less than 4096 with the chunks of a tile");
 
-// What a team knows of the tile.
-struct TileOfParts {
-  unsigned* word;
-  Accumulator* partials;
-  ThreadGroup team;
+  unsigned* counter;
+  Accumulator* partial_tiles;
+  ThreadGroup group;
   volatile int* shared;  // an int that nobody else uses at this time
+
+  // By all threads of a group, when it has stored its partial tile: the chunk that it is to add, or
+  // kChunks if there is none for it.
+  __device__ __forceinline__ int begin(bool waits) const {
+    __threadfence();  // what this thread has stored is seen before the counter changes
+    sync(group);
+    if (group.thread == 0) {
+      *shared = arrive_and_take_chunk(waits);
+      __threadfence();  // and what the others have stored is seen after it
+    }
+    sync(group);
+    const int chunk = *shared;
+    sync(group);
+    return chunk;
+  }
+  // The next one.
+  __device__ __forceinline__ int next_chunk() const {
+    if (group.thread == 0) {
+      *shared = take_chunk();
+    }
+    sync(group);
+    const int chunk = *shared;
+    sync(group);
+    return chunk;
+  }
+
+  // One thread of the group, below.
+  __device__ __forceinline__ static bool all_have_arrived(unsigned count) {
+    return count % kGone / kArrived == kSlices;
+  }
+  // All groups but one have left: by going, or by taking a chunk that is not there.
+  __device__ __forceinline__ static bool others_have_left(unsigned count) {
+    const int taken = count / kTaken;
+    return max(taken - kChunks, 0) + count % kTaken / kGone == kSlices - 1;
+  }
+  __device__ __forceinline__ int take_chunk() const {
+    const unsigned count = atomicAdd(counter, kTaken);
+    const int chunk = count / kTaken;
+    if (chunk >= kChunks && others_have_left(count)) {
+      *counter = 0;
+    }
+    return min(chunk, kChunks);
+  }
+  __device__ __forceinline__ int arrive_and_take_chunk(bool waits) const {
+    unsigned count = atomicAdd(counter, kArrived) + kArrived;
+    for (int look = 0; waits && look < kMostLooks && !all_have_arrived(count); ++look) {
+      count = *static_cast<volatile unsigned*>(counter);
+    }
+    if (all_have_arrived(count)) {
+      return take_chunk();
+    }
+    if (others_have_left(atomicAdd(counter, kGone))) {
+      *counter = 0;
+    }
+    return kChunks;
+  }
 };
-// `unit` counts the tiles of the whole batch; `elements` are those of one.
-__device__ __forceinline__ TileOfParts tile_of_parts(const Arguments& arguments, long long unit,
-                                                     int elements, const ThreadGroup& team,
-                                                     volatile int* shared) {
-  return {static_cast<unsigned*>(arguments.workspace) + unit,
-          partial_tile(arguments, unit, 0, kSplitK, elements), team, shared};
-}
 
-// One thread.
-__device__ __forceinline__ int take_slice(const TileOfParts& tile) {
-  const unsigned word = atomicAdd(tile.word, kTaken);
-  const int slice = word / kTaken;
-  if (slice >= kSlices && others_have_left(word)) {
-    *tile.word = 0;
-  }
-  return min(slice, kSlices);
-}
-// One thread, that of a team whose part is stored.
-constexpr int kMostLooks = 16;  // each takes a way to the L2 cache and back
-__device__ __forceinline__ int arrive_and_take_slice(const TileOfParts& tile, bool waits) {
-  unsigned word = atomicAdd(tile.word, kArrived) + kArrived;
-  for (int look = 0; waits && look < kMostLooks && !all_have_arrived(word); ++look) {
-    word = *static_cast<volatile unsigned*>(tile.word);
-  }
-  if (all_have_arrived(word)) {
-    return take_slice(tile);
-  }
-  if (others_have_left(atomicAdd(tile.word, kGone))) {
-    *tile.word = 0;
-  }
-  return kSlices;
-}
-
-// Below: by all threads of a team. The slice that it is to add, or kSlices if there is none for it.
-__device__ __forceinline__ int next_slice(const TileOfParts& tile) {
-  if (tile.team.thread == 0) {
-    *tile.shared = take_slice(tile);
-  }
-  sync(tile.team);
-  const int slice = *tile.shared;
-  sync(tile.team);
-  return slice;
-}
-// The first one, when the team has stored its part.
-__device__ __forceinline__ int begin_adding(const TileOfParts& tile, bool waits) {
-  __threadfence();  // what this thread has stored is seen before the word changes
-  sync(tile.team);
-  if (tile.team.thread == 0) {
-    *tile.shared = arrive_and_take_slice(tile, waits);
-    __threadfence();  // and what the others have stored is seen after it
-  }
-  sync(tile.team);
-  const int slice = *tile.shared;
-  sync(tile.team);
-  return slice;
+// `tile` counts the tiles of the whole batch; `elements` are those of one; `shared` is an int that
+// nobody else uses at this time.
+template <int kSlices, int kChunks>
+__device__ __forceinline__ SplitKReduction<kSlices, kChunks> split_k_reduction(
+    const Arguments& arguments, long long tile, int elements, const ThreadGroup& group,
+    volatile int* shared) {
+  return {static_cast<unsigned*>(arguments.workspace) + tile,
+          partial_tile(arguments, tile, 0, kSlices, elements), group, shared};
 }

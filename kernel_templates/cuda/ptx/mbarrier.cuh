@@ -1,10 +1,11 @@
-// Barriers in shared memory on which threads, copies and blocks of a cluster meet (sm_90 and
+// Barriers in shared memory for threads, asynchronous copies and the CTAs of a cluster (sm_90 and
 // later).
 //
-// A barrier counts down what it waits for: arrivals, and bytes that copies bring. When nothing is
-// left its phase ends, the count of arrivals starts anew, and the parity of the phase (0, 1, 0,
-// ...) tells one phase from the next. wait(barrier, parity) returns once the phase of that parity
-// has ended; so on a new barrier, the phase before the first, of parity 1, has ended already.
+// A barrier counts down what it waits for: arrivals, and bytes that copies bring (transactions).
+// When nothing is left its phase completes, the count of arrivals starts anew, and the parity of
+// the phase (0, 1, 0, ...) tells one phase from the next. wait(barrier, parity) returns once the
+// phase of that parity has completed; so on a new barrier, the phase before the first, of parity 1,
+// has completed already.
 //
 // PTX ISA, "Parallel Synchronization and Communication Instructions: mbarrier". Barriers are given
 // by their addresses in shared memory, 8 bytes each.
@@ -12,52 +13,44 @@
 
 constexpr int kBarrierBytes = 8;
 
-// mbarrier.init: by one thread; then publish_barriers(), then a barrier of all threads.
-__device__ __forceinline__ void begin_barrier(unsigned barrier, int arrivals) {
+// mbarrier.init: by one thread; then fence_barrier_init(), then a barrier of all threads.
+__device__ __forceinline__ void init_barrier(unsigned barrier, int arrivals) {
   asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals) : "memory");
 }
-__device__ __forceinline__ void publish_barriers() {
+__device__ __forceinline__ void fence_barrier_init() {
   asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
 }
 
-// mapa: where another block of the cluster has what lies at `address` here.
-__device__ __forceinline__ unsigned address_in_block(unsigned address, int rank) {
-  unsigned there;
-  asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(address), "r"(rank));
-  return there;
+// mapa: the address at which another CTA of the cluster has what lies at `address` here.
+__device__ __forceinline__ unsigned address_in_cta(unsigned address, int rank) {
+  unsigned remote;
+  asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(remote) : "r"(address), "r"(rank));
+  return remote;
 }
-// mbarrier.arrive, in this block, or in any of the cluster.
+// mbarrier.arrive, in this CTA, or in any of the cluster.
 __device__ __forceinline__ void arrive(unsigned barrier) {
   asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
 }
-__device__ __forceinline__ void arrive_in_cluster(unsigned barrier) {
+__device__ __forceinline__ void arrive_remote(unsigned barrier) {
   asm volatile("mbarrier.arrive.shared::cluster.b64 _, [%0];" ::"r"(barrier) : "memory");
 }
-// mbarrier.arrive.expect_tx: the phase does not end before copies have brought so many bytes, too.
-__device__ __forceinline__ void arrive_expecting(unsigned barrier, int bytes) {
+// mbarrier.arrive.expect_tx: the phase does not complete before copies have brought so many bytes.
+__device__ __forceinline__ void arrive_expect_tx(unsigned barrier, int bytes) {
   asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes)
                : "memory");
 }
 
-// ld.shared, st.shared: the word at an address of this block.
-__device__ __forceinline__ unsigned load_word(unsigned from) {
-  unsigned word;
-  asm volatile("ld.shared.b32 %0, [%1];" : "=r"(word) : "r"(from) : "memory");
-  return word;
-}
-__device__ __forceinline__ void store_word(unsigned to, unsigned x) {
-  asm volatile("st.shared.b32 [%0], %1;" ::"r"(to), "r"(x) : "memory");
-}
-// st.async ("Data Movement and Conversion Instructions"): a word to an address of any block of a
-// cluster; a barrier of the same block may wait for its 4 bytes.
-__device__ __forceinline__ void send_word(unsigned there, int word, unsigned barrier) {
+// st.async ("Data Movement and Conversion Instructions"): a 32-bit value to an address of any CTA of
+// the cluster; a barrier of the same CTA may wait for its 4 bytes.
+__device__ __forceinline__ void store_remote(unsigned remote, int value, unsigned barrier) {
   asm volatile(
-      "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.b32 [%0], %1, [%2];" ::"r"(there),
-      "r"(word), "r"(barrier)
+      "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.b32 [%0], %1, [%2];" ::"r"(
+          remote),
+      "r"(value), "r"(barrier)
       : "memory");
 }
 
-// mbarrier.try_wait: sleeps for a while, and may return before the phase has ended.
+// mbarrier.try_wait: sleeps for a while, and may return before the phase has completed.
 __device__ __forceinline__ void wait(unsigned barrier, unsigned parity) {
   asm volatile(
       "{\n"

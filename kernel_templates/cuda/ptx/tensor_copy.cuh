@@ -2,9 +2,9 @@
 // sm_90 and later): one thread starts a copy of many rows, and no thread computes an address.
 //
 // How the matrix lies is told by a tensor map, which the host makes for every launch: extents,
-// strides, the box, and the swizzle: in shared memory a line of the box has `span` bytes (128, 64
-// or 32), and its 16-byte units are exchanged so that neither rows nor columns meet in a bank
-// (swizzled() below). What lies outside the matrix is read as zero and never written.
+// strides, the box, and the swizzle mode: in shared memory a row of the box has `span` bytes (128,
+// 64 or 32), and its 16-byte chunks are permuted so that neither rows nor columns have bank
+// conflicts (swizzled() below). What lies outside the matrix is read as zero and never written.
 //
 // PTX ISA, "Data Movement and Conversion Instructions: Bulk copy, Tensor copy, createpolicy".
 #pragma once
@@ -13,39 +13,39 @@ struct alignas(64) TensorMap {
   unsigned long long opaque[16];
 };
 
-// Where the byte at `offset` of a box with lines of `span` bytes lies. The box begins at a multiple
-// of 1024.
+// Where the byte at `offset` of a box with rows of `span` bytes lies. The box begins at a multiple of
+// 1024 bytes.
 __device__ __forceinline__ constexpr int swizzled(int offset, int span) {
   return offset ^ (offset >> 3 & (span - 16));
 }
 
-// When what a copy touches leaves the L2 cache: in its turn, or before anything else, which makes
-// room for what is read again. (A policy of evict_normal is not the same as none: bf16 nt 8192 x
-// 28672 x 4096, H200, 2026-11-22: 2289 us without any, 2352 with it for A, B and D.)
-enum class Eviction { kNormal, kFirst };
-struct Caching {
-  Eviction eviction;
+// When what a copy touches leaves the L2 cache: as usual, or before anything else (evict_first),
+// which makes room for what is read again. A policy of evict_normal is not the same as none: it is
+// slower.
+enum class EvictionPriority { kNormal, kFirst };
+struct CacheHint {
+  EvictionPriority priority;
   unsigned long long policy = 0;  // of kFirst
 };
 // createpolicy, where the caller wants it: the producer once; stores in front of every copy, since
-// held while products run it would take registers from the sums.
-__device__ __forceinline__ Caching caching_with(Eviction eviction) {
-  Caching caching{eviction};
-  if (eviction == Eviction::kFirst) {
-    asm volatile("createpolicy.fractional.L2::evict_first.b64 %0;" : "=l"(caching.policy));
+// holding it during the mainloop would take registers from the accumulators.
+__device__ __forceinline__ CacheHint make_cache_hint(EvictionPriority priority) {
+  CacheHint hint{priority};
+  if (priority == EvictionPriority::kFirst) {
+    asm volatile("createpolicy.fractional.L2::evict_first.b64 %0;" : "=l"(hint.policy));
   }
-  return caching;
+  return hint;
 }
 
-// cp.async.bulk.tensor: the box at (x, y, z), x counted along the lines, to shared memory;
-// `barrier` hears of its bytes.
-__device__ __forceinline__ void load_box(unsigned to, const TensorMap& map, unsigned barrier, int x,
-                                         int y, int z, const Caching& caching) {
-  if (caching.eviction == Eviction::kFirst) {
+// cp.async.bulk.tensor: the box at (x, y, z), x the contiguous dimension, to shared memory; its bytes
+// complete on `barrier`.
+__device__ __forceinline__ void tma_load(unsigned to, const TensorMap& map, unsigned barrier, int x,
+                                         int y, int z, const CacheHint& hint) {
+  if (hint.priority == EvictionPriority::kFirst) {
     asm volatile(
         "cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint"
         " [%0], [%1, {%3, %4, %5}], [%2], %6;" ::"r"(to),
-        "l"(&map), "r"(barrier), "r"(x), "r"(y), "r"(z), "l"(caching.policy)
+        "l"(&map), "r"(barrier), "r"(x), "r"(y), "r"(z), "l"(hint.policy)
         : "memory");
   } else {
     asm volatile(
@@ -55,38 +55,38 @@ __device__ __forceinline__ void load_box(unsigned to, const TensorMap& map, unsi
         : "memory");
   }
 }
-// The same box to the same place in every block of the cluster whose bit in `blocks` is set; the
-// barrier at the same place in each of them hears of it.
-__device__ __forceinline__ void load_box_for(unsigned short blocks, unsigned to,
-                                             const TensorMap& map, unsigned barrier, int x, int y,
-                                             int z, const Caching& caching) {
-  if (caching.eviction == Eviction::kFirst) {
+// The same box to the same address in every CTA of the cluster whose bit in `multicast_mask` is set;
+// its bytes complete on the barrier at the same address in each of them.
+__device__ __forceinline__ void tma_load_multicast(unsigned short multicast_mask, unsigned to,
+                                                   const TensorMap& map, unsigned barrier, int x,
+                                                   int y, int z, const CacheHint& hint) {
+  if (hint.priority == EvictionPriority::kFirst) {
     asm volatile(
         "cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes"
         ".multicast::cluster.L2::cache_hint [%0], [%1, {%4, %5, %6}], [%2], %3, %7;" ::"r"(to),
-        "l"(&map), "r"(barrier), "h"(blocks), "r"(x), "r"(y), "r"(z), "l"(caching.policy)
+        "l"(&map), "r"(barrier), "h"(multicast_mask), "r"(x), "r"(y), "r"(z), "l"(hint.policy)
         : "memory");
   } else {
     asm volatile(
         "cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes"
         ".multicast::cluster [%0], [%1, {%4, %5, %6}], [%2], %3;" ::"r"(to),
-        "l"(&map), "r"(barrier), "h"(blocks), "r"(x), "r"(y), "r"(z)
+        "l"(&map), "r"(barrier), "h"(multicast_mask), "r"(x), "r"(y), "r"(z)
         : "memory");
   }
 }
 // cp.async.bulk.prefetch.tensor: the box to the L2 cache only.
-__device__ __forceinline__ void prefetch_box(const TensorMap& map, int x, int y, int z) {
+__device__ __forceinline__ void tma_prefetch(const TensorMap& map, int x, int y, int z) {
   asm volatile("cp.async.bulk.prefetch.tensor.3d.L2.global [%0, {%1, %2, %3}];" ::"l"(&map), "r"(x),
                "r"(y), "r"(z)
                : "memory");
 }
-__device__ __forceinline__ void store_box(const TensorMap& map, unsigned from, int x, int y, int z,
-                                          const Caching& caching) {
-  if (caching.eviction == Eviction::kFirst) {
+__device__ __forceinline__ void tma_store(const TensorMap& map, unsigned from, int x, int y, int z,
+                                          const CacheHint& hint) {
+  if (hint.priority == EvictionPriority::kFirst) {
     asm volatile(
         "cp.async.bulk.tensor.3d.global.shared::cta.bulk_group.L2::cache_hint "
         "[%0, {%2, %3, %4}], [%1], %5;" ::"l"(&map),
-        "r"(from), "r"(x), "r"(y), "r"(z), "l"(caching.policy)
+        "r"(from), "r"(x), "r"(y), "r"(z), "l"(hint.policy)
         : "memory");
   } else {
     asm volatile(
@@ -97,18 +97,18 @@ __device__ __forceinline__ void store_box(const TensorMap& map, unsigned from, i
   }
 }
 
-// fence.proxy.async: what this thread has written to shared memory is seen by copies that are
-// started after it, and by products.
-__device__ __forceinline__ void show_to_copies() {
+// fence.proxy.async: what this thread has written to shared memory is visible to TMA copies and wgmma
+// that are started after it.
+__device__ __forceinline__ void fence_async_proxy() {
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
 
 // cp.async.bulk.commit_group, wait_group.read: stores that this thread has started since the last
 // call are a group; all but the latest `pending` groups have been read from shared memory.
-__device__ __forceinline__ void end_store_group() {
+__device__ __forceinline__ void tma_store_commit() {
   asm volatile("cp.async.bulk.commit_group;" ::: "memory");
 }
-__device__ __forceinline__ void wait_until_read(int pending) {
+__device__ __forceinline__ void tma_store_wait_read(int pending) {
   if (pending == 0) {
     asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
   } else {
@@ -117,6 +117,6 @@ __device__ __forceinline__ void wait_until_read(int pending) {
 }
 
 // prefetch.tensormap
-__device__ __forceinline__ void prefetch(const TensorMap& map) {
+__device__ __forceinline__ void prefetch_tensor_map(const TensorMap& map) {
   asm volatile("prefetch.tensormap [%0];" ::"l"(&map) : "memory");
 }

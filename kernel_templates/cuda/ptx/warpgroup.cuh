@@ -1,11 +1,11 @@
-// What four neighbouring warps, a warpgroup, do together, and the blocks of a cluster (sm_90a).
+// Warpgroups (four neighbouring warps), clusters of CTAs, and elected threads (sm_90a).
 #pragma once
 
 constexpr int kWarpgroup = 128;  // threads
 
-// "Miscellaneous Instructions: setmaxnreg": the warpgroup hands back registers, or waits until it
-// has so many a thread. The numbers that are in use, constants all:
-__device__ __forceinline__ void keep_registers(int registers) {
+// "Miscellaneous Instructions: setmaxnreg": the warpgroup releases registers (dec), or waits until
+// it has so many a thread (inc). The instruction takes an immediate: these are the numbers in use.
+__device__ __forceinline__ void decrease_registers(int registers) {
   switch (registers) {
     case 40:
       asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
@@ -15,7 +15,7 @@ __device__ __forceinline__ void keep_registers(int registers) {
       break;
   }
 }
-__device__ __forceinline__ void take_registers(int registers) {
+__device__ __forceinline__ void increase_registers(int registers) {
   switch (registers) {
     case 152:
       asm volatile("setmaxnreg.inc.sync.aligned.u32 152;");
@@ -29,22 +29,22 @@ __device__ __forceinline__ void take_registers(int registers) {
   }
 }
 
-// All threads of all blocks of a cluster meet, in two steps: none returns from the second before
-// all have made the first. Of what they have written only barriers are shown to other blocks
-// (publish_barriers()). "barrier.cluster", or "bar.sync" where a block is alone.
-__device__ __forceinline__ void begin_meeting(int cluster) {
-  if (cluster > 1) {
+// "barrier.cluster": a barrier of all threads of a cluster of `ctas` CTAs, in two steps: none
+// returns from the second before all have made the first. Of what they have written only barriers
+// are made visible to other CTAs (fence_barrier_init()). "bar.sync" where a CTA is alone.
+__device__ __forceinline__ void cluster_arrive_relaxed(int ctas) {
+  if (ctas > 1) {
     asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
   }
 }
-__device__ __forceinline__ void end_meeting(int cluster) {
-  if (cluster > 1) {
+__device__ __forceinline__ void cluster_wait(int ctas) {
+  if (ctas > 1) {
     asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
   } else {
     __syncthreads();
   }
 }
-__device__ __forceinline__ int rank_in_cluster() {
+__device__ __forceinline__ int cta_rank_in_cluster() {
   int rank;
   asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
   return rank;
@@ -52,8 +52,8 @@ __device__ __forceinline__ int rank_in_cluster() {
 
 // elect.sync: true in one lane of the warp, always the same one, as is lane == 0; but the compiler
 // then knows that what is done there is done once, and needs no loop over the lanes for
-// instructions that take registers of the warp.
-__device__ __forceinline__ bool is_elected() {
+// instructions that take uniform registers.
+__device__ __forceinline__ bool elect_one() {
   int elected;
   asm volatile(
       "{\n"
@@ -66,7 +66,7 @@ __device__ __forceinline__ bool is_elected() {
 }
 
 // The value of the first lane, known to be the same in all: the compiler may then keep it, and what
-// follows from it, in registers of the warp.
-__device__ __forceinline__ int same_in_warp(int value) {
+// follows from it, in uniform registers.
+__device__ __forceinline__ int warp_uniform(int value) {
   return __shfl_sync(0xffffffffu, value, 0);
 }

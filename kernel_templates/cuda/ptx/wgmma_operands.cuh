@@ -1,6 +1,6 @@
-// The operands of a warpgroup's product, for every width n. An asm names its operands one by one:
-// NAMES_n are those of the n / 2 sums, which follow three others, SUMS_n(c) the sums with their
-// constraint.
+// The accumulators of a wgmma instruction, for every width n. An asm names its operands one by one:
+// NAMES_n are the names of the n / 2 accumulators, which follow three other operands,
+// ACCUMULATORS_n(c) the accumulators d with their constraint.
 #pragma once
 
 #define NAMES_16 "%3, %4, %5, %6, %7, %8, %9, %10"
@@ -125,41 +125,45 @@
   ", "            \
   "%127, %128, %129, %130"
 
-#define SUMS_16(c) FOUR(c, 0), FOUR(c, 4)
-#define SUMS_24(c) SUMS_16(c), FOUR(c, 8)
-#define SUMS_32(c) SUMS_24(c), FOUR(c, 12)
-#define SUMS_40(c) SUMS_32(c), FOUR(c, 16)
-#define SUMS_48(c) SUMS_40(c), FOUR(c, 20)
-#define SUMS_56(c) SUMS_48(c), FOUR(c, 24)
-#define SUMS_64(c) SUMS_56(c), FOUR(c, 28)
-#define SUMS_72(c) SUMS_64(c), FOUR(c, 32)
-#define SUMS_80(c) SUMS_72(c), FOUR(c, 36)
-#define SUMS_88(c) SUMS_80(c), FOUR(c, 40)
-#define SUMS_96(c) SUMS_88(c), FOUR(c, 44)
-#define SUMS_104(c) SUMS_96(c), FOUR(c, 48)
-#define SUMS_112(c) SUMS_104(c), FOUR(c, 52)
-#define SUMS_120(c) SUMS_112(c), FOUR(c, 56)
-#define SUMS_128(c) SUMS_120(c), FOUR(c, 60)
-#define SUMS_136(c) SUMS_128(c), FOUR(c, 64)
-#define SUMS_144(c) SUMS_136(c), FOUR(c, 68)
-#define SUMS_152(c) SUMS_144(c), FOUR(c, 72)
-#define SUMS_160(c) SUMS_152(c), FOUR(c, 76)
-#define SUMS_168(c) SUMS_160(c), FOUR(c, 80)
-#define SUMS_176(c) SUMS_168(c), FOUR(c, 84)
-#define SUMS_184(c) SUMS_176(c), FOUR(c, 88)
-#define SUMS_192(c) SUMS_184(c), FOUR(c, 92)
-#define SUMS_200(c) SUMS_192(c), FOUR(c, 96)
-#define SUMS_208(c) SUMS_200(c), FOUR(c, 100)
-#define SUMS_216(c) SUMS_208(c), FOUR(c, 104)
-#define SUMS_224(c) SUMS_216(c), FOUR(c, 108)
-#define SUMS_232(c) SUMS_224(c), FOUR(c, 112)
-#define SUMS_240(c) SUMS_232(c), FOUR(c, 116)
-#define SUMS_248(c) SUMS_240(c), FOUR(c, 120)
-#define SUMS_256(c) SUMS_248(c), FOUR(c, 124)
-#define FOUR(c, i) c(sums[i]), c(sums[i + 1]), c(sums[i + 2]), c(sums[i + 3])
+#define ACCUMULATORS_16(c) FOUR(c, 0), FOUR(c, 4)
+#define ACCUMULATORS_24(c) ACCUMULATORS_16(c), FOUR(c, 8)
+#define ACCUMULATORS_32(c) ACCUMULATORS_24(c), FOUR(c, 12)
+#define ACCUMULATORS_40(c) ACCUMULATORS_32(c), FOUR(c, 16)
+#define ACCUMULATORS_48(c) ACCUMULATORS_40(c), FOUR(c, 20)
+#define ACCUMULATORS_56(c) ACCUMULATORS_48(c), FOUR(c, 24)
+#define ACCUMULATORS_64(c) ACCUMULATORS_56(c), FOUR(c, 28)
+#define ACCUMULATORS_72(c) ACCUMULATORS_64(c), FOUR(c, 32)
+#define ACCUMULATORS_80(c) ACCUMULATORS_72(c), FOUR(c, 36)
+#define ACCUMULATORS_88(c) ACCUMULATORS_80(c), FOUR(c, 40)
+#define ACCUMULATORS_96(c) ACCUMULATORS_88(c), FOUR(c, 44)
+#define ACCUMULATORS_104(c) ACCUMULATORS_96(c), FOUR(c, 48)
+#define ACCUMULATORS_112(c) ACCUMULATORS_104(c), FOUR(c, 52)
+#define ACCUMULATORS_120(c) ACCUMULATORS_112(c), FOUR(c, 56)
+#define ACCUMULATORS_128(c) ACCUMULATORS_120(c), FOUR(c, 60)
+#define ACCUMULATORS_136(c) ACCUMULATORS_128(c), FOUR(c, 64)
+#define ACCUMULATORS_144(c) ACCUMULATORS_136(c), FOUR(c, 68)
+#define ACCUMULATORS_152(c) ACCUMULATORS_144(c), FOUR(c, 72)
+#define ACCUMULATORS_160(c) ACCUMULATORS_152(c), FOUR(c, 76)
+#define ACCUMULATORS_168(c) ACCUMULATORS_160(c), FOUR(c, 80)
+#define ACCUMULATORS_176(c) ACCUMULATORS_168(c), FOUR(c, 84)
+#define ACCUMULATORS_184(c) ACCUMULATORS_176(c), FOUR(c, 88)
+#define ACCUMULATORS_192(c) ACCUMULATORS_184(c), FOUR(c, 92)
+#define ACCUMULATORS_200(c) ACCUMULATORS_192(c), FOUR(c, 96)
+#define ACCUMULATORS_208(c) ACCUMULATORS_200(c), FOUR(c, 100)
+#define ACCUMULATORS_216(c) ACCUMULATORS_208(c), FOUR(c, 104)
+#define ACCUMULATORS_224(c) ACCUMULATORS_216(c), FOUR(c, 108)
+#define ACCUMULATORS_232(c) ACCUMULATORS_224(c), FOUR(c, 112)
+#define ACCUMULATORS_240(c) ACCUMULATORS_232(c), FOUR(c, 116)
+#define ACCUMULATORS_248(c) ACCUMULATORS_240(c), FOUR(c, 120)
+#define ACCUMULATORS_256(c) ACCUMULATORS_248(c), FOUR(c, 124)
+#define FOUR(c, i) c(d[i]), c(d[i + 1]), c(d[i + 2]), c(d[i + 3])
 
 #define PASTE(a, b) a##b
 #define NAMES_OF(n) PASTE(NAMES_, n)
-#define SUMS_OF(n) PASTE(SUMS_, n)
+#define ACCUMULATORS_OF(n) PASTE(ACCUMULATORS_, n)
 #define TEXT_OF(n) #n
 #define DIGITS_OF(n) TEXT_OF(n)
+// The other one of 0 and 1.
+#define NOT_0 1
+#define NOT_1 0
+#define NOT_OF(bit) PASTE(NOT_, bit)

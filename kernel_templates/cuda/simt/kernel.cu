@@ -129,7 +129,7 @@ constexpr int kUnitN = OperandB::kRowUnit > kUnitOfStore ? OperandB::kRowUnit : 
 struct Work {
   long long entry;
   long long tile;  // counted over the whole batch
-  int part;        // of split_k
+  int slice;       // of K, of split_k
   long long m0, n0, k0;
   int rows, columns;  // inside D: at most block_m and block_n
   long long depth;    // of this part of K
@@ -146,7 +146,7 @@ __device__ __forceinline__ Work work_of_block(const Arguments& arguments) {
       tile_at(static_cast<int>(blockIdx.x) % tiles, tiles_m, tiles_n, kGroupM);
   Work work;
   work.entry = part_of_batch / kSplitK;
-  work.part = part_of_batch % kSplitK;
+  work.slice = part_of_batch % kSplitK;
   work.tile = work.entry * tiles + static_cast<int>(blockIdx.x) % tiles;
   work.m0 = static_cast<long long>(at.tile_m) * kBlockM;
   work.n0 = static_cast<long long>(at.tile_n) * kBlockN;
@@ -157,8 +157,8 @@ __device__ __forceinline__ Work work_of_block(const Arguments& arguments) {
   work.rows = static_cast<int>(min(arguments.m - work.m0, static_cast<long long>(kBlockM)));
   work.columns = static_cast<int>(min(arguments.n - work.n0, static_cast<long long>(kBlockN)));
   const long long steps = (arguments.k + kBlockK - 1) / kBlockK;
-  work.k0 = steps * work.part / kSplitK * kBlockK;
-  work.depth = min(arguments.k, steps * (work.part + 1) / kSplitK * kBlockK) - work.k0;
+  work.k0 = steps * work.slice / kSplitK * kBlockK;
+  work.depth = min(arguments.k, steps * (work.slice + 1) / kSplitK * kBlockK) - work.k0;
   work.steps = static_cast<int>((work.depth + kBlockK - 1) / kBlockK);
   const bool is_inside = work.rows == kBlockM && work.columns == kBlockN;
   work.whole_steps = is_inside ? static_cast<int>(work.depth / kBlockK) : 0;
@@ -293,14 +293,15 @@ __device__ __forceinline__ void store_parts(const Arguments& arguments, const Wo
                                             const Sums& sums) {
   const Epilogue epilogue = begin_epilogue(arguments, work.entry);
   TypeD* const d = batch_entry_d(arguments, work.entry) + offset_d(arguments, work.m0, work.n0);
-  const ThreadGroup team{static_cast<int>(threadIdx.x), kThreads, 0};
-  const TileOfParts tile = tile_of_parts(arguments, work.tile, kPartElements, team, scratch);
-  int slice = hand_in(tile, work.part, all_run_at_once(), sums);
-  for (; slice < kSlices; slice = next_slice(tile)) {
+  const ThreadGroup block{static_cast<int>(threadIdx.x), kThreads, 0};
+  const Reduction reduction =
+      split_k_reduction<kSplitK, kChunks>(arguments, work.tile, kPartialElements, block, scratch);
+  int chunk = hand_in(reduction, work.slice, all_run_at_once(), sums);
+  for (; chunk < kChunks; chunk = reduction.next_chunk()) {
 #pragma unroll 1
-    for (int row = slice * kRowsOfSlice; row < (slice + 1) * kRowsOfSlice; ++row) {
+    for (int row = chunk * kRowsOfChunk; row < (chunk + 1) * kRowsOfChunk; ++row) {
       Accumulator of_row[kThreadN];
-      add_row(tile, row, of_row);
+      add_row(reduction, row, of_row);
       const int m = row_of_sums(place, row);
       if (m < work.rows) {
         store_row(epilogue, work, m, place.n, of_row, d + offset_d(arguments, m, 0));

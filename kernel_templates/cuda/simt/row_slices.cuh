@@ -1,38 +1,38 @@
-// The parts of a tile of D that blocks hold (parts.cuh), as slices: a few rows of every thread's
-// sums.
+// The partial tiles of D that the blocks of a tile hold where K is split, and their reduction
+// (split_k_reduction.cuh) in chunks: a few rows of every thread's accumulators.
 //
-//   int slice = hand_in(tile, part, waits, sums);
-//   for (; slice < kSlices; slice = next_slice(tile)) {
-//     for each `row` of the slice, from slice * kRowsOfSlice on:
-//       add_row(tile, row, sums_of_row);
+//   int chunk = hand_in(reduction, slice, waits, sums);
+//   for (; chunk < kChunks; chunk = reduction.next_chunk()) {
+//     for each `row` of the chunk, from chunk * kRowsOfChunk on:
+//       add_row(reduction, row, sums_of_row);
 //   }
 //
 // Expects kThreadM, kThreadN, kThreads, kSplitK as constants.
 #pragma once
 
+#include "../common/split_k_reduction.cuh"
 #include "thread_tile.cuh"
 
-// As many rows as it takes for every team to have a slice at most.
-__host__ __device__ constexpr int rows_of_slice(int thread_m, int split_k) {
+// As many rows as it takes for every block of a tile to have a chunk at most.
+__host__ __device__ constexpr int rows_of_chunk(int thread_m, int split_k) {
   int rows = 1;
   while (thread_m / rows > split_k) {
     rows *= 2;
   }
   return rows;
 }
-constexpr int kRowsOfSlice = rows_of_slice(kThreadM, kSplitK);
-constexpr int kSlices = kThreadM / kRowsOfSlice;
+constexpr int kRowsOfChunk = rows_of_chunk(kThreadM, kSplitK);
+constexpr int kChunks = kThreadM / kRowsOfChunk;
+using Reduction = SplitKReduction<kSplitK, kChunks>;
 
-#include "../common/split_k_reduction.cuh"  // needs kSlices
+constexpr int kPartialElements = kBlockM * kBlockN;
 
-constexpr int kPartElements = kBlockM * kBlockN;
-
-// A thread's quads of a row in a part; neighbours in memory are neighbouring threads.
-__device__ __forceinline__ Quad* quads_of_row(const TileOfParts& tile, int part, int row) {
-  const int quad = (part * kThreadM + row) * kQuadsN;
-  return reinterpret_cast<Quad*>(tile.partials) + quad * kThreads + threadIdx.x;
+// A thread's quads of a row in a split-K slice's partial tile; neighbours in memory are neighbouring threads.
+__device__ __forceinline__ Quad* quads_of_row(const Reduction& reduction, int slice, int row) {
+  const int quad = (slice * kThreadM + row) * kQuadsN;
+  return reinterpret_cast<Quad*>(reduction.partial_tiles) + quad * kThreads + threadIdx.x;
 }
-// To the L2 cache, where all multiprocessors see it, and from there.
+// To the L2 cache, where all SMs see it, and from there.
 __device__ __forceinline__ void store_cached(Quad* to, const float (&x)[4]) {
   __stcg(reinterpret_cast<float4*>(to), make_float4(x[0], x[1], x[2], x[3]));
 }
@@ -62,11 +62,11 @@ __device__ __forceinline__ int sum_of_quad(int quad, int element) {
   return quad * kQuad + (element ^ 1);
 }
 
-__device__ __forceinline__ int hand_in(const TileOfParts& tile, int part, bool waits,
+__device__ __forceinline__ int hand_in(const Reduction& reduction, int slice, bool waits,
                                        const Sums& sums) {
 #pragma unroll
   for (int row = 0; row < kThreadM; ++row) {
-    Quad* const to = quads_of_row(tile, part, row);
+    Quad* const to = quads_of_row(reduction, slice, row);
 #pragma unroll
     for (int quad = 0; quad < kQuadsN; ++quad) {
       Quad of_sums;
@@ -77,39 +77,39 @@ __device__ __forceinline__ int hand_in(const TileOfParts& tile, int part, bool w
       store_cached(to + quad * kThreads, of_sums.element);
     }
   }
-  return begin_adding(tile, waits);
+  return reduction.begin(waits);
 }
 
-// A row's sums, over all parts; several parts are on their way at a time.
-constexpr int kPartsAtOnce = 16 / kQuadsN < kSplitK ? 16 / kQuadsN : kSplitK;
-__device__ __forceinline__ void add_row(const TileOfParts& tile, int row,
+// A row's sums, over all slices of K; several are on their way at a time.
+constexpr int kSlicesAtOnce = 16 / kQuadsN < kSplitK ? 16 / kQuadsN : kSplitK;
+__device__ __forceinline__ void add_row(const Reduction& reduction, int row,
                                         Accumulator (&sums)[kThreadN]) {
 #pragma unroll
   for (int n = 0; n < kThreadN; ++n) {
     sums[n] = 0;
   }
 #pragma unroll 1
-  for (int first = 0; first < kSplitK; first += kPartsAtOnce) {
-    Quad quads[kPartsAtOnce][kQuadsN];
+  for (int first = 0; first < kSplitK; first += kSlicesAtOnce) {
+    Quad quads[kSlicesAtOnce][kQuadsN];
 #pragma unroll
-    for (int part = 0; part < kPartsAtOnce; ++part) {
+    for (int slice = 0; slice < kSlicesAtOnce; ++slice) {
 #pragma unroll
       for (int quad = 0; quad < kQuadsN; ++quad) {
-        if (first + part < kSplitK) {
-          load_cached(quads_of_row(tile, first + part, row) + quad * kThreads,
-                      quads[part][quad].element);
+        if (first + slice < kSplitK) {
+          load_cached(quads_of_row(reduction, first + slice, row) + quad * kThreads,
+                      quads[slice][quad].element);
         }
       }
     }
 #pragma unroll
-    for (int part = 0; part < kPartsAtOnce; ++part) {
+    for (int slice = 0; slice < kSlicesAtOnce; ++slice) {
 #pragma unroll
       for (int quad = 0; quad < kQuadsN; ++quad) {
-        if (first + part < kSplitK) {
-          const Quad& of_part = quads[part][quad];
+        if (first + slice < kSplitK) {
+          const Quad& of_slice = quads[slice][quad];
 #pragma unroll
           for (int element = 0; element < kQuad; ++element) {
-            add(of_part.element[element], sums[sum_of_quad(quad, element)]);
+            add(of_slice.element[element], sums[sum_of_quad(quad, element)]);
           }
         }
       }

@@ -1,50 +1,51 @@
-// Neighbouring tiles for neighbouring multiprocessors (gpc_aware). Multiprocessors of one GPC that ask
-// the L2 cache for the same line at nearly the same time are answered together, so blocks that
-// share operands should run on one. Where a block runs is known when it runs: then its cluster
-// takes the next share of its GPC or, should that have none left, of another one. There are as many
-// shares as clusters, so each finds one. Which one decides nothing but the time.
+// Neighbouring tiles for neighbouring SMs (gpc_aware). SMs of one GPC that ask the L2 cache for the
+// same line at nearly the same time are answered together, so CTAs that share operands should run on
+// one. Where a CTA runs is known when it runs: then its cluster claims the next id of its GPC's range
+// or, should that be used up, of another one. There are as many ids as clusters, so each finds one.
+// Which one decides nothing but the time.
 //
 //   the last 8 bytes of the workspace's counters, one number:  a byte for each GPC, how many
-//                                                              clusters have asked for its shares
+//                                                              clusters have claimed from its range
 //
-// It is zero again before a launch that may overlap this one can begin: the cluster that takes the
-// last share sees from the number that all are taken, clears it, and only then lets the next kernel
-// start. So this may touch it before the kernels before it have ended. Expects kCluster.
+// It is zero again before a launch that may overlap this one can begin: the cluster that claims the
+// last id sees from the number that all are claimed, clears it, and only then lets the next kernel
+// start. So this may touch it before the kernels before it have ended.
 #pragma once
 
 #include "../common/arguments.cuh"
 #include "../common/split_k.cuh"
 #include "../ptx/griddepcontrol.cuh"
 #include "../ptx/mbarrier.cuh"
+#include "../ptx/shared_memory.cuh"
 #include "../ptx/warpgroup.cuh"
 #include "gpc_cluster_ranges.cuh"
-#include "pipeline.cuh"
 
-using Asked = unsigned long long;
-static_assert(sizeof(Asked) == kShareCounterBytes, "each GPC must have a byte");
+using ClaimCounters = unsigned long long;
+static_assert(sizeof(ClaimCounters) == kClaimCounterBytes, "each GPC must have a byte");
 static_assert(kMostSms <= 255, "a byte must count the clusters of a launch");
-__device__ __forceinline__ Asked* asked_counter(const Arguments& arguments) {
-  return reinterpret_cast<Asked*>(static_cast<char*>(arguments.workspace) + kCounterBytes -
-                                  kShareCounterBytes);
+__device__ __forceinline__ ClaimCounters* claim_counters(const Arguments& arguments) {
+  return reinterpret_cast<ClaimCounters*>(static_cast<char*>(arguments.workspace) + kCounterBytes -
+                                          kClaimCounterBytes);
 }
-__device__ __forceinline__ int asked_of(Asked asked, int gpc) {
-  return static_cast<int>(asked >> 8 * gpc & 0xff);
+__device__ __forceinline__ int claims_of(ClaimCounters claims, int gpc) {
+  return static_cast<int>(claims >> 8 * gpc & 0xff);
 }
-__device__ __forceinline__ int shares_of(const GpcShares& shares, int gpc) {
-  return shares.first[gpc + 1] - shares.first[gpc];
+__device__ __forceinline__ int ids_of(const GpcClusterRanges& ranges, int gpc) {
+  return ranges.first[gpc + 1] - ranges.first[gpc];
 }
 
-__device__ __forceinline__ int multiprocessor() {
+__device__ __forceinline__ int sm_id() {
   int id;
   asm volatile("mov.u32 %0, %%smid;" : "=r"(id));
   return id;
 }
 
-// Where most shares seem to be left.
-__device__ __forceinline__ int gpc_with_most_left(const GpcShares& shares, Asked asked) {
+// Where most ids seem to be left.
+__device__ __forceinline__ int gpc_with_most_left(const GpcClusterRanges& ranges,
+                                                  ClaimCounters claims) {
   int gpc = 0, most = 0;
-  for (int candidate = 0; candidate < shares.gpcs; ++candidate) {
-    const int left = shares_of(shares, candidate) - asked_of(asked, candidate);
+  for (int candidate = 0; candidate < ranges.gpcs; ++candidate) {
+    const int left = ids_of(ranges, candidate) - claims_of(claims, candidate);
     if (left > most) {
       gpc = candidate;
       most = left;
@@ -53,59 +54,65 @@ __device__ __forceinline__ int gpc_with_most_left(const GpcShares& shares, Asked
   return gpc;
 }
 
-// The asker of a cluster's first block takes a share; where GPCs are not known, that of the
-// cluster's number. What other threads get here is not used.
-struct Taken {
-  int share;
-  Asked asked;  // by all clusters until then; 0: this thread has not
+// The claiming thread of a cluster's first CTA claims an id; where GPCs are not known, it is that of
+// the launch. What other threads get here is not used.
+struct ClaimedClusterId {
+  int id;
+  ClaimCounters claims;  // of all clusters until then; 0: this thread has claimed nothing
 };
-constexpr int kAsker = 32;  // of a warp that has nothing else to do yet
-__device__ __forceinline__ Taken take_share(const Arguments& arguments, const GpcShares& shares) {
-  if (threadIdx.x == kAsker && (kCluster == 1 || rank_in_cluster() == 0)) {
-    int gpc = shares.gpc_of_sm[min(multiprocessor(), kMostSms - 1)];
+constexpr int kClaimingThread = 32;  // of a warp that has nothing else to do yet
+template <int kClusterSize>
+__device__ __forceinline__ ClaimedClusterId claim_cluster_id(const Arguments& arguments,
+                                                             const GpcClusterRanges& ranges) {
+  if (threadIdx.x == kClaimingThread && (kClusterSize == 1 || cta_rank_in_cluster() == 0)) {
+    int gpc = ranges.gpc_of_sm[min(sm_id(), kMostSms - 1)];
 #pragma unroll 1
-    for (int turn = 0; turn < shares.gpcs; ++turn) {  // none disappoints twice
-      const Asked one = Asked{1} << 8 * gpc, before = atomicAdd(asked_counter(arguments), one);
-      const int number = asked_of(before, gpc);
-      if (number < shares_of(shares, gpc)) {
-        return {shares.first[gpc] + number, before + one};
+    for (int attempt = 0; attempt < ranges.gpcs; ++attempt) {  // none is found empty twice
+      const ClaimCounters one = ClaimCounters{1} << 8 * gpc;
+      const ClaimCounters before = atomicAdd(claim_counters(arguments), one);
+      const int number = claims_of(before, gpc);
+      if (number < ids_of(ranges, gpc)) {
+        return {ranges.first[gpc] + number, before + one};
       }
-      gpc = gpc_with_most_left(shares, before);
+      gpc = gpc_with_most_left(ranges, before);
     }
   }
-  return {static_cast<int>(blockIdx.x / kCluster), 0};
+  return {static_cast<int>(blockIdx.x / kClusterSize), 0};
 }
 
-// The asker of every block, later.
-__device__ __forceinline__ void end_taking(const Arguments& arguments, const GpcShares& shares,
-                                           const Taken& taken, int clusters) {
+// The claiming thread of every CTA, later.
+__device__ __forceinline__ void finish_claim(const Arguments& arguments,
+                                             const GpcClusterRanges& ranges,
+                                             const ClaimedClusterId& claimed, int clusters) {
   int count = 0;
 #pragma unroll
   for (int gpc = 0; gpc < kMostGpcs; ++gpc) {
-    count += min(asked_of(taken.asked, gpc), shares_of(shares, gpc));
+    count += min(claims_of(claimed.claims, gpc), ids_of(ranges, gpc));
   }
   if (count == clusters) {
-    atomicExch(asked_counter(arguments), Asked{0});
+    atomicExch(claim_counters(arguments), ClaimCounters{0});
     __threadfence();
   }
-  let_next_kernel_start();
+  launch_dependents();
 }
 
-// All threads, when the blocks of the cluster have met: its share, which the asker of the first
-// block has taken and sends to all.
-__device__ __forceinline__ int told_share(const Shared& shared, int rank, int share) {
-  const bool has_taken = threadIdx.x == kAsker && rank == 0;
-  if (kCluster == 1) {
-    if (has_taken) {
-      store_word(share_word(shared), share);
+// All threads of the CTA of this rank, after the cluster's barrier: the id that the claiming thread
+// of the first CTA has claimed and sends to all, by way of 4 bytes of shared memory and, where the
+// cluster has several CTAs, a barrier that expects them.
+template <int kClusterSize>
+__device__ __forceinline__ int broadcast_cluster_id(int rank, int id, unsigned address,
+                                                    unsigned barrier) {
+  const bool has_claimed = threadIdx.x == kClaimingThread && rank == 0;
+  if (kClusterSize == 1) {
+    if (has_claimed) {
+      store_shared(address, id);
     }
     __syncthreads();
   } else {
-    for (int block = 0; has_taken && block < kCluster; ++block) {
-      send_word(address_in_block(share_word(shared), block), share,
-                address_in_block(share_barrier(shared), block));
+    for (int cta = 0; has_claimed && cta < kClusterSize; ++cta) {
+      store_remote(address_in_cta(address, cta), id, address_in_cta(barrier, cta));
     }
-    wait(share_barrier(shared), 0);
+    wait(barrier, 0);
   }
-  return same_in_warp(load_word(share_word(shared)));
+  return warp_uniform(load_shared(address));
 }

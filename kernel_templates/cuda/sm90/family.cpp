@@ -118,8 +118,9 @@ class Wgmma final : public CudaFamily {
             .swaps_operands = numbers.swap_ab,
             .tensor_maps = {map_of_a(problem, numbers), map_of_b(problem, numbers),
                             map_of_d(problem, numbers)},
-            .gpc_shares = asks ? share_out(static_cast<int>(clusters), numbers.cluster(), limits)
-                               : GpcShares{}};
+            .gpc_cluster_ranges =
+                asks ? gpc_cluster_ranges(static_cast<int>(clusters), numbers.cluster(), limits)
+                     : GpcClusterRanges{}};
   }
 
  private:

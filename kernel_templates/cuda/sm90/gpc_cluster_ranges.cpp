@@ -7,10 +7,10 @@
 
 namespace tunedgemm {
 
-GpcShares share_out(int clusters, int cluster, const DeviceLimits& limits) {
+GpcClusterRanges gpc_cluster_ranges(int clusters, int cluster, const DeviceLimits& limits) {
   assert(!limits.gpc_of_sm.empty() && limits.gpc_of_sm.size() <= kMostSms);
   assert(clusters <= kMostSms);
-  GpcShares shares{};
+  GpcClusterRanges shares{};
   std::array<int, kMostGpcs> room{}, count{};
   for (std::size_t sm = 0; sm < limits.gpc_of_sm.size(); ++sm) {
     const int gpc = limits.gpc_of_sm[sm];

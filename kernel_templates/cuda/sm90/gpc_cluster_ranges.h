@@ -11,7 +11,7 @@ namespace tunedgemm {
 /// One share to each of `clusters` clusters of `cluster` blocks, of which a multiprocessor runs one
 /// at a time. Blocks are started on all GPCs in turn as long as they have room, so that is how the
 /// shares are dealt out. Precondition: limits.gpc_of_sm is not empty, it has no more than
-/// gpc_shares.cuh has room for, and there are at most kMostSms clusters.
-GpcShares share_out(int clusters, int cluster, const DeviceLimits& limits);
+/// gpc_cluster_ranges.cuh has room for, and there are at most kMostSms clusters.
+GpcClusterRanges gpc_cluster_ranges(int clusters, int cluster, const DeviceLimits& limits);
 
 }  // namespace tunedgemm

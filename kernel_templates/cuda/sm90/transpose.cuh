@@ -1,122 +1,81 @@
-// Transposes operands whose lines do not follow K, of 8 bits, and B of 32 (A of 32 comes from
-// registers): products take them only along K, so some warps turn every tile, in place, between the
-// copy that brings it and the products that take it.
+// Transposes a tile in shared memory, in place, between the TMA copy that brings it and the wgmma
+// instructions that take it: elements of 8 and 32 bits, whose products need K-major operands.
 //
-// 128 bytes of lines and of K make a square slab (slabs.cuh), 8 x 8 blocks of 16 bytes a line.
-// Where the block of lines c and unit d was, the block of lines d and unit c comes to lie, turned
-// itself. A warp takes the 8 blocks with d = c ^ x at a time: they change places among each other,
-// and neither its reads nor its writes meet in a bank.
+// 128 bytes of rows and of K make a square: 8 x 8 blocks of 16 bytes a row. The block of rows c and
+// chunk d goes to rows d and chunk c, itself transposed. A warp takes the 8 blocks with d = c ^ x at
+// a time: they change places among each other, and neither its reads nor its writes have bank
+// conflicts.
 #pragma once
 
-#include "operand_tiles.cuh"
-#include "pipeline.cuh"
-#include "tile_scheduler.cuh"
+#include "../ptx/shared_memory.cuh"
+#include "shape.h"
 
-constexpr int kTurnedBytes = 2048;  // by a warp at a time
+constexpr int kTransposedBytes = 2048;  // by a warp at a time
 
-struct Unit {
-  unsigned word[4];
-};
-__device__ __forceinline__ Unit load_unit(unsigned from) {
-  Unit unit;
-  asm volatile("ld.shared.v4.b32 {%0, %1, %2, %3}, [%4];"
-               : "=r"(unit.word[0]), "=r"(unit.word[1]), "=r"(unit.word[2]), "=r"(unit.word[3])
-               : "r"(from)
-               : "memory");
-  return unit;
-}
-__device__ __forceinline__ void store_unit(unsigned to, unsigned x, unsigned y, unsigned z,
-                                           unsigned w) {
-  asm volatile("st.shared.v4.b32 [%0], {%1, %2, %3, %4};" ::"r"(to), "r"(x), "r"(y), "r"(z), "r"(w)
-               : "memory");
+// The address of a 16-byte chunk of a swizzled row.
+__device__ __forceinline__ unsigned chunk_address(unsigned atom_column, int row, int chunk) {
+  return atom_column + row * sm90::kSwizzleBytes + (chunk ^ row % 8) * 16;
 }
 
-// Where the unit of 16 bytes lies that is the `unit`th of a line.
-__device__ __forceinline__ unsigned place_of_unit(unsigned slab, int line, int unit) {
-  return slab + line * kLine + (unit ^ line % 8) * 16;
-}
-
-// Elements of 32 bits: a block is 4 lines, a slab 32. A lane has a block; a warp four x.
-__device__ __forceinline__ void turn_words(unsigned slab, int part) {
+// Elements of 32 bits: a block is 4 rows, a square 32. A lane has a block; a warp four x.
+__device__ __forceinline__ void transpose_32_bits(unsigned square, int part) {
   const int lane = threadIdx.x % 32;
   const int c = lane % 8, d = c ^ (part * 4 + lane / 8);
-  Unit line[4];
+  SharedVector row[4];
 #pragma unroll
   for (int i = 0; i < 4; ++i) {
-    line[i] = load_unit(place_of_unit(slab, 4 * c + i, d));
+    row[i] = load_shared_vector(chunk_address(square, 4 * c + i, d));
   }
   __syncwarp();
 #pragma unroll
   for (int i = 0; i < 4; ++i) {
-    store_unit(place_of_unit(slab, 4 * d + i, c), line[0].word[i], line[1].word[i], line[2].word[i],
-               line[3].word[i]);
+    store_shared(chunk_address(square, 4 * d + i, c), row[0].element[i], row[1].element[i],
+                 row[2].element[i], row[3].element[i]);
   }
 }
 
-// Four words of four bytes: byte j of word i becomes byte i of word j.
-__device__ __forceinline__ void turn_bytes(unsigned (&word)[4]) {
-  const unsigned low_01 = __byte_perm(word[0], word[1], 0x5140);
-  const unsigned low_23 = __byte_perm(word[2], word[3], 0x5140);
-  const unsigned high_01 = __byte_perm(word[0], word[1], 0x7362);
-  const unsigned high_23 = __byte_perm(word[2], word[3], 0x7362);
-  word[0] = __byte_perm(low_01, low_23, 0x5410);
-  word[1] = __byte_perm(low_01, low_23, 0x7632);
-  word[2] = __byte_perm(high_01, high_23, 0x5410);
-  word[3] = __byte_perm(high_01, high_23, 0x7632);
+// A 4 x 4 matrix of bytes: byte j of x[i] becomes byte i of x[j].
+__device__ __forceinline__ void transpose_4x4_bytes(unsigned (&x)[4]) {
+  const unsigned low_01 = __byte_perm(x[0], x[1], 0x5140);
+  const unsigned low_23 = __byte_perm(x[2], x[3], 0x5140);
+  const unsigned high_01 = __byte_perm(x[0], x[1], 0x7362);
+  const unsigned high_23 = __byte_perm(x[2], x[3], 0x7362);
+  x[0] = __byte_perm(low_01, low_23, 0x5410);
+  x[1] = __byte_perm(low_01, low_23, 0x7632);
+  x[2] = __byte_perm(high_01, high_23, 0x5410);
+  x[3] = __byte_perm(high_01, high_23, 0x7632);
 }
-// Elements of 8 bits: a block is 16 lines, a slab 128. A lane has four columns of a block.
-__device__ __forceinline__ void turn_bytes_of(unsigned slab, int x) {
+// Elements of 8 bits: a block is 16 rows, a square 128. A lane has four columns of a block.
+__device__ __forceinline__ void transpose_8_bits(unsigned square, int x) {
   const int lane = threadIdx.x % 32;
   const int c = lane % 8, d = c ^ x, column = lane / 8 * 4;
-  unsigned turned[4][4];  // of every four lines, the four columns
+  unsigned columns[4][4];  // of every four rows, the four columns
 #pragma unroll
   for (int four = 0; four < 4; ++four) {
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
-      turned[four][i] = load_word(place_of_unit(slab, 16 * c + 4 * four + i, d) + column);
+      columns[four][i] = load_shared(chunk_address(square, 16 * c + 4 * four + i, d) + column);
     }
-    turn_bytes(turned[four]);
+    transpose_4x4_bytes(columns[four]);
   }
   __syncwarp();
 #pragma unroll
   for (int i = 0; i < 4; ++i) {
-    store_unit(place_of_unit(slab, 16 * d + column + i, c), turned[0][i], turned[1][i],
-               turned[2][i], turned[3][i]);
+    store_shared(chunk_address(square, 16 * d + column + i, c), columns[0][i], columns[1][i],
+                 columns[2][i], columns[3][i]);
   }
 }
 
-// A warp's share of a tile, all slabs of it.
-__device__ __forceinline__ void turn_tile(Slabs slabs, unsigned tile, int warp) {
-  const int parts = slab_bytes(slabs) / kTurnedBytes;
-  for (int index = warp; index < slabs.slabs * parts; index += kTurners) {
-    const unsigned slab = tile + index / parts * slab_bytes(slabs);
-    if (slabs.element_bytes == 4) {
-      turn_words(slab, index % parts);
+// Warp `warp` of `warps`: its part of the tile at `address`, which has been loaded as `tile`.
+__device__ __forceinline__ void transpose_tile(sm90::SharedTile tile, unsigned address, int warp,
+                                               int warps) {
+  const int parts = sm90::atom_column_bytes(tile) / kTransposedBytes;
+  for (int index = warp; index < tile.atom_columns * parts; index += warps) {
+    const unsigned square = address + index / parts * sm90::atom_column_bytes(tile);
+    if (tile.element_bytes == 4) {
+      transpose_32_bits(square, index % parts);
     } else {
-      turn_bytes_of(slab, index % parts);
-    }
-  }
-}
-
-// A turning warp: its share of every tile that must be turned.
-__device__ __forceinline__ void turn(const Shared& shared, const WorkList& list, int warp) {
-  Ring ring;
-  for (int index = list.first; index < list.count; index += list.apart) {
-    const int tiles_of_k = work_at(list, index).tiles_of_k;
-    for (int tile = 0; tile < tiles_of_k; ++tile) {
-      wait(landed(shared, ring.stage), ring.parity);
-      if (kTurnsA) {
-        turn_tile(kLoadedA, tile_a(shared, ring.stage), warp);
-      }
-      if (kTurnsB) {
-        turn_tile(kLoadedB, tile_b(shared, ring.stage), warp);
-      }
-      show_to_copies();
-      __syncwarp();
-      if (threadIdx.x % 32 == 0) {
-        arrive(full(shared, ring.stage));
-      }
-      advance(ring);
+      transpose_8_bits(square, index % parts);
     }
   }
 }

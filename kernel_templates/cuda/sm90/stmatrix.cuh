@@ -1,0 +1,98 @@
+// A warp's block of 16 x 16 elements of D, in the fragments that the tensor cores leave, to swizzled
+// rows in shared memory that a TMA copy takes away (sm_90 and later).
+//
+//   store_block(rows, span, column, packed(elements))
+//   store_block_transposed(rows, row, column, packed(elements))
+//
+// `elements` are a lane's: with g = lane / 4 and t = lane % 4, [0], [1] row g, columns 2 t and
+// 2 t + 1; [2], [3] row g + 8; [4] to [7] the same 8 columns further. There are 16 rows of `span`
+// bytes, swizzled (tensor_copy.cuh); the block begins at `column`. Transposed, the block's columns
+// become rows of 128 bytes, from `row` on, and its rows begin at `column` of them.
+#pragma once
+
+#include "../common/number.cuh"
+#include "../ptx/shared_memory.cuh"
+#include "../ptx/tensor_copy.cuh"
+
+// stmatrix: four matrices of 8 x 8 elements of 16 bits; lanes 8 i to 8 i + 7 give the addresses of
+// the rows of the i-th. "Warp Level Matrix Instructions: stmatrix".
+__device__ __forceinline__ void store_matrices(unsigned row, const unsigned (&pairs)[4]) {
+  asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(row),
+               "r"(pairs[0]), "r"(pairs[1]), "r"(pairs[2]), "r"(pairs[3])
+               : "memory");
+}
+// stmatrix.trans: the same of the transposed matrices.
+__device__ __forceinline__ void store_matrices_transposed(unsigned row,
+                                                          const unsigned (&pairs)[4]) {
+  asm volatile("stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(row),
+               "r"(pairs[0]), "r"(pairs[1]), "r"(pairs[2]), "r"(pairs[3])
+               : "memory");
+}
+
+__device__ __forceinline__ unsigned bits_of(f32 x) {
+  return __float_as_uint(x);
+}
+__device__ __forceinline__ unsigned bits_of(s32 x) {
+  return static_cast<unsigned>(x);
+}
+__device__ __forceinline__ unsigned pair_of(unsigned short low, unsigned short high) {
+  return low | static_cast<unsigned>(high) << 16;
+}
+
+// A lane's elements as they are stored: of 16 bits in pairs, and of 32 bits.
+struct PackedElements16 {
+  unsigned pair[4];
+};
+struct PackedElements32 {
+  unsigned element[8];
+};
+__device__ __forceinline__ PackedElements16 packed(const f16 (&x)[8]) {
+  return {pair_of(x[0].bits, x[1].bits), pair_of(x[2].bits, x[3].bits),
+          pair_of(x[4].bits, x[5].bits), pair_of(x[6].bits, x[7].bits)};
+}
+__device__ __forceinline__ PackedElements16 packed(const bf16 (&x)[8]) {
+  return {pair_of(x[0].bits, x[1].bits), pair_of(x[2].bits, x[3].bits),
+          pair_of(x[4].bits, x[5].bits), pair_of(x[6].bits, x[7].bits)};
+}
+__device__ __forceinline__ PackedElements32 packed(const f32 (&x)[8]) {
+  return {bits_of(x[0]), bits_of(x[1]), bits_of(x[2]), bits_of(x[3]),
+          bits_of(x[4]), bits_of(x[5]), bits_of(x[6]), bits_of(x[7])};
+}
+__device__ __forceinline__ PackedElements32 packed(const s32 (&x)[8]) {
+  return {bits_of(x[0]), bits_of(x[1]), bits_of(x[2]), bits_of(x[3]),
+          bits_of(x[4]), bits_of(x[5]), bits_of(x[6]), bits_of(x[7])};
+}
+
+__device__ __forceinline__ void store_block(unsigned rows, int span, int column,
+                                            const PackedElements16& elements) {
+  const int lane = threadIdx.x % 32;
+  store_matrices(rows + swizzled(lane % 16 * span + (column + lane / 16 * 8) * 2, span),
+                 elements.pair);
+}
+__device__ __forceinline__ void store_block(unsigned rows, int span, int column,
+                                            const PackedElements32& elements) {
+  const int lane = threadIdx.x % 32;
+#pragma unroll
+  for (int i = 0; i < 4; ++i) {
+    const int row = lane / 4 + i % 2 * 8, at = column + lane % 4 * 2 + i / 2 * 8;
+    store_shared(rows + swizzled(row * span + at * 4, span), elements.element[2 * i],
+                 elements.element[2 * i + 1]);
+  }
+}
+
+__device__ __forceinline__ void store_block_transposed(unsigned rows, int row, int column,
+                                                       const PackedElements16& elements) {
+  const int lane = threadIdx.x % 32;
+  const int at_row = row + lane / 16 * 8 + lane % 8, at_column = column + lane / 8 % 2 * 8;
+  store_matrices_transposed(rows + swizzled(at_row * 128 + at_column * 2, 128), elements.pair);
+}
+__device__ __forceinline__ void store_block_transposed(unsigned rows, int row, int column,
+                                                       const PackedElements32& elements) {
+  const int lane = threadIdx.x % 32;
+#pragma unroll
+  for (int i = 0; i < 8; ++i) {
+    const int at_row = row + lane % 4 * 2 + i / 4 * 8 + i % 2;
+    const int at_column = column + lane / 4 + i / 2 % 2 * 8;
+    store_shared(rows + swizzled(at_row * 128 + at_column * 4, 128), elements.element[i]);
+  }
+}
