@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "kernel_templates/cuda/gpu_facts.h"
 #include "kernel_templates/family.h"
 
 namespace tunedgemm {
@@ -119,23 +120,21 @@ int blocks_per_sm(int threads, int registers_per_thread, std::int64_t shared_byt
 }
 
 double multiply_adds_per_cycle(DataType accumulator, int arch) {
-  const bool data_center = arch == 80 || arch == 90 || arch == 100;
-  switch (accumulator) {
-    case DataType::kF64:
-      return arch == 80 ? 32 : data_center ? 64 : 2;
-    case DataType::kS32:
-      return 64;
-    default:
-      return arch == 75 || arch == 80 ? 64 : 128;
-  }
+  const GpuFacts& facts = gpu_facts(arch);
+  return accumulator == DataType::kF64   ? facts.cuda_f64
+         : accumulator == DataType::kS32 ? facts.cuda_s32
+                                         : facts.cuda_f32;
 }
 
 double memory_us(double bytes, const DeviceLimits& limits) {
-  return bytes / (limits.memory_gb_per_s * 1e3);
+  const double gb_per_s =
+      limits.memory_gb_per_s > 0 ? limits.memory_gb_per_s : gpu_facts(limits.arch).memory_gb_per_s;
+  return bytes / (gb_per_s * 1e3);
 }
 
 double cycles_us(double cycles, const DeviceLimits& limits) {
-  return cycles / (limits.clock_ghz * 1e3);
+  const double ghz = limits.clock_ghz > 0 ? limits.clock_ghz : gpu_facts(limits.arch).clock_ghz;
+  return cycles / (ghz * 1e3);
 }
 
 double blocks_on_busiest_sm(std::int64_t blocks, const DeviceLimits& limits) {

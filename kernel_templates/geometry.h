@@ -50,14 +50,14 @@ std::string why_not_tiling(const Problem& problem, const Tiling& tiling, int blo
 int blocks_per_sm(int threads, int registers_per_thread, std::int64_t shared_bytes,
                   const DeviceLimits& limits);
 
-/// Multiply-adds that one multiprocessor's ordinary cores do in a cycle (CUDA Programming Guide,
-/// "Arithmetic Instructions").
+/// Multiply-adds that the CUDA cores of one SM do in a cycle (cuda/gpu_facts.h).
 double multiply_adds_per_cycle(DataType accumulator, int arch);
 
 /// The time from a launch to its end when there is nothing to do, inside a graph.
 constexpr double kLaunchUs = 2.0;
 
-/// The time to move these bytes between the memory and the chip.
+/// The time to move these bytes between the memory and the chip. Like cycles_us(), it takes the usual
+/// value (cuda/gpu_facts.h) where the limits say 0.
 double memory_us(double bytes, const DeviceLimits& limits);
 
 /// `cycles` of one multiprocessor as microseconds.

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstddef>
 
+#include "kernel_templates/cuda/gpu_facts.h"
 #include "runtime/cuda/check.h"
 
 namespace tunedgemm::cuda {
@@ -60,7 +61,7 @@ DeviceLimits read_limits(const Driver& driver, CUdevice device) {
   TUNEDGEMM_CHECK(driver, cuDeviceTotalMem(&bytes, device),
                   "CUDA device " + std::to_string(device));
   limits.memory_bytes = static_cast<std::int64_t>(bytes);
-  return limits;
+  return with_usual_values(limits);  // some drivers report clocks of 0
 }
 
 DeviceIdentity read_identity(const Driver& driver, CUdevice device, const DeviceLimits& limits,
@@ -75,7 +76,8 @@ DeviceIdentity read_identity(const Driver& driver, CUdevice device, const Device
   identity.units = limits.sm_count;
   identity.memory_bytes = limits.memory_bytes;
   identity.l2_bytes = limits.l2_bytes;
-  identity.clock_mhz = static_cast<int>(std::lround(limits.clock_ghz * 1e3));
+  identity.clock_mhz = static_cast<int>(
+      std::lround(attribute(driver, device, CU_DEVICE_ATTRIBUTE_CLOCK_RATE) * 1e-6 * 1e3));
   constexpr int kPowerStepWatts = 10;
   identity.power_limit_watts = nvml == nullptr ? 0
                                                : (nvml->power_limit_watts() + kPowerStepWatts / 2) /

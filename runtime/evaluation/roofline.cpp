@@ -2,24 +2,15 @@
 
 #include <algorithm>
 
+#include "kernel_templates/cuda/gpu_facts.h"
+
 namespace tunedgemm {
 namespace {
 
-// Operations in a cycle of one SM, with dense matrices, of the fastest unit for the
-// types (the data sheets' peaks); later architectures than the table are taken for twice the last.
+// Two operations a multiply-add. Nothing is known to do more than the greatest of the known.
 double cuda_operations_per_cycle(const Problem& problem, int arch) {
-  const double f16 = arch < 75 ? 1024 : arch < 90 ? 2048 : arch < 100 ? 4096 : 8192;
-  switch (problem.a.type) {
-    case DataType::kF64:
-      return arch < 80 ? 128 : 256;
-    case DataType::kF32:
-      return problem.numerics == Numerics::kIeee ? 256 : f16 / 2;
-    case DataType::kF16:
-    case DataType::kBF16:
-      return f16;
-    default:
-      return 2 * f16;
-  }
+  const GpuFacts& facts = gpu_facts(arch);
+  return 2 * peak_multiply_adds(problem, facts.is_known() ? facts : greatest_gpu_facts());
 }
 
 // Of one core: two vector units that multiply and add.

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "kernel_templates/cuda/gpu_facts.h"
+
 namespace tunedgemm {
 namespace {
 
@@ -26,25 +28,13 @@ bool is_fp8_native(int arch) {
   return arch == 89 || arch >= 120;
 }
 
-// Multiply-adds that mma.sync does in a cycle of a multiprocessor, for factors of 16 bits. Hopper's
-// and the data centre's Blackwell reach about 5/8 of what their warpgroup instructions do.
-double multiply_adds_16_bits(int arch) {
-  switch (arch) {
-    case 80:
-      return 1024;
-    case 90:
-    case 100:
-      return 1280;
-    default:
-      return 512;
-  }
-}
-
+// Multiply-adds that mma.sync does in a cycle of an SM.
 double multiply_adds(const Problem& problem, Products how, int arch) {
-  const double rate = multiply_adds_16_bits(arch);
+  const GpuFacts& facts = gpu_facts(arch);
   if (problem.a.type == DataType::kF64) {
-    return arch == 90 ? 128 : arch == 80 || arch == 100 ? 64 : 2;
+    return facts.mma_sync_f64;
   }
+  const double rate = facts.mma_sync_f16;
   switch (how) {
     case Products::kTf32:
       return rate / 2;

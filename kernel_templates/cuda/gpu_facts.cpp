@@ -1,0 +1,130 @@
+#include "kernel_templates/cuda/gpu_facts.h"
+
+#include <algorithm>
+#include <array>
+
+namespace tunedgemm {
+namespace {
+
+constexpr std::int64_t kKiB = 1 << 10, kMiB = 1 << 20;
+
+// Where the numbers are from:
+// - CUDA cores: CUDA C++ Programming Guide, "Arithmetic Instructions", the table of results per
+//   clock cycle and SM: 64-bit and 32-bit floating-point multiply-add, 32-bit integer multiply-add.
+// - Tensor cores: NVIDIA's architecture whitepapers (V100, Turing, A100, GA102, Ada, H100,
+//   Blackwell) and data sheets, as dense peak / (2 * boost clock * SMs). The f16 rate is the one
+//   with sums in f32 of the professional cards; GeForce cards of 8.6, 8.9 and 12.0 do half of it.
+// - mma.sync: the same, but for 9.0 and 10.0, where it reaches about 5/8 of 9.0's wgmma.
+// - Clock and bandwidth: data sheets of the product that stands first.
+// - Shared memory, registers: CUDA C++ Programming Guide, "Technical Specifications per Compute
+//   Capability". L2: the whitepapers.
+// fp8 is multiplied as f16 before 8.9.
+// The order: arch, line, products; CUDA cores' f64, f32, s32; tensor cores' f64, f16, fp8, s8;
+// mma.sync's f64, f16; GHz, GB/s, L2, shared memory of a block and of an SM.
+// clang-format off
+constexpr std::array kFacts{
+    GpuFacts{70, ProductLine::kDataCenter, "V100",
+             32, 64, 64, 32, 512, 512, 512, 32, 512,
+             1.53, 900, 6 * kMiB, 96 * kKiB, 96 * kKiB},
+    GpuFacts{75, ProductLine::kGraphics, "T4, GeForce RTX 20",
+             2, 64, 64, 2, 512, 512, 1024, 2, 512,
+             1.59, 320, 4 * kMiB, 64 * kKiB, 64 * kKiB},
+    GpuFacts{80, ProductLine::kDataCenter, "A100, A30",
+             32, 64, 64, 64, 1024, 1024, 2048, 64, 1024,
+             1.41, 1555, 40 * kMiB, 163 * kKiB, 164 * kKiB},
+    GpuFacts{86, ProductLine::kGraphics, "A10, A40, RTX A6000, GeForce RTX 30",
+             2, 128, 64, 2, 512, 512, 1024, 2, 512,
+             1.70, 600, 6 * kMiB, 99 * kKiB, 100 * kKiB},
+    GpuFacts{87, ProductLine::kEmbedded, "Jetson Orin",
+             2, 128, 64, 2, 1024, 1024, 2048, 2, 1024,
+             1.30, 205, 4 * kMiB, 163 * kKiB, 164 * kKiB},
+    GpuFacts{89, ProductLine::kGraphics, "L4, L40, RTX 6000 Ada, GeForce RTX 40",
+             2, 128, 64, 2, 512, 1024, 1024, 2, 512,
+             2.04, 300, 48 * kMiB, 99 * kKiB, 100 * kKiB},
+    GpuFacts{90, ProductLine::kDataCenter, "H100, H200, GH200",
+             64, 128, 64, 128, 2048, 4096, 4096, 128, 1280,
+             1.98, 3350, 50 * kMiB, 227 * kKiB, 228 * kKiB},
+    GpuFacts{100, ProductLine::kDataCenter, "B200, GB200",
+             64, 128, 64, 64, 4096, 8192, 8192, 64, 1280,
+             1.96, 8000, 126 * kMiB, 227 * kKiB, 228 * kKiB},
+    GpuFacts{103, ProductLine::kDataCenter, "B300, GB300",
+             2, 128, 64, 2, 4096, 8192, 8192, 2, 1280,
+             1.92, 8000, 126 * kMiB, 227 * kKiB, 228 * kKiB},
+    GpuFacts{110, ProductLine::kEmbedded, "Jetson Thor",
+             2, 128, 64, 2, 4096, 8192, 8192, 2, 512,
+             1.57, 273, 32 * kMiB, 227 * kKiB, 228 * kKiB},
+    GpuFacts{120, ProductLine::kGraphics, "RTX PRO 6000 Blackwell, GeForce RTX 50",
+             2, 128, 64, 2, 512, 1024, 1024, 2, 512,
+             2.41, 1792, 96 * kMiB, 99 * kKiB, 100 * kKiB},
+    GpuFacts{121, ProductLine::kEmbedded, "GB10",
+             2, 128, 64, 2, 512, 1024, 1024, 2, 512,
+             2.42, 273, 24 * kMiB, 99 * kKiB, 100 * kKiB},
+};
+// clang-format on
+
+// A card of moderate clock and memory, so that neither hides the other in a prediction.
+constexpr GpuFacts kUnknown{0,         ProductLine::kGraphics,
+                            "unknown", 2,
+                            128,       64,
+                            2,         512,
+                            1024,      1024,
+                            2,         512,
+                            1.50,      500,
+                            6 * kMiB,  48 * kKiB,
+                            64 * kKiB};
+
+}  // namespace
+
+const GpuFacts& gpu_facts(int arch) {
+  const auto found = std::find_if(kFacts.begin(), kFacts.end(),
+                                  [&](const GpuFacts& facts) { return facts.arch == arch; });
+  return found == kFacts.end() ? kUnknown : *found;
+}
+
+const GpuFacts& greatest_gpu_facts() {
+  static const GpuFacts greatest = [] {
+    GpuFacts all = kUnknown;
+    for (const GpuFacts& facts : kFacts) {
+      for (double GpuFacts::*rate :
+           {&GpuFacts::cuda_f64, &GpuFacts::cuda_f32, &GpuFacts::cuda_s32, &GpuFacts::tensor_f64,
+            &GpuFacts::tensor_f16, &GpuFacts::tensor_fp8, &GpuFacts::tensor_s8}) {
+        all.*rate = std::max(all.*rate, facts.*rate);
+      }
+    }
+    return all;
+  }();
+  return greatest;
+}
+
+double peak_multiply_adds(const Problem& problem, const GpuFacts& facts) {
+  switch (problem.a.type) {
+    case DataType::kF64:
+      return std::max(facts.cuda_f64, facts.tensor_f64);
+    case DataType::kF32:
+      return problem.numerics == Numerics::kIeee ? facts.cuda_f32 : facts.tensor_f16 / 2;
+    case DataType::kE4M3:
+    case DataType::kE5M2:
+      return facts.tensor_fp8;
+    case DataType::kS8:
+      return facts.tensor_s8;
+    default:
+      return facts.tensor_f16;
+  }
+}
+
+DeviceLimits with_usual_values(DeviceLimits limits) {
+  if (limits.backend != Backend::kCuda) {
+    return limits;
+  }
+  const GpuFacts& facts = gpu_facts(limits.arch);
+  const auto fill = [](auto& value, auto usual) { value = value > 0 ? value : usual; };
+  fill(limits.clock_ghz, facts.clock_ghz);
+  fill(limits.memory_gb_per_s, facts.memory_gb_per_s);
+  fill(limits.l2_bytes, facts.l2_bytes);
+  fill(limits.shared_bytes_per_block, facts.shared_bytes_per_block);
+  fill(limits.shared_bytes_per_sm, facts.shared_bytes_per_sm);
+  fill(limits.registers_per_sm, facts.registers_per_sm);
+  return limits;
+}
+
+}  // namespace tunedgemm

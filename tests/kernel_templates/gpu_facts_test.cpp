@@ -1,0 +1,96 @@
+// What is known of GPUs, and what the cost models make of one that is not known.
+
+#include "kernel_templates/cuda/gpu_facts.h"
+
+#include "kernel_templates/family.h"
+#include "kernel_templates/geometry.h"
+#include "tests/support/catch.h"
+
+namespace tunedgemm {
+namespace {
+
+DeviceLimits gpu(int arch) {
+  DeviceLimits limits;
+  limits.backend = Backend::kCuda;
+  limits.arch = arch;
+  limits.sm_count = 84;
+  limits.memory_bytes = std::int64_t{24} << 30;
+  limits.clock_ghz = 1.7;
+  limits.memory_gb_per_s = 600;
+  return with_usual_values(limits);
+}
+
+Problem square(DataType type, DataType output) {
+  return make_problem(2048, 2048, 2048, type, type, output, "nt");
+}
+
+TEST_CASE("A graphics card is not taken for one of a data centre") {
+  for (const int arch : {75, 86, 89, 120}) {
+    const GpuFacts& facts = gpu_facts(arch);
+    CHECK(facts.line == ProductLine::kGraphics);
+    CHECK(facts.cuda_f64 == 2);
+    CHECK(facts.mma_sync_f64 == 2);
+    CHECK(facts.tensor_f16 == 512);
+  }
+  for (const int arch : {80, 90, 100}) {
+    const GpuFacts& facts = gpu_facts(arch);
+    CHECK(facts.line == ProductLine::kDataCenter);
+    CHECK(facts.cuda_f64 >= 32);
+    CHECK(facts.tensor_f16 >= 1024);
+  }
+  CHECK(peak_multiply_adds(square(DataType::kF64, DataType::kF64), gpu_facts(86)) == 2);
+  CHECK(peak_multiply_adds(square(DataType::kF64, DataType::kF64), gpu_facts(90)) == 128);
+  CHECK(peak_multiply_adds(square(DataType::kE4M3, DataType::kF16), gpu_facts(90)) == 4096);
+}
+
+TEST_CASE("The rates that the cost models take of an H200") {
+  CHECK(multiply_adds_per_cycle(DataType::kF64, 90) == 64);
+  CHECK(multiply_adds_per_cycle(DataType::kF32, 90) == 128);
+  CHECK(multiply_adds_per_cycle(DataType::kS32, 90) == 64);
+  CHECK(gpu_facts(90).mma_sync_f16 == 1280);
+  CHECK(gpu_facts(90).mma_sync_f64 == 128);
+}
+
+TEST_CASE("An unknown GPU has the rates of a graphics card, and a bound beyond all known") {
+  for (const int arch : {99, 130, 200}) {
+    CHECK_FALSE(gpu_facts(arch).is_known());
+    CHECK(gpu_facts(arch).cuda_f64 == 2);
+    CHECK(gpu_facts(arch).clock_ghz > 0);
+    CHECK(gpu_facts(arch).memory_gb_per_s > 0);
+  }
+  CHECK(greatest_gpu_facts().tensor_f16 == gpu_facts(100).tensor_f16);
+}
+
+TEST_CASE("What a driver does not tell is filled in, and nothing else") {
+  DeviceLimits silent;
+  silent.backend = Backend::kCuda;
+  silent.arch = 86;
+  silent.clock_ghz = silent.memory_gb_per_s = 0;
+  const DeviceLimits filled = with_usual_values(silent);
+  CHECK(filled.clock_ghz == 1.70);
+  CHECK(filled.memory_gb_per_s == 600);
+  CHECK(filled.shared_bytes_per_block == 99 << 10);
+  CHECK(with_usual_values(filled) == filled);
+  CHECK(with_usual_values(DeviceLimits()) == DeviceLimits());
+}
+
+TEST_CASE(
+    "A clock or a bandwidth of 0, or an unknown GPU, does not make a naive kernel the default") {
+  for (const int arch : {80, 86, 89, 90, 120, 130}) {
+    for (const auto& [clock_ghz, memory_gb_per_s] : {std::pair(0.0, 600.0), {1.7, 0.0}, {0, 0}}) {
+      DeviceLimits limits = gpu(arch);
+      limits.clock_ghz = clock_ghz;
+      limits.memory_gb_per_s = memory_gb_per_s;
+      const auto family_for = [&](DataType type, DataType output) {
+        return std::string(
+            default_candidate(square(type, output), limits).candidate.family->name());
+      };
+      INFO(arch << ", " << clock_ghz << " GHz, " << memory_gb_per_s << " GB/s");
+      CHECK(family_for(DataType::kF32, DataType::kF32) == "simt");
+      CHECK(family_for(DataType::kF16, DataType::kF16) == (arch == 90 ? "wgmma" : "mma"));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tunedgemm
