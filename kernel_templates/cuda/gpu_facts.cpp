@@ -60,18 +60,12 @@ constexpr std::array kFacts{
              2, 128, 64, 2, 512, 1024, 1024, 2, 512,
              2.42, 273, 24 * kMiB, 99 * kKiB, 100 * kKiB},
 };
-// clang-format on
 
 // A card of moderate clock and memory, so that neither hides the other in a prediction.
-constexpr GpuFacts kUnknown{0,         ProductLine::kGraphics,
-                            "unknown", 2,
-                            128,       64,
-                            2,         512,
-                            1024,      1024,
-                            2,         512,
-                            1.50,      500,
-                            6 * kMiB,  48 * kKiB,
-                            64 * kKiB};
+constexpr GpuFacts kUnknown{0, ProductLine::kGraphics, "unknown",
+                            2, 128, 64, 2, 512, 1024, 1024, 2, 512,
+                            1.50, 500, 6 * kMiB, 48 * kKiB, 64 * kKiB};
+// clang-format on
 
 }  // namespace
 

@@ -147,17 +147,6 @@ std::optional<Enum> value_in(const Names<Enum, Count>& names, std::string_view t
   return std::nullopt;
 }
 
-std::string matrix_text(const Matrix& matrix) {
-  std::string text(name(matrix.type));
-  text += ',';
-  text += name(matrix.order);
-  for (const std::int64_t number :
-       {matrix.leading_dimension, matrix.batch_stride, std::int64_t{matrix.alignment_bytes}}) {
-    text += ',' + std::to_string(number);
-  }
-  return text;
-}
-
 }  // namespace
 
 std::string_view name(Order order) {
@@ -287,32 +276,6 @@ Canonical canonical(const Problem& problem) {
     same.beta = ScalarClass::kOther;
   }
   return result;
-}
-
-std::string to_text(const Problem& problem) {
-  std::string text;
-  const auto add = [&](std::string_view field, std::string_view value) {
-    text += text.empty() ? "" : " ";
-    text += field;
-    text += '=';
-    text += value;
-  };
-  add("m", std::to_string(problem.m));
-  add("n", std::to_string(problem.n));
-  add("k", std::to_string(problem.k));
-  add("batch", std::to_string(problem.batch));
-  add("a", matrix_text(problem.a));
-  add("b", matrix_text(problem.b));
-  add("c", matrix_text(problem.c));
-  add("d", matrix_text(problem.d));
-  add("c_is_d", problem.c_is_d ? "1" : "0");
-  add("alpha", name(problem.alpha));
-  add("beta", name(problem.beta));
-  add("activation", name(problem.activation));
-  add("bias", name(problem.bias));
-  add("numerics", name(problem.numerics));
-  add("regime", name(problem.regime));
-  return text;
 }
 
 std::string fingerprint(const Problem& problem) {

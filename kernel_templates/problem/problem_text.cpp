@@ -1,9 +1,9 @@
-// Reading a problem's text form back; problem.cpp writes it.
+// A problem's text form, written and read by one table of its fields. The key of a problem is made
+// of the text (problem.cpp, fingerprint), so a field that stands here is part of the key, too.
 
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <utility>
 
 #include "kernel_templates/problem/fields.h"
 #include "kernel_templates/problem/problem.h"
@@ -40,64 +40,100 @@ bool read_flag(std::string_view text, bool& flag) {
   return text == "0" || text == "1";
 }
 
-bool read_size(std::string_view field, std::string_view value, Problem& problem) {
-  const std::array<std::pair<std::string_view, std::int64_t*>, 4> sizes{
-      {{"m", &problem.m}, {"n", &problem.n}, {"k", &problem.k}, {"batch", &problem.batch}}};
-  const auto size = std::find_if(sizes.begin(), sizes.end(),
-                                 [&](const auto& named) { return named.first == field; });
-  return size != sizes.end() && read(value, *size->second);
+std::string matrix_text(const Matrix& matrix) {
+  std::string text(name(matrix.type));
+  text += ',';
+  text += name(matrix.order);
+  for (const std::int64_t number :
+       {matrix.leading_dimension, matrix.batch_stride, std::int64_t{matrix.alignment_bytes}}) {
+    text += ',' + std::to_string(number);
+  }
+  return text;
 }
 
-bool read_named_matrix(std::string_view field, std::string_view value, Problem& problem) {
-  const std::array<std::pair<std::string_view, Matrix*>, 4> matrices{
-      {{"a", &problem.a}, {"b", &problem.b}, {"c", &problem.c}, {"d", &problem.d}}};
-  const auto matrix = std::find_if(matrices.begin(), matrices.end(),
-                                   [&](const auto& named) { return named.first == field; });
-  return matrix != matrices.end() && read_matrix(value, *matrix->second);
+struct ProblemField {
+  std::string_view name;
+  std::string (*text)(const Problem& problem);
+  /// Whether the text was understood.
+  bool (*read)(std::string_view text, Problem& problem);
+};
+
+template <std::int64_t Problem::*kSize>
+constexpr ProblemField size_field(std::string_view name) {
+  return {name, [](const Problem& problem) { return std::to_string(problem.*kSize); },
+          [](std::string_view text, Problem& problem) { return read(text, problem.*kSize); }};
 }
 
-bool read_choice(std::string_view field, std::string_view value, Problem& problem) {
-  if (field == "c_is_d") {
-    return read_flag(value, problem.c_is_d);
-  }
-  if (field == "alpha") {
-    return read_enum(parse_scalar_class(value), problem.alpha);
-  }
-  if (field == "beta") {
-    return read_enum(parse_scalar_class(value), problem.beta);
-  }
-  if (field == "activation") {
-    return read_enum(parse_activation(value), problem.activation);
-  }
-  if (field == "bias") {
-    return read_enum(parse_bias(value), problem.bias);
-  }
-  if (field == "numerics") {
-    return read_enum(parse_numerics(value), problem.numerics);
-  }
-  return field == "regime" && read_enum(parse_regime(value), problem.regime);
+template <Matrix Problem::*kMatrix>
+constexpr ProblemField matrix_field(std::string_view name) {
+  return {
+      name, [](const Problem& problem) { return matrix_text(problem.*kMatrix); },
+      [](std::string_view text, Problem& problem) { return read_matrix(text, problem.*kMatrix); }};
 }
 
-bool read_field(std::string_view field, std::string_view value, Problem& problem) {
-  return read_size(field, value, problem) || read_named_matrix(field, value, problem) ||
-         read_choice(field, value, problem);
+template <bool Problem::*kFlag>
+constexpr ProblemField flag_field(std::string_view name) {
+  return {name, [](const Problem& problem) { return std::string(problem.*kFlag ? "1" : "0"); },
+          [](std::string_view text, Problem& problem) { return read_flag(text, problem.*kFlag); }};
 }
+
+template <auto kChoice, auto kParse>
+constexpr ProblemField choice_field(std::string_view name) {
+  return {name,
+          [](const Problem& problem) { return std::string(tunedgemm::name(problem.*kChoice)); },
+          [](std::string_view text, Problem& problem) {
+            return read_enum(kParse(text), problem.*kChoice);
+          }};
+}
+
+// In the order of the text. A field that is added stands last and is left out of the text at its
+// default, so that the keys of older problems stay what they are.
+constexpr std::array kFields{
+    size_field<&Problem::m>("m"),
+    size_field<&Problem::n>("n"),
+    size_field<&Problem::k>("k"),
+    size_field<&Problem::batch>("batch"),
+    matrix_field<&Problem::a>("a"),
+    matrix_field<&Problem::b>("b"),
+    matrix_field<&Problem::c>("c"),
+    matrix_field<&Problem::d>("d"),
+    flag_field<&Problem::c_is_d>("c_is_d"),
+    choice_field<&Problem::alpha, parse_scalar_class>("alpha"),
+    choice_field<&Problem::beta, parse_scalar_class>("beta"),
+    choice_field<&Problem::activation, parse_activation>("activation"),
+    choice_field<&Problem::bias, parse_bias>("bias"),
+    choice_field<&Problem::numerics, parse_numerics>("numerics"),
+    choice_field<&Problem::regime, parse_regime>("regime"),
+};
+constexpr std::size_t kFieldsAlwaysWritten = 15;
 
 }  // namespace
 
-std::optional<Problem> parse_problem(std::string_view text) {
-  constexpr std::size_t kFieldCount = 15;
-  Problem problem;
-  const auto fields = split_fields(text);
-  if (fields.size() != kFieldCount) {
-    return std::nullopt;
+std::string to_text(const Problem& problem) {
+  static const Problem usual;
+  std::string text;
+  for (std::size_t index = 0; index < kFields.size(); ++index) {
+    const ProblemField& field = kFields[index];
+    const std::string value = field.text(problem);
+    if (index < kFieldsAlwaysWritten || value != field.text(usual)) {
+      text += text.empty() ? "" : " ";
+      text.append(field.name).append("=").append(value);
+    }
   }
-  for (const auto& [field, value] : fields) {
-    if (!read_field(field, value, problem)) {
+  return text;
+}
+
+std::optional<Problem> parse_problem(std::string_view text) {
+  Problem problem;
+  for (const auto& [name, value] : split_fields(text)) {
+    const auto field =
+        std::find_if(kFields.begin(), kFields.end(),
+                     [name = name](const ProblemField& known) { return known.name == name; });
+    if (field == kFields.end() || !field->read(value, problem)) {
       return std::nullopt;
     }
   }
-  // A field that came twice left another at its default: the text of what was read then differs.
+  // A field that is missing, or came twice, makes another text of what was read.
   return to_text(problem) == text ? std::optional(problem) : std::nullopt;
 }
 

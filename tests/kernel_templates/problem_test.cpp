@@ -1,6 +1,8 @@
 #include "kernel_templates/problem/problem.h"
 
+#include <fstream>
 #include <limits>
+#include <string>
 
 #include "tests/support/catch.h"
 
@@ -191,4 +193,20 @@ TEST_CASE("Work and bytes are counted once") {
   problem.a.batch_stride = 8;
   problem.d.batch_stride = 6;
   CHECK(minimum_bytes(problem) == 4 * (80 + 12 + 60));  // one B for all
+}
+
+// Caches in use know these problems by these keys.
+TEST_CASE("The texts and keys of problems are those that version 0.1 wrote") {
+  std::ifstream file(std::string(TUNEDGEMM_SOURCE_FOLDER) + "/tests/data/problem_keys.txt");
+  int problems = 0;
+  for (std::string line; std::getline(file, line); ++problems) {
+    const std::size_t end = line.rfind(' ');
+    const std::string text = line.substr(0, end);
+    INFO(text);
+    const auto problem = parse_problem(text);
+    REQUIRE(problem);
+    CHECK(to_text(*problem) == text);
+    CHECK(fingerprint(*problem) == line.substr(end + 1));
+  }
+  CHECK(problems == 50);
 }
