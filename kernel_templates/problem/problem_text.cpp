@@ -7,6 +7,7 @@
 
 #include "kernel_templates/problem/fields.h"
 #include "kernel_templates/problem/problem.h"
+#include "kernel_templates/problem/problem_fields.h"
 
 namespace tunedgemm {
 namespace {
@@ -51,39 +52,37 @@ std::string matrix_text(const Matrix& matrix) {
   return text;
 }
 
-struct ProblemField {
-  std::string_view name;
-  std::string (*text)(const Problem& problem);
-  /// Whether the text was understood.
-  bool (*read)(std::string_view text, Problem& problem);
-};
-
 template <std::int64_t Problem::*kSize>
 constexpr ProblemField size_field(std::string_view name) {
   return {name, [](const Problem& problem) { return std::to_string(problem.*kSize); },
-          [](std::string_view text, Problem& problem) { return read(text, problem.*kSize); }};
+          [](std::string_view text, Problem& problem) { return read(text, problem.*kSize); }, "",
+          ""};
 }
 
 template <Matrix Problem::*kMatrix>
 constexpr ProblemField matrix_field(std::string_view name) {
   return {
       name, [](const Problem& problem) { return matrix_text(problem.*kMatrix); },
-      [](std::string_view text, Problem& problem) { return read_matrix(text, problem.*kMatrix); }};
+      [](std::string_view text, Problem& problem) { return read_matrix(text, problem.*kMatrix); },
+      "", ""};
 }
 
 template <bool Problem::*kFlag>
 constexpr ProblemField flag_field(std::string_view name) {
   return {name, [](const Problem& problem) { return std::string(problem.*kFlag ? "1" : "0"); },
-          [](std::string_view text, Problem& problem) { return read_flag(text, problem.*kFlag); }};
+          [](std::string_view text, Problem& problem) { return read_flag(text, problem.*kFlag); },
+          "", ""};
 }
 
 template <auto kChoice, auto kParse>
-constexpr ProblemField choice_field(std::string_view name) {
+constexpr ProblemField choice_field(std::string_view name, std::string_view meaning = "",
+                                    std::string_view expected = "") {
   return {name,
           [](const Problem& problem) { return std::string(tunedgemm::name(problem.*kChoice)); },
           [](std::string_view text, Problem& problem) {
             return read_enum(kParse(text), problem.*kChoice);
-          }};
+          },
+          meaning, expected};
 }
 
 // In the order of the text. A field that is added stands last and is left out of the text at its
@@ -100,14 +99,23 @@ constexpr std::array kFields{
     flag_field<&Problem::c_is_d>("c_is_d"),
     choice_field<&Problem::alpha, parse_scalar_class>("alpha"),
     choice_field<&Problem::beta, parse_scalar_class>("beta"),
-    choice_field<&Problem::activation, parse_activation>("activation"),
-    choice_field<&Problem::bias, parse_bias>("bias"),
+    choice_field<&Problem::activation, parse_activation>(
+        "activation", "none, relu, leaky_relu, gelu_tanh, gelu_erf, silu, sigmoid, tanh",
+        "none, relu, leaky_relu, gelu_tanh, gelu_erf, silu, sigmoid or tanh"),
+    choice_field<&Problem::bias, parse_bias>(
+        "bias", "none, row (one value a row of D) or col (one a column)", "none, row or col"),
     choice_field<&Problem::numerics, parse_numerics>("numerics"),
-    choice_field<&Problem::regime, parse_regime>("regime"),
+    choice_field<&Problem::regime, parse_regime>(
+        "regime", "cold (default) or warm: whether measuring finds the inputs in the caches",
+        "cold or warm"),
 };
 constexpr std::size_t kFieldsAlwaysWritten = 15;
 
 }  // namespace
+
+std::span<const ProblemField> problem_fields() {
+  return kFields;
+}
 
 std::string to_text(const Problem& problem) {
   static const Problem usual;

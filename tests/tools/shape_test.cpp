@@ -1,5 +1,6 @@
 #include "tools/shared/shape.h"
 
+#include "kernel_templates/problem/problem_fields.h"
 #include "tests/support/catch.h"
 
 namespace tunedgemm {
@@ -109,6 +110,28 @@ TEST_CASE("Headers are understood in any case and by their other names") {
   REQUIRE(field_name("dtype") == "types");
   REQUIRE(field_name("Epilogue") == "activation");
   REQUIRE(field_name("colour").empty());
+}
+
+TEST_CASE("Every field of a problem that has a meaning for people is one of a shape, read alike") {
+  int shared = 0;
+  for (const ProblemField& field : problem_fields()) {
+    if (field.meaning.empty()) {
+      continue;
+    }
+    ++shared;
+    INFO(field.name);
+    CHECK(field_name(field.name) == field.name);
+    const std::string last(field.expected.substr(field.expected.rfind(' ') + 1));
+    const std::vector<Field> fields{{"types", "f16", {}},
+                                    {"m", "8", {}},
+                                    {"n", "8", {}},
+                                    {"k", "8", {}},
+                                    {std::string(field.name), last, {}}};
+    const Problem problem = to_shape(fields, {}).problem;
+    CHECK(field.text(problem) == last);
+    CHECK(fingerprint(problem) != fingerprint(to_shape(std::span(fields).first(4), {}).problem));
+  }
+  CHECK(shared == 3);
 }
 
 }  // namespace

@@ -36,18 +36,24 @@ void place(Matrix& matrix, std::int64_t rows, std::int64_t columns, std::size_t 
 
 Problem to_problem(const ShapeDraft& draft) {
   const DataType output = draft.d.value_or(default_output(*draft.a));
-  Problem problem =
+  const Problem extents =
       make_problem(*draft.m, *draft.n, *draft.k, *draft.a, *draft.b, output, draft.layout);
+  Problem problem = draft.others;
+  problem.m = extents.m;
+  problem.n = extents.n;
+  problem.k = extents.k;
+  problem.a = extents.a;
+  problem.b = extents.b;
+  problem.c = extents.c;
+  problem.d = extents.d;
+  problem.numerics = extents.numerics;
   problem.batch = draft.batch;
   problem.c.order = draft.order_c;
   problem.d.order = draft.order_d;
   problem.c_is_d = draft.c_is_d;
   problem.alpha = draft.alpha;
   problem.beta = draft.beta;
-  problem.activation = draft.activation;
-  problem.bias = draft.bias;
   problem.numerics = draft.numerics.value_or(problem.numerics);
-  problem.regime = draft.regime;
   place(problem.a, problem.m, problem.k, 0, draft);
   place(problem.b, problem.k, problem.n, 1, draft);
   place(problem.c, problem.m, problem.n, 2, draft);

@@ -1,6 +1,10 @@
 #include "tools/shared/shape_draft.h"
 
+#include <algorithm>
 #include <charconv>
+#include <vector>
+
+#include "kernel_templates/problem/problem_fields.h"
 
 namespace tunedgemm {
 namespace {
@@ -91,81 +95,104 @@ std::string read_layout(std::string_view text, ShapeDraft& draft) {
 using Text = std::string_view;
 constexpr std::string_view kOrders = "row or col";
 
-const std::array<FieldRule, 25> kRules{{
-    {{"types", "element types: f16, tf32, e4m3xe5m2->bf16, ..."}, read_types},
-    {{"layout", "nn, nt, tn, tt: A and B row-major (n) or transposed (t); default nn"},
-     read_layout},
-    {{"m", "rows of D"}, [](Text text, ShapeDraft& draft) { return read_whole<1>(text, draft.m); }},
-    {{"n", "columns of D"},
-     [](Text text, ShapeDraft& draft) { return read_whole<1>(text, draft.n); }},
-    {{"k", "columns of A"},
-     [](Text text, ShapeDraft& draft) { return read_whole<0>(text, draft.k); }},
-    {{"batch", "batch entries; default 1"},
-     [](Text text, ShapeDraft& draft) { return read_whole(text, 1, draft.batch); }},
-    {{"name", "what the shape is called in tables"},
-     [](Text text, ShapeDraft& draft) {
-       draft.name = text;
-       return std::string();
-     }},
-    {{"output", "element type of C and D; default as the inputs, f16 for fp8, s32 for s8"},
-     [](Text text, ShapeDraft& draft) {
-       draft.d = parse_data_type(text);
-       return draft.d ? "" : std::string("f64, f32, f16, bf16 or s32");
-     }},
-    {{"numerics", "ieee, tf32 or emulated for f32; fast or promoted for fp8"},
-     [](Text text, ShapeDraft& draft) {
-       return read_name(parse_numerics(text), draft.numerics.emplace(),
-                        "ieee, tf32, emulated, fast or promoted");
-     }},
-    {{"activation", "none, relu, leaky_relu, gelu_tanh, gelu_erf, silu, sigmoid, tanh"},
-     [](Text text, ShapeDraft& draft) {
-       return read_name(parse_activation(text), draft.activation,
-                        "none, relu, leaky_relu, gelu_tanh, gelu_erf, silu, sigmoid or tanh");
-     }},
-    {{"bias", "none, row (one value a row of D) or col (one a column)"},
-     [](Text text, ShapeDraft& draft) {
-       return read_name(parse_bias(text), draft.bias, "none, row or col");
-     }},
-    {{"alpha", "0, 1 or other; default 1"},
-     [](Text text, ShapeDraft& draft) { return read_scalar(text, draft.alpha); }},
-    {{"beta", "0, 1 or other; default 0"},
-     [](Text text, ShapeDraft& draft) { return read_scalar(text, draft.beta); }},
-    {{"order_c", "order of C: row (default) or col"},
-     [](Text text, ShapeDraft& draft) {
-       return read_name(parse_order(text), draft.order_c, kOrders);
-     }},
-    {{"order_d", "order of D: row (default) or col"},
-     [](Text text, ShapeDraft& draft) {
-       return read_name(parse_order(text), draft.order_d, kOrders);
-     }},
-    {{"c_is_d", "1 if C and D are the same memory; default 0"},
-     [](Text text, ShapeDraft& draft) { return read_flag(text, draft.c_is_d); }},
-    {{"regime", "cold (default) or warm: whether measuring finds the inputs in the caches"},
-     [](Text text, ShapeDraft& draft) {
-       return read_name(parse_regime(text), draft.regime, "cold or warm");
-     }},
-    {{"lda", "leading dimension of A in elements; default packed"},
-     [](Text text, ShapeDraft& draft) { return read_whole<1>(text, draft.leading_dimensions[0]); }},
-    {{"ldb", "leading dimension of B"},
-     [](Text text, ShapeDraft& draft) { return read_whole<1>(text, draft.leading_dimensions[1]); }},
-    {{"ldc", "leading dimension of C"},
-     [](Text text, ShapeDraft& draft) { return read_whole<1>(text, draft.leading_dimensions[2]); }},
-    {{"ldd", "leading dimension of D"},
-     [](Text text, ShapeDraft& draft) { return read_whole<1>(text, draft.leading_dimensions[3]); }},
-    {{"batch_stride_a", "elements from one A to the next; default packed, 0: the same A for all"},
-     [](Text text, ShapeDraft& draft) { return read_whole<0>(text, draft.batch_strides[0]); }},
-    {{"batch_stride_b", "elements from one B to the next"},
-     [](Text text, ShapeDraft& draft) { return read_whole<0>(text, draft.batch_strides[1]); }},
-    {{"batch_stride_c", "elements from one C to the next"},
-     [](Text text, ShapeDraft& draft) { return read_whole<0>(text, draft.batch_strides[2]); }},
-    {{"batch_stride_d", "elements from one D to the next"},
-     [](Text text, ShapeDraft& draft) { return read_whole<0>(text, draft.batch_strides[3]); }},
-}};
+FieldRule rule_of(const ProblemField& field) {
+  return {{field.name, field.meaning}, [&field](Text text, ShapeDraft& draft) {
+            return std::string(field.read(text, draft.others) ? "" : field.expected);
+          }};
+}
+
+FieldRule rule_of_problem(std::string_view name) {
+  const auto fields = problem_fields();
+  return rule_of(*std::find_if(fields.begin(), fields.end(),
+                               [&](const ProblemField& field) { return field.name == name; }));
+}
+
+std::vector<FieldRule> make_rules() {
+  std::vector<FieldRule> rules{
+      {{"types", "element types: f16, tf32, e4m3xe5m2->bf16, ..."}, read_types},
+      {{"layout", "nn, nt, tn, tt: A and B row-major (n) or transposed (t); default nn"},
+       read_layout},
+      {{"m", "rows of D"},
+       [](Text text, ShapeDraft& draft) { return read_whole<1>(text, draft.m); }},
+      {{"n", "columns of D"},
+       [](Text text, ShapeDraft& draft) { return read_whole<1>(text, draft.n); }},
+      {{"k", "columns of A"},
+       [](Text text, ShapeDraft& draft) { return read_whole<0>(text, draft.k); }},
+      {{"batch", "batch entries; default 1"},
+       [](Text text, ShapeDraft& draft) { return read_whole(text, 1, draft.batch); }},
+      {{"name", "what the shape is called in tables"},
+       [](Text text, ShapeDraft& draft) {
+         draft.name = text;
+         return std::string();
+       }},
+      {{"output", "element type of C and D; default as the inputs, f16 for fp8, s32 for s8"},
+       [](Text text, ShapeDraft& draft) {
+         draft.d = parse_data_type(text);
+         return draft.d ? "" : std::string("f64, f32, f16, bf16 or s32");
+       }},
+      {{"numerics", "ieee, tf32 or emulated for f32; fast or promoted for fp8"},
+       [](Text text, ShapeDraft& draft) {
+         return read_name(parse_numerics(text), draft.numerics.emplace(),
+                          "ieee, tf32, emulated, fast or promoted");
+       }},
+      rule_of_problem("activation"),
+      rule_of_problem("bias"),
+      {{"alpha", "0, 1 or other; default 1"},
+       [](Text text, ShapeDraft& draft) { return read_scalar(text, draft.alpha); }},
+      {{"beta", "0, 1 or other; default 0"},
+       [](Text text, ShapeDraft& draft) { return read_scalar(text, draft.beta); }},
+      {{"order_c", "order of C: row (default) or col"},
+       [](Text text, ShapeDraft& draft) {
+         return read_name(parse_order(text), draft.order_c, kOrders);
+       }},
+      {{"order_d", "order of D: row (default) or col"},
+       [](Text text, ShapeDraft& draft) {
+         return read_name(parse_order(text), draft.order_d, kOrders);
+       }},
+      {{"c_is_d", "1 if C and D are the same memory; default 0"},
+       [](Text text, ShapeDraft& draft) { return read_flag(text, draft.c_is_d); }},
+      rule_of_problem("regime"),
+      {{"lda", "leading dimension of A in elements; default packed"},
+       [](Text text, ShapeDraft& draft) {
+         return read_whole<1>(text, draft.leading_dimensions[0]);
+       }},
+      {{"ldb", "leading dimension of B"},
+       [](Text text, ShapeDraft& draft) {
+         return read_whole<1>(text, draft.leading_dimensions[1]);
+       }},
+      {{"ldc", "leading dimension of C"},
+       [](Text text, ShapeDraft& draft) {
+         return read_whole<1>(text, draft.leading_dimensions[2]);
+       }},
+      {{"ldd", "leading dimension of D"},
+       [](Text text, ShapeDraft& draft) {
+         return read_whole<1>(text, draft.leading_dimensions[3]);
+       }},
+      {{"batch_stride_a", "elements from one A to the next; default packed, 0: the same A for all"},
+       [](Text text, ShapeDraft& draft) { return read_whole<0>(text, draft.batch_strides[0]); }},
+      {{"batch_stride_b", "elements from one B to the next"},
+       [](Text text, ShapeDraft& draft) { return read_whole<0>(text, draft.batch_strides[1]); }},
+      {{"batch_stride_c", "elements from one C to the next"},
+       [](Text text, ShapeDraft& draft) { return read_whole<0>(text, draft.batch_strides[2]); }},
+      {{"batch_stride_d", "elements from one D to the next"},
+       [](Text text, ShapeDraft& draft) { return read_whole<0>(text, draft.batch_strides[3]); }},
+  };
+  for (const ProblemField& field : problem_fields()) {
+    const bool known = std::any_of(rules.begin(), rules.end(), [&](const FieldRule& rule) {
+      return rule.description.name == field.name;
+    });
+    if (!known && !field.meaning.empty()) {
+      rules.push_back(rule_of(field));
+    }
+  }
+  return rules;
+}
 
 }  // namespace
 
 std::span<const FieldRule> field_rules() {
-  return kRules;
+  static const std::vector<FieldRule> rules = make_rules();
+  return rules;
 }
 
 }  // namespace tunedgemm

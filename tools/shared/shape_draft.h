@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -22,21 +23,20 @@ struct ShapeDraft {
   std::string layout = "nn";
   std::optional<std::int64_t> m, n, k;
   std::int64_t batch = 1;
-  Activation activation = Activation::kNone;
-  Bias bias = Bias::kNone;
   ScalarClass alpha = ScalarClass::kOne, beta = ScalarClass::kZero;
   Order order_c = Order::kRowMajor, order_d = Order::kRowMajor;
   bool c_is_d = false;
-  Regime regime = Regime::kCold;
   std::array<std::optional<std::int64_t>, 4> leading_dimensions, batch_strides;
+  Problem others;  ///< the fields that are read as problem_fields() says
 };
 
 struct FieldRule {
   FieldDescription description;
   /// Returns "" or what it would have understood.
-  std::string (*read)(std::string_view text, ShapeDraft& draft);
+  std::function<std::string(std::string_view text, ShapeDraft& draft)> read;
 };
 
+/// Those that shapes say in their own way, and all others of problem_fields() that have a meaning.
 /// In the order in which lists without a header have them.
 std::span<const FieldRule> field_rules();
 
