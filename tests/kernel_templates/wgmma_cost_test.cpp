@@ -13,8 +13,8 @@ namespace {
 
 /// Also of a config that the family would refuse.
 double predicted_us(const Problem& asked, const Config& config) {
-  const Problem problem = told_to_wgmma(asked, config);
-  return wgmma_us(problem, WgmmaNumbers(problem, config), wgmma_device());
+  const Problem problem = problem_of_kernel(asked, config);
+  return wgmma_us(problem, WgmmaShape(problem, config), wgmma_device());
 }
 
 }  // namespace

@@ -5,36 +5,32 @@
 #include <utility>
 
 #include "kernel_templates/cuda/sm90/cost.h"
-#include "kernel_templates/cuda/sm90/wgmma_numbers.h"
+#include "kernel_templates/cuda/sm90/wgmma_shape.h"
 #include "kernel_templates/geometry.h"
 
 namespace tunedgemm {
 namespace {
 
-/// Tiles along K below which a part is not worth a block.
-constexpr std::int64_t kLeastTilesOfPart = 4;
-/// Tiles along K that are brought early: as a rule; where there is time for more, because the
-/// operands have at most so many tiles of a line along K for each block; and where rows are ragged.
+/// Tiles along K below which a split-K slice is not worth a block.
+constexpr std::int64_t kLeastTilesOfSlice = 4;
+/// Tiles along K that are prefetched into the L2 cache: as a rule; where there is time for more,
+/// because the operands have at most so many tiles of 128 bytes along K for each block; and where rows
+/// are ragged.
 constexpr int kPrefetched = 2, kPrefetchedInTime = 8, kPrefetchedOfRagged = 16;
 constexpr std::int64_t kMostInTime = 8;
-/// Rounds of tiles from which on their order is worth more trials: by columns, in larger groups.
-/// (H200, 2026-11-22, by rows and by columns: gpc_aware bf16 nt 2048 x 4096 x 7168 144.5, 142.1 us,
-/// 4096^3 f16 175.9, 173.2; in groups of 8 and 16 bf16 nt 8192 x 4096 x 4096 331.7, 329.5.)
-constexpr int kSomeRounds = 3, kSomeRoundsGpcAware = 2, kManyRounds = 4;
-/// Tiles along K, one after the other, from which on neighbouring tiles of D may go to one GPC:
-/// asking takes 0.35 us (H200, 2026-11-22: 1024^3 5.73 -> 6.07, 512 x 4096 x 4096 23.6 -> 23.4).
+/// Waves of tiles from which on their rasterization is worth more trials: along N, in larger groups.
+constexpr int kSomeWaves = 3, kSomeWavesGpcAware = 2, kManyWaves = 4;
+/// Tiles along K, one after the other, from which on GPC-aware rasterization may pay for claiming a
+/// cluster id.
 constexpr std::int64_t kTilesOfKGpcAware = 32;
-/// Parts of the L2 cache: what a group keeps there pays to make room for if it is neither so small
-/// that it stays by itself nor so large that it does not stay at all; and what walks past must be
-/// so large that it would not stay. (H200, 2026-11-22, the same tile without and with evict_first:
-/// bf16 nt 8192 x 28672 x 4096, 17 MB kept, 2289 -> 2262 us; 8192 x 4096 x 7168, 33 MB, 628.4 ->
-/// 630.9; e4m3 nt 512 x 128256 x 4096, 2 MB, 313.7 -> 319.3; 4096 x 7168 x 2048, 8 MB past, 70.7
-/// -> 72.6; bf16 nt 4096^3, 17 MB kept, 34 MB past, 165.1 -> 164.8.)
-constexpr double kLeastKept = 1.0 / 6, kMostKept = 1.0 / 3, kLeastPassing = 1.0 / 2;
+/// Fractions of the L2 cache: it pays to make room for what a group keeps there if that is neither so
+/// small that it stays by itself nor so large that it does not stay at all; and the streaming operand
+/// must be so large that it would not stay.
+constexpr double kLeastKept = 1.0 / 6, kMostKept = 1.0 / 3, kLeastStreaming = 1.0 / 2;
 /// Blocks that a GPC runs at a time, about.
 constexpr int kBlocksOfGpc = 16;
-/// Rows and columns of a tile up to which two lines along K at a time may be better than one: there
-/// is room for enough stages.
+/// Rows and columns of a tile up to which two swizzle atoms along K at a time may be better than one:
+/// there is room for enough stages.
 constexpr int kSmallTile = 128;
 
 /// Who computes a tile.
@@ -50,164 +46,158 @@ struct Cluster {
 };
 constexpr Cluster kClusters[] = {{2, 1}, {1, 2}, {1, 1}, {2, 2}, {4, 1}, {1, 4}};
 
-/// Tiles as blocks compute them, which may be those of D's transpose.
-struct Shape {
+/// A tile as a cluster computes it, which may be one of D's transpose.
+struct TileChoice {
   Schedule schedule;
   int block_n;
   Cluster cluster;
-  int lines_of_k;  ///< block_k, in lines of 128 bytes
+  int atoms_of_k;  ///< block_k, in swizzle atoms of 128 bytes
   int epilogue_stages = 2;
   bool swap_ab = false;
 };
 
 /// Whether a tile may gain by being computed as its transpose.
-bool gains_by_swapping(const Problem& problem, const Shape& shape) {
+bool gains_by_swapping(const Problem& problem, const TileChoice& choice) {
   // A D of few rows fills tiles whose short side is M.
   constexpr std::int64_t kFewRows = 128;
   if (problem.m <= kFewRows) {
     return true;
   }
   const std::int64_t element_bytes = size_bytes(problem.a.type);
-  const bool a_along_k = problem.a.order == Order::kRowMajor;
-  const bool b_along_k = problem.b.order == Order::kColumnMajor;
+  const bool a_is_k_major = problem.a.order == Order::kRowMajor;
+  const bool b_is_k_major = problem.b.order == Order::kColumnMajor;
   const bool is_square = problem.m == problem.n;
-  // Lying on its side, what stands upright in D is one wide product in place of several narrow
-  // ones.
-  const bool lies_on_its_side = shape.block_n > shape.schedule.block_m;
-  const bool turns_nothing = element_bytes == 2 || (a_along_k && b_along_k);
-  if (!is_square && lies_on_its_side && turns_nothing) {
+  // A tile of D that is higher than wide is one wide instruction of its transpose, in place of several
+  // narrow ones.
+  const bool is_wide = choice.block_n > choice.schedule.block_m;
+  const bool transposes_nothing = element_bytes == 2 || (a_is_k_major && b_is_k_major);
+  if (!is_square && is_wide && transposes_nothing) {
     return true;
   }
-  // M can be cut anywhere where A's lines follow K, N only where B's do, too; then a tile and its
-  // mirror image are the same for a square. 32 bits across K need not be turned in A.
-  const bool frees_width = shape.block_n % (kWgmmaLineBytes / element_bytes) != 0;
-  return a_along_k && (b_along_k ? frees_width && !is_square : frees_width || element_bytes == 4);
+  // M can be cut anywhere where A is K-major, N only where B is, too; then a tile and its transpose are
+  // the same for a square. An MN-major A of 32 bits need not be transposed in shared memory.
+  const bool frees_width = choice.block_n % (sm90::kSwizzleBytes / element_bytes) != 0;
+  return a_is_k_major &&
+         (b_is_k_major ? frees_width && !is_square : frees_width || element_bytes == 4);
 }
 
 /// Half of the tile or more would lie outside D, and there is a smaller one; or a whole block of
 /// the cluster would.
-bool is_too_large(const Problem& problem, const Shape& shape) {
-  const int block_m = shape.schedule.block_m, block_n = shape.block_n;
+bool is_too_large(const Problem& problem, const TileChoice& choice) {
+  const int block_m = choice.schedule.block_m, block_n = choice.block_n;
   return (block_m > 64 && block_m >= 2 * problem.m) ||
-         (block_n > kLeastWgmmaWidth && block_n >= 2 * problem.n) ||
-         (shape.cluster.m - 1) * block_m >= problem.m ||
-         (shape.cluster.n - 1) * block_n >= problem.n;
+         (block_n > sm90::kLeastWidth && block_n >= 2 * problem.n) ||
+         (choice.cluster.m - 1) * block_m >= problem.m ||
+         (choice.cluster.n - 1) * block_n >= problem.n;
 }
 
-/// Columns that a multiprocessor computes one after the other with tiles of this width; without end
+/// Columns that an SM computes one after the other with tiles of this width; without end
 /// if there are no such tiles.
-std::int64_t columns_in_turn(const Problem& asked, const Problem& problem, WgmmaNumbers numbers,
-                             int block_n, const DeviceLimits& limits) {
-  numbers.block_n = block_n;
-  if (!why_not_wgmma(asked, numbers).empty()) {
+std::int64_t columns_in_sequence(const Problem& asked, const Problem& problem, WgmmaShape shape,
+                                 int block_n, const DeviceLimits& limits) {
+  shape.block_n = block_n;
+  if (!why_not_wgmma(asked, shape).empty()) {
     return std::numeric_limits<std::int64_t>::max();
   }
-  const std::int64_t works = numbers.clusters(problem).blocks().value_or(kMaxGridX);
-  return ceil_divide(works, numbers.clusters_at_a_time(limits)) * block_n;
+  const std::int64_t work_tiles = shape.clusters(problem).blocks().value_or(kMaxGridX);
+  return ceil_divide(work_tiles, shape.clusters_of_wave(limits)) * block_n;
 }
 
-/// Widths that are no multiple of 16 have a slower end of a tile: they are tried where blocks end
-/// sooner with them than with their neighbours, and where there are few rounds. Of many, some other
-/// tile wastes little, too. (H200, 2026-11-22: 192 x 168, two rounds, bf16 nt 1152 x 7192 x 8184
-/// 182.3 -> 176.9 us; seven, 4112 x 7048 x 2232 180.7 -> 182.4.)
-bool has_good_width(const Problem& asked, const Problem& problem, const WgmmaNumbers& numbers,
+/// Widths that are no multiple of 16 have a slower epilogue: they are tried where blocks end sooner
+/// with them than with their neighbours, and where there are few waves. Of many, some other tile wastes
+/// little, too.
+bool has_good_width(const Problem& asked, const Problem& problem, const WgmmaShape& shape,
                     const DeviceLimits& limits) {
-  constexpr int kFewRounds = 3;
-  const int width = numbers.block_n;
+  constexpr int kFewWaves = 3;
+  const int width = shape.block_n;
   if (width % 16 == 0) {
     return true;
   }
   const auto columns = [&](int block_n) {
-    return columns_in_turn(asked, problem, numbers, block_n, limits);
+    return columns_in_sequence(asked, problem, shape, block_n, limits);
   };
   const std::int64_t mine = columns(width);
-  return mine <= kFewRounds * width && mine < columns(width - 8) && mine < columns(width + 8);
+  return mine <= kFewWaves * width && mine < columns(width - 8) && mine < columns(width + 8);
 }
 
-/// One place less to prepare D in may make room for one more tile of A and B. That pays where
-/// copies are begun too late and a part of K is long enough, and makes D leave a little later. The
-/// latency of the cost model, 1500 cycles, is the measure: well below it only one place is tried,
-/// near it both, otherwise two; and where threads store D.
-/// (H200, 2026-11-22: bf16 nt 3000^3, 192 x 192: 79.4 us with 3 stages, 73.5 with 4; f16 nn
-/// 2176^3, 256 x 160: 32.1, 31.3; 128 x 192 by turns, 4 and 5: 3072^3 76.5, 76.9, and bf16 nt 512
-/// x 24576 x 1536 52.7, 51.8.)
-bool has_good_stages(const WgmmaNumbers& numbers, std::int64_t tiles_of_part,
+/// One epilogue stage less may make room for one more stage of A and B. That pays where copies are begun
+/// too late and a split-K slice is long enough, and makes D leave a little later. The latency of the
+/// cost model is the measure: well below it only one epilogue stage is tried, near it both, otherwise
+/// two; and where threads store D.
+bool has_good_stages(const WgmmaShape& shape, std::int64_t tiles_of_slice,
                      const DeviceLimits& limits) {
   constexpr double kWellBelow = 1300, kNear = 1600;  // cycles ahead
-  WgmmaNumbers with_two = numbers, with_one = numbers;
+  WgmmaShape with_two = shape, with_one = shape;
   with_two.epilogue_stages = 2;
   with_one.epilogue_stages = 1;
-  with_two.stages = stages_that_fit(with_two, kMostWgmmaStages, limits);
-  const bool makes_room = stages_that_fit(with_one, kMostWgmmaStages, limits) > with_two.stages;
-  if (!numbers.tensor_store || !makes_room || tiles_of_part <= 2 * with_two.stages) {
-    return numbers.epilogue_stages == 2;
+  with_two.stages = stages_that_fit(with_two, sm90::kMostStages, limits);
+  const bool makes_room = stages_that_fit(with_one, sm90::kMostStages, limits) > with_two.stages;
+  if (!shape.tensor_store || !makes_room || tiles_of_slice <= 2 * with_two.stages) {
+    return shape.epilogue_stages == 2;
   }
   const double ahead = cycles_ahead(with_two);
-  return numbers.epilogue_stages == 2 ? ahead >= kWellBelow : ahead < kNear;
+  return shape.epilogue_stages == 2 ? ahead >= kWellBelow : ahead < kNear;
 }
 
-/// How many tiles along K should come early. What is brought early waits in the cache, at the
-/// expense of what the kernel before still needs: two tiles hide the memory's latency. More pay
-/// where so few blocks run that the next kernel's find room beside them long before their turn,
-/// and where rows begin anywhere in a line of the cache, so that every copy touches more of them.
-/// (H200, 2026-11-21, f16: 1536^3 11.97 -> 11.70 us with 2, 12.36 with 16; 640^3 3.54, 3.45 with
-/// 2, 3.34 with 8; bf16 nt 2500 x 2048 x 1000 18.34, 17.90 with 2, 17.44 with 16.)
-int prefetched(const Problem& problem, const WgmmaNumbers& numbers, const DeviceLimits& limits) {
-  const std::int64_t blocks = numbers.grid(problem, limits);
+/// How many tiles along K should be prefetched. They wait in the cache, at the expense of what the
+/// kernel before still needs: two tiles hide the memory's latency. More pay where so few blocks run that
+/// the next kernel's find room beside them long before it may begin, and where rows begin anywhere in a
+/// line of the cache, so that every copy touches more of them.
+int prefetched(const Problem& problem, const WgmmaShape& shape, const DeviceLimits& limits) {
+  const std::int64_t blocks = shape.grid(problem, limits);
   const std::int64_t tiles =
-      ceil_divide(problem.m, numbers.block_m) + ceil_divide(problem.n, numbers.block_n);
-  const std::int64_t lines = ceil_divide(problem.k * numbers.element_bytes, kWgmmaLineBytes);
-  // Only the first entry of a batch is brought; and a block should not bring many tiles.
-  if (problem.batch > 1 || tiles * numbers.split_k > blocks) {
+      ceil_divide(problem.m, shape.block_m) + ceil_divide(problem.n, shape.block_n);
+  const std::int64_t lines = ceil_divide(problem.k * shape.element_bytes, sm90::kSwizzleBytes);
+  // Only the first entry of a batch is prefetched; and a block should not prefetch many tiles.
+  if (problem.batch > 1 || tiles * shape.split_k > blocks) {
     return 0;
   }
   if (2 * blocks <= limits.sm_count && tiles * lines <= kMostInTime * blocks) {
     return kPrefetchedInTime;
   }
   const auto begins_in_a_line = [](const Matrix& matrix) {
-    return matrix.leading_dimension * size_bytes(matrix.type) % kWgmmaLineBytes != 0;
+    return matrix.leading_dimension * size_bytes(matrix.type) % sm90::kSwizzleBytes != 0;
   };
   const bool is_ragged = begins_in_a_line(problem.a) || begins_in_a_line(problem.b);
   return is_ragged && tiles <= blocks / 4 ? kPrefetchedOfRagged : kPrefetched;
 }
 
-/// Whether D, and the operand that walks past a group, should leave the L2 cache first: the group's
-/// part of the other operand is read in several rounds, and there is room for it if they make some,
-/// but none for them, so that D would not stay there for who reads it next.
-bool evicts_first(const Problem& problem, const WgmmaNumbers& numbers, const DeviceLimits& limits) {
-  const Tiling clusters = numbers.clusters(problem);
-  std::int64_t along = clusters.tiles_m, across = clusters.tiles_n, passing_lines = problem.n;
-  int lines_of_cluster = numbers.cluster_m * numbers.block_m;
-  if (numbers.raster_along_n) {
+/// Whether D, and the operand that streams past a group, should be evicted from the L2 cache first: the
+/// group's part of the other operand is read in several waves, and there is room for it if they make
+/// some, but none for them, so that D would not stay there for who reads it next.
+bool evicts_first(const Problem& problem, const WgmmaShape& shape, const DeviceLimits& limits) {
+  const Tiling clusters = shape.clusters(problem);
+  std::int64_t along = clusters.tiles_m, across = clusters.tiles_n, streaming_rows = problem.n;
+  int rows_of_cluster = shape.cluster_m * shape.block_m;
+  if (shape.raster_along_n) {
     std::swap(along, across);
-    passing_lines = problem.m;
-    lines_of_cluster = numbers.cluster_n * numbers.block_n;
+    streaming_rows = problem.m;
+    rows_of_cluster = shape.cluster_n * shape.block_n;
   }
-  const std::int64_t group = std::min<std::int64_t>(numbers.group_m, along);
-  const auto part_of_cache = [&](std::int64_t lines, std::int64_t length, int element_bytes) {
-    return static_cast<double>(lines * length * element_bytes) /
+  const std::int64_t group = std::min<std::int64_t>(shape.group_m, along);
+  const auto part_of_cache = [&](std::int64_t rows, std::int64_t length, int element_bytes) {
+    return static_cast<double>(rows * length * element_bytes) /
            static_cast<double>(limits.l2_bytes);
   };
-  const double kept = part_of_cache(group * lines_of_cluster, problem.k, numbers.element_bytes);
-  const double passing = part_of_cache(passing_lines, problem.k, numbers.element_bytes);
-  const double d = part_of_cache(problem.m, problem.n, numbers.element_bytes_d);
-  return numbers.tensor_store && group * across > numbers.clusters_at_a_time(limits) &&
-         kept >= kLeastKept && kept <= kMostKept && std::min(passing, d) >= kLeastPassing;
+  const double kept = part_of_cache(group * rows_of_cluster, problem.k, shape.element_bytes);
+  const double streaming = part_of_cache(streaming_rows, problem.k, shape.element_bytes);
+  const double d = part_of_cache(problem.m, problem.n, shape.element_bytes_d);
+  return shape.tensor_store && group * across > shape.clusters_of_wave(limits) &&
+         kept >= kLeastKept && kept <= kMostKept && std::min(streaming, d) >= kLeastStreaming;
 }
 
 /// Rows of clusters that make the tiles of a GPC nearly a square, which has the least to load.
-int group_of_gpc(const WgmmaNumbers& numbers) {
-  const int rows = numbers.block_m * numbers.cluster_m,
-            columns = numbers.block_n * numbers.cluster_n;
+int group_of_gpc(const WgmmaShape& shape) {
+  const int rows = shape.block_m * shape.cluster_m, columns = shape.block_n * shape.cluster_n;
   int group = 1;
-  while (4 * group * group * rows * numbers.cluster() <= kBlocksOfGpc * columns) {
+  while (4 * group * group * rows * shape.cluster_size() <= kBlocksOfGpc * columns) {
     group *= 2;
   }
   return group;
 }
 
-Config make_config(const Problem& problem, const Shape& shape, const DeviceLimits& limits) {
-  const auto& [schedule, block_n, cluster, lines_of_k, epilogue_stages, swap_ab] = shape;
+Config make_config(const Problem& problem, const TileChoice& choice, const DeviceLimits& limits) {
+  const auto& [schedule, block_n, cluster, atoms_of_k, epilogue_stages, swap_ab] = choice;
   const bool promotes = problem.numerics == Numerics::kPromoted;
   const bool tensor_store =
       problem.d.alignment_bytes == 16 &&
@@ -216,7 +206,7 @@ Config make_config(const Problem& problem, const Shape& shape, const DeviceLimit
   Config config(
       {{"block_m", schedule.block_m},
        {"block_n", block_n},
-       {"block_k", lines_of_k * kWgmmaLineBytes / static_cast<int>(size_bytes(problem.a.type))},
+       {"block_k", atoms_of_k * sm90::kSwizzleBytes / static_cast<int>(size_bytes(problem.a.type))},
        {"stages", 2},
        {"epilogue_stages", epilogue_stages},
        {"consumers", schedule.consumers},
@@ -233,7 +223,7 @@ Config make_config(const Problem& problem, const Shape& shape, const DeviceLimit
        {"swap_ab", swap_ab ? 1 : 0},
        {"prefetch", 0}});
   config.set("stages",
-             std::max(2, stages_that_fit(WgmmaNumbers(problem, config), kMostWgmmaStages, limits)));
+             std::max(2, stages_that_fit(WgmmaShape(problem, config), sm90::kMostStages, limits)));
   return config;
 }
 
@@ -242,15 +232,15 @@ class Choosing {
  public:
   Choosing(const Problem& problem, const DeviceLimits& limits) : asked_(problem), limits_(limits) {}
 
-  /// Adds this tile and its transpose, with one and with two places for D, as far as each may pay.
-  void consider_variants(Shape shape) {
+  /// Adds this tile and its transpose, with one and with two epilogue stages, as far as each may pay.
+  void consider_variants(TileChoice choice) {
     for (const int epilogue_stages : {2, 1}) {
-      shape.epilogue_stages = epilogue_stages;
-      shape.swap_ab = false;
-      consider(shape);
-      shape.swap_ab = true;
-      if (gains_by_swapping(asked_, shape)) {
-        consider(shape);
+      choice.epilogue_stages = epilogue_stages;
+      choice.swap_ab = false;
+      consider(choice);
+      choice.swap_ab = true;
+      if (gains_by_swapping(asked_, choice)) {
+        consider(choice);
       }
     }
   }
@@ -258,64 +248,64 @@ class Choosing {
   std::vector<Config> take() { return std::move(chosen_); }
 
  private:
-  /// Adds this tile with the orders and the parts of K that may be the best.
-  void consider(const Shape& shape) {
-    const Problem problem = shape.swap_ab ? transposed(asked_) : asked_;
-    if (is_too_large(problem, shape)) {
+  /// Adds this tile with the rasterizations and the split-K that may be the best.
+  void consider(const TileChoice& choice) {
+    const Problem problem = choice.swap_ab ? transposed(asked_) : asked_;
+    if (is_too_large(problem, choice)) {
       return;
     }
-    const Config plain = make_config(problem, shape, limits_);
-    WgmmaNumbers numbers(problem, plain);
-    const std::int64_t tiles = numbers.clusters(problem).blocks().value_or(kMaxGridX);
-    const std::int64_t at_a_time = numbers.clusters_at_a_time(limits_);
-    const std::int64_t tiles_of_k = ceil_divide(problem.k, numbers.block_k);
-    for (int split_k = 1; split_k <= kMostWgmmaSplits; ++split_k) {
-      const std::int64_t works = tiles * split_k;
-      const std::int64_t rounds = ceil_divide(works, at_a_time);
-      const bool one_round = rounds <= 1;
-      if (split_k > 1 && (!one_round || tiles_of_k / split_k < kLeastTilesOfPart)) {
-        break;  // parts would not meet, or be too short
+    const Config plain = make_config(problem, choice, limits_);
+    WgmmaShape shape(problem, plain);
+    const std::int64_t tiles = shape.clusters(problem).blocks().value_or(kMaxGridX);
+    const std::int64_t of_wave = shape.clusters_of_wave(limits_);
+    const std::int64_t tiles_of_k = ceil_divide(problem.k, shape.block_k);
+    for (int split_k = 1; split_k <= sm90::kMostSplitK; ++split_k) {
+      const std::int64_t work_tiles = tiles * split_k;
+      const std::int64_t waves = ceil_divide(work_tiles, of_wave);
+      const bool one_wave = waves <= 1;
+      if (split_k > 1 && (!one_wave || tiles_of_k / split_k < kLeastTilesOfSlice)) {
+        break;  // the slices would not run at the same time, or be too short
       }
-      numbers.split_k = split_k;
-      if (!has_good_stages(numbers, tiles_of_k / split_k, limits_) ||
-          !has_good_width(asked_, problem, numbers, limits_)) {
+      shape.split_k = split_k;
+      if (!has_good_stages(shape, tiles_of_k / split_k, limits_) ||
+          !has_good_width(asked_, problem, shape, limits_)) {
         continue;
       }
-      if (one_round ? numbers.ping_pong  // the second consumer would have nothing to do
-                    : numbers.cluster() > 2 || numbers.block_n < 64) {
-        continue;  // large clusters leave multiprocessors over; larger tiles would do
+      if (one_wave ? shape.ping_pong  // the second consumer would have nothing to do
+                   : shape.cluster_size() > 2 || shape.block_n < 64) {
+        continue;  // large clusters leave SMs idle; larger tiles would do
       }
       Config config = plain;
       config.set("split_k", split_k);
-      const bool pays = split_k > 1 || rounds * tiles_of_k >= kTilesOfKGpcAware;
+      const bool pays = split_k > 1 || waves * tiles_of_k >= kTilesOfKGpcAware;
       if (pays && !limits_.gpc_of_sm.empty()) {
-        add(problem, config);  // in other orders it was never the best
+        add(problem, config);  // in other rasterizations it was never the best
         config.set("gpc_aware", 1);
-        if (one_round) {
-          config.set("group_m", group_of_gpc(numbers));
+        if (one_wave) {
+          config.set("group_m", group_of_gpc(shape));
         }
       }
       add(problem, config);
-      add_orders(problem, config, rounds);
+      add_rasterizations(problem, config, waves);
     }
   }
 
-  /// Adds a config's other orders: by columns, in larger groups.
-  void add_orders(const Problem& problem, const Config& config, std::int64_t rounds) {
-    const int some = config.at("gpc_aware") == 1 ? kSomeRoundsGpcAware : kSomeRounds;
-    for (const auto& [group, raster] : {std::pair(8, 1), {16, 0}, {16, 1}}) {
-      if (rounds >= (group == 8 ? some : kManyRounds)) {
+  /// Adds a config's other rasterizations: along N, in larger groups.
+  void add_rasterizations(const Problem& problem, const Config& config, std::int64_t waves) {
+    const int some = config.at("gpc_aware") == 1 ? kSomeWavesGpcAware : kSomeWaves;
+    for (const auto& [group_m, along_n] : {std::pair(8, 1), {16, 0}, {16, 1}}) {
+      if (waves >= (group_m == 8 ? some : kManyWaves)) {
         Config other = config;
-        add(problem, std::move(other.set("group_m", group).set("raster_along_n", raster)));
+        add(problem, std::move(other.set("group_m", group_m).set("raster_along_n", along_n)));
       }
     }
   }
 
   void add(const Problem& problem, Config config) {
-    const WgmmaNumbers numbers(problem, config);
-    if (why_not_wgmma(asked_, numbers).empty()) {
-      config.set("prefetch", prefetched(problem, numbers, limits_));
-      config.set("evict_first", evicts_first(problem, numbers, limits_) ? 1 : 0);
+    const WgmmaShape shape(problem, config);
+    if (why_not_wgmma(asked_, shape).empty()) {
+      config.set("prefetch", prefetched(problem, shape, limits_));
+      config.set("evict_first", evicts_first(problem, shape, limits_) ? 1 : 0);
       chosen_.push_back(std::move(config));
     }
   }
@@ -331,13 +321,14 @@ std::vector<Config> wgmma_candidates(const Problem& problem, const DeviceLimits&
   Choosing choosing(problem, limits);
   const bool promotes = problem.numerics == Numerics::kPromoted;  // every 128 of K
   for (const Schedule& schedule : kSchedules) {
-    for (int block_n = kLeastWgmmaWidth; block_n <= kMostWgmmaWidth; block_n += kWgmmaWidthStep) {
+    for (int block_n = sm90::kLeastWidth; block_n <= sm90::kMostWidth;
+         block_n += sm90::kWidthStep) {
       for (const Cluster& cluster : kClusters) {
-        for (const int lines_of_k : {1, 2}) {
-          if (lines_of_k == 2 && (promotes || schedule.block_m + block_n > kSmallTile)) {
+        for (const int atoms_of_k : {1, 2}) {
+          if (atoms_of_k == 2 && (promotes || schedule.block_m + block_n > kSmallTile)) {
             break;
           }
-          choosing.consider_variants({schedule, block_n, cluster, lines_of_k});
+          choosing.consider_variants({schedule, block_n, cluster, atoms_of_k});
         }
       }
     }

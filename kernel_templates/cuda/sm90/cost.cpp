@@ -43,13 +43,13 @@ constexpr double kMeetingOfParts = 5400, kMeetingOfSum = 0.25;
 constexpr int kRun = 4;
 constexpr double kSlowOfElements = 12;
 
-double products_cycles(const WgmmaNumbers& numbers) {
+double products_cycles(const WgmmaShape& shape) {
   // Of all types, 64 x n sums by 32 bytes take n / 2 cycles, unless the operands come slower.
-  const double instructions = static_cast<double>(numbers.block_m) / 64 * numbers.block_k *
-                              numbers.element_bytes / kStepBytes;
-  const double products = numbers.block_n / 2.0;
-  const double operands = (64 + numbers.block_n) * kStepBytes / kSharedBytesPerCycle;
-  const double added = numbers.promotes ? numbers.block_n / 12.0 : 0;
+  const double instructions =
+      static_cast<double>(shape.block_m) / 64 * shape.block_k * shape.element_bytes / kStepBytes;
+  const double products = shape.block_n / 2.0;
+  const double operands = (64 + shape.block_n) * kStepBytes / kSharedBytesPerCycle;
+  const double added = shape.promotes ? shape.block_n / 12.0 : 0;
   return instructions * std::max(products, operands + kStartOfOperands) + added;
 }
 
@@ -57,85 +57,85 @@ double products_cycles(const WgmmaNumbers& numbers) {
 // that, each is one of the cache's; otherwise only as many as a common divisor makes coincide.
 double slow_by_lines(const Matrix& matrix) {
   const std::int64_t apart = matrix.leading_dimension * size_bytes(matrix.type);
-  const auto same = static_cast<double>(std::gcd(apart, std::int64_t{kWgmmaLineBytes}));
-  return 1 + (kSlowByLines - 1) * (1 - same / kWgmmaLineBytes);
+  const auto same = static_cast<double>(std::gcd(apart, std::int64_t{sm90::kSwizzleBytes}));
+  return 1 + (kSlowByLines - 1) * (1 - same / sm90::kSwizzleBytes);
 }
 
-double copied_cycles(const Problem& problem, const WgmmaNumbers& numbers, double slow) {
-  const double row_bytes = static_cast<double>(numbers.block_k) * numbers.element_bytes;
+double copied_cycles(const Problem& problem, const WgmmaShape& shape, double slow) {
+  const double row_bytes = static_cast<double>(shape.block_k) * shape.element_bytes;
   return row_bytes *
-         (std::max(slow, slow_by_lines(problem.a)) * numbers.loaded_m / numbers.cluster_n +
-          std::max(slow, slow_by_lines(problem.b)) * numbers.loaded_n / numbers.cluster_m) /
+         (std::max(slow, slow_by_lines(problem.a)) * shape.loaded_m() / shape.cluster_n +
+          std::max(slow, slow_by_lines(problem.b)) * shape.loaded_n() / shape.cluster_m) /
          kL2BytesPerCycle;
 }
 
 // Tiles that are turned are read and written once more, while products read them.
-double turned_cycles(const WgmmaNumbers& numbers) {
+double turned_cycles(const WgmmaShape& shape) {
   const double lines =
-      (numbers.turns_a ? numbers.loaded_m : 0) + (numbers.turns_b ? numbers.loaded_n : 0);
-  return 2 * kWgmmaLineBytes * lines / kSharedBytesPerCycle;
+      (shape.transposes_a() ? shape.loaded_m() : 0) + (shape.transposes_b() ? shape.loaded_n() : 0);
+  return 2 * sm90::kSwizzleBytes * lines / kSharedBytesPerCycle;
 }
 
 // What is read from memory when the tiles that are computed at the same time share what they read.
-double bytes_read(const Problem& problem, const WgmmaNumbers& numbers, double side_by_side) {
-  const Tiling clusters = numbers.clusters(problem);
+double bytes_read(const Problem& problem, const WgmmaShape& shape, double side_by_side) {
+  const Tiling clusters = shape.clusters(problem);
   auto along = static_cast<double>(clusters.tiles_m),
        across = static_cast<double>(clusters.tiles_n);
-  double rows_of_tile = numbers.block_m * numbers.cluster_m;
-  double columns_of_tile = numbers.block_n * numbers.cluster_n;
-  if (numbers.raster_along_n) {
+  double rows_of_tile = shape.block_m * shape.cluster_m;
+  double columns_of_tile = shape.block_n * shape.cluster_n;
+  if (shape.raster_along_n) {
     std::swap(along, across);
     std::swap(rows_of_tile, columns_of_tile);
   }
   const double at_a_time =
-      std::clamp(side_by_side / numbers.cluster() / numbers.split_k, 1.0, along * across);
-  const double group = std::min<double>(numbers.group_m, along);
+      std::clamp(side_by_side / shape.cluster_size() / shape.split_k, 1.0, along * across);
+  const double group = std::min<double>(shape.group_m, along);
   const double columns = std::min(across, std::ceil(at_a_time / group));
   const double rows = std::min(along, std::max(group, at_a_time / columns));
-  const double row_bytes = static_cast<double>(problem.k) * numbers.element_bytes;
+  const double row_bytes = static_cast<double>(problem.k) * shape.element_bytes;
   return along * across / at_a_time * static_cast<double>(problem.batch) * row_bytes *
          (rows * rows_of_tile + columns * columns_of_tile);
 }
 
 }  // namespace
 
-double cycles_ahead(const WgmmaNumbers& numbers) {
-  return (numbers.stages - 1 - numbers.in_flight) * products_cycles(numbers);
+double cycles_ahead(const WgmmaShape& shape) {
+  return (shape.stages - 1 - shape.in_flight) * products_cycles(shape);
 }
 
-double wgmma_us(const Problem& problem, const WgmmaNumbers& numbers, const DeviceLimits& limits) {
-  const std::int64_t works = numbers.clusters(problem).blocks().value_or(1);
-  const std::int64_t grid = numbers.grid(problem, limits);
-  const double works_of_block =
-      static_cast<double>(ceil_divide(works, std::max<std::int64_t>(grid / numbers.cluster(), 1)));
+double wgmma_us(const Problem& problem, const WgmmaShape& shape, const DeviceLimits& limits) {
+  const std::int64_t works = shape.clusters(problem).blocks().value_or(1);
+  const std::int64_t grid = shape.grid(problem, limits);
+  const double works_of_block = static_cast<double>(
+      ceil_divide(works, std::max<std::int64_t>(grid / shape.cluster_size(), 1)));
   const double tiles_of_k =
-      static_cast<double>(ceil_divide(ceil_divide(problem.k, numbers.block_k), numbers.split_k));
+      static_cast<double>(ceil_divide(ceil_divide(problem.k, shape.block_k), shape.split_k));
 
   const double busy = std::min(1.0, static_cast<double>(grid) / std::max(limits.sm_count, 1));
-  const double multiplied = products_cycles(numbers) + turned_cycles(numbers);
+  const double multiplied = products_cycles(shape) + turned_cycles(shape);
   const double least = minimum_bytes(problem);
   const double from_memory = least < static_cast<double>(limits.l2_bytes) ? 1 : kSlowFromMemory;
-  const double shared = !numbers.gpc_aware   ? 1
+  const double shared = !shape.gpc_aware     ? 1
                         : works_of_block > 1 ? kSharedInRounds
                                              : kSharedInOneRound;
-  const double copied = copied_cycles(problem, numbers, from_memory) * busy * shared;
-  const double late = std::max(0.0, kLatency - cycles_ahead(numbers)) * kLateOfLatency;
+  const double copied = copied_cycles(problem, shape, from_memory) * busy * shared;
+  const double late = std::max(0.0, kLatency - cycles_ahead(shape)) * kLateOfLatency;
   const double step = std::max(multiplied, copied) + kHindrance * std::min(multiplied, copied) +
                       kBarrierOfStep + late;
   // The sums on their way out: converted, through shared memory, and to the memory.
-  const double elements = static_cast<double>(numbers.block_m) * numbers.block_n;
-  const bool by_runs = problem.d.alignment_bytes >= kRun * numbers.element_bytes_d;
-  const double slow = numbers.tensor_store ? 1 : by_runs ? 2.5 : kSlowOfElements;
-  const double store = kBubbleOfTile + elements / numbers.consumers * slow *
-                                           (kCyclesOfSum + 0.01 * numbers.element_bytes_d);
+  const double elements = static_cast<double>(shape.block_m) * shape.block_n;
+  const bool by_runs = problem.d.alignment_bytes >= kRun * shape.element_bytes_d;
+  const double slow = shape.tensor_store ? 1 : by_runs ? 2.5 : kSlowOfElements;
+  const double store = kBubbleOfTile + elements / shape.consumers * slow *
+                                           (kCyclesOfSum + 0.01 * shape.element_bytes_d);
   const double products = tiles_of_k * step;
   const double of_work =
-      numbers.ping_pong ? std::max(products + kHandOver, (products + store) / 2) : products + store;
+      shape.ping_pong ? std::max(products + kHandOver, (products + store) / 2) : products + store;
   const double started =
-      (numbers.cluster() > 1 ? kStartOfCluster : 0) + (numbers.gpc_aware ? kAskingByGpc : 0);
-  const double cycles = started + works_of_block * of_work + (numbers.ping_pong ? store : 0);
-  const double met = numbers.split_k == 1 ? 0 : kMeetingOfParts + kMeetingOfSum * elements;
-  const double read = bytes_read(problem, numbers, static_cast<double>(grid));
+      (shape.cluster_size() > 1 ? kStartOfCluster : 0) + (shape.gpc_aware ? kAskingByGpc : 0);
+  const double cycles = started + works_of_block * of_work + (shape.ping_pong ? store : 0);
+  const double met = shape.split_k == 1 ? 0 : kMeetingOfParts + kMeetingOfSum * elements;
+  const double read = bytes_read(problem, shape, static_cast<double>(grid));
   const bool stays_in_cache = least < static_cast<double>(limits.l2_bytes) / 2;
   const double memory = memory_us(stays_in_cache ? least : std::max(least, read), limits);
   const double compute = cycles_us(cycles, limits);

@@ -2,14 +2,14 @@
 
 // What a config of the wgmma family is believed to cost.
 
-#include "kernel_templates/cuda/sm90/wgmma_numbers.h"
+#include "kernel_templates/cuda/sm90/wgmma_shape.h"
 
 namespace tunedgemm {
 
 /// How long the products of those stages take that are being filled while others are multiplied.
-double cycles_ahead(const WgmmaNumbers& numbers);
+double cycles_ahead(const WgmmaShape& shape);
 
-/// The time of a launch, from these numbers. Good for ranking.
-double wgmma_us(const Problem& problem, const WgmmaNumbers& numbers, const DeviceLimits& limits);
+/// The time of a launch, from these shape. Good for ranking.
+double wgmma_us(const Problem& problem, const WgmmaShape& shape, const DeviceLimits& limits);
 
 }  // namespace tunedgemm

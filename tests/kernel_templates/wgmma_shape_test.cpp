@@ -1,6 +1,6 @@
-// The numbers of the wgmma family and what they refuse, checked without a GPU or a compiler.
+// The shape of the wgmma family and what they refuse, checked without a GPU or a compiler.
 
-#include "kernel_templates/cuda/sm90/wgmma_numbers.h"
+#include "kernel_templates/cuda/sm90/wgmma_shape.h"
 
 #include <string>
 #include <vector>
@@ -280,17 +280,17 @@ TEST_CASE("wgmma's shared memory and threads are those of the kernel's formulas"
     const Problem problem = padded(kind, {4096, 4096, 4096});
     for (const Config& config : wgmma_candidates_for(problem)) {
       INFO(to_text(config) << " for " << to_text(problem));
-      const WgmmaNumbers numbers(told_to_wgmma(problem, config), config);
-      CHECK(numbers.shared_bytes() == shared_bytes(problem, config));
-      CHECK(numbers.shared_bytes() <= wgmma_device().shared_bytes_per_block);
-      CHECK(numbers.threads() == 128 * (1 + config.at("consumers")));
+      const WgmmaShape shape(problem_of_kernel(problem, config), config);
+      CHECK(shape.shared_bytes() == shared_bytes(problem, config));
+      CHECK(shape.shared_bytes() <= wgmma_device().shared_bytes_per_block);
+      CHECK(shape.threads() == 128 * (1 + config.at("consumers")));
     }
   }
   // 48 columns: lines of row-major B are loaded whole, those of column-major B are as many.
   const Config narrow = wgmma_config({{"block_n", 48}});
-  CHECK(WgmmaNumbers(padded({.layout = "nn"}, {512, 512, 512}), narrow).shared_bytes() ==
+  CHECK(WgmmaShape(padded({.layout = "nn"}, {512, 512, 512}), narrow).shared_bytes() ==
         4 * 64 * 2 * (128 + 64) + 2 * 16384 + 1024);
-  CHECK(WgmmaNumbers(padded({.layout = "nt"}, {512, 512, 512}), narrow).shared_bytes() ==
+  CHECK(WgmmaShape(padded({.layout = "nt"}, {512, 512, 512}), narrow).shared_bytes() ==
         4 * 64 * 2 * (128 + 48) + 2 * 16384 + 1024);
 }
 
@@ -298,7 +298,7 @@ TEST_CASE("wgmma cuts a tile whose parts are added so that they are added soones
   const auto columns = [](int block_m, int block_n, int split_k) {
     const Config config = wgmma_config(
         {{"block_m", block_m}, {"block_n", block_n}, {"split_k", split_k}, {"consumers", 2}});
-    return WgmmaNumbers(square_f16(), config).columns_of_slice();
+    return WgmmaShape(square_f16(), config).reduction_chunk_columns();
   };
   CHECK(columns(128, 256, 1) == 256);
   CHECK(columns(128, 256, 2) == 128);  // a slice for either part
@@ -313,7 +313,7 @@ TEST_CASE("wgmma cuts a tile whose parts are added so that they are added soones
 }
 
 TEST_CASE("wgmma takes as many stages as fit") {
-  const WgmmaNumbers numbers(square_f16(), wgmma_config({{"block_n", 256}}));  // 48 KiB a stage
-  CHECK(stages_that_fit(numbers, 12, wgmma_device()) == 4);
-  CHECK(stages_that_fit(numbers, 3, wgmma_device()) == 3);
+  const WgmmaShape shape(square_f16(), wgmma_config({{"block_n", 256}}));  // 48 KiB a stage
+  CHECK(stages_that_fit(shape, 12, wgmma_device()) == 4);
+  CHECK(stages_that_fit(shape, 3, wgmma_device()) == 3);
 }
