@@ -10,9 +10,9 @@ namespace tunedgemm {
 namespace {
 
 // Where Hilbert's curve is after `index` steps in a square with sides of `side` tiles, a power of
-// two: from the smallest square to the largest, the part is turned so that its ends meet the
+// two: from the smallest square to the largest, the part is reflected so that its ends meet the
 // neighbours'.
-TilePlace hilbert_at(std::int64_t index, std::int64_t side) {
+TileCoordinate hilbert_at(std::int64_t index, std::int64_t side) {
   std::int64_t across = 0;
   std::int64_t down = 0;
   for (std::int64_t part = 1; part < side; part *= 2) {
@@ -34,32 +34,32 @@ TilePlace hilbert_at(std::int64_t index, std::int64_t side) {
 
 }  // namespace
 
-TilePlace tile_at(std::int64_t index, std::int64_t tiles_m, std::int64_t tiles_n,
-                  std::int64_t group_m) {
+TileCoordinate tile_at(std::int64_t index, std::int64_t tiles_m, std::int64_t tiles_n,
+                       std::int64_t group_m) {
   const std::int64_t group = std::min(group_m, tiles_m);
   const std::int64_t tiles_in_group = group * tiles_n;
   const std::int64_t first_m = index / tiles_in_group * group;
   const std::int64_t rows = std::min(tiles_m - first_m, group);
-  const std::int64_t place = index % tiles_in_group;
-  return {first_m + place % rows, place / rows};
+  const std::int64_t in_group = index % tiles_in_group;
+  return {first_m + in_group % rows, in_group / rows};
 }
 
-std::vector<TilePlace> grouped_order(const TileWalk& walk) {
-  const std::int64_t clusters_m = ceil_divide(walk.tiles_m, walk.cluster_m);
-  const std::int64_t clusters_n = ceil_divide(walk.tiles_n, walk.cluster_n);
-  std::vector<TilePlace> order;
+std::vector<TileCoordinate> grouped_order(const Rasterization& rasterization) {
+  const std::int64_t clusters_m = ceil_divide(rasterization.tiles_m, rasterization.cluster_m);
+  const std::int64_t clusters_n = ceil_divide(rasterization.tiles_n, rasterization.cluster_n);
+  std::vector<TileCoordinate> order;
   for (std::int64_t index = 0; index < clusters_m * clusters_n; ++index) {
-    TilePlace cluster = walk.columns_walk_together
-                            ? tile_at(index, clusters_n, clusters_m, walk.group)
-                            : tile_at(index, clusters_m, clusters_n, walk.group);
-    if (walk.columns_walk_together) {
+    TileCoordinate cluster = rasterization.along_n
+                                 ? tile_at(index, clusters_n, clusters_m, rasterization.group)
+                                 : tile_at(index, clusters_m, clusters_n, rasterization.group);
+    if (rasterization.along_n) {
       std::swap(cluster.tile_m, cluster.tile_n);
     }
-    for (std::int64_t n = 0; n < walk.cluster_n; ++n) {
-      for (std::int64_t m = 0; m < walk.cluster_m; ++m) {
-        const TilePlace tile{cluster.tile_m * walk.cluster_m + m,
-                             cluster.tile_n * walk.cluster_n + n};
-        if (tile.tile_m < walk.tiles_m && tile.tile_n < walk.tiles_n) {
+    for (std::int64_t n = 0; n < rasterization.cluster_n; ++n) {
+      for (std::int64_t m = 0; m < rasterization.cluster_m; ++m) {
+        const TileCoordinate tile{cluster.tile_m * rasterization.cluster_m + m,
+                                  cluster.tile_n * rasterization.cluster_n + n};
+        if (tile.tile_m < rasterization.tiles_m && tile.tile_n < rasterization.tiles_n) {
           order.push_back(tile);
         }
       }
@@ -68,20 +68,20 @@ std::vector<TilePlace> grouped_order(const TileWalk& walk) {
   return order;
 }
 
-std::vector<TilePlace> row_major_order(std::int64_t tiles_m, std::int64_t tiles_n) {
-  std::vector<TilePlace> order;
+std::vector<TileCoordinate> row_major_order(std::int64_t tiles_m, std::int64_t tiles_n) {
+  std::vector<TileCoordinate> order;
   for (std::int64_t index = 0; index < tiles_m * tiles_n; ++index) {
     order.push_back({index / tiles_n, index % tiles_n});
   }
   return order;
 }
 
-std::vector<TilePlace> hilbert_order(std::int64_t tiles_m, std::int64_t tiles_n) {
+std::vector<TileCoordinate> hilbert_order(std::int64_t tiles_m, std::int64_t tiles_n) {
   const auto side = static_cast<std::int64_t>(
       std::bit_ceil(static_cast<std::uint64_t>(std::max(tiles_m, tiles_n))));
-  std::vector<TilePlace> order;
+  std::vector<TileCoordinate> order;
   for (std::int64_t index = 0; index < side * side; ++index) {
-    const TilePlace tile = hilbert_at(index, side);
+    const TileCoordinate tile = hilbert_at(index, side);
     if (tile.tile_m < tiles_m && tile.tile_n < tiles_n) {
       order.push_back(tile);
     }
@@ -89,7 +89,7 @@ std::vector<TilePlace> hilbert_order(std::int64_t tiles_m, std::int64_t tiles_n)
   return order;
 }
 
-std::vector<Wave> waves(const std::vector<TilePlace>& order, std::int64_t at_a_time) {
+std::vector<Wave> waves(const std::vector<TileCoordinate>& order, std::int64_t at_a_time) {
   std::vector<Wave> result;
   std::set<std::int64_t> rows;
   std::set<std::int64_t> columns;
@@ -111,8 +111,8 @@ std::vector<Wave> waves(const std::vector<TilePlace>& order, std::int64_t at_a_t
 
 std::int64_t blocks_loaded(std::int64_t tiles, std::int64_t tiles_m, std::int64_t tiles_n,
                            std::int64_t group_m, std::int64_t depth) {
-  const TileWalk walk{.tiles_m = tiles_m, .tiles_n = tiles_n, .group = group_m};
-  const Wave first = waves(grouped_order(walk), tiles).front();
+  const Rasterization rasterization{.tiles_m = tiles_m, .tiles_n = tiles_n, .group = group_m};
+  const Wave first = waves(grouped_order(rasterization), tiles).front();
   return depth * (first.rows + first.columns);
 }
 

@@ -237,17 +237,17 @@ TEST_CASE("The model ranks register tiles before naive kernels, but for tiny pro
   }
 }
 
-TEST_CASE("Tiles walk in groups of rows") {
+TEST_CASE("Tiles are rasterized in groups of rows") {
   // A 574 x 574 result in 64 x 64 tiles: 9 x 9 of them, in groups of 3 rows.
   CHECK(ceil_divide(574, 64) == 9);
-  CHECK(tile_at(0, 9, 9, 3) == TilePlace{0, 0});
-  CHECK(tile_at(4, 9, 9, 3) == TilePlace{1, 1});
-  CHECK(tile_at(26, 9, 9, 3) == TilePlace{2, 8});
-  CHECK(tile_at(30, 9, 9, 3) == TilePlace{3, 1});
+  CHECK(tile_at(0, 9, 9, 3) == TileCoordinate{0, 0});
+  CHECK(tile_at(4, 9, 9, 3) == TileCoordinate{1, 1});
+  CHECK(tile_at(26, 9, 9, 3) == TileCoordinate{2, 8});
+  CHECK(tile_at(30, 9, 9, 3) == TileCoordinate{3, 1});
   // The last group is shorter.
-  CHECK(tile_at(8 * 5, 10, 5, 8) == TilePlace{8, 0});
-  CHECK(tile_at(8 * 5 + 1, 10, 5, 8) == TilePlace{9, 0});
-  CHECK(tile_at(8 * 5 + 2, 10, 5, 8) == TilePlace{8, 1});
+  CHECK(tile_at(8 * 5, 10, 5, 8) == TileCoordinate{8, 0});
+  CHECK(tile_at(8 * 5 + 1, 10, 5, 8) == TileCoordinate{9, 0});
+  CHECK(tile_at(8 * 5 + 2, 10, 5, 8) == TileCoordinate{8, 1});
   // The first 9 tiles, operands 9 blocks deep: row by row, and in squares.
   CHECK(blocks_loaded(9, 9, 9, 1, 9) == 90);
   CHECK(blocks_loaded(9, 9, 9, 3, 9) == 54);
@@ -259,7 +259,7 @@ TEST_CASE("Every tile comes once, whatever the group") {
       for (const std::int64_t group_m : {1, 2, 3, 8, 100}) {
         std::set<std::pair<std::int64_t, std::int64_t>> seen;
         for (std::int64_t index = 0; index < tiles_m * tiles_n; ++index) {
-          const TilePlace place = tile_at(index, tiles_m, tiles_n, group_m);
+          const TileCoordinate place = tile_at(index, tiles_m, tiles_n, group_m);
           CHECK(place.tile_m < tiles_m);
           CHECK(place.tile_n < tiles_n);
           CHECK(seen.emplace(place.tile_m, place.tile_n).second);

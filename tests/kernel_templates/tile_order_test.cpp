@@ -13,9 +13,9 @@ namespace tunedgemm {
 namespace {
 
 // Every tile once.
-bool covers(const std::vector<TilePlace>& order, std::int64_t tiles_m, std::int64_t tiles_n) {
+bool covers(const std::vector<TileCoordinate>& order, std::int64_t tiles_m, std::int64_t tiles_n) {
   std::set<std::pair<std::int64_t, std::int64_t>> seen;
-  for (const TilePlace& tile : order) {
+  for (const TileCoordinate& tile : order) {
     if (tile.tile_m < 0 || tile.tile_m >= tiles_m || tile.tile_n < 0 || tile.tile_n >= tiles_n) {
       return false;
     }
@@ -29,12 +29,12 @@ std::int64_t blocks_of(const Wave& wave, std::int64_t depth) {
   return depth * (wave.rows + wave.columns);
 }
 
-TEST_CASE("A 574 x 574 result in tiles of 64 walks in groups of 27") {
-  const std::vector<TilePlace> order = grouped_order({.tiles_m = 9, .tiles_n = 9, .group = 3});
+TEST_CASE("A 574 x 574 result in tiles of 64 is rasterized in groups of 27") {
+  const std::vector<TileCoordinate> order = grouped_order({.tiles_m = 9, .tiles_n = 9, .group = 3});
   REQUIRE(order.size() == 81);
-  CHECK(order[4] == TilePlace{1, 1});
-  CHECK(order[26] == TilePlace{2, 8});
-  CHECK(order[30] == TilePlace{3, 1});
+  CHECK(order[4] == TileCoordinate{1, 1});
+  CHECK(order[26] == TileCoordinate{2, 8});
+  CHECK(order[30] == TileCoordinate{3, 1});
 }
 
 TEST_CASE("The first nine tiles load 90 blocks row by row, and 54 in groups of three rows") {
@@ -45,10 +45,10 @@ TEST_CASE("The first nine tiles load 90 blocks row by row, and 54 in groups of t
 }
 
 TEST_CASE("The last group may be shorter than the others") {
-  const std::vector<TilePlace> order = grouped_order({.tiles_m = 5, .tiles_n = 3, .group = 2});
-  CHECK(order[12] == TilePlace{4, 0});
-  CHECK(order[13] == TilePlace{4, 1});
-  CHECK(order[14] == TilePlace{4, 2});
+  const std::vector<TileCoordinate> order = grouped_order({.tiles_m = 5, .tiles_n = 3, .group = 2});
+  CHECK(order[12] == TileCoordinate{4, 0});
+  CHECK(order[13] == TileCoordinate{4, 1});
+  CHECK(order[14] == TileCoordinate{4, 2});
 }
 
 TEST_CASE("Every order has every tile once") {
@@ -66,25 +66,25 @@ TEST_CASE("Every order has every tile once") {
   }
 }
 
-TEST_CASE("Columns that walk together are the rows of the turned grid") {
-  const std::vector<TilePlace> rows = grouped_order({.tiles_m = 4, .tiles_n = 6, .group = 2});
-  const std::vector<TilePlace> columns =
-      grouped_order({.tiles_m = 6, .tiles_n = 4, .group = 2, .columns_walk_together = true});
+TEST_CASE("Groups along N are groups along M of the transposed grid") {
+  const std::vector<TileCoordinate> rows = grouped_order({.tiles_m = 4, .tiles_n = 6, .group = 2});
+  const std::vector<TileCoordinate> columns =
+      grouped_order({.tiles_m = 6, .tiles_n = 4, .group = 2, .along_n = true});
   REQUIRE(rows.size() == columns.size());
   for (std::size_t index = 0; index < rows.size(); ++index) {
-    CHECK(columns[index] == TilePlace{rows[index].tile_n, rows[index].tile_m});
+    CHECK(columns[index] == TileCoordinate{rows[index].tile_n, rows[index].tile_m});
   }
 }
 
 TEST_CASE("A cluster's tiles follow each other") {
-  const std::vector<TilePlace> order =
+  const std::vector<TileCoordinate> order =
       grouped_order({.tiles_m = 3, .tiles_n = 2, .group = 1, .cluster_m = 2});
-  const std::vector<TilePlace> expected{{0, 0}, {1, 0}, {0, 1}, {1, 1}, {2, 0}, {2, 1}};
+  const std::vector<TileCoordinate> expected{{0, 0}, {1, 0}, {0, 1}, {1, 1}, {2, 0}, {2, 1}};
   CHECK(order == expected);
 }
 
 TEST_CASE("Each step of Hilbert's curve goes to a neighbour") {
-  const std::vector<TilePlace> order = hilbert_order(16, 16);
+  const std::vector<TileCoordinate> order = hilbert_order(16, 16);
   for (std::size_t index = 1; index < order.size(); ++index) {
     CHECK(std::abs(order[index].tile_m - order[index - 1].tile_m) +
               std::abs(order[index].tile_n - order[index - 1].tile_n) ==

@@ -28,11 +28,11 @@ struct Options {
   bool compare = false;
 };
 
-// A config's tiles, and how they are walked.
+// A config's tiles, and their rasterization.
 struct Tiles {
   std::string config;
   int block_m = 0, block_n = 0, block_k = 0;
-  TileWalk walk;
+  Rasterization rasterization;
 };
 
 // Where no device was asked for: an H200's.
@@ -65,19 +65,19 @@ Tiles tiles_of(const Problem& problem, const Config& config, const std::string& 
               .block_m = knob("block_m", square),
               .block_n = knob("block_n", square),
               .block_k = knob("block_k", square),
-              .walk = {}};
+              .rasterization = {}};
   if (tiles.block_m < 1 || tiles.block_n < 1 || tiles.block_k < 1) {
     throw std::invalid_argument("the config \"" + text +
                                 "\" has no tiles: it needs block_m, block_n and block_k of 1 or "
                                 "more; give one that has them by --config");
   }
   const Tiling tiling = tunedgemm::tiling(problem, tiles.block_m, tiles.block_n);
-  tiles.walk = {.tiles_m = tiling.tiles_m,
-                .tiles_n = tiling.tiles_n,
-                .group = std::max(1, knob("group_m", 1)),
-                .columns_walk_together = knob("raster_along_n", 0) != 0,
-                .cluster_m = std::max(1, knob("cluster_m", 1)),
-                .cluster_n = std::max(1, knob("cluster_n", 1))};
+  tiles.rasterization = {.tiles_m = tiling.tiles_m,
+                         .tiles_n = tiling.tiles_n,
+                         .group = std::max(1, knob("group_m", 1)),
+                         .along_n = knob("raster_along_n", 0) != 0,
+                         .cluster_m = std::max(1, knob("cluster_m", 1)),
+                         .cluster_n = std::max(1, knob("cluster_n", 1))};
   constexpr std::int64_t kMostTiles = 1'000'000;
   if (tiling.tiles_m > kMostTiles / tiling.tiles_n) {
     throw std::invalid_argument(std::to_string(tiling.tiles_m) + " x " +
@@ -96,12 +96,12 @@ Candidate candidate_of(Context& context, const Problem& problem) {
   return hit ? hit->winner.candidate : default_candidate(problem, device.limits()).candidate;
 }
 
-std::string walk_text(const TileWalk& walk) {
-  std::string text = "groups of " + std::to_string(walk.group) +
-                     (walk.columns_walk_together ? " columns" : " rows");
-  if (walk.cluster_m * walk.cluster_n > 1) {
-    text +=
-        ", clusters of " + std::to_string(walk.cluster_m) + " x " + std::to_string(walk.cluster_n);
+std::string rasterization_text(const Rasterization& rasterization) {
+  std::string text = "groups of " + std::to_string(rasterization.group) +
+                     (rasterization.along_n ? " columns" : " rows");
+  if (rasterization.cluster_m * rasterization.cluster_n > 1) {
+    text += ", clusters of " + std::to_string(rasterization.cluster_m) + " x " +
+            std::to_string(rasterization.cluster_n);
   }
   return text;
 }
@@ -128,7 +128,7 @@ void print_table(const Problem& problem, const Tiles& tiles, const std::vector<N
                {"blocks in all waves", Align::kRight},
                {"bytes", Align::kRight}});
   for (const NamedOrder& order : orders) {
-    const std::vector<Wave> cut = waves(order.places, at_a_time);
+    const std::vector<Wave> cut = waves(order.tiles, at_a_time);
     std::int64_t all_blocks = 0;
     double all_bytes = 0;
     for (const Wave& wave : cut) {
@@ -146,20 +146,20 @@ void print_table(const Problem& problem, const Tiles& tiles, const std::vector<N
 }
 
 // The number of each tile in its place, where a terminal is wide enough.
-void print_numbers(const NamedOrder& order, const TileWalk& walk) {
+void print_numbers(const NamedOrder& order, const Rasterization& rasterization) {
   constexpr std::int64_t kMostColumns = 24, kMostRows = 48;
-  if (walk.tiles_n > kMostColumns || walk.tiles_m > kMostRows) {
+  if (rasterization.tiles_n > kMostColumns || rasterization.tiles_m > kMostRows) {
     return;
   }
-  std::vector<std::size_t> numbers(order.places.size());
-  for (std::size_t index = 0; index < order.places.size(); ++index) {
-    const TilePlace& place = order.places[index];
-    numbers[static_cast<std::size_t>(place.tile_m * walk.tiles_n + place.tile_n)] = index;
+  std::vector<std::size_t> numbers(order.tiles.size());
+  for (std::size_t index = 0; index < order.tiles.size(); ++index) {
+    const TileCoordinate& tile = order.tiles[index];
+    numbers[static_cast<std::size_t>(tile.tile_m * rasterization.tiles_n + tile.tile_n)] = index;
   }
   const auto width = static_cast<int>(std::to_string(numbers.size()).size()) + 1;
   std::cout << '\n' << order.name << '\n';
   for (std::size_t index = 0; index < numbers.size(); ++index) {
-    const bool ends_row = (index + 1) % static_cast<std::size_t>(walk.tiles_n) == 0;
+    const bool ends_row = (index + 1) % static_cast<std::size_t>(rasterization.tiles_n) == 0;
     std::cout << std::setw(width) << numbers[index] << (ends_row ? "\n" : "");
   }
 }
@@ -195,22 +195,25 @@ ExitStatus order(const Options& options) {
   } else {
     take(config_from(options.config), options.config);
   }
-  const TileWalk& walk = tiles.walk;
+  const Rasterization& rasterization = tiles.rasterization;
   const std::int64_t at_a_time = options.at_a_time > 0 ? options.at_a_time : limits.sm_count;
 
-  std::vector<NamedOrder> orders{{walk_text(walk), grouped_order(walk)}};
+  std::vector<NamedOrder> orders{{rasterization_text(rasterization), grouped_order(rasterization)}};
   if (options.compare) {
-    orders.push_back({"row after row", row_major_order(walk.tiles_m, walk.tiles_n)});
-    orders.push_back({"Hilbert's curve", hilbert_order(walk.tiles_m, walk.tiles_n)});
+    orders.push_back(
+        {"row after row", row_major_order(rasterization.tiles_m, rasterization.tiles_n)});
+    orders.push_back(
+        {"Hilbert's curve", hilbert_order(rasterization.tiles_m, rasterization.tiles_n)});
   }
   std::cout << tiles.config << '\n'
-            << walk.tiles_m << " x " << walk.tiles_n << " tiles of " << tiles.block_m << " x "
-            << tiles.block_n << (swaps ? " of D's transpose, each " : ", each ")
+            << rasterization.tiles_m << " x " << rasterization.tiles_n << " tiles of "
+            << tiles.block_m << " x " << tiles.block_n
+            << (swaps ? " of D's transpose, each " : ", each ")
             << ceil_divide(problem.k, tiles.block_k) << " blocks deep; " << at_a_time
             << " at a time\n\n";
   print_table(problem, tiles, orders, at_a_time, limits);
   for (const NamedOrder& each : orders) {
-    print_numbers(each, walk);
+    print_numbers(each, rasterization);
   }
   if (!options.svg.empty()) {
     std::ofstream file(options.svg);
@@ -218,7 +221,7 @@ ExitStatus order(const Options& options) {
                               " in tiles of " + std::to_string(tiles.block_m) + " x " +
                               std::to_string(tiles.block_n) + ", " + std::to_string(at_a_time) +
                               " at a time";
-    file << order_picture(title, orders, walk.tiles_m, walk.tiles_n, at_a_time);
+    file << order_picture(title, orders, rasterization.tiles_m, rasterization.tiles_n, at_a_time);
     if (!file.flush()) {
       throw std::runtime_error("cannot write " + options.svg);
     }

@@ -42,11 +42,11 @@ void text_at(std::ostream& out, double left, double top, int size, std::string_v
 
 void draw_tiles(std::ostream& out, const NamedOrder& order, double left, double tile,
                 std::int64_t at_a_time) {
-  for (std::size_t index = 0; index < order.places.size(); ++index) {
+  for (std::size_t index = 0; index < order.tiles.size(); ++index) {
     const std::size_t wave = index / static_cast<std::size_t>(at_a_time);
-    out << "<rect x=\"" << left + tile * static_cast<double>(order.places[index].tile_n)
-        << "\" y=\"" << kTitle + tile * static_cast<double>(order.places[index].tile_m)
-        << "\" width=\"" << tile << "\" height=\"" << tile << "\" fill=\""
+    out << "<rect x=\"" << left + tile * static_cast<double>(order.tiles[index].tile_n) << "\" y=\""
+        << kTitle + tile * static_cast<double>(order.tiles[index].tile_m) << "\" width=\"" << tile
+        << "\" height=\"" << tile << "\" fill=\""
         << (wave == 0 ? kFirst : kOthers[wave % kOthers.size()])
         << "\" stroke=\"white\" stroke-width=\"" << std::min(1.0, tile / 10) << "\"/>\n";
   }
@@ -55,7 +55,7 @@ void draw_tiles(std::ostream& out, const NamedOrder& order, double left, double 
 void draw_way(std::ostream& out, const NamedOrder& order, double left, double tile) {
   out << "<polyline fill=\"none\" stroke=\"" << kPath << "\" stroke-width=\""
       << std::clamp(tile / 8, 0.4, 2.0) << "\" points=\"";
-  for (const TilePlace& place : order.places) {
+  for (const TileCoordinate& place : order.tiles) {
     out << left + tile * (static_cast<double>(place.tile_n) + 0.5) << ','
         << kTitle + tile * (static_cast<double>(place.tile_m) + 0.5) << ' ';
   }
@@ -77,7 +77,7 @@ std::string order_picture(const std::string& title, const std::vector<NamedOrder
   text_at(out, kMargin, 26, 16, title);
   double left = kMargin;
   for (const NamedOrder& order : orders) {
-    const Wave first = waves(order.places, at_a_time).front();
+    const Wave first = waves(order.tiles, at_a_time).front();
     text_at(out, left, kTitle - 10, 13, order.name);
     draw_tiles(out, order, left, tile, at_a_time);
     draw_way(out, order, left, tile);

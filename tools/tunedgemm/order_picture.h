@@ -12,7 +12,7 @@ namespace tunedgemm {
 
 struct NamedOrder {
   std::string name;
-  std::vector<TilePlace> places;
+  std::vector<TileCoordinate> tiles;
 };
 
 /// The orders side by side, each with its name and what its first wave reads. At least one order;
