@@ -67,7 +67,7 @@ struct Launch {
   std::array<std::uint32_t, 3> block{1, 1, 1};
   std::uint32_t shared_bytes = 0;
   /// 0, or kWorkspaceCounterBytes and the bytes behind them. A kernel that needs more
-  /// counters than fit is refused by why_not.
+  /// counters than fit is refused by Family::instantiate.
   std::int64_t workspace_bytes = 0;
   /// CUDA: the kernel is faster with its workspace, and runs without one (without_workspace()).
   bool workspace_is_optional = false;

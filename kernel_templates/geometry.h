@@ -37,7 +37,7 @@ Tiling tiling(const Problem& problem, int block_m, int block_n, int split_k = 1)
 /// block's partial tile. 0 for split_k = 1. The kernels' half is cuda/common/split_k.cuh.
 std::int64_t split_workspace_bytes(const Tiling& tiling, std::int64_t partial_tile_bytes);
 
-/// Sentences for why_not, empty if all is well.
+/// Sentences for Family::instantiate, empty if all is well.
 std::string why_not_cuda(const DeviceLimits& limits, int least_arch = 0);
 std::string why_not_block(int threads, int registers_per_thread, std::int64_t shared_bytes,
                           const DeviceLimits& limits);
