@@ -27,7 +27,7 @@ struct DeviceLimits {
   int registers_per_sm = 65536;
   std::int64_t shared_bytes_per_block = 0;  ///< the opt-in maximum of dynamic shared memory
   std::int64_t shared_bytes_per_sm = 0;
-  /// To which GPC a multiprocessor belongs, by its %smid; empty where that is not known. Not more
+  /// To which GPC a SM belongs, by its %smid; empty where that is not known. Not more
   /// of either than cuda/sm90/gpc_cluster_ranges.cuh has room for.
   std::vector<int> gpc_of_sm;
 

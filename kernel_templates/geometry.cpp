@@ -108,7 +108,7 @@ std::string why_not_tiling(const Problem& problem, const Tiling& tiling, int blo
 
 int blocks_per_sm(int threads, int registers_per_thread, std::int64_t shared_bytes,
                   const DeviceLimits& limits) {
-  // Each of the four parts of a multiprocessor has its own registers and whole warps.
+  // Each of the four parts of a SM has its own registers and whole warps.
   const std::int64_t registers = round_up(registers_per_thread, kRegistersAreGivenBy) * kWarp;
   const std::int64_t warps = limits.registers_per_sm / kPartsOfSm / registers * kPartsOfSm;
   const std::int64_t by_registers = warps / ceil_divide(threads, kWarp);

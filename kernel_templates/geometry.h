@@ -22,7 +22,7 @@ constexpr std::int64_t round_up(std::int64_t value, std::int64_t multiple) {
   return ceil_divide(value, multiple) * multiple;
 }
 
-/// The tiles of D, and the blocks that compute them: one a tile, part of K and batch entry.
+/// The tiles of D, and the blocks that compute them: one a tile, split-K slice and batch entry.
 struct Tiling {
   std::int64_t tiles_m = 1, tiles_n = 1, batch = 1, split_k = 1;
 
@@ -41,12 +41,12 @@ std::int64_t split_workspace_bytes(const Tiling& tiling, std::int64_t partial_ti
 std::string why_not_cuda(const DeviceLimits& limits, int least_arch = 0);
 std::string why_not_block(int threads, int registers_per_thread, std::int64_t shared_bytes,
                           const DeviceLimits& limits);
-/// Blocks beyond the grid, parts of K that would be empty, more counters than there is room for,
+/// Blocks beyond the grid, split-K slices that would be empty, more counters than there is room for,
 /// and a workspace larger than a quarter of the memory.
 std::string why_not_tiling(const Problem& problem, const Tiling& tiling, int block_k,
                            std::int64_t partial_tile_bytes, const DeviceLimits& limits);
 
-/// Blocks of this size that one multiprocessor holds at a time: at least 1.
+/// Blocks of this size that one SM holds at a time: at least 1.
 int blocks_per_sm(int threads, int registers_per_thread, std::int64_t shared_bytes,
                   const DeviceLimits& limits);
 
@@ -60,10 +60,10 @@ constexpr double kLaunchUs = 2.0;
 /// value (cuda/gpu_facts.h) where the limits say 0.
 double memory_us(double bytes, const DeviceLimits& limits);
 
-/// `cycles` of one multiprocessor as microseconds.
+/// `cycles` of one SM as microseconds.
 double cycles_us(double cycles, const DeviceLimits& limits);
 
-/// How many blocks the busiest multiprocessor computes, one after the other or side by side.
+/// How many blocks the busiest SM computes, one after the other or side by side.
 double blocks_on_busiest_sm(std::int64_t blocks, const DeviceLimits& limits);
 
 }  // namespace tunedgemm

@@ -18,7 +18,7 @@ namespace tunedgemm {
 namespace {
 
 constexpr int kShapes = 40;
-// Of problem classes an element type and layout: the activations are the same code in every chapter
+// Of problem classes an element type and layout: the activations are the same code in every kernel
 // of the ladder, so that these share them out unless there is time.
 constexpr int kAllActivations = 8;
 constexpr int kSomeActivations = 2;

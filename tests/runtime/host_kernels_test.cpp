@@ -32,7 +32,7 @@ Config random_config(const Family& family, const Problem& problem, const DeviceL
   return candidates[random() % candidates.size()];
 }
 
-// The chapters sum f32 and fp8 as well as they can whatever is asked, so one numerics will do.
+// The kernels sum f32 and fp8 as well as they can whatever is asked, so one numerics will do.
 bool is_another_numerics(const TypeCase& types) {
   return types.numerics == Numerics::kTf32 || types.numerics == Numerics::kEmulated ||
          types.numerics == Numerics::kPromoted;

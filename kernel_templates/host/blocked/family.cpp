@@ -92,7 +92,7 @@ std::vector<Config> block_configs(const Problem& problem, Split split) {
   return configs;
 }
 
-// The numbers of the chapter's parts 2 and 4.
+// The numbers of sections 2 and 4 of the kernel.
 struct Geometry {
   Geometry(const Problem& problem, const Config& config)
       : element_bytes(size_bytes(accumulator(problem.a.type, problem.b.type))),

@@ -1,7 +1,7 @@
 // A SIMD register as the compiler's vector extension has it: + and * work on all lanes at once, and
 // the target decides the instruction (AVX-512, AVX2, SSE, NEON).
 //
-// The chapter that includes this defines VECTOR_BYTES before.
+// The kernel that includes this defines VECTOR_BYTES before.
 #pragma once
 
 #include <utility>

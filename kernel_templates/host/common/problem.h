@@ -1,4 +1,4 @@
-// What every chapter of this folder is told about the problem's class: its types, orders,
+// What every kernel of this folder is told about the problem's class: its types, orders,
 // alignments and epilogue. Sizes and strides come at run time, in Arguments.
 #pragma once
 

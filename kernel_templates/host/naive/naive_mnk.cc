@@ -2,7 +2,7 @@
 //
 //   D = act(alpha * A * B + beta * C + bias)        D is M x N
 //
-// The first chapter: the definition of the matrix product, as three loops. Every other chapter of
+// The first kernel: the definition of the matrix product, as three loops. Every other kernel of
 // this folder computes the same, and is measured against this one.
 //
 //                        n
