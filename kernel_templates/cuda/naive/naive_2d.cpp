@@ -10,15 +10,9 @@ namespace {
 constexpr std::int64_t kBlockM = 8;
 constexpr std::int64_t kBlockN = 32;
 
-bool is_float(DataType type) {
-  return type != DataType::kS8;
-}
-
 class Naive2d final : public CudaFamily {
  public:
-  Naive2d()
-      : CudaFamily("naive_2d", "cuda/naive/naive_2d.cu",
-                   {{"wide", {0, 1}, "1: floats are summed in f64"}}) {}
+  Naive2d() : CudaFamily("naive_2d", "cuda/naive/naive_2d.cu", {}) {}
 
   Instantiation instantiate(const Problem& problem, const Config& config,
                             const DeviceLimits& limits) const override {
@@ -29,25 +23,14 @@ class Naive2d final : public CudaFamily {
     const std::int64_t x = std::min(ceil_divide(problem.n, kBlockN), kMaxGridX);
     const std::int64_t y = std::min(ceil_divide(problem.m, kBlockM), kMaxGridYZ);
     const std::int64_t z = std::min(problem.batch, kMaxGridYZ);
-    // On most devices f64 is rare.
-    const double rate = config.at("wide") == 0 ? 8 : 2;
-    const NaiveCost cost{.multiply_adds_per_cycle = rate / scatter_of_b(problem),
+    const NaiveCost cost{.multiply_adds_per_cycle = 8 / scatter_of_b(problem),
                          .cycles_per_step = 20};
     Instance instance = begin_instance(problem, config);
     instance.launch = {.grid = {static_cast<std::uint32_t>(x), static_cast<std::uint32_t>(y),
                                 static_cast<std::uint32_t>(z)},
                        .block = {kBlockN, kBlockM, 1}};
     instance.predicted_us = naive_us(problem, cost, static_cast<double>(problem.k), limits);
-    if (config.at("wide") == 1 && is_float(problem.a.type)) {
-      instance.defines = {{"ACCUMULATOR", std::string(tunedgemm::name(DataType::kF64))}};
-    }
     return instance;
-  }
-
- protected:
-  /// The wide one is an oracle, not a contestant.
-  std::vector<Config> search_space(const Problem&, const DeviceLimits&) const override {
-    return {Config({{"wide", 0}})};
   }
 };
 
