@@ -123,9 +123,12 @@ struct Instance {
 /// An Instance, or a sentence that says why there is none.
 class Instantiation {
  public:
+  // Implicit, so that a family returns what it has.
+  // NOLINTBEGIN(google-explicit-constructor)
   Instantiation(Instance instance) : made_(std::move(instance)) {}
   Instantiation(std::string why_not) : made_(std::move(why_not)) {}
   Instantiation(const char* why_not) : made_(why_not) {}
+  // NOLINTEND(google-explicit-constructor)
 
   explicit operator bool() const { return made_.index() == 0; }
   /// Empty if there is an instance.
