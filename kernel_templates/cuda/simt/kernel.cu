@@ -1,9 +1,9 @@
 // ---- 1. What this kernel computes ---------------------------------------------------------------
 //
-//   D = act(alpha * A * B + beta * C + bias)        on the ordinary cores, in f32, f64 or s32
+//   D = act(alpha * A * B + beta * C + bias)        on CUDA cores, in f32, f64 or s32
 //
-// Read tiled_shared.cu first. New here: registers are one more level of tiles. A block owns a tile
-// of D, a warp a part of it, and a thread thread_m x thread_n sums in registers, so that what it
+// Read ../naive/tiled_shared.cu first. New here: registers are one more level of tiles. A block owns a tile
+// of D, a warp a warp tile of it, and a thread thread_m x thread_n accumulators in registers, so that what it
 // reads from shared memory, thread_m + thread_n numbers, serves thread_m * thread_n multiply-adds.
 // While it multiplies, the next tiles of A and B are on their way.
 //
@@ -16,16 +16,16 @@
 //                                 +------+------+------+           +--+--+--+--+--+--+--+--+
 //
 //   for every step:  begin to copy the step that is stages - 1 ahead
-//                    for every k of the step:  fragments of k + 1 <- shared;  sums += a[k] * b[k]
+//                    for every k of the step:  fragments of k + 1 <- shared;  accumulators += a[k] * b[k]
 //                    end the copy; barrier
 //
 // Both operands lie in shared memory with k as the row, so that a fragment is read 16 bytes at a
-// time. An operand whose neighbours in memory follow K is turned round on its way in. Tiles at the
-// end of D are moved back until they end with it, so that copies need not count what exists.
+// time. A K-major operand is transposed on its way in. Tiles at the end of D are moved back until they end with it, so that copies need not count what exists.
 //
-// Where K is split, a block has a part of it, and all blocks of a tile add their parts (parts.cuh).
+// Where K is split (split-K), a block has a slice of it, and all blocks of a tile add their partial
+// tiles (common/split_k_reduction.cuh).
 //
-// Price: stages * block_k * (block_m + block_n + 32 bytes' worth) accumulators of shared memory;
+// Cost: stages * block_k * (block_m + block_n + 32 bytes' worth) accumulators of shared memory;
 // thread_m * thread_n + 2 * (thread_m + thread_n) accumulators, and about 40 more, in registers.
 //
 //   nvcc -std=c++20 -arch=sm_90 -cubin kernel_templates/cuda/simt/kernel.cu
@@ -48,7 +48,7 @@
 #define WARP_N 64
 #endif
 #ifndef THREAD_M
-#define THREAD_M 8  // rows of a thread's sums
+#define THREAD_M 8  // rows of a thread's accumulators
 #endif
 #ifndef THREAD_N
 #define THREAD_N 8
@@ -60,13 +60,13 @@
 #define ASYNC_COPY 0  // 1: copied by cp.async; 0: through registers, where types are converted
 #endif
 #ifndef GROUP_M
-#define GROUP_M 8  // rows of tiles that walk together
+#define GROUP_M 8  // rows of tiles in a rasterization group
 #endif
 #ifndef SPLIT_K
 #define SPLIT_K 1  // blocks that share the K of a tile
 #endif
 #ifndef BLOCKS_PER_SM
-#define BLOCKS_PER_SM 1  // bounds the registers so that so many blocks fit on a multiprocessor
+#define BLOCKS_PER_SM 1  // bounds the registers so that so many blocks fit on an SM
 #endif
 #ifndef THREADS
 #define THREADS (32 * (BLOCK_M / WARP_M) * (BLOCK_N / WARP_N))
@@ -81,7 +81,7 @@ constexpr int kStages = STAGES;
 constexpr bool kAsyncCopy = ASYNC_COPY != 0;
 constexpr int kGroupM = GROUP_M, kSplitK = SPLIT_K;
 constexpr int kThreads = THREADS, kBlocksPerSm = BLOCKS_PER_SM;
-constexpr int kSumBytes = sizeof(Accumulator);
+constexpr int kAccumulatorBytes = sizeof(Accumulator);
 
 // ---- 3. What must hold --------------------------------------------------------------------------
 constexpr int kLanesM = kWarpM / kThreadM, kLanesN = kWarpN / kThreadN;
@@ -104,9 +104,11 @@ static_assert(SHARED_BYTES == kStages * kBlockK * ((kBlockM + kBlockN) * sizeof(
               "SHARED_BYTES must be stages * block_k * ((block_m + block_n) accumulators + 32)");
 static_assert(kGroupM >= 1 && kSplitK >= 1, "group_m and split_k must be 1 or more");
 
-// ---- 4. Words -----------------------------------------------------------------------------------
+// ---- 4. Mainloop --------------------------------------------------------------------------------
 #include "../common/epilogue.cuh"
 #include "../common/rasterization.cuh"
+#include "../common/split_k_reduction.cuh"
+#include "../ptx/special_registers.cuh"
 #include "operand.cuh"
 using OperandA =
     Operand<TypeA, kOrderA == Order::kRowMajor, kAlignA, kBlockM, kBlockK, kThreads, kAsyncCopy>;
@@ -115,38 +117,119 @@ using OperandB =
 // A stage in shared memory: the tile of A, then that of B.
 constexpr int kStageA = kBlockK * OperandA::kPitch;
 constexpr int kStage = kStageA + kBlockK * OperandB::kPitch;
-#include "row_slices.cuh"
-#include "thread_tile.cuh"
 
-// ---- 5. Moves -----------------------------------------------------------------------------------
+// A thread's tile of D: thread_m x thread_n accumulators in registers, and what it reads for them from
+// shared memory (operand.cuh).
+
+// The first row and column of a thread's accumulators inside the tile. Two by two lanes are neighbours:
+// pairs of lanes then ask shared memory for the same 16 bytes both of A and of B, and each is read
+// once.
+struct ThreadOrigin {
+  int m, n;
+};
+__device__ __forceinline__ ThreadOrigin origin_of_thread() {
+  constexpr int warps_n = kBlockN / kWarpN;
+  const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+  const int lane_m = lane / 2 % 2 + lane / 4 / (kLanesN / 2) * 2;
+  const int lane_n = lane % 2 + lane / 4 % (kLanesN / 2) * 2;
+  return {warp / warps_n * kWarpM + lane_m * kQuad, warp % warps_n * kWarpN + lane_n * kQuad};
+}
+
+// A thread's accumulators are patches of quads: from one to the next it is a row (column) of lanes further.
+constexpr int kQuadsM = kThreadM / kQuad, kQuadsN = kThreadN / kQuad;
+constexpr int kStrideM = kLanesM * kQuad, kStrideN = kLanesN * kQuad;
+using Accumulators = Accumulator[kThreadM][kThreadN];
+__device__ __forceinline__ int row_of_accumulators(const ThreadOrigin& origin, int row) {
+  return origin.m + row / kQuad * kStrideM + row % kQuad;
+}
+
+// The numbers of A and B at one k.
+struct Fragments {
+  Quad a[kQuadsM], b[kQuadsN];
+};
+__device__ __forceinline__ Quad load_quad(const Accumulator* shared, int byte) {
+  return *reinterpret_cast<const Quad*>(reinterpret_cast<const char*>(shared) + byte);
+}
+
+// Row after row, there and back: where a row ends the next one begins, so that the number of B that
+// was read last is at hand, and fewer registers have to be read at a time.
+__device__ __forceinline__ void multiply(const Fragments& fragments, Accumulators& accumulators) {
+#pragma unroll
+  for (int m = 0; m < kThreadM; ++m) {
+#pragma unroll
+    for (int column = 0; column < kThreadN; ++column) {
+      const int n = m % 2 == 0 ? column : kThreadN - 1 - column;
+      multiply_add(fragments.a[m / kQuad].element[m % kQuad],
+                   fragments.b[n / kQuad].element[n % kQuad], accumulators[m][n]);
+    }
+  }
+}
+
+// Where a thread is among the stages: which one it reads, and where in shared memory, in bytes, it
+// finds the first k there; what it has read of two k, one of which it multiplies.
+struct Reader {
+  int stage;
+  int a, b;
+  Fragments fragments[2];
+};
+__device__ __forceinline__ Reader begin_reading(const ThreadOrigin& origin) {
+  return {0, origin.m * kAccumulatorBytes, (kStageA + origin.n) * kAccumulatorBytes, {}};
+}
+__device__ __forceinline__ void read(Reader& reader, const Accumulator* shared, int k) {
+  Fragments& to = reader.fragments[k % 2];
+#pragma unroll
+  for (int quad = 0; quad < kQuadsM; ++quad) {
+    const int further = k * OperandA::kPitch + quad * kStrideM;
+    to.a[quad] = load_quad(shared, reader.a + further * kAccumulatorBytes);
+  }
+#pragma unroll
+  for (int quad = 0; quad < kQuadsN; ++quad) {
+    const int further = k * OperandB::kPitch + quad * kStrideN;
+    to.b[quad] = load_quad(shared, reader.b + further * kAccumulatorBytes);
+  }
+}
+// The compiler no longer knows how the places were computed. Otherwise it does so for every k anew.
+__device__ __forceinline__ void next_stage(Reader& reader) {
+  const bool is_last = reader.stage == kStages - 1;
+  const int bytes = (is_last ? 1 - kStages : 1) * kStage * kAccumulatorBytes;
+  reader.stage = is_last ? 0 : reader.stage + 1;
+  reader.a += bytes;
+  reader.b += bytes;
+  asm volatile("" : "+r"(reader.a), "+r"(reader.b));
+}
+// The one that is written to meanwhile.
+__device__ __forceinline__ int stage_before(const Reader& reader) {
+  return reader.stage == 0 ? kStages - 1 : reader.stage - 1;
+}
+
 constexpr bool kStoresVectors = kAlignD >= kQuad * static_cast<int>(sizeof(TypeD));
 // Tiles that are moved back stay where what is copied or stored together begins.
 constexpr int kUnitOfStore = kStoresVectors ? kQuad : 1;
 constexpr int kUnitM = OperandA::kRowUnit;
 constexpr int kUnitN = OperandB::kRowUnit > kUnitOfStore ? OperandB::kRowUnit : kUnitOfStore;
 
-// Where a block works: a tile of D, with its origin, and a part of K.
-struct Work {
+// What a block computes: a tile of D, with its origin, and a slice of K.
+struct WorkTile {
   long long entry;
   long long tile;  // counted over the whole batch
   int slice;       // of K, of split_k
   long long m0, n0, k0;
   int rows, columns;  // inside D: at most block_m and block_n
-  long long depth;    // of this part of K
+  long long depth;    // of this slice of K
   int steps;          // along it
   int whole_steps;    // the first of them, whose tiles of A and B are inside the matrices
 };
 
-__device__ __forceinline__ Work work_of_block(const Arguments& arguments) {
+__device__ __forceinline__ WorkTile work_tile_of_block(const Arguments& arguments) {
   const int tiles_m = static_cast<int>((arguments.m + kBlockM - 1) / kBlockM);
   const int tiles_n = static_cast<int>((arguments.n + kBlockN - 1) / kBlockN);
   const int tiles = tiles_m * tiles_n;
-  const int part_of_batch = static_cast<int>(blockIdx.x) / tiles;
+  const int slice_of_batch = static_cast<int>(blockIdx.x) / tiles;
   const TileCoordinate at =
       tile_at(static_cast<int>(blockIdx.x) % tiles, tiles_m, tiles_n, kGroupM);
-  Work work;
-  work.entry = part_of_batch / kSplitK;
-  work.slice = part_of_batch % kSplitK;
+  WorkTile work;
+  work.entry = slice_of_batch / kSplitK;
+  work.slice = slice_of_batch % kSplitK;
   work.tile = work.entry * tiles + static_cast<int>(blockIdx.x) % tiles;
   work.m0 = static_cast<long long>(at.tile_m) * kBlockM;
   work.n0 = static_cast<long long>(at.tile_n) * kBlockN;
@@ -169,7 +252,7 @@ __device__ __forceinline__ Work work_of_block(const Arguments& arguments) {
 // so that waiting can count groups.
 enum class Steps { kWhole, kAny };
 __device__ __forceinline__ void begin_copy(OperandA& a, OperandB& b, Accumulator* stage,
-                                           const Work& work, int step, Steps steps) {
+                                           const WorkTile& work, int step, Steps steps) {
   if (steps == Steps::kWhole) {
     if (step < work.whole_steps) {
       a.begin_whole_copy(stage);
@@ -204,11 +287,10 @@ __device__ __forceinline__ void wait_for_stage() {
 
 // Multiplies step `step`; meanwhile the one that is stages - 1 ahead is copied. Steps that are
 // whole have a loop of their own: where one loop does both, every step jumps over what it does not
-// need, and waits for instructions (f32 4096^3 nn, 256 x 128 x 8, H200, 2026-11-22: 2811 -> 2657
-// us).
+// need, and waits for instructions.
 __device__ __forceinline__ void multiply_step(OperandA& a, OperandB& b, Accumulator* shared,
-                                              const Work& work, int step, Steps steps,
-                                              Reader& reader, Sums& sums) {
+                                              const WorkTile& work, int step, Steps steps,
+                                              Reader& reader, Accumulators& accumulators) {
   Accumulator* const to = shared + stage_before(reader) * kStage;
   begin_copy(a, b, to, work, step + kStages - 1, steps);
   __syncwarp();  // otherwise the compiler lets the loads sink to where their values are needed
@@ -220,17 +302,19 @@ __device__ __forceinline__ void multiply_step(OperandA& a, OperandB& b, Accumula
       next_stage(reader);
     }
     read(reader, shared, (k + 1) % kBlockK);
-    multiply(reader.fragments[k % 2], sums);
+    multiply(reader.fragments[k % 2], accumulators);
   }
 }
 
+// ---- 5. Epilogue --------------------------------------------------------------------------------
 struct alignas(kStoresVectors ? kQuad * sizeof(TypeD) : sizeof(TypeD)) VectorD {
   TypeD element[kQuad];
 };
 
-// The sums of one row of this thread, from column place.n on.
-__device__ __forceinline__ void store_row(const Epilogue& epilogue, const Work& work, int m, int n0,
-                                          const Accumulator (&sums)[kThreadN], TypeD* d) {
+// The accumulators of one row of this thread, from column origin.n on.
+__device__ __forceinline__ void store_row(const Epilogue& epilogue, const WorkTile& work, int m,
+                                          int n0, const Accumulator (&accumulators)[kThreadN],
+                                          TypeD* d) {
 #pragma unroll
   for (int sum = 0; sum < kThreadN; sum += kQuad) {
     const int n = n0 + sum / kQuad * kStrideN, present = min(work.columns - n, kQuad);
@@ -239,7 +323,7 @@ __device__ __forceinline__ void store_row(const Epilogue& epilogue, const Work& 
     for (int element = 0; element < kQuad; ++element) {
       if (element < present) {
         vector.element[element] =
-            finish(epilogue, sums[sum + element], work.m0 + m, work.n0 + n + element);
+            finish(epilogue, accumulators[sum + element], work.m0 + m, work.n0 + n + element);
       }
     }
     if (kStoresVectors && present == kQuad) {
@@ -259,64 +343,175 @@ __device__ __forceinline__ void store_row(const Epilogue& epilogue, const Work& 
 // costs nothing; and a long activation needs to stand there for one row only.
 constexpr int kRowsUnrolled = kLongActivation ? 1 : kThreadM;
 
-__device__ __forceinline__ void store(const Arguments& arguments, const Work& work,
-                                      const ThreadPlace& place, Sums& sums) {
+__device__ __forceinline__ void store(const Arguments& arguments, const WorkTile& work,
+                                      const ThreadOrigin& origin, Accumulators& accumulators) {
   const Epilogue epilogue = begin_epilogue(arguments, work.entry);
   TypeD* const d = batch_entry_d(arguments, work.entry) + offset_d(arguments, work.m0, work.n0);
 #pragma unroll kRowsUnrolled
   for (int row = 0; row < kThreadM; ++row) {
-    const int m = row_of_sums(place, row);
+    const int m = row_of_accumulators(origin, row);
     if (m < work.rows) {
-      store_row(epilogue, work, m, place.n, sums[0], d + offset_d(arguments, m, 0));
+      store_row(epilogue, work, m, origin.n, accumulators[0], d + offset_d(arguments, m, 0));
     }
 #pragma unroll
     for (int above = 0; above + 1 < kThreadM; ++above) {
 #pragma unroll
       for (int n = 0; n < kThreadN; ++n) {
-        sums[above][n] = sums[above + 1][n];
+        accumulators[above][n] = accumulators[above + 1][n];
       }
     }
   }
 }
 
-// If all blocks of the launch run at the same time, those that hold parts of a tile may wait for
-// each other.
-__device__ __forceinline__ bool all_run_at_once() {
-  unsigned multiprocessors;
-  asm("mov.u32 %0, %%nsmid;" : "=r"(multiprocessors));
-  return gridDim.x <= multiprocessors * kBlocksPerSm;
+// The partial tiles of D that the blocks of a tile hold where K is split, and their reduction
+// (split_k_reduction.cuh) in chunks: a few rows of every thread's accumulators.
+//
+//   int chunk = hand_in(reduction, slice, waits, accumulators);
+//   for (; chunk < kChunks; chunk = reduction.next_chunk()) {
+//     for each `row` of the chunk, from chunk * kRowsOfChunk on:
+//       add_row(reduction, row, accumulators_of_row);
+//   }
+
+// As many rows as it takes for every block of a tile to have a chunk at most.
+__host__ __device__ constexpr int rows_of_chunk(int thread_m, int split_k) {
+  int rows = 1;
+  while (thread_m / rows > split_k) {
+    rows *= 2;
+  }
+  return rows;
+}
+constexpr int kRowsOfChunk = rows_of_chunk(kThreadM, kSplitK);
+constexpr int kChunks = kThreadM / kRowsOfChunk;
+using Reduction = SplitKReduction<kSplitK, kChunks>;
+
+constexpr int kPartialElements = kBlockM * kBlockN;
+
+// A thread's quads of a row in a split-K slice's partial tile; neighbours in memory are neighbouring threads.
+__device__ __forceinline__ Quad* quads_of_row(const Reduction& reduction, int slice, int row) {
+  const int quad = (slice * kThreadM + row) * kQuadsN;
+  return reinterpret_cast<Quad*>(reduction.partial_tiles) + quad * kThreads + threadIdx.x;
+}
+// To the L2 cache, where all SMs see it, and from there.
+__device__ __forceinline__ void store_cached(Quad* to, const float (&x)[4]) {
+  __stcg(reinterpret_cast<float4*>(to), make_float4(x[0], x[1], x[2], x[3]));
+}
+__device__ __forceinline__ void store_cached(Quad* to, const int (&x)[4]) {
+  __stcg(reinterpret_cast<int4*>(to), make_int4(x[0], x[1], x[2], x[3]));
+}
+__device__ __forceinline__ void store_cached(Quad* to, const double (&x)[2]) {
+  __stcg(reinterpret_cast<double2*>(to), make_double2(x[0], x[1]));
+}
+__device__ __forceinline__ void load_cached(const Quad* from, float (&x)[4]) {
+  const float4 quad = __ldcg(reinterpret_cast<const float4*>(from));
+  x[0] = quad.x, x[1] = quad.y, x[2] = quad.z, x[3] = quad.w;
+}
+__device__ __forceinline__ void load_cached(const Quad* from, int (&x)[4]) {
+  const int4 quad = __ldcg(reinterpret_cast<const int4*>(from));
+  x[0] = quad.x, x[1] = quad.y, x[2] = quad.z, x[3] = quad.w;
+}
+__device__ __forceinline__ void load_cached(const Quad* from, double (&x)[2]) {
+  const double2 quad = __ldcg(reinterpret_cast<const double2*>(from));
+  x[0] = quad.x, x[1] = quad.y;
+}
+// Which of a row's accumulators is element `element` of a quad: neighbours change places. What is
+// stored together must lie in neighbouring registers, as what is read together of B does. In the same
+// order an accumulator and its B would share a register bank, and most multiply-adds would wait for
+// the second of them: a bank conflict.
+__device__ __forceinline__ int accumulator_of_quad(int quad, int element) {
+  return quad * kQuad + (element ^ 1);
 }
 
-// Where K is split: the blocks that hold the other parts of the tile store slices of it, too.
-__device__ __forceinline__ void store_parts(const Arguments& arguments, const Work& work,
-                                            const ThreadPlace& place, int* scratch,
-                                            const Sums& sums) {
+__device__ __forceinline__ int hand_in(const Reduction& reduction, int slice, bool waits,
+                                       const Accumulators& accumulators) {
+#pragma unroll
+  for (int row = 0; row < kThreadM; ++row) {
+    Quad* const to = quads_of_row(reduction, slice, row);
+#pragma unroll
+    for (int quad = 0; quad < kQuadsN; ++quad) {
+      Quad to_store;
+#pragma unroll
+      for (int element = 0; element < kQuad; ++element) {
+        to_store.element[element] = accumulators[row][accumulator_of_quad(quad, element)];
+      }
+      store_cached(to + quad * kThreads, to_store.element);
+    }
+  }
+  return reduction.begin(waits);
+}
+
+// A row's accumulators, over all slices of K; several are on their way at a time.
+constexpr int kSlicesAtOnce = 16 / kQuadsN < kSplitK ? 16 / kQuadsN : kSplitK;
+__device__ __forceinline__ void add_row(const Reduction& reduction, int row,
+                                        Accumulator (&accumulators)[kThreadN]) {
+#pragma unroll
+  for (int n = 0; n < kThreadN; ++n) {
+    accumulators[n] = 0;
+  }
+#pragma unroll 1
+  for (int first = 0; first < kSplitK; first += kSlicesAtOnce) {
+    Quad quads[kSlicesAtOnce][kQuadsN];
+#pragma unroll
+    for (int slice = 0; slice < kSlicesAtOnce; ++slice) {
+#pragma unroll
+      for (int quad = 0; quad < kQuadsN; ++quad) {
+        if (first + slice < kSplitK) {
+          load_cached(quads_of_row(reduction, first + slice, row) + quad * kThreads,
+                      quads[slice][quad].element);
+        }
+      }
+    }
+#pragma unroll
+    for (int slice = 0; slice < kSlicesAtOnce; ++slice) {
+#pragma unroll
+      for (int quad = 0; quad < kQuadsN; ++quad) {
+        if (first + slice < kSplitK) {
+          const Quad& of_slice = quads[slice][quad];
+#pragma unroll
+          for (int element = 0; element < kQuad; ++element) {
+            add(of_slice.element[element], accumulators[accumulator_of_quad(quad, element)]);
+          }
+        }
+      }
+    }
+  }
+}
+
+// If all blocks of the launch run in one wave, those that hold slices of a tile may wait for each
+// other.
+__device__ __forceinline__ bool all_run_at_once() {
+  return gridDim.x <= sm_id_count() * kBlocksPerSm;
+}
+
+// Where K is split: the blocks that hold the other slices reduce chunks of the tile, too.
+__device__ __forceinline__ void reduce_and_store(const Arguments& arguments, const WorkTile& work,
+                                                 const ThreadOrigin& origin, int* scratch,
+                                                 const Accumulators& accumulators) {
   const Epilogue epilogue = begin_epilogue(arguments, work.entry);
   TypeD* const d = batch_entry_d(arguments, work.entry) + offset_d(arguments, work.m0, work.n0);
   const ThreadGroup block{static_cast<int>(threadIdx.x), kThreads, 0};
   const Reduction reduction =
       split_k_reduction<kSplitK, kChunks>(arguments, work.tile, kPartialElements, block, scratch);
-  int chunk = hand_in(reduction, work.slice, all_run_at_once(), sums);
+  int chunk = hand_in(reduction, work.slice, all_run_at_once(), accumulators);
   for (; chunk < kChunks; chunk = reduction.next_chunk()) {
 #pragma unroll 1
     for (int row = chunk * kRowsOfChunk; row < (chunk + 1) * kRowsOfChunk; ++row) {
       Accumulator of_row[kThreadN];
       add_row(reduction, row, of_row);
-      const int m = row_of_sums(place, row);
+      const int m = row_of_accumulators(origin, row);
       if (m < work.rows) {
-        store_row(epilogue, work, m, place.n, of_row, d + offset_d(arguments, m, 0));
+        store_row(epilogue, work, m, origin.n, of_row, d + offset_d(arguments, m, 0));
       }
     }
   }
 }
 
-// ---- 6. The kernel ------------------------------------------------------------------------------
+// ---- 6. Entry -----------------------------------------------------------------------------------
 extern "C" __global__ void __launch_bounds__(kThreads, kBlocksPerSm)
     tunedgemm_simt(const __grid_constant__ Arguments arguments) {
   extern __shared__ __align__(16) unsigned char shared_bytes[];
   Accumulator* const shared = reinterpret_cast<Accumulator*>(shared_bytes);
-  const Work work = work_of_block(arguments);
-  const ThreadPlace place = place_of_thread();
+  const WorkTile work = work_tile_of_block(arguments);
+  const ThreadOrigin origin = origin_of_thread();
   OperandA a;
   OperandB b;
   a.start(batch_entry_a(arguments, work.entry) + offset_a(arguments, work.m0, work.k0),
@@ -335,24 +530,24 @@ extern "C" __global__ void __launch_bounds__(kThreads, kBlocksPerSm)
   }
   wait_for_stage();
 
-  Sums sums = {};
-  Reader reader = begin_reading(place);
+  Accumulators accumulators = {};
+  Reader reader = begin_reading(origin);
   read(reader, shared, 0);
   const bool all_are_whole = work.whole_steps == work.steps;
   const int end = all_are_whole ? work.steps : work.whole_steps - (kStages - 1);
   int step = 0;
 #pragma unroll 1
   for (; step < end; ++step) {
-    multiply_step(a, b, shared, work, step, Steps::kWhole, reader, sums);
+    multiply_step(a, b, shared, work, step, Steps::kWhole, reader, accumulators);
   }
 #pragma unroll 1
   for (; step < work.steps; ++step) {
-    multiply_step(a, b, shared, work, step, Steps::kAny, reader, sums);
+    multiply_step(a, b, shared, work, step, Steps::kAny, reader, accumulators);
   }
 
   if (kSplitK == 1) {
-    store(arguments, work, place, sums);
+    store(arguments, work, origin, accumulators);
   } else {
-    store_parts(arguments, work, place, reinterpret_cast<int*>(shared), sums);
+    reduce_and_store(arguments, work, origin, reinterpret_cast<int*>(shared), accumulators);
   }
 }

@@ -27,7 +27,7 @@
 // Sums of a K longer than block_k wait in `partial` between the blocks. Every sum adds the same
 // products in the same order however many threads there are.
 //
-// Price: (1 + tile_n + tile_m * tile_n) vector registers. Scratch of a thread, in accumulators:
+// Cost: (1 + tile_n + tile_m * tile_n) vector registers. Scratch of a thread, in accumulators:
 // block_m * block_k + one panel + block_m * block_n.
 //
 //   c++ -std=c++20 -O3 -march=native -ffp-contract=fast -shared -fPIC -Ikernel_templates/cuda
@@ -62,7 +62,7 @@
 #define PREFETCH 8  // rows of B fetched ahead while packing; 0: none, nor the panel after this one
 #endif
 
-// ---- 4. Words, of which part 3 needs the lanes --------------------------------------------------
+// ---- 4. Headers, of which part 3 needs the lanes ------------------------------------------------
 #include "../common/epilogue.h"
 #include "../common/operand.h"
 #include "../common/team.h"
@@ -95,7 +95,7 @@ static_assert(kTilesN >= 1, "block_n must be at least tile_n vectors");
 static_assert(SCRATCH_BYTES == kScratchBytes,
               "scratch holds a block of A, a panel of B and a block of sums");
 
-// ---- 5. Moves -----------------------------------------------------------------------------------
+// ---- 5. Steps -----------------------------------------------------------------------------------
 struct Range {
   long long first, count;
 };
@@ -293,7 +293,7 @@ inline void store_tile(Accumulator* tile, const Sums& sums) {
   }
 }
 
-// ---- 6. The kernel ------------------------------------------------------------------------------
+// ---- 6. Entry -----------------------------------------------------------------------------------
 // One panel of B against all tiles of the packed block of A.
 struct PanelJob {
   const Arguments& arguments;

@@ -1,12 +1,14 @@
 // A SIMD register as the compiler's vector extension has it: + and * work on all lanes at once, and
 // the target decides the instruction (AVX-512, AVX2, SSE, NEON).
-//
-// The kernel that includes this defines VECTOR_BYTES before.
 #pragma once
 
 #include <utility>
 
 #include "../common/problem.h"
+
+#ifndef VECTOR_BYTES
+#define VECTOR_BYTES 32  // of a SIMD register
+#endif
 
 constexpr int kLanes = VECTOR_BYTES / static_cast<int>(sizeof(Accumulator));
 

@@ -16,7 +16,7 @@
 //   +------+        +---------+
 //    A M x K           D M x N
 //
-// Price: K dependent additions an element, each waiting for the one before; down a column of a
+// Cost: K dependent additions an element, each waiting for the one before; down a column of a
 // row-major B, every step touches another cache line.
 //
 //   c++ -std=c++20 -O3 -march=native -shared -fPIC -Ikernel_templates/cuda
@@ -28,12 +28,12 @@
 // ---- 3. What must hold --------------------------------------------------------------------------
 // Nothing: every problem will do.
 
-// ---- 4. Words -----------------------------------------------------------------------------------
+// ---- 4. Headers ---------------------------------------------------------------------------------
 #include "../common/epilogue.h"
 #include "../common/operand.h"
 #include "../common/team.h"
 
-// ---- 5. Moves -----------------------------------------------------------------------------------
+// ---- 5. Steps -----------------------------------------------------------------------------------
 inline Accumulator dot(const Arguments& arguments, const TypeA* a, const TypeB* b, long long m,
                        long long n) {
   Accumulator sum = 0;
@@ -45,7 +45,7 @@ inline Accumulator dot(const Arguments& arguments, const TypeA* a, const TypeB* 
   return sum;
 }
 
-// ---- 6. The kernel ------------------------------------------------------------------------------
+// ---- 6. Entry -----------------------------------------------------------------------------------
 extern "C" void tunedgemm_naive_mnk(const Arguments& arguments, const Team& team) {
   for (long long entry = 0; entry < arguments.batch; ++entry) {
     const TypeA* a = entry_of_a(arguments, entry);

@@ -15,7 +15,7 @@
 // The sums of block_n columns stay in the cache, cleared before every row of D. (Adding into a D
 // that nobody has cleared is the classic mistake of this loop order.)
 //
-// Price: a load of B, and a load and a store of a sum, for every multiplication.
+// Cost: a load of B, and a load and a store of a sum, for every multiplication.
 // Scratch: block_n sums a thread.
 //
 //   c++ -std=c++20 -O3 -march=native -shared -fPIC -Ikernel_templates/cuda
@@ -30,7 +30,7 @@ constexpr long long kBlockN = BLOCK_N;
 // ---- 3. What must hold --------------------------------------------------------------------------
 static_assert(kBlockN >= 1, "block_n must be positive");
 
-// ---- 4. Words -----------------------------------------------------------------------------------
+// ---- 4. Headers ---------------------------------------------------------------------------------
 #include "../common/epilogue.h"
 #include "../common/operand.h"
 #include "../common/team.h"
@@ -40,7 +40,7 @@ static_assert(kBlockN >= 1, "block_n must be positive");
 #endif
 static_assert(SCRATCH_BYTES == kBlockN * sizeof(Accumulator), "scratch holds block_n sums");
 
-// ---- 5. Moves -----------------------------------------------------------------------------------
+// ---- 5. Steps -----------------------------------------------------------------------------------
 inline void clear(Accumulator* sums, long long columns) {
   for (long long n = 0; n < columns; ++n) {
     sums[n] = 0;
@@ -56,7 +56,7 @@ inline void add_scaled_row(Accumulator* sums, Accumulator factor, const TypeB* b
   }
 }
 
-// ---- 6. The kernel ------------------------------------------------------------------------------
+// ---- 6. Entry -----------------------------------------------------------------------------------
 extern "C" void tunedgemm_reordered_mkn(const Arguments& arguments, const Team& team) {
   Accumulator* sums = static_cast<Accumulator*>(team.scratch);
   for (long long entry = 0; entry < arguments.batch; ++entry) {

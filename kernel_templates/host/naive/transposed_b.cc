@@ -17,7 +17,7 @@
 // The additions of one element still wait for each other. With partial_sums = s the sum over k is
 // split into s sums that do not, and which the compiler keeps in SIMD registers.
 //
-// Price: K * N accumulators of workspace, written once and read M times; two barriers an entry.
+// Cost: K * N accumulators of workspace, written once and read M times; two barriers an entry.
 //
 //   c++ -std=c++20 -O3 -march=native -shared -fPIC -Ikernel_templates/cuda
 //       kernel_templates/host/naive/transposed_b.cc
@@ -36,12 +36,12 @@ static_assert(kPartialSums >= 1 && (kPartialSums & (kPartialSums - 1)) == 0,
               "partial_sums must be a power of two, since the sums are added in pairs");
 static_assert(COUNTER_BYTES % 256 == 0, "what is behind the counters must be aligned");
 
-// ---- 4. Words -----------------------------------------------------------------------------------
+// ---- 4. Headers ---------------------------------------------------------------------------------
 #include "../common/epilogue.h"
 #include "../common/operand.h"
 #include "../common/team.h"
 
-// ---- 5. Moves -----------------------------------------------------------------------------------
+// ---- 5. Steps -----------------------------------------------------------------------------------
 inline void transpose_b(const Arguments& arguments, const TypeB* b, const Team& team,
                         Accumulator* transposed) {
   for (long long n = team.rank; n < arguments.n; n += team.size) {
@@ -72,7 +72,7 @@ inline Accumulator dot(const Arguments& arguments, const TypeA* a, long long m,
   return sums[0];
 }
 
-// ---- 6. The kernel ------------------------------------------------------------------------------
+// ---- 6. Entry -----------------------------------------------------------------------------------
 extern "C" void tunedgemm_transposed_b(const Arguments& arguments, const Team& team) {
   char* workspace = static_cast<char*>(arguments.workspace) + COUNTER_BYTES;
   Accumulator* transposed = reinterpret_cast<Accumulator*>(workspace);
