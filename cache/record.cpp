@@ -17,7 +17,7 @@ constexpr std::array kRigors{Rigor::kModel, Rigor::kQuick, Rigor::kNormal, Rigor
 // values.
 
 std::string fingerprint(const DeviceIdentity& device) {
-  std::string text = "backend=" + std::string(name(device.backend));
+  std::string text = "backend=" + device.backend;
   text += "\nname=" + device.name;
   text += "\ncompute_capability=" + std::to_string(device.compute_capability);
   text += "\nunits=" + std::to_string(device.units);

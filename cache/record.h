@@ -19,7 +19,7 @@ namespace tunedgemm {
 
 /// The identity of a device in a key. No ordinal and no UUID: equal devices share what was tuned.
 struct DeviceIdentity {
-  Backend backend = Backend::kHost;
+  std::string backend = "host";   ///< whose families run there
   std::string name;               ///< "NVIDIA H200", "AMD EPYC 9354 (AVX-512, 2 threads)"
   int compute_capability = 0;     ///< 90; 0 on the host
   int units = 0;                  ///< SMs, or the threads a multiplication may use

@@ -4,24 +4,18 @@
 // roughly how fast.
 
 #include <cstdint>
-#include <string_view>
+#include <string>
 #include <vector>
 
 namespace tunedgemm {
 
-/// Stored on disk: never renumber.
-enum class Backend : std::int32_t { kHost = 1, kCuda = 2 };
-
-constexpr std::string_view name(Backend backend) {
-  return backend == Backend::kHost ? "host" : "cuda";
-}
-
 struct DeviceLimits {
-  Backend backend = Backend::kHost;
+  /// Whose families run there: a folder of kernel_templates/.
+  std::string backend = "host";
 
-  // CUDA
-  int arch = 0;  ///< compute capability, major * 10 + minor: 80, 89, 90, 100, 120
-  int sm_count = 0;
+  // GPUs
+  int arch = 0;      ///< compute capability, major * 10 + minor: 80, 89, 90, 100, 120
+  int sm_count = 0;  ///< 0: no GPU
   int max_threads_per_block = 1024;
   int max_threads_per_sm = 2048;
   int registers_per_sm = 65536;
@@ -31,17 +25,19 @@ struct DeviceLimits {
   /// of either than cuda/sm90/gpc_cluster_ranges.cuh has room for.
   std::vector<int> gpc_of_sm;
 
-  // Host
+  // CPUs
   int threads = 1;  ///< the threads that a multiplication may use
   int simd_bits = 128;
   std::int64_t l1_bytes = 32 << 10;  ///< data cache of one core
   std::int64_t l3_bytes = 0;         ///< shared last-level cache
 
   // Both
-  std::int64_t l2_bytes = 0;  ///< CUDA: the whole device; host: one core
+  std::int64_t l2_bytes = 0;  ///< GPU: the whole device; CPU: one core
   std::int64_t memory_bytes = 0;
   double clock_ghz = 1.0;
   double memory_gb_per_s = 10.0;
+
+  bool is_gpu() const { return sm_count > 0; }
 
   friend bool operator==(const DeviceLimits&, const DeviceLimits&) = default;
 };

@@ -1,6 +1,7 @@
 #pragma once
 
-// Every family by name. registry.cpp lists them in teaching order, the simplest first.
+// Every family by name. families.cpp in a backend's folder lists them in teaching order, the
+// simplest first.
 
 #include "kernel_templates/family.h"
 

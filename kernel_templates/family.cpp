@@ -36,7 +36,7 @@ std::string number(Enum value) {
 
 }  // namespace
 
-Family::Family(std::string_view name, Backend backend, std::string_view file,
+Family::Family(std::string_view name, std::string_view backend, std::string_view file,
                std::vector<Knob> knobs, int revision)
     : name_(name),
       backend_(backend),
@@ -93,6 +93,11 @@ std::vector<std::pair<std::string, std::string>> Family::common_defines(
   return defines;
 }
 
+std::vector<std::pair<std::string, std::string>> Family::launch_defines(const Config&,
+                                                                        const Launch&) const {
+  return {};
+}
+
 Instance Family::begin_instance(const Problem& problem, const Config& config) const {
   Instance instance;
   instance.problem = problem;
@@ -129,22 +134,15 @@ Instance Instantiation::value() && {
 
 Source Instance::source() const {
   const auto& [family, config] = candidate;
-  Source source{.backend = family->backend_,
+  Source source{.backend = std::string(family->backend_),
                 .file = family->file_,
                 .includes = family->includes_,
                 .defines = family->common_defines(
                     launch.swaps_operands ? transposed(problem) : problem, config),
                 .entry = "tunedgemm_" + std::string(family->name_),
                 .needs_exact_architecture = needs_exact_architecture};
-  // The host half tells the kernel its own numbers, so that the two cannot drift apart.
-  if (family->backend_ == Backend::kHost) {
-    source.defines.emplace_back("SCRATCH_BYTES", std::to_string(launch.shared_bytes));
-  } else {
-    if (!config.find("threads")) {
-      source.defines.emplace_back(
-          "THREADS", std::to_string(launch.block[0] * launch.block[1] * launch.block[2]));
-    }
-    source.defines.emplace_back("SHARED_BYTES", std::to_string(launch.shared_bytes));
+  for (auto& define : family->launch_defines(config, launch)) {
+    source.defines.push_back(std::move(define));
   }
   for (const auto& [macro, value] : defines) {
     const auto known =
@@ -228,7 +226,7 @@ Instance default_candidate(const Problem& problem, const DeviceLimits& limits) {
   for (Instance& instance : ranked_candidates(problem, limits)) {
     // A GPU's workspace may have to be allocated, which is not always possible at the time of a
     // call.
-    if (limits.backend == Backend::kHost || !instance.launch.needs_workspace()) {
+    if (!limits.is_gpu() || !instance.launch.needs_workspace()) {
       return std::move(instance);
     }
   }

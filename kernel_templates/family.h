@@ -152,14 +152,15 @@ class Family {
   /// `file` is the kernel's name among the embedded files. `revision` counts what the fingerprint
   /// would not see otherwise: other candidates or another cost model that might find a better
   /// winner, or another launch.
-  Family(std::string_view name, Backend backend, std::string_view file, std::vector<Knob> knobs,
-         int revision = 1);
+  Family(std::string_view name, std::string_view backend, std::string_view file,
+         std::vector<Knob> knobs, int revision = 1);
   virtual ~Family() = default;
   Family(const Family&) = delete;
   Family& operator=(const Family&) = delete;
 
   std::string_view name() const { return name_; }
-  Backend backend() const { return backend_; }
+  /// The devices that it is for: the folder of kernel_templates/ in which it lies.
+  std::string_view backend() const { return backend_; }
   std::span<const Knob> knobs() const { return knobs_; }
   /// Changes when the template's code, its knobs or its revision change: what was tuned before is
   /// then void.
@@ -185,6 +186,10 @@ class Family {
   /// An instance with problem, candidate and tile key; the rest is left to instantiate().
   /// Precondition: the config has all knobs.
   Instance begin_instance(const Problem& problem, const Config& config) const;
+  /// The defines by which the host half tells the kernel the numbers of its launch, so that the two
+  /// cannot drift apart. Unless overridden, none.
+  virtual std::vector<std::pair<std::string, std::string>> launch_defines(
+      const Config& config, const Launch& launch) const;
 
  private:
   friend struct Instance;
@@ -193,7 +198,7 @@ class Family {
                                                                   const Config& config) const;
 
   std::string_view name_;
-  Backend backend_;
+  std::string_view backend_;
   SourceFile file_;
   std::vector<SourceFile> includes_;
   std::vector<Knob> knobs_;
@@ -204,10 +209,27 @@ class Family {
 std::string to_text(const Candidate& candidate);
 std::optional<Candidate> parse_candidate(std::string_view text);
 
-/// All families of a backend, the simplest first.
-std::span<const Family* const> families(Backend backend);
-/// The naive kernel that the others are compared with.
-const Family& baseline_family(Backend backend);
+/// What families.cpp in a backend's folder gives the registry.
+struct BackendFamilies {
+  std::string_view backend;  ///< "cuda"
+  int number = 0;            ///< of the backend, in stored rows and the C ABI: never renumber
+  std::vector<const Family*> families;  ///< in teaching order, the simplest first
+  const Family* baseline = nullptr;     ///< the naive kernel that the others are compared with
+  /// The start of a line for a shell that compiles a source as it is compiled here.
+  std::string (*compiler_command)(const Source& source, const DeviceLimits& limits) = nullptr;
+};
+/// Of all folders that have one, in the order of their names.
+std::span<const BackendFamilies* const> all_families();
+/// Null if there is no such backend.
+const BackendFamilies* find_families(std::string_view backend);
+
+/// All families of a backend, the simplest first. Empty if there is no such backend.
+std::span<const Family* const> families(std::string_view backend);
+/// The naive kernel that the others are compared with. There must be such a backend.
+const Family& baseline_family(std::string_view backend);
+/// 0 if there is none of that name; "" if there is none of that number.
+int backend_number(std::string_view backend);
+std::string_view backend_name(int number);
 /// Null if there is none of that name. Names are unique over the backends.
 const Family* find_family(std::string_view name);
 

@@ -40,7 +40,7 @@ std::int64_t split_workspace_bytes(const Tiling& tiling, std::int64_t partial_ti
 }
 
 std::string why_not_cuda(const DeviceLimits& limits, int least_arch) {
-  if (limits.backend != Backend::kCuda) {
+  if (limits.backend != "cuda") {
     return "this family runs on CUDA devices only";
   }
   if (limits.arch < least_arch) {

@@ -1,42 +1,51 @@
-#include <array>
-#include <vector>
+// The families of all backends. Each folder of one lists its own in its families.cpp; the build
+// makes all_families() of those that it finds.
 
-#include "kernel_templates/families.h"
+#include <algorithm>
+#include <cassert>
+
+#include "kernel_templates/family.h"
 
 namespace tunedgemm {
 namespace {
 
-const std::vector<const Family*>& cuda_families() {
-  static const std::vector<const Family*> families{
-      &naive_1d_family(),     &naive_2d_family(), &row_per_block_family(), &row_shared_family(),
-      &tiled_shared_family(), &simt_family(),     &mma_family(),           &wgmma_family(),
-  };
-  return families;
-}
-
-const std::vector<const Family*>& host_families() {
-  static const std::vector<const Family*> families{
-      &naive_mnk_family(),
-      &reordered_mkn_family(),
-      &transposed_b_family(),
-      &blocked_family(),
-  };
-  return families;
+template <class Predicate>
+const BackendFamilies* find(Predicate matches) {
+  const auto all = all_families();
+  const auto found = std::find_if(all.begin(), all.end(), matches);
+  return found == all.end() ? nullptr : *found;
 }
 
 }  // namespace
 
-std::span<const Family* const> families(Backend backend) {
-  return backend == Backend::kCuda ? cuda_families() : host_families();
+const BackendFamilies* find_families(std::string_view backend) {
+  return find([&](const BackendFamilies* each) { return each->backend == backend; });
 }
 
-const Family& baseline_family(Backend backend) {
-  return backend == Backend::kCuda ? naive_2d_family() : naive_mnk_family();
+std::span<const Family* const> families(std::string_view backend) {
+  const BackendFamilies* found = find_families(backend);
+  return found == nullptr ? std::span<const Family* const>() : found->families;
+}
+
+int backend_number(std::string_view backend) {
+  const BackendFamilies* found = find_families(backend);
+  return found == nullptr ? 0 : found->number;
+}
+
+std::string_view backend_name(int number) {
+  const auto* found = find([&](const BackendFamilies* each) { return each->number == number; });
+  return found == nullptr ? "" : found->backend;
+}
+
+const Family& baseline_family(std::string_view backend) {
+  const BackendFamilies* found = find_families(backend);
+  assert(found != nullptr);
+  return *found->baseline;
 }
 
 const Family* find_family(std::string_view name) {
-  for (const Backend backend : {Backend::kCuda, Backend::kHost}) {
-    for (const Family* family : families(backend)) {
+  for (const BackendFamilies* each : all_families()) {
+    for (const Family* family : each->families) {
       if (family->name() == name) {
         return family;
       }

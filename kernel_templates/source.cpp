@@ -5,6 +5,7 @@
 #include <span>
 #include <stdexcept>
 
+#include "kernel_templates/family.h"
 #include "kernel_templates/sha256.h"
 
 namespace tunedgemm {
@@ -167,10 +168,8 @@ std::string fingerprint(const Source& source) {
 }
 
 std::string command_line(const Source& source, const DeviceLimits& limits) {
-  const bool cuda = source.backend == Backend::kCuda;
-  std::string line = cuda ? "nvcc -std=c++20 -cubin -arch=sm_" + std::to_string(limits.arch) +
-                                (source.needs_exact_architecture ? "a" : "")
-                          : "c++ -std=c++20 -O3 -march=native -shared -fPIC";
+  const BackendFamilies* backend = find_families(source.backend);
+  std::string line = backend == nullptr ? "c++" : backend->compiler_command(source, limits);
   for (const auto& [macro, value] : source.defines) {
     line.append(" -D").append(macro).append("=").append(value);
   }

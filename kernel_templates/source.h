@@ -19,7 +19,7 @@ struct SourceFile {
 };
 
 struct Source {
-  Backend backend = Backend::kCuda;
+  std::string backend;  ///< whose compiler it is for
   SourceFile file;
   std::vector<SourceFile> includes;  ///< every header that the file may include, directly or not
   std::vector<std::pair<std::string, std::string>> defines;
@@ -47,8 +47,7 @@ std::string template_fingerprint(const SourceFile& file, const std::vector<Sourc
 /// binaries.
 std::string fingerprint(const Source& source);
 
-/// A line for a shell that compiles the shipped file with the same defines: nvcc for CUDA, c++ for
-/// the host.
+/// A line for a shell that compiles the shipped file with the same defines.
 std::string command_line(const Source& source, const DeviceLimits& limits);
 
 }  // namespace tunedgemm

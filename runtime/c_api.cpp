@@ -134,18 +134,12 @@ tunedgemm::Policy policy_of(tunedgemm_policy policy) {
 
 tunedgemm::ContextOptions options_of(const tunedgemm_context_options& given) {
   tunedgemm::ContextOptions options;
-  switch (given.backend) {
-    case TUNEDGEMM_BACKEND_AUTO:
-      break;
-    case TUNEDGEMM_BACKEND_HOST:
-      options.backend = tunedgemm::Backend::kHost;
-      break;
-    case TUNEDGEMM_BACKEND_CUDA:
-      options.backend = tunedgemm::Backend::kCuda;
-      break;
-    default:
+  if (given.backend != TUNEDGEMM_BACKEND_AUTO) {
+    options.backend = tunedgemm::find_backend(static_cast<int>(given.backend));
+    if (options.backend == nullptr) {
       refuse("the backend " + std::to_string(static_cast<int>(given.backend)) +
              " is not one of tunedgemm_backend");
+    }
   }
   if (given.ordinal < 0 || given.host_threads < 0 || given.tune_candidates < 0 ||
       !(given.tune_seconds >= 0)) {

@@ -9,9 +9,14 @@ namespace tunedgemm {
 namespace {
 
 std::unique_ptr<Device> open_device(const ContextOptions& options) {
-  const bool cuda = options.backend ? *options.backend == Backend::kCuda
-                                    : cuda_device_count(nullptr) > options.ordinal;
-  return cuda ? open_cuda_device(options.ordinal) : open_host_device(options.host_threads);
+  const Backend* backend = options.backend;
+  for (const Backend* each : backends()) {
+    if (backend == nullptr && each->device_count(nullptr) > options.ordinal) {
+      backend = each;
+    }
+  }
+  backend = backend == nullptr ? backends().back() : backend;
+  return backend->open(options.ordinal, options.host_threads);
 }
 
 bool is_empty(const Problem& problem) {
@@ -159,7 +164,7 @@ std::unique_ptr<Plan> Context::plan_from_model(const CallKey& key, const Canonic
   std::string reasons;
   std::size_t attempts = 0;
   for (const Instance& instance : ranked_candidates(problem, limits)) {
-    if (limits.backend != Backend::kHost && instance.launch.needs_workspace()) {
+    if (limits.is_gpu() && instance.launch.needs_workspace()) {
       continue;
     }
     if (attempts++ == kAttempts) {
@@ -208,7 +213,7 @@ std::string Context::report() const {
   const DeviceIdentity& identity = device_->identity();
   const StoreHealth health = store_->health();
   std::ostringstream text;
-  text << "device     " << identity.name << " (" << name(identity.backend) << ")\n"
+  text << "device     " << identity.name << " (" << identity.backend << ")\n"
        << "toolchain  " << device_->toolchain().compiler << ", " << device_->toolchain().driver
        << "\n"
        << "cache      " << (health.path.empty() ? "in memory" : health.path.string()) << " ("

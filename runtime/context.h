@@ -17,6 +17,7 @@
 #include <variant>
 
 #include "cache/store.h"
+#include "runtime/backend.h"
 #include "runtime/device.h"
 #include "runtime/kernel_cache.h"
 #include "runtime/plan.h"
@@ -31,7 +32,8 @@ enum class Policy : std::int32_t { kTune = 1, kNever = 2, kReplay = 3 };
 std::optional<Policy> parse_policy(std::string_view text);
 
 struct ContextOptions {
-  std::optional<Backend> backend;  ///< empty: CUDA if there is a device, else the host
+  /// Null: the first of backends() that has a device of this ordinal, else the host.
+  const Backend* backend = nullptr;
   int ordinal = 0;
   int host_threads = 0;
   StoreOptions store;

@@ -18,6 +18,8 @@
 
 namespace tunedgemm {
 
+class Backend;
+
 /// The environment failed: the driver, the compiler itself, memory. The text names the call and the
 /// object.
 class DeviceError : public std::runtime_error {
@@ -71,6 +73,8 @@ class Device {
  public:
   virtual ~Device() = default;
 
+  /// The kind of device that it is.
+  virtual const Backend& backend() const = 0;
   virtual const DeviceIdentity& identity() const = 0;
   virtual const DeviceLimits& limits() const = 0;
   /// Names the compiler without opening it where a warm cache makes that unnecessary.
@@ -139,13 +143,5 @@ class Device {
   virtual void* make_current() const noexcept = 0;
   virtual void restore_current(void* previous) const noexcept = 0;
 };
-
-/// How many CUDA devices there are: 0 without a driver; then `why_not` (if given) gets the
-/// sentence.
-int cuda_device_count(std::string* why_not);
-/// Throws DeviceError(kUnavailable) with a sentence where there is no such device.
-std::unique_ptr<Device> open_cuda_device(int ordinal);
-/// `threads` 0: $TUNEDGEMM_THREADS, else all cores that this process may use.
-std::unique_ptr<Device> open_host_device(int threads);
 
 }  // namespace tunedgemm

@@ -92,17 +92,16 @@ std::string carry_fingerprints() {
 // Of winners that were carried on and have a binary.
 struct WinnerWithBinary {
   std::int64_t kernel = 0;
-  Backend backend = Backend::kHost;
-  int compute_capability = 0, units = 0;
+  int backend = 0, compute_capability = 0, units = 0;
   std::string problem, family, knobs, fingerprint;
 };
 
 // Wide limits: they decide whether a config may run, and that was decided when it was tuned.
 DeviceLimits limits_of(const WinnerWithBinary& winner) {
   DeviceLimits limits;
-  limits.backend = winner.backend;
+  limits.backend = backend_name(winner.backend);
   limits.arch = winner.compute_capability;
-  limits.sm_count = winner.units;
+  limits.sm_count = winner.compute_capability > 0 ? winner.units : 0;
   limits.threads = winner.units;
   limits.simd_bits = std::numeric_limits<int>::max();
   limits.shared_bytes_per_block = std::numeric_limits<std::int32_t>::max();

@@ -105,7 +105,7 @@ std::int64_t device_row(sqlite::Connection& connection, const DeviceIdentity& de
   const std::string key = fingerprint(device);
   const std::array row{
       sqlite::Column{"fingerprint", key},
-      sqlite::Column{"backend", device.backend},
+      sqlite::Column{"backend", backend_number(device.backend)},
       sqlite::Column{"name", device.name},
       sqlite::Column{"compute_capability", device.compute_capability},
       sqlite::Column{"units", device.units},

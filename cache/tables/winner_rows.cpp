@@ -118,10 +118,11 @@ void read_winners(const sqlite::Connection& connection, WithState with_state,
   sqlite::Statement rows(
       connection, query + (with_state == WithState::kYes ? "state" : "''") + " FROM winner_v1");
   std::string problem, device;
+  int backend = 0;
   while (rows.step()) {
     StoredWinner winner;
     Record& r = winner.record;
-    rows.read(problem, winner.problem_text, device, r.device.backend, r.device.name,
+    rows.read(problem, winner.problem_text, device, backend, r.device.name,
               r.device.compute_capability, r.device.units, r.device.memory_bytes, r.device.l2_bytes,
               r.device.clock_mhz, r.device.power_limit_watts, r.toolchain.compiler,
               r.toolchain.driver, r.family, winner.knobs, r.family_fingerprint,
@@ -130,6 +131,7 @@ void read_winners(const sqlite::Connection& connection, WithState with_state,
               r.rigor, r.candidates_tried, r.candidates_legal, r.complete, r.spent_seconds,
               r.compile_seconds, r.check_seconds, r.screen_seconds, r.finals_seconds, r.max_error,
               r.tuned_at, winner.state);
+    r.device.backend = backend_name(backend);
     take(problem, device, std::move(winner));
   }
 }

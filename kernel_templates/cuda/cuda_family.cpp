@@ -8,7 +8,7 @@ namespace tunedgemm {
 
 CudaFamily::CudaFamily(std::string_view name, std::string_view file, std::vector<Knob> knobs,
                        int revision)
-    : Family(name, Backend::kCuda, file, std::move(knobs), revision) {}
+    : Family(name, "cuda", file, std::move(knobs), revision) {}
 
 std::string CudaFamily::why_not_device(const Config& config, const DeviceLimits& limits,
                                        int least_arch) const {
@@ -31,6 +31,17 @@ double naive_us(const Problem& problem, const NaiveCost& cost, double steps_of_a
 
 double scatter_of_b(const Problem& problem) {
   return problem.b.order == Order::kRowMajor ? 1 : 4;
+}
+
+std::vector<std::pair<std::string, std::string>> CudaFamily::launch_defines(
+    const Config& config, const Launch& launch) const {
+  std::vector<std::pair<std::string, std::string>> defines;
+  if (!config.find("threads")) {
+    defines.emplace_back("THREADS",
+                         std::to_string(launch.block[0] * launch.block[1] * launch.block[2]));
+  }
+  defines.emplace_back("SHARED_BYTES", std::to_string(launch.shared_bytes));
+  return defines;
 }
 
 std::vector<int> in_steps(int least, int most, int step) {

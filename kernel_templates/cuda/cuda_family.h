@@ -15,6 +15,8 @@ class CudaFamily : public Family {
   /// Refuses knobs, other devices, and those of an architecture below `least_arch`.
   std::string why_not_device(const Config& config, const DeviceLimits& limits,
                              int least_arch = 0) const;
+  std::vector<std::pair<std::string, std::string>> launch_defines(
+      const Config& config, const Launch& launch) const override;
 };
 
 /// Values of a knob: least, least + step ... up to `most`.

@@ -107,7 +107,7 @@ double peak_multiply_adds(const Problem& problem, const GpuFacts& facts) {
 }
 
 DeviceLimits with_usual_values(DeviceLimits limits) {
-  if (limits.backend != Backend::kCuda) {
+  if (limits.backend != "cuda") {
     return limits;
   }
   const GpuFacts& facts = gpu_facts(limits.arch);

@@ -15,11 +15,15 @@ constexpr double kWakeUs = 4.0;
 }  // namespace
 
 HostFamily::HostFamily(std::string_view name, std::string_view file, std::vector<Knob> knobs)
-    : Family(name, Backend::kHost, file, std::move(knobs)) {}
+    : Family(name, "host", file, std::move(knobs)) {}
 
 std::string HostFamily::why_not_device(const Config& config, const DeviceLimits& limits) const {
-  return limits.backend == Backend::kHost ? why_not_knobs(config)
-                                          : "this family runs on the host only";
+  return limits.backend == "host" ? why_not_knobs(config) : "this family runs on the host only";
+}
+
+std::vector<std::pair<std::string, std::string>> HostFamily::launch_defines(
+    const Config&, const Launch& launch) const {
+  return {{"SCRATCH_BYTES", std::to_string(launch.shared_bytes)}};
 }
 
 Launch launch_for(std::int64_t jobs, const DeviceLimits& limits) {

@@ -14,6 +14,8 @@ class HostFamily : public Family {
  protected:
   /// Refuses knobs, and other devices.
   std::string why_not_device(const Config& config, const DeviceLimits& limits) const;
+  std::vector<std::pair<std::string, std::string>> launch_defines(
+      const Config& config, const Launch& launch) const override;
 };
 
 /// A launch that gives each of `jobs` equal pieces of work a thread, as far as there are threads.

@@ -4,6 +4,7 @@
 #include <thread>
 #include <utility>
 
+#include "runtime/backend.h"
 #include "runtime/cuda/check.h"
 #include "runtime/cuda/cuda_kernel.h"
 #include "runtime/cuda/device_properties.h"
@@ -40,6 +41,10 @@ CudaDevice::CudaDevice(std::unique_ptr<const Driver> driver, int ordinal)
   identity_ = read_identity(*driver_, device_, limits_, nvml_.get());
   toolchain_.compiler = nvrtc_location_ ? "nvrtc " + nvrtc_location_->version : "none";
   toolchain_.driver = driver_version_text(driver_->version());
+}
+
+const Backend& CudaDevice::backend() const {
+  return cuda_backend();
 }
 
 std::string CudaDevice::why_not_compile() {
@@ -189,31 +194,3 @@ void CudaDevice::restore_current(void* previous) const noexcept {
 }
 
 }  // namespace tunedgemm::cuda
-
-namespace tunedgemm {
-
-int cuda_device_count(std::string* why_not) {
-  auto opened = cuda::Driver::open();
-  if (const auto* sentence = std::get_if<std::string>(&opened)) {
-    if (why_not != nullptr) {
-      *why_not = *sentence;
-    }
-    return 0;
-  }
-  int count = 0;
-  std::get<0>(opened)->cuDeviceGetCount(&count);
-  if (count == 0 && why_not != nullptr) {
-    *why_not = "the CUDA driver shows no device; see CUDA_VISIBLE_DEVICES and nvidia-smi";
-  }
-  return count;
-}
-
-std::unique_ptr<Device> open_cuda_device(int ordinal) {
-  auto opened = cuda::Driver::open();
-  if (const auto* sentence = std::get_if<std::string>(&opened)) {
-    throw DeviceError(DeviceError::Kind::kUnavailable, *sentence);
-  }
-  return std::make_unique<cuda::CudaDevice>(std::move(std::get<0>(opened)), ordinal);
-}
-
-}  // namespace tunedgemm

@@ -19,6 +19,7 @@ class CudaDevice final : public Device {
   /// Throws DeviceError.
   CudaDevice(std::unique_ptr<const Driver> driver, int ordinal);
 
+  const Backend& backend() const override;
   const DeviceIdentity& identity() const override { return identity_; }
   const DeviceLimits& limits() const override { return limits_; }
   const Toolchain& toolchain() override { return toolchain_; }

@@ -43,7 +43,7 @@ std::string pci_bus_id(const Driver& driver, CUdevice device) {
 DeviceLimits read_limits(const Driver& driver, CUdevice device) {
   const auto get = [&](CUdevice_attribute which) { return attribute(driver, device, which); };
   DeviceLimits limits;
-  limits.backend = Backend::kCuda;
+  limits.backend = "cuda";
   limits.arch = get(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) * 10 +
                 get(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
   limits.sm_count = get(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
@@ -70,7 +70,7 @@ DeviceIdentity read_identity(const Driver& driver, CUdevice device, const Device
   TUNEDGEMM_CHECK(driver, cuDeviceGetName(name.data(), static_cast<int>(name.size()), device),
                   "CUDA device " + std::to_string(device));
   DeviceIdentity identity;
-  identity.backend = Backend::kCuda;
+  identity.backend = limits.backend;
   identity.name = name.data();
   identity.compute_capability = limits.arch;
   identity.units = limits.sm_count;

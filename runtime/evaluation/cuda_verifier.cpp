@@ -24,7 +24,7 @@ constexpr std::int64_t kResultBytes = 256;
 Source reference_source(const std::string& name) {
   const SourceFile file = embedded_file("cuda/reference/" + name + ".cu");
   Source source;
-  source.backend = Backend::kCuda;
+  source.backend = "cuda";
   source.file = file;
   source.includes = included_files(file);
   source.entry = "tunedgemm_" + name;

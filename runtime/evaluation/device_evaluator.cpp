@@ -5,6 +5,7 @@
 #include <thread>
 #include <utility>
 
+#include "runtime/backend.h"
 #include "runtime/evaluation/candidate_compiler.h"
 #include "runtime/evaluation/operands.h"
 #include "runtime/evaluation/roofline.h"
@@ -19,15 +20,6 @@ using SteadyClock = std::chrono::steady_clock;
 // An idle GPU needs some tens of milliseconds of work to come to its clock.
 constexpr std::chrono::milliseconds kLongestWarmUp{100};
 constexpr double kPartOfFullClock = 0.9;
-// After some hundred microseconds of f16 products an H200's clock swings between 1.45 and 1.9 GHz
-// (2026-11-21); after this pause each sample meets the same swing.
-constexpr std::chrono::milliseconds kCoolDownOfGpu{4};
-
-std::unique_ptr<Verifier> make_verifier(Device& device, Store& store) {
-  return device.limits().backend == Backend::kCuda
-             ? make_cuda_verifier(device, store)
-             : make_host_verifier(std::max(device.limits().threads, 1));
-}
 
 // Equal problems are verified with equal inputs, so that a tuning can be repeated.
 std::uint64_t seed_for(const Problem& problem) {
@@ -75,7 +67,7 @@ DeviceEvaluator::DeviceEvaluator(Device& device, Store& store, const Problem& pr
       problem_(problem),
       scalars_(VerifiedProblem(problem, seed_for(problem)).scalars),
       compiler_(std::make_unique<CandidateCompiler>(device, store)) {
-  std::unique_ptr<Verifier> verifier = make_verifier(device, store);
+  std::unique_ptr<Verifier> verifier = device.backend().make_verifier(device, store);
   verifier_ = verifier.get();
   runner_ = std::make_unique<TrialRunner>(device, std::move(verifier), problem, seed_for(problem));
 }
@@ -133,8 +125,7 @@ void DeviceEvaluator::warm_up() {
 }
 
 double DeviceEvaluator::cool_down_seconds() const {
-  const bool is_gpu = device_.limits().backend == Backend::kCuda;
-  return is_gpu ? std::chrono::duration<double>(kCoolDownOfGpu).count() : 0;
+  return device_.backend().cool_down_seconds();
 }
 
 void DeviceEvaluator::cool_down(double seconds) {

@@ -27,14 +27,14 @@ double host_operations_per_cycle(const Problem& problem, const DeviceLimits& lim
 }  // namespace
 
 double device_roofline_us(const Problem& problem, const DeviceLimits& limits) {
-  const bool is_cuda = limits.backend == Backend::kCuda;
+  const bool is_gpu = limits.is_gpu();
   // The clock of a CPU is told without its turbo; that of a GPU is its highest.
-  const double cycles_per_us = limits.clock_ghz * 1e3 * (is_cuda ? 1.1 : 2.5);
+  const double cycles_per_us = limits.clock_ghz * 1e3 * (is_gpu ? 1.1 : 2.5);
   const double operations_per_us =
-      is_cuda ? cycles_per_us * limits.sm_count * cuda_operations_per_cycle(problem, limits.arch)
-              : cycles_per_us * limits.threads * host_operations_per_cycle(problem, limits);
+      is_gpu ? cycles_per_us * limits.sm_count * cuda_operations_per_cycle(problem, limits.arch)
+             : cycles_per_us * limits.threads * host_operations_per_cycle(problem, limits);
   const double computing = flops(problem) / std::max(operations_per_us, 1.0);
-  if (!is_cuda || problem.regime == Regime::kWarm) {
+  if (!is_gpu || problem.regime == Regime::kWarm) {
     return computing;
   }
   const double inputs = static_cast<double>(problem.m * size_bytes(problem.a.type) +

@@ -5,27 +5,20 @@
 #include <sstream>
 #include <utility>
 
+#include "runtime/backend.h"
+
 namespace tunedgemm {
 namespace {
 
 constexpr int kPoison = 0xff;
 constexpr std::int64_t kMostSets = 1024;
-// A machine's last cache may be shared with many others' cores; more than this is not worth
-// filling.
-constexpr std::int64_t kMostColdBytesOfHost = 256 << 20;
 constexpr std::int64_t kMostSampledElements = 4 << 20;
 
 // The matrices may take this part of what is free, but one set of them may take all.
 constexpr std::int64_t kPartOfFreeMemory = 4;
 
-// More than twice the cache: then nothing of a set is left when its turn comes again.
 std::int64_t cold_bytes(const Device& device, const Problem& problem) {
-  if (problem.regime == Regime::kWarm) {
-    return 0;
-  }
-  const DeviceLimits& limits = device.limits();
-  return limits.backend == Backend::kCuda ? 2 * limits.l2_bytes
-                                          : std::min(2 * limits.l3_bytes, kMostColdBytesOfHost);
+  return problem.regime == Regime::kWarm ? 0 : device.backend().cold_bytes(device.limits());
 }
 
 std::int64_t set_count(const Device& device, const VerifiedProblem& verified, std::int64_t cold) {
@@ -223,7 +216,7 @@ std::variant<double, Rejection> TrialRunner::sample(TimedLaunch& timed, int laun
   const bool goes_round = launches >= static_cast<int>(timed.rotation.size());
   if (cold_bytes_ > 0 && !goes_round) {
     // The sets at the front were used by the sample before, and nothing else since.
-    if (device_.limits().backend == Backend::kHost) {
+    if (!device_.backend().cools_by_overwriting()) {
       std::rotate(timed.rotation.begin(), timed.rotation.begin() + launches, timed.rotation.end());
       timed.prepared.reset();
     } else {

@@ -9,6 +9,7 @@
 #include <gnu/libc-version.h>
 #endif
 
+#include "runtime/backend.h"
 #include "runtime/host/host_kernel.h"
 #include "runtime/host/processor.h"
 
@@ -60,6 +61,10 @@ HostDevice::HostDevice(int threads)
   limits_ = limits_of(processor, team_.size());
   toolchain_ = {.compiler = compiler_.identity() + " for " + processor.features,
                 .driver = c_library()};
+}
+
+const Backend& HostDevice::backend() const {
+  return host_backend();
 }
 
 std::variant<Binary, CompileFailure> HostDevice::compile(const Source& source) {
@@ -144,15 +149,6 @@ Device::Clock HostDevice::clock() {
 
 std::string HostDevice::describe(int error) const {
   return error == 0 ? "no error" : std::generic_category().message(error);
-}
-
-std::unique_ptr<Device> open_host_device(int threads) {
-  try {
-    return std::make_unique<HostDevice>(threads);
-  } catch (const std::system_error& error) {
-    throw DeviceError(DeviceError::Kind::kUnavailable,
-                      std::string("starting the threads of the host device: ") + error.what());
-  }
 }
 
 }  // namespace tunedgemm

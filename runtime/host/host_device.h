@@ -14,6 +14,7 @@ class HostDevice : public Device {
   /// `threads` 0: available_threads(). Throws std::system_error if they cannot be had.
   explicit HostDevice(int threads);
 
+  const Backend& backend() const override;
   const DeviceIdentity& identity() const override { return identity_; }
   const DeviceLimits& limits() const override { return limits_; }
   const Toolchain& toolchain() override { return toolchain_; }

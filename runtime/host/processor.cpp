@@ -162,7 +162,7 @@ Processor this_processor() {
 
 DeviceIdentity identity_of(const Processor& processor, int threads) {
   constexpr std::int64_t kGiB = std::int64_t{1} << 30;
-  return {.backend = Backend::kHost,
+  return {.backend = "host",
           .name = processor.name + " (" + processor.simd_name + ", " + std::to_string(threads) +
                   (threads == 1 ? " thread)" : " threads)"),
           .units = threads,
@@ -176,7 +176,7 @@ DeviceLimits limits_of(const Processor& processor, int threads) {
   constexpr double kThreadGbPerS = 15;  // one core's share, until the channels are full
   constexpr double kSocketGbPerS = 200;
   DeviceLimits limits;
-  limits.backend = Backend::kHost;
+  limits.backend = "host";
   limits.threads = threads;
   limits.simd_bits = processor.simd_bits;
   limits.l1_bytes = processor.l1_bytes > 0 ? processor.l1_bytes : 32 << 10;

@@ -55,7 +55,7 @@ Toolchain toolchain(const std::string& driver) {
 
 DeviceLimits limits() {
   DeviceLimits limits;
-  limits.backend = Backend::kCuda;
+  limits.backend = "cuda";
   limits.arch = 90;
   limits.sm_count = 132;
   limits.shared_bytes_per_block = 232448;
@@ -65,7 +65,7 @@ DeviceLimits limits() {
 
 DeviceLimits host_limits() {
   DeviceLimits limits;
-  limits.backend = Backend::kHost;
+  limits.backend = "host";
   limits.threads = 2;
   limits.simd_bits = 256;
   return limits;
@@ -250,7 +250,7 @@ TEST_CASE("A migrated winner's binary is found by the source that it has now") {
       continue;
     }
     ++current;
-    const DeviceLimits here = record.device.backend == Backend::kCuda ? limits() : host_limits();
+    const DeviceLimits here = record.device.backend == "cuda" ? limits() : host_limits();
     const Source source = family->instantiate(record.problem, record.config, here).value().source();
     const auto binary = store->find_binary(source, record.toolchain, here.arch);
     found += binary && binary->code.size() == 24 ? 1 : 0;

@@ -18,7 +18,7 @@ namespace {
 
 DeviceLimits h200() {
   DeviceLimits limits;
-  limits.backend = Backend::kCuda;
+  limits.backend = "cuda";
   limits.arch = 90;
   limits.sm_count = 132;
   limits.shared_bytes_per_block = 232448;

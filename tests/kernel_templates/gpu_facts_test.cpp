@@ -11,7 +11,7 @@ namespace {
 
 DeviceLimits gpu(int arch) {
   DeviceLimits limits;
-  limits.backend = Backend::kCuda;
+  limits.backend = "cuda";
   limits.arch = arch;
   limits.sm_count = 84;
   limits.memory_bytes = std::int64_t{24} << 30;
@@ -63,7 +63,7 @@ TEST_CASE("An unknown GPU has the rates of a graphics card, and a bound beyond a
 
 TEST_CASE("What a driver does not tell is filled in, and nothing else") {
   DeviceLimits silent;
-  silent.backend = Backend::kCuda;
+  silent.backend = "cuda";
   silent.arch = 86;
   silent.clock_ghz = silent.memory_gb_per_s = 0;
   const DeviceLimits filled = with_usual_values(silent);

@@ -19,7 +19,7 @@ namespace {
 
 DeviceLimits device(int arch, std::int64_t shared_bytes) {
   DeviceLimits limits;
-  limits.backend = Backend::kCuda;
+  limits.backend = "cuda";
   limits.arch = arch;
   limits.sm_count = 132;
   limits.shared_bytes_per_block = shared_bytes;

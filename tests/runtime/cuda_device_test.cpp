@@ -10,6 +10,7 @@
 #include "cache/store.h"
 #include "kernel_templates/cuda/sm90/gpc_cluster_ranges.cuh"
 #include "kernel_templates/families.h"
+#include "runtime/backend.h"
 #include "runtime/cuda/check.h"
 #include "runtime/cuda/driver.h"
 #include "runtime/cuda/gpcs.h"
@@ -96,17 +97,17 @@ TEST_CASE("A device with clusters knows the GPCs of its multiprocessors", "[gpu]
   }
   constexpr int kMostOfGpc = 18;
   CHECK(*std::max_element(sizes.begin(), sizes.end()) <= kMostOfGpc);
-  const auto again = open_cuda_device(0);
+  const auto again = cuda_backend().open(0, 0);
   CHECK(again->limits().gpc_of_sm == gpcs);
 }
 
 TEST_CASE("without a CUDA device there is a sentence instead") {
   std::string why_not;
-  if (cuda_device_count(&why_not) == 0) {
+  if (cuda_backend().device_count(&why_not) == 0) {
     CHECK_FALSE(why_not.empty());
-    CHECK_THROWS_AS(open_cuda_device(0), DeviceError);
+    CHECK_THROWS_AS(cuda_backend().open(0, 0), DeviceError);
   } else {
-    CHECK_THROWS_WITH(open_cuda_device(999),
+    CHECK_THROWS_WITH(cuda_backend().open(999, 0),
                       Catch::Matchers::ContainsSubstring("there is no CUDA device 999"));
   }
 }
@@ -115,7 +116,7 @@ TEST_CASE("a GPU tells who it is and what it can", "[gpu]") {
   TUNEDGEMM_OPEN_TEST_GPU(device);
   const DeviceIdentity& identity = device->identity();
   const DeviceLimits& limits = device->limits();
-  CHECK(identity.backend == Backend::kCuda);
+  CHECK(identity.backend == "cuda");
   CHECK_FALSE(identity.name.empty());
   CHECK(identity.units == limits.sm_count);
   CHECK(limits.sm_count > 0);
@@ -308,7 +309,7 @@ TEST_CASE("matrices beyond 2^31 elements are multiplied right", "[gpu][slow]") {
     const Problem problem =
         canonical(make_problem(m, n, k, DataType::kF32, DataType::kF32, DataType::kF32)).problem;
     DeviceEvaluator evaluator(*device, *store, problem);
-    for (const Family* family : families(Backend::kCuda)) {
+    for (const Family* family : families("cuda")) {
       const std::vector<Instance> legal = family->candidates(problem, device->limits());
       if (legal.empty()) {
         continue;

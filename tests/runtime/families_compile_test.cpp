@@ -50,7 +50,7 @@ Config choose(const Family& family, const Problem& problem, const std::vector<Co
 // One sample of each family and element type.
 std::vector<Sample> draw_round(Choice choice, Random& random) {
   std::vector<Sample> samples;
-  for (const Family* family : families(Backend::kCuda)) {
+  for (const Family* family : families("cuda")) {
     for (const TypeCase& types : all_type_cases()) {
       const int arch = std::vector{80, 89, 90}[random() % 3];
       const std::string_view layout =
@@ -145,7 +145,7 @@ TEST_CASE("kernels refuse a launch that their host half would not make", "[nvrtc
   }
   const cuda::Nvrtc nvrtc(*location);
   const DeviceLimits limits = limits_of(90);
-  for (const Family* family : families(Backend::kCuda)) {
+  for (const Family* family : families("cuda")) {
     const Problem problem = problem_for(*family);
     const std::vector<Config> legal = configs_of(*family, problem, limits);
     INFO(family->name());
@@ -171,7 +171,7 @@ TEST_CASE("kernels refuse by assertion the knobs that their host half refuses", 
   const DeviceLimits limits = limits_of(90);
   const DeviceLimits generous = generous_limits();
   constexpr std::size_t kStarts = 3;
-  for (const Family* family : families(Backend::kCuda)) {
+  for (const Family* family : families("cuda")) {
     const Problem problem = problem_for(*family);
     const std::vector<Config> legal = configs_of(*family, problem, limits);
     REQUIRE_FALSE(legal.empty());

@@ -24,7 +24,7 @@ void touch(const fs::path& path) {
 // Sources as a family would give them; the text must live as long as the program.
 Source source_of(std::string_view text) {
   Source source;
-  source.backend = Backend::kCuda;
+  source.backend = "cuda";
   source.file = {"probe.cu", text};
   source.entry = "probe";
   return source;

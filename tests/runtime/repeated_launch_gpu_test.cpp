@@ -214,7 +214,7 @@ TEST_CASE("The same launch gives the same bits a thousand times", "[gpu]") {
   device->copy_to_device(inputs->data(), operands.data(), inputs->size_bytes());
   const auto d = device->allocate(304 * 264 * 2);
   const StreamHandle stream = device->own_stream();
-  for (const Family* family : families(Backend::kCuda)) {
+  for (const Family* family : families("cuda")) {
     const std::vector<Config> configs = configs_of(*family, problem, device->limits());
     for (std::size_t index = 0; index < configs.size(); index += configs.size() / 3 + 1) {
       for (const int split_k : {1, 4}) {

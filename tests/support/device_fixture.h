@@ -6,24 +6,24 @@
 #include <memory>
 #include <string>
 
+#include "runtime/backend.h"
 #include "runtime/context.h"
-#include "runtime/device.h"
 #include "tests/support/skip.h"
 
 namespace tunedgemm {
 
 /// Null if there is no CUDA device; then `why_not` says so.
 inline std::unique_ptr<Device> open_test_gpu(std::string& why_not) {
-  return cuda_device_count(&why_not) > 0 ? open_cuda_device(0) : nullptr;
+  return cuda_backend().device_count(&why_not) > 0 ? cuda_backend().open(0, 0) : nullptr;
 }
 
 /// The same, of a context that tunes nothing and keeps its cache in memory.
 inline std::unique_ptr<Context> open_test_gpu_context(std::string& why_not) {
-  if (cuda_device_count(&why_not) == 0) {
+  if (cuda_backend().device_count(&why_not) == 0) {
     return nullptr;
   }
   ContextOptions options;
-  options.backend = Backend::kCuda;
+  options.backend = &cuda_backend();
   options.policy = Policy::kNever;
   options.store.access = StoreOptions::Access::kMemoryOnly;
   return Context::create(options);

@@ -61,7 +61,7 @@ class MadeUpLibrary final : public Vendor {
 
 std::unique_ptr<Context> host_context() {
   ContextOptions options;
-  options.backend = Backend::kHost;
+  options.backend = &host_backend();
   options.store.access = StoreOptions::Access::kMemoryOnly;
   return Context::create(options);
 }

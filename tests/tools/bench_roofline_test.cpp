@@ -9,7 +9,7 @@ using Catch::Approx;
 
 DeviceLimits h200() {
   DeviceLimits limits;
-  limits.backend = Backend::kCuda;
+  limits.backend = "cuda";
   limits.arch = 90;
   limits.sm_count = 132;
   limits.clock_ghz = 1.98;

@@ -6,6 +6,7 @@
 
 #include <cstdlib>
 
+#include "runtime/backend.h"
 #include "tests/support/catch.h"
 #include "tests/tools/fake_cublaslt/fake_cublaslt.h"
 
@@ -41,7 +42,7 @@ class FakeVendor {
   std::string why_not;
 
  private:
-  std::unique_ptr<Device> device_ = open_host_device(1);
+  std::unique_ptr<Device> device_ = host_backend().open(0, 1);
   std::unique_ptr<CublasLt> vendor_;
   const FakeCall* last_call_ = nullptr;
 };

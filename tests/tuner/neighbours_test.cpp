@@ -14,7 +14,7 @@ Problem f32(std::int64_t m, std::int64_t n, std::int64_t k) {
 
 DeviceLimits gpu() {
   DeviceLimits limits;
-  limits.backend = Backend::kCuda;
+  limits.backend = "cuda";
   limits.arch = 90;
   limits.sm_count = 132;
   limits.shared_bytes_per_block = 227 << 10;
@@ -28,7 +28,7 @@ DeviceLimits gpu() {
 
 DeviceIdentity identity() {
   DeviceIdentity device;
-  device.backend = Backend::kCuda;
+  device.backend = "cuda";
   device.name = "NVIDIA H200";
   return device;
 }

@@ -21,7 +21,7 @@ namespace {
 
 DeviceLimits gpu() {
   DeviceLimits limits;
-  limits.backend = Backend::kCuda;
+  limits.backend = "cuda";
   limits.arch = 90;
   limits.sm_count = 132;
   limits.shared_bytes_per_block = 227 << 10;

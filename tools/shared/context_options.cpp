@@ -7,24 +7,33 @@
 namespace tunedgemm {
 namespace {
 
-// 0 for "cuda", n for "cuda:n", else empty.
-std::optional<int> parse_cuda_ordinal(std::string_view text) {
-  if (text == "cuda") {
-    return 0;
-  }
-  constexpr std::string_view kPrefix = "cuda:";
-  if (!text.starts_with(kPrefix)) {
+struct ChosenDevice {
+  const Backend* backend = nullptr;
+  int ordinal = 0;
+};
+
+// "host", "cuda" for the first one, or "cuda:1". Empty if it is none.
+std::optional<ChosenDevice> parse_device(std::string_view text) {
+  const std::string_view name = text.substr(0, text.find(':'));
+  ChosenDevice chosen{.backend = find_backend(name)};
+  if (chosen.backend == nullptr) {
     return std::nullopt;
   }
-  text.remove_prefix(kPrefix.size());
-  int ordinal = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), ordinal);
-  const bool understood = error == std::errc() && end == text.data() + text.size() && ordinal >= 0;
-  return understood ? std::optional(ordinal) : std::nullopt;
+  if (text.size() > name.size()) {
+    const char* const end = text.data() + text.size();
+    const auto [stopped, error] =
+        std::from_chars(text.data() + name.size() + 1, end, chosen.ordinal);
+    if (error != std::errc() || stopped != end ||
+        chosen.backend->device_name(chosen.ordinal).find(':') == std::string::npos ||
+        chosen.ordinal < 0) {
+      return std::nullopt;
+    }
+  }
+  return chosen;
 }
 
 std::string why_not_device(const std::string& text) {
-  if (text == "auto" || text == "host" || parse_cuda_ordinal(text)) {
+  if (text == "auto" || parse_device(text)) {
     return "";
   }
   return '"' + text + "\" is not a device; expected auto, host, cuda or cuda:1 and so on";
@@ -45,11 +54,9 @@ void add_context_options(CLI::App& app, ContextChoice& choice) {
 ContextOptions to_context_options(const ContextChoice& choice) {
   ContextOptions options;
   options.store.path = choice.cache;
-  if (choice.device == "host") {
-    options.backend = Backend::kHost;
-  } else if (const auto ordinal = parse_cuda_ordinal(choice.device)) {
-    options.backend = Backend::kCuda;
-    options.ordinal = *ordinal;
+  if (const auto chosen = parse_device(choice.device)) {
+    options.backend = chosen->backend;
+    options.ordinal = chosen->ordinal;
   }
   return options;
 }

@@ -5,13 +5,6 @@
 #include "tuner/search_limits.h"
 
 namespace tunedgemm {
-namespace {
-
-// Until this device has tuned something: one compilation and its share of the timing.
-constexpr double kAssumedSecondsOnHost = 1.0;
-constexpr double kAssumedSecondsOnCuda = 0.1;
-
-}  // namespace
 
 Estimate estimate(Context& context, const std::vector<Shape>& shapes,
                   const SessionOptions& options) {
@@ -25,8 +18,7 @@ Estimate estimate(Context& context, const std::vector<Shape>& shapes,
     }
   }
   result.measured = tried > 0;
-  const bool host = context.device().limits().backend == Backend::kHost;
-  const double assumed = host ? kAssumedSecondsOnHost : kAssumedSecondsOnCuda;
+  const double assumed = context.device().backend().usual_seconds_per_candidate();
   result.seconds_per_candidate = result.measured ? spent / tried : assumed;
 
   const SearchLimits search_limits = search_limits_of(options.shape.rigor, options.shape.budget);

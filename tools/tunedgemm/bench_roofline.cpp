@@ -20,7 +20,7 @@ double operations_per_cycle(const Problem& problem, const GpuFacts& facts) {
 
 double roofline_us(const Problem& problem, const DeviceLimits& limits, double clock_mhz) {
   const GpuFacts& facts = gpu_facts(limits.arch);
-  if (limits.backend != Backend::kCuda || facts.arch < kLeastArch) {
+  if (!limits.is_gpu() || facts.arch < kLeastArch) {
     return 0;
   }
   const double cycles_per_us = clock_mhz > 0 ? clock_mhz : limits.clock_ghz * 1e3;

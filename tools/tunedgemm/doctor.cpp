@@ -1,6 +1,5 @@
 // tunedgemm doctor: what is here, what is missing, and whether tuning can work.
 
-#include <functional>
 #include <iostream>
 #include <memory>
 #include <string>
@@ -11,8 +10,7 @@
 
 #include "cache/store.h"
 #include "kernel_templates/family.h"
-#include "runtime/cuda/nvrtc_location.h"
-#include "runtime/device.h"
+#include "runtime/backend.h"
 #include "tools/shared/table.h"
 #include "tools/shared/text.h"
 #include "tools/tunedgemm/verbs.h"
@@ -70,13 +68,13 @@ std::vector<Finding> examine_cache(const std::string& path) {
   return findings;
 }
 
-std::vector<Finding> examine_device(const std::string& subject,
-                                    const std::function<std::unique_ptr<Device>()>& open) {
+std::vector<Finding> examine_device(const Backend& backend, int ordinal) {
+  const std::string subject = backend.device_name(ordinal);
   try {
-    const auto device = open();
+    const auto device = backend.open(ordinal, 0);
     const DeviceIdentity& identity = device->identity();
     std::string text = identity.name + ", ";
-    if (identity.backend == Backend::kCuda) {
+    if (device->limits().is_gpu()) {
       text += std::to_string(identity.units) + " SMs, ";
     }
     text += gib_text(identity.memory_bytes) + ", " + device->toolchain().driver;
@@ -91,30 +89,29 @@ std::vector<Finding> examine_device(const std::string& subject,
   }
 }
 
-std::vector<Finding> examine_cuda() {
+std::vector<Finding> examine_devices(const Backend& backend) {
   std::string why_not;
-  const int count = cuda_device_count(&why_not);
+  const int count = backend.device_count(&why_not);
   if (count == 0) {
-    return {{"cuda", State::kAbsent, why_not}};
+    return {{std::string(backend.name()), State::kAbsent, why_not}};
   }
   std::vector<Finding> findings;
   for (int ordinal = 0; ordinal < count; ++ordinal) {
-    for (Finding& finding : examine_device("cuda:" + std::to_string(ordinal),
-                                           [&] { return open_cuda_device(ordinal); })) {
+    for (Finding& finding : examine_device(backend, ordinal)) {
       findings.push_back(std::move(finding));
     }
   }
-  if (const auto nvrtc = cuda::find_nvrtc()) {
-    findings.push_back({"nvrtc", State::kGood, nvrtc->path.string() + ", " + nvrtc->version});
+  if (const std::string file = backend.compiler_file(); !file.empty()) {
+    findings.push_back({std::string(backend.name()) + " compiler file", State::kGood, file});
   }
   return findings;
 }
 
 Finding list_families() {
   std::string text;
-  for (const Backend backend : {Backend::kCuda, Backend::kHost}) {
-    text += (text.empty() ? "" : "; ") + std::string(tunedgemm::name(backend)) + ":";
-    for (const Family* family : families(backend)) {
+  for (const BackendFamilies* each : all_families()) {
+    text += (text.empty() ? "" : "; ") + std::string(each->backend) + ":";
+    for (const Family* family : each->families) {
       text += " " + std::string(family->name());
     }
   }
@@ -141,10 +138,12 @@ void print_json(const std::vector<Finding>& findings) {
 
 ExitStatus doctor(const Options& options) {
   std::vector<Finding> findings = examine_cache(options.cache);
-  for (auto& examined : {examine_device("host", [] { return open_host_device(0); }), examine_cuda(),
-                         std::vector{list_families()}}) {
-    findings.insert(findings.end(), examined.begin(), examined.end());
+  for (const Backend* backend : backends()) {
+    for (Finding& finding : examine_devices(*backend)) {
+      findings.push_back(std::move(finding));
+    }
   }
+  findings.push_back(list_families());
   options.json ? print_json(findings) : print(findings);
   for (const Finding& finding : findings) {
     if (finding.state == State::kBroken) {

@@ -43,7 +43,7 @@ Shape shape_with(ShapeChoice choice, const char* const (&extents)[3]) {
   return to_shape(choice);
 }
 
-std::vector<Shape> shapes_of(const ShapeChoice& choice, Backend backend) {
+std::vector<Shape> shapes_of(const ShapeChoice& choice, const DeviceLimits& limits) {
   const auto given = [&](std::string_view name) {
     return std::any_of(choice.fields.begin(), choice.fields.end(),
                        [&](const Field& field) { return field.name == name; });
@@ -52,7 +52,7 @@ std::vector<Shape> shapes_of(const ShapeChoice& choice, Backend backend) {
     return {to_shape(choice)};
   }
   return {shape_with(choice, kSmall),
-          shape_with(choice, backend == Backend::kCuda ? kLargeOnGpu : kLargeOnHost)};
+          shape_with(choice, limits.is_gpu() ? kLargeOnGpu : kLargeOnHost)};
 }
 
 std::string climbed_text(const BenchContender* from, const BenchContender& to) {
@@ -144,7 +144,7 @@ ExitStatus ladder(const Options& options) {
   const std::string json = json_path(measuring.picture);
   const auto context = Context::create(to_context_options(options.context));
   Device& device = context->device();
-  const auto shapes = shapes_of(options.shape, device.identity().backend);
+  const auto shapes = shapes_of(options.shape, device.limits());
   std::string why_no_vendor;
   const auto vendor = open_vendor(device, &why_no_vendor);
   const BenchRaceOptions racing{.rounds = measuring.rounds};

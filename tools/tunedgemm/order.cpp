@@ -38,7 +38,7 @@ struct Tiles {
 // Where no device was asked for: an H200's.
 DeviceLimits usual_limits() {
   DeviceLimits limits;
-  limits.backend = Backend::kCuda;
+  limits.backend = "cuda";
   limits.sm_count = 132;
   limits.l2_bytes = std::int64_t{60} << 20;
   return limits;
@@ -184,7 +184,7 @@ ExitStatus order(const Options& options) {
     ContextOptions context_options = to_context_options(options.context);
     context_options.store.access = StoreOptions::Access::kReadOnly;
     const auto context = Context::create(context_options);
-    if (context->device().identity().backend != Backend::kCuda) {
+    if (!context->device().limits().is_gpu()) {
       throw std::invalid_argument(
           "there is no GPU whose config could be taken; give one by --config \"block_m=128 "
           "block_n=256 block_k=64 group_m=8\"");

@@ -6,7 +6,7 @@
 namespace tunedgemm {
 
 std::unique_ptr<Vendor> open_vendor(Device& device, std::string* why_not) {
-  if (device.identity().backend == Backend::kHost) {
+  if (!device.limits().is_gpu()) {
     return OpenBlas::open(device.limits().threads, why_not);
   }
   const Device::Current current(device);

@@ -6,7 +6,7 @@ namespace {
 class SampleFamily : public Family {
  public:
   explicit SampleFamily(int age)
-      : Family("sample", Backend::kCuda, "cuda/common/arguments.cuh",
+      : Family("sample", "cuda", "cuda/common/arguments.cuh",
                {Knob{"block_m", age == 0 ? std::vector{64, 128} : std::vector{64, 128, 256},
                      "rows of a tile"}}) {}
 
@@ -52,7 +52,7 @@ Problem problem(std::int64_t m) {
 }
 
 DeviceIdentity device() {
-  return {Backend::kCuda, "Sample GPU", 90, 132, std::int64_t{141} << 30, 60 << 20, 1980, 700};
+  return {"cuda", "Sample GPU", 90, 132, std::int64_t{141} << 30, 60 << 20, 1980, 700};
 }
 
 Toolchain toolchain(const std::string& driver) {
@@ -61,7 +61,7 @@ Toolchain toolchain(const std::string& driver) {
 
 DeviceLimits limits() {
   DeviceLimits limits;
-  limits.backend = Backend::kCuda;
+  limits.backend = "cuda";
   limits.arch = 90;
   return limits;
 }

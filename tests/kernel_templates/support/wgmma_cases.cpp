@@ -9,7 +9,7 @@ namespace tunedgemm {
 
 DeviceLimits wgmma_device(int arch, int sm_count) {
   DeviceLimits limits;
-  limits.backend = Backend::kCuda;
+  limits.backend = "cuda";
   limits.arch = arch;
   limits.sm_count = sm_count;
   limits.shared_bytes_per_block = 232448;

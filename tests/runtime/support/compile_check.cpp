@@ -46,7 +46,7 @@ Compiled compile_sample(const cuda::Nvrtc& nvrtc, const Sample& sample) {
 
 DeviceLimits limits_of(int arch) {
   DeviceLimits limits;
-  limits.backend = Backend::kCuda;
+  limits.backend = "cuda";
   limits.arch = arch;
   limits.sm_count = arch == 80 ? 108 : 132;
   limits.max_threads_per_sm = arch == 89 ? 1536 : 2048;

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "kernel_templates/problem/problem.h"
+#include "runtime/backend.h"
 #include "runtime/device.h"
 
 namespace tunedgemm {
@@ -52,6 +53,7 @@ class PlainDevice final : public Device {
 
   int compilations() const { return compilations_; }
 
+  const Backend& backend() const override { return host_backend(); }
   const DeviceIdentity& identity() const override { return identity_; }
   const DeviceLimits& limits() const override { return limits_; }
   const Toolchain& toolchain() override { return toolchain_; }

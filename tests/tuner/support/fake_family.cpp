@@ -5,7 +5,7 @@
 namespace tunedgemm {
 
 FakeFamily::FakeFamily(std::string_view name)
-    : Family(name, Backend::kHost, "cuda/common/arguments.cuh",
+    : Family(name, "host", "cuda/common/arguments.cuh",
              {{"block_m", {32, 64, 128, 256}, "rows of a tile"},
               {"variant", {0, 1, 2, 3}, "the smaller, the better predicted"},
               {"split_k", {1, 2}, "split-K slices"}}) {}

@@ -1,0 +1,70 @@
+#include <variant>
+
+#include "runtime/backend.h"
+#include "runtime/cuda/cuda_device.h"
+#include "runtime/cuda/driver.h"
+#include "runtime/cuda/nvrtc_location.h"
+#include "runtime/evaluation/verifier.h"
+
+namespace tunedgemm::cuda {
+namespace {
+
+class CudaBackend final : public Backend {
+ public:
+  std::string_view name() const override { return "cuda"; }
+
+  int device_count(std::string* why_not) const override {
+    auto opened = Driver::open();
+    if (const auto* sentence = std::get_if<std::string>(&opened)) {
+      if (why_not != nullptr) {
+        *why_not = *sentence;
+      }
+      return 0;
+    }
+    int count = 0;
+    std::get<0>(opened)->cuDeviceGetCount(&count);
+    if (count == 0 && why_not != nullptr) {
+      *why_not = "the CUDA driver shows no device; see CUDA_VISIBLE_DEVICES and nvidia-smi";
+    }
+    return count;
+  }
+
+  std::string device_name(int ordinal) const override { return "cuda:" + std::to_string(ordinal); }
+
+  std::unique_ptr<Device> open(int ordinal, int) const override {
+    auto opened = Driver::open();
+    if (const auto* sentence = std::get_if<std::string>(&opened)) {
+      throw DeviceError(DeviceError::Kind::kUnavailable, *sentence);
+    }
+    return std::make_unique<CudaDevice>(std::move(std::get<0>(opened)), ordinal);
+  }
+
+  std::string compiler_file() const override {
+    const auto nvrtc = find_nvrtc();
+    return nvrtc ? nvrtc->path.string() + ", " + nvrtc->version : "";
+  }
+
+  std::unique_ptr<Verifier> make_verifier(Device& device, Store& store) const override {
+    return make_cuda_verifier(device, store);
+  }
+
+  std::int64_t cold_bytes(const DeviceLimits& limits) const override { return 2 * limits.l2_bytes; }
+  bool cools_by_overwriting() const override { return true; }
+
+  // Under a long load of tensor-core products a GPU's clock swings; after a rest each sample meets
+  // the same swing.
+  double cool_down_seconds() const override { return 4e-3; }
+  double usual_seconds_per_candidate() const override { return 0.1; }
+};
+
+}  // namespace
+}  // namespace tunedgemm::cuda
+
+namespace tunedgemm {
+
+const Backend& cuda_backend() {
+  static const cuda::CudaBackend backend;
+  return backend;
+}
+
+}  // namespace tunedgemm

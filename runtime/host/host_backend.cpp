@@ -1,0 +1,52 @@
+#include <algorithm>
+#include <system_error>
+
+#include "runtime/backend.h"
+#include "runtime/evaluation/verifier.h"
+#include "runtime/host/host_device.h"
+
+namespace tunedgemm {
+namespace {
+
+// A machine's last cache may be shared with many others' cores; more than this is not worth
+// filling.
+constexpr std::int64_t kMostColdBytes = 256 << 20;
+
+class HostBackend final : public Backend {
+ public:
+  std::string_view name() const override { return "host"; }
+  int device_count(std::string*) const override { return 1; }
+  std::string device_name(int) const override { return "host"; }
+
+  std::unique_ptr<Device> open(int, int threads) const override {
+    try {
+      return std::make_unique<HostDevice>(threads);
+    } catch (const std::system_error& error) {
+      throw DeviceError(DeviceError::Kind::kUnavailable,
+                        std::string("starting the threads of the host device: ") + error.what());
+    }
+  }
+
+  // The toolchain of the device names it.
+  std::string compiler_file() const override { return ""; }
+
+  std::unique_ptr<Verifier> make_verifier(Device& device, Store&) const override {
+    return make_host_verifier(std::max(device.limits().threads, 1));
+  }
+
+  std::int64_t cold_bytes(const DeviceLimits& limits) const override {
+    return std::min(2 * limits.l3_bytes, kMostColdBytes);
+  }
+  bool cools_by_overwriting() const override { return false; }
+  double cool_down_seconds() const override { return 0; }
+  double usual_seconds_per_candidate() const override { return 1.0; }
+};
+
+}  // namespace
+
+const Backend& host_backend() {
+  static const HostBackend backend;
+  return backend;
+}
+
+}  // namespace tunedgemm
