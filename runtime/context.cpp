@@ -34,6 +34,20 @@ std::string why_not_call(const Problem& problem) {
   return why_not(problem);
 }
 
+// What the store would answer for a record that has just been put or found there.
+std::optional<Hit> hit_of(Record record, const Problem& problem, const DeviceLimits& limits) {
+  const Family* family = find_family(record.family);
+  if (family == nullptr) {
+    return std::nullopt;
+  }
+  Instantiation made = family->instantiate(problem, record.config, limits);
+  if (!made) {
+    return std::nullopt;
+  }
+  return Hit{
+      .record = std::move(record), .match = Match::kExact, .winner = std::move(made).value()};
+}
+
 std::string microseconds(double us) {
   const std::string text = std::to_string(us);
   return text.substr(0, text.find('.') + 3) + " us";
@@ -108,14 +122,9 @@ std::unique_ptr<Plan> Context::make_plan(const CallKey& key, const Canonical& ca
   if (is_empty(problem)) {
     return std::make_unique<Plan>(key, canonical);
   }
-  const auto find = [&] {
-    return store_->find(problem, device_->identity(), device_->toolchain(), device_->limits());
-  };
-  std::optional<Hit> hit = find();
-  if (!hit) {
-    store_->refresh();
-    hit = find();
-  }
+  const std::int64_t tuned_before = tuning_.tuned();
+  std::optional<Hit> hit =
+      store_->find(problem, device_->identity(), device_->toolchain(), device_->limits());
   if (!hit && options_.policy == Policy::kReplay) {
     throw CallError(CallError::Kind::kNotTuned,
                     "policy replay, and the cache " + store_->health().path.string() +
@@ -126,11 +135,12 @@ std::unique_ptr<Plan> Context::make_plan(const CallKey& key, const Canonical& ca
     TuneOptions tuning;
     tuning.rigor = options_.rigor;
     tuning.budget = options_.budget;
-    const TuneResult result = tuning_.tune(problem, tuning);
-    if (result.origin == TuneResult::Origin::kFailed) {
+    TuneResult result = tuning_.tune_missing(problem, tuning, tuned_before);
+    if (result.record) {
+      hit = hit_of(std::move(*result.record), problem, device_->limits());
+    } else {
       log_warning("not tuned: " + result.tuning.failure);
     }
-    hit = find();
   }
   if (hit) {
     if (std::unique_ptr<Plan> plan = plan_from_hit(key, canonical, *hit)) {

@@ -104,6 +104,7 @@ class Context {
     std::atomic<std::int64_t> plans{0}, hits{0}, stale{0}, model{0}, fallbacks{0};
   };
   const Counters& counters() const { return counters_; }
+  const KernelCache::Counters& kernel_counters() const { return kernels_.counters(); }
   /// Several lines for people: device, toolchain, cache and its state, counters.
   std::string report() const;
 

@@ -25,6 +25,7 @@ class KernelCache {
   using Kernel = std::shared_ptr<const CompiledKernel>;
 
   KernelCache(Device& device, Store& store) : device_(device), store_(store) {}
+  ~KernelCache() = default;
   KernelCache(const KernelCache&) = delete;
   KernelCache& operator=(const KernelCache&) = delete;
 

@@ -40,18 +40,31 @@ std::optional<Record> TuningSession::find_tuned(const Problem& problem,
 
 TuneResult TuningSession::tune(const Problem& problem, const TuneOptions& options) {
   const std::scoped_lock lock(one_at_a_time_);
-  const Problem canonical = tunedgemm::canonical(problem).problem;
-  if (auto record = find_tuned(canonical, options)) {
-    return {.origin = TuneResult::Origin::kCached, .record = std::move(record), .tuning = {}};
+  return tune_alone(canonical(problem).problem, options, Known::kNothing);
+}
+
+TuneResult TuningSession::tune_missing(const Problem& problem, const TuneOptions& options,
+                                       std::int64_t tuned_before) {
+  const std::scoped_lock lock(one_at_a_time_);
+  return tune_alone(problem, options, tuned_ == tuned_before ? Known::kMissing : Known::kNothing);
+}
+
+TuneResult TuningSession::tune_alone(const Problem& canonical, const TuneOptions& options,
+                                     Known known) {
+  if (known == Known::kNothing) {
+    if (auto record = find_tuned(canonical, options)) {
+      return {.origin = TuneResult::Origin::kCached, .record = std::move(record), .tuning = {}};
+    }
   }
   if (const std::string reason = device_.why_not_compile(); !reason.empty()) {
     return failed(reason);
   }
   const Lease lease =
       store_.acquire(canonical, device_.identity(), device_.toolchain(), kLeaseWaitSeconds);
-  store_.refresh();
-  if (auto record = find_tuned(canonical, options)) {
-    return {.origin = TuneResult::Origin::kElsewhere, .record = std::move(record), .tuning = {}};
+  if (lease.winners_changed()) {
+    if (auto record = find_tuned(canonical, options)) {
+      return {.origin = TuneResult::Origin::kElsewhere, .record = std::move(record), .tuning = {}};
+    }
   }
   if (!lease) {
     return failed("another process has been tuning " + to_text(canonical) + " for more than " +
@@ -77,14 +90,11 @@ TuneResult TuningSession::measure(const Problem& problem, const TuneOptions& opt
   if (!result.tuning.record) {
     return result;
   }
-  store_.put(*result.tuning.record, result.tuning.winner_source, result.tuning.winner_binary,
-             result.tuning.trials);
+  PutResult put = store_.put(*result.tuning.record, result.tuning.winner_source,
+                             result.tuning.winner_binary, result.tuning.trials);
   ++tuned_;
   result.origin = TuneResult::Origin::kTuned;
-  // As it is stored: with the time at which it was.
-  const auto stored =
-      store_.find(problem, device_.identity(), device_.toolchain(), device_.limits());
-  result.record = stored ? stored->record : result.tuning.record;
+  result.record = std::move(put.winner);
   return result;
 }
 

@@ -34,6 +34,7 @@ struct TuneResult {
 class TuningSession {
  public:
   TuningSession(Device& device, Store& store) : device_(device), store_(store) {}
+  ~TuningSession() = default;
   TuningSession(const TuningSession&) = delete;
   TuningSession& operator=(const TuningSession&) = delete;
 
@@ -45,11 +46,19 @@ class TuningSession {
   /// Makes sure that the store has a winner of at least this rigor, tuning if it must. Throws
   /// DeviceError.
   TuneResult tune(const Problem& problem, const TuneOptions& options);
+  /// The same for a canonical problem of which the caller has just seen that the store has no
+  /// winner. Looks again only if a winner has come since: `tuned_before` is tuned() from before
+  /// the caller looked, and the lease tells of other processes.
+  TuneResult tune_missing(const Problem& problem, const TuneOptions& options,
+                          std::int64_t tuned_before);
 
   /// How many problems were tuned here.
   std::int64_t tuned() const { return tuned_; }
 
  private:
+  enum class Known { kNothing, kMissing };
+  /// Precondition: one_at_a_time_ is held.
+  TuneResult tune_alone(const Problem& canonical, const TuneOptions& options, Known known);
   TuneResult measure(const Problem& problem, const TuneOptions& options);
 
   Device& device_;

@@ -21,6 +21,7 @@ namespace tunedgemm {
 class WorkspacePool {
  public:
   explicit WorkspacePool(Device& device) : device_(device) {}
+  ~WorkspacePool() = default;
   WorkspacePool(const WorkspacePool&) = delete;
   WorkspacePool& operator=(const WorkspacePool&) = delete;
 

@@ -1,0 +1,58 @@
+// What a call costs on its first time: look-ups in the store and loads of kernels.
+
+#include <memory>
+
+#include "runtime/context.h"
+#include "tests/support/catch.h"
+#include "tests/support/temporary_folder.h"
+
+namespace tunedgemm {
+namespace {
+
+std::unique_ptr<Context> host_context(const TemporaryFolder& folder, Policy policy) {
+  ContextOptions options;
+  options.backend = &host_backend();
+  options.host_threads = 2;
+  options.store.path = folder.path() / "cache.db";
+  options.policy = policy;
+  options.rigor = Rigor::kQuick;
+  options.budget = {.seconds = 0.5, .candidates = 2};
+  return Context::create(options);
+}
+
+CallKey call() {
+  return to_call_key(make_problem(31, 17, 64, DataType::kF32, DataType::kF32, DataType::kF32));
+}
+
+TEST_CASE("A miss that tunes is one look-up and one load of the winner, a hit is one of each") {
+  const TemporaryFolder folder;
+  {
+    const auto context = host_context(folder, Policy::kTune);
+    context->plan(call(), {});
+    CHECK(context->counters().hits == 1);
+    CHECK(context->store().lookups() == 1);
+    CHECK(context->kernel_counters().loaded == 1);
+    CHECK(context->kernel_counters().compiled == 0);
+    context->plan(call(), {});
+    CHECK(context->store().lookups() == 1);
+    CHECK(context->kernel_counters().loaded == 1);
+  }
+  const auto context = host_context(folder, Policy::kTune);
+  context->plan(call(), {});
+  CHECK(context->counters().hits == 1);
+  CHECK(context->store().lookups() == 1);
+  CHECK(context->kernel_counters().loaded == 1);
+  CHECK(context->kernel_counters().compiled == 0);
+}
+
+TEST_CASE("A miss without tuning is one look-up") {
+  const TemporaryFolder folder;
+  const auto context = host_context(folder, Policy::kNever);
+  context->plan(call(), {});
+  CHECK(context->counters().model == 1);
+  CHECK(context->store().lookups() == 1);
+  CHECK(context->kernel_counters().loaded == 1);
+}
+
+}  // namespace
+}  // namespace tunedgemm
