@@ -1,6 +1,7 @@
 #include "runtime/cuda/nvrtc.h"
 
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <string>
 #include <string_view>
@@ -224,6 +225,40 @@ TEST_CASE("every reference kernel compiles for every architecture", "[nvrtc]") {
       REQUIRE(std::holds_alternative<Binary>(compiled));
       CHECK(std::get<Binary>(compiled).spill_bytes == 0);
     }
+  }
+}
+
+TEST_CASE("every header of the CUDA kernels compiles alone, and twice", "[nvrtc]") {
+  const auto location = find_nvrtc();
+  if (!location) {
+    TUNEDGEMM_SKIP("no NVRTC");
+  }
+  const Nvrtc nvrtc(*location);
+  const fs::path root = fs::path(TUNEDGEMM_SOURCE_FOLDER) / "kernel_templates";
+  std::vector<std::string> headers;
+  for (const fs::directory_entry& entry : fs::recursive_directory_iterator(root / "cuda")) {
+    const fs::path& path = entry.path();
+    if (path.extension() == ".cuh" || path.filename() == "shape.h") {
+      headers.push_back(fs::relative(path, root / "cuda").generic_string());
+    }
+  }
+  CHECK(headers.size() > 20);
+  std::vector<std::string> failures(headers.size());
+  for_each_in_parallel(headers.size(), 2, [&](std::size_t index, std::size_t) {
+    const std::string include = "#include \"../" + headers[index] + "\"\n";
+    const std::string text = include + include + "extern \"C\" __global__ void probe() {}\n";
+    Source source = source_of(text);
+    source.file.name = "cuda/probe/kernel.cu";
+    source.includes = included_files(source.file);
+    source.needs_exact_architecture = true;
+    const auto compiled = nvrtc.compile(source, 90);
+    if (const auto* failure = std::get_if<CompileFailure>(&compiled)) {
+      failures[index] = failure->log;
+    }
+  });
+  for (std::size_t index = 0; index < headers.size(); ++index) {
+    INFO(headers[index]);
+    CHECK(failures[index] == "");
   }
 }
 

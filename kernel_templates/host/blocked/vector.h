@@ -7,7 +7,7 @@
 #include "../common/problem.h"
 
 #ifndef VECTOR_BYTES
-#define VECTOR_BYTES 32  // of a SIMD register
+#define VECTOR_BYTES 16  // of a SIMD register
 #endif
 
 constexpr int kLanes = VECTOR_BYTES / static_cast<int>(sizeof(Accumulator));
