@@ -66,7 +66,7 @@ std::string why_not_block(int threads, int registers_per_thread, std::int64_t sh
   if (threads * registers > limits.registers_per_sm) {
     return std::to_string(threads) + " threads with about " + std::to_string(registers) +
            " registers each are more than the " + std::to_string(limits.registers_per_sm) +
-           " of a multiprocessor; make the tile of a thread or of a block smaller";
+           " of an SM; make the tile of a thread or of a block smaller";
   }
   if (shared_bytes > limits.shared_bytes_per_block) {
     return std::to_string(shared_bytes) + " bytes of shared memory are more than the " +

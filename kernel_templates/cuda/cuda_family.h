@@ -24,8 +24,8 @@ std::vector<int> in_steps(int least, int most, int step = 1);
 
 /// How a kernel without register tiles spends its time.
 struct NaiveCost {
-  double multiply_adds_per_cycle = 1;  ///< of a multiprocessor with enough threads to do
-  double cycles_per_step = 1;          ///< of K, for a thread that has the multiprocessor to itself
+  double multiply_adds_per_cycle = 1;  ///< of an SM with enough threads to do
+  double cycles_per_step = 1;          ///< of K, for a thread that has the SM to itself
 };
 /// The longer of the two: all the work, or one thread's `steps_of_a_thread`, plus the launch.
 double naive_us(const Problem& problem, const NaiveCost& cost, double steps_of_a_thread,

@@ -26,12 +26,12 @@ namespace {
 constexpr char kWhere[] = R"(.version 7.8
 .target sm_90
 .address_size 64
-.visible .entry where(.param .u64 multiprocessors)
+.visible .entry where(.param .u64 sms)
 {
   .reg .pred %more;
   .reg .b32 %block, %sm, %round, %left;
   .reg .b64 %to, %offset;
-  ld.param.u64 %to, [multiprocessors];
+  ld.param.u64 %to, [sms];
   cvta.to.global.u64 %to, %to;
   mov.u32 %block, %ctaid.x;
   mov.u32 %sm, %smid;
@@ -55,7 +55,7 @@ constexpr int kClusterSizes[] = {16, 8, 4, 16, 8, 4, 8, 4, 1};
 constexpr int kRounds = 4;
 constexpr double kLimitSeconds = 5;
 
-// The kernel above, loaded. Its launches take so much shared memory that a multiprocessor runs one
+// The kernel above, loaded. Its launches take so much shared memory that an SM runs one
 // block at a time.
 class Where {
  public:
@@ -173,7 +173,7 @@ std::vector<int> gpcs_from_clusters(std::span<const std::vector<int>> clusters) 
       count = std::max(count, sm + 1);
     }
   }
-  // Of each multiprocessor a lower one of its GPC, until the lowest, which stands for all.
+  // Of each SM a lower one of its GPC, until the lowest, which stands for all.
   std::vector<int> other(static_cast<std::size_t>(count));
   std::iota(other.begin(), other.end(), 0);
   const auto head = [&other](int sm) {

@@ -1,6 +1,6 @@
 #pragma once
 
-// Which multiprocessors form a GPC (graphics processing cluster): they share a way to the L2 cache.
+// Which SMs form a GPC (graphics processing cluster): they share a way to the L2 cache.
 // The driver does not tell, and devices of one model differ in it; but the blocks of a cluster
 // always run on one GPC, so launches of clusters show it.
 
@@ -17,8 +17,8 @@ namespace tunedgemm::cuda {
 std::vector<int> find_gpcs(const PrimaryContext& context, CUstream stream,
                            const DeviceLimits& limits) noexcept;
 
-/// The same from what was seen: each entry has the multiprocessors of one cluster. Those that were
-/// seen in clusters of one only go to the smallest GPC: some devices have multiprocessors that take
+/// The same from what was seen: each entry has the SMs of one cluster. Those that were
+/// seen in clusters of one only go to the smallest GPC: some devices have SMs that take
 /// part in no larger cluster. Empty if there are more than cuda/sm90/gpc_cluster_ranges.cuh has room for.
 std::vector<int> gpcs_from_clusters(std::span<const std::vector<int>> clusters);
 

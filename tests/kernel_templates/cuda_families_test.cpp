@@ -156,7 +156,7 @@ TEST_CASE("The naive families walk on where a grid ends") {
   }
 }
 
-TEST_CASE("simt shares K among blocks wherever multiprocessors would be idle") {
+TEST_CASE("simt shares K among blocks wherever SMs would be idle") {
   const DeviceLimits limits = h200();
   const auto most_splits = [&](std::int64_t m, std::int64_t n, std::int64_t k) {
     const Problem problem =
@@ -170,7 +170,7 @@ TEST_CASE("simt shares K among blocks wherever multiprocessors would be idle") {
   CHECK(most_splits(64, 64, 1024) == 32);  // parts have 4 steps of 8 at the least
   CHECK(most_splits(32, 32, 2000) == 62);
   CHECK(most_splits(512, 512, 65536) == 64);
-  CHECK(most_splits(1024, 1024, 1024) == 16);  // 32 tiles of 256 x 128, 4 blocks a multiprocessor
+  CHECK(most_splits(1024, 1024, 1024) == 16);  // 32 tiles of 256 x 128, 4 blocks an SM
   CHECK(most_splits(4096, 4096, 4096) == 1);
   CHECK(most_splits(64, 64, 24) == 1);
 }

@@ -159,7 +159,7 @@ TEST_CASE("wgmma prepares D in one place where that makes room for a stage that 
   CHECK(stages(by_threads, 192, 192, 0) == Stages{{3, 2}});
 }
 
-TEST_CASE("wgmma computes parts of K at the same time or not at all") {
+TEST_CASE("wgmma computes split-K slices in one wave or not at all") {
   for (const Size& size : {Size{512, 512, 65536}, {512, 2112, 7168}, {16, 4096, 7168}}) {
     const Problem problem = padded({}, size);
     std::set<int> splits;

@@ -264,7 +264,7 @@ TEST_CASE("wgmma refuses tiles that need more accumulators than there is room fo
                ContainsSubstring(room(208, 192, 2)));
 }
 
-TEST_CASE("wgmma refuses what a multiprocessor or the workspace does not hold") {
+TEST_CASE("wgmma refuses what an SM or the workspace does not hold") {
   REQUIRE_THAT(why_not_with({{"block_n", 256}, {"stages", 5}}),
                ContainsSubstring("279552 bytes of shared memory") && ContainsSubstring("232448"));
   REQUIRE_THAT(why_not_with({{"split_k", 16}}, padded({}, {64, 64, 960})),

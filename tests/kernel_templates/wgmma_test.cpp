@@ -74,7 +74,7 @@ TEST_CASE("wgmma's grid is whole clusters, no more than run at a time or have wo
   }
 }
 
-TEST_CASE("wgmma's clusters of four leave few multiprocessors without a block") {
+TEST_CASE("wgmma's clusters of four leave few SMs without a block") {
   const Problem problem = padded({}, {4096, 4096, 4096});
   for (const Knobs& four :
        {Knobs{{"cluster_m", 4}}, {{"cluster_n", 4}}, {{"cluster_m", 2}, {"cluster_n", 2}}}) {
@@ -255,14 +255,14 @@ TEST_CASE("wgmma's clusters have a share each, and those of a GPC follow each ot
     CHECK(shares.first[0] == 0);
     CHECK(shares.first[8] * cluster_m == static_cast<int>(started.grid[0]));
     for (std::size_t gpc = 0; gpc < 8; ++gpc) {
-      const int room = (gpc < 2 ? 18 : 16) / cluster_m;  // 132 multiprocessors, in pairs
+      const int room = (gpc < 2 ? 18 : 16) / cluster_m;  // 132 SMs, in pairs
       CHECK(shares.first[gpc + 1] >= shares.first[gpc]);
       CHECK(shares.first[gpc + 1] - shares.first[gpc] <= room);
     }
     CHECK(shares.gpc_of_sm[17] == 0);
     CHECK(shares.gpc_of_sm[131] == 1);
   }
-  // With parts of K the partial tiles come behind the counters as ever.
+  // With split-K slices the partial tiles come behind the counters as ever.
   const Knobs parts{{"gpc_aware", 1}, {"split_k", 2}};
   CHECK(launch(problem, parts).workspace_bytes ==
         launch(problem, {{"split_k", 2}}).workspace_bytes);

@@ -66,7 +66,7 @@ struct Ones {
 
 }  // namespace
 
-TEST_CASE("Multiprocessors that were seen in one cluster are of one GPC") {
+TEST_CASE("SMs that were seen in one cluster are of one GPC") {
   using Clusters = std::vector<std::vector<int>>;
   using Gpcs = std::vector<int>;
   CHECK(cuda::gpcs_from_clusters(Clusters{{0, 1}, {2, 3}, {1, 4}, {5}}) == Gpcs{0, 0, 1, 1, 0, 1});
@@ -81,7 +81,7 @@ TEST_CASE("Multiprocessors that were seen in one cluster are of one GPC") {
   CHECK(cuda::gpcs_from_clusters(pairs).empty());
 }
 
-TEST_CASE("A device with clusters knows the GPCs of its multiprocessors", "[gpu]") {
+TEST_CASE("A device with clusters knows the GPCs of its SMs", "[gpu]") {
   TUNEDGEMM_OPEN_TEST_GPU(device);
   const std::vector<int>& gpcs = device->limits().gpc_of_sm;
   if (device->limits().arch < 90) {
@@ -239,7 +239,7 @@ TEST_CASE("a stream that is captured is known, and memory can be had meanwhile",
   driver.cuStreamDestroy(stream);
 }
 
-TEST_CASE("the clock of a GPU's multiprocessors is what they count", "[gpu]") {
+TEST_CASE("the clock of a GPU's SMs is what they count", "[gpu]") {
   TUNEDGEMM_OPEN_TEST_GPU(device);
   const Device::Current current(*device);
   StoreOptions options;
@@ -259,7 +259,7 @@ TEST_CASE("the clock of a GPU's multiprocessors is what they count", "[gpu]") {
   }
 }
 
-TEST_CASE("a host has no multiprocessors that count") {
+TEST_CASE("a host has no SMs that count") {
   const std::unique_ptr<Verifier> verifier = make_host_verifier(1);
   CHECK(verifier->mhz_since_last_call() == 0);
   CHECK(verifier->mhz_since_last_call() == 0);

@@ -328,7 +328,7 @@ struct Lane {
 
 }  // namespace
 
-TEST_CASE("Teams that add parts of K together do not need each other at the same time",
+TEST_CASE("Thread groups that reduce split-K slices do not need each other at the same time",
           "[gpu][simt][wgmma]") {
   TUNEDGEMM_OPEN_TEST_GPU(device);
   const Device::Current current(*device);
@@ -395,7 +395,7 @@ TEST_CASE("Teams that add parts of K together do not need each other at the same
       CHECK(first.is_right(product.d));
     }
 
-    // The launches of two streams take multiprocessors from each other.
+    // The launches of two streams take SMs from each other.
     int wrong = 0;
     for (int time = 0; time < 100; ++time) {
       first.poison();

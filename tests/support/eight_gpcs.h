@@ -5,7 +5,7 @@
 
 namespace tunedgemm {
 
-/// Which of eight GPCs each SM belongs to: pairs by turns.
+/// Which of eight GPCs each SM belongs to: pairs alternately.
 inline std::vector<int> eight_gpcs(int sm_count) {
   std::vector<int> gpc_of_sm;
   gpc_of_sm.reserve(static_cast<std::size_t>(sm_count));

@@ -9,7 +9,7 @@
 
 namespace tunedgemm {
 
-/// A row a shape: the winner, its time and rate, and how it compares with the simplest kernel and
+/// A row a shape: the winner, its time and rate, and how it compares with the baseline kernel and
 /// with what would have run without tuning.
 void print_table(std::ostream& out, const Session& session);
 /// How many were tuned, were known and have no winner; where the cache is.

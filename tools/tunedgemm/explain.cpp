@@ -79,7 +79,7 @@ void print_evidence(const Record& record) {
                          time_text(record.measurement.high_us) + "), " +
                          gflops_text(flops(record.problem), us) + " GFLOP/s");
   print_line("compared", speedup_text(record.default_us, us) + " as fast as the default config, " +
-                             speedup_text(record.naive_us, us) + " as the simplest kernel, " +
+                             speedup_text(record.naive_us, us) + " as the baseline kernel, " +
                              speedup_text(record.runner_up_us, us) + " as the runner-up");
   std::string ties = record.ties.empty() ? "none" : "";
   for (const std::string& tie : record.ties) {

@@ -11,9 +11,9 @@ namespace {
 constexpr int kOtherRegisters = 50;
 constexpr int kMaxRegistersPerThread = 255;
 constexpr int kElementsInFlight = 8;  // of a copy that goes through registers: mma/tile.cuh
-constexpr std::int64_t kSlabRows = 16, kSlabPadding = 8;  // the sums on their way out: mma.cu
+constexpr std::int64_t kTileRows = 16, kTilePadding = 8;  // the sums on their way out: mma.cu
 
-// A multiprocessor, in bytes a cycle.
+// An SM, in bytes a cycle.
 constexpr double kSharedBytesPerCycle = 128;
 constexpr double kL2BytesPerCycle = 28;       // when all of them ask
 constexpr double kL2BytesPerCycleAlone = 50;  // when few do
@@ -56,7 +56,7 @@ double instructions_of_copy(int alignment, double bytes, int element_bytes) {
   return copies * (asynchronous ? kOfOneCopy : kOfOneCopy + 4 * kElementsInFlight);
 }
 
-// A tile along K of one block on a multiprocessor that it shares: the longest of what its products,
+// A tile along K of one block on an SM that it shares: the longest of what its products,
 // its instructions, its shared memory and its reading take.
 double cycles_of_tile(const Problem& problem, const MmaNumbers& numbers, double l2_rate,
                       const DeviceLimits& limits) {
@@ -130,8 +130,8 @@ MmaNumbers::MmaNumbers(const Problem& problem, const Config& config)
 std::int64_t MmaNumbers::shared_bytes() const {
   const std::int64_t ring =
       static_cast<std::int64_t>(stages) * block_k * element_bytes * (block_m + block_n);
-  const std::int64_t slabs = warps() * kSlabRows * (warp_n + kSlabPadding) * sum_bytes;
-  return std::max(ring, slabs);
+  const std::int64_t row_tiles = warps() * kTileRows * (warp_n + kTilePadding) * sum_bytes;
+  return std::max(ring, row_tiles);
 }
 
 std::int64_t MmaNumbers::partial_tile_bytes() const {
@@ -182,7 +182,7 @@ double mma_us(const Problem& problem, const MmaNumbers& numbers, const DeviceLim
   const double l2_rate = kL2BytesPerCycleAlone - busy * (kL2BytesPerCycleAlone - kL2BytesPerCycle);
   const double tile_cycles = cycles_of_tile(problem, numbers, l2_rate, limits);
 
-  // A block alone on its multiprocessor waits at every barrier, uses only the schedulers that its
+  // A block alone on its SM waits at every barrier, uses only the schedulers that its
   // warps are on, and has its tiles no sooner than they come.
   const double latency = kLatencyOfTile / (numbers.stages - 1);
   const double barrier = problem.a.type == DataType::kF64 ? kBarrierOfLongTile : kBarrierOfTile;
@@ -199,9 +199,9 @@ double mma_us(const Problem& problem, const MmaNumbers& numbers, const DeviceLim
       blocks_per_sm(32 * numbers.warps(), numbers.registers(products(problem, limits)),
                     numbers.shared_bytes(), limits);
   const double on_busiest = blocks_on_busiest_sm(count, limits);
-  const double rounds = std::floor(on_busiest / resident);
-  const double rest = on_busiest - rounds * resident;
-  double cycles = rounds * cycles_of(resident) + (rest > 0 ? cycles_of(rest) : 0);
+  const double waves = std::floor(on_busiest / resident);
+  const double rest = on_busiest - waves * resident;
+  double cycles = waves * cycles_of(resident) + (rest > 0 ? cycles_of(rest) : 0);
   if (numbers.split_k > 1) {
     // The last block reads what the others have written.
     const double partial = static_cast<double>(numbers.partial_tile_bytes());

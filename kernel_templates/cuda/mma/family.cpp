@@ -122,18 +122,19 @@ std::string why_not_numbers(const Problem& problem, const MmaNumbers& numbers) {
 class Mma final : public CudaFamily {
  public:
   Mma()
-      : CudaFamily("mma", "cuda/mma/kernel.cu",
-                   {{"block_m", {16, 32, 64, 128, 256}, "rows of a block's tile of D", Knob::kTile},
-                    {"block_n", {16, 32, 64, 128, 256}, "columns of it", Knob::kTile},
-                    {"block_k", {8, 16, 32, 64, 128}, "a tile along K", Knob::kTile},
-                    {"warp_m", {16, 32, 64, 128}, "rows of a warp's part of the tile"},
-                    {"warp_n", {16, 32, 64, 128}, "columns of it"},
-                    {"stages", {2, 3, 4, 5, 6}, "tiles in shared memory at a time"},
-                    {"group_m", {1, 2, 4, 8, 16}, "rows of tiles that walk together"},
-                    {"split_k",
-                     {std::begin(kSplits), std::end(kSplits)},
-                     "blocks that share the K of a tile"}},
-                   kRevision) {}
+      : CudaFamily(
+            "mma", "cuda/mma/kernel.cu",
+            {{"block_m", {16, 32, 64, 128, 256}, "rows of a block's tile of D", Knob::kTile},
+             {"block_n", {16, 32, 64, 128, 256}, "columns of it", Knob::kTile},
+             {"block_k", {8, 16, 32, 64, 128}, "a tile along K", Knob::kTile},
+             {"warp_m", {16, 32, 64, 128}, "rows of a warp's part of the tile"},
+             {"warp_n", {16, 32, 64, 128}, "columns of it"},
+             {"stages", {2, 3, 4, 5, 6}, "tiles in shared memory at a time"},
+             {"group_m", {1, 2, 4, 8, 16}, "rows of tiles that rasterization takes together"},
+             {"split_k",
+              {std::begin(kSplits), std::end(kSplits)},
+              "blocks that share the K of a tile"}},
+            kRevision) {}
 
   Instantiation instantiate(const Problem& problem, const Config& config,
                             const DeviceLimits& limits) const override {
@@ -167,7 +168,7 @@ class Mma final : public CudaFamily {
   }
 
  protected:
-  /// A choice out of all that is legal: good shapes, with those parts of K that fill the device,
+  /// A choice out of all that is legal: good shapes, with those split-K slices that fill the device,
   /// and the tutorial's configs.
   std::vector<Config> search_space(const Problem& problem,
                                    const DeviceLimits& limits) const override {
@@ -214,7 +215,7 @@ class Mma final : public CudaFamily {
     }
     const bool small = numbers.block_m * numbers.block_n <= 64 * 64;
     if (numbers.stages > 4 && !(small && one_round && numbers.split_k == 1)) {
-      return false;  // other blocks on the multiprocessor hide what more stages would
+      return false;  // other blocks on the SM hide what more stages would
     }
     if (numbers.stages < 4 && numbers.split_k > 1) {
       return false;  // a part of K has few tiles, and it takes long until the first is there

@@ -36,17 +36,17 @@ struct Pipeline {
 constexpr Pipeline kPipelines[] = {{8, 0, 2}, {16, 0, 2}, {8, 1, 4}, {16, 1, 3}, {32, 1, 3}};
 
 constexpr int kMostSplits = 64;
-/// Where K is cut: blocks that a multiprocessor computes, side by side or one after the other.
+/// Where K is cut: blocks that an SM computes, side by side or one after the other.
 constexpr int kMostBlocksOnSm = 4;
 /// Steps along K below which a part is not worth a block.
 constexpr std::int64_t kLeastStepsOfPart = 4;
 constexpr int kAsyncCopyArch = 80;
 /// A block counts its steps, and those that it copies ahead, in 32 bits.
 constexpr std::int64_t kMostSteps = std::numeric_limits<int>::max() - 8;
-constexpr int kRevision = 2;  // 2: any number of parts of K, other costs
+constexpr int kRevision = 2;  // 2: any number of split-K slices, other costs
 
 /// Into how many parts K may be cut, `most` at the most: a few powers of two; and so many that
-/// every multiprocessor has a block, or two, or more, and few have one less.
+/// every SM has a block, or two, or more, and few have one less.
 std::vector<int> splits(std::int64_t tiles, std::int64_t most, const DeviceLimits& limits) {
   const std::int64_t fill = limits.sm_count / std::max<std::int64_t>(tiles, 1);
   std::vector<int> found{1};
@@ -128,19 +128,20 @@ std::string why_not_launch(const Problem& problem, const SimtNumbers& numbers,
 class Simt final : public CudaFamily {
  public:
   Simt()
-      : CudaFamily("simt", "cuda/simt/kernel.cu",
-                   {{"block_m", {32, 64, 128, 256}, "rows of a block's tile of D", Knob::kTile},
-                    {"block_n", {32, 64, 128, 256}, "columns of it", Knob::kTile},
-                    {"block_k", {8, 16, 32}, "a step along K", Knob::kTile},
-                    {"warp_m", {16, 32, 64, 128}, "rows of a warp's tile"},
-                    {"warp_n", {16, 32, 64, 128}, "columns of it"},
-                    {"thread_m", {2, 4, 8, 16}, "rows of a thread's sums"},
-                    {"thread_n", {2, 4, 8, 16}, "columns of them"},
-                    {"stages", {2, 3, 4, 5, 6}, "steps in shared memory at a time"},
-                    {"async_copy", {0, 1}, "1: copied by cp.async, 0: through registers"},
-                    {"group_m", {1, 2, 4, 8, 16}, "rows of tiles that walk together"},
-                    {"split_k", in_steps(1, kMostSplits), "blocks that share the K of a tile"}},
-                   kRevision) {}
+      : CudaFamily(
+            "simt", "cuda/simt/kernel.cu",
+            {{"block_m", {32, 64, 128, 256}, "rows of a block's tile of D", Knob::kTile},
+             {"block_n", {32, 64, 128, 256}, "columns of it", Knob::kTile},
+             {"block_k", {8, 16, 32}, "a step along K", Knob::kTile},
+             {"warp_m", {16, 32, 64, 128}, "rows of a warp's tile"},
+             {"warp_n", {16, 32, 64, 128}, "columns of it"},
+             {"thread_m", {2, 4, 8, 16}, "rows of a thread's sums"},
+             {"thread_n", {2, 4, 8, 16}, "columns of them"},
+             {"stages", {2, 3, 4, 5, 6}, "steps in shared memory at a time"},
+             {"async_copy", {0, 1}, "1: copied by cp.async, 0: through registers"},
+             {"group_m", {1, 2, 4, 8, 16}, "rows of tiles that rasterization takes together"},
+             {"split_k", in_steps(1, kMostSplits), "blocks that share the K of a tile"}},
+            kRevision) {}
 
   Instantiation instantiate(const Problem& problem, const Config& config,
                             const DeviceLimits& limits) const override {
@@ -166,7 +167,7 @@ class Simt final : public CudaFamily {
   }
 
  protected:
-  /// A choice out of all that is legal: good shapes, with those parts of K that fill the device.
+  /// A choice out of all that is legal: good shapes, with those split-K slices that fill the device.
   std::vector<Config> search_space(const Problem& problem,
                                    const DeviceLimits& limits) const override {
     const bool f64 = problem.a.type == DataType::kF64;

@@ -6,7 +6,7 @@
 namespace tunedgemm {
 namespace {
 
-/// Warps of a multiprocessor beyond which more do not help.
+/// Warps of an SM beyond which more do not help.
 constexpr int kWarpsWanted = 16;
 // Registers of addresses and counters; accumulators on their way; what a long activation, types
 // that are converted and the f64 epilogue of integers want beyond them.
@@ -19,7 +19,7 @@ constexpr int kIntegerRegisters = 8;
 /// H200, 2026-11-22: 128 x 256 with block_k=16 2878 us, with 8 2736).
 constexpr double kMultiplyAddsInCache = 2048;
 constexpr double kInstructionsAreWaitedFor = 1.07;
-/// What a multiprocessor gets from the L2 cache in a cycle when all of them ask.
+/// What an SM gets from the L2 cache in a cycle when all of them ask.
 constexpr double kL2BytesPerCycle = 24;
 // Cycles of a barrier and the first fragments after it; more of them where registers are written
 // down before; and of a block before its first step and after its last.
@@ -46,7 +46,7 @@ CopyCost copy_cost(const Matrix& matrix, Order order_along_k, int block,
   return {loads, along_k ? elements : elements / (aligned * numbers.sum_bytes >= 16 ? 4 : 1)};
 }
 
-/// A step of one block on a multiprocessor that it shares: the longest of what its multiply-adds,
+/// A step of one block on an SM that it shares: the longest of what its multiply-adds,
 /// its instructions, its use of shared memory and its reading take.
 double cycles_of_step(const Problem& problem, const SimtNumbers& numbers,
                       const DeviceLimits& limits) {
@@ -137,9 +137,9 @@ double simt_us(const Problem& problem, const SimtNumbers& numbers, const DeviceL
     return static_cast<double>(steps) * std::max(side_by_side * step_cycles, alone) + kBlockCycles;
   };
   const double on_busiest = blocks_on_busiest_sm(blocks.blocks().value_or(1), limits);
-  const double rounds = std::floor(on_busiest / resident);
-  const double rest = on_busiest - rounds * resident;
-  const double cycles = rounds * cycles_of(resident) + (rest > 0 ? cycles_of(rest) : 0);
+  const double waves = std::floor(on_busiest / resident);
+  const double rest = on_busiest - waves * resident;
+  const double cycles = waves * cycles_of(resident) + (rest > 0 ? cycles_of(rest) : 0);
 
   const auto exchanged = split_workspace_bytes(blocks, numbers.partial_tile_bytes());
   const double meeting_us =

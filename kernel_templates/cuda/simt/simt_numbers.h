@@ -20,7 +20,7 @@ struct SimtNumbers {
   /// About how many a thread needs: sums, fragments of two k, what is on its way, and the rest.
   /// Precondition: threads > 0.
   int registers(const Problem& problem) const;
-  /// How many blocks the compiler is asked to leave room for on a multiprocessor.
+  /// How many blocks the compiler is asked to leave room for on an SM.
   int blocks_on_sm(const Problem& problem, const DeviceLimits& limits) const;
 
   int block_m, block_n, block_k, warp_m, warp_n, thread_m, thread_n, stages;

@@ -14,7 +14,7 @@ constexpr int kStepBytes = 32;  // of a row that one instruction takes
 // prediction is within 2.6 % of the best measured, the best of the first 4 within 0.8 %, of the
 // first 16 within 0.2 %.
 
-// A multiprocessor, in bytes a cycle.
+// An SM, in bytes a cycle.
 constexpr double kSharedBytesPerCycle = 128;
 constexpr double kL2BytesPerCycle = 78;  // when all of them ask; more, the fewer they are
 constexpr double kHindrance = 0.23;      // of the shorter of products and copies to the other

@@ -19,8 +19,8 @@ GpcClusterRanges gpc_cluster_ranges(int clusters, int cluster, const DeviceLimit
     shares.gpcs = std::max(shares.gpcs, gpc + 1);
     ++room[static_cast<std::size_t>(gpc)];
   }
-  for (int& multiprocessors : room) {
-    multiprocessors /= cluster;
+  for (int& sms : room) {
+    sms /= cluster;
   }
   const auto gpcs = static_cast<std::size_t>(shares.gpcs);
   for (int left = clusters; left > 0;) {

@@ -8,7 +8,7 @@
 
 namespace tunedgemm {
 
-/// One share to each of `clusters` clusters of `cluster` blocks, of which a multiprocessor runs one
+/// One share to each of `clusters` clusters of `cluster` blocks, of which an SM runs one
 /// at a time. Blocks are started on all GPCs in turn as long as they have room, so that is how the
 /// shares are dealt out. Precondition: limits.gpc_of_sm is not empty, it has no more than
 /// gpc_cluster_ranges.cuh has room for, and there are at most kMostSms clusters.
