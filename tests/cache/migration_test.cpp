@@ -98,11 +98,6 @@ void follow_templates(const fs::path& path) {
   }
 }
 
-// The family as version 2 knows it.
-bool naive_2d_has_no_knob() {
-  return find_family("naive_2d")->knobs().empty();
-}
-
 constexpr const char* kFirstConfig =
     "block_m=128 block_n=256 block_k=64 stages=4 epilogue_stages=1 consumers=2 ping_pong=0 "
     "cluster_m=2 cluster_n=1 group_m=8 raster_along_n=1 gpc_aware=1 evict_first=0 split_k=1 "
@@ -149,14 +144,11 @@ TEST_CASE("The winners of version 1 are found with the names that the knobs have
   CHECK(to_text(stale->record.config) == kSecondConfig);
 
   CHECK(store->find(cube(512), sample::device(), toolchain("580.65"), limits()));
-  if (naive_2d_has_no_knob()) {
-    const auto naive = store->find(f32_problem(4), sample::device(), toolchain("580.65"), limits());
-    REQUIRE(naive);
-    CHECK(naive->record.family == "naive_2d");
-    CHECK(naive->record.config == Config());
-    CHECK(naive->record.ties ==
-          std::vector<std::string>{"naive_2d wide=1", "naive_1d threads=256"});
-  }
+  const auto naive = store->find(f32_problem(4), sample::device(), toolchain("580.65"), limits());
+  REQUIRE(naive);
+  CHECK(naive->record.family == "naive_2d");
+  CHECK(naive->record.config == Config());
+  CHECK(naive->record.ties == std::vector<std::string>{"naive_2d wide=1", "naive_1d threads=256"});
 }
 
 TEST_CASE("A migrated config has its family's knobs in their order") {
@@ -165,8 +157,7 @@ TEST_CASE("A migrated config has its family's knobs in their order") {
   const auto winners = Store::open(options(path))->winners();
   CHECK(winners.size() == 7);
   for (const Record& record : winners) {
-    if (record.family == "naive_2d" &&
-        (to_text(record.config) == "wide=1" || !naive_2d_has_no_knob())) {
+    if (record.family == "naive_2d" && to_text(record.config) == "wide=1") {
       continue;
     }
     const Family* family = find_family(record.family);
@@ -245,8 +236,7 @@ TEST_CASE("A migrated winner's binary is found by the source that it has now") {
   int found = 0, current = 0;
   for (const Record& record : store->winners()) {
     const Family* family = find_family(record.family);
-    if ((record.family == "naive_2d" && !naive_2d_has_no_knob()) ||
-        family->fingerprint() != record.family_fingerprint) {
+    if (family->fingerprint() != record.family_fingerprint) {
       continue;
     }
     ++current;
