@@ -13,7 +13,7 @@
 #include <string>
 #include <string_view>
 
-#include "kernel_templates/families.h"
+#include "kernel_templates/family.h"
 #include "runtime/device.h"
 
 namespace tunedgemm {
@@ -46,6 +46,15 @@ class Backend {
   /// outlive it.
   virtual std::unique_ptr<Verifier> make_verifier(Device& device, Store& store) const = 0;
 
+  /// The roofline in microseconds, the least that a multiplication can take on such a device: its
+  /// operations at a generous peak rate or, where inputs are cold, the time to read them at a
+  /// generous bandwidth. What is faster did not do the work.
+  virtual double roofline_us(const Problem& problem, const DeviceLimits& limits) const = 0;
+  /// The operations that the whole device does in a cycle of its clock at most, by the fastest unit
+  /// for the problem's types, as its maker publishes them. 0 where that is not known.
+  virtual double peak_operations_per_cycle(const Problem& problem,
+                                           const DeviceLimits& limits) const = 0;
+
   /// What must be touched between two launches for the second to find nothing of its inputs in a
   /// cache: twice the last one.
   virtual std::int64_t cold_bytes(const DeviceLimits& limits) const = 0;
@@ -58,7 +67,8 @@ class Backend {
   virtual double usual_seconds_per_candidate() const = 0;
 };
 
-/// The one that is taken where none was asked for comes first; the last is always there.
+/// In the order in which they are tried where none was asked for. The host has always a device, so
+/// that those behind it are taken by name alone.
 std::span<const Backend* const> backends();
 /// Null if there is none of that name, or number.
 const Backend* find_backend(std::string_view name);

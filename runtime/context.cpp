@@ -15,7 +15,7 @@ std::unique_ptr<Device> open_device(const ContextOptions& options) {
       backend = each;
     }
   }
-  backend = backend == nullptr ? backends().back() : backend;
+  backend = backend == nullptr ? &host_backend() : backend;
   return backend->open(options.ordinal, options.host_threads);
 }
 

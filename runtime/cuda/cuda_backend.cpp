@@ -1,5 +1,7 @@
+#include <algorithm>
 #include <variant>
 
+#include "kernel_templates/cuda/gpu_facts.h"
 #include "runtime/backend.h"
 #include "runtime/cuda/cuda_device.h"
 #include "runtime/cuda/driver.h"
@@ -8,6 +10,15 @@
 
 namespace tunedgemm::cuda {
 namespace {
+
+// Below, a roofline would be that of kernels that are not made for the device.
+constexpr int kLeastRatedArch = 80;
+// A product of f32 is emulated by so many of tf32.
+constexpr double kEmulationProducts = 3;
+
+double operations_per_sm_and_cycle(const Problem& problem, const GpuFacts& facts) {
+  return 2 * peak_multiply_adds(problem, facts);
+}
 
 class CudaBackend final : public Backend {
  public:
@@ -46,6 +57,35 @@ class CudaBackend final : public Backend {
 
   std::unique_ptr<Verifier> make_verifier(Device& device, Store& store) const override {
     return make_cuda_verifier(device, store);
+  }
+
+  // At a clock beyond the highest, at twice the memory's bandwidth. Nothing is known to do more in a
+  // cycle than the greatest of the known.
+  double roofline_us(const Problem& problem, const DeviceLimits& limits) const override {
+    const GpuFacts& facts = gpu_facts(limits.arch);
+    const double operations_per_us =
+        1.1 * limits.clock_ghz * 1e3 * limits.sm_count *
+        operations_per_sm_and_cycle(problem, facts.is_known() ? facts : greatest_gpu_facts());
+    const double computing = flops(problem) / std::max(operations_per_us, 1.0);
+    if (problem.regime == Regime::kWarm) {
+      return computing;
+    }
+    const double inputs = static_cast<double>(problem.m * size_bytes(problem.a.type) +
+                                              problem.n * size_bytes(problem.b.type)) *
+                          static_cast<double>(problem.k);
+    const double bytes_per_us = limits.memory_gb_per_s * 1e3;
+    return std::max(computing, inputs / (2 * std::max(bytes_per_us, 1.0)));
+  }
+
+  double peak_operations_per_cycle(const Problem& problem,
+                                   const DeviceLimits& limits) const override {
+    const GpuFacts& facts = gpu_facts(limits.arch);
+    if (facts.arch < kLeastRatedArch) {
+      return 0;
+    }
+    const bool emulated = problem.numerics == Numerics::kEmulated;
+    return limits.sm_count * operations_per_sm_and_cycle(problem, facts) /
+           (emulated ? kEmulationProducts : 1);
   }
 
   std::int64_t cold_bytes(const DeviceLimits& limits) const override { return 2 * limits.l2_bytes; }

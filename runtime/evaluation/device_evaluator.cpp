@@ -8,7 +8,6 @@
 #include "runtime/backend.h"
 #include "runtime/evaluation/candidate_compiler.h"
 #include "runtime/evaluation/operands.h"
-#include "runtime/evaluation/roofline.h"
 #include "runtime/evaluation/trial_runner.h"
 #include "runtime/evaluation/verifier.h"
 
@@ -142,7 +141,7 @@ double DeviceEvaluator::now_seconds() {
 }
 
 double DeviceEvaluator::roofline_us() const {
-  return device_roofline_us(problem_, device_.limits());
+  return device_.backend().roofline_us(problem_, device_.limits());
 }
 
 std::unique_ptr<Trial> DeviceEvaluator::trial(std::shared_ptr<const CompiledKernel> kernel,

@@ -12,6 +12,17 @@ namespace {
 // filling.
 constexpr std::int64_t kMostColdBytes = 256 << 20;
 
+// Of one core: two vector units that multiply and add.
+double operations_per_core_and_cycle(const Problem& problem, const DeviceLimits& limits) {
+  const std::int64_t accumulator_bytes =
+      std::min<std::int64_t>(size_bytes(accumulator(problem.a.type, problem.b.type)), 8);
+  // Integers and halves may be multiplied several to a lane.
+  const double packing =
+      problem.a.type == DataType::kF64 || problem.a.type == DataType::kF32 ? 1 : 4;
+  return packing * 2 * 2 * static_cast<double>(limits.simd_bits) /
+         (8 * static_cast<double>(accumulator_bytes));
+}
+
 class HostBackend final : public Backend {
  public:
   std::string_view name() const override { return "host"; }
@@ -33,6 +44,14 @@ class HostBackend final : public Backend {
   std::unique_ptr<Verifier> make_verifier(Device& device, Store&) const override {
     return make_host_verifier(std::max(device.limits().threads, 1));
   }
+
+  // The clock is told without its turbo.
+  double roofline_us(const Problem& problem, const DeviceLimits& limits) const override {
+    const double operations_per_us = 2.5 * limits.clock_ghz * 1e3 * limits.threads *
+                                     operations_per_core_and_cycle(problem, limits);
+    return flops(problem) / std::max(operations_per_us, 1.0);
+  }
+  double peak_operations_per_cycle(const Problem&, const DeviceLimits&) const override { return 0; }
 
   std::int64_t cold_bytes(const DeviceLimits& limits) const override {
     return std::min(2 * limits.l3_bytes, kMostColdBytes);

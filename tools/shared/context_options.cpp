@@ -12,7 +12,22 @@ struct ChosenDevice {
   int ordinal = 0;
 };
 
-// "host", "cuda" for the first one, or "cuda:1". Empty if it is none.
+bool are_numbered(const Backend& backend) {
+  return backend.device_name(0).find(':') != std::string::npos;
+}
+
+// "cuda, cuda:N, host"
+std::string device_names() {
+  std::string names;
+  for (const Backend* backend : backends()) {
+    const std::string name(backend->name());
+    names +=
+        (names.empty() ? "" : ", ") + name + (are_numbered(*backend) ? ", " + name + ":N" : "");
+  }
+  return names;
+}
+
+// A backend's name for its first device, or "cuda:1". Empty if it is none.
 std::optional<ChosenDevice> parse_device(std::string_view text) {
   const std::string_view name = text.substr(0, text.find(':'));
   ChosenDevice chosen{.backend = find_backend(name)};
@@ -23,8 +38,7 @@ std::optional<ChosenDevice> parse_device(std::string_view text) {
     const char* const end = text.data() + text.size();
     const auto [stopped, error] =
         std::from_chars(text.data() + name.size() + 1, end, chosen.ordinal);
-    if (error != std::errc() || stopped != end ||
-        chosen.backend->device_name(chosen.ordinal).find(':') == std::string::npos ||
+    if (error != std::errc() || stopped != end || !are_numbered(*chosen.backend) ||
         chosen.ordinal < 0) {
       return std::nullopt;
     }
@@ -36,14 +50,14 @@ std::string why_not_device(const std::string& text) {
   if (text == "auto" || parse_device(text)) {
     return "";
   }
-  return '"' + text + "\" is not a device; expected auto, host, cuda or cuda:1 and so on";
+  return '"' + text + "\" is not a device; expected auto, " + device_names();
 }
 
 }  // namespace
 
 void add_context_options(CLI::App& app, ContextChoice& choice) {
   app.add_option("--device", choice.device,
-                 "auto (the first GPU, else the host), host, cuda or cuda:N")
+                 "auto (the first GPU, else the host), " + device_names())
       ->check(why_not_device)
       ->capture_default_str();
   app.add_option("--cache", choice.cache,

@@ -31,8 +31,8 @@ class Vendor {
                                                                  std::string* why_not) = 0;
 };
 
-/// The one for this device: cuBLASLt for GPUs, OpenBLAS for the host. Null where it is not
-/// installed; then `why_not` gets a sentence.
+/// The one for this device: cuBLASLt for CUDA, OpenBLAS for the host. Null where there is none, or
+/// it is not installed; then `why_not` gets a sentence.
 std::unique_ptr<Vendor> open_vendor(Device& device, std::string* why_not);
 
 }  // namespace tunedgemm
