@@ -3,8 +3,8 @@
 
 A file may include its own layer or a lower one, by its path from the root. SQLite is known in
 cache/sqlite/ alone, the folders of cache/ in cache/ alone, CUDA and NVRTC in runtime/cuda/ alone.
-Kernels include files of kernel_templates/{cuda,host}/ alone, by relative paths, so that NVRTC needs
-no include path. Examples include the public headers alone.
+Kernels include files of the backends' folders in kernel_templates/ alone, by relative paths, so that
+NVRTC needs no include path. Examples include the public headers alone.
 
     tools/check_layers.py          exit status 1 and a line for every violation
     tools/check_layers.py --self-test
@@ -31,7 +31,7 @@ OWNERS = [
 ]
 
 
-KERNEL_FOLDER = re.compile(r"^kernel_templates/(cuda|host)/")
+KERNEL_FOLDER = re.compile(r"^kernel_templates/\w+/")
 
 
 def is_kernel_code(name: str) -> bool:

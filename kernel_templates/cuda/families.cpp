@@ -1,6 +1,6 @@
 // The families of CUDA devices.
 
-#include "kernel_templates/families.h"
+#include "kernel_templates/cuda/families.h"
 
 namespace tunedgemm {
 namespace {

@@ -1,6 +1,6 @@
 // The families of CPUs.
 
-#include "kernel_templates/families.h"
+#include "kernel_templates/host/families.h"
 
 namespace tunedgemm {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "kernel_templates/families.h"
+#include "kernel_templates/cuda/families.h"
 #include "kernel_templates/geometry.h"
 #include "kernel_templates/tile_order.h"
 #include "tests/support/catch.h"

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <set>
 
-#include "kernel_templates/families.h"
+#include "kernel_templates/host/families.h"
 #include "tests/support/catch.h"
 #include "tests/support/instances.h"
 

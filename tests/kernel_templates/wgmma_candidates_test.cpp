@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "kernel_templates/families.h"
+#include "kernel_templates/cuda/families.h"
 #include "tests/kernel_templates/support/wgmma_cases.h"
 #include "tests/support/catch.h"
 #include "tests/support/instances.h"

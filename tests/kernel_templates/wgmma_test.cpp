@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "kernel_templates/cuda/families.h"
 #include "kernel_templates/cuda/sm90/gpc_cluster_ranges.h"
-#include "kernel_templates/families.h"
 #include "tests/kernel_templates/support/wgmma_cases.h"
 #include "tests/support/catch.h"
 #include "tests/support/instances.h"

@@ -4,7 +4,7 @@
 #include <memory>
 #include <vector>
 
-#include "kernel_templates/families.h"
+#include "kernel_templates/cuda/families.h"
 #include "runtime/cuda/check.h"
 #include "runtime/cuda/driver.h"
 #include "runtime/launch.h"

@@ -9,7 +9,7 @@
 
 #include "cache/store.h"
 #include "kernel_templates/cuda/sm90/gpc_cluster_ranges.cuh"
-#include "kernel_templates/families.h"
+#include "kernel_templates/family.h"
 #include "runtime/backend.h"
 #include "runtime/cuda/check.h"
 #include "runtime/cuda/driver.h"

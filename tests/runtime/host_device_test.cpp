@@ -11,7 +11,7 @@
 #include <thread>
 #include <vector>
 
-#include "kernel_templates/families.h"
+#include "kernel_templates/host/families.h"
 #include "runtime/host/child_process.h"
 #include "runtime/host/host_device.h"
 #include "runtime/host/processor.h"

@@ -13,7 +13,7 @@
 #include <variant>
 #include <vector>
 
-#include "kernel_templates/families.h"
+#include "kernel_templates/cuda/families.h"
 #include "runtime/cuda/check.h"
 #include "runtime/cuda/driver.h"
 #include "runtime/plan.h"

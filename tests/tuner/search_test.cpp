@@ -7,8 +7,8 @@
 #include <map>
 #include <random>
 
+#include "kernel_templates/cuda/families.h"
 #include "kernel_templates/cuda/mma/mma.h"
-#include "kernel_templates/families.h"
 #include "tests/support/catch.h"
 #include "tests/support/seed.h"
 #include "tests/tuner/support/simulated_device.h"

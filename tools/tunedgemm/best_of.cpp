@@ -3,8 +3,8 @@
 #include <memory>
 #include <utility>
 
+#include "kernel_templates/cuda/families.h"
 #include "kernel_templates/cuda/mma/mma.h"
-#include "kernel_templates/families.h"
 #include "runtime/evaluation/device_evaluator.h"
 #include "tools/shared/interrupt.h"
 

@@ -7,8 +7,8 @@
 #include <limits>
 
 #include "kernel_templates/cuda/cuda_family.h"
+#include "kernel_templates/cuda/families.h"
 #include "kernel_templates/cuda/mma/cost.h"
-#include "kernel_templates/families.h"
 #include "kernel_templates/geometry.h"
 
 namespace tunedgemm {

@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "kernel_templates/cuda/cuda_family.h"
-#include "kernel_templates/families.h"
+#include "kernel_templates/cuda/families.h"
 #include "kernel_templates/geometry.h"
 
 namespace tunedgemm {

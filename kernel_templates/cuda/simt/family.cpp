@@ -3,8 +3,8 @@
 #include <span>
 
 #include "kernel_templates/cuda/cuda_family.h"
+#include "kernel_templates/cuda/families.h"
 #include "kernel_templates/cuda/simt/simt_numbers.h"
-#include "kernel_templates/families.h"
 #include "kernel_templates/geometry.h"
 
 namespace tunedgemm {

@@ -1,11 +1,11 @@
 #include <algorithm>
 
 #include "kernel_templates/cuda/cuda_family.h"
+#include "kernel_templates/cuda/families.h"
 #include "kernel_templates/cuda/sm90/candidates.h"
 #include "kernel_templates/cuda/sm90/cost.h"
 #include "kernel_templates/cuda/sm90/gpc_cluster_ranges.h"
 #include "kernel_templates/cuda/sm90/wgmma_shape.h"
-#include "kernel_templates/families.h"
 #include "kernel_templates/geometry.h"
 
 namespace tunedgemm {

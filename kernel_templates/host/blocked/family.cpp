@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <array>
 
-#include "kernel_templates/families.h"
 #include "kernel_templates/geometry.h"
+#include "kernel_templates/host/families.h"
 #include "kernel_templates/host/host_family.h"
 
 namespace tunedgemm {

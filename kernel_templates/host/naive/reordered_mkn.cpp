@@ -1,4 +1,4 @@
-#include "kernel_templates/families.h"
+#include "kernel_templates/host/families.h"
 #include "kernel_templates/host/host_family.h"
 
 namespace tunedgemm {

@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "kernel_templates/families.h"
+#include "kernel_templates/host/families.h"
 #include "kernel_templates/host/host_family.h"
 
 namespace tunedgemm {

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "kernel_templates/families.h"
+#include "kernel_templates/cuda/families.h"
 #include "tests/support/wgmma_config.h"
 
 namespace tunedgemm {
