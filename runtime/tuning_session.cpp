@@ -85,6 +85,8 @@ TuneResult TuningSession::measure(const Problem& problem, const TuneOptions& opt
     if (error.kind() != DeviceError::Kind::kOutOfMemory) {
       throw;
     }
+    // And no candidate is to blame.
+    store_.clear_in_flight(problem, device_.identity(), device_.toolchain());
     return failed(error.what());
   }
   if (!result.tuning.record) {

@@ -46,7 +46,7 @@ void reject_as_crashed(sqlite::Connection& connection, const KeyRows& key, const
   trial.family = row.family;
   trial.config = parse_config(row.knobs).value_or(Config());
   trial.family_fingerprint = row.family_fingerprint;
-  trial.rejection = Rejection{Reason::kCrashed, "it was in flight when process " +
+  trial.rejection = Rejection{Reason::kCrashed, "it was in flight when the tuning of process " +
                                                     std::to_string(row.process.pid) + " on " +
                                                     row.process.host + " ended"};
   put_trial(connection, key, trial);
@@ -89,6 +89,11 @@ void release_lease(sqlite::Connection& connection, const TuningKey& key,
                    const LeaseHolder& holder) {
   const KeyRows rows = key_rows(connection, key);
   const ProcessIdentity& process = holder.process;
+  // A tuning that an exception ended leaves the mark: the candidate may have cost it the device.
+  const auto row = find_lease(connection, key);
+  if (row && row->process == process && !row->family.empty()) {
+    reject_as_crashed(connection, rows, *row);
+  }
   sqlite::Statement remove(connection,
                            std::string("DELETE FROM lease") + kOfThisHolder + " AND token = ?");
   remove.bind(rows.problem, rows.device, rows.toolchain, process.host, process.boot, process.pid,

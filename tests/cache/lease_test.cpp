@@ -120,6 +120,27 @@ TEST_CASE("The candidate that was in flight when its process died is not tried a
   CHECK(left[0].rejection->reason == Reason::kCrashed);
 }
 
+TEST_CASE("The candidate that was in flight when a tuning gave its lease back is not tried again") {
+  const TemporaryFolder folder;
+  const auto options = sample::options(folder.path() / "cache.db");
+  const auto store = Store::open(options);
+  {
+    const Lease lease = acquire(*store, 1);
+    mark(*store, 64);
+    clear(*store);
+  }
+  CHECK(trials(*store).empty());
+  {
+    const Lease lease = acquire(*store, 1);
+    mark(*store, 128);
+  }
+  const auto left = trials(*Store::open(options));
+  REQUIRE(left.size() == 1);
+  CHECK(left[0].config == block_m(128));
+  REQUIRE(left[0].rejection);
+  CHECK(left[0].rejection->reason == Reason::kCrashed);
+}
+
 TEST_CASE("A process that died with nothing in flight leaves a lease to take over") {
   const TemporaryFolder folder;
   const auto options = sample::options(folder.path() / "cache.db");
