@@ -8,54 +8,78 @@ namespace {
 
 constexpr std::int64_t kKiB = 1 << 10, kMiB = 1 << 20;
 
-// Where the numbers are from:
-// - CUDA cores: CUDA C++ Programming Guide, "Arithmetic Instructions", the table of results per
-//   clock cycle and SM: 64-bit and 32-bit floating-point multiply-add, 32-bit integer multiply-add.
-// - Tensor cores: NVIDIA's architecture whitepapers (V100, Turing, A100, GA102, Ada, H100,
-//   Blackwell) and data sheets, as dense peak / (2 * boost clock * SMs). The f16 rate is the one
-//   with sums in f32 of the professional cards; GeForce cards of 8.6, 8.9 and 12.0 do half of it.
-// - mma.sync: the same, but for 9.0 and 10.0, where it reaches about 5/8 of 9.0's wgmma.
-// - Clock and bandwidth: data sheets of the product that stands first.
-// - Shared memory, registers: CUDA C++ Programming Guide, "Technical Specifications per Compute
-//   Capability". L2: the whitepapers.
-// fp8 is multiplied as f16 before 8.9.
+// Where the numbers of all rows are from, checked 2026-11:
+// - CUDA cores: "CUDA C++ Best Practices Guide" 13.0, table "Throughput of Native Arithmetic
+//   Instructions" (before 13: "CUDA C++ Programming Guide"): 64-bit and 32-bit floating-point and
+//   32-bit integer multiply-add. Its 7.x and 8.x have footnotes for 7.5 and 8.6. 8.7 and 11.0 are
+//   not in it; they are taken to be as the graphics cards of their generation.
+// - Shared memory and registers: "CUDA Programming Guide" 13, "Compute Capabilities", table "Memory
+//   Information per Compute Capability".
+// - The rest of a row: the document over it, about the product that stands first in it. Rates of
+//   tensor cores are its dense peak / (2 * boost clock * SMs), rounded to a power of two. The f16
+//   rate is the one with sums in f32 of the professional cards; GeForce cards of 8.6, 8.9 and 12.0
+//   do half of it.
+// - mma.sync: before 9.0 and from 12.0 on the tensor cores' only instruction; on 9.0 about 5/8 of
+//   wgmma. Of 10.0, 10.3 and 11.0 nothing is published: the first two are taken to be as 9.0, the
+//   last as 12.0.
+// fp8 is multiplied as f16 before 8.9, and s8 as f16 on 7.0.
 // The order: arch, line, products; CUDA cores' f64, f32, s32; tensor cores' f64, f16, fp8, s8;
 // mma.sync's f64, f16; GHz, GB/s, L2, shared memory of a block and of an SM.
 // clang-format off
 constexpr std::array kFacts{
+    // "NVIDIA Tesla V100 GPU Architecture": 125 TFLOP/s of f16 with 80 SMs.
     GpuFacts{70, ProductLine::kDataCenter, "V100",
              32, 64, 64, 32, 512, 512, 512, 32, 512,
              1.53, 900, 6 * kMiB, 96 * kKiB, 96 * kKiB},
+    // "NVIDIA Turing GPU Architecture"; "NVIDIA T4" data sheet: 65 TFLOP/s of f16, 130 of s8 with
+    // 40 SMs.
     GpuFacts{75, ProductLine::kGraphics, "T4, GeForce RTX 20",
              2, 64, 64, 2, 512, 512, 1024, 2, 512,
              1.59, 320, 4 * kMiB, 64 * kKiB, 64 * kKiB},
+    // "NVIDIA A100 Tensor Core GPU Architecture": 312 TFLOP/s of f16, 19.5 of f64 with 108 SMs.
     GpuFacts{80, ProductLine::kDataCenter, "A100, A30",
              32, 64, 64, 64, 1024, 1024, 2048, 64, 1024,
              1.41, 1555, 40 * kMiB, 163 * kKiB, 164 * kKiB},
+    // "NVIDIA Ampere GA102 GPU Architecture"; "NVIDIA A10" data sheet: 125 TFLOP/s of f16 with
+    // 72 SMs.
     GpuFacts{86, ProductLine::kGraphics, "A10, A40, RTX A6000, GeForce RTX 30",
              2, 128, 64, 2, 512, 512, 1024, 2, 512,
              1.70, 600, 6 * kMiB, 99 * kKiB, 100 * kKiB},
+    // "NVIDIA Jetson AGX Orin Series Technical Brief": 85 dense TOP/s of s8 with 16 SMs.
     GpuFacts{87, ProductLine::kEmbedded, "Jetson Orin",
              2, 128, 64, 2, 1024, 1024, 2048, 2, 1024,
              1.30, 205, 4 * kMiB, 163 * kKiB, 164 * kKiB},
+    // "NVIDIA Ada GPU Architecture"; "NVIDIA L4" data sheet: 121 TFLOP/s of f16, 242 of fp8 with
+    // 58 SMs.
     GpuFacts{89, ProductLine::kGraphics, "L4, L40, RTX 6000 Ada, GeForce RTX 40",
              2, 128, 64, 2, 512, 1024, 1024, 2, 512,
              2.04, 300, 48 * kMiB, 99 * kKiB, 100 * kKiB},
+    // "NVIDIA H100 Tensor Core GPU Architecture": 989 TFLOP/s of f16, 67 of f64 with 132 SMs.
     GpuFacts{90, ProductLine::kDataCenter, "H100, H200, GH200",
              64, 128, 64, 128, 2048, 4096, 4096, 128, 1280,
              1.98, 3350, 50 * kMiB, 227 * kKiB, 228 * kKiB},
+    // "NVIDIA Blackwell Architecture Technical Brief", table of HGX B200: 2250 TFLOP/s of f16, 4500
+    // of fp8 and of s8, 37 to 40 of f64 with 148 SMs.
     GpuFacts{100, ProductLine::kDataCenter, "B200, GB200",
              64, 128, 64, 64, 4096, 8192, 8192, 64, 1280,
              1.96, 8000, 126 * kMiB, 227 * kKiB, 228 * kKiB},
+    // The same, table of HGX B300, and "NVIDIA GB300 NVL72" data sheet: f16 and fp8 as B200, but
+    // 1.25 TFLOP/s of f64 and 150 to 165 TOP/s of s8.
     GpuFacts{103, ProductLine::kDataCenter, "B300, GB300",
-             2, 128, 64, 2, 4096, 8192, 8192, 2, 1280,
+             2, 128, 64, 2, 4096, 8192, 256, 2, 1280,
              1.92, 8000, 126 * kMiB, 227 * kKiB, 228 * kKiB},
+    // "NVIDIA Jetson Thor Series Modules" data sheet: 2070 TFLOP/s of sparse fp4 with 20 SMs, of
+    // which dense f16 is an eighth; s8 is taken to be as fp8.
     GpuFacts{110, ProductLine::kEmbedded, "Jetson Thor",
              2, 128, 64, 2, 4096, 8192, 8192, 2, 512,
              1.57, 273, 32 * kMiB, 227 * kKiB, 228 * kKiB},
+    // "NVIDIA RTX Blackwell GPU Architecture" and "NVIDIA RTX PRO Blackwell GPU Architecture": 125
+    // TFLOP/s of f32 with 188 SMs.
     GpuFacts{120, ProductLine::kGraphics, "RTX PRO 6000 Blackwell, GeForce RTX 50",
              2, 128, 64, 2, 512, 1024, 1024, 2, 512,
-             2.41, 1792, 96 * kMiB, 99 * kKiB, 100 * kKiB},
+             2.62, 1792, 128 * kMiB, 99 * kKiB, 100 * kKiB},
+    // "NVIDIA DGX Spark" data sheet: 1000 TFLOP/s of sparse fp4 with 48 SMs, of which dense f16 is
+    // an eighth.
     GpuFacts{121, ProductLine::kEmbedded, "GB10",
              2, 128, 64, 2, 512, 1024, 1024, 2, 512,
              2.42, 273, 24 * kMiB, 99 * kKiB, 100 * kKiB},

@@ -43,6 +43,29 @@ TEST_CASE("A graphics card is not taken for one of a data centre") {
   CHECK(peak_multiply_adds(square(DataType::kE4M3, DataType::kF16), gpu_facts(90)) == 4096);
 }
 
+TEST_CASE("The peaks of data sheets are those of the table") {
+  const auto tera = [](int arch, double multiply_adds, int sm_count, double ghz) {
+    INFO(arch);
+    CHECK(gpu_facts(arch).is_known());
+    return 2e-3 * multiply_adds * sm_count * ghz;
+  };
+  // Within a tenth, since some are told at another clock than the highest.
+  const auto about = [](double value) { return Catch::Approx(value).epsilon(0.1); };
+  CHECK(tera(70, gpu_facts(70).tensor_f16, 80, 1.53) == about(125));      // V100
+  CHECK(tera(75, gpu_facts(75).tensor_s8, 40, 1.59) == about(130));       // T4
+  CHECK(tera(80, gpu_facts(80).tensor_f16, 108, 1.41) == about(312));     // A100
+  CHECK(tera(80, gpu_facts(80).tensor_f64, 108, 1.41) == about(19.5));    // A100
+  CHECK(tera(86, gpu_facts(86).tensor_f16, 72, 1.70) == about(125));      // A10
+  CHECK(tera(87, gpu_facts(87).tensor_s8, 16, 1.30) == about(85));        // Jetson AGX Orin
+  CHECK(tera(89, gpu_facts(89).tensor_fp8, 58, 2.04) == about(242));      // L4
+  CHECK(tera(90, gpu_facts(90).tensor_f16, 132, 1.83) == about(989));     // H100
+  CHECK(tera(100, gpu_facts(100).tensor_fp8, 148, 1.85) == about(4500));  // B200
+  CHECK(tera(100, gpu_facts(100).tensor_f64, 148, 1.96) == about(37));    // B200
+  CHECK(tera(103, gpu_facts(103).cuda_f64, 148, 1.92) == about(1.25));    // B300
+  CHECK(tera(103, gpu_facts(103).tensor_s8, 148, 1.92) == about(150));    // B300
+  CHECK(tera(120, gpu_facts(120).cuda_f32, 188, 2.62) == about(125));     // RTX PRO 6000
+}
+
 TEST_CASE("The rates that the cost models take of an H200") {
   CHECK(multiply_adds_per_cycle(DataType::kF64, 90) == 64);
   CHECK(multiply_adds_per_cycle(DataType::kF32, 90) == 128);
