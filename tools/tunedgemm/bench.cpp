@@ -275,7 +275,7 @@ void add_bench(CLI::App& app, ExitStatus& status) {
       ->needs("--against");
   verb->add_option(
           "--cool-down-ms", options->cool_down_ms,
-          "how long the device cool_downs before each sample: a contender that draws much power "
+          "how long the device cools down before each sample: a contender that draws much power "
           "lowers the clock of the one after it")
       ->check(CLI::Range(0, 10000))
       ->capture_default_str();
