@@ -140,8 +140,8 @@ class Store {
                                   const Toolchain& toolchain) const;
 
   /// Written before a candidate runs for the first time and cleared after it. What stays behind
-  /// becomes a trial rejected as kCrashed: when the lease is given back, or, of a process that died,
-  /// when it is next taken.
+  /// becomes a trial rejected as kCrashed: when the lease is given back, or, of a process that
+  /// died, when it is next taken.
   void mark_in_flight(const Problem& problem, const DeviceIdentity& device,
                       const Toolchain& toolchain, std::string_view family, const Config& config,
                       std::string_view family_fingerprint);

@@ -2,9 +2,9 @@
 
 // PlanCache: from a call's key to its plan.
 //
-// Any number of threads may use it. find() takes no lock and waits for nobody: entries are only ever
-// added, in front of their bucket's list, and live until the cache is destroyed. The cache owns its
-// plans; a plan that was found stays valid as long as the cache.
+// Any number of threads may use it. find() takes no lock and waits for nobody: entries are only
+// ever added, in front of their bucket's list, and live until the cache is destroyed. The cache
+// owns its plans; a plan that was found stays valid as long as the cache.
 
 #include <array>
 #include <atomic>

@@ -2,10 +2,10 @@
 
 // TuningSession: what a context tunes on its device, one problem at a time.
 //
-// Any number of threads may use it; tune() lets one through and the others wait, since two that time
-// at once would measure each other. The lease of the problem does the same among processes. Device
-// and store must outlive it. Tuning works in memory and on a stream of its own, which it gives back
-// at the end.
+// Any number of threads may use it; tune() lets one through and the others wait, since two that
+// time at once would measure each other. The lease of the problem does the same among processes.
+// Device and store must outlive it. Tuning works in memory and on a stream of its own, which it
+// gives back at the end.
 
 #include <atomic>
 #include <cstdint>

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Runs clang-tidy over the sources: lint.sh BUILD_FOLDER [FILE...]. Without files, over every .cpp of
-# the layers and tools. BUILD_FOLDER has been configured by CMake and holds compile_commands.json.
+# Runs clang-tidy over the sources: lint.sh BUILD_FOLDER [FILE...]. Without files, over every .cpp
+# of the layers and tools. BUILD_FOLDER has been configured by CMake and holds
+# compile_commands.json.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 

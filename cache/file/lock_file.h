@@ -3,8 +3,8 @@
 // LockFile: "<database>.lock", where processes wait for what SQLite's own locks do not give.
 // Private to cache.
 //
-// Writers queue at it: each takes it before it asks SQLite for the right to write, and gives it back
-// when it has that right. Without it, a process that writes all the time takes the right again
+// Writers queue at it: each takes it before it asks SQLite for the right to write, and gives it
+// back when it has that right. Without it, a process that writes all the time takes the right again
 // before those who wait for it have woken up, and on a loaded machine they would wait until their
 // busy timeout ends. And it makes one process alone repair a damaged file.
 

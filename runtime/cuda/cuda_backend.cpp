@@ -59,8 +59,8 @@ class CudaBackend final : public Backend {
     return make_cuda_verifier(device, store);
   }
 
-  // At a clock beyond the highest, at twice the memory's bandwidth. Nothing is known to do more in a
-  // cycle than the greatest of the known.
+  // At a clock beyond the highest, at twice the memory's bandwidth. Nothing is known to do more in
+  // a cycle than the greatest of the known.
   double roofline_us(const Problem& problem, const DeviceLimits& limits) const override {
     const GpuFacts& facts = gpu_facts(limits.arch);
     const double operations_per_us =

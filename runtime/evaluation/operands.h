@@ -1,8 +1,8 @@
 #pragma once
 
 // Operands: where the matrices of one multiplication lie in a block of memory when its result is to
-// be verified. Everything that belongs to no matrix (the space around them, and between rows where a
-// leading dimension is larger) is poison, all bits one: NaN in every float type. A kernel that
+// be verified. Everything that belongs to no matrix (the space around them, and between rows where
+// a leading dimension is larger) is poison, all bits one: NaN in every float type. A kernel that
 // reads it gets a wrong result; one that writes it is found out.
 //
 //     | guard | A | guard | B | guard | C | guard | bias | guard | D | guard |
@@ -30,8 +30,8 @@ struct OperandLayout {
 /// The problem is canonical. C takes no room of its own where it is not read or is D.
 OperandLayout operand_layout(const Problem& problem);
 
-/// One multiplication that is verified: the problem, its scalars and the seed of its inputs. What it
-/// gives are tasks for a Verifier (verifier.h), for a block of operands at `base`.
+/// One multiplication that is verified: the problem, its scalars and the seed of its inputs. What
+/// it gives are tasks for a Verifier (verifier.h), for a block of operands at `base`.
 struct VerifiedProblem {
   Problem problem;
   Scalars scalars;

@@ -47,8 +47,8 @@ class Verifier {
 /// The verifier of the CPU's memory: plain loops in f64, shared by so many threads.
 std::unique_ptr<Verifier> make_host_verifier(int threads);
 
-/// The verifier of any device that compiles CUDA sources. Compiles its kernels, or takes them from the
-/// store, in the background; the first task waits for that. Device and store must outlive it.
+/// The verifier of any device that compiles CUDA sources. Compiles its kernels, or takes them from
+/// the store, in the background; the first task waits for that. Device and store must outlive it.
 std::unique_ptr<Verifier> make_cuda_verifier(Device& device, Store& store);
 
 }  // namespace tunedgemm

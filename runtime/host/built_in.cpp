@@ -1,6 +1,6 @@
-// The plan of kernel_templates/host/blocked/kernel.cc with fixed sizes: rows of A and columns of B are
-// widened while they are packed, tile after tile of sums is multiplied in registers, and sums wait
-// in scratch between the blocks of K. Only what happens to an element on its way in and out is
+// The plan of kernel_templates/host/blocked/kernel.cc with fixed sizes: rows of A and columns of B
+// are widened while they are packed, tile after tile of sums is multiplied in registers, and sums
+// wait in scratch between the blocks of K. Only what happens to an element on its way in and out is
 // decided at run time, once a line of elements.
 
 #include "runtime/host/built_in.h"

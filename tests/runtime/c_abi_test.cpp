@@ -6,7 +6,8 @@
 #include "tests/support/catch.h"
 #include "tunedgemm/tunedgemm.h"
 
-// A member may be added at the end of a struct, which changes its size: nothing else here may change.
+// A member may be added at the end of a struct, which changes its size: nothing else here may
+// change.
 
 TEST_CASE("The options of a context lie where linked programs put them") {
   STATIC_REQUIRE(sizeof(tunedgemm_context_options) == 56);

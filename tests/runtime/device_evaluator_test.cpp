@@ -1,4 +1,5 @@
-// The verifier itself: right kernels pass whatever they multiply, and each way of being wrong is seen.
+// The verifier itself: right kernels pass whatever they multiply, and each way of being wrong is
+// seen.
 
 #include "runtime/evaluation/device_evaluator.h"
 

@@ -3,8 +3,8 @@
 #
 #   reference_test.sh HEADERS PAGES OUTPUT
 #
-# HEADERS is runtime/include, PAGES is tools/docs. The reference is OUTPUT/html/index.html. Exits with
-# 77 where there is no doxygen.
+# HEADERS is runtime/include, PAGES is tools/docs. The reference is OUTPUT/html/index.html. Exits
+# with 77 where there is no doxygen.
 set -euo pipefail
 
 if ! command -v doxygen >/dev/null; then

@@ -9,9 +9,10 @@
 namespace tunedgemm {
 
 /// The least microseconds for the problem: its operations at the peak of the fastest unit for its
-/// types (Backend::peak_operations_per_cycle) at `clock_mhz` (0: the highest clock), or the bytes of
-/// its matrices, each once, at the memory's nominal bandwidth (cold inputs), whichever take longer.
-/// 0 where the peak is not known: on the host, before compute capability 8.0, and of an unknown one.
+/// types (Backend::peak_operations_per_cycle) at `clock_mhz` (0: the highest clock), or the bytes
+/// of its matrices, each once, at the memory's nominal bandwidth (cold inputs), whichever take
+/// longer. 0 where the peak is not known: on the host, before compute capability 8.0, and of an
+/// unknown one.
 double roofline_us(const Problem& problem, const DeviceLimits& limits, double clock_mhz);
 
 }  // namespace tunedgemm

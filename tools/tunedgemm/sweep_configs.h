@@ -38,8 +38,8 @@ struct SweptConfig {
 std::vector<SweptConfig> chosen_configs(const SweepChoice& choice, const Problem& problem,
                                         const DeviceLimits& limits);
 
-/// Compiles, checks and times all of them, in `rounds` rounds unless interrupted() ends it; then the
-/// fastest come first and the rejected last. They must not outlive the evaluator.
+/// Compiles, checks and times all of them, in `rounds` rounds unless interrupted() ends it; then
+/// the fastest come first and the rejected last. They must not outlive the evaluator.
 void sweep_configs(std::vector<SweptConfig>& configs, Evaluator& evaluator, int rounds,
                    const RaceOptions& options);
 
