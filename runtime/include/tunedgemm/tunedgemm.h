@@ -418,11 +418,12 @@ TUNEDGEMM_API void tunedgemm_buffers_init(tunedgemm_buffers* buffers);
  *
  * @par Candidates that fail
  * One that computes a wrong result, writes outside D, spills registers (where others do not) or
- * takes longer than ten seconds is rejected, and the tuning goes on. One that has not ended after a
- * minute, or after which the GPU reports an error, ends the call with TUNEDGEMM_DEVICE_FAILED, and
- * this process cannot use the GPU any more. One that crashes on the host ends the process. Since a
- * mark of each candidate that runs for the first time is kept in the cache file, the next tuning of
- * the problem rejects it unseen.
+ * takes longer than ten seconds is rejected, and the tuning goes on. On a GPU, one that has not
+ * ended after a minute, or after which the GPU reports an error, ends the call with
+ * TUNEDGEMM_DEVICE_FAILED, and this process cannot use the GPU any more. On the host, one that
+ * crashes ends the process, and one that never ends is waited for. Since a mark of each candidate
+ * that runs for the first time is kept in the cache file, the next tuning of the problem rejects it
+ * unseen.
  *
  * @par Without a compiler
  * On the host, where no C++ compiler is found, a kernel that is linked into the library computes
