@@ -184,7 +184,7 @@ bool Archive::write_to_file(const std::vector<Work>& works) {
       }
       std::optional<sqlite::Transaction> transaction;
       {
-        const LockFile::Held turn(*file_->writers_lock, options_.busy_timeout_ms);
+        const LockFile::Held held(*file_->writers_lock, options_.busy_timeout_ms);
         transaction.emplace(file_->connection);
       }
       // With the right to write nobody can replace the file any more: see replace_damaged. A newer

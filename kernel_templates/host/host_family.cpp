@@ -33,10 +33,9 @@ Launch launch_for(std::int64_t jobs, const DeviceLimits& limits) {
 
 double host_us(std::int64_t jobs, double cycles_per_job, const DeviceLimits& limits) {
   const std::int64_t threads = launch_for(jobs, limits).grid[0];
-  const std::int64_t rounds = ceil_divide(jobs, threads);
+  const std::int64_t waves = ceil_divide(jobs, threads);
   const double wake_us = threads > 1 ? kWakeUs : 0;
-  return kCallUs + wake_us +
-         static_cast<double>(rounds) * cycles_per_job / (limits.clock_ghz * 1e3);
+  return kCallUs + wake_us + static_cast<double>(waves) * cycles_per_job / (limits.clock_ghz * 1e3);
 }
 
 double host_memory_us(double bytes, const DeviceLimits& limits) {

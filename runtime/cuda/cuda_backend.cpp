@@ -91,8 +91,8 @@ class CudaBackend final : public Backend {
   std::int64_t cold_bytes(const DeviceLimits& limits) const override { return 2 * limits.l2_bytes; }
   bool cools_by_overwriting() const override { return true; }
 
-  // Under a long load of tensor-core products a GPU's clock swings; after a rest each sample meets
-  // the same swing.
+  // Under a long load of tensor-core products a GPU's clock swings; after a cool-down each sample
+  // has the same swing.
   double cool_down_seconds() const override { return 4e-3; }
   double usual_seconds_per_candidate() const override { return 0.1; }
 };

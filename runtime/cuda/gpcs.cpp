@@ -22,7 +22,7 @@ namespace {
 
 // In the driver's own language, since a device is opened without a compiler. Each block writes
 // where it runs, and stays there for a while that differs from block to block, so that the clusters
-// of later rounds are put together differently.
+// of later waves are put together differently.
 constexpr char kWhere[] = R"(.version 7.8
 .target sm_90
 .address_size 64
@@ -52,7 +52,7 @@ again:
 
 constexpr int kArch = 90;  // the only one whose kernels ask
 constexpr int kClusterSizes[] = {16, 8, 4, 16, 8, 4, 8, 4, 1};
-constexpr int kRounds = 4;
+constexpr int kWaves = 4;
 constexpr double kLimitSeconds = 5;
 
 // The kernel above, loaded. Its launches take so much shared memory that an SM runs one
@@ -63,9 +63,9 @@ class Where {
       : context_(context),
         driver_(context.driver()),
         stream_(stream),
-        blocks_(limits.sm_count * kRounds),
+        blocks_(limits.sm_count * kWaves),
         shared_bytes_(static_cast<std::uint32_t>(limits.shared_bytes_per_block)),
-        places_(context, std::int64_t{sizeof(int)} * blocks_ * std::ssize(kClusterSizes)),
+        sm_of_block_(context, std::int64_t{sizeof(int)} * blocks_ * std::ssize(kClusterSizes)),
         module_(context, kWhere, "where", shared_bytes_, "a kernel in PTX") {
     constexpr auto kLarge = CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED;
     TUNEDGEMM_CHECK(driver_, cuFuncSetAttribute(module_.function(), kLarge, 1), "a kernel in PTX");
@@ -74,7 +74,7 @@ class Where {
   // All launches, one after the other; of those that the device refuses nothing is seen.
   void launch() {
     for (const int size : kClusterSizes) {
-      void* to = static_cast<int*>(places_.data()) +
+      void* to = static_cast<int*>(sm_of_block_.data()) +
                  static_cast<std::ptrdiff_t>(launched_.size()) * blocks_;
       if (launch(size, to) == CUDA_SUCCESS) {
         launched_.push_back(size);
@@ -88,14 +88,14 @@ class Where {
   }
   // Precondition: end().
   std::vector<std::vector<int>> clusters() const {
-    std::vector<int> places(launched_.size() * static_cast<std::size_t>(blocks_));
+    std::vector<int> sm_of_block(launched_.size() * static_cast<std::size_t>(blocks_));
     TUNEDGEMM_CHECK(driver_,
-                    cuMemcpyDtoHAsync(places.data(), to_device_pointer(places_.data()),
-                                      places.size() * sizeof(int), stream_),
+                    cuMemcpyDtoHAsync(sm_of_block.data(), to_device_pointer(sm_of_block_.data()),
+                                      sm_of_block.size() * sizeof(int), stream_),
                     "where blocks ran");
     TUNEDGEMM_CHECK(driver_, cuStreamSynchronize(stream_), "where blocks ran");
     std::vector<std::vector<int>> clusters;
-    auto first = places.cbegin();
+    auto first = sm_of_block.cbegin();
     for (const int size : launched_) {
       for (int cluster = 0; cluster < blocks_ / size; ++cluster) {
         clusters.emplace_back(first + cluster * size, first + (cluster + 1) * size);
@@ -129,7 +129,7 @@ class Where {
   CUstream stream_;
   int blocks_;  // of a launch
   std::uint32_t shared_bytes_;
-  Memory places_;
+  Memory sm_of_block_;
   Module module_;
   std::vector<int> launched_;  // sizes of their clusters
 };

@@ -143,7 +143,7 @@ TEST_CASE("The grids cover every element") {
   CHECK(simt.workspace_bytes == kWorkspaceCounterBytes + 3 * 2 * 3 * 4 * 128 * 128 * 4);
 }
 
-TEST_CASE("The naive families walk on where a grid ends") {
+TEST_CASE("The naive families go on where a grid ends") {
   const DeviceLimits limits = h200();
   Problem problem = make_problem(1, 1, 1, DataType::kS8, DataType::kS8, DataType::kS32, "nn");
   problem.m = 1LL << 33;
@@ -258,10 +258,10 @@ TEST_CASE("Every tile comes once, whatever the group") {
       for (const std::int64_t group_m : {1, 2, 3, 8, 100}) {
         std::set<std::pair<std::int64_t, std::int64_t>> seen;
         for (std::int64_t index = 0; index < tiles_m * tiles_n; ++index) {
-          const TileCoordinate place = tile_at(index, tiles_m, tiles_n, group_m);
-          CHECK(place.tile_m < tiles_m);
-          CHECK(place.tile_n < tiles_n);
-          CHECK(seen.emplace(place.tile_m, place.tile_n).second);
+          const TileCoordinate tile = tile_at(index, tiles_m, tiles_n, group_m);
+          CHECK(tile.tile_m < tiles_m);
+          CHECK(tile.tile_n < tiles_n);
+          CHECK(seen.emplace(tile.tile_m, tile.tile_n).second);
         }
       }
     }

@@ -106,9 +106,9 @@ TEST_CASE("wgmma tries widths between those of whole blocks where they end soone
   // 14 tiles of 128 rows by 9 of 200 columns are one round, which 9 of 192 do not fill.
   CHECK(widths({}, {1792, 1792, 1792}, 128).count(200) == 1);
   CHECK(widths({}, {1792, 1792, 1792}, 128).count(184) == 0);
-  // 32 by 16 tiles of 256 columns are 4 rounds; of 248, 17 across are 5.
+  // 32 by 16 tiles of 256 columns are 4 waves; of 248, 17 across are 5.
   CHECK(widths({}, {4096, 4096, 4096}, 128).count(248) == 0);
-  // 2 rounds of 192 x 168, and 7.
+  // 2 waves of 192 x 168, and 7.
   CHECK(widths({.layout = "nt"}, {1152, 7192, 8184}, 192).count(168) == 1);
   CHECK(widths({.layout = "nt"}, {4112, 7048, 2232}, 192).empty());
   const Kind integers{DataType::kS8, DataType::kS8, DataType::kS32, "nt"};
@@ -129,12 +129,12 @@ TEST_CASE("wgmma lays tiles that stand upright on their side where D is no squar
     CHECK(!swapped({.layout = layout}, {512, 2112, 7168}, 128, 128));
     CHECK(!swapped({.layout = layout}, {2048, 2048, 7168}, 64, 128));
   }
-  // The other operand would have to be turned.
+  // The other operand would have to be transposed.
   CHECK(!swapped({DataType::kE4M3, DataType::kE4M3, DataType::kF16, "tt", Numerics::kFast},
                  {512, 2112, 7168}, 64, 128));
 }
 
-TEST_CASE("wgmma prepares D in one place where that makes room for a stage that copies need") {
+TEST_CASE("wgmma has one epilogue stage where that makes room for a stage that copies need") {
   using Stages = std::set<std::pair<int, int>>;  // of A and B, of D
   const auto stages = [](const Problem& problem, int block_m, int block_n, int ping_pong) {
     Stages found;
@@ -152,7 +152,7 @@ TEST_CASE("wgmma prepares D in one place where that makes room for a stage that 
   CHECK(stages(problem, 128, 144, 1) == Stages{{5, 2}});  // early enough
   CHECK(stages(problem, 256, 128, 0) == Stages{{4, 2}});  // no room for a stage
   const Problem of_short_k = padded({.layout = "nt"}, {4096, 4096, 512});
-  CHECK(stages(of_short_k, 192, 192, 0) == Stages{{4, 1}});  // 8 tiles: more than two rounds of 3
+  CHECK(stages(of_short_k, 192, 192, 0) == Stages{{4, 1}});  // 8 tiles: more than two waves of 3
   CHECK(stages(of_short_k, 128, 192, 1) == Stages{{4, 2}});
   Problem by_threads = problem;
   by_threads.activation = Activation::kGeluErf;
@@ -177,7 +177,7 @@ TEST_CASE("wgmma computes split-K slices in one wave or not at all") {
 }
 
 TEST_CASE("wgmma gives neighbouring tiles to one GPC where blocks have enough to multiply") {
-  // Of tiles in clusters of 2 x 1: group and raster of those by GPC.
+  // Of tiles in clusters of 2 x 1: group_m and raster_along_n of the GPC-aware ones.
   const auto orders = [](const Size& size, int block_n) {
     std::set<std::pair<int, int>> found;
     for (const Config& config : wgmma_candidates_for(padded({}, size))) {
@@ -201,10 +201,10 @@ TEST_CASE("wgmma gives neighbouring tiles to one GPC where blocks have enough to
 
 TEST_CASE("wgmma keeps in the L2 cache what is read again where not all has room there") {
   // evict_first, of tiles by rows, which B passes, or by columns, which A does.
-  const auto hints = [](const Size& size, int raster, int swap_ab) {
+  const auto hints = [](const Size& size, int along_n, int swap_ab) {
     std::set<int> found;
     for (const Config& config : wgmma_candidates_for(padded({}, size))) {
-      if (config.at("raster_along_n") == raster && config.at("swap_ab") == swap_ab) {
+      if (config.at("raster_along_n") == along_n && config.at("swap_ab") == swap_ab) {
         found.insert(config.at("evict_first"));
       }
     }

@@ -59,10 +59,10 @@ TEST_CASE("wgmma's refusals of types and layouts name them and what would do") {
     REQUIRE_THAT(why_not_kind({DataType::kF32, DataType::kF32, DataType::kF32, "nt", numerics}),
                  ContainsSubstring("multiplies f32 as tf32 only: ask for the numerics tf32"));
   }
-  const Problem turned = padded(fp8(Numerics::kFast, "nn"), {512, 512, 512});
-  REQUIRE_THAT(why_not_with({{"block_k", 256}, {"block_n", 64}}, turned),
+  const Problem transposed_in_shared = padded(fp8(Numerics::kFast, "nn"), {512, 512, 512});
+  REQUIRE_THAT(why_not_with({{"block_k", 256}, {"block_n", 64}}, transposed_in_shared),
                ContainsSubstring("block_k=256 is 256 bytes") && ContainsSubstring("layout nn"));
-  CHECK(why_not_with({{"block_k", 128}}, turned) == "");
+  CHECK(why_not_with({{"block_k", 128}}, transposed_in_shared) == "");
   const Kind tf32{DataType::kF32, DataType::kF32, DataType::kF32, "tt", Numerics::kTf32};
   const Problem from_registers = padded(tf32, {512, 512, 512});
   CHECK(why_not_with({{"block_k", 32}}, from_registers) == "");

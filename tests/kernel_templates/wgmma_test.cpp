@@ -240,7 +240,7 @@ TEST_CASE("wgmma needs a workspace only where K is split, also for tiles outside
   CHECK(launch(problem, {{"split_k", 4}, {"cluster_n", 4}}).workspace_bytes == bytes_for(3 * 4));
 }
 
-TEST_CASE("wgmma's clusters have a share each, and those of a GPC follow each other") {
+TEST_CASE("wgmma's clusters have an id each, and those of a GPC follow each other") {
   const Problem problem = padded({}, {4096, 4096, 4096});
   CHECK(launch(problem).gpc_cluster_ranges == GpcClusterRanges{});
   for (const int cluster_m : {1, 2, 4}) {
@@ -250,17 +250,17 @@ TEST_CASE("wgmma's clusters have a share each, and those of a GPC follow each ot
     CHECK(started.workspace_is_optional);
     CHECK(without_workspace(started).workspace_bytes == 0);
     CHECK(without_workspace(started).gpc_cluster_ranges == GpcClusterRanges{});
-    const GpcClusterRanges& shares = started.gpc_cluster_ranges;
-    REQUIRE(shares.gpcs == 8);
-    CHECK(shares.first[0] == 0);
-    CHECK(shares.first[8] * cluster_m == static_cast<int>(started.grid[0]));
+    const GpcClusterRanges& ranges = started.gpc_cluster_ranges;
+    REQUIRE(ranges.gpcs == 8);
+    CHECK(ranges.first[0] == 0);
+    CHECK(ranges.first[8] * cluster_m == static_cast<int>(started.grid[0]));
     for (std::size_t gpc = 0; gpc < 8; ++gpc) {
       const int room = (gpc < 2 ? 18 : 16) / cluster_m;  // 132 SMs, in pairs
-      CHECK(shares.first[gpc + 1] >= shares.first[gpc]);
-      CHECK(shares.first[gpc + 1] - shares.first[gpc] <= room);
+      CHECK(ranges.first[gpc + 1] >= ranges.first[gpc]);
+      CHECK(ranges.first[gpc + 1] - ranges.first[gpc] <= room);
     }
-    CHECK(shares.gpc_of_sm[17] == 0);
-    CHECK(shares.gpc_of_sm[131] == 1);
+    CHECK(ranges.gpc_of_sm[17] == 0);
+    CHECK(ranges.gpc_of_sm[131] == 1);
   }
   // With split-K slices the partial tiles come behind the counters as ever.
   const Knobs parts{{"gpc_aware", 1}, {"split_k", 2}};
@@ -278,16 +278,16 @@ TEST_CASE("wgmma's clusters have a share each, and those of a GPC follow each ot
   }
 }
 
-TEST_CASE("Shares are dealt out to all GPCs in turn, and none is lost") {
+TEST_CASE("Cluster ids are divided among all GPCs, and none is lost") {
   DeviceLimits limits = wgmma_device();
   limits.gpc_of_sm = {0, 0, 1, 1, 0, 0, 1, 1, 1, 1, 2};  // 4, 6 and 1
   const auto firsts = [&](int clusters, int cluster) {
-    const GpcClusterRanges shares = gpc_cluster_ranges(clusters, cluster, limits);
-    REQUIRE(shares.gpcs == 3);
+    const GpcClusterRanges ranges = gpc_cluster_ranges(clusters, cluster, limits);
+    REQUIRE(ranges.gpcs == 3);
     for (int gpc = 3; gpc <= kMostGpcs; ++gpc) {
-      CHECK(shares.first[gpc] == clusters);  // the others have none
+      CHECK(ranges.first[gpc] == clusters);  // the others have none
     }
-    return std::vector<int>(shares.first, shares.first + 4);
+    return std::vector<int>(ranges.first, ranges.first + 4);
   };
   CHECK(firsts(1, 1) == std::vector{0, 1, 1, 1});
   CHECK(firsts(5, 1) == std::vector{0, 2, 4, 5});

@@ -21,7 +21,7 @@ GROUP_M = 8
 @triton.jit
 def matmul_kernel(a, b, d, m, n, k, a_stride_m, a_stride_k, b_stride_k, b_stride_n, d_stride_m, d_stride_n,
                   BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, GROUP_M: tl.constexpr):
-    # Bands of GROUP_M tiles' height are walked from left to right, each column of a band from top to bottom.
+    # Bands of GROUP_M tiles' height are computed from left to right, each column of a band from top to bottom.
     tile = tl.program_id(axis=0)
     tiles_of_band = GROUP_M * tl.cdiv(n, BLOCK_N)
     first_of_band = tile // tiles_of_band * GROUP_M

@@ -7,7 +7,7 @@
 //   JSON   {"device": ..., "rows": [{"m": ..., "contenders": [{"contender": "tuned", ...}]}]}; the
 //          document is whole after every row. tools/plot_bench.py draws it.
 //
-// What is not known (a clock, a share of the roofline) is an empty cell, or null.
+// What is not known (a clock, a part of the roofline) is an empty cell, or null.
 
 #include <filesystem>
 #include <fstream>

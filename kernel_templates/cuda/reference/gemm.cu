@@ -1,5 +1,5 @@
 // Computes in f64 what sampled elements of D must be. It reads no matrix: the inputs are functions
-// of a seed and a place (element.cuh), so a kernel under test cannot spoil them, and any order,
+// of a seed and a position (element.cuh), so a kernel under test cannot spoil them, and any order,
 // stride, batch and alignment is one case.
 //
 //             64 sampled columns

@@ -145,7 +145,7 @@ REFERENCE_FUNCTION Element sampled_element(const Sampling& sampling, long long m
   return {global_row / m, global_row % m, sampling.first_column + column * sampling.column_step};
 }
 
-// The index of a place among the sampled ones along one axis, or -1.
+// The index of a position among the sampled ones along one axis, or -1.
 REFERENCE_FUNCTION long long sample_index(long long at, long long first, long long step,
                                           long long count) {
   const long long distance = at - first;

@@ -188,7 +188,7 @@ __device__ __forceinline__ void read(Reader& reader, const Accumulator* shared, 
     to.b[quad] = load_quad(shared, reader.b + further * kAccumulatorBytes);
   }
 }
-// The compiler no longer knows how the places were computed. Otherwise it does so for every k anew.
+// The compiler no longer knows how the addresses were computed. Otherwise it does so for every k.
 __device__ __forceinline__ void next_stage(Reader& reader) {
   const bool is_last = reader.stage == kStages - 1;
   const int bytes = (is_last ? 1 - kStages : 1) * kStage * kAccumulatorBytes;
@@ -339,8 +339,8 @@ __device__ __forceinline__ void store_row(const Epilogue& epilogue, const WorkTi
   }
 }
 
-// Row after row is stored from the place of the first one, and the others move up: unrolled, that
-// costs nothing; and a long activation needs to stand there for one row only.
+// Row after row is stored from the registers of the first one, and the others move up: unrolled,
+// that costs nothing; and the code of a long activation is there for one row only.
 constexpr int kRowsUnrolled = kLongActivation ? 1 : kThreadM;
 
 __device__ __forceinline__ void store(const Arguments& arguments, const WorkTile& work,

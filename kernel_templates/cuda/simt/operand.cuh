@@ -4,11 +4,11 @@
 //     global, neighbours along K             shared                      global, neighbours across
 //
 //     row 0   k k k k k k k k                k 0   row row row ... | pad     k 0   row row row ...
-//     row 1   k k k k k k k k    turned ->   k 1   row row row ... | pad <-  k 1   row row row ...
+//     row 1   k k k k k k k k    transposed   k 1   row row row ... | pad <-  k 1   row row row ...
 //     ...                                    ...                             ...
 //
 // "Row" means a row of A or a column of B. A and B differ in type, order and extent and in nothing
-// else, so this is the one template of the book: without it every line would stand twice.
+// else, so this is a template: without it every line would stand twice.
 #pragma once
 
 #include "../common/problem.cuh"
@@ -22,8 +22,8 @@ struct alignas(16) Quad {
 template <class Type, bool kAlongK, int kAlign, int kBlock, int kBlockK, int kThreads,
           bool kAsyncCopy>
 struct Operand {
-  // A row in shared memory ends with 16 unused bytes: then the lanes that turn an operand round, 8
-  // along K and 4 across, write to 32 different banks.
+  // A row in shared memory ends with 16 unused bytes: then the lanes that transpose an operand,
+  // 8 along K and 4 across, write to 32 different banks.
   static constexpr int kPitch = kBlock + kQuad;
   static constexpr int kAligned = kAlign > sizeof(Type) ? kAlign / sizeof(Type) : 1;
   static constexpr int kMost = !kAsyncCopy ? 8 : kAlongK ? 1 : 16 / sizeof(Type);

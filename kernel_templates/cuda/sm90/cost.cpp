@@ -22,22 +22,22 @@ constexpr double kHindrance = 0.23;      // of the shorter of products and copie
 // copied lies in two of the cache: the larger counts. The latter after 3700 times of 10 shapes with
 // such rows (H200, 2026-11-22): the best of the first 16 within 0.2 % of the best, 1.5 % without.
 constexpr double kSlowFromMemory = 1.4, kSlowByLines = 2;
-// By GPC: copies where all blocks begin together, and where they have computed tiles since. Not
+// gpc_aware: copies in the first wave, where all blocks begin together, and in later ones. Not
 // fitted: 512 x 512 x 65536, f16 nn, 128 x 128 in pairs: 56.0 -> 47.0 us; 8192^3 1419 -> 1396.
-constexpr double kSharedInOneRound = 0.6, kSharedInRounds = 0.9;
+constexpr double kGpcAwareInOneWave = 0.6, kGpcAwareInWaves = 0.9;
 // In cycles.
 constexpr double kStartOfCluster = 600;
-constexpr double kAskingByGpc = 550;
+constexpr double kClaimOfClusterId = 550;
 constexpr double kBubbleOfTile = 800;     // between the products of two tiles of D
 constexpr double kHandOver = 110;         // from one consumer to the other
 constexpr double kBarrierOfStep = 27;     // of a tile along K
 constexpr double kStartOfOperands = 9.5;  // of one instruction
 constexpr double kCyclesOfSum = 0.05;     // on its way out
 // Copies that are begun so few cycles ahead of their products come late, by a part of the rest.
-// What one place for D costs in place of two (epilogue_stages) is not known here.
+// What one stage of the epilogue costs in place of two (epilogue_stages) is not known here.
 constexpr double kLatency = 1500, kLateOfLatency = 0.13;
 // When all products have ended.
-constexpr double kMeetingOfParts = 5400, kMeetingOfSum = 0.25;
+constexpr double kSplitKReduction = 5400, kSplitKReductionOfSum = 0.25;
 // Where D's rows are not aligned for runs of so many sums (store.cuh), its elements leave one by
 // one. Not fitted: 768 times 197 x 197 x 64 in f16 took 140 us with 64 x 224 tiles.
 constexpr int kRun = 4;
@@ -69,8 +69,8 @@ double copied_cycles(const Problem& problem, const WgmmaShape& shape, double slo
          kL2BytesPerCycle;
 }
 
-// Tiles that are turned are read and written once more, while products read them.
-double turned_cycles(const WgmmaShape& shape) {
+// Tiles that are transposed are read and written once more, while products read them.
+double transpose_cycles(const WgmmaShape& shape) {
   const double lines =
       (shape.transposes_a() ? shape.loaded_m() : 0) + (shape.transposes_b() ? shape.loaded_n() : 0);
   return 2 * sm90::kSwizzleBytes * lines / kSharedBytesPerCycle;
@@ -112,12 +112,12 @@ double wgmma_us(const Problem& problem, const WgmmaShape& shape, const DeviceLim
       static_cast<double>(ceil_divide(ceil_divide(problem.k, shape.block_k), shape.split_k));
 
   const double busy = std::min(1.0, static_cast<double>(grid) / std::max(limits.sm_count, 1));
-  const double multiplied = products_cycles(shape) + turned_cycles(shape);
+  const double multiplied = products_cycles(shape) + transpose_cycles(shape);
   const double least = minimum_bytes(problem);
   const double from_memory = least < static_cast<double>(limits.l2_bytes) ? 1 : kSlowFromMemory;
   const double shared = !shape.gpc_aware     ? 1
-                        : works_of_block > 1 ? kSharedInRounds
-                                             : kSharedInOneRound;
+                        : works_of_block > 1 ? kGpcAwareInWaves
+                                             : kGpcAwareInOneWave;
   const double copied = copied_cycles(problem, shape, from_memory) * busy * shared;
   const double late = std::max(0.0, kLatency - cycles_ahead(shape)) * kLateOfLatency;
   const double step = std::max(multiplied, copied) + kHindrance * std::min(multiplied, copied) +
@@ -132,15 +132,16 @@ double wgmma_us(const Problem& problem, const WgmmaShape& shape, const DeviceLim
   const double of_work =
       shape.ping_pong ? std::max(products + kHandOver, (products + store) / 2) : products + store;
   const double started =
-      (shape.cluster_size() > 1 ? kStartOfCluster : 0) + (shape.gpc_aware ? kAskingByGpc : 0);
+      (shape.cluster_size() > 1 ? kStartOfCluster : 0) + (shape.gpc_aware ? kClaimOfClusterId : 0);
   const double cycles = started + works_of_block * of_work + (shape.ping_pong ? store : 0);
-  const double met = shape.split_k == 1 ? 0 : kMeetingOfParts + kMeetingOfSum * elements;
+  const double reduction =
+      shape.split_k == 1 ? 0 : kSplitKReduction + kSplitKReductionOfSum * elements;
   const double read = bytes_read(problem, shape, static_cast<double>(grid));
   const bool stays_in_cache = least < static_cast<double>(limits.l2_bytes) / 2;
   const double memory = memory_us(stays_in_cache ? least : std::max(least, read), limits);
   const double compute = cycles_us(cycles, limits);
   return kLaunchUs + std::max(compute, memory) + std::min(compute, memory) / 20 +
-         cycles_us(met, limits);
+         cycles_us(reduction, limits);
 }
 
 }  // namespace tunedgemm

@@ -10,19 +10,19 @@ namespace tunedgemm {
 GpcClusterRanges gpc_cluster_ranges(int clusters, int cluster, const DeviceLimits& limits) {
   assert(!limits.gpc_of_sm.empty() && limits.gpc_of_sm.size() <= kMostSms);
   assert(clusters <= kMostSms);
-  GpcClusterRanges shares{};
+  GpcClusterRanges ranges{};
   std::array<int, kMostGpcs> room{}, count{};
   for (std::size_t sm = 0; sm < limits.gpc_of_sm.size(); ++sm) {
     const int gpc = limits.gpc_of_sm[sm];
     assert(gpc >= 0 && gpc < kMostGpcs);
-    shares.gpc_of_sm[sm] = static_cast<unsigned char>(gpc);
-    shares.gpcs = std::max(shares.gpcs, gpc + 1);
+    ranges.gpc_of_sm[sm] = static_cast<unsigned char>(gpc);
+    ranges.gpcs = std::max(ranges.gpcs, gpc + 1);
     ++room[static_cast<std::size_t>(gpc)];
   }
   for (int& sms : room) {
     sms /= cluster;
   }
-  const auto gpcs = static_cast<std::size_t>(shares.gpcs);
+  const auto gpcs = static_cast<std::size_t>(ranges.gpcs);
   for (int left = clusters; left > 0;) {
     const int before = left;
     for (std::size_t gpc = 0; gpc < gpcs && left > 0; ++gpc) {
@@ -37,9 +37,9 @@ GpcClusterRanges gpc_cluster_ranges(int clusters, int cluster, const DeviceLimit
     }
   }
   for (std::size_t gpc = 0; gpc < kMostGpcs; ++gpc) {
-    shares.first[gpc + 1] = static_cast<unsigned char>(shares.first[gpc] + count[gpc]);
+    ranges.first[gpc + 1] = static_cast<unsigned char>(ranges.first[gpc] + count[gpc]);
   }
-  return shares;
+  return ranges;
 }
 
 }  // namespace tunedgemm

@@ -3,7 +3,7 @@
 //   D = act(alpha * A * B + beta * C + bias)        D is M x N
 //
 // Read naive_mnk.cc first. New here: the loops over k and n have changed places. One element of A
-// now meets a whole row of B, and a whole row of sums is open at once.
+// is now multiplied with a whole row of B, and a whole row of sums is open at once.
 //
 //      k            +---------+
 //   +--|---+   k -->|---------|   for m, for k, for n:  sums[n] += A[m][k] * B[k][n]

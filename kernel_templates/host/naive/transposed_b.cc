@@ -3,7 +3,7 @@
 //   D = act(alpha * A * B + beta * C + bias)        D is M x N
 //
 // Read naive_mnk.cc first. New here: B is transposed before anything is multiplied, so that the
-// innermost loop walks along two contiguous lines.
+// innermost loop reads two contiguous lines.
 //
 //         n                k
 //      +--|--+          +-----+

@@ -32,7 +32,7 @@ std::vector<Kind> wgmma_kinds() {
     all.push_back(fp8(numerics));
     all.push_back({DataType::kE5M2, DataType::kE4M3, DataType::kBF16, "nt", numerics});
   }
-  for (const std::string_view layout : {"nt", "nn", "tn", "tt"}) {  // the others are turned
+  for (const std::string_view layout : {"nt", "nn", "tn", "tt"}) {  // the others are transposed
     all.push_back({DataType::kS8, DataType::kS8, DataType::kS32, layout});
     all.push_back({DataType::kF32, DataType::kF32, DataType::kF32, layout, Numerics::kTf32});
   }
