@@ -37,81 +37,114 @@ bool read_matrix(std::string_view text, Matrix& matrix) {
 }
 
 bool read_flag(std::string_view text, bool& flag) {
-  flag = text == "1";
-  return text == "0" || text == "1";
+  flag = text == "1" || text == "true";
+  return flag || text == "0" || text == "false";
 }
 
-std::string matrix_text(const Matrix& matrix) {
-  std::string text(name(matrix.type));
-  text += ',';
-  text += name(matrix.order);
-  for (const std::int64_t number :
-       {matrix.leading_dimension, matrix.batch_stride, std::int64_t{matrix.alignment_bytes}}) {
-    text += ',' + std::to_string(number);
-  }
-  return text;
+std::optional<ScalarClass> parse_scalar(std::string_view text) {
+  return text == "0"   ? ScalarClass::kZero
+         : text == "1" ? ScalarClass::kOne
+                       : parse_scalar_class(text);
 }
 
-template <std::int64_t Problem::*kSize>
-constexpr ProblemField size_field(std::string_view name) {
-  return {name, [](const Problem& problem) { return std::to_string(problem.*kSize); },
-          [](std::string_view text, Problem& problem) { return read(text, problem.*kSize); }, "",
-          ""};
+std::vector<FieldValue> matrix_values(const Matrix& matrix) {
+  return {std::string(name(matrix.type)), std::string(name(matrix.order)), matrix.leading_dimension,
+          matrix.batch_stride, std::int64_t{matrix.alignment_bytes}};
+}
+
+using Columns = std::array<std::string_view, kMostValues>;
+
+template <std::int64_t Problem::*kNumber>
+constexpr ProblemField number_field(std::string_view name, std::string_view meaning = "",
+                                    std::string_view expected = "") {
+  return {name,
+          [](const Problem& problem) { return std::vector{FieldValue(problem.*kNumber)}; },
+          [](std::string_view text, Problem& problem) { return read(text, problem.*kNumber); },
+          {name},
+          meaning,
+          expected};
 }
 
 template <Matrix Problem::*kMatrix>
-constexpr ProblemField matrix_field(std::string_view name) {
+constexpr ProblemField matrix_field(std::string_view name, const Columns& columns) {
   return {
-      name, [](const Problem& problem) { return matrix_text(problem.*kMatrix); },
+      name,
+      [](const Problem& problem) { return matrix_values(problem.*kMatrix); },
       [](std::string_view text, Problem& problem) { return read_matrix(text, problem.*kMatrix); },
-      "", ""};
+      columns,
+      "",
+      ""};
 }
 
 template <bool Problem::*kFlag>
-constexpr ProblemField flag_field(std::string_view name) {
-  return {name, [](const Problem& problem) { return std::string(problem.*kFlag ? "1" : "0"); },
-          [](std::string_view text, Problem& problem) { return read_flag(text, problem.*kFlag); },
-          "", ""};
+constexpr ProblemField flag_field(std::string_view name, std::string_view meaning,
+                                  std::string_view expected) {
+  return {
+      name,
+      [](const Problem& problem) { return std::vector{FieldValue(std::int64_t{problem.*kFlag})}; },
+      [](std::string_view text, Problem& problem) { return read_flag(text, problem.*kFlag); },
+      {name},
+      meaning,
+      expected};
 }
 
 template <auto kChoice, auto kParse>
-constexpr ProblemField choice_field(std::string_view name, std::string_view meaning = "",
-                                    std::string_view expected = "") {
+constexpr ProblemField choice_field(std::string_view name, std::string_view meaning,
+                                    std::string_view expected) {
   return {name,
-          [](const Problem& problem) { return std::string(tunedgemm::name(problem.*kChoice)); },
+          [](const Problem& problem) {
+            return std::vector{FieldValue(std::string(tunedgemm::name(problem.*kChoice)))};
+          },
           [](std::string_view text, Problem& problem) {
             return read_enum(kParse(text), problem.*kChoice);
           },
-          meaning, expected};
+          {name},
+          meaning,
+          expected};
 }
 
-// In the order of the text. A field that is added stands last and is left out of the text at its
-// default, so that the keys of older problems stay what they are.
+// In the order of the text. A field that is added stands last.
 constexpr std::array kFields{
-    size_field<&Problem::m>("m"),
-    size_field<&Problem::n>("n"),
-    size_field<&Problem::k>("k"),
-    size_field<&Problem::batch>("batch"),
-    matrix_field<&Problem::a>("a"),
-    matrix_field<&Problem::b>("b"),
-    matrix_field<&Problem::c>("c"),
-    matrix_field<&Problem::d>("d"),
-    flag_field<&Problem::c_is_d>("c_is_d"),
-    choice_field<&Problem::alpha, parse_scalar_class>("alpha"),
-    choice_field<&Problem::beta, parse_scalar_class>("beta"),
+    number_field<&Problem::m>("m"),
+    number_field<&Problem::n>("n"),
+    number_field<&Problem::k>("k"),
+    number_field<&Problem::batch>("batch"),
+    matrix_field<&Problem::a>(
+        "a", {"type_a", "order_a", "leading_dimension_a", "batch_stride_a", "alignment_a"}),
+    matrix_field<&Problem::b>(
+        "b", {"type_b", "order_b", "leading_dimension_b", "batch_stride_b", "alignment_b"}),
+    matrix_field<&Problem::c>(
+        "c", {"", "order_c", "leading_dimension_c", "batch_stride_c", "alignment_c"}),
+    matrix_field<&Problem::d>(
+        "d", {"type_d", "", "leading_dimension_d", "batch_stride_d", "alignment_d"}),
+    flag_field<&Problem::c_is_d>("c_is_d", "1 if C and D are the same memory; default 0", "0 or 1"),
+    choice_field<&Problem::alpha, parse_scalar>("alpha", "0, 1 or other; default 1",
+                                                "0, 1 or other"),
+    choice_field<&Problem::beta, parse_scalar>("beta", "0, 1 or other; default 0", "0, 1 or other"),
     choice_field<&Problem::activation, parse_activation>(
         "activation", "none, relu, leaky_relu, gelu_tanh, gelu_erf, silu, sigmoid, tanh",
         "none, relu, leaky_relu, gelu_tanh, gelu_erf, silu, sigmoid or tanh"),
     choice_field<&Problem::bias, parse_bias>(
         "bias", "none, row (one value a row of D) or col (one a column)", "none, row or col"),
-    choice_field<&Problem::numerics, parse_numerics>("numerics"),
+    choice_field<&Problem::numerics, parse_numerics>(
+        "numerics", "ieee, tf32 or emulated for f32; fast or promoted for fp8",
+        "ieee, tf32, emulated, fast or promoted"),
     choice_field<&Problem::regime, parse_regime>(
         "regime", "cold (default) or warm: whether measuring finds the inputs in the caches",
         "cold or warm"),
 };
-constexpr std::size_t kFieldsAlwaysWritten = 15;
 
 }  // namespace
+
+std::string ProblemField::text(const Problem& problem) const {
+  std::string text;
+  for (const FieldValue& value : values(problem)) {
+    text += text.empty() ? "" : ",";
+    const auto* number = std::get_if<std::int64_t>(&value);
+    text += number != nullptr ? std::to_string(*number) : std::get<std::string>(value);
+  }
+  return text;
+}
 
 std::span<const ProblemField> problem_fields() {
   return kFields;

@@ -26,34 +26,26 @@ void place(Matrix& matrix, std::int64_t rows, std::int64_t columns, std::size_t 
   const std::int64_t packed = std::max<std::int64_t>(1, row_major ? columns : rows);
   matrix.leading_dimension = draft.leading_dimensions[index].value_or(packed);
   std::int64_t entry = 0;
-  if (draft.batch > 1 &&
+  if (draft.problem.batch > 1 &&
       __builtin_mul_overflow(matrix.leading_dimension, row_major ? rows : columns, &entry)) {
     entry = -1;  // refused by why_not with the extents in its sentence
   }
   matrix.batch_stride = draft.batch_strides[index].value_or(entry);
-  matrix.alignment_bytes = alignment_class(0, matrix, draft.batch);
+  matrix.alignment_bytes = alignment_class(0, matrix, draft.problem.batch);
 }
 
 Problem to_problem(const ShapeDraft& draft) {
   const DataType output = draft.d.value_or(default_output(*draft.a));
-  const Problem extents =
-      make_problem(*draft.m, *draft.n, *draft.k, *draft.a, *draft.b, output, draft.layout);
-  Problem problem = draft.others;
-  problem.m = extents.m;
-  problem.n = extents.n;
-  problem.k = extents.k;
-  problem.a = extents.a;
-  problem.b = extents.b;
-  problem.c = extents.c;
-  problem.d = extents.d;
-  problem.numerics = extents.numerics;
-  problem.batch = draft.batch;
+  Problem problem = draft.problem;
+  const Problem packed =
+      make_problem(problem.m, problem.n, problem.k, *draft.a, *draft.b, output, draft.layout);
+  problem.a = packed.a;
+  problem.b = packed.b;
+  problem.c = packed.c;
+  problem.d = packed.d;
   problem.c.order = draft.order_c;
   problem.d.order = draft.order_d;
-  problem.c_is_d = draft.c_is_d;
-  problem.alpha = draft.alpha;
-  problem.beta = draft.beta;
-  problem.numerics = draft.numerics.value_or(problem.numerics);
+  problem.numerics = draft.numerics.value_or(packed.numerics);
   place(problem.a, problem.m, problem.k, 0, draft);
   place(problem.b, problem.k, problem.n, 1, draft);
   place(problem.c, problem.m, problem.n, 2, draft);
@@ -115,16 +107,19 @@ Shape to_shape(std::span<const Field> fields, Position at) {
                        field.name + " is " + quoted(field.value) + "; expected " + expected);
     }
   }
-  const auto require = [&](bool present, std::string_view name) {
-    if (!present) {
+  const auto is_given = [&](std::string_view name) {
+    return std::any_of(fields.begin(), fields.end(),
+                       [&](const Field& field) { return field.name == name; });
+  };
+  for (const char* name : {"types", "m", "n", "k"}) {
+    if (!is_given(name)) {
       throw ShapeError(
           at, "the shape has no " + std::string(name) + "; expected at least types, m, n and k");
     }
-  };
-  require(draft.a.has_value(), "types");
-  require(draft.m.has_value(), "m");
-  require(draft.n.has_value(), "n");
-  require(draft.k.has_value(), "k");
+  }
+  if (is_given("numerics")) {
+    draft.numerics = draft.problem.numerics;
+  }
   try {
     const Problem problem = to_problem(draft);
     if (const std::string reason = why_not(problem); !reason.empty()) {

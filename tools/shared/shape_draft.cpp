@@ -74,19 +74,6 @@ std::string read_types(std::string_view text, ShapeDraft& draft) {
   return draft.a && draft.b ? "" : std::string(kExpected);
 }
 
-std::string read_scalar(std::string_view text, ScalarClass& scalar) {
-  if (text == "0" || text == "1") {
-    scalar = text == "0" ? ScalarClass::kZero : ScalarClass::kOne;
-    return "";
-  }
-  return read_name(parse_scalar_class(text), scalar, "0, 1 or other");
-}
-
-std::string read_flag(std::string_view text, bool& flag) {
-  flag = text == "1" || text == "true";
-  return flag || text == "0" || text == "false" ? "" : "0 or 1";
-}
-
 std::string read_layout(std::string_view text, ShapeDraft& draft) {
   draft.layout = text;
   return text.size() == 2 && text.find_first_not_of("nt") == text.npos ? "" : "nn, nt, tn or tt";
@@ -97,7 +84,7 @@ constexpr std::string_view kOrders = "row or col";
 
 FieldRule rule_of(const ProblemField& field) {
   return {{field.name, field.meaning}, [&field](Text text, ShapeDraft& draft) {
-            return std::string(field.read(text, draft.others) ? "" : field.expected);
+            return std::string(field.read(text, draft.problem) ? "" : field.expected);
           }};
 }
 
@@ -113,13 +100,13 @@ std::vector<FieldRule> make_rules() {
       {{"layout", "nn, nt, tn, tt: A and B row-major (n) or transposed (t); default nn"},
        read_layout},
       {{"m", "rows of D"},
-       [](Text text, ShapeDraft& draft) { return read_whole<1>(text, draft.m); }},
+       [](Text text, ShapeDraft& draft) { return read_whole(text, 1, draft.problem.m); }},
       {{"n", "columns of D"},
-       [](Text text, ShapeDraft& draft) { return read_whole<1>(text, draft.n); }},
+       [](Text text, ShapeDraft& draft) { return read_whole(text, 1, draft.problem.n); }},
       {{"k", "columns of A"},
-       [](Text text, ShapeDraft& draft) { return read_whole<0>(text, draft.k); }},
+       [](Text text, ShapeDraft& draft) { return read_whole(text, 0, draft.problem.k); }},
       {{"batch", "batch entries; default 1"},
-       [](Text text, ShapeDraft& draft) { return read_whole(text, 1, draft.batch); }},
+       [](Text text, ShapeDraft& draft) { return read_whole(text, 1, draft.problem.batch); }},
       {{"name", "what the shape is called in tables"},
        [](Text text, ShapeDraft& draft) {
          draft.name = text;
@@ -130,17 +117,11 @@ std::vector<FieldRule> make_rules() {
          draft.d = parse_data_type(text);
          return draft.d ? "" : std::string("f64, f32, f16, bf16 or s32");
        }},
-      {{"numerics", "ieee, tf32 or emulated for f32; fast or promoted for fp8"},
-       [](Text text, ShapeDraft& draft) {
-         return read_name(parse_numerics(text), draft.numerics.emplace(),
-                          "ieee, tf32, emulated, fast or promoted");
-       }},
+      rule_of_problem("numerics"),
       rule_of_problem("activation"),
       rule_of_problem("bias"),
-      {{"alpha", "0, 1 or other; default 1"},
-       [](Text text, ShapeDraft& draft) { return read_scalar(text, draft.alpha); }},
-      {{"beta", "0, 1 or other; default 0"},
-       [](Text text, ShapeDraft& draft) { return read_scalar(text, draft.beta); }},
+      rule_of_problem("alpha"),
+      rule_of_problem("beta"),
       {{"order_c", "order of C: row (default) or col"},
        [](Text text, ShapeDraft& draft) {
          return read_name(parse_order(text), draft.order_c, kOrders);
@@ -149,8 +130,7 @@ std::vector<FieldRule> make_rules() {
        [](Text text, ShapeDraft& draft) {
          return read_name(parse_order(text), draft.order_d, kOrders);
        }},
-      {{"c_is_d", "1 if C and D are the same memory; default 0"},
-       [](Text text, ShapeDraft& draft) { return read_flag(text, draft.c_is_d); }},
+      rule_of_problem("c_is_d"),
       rule_of_problem("regime"),
       {{"lda", "leading dimension of A in elements; default packed"},
        [](Text text, ShapeDraft& draft) {

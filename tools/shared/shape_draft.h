@@ -19,15 +19,11 @@ namespace tunedgemm {
 struct ShapeDraft {
   std::string name;
   std::optional<DataType> a, b, d;
-  std::optional<Numerics> numerics;
+  std::optional<Numerics> numerics;  ///< of the type "tf32"
   std::string layout = "nn";
-  std::optional<std::int64_t> m, n, k;
-  std::int64_t batch = 1;
-  ScalarClass alpha = ScalarClass::kOne, beta = ScalarClass::kZero;
   Order order_c = Order::kRowMajor, order_d = Order::kRowMajor;
-  bool c_is_d = false;
   std::array<std::optional<std::int64_t>, 4> leading_dimensions, batch_strides;
-  Problem others;  ///< the fields that are read as problem_fields() says
+  Problem problem;  ///< the extents, and the fields that are read as problem_fields() says
 };
 
 struct FieldRule {
