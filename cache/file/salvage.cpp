@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <chrono>
@@ -128,15 +129,17 @@ std::vector<std::string> tables_of(sqlite::Connection& connection) {
 // Reads from one end of the table until it ends or its damage begins.
 void copy_rows(const sqlite::Connection& from, sqlite::Connection& into, const std::string& table,
                const char* direction) {
+  // A newer library may have added columns to the damaged file.
+  const std::vector<std::string> names = into.column_names(table);
   try {
     sqlite::Statement rows(from, "SELECT * FROM " + table + " ORDER BY rowid " + direction);
     while (rows.step()) {
-      std::vector<std::string> names;
       std::vector<sqlite::Column> row;
-      names.reserve(static_cast<std::size_t>(rows.column_count()));
       for (int column = 0; column < rows.column_count(); ++column) {
-        names.push_back(rows.column_name(column));
-        row.emplace_back(names.back().c_str(), rows.value(column));
+        const auto name = std::find(names.begin(), names.end(), rows.column_name(column));
+        if (name != names.end()) {
+          row.emplace_back(*name, rows.value(column));
+        }
       }
       try {
         into.insert("INSERT OR IGNORE", table, row);

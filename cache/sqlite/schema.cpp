@@ -3,13 +3,15 @@
 #include <array>
 
 #include "cache/sqlite/migration_2.h"
+#include "cache/sqlite/problem_columns.h"
 
 namespace tunedgemm {
 namespace {
 
 // Everything that has an identity has a table with that identity as its unique column, and is
 // referred to by id. Numbers of enumerators are those of the C++ headers; a problem's fields are
-// spelled out for people, and `text` is what the library reads.
+// spelled out for people, and `text` is what the library reads. A field that has come since has its
+// column from add_problem_columns, and no step.
 constexpr const char* kVersion1 = R"sql(
 CREATE TABLE meta (
   name  TEXT NOT NULL PRIMARY KEY,  -- "created by", "family mma": its fingerprint when last used
@@ -196,21 +198,25 @@ int schema_version() {
 }
 
 void migrate(sqlite::Connection& connection, std::span<const Migration> steps) {
+  const auto newest = static_cast<std::int64_t>(steps.size());
   sqlite::Transaction transaction(connection);
   // Asked inside the transaction: another process may have been faster.
   const std::int64_t version = connection.integer("PRAGMA user_version");
-  if (version >= static_cast<std::int64_t>(steps.size())) {
+  if (version > newest) {
     return;
   }
-  for (const Migration& step : steps.subspan(static_cast<std::size_t>(version))) {
-    connection.execute(step.sql);
-    if (step.finish) {
-      step.finish(connection);
+  if (version < newest) {
+    for (const Migration& step : steps.subspan(static_cast<std::size_t>(version))) {
+      connection.execute(step.sql);
+      if (step.finish) {
+        step.finish(connection);
+      }
     }
+    connection.execute(views());
+    connection.execute("PRAGMA application_id = " + std::to_string(kApplicationId));
+    connection.execute("PRAGMA user_version = " + std::to_string(newest));
   }
-  connection.execute(views());
-  connection.execute("PRAGMA application_id = " + std::to_string(kApplicationId));
-  connection.execute("PRAGMA user_version = " + std::to_string(steps.size()));
+  add_problem_columns(connection);
   transaction.commit();
 }
 

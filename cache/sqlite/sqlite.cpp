@@ -140,6 +140,16 @@ std::string Connection::text(const std::string& query) {
   return value;
 }
 
+std::vector<std::string> Connection::column_names(std::string_view table) const {
+  Statement statement(*this, "SELECT name FROM pragma_table_info(?)");
+  statement.bind(table);
+  std::vector<std::string> names;
+  while (statement.step()) {
+    statement.read(names.emplace_back());
+  }
+  return names;
+}
+
 void Connection::insert(std::string_view verb, std::string_view table,
                         std::span<const Column> row) {
   Statement statement(*this,
@@ -153,7 +163,8 @@ void Connection::insert(std::string_view verb, std::string_view table,
 
 std::int64_t Connection::find_or_insert(std::string_view table, const Column& unique,
                                         std::span<const Column> row) {
-  Statement find(*this, "SELECT id FROM " + std::string(table) + " WHERE " + unique.name + " = ?");
+  Statement find(*this, "SELECT id FROM " + std::string(table) + " WHERE " +
+                            std::string(unique.name) + " = ?");
   std::int64_t id = 0;
   if (find.bind(unique.value).step()) {
     find.read(id);

@@ -42,9 +42,10 @@ using Value =
 /// A column by name with its value; enumerators are stored as their numbers.
 struct Column {
   template <class T>
-  Column(const char* column, T&& given) : name(column), value(to_value(std::forward<T>(given))) {}
+  Column(std::string_view column, T&& given)
+      : name(column), value(to_value(std::forward<T>(given))) {}
 
-  const char* name;
+  std::string_view name;
   Value value;
 
  private:
@@ -81,6 +82,7 @@ class Connection {
   /// The first column of the first row of a query without parameters; 0 or "" if there is no row.
   std::int64_t integer(const std::string& query);
   std::string text(const std::string& query);
+  std::vector<std::string> column_names(std::string_view table) const;
 
   /// Inserts a row; `verb` is "INSERT", "INSERT OR IGNORE" or "INSERT OR REPLACE".
   void insert(std::string_view verb, std::string_view table, std::span<const Column> row);

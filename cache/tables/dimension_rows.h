@@ -40,8 +40,4 @@ void set_current_toolchain(sqlite::Connection& connection, const DeviceIdentity&
 void set_current_family(sqlite::Connection& connection, const std::string& name,
                         const std::string& fingerprint);
 
-/// What is unusual about a problem and is not told by its sizes, types, layout and epilogue:
-/// "lda=4104 align_b=2 warm"; empty for packed, aligned matrices.
-std::string details_text(const Problem& canonical);
-
 }  // namespace tunedgemm

@@ -111,6 +111,16 @@ std::string count(sqlite::Connection& connection, const std::string& from_where)
   return connection.text("SELECT count(*) FROM " + from_where);
 }
 
+// Its root page: the other tables stay sound.
+void damage_table(const fs::path& path, const std::string& table) {
+  const auto page =
+      connect(path).integer("SELECT rootpage FROM sqlite_schema WHERE name = '" + table + "'");
+  const auto page_bytes = connect(path).integer("PRAGMA page_size");
+  std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+  file.seekp((page - 1) * page_bytes);
+  file << std::string(static_cast<std::size_t>(page_bytes), '\xa5');
+}
+
 }  // namespace
 
 TEST_CASE("The winners of version 1 are found with the names that the knobs have now") {
@@ -330,15 +340,7 @@ TEST_CASE("Eight processes find a file of version 1 at once, and each has its wi
 TEST_CASE("What can be read of a damaged file of version 1 is brought forward") {
   const TemporaryFolder folder;
   const auto path = make_version_1(folder.path());
-  {
-    // The root page of the requests: the other tables are sound.
-    const auto page =
-        connect(path).integer("SELECT rootpage FROM sqlite_schema WHERE name = 'request'");
-    const auto page_bytes = connect(path).integer("PRAGMA page_size");
-    std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
-    file.seekp((page - 1) * page_bytes);
-    file << std::string(static_cast<std::size_t>(page_bytes), '\xa5');
-  }
+  damage_table(path, "request");
   const auto store = Store::open(options(path));
   store->note_request(cube(64), sample::device());
   store->flush();
@@ -347,4 +349,93 @@ TEST_CASE("What can be read of a damaged file of version 1 is brought forward") 
   CHECK(std::any_of(winners.begin(), winners.end(),
                     [](const Record& record) { return to_text(record.config) == kFirstConfig; }));
   CHECK(connect(path).integer("PRAGMA user_version") == schema_version());
+}
+
+namespace {
+
+// A file of this version that is older than two fields of a problem.
+fs::path make_file_without_columns(const fs::path& folder) {
+  const fs::path path = folder / "cache.db";
+  {
+    const auto store = Store::open(sample::options(path));
+    Record warm = sample::record(64);
+    warm.problem.regime = Regime::kWarm;
+    CHECK(store->put(warm, sample::source(), sample::binary(), {}).stored);
+    CHECK(store->put(sample::record(128), sample::source(), sample::binary(), {}).stored);
+  }
+  connect(path).execute(
+      "ALTER TABLE problem DROP COLUMN regime; ALTER TABLE problem DROP COLUMN alignment_a");
+  return path;
+}
+
+// What a newer library makes of a file when a field has come.
+void add_unknown_column(const fs::path& path) {
+  connect(path).execute("ALTER TABLE problem ADD COLUMN parts INTEGER NOT NULL DEFAULT 1");
+}
+
+}  // namespace
+
+TEST_CASE("A file that lacks a field's column is given it, filled from the problems' texts") {
+  const TemporaryFolder folder;
+  const auto path = make_file_without_columns(folder.path());
+  {
+    const auto store = Store::open(sample::options(path));
+    CHECK(store->health().state == StoreState::kReadWrite);
+    CHECK(store->winners().size() == 2);
+    CHECK(store->put(sample::record(32), sample::source(), sample::binary(), {}).stored);
+  }
+  {
+    auto connection = connect(path);
+    CHECK(connection.integer("PRAGMA user_version") == schema_version());
+    CHECK(connection.text("SELECT group_concat(m || ' ' || regime || ' ' || alignment_a, ', ') "
+                          "FROM (SELECT * FROM problem ORDER BY m)") ==
+          "32 cold 16, 64 warm 16, 128 cold 16");
+    CHECK(connection.text("SELECT type || ' ' || \"notnull\" || ' ' || dflt_value "
+                          "FROM pragma_table_info('problem') WHERE name = 'regime'") ==
+          "TEXT 1 'cold'");
+    CHECK(connection.text("PRAGMA integrity_check") == "ok");
+  }
+  const std::string before = read_file(path);
+  CHECK(Store::open(sample::options(path))->winners().size() == 3);
+  CHECK(read_file(path) == before);
+}
+
+TEST_CASE("A file that lacks a field's column and may only be read is left alone and read") {
+  const TemporaryFolder folder;
+  const auto path = make_file_without_columns(folder.path());
+  const std::string before = read_file(path);
+  auto layered = sample::options(folder.path() / "own.db");
+  layered.system_paths = {path};
+  const auto store = Store::open(layered);
+  CHECK(store->health().warnings.empty());
+  CHECK(store->winners().size() == 2);
+  CHECK(store->find(sample::problem(128), sample::device(), sample::toolchain(), sample::limits()));
+  CHECK(store->put(sample::record(32), sample::source(), sample::binary(), {}).stored);
+  CHECK(store->winners().size() == 3);
+  CHECK(read_file(path) == before);
+}
+
+TEST_CASE("A file with a column that is not known here is read and written") {
+  const TemporaryFolder folder;
+  const auto path = make_file_without_columns(folder.path());
+  add_unknown_column(path);
+  {
+    const auto store = Store::open(sample::options(path));
+    CHECK(store->health().warnings.empty());
+    CHECK(store->put(sample::record(32), sample::source(), sample::binary(), {}).stored);
+    CHECK(store->winners().size() == 3);
+  }
+  CHECK(connect(path).integer("SELECT sum(parts) FROM problem") == 3);
+}
+
+TEST_CASE("What can be read of a damaged file with an unknown column is kept") {
+  const TemporaryFolder folder;
+  const auto path = make_file_without_columns(folder.path());
+  add_unknown_column(path);
+  damage_table(path, "request");
+  const auto store = Store::open(sample::options(path));
+  store->note_request(cube(64), sample::device());
+  store->flush();
+  CHECK(store->winners().size() == 2);
+  CHECK(connect(path).text("SELECT regime FROM problem WHERE m = 64") == "warm");
 }

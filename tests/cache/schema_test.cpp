@@ -2,7 +2,9 @@
 
 #include <vector>
 
+#include "cache/sqlite/problem_columns.h"
 #include "cache/tables/dimension_rows.h"
+#include "kernel_templates/problem/problem_fields.h"
 #include "tests/cache/support/sample.h"
 #include "tests/support/catch.h"
 
@@ -43,6 +45,31 @@ TEST_CASE("A migration that fails changes nothing") {
   CHECK_THROWS_AS(migrate(connection, steps), sqlite::Error);
   CHECK(connection.integer("PRAGMA user_version") == schema_version());
   CHECK(connection.integer("SELECT count(*) FROM pragma_table_list WHERE name = 'half'") == 0);
+}
+
+TEST_CASE("Every field of a problem has its values in columns of the table") {
+  auto connection = sqlite::Connection::in_memory();
+  migrate(connection, migrations());
+  Problem problem = sample::problem(64);
+  problem.activation = Activation::kSilu;
+  problem_row(connection, problem);
+  int columns = 0;
+  for (const ProblemField& field : problem_fields()) {
+    const auto values = field.values(problem);
+    for (std::size_t index = 0; index < values.size(); ++index) {
+      if (!field.columns[index].empty()) {
+        const std::string column(field.columns[index]);
+        INFO(column);
+        const auto* word = std::get_if<std::string>(&values[index]);
+        CHECK(connection.text("SELECT " + column + " FROM problem") ==
+              (word != nullptr ? *word : std::to_string(std::get<std::int64_t>(values[index]))));
+        CHECK(connection.text("SELECT typeof(" + column + ") FROM problem") ==
+              (word != nullptr ? "text" : "integer"));
+        ++columns;
+      }
+    }
+  }
+  CHECK(columns == 29);
 }
 
 TEST_CASE("The details of a problem are what is unusual about it") {
