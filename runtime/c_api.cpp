@@ -2,7 +2,6 @@
 // there.
 
 #include <algorithm>
-#include <bit>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
@@ -102,17 +101,6 @@ Struct complete(const Struct* given, const char* name, Initialize initialize) {
   return whole;
 }
 
-bool enums_fit(const tunedgemm_problem& problem) {
-  const auto fits = [](auto value) {
-    const auto number = std::bit_cast<std::int32_t>(value);
-    return number >= 0 && number < 0x80;
-  };
-  const bool numerics = problem.numerics == TUNEDGEMM_NUMERICS_DEFAULT || fits(problem.numerics);
-  return numerics && fits(problem.type_a) && fits(problem.type_b) && fits(problem.type_d) &&
-         fits(problem.order_a) && fits(problem.order_b) && fits(problem.order_c) &&
-         fits(problem.order_d) && fits(problem.activation) && fits(problem.bias);
-}
-
 tunedgemm::Policy policy_of(tunedgemm_policy policy) {
   if (policy != TUNEDGEMM_POLICY_DEFAULT) {
     if (policy < TUNEDGEMM_POLICY_TUNE || policy > TUNEDGEMM_POLICY_REPLAY) {
@@ -181,9 +169,6 @@ Context& context_of(tunedgemm_context* context) {
 
 const Plan& plan_for(Context& context, const tunedgemm_problem& problem,
                      const tunedgemm_buffers& buffers, void* stream) {
-  if (!enums_fit(problem)) {
-    refuse("a type, order, activation, bias or numerics of the problem is not one of its enum");
-  }
   return context.plan(tunedgemm::call_key(problem, buffers), stream);
 }
 

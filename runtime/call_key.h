@@ -1,36 +1,41 @@
 #pragma once
 
 // CallKey: what a call says about its problem, as plain integers that can be compared and hashed as
-// bytes.
+// bytes. Here alone stands how a caller's struct becomes a key, and a key a problem. Every member is
+// kept whole, so that no two problems have one key; what is none of its enumeration is refused where
+// a plan is made, by why_not.
 
 #include <array>
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 
 #include "kernel_templates/problem/problem.h"
+#include "tunedgemm/tunedgemm.h"
 
 namespace tunedgemm {
 
-/// The problem as it was asked, not yet canonical. No padding bytes: all members are 64 bits wide.
+/// The problem as it was asked, not yet canonical.
 struct CallKey {
   std::int64_t m, n, k, batch;
   std::int64_t lda, ldb, ldc, ldd;
   std::int64_t batch_stride_a, batch_stride_b, batch_stride_c, batch_stride_d;
-  std::int64_t types;       ///< a, b, d, numerics: 16 bits each
-  std::int64_t orders;      ///< a, b, c, d, activation, bias: 8 bits each
-  std::int64_t alignments;  ///< of the pointers a, b, c, d as 1, 2, 4, 8, 16: 8 bits each
-  std::int64_t scalars;     ///< classes of alpha and beta, c_is_d: 8 bits each
+  std::int32_t type_a, type_b, type_d;
+  std::int32_t order_a, order_b, order_c, order_d;
+  std::int32_t activation, bias, numerics;
+  std::uint32_t alignments;  ///< of the pointers a, b, c, d as 1, 2, 4, 8, 16: 8 bits each
+  std::uint32_t scalars;     ///< classes of alpha and beta, whether C is D: 8 bits each
 
   friend bool operator==(const CallKey& left, const CallKey& right) noexcept {
     return std::memcmp(&left, &right, sizeof(CallKey)) == 0;
   }
 };
-static_assert(sizeof(CallKey) == 16 * sizeof(std::int64_t));
+static_assert(std::has_unique_object_representations_v<CallKey>, "padding is compared, too");
 
 /// A multiply-and-fold hash over the words (the construction of wyhash: 64 x 64 -> 128 bits, halves
 /// xored).
 inline std::uint64_t hash(const CallKey& key) noexcept {
-  std::array<std::uint64_t, 16> words;
+  std::array<std::uint64_t, (sizeof key + 15) / 16 * 2> words{};
   std::memcpy(words.data(), &key, sizeof key);
   __extension__ using Wide = unsigned __int128;
   std::uint64_t folded = 0x9e3779b97f4a7c15;
@@ -42,10 +47,102 @@ inline std::uint64_t hash(const CallKey& key) noexcept {
   return folded;
 }
 
-/// The problem that the key describes, with the alignment classes of pointers, leading dimensions
-/// and strides joined.
-Problem to_problem(const CallKey& key);
-/// The key of a problem whose pointers are aligned as its matrices say.
-CallKey to_call_key(const Problem& problem);
+/// CallKey::alignments. A C that is not read has that of a null pointer.
+inline std::uint32_t alignments_of(const tunedgemm_buffers& buffers, bool reads_c) noexcept {
+  const auto alignment = [](const void* pointer) {
+    const auto bits = static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(pointer)) | 16;
+    return bits & (~bits + 1);
+  };
+  return alignment(buffers.a) | alignment(buffers.b) << 8 |
+         alignment(reads_c ? buffers.c : nullptr) << 16 | alignment(buffers.d) << 24;
+}
+
+/// CallKey::scalars.
+inline std::uint32_t scalars_of(const tunedgemm_buffers& buffers) noexcept {
+  const bool reads_c = !(buffers.beta == 0);
+  const auto alpha = buffers.alpha == 0 ? ScalarClass::kZero : ScalarClass::kOne;
+  const auto beta = reads_c ? ScalarClass::kOther : ScalarClass::kZero;
+  const bool c_is_d = reads_c && buffers.c == buffers.d;
+  return static_cast<std::uint32_t>(alpha) | static_cast<std::uint32_t>(beta) << 8 |
+         static_cast<std::uint32_t>(c_is_d) << 16;
+}
+
+/// The key of a call. `problem` and `buffers` are complete structs of this library's version.
+inline CallKey call_key(const tunedgemm_problem& problem,
+                        const tunedgemm_buffers& buffers) noexcept {
+  // A C caller may have put any integer into an enum, which must not be read as one then.
+  const auto number = [](const auto& value) {
+    std::int32_t bits = 0;
+    static_assert(sizeof value == sizeof bits);
+    std::memcpy(&bits, &value, sizeof bits);
+    return bits;
+  };
+  CallKey key;
+  key.m = problem.m;
+  key.n = problem.n;
+  key.k = problem.k;
+  key.batch = problem.batch;
+  key.lda = problem.lda;
+  key.ldb = problem.ldb;
+  key.ldc = problem.ldc;
+  key.ldd = problem.ldd;
+  key.batch_stride_a = problem.batch_stride_a;
+  key.batch_stride_b = problem.batch_stride_b;
+  key.batch_stride_c = problem.batch_stride_c;
+  key.batch_stride_d = problem.batch_stride_d;
+  key.type_a = number(problem.type_a);
+  key.type_b = number(problem.type_b);
+  key.type_d = number(problem.type_d);
+  key.order_a = number(problem.order_a);
+  key.order_b = number(problem.order_b);
+  key.order_c = number(problem.order_c);
+  key.order_d = number(problem.order_d);
+  key.activation = number(problem.activation);
+  key.bias = number(problem.bias);
+  key.numerics = number(problem.numerics);
+  key.alignments = alignments_of(buffers, !(buffers.beta == 0));
+  key.scalars = scalars_of(buffers);
+  return key;
+}
+
+/// A matrix with what its caller left out: a packed leading dimension and batch stride for 0, and
+/// the alignment class of its pointer, rows and entries joined.
+Matrix completed(Matrix given, std::int64_t rows, std::int64_t columns, std::int64_t batch,
+                 std::uint32_t pointer_alignment);
+
+/// The problem that the key describes.
+inline Problem to_problem(const CallKey& key) {
+  const auto matrix = [](std::int32_t type, std::int32_t order, std::int64_t leading_dimension,
+                         std::int64_t batch_stride) {
+    return Matrix{.type = static_cast<DataType>(type),
+                  .order = static_cast<Order>(order),
+                  .leading_dimension = leading_dimension,
+                  .batch_stride = batch_stride};
+  };
+  const auto byte = [](std::uint32_t packed, int index) { return packed >> (8 * index) & 0xff; };
+  Problem problem;
+  problem.m = key.m;
+  problem.n = key.n;
+  problem.k = key.k;
+  problem.batch = key.batch;
+  problem.a = completed(matrix(key.type_a, key.order_a, key.lda, key.batch_stride_a), key.m, key.k,
+                        key.batch, byte(key.alignments, 0));
+  problem.b = completed(matrix(key.type_b, key.order_b, key.ldb, key.batch_stride_b), key.k, key.n,
+                        key.batch, byte(key.alignments, 1));
+  problem.c = completed(matrix(key.type_d, key.order_c, key.ldc, key.batch_stride_c), key.m, key.n,
+                        key.batch, byte(key.alignments, 2));
+  problem.d = completed(matrix(key.type_d, key.order_d, key.ldd, key.batch_stride_d), key.m, key.n,
+                        key.batch, byte(key.alignments, 3));
+  problem.activation = static_cast<Activation>(key.activation);
+  problem.bias = static_cast<Bias>(key.bias);
+  problem.numerics = key.numerics != TUNEDGEMM_NUMERICS_DEFAULT
+                         ? static_cast<Numerics>(key.numerics)
+                     : is_fp8(problem.a.type) ? Numerics::kFast
+                                              : Numerics::kIeee;
+  problem.alpha = static_cast<ScalarClass>(byte(key.scalars, 0));
+  problem.beta = static_cast<ScalarClass>(byte(key.scalars, 1));
+  problem.c_is_d = byte(key.scalars, 2) != 0;
+  return problem;
+}
 
 }  // namespace tunedgemm

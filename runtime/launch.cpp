@@ -1,35 +1,14 @@
 #include "runtime/launch.h"
 
-#include <bit>
 #include <cstdint>
 #include <utility>
 
 namespace tunedgemm {
 namespace {
 
-std::int64_t pointer_alignment(const void* pointer) noexcept {
-  const std::uintptr_t bits = reinterpret_cast<std::uintptr_t>(pointer) | 16;
-  return static_cast<std::int64_t>(bits & (~bits + 1));
-}
-
-std::int64_t alignments_of(const tunedgemm_buffers& buffers, bool reads_c) noexcept {
-  const void* c = reads_c ? buffers.c : nullptr;
-  return pointer_alignment(buffers.a) | pointer_alignment(buffers.b) << 8 |
-         pointer_alignment(c) << 16 | pointer_alignment(buffers.d) << 24;
-}
-
-std::int64_t scalars_of(const tunedgemm_buffers& buffers) noexcept {
-  const bool reads_c = !(buffers.beta == 0);
-  const auto alpha = buffers.alpha == 0 ? ScalarClass::kZero : ScalarClass::kOne;
-  const auto beta = reads_c ? ScalarClass::kOther : ScalarClass::kZero;
-  const bool c_is_d = reads_c && buffers.c == buffers.d;
-  return static_cast<std::int64_t>(alpha) | static_cast<std::int64_t>(beta) << 8 |
-         static_cast<std::int64_t>(c_is_d) << 16;
-}
-
 // Every class of `given` is at least that of `needed`: no byte of the difference borrows.
-bool as_aligned(std::int64_t given, std::int64_t needed) noexcept {
-  constexpr std::int64_t kGuards = 0x80808080;
+bool as_aligned(std::uint32_t given, std::uint32_t needed) noexcept {
+  constexpr std::uint32_t kGuards = 0x80808080;
   return (((given | kGuards) - needed) & kGuards) == kGuards;
 }
 
@@ -160,35 +139,6 @@ void* workspace_for(const Plan& plan, const tunedgemm_buffers& buffers, StreamHa
 }
 
 }  // namespace
-
-CallKey call_key(const tunedgemm_problem& problem, const tunedgemm_buffers& buffers) noexcept {
-  // A C caller may have put any integer into an enum: its bits are taken, and c_api.cpp refuses
-  // what is none.
-  const auto bits = [](auto value) { return std::int64_t{std::bit_cast<std::int32_t>(value)}; };
-  const auto byte = [&](auto value) { return bits(value) & 0xff; };
-  const auto half = [&](auto value) { return bits(value) & 0xffff; };
-  CallKey key;
-  key.m = problem.m;
-  key.n = problem.n;
-  key.k = problem.k;
-  key.batch = problem.batch;
-  key.lda = problem.lda;
-  key.ldb = problem.ldb;
-  key.ldc = problem.ldc;
-  key.ldd = problem.ldd;
-  key.batch_stride_a = problem.batch_stride_a;
-  key.batch_stride_b = problem.batch_stride_b;
-  key.batch_stride_c = problem.batch_stride_c;
-  key.batch_stride_d = problem.batch_stride_d;
-  key.types = half(problem.type_a) | half(problem.type_b) << 16 | half(problem.type_d) << 32 |
-              half(problem.numerics) << 48;
-  key.orders = byte(problem.order_a) | byte(problem.order_b) << 8 | byte(problem.order_c) << 16 |
-               byte(problem.order_d) << 24 | byte(problem.activation) << 32 |
-               byte(problem.bias) << 40;
-  key.scalars = scalars_of(buffers);
-  key.alignments = alignments_of(buffers, !(buffers.beta == 0));
-  return key;
-}
 
 bool plainly_usable(const Plan& plan, const tunedgemm_buffers& buffers) noexcept {
   const bool inputs = !plan.reads_inputs || (buffers.a != nullptr && buffers.b != nullptr);

@@ -9,9 +9,6 @@
 
 namespace tunedgemm {
 
-/// The key of a call. `problem` and `buffers` are complete structs of this library's version.
-CallKey call_key(const tunedgemm_problem& problem, const tunedgemm_buffers& buffers) noexcept;
-
 /// Whether the buffers can be used with the plan by the tests that cost next to nothing: pointers
 /// are there, scalars and alignments are of the plan's classes, D is apart from what is read. False
 /// needs a second look: why_not_buffers.

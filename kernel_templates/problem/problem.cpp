@@ -6,6 +6,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "kernel_templates/problem/problem_fields.h"
 #include "kernel_templates/sha256.h"
 
 namespace tunedgemm {
@@ -53,6 +54,18 @@ std::string why_not_numerics(const Problem& problem) {
   return numerics == Numerics::kIeee ? ""
                                      : given + " does not apply to " +
                                            std::string(name(problem.a.type)) + " inputs; use ieee";
+}
+
+// A number that is none of its enumeration, as a C caller may give it, has no name to be read back.
+std::string why_not_enumerators(const Problem& problem) {
+  for (const ProblemField& field : problem_fields()) {
+    Problem read_back;
+    const std::string text = field.text(problem);
+    if (!field.read(text, read_back)) {
+      return std::string(field.name) + " is " + text + "; use " + std::string(field.expected);
+    }
+  }
+  return "";
 }
 
 std::string why_not_matrix(std::string_view letter, const Matrix& matrix, std::int64_t rows,
@@ -221,8 +234,8 @@ std::string why_not(const Problem& problem) {
   if (std::string reason = why_not_sizes(problem); !reason.empty()) {
     return reason;
   }
-  const auto& [m, n, k, batch, a, b, c, d, c_is_d, alpha, beta, activation, bias, numerics,
-               regime] = problem;
+  const auto& [m, n, k, batch] = std::array{problem.m, problem.n, problem.k, problem.batch};
+  const Matrix &a = problem.a, &b = problem.b, &c = problem.c, &d = problem.d;
   if (const auto reason = why_not_types(a.type, b.type, d.type); !reason.empty()) {
     return "A is " + std::string(name(a.type)) + ", B is " + std::string(name(b.type)) + ", D is " +
            std::string(name(d.type)) + ": " + std::string(reason);
@@ -232,9 +245,9 @@ std::string why_not(const Problem& problem) {
            "; they must have the same element type";
   }
   for (const std::string& reason :
-       {why_not_numerics(problem), why_not_matrix("A", a, m, k, batch),
-        why_not_matrix("B", b, k, n, batch),
-        beta == ScalarClass::kZero ? std::string() : why_not_matrix("C", c, m, n, batch),
+       {why_not_numerics(problem), why_not_enumerators(problem),
+        why_not_matrix("A", a, m, k, batch), why_not_matrix("B", b, k, n, batch),
+        problem.beta == ScalarClass::kZero ? std::string() : why_not_matrix("C", c, m, n, batch),
         why_not_matrix("D", d, m, n, batch)}) {
     if (!reason.empty()) {
       return reason;

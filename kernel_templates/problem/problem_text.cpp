@@ -73,7 +73,7 @@ constexpr ProblemField matrix_field(std::string_view name, const Columns& column
       [](std::string_view text, Problem& problem) { return read_matrix(text, problem.*kMatrix); },
       columns,
       "",
-      ""};
+      "a type, row or col, and three whole numbers"};
 }
 
 template <bool Problem::*kFlag>

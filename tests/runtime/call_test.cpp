@@ -1,5 +1,7 @@
 // Calls as keys, plans as a table, and what is said of buffers that cannot be used.
 
+#include <bit>
+#include <cstring>
 #include <thread>
 #include <vector>
 
@@ -27,6 +29,20 @@ void* address(Integer number) {
   return reinterpret_cast<void*>(static_cast<std::uintptr_t>(number));
 }
 
+// Numbers whose low bits are those of `good`, and some that are just behind the enumeration.
+template <class Enum>
+void check_refused(const Call& good, Enum tunedgemm_problem::*member) {
+  const auto known = std::bit_cast<std::int32_t>(good.problem.*member);
+  for (const std::int32_t wrong :
+       {known ^ 0x80, known ^ 0x100, known ^ 0x10000, known ^ INT32_MIN, 9, 0xff, 0xffff, -2}) {
+    Call call = good;
+    std::memcpy(&(call.problem.*member), &wrong, sizeof wrong);
+    INFO(wrong);
+    CHECK_FALSE(call.key() == good.key());
+    CHECK_FALSE(why_not(to_problem(call.key())).empty());
+  }
+}
+
 }  // namespace
 
 TEST_CASE("A call's key describes its problem") {
@@ -51,16 +67,46 @@ TEST_CASE("A call's key describes its problem") {
   CHECK(why_not(problem).empty());
 }
 
-TEST_CASE("A problem's own call key gives the problem back") {
-  Problem problem = make_problem(6, 8, 4, DataType::kE4M3, DataType::kE5M2, DataType::kBF16, "tn");
-  problem.batch = 3;
-  problem.a.batch_stride = 24;
-  problem.b.batch_stride = 0;
-  problem.c.batch_stride = problem.d.batch_stride = 48;
-  problem.a.alignment_bytes = problem.b.alignment_bytes = 2;
-  problem.numerics = Numerics::kPromoted;
-  problem.bias = Bias::kPerRow;
-  CHECK(to_problem(to_call_key(problem)) == problem);
+TEST_CASE("Every member of the caller's problem reaches the problem") {
+  Call call(6, 8, 4);
+  call.problem.batch = 3;
+  call.problem.type_a = TUNEDGEMM_E4M3;
+  call.problem.type_b = TUNEDGEMM_E5M2;
+  call.problem.type_d = TUNEDGEMM_BF16;
+  call.problem.order_a = call.problem.order_c = TUNEDGEMM_COLUMN_MAJOR;
+  call.problem.lda = 10;
+  call.problem.ldb = 11;
+  call.problem.ldc = 12;
+  call.problem.ldd = 14;
+  call.problem.batch_stride_a = 100;
+  call.problem.batch_stride_b = 200;
+  call.problem.batch_stride_c = 300;
+  call.problem.batch_stride_d = 400;
+  call.problem.activation = TUNEDGEMM_TANH;
+  call.problem.bias = TUNEDGEMM_BIAS_PER_COLUMN;
+  call.problem.numerics = TUNEDGEMM_PROMOTED;
+  call.buffers.a = address(0x1000);
+  call.buffers.b = address(0x2008);
+  call.buffers.c = call.buffers.d = address(0x3002);
+  call.buffers.beta = 2;
+  CHECK(to_text(to_problem(call.key())) ==
+        "m=6 n=8 k=4 batch=3 a=e4m3,col,10,100,2 b=e5m2,row,11,200,1 c=bf16,col,12,300,2 "
+        "d=bf16,row,14,400,2 c_is_d=1 alpha=one beta=other activation=tanh bias=col "
+        "numerics=promoted regime=cold");
+}
+
+TEST_CASE("A number that is none of its enumeration is no other one's key, and is refused") {
+  const Call good(8, 8, 8);
+  for (auto member : {&tunedgemm_problem::order_a, &tunedgemm_problem::order_b,
+                      &tunedgemm_problem::order_c, &tunedgemm_problem::order_d}) {
+    check_refused(good, member);
+  }
+  check_refused(good, &tunedgemm_problem::type_a);
+  check_refused(good, &tunedgemm_problem::type_b);
+  check_refused(good, &tunedgemm_problem::type_d);
+  check_refused(good, &tunedgemm_problem::activation);
+  check_refused(good, &tunedgemm_problem::bias);
+  check_refused(good, &tunedgemm_problem::numerics);
 }
 
 TEST_CASE("Batch strides are packed, given, or broadcast") {

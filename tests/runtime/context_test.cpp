@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <cstdlib>
+#include <cstring>
 #include <limits>
 #include <string>
 #include <thread>
@@ -185,6 +186,29 @@ TEST_CASE("Wrong calls are refused with the value that is wrong") {
   tunedgemm::Buffers odd = matrices.buffers();
   odd.a = reinterpret_cast<const char*>(odd.a) + 1;
   CHECK_THAT(refused(good, odd), ContainsSubstring("aligned to 1"));
+}
+
+TEST_CASE("A number that is none of its enumeration is refused, whatever was called before") {
+  const auto context = host_context("", TUNEDGEMM_POLICY_NEVER);
+  Matrices matrices(8, 8, 8);
+  const tunedgemm_buffers buffers = matrices.buffers().c_struct();
+  tunedgemm_problem problem = tunedgemm::Problem{.m = 8, .n = 8, .k = 8}.c_struct();
+  const auto status = [&] { return tunedgemm_matmul(context.get(), &problem, &buffers, nullptr); };
+  REQUIRE(status() == TUNEDGEMM_OK);
+  for (const std::int32_t number : {256, 0x10000, 0xff00, 8, -1}) {
+    INFO(number);
+    std::memcpy(&problem.activation, &number, sizeof number);
+    CHECK(status() == TUNEDGEMM_INVALID_ARGUMENT);
+    CHECK_THAT(tunedgemm_error_message(), ContainsSubstring("activation is unknown; use none,"));
+    problem.activation = TUNEDGEMM_ACTIVATION_NONE;
+    std::memcpy(&problem.order_b, &number, sizeof number);
+    CHECK(status() == TUNEDGEMM_INVALID_ARGUMENT);
+    CHECK_THAT(tunedgemm_error_message(), ContainsSubstring("b is f32,unknown,8,0,16; use"));
+    problem.order_b = TUNEDGEMM_ROW_MAJOR;
+  }
+  const std::int32_t low_half_of_default = 0xffff;
+  std::memcpy(&problem.numerics, &low_half_of_default, sizeof low_half_of_default);
+  CHECK(status() == TUNEDGEMM_INVALID_ARGUMENT);
 }
 
 TEST_CASE("Structs of another size are completed or refused") {

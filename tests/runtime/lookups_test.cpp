@@ -21,7 +21,11 @@ std::unique_ptr<Context> host_context(const TemporaryFolder& folder, Policy poli
 }
 
 CallKey call() {
-  return to_call_key(make_problem(31, 17, 64, DataType::kF32, DataType::kF32, DataType::kF32));
+  tunedgemm_problem problem;
+  tunedgemm_problem_init(&problem, 31, 17, 64, TUNEDGEMM_F32, TUNEDGEMM_F32, TUNEDGEMM_F32);
+  tunedgemm_buffers buffers;
+  tunedgemm_buffers_init(&buffers);
+  return call_key(problem, buffers);
 }
 
 TEST_CASE("A miss that tunes is one look-up and one load of the winner, a hit is one of each") {
