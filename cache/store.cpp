@@ -103,11 +103,6 @@ std::optional<Hit> Store::find(const Problem& problem, const DeviceIdentity& dev
   });
 }
 
-void Store::refresh() {
-  Archive& archive = *database_->archive();
-  no_throw(archive, [&] { archive.refresh(); });
-}
-
 std::int64_t Store::lookups() const {
   return database_->archive()->lookups();
 }

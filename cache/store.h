@@ -111,8 +111,6 @@ class Store {
   std::optional<Hit> find(const Problem& problem, const DeviceIdentity& device,
                           const Toolchain& toolchain, const DeviceLimits& limits) const;
 
-  /// Reads what other processes have stored since.
-  void refresh();
   /// How many look-ups `find` has answered, for those who want to know what a call costs.
   std::int64_t lookups() const;
 
