@@ -69,7 +69,7 @@ TEST_CASE("Every field of a problem has its values in columns of the table") {
       }
     }
   }
-  CHECK(columns == 29);
+  CHECK(columns >= 29);
 }
 
 TEST_CASE("The details of a problem are what is unusual about it") {

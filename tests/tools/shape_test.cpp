@@ -131,7 +131,7 @@ TEST_CASE("Every field of a problem that has a meaning for people is one of a sh
     CHECK(field.text(problem) == last);
     CHECK(to_text(problem) != to_text(to_shape(std::span(fields).first(4), {}).problem));
   }
-  CHECK(shared == 7);
+  CHECK(shared >= 7);
 }
 
 }  // namespace
