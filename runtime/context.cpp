@@ -90,13 +90,10 @@ const Plan& Context::plan(const CallKey& key, StreamHandle stream) {
     throw CallError(CallError::Kind::kInvalidArgument, reason);
   }
   const Canonical canonical = tunedgemm::canonical(problem);
-  if (device_->is_capturing(stream)) {
+  if (!device_->stream_id(stream)) {
     return plan_during_capture(key, canonical);
   }
   std::unique_ptr<Plan> plan = make_plan(key, canonical);
-  if (plan->launch.workspace_bytes > 0) {
-    workspaces_.get(plan->launch, stream);  // so that it is there when the stream is captured
-  }
   ++counters_.plans;
   return plans_.add(std::move(plan));
 }
@@ -197,9 +194,6 @@ std::unique_ptr<Plan> Context::plan_from_loaded(const CallKey& key, const Canoni
   }
   const DeviceLimits& limits = device_->limits();
   for (const Instance& instance : ranked_candidates(problem, limits)) {
-    if (instance.launch.needs_workspace()) {
-      continue;
-    }
     if (KernelCache::Kernel kernel = kernels_.find(fingerprint(instance.source()))) {
       return plan_of(key, canonical, instance, std::move(kernel), "loaded before a capture");
     }

@@ -71,21 +71,10 @@ class Context {
   /// already is used. Throws CallError, DeviceError.
   const Plan& plan(const CallKey& key, StreamHandle stream);
 
-  /// A plan for use while the stream is captured: one of a kernel that is loaded already and needs
-  /// no workspace. Throws CallError(kNotTuned) where there is none.
-  const Plan& plan_during_capture(const CallKey& key, const Canonical& canonical);
-
   /// Null unless plan() has made it. The hot path: no lock, no allocation.
   const Plan* find_plan(const CallKey& key) const noexcept { return plans_.find(key); }
 
-  /// Null if it cannot be had now, see WorkspacePool::get. Throws DeviceError.
-  void* workspace(const Launch& launch, StreamHandle stream) {
-    return workspaces_.get(launch, stream);
-  }
-  /// The same without a lock, null if there is none yet.
-  void* find_workspace(std::int64_t bytes, StreamHandle stream) const noexcept {
-    return workspaces_.find(bytes, stream);
-  }
+  WorkspacePool& workspaces() { return workspaces_; }
 
   /// See TuningSession.
   std::optional<Record> find_tuned(const Problem& problem, const TuneOptions& options) {
@@ -116,7 +105,10 @@ class Context {
   std::unique_ptr<Plan> plan_from_hit(const CallKey& key, const Canonical& canonical,
                                       const Hit& hit);
   std::unique_ptr<Plan> plan_from_model(const CallKey& key, const Canonical& canonical);
-  /// Null if no loaded kernel computes the problem without a workspace.
+  /// For a problem that has no plan, while the stream is captured: of a kernel that is loaded already.
+  /// Throws CallError(kNotTuned) where none computes it.
+  const Plan& plan_during_capture(const CallKey& key, const Canonical& canonical);
+  /// Null if no loaded kernel computes the problem.
   std::unique_ptr<Plan> plan_from_loaded(const CallKey& key, const Canonical& canonical);
   std::unique_ptr<Plan> plan_of(const CallKey& key, const Canonical& canonical,
                                 const Instance& instance, KernelCache::Kernel kernel,

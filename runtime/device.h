@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -52,6 +53,22 @@ class CompiledKernel {
   /// number, which Device::describe explains.
   virtual int run(const Launch& launch, const Arguments& arguments,
                   StreamHandle stream) const noexcept = 0;
+};
+
+/// Where a stream that is being captured stands in its graph. Its functions throw DeviceError.
+class StreamCapture {
+ public:
+  virtual ~StreamCapture() = default;
+  /// Of the capture; no other one of the process has it.
+  virtual std::uint64_t id() const = 0;
+  /// Whether what is captured next runs after this node of the graph. False is always safe: it may
+  /// also mean that the node is too far back to be found.
+  virtual bool is_behind(const void* node) const = 0;
+  /// The node that was captured last; null if several were, by streams that have joined since.
+  virtual const void* last_node() const = 0;
+  /// Keeps the object until the graph, its clones and its executables are destroyed. It is destroyed
+  /// by a thread that must not call the device's API.
+  virtual void keep(std::shared_ptr<void> object) const = 0;
 };
 
 struct CompileFailure {
@@ -107,7 +124,12 @@ class Device {
   /// The stream that tuning uses; never a user's.
   virtual StreamHandle own_stream() = 0;
   virtual void synchronize(StreamHandle stream) = 0;
-  virtual bool is_capturing(StreamHandle stream) const noexcept = 0;
+  /// What no other stream of the process has had, also where handles are equal: one of a stream
+  /// that was destroyed, or that means another stream in every thread. Empty while the stream is
+  /// captured. Part of the hot path.
+  virtual std::optional<std::uint64_t> stream_id(StreamHandle stream) const noexcept = 0;
+  /// Null unless the stream is being captured. Throws DeviceError.
+  virtual std::unique_ptr<StreamCapture> capture_of(StreamHandle stream) const = 0;
 
   /// Seconds that `launches` back-to-back launches take on the device itself, without the cost of
   /// starting them where the device can (CUDA: one graph). One uncounted launch goes before. A

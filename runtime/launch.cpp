@@ -120,24 +120,6 @@ std::string why_not_overlap(const Plan& plan, const tunedgemm_buffers& buffers) 
   return "";
 }
 
-// Null if there is none and none can be allocated now. A captured graph may be replayed beside
-// other work of the stream, with which it must not share what it does not need.
-void* workspace_for(const Plan& plan, const tunedgemm_buffers& buffers, StreamHandle stream) {
-  const std::int64_t needed = plan.launch.workspace_bytes;
-  const bool given =
-      buffers.workspace != nullptr && static_cast<std::uint64_t>(needed) <= buffers.workspace_bytes;
-  if (given) {
-    return buffers.workspace;
-  }
-  if (plan.launch.workspace_is_optional && plan.context->device().is_capturing(stream)) {
-    return nullptr;
-  }
-  if (void* kept = plan.context->find_workspace(needed, stream)) {
-    return kept;
-  }
-  return plan.context->workspace(plan.launch, stream);
-}
-
 }  // namespace
 
 bool plainly_usable(const Plan& plan, const tunedgemm_buffers& buffers) noexcept {
@@ -180,14 +162,6 @@ int launch(const Plan& plan, const tunedgemm_buffers& buffers, StreamHandle stre
   if (plan.kernel == nullptr) {
     return 0;
   }
-  void* workspace = nullptr;
-  if (plan.launch.workspace_bytes > 0) {
-    workspace = workspace_for(plan, buffers, stream);
-    if (workspace == nullptr && !plan.launch.workspace_is_optional) {
-      const Canonical canonical{plan.problem, plan.swapped};
-      return launch(plan.context->plan_during_capture(plan.key, canonical), buffers, stream);
-    }
-  }
   Arguments arguments = plan.arguments;
   arguments.a = plan.swapped ? buffers.b : buffers.a;
   arguments.b = plan.swapped ? buffers.a : buffers.b;
@@ -196,14 +170,17 @@ int launch(const Plan& plan, const tunedgemm_buffers& buffers, StreamHandle stre
   arguments.bias = buffers.bias;
   arguments.scale_a = buffers.scale_a;
   arguments.scale_b = buffers.scale_b;
-  arguments.workspace = workspace;
   arguments.alpha = buffers.alpha;
   arguments.beta = buffers.beta;
   arguments.slope = buffers.slope;
-  if (plan.launch.workspace_is_optional && workspace == nullptr) {
-    return plan.kernel->run(without_workspace(plan.launch), arguments, stream);
+  const std::int64_t needed = plan.launch.workspace_bytes;
+  const bool has_its_own =
+      buffers.workspace != nullptr && static_cast<std::uint64_t>(needed) <= buffers.workspace_bytes;
+  if (needed == 0 || has_its_own) {
+    arguments.workspace = needed == 0 ? nullptr : buffers.workspace;
+    return plan.kernel->run(plan.launch, arguments, stream);
   }
-  return plan.kernel->run(plan.launch, arguments, stream);
+  return plan.context->workspaces().run(*plan.kernel, plan.launch, arguments, stream);
 }
 
 }  // namespace tunedgemm

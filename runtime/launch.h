@@ -18,8 +18,8 @@ bool plainly_usable(const Plan& plan, const tunedgemm_buffers& buffers) noexcept
 std::string why_not_buffers(const Plan& plan, const tunedgemm_buffers& buffers);
 
 /// Launches. Precondition: the buffers can be used. Returns 0 or the device's error number.
-/// Allocates only where the plan needs a workspace that the stream does not have yet; then it may
-/// throw DeviceError, or CallError(kNotTuned) during a capture.
+/// Allocates only where the plan needs a workspace that the stream does not have yet (or the graph
+/// into which it is captured); then it may throw DeviceError.
 int launch(const Plan& plan, const tunedgemm_buffers& buffers, StreamHandle stream);
 
 }  // namespace tunedgemm

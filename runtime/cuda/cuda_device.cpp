@@ -11,6 +11,7 @@
 #include "runtime/cuda/gpcs.h"
 #include "runtime/cuda/graph.h"
 #include "runtime/cuda/memory.h"
+#include "runtime/cuda/stream_capture.h"
 
 namespace tunedgemm::cuda {
 namespace {
@@ -151,18 +152,29 @@ void CudaDevice::synchronize(StreamHandle stream) {
   }
 }
 
-// As with launches, a thread that has a context current pays for one call of the driver.
-bool CudaDevice::is_capturing(StreamHandle stream) const noexcept {
+// Whether it is captured is asked first, since asking a captured stream for its id makes the capture
+// invalid. As with launches, a thread that has a context current pays for the driver's calls alone.
+std::optional<std::uint64_t> CudaDevice::stream_id(StreamHandle stream) const noexcept {
+  const auto handle = static_cast<CUstream>(stream);
   CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+  unsigned long long id = 0;
   const auto ask = [&] {
-    return driver_->cuStreamIsCapturing(static_cast<CUstream>(stream), &status);
+    const CUresult result = driver_->cuStreamIsCapturing(handle, &status);
+    if (result != CUDA_SUCCESS) {
+      status = CU_STREAM_CAPTURE_STATUS_NONE;  // a launch will say what is wrong with the stream
+      return result;
+    }
+    return status == CU_STREAM_CAPTURE_STATUS_NONE ? driver_->cuStreamGetId(handle, &id) : result;
   };
-  CUresult result = ask();
-  if (result != CUDA_SUCCESS) {
+  if (ask() != CUDA_SUCCESS) [[unlikely]] {
     const Active active(context_);
-    result = ask();
+    ask();
   }
-  return result == CUDA_SUCCESS && status != CU_STREAM_CAPTURE_STATUS_NONE;
+  return status == CU_STREAM_CAPTURE_STATUS_NONE ? std::optional<std::uint64_t>(id) : std::nullopt;
+}
+
+std::unique_ptr<StreamCapture> CudaDevice::capture_of(StreamHandle stream) const {
+  return CapturedStream::of(context_, static_cast<CUstream>(stream));
 }
 
 std::variant<double, Rejection> CudaDevice::time(const TimedLaunch& timed, int launches) {

@@ -42,7 +42,8 @@ class CudaDevice final : public Device {
 
   StreamHandle own_stream() override { return stream_.handle(); }
   void synchronize(StreamHandle stream) override;
-  bool is_capturing(StreamHandle stream) const noexcept override;
+  std::optional<std::uint64_t> stream_id(StreamHandle stream) const noexcept override;
+  std::unique_ptr<StreamCapture> capture_of(StreamHandle stream) const override;
 
   std::variant<double, Rejection> time(const TimedLaunch& timed, int launches) override;
   Clock clock() override;

@@ -14,12 +14,16 @@ std::variant<std::unique_ptr<const Driver>, std::string> Driver::open() {
   auto driver = std::make_unique<Driver>();
   std::string missing;
 // NOLINTBEGIN(bugprone-macro-parentheses): a member's name has no room for them
-#define TUNEDGEMM_LOAD(name, symbol, parameters)                                   \
-  driver->name = reinterpret_cast<CUresult(*) parameters>(dlsym(library, symbol)); \
-  if (driver->name == nullptr && missing.empty()) {                                \
-    missing = symbol;                                                              \
+#define TUNEDGEMM_LOAD(name, symbol, parameters) \
+  driver->name = reinterpret_cast<CUresult(*) parameters>(dlsym(library, symbol));
+#define TUNEDGEMM_LOAD_NEEDED(name, symbol, parameters) \
+  TUNEDGEMM_LOAD(name, symbol, parameters)              \
+  if (driver->name == nullptr && missing.empty()) {     \
+    missing = symbol;                                   \
   }
-  TUNEDGEMM_DRIVER_FUNCTIONS(TUNEDGEMM_LOAD)
+  TUNEDGEMM_DRIVER_FUNCTIONS(TUNEDGEMM_LOAD_NEEDED)
+  TUNEDGEMM_DRIVER_FUNCTIONS_OF_12_3(TUNEDGEMM_LOAD)
+#undef TUNEDGEMM_LOAD_NEEDED
 #undef TUNEDGEMM_LOAD
   // NOLINTEND(bugprone-macro-parentheses)
   if (!missing.empty()) {

@@ -57,9 +57,14 @@ namespace tunedgemm::cuda {
   X(cuStreamCreate, "cuStreamCreate", (CUstream * stream, unsigned flags))                         \
   X(cuStreamDestroy, "cuStreamDestroy_v2", (CUstream stream))                                      \
   X(cuStreamSynchronize, "cuStreamSynchronize", (CUstream stream))                                 \
+  X(cuStreamWaitEvent, "cuStreamWaitEvent", (CUstream stream, CUevent event, unsigned flags))      \
   X(cuStreamBeginCapture, "cuStreamBeginCapture_v2", (CUstream stream, CUstreamCaptureMode mode))  \
   X(cuStreamEndCapture, "cuStreamEndCapture", (CUstream stream, CUgraph * graph))                  \
   X(cuStreamIsCapturing, "cuStreamIsCapturing", (CUstream stream, CUstreamCaptureStatus * status)) \
+  X(cuStreamGetId, "cuStreamGetId", (CUstream stream, unsigned long long* id))                     \
+  X(cuStreamGetCaptureInfo_v2, "cuStreamGetCaptureInfo_v2",                                        \
+    (CUstream stream, CUstreamCaptureStatus * status, unsigned long long* id, CUgraph* graph,      \
+     const CUgraphNode** dependencies, std::size_t* count))                                        \
   X(cuEventCreate, "cuEventCreate", (CUevent * event, unsigned flags))                             \
   X(cuEventDestroy, "cuEventDestroy_v2", (CUevent event))                                          \
   X(cuEventRecord, "cuEventRecord", (CUevent event, CUstream stream))                              \
@@ -71,7 +76,24 @@ namespace tunedgemm::cuda {
   X(cuGraphInstantiate, "cuGraphInstantiateWithFlags",                                             \
     (CUgraphExec * executable, CUgraph graph, unsigned long long flags))                           \
   X(cuGraphLaunch, "cuGraphLaunch", (CUgraphExec executable, CUstream stream))                     \
-  X(cuGraphExecDestroy, "cuGraphExecDestroy", (CUgraphExec executable))
+  X(cuGraphExecDestroy, "cuGraphExecDestroy", (CUgraphExec executable))                            \
+  X(cuGraphNodeGetDependencies, "cuGraphNodeGetDependencies",                                      \
+    (CUgraphNode node, CUgraphNode * dependencies, std::size_t * count))                           \
+  X(cuUserObjectCreate, "cuUserObjectCreate",                                                      \
+    (CUuserObject * object, void* pointer, void (*destroy)(void*), unsigned references,            \
+     unsigned flags))                                                                              \
+  X(cuUserObjectRelease, "cuUserObjectRelease", (CUuserObject object, unsigned count))             \
+  X(cuGraphRetainUserObject, "cuGraphRetainUserObject",                                            \
+    (CUgraph graph, CUuserObject object, unsigned count, unsigned flags))
+
+/// Functions of CUDA 12.3, null in an older driver: what replaces those without the suffix, and
+/// knows the programmatic edges between kernels that may overlap, which older drivers do not have.
+#define TUNEDGEMM_DRIVER_FUNCTIONS_OF_12_3(X)                                                 \
+  X(cuStreamGetCaptureInfo_v3, "cuStreamGetCaptureInfo_v3",                                   \
+    (CUstream stream, CUstreamCaptureStatus * status, unsigned long long* id, CUgraph* graph, \
+     const CUgraphNode** dependencies, const CUgraphEdgeData** edges, std::size_t* count))    \
+  X(cuGraphNodeGetDependencies_v2, "cuGraphNodeGetDependencies_v2",                           \
+    (CUgraphNode node, CUgraphNode * dependencies, CUgraphEdgeData * edges, std::size_t * count))
 
 // NOLINTBEGIN(readability-identifier-naming): the manual's names
 /// Shared by all threads. Never closed: the driver does not survive that.
@@ -79,6 +101,7 @@ struct Driver {
 // NOLINTNEXTLINE(bugprone-macro-parentheses): a declaration has no room for them
 #define TUNEDGEMM_DECLARE(name, symbol, parameters) CUresult(*name) parameters = nullptr;
   TUNEDGEMM_DRIVER_FUNCTIONS(TUNEDGEMM_DECLARE)
+  TUNEDGEMM_DRIVER_FUNCTIONS_OF_12_3(TUNEDGEMM_DECLARE)
 #undef TUNEDGEMM_DECLARE
 
   /// The initialised driver (cuInit), or a sentence: what is missing and how to get it.

@@ -38,7 +38,8 @@ class HostDevice : public Device {
 
   StreamHandle own_stream() override { return nullptr; }
   void synchronize(StreamHandle) override {}
-  bool is_capturing(StreamHandle) const noexcept override { return false; }
+  std::optional<std::uint64_t> stream_id(StreamHandle) const noexcept override { return 0; }
+  std::unique_ptr<StreamCapture> capture_of(StreamHandle) const override { return nullptr; }
 
   std::variant<double, Rejection> time(const TimedLaunch& timed, int launches) override;
   Clock clock() override;

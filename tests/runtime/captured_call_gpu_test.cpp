@@ -1,7 +1,12 @@
-// Calls on a stream that is captured into a graph.
+// Plans run their own kernel in every surrounding, and no two launches share a workspace that may
+// run at the same time: threads, streams, captured graphs and their branches.
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
+#include <random>
+#include <thread>
+#include <utility>
 #include <vector>
 
 #include "kernel_templates/cuda/families.h"
@@ -11,101 +16,303 @@
 #include "tests/support/catch.h"
 #include "tests/support/device_fixture.h"
 #include "tests/support/instances.h"
+#include "tests/support/seed.h"
 
 namespace tunedgemm {
 namespace {
 
-constexpr std::int64_t kSize = 1024;
-constexpr std::int64_t kBytes = kSize * kSize * 2;
+constexpr std::int64_t kM = 256, kN = 512, kK = 8192;
+constexpr std::int64_t kBytesD = kM * kN * 2;
 
-std::vector<std::uint16_t> read(Device& device, const void* data) {
-  std::vector<std::uint16_t> bits(kSize * kSize);
-  device.copy_to_host(bits.data(), data, kBytes);
-  return bits;
+using Bits = std::vector<std::uint16_t>;
+
+// Which kernel is to be the winner.
+bool splits_k(const Instance& instance) {
+  return instance.launch.needs_workspace();
+}
+bool asks_for_gpcs(const Instance& instance) {
+  return instance.launch.workspace_is_optional;
 }
 
-// Of f16: whole numbers that differ along rows and columns.
-std::vector<std::uint16_t> small_numbers(int seed) {
-  constexpr std::uint16_t kNumbers[] = {0x0000, 0x3c00, 0xbc00, 0x4000, 0xc000};  // 0 1 -1 2 -2
-  std::vector<std::uint16_t> bits(kSize * kSize);
-  for (std::size_t index = 0; index < bits.size(); ++index) {
-    bits[index] = kNumbers[(index * 7 + index / kSize * 3 + static_cast<std::size_t>(seed)) % 5];
+// A winner of this kind in the cache of the context, and its plan, made on the default stream; with
+// operands that differ from user to user.
+struct Surrounding {
+  Surrounding(Context& of, bool (*is_wanted)(const Instance&)) : context(of) {
+    const Problem canonical_problem =
+        canonical(make_problem(kM, kN, kK, DataType::kF16, DataType::kF16, DataType::kF16)).problem;
+    for (const Instance& instance : ranked_candidates(canonical_problem, device.limits())) {
+      if (is_wanted(instance)) {
+        put_winner(instance);
+        break;
+      }
+    }
+    tunedgemm_problem_init(&problem, kM, kN, kK, TUNEDGEMM_F16, TUNEDGEMM_F16, TUNEDGEMM_F16);
+    std::mt19937 random(test_seed());
+    std::vector<std::uint16_t> elements(static_cast<std::size_t>((kM + kN) * kK + kMostUsers * 64));
+    for (std::uint16_t& element : elements) {  // of [0.5, 1) with either sign
+      element = static_cast<std::uint16_t>((random() & 0x83ff) | 0x3800);
+    }
+    operands = device.allocate(static_cast<std::int64_t>(elements.size()) * 2);
+    device.copy_to_device(operands->data(), elements.data(), operands->size_bytes());
+    const tunedgemm_buffers some = buffers(0, operands->data());
+    plan = &context.plan(call_key(problem, some), nullptr);
+    REQUIRE((winner.knobs().empty() || plan->candidate.config == winner));
   }
-  return bits;
+
+  void put_winner(const Instance& instance) {
+    Record record;
+    record.problem = instance.problem;
+    record.device = device.identity();
+    record.toolchain = device.toolchain();
+    record.family = instance.candidate.family->name();
+    record.config = instance.candidate.config;
+    record.family_fingerprint = instance.candidate.family->fingerprint();
+    record.rigor = Rigor::kNormal;
+    const Source source = instance.source();
+    context.store().put(record, source, std::get<Binary>(device.compile(source)), {});
+    winner = record.config;
+  }
+
+  tunedgemm_buffers buffers(int user, void* d) const {
+    char* const base = static_cast<char*>(operands->data()) + user * 128;
+    tunedgemm_buffers given;
+    tunedgemm_buffers_init(&given);
+    given.a = base;
+    given.b = base + kM * kK * 2;
+    given.d = d;
+    return given;
+  }
+
+  static constexpr int kMostUsers = 16;
+
+  Context& context;
+  Device& device = context.device();
+  Config winner;
+  tunedgemm_problem problem;
+  std::unique_ptr<DeviceMemory> operands;
+  const Plan* plan = nullptr;
+};
+
+// Some results of one user side by side, and what they must be: the bits of a quiet run.
+struct Results {
+  Results(const Surrounding& all, int of_user, int how_many)
+      : surrounding(all),
+        user(of_user),
+        count(how_many),
+        memory(all.device.allocate(count * kBytesD)) {
+    poison();
+    const tunedgemm_buffers quiet = surrounding.buffers(user, at(0));
+    REQUIRE(launch(*surrounding.plan, quiet, nullptr) == 0);
+    surrounding.device.synchronize(nullptr);
+    expected.resize(kM * kN);
+    surrounding.device.copy_to_host(expected.data(), at(0), kBytesD);
+    poison();
+  }
+
+  void* at(int index) const { return static_cast<char*>(memory->data()) + index * kBytesD; }
+  int run(int index, StreamHandle stream) const {
+    return launch(*surrounding.plan, surrounding.buffers(user, at(index)), stream);
+  }
+  void poison() const {  // with NaN
+    surrounding.device.set_bytes(memory->data(), 0xff, memory->size_bytes());
+  }
+  int wrong() const {
+    Bits bits(expected.size());
+    int different = 0;
+    for (int index = 0; index < count; ++index) {
+      surrounding.device.copy_to_host(bits.data(), at(index), kBytesD);
+      different += bits != expected;
+    }
+    return different;
+  }
+
+  const Surrounding& surrounding;
+  int user, count;
+  std::unique_ptr<DeviceMemory> memory;
+  Bits expected;
+};
+
+const cuda::Driver& driver() {
+  static const auto opened = cuda::Driver::open();
+  return *std::get<0>(opened);
+}
+
+struct OwnStream {
+  OwnStream() {
+    TUNEDGEMM_CHECK(driver(), cuStreamCreate(&handle, cuda::CU_STREAM_NON_BLOCKING), "a stream");
+  }
+  ~OwnStream() { driver().cuStreamDestroy(handle); }
+  OwnStream(const OwnStream&) = delete;
+  OwnStream& operator=(const OwnStream&) = delete;
+  cuda::CUstream handle = nullptr;
+};
+
+struct OwnEvent {
+  OwnEvent() { TUNEDGEMM_CHECK(driver(), cuEventCreate(&handle, 2), "an event"); }
+  ~OwnEvent() { driver().cuEventDestroy(handle); }
+  OwnEvent(const OwnEvent&) = delete;
+  OwnEvent& operator=(const OwnEvent&) = delete;
+  cuda::CUevent handle = nullptr;
+};
+
+void begin_capture(cuda::CUstream stream) {
+  constexpr auto kGlobal = static_cast<cuda::CUstreamCaptureMode>(0);
+  TUNEDGEMM_CHECK(driver(), cuStreamBeginCapture(stream, kGlobal), "a stream");
+}
+
+struct Executable {
+  explicit Executable(cuda::CUstream captured) {
+    cuda::CUgraph graph = nullptr;
+    TUNEDGEMM_CHECK(driver(), cuStreamEndCapture(captured, &graph), "a stream");
+    TUNEDGEMM_CHECK(driver(), cuGraphInstantiate(&handle, graph, 0), "a graph");
+    driver().cuGraphDestroy(graph);
+  }
+  ~Executable() { driver().cuGraphExecDestroy(handle); }
+  Executable(const Executable&) = delete;
+  Executable& operator=(const Executable&) = delete;
+  void launch_on(cuda::CUstream stream) const {
+    TUNEDGEMM_CHECK(driver(), cuGraphLaunch(handle, stream), "a graph");
+  }
+  cuda::CUgraphExec handle = nullptr;
+};
+
+// The stream that every thread calls its own by the same handle.
+cuda::CUstream per_thread_stream() {
+  constexpr std::uintptr_t kPerThread = 2;  // CU_STREAM_PER_THREAD
+  return reinterpret_cast<cuda::CUstream>(kPerThread);
 }
 
 }  // namespace
 
-TEST_CASE("A captured call runs the winner that asks for GPCs, without a workspace", "[gpu]") {
+TEST_CASE("A plan made on one stream is captured with its own kernel on another", "[gpu]") {
+  for (const auto is_wanted : {splits_k, asks_for_gpcs}) {
+    TUNEDGEMM_OPEN_TEST_GPU_CONTEXT(context);
+    const Device::Current current(context->device());
+    const Surrounding surrounding(*context, is_wanted);
+    if (surrounding.winner.knobs().empty()) {
+      continue;  // no such kernel for this GPU
+    }
+    const Results results(surrounding, 0, 3);
+    const OwnStream stream;
+    begin_capture(stream.handle);
+    for (int index = 0; index < 3; ++index) {
+      CHECK(results.run(index, stream.handle) == 0);
+    }
+    CHECK(context->workspaces().graph_workspaces() == 1);
+    {
+      const Executable executable(stream.handle);
+      for (int replay = 0; replay < 3; ++replay) {
+        results.poison();
+        executable.launch_on(stream.handle);
+        context->device().synchronize(stream.handle);
+        CHECK(results.wrong() == 0);
+      }
+    }
+    context->device().synchronize(stream.handle);
+    for (int wait = 0; wait < 1000 && context->workspaces().graph_workspaces() > 0; ++wait) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    CHECK(context->workspaces().graph_workspaces() == 0);
+  }
+}
+
+TEST_CASE("Threads on their per-thread default streams do not share a workspace", "[gpu]") {
   TUNEDGEMM_OPEN_TEST_GPU_CONTEXT(context);
-  Device& device = context->device();
-  if (device.limits().gpc_of_sm.empty()) {
-    TUNEDGEMM_SKIP("the GPCs of this device are not known");
+  const Device::Current current(context->device());
+  constexpr int kThreads = 8, kRounds = 50, kLaunches = 25;
+  const Surrounding surrounding(*context, splits_k);
+  REQUIRE(surrounding.plan->launch.needs_workspace());
+  std::vector<std::unique_ptr<Results>> results;
+  for (int thread = 0; thread < kThreads; ++thread) {
+    results.push_back(std::make_unique<Results>(surrounding, thread, kLaunches));
   }
-  const Device::Current current(device);
-  tunedgemm_problem problem;
-  tunedgemm_problem_init(&problem, kSize, kSize, kSize, TUNEDGEMM_F16, TUNEDGEMM_F16,
-                         TUNEDGEMM_F16);
-
-  // The winner: the first candidate of one part of K, told to ask.
-  const Problem canonical_problem =
-      canonical(make_problem(kSize, kSize, kSize, DataType::kF16, DataType::kF16, DataType::kF16))
-          .problem;
-  Record winner;
-  winner.problem = canonical_problem;
-  winner.device = device.identity();
-  winner.toolchain = device.toolchain();
-  winner.family = wgmma_family().name();
-  winner.config = configs_of(wgmma_family(), canonical_problem, device.limits()).front();
-  winner.config.set("split_k", 1).set("gpc_aware", 1);
-  REQUIRE(refusal(wgmma_family(), winner.problem, winner.config, device.limits()) == "");
-  winner.family_fingerprint = wgmma_family().fingerprint();
-  winner.rigor = Rigor::kNormal;
-  const Source source =
-      instance_of(wgmma_family(), winner.problem, winner.config, device.limits()).source();
-  context->store().put(winner, source, std::get<Binary>(device.compile(source)), {});
-
-  const auto a = device.allocate(kBytes), b = device.allocate(kBytes), d = device.allocate(kBytes);
-  device.copy_to_device(a->data(), small_numbers(0).data(), kBytes);
-  device.copy_to_device(b->data(), small_numbers(1).data(), kBytes);
-  tunedgemm_buffers buffers;
-  tunedgemm_buffers_init(&buffers);
-  buffers.a = a->data();
-  buffers.b = b->data();
-  buffers.d = d->data();
-  const Plan& plan = context->plan(call_key(problem, buffers), nullptr);
-  REQUIRE(plan.candidate.config == winner.config);
-  REQUIRE(plan.launch.workspace_is_optional);
-  constexpr int kNanBytes = 0xff;
-  device.set_bytes(d->data(), kNanBytes, kBytes);
-  REQUIRE(launch(plan, buffers, nullptr) == 0);
-  device.synchronize(nullptr);
-  const std::vector<std::uint16_t> expected = read(device, d->data());
-
-  const auto opened = cuda::Driver::open();
-  const cuda::Driver& driver = *std::get<0>(opened);
-  cuda::CUstream stream = nullptr;
-  TUNEDGEMM_CHECK(driver, cuStreamCreate(&stream, cuda::CU_STREAM_NON_BLOCKING), "a stream");
-  TUNEDGEMM_CHECK(driver, cuStreamBeginCapture(stream, cuda::CU_STREAM_CAPTURE_MODE_RELAXED),
-                  "a stream");
-  for (int call = 0; call < 3; ++call) {
-    CHECK(launch(plan, buffers, stream) == 0);
+  std::vector<int> wrong(kThreads), failed(kThreads);
+  std::vector<std::thread> threads;
+  for (std::size_t thread = 0; thread < kThreads; ++thread) {
+    threads.emplace_back([&, thread] {
+      const Device::Current of_thread(context->device());
+      for (int round = 0; round < kRounds; ++round) {
+        results[thread]->poison();
+        for (int index = 0; index < kLaunches; ++index) {
+          failed[thread] += results[thread]->run(index, per_thread_stream()) != 0;
+        }
+        driver().cuStreamSynchronize(per_thread_stream());
+        wrong[thread] += results[thread]->wrong();
+      }
+    });
   }
-  cuda::CUgraph graph = nullptr;
-  cuda::CUgraphExec executable = nullptr;
-  TUNEDGEMM_CHECK(driver, cuStreamEndCapture(stream, &graph), "a stream");
-  CHECK(context->find_workspace(plan.launch.workspace_bytes, stream) == nullptr);
-  TUNEDGEMM_CHECK(driver, cuGraphInstantiate(&executable, graph, 0), "a graph");
-  for (int replay = 0; replay < 2; ++replay) {
-    device.set_bytes(d->data(), kNanBytes, kBytes);
-    device.synchronize(nullptr);
-    TUNEDGEMM_CHECK(driver, cuGraphLaunch(executable, stream), "a graph");
-    device.synchronize(stream);
-    CHECK(read(device, d->data()) == expected);
+  for (std::thread& thread : threads) {
+    thread.join();
   }
-  driver.cuGraphExecDestroy(executable);
-  driver.cuGraphDestroy(graph);
-  driver.cuStreamDestroy(stream);
+  CHECK(failed == std::vector<int>(kThreads));
+  CHECK(wrong == std::vector<int>(kThreads));
+}
+
+TEST_CASE("A stream whose handle was another's has a workspace of its own", "[gpu]") {
+  TUNEDGEMM_OPEN_TEST_GPU_CONTEXT(context);
+  const Device::Current current(context->device());
+  const Surrounding surrounding(*context, splits_k);
+  REQUIRE(surrounding.plan->launch.needs_workspace());
+  constexpr int kStreams = 200;
+  const Results results(surrounding, 0, kStreams);
+  for (int round = 0; round < 5; ++round) {
+    results.poison();
+    for (int index = 0; index < kStreams; ++index) {
+      const OwnStream stream;  // destroyed while its launch is still at work
+      CHECK(results.run(index, stream.handle) == 0);
+    }
+    for (int wait = 0; wait < 1000 && results.wrong() > 0; ++wait) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    CHECK(results.wrong() == 0);
+  }
+  CHECK(context->workspaces().stream_workspaces() <= 66);
+}
+
+TEST_CASE("Branches of a capture, and eager work beside its replays, have their own workspaces",
+          "[gpu]") {
+  TUNEDGEMM_OPEN_TEST_GPU_CONTEXT(context);
+  const Device::Current current(context->device());
+  const Surrounding surrounding(*context, splits_k);
+  REQUIRE(surrounding.plan->launch.needs_workspace());
+  constexpr int kBranches = 6, kLaunches = 10;
+  std::vector<std::unique_ptr<Results>> results;
+  for (int branch = 0; branch < kBranches + 1; ++branch) {
+    results.push_back(std::make_unique<Results>(surrounding, branch, kLaunches));
+  }
+  const OwnStream origin, replaying;
+  const OwnEvent fork;
+  begin_capture(origin.handle);
+  TUNEDGEMM_CHECK(driver(), cuEventRecord(fork.handle, origin.handle), "the fork");
+  for (int branch = 0; branch < kBranches; ++branch) {
+    const OwnStream stream;  // the next branch's may have the same handle
+    const OwnEvent join;
+    TUNEDGEMM_CHECK(driver(), cuStreamWaitEvent(stream.handle, fork.handle, 0), "the fork");
+    for (int index = 0; index < kLaunches; ++index) {
+      REQUIRE(results[static_cast<std::size_t>(branch)]->run(index, stream.handle) == 0);
+    }
+    TUNEDGEMM_CHECK(driver(), cuEventRecord(join.handle, stream.handle), "a join");
+    TUNEDGEMM_CHECK(driver(), cuStreamWaitEvent(origin.handle, join.handle, 0), "a join");
+  }
+  CHECK(context->workspaces().graph_workspaces() == kBranches);
+  const Executable executable(origin.handle);
+  const Results& eager = *results.back();
+  int wrong = 0;
+  for (int replay = 0; replay < 150; ++replay) {
+    for (const auto& each : results) {
+      each->poison();
+    }
+    executable.launch_on(replaying.handle);
+    for (int index = 0; index < kLaunches; ++index) {  // on the handle that was captured
+      REQUIRE(eager.run(index, origin.handle) == 0);
+    }
+    context->device().synchronize(replaying.handle);
+    context->device().synchronize(origin.handle);
+    for (const auto& each : results) {
+      wrong += each->wrong();
+    }
+  }
+  CHECK(wrong == 0);
 }
 
 }  // namespace tunedgemm

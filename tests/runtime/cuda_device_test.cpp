@@ -226,15 +226,16 @@ TEST_CASE("a stream that is captured is known, and memory can be had meanwhile",
   const Device::Current current(*device);
   cuda::CUstream stream = nullptr;
   TUNEDGEMM_CHECK(driver, cuStreamCreate(&stream, cuda::CU_STREAM_NON_BLOCKING), "a stream");
-  CHECK_FALSE(device->is_capturing(stream));
-  CHECK_FALSE(device->is_capturing(nullptr));
+  CHECK(device->stream_id(stream).has_value());
+  CHECK(device->stream_id(nullptr).has_value());
+  CHECK(device->stream_id(nullptr) != device->stream_id(stream));
   constexpr auto kGlobal = static_cast<cuda::CUstreamCaptureMode>(0);
   TUNEDGEMM_CHECK(driver, cuStreamBeginCapture(stream, kGlobal), "a stream");
-  CHECK(device->is_capturing(stream));
+  CHECK_FALSE(device->stream_id(stream).has_value());
   CHECK(device->allocate(1 << 20) != nullptr);
   cuda::CUgraph graph = nullptr;
   TUNEDGEMM_CHECK(driver, cuStreamEndCapture(stream, &graph), "a stream");
-  CHECK_FALSE(device->is_capturing(stream));
+  CHECK(device->stream_id(stream).has_value());
   driver.cuGraphDestroy(graph);
   driver.cuStreamDestroy(stream);
 }

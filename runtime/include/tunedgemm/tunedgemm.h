@@ -58,8 +58,8 @@
  *
  *     (1) for the context of the process, in the first call that uses it
  *     (2) as the policy says; tunedgemm_matmul never while the stream is captured
- *     (3) a workspace for each stream on which a plan that needs one is run, unless the caller
- *         brings one
+ *     (3) a workspace for each stream on which a plan that uses one is run, and for each graph
+ *         into which it is captured, unless the caller brings one
  *
  * A problem is known once a call of this context had the same problem, with pointers of the same
  * alignments, alpha and beta that are 0 or not as before, and C that is D or not as before. On CUDA
@@ -432,14 +432,13 @@ TUNEDGEMM_API void tunedgemm_buffers_init(tunedgemm_buffers* buffers);
  * compiled, calls fail with TUNEDGEMM_UNSUPPORTED.
  *
  * @par Capture
- * While `stream` is being captured into a graph, nothing is compiled, tuned, loaded or allocated,
- * whatever the policy. A problem that is known is captured with its own kernel if that needs no
- * workspace, can do without one, or has one: the caller's, or the one that the context made for
- * this stream in an earlier call. In all other cases a kernel is captured that the context has
- * loaded for another problem, that computes this one and needs no workspace, and the problem is
- * noted for `tune-all --from-requests`; if there is no such kernel the call fails with
- * TUNEDGEMM_NOT_TUNED. So call once on the same stream before the capture, or make a plan and bring
- * a workspace.
+ * While `stream` is being captured into a graph, nothing is compiled, tuned or loaded, whatever the
+ * policy. A problem that is known is captured with its own kernel, on whatever stream it became
+ * known; if that kernel uses a workspace, the graph gets one of its own, see
+ * tunedgemm_plan_workspace_bytes(). For a problem that is not known, the best kernel is captured of
+ * those that the context has loaded for other problems and that compute this one, and the problem
+ * is noted for `tune-all --from-requests`; if there is no such kernel the call fails with
+ * TUNEDGEMM_NOT_TUNED. So call once with the problem, or make its plan, before the capture.
  *
  * @par Reproducibility
  * A plan gives the same bits for the same inputs, always. Another winner may give others.
@@ -486,8 +485,8 @@ TUNEDGEMM_API tunedgemm_status tunedgemm_plan_create(tunedgemm_context* context,
  *     are 0 where they were and not 0 where they were not; C is D if it was. Else
  *     TUNEDGEMM_INVALID_ARGUMENT.
  * @param stream   On which to launch; NULL on the host.
- * @return TUNEDGEMM_OK, TUNEDGEMM_INVALID_ARGUMENT, TUNEDGEMM_OUT_OF_MEMORY (no workspace),
- *     TUNEDGEMM_NOT_TUNED (only in a capture) or TUNEDGEMM_DEVICE_FAILED.
+ * @return TUNEDGEMM_OK, TUNEDGEMM_INVALID_ARGUMENT, TUNEDGEMM_OUT_OF_MEMORY (no workspace) or
+ *     TUNEDGEMM_DEVICE_FAILED.
  */
 TUNEDGEMM_API tunedgemm_status tunedgemm_run(const tunedgemm_plan* plan,
                                              const tunedgemm_buffers* buffers, void* stream);
@@ -496,15 +495,20 @@ TUNEDGEMM_API tunedgemm_status tunedgemm_run(const tunedgemm_plan* plan,
  * How many bytes of workspace launches of the plan have use for; 0 for none, or if `plan` is NULL.
  *
  * Some kernels need a workspace, split-K for one; others only run better with it. Where the
- * buffers bring none, the context keeps one for each stream: it is allocated by the first call on
- * that stream, which blocks for it, and kept until the context is destroyed. During a capture
- * nothing is allocated.
+ * buffers bring none, the context has one for each stream. It is allocated by the first call on that
+ * stream, which blocks for it; a stream that has not been used for long may have to have it allocated
+ * again. All are freed with the context.
+ *
+ * A graph has workspaces of its own, so that it can be launched beside anything: they are allocated
+ * while it is captured, one for each of its branches, and belong to the graph, its clones and its
+ * executables. After these are destroyed they are used again, or freed, by later calls, at the latest
+ * with the context. Two executables of one graph share them: to launch both at the same time, give
+ * the captured calls workspaces, or capture twice.
  *
  * A caller's workspace is 256-byte aligned and all zero before its first use (by a copy or a
  * memset, or by a kernel that has ended when the first launch with it is made), and is then left
  * alone: each launch leaves it fit for the next one. Launches that may run at the same time must
- * not share one. So bring one for a captured graph that is launched beside other work of the stream
- * on which it was captured.
+ * not share one. It is used wherever it is given and large enough.
  */
 TUNEDGEMM_API size_t tunedgemm_plan_workspace_bytes(const tunedgemm_plan* plan);
 

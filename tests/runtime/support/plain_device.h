@@ -46,7 +46,7 @@ class LoopKernel final : public CompiledKernel {
   Flaw flaw_;
 };
 
-class PlainDevice final : public Device {
+class PlainDevice : public Device {
  public:
   /// Every source becomes a LoopKernel for this problem.
   PlainDevice(const Problem& problem, Flaw flaw);
@@ -73,7 +73,8 @@ class PlainDevice final : public Device {
                       StreamHandle stream) noexcept override;
   StreamHandle own_stream() override { return nullptr; }
   void synchronize(StreamHandle) override {}
-  bool is_capturing(StreamHandle) const noexcept override { return false; }
+  std::optional<std::uint64_t> stream_id(StreamHandle) const noexcept override { return 0; }
+  std::unique_ptr<StreamCapture> capture_of(StreamHandle) const override { return nullptr; }
   std::variant<double, Rejection> time(const TimedLaunch& timed, int launches) override;
   Clock clock() override { return {}; }
   std::string describe(int error) const override { return "error " + std::to_string(error); }

@@ -1,0 +1,110 @@
+#include "runtime/cuda/stream_capture.h"
+
+#include <string>
+#include <unordered_set>
+#include <utility>
+
+#include "runtime/cuda/check.h"
+
+namespace tunedgemm::cuda {
+namespace {
+
+// What is further back in the graph is taken for not being there: a walk costs one call of the
+// driver for each node.
+constexpr std::size_t kMostNodesVisited = 4096;
+
+// Edges between kernels that may overlap have data that the older functions refuse to lose.
+CUresult capture_info(const Driver& driver, CUstream stream, CUstreamCaptureStatus& status,
+                      unsigned long long& id, CUgraph& graph, const CUgraphNode*& nodes,
+                      std::size_t& count) {
+  if (driver.cuStreamGetCaptureInfo_v3 == nullptr) {
+    return driver.cuStreamGetCaptureInfo_v2(stream, &status, &id, &graph, &nodes, &count);
+  }
+  const CUgraphEdgeData* edges = nullptr;
+  return driver.cuStreamGetCaptureInfo_v3(stream, &status, &id, &graph, &nodes, &edges, &count);
+}
+
+CUresult dependencies_of(const Driver& driver, CUgraphNode node, CUgraphNode* nodes,
+                         CUgraphEdgeData* edges, std::size_t& count) {
+  return driver.cuGraphNodeGetDependencies_v2 == nullptr
+             ? driver.cuGraphNodeGetDependencies(node, nodes, &count)
+             : driver.cuGraphNodeGetDependencies_v2(node, nodes, edges, &count);
+}
+
+std::vector<CUgraphNode> dependencies_of(const Driver& driver, CUgraphNode node) {
+  std::size_t count = 0;
+  CUresult result = dependencies_of(driver, node, nullptr, nullptr, count);
+  std::vector<CUgraphNode> nodes(count);
+  std::vector<CUgraphEdgeData> edges(count);
+  if (result == CUDA_SUCCESS && count > 0) {
+    result = dependencies_of(driver, node, nodes.data(), edges.data(), count);
+  }
+  if (result != CUDA_SUCCESS) {
+    throw_device_error(driver, result, "cuGraphNodeGetDependencies", "a node of a captured graph");
+  }
+  return nodes;
+}
+
+}  // namespace
+
+std::unique_ptr<StreamCapture> CapturedStream::of(const PrimaryContext& context, CUstream stream) {
+  const Active active(context);
+  auto captured = std::unique_ptr<CapturedStream>(new CapturedStream(context));
+  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+  unsigned long long id = 0;
+  const CUgraphNode* nodes = nullptr;
+  std::size_t count = 0;
+  const CUresult result =
+      capture_info(context.driver(), stream, status, id, captured->graph_, nodes, count);
+  if (result != CUDA_SUCCESS) {
+    throw_device_error(context.driver(), result, "cuStreamGetCaptureInfo", "a stream");
+  }
+  if (status != CU_STREAM_CAPTURE_STATUS_ACTIVE) {
+    return nullptr;
+  }
+  captured->id_ = id;
+  captured->dependencies_.assign(nodes, nodes + count);
+  return captured;
+}
+
+bool CapturedStream::is_behind(const void* node) const {
+  const Active active(context_);
+  std::unordered_set<CUgraphNode> seen(dependencies_.begin(), dependencies_.end());
+  std::vector<CUgraphNode> to_visit = dependencies_;
+  for (std::size_t index = 0; index < to_visit.size() && index < kMostNodesVisited; ++index) {
+    if (to_visit[index] == node) {
+      return true;
+    }
+    for (const CUgraphNode before : dependencies_of(context_.driver(), to_visit[index])) {
+      if (seen.insert(before).second) {
+        to_visit.push_back(before);
+      }
+    }
+  }
+  return false;
+}
+
+const void* CapturedStream::last_node() const {
+  return dependencies_.size() == 1 ? dependencies_.front() : nullptr;
+}
+
+void CapturedStream::keep(std::shared_ptr<void> object) const {
+  const Active active(context_);
+  const Driver& driver = context_.driver();
+  auto owned = std::make_unique<std::shared_ptr<void>>(std::move(object));
+  const auto let_go = [](void* kept) { delete static_cast<std::shared_ptr<void>*>(kept); };
+  CUuserObject reference = nullptr;
+  TUNEDGEMM_CHECK(
+      driver,
+      cuUserObjectCreate(&reference, owned.get(), let_go, 1, CU_USER_OBJECT_NO_DESTRUCTOR_SYNC),
+      "what a graph keeps");
+  static_cast<void>(owned.release());  // the user object destroys it from here on
+  const CUresult result =
+      driver.cuGraphRetainUserObject(graph_, reference, 1, CU_GRAPH_USER_OBJECT_MOVE);
+  if (result != CUDA_SUCCESS) {
+    driver.cuUserObjectRelease(reference, 1);
+    throw_device_error(driver, result, "cuGraphRetainUserObject", "a graph that is being captured");
+  }
+}
+
+}  // namespace tunedgemm::cuda

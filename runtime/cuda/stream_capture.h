@@ -1,0 +1,32 @@
+#pragma once
+
+// CapturedStream: where a stream that is being captured stands in its graph.
+
+#include <vector>
+
+#include "runtime/cuda/context.h"
+#include "runtime/device.h"
+
+namespace tunedgemm::cuda {
+
+/// Used by one thread, while the stream stays captured. The context must outlive it.
+class CapturedStream final : public StreamCapture {
+ public:
+  /// Null unless the stream is being captured. Throws DeviceError.
+  static std::unique_ptr<StreamCapture> of(const PrimaryContext& context, CUstream stream);
+
+  std::uint64_t id() const override { return id_; }
+  bool is_behind(const void* node) const override;
+  const void* last_node() const override;
+  void keep(std::shared_ptr<void> object) const override;
+
+ private:
+  explicit CapturedStream(const PrimaryContext& context) : context_(context) {}
+
+  const PrimaryContext& context_;
+  std::uint64_t id_ = 0;
+  CUgraph graph_ = nullptr;
+  std::vector<CUgraphNode> dependencies_;  ///< of what is captured next
+};
+
+}  // namespace tunedgemm::cuda
