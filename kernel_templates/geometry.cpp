@@ -137,8 +137,13 @@ double cycles_us(double cycles, const DeviceLimits& limits) {
   return cycles / (ghz * 1e3);
 }
 
-double blocks_on_busiest_sm(std::int64_t blocks, const DeviceLimits& limits) {
-  return static_cast<double>(ceil_divide(blocks, std::max(limits.sm_count, 1)));
+double cycles_of_waves(std::int64_t blocks, int resident, const DeviceLimits& limits,
+                       const std::function<double(double)>& cycles_of) {
+  const std::int64_t on_busiest = ceil_divide(blocks, std::max(limits.sm_count, 1));
+  const std::int64_t waves = on_busiest / resident;
+  const std::int64_t rest = on_busiest % resident;
+  return static_cast<double>(waves) * cycles_of(resident) +
+         (rest > 0 ? cycles_of(static_cast<double>(rest)) : 0);
 }
 
 }  // namespace tunedgemm

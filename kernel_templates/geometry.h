@@ -4,6 +4,7 @@
 // families are made.
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -63,7 +64,9 @@ double memory_us(double bytes, const DeviceLimits& limits);
 /// `cycles` of one SM as microseconds.
 double cycles_us(double cycles, const DeviceLimits& limits);
 
-/// How many blocks the busiest SM computes, one after the other or side by side.
-double blocks_on_busiest_sm(std::int64_t blocks, const DeviceLimits& limits);
+/// The cycles of the SM that computes most of the blocks, `resident` at a time: full waves, then a
+/// wave of what is left. `cycles_of(n)` are those of n blocks side by side.
+double cycles_of_waves(std::int64_t blocks, int resident, const DeviceLimits& limits,
+                       const std::function<double(double)>& cycles_of);
 
 }  // namespace tunedgemm

@@ -1,7 +1,6 @@
 #include "kernel_templates/cuda/mma/cost.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "kernel_templates/cuda/gpu_facts.h"
 
@@ -198,10 +197,7 @@ double mma_us(const Problem& problem, const MmaNumbers& numbers, const DeviceLim
   const int resident =
       blocks_per_sm(32 * numbers.warps(), numbers.registers(products(problem, limits)),
                     numbers.shared_bytes(), limits);
-  const double on_busiest = blocks_on_busiest_sm(count, limits);
-  const double waves = std::floor(on_busiest / resident);
-  const double rest = on_busiest - waves * resident;
-  double cycles = waves * cycles_of(resident) + (rest > 0 ? cycles_of(rest) : 0);
+  double cycles = cycles_of_waves(count, resident, limits, cycles_of);
   if (numbers.split_k > 1) {
     // The last block reads what the others have written.
     const double partial = static_cast<double>(numbers.partial_tile_bytes());

@@ -1,7 +1,6 @@
 #include "kernel_templates/cuda/simt/simt_numbers.h"
 
 #include <algorithm>
-#include <cmath>
 
 namespace tunedgemm {
 namespace {
@@ -136,10 +135,7 @@ double simt_us(const Problem& problem, const SimtNumbers& numbers, const DeviceL
     const double alone = step_cycles * std::max(1.0, 4 / warps) + waiting;
     return static_cast<double>(steps) * std::max(side_by_side * step_cycles, alone) + kBlockCycles;
   };
-  const double on_busiest = blocks_on_busiest_sm(blocks.blocks().value_or(1), limits);
-  const double waves = std::floor(on_busiest / resident);
-  const double rest = on_busiest - waves * resident;
-  const double cycles = waves * cycles_of(resident) + (rest > 0 ? cycles_of(rest) : 0);
+  const double cycles = cycles_of_waves(blocks.blocks().value_or(1), resident, limits, cycles_of);
 
   const auto exchanged = split_workspace_bytes(blocks, numbers.partial_tile_bytes());
   const double meeting_us =
