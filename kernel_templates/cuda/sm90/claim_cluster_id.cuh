@@ -17,6 +17,7 @@
 #include "../ptx/griddepcontrol.cuh"
 #include "../ptx/mbarrier.cuh"
 #include "../ptx/shared_memory.cuh"
+#include "../ptx/special_registers.cuh"
 #include "../ptx/warpgroup.cuh"
 #include "gpc_cluster_ranges.cuh"
 
@@ -32,12 +33,6 @@ __device__ __forceinline__ int claims_of(ClaimCounters claims, int gpc) {
 }
 __device__ __forceinline__ int ids_of(const GpcClusterRanges& ranges, int gpc) {
   return ranges.first[gpc + 1] - ranges.first[gpc];
-}
-
-__device__ __forceinline__ int sm_id() {
-  int id;
-  asm volatile("mov.u32 %0, %%smid;" : "=r"(id));
-  return id;
 }
 
 // Where most ids seem to be left.
@@ -65,7 +60,7 @@ template <int kClusterSize>
 __device__ __forceinline__ ClaimedClusterId claim_cluster_id(const Arguments& arguments,
                                                              const GpcClusterRanges& ranges) {
   if (threadIdx.x == kClaimingThread && (kClusterSize == 1 || cta_rank_in_cluster() == 0)) {
-    int gpc = ranges.gpc_of_sm[min(sm_id(), kMostSms - 1)];
+    int gpc = ranges.gpc_of_sm[min(static_cast<int>(sm_id()), kMostSms - 1)];
 #pragma unroll 1
     for (int attempt = 0; attempt < ranges.gpcs; ++attempt) {  // none is found empty twice
       const ClaimCounters one = ClaimCounters{1} << 8 * gpc;
