@@ -12,12 +12,12 @@ namespace {
 // Where Hilbert's curve is after `index` steps in a square with sides of `side` tiles, a power of
 // two: from the smallest square to the largest, the part is reflected so that its ends meet the
 // neighbours'.
-TileCoordinate hilbert_at(std::int64_t index, std::int64_t side) {
-  std::int64_t across = 0;
-  std::int64_t down = 0;
-  for (std::int64_t part = 1; part < side; part *= 2) {
-    const std::int64_t right = index / 2 % 2;
-    const std::int64_t below = (index + right) % 2;
+TileCoordinate hilbert_at(std::int64_t index, int side) {
+  int across = 0;
+  int down = 0;
+  for (int part = 1; part < side; part *= 2) {
+    const int right = static_cast<int>(index / 2 % 2);
+    const int below = static_cast<int>((index + right) % 2);
     if (below == 0) {
       if (right == 1) {
         across = part - 1 - across;
@@ -34,29 +34,21 @@ TileCoordinate hilbert_at(std::int64_t index, std::int64_t side) {
 
 }  // namespace
 
-TileCoordinate tile_at(std::int64_t index, std::int64_t tiles_m, std::int64_t tiles_n,
-                       std::int64_t group_m) {
-  const std::int64_t group = std::min(group_m, tiles_m);
-  const std::int64_t tiles_in_group = group * tiles_n;
-  const std::int64_t first_m = index / tiles_in_group * group;
-  const std::int64_t rows = std::min(tiles_m - first_m, group);
-  const std::int64_t in_group = index % tiles_in_group;
-  return {first_m + in_group % rows, in_group / rows};
-}
-
 std::vector<TileCoordinate> grouped_order(const Rasterization& rasterization) {
-  const std::int64_t clusters_m = ceil_divide(rasterization.tiles_m, rasterization.cluster_m);
-  const std::int64_t clusters_n = ceil_divide(rasterization.tiles_n, rasterization.cluster_n);
+  const auto clusters_m =
+      static_cast<int>(ceil_divide(rasterization.tiles_m, rasterization.cluster_m));
+  const auto clusters_n =
+      static_cast<int>(ceil_divide(rasterization.tiles_n, rasterization.cluster_n));
   std::vector<TileCoordinate> order;
-  for (std::int64_t index = 0; index < clusters_m * clusters_n; ++index) {
+  for (int index = 0; index < clusters_m * clusters_n; ++index) {
     TileCoordinate cluster = rasterization.along_n
                                  ? tile_at(index, clusters_n, clusters_m, rasterization.group)
                                  : tile_at(index, clusters_m, clusters_n, rasterization.group);
     if (rasterization.along_n) {
       std::swap(cluster.tile_m, cluster.tile_n);
     }
-    for (std::int64_t n = 0; n < rasterization.cluster_n; ++n) {
-      for (std::int64_t m = 0; m < rasterization.cluster_m; ++m) {
+    for (int n = 0; n < rasterization.cluster_n; ++n) {
+      for (int m = 0; m < rasterization.cluster_m; ++m) {
         const TileCoordinate tile{cluster.tile_m * rasterization.cluster_m + m,
                                   cluster.tile_n * rasterization.cluster_n + n};
         if (tile.tile_m < rasterization.tiles_m && tile.tile_n < rasterization.tiles_n) {
@@ -68,19 +60,20 @@ std::vector<TileCoordinate> grouped_order(const Rasterization& rasterization) {
   return order;
 }
 
-std::vector<TileCoordinate> row_major_order(std::int64_t tiles_m, std::int64_t tiles_n) {
+std::vector<TileCoordinate> row_major_order(int tiles_m, int tiles_n) {
   std::vector<TileCoordinate> order;
-  for (std::int64_t index = 0; index < tiles_m * tiles_n; ++index) {
+  order.reserve(static_cast<std::size_t>(tiles_m) * static_cast<std::size_t>(tiles_n));
+  for (int index = 0; index < tiles_m * tiles_n; ++index) {
     order.push_back({index / tiles_n, index % tiles_n});
   }
   return order;
 }
 
-std::vector<TileCoordinate> hilbert_order(std::int64_t tiles_m, std::int64_t tiles_n) {
-  const auto side = static_cast<std::int64_t>(
-      std::bit_ceil(static_cast<std::uint64_t>(std::max(tiles_m, tiles_n))));
+std::vector<TileCoordinate> hilbert_order(int tiles_m, int tiles_n) {
+  const auto side =
+      static_cast<int>(std::bit_ceil(static_cast<unsigned>(std::max(tiles_m, tiles_n))));
   std::vector<TileCoordinate> order;
-  for (std::int64_t index = 0; index < side * side; ++index) {
+  for (std::int64_t index = 0; index < std::int64_t{side} * side; ++index) {
     const TileCoordinate tile = hilbert_at(index, side);
     if (tile.tile_m < tiles_m && tile.tile_n < tiles_n) {
       order.push_back(tile);
@@ -107,13 +100,6 @@ std::vector<Wave> waves(const std::vector<TileCoordinate>& order, std::int64_t a
     }
   }
   return result;
-}
-
-std::int64_t blocks_loaded(std::int64_t tiles, std::int64_t tiles_m, std::int64_t tiles_n,
-                           std::int64_t group_m, std::int64_t depth) {
-  const Rasterization rasterization{.tiles_m = tiles_m, .tiles_n = tiles_n, .group = group_m};
-  const Wave first = waves(grouped_order(rasterization), tiles).front();
-  return depth * (first.rows + first.columns);
 }
 
 }  // namespace tunedgemm

@@ -8,7 +8,6 @@
 
 #include "kernel_templates/cuda/families.h"
 #include "kernel_templates/geometry.h"
-#include "kernel_templates/tile_order.h"
 #include "tests/support/catch.h"
 #include "tests/support/instances.h"
 
@@ -232,38 +231,6 @@ TEST_CASE("The model ranks register tiles before naive kernels, but for tiny pro
     for (const Family* family : ladder()) {
       INFO(family->name() << " at " << size);
       CHECK(best(simt_family()) <= best(*family));
-    }
-  }
-}
-
-TEST_CASE("Tiles are rasterized in groups of rows") {
-  // A 574 x 574 result in 64 x 64 tiles: 9 x 9 of them, in groups of 3 rows.
-  CHECK(ceil_divide(574, 64) == 9);
-  CHECK(tile_at(0, 9, 9, 3) == TileCoordinate{0, 0});
-  CHECK(tile_at(4, 9, 9, 3) == TileCoordinate{1, 1});
-  CHECK(tile_at(26, 9, 9, 3) == TileCoordinate{2, 8});
-  CHECK(tile_at(30, 9, 9, 3) == TileCoordinate{3, 1});
-  // The last group is shorter.
-  CHECK(tile_at(8 * 5, 10, 5, 8) == TileCoordinate{8, 0});
-  CHECK(tile_at(8 * 5 + 1, 10, 5, 8) == TileCoordinate{9, 0});
-  CHECK(tile_at(8 * 5 + 2, 10, 5, 8) == TileCoordinate{8, 1});
-  // The first 9 tiles, operands 9 blocks deep: row by row, and in squares.
-  CHECK(blocks_loaded(9, 9, 9, 1, 9) == 90);
-  CHECK(blocks_loaded(9, 9, 9, 3, 9) == 54);
-}
-
-TEST_CASE("Every tile comes once, whatever the group") {
-  for (const std::int64_t tiles_m : {1, 2, 7, 16}) {
-    for (const std::int64_t tiles_n : {1, 3, 8}) {
-      for (const std::int64_t group_m : {1, 2, 3, 8, 100}) {
-        std::set<std::pair<std::int64_t, std::int64_t>> seen;
-        for (std::int64_t index = 0; index < tiles_m * tiles_n; ++index) {
-          const TileCoordinate tile = tile_at(index, tiles_m, tiles_n, group_m);
-          CHECK(tile.tile_m < tiles_m);
-          CHECK(tile.tile_n < tiles_n);
-          CHECK(seen.emplace(tile.tile_m, tile.tile_n).second);
-        }
-      }
     }
   }
 }

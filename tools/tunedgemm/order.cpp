@@ -72,12 +72,6 @@ Tiles tiles_of(const Problem& problem, const Config& config, const std::string& 
                                 "more; give one that has them by --config");
   }
   const Tiling tiling = tunedgemm::tiling(problem, tiles.block_m, tiles.block_n);
-  tiles.rasterization = {.tiles_m = tiling.tiles_m,
-                         .tiles_n = tiling.tiles_n,
-                         .group = std::max(1, knob("group_m", 1)),
-                         .along_n = knob("raster_along_n", 0) != 0,
-                         .cluster_m = std::max(1, knob("cluster_m", 1)),
-                         .cluster_n = std::max(1, knob("cluster_n", 1))};
   constexpr std::int64_t kMostTiles = 1'000'000;
   if (tiling.tiles_m > kMostTiles / tiling.tiles_n) {
     throw std::invalid_argument(std::to_string(tiling.tiles_m) + " x " +
@@ -85,6 +79,12 @@ Tiles tiles_of(const Problem& problem, const Config& config, const std::string& 
                                 " tiles are more than can be looked at (1000000); make the tiles "
                                 "larger or the problem smaller");
   }
+  tiles.rasterization = {.tiles_m = static_cast<int>(tiling.tiles_m),
+                         .tiles_n = static_cast<int>(tiling.tiles_n),
+                         .group = std::max(1, knob("group_m", 1)),
+                         .along_n = knob("raster_along_n", 0) != 0,
+                         .cluster_m = std::max(1, knob("cluster_m", 1)),
+                         .cluster_n = std::max(1, knob("cluster_n", 1))};
   return tiles;
 }
 
@@ -154,7 +154,8 @@ void print_numbers(const NamedOrder& order, const Rasterization& rasterization) 
   std::vector<std::size_t> numbers(order.tiles.size());
   for (std::size_t index = 0; index < order.tiles.size(); ++index) {
     const TileCoordinate& tile = order.tiles[index];
-    numbers[static_cast<std::size_t>(tile.tile_m * rasterization.tiles_n + tile.tile_n)] = index;
+    const std::int64_t place = std::int64_t{tile.tile_m} * rasterization.tiles_n + tile.tile_n;
+    numbers[static_cast<std::size_t>(place)] = index;
   }
   const auto width = static_cast<int>(std::to_string(numbers.size()).size()) + 1;
   std::cout << '\n' << order.name << '\n';

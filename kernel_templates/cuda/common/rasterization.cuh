@@ -6,20 +6,25 @@
 //                       1 3 5 7
 //                       8 ...
 //
-// The same formula on the host, with worked examples: kernel_templates/tile_order.h.
+// The host (tile_order.h) includes this very file, so it is plain constexpr C++.
 #pragma once
+
+#include "host_device.cuh"
+
+namespace tunedgemm {
 
 struct TileCoordinate {
   int tile_m, tile_n;
 };
 
-__device__ __forceinline__ TileCoordinate tile_at(int index, int tiles_m, int tiles_n,
-                                                  int group_m) {
+// 0 <= index < tiles_m * tiles_n, group_m >= 1.
+TUNEDGEMM_CONSTEXPR TileCoordinate tile_at(int index, int tiles_m, int tiles_n, int group_m) {
   // Not more than there are: the same order, and no product exceeds tiles_m * tiles_n.
-  const int group = min(group_m, tiles_m);
+  const int group = group_m < tiles_m ? group_m : tiles_m;
   const int tiles_in_group = group * tiles_n;
   const int first_m = index / tiles_in_group * group;
-  const int rows = min(tiles_m - first_m, group);  // the last group may be shorter
+  const int rows_left = tiles_m - first_m;
+  const int rows = rows_left < group ? rows_left : group;  // the last group may be shorter
   const int in_group = index % tiles_in_group;
   return {first_m + in_group % rows, in_group / rows};
 }
@@ -27,7 +32,9 @@ __device__ __forceinline__ TileCoordinate tile_at(int index, int tiles_m, int ti
 // A tile that would reach beyond D is moved back until it ends with D, or nearly, and computes once
 // more, with the same bits, what its neighbour does. That may not be where D is written over C.
 // This is where the last tile begins: at a multiple of `unit` elements.
-__device__ __forceinline__ long long last_origin(long long extent, int block, int unit) {
-  const long long over = extent - block + unit - 1;
-  return max(0LL, over / unit * unit);
+TUNEDGEMM_CONSTEXPR long long last_origin(long long extent, int block, int unit) {
+  const long long origin = (extent - block + unit - 1) / unit * unit;
+  return origin > 0 ? origin : 0;
 }
+
+}  // namespace tunedgemm

@@ -142,7 +142,7 @@ __device__ __forceinline__ WorkTile work_tile_of_cta(const Arguments& arguments)
   const int tiles = tiles_m * tiles_n;
   const int index = static_cast<int>(blockIdx.x) % tiles;
   const int slice_of_batch = static_cast<int>(blockIdx.x) / tiles;
-  const TileCoordinate at = tile_at(index, tiles_m, tiles_n, kGroupM);
+  const tunedgemm::TileCoordinate at = tunedgemm::tile_at(index, tiles_m, tiles_n, kGroupM);
   const int tiles_of_k = static_cast<int>((arguments.k + kBlockK - 1) / kBlockK);
   WorkTile work;
   work.entry = slice_of_batch / kSplitK;

@@ -225,8 +225,8 @@ __device__ __forceinline__ WorkTile work_tile_of_block(const Arguments& argument
   const int tiles_n = static_cast<int>((arguments.n + kBlockN - 1) / kBlockN);
   const int tiles = tiles_m * tiles_n;
   const int slice_of_batch = static_cast<int>(blockIdx.x) / tiles;
-  const TileCoordinate at =
-      tile_at(static_cast<int>(blockIdx.x) % tiles, tiles_m, tiles_n, kGroupM);
+  const tunedgemm::TileCoordinate at =
+      tunedgemm::tile_at(static_cast<int>(blockIdx.x) % tiles, tiles_m, tiles_n, kGroupM);
   WorkTile work;
   work.entry = slice_of_batch / kSplitK;
   work.slice = slice_of_batch % kSplitK;
@@ -234,8 +234,8 @@ __device__ __forceinline__ WorkTile work_tile_of_block(const Arguments& argument
   work.m0 = static_cast<long long>(at.tile_m) * kBlockM;
   work.n0 = static_cast<long long>(at.tile_n) * kBlockN;
   if (!kReadC || arguments.c != arguments.d) {
-    work.m0 = min(work.m0, last_origin(arguments.m, kBlockM, kUnitM));
-    work.n0 = min(work.n0, last_origin(arguments.n, kBlockN, kUnitN));
+    work.m0 = min(work.m0, tunedgemm::last_origin(arguments.m, kBlockM, kUnitM));
+    work.n0 = min(work.n0, tunedgemm::last_origin(arguments.n, kBlockN, kUnitN));
   }
   work.rows = static_cast<int>(min(arguments.m - work.m0, static_cast<long long>(kBlockM)));
   work.columns = static_cast<int>(min(arguments.n - work.n0, static_cast<long long>(kBlockN)));

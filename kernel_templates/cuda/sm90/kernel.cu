@@ -270,10 +270,12 @@ __device__ __forceinline__ TileScheduler make_tile_scheduler(const Arguments& ar
   scheduler.clusters_m = tiles_along(arguments.m, kBlockM * kClusterM);
   scheduler.clusters_n = tiles_along(arguments.n, kBlockN * kClusterN);
   const bool is_in_place = kReadC && arguments.c == arguments.d;
-  scheduler.last_m0 =
-      is_in_place ? kNoLimit : static_cast<int>(last_origin(arguments.m, kBlockM, step_m));
-  scheduler.last_n0 =
-      is_in_place ? kNoLimit : static_cast<int>(last_origin(arguments.n, kBlockN, step_n));
+  scheduler.last_m0 = is_in_place
+                          ? kNoLimit
+                          : static_cast<int>(tunedgemm::last_origin(arguments.m, kBlockM, step_m));
+  scheduler.last_n0 = is_in_place
+                          ? kNoLimit
+                          : static_cast<int>(tunedgemm::last_origin(arguments.n, kBlockN, step_n));
   scheduler.tiles_of_k = tiles_along(arguments.k, kBlockK);
   scheduler.count =
       scheduler.clusters_m * scheduler.clusters_n * kSplitK * static_cast<int>(arguments.batch);
@@ -286,13 +288,13 @@ __device__ __forceinline__ int first_tile_of_slice(const TileScheduler& schedule
 __device__ __forceinline__ WorkTile work_tile_at(const TileScheduler& scheduler, int index) {
   const int clusters = scheduler.clusters_m * scheduler.clusters_n;
   const int in_entry = index % clusters, slice_of_entry = index / clusters;
-  TileCoordinate at;
+  tunedgemm::TileCoordinate at;
   if (kRasterAlongN) {
-    const TileCoordinate transposed =
-        tile_at(in_entry, scheduler.clusters_n, scheduler.clusters_m, kGroupM);
+    const tunedgemm::TileCoordinate transposed =
+        tunedgemm::tile_at(in_entry, scheduler.clusters_n, scheduler.clusters_m, kGroupM);
     at = {transposed.tile_n, transposed.tile_m};
   } else {
-    at = tile_at(in_entry, scheduler.clusters_m, scheduler.clusters_n, kGroupM);
+    at = tunedgemm::tile_at(in_entry, scheduler.clusters_m, scheduler.clusters_n, kGroupM);
   }
   const ClusterCoordinate& cta = scheduler.cta;
   WorkTile work;
