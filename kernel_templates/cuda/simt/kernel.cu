@@ -2,10 +2,11 @@
 //
 //   D = act(alpha * A * B + beta * C + bias)        on CUDA cores, in f32, f64 or s32
 //
-// Read ../naive/tiled_shared.cu first. New here: registers are one more level of tiles. A block owns a tile
-// of D, a warp a warp tile of it, and a thread thread_m x thread_n accumulators in registers, so that what it
-// reads from shared memory, thread_m + thread_n numbers, serves thread_m * thread_n multiply-adds.
-// While it multiplies, the next tiles of A and B are on their way.
+// Read ../naive/tiled_shared.cu first. New here: registers are one more level of tiles. A block
+// owns a tile of D, a warp a warp tile of it, and a thread thread_m x thread_n accumulators in
+// registers, so that what it reads from shared memory, thread_m + thread_n numbers, serves
+// thread_m * thread_n multiply-adds. While it multiplies, the next tiles of A and B are on their
+// way.
 //
 //        K, block_k a step                block_n                       a warp: 32 lanes
 //       +----------------+        +------+------+------+           +--+--+--+--+--+--+--+--+
@@ -16,11 +17,13 @@
 //                                 +------+------+------+           +--+--+--+--+--+--+--+--+
 //
 //   for every step:  begin to copy the step that is stages - 1 ahead
-//                    for every k of the step:  fragments of k + 1 <- shared;  accumulators += a[k] * b[k]
+//                    for every k of the step:  fragments of k + 1 <- shared
+//                                              accumulators += a[k] * b[k]
 //                    end the copy; barrier
 //
 // Both operands lie in shared memory with k as the row, so that a fragment is read 16 bytes at a
-// time. A K-major operand is transposed on its way in. Tiles at the end of D are moved back until they end with it, so that copies need not count what exists.
+// time. A K-major operand is transposed on its way in. Tiles at the end of D are moved back until
+// they end with it, so that copies need not count what exists.
 //
 // Where K is split (split-K), a block has a slice of it, and all blocks of a tile add their partial
 // tiles (common/split_k_reduction.cuh).
@@ -31,7 +34,13 @@
 //   nvcc -std=c++20 -arch=sm_90 -cubin kernel_templates/cuda/simt/kernel.cu
 
 // ---- 2. Knobs -----------------------------------------------------------------------------------
-#include "../common/problem.cuh"
+#include "../common/epilogue.cuh"
+#include "../common/rasterization.cuh"
+#include "../common/split_k_reduction.cuh"
+#include "../ptx/special_registers.cuh"
+#include "operand.cuh"
+#include "shape.h"
+
 #ifndef BLOCK_M
 #define BLOCK_M 128  // rows of a block's tile of D
 #endif
@@ -68,62 +77,74 @@
 #ifndef BLOCKS_PER_SM
 #define BLOCKS_PER_SM 1  // bounds the registers so that so many blocks fit on an SM
 #endif
+
+constexpr tunedgemm::simt::Shape kShape{.block_m = BLOCK_M,
+                                        .block_n = BLOCK_N,
+                                        .block_k = BLOCK_K,
+                                        .warp_m = WARP_M,
+                                        .warp_n = WARP_N,
+                                        .thread_m = THREAD_M,
+                                        .thread_n = THREAD_N,
+                                        .stages = STAGES,
+                                        .async_copy = ASYNC_COPY != 0,
+                                        .split_k = SPLIT_K,
+                                        .element_bytes_a = sizeof(TypeA),
+                                        .element_bytes_b = sizeof(TypeB),
+                                        .accumulator_bytes = sizeof(Accumulator),
+                                        .accumulates_integers = kAccumulatorIsInteger,
+                                        .long_activation = kLongActivation};
 #ifndef THREADS
-#define THREADS (32 * (BLOCK_M / WARP_M) * (BLOCK_N / WARP_N))
+#define THREADS kShape.threads()
 #endif
 #ifndef SHARED_BYTES
-#define SHARED_BYTES (STAGES * BLOCK_K * ((BLOCK_M + BLOCK_N) * sizeof(Accumulator) + 32))
+#define SHARED_BYTES kShape.shared_bytes()
 #endif
-constexpr int kBlockM = BLOCK_M, kBlockN = BLOCK_N, kBlockK = BLOCK_K;
-constexpr int kWarpM = WARP_M, kWarpN = WARP_N;
-constexpr int kThreadM = THREAD_M, kThreadN = THREAD_N;
-constexpr int kStages = STAGES;
-constexpr bool kAsyncCopy = ASYNC_COPY != 0;
-constexpr int kGroupM = GROUP_M, kSplitK = SPLIT_K;
-constexpr int kThreads = THREADS, kBlocksPerSm = BLOCKS_PER_SM;
-constexpr int kAccumulatorBytes = sizeof(Accumulator);
+constexpr int kGroupM = GROUP_M, kBlocksPerSm = BLOCKS_PER_SM;
 
 // ---- 3. What must hold --------------------------------------------------------------------------
-constexpr int kLanesM = kWarpM / kThreadM, kLanesN = kWarpN / kThreadN;
-static_assert(kBlockM % kWarpM == 0 && kBlockN % kWarpN == 0,
+static_assert(kShape.warps_divide_block_m() && kShape.warps_divide_block_n(),
               "block_m and block_n must be multiples of warp_m and warp_n");
-static_assert(kWarpM % kThreadM == 0 && kWarpN % kThreadN == 0 && kLanesM * kLanesN == 32,
-              "warp_m x warp_n must be 32 tiles of thread_m x thread_n");
-static_assert(kLanesM >= 2 && kLanesN >= 2, "a warp must have 2 lanes or more each way");
-static_assert(kThreadM * sizeof(Accumulator) % 16 == 0 && kThreadN * sizeof(Accumulator) % 16 == 0,
+static_assert(kShape.lanes_fit(),
+              "warp_m x warp_n must be 32 tiles of thread_m x thread_n, 2 or more each way");
+static_assert(kShape.quads_fit(),
               "thread_m and thread_n must be multiples of 16 bytes of accumulators");
-static_assert(kBlockK % 8 == 0, "block_k must be a multiple of 8");
-static_assert(kStages >= 2 && kStages <= 6, "stages must be 2 to 6");
-static_assert(kAsyncCopy || kStages == 2, "stages must be 2 unless async_copy=1");
-static_assert(!kAsyncCopy ||
-                  (sizeof(TypeA) == sizeof(Accumulator) && sizeof(TypeB) == sizeof(TypeA)),
+static_assert(kShape.block_k % 8 == 0, "block_k must be a multiple of 8");
+static_assert(kShape.stages >= 2 && kShape.stages <= tunedgemm::simt::kMostStages,
+              "stages must be 2 to 6");
+static_assert(kShape.stages_fit(), "stages must be 2 unless async_copy=1");
+static_assert(kShape.async_copy_fits(),
               "async_copy=1 cannot convert: A and B must have the accumulator's type");
-static_assert(kThreads == 32 * (kBlockM / kWarpM) * (kBlockN / kWarpN) && kThreads <= 1024,
+static_assert(kShape.threads() <= tunedgemm::simt::kMostThreads,
               "a block has a warp for every warp_m x warp_n of its tile, 32 at most");
-static_assert(SHARED_BYTES == kStages * kBlockK * ((kBlockM + kBlockN) * sizeof(Accumulator) + 32),
+static_assert(THREADS == kShape.threads(), "THREADS must be 32 a warp");
+static_assert(SHARED_BYTES == kShape.shared_bytes(),
               "SHARED_BYTES must be stages * block_k * ((block_m + block_n) accumulators + 32)");
-static_assert(kGroupM >= 1 && kSplitK >= 1, "group_m and split_k must be 1 or more");
+static_assert(kGroupM >= 1 && kShape.split_k >= 1, "group_m and split_k must be 1 or more");
+
+// What follows from the knobs, by the names that are used below.
+constexpr int kBlockM = kShape.block_m, kBlockN = kShape.block_n, kBlockK = kShape.block_k;
+constexpr int kWarpM = kShape.warp_m, kWarpN = kShape.warp_n;
+constexpr int kThreadM = kShape.thread_m, kThreadN = kShape.thread_n;
+constexpr int kLanesM = kShape.lanes_m(), kLanesN = kShape.lanes_n();
+constexpr int kStages = kShape.stages, kSplitK = kShape.split_k;
+constexpr bool kAsyncCopy = kShape.async_copy;
+constexpr int kThreads = kShape.threads();
+constexpr int kAccumulatorBytes = kShape.accumulator_bytes;
+// In accumulators: a stage in shared memory is the tile of A, then that of B.
+constexpr int kStageA = kShape.stage_elements_a(), kStage = kShape.stage_elements();
 
 // ---- 4. Mainloop --------------------------------------------------------------------------------
-#include "../common/epilogue.cuh"
-#include "../common/rasterization.cuh"
-#include "../common/split_k_reduction.cuh"
-#include "../ptx/special_registers.cuh"
-#include "operand.cuh"
 using OperandA =
     Operand<TypeA, kOrderA == Order::kRowMajor, kAlignA, kBlockM, kBlockK, kThreads, kAsyncCopy>;
 using OperandB =
     Operand<TypeB, kOrderB == Order::kColumnMajor, kAlignB, kBlockN, kBlockK, kThreads, kAsyncCopy>;
-// A stage in shared memory: the tile of A, then that of B.
-constexpr int kStageA = kBlockK * OperandA::kPitch;
-constexpr int kStage = kStageA + kBlockK * OperandB::kPitch;
 
-// A thread's tile of D: thread_m x thread_n accumulators in registers, and what it reads for them from
-// shared memory (operand.cuh).
+// A thread's tile of D: thread_m x thread_n accumulators in registers, and what it reads for them
+// from shared memory (operand.cuh).
 
-// The first row and column of a thread's accumulators inside the tile. Two by two lanes are neighbours:
-// pairs of lanes then ask shared memory for the same 16 bytes both of A and of B, and each is read
-// once.
+// The first row and column of a thread's accumulators inside the tile. Two by two lanes are
+// neighbours: pairs of lanes then ask shared memory for the same 16 bytes both of A and of B, and
+// each is read once.
 struct ThreadOrigin {
   int m, n;
 };
@@ -135,7 +156,8 @@ __device__ __forceinline__ ThreadOrigin origin_of_thread() {
   return {warp / warps_n * kWarpM + lane_m * kQuad, warp % warps_n * kWarpN + lane_n * kQuad};
 }
 
-// A thread's accumulators are patches of quads: from one to the next it is a row (column) of lanes further.
+// A thread's accumulators are patches of quads: from one to the next it is a row (column) of lanes
+// further.
 constexpr int kQuadsM = kThreadM / kQuad, kQuadsN = kThreadN / kQuad;
 constexpr int kStrideM = kLanesM * kQuad, kStrideN = kLanesN * kQuad;
 using Accumulators = Accumulator[kThreadM][kThreadN];
@@ -372,21 +394,13 @@ __device__ __forceinline__ void store(const Arguments& arguments, const WorkTile
 //       add_row(reduction, row, accumulators_of_row);
 //   }
 
-// As many rows as it takes for every block of a tile to have a chunk at most.
-__host__ __device__ constexpr int rows_of_chunk(int thread_m, int split_k) {
-  int rows = 1;
-  while (thread_m / rows > split_k) {
-    rows *= 2;
-  }
-  return rows;
-}
-constexpr int kRowsOfChunk = rows_of_chunk(kThreadM, kSplitK);
-constexpr int kChunks = kThreadM / kRowsOfChunk;
+constexpr int kRowsOfChunk = kShape.rows_of_chunk(), kChunks = kShape.chunks();
 using Reduction = SplitKReduction<kSplitK, kChunks>;
 
-constexpr int kPartialElements = kBlockM * kBlockN;
+constexpr int kPartialElements = kShape.partial_tile_elements();
 
-// A thread's quads of a row in a split-K slice's partial tile; neighbours in memory are neighbouring threads.
+// A thread's quads of a row in a split-K slice's partial tile; neighbours in memory belong to
+// neighbouring threads.
 __device__ __forceinline__ Quad* quads_of_row(const Reduction& reduction, int slice, int row) {
   const int quad = (slice * kThreadM + row) * kQuadsN;
   return reinterpret_cast<Quad*>(reduction.partial_tiles) + quad * kThreads + threadIdx.x;
@@ -414,9 +428,9 @@ __device__ __forceinline__ void load_cached(const Quad* from, double (&x)[2]) {
   x[0] = quad.x, x[1] = quad.y;
 }
 // Which of a row's accumulators is element `element` of a quad: neighbours change places. What is
-// stored together must lie in neighbouring registers, as what is read together of B does. In the same
-// order an accumulator and its B would share a register bank, and most multiply-adds would wait for
-// the second of them: a bank conflict.
+// stored together must lie in neighbouring registers, as what is read together of B does. In the
+// same order an accumulator and its B would share a register bank, and most multiply-adds would
+// wait for the second of them: a bank conflict.
 __device__ __forceinline__ int accumulator_of_quad(int quad, int element) {
   return quad * kQuad + (element ^ 1);
 }

@@ -13,8 +13,9 @@
 
 #include "../common/problem.cuh"
 #include "../ptx/cp_async.cuh"
+#include "shape.h"
 
-constexpr int kQuad = 16 / sizeof(Accumulator);  // accumulators in 16 bytes: 4, or 2 of f64
+constexpr int kQuad = tunedgemm::simt::quad(sizeof(Accumulator));
 struct alignas(16) Quad {
   Accumulator element[kQuad];
 };
@@ -22,12 +23,9 @@ struct alignas(16) Quad {
 template <class Type, bool kAlongK, int kAlign, int kBlock, int kBlockK, int kThreads,
           bool kAsyncCopy>
 struct Operand {
-  // A row in shared memory ends with 16 unused bytes: then the lanes that transpose an operand,
-  // 8 along K and 4 across, write to 32 different banks.
-  static constexpr int kPitch = kBlock + kQuad;
-  static constexpr int kAligned = kAlign > sizeof(Type) ? kAlign / sizeof(Type) : 1;
-  static constexpr int kMost = !kAsyncCopy ? 8 : kAlongK ? 1 : 16 / sizeof(Type);
-  static constexpr int kVector = kAligned < kMost ? kAligned : kMost;  // elements copied at once
+  static constexpr int kPitch = tunedgemm::simt::pitch(kBlock, sizeof(Accumulator));
+  static constexpr int kVector =
+      tunedgemm::simt::vector_elements(sizeof(Type), kAlign, kAlongK, kAsyncCopy);
 
   // The first row of a tile must be a multiple of it, where vectors lie across rows.
   static constexpr int kRowUnit = kAlongK ? 1 : kVector;

@@ -1,0 +1,99 @@
+#include <algorithm>
+
+#include "kernel_templates/cuda/simt/simt.h"
+
+namespace tunedgemm {
+namespace {
+
+/// Warps of an SM beyond which more do not help.
+constexpr int kWarpsWanted = 16;
+/// A step's loop of so many multiply-adds does not fit into the cache of instructions (f32 4096^3,
+/// H200, 2026-11-22: 128 x 256 with block_k=16 2878 us, with 8 2736).
+constexpr double kMultiplyAddsInCache = 2048;
+constexpr double kInstructionsAreWaitedFor = 1.07;
+/// What an SM gets from the L2 cache in a cycle when all of them ask.
+constexpr double kL2BytesPerCycle = 24;
+// Cycles of a barrier and the first fragments after it; more of them where registers are written
+// down before; and of a block before its first step and after its last.
+constexpr double kBarrierCycles = 90;
+constexpr double kWriteDownCycles = 30;
+constexpr double kBlockCycles = 1500;
+/// From the first part of K that is stored to the last that is added, beside the traffic.
+constexpr double kMeetingUs = 2;
+
+/// How many loads, and how many stores to shared memory, bring a step's tile of an operand in.
+struct CopyCost {
+  double loads = 0, stores = 0;
+};
+CopyCost copy_cost(const Matrix& matrix, bool is_k_major, int block, const SimtShape& shape) {
+  const int vector = simt::vector_elements(static_cast<int>(size_bytes(matrix.type)),
+                                           matrix.alignment_bytes, is_k_major, shape.async_copy);
+  const double elements = static_cast<double>(block) * shape.block_k;
+  const double loads = elements / vector;
+  if (shape.async_copy) {
+    return {loads, 0};
+  }
+  const bool stores_quads = !is_k_major && vector * shape.accumulator_bytes >= simt::kQuadBytes;
+  return {loads, stores_quads ? elements / 4 : elements};
+}
+
+/// A step of one block on an SM that it shares: the longest of what its multiply-adds,
+/// its instructions, its use of shared memory and its reading take.
+double cycles_of_step(const Problem& problem, const SimtShape& shape, const DeviceLimits& limits) {
+  const double warps = shape.threads() / 32.0;
+  const double quad = 16.0 / shape.accumulator_bytes;
+  const double multiply_adds = static_cast<double>(shape.thread_m) * shape.thread_n * shape.block_k;
+  const double fragment_loads = (shape.thread_m + shape.thread_n) / quad * shape.block_k;
+  const CopyCost a =
+      copy_cost(problem.a, problem.a.order == Order::kRowMajor, shape.block_m, shape);
+  const CopyCost b =
+      copy_cost(problem.b, problem.b.order == Order::kColumnMajor, shape.block_n, shape);
+  const double loads = (a.loads + b.loads) / shape.threads();
+  const double stores = (a.stores + b.stores) / shape.threads();
+
+  const double rate =
+      multiply_adds_per_cycle(accumulator(problem.a.type, problem.b.type), limits.arch);
+  const double arithmetic = multiply_adds * shape.threads() / rate;
+  // Four schedulers start an instruction each in a cycle; an address takes about four.
+  const double issued = multiply_adds + fragment_loads + 4 * loads + stores + 20;
+  const bool loop_is_cached = multiply_adds < kMultiplyAddsInCache;
+  const double issue = warps * issued / 4 * (loop_is_cached ? 1 : kInstructionsAreWaitedFor);
+  const double shared = warps * (2 * fragment_loads + 4 * loads + stores);
+  const double l2_bytes = static_cast<double>(shape.block_m * size_bytes(problem.a.type) +
+                                              shape.block_n * size_bytes(problem.b.type)) *
+                          shape.block_k;
+  const double l2 = l2_bytes / kL2BytesPerCycle;
+  // They run side by side, but never perfectly.
+  return std::max({arithmetic, issue, shared, l2}) + (arithmetic + issue + shared + l2) / 20;
+}
+
+}  // namespace
+
+int SimtShape::blocks_on_sm(const DeviceLimits& limits) const {
+  const int fit = blocks_per_sm(threads(), registers(), shared_bytes(), limits);
+  return std::clamp(kWarpsWanted * 32 / threads(), 1, fit);
+}
+
+double simt_us(const Problem& problem, const SimtShape& shape, const DeviceLimits& limits) {
+  const Tiling blocks = shape.tiles(problem);
+  const std::int64_t steps = ceil_divide(ceil_divide(problem.k, shape.block_k), blocks.split_k);
+  const double step_cycles = cycles_of_step(problem, shape, limits);
+  const double warps = shape.threads() / 32.0;
+
+  // Blocks side by side hide each other's waiting; what is left of it counts.
+  const int resident = shape.blocks_on_sm(limits);
+  const double waiting = kBarrierCycles + (shape.async_copy ? 0 : kWriteDownCycles);
+  const auto cycles_of = [&](double side_by_side) {
+    const double alone = step_cycles * std::max(1.0, 4 / warps) + waiting;
+    return static_cast<double>(steps) * std::max(side_by_side * step_cycles, alone) + kBlockCycles;
+  };
+  const double cycles = cycles_of_waves(blocks.blocks().value_or(1), resident, limits, cycles_of);
+
+  const auto exchanged = split_workspace_bytes(blocks, shape.partial_tile_bytes());
+  const double meeting_us =
+      blocks.split_k > 1 ? kMeetingUs + memory_us(static_cast<double>(exchanged), limits) : 0.0;
+  return kLaunchUs + meeting_us +
+         std::max(cycles_us(cycles, limits), memory_us(minimum_bytes(problem), limits));
+}
+
+}  // namespace tunedgemm
