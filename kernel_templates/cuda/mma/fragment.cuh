@@ -3,9 +3,9 @@
 //   load_block(tile, order, shared, ...)      16 rows of A, or 16 columns of B, by 8 registers of k
 //   prepare(type, order, blocks, factors)     what the instruction multiplies
 //
-// A register holds neighbours along k: 4 bytes of them, or 8 of f64. A block of A is one fragment; a
-// block of B is two, one after the other. With g = lane / 4 and t = lane % 4, the four registers of
-// a lane are, in the order in which the instruction wants them,
+// A register holds neighbours along k: 4 bytes of them, or 8 of f64. A block of A is one fragment;
+// a block of B is two, one after the other. With g = lane / 4 and t = lane % 4, the four registers
+// of a lane are, in the order in which the instruction wants them,
 //
 //        A, RegisterOrder::kRowsFirst  B, RegisterOrder::kKFirst
 //
@@ -30,14 +30,15 @@ __host__ __device__ constexpr int index_of(RegisterOrder order, int row, int k) 
   return order == RegisterOrder::kRowsFirst ? row + 2 * k : k + 2 * row;
 }
 
-// Where bytes must be transposed (MN-major operands of 8 bits), rows (columns) g and g + 8 above are
-// those numbered 2 g and 2 g + 1 in the block.
+// Where bytes must be transposed (MN-major operands of 8 bits), rows (columns) g and g + 8 above
+// are those numbered 2 g and 2 g + 1 in the block.
 __host__ __device__ constexpr bool rows_alternate(Tile tile) {
   return !tile.k_major && tile.element_bytes == 1;
 }
 
-// `origin` is the warp's first row or column in the tile, a multiple of its extent, which is a power
-// of two; `mn` the block's first one in the warp and `first_k` its first register along k, both constants.
+// `origin` is the warp's first row or column in the tile, a multiple of its extent, which is a
+// power of two; `mn` the block's first one in the warp and `first_k` its first register along k,
+// both constants.
 __device__ __forceinline__ void load_block(Tile tile, RegisterOrder order, const char* shared,
                                            int origin, int mn, int first_k,
                                            unsigned (&registers)[4]) {
@@ -127,9 +128,9 @@ __device__ __forceinline__ void prepare(f32, RegisterOrder, const unsigned (&blo
   }
 }
 
-// ... or widened: the lower two fp8 of a register become a register of a fragment's first half along
-// k, the upper two one of its second half. So the first four registers along k make a fragment, and
-// the second four another one.
+// ... or widened: the lower two fp8 of a register become a register of a fragment's first half
+// along k, the upper two one of its second half. So the first four registers along k make a
+// fragment, and the second four another one.
 struct Fp8 {
   __device__ Fp8(e4m3) : is_e4m3(true) {}
   __device__ Fp8(e5m2) : is_e4m3(false) {}

@@ -2,11 +2,11 @@
 //
 //   D = act(alpha * A * B + beta * C + bias)        on the tensor cores (sm_80 and later)
 //
-// Read ../simt/kernel.cu first. New here: a warp, not a thread, multiplies. One instruction takes 16
-// rows of A and 8 columns of B, both spread over the registers of all 32 lanes (../ptx/mma.cuh); the
-// tiles lie in shared memory so that a warp loads such fragments without bank conflicts (tile.cuh),
-// whichever way the operands lie in global memory (fragment.cuh). It computes every type, layout and
-// alignment; ../sm90/kernel.cu is faster where it applies.
+// Read ../simt/kernel.cu first. New here: a warp, not a thread, multiplies. One instruction takes
+// 16 rows of A and 8 columns of B, both spread over the registers of all 32 lanes (../ptx/mma.cuh);
+// the tiles lie in shared memory so that a warp loads such fragments without bank conflicts
+// (tile.cuh), whichever way the operands lie in global memory (fragment.cuh). It computes every
+// type, layout and alignment; ../sm90/kernel.cu is faster where it applies.
 //
 //        K, block_k a tile                block_n                   a warp, for each step of k:
 //       +----------------+        +------+------+------+
@@ -78,54 +78,72 @@
 #ifndef SPLIT_K
 #define SPLIT_K 1  // slices of K
 #endif
-constexpr int kBlockM = BLOCK_M, kBlockN = BLOCK_N, kBlockK = BLOCK_K;
-constexpr int kWarpM = WARP_M, kWarpN = WARP_N;
-constexpr int kStages = STAGES, kGroupM = GROUP_M, kSplitK = SPLIT_K;
-constexpr int kElementBytes = sizeof(TypeA);
+// The architecture, as in sm_90.
+#ifdef __CUDA_ARCH__
+constexpr int kArch = __CUDA_ARCH__ / 10;
+#else
+constexpr int kArch = 0;
+#endif
 
 // How products are formed follows from the types, the numerics and the architecture.
 namespace mma = tunedgemm::mma;
+constexpr int kElementBytes = sizeof(TypeA);
 constexpr bool kEmulates = kNumerics == Numerics::kEmulated;
 constexpr bool kIsFp8 = kElementBytes == 1 && !kAccumulatorIsInteger;
-constexpr bool kWidens = kIsFp8 && !(kMultipliesFp8 && kNumerics == Numerics::kFast);
-constexpr mma::Products kProducts = kEmulates            ? mma::Products::kEmulated
-                                    : kWidens            ? mma::Products::kWidened
-                                    : kElementBytes == 4 ? mma::Products::kTf32
-                                                         : mma::Products::kAsTheyAre;
-constexpr mma::Shape kShape{kBlockM, kBlockN, kBlockK,  kWarpM,        kWarpN,
-                            kStages, kGroupM, kSplitK,  kElementBytes, sizeof(Accumulator),
-                            kAlignA, kAlignB, kProducts};
+constexpr bool kWidens = kIsFp8 && !(mma::multiplies_fp8(kArch) && kNumerics == Numerics::kFast);
+constexpr mma::Shape kShape{.block_m = BLOCK_M,
+                            .block_n = BLOCK_N,
+                            .block_k = BLOCK_K,
+                            .warp_m = WARP_M,
+                            .warp_n = WARP_N,
+                            .stages = STAGES,
+                            .split_k = SPLIT_K,
+                            .element_bytes = kElementBytes,
+                            .accumulator_bytes = sizeof(Accumulator),
+                            .alignment_a = kAlignA,
+                            .alignment_b = kAlignB,
+                            .products = kEmulates            ? mma::Products::kEmulated
+                                        : kWidens            ? mma::Products::kWidened
+                                        : kElementBytes == 4 ? mma::Products::kTf32
+                                                             : mma::Products::kAsTheyAre};
+constexpr int kGroupM = GROUP_M;
 #ifndef THREADS
-#define THREADS mma::threads(kShape)
+#define THREADS kShape.threads()
 #endif
 #ifndef SHARED_BYTES
-#define SHARED_BYTES mma::shared_bytes(kShape)
+#define SHARED_BYTES kShape.shared_bytes()
 #endif
-constexpr int kThreads = THREADS;
 
 // ---- 3. What must hold --------------------------------------------------------------------------
-static_assert(mma::warps_divide_block_m(kShape), "block_m must be a multiple of warp_m");
-static_assert(mma::warps_divide_block_n(kShape), "block_n must be a multiple of warp_n");
-static_assert(kWarpM >= 16 && mma::is_power_of_two(kWarpM), "warp_m must be 16, 32, 64 or 128");
-static_assert(kWarpN >= 16 && mma::is_power_of_two(kWarpN), "warp_n must be 16, 32, 64 or 128");
-static_assert(mma::has_legal_warps(kShape),
+static_assert(kShape.warps_divide_block_m(), "block_m must be a multiple of warp_m");
+static_assert(kShape.warps_divide_block_n(), "block_n must be a multiple of warp_n");
+static_assert(kShape.warp_m >= 16 && mma::is_power_of_two(kShape.warp_m),
+              "warp_m must be 16, 32, 64 or 128");
+static_assert(kShape.warp_n >= 16 && mma::is_power_of_two(kShape.warp_n),
+              "warp_n must be 16, 32, 64 or 128");
+static_assert(kShape.warps_fit(),
               "the warps of a CTA, block_m / warp_m * block_n / warp_n, must be 1, 2, 4, 8 or 16");
-static_assert(mma::has_whole_steps(kShape),
+static_assert(kShape.steps_fit(),
               "block_k must be a multiple of 32 bytes (f64 and emulated f32: 64 bytes)");
-static_assert(kStages >= 2 && kStages <= 6, "stages must be 2 to 6");
-static_assert(mma::has_enough_stages(kShape),
+static_assert(kShape.stages >= 2 && kShape.stages <= 6, "stages must be 2 to 6");
+static_assert(kShape.stages_fit(),
               "stages must be 3 or more where rows are not aligned to 4 bytes");
 static_assert(kElementBytes != 4 || kNumerics != Numerics::kIeee,
               "f32 with IEEE products is for the simt family");
-static_assert(kGroupM >= 1 && kSplitK >= 1, "group_m and split_k must be 1 or more");
-static_assert(kThreads == mma::threads(kShape), "THREADS must be 32 a warp");
-static_assert(SHARED_BYTES == mma::shared_bytes(kShape),
+static_assert(kGroupM >= 1 && kShape.split_k >= 1, "group_m and split_k must be 1 or more");
+static_assert(THREADS == kShape.threads(), "THREADS must be 32 a warp");
+static_assert(SHARED_BYTES == kShape.shared_bytes(),
               "SHARED_BYTES must be the larger of stages * block_k * (block_m + block_n) elements "
               "and 16 * (warp_n + 8) accumulators a warp");
 
-// ---- 4. Mainloop --------------------------------------------------------------------------------
-constexpr int kStepBytes = mma::step_bytes(kShape), kSteps = mma::steps(kShape);
+// What follows from the knobs, by the names that are used below.
+constexpr int kBlockM = kShape.block_m, kBlockN = kShape.block_n, kBlockK = kShape.block_k;
+constexpr int kWarpM = kShape.warp_m, kWarpN = kShape.warp_n;
+constexpr int kStages = kShape.stages, kSplitK = kShape.split_k;
+constexpr int kThreads = kShape.threads();
+constexpr int kStepBytes = kShape.step_bytes(), kSteps = kShape.steps();
 
+// ---- 4. Mainloop --------------------------------------------------------------------------------
 // A tile of D, and the slice of K that this CTA computes of it.
 struct WorkTile {
   long long entry;
@@ -168,7 +186,7 @@ __host__ __device__ constexpr Tile make_tile(int extent, bool k_major, int align
           .k_major = k_major,
           .unit_bytes = by_element ? 32 : 16,
           .permutes_k = kElementBytes == 1 && !k_major,
-          .copy_bytes = mma::copy_bytes(kShape, alignment),
+          .copy_bytes = kShape.copy_bytes(alignment),
           .asynchronous = mma::copies_asynchronously(alignment),
           .threads = kThreads};
 }
@@ -294,9 +312,9 @@ using Accumulators = Accumulator[kBlocksM][2 * kBlocksN][4];
 
 // If there are registers for it, the fragments of the next step are loaded while this one's are
 // multiplied.
-constexpr int kBuffers = mma::has_two_buffers(kShape) ? 2 : 1;
-static_assert(sizeof(Accumulators) / 4 == mma::accumulator_registers(kShape) &&
-                  sizeof(Fragments) / 4 == mma::fragment_registers(kShape),
+constexpr int kBuffers = kShape.has_two_buffers() ? 2 : 1;
+static_assert(sizeof(Accumulators) / 4 == kShape.accumulator_registers() &&
+                  sizeof(Fragments) / 4 == kShape.fragment_registers(),
               "shape.h must count the registers that are declared here");
 
 // Neighbouring instructions share A's four registers, back and forth along n. That is faster than
@@ -372,8 +390,8 @@ __device__ __forceinline__ bool sum_slices(const Arguments& arguments, long long
   return true;
 }
 
-constexpr int kEpiloguePitch = mma::epilogue_pitch(kShape);
-constexpr int kEpilogueBytes = mma::epilogue_bytes_of_warp(kShape);
+constexpr int kEpiloguePitch = kShape.epilogue_pitch();
+constexpr int kEpilogueBytes = kShape.epilogue_bytes_of_warp();
 constexpr int kVectorsOfRow = kWarpN / kVectorElements;
 
 // 16 rows of the warp's accumulators after the other go through its part of shared memory.

@@ -1,11 +1,17 @@
 #pragma once
 
-// What is known of the mma family beyond the Family interface.
+// What the files of mma's host half share, and what is known of the family beyond the Family
+// interface.
 
+#include <array>
 #include <span>
 #include <vector>
 
+#include "kernel_templates/cuda/mma/shape.h"
+#include "kernel_templates/device_limits.h"
+#include "kernel_templates/geometry.h"
 #include "kernel_templates/problem/config.h"
+#include "kernel_templates/problem/problem.h"
 
 namespace tunedgemm {
 
@@ -20,5 +26,24 @@ struct TritonConfig {
 std::span<const TritonConfig> triton_tutorial_configs();
 /// The same as configs of mma.
 std::vector<Config> mma_configs_of_triton_tutorial();
+
+/// The kernel's Shape of a problem and a config, which has all knobs of the family. A plain value.
+struct MmaShape : mma::Shape {
+  MmaShape(const Problem& problem, const Config& config, const DeviceLimits& limits);
+
+  Tiling tiles(const Problem& problem) const;
+
+  int group_m;
+};
+
+/// What the knob split_k may be.
+inline constexpr std::array kMmaSplits{1, 2, 3, 4, 6, 8, 12, 16, 24, 32};
+
+/// A choice out of all that is legal: good shapes, with those split-K slices that fill the device,
+/// and the tutorial's configs.
+std::vector<Config> mma_candidates(const Problem& problem, const DeviceLimits& limits);
+
+/// The time of a launch. Good for ranking.
+double mma_us(const Problem& problem, const MmaShape& shape, const DeviceLimits& limits);
 
 }  // namespace tunedgemm

@@ -1,13 +1,14 @@
-// The numbers behind a config of mma, in plain constexpr C++. The kernel sizes its arrays with them
-// and the host half its launch, so nothing is computed twice.
+// What a config of mma means in warps, shared memory and registers, in plain constexpr C++. The
+// kernel and its host half both include this file, so that nothing is computed twice: the kernel's
+// static_asserts and the host's why_not ask the same functions.
 #pragma once
 
 #include "../common/host_device.cuh"
 
 namespace tunedgemm::mma {
 
-constexpr int kMaxWarps = 16;  // of a CTA
-constexpr int kMaxRegisters = 255;
+constexpr int kLeastArch = 80, kMostWarps = 16;
+constexpr int kMostRegisters = 255;
 constexpr int kOtherRegisters = 50;  // of a thread, besides accumulators and operands
 // Elements that one copy holds in registers where rows are not aligned for cp.async.
 constexpr int kElementsInFlight = 8;
@@ -17,132 +18,128 @@ constexpr int kEpilogueRows = 16, kEpiloguePadding = 8;
 
 // How elements are multiplied.
 enum class Products {
-  kAsTheyAre,  // f64, f16, bf16, s8, and fp8 where there is an instruction
+  kAsTheyAre,  // f64, f16, bf16, s8, and fp8 where multiplies_fp8()
   kTf32,       // f32 rounded
   kEmulated,   // f32 as three bf16
   kWidened,    // fp8 as f16
 };
-
-struct Shape {
-  int block_m, block_n, block_k, warp_m, warp_n, stages, group_m, split_k;
-  int element_bytes, accumulator_bytes;
-  int alignment_a, alignment_b;  // bytes that divide the address of every row
-  Products products;
-};
-
-TUNEDGEMM_CONSTEXPR int warps(const Shape& shape) {
-  return shape.block_m / shape.warp_m * (shape.block_n / shape.warp_n);
+// Of fp8 as it is. On sm_90 and sm_100 the compiler would make two f16 products of the instruction,
+// and convert the same fragment again for every one: there the kernel converts by itself.
+TUNEDGEMM_CONSTEXPR bool multiplies_fp8(int arch) {
+  return arch == 89 || arch >= 120;
 }
-TUNEDGEMM_CONSTEXPR int threads(const Shape& shape) {
-  return 32 * warps(shape);
-}
-
-// A step along K is 32 bytes of a row of A; 64 of f64, and of f32 where it is emulated.
-TUNEDGEMM_CONSTEXPR int step_bytes(const Shape& shape) {
-  return shape.element_bytes == 8 || shape.products == Products::kEmulated ? 64 : 32;
-}
-TUNEDGEMM_CONSTEXPR int steps(const Shape& shape) {  // of a tile along K
-  return shape.block_k * shape.element_bytes / step_bytes(shape);
-}
-
-// ---- shared memory ------------------------------------------------------------------------------
-
-TUNEDGEMM_CONSTEXPR long long pipeline_bytes(const Shape& shape) {
-  return static_cast<long long>(shape.stages) * shape.block_k * shape.element_bytes *
-         (shape.block_m + shape.block_n);
-}
-TUNEDGEMM_CONSTEXPR int epilogue_pitch(const Shape& shape) {
-  return shape.warp_n + kEpiloguePadding;
-}
-TUNEDGEMM_CONSTEXPR int epilogue_bytes_of_warp(const Shape& shape) {
-  return kEpilogueRows * epilogue_pitch(shape) * shape.accumulator_bytes;
-}
-TUNEDGEMM_CONSTEXPR long long shared_bytes(const Shape& shape) {
-  const long long pipeline = pipeline_bytes(shape);
-  const long long epilogue = static_cast<long long>(warps(shape)) * epilogue_bytes_of_warp(shape);
-  return pipeline > epilogue ? pipeline : epilogue;
-}
-
-// Of the workspace, where K is split.
-TUNEDGEMM_CONSTEXPR long long partial_tile_bytes(const Shape& shape) {
-  return static_cast<long long>(shape.block_m) * shape.block_n * shape.accumulator_bytes;
-}
-
-// ---- registers of a thread ----------------------------------------------------------------------
-
-TUNEDGEMM_CONSTEXPR int accumulator_registers(const Shape& shape) {
-  return shape.warp_m * shape.warp_n / 32 * shape.accumulator_bytes / 4;
-}
-TUNEDGEMM_CONSTEXPR int fragment_registers(const Shape& shape) {  // of one step
-  return (shape.warp_m + shape.warp_n) * step_bytes(shape) / 32 / 4;
-}
-// What the fragments of a step are converted to before they are multiplied.
-TUNEDGEMM_CONSTEXPR int factor_registers(const Shape& shape) {
-  return shape.products == Products::kEmulated ? 12 * (shape.warp_m / 16) + 18 * (shape.warp_n / 16)
-         : shape.products == Products::kWidened ? 8 + 8 * (shape.warp_n / 16)
-                                                : 0;
-}
-// With room for the fragments of two steps, a warp loads those of the next step while it multiplies.
-TUNEDGEMM_CONSTEXPR bool has_two_buffers(const Shape& shape) {
-  return accumulator_registers(shape) + factor_registers(shape) + 2 * fragment_registers(shape) +
-             kOtherRegisters <=
-         kMaxRegisters;
-}
-
-// Copies of an operand's tile that a thread makes.
-TUNEDGEMM_CONSTEXPR bool copies_asynchronously(int alignment) {
-  return alignment >= 4;
-}
-TUNEDGEMM_CONSTEXPR int copy_bytes(const Shape& shape, int alignment) {
-  return copies_asynchronously(alignment) ? alignment : kElementsInFlight * shape.element_bytes;
-}
-TUNEDGEMM_CONSTEXPR int copies_of_thread(const Shape& shape, int block, int alignment) {
-  const int copies = block * shape.block_k * shape.element_bytes / copy_bytes(shape, alignment);
-  return (copies + threads(shape) - 1) / threads(shape);
-}
-
-// About what the compiler needs: it holds what copies have in registers, and the more of them a
-// tile takes, the more of their addresses and limits, too.
-TUNEDGEMM_CONSTEXPR int registers(const Shape& shape) {
-  const int of_k = steps(shape) > 1 ? steps(shape) : 1;
-  int in_flight = 0, held = 0;
-  const int blocks[] = {shape.block_m, shape.block_n};
-  const int alignments[] = {shape.alignment_a, shape.alignment_b};
-  for (int operand = 0; operand < 2; ++operand) {
-    const int copies = copies_of_thread(shape, blocks[operand], alignments[operand]);
-    if (copies_asynchronously(alignments[operand])) {
-      held += copies;
-    } else {
-      held += 3 * copies;
-      in_flight += (copies + of_k - 1) / of_k * kElementsInFlight;
-    }
-  }
-  const int of_f64 = shape.accumulator_bytes == 8 ? 28 : 0;  // addresses of single elements
-  return accumulator_registers(shape) + factor_registers(shape) +
-         (has_two_buffers(shape) ? 2 : 1) * fragment_registers(shape) + in_flight +
-         (held > 16 ? held - 16 : 0) + of_f64 + kOtherRegisters;
-}
-
-// ---- what must hold -----------------------------------------------------------------------------
 
 TUNEDGEMM_CONSTEXPR bool is_power_of_two(int number) {
   return number >= 1 && (number & (number - 1)) == 0;
 }
-TUNEDGEMM_CONSTEXPR bool warps_divide_block_m(const Shape& shape) {
-  return shape.block_m % shape.warp_m == 0;
+TUNEDGEMM_CONSTEXPR bool copies_asynchronously(int alignment) {
+  return alignment >= 4;
 }
-TUNEDGEMM_CONSTEXPR bool warps_divide_block_n(const Shape& shape) {
-  return shape.block_n % shape.warp_n == 0;
-}
-TUNEDGEMM_CONSTEXPR bool has_legal_warps(const Shape& shape) {
-  return is_power_of_two(warps(shape)) && warps(shape) <= kMaxWarps;
-}
-TUNEDGEMM_CONSTEXPR bool has_whole_steps(const Shape& shape) {
-  return steps(shape) >= 1 && shape.block_k * shape.element_bytes % step_bytes(shape) == 0;
-}
-TUNEDGEMM_CONSTEXPR bool has_enough_stages(const Shape& shape) {
-  return shape.stages >= 3 ||
-         (copies_asynchronously(shape.alignment_a) && copies_asynchronously(shape.alignment_b));
-}
+
+// The knobs, and what the kernel must know of the problem.
+struct Shape {
+  int block_m, block_n, block_k;
+  int warp_m, warp_n;
+  int stages, split_k;
+
+  int element_bytes, accumulator_bytes;
+  int alignment_a, alignment_b;  // bytes that divide the address of every row
+  Products products;
+
+  TUNEDGEMM_CONSTEXPR int warps() const { return block_m / warp_m * (block_n / warp_n); }
+  TUNEDGEMM_CONSTEXPR int threads() const { return 32 * warps(); }
+
+  // A step along K is 32 bytes of a row of A; 64 of f64, and of f32 where it is emulated.
+  TUNEDGEMM_CONSTEXPR int step_bytes() const {
+    return element_bytes == 8 || products == Products::kEmulated ? 64 : 32;
+  }
+  TUNEDGEMM_CONSTEXPR int steps() const {  // of a tile along K
+    return block_k * element_bytes / step_bytes();
+  }
+
+  // ---- Shared memory ----------------------------------------------------------------------------
+  TUNEDGEMM_CONSTEXPR int pipeline_bytes() const {
+    return stages * block_k * element_bytes * (block_m + block_n);
+  }
+  TUNEDGEMM_CONSTEXPR int epilogue_pitch() const { return warp_n + kEpiloguePadding; }
+  TUNEDGEMM_CONSTEXPR int epilogue_bytes_of_warp() const {
+    return kEpilogueRows * epilogue_pitch() * accumulator_bytes;
+  }
+  TUNEDGEMM_CONSTEXPR int shared_bytes() const {
+    const int epilogue_bytes = warps() * epilogue_bytes_of_warp();
+    return pipeline_bytes() > epilogue_bytes ? pipeline_bytes() : epilogue_bytes;
+  }
+
+  // Of the workspace, where K is split.
+  TUNEDGEMM_CONSTEXPR int partial_tile_bytes() const {
+    return block_m * block_n * accumulator_bytes;
+  }
+
+  // ---- Copies of an operand's tile --------------------------------------------------------------
+  TUNEDGEMM_CONSTEXPR int copy_bytes(int alignment) const {
+    return copies_asynchronously(alignment) ? alignment : kElementsInFlight * element_bytes;
+  }
+  // That a thread makes.
+  TUNEDGEMM_CONSTEXPR int copies_of_thread(int block, int alignment) const {
+    const int copies = block * block_k * element_bytes / copy_bytes(alignment);
+    return (copies + threads() - 1) / threads();
+  }
+
+  // ---- Registers of a thread --------------------------------------------------------------------
+  TUNEDGEMM_CONSTEXPR int accumulator_registers() const {
+    return warp_m * warp_n / 32 * accumulator_bytes / 4;
+  }
+  TUNEDGEMM_CONSTEXPR int fragment_registers() const {  // of one step
+    return (warp_m + warp_n) * step_bytes() / 32 / 4;
+  }
+  // What the fragments of a step are converted to before they are multiplied.
+  TUNEDGEMM_CONSTEXPR int factor_registers() const {
+    return products == Products::kEmulated  ? 12 * (warp_m / 16) + 18 * (warp_n / 16)
+           : products == Products::kWidened ? 8 + 8 * (warp_n / 16)
+                                            : 0;
+  }
+  // With room for the fragments of two steps, a warp loads those of the next step while it
+  // multiplies.
+  TUNEDGEMM_CONSTEXPR bool has_two_buffers() const {
+    return accumulator_registers() + factor_registers() + 2 * fragment_registers() +
+               kOtherRegisters <=
+           kMostRegisters;
+  }
+  // About what the compiler needs: it holds what copies have in registers, and the more of them a
+  // tile takes, the more of their addresses and limits, too. There must be warps.
+  TUNEDGEMM_CONSTEXPR int registers() const {
+    const int of_k = steps() > 1 ? steps() : 1;
+    int in_flight = 0, held = 0;
+    const int blocks[] = {block_m, block_n};
+    const int alignments[] = {alignment_a, alignment_b};
+    for (int operand = 0; operand < 2; ++operand) {
+      const int copies = copies_of_thread(blocks[operand], alignments[operand]);
+      if (copies_asynchronously(alignments[operand])) {
+        held += copies;
+      } else {
+        held += 3 * copies;
+        in_flight += (copies + of_k - 1) / of_k * kElementsInFlight;
+      }
+    }
+    const int of_f64 = accumulator_bytes == 8 ? 28 : 0;  // addresses of single elements
+    return accumulator_registers() + factor_registers() +
+           (has_two_buffers() ? 2 : 1) * fragment_registers() + in_flight +
+           (held > 16 ? held - 16 : 0) + of_f64 + kOtherRegisters;
+  }
+
+  // ---- What must hold ---------------------------------------------------------------------------
+  TUNEDGEMM_CONSTEXPR bool warps_divide_block_m() const { return block_m % warp_m == 0; }
+  TUNEDGEMM_CONSTEXPR bool warps_divide_block_n() const { return block_n % warp_n == 0; }
+  TUNEDGEMM_CONSTEXPR bool warps_fit() const {
+    return is_power_of_two(warps()) && warps() <= kMostWarps;
+  }
+  TUNEDGEMM_CONSTEXPR bool steps_fit() const {
+    return steps() >= 1 && block_k * element_bytes % step_bytes() == 0;
+  }
+  TUNEDGEMM_CONSTEXPR bool stages_fit() const {
+    return stages >= 3 ||
+           (copies_asynchronously(alignment_a) && copies_asynchronously(alignment_b));
+  }
+};
 
 }  // namespace tunedgemm::mma

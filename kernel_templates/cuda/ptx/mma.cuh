@@ -75,13 +75,7 @@ __device__ __forceinline__ void multiply_fragments(f64, f64, double (&sums)[4],
 #endif
 }
 
-// fp8. On sm_90 and sm_100 the compiler would make two f16 products of the instruction, and convert
-// the same fragment again for every one: who multiplies there converts by himself.
-#if __CUDA_ARCH__ == 890 || __CUDA_ARCH__ >= 1200
-constexpr bool kMultipliesFp8 = true;
-#else
-constexpr bool kMultipliesFp8 = false;
-#endif
+// fp8. Slow on sm_90 and sm_100 (../mma/shape.h).
 __device__ __forceinline__ void multiply_fragments(e4m3, e4m3, float (&sums)[4],
                                                    const unsigned (&a)[4], unsigned b0,
                                                    unsigned b1) {
