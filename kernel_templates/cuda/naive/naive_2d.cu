@@ -21,6 +21,7 @@
 // ---- 2. Knobs -----------------------------------------------------------------------------------
 #include "../common/epilogue.cuh"
 #include "dot.cuh"
+#include "shape.h"
 
 #ifndef THREADS
 #define THREADS 256
@@ -28,8 +29,7 @@
 #ifndef SHARED_BYTES
 #define SHARED_BYTES 0
 #endif
-constexpr int kBlockM = 8;
-constexpr int kBlockN = 32;
+constexpr int kBlockM = tunedgemm::naive::kBlockM, kBlockN = tunedgemm::naive::kBlockN;
 
 // ---- 3. What must hold --------------------------------------------------------------------------
 static_assert(THREADS == kBlockM * kBlockN, "a block is 32 columns times 8 rows of threads");

@@ -2,6 +2,7 @@
 
 #include "kernel_templates/cuda/cuda_family.h"
 #include "kernel_templates/cuda/families.h"
+#include "kernel_templates/cuda/naive/shape.h"
 #include "kernel_templates/geometry.h"
 
 namespace tunedgemm {
@@ -20,9 +21,11 @@ class RowShared final : public CudaFamily {
       return why;
     }
     const int threads = config.at("threads");
-    const std::int64_t shared_bytes =
-        config.at("chunk") * size_bytes(accumulator(problem.a.type, problem.b.type));
-    if (std::string why = why_not_block(threads, 40, shared_bytes, limits); !why.empty()) {
+    const auto accumulator_bytes =
+        static_cast<int>(size_bytes(accumulator(problem.a.type, problem.b.type)));
+    const int shared_bytes = naive::row_shared_bytes(config.at("chunk"), accumulator_bytes);
+    if (std::string why = why_not_block(threads, naive::kRegisters, shared_bytes, limits);
+        !why.empty()) {
       return why;
     }
     // The kernel goes on in loops where the grid ends.

@@ -2,6 +2,7 @@
 
 #include "kernel_templates/cuda/cuda_family.h"
 #include "kernel_templates/cuda/families.h"
+#include "kernel_templates/cuda/naive/shape.h"
 #include "kernel_templates/geometry.h"
 
 namespace tunedgemm {
@@ -19,9 +20,12 @@ class TiledShared final : public CudaFamily {
       return why;
     }
     const int tile = config.at("tile");
-    const std::int64_t shared_bytes = std::int64_t{2} * tile * (tile + 1) *
-                                      size_bytes(accumulator(problem.a.type, problem.b.type));
-    if (std::string why = why_not_block(tile * tile, 40, shared_bytes, limits); !why.empty()) {
+    const auto accumulator_bytes =
+        static_cast<int>(size_bytes(accumulator(problem.a.type, problem.b.type)));
+    const int shared_bytes = naive::tiled_shared_bytes(tile, accumulator_bytes);
+    if (std::string why =
+            why_not_block(naive::tile_threads(tile), naive::kRegisters, shared_bytes, limits);
+        !why.empty()) {
       return why;
     }
     const Tiling tiles = tiling(problem, tile, tile);

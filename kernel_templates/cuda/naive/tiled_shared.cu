@@ -30,7 +30,7 @@
 #define TILE 16  // rows and columns of a block's tile of D, and the length of a step along K
 #endif
 #ifndef THREADS
-#define THREADS (TILE * TILE)
+#define THREADS tunedgemm::naive::tile_threads(TILE)
 #endif
 #ifndef SHARED_BYTES
 #define SHARED_BYTES tunedgemm::naive::tiled_shared_bytes(TILE, sizeof(Accumulator))
@@ -39,7 +39,7 @@ constexpr int kTile = TILE;
 
 // ---- 3. What must hold --------------------------------------------------------------------------
 static_assert(kTile == 8 || kTile == 16 || kTile == 32, "tile must be 8, 16 or 32");
-static_assert(THREADS == kTile * kTile, "a block has tile x tile threads");
+static_assert(THREADS == tunedgemm::naive::tile_threads(kTile), "a block has tile x tile threads");
 static_assert(SHARED_BYTES == tunedgemm::naive::tiled_shared_bytes(kTile, sizeof(Accumulator)),
               "SHARED_BYTES must be two tiles of accumulators with rows of tile + 1");
 
@@ -95,7 +95,7 @@ __device__ __forceinline__ void store(const Arguments& arguments, const WorkTile
 }
 
 // ---- 6. Entry -----------------------------------------------------------------------------------
-extern "C" __global__ void __launch_bounds__(kTile* kTile)
+extern "C" __global__ void __launch_bounds__(THREADS)
     tunedgemm_tiled_shared(const __grid_constant__ Arguments arguments) {
   extern __shared__ __align__(16) unsigned char shared[];
   Tile& tile_a = reinterpret_cast<Tile*>(shared)[0];

@@ -23,17 +23,15 @@
 //       kernel_templates/host/naive/naive_mnk.cc
 
 // ---- 2. Knobs -----------------------------------------------------------------------------------
+#include "../common/epilogue.h"
+#include "../common/operand.h"
+#include "../common/team.h"
 // None.
 
 // ---- 3. What must hold --------------------------------------------------------------------------
 // Nothing: every problem will do.
 
-// ---- 4. Headers ---------------------------------------------------------------------------------
-#include "../common/epilogue.h"
-#include "../common/operand.h"
-#include "../common/team.h"
-
-// ---- 5. Steps -----------------------------------------------------------------------------------
+// ---- 4. Mainloop --------------------------------------------------------------------------------
 inline Accumulator dot(const Arguments& arguments, const TypeA* a, const TypeB* b, long long m,
                        long long n) {
   Accumulator sum = 0;
@@ -44,6 +42,9 @@ inline Accumulator dot(const Arguments& arguments, const TypeA* a, const TypeB* 
   }
   return sum;
 }
+
+// ---- 5. Epilogue --------------------------------------------------------------------------------
+// finish_row() of ../common/epilogue.h, for one element.
 
 // ---- 6. Entry -----------------------------------------------------------------------------------
 extern "C" void tunedgemm_naive_mnk(const Arguments& arguments, const Team& team) {

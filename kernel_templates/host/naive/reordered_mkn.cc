@@ -22,25 +22,25 @@
 //       kernel_templates/host/naive/reordered_mkn.cc
 
 // ---- 2. Knobs -----------------------------------------------------------------------------------
+#include "../common/epilogue.h"
+#include "../common/operand.h"
+#include "../common/team.h"
+#include "shape.h"
+
 #ifndef BLOCK_N
 #define BLOCK_N 2048  // columns whose sums are open at once
+#endif
+#ifndef SCRATCH_BYTES
+#define SCRATCH_BYTES tunedgemm::naive::scratch_bytes(BLOCK_N, sizeof(Accumulator))
 #endif
 constexpr long long kBlockN = BLOCK_N;
 
 // ---- 3. What must hold --------------------------------------------------------------------------
 static_assert(kBlockN >= 1, "block_n must be positive");
+static_assert(SCRATCH_BYTES == tunedgemm::naive::scratch_bytes(BLOCK_N, sizeof(Accumulator)),
+              "scratch holds block_n sums");
 
-// ---- 4. Headers ---------------------------------------------------------------------------------
-#include "../common/epilogue.h"
-#include "../common/operand.h"
-#include "../common/team.h"
-
-#ifndef SCRATCH_BYTES
-#define SCRATCH_BYTES (kBlockN * sizeof(Accumulator))
-#endif
-static_assert(SCRATCH_BYTES == kBlockN * sizeof(Accumulator), "scratch holds block_n sums");
-
-// ---- 5. Steps -----------------------------------------------------------------------------------
+// ---- 4. Mainloop --------------------------------------------------------------------------------
 inline void clear(Accumulator* sums, long long columns) {
   for (long long n = 0; n < columns; ++n) {
     sums[n] = 0;
@@ -55,6 +55,9 @@ inline void add_scaled_row(Accumulator* sums, Accumulator factor, const TypeB* b
     sums[n] = multiply_add(sums[n], factor, widen(b[n * stride]));
   }
 }
+
+// ---- 5. Epilogue --------------------------------------------------------------------------------
+// finish_row() of ../common/epilogue.h, for the columns of a row whose sums are open.
 
 // ---- 6. Entry -----------------------------------------------------------------------------------
 extern "C" void tunedgemm_reordered_mkn(const Arguments& arguments, const Team& team) {

@@ -1,5 +1,6 @@
 #include "kernel_templates/host/families.h"
 #include "kernel_templates/host/host_family.h"
+#include "kernel_templates/host/naive/shape.h"
 
 namespace tunedgemm {
 namespace {
@@ -15,7 +16,8 @@ class ReorderedMkn final : public HostFamily {
     if (std::string why = why_not_device(config, limits); !why.empty()) {
       return why;
     }
-    const std::int64_t sum_bytes = size_bytes(accumulator(problem.a.type, problem.b.type));
+    const auto sum_bytes =
+        static_cast<int>(size_bytes(accumulator(problem.a.type, problem.b.type)));
     // Two loads and a store for each vector of sums; without neighbours along n, element by
     // element from as many cache lines.
     const double vector_step = 2.5 * (8 * static_cast<double>(sum_bytes)) / limits.simd_bits;
@@ -26,7 +28,8 @@ class ReorderedMkn final : public HostFamily {
                                   columns * epilogue_cycles(problem);
     Instance instance = begin_instance(problem, config);
     instance.launch = launch_for(problem.m, limits);
-    instance.launch.shared_bytes = static_cast<std::uint32_t>(config.at("block_n") * sum_bytes);
+    instance.launch.shared_bytes =
+        static_cast<std::uint32_t>(naive::scratch_bytes(config.at("block_n"), sum_bytes));
     instance.predicted_us =
         host_us(problem.m, cycles_per_row * static_cast<double>(problem.batch), limits) +
         host_memory_us(minimum_bytes(problem), limits);

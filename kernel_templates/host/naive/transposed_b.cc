@@ -10,8 +10,7 @@
 //    K |  |  |    =>  n |---->|      for m, for n:  sum over k of A[m][k] * Bt[n][k]
 //      |  v  |        N |     |
 //      +-----+          +-----+      Bt is converted as well: its elements are accumulators, so
-//      that
-//         B            Bt, in the    small types are widened once and not M times.
+//         B            Bt, in the    that small types are widened once and not M times.
 //                       workspace
 //
 // The additions of one element still wait for each other. With partial_sums = s the sum over k is
@@ -23,6 +22,10 @@
 //       kernel_templates/host/naive/transposed_b.cc
 
 // ---- 2. Knobs -----------------------------------------------------------------------------------
+#include "../common/epilogue.h"
+#include "../common/operand.h"
+#include "../common/team.h"
+
 #ifndef PARTIAL_SUMS
 #define PARTIAL_SUMS 1  // independent sums over k
 #endif
@@ -36,12 +39,7 @@ static_assert(kPartialSums >= 1 && (kPartialSums & (kPartialSums - 1)) == 0,
               "partial_sums must be a power of two, since the sums are added in pairs");
 static_assert(COUNTER_BYTES % 256 == 0, "what is behind the counters must be aligned");
 
-// ---- 4. Headers ---------------------------------------------------------------------------------
-#include "../common/epilogue.h"
-#include "../common/operand.h"
-#include "../common/team.h"
-
-// ---- 5. Steps -----------------------------------------------------------------------------------
+// ---- 4. Mainloop --------------------------------------------------------------------------------
 inline void transpose_b(const Arguments& arguments, const TypeB* b, const Team& team,
                         Accumulator* transposed) {
   for (long long n = team.rank; n < arguments.n; n += team.size) {
@@ -71,6 +69,9 @@ inline Accumulator dot(const Arguments& arguments, const TypeA* a, long long m,
   }
   return sums[0];
 }
+
+// ---- 5. Epilogue --------------------------------------------------------------------------------
+// finish_row() of ../common/epilogue.h, for one element.
 
 // ---- 6. Entry -----------------------------------------------------------------------------------
 extern "C" void tunedgemm_transposed_b(const Arguments& arguments, const Team& team) {
