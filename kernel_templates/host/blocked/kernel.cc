@@ -62,40 +62,39 @@
 #define PREFETCH 8  // rows of B fetched ahead while packing; 0: none, nor the panel after this one
 #endif
 
-// ---- 4. Headers, of which part 3 needs the lanes ------------------------------------------------
 #include "../common/epilogue.h"
 #include "../common/operand.h"
 #include "../common/team.h"
+#include "shape.h"
 #include "vector.h"
 
-constexpr int kTileM = TILE_M;
-constexpr int kVectors = TILE_N;
-constexpr int kTileN = TILE_N * kLanes;
-constexpr long long kTilesM = BLOCK_M / kTileM;  // tiles of a block
-constexpr long long kTilesN = BLOCK_N / kTileN;
-constexpr long long kBlockK = BLOCK_K;
+constexpr tunedgemm::blocked::Shape kShape{.vector_bytes = VECTOR_BYTES,
+                                           .tile_m = TILE_M,
+                                           .vectors = TILE_N,
+                                           .block_m = BLOCK_M,
+                                           .block_n = BLOCK_N,
+                                           .block_k = BLOCK_K,
+                                           .split_m = SPLIT_M,
+                                           .split_n = SPLIT_N,
+                                           .accumulator_bytes = sizeof(Accumulator)};
 constexpr int kPrefetch = PREFETCH;
-
-// A store of a whole vector may run over the end of what is packed by less than a vector.
-constexpr long long round_to_line(long long elements) {
-  return (elements + 63) / 64 * 64;
-}
-constexpr long long kPackedA = round_to_line(kTilesM * kTileM * kBlockK + kLanes);
-constexpr long long kPackedB = round_to_line(kTileN * kBlockK + kLanes);
-constexpr long long kPartial = kTilesM * kTileM * kTilesN * kTileN;
-constexpr long long kScratchBytes =
-    (kPackedA + kPackedB + kPartial) * static_cast<long long>(sizeof(Accumulator));
 #ifndef SCRATCH_BYTES
-#define SCRATCH_BYTES kScratchBytes
+#define SCRATCH_BYTES kShape.scratch_bytes()
 #endif
 
 // ---- 3. What must hold --------------------------------------------------------------------------
-static_assert(kTilesM >= 1, "block_m must be at least tile_m");
-static_assert(kTilesN >= 1, "block_n must be at least tile_n vectors");
-static_assert(SCRATCH_BYTES == kScratchBytes,
+static_assert(kShape.tiles_fit_m(), "block_m must be at least tile_m");
+static_assert(kShape.tiles_fit_n(), "block_n must be at least tile_n vectors");
+static_assert(SCRATCH_BYTES == kShape.scratch_bytes(),
               "scratch holds a block of A, a panel of B and a block of sums");
 
-// ---- 5. Steps -----------------------------------------------------------------------------------
+// What follows from the knobs, by the names that are used below.
+constexpr int kTileM = kShape.tile_m, kVectors = kShape.vectors, kTileN = kShape.tile_n();
+constexpr long long kTilesM = kShape.tiles_m(), kTilesN = kShape.tiles_n();  // of a block
+constexpr long long kBlockK = kShape.block_k;
+constexpr long long kPackedA = kShape.packed_a(), kPackedB = kShape.packed_b();
+
+// ---- 4. Mainloop --------------------------------------------------------------------------------
 struct Range {
   long long first, count;
 };
@@ -293,7 +292,6 @@ inline void store_tile(Accumulator* tile, const Sums& sums) {
   }
 }
 
-// ---- 6. Entry -----------------------------------------------------------------------------------
 // One panel of B against all tiles of the packed block of A.
 struct PanelJob {
   const Arguments& arguments;
@@ -317,6 +315,8 @@ inline void multiply_packed(const PanelJob& job, const TypeB* source, long long 
   multiply(sums, a, job.packed_b, job.k.count, line, fetches ? job.arguments.ldb : 0);
 }
 
+// ---- 5. Epilogue --------------------------------------------------------------------------------
+// A panel of B against all tiles of the block of A, which are finished after the last block along K.
 inline void multiply_panel(const PanelJob& job, const TypeB* source, long long n0) {
   const int columns = within(job.arguments.n, n0, kTileN);
   const long long ldb = job.arguments.ldb;
@@ -351,6 +351,7 @@ inline void multiply_panel(const PanelJob& job, const TypeB* source, long long n
   }
 }
 
+// ---- 6. Entry -----------------------------------------------------------------------------------
 inline void multiply_part(const Arguments& arguments, long long entry, Range part_m, Range part_n,
                           Accumulator* scratch) {
   const TypeA* a = entry_of_a(arguments, entry);
@@ -391,10 +392,11 @@ inline void multiply_part(const Arguments& arguments, long long entry, Range par
 extern "C" void tunedgemm_blocked(const Arguments& arguments, const Team& team) {
   const Range all_m{0, divide_up(arguments.m, kTileM)};
   const Range all_n{0, divide_up(arguments.n, kTileN)};
-  constexpr long long kParts = SPLIT_M * SPLIT_N;
+  constexpr int kSplitM = kShape.split_m, kSplitN = kShape.split_n;
+  constexpr long long kParts = kShape.parts();
   for (long long job = team.rank; job < arguments.batch * kParts; job += team.size) {
     const long long part = job % kParts;
-    multiply_part(arguments, job / kParts, share(all_m, SPLIT_M, part / SPLIT_N),
-                  share(all_n, SPLIT_N, part % SPLIT_N), static_cast<Accumulator*>(team.scratch));
+    multiply_part(arguments, job / kParts, share(all_m, kSplitM, part / kSplitN),
+                  share(all_n, kSplitN, part % kSplitN), static_cast<Accumulator*>(team.scratch));
   }
 }

@@ -5,12 +5,13 @@
 #include <utility>
 
 #include "../common/problem.h"
+#include "shape.h"
 
 #ifndef VECTOR_BYTES
 #define VECTOR_BYTES 16  // of a SIMD register
 #endif
 
-constexpr int kLanes = VECTOR_BYTES / static_cast<int>(sizeof(Accumulator));
+constexpr int kLanes = tunedgemm::blocked::lanes(VECTOR_BYTES, sizeof(Accumulator));
 
 // Sums of s32 are modulo 2^32, which unsigned lanes give.
 inline f64 lane_type(f64);

@@ -1,0 +1,87 @@
+#include <algorithm>
+
+#include "kernel_templates/geometry.h"
+#include "kernel_templates/host/blocked/blocked.h"
+#include "kernel_templates/host/host_family.h"
+
+namespace tunedgemm {
+namespace {
+
+// Cycles to widen an element while it is packed (AMD EPYC, 2026-11, as all numbers below).
+double widening_cycles(DataType type) {
+  return is_fp8(type) ? 2.0 : size_bytes(type) < 4 ? 1.2 : 0.0;
+}
+
+// Cycles to pack an element of A or B, `line` elements of which lie in one line of memory. Beyond
+// the second-level cache every line has a price, and so has every byte.
+double packing_cycles(const Matrix& matrix, bool straight, double line, double matrix_bytes,
+                      const DeviceLimits& limits) {
+  const bool is_far = matrix_bytes > static_cast<double>(limits.l2_bytes);
+  const double far = is_far ? 14 / line + 0.25 * static_cast<double>(size_bytes(matrix.type)) : 0;
+  return (straight ? 0.1 : 0.35) + widening_cycles(matrix.type) + far;
+}
+
+// Cycles of one step of k in a tile: two FMA units of 256 bits or one of 512, two loads a cycle,
+// and additions that take four cycles before the next one may start. A panel of B that does not
+// fit into the first-level cache comes at 29 bytes a cycle; where it and a tile of A do not fit
+// together, all goes slower (Xeon, 2 threads, 2026-11-21, 1024^3 in f32: by 4 to 8 % in all tiles).
+double step_cycles(const BlockedShape& shape, const Problem& problem, const DeviceLimits& limits) {
+  const double wide = shape.vector_bytes == 64 ? 1.0 : 0.5;
+  const auto tile_m = static_cast<double>(shape.tile_m);
+  const auto vectors = static_cast<double>(shape.vectors);
+  const double integers = problem.a.type == DataType::kS8 ? 1.25 : 1;
+  const double multiply = tile_m * vectors * wide * integers;
+  const double loads = tile_m * 0.5 + vectors * wide;
+  const std::int64_t depth = std::min<std::int64_t>(shape.block_k, problem.k);
+  const std::int64_t panel_bytes = shape.tile_n() * shape.accumulator_bytes * depth;
+  const double stream = panel_bytes > limits.l1_bytes ? vectors * 2.2 * wide : 0;
+  const std::int64_t tile_of_a_bytes = shape.tile_m * shape.accumulator_bytes * depth;
+  const double crowded = panel_bytes + tile_of_a_bytes > limits.l1_bytes ? 1.05 : 1.0;
+  // Where 512 bits have two units, half of them are half as fast: they come behind what is equal.
+  const double half = 8 * shape.vector_bytes < limits.simd_bits ? 1.05 : 1.0;
+  return crowded * half * std::max({multiply, loads, stream, 4.0});
+}
+
+}  // namespace
+
+double blocked_us(const Problem& problem, const BlockedShape& shape, const DeviceLimits& limits) {
+  const auto blocks = [](std::int64_t extent, std::int64_t block) {
+    return static_cast<double>(ceil_divide(std::max<std::int64_t>(extent, 1), block));
+  };
+  const std::int64_t part_m = ceil_divide(ceil_divide(problem.m, shape.tile_m), shape.split_m);
+  const std::int64_t part_n = ceil_divide(ceil_divide(problem.n, shape.tile_n()), shape.split_n);
+  const double blocks_m = blocks(part_m, shape.tiles_m());
+  const double blocks_n = blocks(part_n, shape.tiles_n());
+  const double blocks_k = blocks(problem.k, shape.block_k);
+  const auto depth = static_cast<double>(problem.k);
+  const auto rows = static_cast<double>(part_m * shape.tile_m);
+  const auto columns = static_cast<double>(part_n * shape.tile_n());
+
+  const double bytes_a = rows * depth * static_cast<double>(size_bytes(problem.a.type));
+  const double bytes_b = columns * depth * static_cast<double>(size_bytes(problem.b.type));
+  const bool straight_a = problem.a.order == Order::kColumnMajor;
+  const bool straight_b = problem.b.order == Order::kRowMajor;
+  const double line_a = straight_a ? static_cast<double>(shape.tile_m) : 16;
+  const double line_b = straight_b ? static_cast<double>(shape.tile_n()) : 16;
+  const double late = shape.prefetch > 0 || !straight_b ? 1.0 : 1.15;
+  const double packing =
+      depth *
+      (rows * packing_cycles(problem.a, straight_a, line_a, bytes_a, limits) *
+           (blocks_k > 1 ? blocks_n : 1) +
+       columns * packing_cycles(problem.b, straight_b, line_b, bytes_b, limits) * blocks_m * late);
+
+  const auto sums = static_cast<double>(shape.tile_m * shape.tile_n());
+  const auto registers = static_cast<double>(shape.tile_m * shape.vectors);
+  const double tile = depth * step_cycles(shape, problem, limits) + (blocks_k - 1) * registers * 4 +
+                      sums * epilogue_cycles(problem) + 30 * blocks_k;
+
+  const std::int64_t jobs = problem.batch * shape.parts();
+  const double computing =
+      host_us(jobs, static_cast<double>(part_m * part_n) * tile + packing, limits);
+  // One thread alone does not draw all of the memory's bandwidth.
+  const auto threads = static_cast<double>(launch_for(jobs, limits).grid[0]);
+  const double drawn = std::min(1.0, threads / std::max(1, limits.threads / 2));
+  return std::max(computing, host_memory_us(minimum_bytes(problem), limits) / drawn);
+}
+
+}  // namespace tunedgemm

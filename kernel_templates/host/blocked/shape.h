@@ -1,0 +1,56 @@
+// What a config of blocked means in lanes, registers and scratch memory, in plain constexpr C++. The
+// kernel and its host half both include this file, so that nothing is computed twice.
+#pragma once
+
+namespace tunedgemm::blocked {
+
+// Accumulators in a vector.
+constexpr int lanes(int vector_bytes, int accumulator_bytes) {
+  return vector_bytes / accumulator_bytes;
+}
+constexpr long long round_to_line(long long elements) {
+  return (elements + 63) / 64 * 64;
+}
+
+// The knobs, and what the kernel must know of the problem.
+struct Shape {
+  int vector_bytes;
+  int tile_m, vectors;  // of a tile of D: rows, and vectors of columns
+  int block_m, block_n, block_k;
+  int split_m, split_n;
+
+  int accumulator_bytes;
+
+  constexpr int lanes() const { return blocked::lanes(vector_bytes, accumulator_bytes); }
+  constexpr int tile_n() const { return vectors * lanes(); }
+  // Whole tiles of a block.
+  constexpr int tiles_m() const { return block_m / tile_m; }
+  constexpr int tiles_n() const { return block_n / tile_n(); }
+  // Of D, each for a thread.
+  constexpr int parts() const { return split_m * split_n; }
+
+  // Of vectors: a tile's sums, a row of B, and an element of A.
+  constexpr int registers() const { return 1 + vectors + tile_m * vectors; }
+
+  // ---- Scratch memory of a thread, in accumulators -----------------------------------------------
+  // A store of a whole vector may run over the end of what is packed by less than a vector.
+  constexpr long long packed_a() const {
+    return round_to_line(static_cast<long long>(tiles_m()) * tile_m * block_k + lanes());
+  }
+  constexpr long long packed_b() const {
+    return round_to_line(static_cast<long long>(tile_n()) * block_k + lanes());
+  }
+  // Sums that wait for the next block along K.
+  constexpr long long partial() const {
+    return static_cast<long long>(tiles_m()) * tile_m * tiles_n() * tile_n();
+  }
+  constexpr long long scratch_bytes() const {
+    return (packed_a() + packed_b() + partial()) * accumulator_bytes;
+  }
+
+  // ---- What must hold -----------------------------------------------------------------------------
+  constexpr bool tiles_fit_m() const { return tiles_m() >= 1; }
+  constexpr bool tiles_fit_n() const { return tiles_n() >= 1; }
+};
+
+}  // namespace tunedgemm::blocked
