@@ -1,8 +1,8 @@
 #pragma once
 
 // Family: one kernel template. Its kernel file, in a folder of cuda/ or host/, is what runs; the
-// family.cpp beside it is this class: which knobs there are, and what a config makes of the template
-// for a problem: an Instance, or a sentence why not.
+// family.cpp beside it is this class: which knobs there are, and what a config makes of the
+// template for a problem: an Instance, or a sentence why not.
 
 #include <algorithm>
 #include <array>
@@ -41,7 +41,8 @@ struct Knob {
 
 /// A workspace begins with counters that are zero before a launch and that the kernel leaves zero;
 /// whatever else a kernel keeps there begins behind them. The place is fixed so that kernels
-/// with different needs can share one. The last counters are those of cuda/sm90/claim_cluster_id.cuh.
+/// with different needs can share one. The last counters are those of
+/// cuda/sm90/claim_cluster_id.cuh.
 inline constexpr std::int64_t kWorkspaceCounterBytes = 64 << 10;
 
 /// How tensor copies cut one matrix into boxes: all that a CUtensorMap is made of but the address
@@ -98,8 +99,8 @@ struct Candidate {
   friend bool operator==(const Candidate&, const Candidate&) = default;
 };
 
-/// Everything about one candidate for one problem on one device: all that a compiler, a launch and a
-/// ranking need of it. A plain value.
+/// Everything about one candidate for one problem on one device: all that a compiler, a launch and
+/// a ranking need of it. A plain value.
 struct Instance {
   Problem problem;
   Candidate candidate;
@@ -109,8 +110,8 @@ struct Instance {
   /// The same for candidates of one family that compute a tile of D alike. They differ in what the
   /// cost model sees least, or gets right anyway: stages, order, clusters, warps, split-K.
   std::string tile_key;
-  /// What the kernel is told beyond the problem, the knobs and the launch; a macro that these define
-  /// as well gets this value.
+  /// What the kernel is told beyond the problem, the knobs and the launch; a macro that these
+  /// define as well gets this value.
   std::vector<std::pair<std::string_view, std::string>> defines;
   bool needs_exact_architecture = false;  ///< as in Source
 
@@ -177,8 +178,8 @@ class Family {
   std::vector<Instance> candidates(const Problem& problem, const DeviceLimits& limits) const;
 
  protected:
-  /// The configs that candidates() instantiates, in its order and without duplicates. Those that are
-  /// refused may be among them. Unless overridden, every combination of the knobs' values.
+  /// The configs that candidates() instantiates, in its order and without duplicates. Those that
+  /// are refused may be among them. Unless overridden, every combination of the knobs' values.
   virtual std::vector<Config> search_space(const Problem& problem,
                                            const DeviceLimits& limits) const;
   /// Refuses a config that lacks a knob, has one too many, or has a value outside Knob::values.

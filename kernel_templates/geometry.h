@@ -42,8 +42,8 @@ std::int64_t split_workspace_bytes(const Tiling& tiling, std::int64_t partial_ti
 std::string why_not_cuda(const DeviceLimits& limits, int least_arch = 0);
 std::string why_not_block(int threads, int registers_per_thread, std::int64_t shared_bytes,
                           const DeviceLimits& limits);
-/// Blocks beyond the grid, split-K slices that would be empty, more counters than there is room for,
-/// and a workspace larger than a quarter of the memory.
+/// Blocks beyond the grid, split-K slices that would be empty, more counters than there is room
+/// for, and a workspace larger than a quarter of the memory.
 std::string why_not_tiling(const Problem& problem, const Tiling& tiling, int block_k,
                            std::int64_t partial_tile_bytes, const DeviceLimits& limits);
 
@@ -57,8 +57,8 @@ double multiply_adds_per_cycle(DataType accumulator, int arch);
 /// The time from a launch to its end when there is nothing to do, inside a graph.
 constexpr double kLaunchUs = 2.0;
 
-/// The time to move these bytes between the memory and the chip. Like cycles_us(), it takes the usual
-/// value (cuda/gpu_facts.h) where the limits say 0.
+/// The time to move these bytes between the memory and the chip. Like cycles_us(), it takes the
+/// usual value (cuda/gpu_facts.h) where the limits say 0.
 double memory_us(double bytes, const DeviceLimits& limits);
 
 /// `cycles` of one SM as microseconds.

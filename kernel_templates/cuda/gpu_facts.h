@@ -1,7 +1,7 @@
 #pragma once
 
-// GpuFacts: what is known of NVIDIA's GPUs beyond what a driver tells: how much one SM computes in a
-// cycle, by element type, and what to assume where a driver tells nothing. The cost models, the
+// GpuFacts: what is known of NVIDIA's GPUs beyond what a driver tells: how much one SM computes in
+// a cycle, by element type, and what to assume where a driver tells nothing. The cost models, the
 // rooflines and the reading of a device's properties all take their numbers from here.
 
 #include <cstdint>

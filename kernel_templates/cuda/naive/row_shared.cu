@@ -61,8 +61,8 @@ __device__ __forceinline__ void multiply_chunk(const Arguments& arguments, const
 }
 
 // ---- 5. Epilogue --------------------------------------------------------------------------------
-// All threads: row m of D, kThreads columns after kThreads columns, each stored when all chunks have
-// been multiplied.
+// All threads: row m of D, kThreads columns after kThreads columns, each stored when all chunks
+// have been multiplied.
 __device__ __forceinline__ void compute_row(const Arguments& arguments, long long entry,
                                             long long m, Accumulator* chunk) {
   const TypeA* const a = batch_entry_a(arguments, entry);

@@ -4,8 +4,8 @@
 
 #include "shared_address.cuh"
 
-// "Data Movement and Conversion Instructions: cp.async". `present` of 4, 8 or 16 bytes are read, zeros stand for the others. With none present
-// nothing is read, and `from` may point anywhere.
+// "Data Movement and Conversion Instructions: cp.async". `present` of 4, 8 or 16 bytes are read,
+// zeros stand for the others. With none present nothing is read, and `from` may point anywhere.
 __device__ __forceinline__ void copy_4_bytes(void* to, const void* from, int present) {
   asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(shared_address(to)), "l"(from),
                "r"(present)
@@ -22,7 +22,8 @@ __device__ __forceinline__ void copy_16_bytes(void* to, const void* from, int pr
                : "memory");
 }
 
-// "Data Movement and Conversion Instructions: cp.async.commit_group". The copies that this thread has begun since the last one are a group.
+// "Data Movement and Conversion Instructions: cp.async.commit_group". The copies that this thread
+// has begun since the last one are a group.
 __device__ __forceinline__ void end_copy_group() {
   asm volatile("cp.async.commit_group;" ::: "memory");
 }

@@ -40,8 +40,8 @@ __device__ __forceinline__ void arrive_expect_tx(unsigned barrier, int bytes) {
                : "memory");
 }
 
-// st.async ("Data Movement and Conversion Instructions"): a 32-bit value to an address of any CTA of
-// the cluster; a barrier of the same CTA may wait for its 4 bytes.
+// st.async ("Data Movement and Conversion Instructions"): a 32-bit value to an address of any CTA
+// of the cluster; a barrier of the same CTA may wait for its 4 bytes.
 __device__ __forceinline__ void store_remote(unsigned remote, int value, unsigned barrier) {
   asm volatile(
       "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.b32 [%0], %1, [%2];" ::"r"(

@@ -1,5 +1,5 @@
-// Loads from and stores to shared memory by address ("Data Movement and Conversion Instructions: ld,
-// st"): 32-bit values and vectors of them.
+// Loads from and stores to shared memory by address ("Data Movement and Conversion Instructions:
+// ld, st"): 32-bit values and vectors of them.
 #pragma once
 
 __device__ __forceinline__ unsigned load_shared(unsigned from) {

@@ -13,8 +13,8 @@ struct alignas(64) TensorMap {
   unsigned long long opaque[16];
 };
 
-// Where the byte at `offset` of a box with rows of `span` bytes lies. The box begins at a multiple of
-// 1024 bytes.
+// Where the byte at `offset` of a box with rows of `span` bytes lies. The box begins at a multiple
+// of 1024 bytes.
 __device__ __forceinline__ constexpr int swizzled(int offset, int span) {
   return offset ^ (offset >> 3 & (span - 16));
 }
@@ -37,8 +37,8 @@ __device__ __forceinline__ CacheHint make_cache_hint(EvictionPriority priority) 
   return hint;
 }
 
-// cp.async.bulk.tensor: the box at (x, y, z), x the contiguous dimension, to shared memory; its bytes
-// complete on `barrier`.
+// cp.async.bulk.tensor: the box at (x, y, z), x the contiguous dimension, to shared memory; its
+// bytes complete on `barrier`.
 __device__ __forceinline__ void tma_load(unsigned to, const TensorMap& map, unsigned barrier, int x,
                                          int y, int z, const CacheHint& hint) {
   if (hint.priority == EvictionPriority::kFirst) {
@@ -55,8 +55,8 @@ __device__ __forceinline__ void tma_load(unsigned to, const TensorMap& map, unsi
         : "memory");
   }
 }
-// The same box to the same address in every CTA of the cluster whose bit in `multicast_mask` is set;
-// its bytes complete on the barrier at the same address in each of them.
+// The same box to the same address in every CTA of the cluster whose bit in `multicast_mask` is
+// set; its bytes complete on the barrier at the same address in each of them.
 __device__ __forceinline__ void tma_load_multicast(unsigned short multicast_mask, unsigned to,
                                                    const TensorMap& map, unsigned barrier, int x,
                                                    int y, int z, const CacheHint& hint) {
@@ -97,8 +97,8 @@ __device__ __forceinline__ void tma_store(const TensorMap& map, unsigned from, i
   }
 }
 
-// fence.proxy.async: what this thread has written to shared memory is visible to TMA copies and wgmma
-// that are started after it.
+// fence.proxy.async: what this thread has written to shared memory is visible to TMA copies and
+// wgmma that are started after it.
 __device__ __forceinline__ void fence_async_proxy() {
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }

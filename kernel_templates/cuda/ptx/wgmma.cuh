@@ -4,8 +4,8 @@
 //   wgmma(a type, b type, accumulate, a, b, d)                d = (accumulate ? d : 0) + A * B
 //   wgmma_a_from_registers(a type, b type, a, b, d)           d += A * B, with A from registers
 //
-// A is 64 rows and B is n columns of 32 bytes along K each; both are given by descriptors where they
-// lie in shared memory. An instruction names all of its accumulators, so a kernel defines the
+// A is 64 rows and B is n columns of 32 bytes along K each; both are given by descriptors where
+// they lie in shared memory. An instruction names all of its accumulators, so a kernel defines the
 // functions for its own width n (a multiple of 8, 16 to 256), once:
 //
 //   DEFINE_WGMMA(n, tnsp_a, tnsp_b)      tnsp_a, tnsp_b: 1 where 16-bit A, B are MN-major, else 0
@@ -14,8 +14,8 @@
 // wgmma_commit_group() after the last, and wgmma_wait_group() before the accumulators or the
 // operands are touched.
 //
-// Of the 64 x n accumulators, with w the warp in the warpgroup, g = lane / 4 and t = lane % 4, a lane
-// has for every 8 columns from n0 on
+// Of the 64 x n accumulators, with w the warp in the warpgroup, g = lane / 4 and t = lane % 4, a
+// lane has for every 8 columns from n0 on
 //
 //   d[n0 / 2], d[n0 / 2 + 1]           row 16 w + g, columns n0 + 2 t and n0 + 2 t + 1
 //   d[n0 / 2 + 2], d[n0 / 2 + 3]       the same of row 16 w + g + 8
@@ -27,10 +27,10 @@
 #include "wgmma_operands.cuh"
 
 // Where an operand lies in shared memory ("Matrix Descriptor Format"), in rows of 128 bytes as TMA
-// swizzles them. Eight such rows are a swizzle atom. Atoms below each other are `stride_bytes` apart;
-// where the operand is MN-major, columns of atoms are `leading_bytes` apart. A descriptor counts in
-// 16 bytes. So does `address` (descriptor_address), so that an addition leads from one descriptor to
-// the next.
+// swizzles them. Eight such rows are a swizzle atom. Atoms below each other are `stride_bytes`
+// apart; where the operand is MN-major, columns of atoms are `leading_bytes` apart. A descriptor
+// counts in 16 bytes. So does `address` (descriptor_address), so that an addition leads from one
+// descriptor to the next.
 __device__ __forceinline__ unsigned long long make_descriptor(unsigned address, int stride_bytes,
                                                               int leading_bytes) {
   constexpr unsigned swizzle_128_bytes = 1u << 30;
@@ -79,8 +79,8 @@ __device__ __forceinline__ void fence_registers(int (&d)[kCount]) {
 }
 
 // A lane's fragment of 64 rows of A by 32 bytes along K, as four 32-bit registers in pairs.
-// Elements of 32 bits: row 16 w + g in the lower and 16 w + g + 8 in the upper half of a pair, at k =
-// t in the first and k = t + 4 in the second.
+// Elements of 32 bits: row 16 w + g in the lower and 16 w + g + 8 in the upper half of a pair, at
+// k = t in the first and k = t + 4 in the second.
 struct FragmentA {
   unsigned long long pair[2];
 };

@@ -1,6 +1,6 @@
 // Compares D with what was expected: the sampled elements with the values that gemm.cu
-// computed, all others with NaN, the poison that was there before the kernel under test ran. A block
-// takes a row at a time.
+// computed, all others with NaN, the poison that was there before the kernel under test ran. A
+// block takes a row at a time.
 //
 //   nvcc -std=c++20 -arch=sm_90 -cubin kernel_templates/cuda/reference/compare.cu
 

@@ -14,23 +14,24 @@ namespace {
 /// Tiles along K below which a split-K slice is not worth a block.
 constexpr std::int64_t kLeastTilesOfSlice = 4;
 /// Tiles along K that are prefetched into the L2 cache: as a rule; where there is time for more,
-/// because the operands have at most so many tiles of 128 bytes along K for each block; and where rows
-/// are ragged.
+/// because the operands have at most so many tiles of 128 bytes along K for each block; and where
+/// rows are ragged.
 constexpr int kPrefetched = 2, kPrefetchedInTime = 8, kPrefetchedOfRagged = 16;
 constexpr std::int64_t kMostInTime = 8;
-/// Waves of tiles from which on their rasterization is worth more trials: along N, in larger groups.
+/// Waves of tiles from which on their rasterization is worth more trials: along N, in larger
+/// groups.
 constexpr int kSomeWaves = 3, kSomeWavesGpcAware = 2, kManyWaves = 4;
 /// Tiles along K, one after the other, from which on GPC-aware rasterization may pay for claiming a
 /// cluster id.
 constexpr std::int64_t kTilesOfKGpcAware = 32;
-/// Fractions of the L2 cache: it pays to make room for what a group keeps there if that is neither so
-/// small that it stays by itself nor so large that it does not stay at all; and the streaming operand
-/// must be so large that it would not stay.
+/// Fractions of the L2 cache: it pays to make room for what a group keeps there if that is neither
+/// so small that it stays by itself nor so large that it does not stay at all; and the streaming
+/// operand must be so large that it would not stay.
 constexpr double kLeastKept = 1.0 / 6, kMostKept = 1.0 / 3, kLeastStreaming = 1.0 / 2;
 /// Blocks that a GPC runs at a time, about.
 constexpr int kBlocksOfGpc = 16;
-/// Rows and columns of a tile up to which two swizzle atoms along K at a time may be better than one:
-/// there is room for enough stages.
+/// Rows and columns of a tile up to which two swizzle atoms along K at a time may be better than
+/// one: there is room for enough stages.
 constexpr int kSmallTile = 128;
 
 /// Who computes a tile.
@@ -67,15 +68,15 @@ bool gains_by_swapping(const Problem& problem, const TileChoice& choice) {
   const bool a_is_k_major = problem.a.order == Order::kRowMajor;
   const bool b_is_k_major = problem.b.order == Order::kColumnMajor;
   const bool is_square = problem.m == problem.n;
-  // A tile of D that is higher than wide is one wide instruction of its transpose, in place of several
-  // narrow ones.
+  // A tile of D that is higher than wide is one wide instruction of its transpose, in place of
+  // several narrow ones.
   const bool is_wide = choice.block_n > choice.schedule.block_m;
   const bool transposes_nothing = element_bytes == 2 || (a_is_k_major && b_is_k_major);
   if (!is_square && is_wide && transposes_nothing) {
     return true;
   }
-  // M can be cut anywhere where A is K-major, N only where B is, too; then a tile and its transpose are
-  // the same for a square. An MN-major A of 32 bits need not be transposed in shared memory.
+  // M can be cut anywhere where A is K-major, N only where B is, too; then a tile and its transpose
+  // are the same for a square. An MN-major A of 32 bits need not be transposed in shared memory.
   const bool frees_width = choice.block_n % (sm90::kSwizzleBytes / element_bytes) != 0;
   return a_is_k_major &&
          (b_is_k_major ? frees_width && !is_square : frees_width || element_bytes == 4);
@@ -104,8 +105,8 @@ std::int64_t columns_in_sequence(const Problem& asked, const Problem& problem, W
 }
 
 /// Widths that are no multiple of 16 have a slower epilogue: they are tried where blocks end sooner
-/// with them than with their neighbours, and where there are few waves. Of many, some other tile wastes
-/// little, too.
+/// with them than with their neighbours, and where there are few waves. Of many, some other tile
+/// wastes little, too.
 bool has_good_width(const Problem& asked, const Problem& problem, const WgmmaShape& shape,
                     const DeviceLimits& limits) {
   constexpr int kFewWaves = 3;
@@ -120,10 +121,10 @@ bool has_good_width(const Problem& asked, const Problem& problem, const WgmmaSha
   return mine <= kFewWaves * width && mine < columns(width - 8) && mine < columns(width + 8);
 }
 
-/// One epilogue stage less may make room for one more stage of A and B. That pays where copies are begun
-/// too late and a split-K slice is long enough, and makes D leave a little later. The latency of the
-/// cost model is the measure: well below it only one epilogue stage is tried, near it both, otherwise
-/// two; and where threads store D.
+/// One epilogue stage less may make room for one more stage of A and B. That pays where copies are
+/// begun too late and a split-K slice is long enough, and makes D leave a little later. The latency
+/// of the cost model is the measure: well below it only one epilogue stage is tried, near it both,
+/// otherwise two; and where threads store D.
 bool has_good_stages(const WgmmaShape& shape, std::int64_t tiles_of_slice,
                      const DeviceLimits& limits) {
   constexpr double kWellBelow = 1300, kNear = 1600;  // cycles ahead
@@ -140,9 +141,9 @@ bool has_good_stages(const WgmmaShape& shape, std::int64_t tiles_of_slice,
 }
 
 /// How many tiles along K should be prefetched. They wait in the cache, at the expense of what the
-/// kernel before still needs: two tiles hide the memory's latency. More pay where so few blocks run that
-/// the next kernel's find room beside them long before it may begin, and where rows begin anywhere in a
-/// line of the cache, so that every copy touches more of them.
+/// kernel before still needs: two tiles hide the memory's latency. More pay where so few blocks run
+/// that the next kernel's find room beside them long before it may begin, and where rows begin
+/// anywhere in a line of the cache, so that every copy touches more of them.
 int prefetched(const Problem& problem, const WgmmaShape& shape, const DeviceLimits& limits) {
   const std::int64_t blocks = shape.grid(problem, limits);
   const std::int64_t tiles =
@@ -162,9 +163,9 @@ int prefetched(const Problem& problem, const WgmmaShape& shape, const DeviceLimi
   return is_ragged && tiles <= blocks / 4 ? kPrefetchedOfRagged : kPrefetched;
 }
 
-/// Whether D, and the operand that streams past a group, should be evicted from the L2 cache first: the
-/// group's part of the other operand is read in several waves, and there is room for it if they make
-/// some, but none for them, so that D would not stay there for who reads it next.
+/// Whether D, and the operand that streams past a group, should be evicted from the L2 cache first:
+/// the group's part of the other operand is read in several waves, and there is room for it if they
+/// make some, but none for them, so that D would not stay there for who reads it next.
 bool evicts_first(const Problem& problem, const WgmmaShape& shape, const DeviceLimits& limits) {
   const Tiling clusters = shape.clusters(problem);
   std::int64_t along = clusters.tiles_m, across = clusters.tiles_n, streaming_rows = problem.n;
@@ -232,7 +233,8 @@ class Choosing {
  public:
   Choosing(const Problem& problem, const DeviceLimits& limits) : asked_(problem), limits_(limits) {}
 
-  /// Adds this tile and its transpose, with one and with two epilogue stages, as far as each may pay.
+  /// Adds this tile and its transpose, with one and with two epilogue stages, as far as each may
+  /// pay.
   void consider_variants(TileChoice choice) {
     for (const int epilogue_stages : {2, 1}) {
       choice.epilogue_stages = epilogue_stages;

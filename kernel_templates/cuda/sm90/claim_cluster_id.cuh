@@ -1,8 +1,8 @@
 // Neighbouring tiles for neighbouring SMs (gpc_aware). SMs of one GPC that ask the L2 cache for the
-// same line at nearly the same time are answered together, so CTAs that share operands should run on
-// one. Where a CTA runs is known when it runs: then its cluster claims the next id of its GPC's range
-// or, should that be used up, of another one. There are as many ids as clusters, so each finds one.
-// Which one decides nothing but the time.
+// same line at nearly the same time are answered together, so CTAs that share operands should run
+// on one. Where a CTA runs is known when it runs: then its cluster claims the next id of its GPC's
+// range or, should that be used up, of another one. There are as many ids as clusters, so each
+// finds one. Which one decides nothing but the time.
 //
 //   the last 8 bytes of the workspace's counters, one number:  a byte for each GPC, how many
 //                                                              clusters have claimed from its range
@@ -49,8 +49,8 @@ __device__ __forceinline__ int gpc_with_most_left(const GpcClusterRanges& ranges
   return gpc;
 }
 
-// The claiming thread of a cluster's first CTA claims an id; where GPCs are not known, it is that of
-// the launch. What other threads get here is not used.
+// The claiming thread of a cluster's first CTA claims an id; where GPCs are not known, it is that
+// of the launch. What other threads get here is not used.
 struct ClaimedClusterId {
   int id;
   ClaimCounters claims;  // of all clusters until then; 0: this thread has claimed nothing

@@ -8,8 +8,8 @@ constexpr int kClaimCounterBytes = kMostGpcs;  // the last of a workspace's coun
 
 struct GpcClusterRanges {
   int gpcs;  // 0: clusters keep the ids of their launch, and the counters are not touched
-  // The ids of GPC g are first[g] to first[g + 1] - 1, none from `gpcs` on; together they are as many
-  // as clusters.
+  // The ids of GPC g are first[g] to first[g + 1] - 1, none from `gpcs` on; together they are as
+  // many as clusters.
   unsigned char first[kMostGpcs + 1];
   unsigned char gpc_of_sm[kMostSms];  // by %smid
 };

@@ -5,9 +5,9 @@
 // Read mma/kernel.cu first. New here: the threads neither copy nor hold operands. One of them, the
 // producer, asks the tensor memory accelerator for tiles (ptx/tensor_copy.cuh); a warpgroup, four
 // warps, multiplies tiles where they lie, in shared memory (ptx/wgmma.cuh); and barriers that count
-// bytes and arrivals (ptx/mbarrier.cuh) are all that goes between them. The kernel is persistent and
-// warp-specialised: a CTA computes one tile of D after the other, and while the accumulators of one
-// are stored, the operands of the next are already being copied.
+// bytes and arrivals (ptx/mbarrier.cuh) are all that goes between them. The kernel is persistent
+// and warp-specialised: a CTA computes one tile of D after the other, and while the accumulators of
+// one are stored, the operands of the next are already being copied.
 //
 //    producer, 1 thread          full[s]: the tile is there         consumers, 1 to 3 warpgroups
 //   +---------------------+     +---+---+---+---+  stages tiles    +------------------------------+
@@ -26,11 +26,12 @@
 // soon may leave the L2 cache before the rest (evict_first).
 //
 // How D is stored (tensor_store): converted, arranged in shared memory and copied out by TMA, in
-// blocks of 16 columns, while the next tile is being multiplied; or by the threads, as in mma. Where
-// the host has exchanged A and B (swap_ab), D is column-major here, and its columns are stored.
+// blocks of 16 columns, while the next tile is being multiplied; or by the threads, as in mma.
+// Where the host has exchanged A and B (swap_ab), D is column-major here, and its columns are
+// stored.
 //
-// How types are multiplied: f16, bf16, s8 and fp8 as they are; f32 as tf32, which TMA rounds to. fp8
-// accumulates in the tensor cores (NUMERICS 3, fast), or in f32 after each tile along K (4,
+// How types are multiplied: f16, bf16, s8 and fp8 as they are; f32 as tf32, which TMA rounds to.
+// fp8 accumulates in the tensor cores (NUMERICS 3, fast), or in f32 after each tile along K (4,
 // promoted). wgmma takes operands of 8 and 32 bits K-major only. Where they are MN-major, the
 // consumers read an A of 32 bits into registers themselves, and the other warps of the producer's
 // warpgroup transpose the rest in shared memory (transpose.cuh).
@@ -217,8 +218,8 @@ DEFINE_WGMMA(BLOCK_N, ORDER_A, NOT_OF(ORDER_B))  // row-major A and column-major
 
 // ---- 4. Mainloop --------------------------------------------------------------------------------
 // ---- 4.1 Tile scheduler -------------------------------------------------------------------------
-// The persistent CTAs compute one work tile after the other: a slice of K of one tile of D. CTAs of a
-// cluster compute neighbouring tiles at the same time.
+// The persistent CTAs compute one work tile after the other: a slice of K of one tile of D. CTAs of
+// a cluster compute neighbouring tiles at the same time.
 
 // Where a CTA is in its cluster, cluster_m rows of CTAs and cluster_n columns.
 struct ClusterCoordinate {
@@ -247,8 +248,8 @@ struct WorkTile {
   int m0, n0;
   int first_k, tiles_of_k;
 };
-// Tiles do not reach beyond D where it can be avoided (common/rasterization.cuh): TMA copies of boxes
-// that reach beyond a matrix are slow.
+// Tiles do not reach beyond D where it can be avoided (common/rasterization.cuh): TMA copies of
+// boxes that reach beyond a matrix are slow.
 struct TileScheduler {
   ClusterCoordinate cta;
   int first, stride;           // the work tiles of this cluster: first, first + stride, ...
@@ -310,8 +311,8 @@ __device__ __forceinline__ WorkTile work_tile_at(const TileScheduler& scheduler,
 
 // ---- 4.2 Pipeline -------------------------------------------------------------------------------
 // The producer and the consumers pass through the stages in the same order. Each stage has three
-// barriers: loaded (TMA has written its tiles, some of which are still to be transposed), full (they
-// can be multiplied) and empty (they have been).
+// barriers: loaded (TMA has written its tiles, some of which are still to be transposed), full
+// (they can be multiplied) and empty (they have been).
 //
 //   shared memory:  stages of A | stages of B | epilogue stages of every consumer warp | barriers,
 //                                                                        split-K ints, cluster id
@@ -434,9 +435,9 @@ __device__ __forceinline__ void produce(const Arguments& arguments, const Tensor
   }
 }
 
-// One thread, before the kernel may read its inputs: brings to the L2 cache what falls to this CTA of
-// the first kPrefetch tiles along K of every slice (where a slice has fewer, of what follows it), of
-// A and B, entry 0. Should the kernels before it still write there, the L2 cache sees that.
+// One thread, before the kernel may read its inputs: brings to the L2 cache what falls to this CTA
+// of the first kPrefetch tiles along K of every slice (where a slice has fewer, of what follows
+// it), of A and B, entry 0. Should the kernels before it still write there, the L2 cache sees that.
 constexpr int kPrefetchWarp = 2;  // one that has nothing else to do yet
 __device__ __forceinline__ void prefetch_operands(const Arguments& arguments, const TensorMap& a,
                                                   const TensorMap& b,
@@ -485,7 +486,8 @@ __device__ __forceinline__ void transpose_tiles(const SharedMemory& shared,
 }
 
 // ---- 4.5 Consumers ------------------------------------------------------------------------------
-// A consumer's accumulators: of each of its row blocks, 64 rows of D (ptx/wgmma.cuh has the layout).
+// A consumer's accumulators: of each of its row blocks, 64 rows of D (ptx/wgmma.cuh has the
+// layout).
 constexpr int kAccumulatorsOfRowBlock = kBlockN / 2;  // a thread's
 using RowBlockAccumulators = Accumulator[kAccumulatorsOfRowBlock];
 using Accumulators = RowBlockAccumulators[kRowBlocks];
@@ -537,8 +539,8 @@ __device__ __forceinline__ void multiply_row_blocks(const SharedMemory& shared, 
   }
 }
 
-// The accumulators of a work tile, from row `row` of it on. The wgmma of one tile along K still runs
-// while that of the next one is begun, so a stage is released one tile later.
+// The accumulators of a work tile, from row `row` of it on. The wgmma of one tile along K still
+// runs while that of the next one is begun, so a stage is released one tile later.
 __device__ __forceinline__ void multiply(const SharedMemory& shared, const StageRelease& releases,
                                          const WorkTile& work, int row, PipelineState& state,
                                          Accumulators& accumulators) {
@@ -562,8 +564,8 @@ __device__ __forceinline__ void multiply(const SharedMemory& shared, const Stage
   }
 }
 
-// The same where fp8 is promoted, since the tensor cores add fewer bits than f32 has: what they have
-// accumulated is added to others after each tile along K.
+// The same where fp8 is promoted, since the tensor cores add fewer bits than f32 has: what they
+// have accumulated is added to others after each tile along K.
 __device__ __forceinline__ void multiply_promoted(const SharedMemory& shared,
                                                   const StageRelease& releases,
                                                   const WorkTile& work, int row,
@@ -592,10 +594,10 @@ __device__ __forceinline__ void multiply_promoted(const SharedMemory& shared,
   }
 }
 
-// An MN-major A of 32 bits, which wgmma does not take from shared memory, is read into registers. The
-// offset in a tile at which a lane finds row 16 w + g of step 0: at k = t in lanes of even t, at
-// k = t + 4 in the others, so that there are no bank conflicts. The other k is 4 further or nearer,
-// the other row 8 further.
+// An MN-major A of 32 bits, which wgmma does not take from shared memory, is read into registers.
+// The offset in a tile at which a lane finds row 16 w + g of step 0: at k = t in lanes of even t,
+// at k = t + 4 in the others, so that there are no bank conflicts. The other k is 4 further or
+// nearer, the other row 8 further.
 __device__ __forceinline__ unsigned fragment_offset_of_lane() {
   const int warp = threadIdx.x / 32 % 4, g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
   const int row = 16 * warp + g, k = t ^ (t % 2 * 4);
@@ -631,8 +633,8 @@ __device__ __forceinline__ void load_fragments(const SharedMemory& shared, int s
 }
 
 // The accumulators of a work tile, as in multiply(). The wgmma of one step still runs while that of
-// the next one is begun and A is read for the one after: if it is read later, the compiler lets each
-// wgmma wait for the one before.
+// the next one is begun and A is read for the one after: if it is read later, the compiler lets
+// each wgmma wait for the one before.
 __device__ __forceinline__ void multiply_from_registers(const SharedMemory& shared,
                                                         const StageRelease& releases,
                                                         const WorkTile& work, int row,
@@ -688,8 +690,8 @@ __device__ __forceinline__ void finish_multiplying(const StageRelease& releases,
 }
 
 // ---- 5. Epilogue --------------------------------------------------------------------------------
-// Of 64 rows of D, as many columns as are finished together: all of the tile or, where K is split, a
-// reduction chunk. A warp has 16 of the rows.
+// Of 64 rows of D, as many columns as are finished together: all of the tile or, where K is split,
+// a reduction chunk. A warp has 16 of the rows.
 constexpr int kChunkColumns = kShape.reduction_chunk_columns();
 constexpr int kBlockColumns = kShape.columns_of_blocks();
 using ChunkAccumulators = Accumulator[kChunkColumns / 2];  // a thread's
@@ -793,9 +795,10 @@ __device__ __forceinline__ void store_by_tma(const Arguments& arguments, const T
   store_left_over(arguments, epilogue, entry, m, n0 + kBlockColumns, accumulators);
 }
 
-// A column-major D, which a row-major one is when A and B have been exchanged: a row in shared memory
-// has 128 bytes of a column of D; as many of them side by side as it takes for 64 rows of D. One copy
-// takes 16 columns. The four warps prepare columns together, in the epilogue stages of all.
+// A column-major D, which a row-major one is when A and B have been exchanged: a row in shared
+// memory has 128 bytes of a column of D; as many of them side by side as it takes for 64 rows of D.
+// One copy takes 16 columns. The four warps prepare columns together, in the epilogue stages of
+// all.
 constexpr int kRowsOfSpan = sm90::kSwizzleBytes / sizeof(TypeD);
 constexpr int kSpans = sm90::kRowBlock / kRowsOfSpan;
 constexpr int kColumnsOfCopy = sm90::kEpilogueRows;
@@ -816,8 +819,8 @@ __device__ __forceinline__ void store_columns(const TensorMap& d, unsigned prepa
     }
   }
 }
-// The 64 rows of a warpgroup from D[m, n0] on; where there are two epilogue stages, a group of copies
-// is on its way while the next columns are prepared.
+// The 64 rows of a warpgroup from D[m, n0] on; where there are two epilogue stages, a group of
+// copies is on its way while the next columns are prepared.
 __device__ __forceinline__ void store_transposed(const Arguments& arguments, const TensorMap& d,
                                                  const Epilogue& epilogue, long long entry, int m,
                                                  int n0, const ThreadGroup& group,
@@ -921,15 +924,15 @@ __device__ __forceinline__ void store_row_block(const Arguments& arguments, cons
 }
 
 // ---- 5.2 Split-K reduction ----------------------------------------------------------------------
-// The consumers that hold slices of the same rows of D reduce them together, in chunks of columns of
-// a row block (common/split_k_reduction.cuh).
+// The consumers that hold slices of the same rows of D reduce them together, in chunks of columns
+// of a row block (common/split_k_reduction.cuh).
 constexpr int kChunksOfRowBlock = kBlockN / kChunkColumns;
 constexpr int kChunks = kRowBlocks * kChunksOfRowBlock;
 constexpr int kPartialTileElements = kWarpgroup * kChunks * kChunkColumns / 2;
 using Reduction = SplitKReduction<kSplitK, kChunks>;
 
-// A thread's accumulators in a partial tile, in vectors of 16 bytes. Vectors of neighbouring threads
-// are neighbours in memory.
+// A thread's accumulators in a partial tile, in vectors of 16 bytes. Vectors of neighbouring
+// threads are neighbours in memory.
 constexpr int kVectorsOfChunk = kChunkColumns / 2 / kVectorElements;
 constexpr int kVectorsOfTile = kChunks * kVectorsOfChunk;
 __device__ __forceinline__ float4* vectors_from(const Reduction& reduction, int slice, int chunk) {
@@ -992,8 +995,8 @@ __device__ __forceinline__ void add_slices(const Reduction& reduction, int chunk
 }
 
 // ---- 5.3 A work tile is stored ------------------------------------------------------------------
-// A consumer's rows of it, from row m0 of D on. Where K is split, a consumer may wait for the others
-// that hold slices of them only if no other work waits for it.
+// A consumer's rows of it, from row m0 of D on. Where K is split, a consumer may wait for the
+// others that hold slices of them only if no other work waits for it.
 __device__ __forceinline__ void store_work_tile(const Arguments& arguments, const TensorMap& d,
                                                 const WorkTile& work, bool is_last, int m0,
                                                 int consumer, char* memory, EpilogueBuffer& buffer,
@@ -1064,8 +1067,8 @@ __device__ __forceinline__ void consume(const Arguments& arguments, const Tensor
 // row block is stored while the last wgmma of the others runs, and the others are stored while the
 // first wgmma of the next work tile runs.
 //
-//   first row block    | last wgmma              | stored            | first wgmma       | ...
-//   the others         | last wgmma of this work tile                | stored            | first wgmma
+//   first row block  | last wgmma              | stored            | first wgmma       | ...
+//   the others       | last wgmma of this work tile                | stored            | first wgmma
 
 // A work tile begins: the first wgmma of its first row block, which the others may follow later.
 __device__ __forceinline__ void begin_overlapped(const SharedMemory& shared,

@@ -78,7 +78,7 @@ struct Shape {
   bool promotes;  // accumulators of the tensor cores are added to others after each tile along K
   bool adds_operand;  // C or a bias
 
-  // ---- The schedule -------------------------------------------------------------------------------
+  // ---- The schedule -----------------------------------------------------------------------------
   SM90_CONSTEXPR int cluster_size() const { return cluster_m * cluster_n; }
   SM90_CONSTEXPR int threads() const { return kWarpgroupThreads * (1 + consumers); }
   // Consumers that share a tile.
@@ -86,7 +86,7 @@ struct Shape {
   SM90_CONSTEXPR int rows_of_consumer() const { return block_m / consumers_of_tile(); }
   SM90_CONSTEXPR int row_blocks() const { return rows_of_consumer() / kRowBlock; }
 
-  // ---- Tiles in shared memory ---------------------------------------------------------------------
+  // ---- Tiles in shared memory -------------------------------------------------------------------
   SM90_CONSTEXPR SharedTile loaded_tile_a() const {
     return shared_tile(block_m, block_k, element_bytes, a_is_k_major);
   }
@@ -129,7 +129,7 @@ struct Shape {
   SM90_CONSTEXPR int origin_step_m() const { return transposes_a() ? 16 : 8; }
   SM90_CONSTEXPR int origin_step_n() const { return bytes_are_n_major() ? 16 : 8; }
 
-  // ---- Registers ----------------------------------------------------------------------------------
+  // ---- Registers --------------------------------------------------------------------------------
   // What holds fragments of A beyond those of one row block, for which there is room.
   SM90_CONSTEXPR int fragment_registers() const {
     return a_from_registers() ? 32 * (row_blocks() - 1) : 0;
@@ -139,8 +139,8 @@ struct Shape {
     return row_blocks() * block_n / 2 + (promotes ? block_n / 2 : 0) + fragment_registers();
   }
   // Beyond this the compiler spills or, with three consumers, does not take the instruction, which
-  // names all accumulators and may name A's registers, too. Less where the epilogue needs more: with
-  // C or a bias, and with split-K slices beside three consumers.
+  // names all accumulators and may name A's registers, too. Less where the epilogue needs more:
+  // with C or a bias, and with split-K slices beside three consumers.
   SM90_CONSTEXPR int most_accumulators() const {
     const bool few_are_left = split_k > 1 && consumers == 3;
     const int sixths = adds_operand && fragment_registers() > 0 ? 4
@@ -148,14 +148,15 @@ struct Shape {
                                                                 : 6;
     return (consumers < 3 ? 192 : a_from_registers() ? 96 : 100) * sixths / 6;
   }
-  // How the warpgroups divide the registers of an SM: what the producer releases, the consumers take.
+  // How the warpgroups divide the registers of an SM: what the producer releases, the consumers
+  // take.
   SM90_CONSTEXPR int producer_registers() const { return consumers == 3 || transposes() ? 56 : 40; }
   SM90_CONSTEXPR int consumer_registers() const {
     return consumers == 3 ? 152 : transposes() ? 224 : 232;
   }
   SM90_CONSTEXPR int registers_at_launch() const { return kRegistersOfSm / threads() / 8 * 8; }
 
-  // ---- The epilogue -------------------------------------------------------------------------------
+  // ---- The epilogue -----------------------------------------------------------------------------
   // Where K is split, tiles are reduced in chunks of one width, which differs from the tile's by a
   // multiple of 16 columns: the one with which all are added soonest when every slice's consumers
   // take their part of the chunks, and taking a chunk costs as much as adding so many columns.
@@ -177,8 +178,8 @@ struct Shape {
   }
   // Accumulators leave in blocks of 16 columns; 8 columns that are left over, by themselves.
   SM90_CONSTEXPR int columns_of_blocks() const { return reduction_chunk_columns() / 16 * 16; }
-  // A row of the box in which TMA stores D: the widest swizzle span that divides a row of the blocks.
-  // Where A and B are swapped, columns of D lie in rows of 128 bytes.
+  // A row of the box in which TMA stores D: the widest swizzle span that divides a row of the
+  // blocks. Where A and B are swapped, columns of D lie in rows of 128 bytes.
   SM90_CONSTEXPR int epilogue_row_bytes() const {
     const int bytes = columns_of_blocks() * element_bytes_d;
     return swap_ab || bytes % 128 == 0 ? 128 : bytes % 64 == 0 ? 64 : 32;
@@ -191,7 +192,7 @@ struct Shape {
            !a_from_registers() && !transposes() && element_bytes_d <= 2;
   }
 
-  // ---- What must hold -----------------------------------------------------------------------------
+  // ---- What must hold ---------------------------------------------------------------------------
   SM90_CONSTEXPR bool cluster_fits() const {
     return cluster_size() == 1 || cluster_size() == 2 || cluster_size() == kMostClusterSize;
   }

@@ -17,8 +17,8 @@ __device__ __forceinline__ BoxOrigin box_origin(sm90::SharedTile tile, int atom_
   return tile.is_k_major ? BoxOrigin{k0 + along, mn0 + first} : BoxOrigin{mn0 + along, k0 + first};
 }
 
-// Starts copying a tile. One that `parts` CTAs of the cluster share is cut into as many parts of its
-// rows, and each CTA loads one of them for all in `multicast_mask`.
+// Starts copying a tile. One that `parts` CTAs of the cluster share is cut into as many parts of
+// its rows, and each CTA loads one of them for all in `multicast_mask`.
 __device__ __forceinline__ void load_tile(sm90::SharedTile tile, int parts, int part,
                                           unsigned short multicast_mask, const TensorMap& map,
                                           unsigned to, unsigned barrier, int mn0, int k0, int entry,

@@ -2,8 +2,8 @@
 // instructions that take it: elements of 8 and 32 bits, whose products need K-major operands.
 //
 // 128 bytes of rows and of K make a square: 8 x 8 blocks of 16 bytes a row. The block of rows c and
-// chunk d goes to rows d and chunk c, itself transposed. A warp takes the 8 blocks with d = c ^ x at
-// a time: they change places among each other, and neither its reads nor its writes have bank
+// chunk d goes to rows d and chunk c, itself transposed. A warp takes the 8 blocks with d = c ^ x
+// at a time: they change places among each other, and neither its reads nor its writes have bank
 // conflicts.
 #pragma once
 

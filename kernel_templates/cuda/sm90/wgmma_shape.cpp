@@ -106,8 +106,8 @@ Tiling WgmmaShape::partial_tiles(const Problem& problem) const {
 }
 
 std::int64_t WgmmaShape::clusters_of_wave(const DeviceLimits& limits) const {
-  // Pairs of SMs are everywhere. Larger clusters must fit into one GPC, and GPCs differ in how many SMs
-  // they have: 30 clusters of 4 run at a time on the 132 SMs of an H200.
+  // Pairs of SMs are everywhere. Larger clusters must fit into one GPC, and GPCs differ in how many
+  // SMs they have: 30 clusters of 4 run at a time on the 132 SMs of an H200.
   constexpr int kIdleSms = 12;
   const int usable = cluster_size() <= 2 ? limits.sm_count : limits.sm_count - kIdleSms;
   return std::max(usable / cluster_size(), 1);
@@ -116,8 +116,8 @@ std::int64_t WgmmaShape::clusters_of_wave(const DeviceLimits& limits) const {
 std::int64_t WgmmaShape::grid(const Problem& problem, const DeviceLimits& limits) const {
   const std::int64_t work_tiles = clusters(problem).blocks().value_or(kMaxGridX);
   const std::int64_t most = std::min(work_tiles, clusters_of_wave(limits));
-  // As many as end in as many waves: blocks that would have nothing to do in the last one draw current
-  // before. In few waves it costs more to do without them.
+  // As many as end in as many waves: blocks that would have nothing to do in the last one draw
+  // current before. In few waves it costs more to do without them.
   constexpr std::int64_t kWavesToEven = 4;
   const std::int64_t waves = ceil_divide(work_tiles, most);
   return (waves < kWavesToEven ? most : ceil_divide(work_tiles, waves)) * cluster_size();

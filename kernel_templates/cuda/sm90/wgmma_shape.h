@@ -1,7 +1,7 @@
 #pragma once
 
-// The kernel's Shape of a problem and a config, with what only the host asks: is it legal, in how many
-// blocks is it launched.
+// The kernel's Shape of a problem and a config, with what only the host asks: is it legal, in how
+// many blocks is it launched.
 
 #include <cstdint>
 #include <string>
@@ -14,8 +14,8 @@
 
 namespace tunedgemm {
 
-/// The problem that a kernel with this config computes: the transposed one, where the config swaps A
-/// and B. All problems below are such but where it says otherwise.
+/// The problem that a kernel with this config computes: the transposed one, where the config swaps
+/// A and B. All problems below are such but where it says otherwise.
 Problem problem_of_kernel(const Problem& problem, const Config& config);
 
 /// A plain value. The config has all knobs of the family.
@@ -38,12 +38,13 @@ struct WgmmaShape : sm90::Shape {
   }
   /// Clusters that the device computes in one wave.
   std::int64_t clusters_of_wave(const DeviceLimits& limits) const;
-  /// Blocks of the persistent grid: a wave, what there is to do, or as many as end in as many waves.
+  /// Blocks of the persistent grid: a wave, what there is to do, or as many as end in as many
+  /// waves.
   std::int64_t grid(const Problem& problem, const DeviceLimits& limits) const;
 };
 
-/// The static_asserts of the kernel as sentences; empty if all hold. The problem is as asked, and so
-/// the sentences tell it.
+/// The static_asserts of the kernel as sentences; empty if all hold. The problem is as asked, and
+/// so the sentences tell it.
 std::string why_not_wgmma(const Problem& asked, const WgmmaShape& shape);
 
 /// The most stages that fit, at most `most`.

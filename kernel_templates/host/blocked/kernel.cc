@@ -316,7 +316,8 @@ inline void multiply_packed(const PanelJob& job, const TypeB* source, long long 
 }
 
 // ---- 5. Epilogue --------------------------------------------------------------------------------
-// A panel of B against all tiles of the block of A, which are finished after the last block along K.
+// A panel of B against all tiles of the block of A, which are finished after the last block along
+// K.
 inline void multiply_panel(const PanelJob& job, const TypeB* source, long long n0) {
   const int columns = within(job.arguments.n, n0, kTileN);
   const long long ldb = job.arguments.ldb;

@@ -1,5 +1,5 @@
-// What a config of blocked means in lanes, registers and scratch memory, in plain constexpr C++. The
-// kernel and its host half both include this file, so that nothing is computed twice.
+// What a config of blocked means in lanes, registers and scratch memory, in plain constexpr C++.
+// The kernel and its host half both include this file, so that nothing is computed twice.
 #pragma once
 
 namespace tunedgemm::blocked {
@@ -32,7 +32,7 @@ struct Shape {
   // Of vectors: a tile's sums, a row of B, and an element of A.
   constexpr int registers() const { return 1 + vectors + tile_m * vectors; }
 
-  // ---- Scratch memory of a thread, in accumulators -----------------------------------------------
+  // ---- Scratch memory of a thread, in accumulators ----------------------------------------------
   // A store of a whole vector may run over the end of what is packed by less than a vector.
   constexpr long long packed_a() const {
     return round_to_line(static_cast<long long>(tiles_m()) * tile_m * block_k + lanes());
@@ -48,7 +48,7 @@ struct Shape {
     return (packed_a() + packed_b() + partial()) * accumulator_bytes;
   }
 
-  // ---- What must hold -----------------------------------------------------------------------------
+  // ---- What must hold ---------------------------------------------------------------------------
   constexpr bool tiles_fit_m() const { return tiles_m() >= 1; }
   constexpr bool tiles_fit_n() const { return tiles_n() >= 1; }
 };
