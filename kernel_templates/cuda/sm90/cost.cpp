@@ -7,8 +7,6 @@
 namespace tunedgemm {
 namespace {
 
-constexpr int kStepBytes = 32;  // of a row that one instruction takes
-
 // Fitted to about 9500 times of 225 sets of configs, 195 shapes of all types, on an H200
 // (2026-11-21 and 22), of those configs that earlier fits liked. In the geometric mean the first
 // prediction is within 2.6 % of the best measured, the best of the first 4 within 0.8 %, of the
@@ -45,10 +43,11 @@ constexpr double kSlowOfElements = 12;
 
 double products_cycles(const WgmmaShape& shape) {
   // Of all types, 64 x n sums by 32 bytes take n / 2 cycles, unless the operands come slower.
-  const double instructions =
-      static_cast<double>(shape.block_m) / 64 * shape.block_k * shape.element_bytes / kStepBytes;
+  const double instructions = static_cast<double>(shape.block_m) / sm90::kRowBlock *
+                              shape.bytes_along_k() / sm90::kStepBytes;
   const double products = shape.block_n / 2.0;
-  const double operands = (64 + shape.block_n) * kStepBytes / kSharedBytesPerCycle;
+  const double operands =
+      (sm90::kRowBlock + shape.block_n) * sm90::kStepBytes / kSharedBytesPerCycle;
   const double added = shape.promotes ? shape.block_n / 12.0 : 0;
   return instructions * std::max(products, operands + kStartOfOperands) + added;
 }

@@ -9,7 +9,7 @@ namespace tunedgemm {
 /// How long the products of those stages take that are being filled while others are multiplied.
 double cycles_ahead(const WgmmaShape& shape);
 
-/// The time of a launch, from these shape. Good for ranking.
+/// The time of a launch. Good for ranking.
 double wgmma_us(const Problem& problem, const WgmmaShape& shape, const DeviceLimits& limits);
 
 }  // namespace tunedgemm

@@ -109,6 +109,7 @@
 #endif
 
 #include "shape.h"
+namespace sm90 = tunedgemm::sm90;
 constexpr sm90::Shape kShape{.block_m = BLOCK_M,
                              .block_n = BLOCK_N,
                              .block_k = BLOCK_K,
@@ -1067,8 +1068,8 @@ __device__ __forceinline__ void consume(const Arguments& arguments, const Tensor
 // row block is stored while the last wgmma of the others runs, and the others are stored while the
 // first wgmma of the next work tile runs.
 //
-//   first row block  | last wgmma              | stored            | first wgmma       | ...
-//   the others       | last wgmma of this work tile                | stored            | first wgmma
+//   first row block | last wgmma            | stored            | first wgmma       | ...
+//   the others      | last wgmma of this work tile              | stored            | first wgmma
 
 // A work tile begins: the first wgmma of its first row block, which the others may follow later.
 __device__ __forceinline__ void begin_overlapped(const SharedMemory& shared,

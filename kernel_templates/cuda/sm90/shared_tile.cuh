@@ -6,6 +6,8 @@
 #include "../ptx/wgmma.cuh"
 #include "shape.h"
 
+namespace sm90 = tunedgemm::sm90;
+
 // Where in the matrix the box of an atom column begins, `first` rows into it; x is the contiguous
 // dimension. (mn0, k0) is the tile's origin.
 struct BoxOrigin {

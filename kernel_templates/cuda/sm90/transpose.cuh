@@ -10,6 +10,8 @@
 #include "../ptx/shared_memory.cuh"
 #include "shape.h"
 
+namespace sm90 = tunedgemm::sm90;
+
 constexpr int kTransposedBytes = 2048;  // by a warp at a time
 
 // The address of a 16-byte chunk of a swizzled row.
