@@ -37,9 +37,9 @@ KERNEL_FOLDER = re.compile(r"^kernel_templates/\w+/")
 def is_kernel_code(name: str) -> bool:
     """What the kernels' compilers see; a host half includes such files by their path from the root."""
     path = pathlib.PurePath(name)
-    is_shared_header = path.name == "shape.h" or re.match(r"^kernel_templates/host/\w+/", name)
+    is_shared_header = path.name in {"shape.h", "vector.h"} or path.parent.name == "common"
     return bool(KERNEL_FOLDER.match(name)) and (
-        path.suffix in {".cu", ".cuh", ".cc"} or path.suffix == ".h" and bool(is_shared_header))
+        path.suffix in {".cu", ".cuh", ".cc"} or path.suffix == ".h" and is_shared_header)
 
 
 def complaint(name: str, quote: str, included: str) -> str:
