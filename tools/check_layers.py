@@ -3,8 +3,8 @@
 
 A file may include its own layer or a lower one, by its path from the root. SQLite is known in
 cache/sqlite/ alone, the folders of cache/ in cache/ alone, CUDA and NVRTC in runtime/cuda/ alone.
-Kernels include files of the backends' folders in kernel_templates/ alone, by relative paths, so that
-NVRTC needs no include path. Examples include the public headers alone.
+Kernels include files of the backends' folders in kernel_templates/ and two tables of problem/ alone,
+by relative paths, so that NVRTC needs no include path. Examples include the public headers alone.
 
     tools/check_layers.py          exit status 1 and a line for every violation
     tools/check_layers.py --self-test
@@ -31,14 +31,16 @@ OWNERS = [
 ]
 
 
-KERNEL_FOLDER = re.compile(r"^kernel_templates/\w+/")
+KERNEL_FOLDER = re.compile(r"^kernel_templates/(?!problem/)\w+/")
+# Tables that kernels ask as well.
+KERNEL_TABLES = {"kernel_templates/problem/activation.h", "kernel_templates/problem/data_type.h"}
 
 
 def is_kernel_code(name: str) -> bool:
     """What the kernels' compilers see; a host half includes such files by their path from the root."""
     path = pathlib.PurePath(name)
     is_shared_header = path.name in {"shape.h", "vector.h"} or path.parent.name == "common"
-    return bool(KERNEL_FOLDER.match(name)) and (
+    return name in KERNEL_TABLES or bool(KERNEL_FOLDER.match(name)) and (
         path.suffix in {".cu", ".cuh", ".cc"} or path.suffix == ".h" and is_shared_header)
 
 
@@ -54,7 +56,7 @@ def complaint(name: str, quote: str, included: str) -> str:
             is_standard = "/" not in included and "." not in included
             return "" if is_standard else "kernels include no library's header"
         target = posixpath.normpath(posixpath.join(posixpath.dirname(name), included))
-        is_kernel_file = KERNEL_FOLDER.match(target) and first not in LAYERS
+        is_kernel_file = (KERNEL_FOLDER.match(target) or target in KERNEL_TABLES) and first not in LAYERS
         return "" if is_kernel_file else "kernels include kernel files alone, by relative paths"
     if first == "tunedgemm":  # the public headers
         return "" if layer in ("runtime", "tools", "tests") else "lower layers do not know the public face"
@@ -107,9 +109,12 @@ def self_test() -> int:
         "tuner/m.cpp": "#include <spdlog/spdlog.h>",
         "kernel_templates/cuda/common/n.cuh": "#include <cuda/std/array>",
         "kernel_templates/cuda/simt/shape.h": '#include "kernel_templates/geometry.h"',
+        "kernel_templates/problem/activation.h": '#include "kernel_templates/problem/problem.h"',
+        "kernel_templates/host/common/x.h": '#include "../../problem/problem.h"',
     }
     right = {
         "kernel_templates/cuda/mma/o.cu": '#include "../common/number.cuh"',
+        "kernel_templates/cuda/common/y.cuh": '#include "../../problem/activation.h"',
         "kernel_templates/cuda/mma/family.cpp": '#include "kernel_templates/cuda/mma/shape.h"',
         "kernel_templates/host/blocked/p.cc": '#include <cmath>\n#include "../common/number.h"',
         "cache/sqlite/q.cpp": '#include <sqlite3.h>\n#include "kernel_templates/problem/problem.h"',

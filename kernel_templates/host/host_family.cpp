@@ -44,17 +44,9 @@ double host_memory_us(double bytes, const DeviceLimits& limits) {
 
 double epilogue_cycles(const Problem& problem) {
   const double plain = problem.beta == ScalarClass::kZero ? 0.25 : 0.5;
-  const bool is_f64 = problem.a.type == DataType::kF64;
-  switch (problem.activation) {
-    case Activation::kNone:
-    case Activation::kRelu:
-    case Activation::kLeakyRelu:
-      return plain;
-    case Activation::kGeluErf:
-      return plain + 40;  // a call of the C library for every element
-    default:
-      return plain + (is_f64 ? 40 : 4);
-  }
+  const ActivationTraits& activation = traits(problem.activation);
+  return plain +
+         (problem.a.type == DataType::kF64 ? activation.host_cycles_f64 : activation.host_cycles);
 }
 
 }  // namespace tunedgemm

@@ -121,14 +121,6 @@ template <class Enum, std::size_t Count>
 using Names = std::array<std::pair<Enum, std::string_view>, Count>;
 
 constexpr Names<Order, 2> kOrders{{{Order::kRowMajor, "row"}, {Order::kColumnMajor, "col"}}};
-constexpr Names<Activation, 8> kActivations{{{Activation::kNone, "none"},
-                                             {Activation::kRelu, "relu"},
-                                             {Activation::kLeakyRelu, "leaky_relu"},
-                                             {Activation::kGeluTanh, "gelu_tanh"},
-                                             {Activation::kGeluErf, "gelu_erf"},
-                                             {Activation::kSilu, "silu"},
-                                             {Activation::kSigmoid, "sigmoid"},
-                                             {Activation::kTanh, "tanh"}}};
 constexpr Names<Bias, 3> kBiases{
     {{Bias::kNone, "none"}, {Bias::kPerRow, "row"}, {Bias::kPerColumn, "col"}}};
 constexpr Names<ScalarClass, 3> kScalars{
@@ -166,7 +158,12 @@ std::string_view name(Order order) {
   return name_in(kOrders, order);
 }
 std::string_view name(Activation activation) {
-  return name_in(kActivations, activation);
+  for (const ActivationTraits& row : kActivations.rows) {
+    if (row.activation == activation) {
+      return row.name;
+    }
+  }
+  return "unknown";
 }
 std::string_view name(Bias bias) {
   return name_in(kBiases, bias);
@@ -184,7 +181,12 @@ std::optional<Order> parse_order(std::string_view text) {
   return value_in(kOrders, text);
 }
 std::optional<Activation> parse_activation(std::string_view text) {
-  return value_in(kActivations, text);
+  for (const ActivationTraits& row : kActivations.rows) {
+    if (row.name == text) {
+      return row.activation;
+    }
+  }
+  return std::nullopt;
 }
 std::optional<Bias> parse_bias(std::string_view text) {
   return value_in(kBiases, text);

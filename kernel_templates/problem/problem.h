@@ -15,24 +15,16 @@
 #include <string>
 #include <string_view>
 
+#include "kernel_templates/problem/activation.h"
 #include "kernel_templates/problem/data_type.h"
 
 namespace tunedgemm {
 
+inline constexpr ActivationTable kActivations = activation_table();
+
 // All enumerators below are stored on disk and cross the C ABI: never renumber.
 
 enum class Order : std::int32_t { kRowMajor = 0, kColumnMajor = 1 };
-
-enum class Activation : std::int32_t {
-  kNone = 0,
-  kRelu = 1,
-  kLeakyRelu = 2,  ///< x >= 0 ? x : slope * x, the slope given with the call
-  kGeluTanh = 3,   ///< 0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3)))
-  kGeluErf = 4,    ///< 0.5 x (1 + erf(x / sqrt(2)))
-  kSilu = 5,       ///< x / (1 + exp(-x))
-  kSigmoid = 6,    ///< 1 / (1 + exp(-x))
-  kTanh = 7,
-};
 
 /// The bias has D's element type: M values, one a row of D, or N values, one a column of D.
 enum class Bias : std::int32_t { kNone = 0, kPerRow = 1, kPerColumn = 2 };

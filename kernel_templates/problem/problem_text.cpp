@@ -6,6 +6,7 @@
 #include <charconv>
 
 #include "kernel_templates/problem/fields.h"
+#include "kernel_templates/problem/name_list.h"
 #include "kernel_templates/problem/problem.h"
 #include "kernel_templates/problem/problem_fields.h"
 
@@ -103,6 +104,8 @@ constexpr ProblemField choice_field(std::string_view name, std::string_view mean
           expected};
 }
 
+constexpr NameList kAnyActivation = name_list(kActivations.rows, " or ");
+
 // In the order of the text. A field that is added stands last.
 constexpr std::array kFields{
     number_field<&Problem::m>("m"),
@@ -121,9 +124,8 @@ constexpr std::array kFields{
     choice_field<&Problem::alpha, parse_scalar>("alpha", "0, 1 or other; default 1",
                                                 "0, 1 or other"),
     choice_field<&Problem::beta, parse_scalar>("beta", "0, 1 or other; default 0", "0, 1 or other"),
-    choice_field<&Problem::activation, parse_activation>(
-        "activation", "none, relu, leaky_relu, gelu_tanh, gelu_erf, silu, sigmoid, tanh",
-        "none, relu, leaky_relu, gelu_tanh, gelu_erf, silu, sigmoid or tanh"),
+    choice_field<&Problem::activation, parse_activation>("activation", kAnyActivation.text(),
+                                                         kAnyActivation.text()),
     choice_field<&Problem::bias, parse_bias>(
         "bias", "none, row (one value a row of D) or col (one a column)", "none, row or col"),
     choice_field<&Problem::numerics, parse_numerics>(

@@ -18,6 +18,9 @@ constexpr double kDeviation = 0.4;
 // The greatest of some 10^8 values that are normally distributed, in standard deviations.
 constexpr double kFarthest = 6;
 
+// An activation is taken to be at least this steep.
+constexpr double kSlopeMargin = 1.2;
+
 double unit_of(DataType type) {
   switch (type) {
     case DataType::kF64:
@@ -93,13 +96,14 @@ ErrorBound error_bound(const Problem& problem, const Scalars& scalars) {
   const double magnitude = scale * kFarthest * deviation + std::abs(scalars.beta) + 1;
   const double of_sum = needs_ternary_inputs(problem) ? 0 : scale * error_of_sum(problem);
   const double of_epilogue = 4 * unit * magnitude;
-  // No activation is steeper than 1.13; those with exp, erf and tanh may be approximated.
-  const bool is_curved = problem.activation >= Activation::kGeluTanh;
-  const double of_activation = is_curved ? 32 * unit * magnitude : 0;
+  const ActivationTraits& activation = traits(problem.activation);
+  const double steepest = std::max(kSlopeMargin, activation.steepest);
+  // Long activations may be approximated.
+  const double of_activation = activation.is_long ? 32 * unit * magnitude : 0;
   constexpr double kSmallestF16Step = 0x1p-24;
   const double of_small = problem.d.type == DataType::kF16 ? kSmallestF16Step : 0;
-  return {1.2 * (of_sum + of_epilogue) + of_activation + of_small,
-          1.01 * unit_of(problem.d.type) + (is_curved ? 16 * unit : 0)};
+  return {steepest * (of_sum + of_epilogue) + of_activation + of_small,
+          1.01 * unit_of(problem.d.type) + (activation.is_long ? 16 * unit : 0)};
 }
 
 }  // namespace tunedgemm

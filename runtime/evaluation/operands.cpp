@@ -193,7 +193,7 @@ reference::GemmTask VerifiedProblem::gemm(const reference::Sampling& sampling,
   task.slope = static_cast<double>(scalars.slope);
   task.reads_c = reads_c() ? 1 : 0;
   task.bias_kind = static_cast<int>(problem.bias);
-  task.activation = static_cast<int>(problem.activation);
+  task.activation = problem.activation;
   task.integers = problem.d.type != DataType::kS32 ? 0 : keeps_integer_sums(problem) ? 2 : 1;
   return task;
 }

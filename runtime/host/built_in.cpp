@@ -11,6 +11,7 @@
 #include <map>
 #include <string>
 
+#include "kernel_templates/cuda/reference/activation.cuh"
 #include "kernel_templates/host/common/number.h"
 
 namespace tunedgemm {
@@ -140,28 +141,6 @@ Multiply<Sum> best_multiply() {
 }
 #endif
 
-double activate(Activation activation, double x, double slope) {
-  switch (activation) {
-    case Activation::kNone:
-      return x;
-    case Activation::kRelu:
-      return x < 0 ? 0 : x;
-    case Activation::kLeakyRelu:
-      return x >= 0 ? x : slope * x;
-    case Activation::kGeluTanh:
-      return 0.5 * x * (1 + std::tanh(0.79788456080286535588 * (x + 0.044715 * x * x * x)));
-    case Activation::kGeluErf:
-      return 0.5 * x * std::erfc(-x * 0.70710678118654752440);
-    case Activation::kSilu:
-      return x / (1 + std::exp(-x));
-    case Activation::kSigmoid:
-      return 1 / (1 + std::exp(-x));
-    case Activation::kTanh:
-      return std::tanh(x);
-  }
-  return x;
-}
-
 double read(DataType type, const void* matrix, long long index) {
   double value = 0;
   widen_line(type, {element(type, matrix, index), 1, 1}, &value, 1);
@@ -216,7 +195,8 @@ struct Finish {
     if (problem.bias != Bias::kNone) {
       x += read(problem.d, arguments.bias, problem.bias == Bias::kPerRow ? m : n);
     }
-    write(problem.d, arguments.d, index, activate(problem.activation, x, arguments.slope));
+    x = reference::activated(problem.activation, x, static_cast<double>(arguments.slope));
+    write(problem.d, arguments.d, index, x);
   }
 };
 
@@ -291,7 +271,8 @@ std::optional<ProblemClass> problem_class(const Source& source) {
   const int order_a = number("ORDER_A"), order_b = number("ORDER_B"), read_c = number("READ_C");
   const int bias = number("BIAS"), activation = number("ACTIVATION");
   const bool known = a && b && d && order_a >= 0 && order_a <= 1 && order_b >= 0 && order_b <= 1 &&
-                     read_c >= 0 && bias >= 0 && bias <= 2 && activation >= 0 && activation <= 7;
+                     read_c >= 0 && bias >= 0 && bias <= 2 && activation >= 0 &&
+                     activation < static_cast<int>(std::size(kActivations.rows));
   if (!known) {
     return std::nullopt;
   }

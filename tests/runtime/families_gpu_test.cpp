@@ -20,7 +20,7 @@ namespace {
 constexpr int kShapes = 40;
 // Of problem classes an element type and layout: the activations are the same code in every kernel
 // of the ladder, so that these share them out unless there is time.
-constexpr int kAllActivations = 8;
+constexpr int kAllActivations = static_cast<int>(std::size(kActivations.rows));
 constexpr int kSomeActivations = 2;
 
 constexpr std::array<std::string_view, 8> kTested{

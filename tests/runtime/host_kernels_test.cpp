@@ -21,6 +21,7 @@ namespace tunedgemm {
 namespace {
 
 constexpr int kShapes = 40;
+constexpr int kClasses = static_cast<int>(std::size(kActivations.rows));
 constexpr std::array<std::string_view, 4> kLayouts{"nn", "nt", "tn", "tt"};
 constexpr std::array<std::string_view, 4> kFamilies{"naive_mnk", "reordered_mkn", "transposed_b",
                                                     "blocked"};
@@ -42,14 +43,14 @@ bool is_another_numerics(const TypeCase& types) {
 std::vector<FamilyCase> one_class_a_type(const Family& family, const DeviceLimits& limits,
                                          Random& random) {
   std::vector<FamilyCase> cases;
-  std::size_t number = random() % 32;
+  std::size_t number = random() % (kLayouts.size() * std::size(kActivations.rows));
   for (const TypeCase& types : all_type_cases()) {
     if (is_another_numerics(types)) {
       continue;
     }
     const Problem problem_class =
-        random_class(types, kLayouts[number % 4], static_cast<int>(number / 4 % 8), random);
-    number += 5;  // no common divisor with 32
+        random_class(types, kLayouts[number % 4], static_cast<int>(number / 4), random);
+    number += 29;  // no common divisor with the number of combinations
     const Config config =
         random_config(family, with_sizes(problem_class, 300, 300, 600), limits, random);
     for (int shape = 0; shape < kShapes; ++shape) {
@@ -118,7 +119,7 @@ TEST_CASE("The kernel that is linked in multiplies every shape", "[host]") {
   DeviceWithoutCompiler device;
   const Family& family = *find_family("blocked");
   Random random(test_seed());
-  check(family, random_cases(family, device.limits(), 8, 1, random), device);
+  check(family, random_cases(family, device.limits(), kClasses, 1, random), device);
 }
 
 TEST_CASE("Host families multiply every type in every layout", "[host][slow]") {

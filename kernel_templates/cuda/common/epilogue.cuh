@@ -8,6 +8,7 @@
 // It is computed in the accumulator's type; for integers in f64, which holds every s32.
 #pragma once
 
+#include "activation.cuh"
 #include "problem.cuh"
 
 __device__ f32 epilogue_type(f32);  // declared for decltype alone
@@ -47,36 +48,26 @@ __device__ __forceinline__ Epilogue begin_epilogue(const Arguments& arguments,
   return epilogue;
 }
 
-// Whether the activation is long: a kernel that unrolls its epilogue would be all activation.
-constexpr bool kLongActivation = kActivation >= Activation::kGeluTanh;
+// A kernel that unrolled its epilogue would be all activation.
+constexpr bool kLongActivation = tunedgemm::traits(kActivation).is_long;
 
-// Every comparison is written so that NaN stays NaN.
-__device__ __forceinline__ EpilogueType activate(EpilogueType x, EpilogueType slope) {
-  constexpr EpilogueType one = 1, half = 0.5;
-  switch (kActivation) {
-    case Activation::kNone:
-      return x;
-    case Activation::kRelu:
-      return x < 0 ? 0 : x;
-    case Activation::kLeakyRelu:
-      return x < 0 ? slope * x : x;
-    case Activation::kGeluTanh: {
-      constexpr EpilogueType root_2_over_pi = 0.79788456080286535588, cubic = 0.044715;
-      return half * x * (one + tanh(root_2_over_pi * (x + cubic * x * x * x)));
-    }
-    case Activation::kGeluErf: {
-      constexpr EpilogueType root_one_half = 0.70710678118654752440;
-      return half * x * (one + erf(x * root_one_half));
-    }
-    case Activation::kSilu:
-      return divide(x, one + exp(-x));
-    case Activation::kSigmoid:
-      return divide(one, one + exp(-x));
-    case Activation::kTanh:
-      return tanh(x);
+// For activation.cuh.
+struct EpilogueFunctions {
+  using Real = EpilogueType;
+  static __device__ __forceinline__ Real tanh(Real x) { return ::tanh(x); }
+  static __device__ __forceinline__ Real erf(Real x) { return ::erf(x); }
+  static __device__ __forceinline__ Real leaky_relu(Real x, Real slope) {
+    return x < 0 ? slope * x : x;
   }
-  return x;
-}
+  static __device__ __forceinline__ Real gate(Real x, Real y) {
+    constexpr Real one = 1;
+    return divide(x, one + exp(-y));
+  }
+  static __device__ __forceinline__ Real gate_by_tanh(Real x, Real factor, Real y) {
+    constexpr Real one = 1, half = 0.5;
+    return half * x * (one + ::tanh(factor * y));
+  }
+};
 
 // For a caller that has read C's element itself; `c` may be anything where C is not read.
 __device__ __forceinline__ TypeD finish_with(const Epilogue& epilogue, Accumulator sum, TypeD c,
@@ -93,7 +84,7 @@ __device__ __forceinline__ TypeD finish_with(const Epilogue& epilogue, Accumulat
   if constexpr (kBias != Bias::kNone) {
     x += static_cast<EpilogueType>(widen(epilogue.bias[kBias == Bias::kPerRow ? m : n]));
   }
-  round_to(activate(x, epilogue.slope), result);
+  round_to(activated<kActivation, EpilogueFunctions>(x, epilogue.slope), result);
   return result;
 }
 

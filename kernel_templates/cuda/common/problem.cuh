@@ -3,6 +3,7 @@
 // this.
 #pragma once
 
+#include "../../problem/activation.h"
 #include "arguments.cuh"
 #include "number.cuh"
 
@@ -43,7 +44,7 @@
 #define BIAS 0  // 0 none, 1 one value a row of D, 2 one value a column
 #endif
 #ifndef ACTIVATION
-#define ACTIVATION 0  // 0 none 1 relu 2 leaky_relu 3 gelu_tanh 4 gelu_erf 5 silu 6 sigmoid 7 tanh
+#define ACTIVATION 0  // a number of problem/activation.h
 #endif
 #ifndef NUMERICS
 #define NUMERICS 0  // 0 ieee 1 tf32 2 emulated 3 fast 4 promoted
@@ -65,16 +66,7 @@ constexpr int kAlignC = ALIGN_C;
 constexpr int kAlignD = ALIGN_D;
 
 enum class Bias { kNone = 0, kPerRow = 1, kPerColumn = 2 };
-enum class Activation {
-  kNone = 0,
-  kRelu = 1,
-  kLeakyRelu = 2,
-  kGeluTanh = 3,
-  kGeluErf = 4,
-  kSilu = 5,
-  kSigmoid = 6,
-  kTanh = 7
-};
+using tunedgemm::Activation;
 enum class Numerics { kIeee = 0, kTf32 = 1, kEmulated = 2, kFast = 3, kPromoted = 4 };
 constexpr bool kReadC = READ_C != 0;
 constexpr Bias kBias = static_cast<Bias>(BIAS);

@@ -2,6 +2,7 @@
 // value of an element of D must be, given its sum. Plain C++, as element.cuh.
 #pragma once
 
+#include "activation.cuh"
 #include "element.cuh"
 
 namespace reference {
@@ -47,8 +48,9 @@ struct GemmTask {
   Input a, b, c, bias;
   double scale;  // alpha * scale_a * scale_b
   double beta, slope;
-  int reads_c, bias_kind, activation;  // as READ_C, BIAS, ACTIVATION
-  int integers;                        // 0: floats; 1: rounded to s32; 2: the sums modulo 2^32
+  int reads_c, bias_kind;  // as READ_C, BIAS
+  tunedgemm::Activation activation;
+  int integers;  // 0: floats; 1: rounded to s32; 2: the sums modulo 2^32
 };
 
 // What came of a comparison. The first fields are added to; `worst` is the bits of a double, which
@@ -86,27 +88,6 @@ struct OutOfBoundsTask {
   long long count;
   u64* found;  // [0] how many of them, [1] the first one's index
 };
-
-REFERENCE_FUNCTION double activated(int activation, double x, double slope) {
-  switch (activation) {
-    case 1:  // relu
-      return x < 0 ? 0 : x;
-    case 2:  // leaky_relu
-      return x < 0 ? slope * x : x;
-    case 3:  // gelu_tanh
-      return 0.5 * x * (1 + tanh(0.79788456080286535588 * (x + 0.044715 * x * x * x)));
-    case 4:  // gelu_erf
-      return 0.5 * x * (1 + erf(x * 0.70710678118654752440));
-    case 5:  // silu
-      return x / (1 + exp(-x));
-    case 6:  // sigmoid
-      return 1 / (1 + exp(-x));
-    case 7:  // tanh
-      return tanh(x);
-    default:
-      return x;
-  }
-}
 
 REFERENCE_FUNCTION double input_value(const Input& input, long long offset) {
   return random_value(input.type, input.distribution, input.seed, offset);

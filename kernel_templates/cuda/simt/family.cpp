@@ -34,7 +34,7 @@ simt::Shape shape_of(const Problem& problem, const Config& config) {
           .element_bytes_b = static_cast<int>(size_bytes(problem.b.type)),
           .accumulator_bytes = static_cast<int>(size_bytes(sums)),
           .accumulates_integers = sums == DataType::kS32,
-          .long_activation = problem.activation >= Activation::kGeluTanh};
+          .long_activation = traits(problem.activation).is_long};
 }
 
 /// The static_asserts of the kernel as sentences.

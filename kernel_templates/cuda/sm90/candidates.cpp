@@ -203,7 +203,7 @@ Config make_config(const Problem& problem, const TileChoice& choice, const Devic
   const bool tensor_store =
       problem.d.alignment_bytes == 16 &&
       (swap_ab ? problem.m : problem.n) * size_bytes(problem.d.type) % 16 == 0 &&
-      problem.activation < Activation::kGeluTanh;
+      !traits(problem.activation).is_long;
   Config config(
       {{"block_m", schedule.block_m},
        {"block_n", block_n},

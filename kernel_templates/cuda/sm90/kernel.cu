@@ -159,7 +159,7 @@ static_assert(kAlignA >= sm90::kTmaAlignment && kAlignB >= sm90::kTmaAlignment,
               "rows of A and B must be aligned to 16 bytes");
 static_assert(!kShape.tensor_store || kAlignD >= sm90::kTmaAlignment,
               "tensor_store=1 needs rows of D aligned to 16 bytes");
-static_assert(!kShape.tensor_store || kActivation < Activation::kGeluTanh,
+static_assert(!kShape.tensor_store || !tunedgemm::traits(kActivation).is_long,
               "long activations need the rolled loop of tensor_store=0");
 static_assert(kShape.swap_fits(), "swap_ab=1 needs tensor_store=1: threads store rows of D");
 static_assert(kShape.stages >= 2 && kShape.stages <= 16, "stages must be 2 to 16");

@@ -183,7 +183,7 @@ std::string why_not_wgmma(const Problem& asked, const WgmmaShape& shape) {
   if (!shape.swap_fits()) {
     return "swap_ab=1 needs tensor_store=1";
   }
-  if (shape.tensor_store && problem.activation >= Activation::kGeluTanh) {
+  if (shape.tensor_store && traits(problem.activation).is_long) {
     return "tensor_store=1 with the activation " + std::string(name(problem.activation)) +
            ": long activations need the rolled loop of tensor_store=0";
   }

@@ -5,6 +5,7 @@
 // instructions; those of f64 are the C library's.
 #pragma once
 
+#include "../../cuda/common/activation.cuh"
 #include "../../cuda/common/arguments.cuh"
 #include "problem.h"
 
@@ -98,32 +99,15 @@ inline f64 erf_of(f64 x) {
   return std::erf(x);
 }
 
-inline Real sigmoid_of(Real x) {
-  return Real(1) / (Real(1) + exp_of(-x));
-}
-
-inline Real activate(Real x, Real slope) {
-  constexpr Real kSqrtHalf = Real(0.70710678118654752440);
-  constexpr Real kSqrtTwoOverPi = Real(0.79788456080286535588);
-  switch (kActivation) {
-    case 1:  // relu; a NaN stays one
-      return x < 0 ? Real(0) : x;
-    case 2:
-      return x >= 0 ? x : slope * x;
-    case 3:  // gelu by tanh: (1 + tanh u) / 2 is sigmoid(2 u)
-      return x * sigmoid_of(2 * kSqrtTwoOverPi * (x + Real(0.044715) * x * x * x));
-    case 4:
-      return Real(0.5) * x * (1 + erf_of(x * kSqrtHalf));
-    case 5:
-      return x * sigmoid_of(x);
-    case 6:
-      return sigmoid_of(x);
-    case 7:
-      return tanh_of(x);
-    default:
-      return x;
-  }
-}
+// For activation.cuh.
+struct EpilogueFunctions {
+  static Real tanh(Real x) { return tanh_of(x); }
+  static Real erf(Real x) { return erf_of(x); }
+  static Real leaky_relu(Real x, Real slope) { return x >= 0 ? x : slope * x; }
+  static Real gate(Real x, Real y) { return x * (Real(1) / (Real(1) + exp_of(-y))); }
+  // By exp, which has no branch.
+  static Real gate_by_tanh(Real x, Real factor, Real y) { return gate(x, 2 * factor * y); }
+};
 
 // ---- the row ------------------------------------------------------------------------------------
 
@@ -153,8 +137,8 @@ inline Epilogue epilogue_of(const Arguments& arguments, long long entry) {
   epilogue.factor = static_cast<Real>(arguments.alpha * scale_a * scale_b);
   epilogue.beta = static_cast<Real>(arguments.beta);
   epilogue.slope = static_cast<Real>(arguments.slope);
-  epilogue.sums_are_result = !kReadC && kBias == 0 && kActivation == 0 && arguments.alpha == 1.0 &&
-                             !arguments.scale_a && !arguments.scale_b;
+  epilogue.sums_are_result = !kReadC && kBias == 0 && kActivation == tunedgemm::Activation::kNone &&
+                             arguments.alpha == 1.0 && !arguments.scale_a && !arguments.scale_b;
   return epilogue;
 }
 
@@ -195,6 +179,6 @@ inline void finish_row(const Epilogue& epilogue, long long m, long long n0, long
     if (kBias == kBiasPerColumn) {
       x += Real(widen(column_bias[n]));
     }
-    d[n] = narrow(activate(x, slope), TypeD{});
+    d[n] = narrow(activated<kActivation, EpilogueFunctions>(x, slope), TypeD{});
   }
 }

@@ -2,6 +2,7 @@
 // alignments and epilogue. Sizes and strides come at run time, in Arguments.
 #pragma once
 
+#include "../../problem/activation.h"
 #include "number.h"
 
 #ifndef TYPE_A
@@ -29,7 +30,7 @@
 #define BIAS 0  // 1: one value a row of D, 2: one a column
 #endif
 #ifndef ACTIVATION
-#define ACTIVATION 0  // none, relu, leaky_relu, gelu_tanh, gelu_erf, silu, sigmoid, tanh
+#define ACTIVATION 0  // a number of problem/activation.h
 #endif
 
 using TypeA = TYPE_A;
@@ -43,4 +44,4 @@ constexpr bool kReadC = READ_C == 1;
 constexpr int kBias = BIAS;
 constexpr int kBiasPerRow = 1;
 constexpr int kBiasPerColumn = 2;
-constexpr int kActivation = ACTIVATION;
+constexpr auto kActivation = static_cast<tunedgemm::Activation>(ACTIVATION);

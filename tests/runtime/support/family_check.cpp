@@ -190,7 +190,7 @@ int test_threads(int otherwise) {
 
 std::vector<FamilyCase> random_cases(const Family& family, const DeviceLimits& limits, int classes,
                                      int shapes, Random& random) {
-  int activation = static_cast<int>(random() % 8);
+  int activation = static_cast<int>(random() % std::size(kActivations.rows));
   std::vector<FamilyCase> cases;
   for (const TypeCase& types : all_type_cases()) {
     for (const std::string_view layout : {"nn", "nt", "tn", "tt"}) {

@@ -28,7 +28,8 @@ struct FamilyReport {
 };
 std::string to_text(const FamilyReport& report);
 
-/// For each element type and layout so many random classes of problems (8: each activation once),
+/// For each element type and layout so many random classes of problems (the number of activations:
+/// each once),
 /// each with a random legal config and `shapes` random problems.
 std::vector<FamilyCase> random_cases(const Family& family, const DeviceLimits& limits, int classes,
                                      int shapes, Random& random);

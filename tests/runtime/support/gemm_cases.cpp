@@ -91,7 +91,9 @@ std::string to_text(const TypeCase& types) {
 Problem random_class(const TypeCase& types, std::string_view layout, int variant, Random& random) {
   Problem problem = make_problem(1, 1, 1, types.a, types.b, types.d, layout);
   problem.numerics = types.numerics;
-  problem.activation = static_cast<Activation>(variant % 8);
+  problem.activation =
+      kActivations.rows[static_cast<std::size_t>(variant) % std::size(kActivations.rows)]
+          .activation;
   problem.bias = static_cast<Bias>(random() % 3);
   if (random() % 2 == 0) {
     problem.beta = ScalarClass::kOther;

@@ -25,7 +25,7 @@ std::string to_text(const TypeCase& types);
 using Random = std::mt19937_64;
 
 /// Everything about a problem but its sizes, strides and batch: what one kernel binary is made for.
-/// `variant` 0 to 7 is the activation, so that eight variants have each; the rest is drawn.
+/// `variant` counts through the activations, so that as many variants have each; the rest is drawn.
 Problem random_class(const TypeCase& types, std::string_view layout, int variant, Random& random);
 
 /// The class with random sizes: 1, primes, tile sizes and their neighbours, K = 0; padded leading

@@ -1,0 +1,67 @@
+#pragma once
+
+// The activations: one table, which the host halves, the kernels and the verifier ask, so that none
+// of them compares enumerators. What one computes stands in cuda/common/activation.cuh for the
+// kernels, and in f64 in cuda/reference/activation.cuh. Kernels include this file, so it is plain
+// C++ without library headers.
+
+#include "../cuda/common/host_device.cuh"
+
+namespace tunedgemm {
+
+/// The formulas stand in tunedgemm.h. The numbers are stored on disk and cross the C ABI: never
+/// renumber.
+enum class Activation : int {
+  kNone = 0,
+  kRelu = 1,
+  kLeakyRelu = 2,
+  kGeluTanh = 3,
+  kGeluErf = 4,
+  kSilu = 5,
+  kSigmoid = 6,
+  kTanh = 7,
+};
+
+struct ActivationTraits {
+  Activation activation;
+  const char* name;  ///< in texts and tables
+  /// It calls or divides: too long to be unrolled, and kernels may approximate it.
+  bool is_long;
+  double steepest;         ///< its greatest slope; of leaky_relu where its own slope is at most 1
+  double host_cycles;      ///< of an f32 on a CPU: vector instructions, or a call
+  double host_cycles_f64;  ///< likewise, of an f64
+};
+
+struct ActivationTable {
+  ActivationTraits rows[8];
+};
+
+/// A function, since NVRTC would store a constant with every kernel.
+// clang-format off
+TUNEDGEMM_CONSTEXPR ActivationTable activation_table() {
+  return {{
+      // number                   name         is_long  steepest  host_cycles, _f64
+      {Activation::kNone,         "none",         false,  1,        0,  0},
+      {Activation::kRelu,         "relu",         false,  1,        0,  0},
+      {Activation::kLeakyRelu,    "leaky_relu",   false,  1,        0,  0},
+      {Activation::kGeluTanh,     "gelu_tanh",    true,   1.13,     4, 40},
+      {Activation::kGeluErf,      "gelu_erf",     true,   1.13,    40, 40},
+      {Activation::kSilu,         "silu",         true,   1.1,      4, 40},
+      {Activation::kSigmoid,      "sigmoid",      true,   0.25,     4, 40},
+      {Activation::kTanh,         "tanh",         true,   1,        4, 40},
+  }};
+}
+// clang-format on
+
+/// Of a number that is in no row: those of kNone.
+TUNEDGEMM_CONSTEXPR ActivationTraits traits(Activation activation) {
+  const ActivationTable table = activation_table();
+  for (const ActivationTraits& row : table.rows) {
+    if (row.activation == activation) {
+      return row;
+    }
+  }
+  return table.rows[0];
+}
+
+}  // namespace tunedgemm
