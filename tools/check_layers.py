@@ -33,7 +33,7 @@ OWNERS = [
 
 KERNEL_FOLDER = re.compile(r"^kernel_templates/(?!problem/)\w+/")
 # Tables that kernels ask as well.
-KERNEL_TABLES = {"kernel_templates/problem/activation.h", "kernel_templates/problem/data_type.h"}
+KERNEL_TABLES = {"kernel_templates/problem/activation.h", "kernel_templates/problem/element_format.h"}
 
 
 def is_kernel_code(name: str) -> bool:

@@ -115,19 +115,14 @@ const GpuFacts& greatest_gpu_facts() {
 }
 
 double peak_multiply_adds(const Problem& problem, const GpuFacts& facts) {
-  switch (problem.a.type) {
-    case DataType::kF64:
-      return std::max(facts.cuda_f64, facts.tensor_f64);
-    case DataType::kF32:
-      return problem.numerics == Numerics::kIeee ? facts.cuda_f32 : facts.tensor_f16 / 2;
-    case DataType::kE4M3:
-    case DataType::kE5M2:
-      return facts.tensor_fp8;
-    case DataType::kS8:
-      return facts.tensor_s8;
-    default:
-      return facts.tensor_f16;
+  const DataType type = problem.a.type;
+  if (type == DataType::kF64) {
+    return std::max(facts.cuda_f64, facts.tensor_f64);
   }
+  if (type == DataType::kF32) {
+    return problem.numerics == Numerics::kIeee ? facts.cuda_f32 : facts.tensor_f16 / 2;
+  }
+  return is_fp8(type) ? facts.tensor_fp8 : is_integer(type) ? facts.tensor_s8 : facts.tensor_f16;
 }
 
 DeviceLimits with_usual_values(DeviceLimits limits) {

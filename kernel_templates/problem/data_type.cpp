@@ -1,89 +1,109 @@
 #include "kernel_templates/problem/data_type.h"
 
-#include <array>
-#include <utility>
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+
+#include "kernel_templates/problem/name_list.h"
 
 namespace tunedgemm {
 namespace {
 
-constexpr std::array<std::pair<DataType, std::string_view>, 8> kNames{{
-    {DataType::kF64, "f64"},
-    {DataType::kF32, "f32"},
-    {DataType::kF16, "f16"},
-    {DataType::kBF16, "bf16"},
-    {DataType::kE4M3, "e4m3"},
-    {DataType::kE5M2, "e5m2"},
-    {DataType::kS8, "s8"},
-    {DataType::kS32, "s32"},
-}};
+const DataTypeTraits* find(DataType type) {
+  const auto* const found =
+      std::find_if(std::begin(kDataTypes), std::end(kDataTypes),
+                   [&](const DataTypeTraits& row) { return row.type == type; });
+  return found == std::end(kDataTypes) ? nullptr : found;
+}
+
+int exponent_bias(const ElementFormat& format) {
+  return (1 << (format.exponent_bits - 1)) - 1;
+}
 
 }  // namespace
 
+const DataTypeTraits& traits(DataType type) {
+  const DataTypeTraits* found = find(type);
+  return found == nullptr ? kDataTypes[0] : *found;
+}
+
 std::string_view name(DataType type) {
-  for (const auto& [known, text] : kNames) {
-    if (known == type) {
-      return text;
-    }
-  }
-  return "unknown";
+  const DataTypeTraits* found = find(type);
+  return found == nullptr ? "unknown" : found->name;
 }
 
 std::optional<DataType> parse_data_type(std::string_view text) {
-  for (const auto& [type, known] : kNames) {
-    if (known == text) {
-      return type;
+  for (const DataTypeTraits& row : kDataTypes) {
+    if (row.name == text) {
+      return row.type;
     }
   }
   return std::nullopt;
 }
 
 std::int64_t size_bytes(DataType type) {
-  switch (type) {
-    case DataType::kF64:
-      return 8;
-    case DataType::kF32:
-    case DataType::kS32:
-      return 4;
-    case DataType::kF16:
-    case DataType::kBF16:
-      return 2;
-    case DataType::kE4M3:
-    case DataType::kE5M2:
-    case DataType::kS8:
-      return 1;
-  }
-  return 0;
+  const DataTypeTraits* found = find(type);
+  return found == nullptr ? 0 : found->format.bits / 8;
 }
 
-DataType accumulator(DataType a, DataType b) {
-  if (a == DataType::kF64 && b == DataType::kF64) {
-    return DataType::kF64;
-  }
-  return a == DataType::kS8 ? DataType::kS32 : DataType::kF32;
+DataType accumulator(DataType a, DataType /*b*/) {
+  return traits(a).accumulator;
 }
 
 bool is_fp8(DataType type) {
-  return type == DataType::kE4M3 || type == DataType::kE5M2;
+  return traits(type).is_fp8;
 }
 
-std::string_view why_not_types(DataType a, DataType b, DataType d) {
-  if (name(a) == "unknown" || name(b) == "unknown" || name(d) == "unknown") {
-    return "the element type is not one of f64, f32, f16, bf16, e4m3, e5m2, s8, s32";
+bool is_integer(DataType type) {
+  return traits(type).format.exponent_bits == 0;
+}
+
+double unit_roundoff(DataType type) {
+  return is_integer(type) ? 0 : std::ldexp(1.0, -traits(type).format.mantissa_bits - 1);
+}
+
+double smallest_step(DataType type) {
+  const ElementFormat& format = traits(type).format;
+  return is_integer(type) ? 1 : std::ldexp(1.0, 1 - exponent_bias(format) - format.mantissa_bits);
+}
+
+double largest(DataType type) {
+  const ElementFormat& format = traits(type).format;
+  if (is_integer(type)) {
+    return std::ldexp(1.0, format.mantissa_bits) - 1;
   }
-  if (a == DataType::kS32 || b == DataType::kS32) {
-    return "s32 is an output type only; the integer inputs are s8 and s8";
+  // The mantissa of all ones; without infinities it is one less, and the exponent one more.
+  const int exponent = exponent_bias(format) + (format.has_infinity ? 0 : 1);
+  const int missing_steps = format.has_infinity ? 1 : 2;
+  return std::ldexp(std::ldexp(2.0, format.mantissa_bits) - missing_steps,
+                    exponent - format.mantissa_bits);
+}
+
+std::string why_not_types(DataType a, DataType b, DataType d) {
+  constexpr NameList kAll = name_list(kDataTypes, ", ");
+  constexpr NameList kInputs =
+      name_list(kDataTypes, " and ", [](const DataTypeTraits& row) { return row.outputs != 0; });
+  constexpr NameList kFp8 =
+      name_list(kDataTypes, " and ", [](const DataTypeTraits& row) { return row.is_fp8; });
+  const auto text = [](const NameList& list) { return std::string(list.text()); };
+  if (find(a) == nullptr || find(b) == nullptr || find(d) == nullptr) {
+    return "the element type is not one of " + text(kAll);
+  }
+  for (const DataType input : {a, b}) {
+    if (traits(input).outputs == 0) {
+      return std::string(name(input)) + " is an output type only; the inputs are " + text(kInputs);
+    }
   }
   if (a != b && !(is_fp8(a) && is_fp8(b))) {
-    return "A and B must have the same element type (only e4m3 and e5m2 may be mixed)";
+    return "A and B must have the same element type (only " + text(kFp8) + " may be mixed)";
   }
-  if (a == DataType::kF64) {
-    return d == DataType::kF64 ? "" : "f64 inputs give an f64 output";
+  if ((traits(a).outputs & types({d})) == 0) {
+    const NameList outputs = name_list(kDataTypes, " or ", [&](const DataTypeTraits& row) {
+      return (traits(a).outputs & types({row.type})) != 0;
+    });
+    return std::string(name(a)) + " inputs give an output of " + text(outputs);
   }
-  if (a == DataType::kS8) {
-    return d == DataType::kS32 ? "" : "s8 inputs give an s32 output";
-  }
-  const bool float_output = d == DataType::kF32 || d == DataType::kF16 || d == DataType::kBF16;
-  return float_output ? "" : "f32, f16, bf16 and fp8 inputs give an f32, f16 or bf16 output";
+  return "";
 }
 
 }  // namespace tunedgemm

@@ -1,10 +1,15 @@
 #pragma once
 
-// The element types of a matrix multiplication, and which combinations of them exist.
+// The element types of a matrix multiplication: one table, from which their texts, which of them go
+// together, how elements are read, verified and how large errors may be are derived.
 
 #include <cstdint>
+#include <initializer_list>
 #include <optional>
+#include <string>
 #include <string_view>
+
+#include "kernel_templates/problem/element_format.h"
 
 namespace tunedgemm {
 
@@ -20,6 +25,56 @@ enum class DataType : std::int32_t {
   kS32 = 8,
 };
 
+/// Element types, a bit each.
+using DataTypes = std::uint32_t;
+constexpr DataTypes types(std::initializer_list<DataType> list) {
+  DataTypes bits = 0;
+  for (const DataType type : list) {
+    bits |= DataTypes{1} << static_cast<int>(type);
+  }
+  return bits;
+}
+
+struct DataTypeTraits {
+  DataType type;
+  const char* name;  ///< in texts and tables, and the type's name in kernel sources
+  ElementFormat format;
+  DataType accumulator;  ///< in which products are summed: f64, f32 or s32
+  DataType output;       ///< of D, unless the caller chooses
+  DataTypes outputs;     ///< those that D may have; none: a type of C, D and the bias only
+  /// Tensor cores multiply it, as it is or after an exact conversion (f32: as tf32).
+  bool tensor_cores;
+  /// Goes with other such types in any mix, is summed in a choice of ways, and has scales.
+  bool is_fp8;
+};
+
+// clang-format off
+inline constexpr DataTypes kFloatOutputs =
+    types({DataType::kF32, DataType::kF16, DataType::kBF16});
+inline constexpr DataTypeTraits kDataTypes[] = {
+    // number          name    bits, exponent, mantissa, infinity
+    {DataType::kF64,   "f64",  {64, 11, 52, true},
+     DataType::kF64, DataType::kF64, types({DataType::kF64}), true, false},
+    {DataType::kF32,   "f32",  {32, 8, 23, true},
+     DataType::kF32, DataType::kF32, kFloatOutputs, true, false},
+    {DataType::kF16,   "f16",  {16, 5, 10, true},
+     DataType::kF32, DataType::kF16, kFloatOutputs, true, false},
+    {DataType::kBF16,  "bf16", {16, 8, 7, true},
+     DataType::kF32, DataType::kBF16, kFloatOutputs, true, false},
+    {DataType::kE4M3,  "e4m3", {8, 4, 3, false},
+     DataType::kF32, DataType::kF16, kFloatOutputs, true, true},
+    {DataType::kE5M2,  "e5m2", {8, 5, 2, true},
+     DataType::kF32, DataType::kF16, kFloatOutputs, true, true},
+    {DataType::kS8,    "s8",   {8, 0, 7, false},
+     DataType::kS32, DataType::kS32, types({DataType::kS32}), true, false},
+    {DataType::kS32,   "s32",  {32, 0, 31, false},
+     DataType::kS32, DataType::kS32, types({}), false, false},
+};
+// clang-format on
+
+/// Of a number that is in no row: those of f64.
+const DataTypeTraits& traits(DataType type);
+
 /// "f64", "f32", "f16", "bf16", "e4m3", "e5m2", "s8", "s32": the spelling in texts, tables and
 /// kernel sources.
 std::string_view name(DataType type);
@@ -32,9 +87,16 @@ std::int64_t size_bytes(DataType type);
 DataType accumulator(DataType a, DataType b);
 
 bool is_fp8(DataType type);
+bool is_integer(DataType type);
+
+/// Of a float: half the distance between neighbours, relative to the value; 0 of an integer.
+double unit_roundoff(DataType type);
+/// The distance between neighbours next to zero.
+double smallest_step(DataType type);
+double largest(DataType type);
 
 /// Empty if A of type `a` times B of type `b` into D of type `d` is computed by this library, else
 /// a sentence that names the pair and what would be possible instead.
-std::string_view why_not_types(DataType a, DataType b, DataType d);
+std::string why_not_types(DataType a, DataType b, DataType d);
 
 }  // namespace tunedgemm

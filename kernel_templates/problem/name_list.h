@@ -24,8 +24,7 @@ struct NameList {
 
 /// "f64, f32 or f16" of the rows that `is_listed` takes; `last` stands before the last of them.
 template <class Row, std::size_t kRows, class Predicate>
-constexpr NameList name_list(const Row (&rows)[kRows], std::string_view last,
-                             Predicate is_listed) {
+constexpr NameList name_list(const Row (&rows)[kRows], std::string_view last, Predicate is_listed) {
   std::size_t left = 0;
   for (const Row& row : rows) {
     left += is_listed(row) ? 1 : 0;

@@ -6,9 +6,8 @@
 namespace tunedgemm {
 namespace {
 
-// Half the distance between neighbours, relative to the value: f64, f32, and the 14 bits that the
-// tensor cores keep of a sum of fp8 products (measured by others on Hopper).
-constexpr double kUnitF64 = 0x1p-53;
+// Half the distance between neighbours, relative to the value: f32, the 14 bits that the tensor
+// cores keep of a sum of fp8 products (measured by others on Hopper), and tf32.
 constexpr double kUnitF32 = 0x1p-24;
 constexpr double kUnitFp8Sum = 0x1p-13;
 constexpr double kUnitTf32 = 0x1p-11;
@@ -21,24 +20,13 @@ constexpr double kFarthest = 6;
 // An activation is taken to be at least this steep.
 constexpr double kSlopeMargin = 1.2;
 
-double unit_of(DataType type) {
-  switch (type) {
-    case DataType::kF64:
-      return kUnitF64;
-    case DataType::kF32:
-      return kUnitF32;
-    case DataType::kF16:
-      return 0x1p-11;
-    case DataType::kBF16:
-      return 0x1p-8;
-    default:
-      return 0;
-  }
+DataType accumulator_of(const Problem& problem) {
+  return accumulator(problem.a.type, problem.b.type);
 }
 
 bool sums_in_tensor_cores(const Problem& problem) {
-  return problem.a.type == DataType::kF16 || problem.a.type == DataType::kBF16 ||
-         problem.numerics == Numerics::kTf32 || is_fp8(problem.a.type);
+  return size_bytes(problem.a.type) < size_bytes(DataType::kF32) ||
+         problem.numerics == Numerics::kTf32;
 }
 
 // Of an f64 or f32 sum of K products that is rounded to nearest at every addition: up to K = 8 the
@@ -50,8 +38,8 @@ double rounding_of_sum(double unit, double k) {
 double error_of_sum(const Problem& problem) {
   const double k = static_cast<double>(problem.k);
   const double deviation = kDeviation * std::sqrt(k);
-  if (problem.a.type == DataType::kF64) {
-    return rounding_of_sum(kUnitF64, k);
+  if (accumulator_of(problem) == DataType::kF64) {
+    return rounding_of_sum(unit_roundoff(DataType::kF64), k);
   }
   double error = rounding_of_sum(kUnitF32, k);
   if (sums_in_tensor_cores(problem)) {
@@ -74,7 +62,7 @@ double error_of_sum(const Problem& problem) {
 }  // namespace
 
 bool needs_ternary_inputs(const Problem& problem) {
-  if (problem.a.type == DataType::kF64 || problem.a.type == DataType::kS8) {
+  if (accumulator_of(problem) != DataType::kF32) {
     return false;
   }
   constexpr std::int64_t kLongFp8Sum = 1024;
@@ -83,13 +71,13 @@ bool needs_ternary_inputs(const Problem& problem) {
 }
 
 ErrorBound error_bound(const Problem& problem, const Scalars& scalars) {
-  if (problem.d.type == DataType::kS32) {
+  if (is_integer(problem.d.type)) {
     // Integers are exact; with an epilogue in f64, a value next to a half may round either way.
     const bool sum_alone = problem.activation == Activation::kNone && problem.bias == Bias::kNone &&
                            problem.beta == ScalarClass::kZero && scalars.alpha == 1;
     return {sum_alone ? 0.5 : 1.5, 0};
   }
-  const double unit = problem.a.type == DataType::kF64 ? kUnitF64 : kUnitF32;
+  const double unit = unit_roundoff(accumulator_of(problem));
   const double scale = std::abs(scalars.alpha * scalars.scale_a * scalars.scale_b);
   const double deviation = std::sqrt(static_cast<double>(problem.k));
   // What the epilogue adds up is at most this, and each of its few steps rounds.
@@ -100,10 +88,8 @@ ErrorBound error_bound(const Problem& problem, const Scalars& scalars) {
   const double steepest = std::max(kSlopeMargin, activation.steepest);
   // Long activations may be approximated.
   const double of_activation = activation.is_long ? 32 * unit * magnitude : 0;
-  constexpr double kSmallestF16Step = 0x1p-24;
-  const double of_small = problem.d.type == DataType::kF16 ? kSmallestF16Step : 0;
-  return {steepest * (of_sum + of_epilogue) + of_activation + of_small,
-          1.01 * unit_of(problem.d.type) + (activation.is_long ? 16 * unit : 0)};
+  return {steepest * (of_sum + of_epilogue) + of_activation + smallest_step(problem.d.type),
+          1.01 * unit_roundoff(problem.d.type) + (activation.is_long ? 16 * unit : 0)};
 }
 
 }  // namespace tunedgemm

@@ -121,8 +121,8 @@ class HostVerifier final : public Verifier {
     for (std::int64_t at = 0; at < length; ++at) {
       const long long offset =
           reference::offset_of(task.strides, batch, along_rows ? line : at, along_rows ? at : line);
-      reference::store(task.type, task.matrix, offset,
-                       reference::random_value(task.type, task.distribution, task.seed, offset));
+      reference::store(task.format, task.matrix, offset,
+                       reference::random_value(task.format, task.distribution, task.seed, offset));
     }
   }
 
@@ -130,7 +130,7 @@ class HostVerifier final : public Verifier {
   void copy_matrix(const reference::FillTask& task) const {
     const long long last =
         reference::offset_of(task.strides, task.batch - 1, task.rows - 1, task.columns - 1);
-    const auto bytes = static_cast<std::size_t>((last + 1) * reference::size_bytes(task.type));
+    const auto bytes = static_cast<std::size_t>((last + 1) * (task.format.bits / 8));
     in_parallel(threads_, task.copies - 1, 1, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t copy = begin + 1; copy < end + 1; ++copy) {
         std::memcpy(static_cast<std::byte*>(task.matrix) + copy * task.copy_bytes, task.matrix,

@@ -25,7 +25,7 @@ constexpr double kScaleA = 1.25;
 constexpr double kScaleB = 0.5;
 
 bool keeps_integer_sums(const Problem& problem) {
-  return problem.d.type == DataType::kS32 && problem.beta == ScalarClass::kZero &&
+  return is_integer(problem.d.type) && problem.beta == ScalarClass::kZero &&
          problem.bias == Bias::kNone && problem.activation == Activation::kNone;
 }
 
@@ -122,35 +122,34 @@ Arguments VerifiedProblem::arguments(std::byte* base, const float* scales) const
 reference::Input VerifiedProblem::a() const {
   const int distribution =
       needs_ternary_inputs(problem) ? reference::kTernary : reference::kUniform;
-  return {static_cast<int>(problem.a.type), distribution, reference::scramble(seed + 1),
+  return {traits(problem.a.type).format, distribution, reference::scramble(seed + 1),
           strides_of(problem.a)};
 }
 
 reference::Input VerifiedProblem::b() const {
   const int distribution =
       needs_ternary_inputs(problem) ? reference::kTernary : reference::kUniform;
-  return {static_cast<int>(problem.b.type), distribution, reference::scramble(seed + 2),
+  return {traits(problem.b.type).format, distribution, reference::scramble(seed + 2),
           strides_of(problem.b)};
 }
 
 reference::Input VerifiedProblem::c() const {
-  return {static_cast<int>(problem.c.type), reference::kUniform, reference::scramble(seed + 3),
+  return {traits(problem.c.type).format, reference::kUniform, reference::scramble(seed + 3),
           strides_of(problem.c)};
 }
 
 reference::Input VerifiedProblem::bias() const {
-  return {static_cast<int>(problem.d.type),
-          reference::kUniform,
-          reference::scramble(seed + 4),
-          {0, 1, 0}};
+  return {
+      traits(problem.d.type).format, reference::kUniform, reference::scramble(seed + 4), {0, 1, 0}};
 }
 
 namespace {
 
 reference::FillTask fill(const reference::Input& input, std::byte* matrix, std::int64_t rows,
                          std::int64_t columns, std::int64_t batch) {
-  return {matrix, input.type, input.distribution, input.seed, input.strides, rows, columns, batch,
-          1,      0};
+  return {
+      matrix, input.format, input.distribution, input.seed, input.strides, rows, columns, batch, 1,
+      0};
 }
 
 // A matrix with stride 0 is the same for every entry, and filled once.
@@ -194,7 +193,7 @@ reference::GemmTask VerifiedProblem::gemm(const reference::Sampling& sampling,
   task.reads_c = reads_c() ? 1 : 0;
   task.bias_kind = static_cast<int>(problem.bias);
   task.activation = problem.activation;
-  task.integers = problem.d.type != DataType::kS32 ? 0 : keeps_integer_sums(problem) ? 2 : 1;
+  task.integers = !is_integer(problem.d.type) ? 0 : keeps_integer_sums(problem) ? 2 : 1;
   return task;
 }
 
@@ -209,7 +208,7 @@ reference::CompareTask VerifiedProblem::compare(const reference::Sampling& sampl
   task.m = problem.m;
   task.n = problem.n;
   task.batch = problem.batch;
-  task.type = static_cast<int>(problem.d.type);
+  task.format = traits(problem.d.type).format;
   task.absolute = bound.absolute;
   task.relative = bound.relative;
   return task;

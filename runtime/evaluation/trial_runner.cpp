@@ -151,7 +151,7 @@ std::string TrialRunner::wrong_result(const reference::ComparisonResult& result)
                        bytes);
   std::ostringstream text;
   text << "batch=" << row / task.m << " m=" << row % task.m << " n=" << column << ": got "
-       << reference::load(task.type, element.data(), 0);
+       << reference::load(task.format, element.data(), 0);
   const long long sampled_row =
       reference::sample_index(row, sampling_.first_row, sampling_.row_step, sampling_.rows);
   const long long sampled_column = reference::sample_index(

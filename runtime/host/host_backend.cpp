@@ -17,8 +17,7 @@ double operations_per_core_and_cycle(const Problem& problem, const DeviceLimits&
   const std::int64_t accumulator_bytes =
       std::min<std::int64_t>(size_bytes(accumulator(problem.a.type, problem.b.type)), 8);
   // Integers and halves may be multiplied several to a lane.
-  const double packing =
-      problem.a.type == DataType::kF64 || problem.a.type == DataType::kF32 ? 1 : 4;
+  const double packing = size_bytes(problem.a.type) >= 4 ? 1 : 4;
   return packing * 2 * 2 * static_cast<double>(limits.simd_bits) /
          (8 * static_cast<double>(accumulator_bytes));
 }

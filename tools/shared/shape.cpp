@@ -12,13 +12,6 @@ std::string quoted(std::string_view text) {
   return '"' + std::string(text) + '"';
 }
 
-DataType default_output(DataType input) {
-  if (input == DataType::kS8) {
-    return DataType::kS32;
-  }
-  return is_fp8(input) ? DataType::kF16 : input;
-}
-
 // Gives the matrix what the draft says of it, and what follows from that.
 void place(Matrix& matrix, std::int64_t rows, std::int64_t columns, std::size_t index,
            const ShapeDraft& draft) {
@@ -35,7 +28,7 @@ void place(Matrix& matrix, std::int64_t rows, std::int64_t columns, std::size_t 
 }
 
 Problem to_problem(const ShapeDraft& draft) {
-  const DataType output = draft.d.value_or(default_output(*draft.a));
+  const DataType output = draft.d.value_or(traits(*draft.a).output);
   Problem problem = draft.problem;
   const Problem packed =
       make_problem(problem.m, problem.n, problem.k, *draft.a, *draft.b, output, draft.layout);

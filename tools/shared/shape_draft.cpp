@@ -4,6 +4,7 @@
 #include <charconv>
 #include <vector>
 
+#include "kernel_templates/problem/name_list.h"
 #include "kernel_templates/problem/problem_fields.h"
 
 namespace tunedgemm {
@@ -51,8 +52,10 @@ std::optional<DataType> read_type(std::string_view text, ShapeDraft& draft) {
 
 // "f16", "e4m3xe5m2", "f16->f32", and the same with the signs that the library prints.
 std::string read_types(std::string_view text, ShapeDraft& draft) {
-  constexpr std::string_view kExpected =
-      "f64, f32, tf32, f16, bf16, e4m3, e5m2 or s8, or more fully \"e4m3xe5m2->bf16\"";
+  constexpr NameList kInputs =
+      name_list(kDataTypes, ", ", [](const DataTypeTraits& row) { return row.outputs != 0; });
+  std::string expected =
+      std::string(kInputs.text()) + " or tf32, or more fully \"e4m3xe5m2->bf16\"";
   std::string_view output = text;
   std::optional<std::string_view> inputs = cut(output, "->");
   if (!inputs) {
@@ -61,7 +64,7 @@ std::string read_types(std::string_view text, ShapeDraft& draft) {
   if (inputs) {
     draft.d = parse_data_type(output);
     if (!draft.d) {
-      return std::string(kExpected);
+      return expected;
     }
   }
   std::string_view second = inputs.value_or(text);
@@ -71,12 +74,17 @@ std::string read_types(std::string_view text, ShapeDraft& draft) {
   }
   draft.a = read_type(first.value_or(second), draft);
   draft.b = read_type(second, draft);
-  return draft.a && draft.b ? "" : std::string(kExpected);
+  return draft.a && draft.b ? "" : expected;
 }
 
 std::string read_layout(std::string_view text, ShapeDraft& draft) {
   draft.layout = text;
   return text.size() == 2 && text.find_first_not_of("nt") == text.npos ? "" : "nn, nt, tn or tt";
+}
+
+constexpr bool is_output(const DataTypeTraits& row) {
+  return std::any_of(std::begin(kDataTypes), std::end(kDataTypes),
+                     [&](const auto& input) { return (input.outputs & types({row.type})) != 0; });
 }
 
 using Text = std::string_view;
@@ -115,7 +123,8 @@ std::vector<FieldRule> make_rules() {
       {{"output", "element type of C and D; default as the inputs, f16 for fp8, s32 for s8"},
        [](Text text, ShapeDraft& draft) {
          draft.d = parse_data_type(text);
-         return draft.d ? "" : std::string("f64, f32, f16, bf16 or s32");
+         constexpr NameList kOutputs = name_list(kDataTypes, " or ", is_output);
+         return draft.d ? "" : std::string(kOutputs.text());
        }},
       rule_of_problem("numerics"),
       rule_of_problem("activation"),

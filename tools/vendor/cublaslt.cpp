@@ -11,6 +11,7 @@ using namespace cublaslt;
 constexpr std::int64_t kWorkspaceBytes = 64 << 20;
 
 enum DataTypeNumber {
+  kNoDataType = -1,
   kR32F = 0,
   kR64F = 1,
   kR16F = 2,
@@ -50,8 +51,9 @@ int vendor_type(DataType type) {
       return kR8I;
     case DataType::kS32:
       return kR32I;
+    default:
+      return kNoDataType;
   }
-  return kR32F;
 }
 
 int vendor_compute(const Problem& problem) {
@@ -67,6 +69,11 @@ int vendor_compute(const Problem& problem) {
 
 // Empty if the library's interface can express the problem.
 std::string why_not_expressed(const Problem& problem) {
+  for (const DataType type : {problem.a.type, problem.b.type, problem.d.type}) {
+    if (vendor_type(type) == kNoDataType) {
+      return "it has no " + std::string(name(type));
+    }
+  }
   if (problem.activation != Activation::kNone || problem.bias != Bias::kNone) {
     return "its fused activations and biases are not raced";
   }

@@ -8,13 +8,13 @@
 #include "number.cuh"
 
 #ifndef TYPE_A
-#define TYPE_A f32  // f64 f32 f16 bf16 e4m3 e5m2 s8
+#define TYPE_A f32  // the name of an element type in problem/data_type.h
 #endif
 #ifndef TYPE_B
 #define TYPE_B f32
 #endif
 #ifndef TYPE_D
-#define TYPE_D f32  // also of C and of the bias: f64 f32 f16 bf16 s32
+#define TYPE_D f32  // also of C and of the bias
 #endif
 #ifndef ACCUMULATOR
 #define ACCUMULATOR f32  // f64 f32 s32

@@ -43,6 +43,9 @@ mma::Shape shape_of(const Problem& problem, const Config& config, const DeviceLi
 
 /// The static_asserts of the kernel as sentences.
 std::string why_not_shape(const Problem& problem, const MmaShape& shape) {
+  if (!traits(problem.a.type).tensor_cores) {
+    return "tensor cores do not multiply " + types_text(problem);
+  }
   if (problem.a.type == DataType::kF32 && problem.numerics == Numerics::kIeee) {
     return "tensor cores do not form IEEE products of f32: use the simt family, or ask for the "
            "numerics tf32 or emulated";

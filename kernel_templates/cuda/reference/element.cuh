@@ -9,6 +9,8 @@
 // never reads what a kernel under test could have overwritten, and no copy of the inputs is needed.
 #pragma once
 
+#include "../../problem/element_format.h"
+
 #ifdef __CUDACC__
 #define REFERENCE_FUNCTION __host__ __device__ inline
 #else
@@ -20,46 +22,8 @@ namespace reference {
 
 using u64 = unsigned long long;
 
-// The numbers of the library's DataType.
-constexpr int kF64 = 1, kF32 = 2, kF16 = 3, kBF16 = 4, kE4M3 = 5, kE5M2 = 6, kS8 = 7, kS32 = 8;
-
-REFERENCE_FUNCTION int size_bytes(int type) {
-  switch (type) {
-    case kF64:
-      return 8;
-    case kF32:
-    case kS32:
-      return 4;
-    case kF16:
-    case kBF16:
-      return 2;
-    default:
-      return 1;
-  }
-}
-
-// Bits of the significand, with the one that is not stored.
-REFERENCE_FUNCTION int precision(int type) {
-  switch (type) {
-    case kF64:
-      return 53;
-    case kF32:
-      return 24;
-    case kF16:
-      return 11;
-    case kBF16:
-      return 8;
-    case kE4M3:
-      return 4;
-    default:
-      return 3;
-  }
-}
-
-// Of the floats of 16 and 8 bits.
-REFERENCE_FUNCTION int exponent_bits(int type) {
-  return type == kBF16 ? 8 : type == kE4M3 ? 4 : 5;
-}
+// Those of DataTypeTraits: a task has them, so that the kernels of this folder need no table.
+using Format = tunedgemm::ElementFormat;
 
 // No builtins of a compiler, since NVRTC has fewer of them.
 REFERENCE_FUNCTION double infinity() {
@@ -71,84 +35,85 @@ REFERENCE_FUNCTION double not_a_number() {
   return infinity() - infinity();
 }
 
-// sign | exponent | mantissa, as IEEE 754 reads them; e4m3 has no infinity and only one NaN.
-REFERENCE_FUNCTION double decode(int type, unsigned bits) {
-  const int mantissa_bits = precision(type) - 1;
-  const int width = exponent_bits(type);
-  const int bias = (1 << (width - 1)) - 1;
-  const unsigned mantissa = bits & ((1U << mantissa_bits) - 1);
-  const unsigned exponent = (bits >> mantissa_bits) & ((1U << width) - 1);
-  const double sign = (bits >> (mantissa_bits + width)) != 0 ? -1.0 : 1.0;
-  if (exponent == (1U << width) - 1) {
-    if (type == kE4M3 ? mantissa == 7 : mantissa != 0) {
+// The value of a float of 16 bits or less.
+REFERENCE_FUNCTION double decode(const Format& format, unsigned bits) {
+  const int bias = (1 << (format.exponent_bits - 1)) - 1;
+  const unsigned all_mantissa = (1U << format.mantissa_bits) - 1;
+  const unsigned all_exponent = (1U << format.exponent_bits) - 1;
+  const unsigned mantissa = bits & all_mantissa;
+  const unsigned exponent = (bits >> format.mantissa_bits) & all_exponent;
+  const double sign = (bits >> (format.mantissa_bits + format.exponent_bits)) != 0 ? -1.0 : 1.0;
+  if (exponent == all_exponent) {
+    if (format.has_infinity ? mantissa != 0 : mantissa == all_mantissa) {
       return not_a_number();
     }
-    if (type != kE4M3) {
+    if (format.has_infinity) {
       return sign * infinity();
     }
   }
   if (exponent == 0) {
-    return sign * ldexp(static_cast<double>(mantissa), 1 - bias - mantissa_bits);
+    return sign * ldexp(static_cast<double>(mantissa), 1 - bias - format.mantissa_bits);
   }
-  const double significand = static_cast<double>(mantissa + (1U << mantissa_bits));
-  return sign * ldexp(significand, static_cast<int>(exponent) - bias - mantissa_bits);
+  const double significand = static_cast<double>(mantissa + (1U << format.mantissa_bits));
+  return sign * ldexp(significand, static_cast<int>(exponent) - bias - format.mantissa_bits);
 }
 
-// The bits of a value that the type can represent.
-REFERENCE_FUNCTION unsigned encode(int type, double value) {
-  const int mantissa_bits = precision(type) - 1;
-  const int width = exponent_bits(type);
-  const int bias = (1 << (width - 1)) - 1;
+// The bits of a value that such a float can represent.
+REFERENCE_FUNCTION unsigned encode(const Format& format, double value) {
+  const int bias = (1 << (format.exponent_bits - 1)) - 1;
   const double magnitude = fabs(value);
-  const unsigned sign = value < 0 ? 1U << (mantissa_bits + width) : 0U;
+  const unsigned sign = value < 0 ? 1U << (format.mantissa_bits + format.exponent_bits) : 0U;
   if (magnitude == 0) {
     return sign;
   }
   const int exponent = ilogb(magnitude) < 1 - bias ? 1 - bias : ilogb(magnitude);
   // With its leading one, if there is one, the significand adds 1 to the exponent's field.
-  const unsigned significand = static_cast<unsigned>(ldexp(magnitude, mantissa_bits - exponent));
-  return sign | (significand + (static_cast<unsigned>(exponent + bias - 1) << mantissa_bits));
+  const unsigned significand =
+      static_cast<unsigned>(ldexp(magnitude, format.mantissa_bits - exponent));
+  return sign |
+         (significand + (static_cast<unsigned>(exponent + bias - 1) << format.mantissa_bits));
 }
 
-REFERENCE_FUNCTION double load(int type, const void* matrix, long long offset) {
-  switch (type) {
-    case kF64:
+REFERENCE_FUNCTION bool is_integer(const Format& format) {
+  return format.exponent_bits == 0;
+}
+
+REFERENCE_FUNCTION double load(const Format& format, const void* matrix, long long offset) {
+  switch (format.bits) {
+    case 64:
       return static_cast<const double*>(matrix)[offset];
-    case kF32:
-      return static_cast<const float*>(matrix)[offset];
-    case kS32:
-      return static_cast<const int*>(matrix)[offset];
-    case kS8:
-      return static_cast<const signed char*>(matrix)[offset];
-    case kF16:
-    case kBF16:
-      return decode(type, static_cast<const unsigned short*>(matrix)[offset]);
+    case 32:
+      return is_integer(format) ? static_cast<double>(static_cast<const int*>(matrix)[offset])
+                                : static_cast<double>(static_cast<const float*>(matrix)[offset]);
+    case 16:
+      return decode(format, static_cast<const unsigned short*>(matrix)[offset]);
     default:
-      return decode(type, static_cast<const unsigned char*>(matrix)[offset]);
+      return is_integer(format)
+                 ? static_cast<double>(static_cast<const signed char*>(matrix)[offset])
+                 : decode(format, static_cast<const unsigned char*>(matrix)[offset]);
   }
 }
 
-REFERENCE_FUNCTION void store(int type, void* matrix, long long offset, double value) {
-  switch (type) {
-    case kF64:
+REFERENCE_FUNCTION void store(const Format& format, void* matrix, long long offset, double value) {
+  switch (format.bits) {
+    case 64:
       static_cast<double*>(matrix)[offset] = value;
       break;
-    case kF32:
-      static_cast<float*>(matrix)[offset] = static_cast<float>(value);
+    case 32:
+      if (is_integer(format)) {
+        static_cast<int*>(matrix)[offset] = static_cast<int>(value);
+      } else {
+        static_cast<float*>(matrix)[offset] = static_cast<float>(value);
+      }
       break;
-    case kS32:
-      static_cast<int*>(matrix)[offset] = static_cast<int>(value);
-      break;
-    case kS8:
-      static_cast<signed char*>(matrix)[offset] = static_cast<signed char>(value);
-      break;
-    case kF16:
-    case kBF16:
+    case 16:
       static_cast<unsigned short*>(matrix)[offset] =
-          static_cast<unsigned short>(encode(type, value));
+          static_cast<unsigned short>(encode(format, value));
       break;
     default:
-      static_cast<unsigned char*>(matrix)[offset] = static_cast<unsigned char>(encode(type, value));
+      static_cast<unsigned char*>(matrix)[offset] = static_cast<unsigned char>(
+          is_integer(format) ? static_cast<unsigned>(static_cast<int>(value))
+                             : encode(format, value));
       break;
   }
 }
@@ -165,21 +130,24 @@ REFERENCE_FUNCTION u64 scramble(u64 x) {
 // and 1, whose products sum up without any rounding.
 constexpr int kUniform = 0, kTernary = 1;
 
-// s8 and s32 are drawn from all of [-128, 127].
-REFERENCE_FUNCTION double random_value(int type, int distribution, u64 seed, long long offset) {
+// Integers are drawn from all of [-128, 127].
+REFERENCE_FUNCTION double random_value(const Format& format, int distribution, u64 seed,
+                                       long long offset) {
   const u64 bits = scramble(seed + static_cast<u64>(offset) * 0x9e3779b97f4a7c15ULL);
   if (distribution == kTernary) {
     return static_cast<double>(((bits >> 32) * 3) >> 32) - 1.0;
   }
-  if (type == kS8 || type == kS32) {
+  if (is_integer(format)) {
     return static_cast<double>(static_cast<int>(bits >> 56)) - 128.0;
   }
-  if (type == kF64) {
+  if (format.bits == 64) {
     return static_cast<double>(static_cast<long long>(bits) >> 10) * 0x1p-53;
   }
-  const u64 steps = u64{1} << precision(type);  // on either side of zero
+  const u64 steps = u64{2} << format.mantissa_bits;  // on either side of zero
   const u64 step = ((bits >> 32) * (2 * steps + 1)) >> 32;
-  return (static_cast<double>(step) - static_cast<double>(steps)) / static_cast<double>(steps);
+  // In steps of 2^-24, so that no division is needed, for which the GPU has no registers to spare.
+  const int from_zero = static_cast<int>(step - steps) * (1 << (23 - format.mantissa_bits));
+  return static_cast<double>(from_zero) * 0x1p-24;
 }
 
 }  // namespace reference

@@ -19,9 +19,10 @@ extern "C" __global__ void tunedgemm_fill_random(const __grid_constant__ Argumen
                                                  along_rows ? across : 0, along_rows ? 0 : across);
     for (long long along = threadIdx.x; along < length; along += blockDim.x) {
       const long long offset = start + along * step;
-      const double value = reference::random_value(task.type, task.distribution, task.seed, offset);
+      const double value =
+          reference::random_value(task.format, task.distribution, task.seed, offset);
       for (long long copy = 0; copy < task.copies; ++copy) {
-        reference::store(task.type, static_cast<char*>(task.matrix) + copy * task.copy_bytes,
+        reference::store(task.format, static_cast<char*>(task.matrix) + copy * task.copy_bytes,
                          offset, value);
       }
     }

@@ -17,8 +17,10 @@ constexpr int kRows = 16, kColumns = 64, kDepth = 32;
 constexpr int kThreads = 256;
 constexpr int kThreadColumns = kColumns / 16;
 
+// Loops that draw stay rolled up: several values at a time need more registers than there are.
 __device__ __forceinline__ void draw_a(const reference::GemmTask& task, long long row0,
                                        long long k0, double (&a)[kRows][kDepth]) {
+#pragma unroll 1
   for (int index = static_cast<int>(threadIdx.x); index < kRows * kDepth; index += kThreads) {
     const int row = index / kDepth, k = index % kDepth;
     double value = 0;
@@ -35,6 +37,7 @@ __device__ __forceinline__ void draw_a(const reference::GemmTask& task, long lon
 __device__ __forceinline__ void draw_b(const reference::GemmTask& task, long long batch,
                                        long long column0, long long k0,
                                        double (&b)[kDepth][kColumns]) {
+#pragma unroll 1
   for (int index = static_cast<int>(threadIdx.x); index < kDepth * kColumns; index += kThreads) {
     const int k = index / kColumns, column = index % kColumns;
     double value = 0;

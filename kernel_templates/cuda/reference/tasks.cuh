@@ -20,7 +20,8 @@ REFERENCE_FUNCTION long long offset_of(const Strides& strides, long long batch, 
 // Fills a matrix, and nothing between or beside its rows. Copies are equal, `copy_bytes` apart.
 struct FillTask {
   void* matrix;
-  int type, distribution;
+  Format format;
+  int distribution;
   u64 seed;
   Strides strides;
   long long rows, columns, batch;
@@ -35,7 +36,8 @@ struct Sampling {
 };
 
 struct Input {
-  int type, distribution;
+  Format format;
+  int distribution;
   u64 seed;
   Strides strides;
 };
@@ -70,7 +72,7 @@ struct CompareTask {
   Sampling sampling;
   Strides strides;
   long long m, n, batch;
-  int type;
+  Format format;
   double absolute, relative;
 };
 
@@ -90,7 +92,7 @@ struct OutOfBoundsTask {
 };
 
 REFERENCE_FUNCTION double input_value(const Input& input, long long offset) {
-  return random_value(input.type, input.distribution, input.seed, offset);
+  return random_value(input.format, input.distribution, input.seed, offset);
 }
 
 // `sum` is exact where the inputs are integers: it stays below 2^53.
@@ -155,7 +157,7 @@ REFERENCE_FUNCTION ComparedRow compared_row(const CompareTask& task, long long r
 // for NaN.
 REFERENCE_FUNCTION double relative_error(const CompareTask& task, const ComparedRow& row,
                                          long long column) {
-  const double got = load(task.type, task.d, row.offset + column * task.strides.column);
+  const double got = load(task.format, task.d, row.offset + column * task.strides.column);
   const Sampling& sampling = task.sampling;
   const long long index =
       row.expected == nullptr

@@ -12,8 +12,7 @@ std::string value(std::string_view knob, int value) {
 
 std::string why_not_operands(const Problem& problem) {
   const auto is_known = [](DataType type) {
-    return type == DataType::kF16 || type == DataType::kBF16 || type == DataType::kF32 ||
-           type == DataType::kS8 || is_fp8(type);
+    return traits(type).tensor_cores && type != DataType::kF64;
   };
   if (!is_known(problem.a.type) || !is_known(problem.b.type)) {
     return "wgmma has no instruction for " + types_text(problem);

@@ -129,7 +129,7 @@ class Workplace {
           reference::offset_of(task.strides, row / task.m, row % task.m, column);
       text << result.wrong << " of " << expected_.size() << " elements wrong, first batch "
            << row / task.m << " m " << row % task.m << " n " << column << ": got "
-           << reference::load(task.type, task.d, offset) << ", expected "
+           << reference::load(task.format, task.d, offset) << ", expected "
            << expected_[static_cast<std::size_t>(first)] << ", worst error "
            << __builtin_bit_cast(double, result.worst) << " times the bound; ";
     }

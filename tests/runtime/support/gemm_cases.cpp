@@ -58,14 +58,13 @@ std::int64_t line_count(const Matrix& matrix, std::int64_t rows, std::int64_t co
 }  // namespace
 
 std::vector<TypeCase> all_type_cases() {
-  constexpr std::array kTypes{DataType::kF64,  DataType::kF32,  DataType::kF16, DataType::kBF16,
-                              DataType::kE4M3, DataType::kE5M2, DataType::kS8,  DataType::kS32};
   constexpr std::array kNumerics{Numerics::kIeee, Numerics::kTf32, Numerics::kEmulated,
                                  Numerics::kFast, Numerics::kPromoted};
   std::vector<TypeCase> cases;
-  for (const DataType a : kTypes) {
-    for (const DataType b : kTypes) {
-      for (const DataType d : kTypes) {
+  for (const auto& a_row : kDataTypes) {
+    for (const auto& b_row : kDataTypes) {
+      for (const auto& d_row : kDataTypes) {
+        const auto [a, b, d] = std::array{a_row.type, b_row.type, d_row.type};
         if (!why_not_types(a, b, d).empty()) {
           continue;
         }

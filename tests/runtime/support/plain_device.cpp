@@ -32,7 +32,7 @@ double element(const void* base, const Matrix& matrix, std::int64_t entry, std::
   const std::int64_t offset = entry * matrix.batch_stride +
                               (row_major ? row : column) * matrix.leading_dimension +
                               (row_major ? column : row);
-  return reference::load(static_cast<int>(matrix.type), base, offset);
+  return reference::load(traits(matrix.type).format, base, offset);
 }
 
 double with_ten_bits(double value) {
@@ -70,7 +70,7 @@ int LoopKernel::run(const Launch& launch, const Arguments& arguments,
   if (flaw_ == Flaw::kFailsToLaunch) {
     return 7;
   }
-  const int type = static_cast<int>(problem_.d.type);
+  const ElementFormat& type = traits(problem_.d.type).format;
   double scale = flaw_ == Flaw::kForgetsAlpha ? 1 : arguments.alpha;
   scale *= arguments.scale_a != nullptr ? static_cast<double>(*arguments.scale_a) : 1;
   scale *= arguments.scale_b != nullptr ? static_cast<double>(*arguments.scale_b) : 1;
