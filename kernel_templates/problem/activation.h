@@ -27,7 +27,10 @@ struct ActivationTraits {
   const char* name;  ///< in texts and tables
   /// It calls or divides: too long to be unrolled, and kernels may approximate it.
   bool is_long;
-  double steepest;         ///< its greatest slope; of leaky_relu where its own slope is at most 1
+  /// 1: its slope is at most `steepest` (leaky_relu's own is not counted). 2: at most that times
+  /// |x|, as of steepest / 2 * x^2.
+  int degree;
+  double steepest;
   double host_cycles;      ///< of an f32 on a CPU: vector instructions, or a call
   double host_cycles_f64;  ///< likewise, of an f64
 };
@@ -40,15 +43,15 @@ struct ActivationTable {
 // clang-format off
 TUNEDGEMM_CONSTEXPR ActivationTable activation_table() {
   return {{
-      // number                   name         is_long  steepest  host_cycles, _f64
-      {Activation::kNone,         "none",         false,  1,        0,  0},
-      {Activation::kRelu,         "relu",         false,  1,        0,  0},
-      {Activation::kLeakyRelu,    "leaky_relu",   false,  1,        0,  0},
-      {Activation::kGeluTanh,     "gelu_tanh",    true,   1.13,     4, 40},
-      {Activation::kGeluErf,      "gelu_erf",     true,   1.13,    40, 40},
-      {Activation::kSilu,         "silu",         true,   1.1,      4, 40},
-      {Activation::kSigmoid,      "sigmoid",      true,   0.25,     4, 40},
-      {Activation::kTanh,         "tanh",         true,   1,        4, 40},
+      // number                   name         is_long  degree, steepest  host_cycles, _f64
+      {Activation::kNone,         "none",         false,  1, 1,        0,  0},
+      {Activation::kRelu,         "relu",         false,  1, 1,        0,  0},
+      {Activation::kLeakyRelu,    "leaky_relu",   false,  1, 1,        0,  0},
+      {Activation::kGeluTanh,     "gelu_tanh",    true,   1, 1.13,     4, 40},
+      {Activation::kGeluErf,      "gelu_erf",     true,   1, 1.13,    40, 40},
+      {Activation::kSilu,         "silu",         true,   1, 1.1,      4, 40},
+      {Activation::kSigmoid,      "sigmoid",      true,   1, 0.25,     4, 40},
+      {Activation::kTanh,         "tanh",         true,   1, 1,        4, 40},
   }};
 }
 // clang-format on

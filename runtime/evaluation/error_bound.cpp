@@ -17,9 +17,6 @@ constexpr double kDeviation = 0.4;
 // The greatest of some 10^8 values that are normally distributed, in standard deviations.
 constexpr double kFarthest = 6;
 
-// An activation is taken to be at least this steep.
-constexpr double kSlopeMargin = 1.2;
-
 DataType accumulator_of(const Problem& problem) {
   return accumulator(problem.a.type, problem.b.type);
 }
@@ -59,6 +56,26 @@ double error_of_sum(const Problem& problem) {
   return error;
 }
 
+// The bounds of what an activation makes of an argument x whose error is at most `error`. They have
+// a margin, which is enough for the slopes of gelu.
+constexpr double kMargin = 1.2;
+
+ErrorBound bound_of_line(double error, double steepest) {
+  return {std::max(kMargin, steepest) * error, 0};
+}
+
+// Of y = c x^2, with 2 c = steepest: |c (x + e)^2 - y| <= c (2 |x| e + e^2). Far from zero that is
+// more than a constant, so it is told in parts of y: as 2 |x| s <= x^2 + s^2 for every s,
+//
+//     c (2 |x| e + e^2) <= e / s * y + c e (s + e).
+//
+// Where s is about as large as most |x|, this is at most twice as much as need be for them.
+ErrorBound bound_of_square(double error, double steepest, double unit, double usual) {
+  const double e = kMargin * error;
+  // The square itself is rounded.
+  return {steepest / 2 * e * (usual + e), e / usual + 2 * unit};
+}
+
 }  // namespace
 
 bool needs_ternary_inputs(const Problem& problem) {
@@ -84,12 +101,19 @@ ErrorBound error_bound(const Problem& problem, const Scalars& scalars) {
   const double magnitude = scale * kFarthest * deviation + std::abs(scalars.beta) + 1;
   const double of_sum = needs_ternary_inputs(problem) ? 0 : scale * error_of_sum(problem);
   const double of_epilogue = 4 * unit * magnitude;
-  const ActivationTraits& activation = traits(problem.activation);
-  const double steepest = std::max(kSlopeMargin, activation.steepest);
+  const double of_argument = of_sum + of_epilogue;
+  const ActivationTraits activation = traits(problem.activation);
+  ErrorBound bound = activation.degree == 1 ? bound_of_line(of_argument, activation.steepest)
+                                            : bound_of_square(of_argument, activation.steepest,
+                                                              unit, magnitude / kFarthest);
   // Long activations may be approximated.
-  const double of_activation = activation.is_long ? 32 * unit * magnitude : 0;
-  return {steepest * (of_sum + of_epilogue) + of_activation + smallest_step(problem.d.type),
-          1.01 * unit_roundoff(problem.d.type) + (activation.is_long ? 16 * unit : 0)};
+  if (activation.is_long) {
+    bound.absolute += 32 * unit * magnitude;
+    bound.relative += 16 * unit;
+  }
+  bound.absolute += smallest_step(problem.d.type);
+  bound.relative += 1.01 * unit_roundoff(problem.d.type);
+  return bound;
 }
 
 }  // namespace tunedgemm

@@ -24,14 +24,35 @@ constexpr float kSlope = 0.125F;
 constexpr double kScaleA = 1.25;
 constexpr double kScaleB = 0.5;
 
+// Of the product of two values that are uniform in [-128, 127].
+constexpr double kDeviationOfS8Product = 5461;
+
 bool keeps_integer_sums(const Problem& problem) {
   return is_integer(problem.d.type) && problem.beta == ScalarClass::kZero &&
          problem.bias == Bias::kNone && problem.activation == Activation::kNone;
 }
 
+// The square of a long sum could leave the range of a short D, and infinities hide what is wrong:
+// then alpha is less, by a power of two.
+double alpha_for(const Problem& problem) {
+  if (keeps_integer_sums(problem)) {
+    return 1;
+  }
+  double alpha = kAlpha;
+  if (traits(problem.activation).degree == 2) {
+    constexpr double kFarthest = 6;  // of a sum, in standard deviations
+    const double product = is_integer(problem.a.type) ? kDeviationOfS8Product : 1;
+    const double farthest = kFarthest * std::sqrt(static_cast<double>(problem.k)) * product;
+    while (alpha * alpha * farthest * farthest > largest(problem.d.type)) {
+      alpha /= 2;
+    }
+  }
+  return alpha;
+}
+
 Scalars scalars_for(const Problem& problem) {
   Scalars scalars;
-  scalars.alpha = keeps_integer_sums(problem) ? 1 : kAlpha;
+  scalars.alpha = alpha_for(problem);
   scalars.beta = problem.beta == ScalarClass::kZero ? 0 : kBeta;
   scalars.slope = kSlope;
   if (is_fp8(problem.a.type)) {
