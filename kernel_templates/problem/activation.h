@@ -20,6 +20,7 @@ enum class Activation : int {
   kSilu = 5,
   kSigmoid = 6,
   kTanh = 7,
+  kReluSquared = 8,
 };
 
 struct ActivationTraits {
@@ -36,7 +37,7 @@ struct ActivationTraits {
 };
 
 struct ActivationTable {
-  ActivationTraits rows[8];
+  ActivationTraits rows[9];
 };
 
 /// A function, since NVRTC would store a constant with every kernel.
@@ -52,6 +53,7 @@ TUNEDGEMM_CONSTEXPR ActivationTable activation_table() {
       {Activation::kSilu,         "silu",         true,   1, 1.1,      4, 40},
       {Activation::kSigmoid,      "sigmoid",      true,   1, 0.25,     4, 40},
       {Activation::kTanh,         "tanh",         true,   1, 1,        4, 40},
+      {Activation::kReluSquared,  "relu_squared", false,  2, 2,        0,  0},
   }};
 }
 // clang-format on

@@ -38,6 +38,8 @@ TUNEDGEMM_DEVICE_INLINE Real activated(Real x, Real slope) {
       return Functions::gate(one, x);
     case Activation::kTanh:
       return Functions::tanh(x);
+    case Activation::kReluSquared:
+      return x < 0 ? 0 : x * x;
   }
   return x;
 }

@@ -26,6 +26,8 @@ REFERENCE_FUNCTION double activated(tunedgemm::Activation activation, double x, 
       return 1 / (1 + exp(-x));
     case Activation::kTanh:
       return tanh(x);
+    case Activation::kReluSquared:
+      return x < 0 ? 0 : x * x;
   }
   return x;
 }

@@ -163,7 +163,8 @@ typedef enum tunedgemm_activation {
   TUNEDGEMM_GELU_ERF = 4,        /**< x / 2 * (1 + erf(x / sqrt(2))) */
   TUNEDGEMM_SILU = 5,            /**< x / (1 + exp(-x)) */
   TUNEDGEMM_SIGMOID = 6,         /**< 1 / (1 + exp(-x)) */
-  TUNEDGEMM_TANH = 7             /**< tanh(x) */
+  TUNEDGEMM_TANH = 7,            /**< tanh(x) */
+  TUNEDGEMM_RELU_SQUARED = 8     /**< x < 0 ? 0 : x * x */
 } tunedgemm_activation;
 
 /**
