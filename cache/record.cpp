@@ -16,6 +16,12 @@ constexpr std::array kRigors{Rigor::kModel, Rigor::kQuick, Rigor::kNormal, Rigor
 // A line for each field: no value contains a line break of its own, so equal texts are equal
 // values.
 
+std::string_view cpu_features(std::string_view compiler) {
+  constexpr std::string_view kSeparator = " for ";
+  const std::size_t at = compiler.rfind(kSeparator);
+  return at == compiler.npos ? std::string_view() : compiler.substr(at + kSeparator.size());
+}
+
 std::string fingerprint(const DeviceIdentity& device) {
   std::string text = "backend=" + device.backend;
   text += "\nname=" + device.name;

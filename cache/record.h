@@ -32,11 +32,17 @@ struct DeviceIdentity {
 };
 
 struct Toolchain {
-  std::string compiler;  ///< "nvrtc 13.0", "g++ 12.2.0"
-  std::string driver;    ///< "580.159", or the C library for the host
+  /// "nvrtc 13.0"; on the host "g++ 12.2.0 for 85ffb4c1": what stands behind " for " are the CPU
+  /// features that the machine code may use. "none" where there is no compiler, with them as well.
+  std::string compiler;
+  std::string driver;  ///< "580.159", or the C library for the host
 
   friend bool operator==(const Toolchain&, const Toolchain&) = default;
 };
+
+/// The CPU features that the compiler's name tells; empty where machine code needs no more than the
+/// architecture that it was made for.
+std::string_view cpu_features(std::string_view compiler);
 
 /// 32 hexadecimal digits each; equal values have equal fingerprints.
 std::string fingerprint(const DeviceIdentity& device);
@@ -50,6 +56,11 @@ struct Binary {
   std::int64_t shared_bytes = 0;  ///< static shared memory
   std::int64_t spill_bytes = 0;
   double compile_ms = 0;
+};
+
+struct StoredBinary {
+  std::string compiler;  ///< that made it
+  Binary binary;
 };
 
 /// Times of one launch, in microseconds.

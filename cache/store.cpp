@@ -1,6 +1,7 @@
 #include "cache/store.h"
 
 #include <algorithm>
+#include <iterator>
 #include <memory>
 
 #include "cache/archive/no_throw.h"
@@ -109,26 +110,34 @@ std::int64_t Store::lookups() const {
 
 std::optional<Binary> Store::find_binary(const Source& source, const Toolchain& toolchain,
                                          int architecture) const {
+  std::vector<StoredBinary> found =
+      find_binaries(source, toolchain, architecture, toolchain.compiler);
+  return !found.empty() && found.front().compiler == toolchain.compiler
+             ? std::optional(std::move(found.front().binary))
+             : std::nullopt;
+}
+
+std::vector<StoredBinary> Store::find_binaries(const Source& source, const Toolchain& toolchain,
+                                               int architecture, std::string_view compiler) const {
   Archive& archive = *database_->archive();
-  return no_throw(archive, std::optional<Binary>(), [&] {
+  return no_throw(archive, std::vector<StoredBinary>(), [&] {
     const KernelKey key = kernel_key(source, toolchain, architecture);
-    std::optional<Binary> binary;
-    bool damaged = false;
+    FoundKernels all;
     archive.read(Archive::Having::kViewsForPrograms, [&](sqlite::Connection& connection) {
-      auto found = find_kernel(connection, key);
-      if (auto* sound = std::get_if<Binary>(&found)) {
-        binary = std::move(*sound);
-        return true;
-      }
-      damaged = damaged || std::get<KernelMiss>(found) == KernelMiss::kDamaged;
-      return false;
+      FoundKernels here = find_kernels(connection, key);
+      std::move(here.sound.begin(), here.sound.end(), std::back_inserter(all.sound));
+      std::move(here.damaged.begin(), here.damaged.end(), std::back_inserter(all.damaged));
+      return false;  // a system file may have what `compiler` made, where the user's has another's
     });
-    if (damaged) {
+    for (const KernelKey& damaged : all.damaged) {
       archive.count_damaged_binary();
-      archive.write([key](sqlite::Connection& connection) { delete_kernel(connection, key); },
-                    Archive::Otherwise::kForget);
+      archive.write(
+          [damaged](sqlite::Connection& connection) { delete_kernel(connection, damaged); },
+          Archive::Otherwise::kForget);
     }
-    return binary;
+    std::stable_partition(all.sound.begin(), all.sound.end(),
+                          [&](const StoredBinary& each) { return each.compiler == compiler; });
+    return all.sound;
   });
 }
 

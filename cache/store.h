@@ -114,10 +114,14 @@ class Store {
   /// How many look-ups `find` has answered, for those who want to know what a call costs.
   std::int64_t lookups() const;
 
-  /// The binary made from this source by this compiler. Empty if there is none or its hash is
-  /// wrong, in which case the row is deleted and counted in health().
+  /// The binary made from this source for this architecture by this compiler, if there is one.
   std::optional<Binary> find_binary(const Source& source, const Toolchain& toolchain,
                                     int architecture) const;
+  /// What any compiler made from this source for this architecture and, on the host, these CPU
+  /// features; first what `compiler` made. A row whose hash is wrong is left out, deleted, and
+  /// counted in health().
+  std::vector<StoredBinary> find_binaries(const Source& source, const Toolchain& toolchain,
+                                          int architecture, std::string_view compiler) const;
   void put_binary(const Source& source, const Toolchain& toolchain, int architecture,
                   const Binary& binary);
   /// A stored binary that the device refused: forgets it.

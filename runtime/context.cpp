@@ -152,7 +152,7 @@ std::unique_ptr<Plan> Context::make_plan(const CallKey& key, const Canonical& ca
 
 std::unique_ptr<Plan> Context::plan_from_hit(const CallKey& key, const Canonical& canonical,
                                              const Hit& hit) {
-  auto kernel = this->kernel(hit.winner);
+  auto kernel = kernels_.get(hit.winner.source(), hit.winner.launch, hit.record.toolchain.compiler);
   if (const auto* rejection = std::get_if<Rejection>(&kernel)) {
     log_warning("the winner " + to_text(hit.winner.candidate) +
                 " cannot be used: " + rejection->detail);
@@ -207,7 +207,9 @@ std::unique_ptr<Plan> Context::plan_of(const CallKey& key, const Canonical& cano
   auto plan = std::make_unique<Plan>(key, canonical);
   plan->context = this;
   plan->launch = instance.launch;
-  plan->description = to_text(instance.candidate) + " (" + std::string(origin) + ")";
+  plan->description = to_text(instance.candidate) + " (" +
+                      std::string(kernel->is_built_in() ? "linked in: nothing compiles" : origin) +
+                      ")";
   plan->candidate = instance.candidate;
   plan->kernel = std::move(kernel);
   return plan;

@@ -84,9 +84,9 @@ class Context {
     return tuning_.tune(problem, options);
   }
 
-  /// The kernel, see KernelCache::get. Throws DeviceError.
+  /// The kernel by this device's compiler, see KernelCache::get. Throws DeviceError.
   std::variant<KernelCache::Kernel, Rejection> kernel(const Instance& instance) {
-    return kernels_.get(instance.source(), instance.launch);
+    return kernels_.get(instance.source(), instance.launch, device_->toolchain().compiler);
   }
 
   struct Counters {

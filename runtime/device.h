@@ -53,6 +53,8 @@ class CompiledKernel {
   /// number, which Device::describe explains.
   virtual int run(const Launch& launch, const Arguments& arguments,
                   StreamHandle stream) const noexcept = 0;
+  /// Whether it is the one that is linked into the library, whatever was asked for.
+  virtual bool is_built_in() const noexcept { return false; }
 };
 
 /// Where a stream that is being captured stands in its graph. Its functions throw DeviceError.

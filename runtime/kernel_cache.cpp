@@ -8,18 +8,23 @@ namespace tunedgemm {
 
 KernelCache::Kernel KernelCache::find(const std::string& source_fingerprint) const {
   const std::scoped_lock lock(mutex_);
-  const auto known = kernels_.find(source_fingerprint);
-  return known == kernels_.end() ? nullptr : known->second;
+  const auto known = kernels_.lower_bound({source_fingerprint, ""});
+  const bool is_there = known != kernels_.end() && known->first.first == source_fingerprint;
+  return is_there ? known->second : nullptr;
 }
 
 std::variant<KernelCache::Kernel, Rejection> KernelCache::get(const Source& source,
-                                                              const Launch& launch) {
-  const std::string key = fingerprint(source);
-  if (Kernel known = find(key)) {
-    return known;
+                                                              const Launch& launch,
+                                                              const std::string& compiler) {
+  const Key key{fingerprint(source), compiler};
+  {
+    const std::scoped_lock lock(mutex_);
+    if (const auto known = kernels_.find(key); known != kernels_.end()) {
+      return known->second;
+    }
   }
   const Device::Current current(device_);
-  Made made = make(source, launch);
+  Made made = make(source, launch, compiler);
   if (auto* rejection = std::get_if<Rejection>(&made)) {
     return std::move(*rejection);
   }
@@ -28,17 +33,21 @@ std::variant<KernelCache::Kernel, Rejection> KernelCache::get(const Source& sour
   return kernels_.emplace(key, std::move(kernel)).first->second;
 }
 
-KernelCache::Made KernelCache::make(const Source& source, const Launch& launch) {
+KernelCache::Made KernelCache::make(const Source& source, const Launch& launch,
+                                    const std::string& compiler) {
   const int architecture = device_.limits().arch;
   const Toolchain& toolchain = device_.toolchain();
-  if (const auto stored = store_.find_binary(source, toolchain, architecture)) {
-    Made loaded = load(*stored, launch);
+  for (const StoredBinary& stored :
+       store_.find_binaries(source, toolchain, architecture, compiler)) {
+    Made loaded = load(stored.binary, launch);
     if (std::holds_alternative<std::unique_ptr<CompiledKernel>>(loaded)) {
       return loaded;
     }
-    log_warning("a stored binary of " + source.entry +
-                " does not load and is made anew: " + std::get<Rejection>(loaded).detail);
-    store_.forget_binary(source, toolchain, architecture);
+    log_warning("a stored binary of " + source.entry + " by " + stored.compiler +
+                " does not load: " + std::get<Rejection>(loaded).detail);
+    if (stored.compiler == toolchain.compiler) {  // another driver may load what others made
+      store_.forget_binary(source, toolchain, architecture);
+    }
   }
   if (const std::string reason = device_.why_not_compile(); !reason.empty()) {
     if (auto kernel = device_.built_in(source)) {

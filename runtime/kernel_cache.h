@@ -1,6 +1,7 @@
 #pragma once
 
-// KernelCache: the kernels that are loaded on one device, by the fingerprint of their source.
+// KernelCache: the kernels that are loaded on one device, by the fingerprint of their source and the
+// compiler whose machine code was asked for.
 //
 // Any number of threads may use it; all but find() may compile, which takes seconds, and holds no
 // lock meanwhile, so that two threads may make the same kernel, of which one is kept. Device and
@@ -13,6 +14,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <utility>
 #include <variant>
 
 #include "cache/store.h"
@@ -29,12 +31,14 @@ class KernelCache {
   KernelCache(const KernelCache&) = delete;
   KernelCache& operator=(const KernelCache&) = delete;
 
-  /// Null unless the kernel is loaded.
+  /// Null unless the kernel is loaded, whoever compiled it.
   Kernel find(const std::string& source_fingerprint) const;
 
   /// The kernel: loaded already, from the store, compiled now, or, where nothing compiles, the one
-  /// that is linked in. Throws DeviceError.
-  std::variant<Kernel, Rejection> get(const Source& source, const Launch& launch);
+  /// that is linked in. A stored one of `compiler`, with which it was tuned, comes before those of
+  /// others. Throws DeviceError.
+  std::variant<Kernel, Rejection> get(const Source& source, const Launch& launch,
+                                      const std::string& compiler);
 
   struct Counters {
     std::atomic<std::int64_t> loaded{0}, compiled{0};
@@ -44,14 +48,16 @@ class KernelCache {
  private:
   using Made = std::variant<std::unique_ptr<CompiledKernel>, Rejection>;
 
-  Made make(const Source& source, const Launch& launch);
+  using Key = std::pair<std::string, std::string>;  ///< the source's fingerprint, the compiler
+
+  Made make(const Source& source, const Launch& launch, const std::string& compiler);
   Made load(const Binary& binary, const Launch& launch);
 
   Device& device_;
   Store& store_;
   Counters counters_;
   mutable std::mutex mutex_;
-  std::map<std::string, Kernel> kernels_;
+  std::map<Key, Kernel> kernels_;
 };
 
 }  // namespace tunedgemm

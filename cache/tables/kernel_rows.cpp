@@ -1,6 +1,7 @@
 #include "cache/tables/kernel_rows.h"
 
 #include <string_view>
+#include <utility>
 
 #include "kernel_templates/sha256.h"
 
@@ -13,23 +14,28 @@ std::string hash_of(const std::vector<std::byte>& code) {
 
 }  // namespace
 
-std::variant<Binary, KernelMiss> find_kernel(const sqlite::Connection& connection,
-                                             const KernelKey& key) {
+FoundKernels find_kernels(const sqlite::Connection& connection, const KernelKey& key) {
   sqlite::Statement find(
       connection,
-      "SELECT code, sha256, entry, registers, shared_bytes, spill_bytes, compile_ms "
-      "FROM kernel_v1 WHERE source = ? AND compiler = ? AND architecture = ?");
-  if (!find.bind(key.source, key.compiler, key.architecture).step()) {
-    return KernelMiss::kAbsent;
+      "SELECT compiler, code, sha256, entry, registers, shared_bytes, spill_bytes, compile_ms "
+      "FROM kernel_v1 WHERE source = ? AND architecture = ? ORDER BY compiler DESC");
+  find.bind(key.source, key.architecture);
+  FoundKernels found;
+  while (find.step()) {
+    StoredBinary row;
+    std::string hash;
+    find.read(row.compiler, row.binary.code, hash, row.binary.entry, row.binary.registers,
+              row.binary.shared_bytes, row.binary.spill_bytes, row.binary.compile_ms);
+    if (cpu_features(row.compiler) != cpu_features(key.compiler)) {
+      continue;
+    }
+    if (hash_of(row.binary.code) == hash) {
+      found.sound.push_back(std::move(row));
+    } else {
+      found.damaged.push_back({key.source, row.compiler, key.architecture});
+    }
   }
-  Binary binary;
-  std::string hash;
-  find.read(binary.code, hash, binary.entry, binary.registers, binary.shared_bytes,
-            binary.spill_bytes, binary.compile_ms);
-  if (hash_of(binary.code) != hash) {
-    return KernelMiss::kDamaged;
-  }
-  return binary;
+  return found;
 }
 
 std::int64_t put_kernel(sqlite::Connection& connection, const KernelKey& key,

@@ -6,7 +6,7 @@
 
 #include <cstdint>
 #include <string>
-#include <variant>
+#include <vector>
 
 #include "cache/record.h"
 #include "cache/sqlite/sqlite.h"
@@ -20,10 +20,14 @@ struct KernelKey {
   int architecture = 0;
 };
 
-enum class KernelMiss { kAbsent, kDamaged };
+struct FoundKernels {
+  std::vector<StoredBinary> sound;
+  std::vector<KernelKey> damaged;  ///< rows whose hash is wrong
+};
 
-std::variant<Binary, KernelMiss> find_kernel(const sqlite::Connection& connection,
-                                             const KernelKey& key);
+/// What any compiler made of the key's source for its architecture and the CPU features of its
+/// compiler.
+FoundKernels find_kernels(const sqlite::Connection& connection, const KernelKey& key);
 /// Returns the row's id.
 std::int64_t put_kernel(sqlite::Connection& connection, const KernelKey& key, const Binary& binary);
 void delete_kernel(sqlite::Connection& connection, const KernelKey& key);

@@ -43,6 +43,7 @@ class BuiltInKernel final : public CompiledKernel {
     return team_.run(built_in_work(problem_class_), arguments, team_.size(),
                      built_in_scratch_bytes());
   }
+  bool is_built_in() const noexcept override { return true; }
 
  private:
   ProblemClass problem_class_;

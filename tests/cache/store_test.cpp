@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <fstream>
 
+#include "cache/sqlite/sqlite.h"
 #include "tests/cache/support/sample.h"
 #include "tests/support/catch.h"
 #include "tests/support/temporary_folder.h"
@@ -240,12 +241,67 @@ TEST_CASE("Store returns a binary for its source, compiler and architecture, wha
   CHECK_FALSE(store->find_binary(sample::source(2), sample::toolchain(), 90));
   CHECK_FALSE(store->find_binary(sample::source(1), sample::toolchain(), 80));
   CHECK_FALSE(store->find_binary(sample::source(1), {"nvrtc 12.0", "580.65"}, 90));
-
   store->put_binary(sample::source(1), sample::toolchain(), 90, sample::binary(5000, 2));
   CHECK(store->find_binary(sample::source(1), sample::toolchain(), 90)->code ==
         sample::binary(5000, 2).code);
   store->forget_binary(sample::source(1), sample::toolchain(), 90);
   CHECK_FALSE(store->find_binary(sample::source(1), sample::toolchain(), 90));
+}
+
+TEST_CASE("Machine code of all compilers is found, that of the one asked for first") {
+  const TemporaryFolder folder;
+  const auto path = folder.path() / "cache.db";
+  const auto store = Store::open(sample::options(path));
+  const auto compilers = [&](const std::string& here, int architecture,
+                             const std::string& compiler) {
+    std::string all;
+    for (const StoredBinary& stored :
+         store->find_binaries(sample::source(1), {here, "any driver"}, architecture, compiler)) {
+      all += stored.compiler + ";";
+      CHECK(stored.binary.code ==
+            sample::binary(1000, static_cast<int>(stored.compiler.size())).code);
+    }
+    return all;
+  };
+  const auto put = [&](const std::string& compiler, int architecture) {
+    store->put_binary(sample::source(1), {compiler, ""}, architecture,
+                      sample::binary(1000, static_cast<int>(compiler.size())));
+  };
+  put("nvrtc 13.0", 90);
+  CHECK(compilers("none", 90, "none") == "nvrtc 13.0;");
+  CHECK(compilers("none", 80, "none").empty());
+  CHECK_FALSE(store->find_binary(sample::source(1), {"none", ""}, 90));
+  put("nvrtc 12.4.1", 90);
+  CHECK(compilers("none", 90, "nvrtc 12.4.1") == "nvrtc 12.4.1;nvrtc 13.0;");
+  CHECK(compilers("none", 90, "nvrtc 13.0") == "nvrtc 13.0;nvrtc 12.4.1;");
+
+  SECTION("of the host, for the same CPU features alone") {
+    put("g++ 12 for 0a", 0);
+    CHECK(compilers("none for 0a", 0, "g++ 12 for 0a") == "g++ 12 for 0a;");
+    CHECK(compilers("clang++ 14 for 0a", 0, "") == "g++ 12 for 0a;");
+    CHECK(compilers("none for 0b", 0, "g++ 12 for 0a").empty());
+    CHECK(compilers("none", 0, "g++ 12 for 0a").empty());
+  }
+  SECTION("a damaged row is left out and deleted") {
+    auto connection = sqlite::Connection::open(path, sqlite::Connection::Mode::kReadWrite, 1000);
+    connection.execute("UPDATE kernel SET code = zeroblob(1000) WHERE compiler = 'nvrtc 12.4.1'");
+    CHECK(compilers("none", 90, "nvrtc 12.4.1") == "nvrtc 13.0;");
+    std::int64_t rows = 0;
+    sqlite::Statement left(connection, "SELECT count(*) FROM kernel");
+    REQUIRE(left.step());
+    left.read(rows);
+    CHECK(rows == 1);
+  }
+  SECTION("a system file's as well") {
+    StoreOptions options = sample::options(folder.path() / "user.db");
+    options.system_paths = {path};
+    const auto layered = Store::open(options);
+    layered->put_binary(sample::source(1), {"nvrtc 13.1", ""}, 90, sample::binary(1000, 7));
+    const auto found =
+        layered->find_binaries(sample::source(1), {"nvrtc 13.1", ""}, 90, "nvrtc 13.0");
+    REQUIRE(found.size() == 3);
+    CHECK(found.front().compiler == "nvrtc 13.0");
+  }
 }
 
 TEST_CASE("The winner's binary is stored with it") {

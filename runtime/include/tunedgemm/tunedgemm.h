@@ -407,8 +407,8 @@ TUNEDGEMM_API void tunedgemm_buffers_init(tunedgemm_buffers* buffers);
  *
  * @par A problem that is not known yet
  * The cache is asked for a winner. One that was tuned with another driver or compiler is used, too,
- * and called stale; its kernel is compiled anew if the compiler is another one. Without a winner
- * the policy decides.
+ * and called stale; its stored kernel runs, whichever compiler made it. Without a winner the policy
+ * decides.
  *
  * @par Tuning
  * A tuning has operands, a workspace and a stream of its own, and touches nothing of the caller's.
@@ -428,9 +428,9 @@ TUNEDGEMM_API void tunedgemm_buffers_init(tunedgemm_buffers* buffers);
  *
  * @par Without a compiler
  * On the host, where no C++ compiler is found, a kernel that is linked into the library computes
- * every problem. On CUDA, stored kernels are looked up by the version of the NVRTC that is found,
- * which is opened only to compile. Where none is found, or a kernel that is not stored cannot be
- * compiled, calls fail with TUNEDGEMM_UNSUPPORTED.
+ * every problem that has no stored kernel for this CPU. On CUDA, a stored kernel runs whichever NVRTC
+ * made it, and whether or not there is one; where a kernel that is not stored cannot be compiled,
+ * calls fail with TUNEDGEMM_UNSUPPORTED.
  *
  * @par Capture
  * While `stream` is being captured into a graph, nothing is compiled, tuned or loaded, whatever the
