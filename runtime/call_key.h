@@ -1,9 +1,9 @@
 #pragma once
 
 // CallKey: what a call says about its problem, as plain integers that can be compared and hashed as
-// bytes. Here alone stands how a caller's struct becomes a key, and a key a problem. Every member is
-// kept whole, so that no two problems have one key; what is none of its enumeration is refused where
-// a plan is made, by why_not.
+// bytes. Here alone stands how a caller's struct becomes a key, and a key a problem. Every member
+// is kept whole, so that no two problems have one key; what is none of its enumeration is refused
+// where a plan is made, by why_not.
 
 #include <array>
 #include <cstdint>

@@ -105,8 +105,8 @@ class Context {
   std::unique_ptr<Plan> plan_from_hit(const CallKey& key, const Canonical& canonical,
                                       const Hit& hit);
   std::unique_ptr<Plan> plan_from_model(const CallKey& key, const Canonical& canonical);
-  /// For a problem that has no plan, while the stream is captured: of a kernel that is loaded already.
-  /// Throws CallError(kNotTuned) where none computes it.
+  /// For a problem that has no plan, while the stream is captured: of a kernel that is loaded
+  /// already. Throws CallError(kNotTuned) where none computes it.
   const Plan& plan_during_capture(const CallKey& key, const Canonical& canonical);
   /// Null if no loaded kernel computes the problem.
   std::unique_ptr<Plan> plan_from_loaded(const CallKey& key, const Canonical& canonical);

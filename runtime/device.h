@@ -63,13 +63,13 @@ class StreamCapture {
   virtual ~StreamCapture() = default;
   /// Of the capture; no other one of the process has it.
   virtual std::uint64_t id() const = 0;
-  /// Whether what is captured next runs after this node of the graph. False is always safe: it may
-  /// also mean that the node is too far back to be found.
-  virtual bool is_behind(const void* node) const = 0;
+  /// Of these nodes of the graph one behind which runs what is captured next, as near as there is
+  /// one. Null if there is none, or if it is too far back to be found.
+  virtual const void* nearest_before(std::span<const void* const> nodes) const = 0;
   /// The node that was captured last; null if several were, by streams that have joined since.
   virtual const void* last_node() const = 0;
-  /// Keeps the object until the graph, its clones and its executables are destroyed. It is destroyed
-  /// by a thread that must not call the device's API.
+  /// Keeps the object until the graph, its clones and its executables are destroyed. What destroys
+  /// it then is a thread that must not call the device's API.
   virtual void keep(std::shared_ptr<void> object) const = 0;
 };
 

@@ -7,9 +7,11 @@
 namespace tunedgemm {
 namespace {
 
-// From so many streams on, a new one gets the workspace of one that has not launched for long, which
-// may be gone: nobody tells when a stream is destroyed.
+// From so many streams on, those that have not launched for long lose their workspaces. They may be
+// gone: nobody tells when a stream is destroyed. Long is much longer than programs take to come back
+// to a stream, since freeing and allocating wait for the device.
 constexpr std::size_t kManyStreams = 64;
+constexpr std::chrono::milliseconds kLong{200};
 
 constexpr std::uint64_t kNoStream = std::numeric_limits<std::uint64_t>::max();
 
@@ -23,6 +25,8 @@ class WorkspacePool::Use {
   Use() = default;
   /// Of a workspace whose users already count this one.
   explicit Use(StreamWorkspace& workspace) : workspace_(&workspace) {}
+  Use(const Use&) = delete;
+  Use& operator=(const Use&) = delete;
   Use(Use&& other) noexcept : workspace_(std::exchange(other.workspace_, nullptr)) {}
   Use& operator=(Use&& other) noexcept {
     std::swap(workspace_, other.workspace_);
@@ -73,7 +77,7 @@ WorkspacePool::Use WorkspacePool::find(std::int64_t bytes, std::uint64_t stream)
     }
     const bool taken = workspace->users.fetch_add(1, std::memory_order_acquire) < 0;
     Use use(*workspace);
-    // It may have become another stream's before it was held.
+    // It may have become another stream's, or nobody's, before it was held.
     if (!taken && workspace->stream.load(std::memory_order_relaxed) == stream &&
         workspace->memory->size_bytes() >= bytes) {
       if (!workspace->used_lately.load(std::memory_order_relaxed)) {
@@ -121,27 +125,38 @@ WorkspacePool::Use WorkspacePool::add(const Launch& launch, std::uint64_t stream
   return Use(*workspace);
 }
 
+bool WorkspacePool::StreamWorkspace::try_to_take() {
+  int nobody = 0;
+  return users.compare_exchange_strong(nobody, kTaken, std::memory_order_acquire);
+}
+
 WorkspacePool::StreamWorkspace* WorkspacePool::take(std::uint64_t stream) {
-  const auto try_to_take = [](StreamWorkspace& workspace) {
-    int nobody = 0;
-    return workspace.users.compare_exchange_strong(nobody, kTaken, std::memory_order_acquire);
-  };
+  if (of_streams_.size() >= kManyStreams) {
+    free_unused_ones();
+  }
   for (const auto& workspace : of_streams_) {
     const std::uint64_t owner = workspace->stream.load(std::memory_order_relaxed);
-    if ((owner == stream || owner == kNoStream) && try_to_take(*workspace)) {
-      return workspace.get();
-    }
-  }
-  if (of_streams_.size() < kManyStreams) {
-    return nullptr;
-  }
-  for (const auto& workspace : of_streams_) {
-    const bool used_lately = workspace->used_lately.exchange(false, std::memory_order_relaxed);
-    if (!used_lately && try_to_take(*workspace)) {
+    if ((owner == stream || owner == kNoStream) && workspace->try_to_take()) {
       return workspace.get();
     }
   }
   return nullptr;
+}
+
+void WorkspacePool::free_unused_ones() {
+  const auto now = std::chrono::steady_clock::now();
+  if (now - last_freed_ < kLong) {
+    return;
+  }
+  last_freed_ = now;
+  for (const auto& workspace : of_streams_) {
+    const bool used_lately = workspace->used_lately.exchange(false, std::memory_order_relaxed);
+    if (!used_lately && workspace->try_to_take()) {
+      workspace->stream = kNoStream;
+      workspace->memory.reset();
+      workspace->users.fetch_sub(kTaken, std::memory_order_release);
+    }
+  }
 }
 
 int WorkspacePool::run_captured(const CompiledKernel& kernel, const Launch& launch,
@@ -168,12 +183,18 @@ int WorkspacePool::run_captured(const CompiledKernel& kernel, const Launch& laun
 
 std::shared_ptr<WorkspacePool::GraphWorkspace> WorkspacePool::graph_workspace(
     const Launch& launch, const StreamCapture& capture) {
+  std::vector<const void*> last_users;
   for (const auto& workspace : of_graphs_) {
     if (workspace->capture == capture.id() && workspace->last_user != nullptr &&
-        workspace->memory->size_bytes() >= launch.workspace_bytes &&
-        capture.is_behind(workspace->last_user)) {
-      return workspace;
+        workspace->memory->size_bytes() >= launch.workspace_bytes) {
+      last_users.push_back(workspace->last_user);
     }
+  }
+  if (const void* nearest = capture.nearest_before(last_users)) {
+    return *std::find_if(of_graphs_.begin(), of_graphs_.end(), [&](const auto& workspace) {
+      return workspace->capture == capture.id() && workspace->last_user == nearest &&
+             workspace->memory->size_bytes() >= launch.workspace_bytes;
+    });
   }
   free_those_of_destroyed_graphs();
   auto workspace = std::make_shared<GraphWorkspace>();

@@ -31,8 +31,8 @@ int schema_version();
 /// Drops all views and makes them as this version has them.
 std::string views();
 
-/// Takes the file to the last of `steps`, and gives it the columns that a problem's fields have now,
-/// in one transaction, or changes nothing.
+/// Takes the file to the last of `steps`, and gives it the columns that a problem's fields have
+/// now, in one transaction, or changes nothing.
 void migrate(sqlite::Connection& connection, std::span<const Migration> steps);
 
 }  // namespace tunedgemm

@@ -152,7 +152,7 @@ void CudaDevice::synchronize(StreamHandle stream) {
   }
 }
 
-// Whether it is captured is asked first, since asking a captured stream for its id makes the capture
+// Whether it is captured is asked first: to ask a captured stream for its id makes the capture
 // invalid. As with launches, a thread that has a context current pays for the driver's calls alone.
 std::optional<std::uint64_t> CudaDevice::stream_id(StreamHandle stream) const noexcept {
   const auto handle = static_cast<CUstream>(stream);

@@ -9,8 +9,7 @@
 namespace tunedgemm::cuda {
 namespace {
 
-// What is further back in the graph is taken for not being there: a walk costs one call of the
-// driver for each node.
+// What is further back in the graph is taken for not being there: each node costs calls of the driver.
 constexpr std::size_t kMostNodesVisited = 4096;
 
 // Edges between kernels that may overlap have data that the older functions refuse to lose.
@@ -67,21 +66,26 @@ std::unique_ptr<StreamCapture> CapturedStream::of(const PrimaryContext& context,
   return captured;
 }
 
-bool CapturedStream::is_behind(const void* node) const {
+const void* CapturedStream::nearest_before(std::span<const void* const> nodes) const {
+  if (nodes.empty()) {
+    return nullptr;
+  }
   const Active active(context_);
+  const std::unordered_set<const void*> sought(nodes.begin(), nodes.end());
   std::unordered_set<CUgraphNode> seen(dependencies_.begin(), dependencies_.end());
   std::vector<CUgraphNode> to_visit = dependencies_;
   for (std::size_t index = 0; index < to_visit.size() && index < kMostNodesVisited; ++index) {
-    if (to_visit[index] == node) {
-      return true;
+    const CUgraphNode node = to_visit[index];
+    if (sought.count(node) > 0) {
+      return node;
     }
-    for (const CUgraphNode before : dependencies_of(context_.driver(), to_visit[index])) {
+    for (const CUgraphNode before : dependencies_of(context_.driver(), node)) {
       if (seen.insert(before).second) {
         to_visit.push_back(before);
       }
     }
   }
-  return false;
+  return nullptr;
 }
 
 const void* CapturedStream::last_node() const {

@@ -2,6 +2,7 @@
 
 // CapturedStream: where a stream that is being captured stands in its graph.
 
+#include <span>
 #include <vector>
 
 #include "runtime/cuda/context.h"
@@ -16,7 +17,7 @@ class CapturedStream final : public StreamCapture {
   static std::unique_ptr<StreamCapture> of(const PrimaryContext& context, CUstream stream);
 
   std::uint64_t id() const override { return id_; }
-  bool is_behind(const void* node) const override;
+  const void* nearest_before(std::span<const void* const> nodes) const override;
   const void* last_node() const override;
   void keep(std::shared_ptr<void> object) const override;
 

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <random>
 #include <set>
+#include <span>
 #include <thread>
 #include <vector>
 
@@ -41,7 +43,12 @@ class Capture final : public StreamCapture {
  public:
   explicit Capture(const Stream& stream) : stream_(stream) {}
   std::uint64_t id() const override { return stream_.graph->id; }
-  bool is_behind(const void* node) const override { return reaches(stream_.behind, node); }
+  const void* nearest_before(std::span<const void* const> nodes) const override {
+    const auto found = std::find_if(nodes.begin(), nodes.end(), [&](const void* node) {
+      return reaches(stream_.behind, node);
+    });
+    return found == nodes.end() ? nullptr : *found;
+  }
   const void* last_node() const override {
     return stream_.behind.size() == 1 ? stream_.behind.front() : nullptr;
   }
@@ -76,11 +83,13 @@ class StreamsDevice final : public PlainDevice {
     if (bytes > limit_bytes) {
       throw DeviceError(DeviceError::Kind::kOutOfMemory, "no such memory");
     }
+    ++allocations;
     return std::make_unique<Counted>(PlainDevice::allocate(bytes), allocated);
   }
 
   std::int64_t limit_bytes = 1 << 20;
-  std::atomic<int> allocated{0};
+  std::atomic<int> allocated{0};    // now
+  std::atomic<int> allocations{0};  // ever
 
  private:
   struct Counted final : DeviceMemory {
@@ -171,13 +180,35 @@ TEST_CASE("Streams that come and go leave few workspaces behind") {
   Pool pool;
   Stream lasting{.id = 1};
   void* const kept = pool.run(lasting);
-  for (std::uint64_t id = 2; id < 5000; ++id) {
-    Stream stream{.id = id};
-    pool.run(stream);
-    REQUIRE(pool.run(lasting) == kept);
+  std::uint64_t id = 2;
+  for (int burst = 0; burst < 4; ++burst) {
+    for (int count = 0; count < 500; ++count, ++id) {
+      Stream stream{.id = id};
+      pool.run(stream);
+      REQUIRE(pool.run(lasting) == kept);
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(250));
   }
-  CHECK(pool.pool.stream_workspaces() <= 65);
-  CHECK(pool.device.allocated <= 65);
+  CHECK(pool.pool.stream_workspaces() <= 1100);  // of two bursts
+  for (int last = 0; last < 3; ++last) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(250));
+    pool.run(lasting);
+    Stream stream{.id = id++};
+    pool.run(stream);
+  }
+  CHECK(pool.device.allocated <= 4);
+  CHECK(pool.run(lasting) == kept);
+}
+
+TEST_CASE("Many streams that all launch keep their workspaces") {
+  Pool pool;
+  for (int cycle = 0; cycle < 20; ++cycle) {
+    for (std::uint64_t id = 1; id <= 200; ++id) {
+      Stream stream{.id = id};
+      pool.run(stream);
+    }
+  }
+  CHECK(pool.device.allocations == 200);
 }
 
 TEST_CASE("Threads with more streams than there are workspaces never share one") {

@@ -428,9 +428,9 @@ TUNEDGEMM_API void tunedgemm_buffers_init(tunedgemm_buffers* buffers);
  *
  * @par Without a compiler
  * On the host, where no C++ compiler is found, a kernel that is linked into the library computes
- * every problem that has no stored kernel for this CPU. On CUDA, a stored kernel runs whichever NVRTC
- * made it, and whether or not there is one; where a kernel that is not stored cannot be compiled,
- * calls fail with TUNEDGEMM_UNSUPPORTED.
+ * every problem that has no stored kernel for this CPU. On CUDA, a stored kernel runs whichever
+ * NVRTC made it, and whether or not there is one; where a kernel that is not stored cannot be
+ * compiled, calls fail with TUNEDGEMM_UNSUPPORTED.
  *
  * @par Capture
  * While `stream` is being captured into a graph, nothing is compiled, tuned or loaded, whatever the
@@ -496,15 +496,15 @@ TUNEDGEMM_API tunedgemm_status tunedgemm_run(const tunedgemm_plan* plan,
  * How many bytes of workspace launches of the plan have use for; 0 for none, or if `plan` is NULL.
  *
  * Some kernels need a workspace, split-K for one; others only run better with it. Where the
- * buffers bring none, the context has one for each stream. It is allocated by the first call on that
- * stream, which blocks for it; a stream that has not been used for long may have to have it allocated
- * again. All are freed with the context.
+ * buffers bring none, the context has one for each stream. It is allocated by the first call on
+ * that stream, which blocks for it, and again after the stream has not been used for long, if there
+ * are many streams. All are freed with the context.
  *
  * A graph has workspaces of its own, so that it can be launched beside anything: they are allocated
  * while it is captured, one for each of its branches, and belong to the graph, its clones and its
- * executables. After these are destroyed they are used again, or freed, by later calls, at the latest
- * with the context. Two executables of one graph share them: to launch both at the same time, give
- * the captured calls workspaces, or capture twice.
+ * executables. When these are destroyed, a later call frees them, at the latest the one that
+ * destroys the context. Two executables of one graph share them: to launch both at the same time,
+ * give the captured calls workspaces, or capture twice.
  *
  * A caller's workspace is 256-byte aligned and all zero before its first use (by a copy or a
  * memset, or by a kernel that has ended when the first launch with it is made), and is then left
