@@ -81,13 +81,17 @@ TuneResult TuningSession::measure(const Problem& problem, const TuneOptions& opt
     result.tuning = tunedgemm::tune(problem, device_.identity(), device_.toolchain(),
                                     device_.limits(), evaluator, store_, options);
   } catch (const DeviceError& error) {
+    if (error.kind() != DeviceError::Kind::kFailed) {  // then no candidate is to blame
+      store_.clear_in_flight(problem, device_.identity(), device_.toolchain());
+    }
     // A problem too large to be tuned beside what the memory holds already can still be computed.
     if (error.kind() != DeviceError::Kind::kOutOfMemory) {
       throw;
     }
-    // And no candidate is to blame.
-    store_.clear_in_flight(problem, device_.identity(), device_.toolchain());
     return failed(error.what());
+  } catch (...) {  // of the host, such as threads that cannot be started
+    store_.clear_in_flight(problem, device_.identity(), device_.toolchain());
+    throw;
   }
   if (!result.tuning.record) {
     return result;

@@ -13,6 +13,7 @@ constexpr std::int64_t kSilentSeconds = 15 * 60;
 
 struct LeaseRow {
   ProcessIdentity process;
+  std::string token;
   std::int64_t renewed = 0;
   std::string family, knobs, family_fingerprint;  // of the candidate in flight; empty: none
 };
@@ -20,7 +21,7 @@ struct LeaseRow {
 std::optional<LeaseRow> find_lease(sqlite::Connection& connection, const TuningKey& key) {
   sqlite::Statement find(
       connection,
-      "SELECT l.host, l.boot, l.pid, l.pid_started, l.renewed, "
+      "SELECT l.host, l.boot, l.pid, l.pid_started, l.token, l.renewed, "
       "c.family, c.knobs, l.in_flight_family_fingerprint "
       "FROM lease l JOIN problem p ON p.id = l.problem JOIN device d ON d.id = l.device "
       "JOIN toolchain t ON t.id = l.toolchain LEFT JOIN config c ON c.id = l.in_flight "
@@ -30,8 +31,8 @@ std::optional<LeaseRow> find_lease(sqlite::Connection& connection, const TuningK
     return std::nullopt;
   }
   LeaseRow row;
-  find.read(row.process.host, row.process.boot, row.process.pid, row.process.started, row.renewed,
-            row.family, row.knobs, row.family_fingerprint);
+  find.read(row.process.host, row.process.boot, row.process.pid, row.process.started, row.token,
+            row.renewed, row.family, row.knobs, row.family_fingerprint);
   return row;
 }
 
@@ -91,7 +92,8 @@ void release_lease(sqlite::Connection& connection, const TuningKey& key,
   const ProcessIdentity& process = holder.process;
   // A tuning that an exception ended leaves the mark: the candidate may have cost it the device.
   const auto row = find_lease(connection, key);
-  if (row && row->process == process && !row->family.empty()) {
+  const bool is_own = row && row->process == process && row->token == holder.token;
+  if (is_own && !row->family.empty()) {
     reject_as_crashed(connection, rows, *row);
   }
   sqlite::Statement remove(connection,

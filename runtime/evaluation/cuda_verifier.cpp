@@ -67,7 +67,7 @@ class ReferenceKernel {
     auto compiled = device.compile(source);
     if (const auto* failure = std::get_if<CompileFailure>(&compiled)) {
       throw DeviceError(
-          DeviceError::Kind::kFailed,
+          DeviceError::Kind::kUnavailable,
           "the verifier's " + std::string(source.file.name) + " does not compile: " + failure->log);
     }
     store.put_binary(source, device.toolchain(), architecture, std::get<Binary>(compiled));
@@ -77,8 +77,10 @@ class ReferenceKernel {
   void load() {
     auto loaded = device_.load(binary_.get(), Launch{});
     if (const auto* rejection = std::get_if<Rejection>(&loaded)) {
-      throw DeviceError(DeviceError::Kind::kFailed,
-                        "a kernel of the verifier cannot be loaded: " + rejection->detail);
+      const bool lacks_memory = rejection->reason == Reason::kUnavailable;
+      throw DeviceError(
+          lacks_memory ? DeviceError::Kind::kOutOfMemory : DeviceError::Kind::kUnavailable,
+          "a kernel of the verifier cannot be loaded: " + rejection->detail);
     }
     kernel_ = std::get<0>(std::move(loaded));
   }
