@@ -89,7 +89,7 @@ std::string why_not_tiling(const Problem& problem, const Tiling& tiling, int blo
   }
   if (tiling.split_k > ceil_divide(problem.k, block_k)) {
     return "split_k=" + std::to_string(tiling.split_k) +
-           " leaves parts without a step, since K=" + std::to_string(problem.k) + " has only " +
+           " leaves slices without a step, since K=" + std::to_string(problem.k) + " has only " +
            std::to_string(ceil_divide(problem.k, block_k)) +
            " of block_k=" + std::to_string(block_k);
   }

@@ -78,19 +78,19 @@ bool worth_trying(const Problem& problem, const Config& config, const DeviceLimi
   }
   const Tiling tiles = shape.tiles(problem);
   const std::int64_t blocks = tiles.blocks().value_or(kMaxGridX);
-  const bool one_round = blocks <= 2 * limits.sm_count;
-  if (config.at("group_m") == 1 ? one_round : tiles.tiles_m == 1 && !one_round) {
+  const bool one_wave = blocks <= 2 * limits.sm_count;
+  if (config.at("group_m") == 1 ? one_wave : tiles.tiles_m == 1 && !one_wave) {
     return false;  // all of them run at once, or there is one order only
   }
   const bool small = shape.block_m * shape.block_n <= 64 * 64;
-  if (shape.stages > 4 && !(small && one_round && shape.split_k == 1)) {
+  if (shape.stages > 4 && !(small && one_wave && shape.split_k == 1)) {
     return false;  // other blocks on the SM hide what more stages would
   }
   if (shape.stages < 4 && shape.split_k > 1) {
     return false;  // a slice has few tiles, and it takes long until the first is there
   }
   const std::int64_t tiles_of_k = ceil_divide(problem.k, shape.block_k);
-  return shape.split_k == 1 || (one_round && tiles_of_k / shape.split_k >= kLeastTilesOfSlice);
+  return shape.split_k == 1 || (one_wave && tiles_of_k / shape.split_k >= kLeastTilesOfSlice);
 }
 
 }  // namespace

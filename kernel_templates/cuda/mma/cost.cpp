@@ -15,7 +15,7 @@ constexpr double kLatencyOfTile = 900;     // from asking for a tile to having i
 constexpr double kBarrierOfTile = 90;      // and the fragments of its first step
 constexpr double kBarrierOfLongTile = 10;  // of f64: the products of other warps fill the gap
 constexpr double kStartOfBlock = 1300;     // its first tile
-constexpr double kMeetingOfParts = 2500;
+constexpr double kSplitKReduction = 2500;
 
 // Multiply-adds that mma.sync does in a cycle of an SM.
 double multiply_adds(const Problem& problem, mma::Products how, int arch) {
@@ -119,7 +119,7 @@ double mma_us(const Problem& problem, const MmaShape& shape, const DeviceLimits&
   if (shape.split_k > 1) {
     // The last block reads what the others have written.
     const double partial = static_cast<double>(shape.partial_tile_bytes());
-    cycles += kMeetingOfParts + (shape.split_k + 1) * partial / kL2BytesPerCycleAlone;
+    cycles += kSplitKReduction + (shape.split_k + 1) * partial / kL2BytesPerCycleAlone;
   }
   const double least = minimum_bytes(problem);
   const bool stays_in_cache = least < static_cast<double>(limits.l2_bytes);

@@ -62,8 +62,8 @@ bool worth_trying(const Problem& problem, const Config& config, const DeviceLimi
   const SimtShape shape(problem, config);
   const Tiling blocks = shape.tiles(problem);
   const std::int64_t count = blocks.blocks().value_or(kMaxGridX);
-  const bool one_round = count <= 2 * limits.sm_count;
-  if (config.at("group_m") == 1 ? one_round : blocks.tiles_m == 1 && !one_round) {
+  const bool one_wave = count <= 2 * limits.sm_count;
+  if (config.at("group_m") == 1 ? one_wave : blocks.tiles_m == 1 && !one_wave) {
     return false;  // all of them run at once, or there is one order only
   }
   return shape.block_k < 32 || shape.block_m * shape.block_n <= 64 * 64;

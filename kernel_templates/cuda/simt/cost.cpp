@@ -19,7 +19,7 @@ constexpr double kBarrierCycles = 90;
 constexpr double kWriteDownCycles = 30;
 constexpr double kBlockCycles = 1500;
 /// From the first part of K that is stored to the last that is added, beside the traffic.
-constexpr double kMeetingUs = 2;
+constexpr double kSplitKReductionUs = 2;
 
 /// How many loads, and how many stores to shared memory, bring a step's tile of an operand in.
 struct CopyCost {
@@ -91,7 +91,8 @@ double simt_us(const Problem& problem, const SimtShape& shape, const DeviceLimit
 
   const auto exchanged = split_workspace_bytes(blocks, shape.partial_tile_bytes());
   const double meeting_us =
-      blocks.split_k > 1 ? kMeetingUs + memory_us(static_cast<double>(exchanged), limits) : 0.0;
+      blocks.split_k > 1 ? kSplitKReductionUs + memory_us(static_cast<double>(exchanged), limits)
+                         : 0.0;
   return kLaunchUs + meeting_us +
          std::max(cycles_us(cycles, limits), memory_us(minimum_bytes(problem), limits));
 }

@@ -22,10 +22,11 @@
 //   c++ -std=c++20 -O3 -march=native -shared -fPIC -Ikernel_templates/cuda
 //       kernel_templates/host/naive/naive_mnk.cc
 
-// ---- 2. Knobs -----------------------------------------------------------------------------------
 #include "../common/epilogue.h"
 #include "../common/operand.h"
 #include "../common/team.h"
+
+// ---- 2. Knobs -----------------------------------------------------------------------------------
 // None.
 
 // ---- 3. What must hold --------------------------------------------------------------------------
