@@ -131,6 +131,8 @@ constexpr Names<Numerics, 5> kNumerics{{{Numerics::kIeee, "ieee"},
                                         {Numerics::kFast, "fast"},
                                         {Numerics::kPromoted, "promoted"}}};
 constexpr Names<Regime, 2> kRegimes{{{Regime::kCold, "cold"}, {Regime::kWarm, "warm"}}};
+constexpr Names<Launches, 2> kLaunches{
+    {{Launches::kIsolated, "isolated"}, {Launches::kBackToBack, "back_to_back"}}};
 
 template <class Enum, std::size_t Count>
 std::string_view name_in(const Names<Enum, Count>& names, Enum value) {
@@ -177,6 +179,9 @@ std::string_view name(Numerics numerics) {
 std::string_view name(Regime regime) {
   return name_in(kRegimes, regime);
 }
+std::string_view name(Launches launches) {
+  return name_in(kLaunches, launches);
+}
 std::optional<Order> parse_order(std::string_view text) {
   return value_in(kOrders, text);
 }
@@ -199,6 +204,9 @@ std::optional<Numerics> parse_numerics(std::string_view text) {
 }
 std::optional<Regime> parse_regime(std::string_view text) {
   return value_in(kRegimes, text);
+}
+std::optional<Launches> parse_launches(std::string_view text) {
+  return value_in(kLaunches, text);
 }
 
 Problem make_problem(std::int64_t m, std::int64_t n, std::int64_t k, DataType a, DataType b,

@@ -134,6 +134,11 @@ constexpr std::array kFields{
     choice_field<&Problem::regime, parse_regime>(
         "regime", "cold (default) or warm: whether measuring finds the inputs in the caches",
         "cold or warm"),
+    choice_field<&Problem::launches, parse_launches>(
+        "launches",
+        "isolated (default) or back_to_back: whether other kernels run between those of this "
+        "library",
+        "isolated or back_to_back"),
 };
 
 }  // namespace

@@ -39,6 +39,16 @@ TEST_CASE("A problem's text reads back as the same problem") {
   CHECK(parse_problem(to_text(problem)) == problem);
 }
 
+TEST_CASE("A problem's text says how it is launched only where that is unusual") {
+  Problem problem = f16_problem();
+  CHECK(to_text(problem).ends_with(" regime=cold"));
+  problem.launches = Launches::kBackToBack;
+  CHECK(to_text(problem).ends_with(" regime=cold launches=back_to_back"));
+  CHECK(parse_problem(to_text(problem)) == problem);
+  problem.launches = static_cast<Launches>(2);
+  CHECK_THAT(why_not(problem), ContainsSubstring("launches is") && ContainsSubstring("isolated"));
+}
+
 TEST_CASE("A text that is not a problem's is refused") {
   const std::string text = to_text(f16_problem());
   CHECK_FALSE(parse_problem("").has_value());
@@ -106,6 +116,7 @@ TEST_CASE("Fields that matter change the key") {
   CHECK(differs([](Problem& p) { p.activation = Activation::kRelu; }));
   CHECK(differs([](Problem& p) { p.bias = Bias::kPerRow; }));
   CHECK(differs([](Problem& p) { p.regime = Regime::kWarm; }));
+  CHECK(differs([](Problem& p) { p.launches = Launches::kBackToBack; }));
   CHECK(differs([](Problem& p) { p.alpha = ScalarClass::kZero; }));
   CHECK(fingerprint(problem).size() == 32);
 }

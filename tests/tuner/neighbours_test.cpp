@@ -55,6 +55,8 @@ TEST_CASE("The distance is zero for equal problems only, and symmetric") {
     problems.back().a.alignment_bytes = 4;
     problems.push_back(problems[problems.size() - 3]);
     problems.back().b.leading_dimension += 8;
+    problems.push_back(problems[problems.size() - 4]);
+    problems.back().launches = Launches::kBackToBack;
   }
   for (const Problem& left : problems) {
     for (const Problem& right : problems) {

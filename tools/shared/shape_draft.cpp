@@ -141,6 +141,7 @@ std::vector<FieldRule> make_rules() {
        }},
       rule_of_problem("c_is_d"),
       rule_of_problem("regime"),
+      rule_of_problem("launches"),
       {{"lda", "leading dimension of A in elements; default packed"},
        [](Text text, ShapeDraft& draft) {
          return read_whole<1>(text, draft.leading_dimensions[0]);

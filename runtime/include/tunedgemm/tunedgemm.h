@@ -192,6 +192,19 @@ typedef enum tunedgemm_numerics {
 } tunedgemm_numerics;
 
 /**
+ * What runs on the stream between the kernels of this library. It is part of what a tuning decides
+ * for; results do not depend on it.
+ */
+typedef enum tunedgemm_launches {
+  /** Other kernels, or nobody knows. In a captured graph, a kernel whose only predecessor is one of
+   * this library overlaps with it where that pays. */
+  TUNEDGEMM_ISOLATED = 0,
+  /** Nothing: each kernel follows one of this library, and overlaps with it where that pays. If
+   * something else comes between after all, a launch takes up to about a microsecond longer. */
+  TUNEDGEMM_BACK_TO_BACK = 1
+} tunedgemm_launches;
+
+/**
  * What a call does for a problem for which the cache has no winner. A winner that is there is used
  * under every policy.
  */
@@ -335,11 +348,15 @@ typedef struct tunedgemm_problem {
   tunedgemm_bias bias;
   /** How products are formed and summed. */
   tunedgemm_numerics numerics;
+  int32_t reserved_1; /**< Not read. */
+  /** What runs between the kernels of this library. */
+  tunedgemm_launches launches;
+  int32_t reserved_2; /**< Not read. */
 } tunedgemm_problem;
 
 /**
  * Sets `struct_size`, the sizes and the types, and all other members to: one batch entry,
- * row-major, packed, no activation, no bias, default numerics. `problem` must not be NULL. Values
+ * row-major, packed, no activation, no bias, default numerics, isolated. `problem` must not be NULL. Values
  * are checked by the functions that take the problem, not here.
  */
 TUNEDGEMM_API void tunedgemm_problem_init(tunedgemm_problem* problem, int64_t m, int64_t n,

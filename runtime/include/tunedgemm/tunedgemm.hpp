@@ -60,7 +60,7 @@ struct ContextOptions {
 };
 
 /// What is asked: the members of tunedgemm_problem. Unless set: f32, row-major, packed, one batch
-/// entry, no activation, no bias, default numerics.
+/// entry, no activation, no bias, default numerics, isolated.
 struct Problem {
   std::int64_t m = 0,                             ///< rows of op(A), C and D
       n = 0,                                      ///< columns of op(B), C and D
@@ -84,6 +84,7 @@ struct Problem {
   tunedgemm_activation activation = TUNEDGEMM_ACTIVATION_NONE;  ///< applied last
   tunedgemm_bias bias = TUNEDGEMM_BIAS_NONE;                    ///< whether a bias is added
   tunedgemm_numerics numerics = TUNEDGEMM_NUMERICS_DEFAULT;     ///< how products are formed
+  tunedgemm_launches launches = TUNEDGEMM_ISOLATED;  ///< what runs between the library's kernels
 
   /// The same for the C functions.
   tunedgemm_problem c_struct() const noexcept {
@@ -109,7 +110,10 @@ struct Problem {
             batch_stride_d,
             activation,
             bias,
-            numerics};
+            numerics,
+            0,
+            launches,
+            0};
   }
 };
 
