@@ -87,8 +87,15 @@ std::vector<std::pair<std::string, std::string>> Family::common_defines(
       {"ACTIVATION", number(problem.activation)},
       {"NUMERICS", number(problem.numerics)},
   };
+  const auto is_of_launch = [this](std::string_view name) {
+    return std::any_of(knobs_.begin(), knobs_.end(), [name](const Knob& knob) {
+      return knob.name == name && knob.role == Knob::kLaunch;
+    });
+  };
   for (const auto& [knob, value] : config.knobs()) {
-    defines.emplace_back(upper_case(knob), std::to_string(value));
+    if (!is_of_launch(knob)) {
+      defines.emplace_back(upper_case(knob), std::to_string(value));
+    }
   }
   return defines;
 }
@@ -116,6 +123,30 @@ Launch without_workspace(Launch launch) {
   launch.workspace_bytes = 0;
   launch.gpc_cluster_ranges = {};
   return launch;
+}
+
+std::vector<Instance> launch_variants(const Instance& instance, const DeviceLimits& limits) {
+  const Family& family = *instance.candidate.family;
+  std::vector<Instance> variants{instance};
+  for (const Knob& knob : family.knobs()) {
+    if (knob.role != Knob::kLaunch) {
+      continue;
+    }
+    const std::size_t before = variants.size();
+    for (std::size_t index = 0; index < before; ++index) {
+      Config config = variants[index].candidate.config;
+      for (const int value : knob.values) {
+        if (value == instance.candidate.config.at(knob.name)) {
+          continue;
+        }
+        config.set(knob.name, value);
+        if (Instantiation made = family.instantiate(instance.problem, config, limits)) {
+          variants.push_back(std::move(made).value());
+        }
+      }
+    }
+  }
+  return variants;
 }
 
 const Instance& Instantiation::value() const& {

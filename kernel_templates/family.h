@@ -34,8 +34,8 @@ struct Knob {
   std::string_view name;
   std::vector<int> values;  ///< what a full search tries
   std::string_view meaning;
-  /// kTile: part of Instance::tile_key.
-  enum Role { kVariant, kTile };
+  /// kTile: part of Instance::tile_key. kLaunch: no macro, since only the launch depends on it.
+  enum Role { kVariant, kTile, kLaunch };
   Role role = kVariant;
 };
 
@@ -61,6 +61,15 @@ struct TensorMap {
   friend bool operator==(const TensorMap&, const TensorMap&) = default;
 };
 
+/// CUDA: whether a kernel may be started while the one before it in its stream still runs, for which
+/// it waits itself (cuda/ptx/griddepcontrol.cuh). Behind a kernel that does not let others start
+/// early, asking for it costs time.
+enum class ProgrammaticLaunch : std::int32_t {
+  kNever = 0,
+  kAfterOwn = 1,  ///< in a graph, behind a kernel of this library that lets it: else nobody knows
+  kAlways = 2,    ///< the caller has said that such kernels follow each other
+};
+
 /// How a kernel is started. On the host grid[0] threads of the team take part, each with
 /// shared_bytes of scratch of its own.
 struct Launch {
@@ -73,9 +82,9 @@ struct Launch {
   /// CUDA: the kernel is faster with its workspace, and runs without one (without_workspace()).
   bool workspace_is_optional = false;
   bool needs_workspace() const { return workspace_bytes > 0 && !workspace_is_optional; }
-  /// CUDA: the kernel may be started while the one before it in its stream still runs, for which it
-  /// waits itself (cuda/ptx/griddepcontrol.cuh).
-  bool dependent = false;
+  ProgrammaticLaunch programmatic = ProgrammaticLaunch::kNever;
+  /// CUDA: the kernel lets the one behind it start early.
+  bool triggers_next = false;
   /// CUDA: the kernel computes D's transpose: in its Arguments A and B change places, and all that
   /// belongs to them.
   bool swaps_operands = false;
@@ -145,6 +154,10 @@ class Instantiation {
  private:
   std::variant<Instance, std::string> made_;
 };
+
+/// The instance, and all others that differ in knobs of Knob::kLaunch alone: the same machine code,
+/// started in another way.
+std::vector<Instance> launch_variants(const Instance& instance, const DeviceLimits& limits);
 
 /// Stateless and shared by all threads; lives as long as the program. All problems given to it are
 /// canonical and well formed (`why_not(problem)` is empty), with M, N, batch >= 1 and K >= 0.

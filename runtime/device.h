@@ -82,6 +82,8 @@ struct TimedLaunch {
   const CompiledKernel* kernel = nullptr;
   Launch launch;
   std::vector<Arguments> rotation;  ///< used in turn, so that inputs are cold
+  /// Where isolated, a small kernel of nobody's goes before each launch (CUDA).
+  Launches launches = Launches::kBackToBack;
   /// What the device keeps from one sample to the next (CUDA: the graph). Only Device::time looks
   /// at it; a caller who changes any member above resets it.
   mutable std::shared_ptr<void> prepared;
@@ -133,8 +135,9 @@ class Device {
   /// Null unless the stream is being captured. Throws DeviceError.
   virtual std::unique_ptr<StreamCapture> capture_of(StreamHandle stream) const = 0;
 
-  /// Seconds that `launches` back-to-back launches take on the device itself, without the cost of
-  /// starting them where the device can (CUDA: one graph). One uncounted launch goes before. A
+  /// Seconds that so many launches take on the device itself, without the cost of starting them
+  /// where the device can (CUDA: one graph), and without what stands between them where they are
+  /// isolated. One uncounted launch goes before. A
   /// kernel that takes longer than ten seconds is a Rejection; one that does not end, or that
   /// leaves the device unusable, throws DeviceError.
   virtual std::variant<double, Rejection> time(const TimedLaunch& timed, int launches) = 0;

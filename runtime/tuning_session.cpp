@@ -1,9 +1,11 @@
 #include "runtime/tuning_session.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
 #include "runtime/evaluation/device_evaluator.h"
+#include "runtime/evaluation/launch_race.h"
 #include "tuner/search_limits.h"
 
 namespace tunedgemm {
@@ -20,6 +22,33 @@ TuneResult failed(std::string reason) {
   TuneResult result;
   result.tuning.failure = std::move(reason);
   return result;
+}
+
+// Gives the winner the launch that suits it behind another kernel of this library. For isolated
+// launches that changes nothing that was measured.
+void choose_launch(Device& device, Store& store, Tuning& tuning) {
+  Record& record = *tuning.record;
+  const Candidate candidate{find_family(record.family), record.config};
+  const Instance winner = instantiate(record.problem, candidate, device.limits()).value();
+  const auto choice =
+      fastest_launch(device, store, winner, tuning.winner_binary, record.measurement.median_us);
+  if (!choice || choice->candidate == candidate) {
+    return;
+  }
+  const auto raced =
+      std::find_if(tuning.trials.begin(), tuning.trials.end(), [&](const TrialRecord& trial) {
+        return trial.family == record.family && trial.config == record.config;
+      });
+  record.config = choice->candidate.config;
+  if (record.problem.launches == Launches::kBackToBack) {
+    record.measurement = choice->back_to_back;
+  }
+  if (raced != tuning.trials.end()) {
+    TrialRecord trial = *raced;
+    trial.config = record.config;
+    trial.measurement = record.measurement;
+    tuning.trials.push_back(std::move(trial));
+  }
 }
 
 }  // namespace
@@ -77,9 +106,14 @@ TuneResult TuningSession::measure(const Problem& problem, const TuneOptions& opt
   TuneResult result;
   try {
     const Device::Current current(device_);
-    DeviceEvaluator evaluator(device_, store_, problem);
-    result.tuning = tunedgemm::tune(problem, device_.identity(), device_.toolchain(),
-                                    device_.limits(), evaluator, store_, options);
+    {
+      DeviceEvaluator evaluator(device_, store_, problem);
+      result.tuning = tunedgemm::tune(problem, device_.identity(), device_.toolchain(),
+                                      device_.limits(), evaluator, store_, options);
+    }
+    if (result.tuning.record) {
+      choose_launch(device_, store_, result.tuning);
+    }
   } catch (const DeviceError& error) {
     if (error.kind() != DeviceError::Kind::kFailed) {  // then no candidate is to blame
       store_.clear_in_flight(problem, device_.identity(), device_.toolchain());

@@ -1,7 +1,7 @@
 // What version 2 changes in a file of version 1:
 //
 //   wgmma      group -> group_m, raster -> raster_along_n, stages_d -> epilogue_stages,
-//              by_gpc -> gpc_aware
+//              by_gpc -> gpc_aware; programmatic=1 is what launches were before there was a choice
 //   naive_2d   has no knob any more: wide=0 is the config without it. A row with wide=1 stays as
 //              history: its fingerprint is not carried on, so it is void.
 //
@@ -48,13 +48,14 @@ constexpr std::array kCarried{
     CarriedFamily{"blocked", "7a1a0f81d1e46bf72e61b7b775982913",
                   "01d2fb81f847cc374c083feb579c9e67"}};
 
-// The names in a list of knobs that begins with a space.
+// The names in a list of knobs that begins with a space, and what comes before one of them.
 std::string renamed(const std::string& knobs) {
-  constexpr std::array<std::pair<const char*, const char*>, 4> kNames{
+  constexpr std::array<std::pair<const char*, const char*>, 5> kNames{
       {{"group", "group_m"},
        {"raster", "raster_along_n"},
        {"stages_d", "epilogue_stages"},
-       {"by_gpc", "gpc_aware"}}};
+       {"by_gpc", "gpc_aware"},
+       {"swap_ab", "programmatic=1 swap_ab"}}};
   std::string expression = knobs;
   for (const auto& [old_name, new_name] : kNames) {
     expression.insert(0, "replace(");

@@ -83,7 +83,7 @@ int CudaDevice::compile_threads() const {
 std::variant<std::unique_ptr<CompiledKernel>, Rejection> CudaDevice::load(const Binary& binary,
                                                                           const Launch& launch) {
   try {
-    return std::make_unique<CudaKernel>(context_, binary, launch);
+    return std::make_unique<CudaKernel>(context_, triggering_kernels_, binary, launch);
   } catch (const DeviceError& error) {
     const bool passes = error.kind() == DeviceError::Kind::kOutOfMemory;
     return Rejection{passes ? Reason::kUnavailable : Reason::kLoadFailed, error.what()};
@@ -177,10 +177,21 @@ std::unique_ptr<StreamCapture> CudaDevice::capture_of(StreamHandle stream) const
   return CapturedStream::of(context_, static_cast<CUstream>(stream));
 }
 
+const OtherKernel& CudaDevice::other_kernel() {
+  const std::scoped_lock lock(other_kernel_mutex_);
+  if (!other_kernel_) {
+    const Active active(context_);
+    other_kernel_ = std::make_unique<const OtherKernel>(context_, limits_.sm_count);
+  }
+  return *other_kernel_;
+}
+
 std::variant<double, Rejection> CudaDevice::time(const TimedLaunch& timed, int launches) {
   auto graph = std::static_pointer_cast<TimingGraph>(timed.prepared);
   if (!graph || graph->launches() != launches) {
-    graph = std::make_shared<TimingGraph>(context_, timed, launches);
+    const bool isolated = timed.launches == Launches::kIsolated;
+    graph = std::make_shared<TimingGraph>(context_, timed, launches,
+                                          isolated ? &other_kernel() : nullptr);
     timed.prepared = graph;
   }
   if (const std::optional<double> seconds = graph->run(stream_.handle(), kSlowSeconds)) {

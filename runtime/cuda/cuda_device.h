@@ -8,7 +8,9 @@
 
 #include "runtime/cuda/nvml.h"
 #include "runtime/cuda/nvrtc.h"
+#include "runtime/cuda/other_kernel.h"
 #include "runtime/cuda/stream.h"
+#include "runtime/cuda/triggering_kernels.h"
 #include "runtime/device.h"
 
 namespace tunedgemm::cuda {
@@ -56,6 +58,7 @@ class CudaDevice final : public Device {
 
  private:
   const Nvrtc& nvrtc();
+  const OtherKernel& other_kernel();
 
   std::unique_ptr<const Driver> driver_;
   CUdevice device_;
@@ -68,6 +71,9 @@ class CudaDevice final : public Device {
   Toolchain toolchain_;
   std::mutex nvrtc_mutex_;
   std::unique_ptr<const Nvrtc> nvrtc_;  ///< null until something was compiled
+  TriggeringKernels triggering_kernels_;
+  std::mutex other_kernel_mutex_;
+  std::unique_ptr<const OtherKernel> other_kernel_;  ///< null until something was timed
 };
 
 }  // namespace tunedgemm::cuda

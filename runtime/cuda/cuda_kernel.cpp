@@ -20,6 +20,20 @@ Arguments transposed(const Arguments& arguments) noexcept {
 
 }  // namespace
 
+CudaKernel::CudaKernel(const PrimaryContext& context, TriggeringKernels& triggering_kernels,
+                       const Binary& binary, const Launch& launch)
+    : context_(context),
+      triggering_kernels_(triggering_kernels),
+      module_(context, binary, launch.shared_bytes) {
+  if (launch.triggers_next) {
+    triggering_kernels_.add(module_.function());
+  }
+}
+
+CudaKernel::~CudaKernel() {
+  triggering_kernels_.remove(module_.function());
+}
+
 int CudaKernel::run(const Launch& launch, const Arguments& arguments,
                     StreamHandle stream) const noexcept {
   return launch.swaps_operands ? run_as_told(launch, transposed(arguments), stream)
@@ -52,20 +66,27 @@ CUresult CudaKernel::start(const Launch& launch, const Arguments& arguments,
       return result;
     }
   }
-  CUlaunchAttribute dependent;
-  dependent.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
-  dependent.value.programmaticStreamSerializationAllowed = 1;
-  const CUlaunchConfig config{.gridDimX = launch.grid[0],
-                              .gridDimY = launch.grid[1],
-                              .gridDimZ = launch.grid[2],
-                              .blockDimX = launch.block[0],
-                              .blockDimY = launch.block[1],
-                              .blockDimZ = launch.block[2],
-                              .sharedMemBytes = launch.shared_bytes,
-                              .hStream = static_cast<CUstream>(stream),
-                              .attrs = &dependent,
-                              .numAttrs = launch.dependent ? 1U : 0U};
+  CUlaunchAttribute programmatic;
+  programmatic.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
+  programmatic.value.programmaticStreamSerializationAllowed = 1;
+  const CUlaunchConfig config{
+      .gridDimX = launch.grid[0],
+      .gridDimY = launch.grid[1],
+      .gridDimZ = launch.grid[2],
+      .blockDimX = launch.block[0],
+      .blockDimY = launch.block[1],
+      .blockDimZ = launch.block[2],
+      .sharedMemBytes = launch.shared_bytes,
+      .hStream = static_cast<CUstream>(stream),
+      .attrs = &programmatic,
+      .numAttrs = is_programmatic(launch, static_cast<CUstream>(stream)) ? 1U : 0U};
   return context_.driver().cuLaunchKernelEx(&config, module_.function(), parameters, nullptr);
+}
+
+bool CudaKernel::is_programmatic(const Launch& launch, CUstream stream) const noexcept {
+  return launch.programmatic == ProgrammaticLaunch::kAlways ||
+         (launch.programmatic == ProgrammaticLaunch::kAfterOwn &&
+          triggering_kernels_.one_was_captured_last(context_.driver(), stream));
 }
 
 }  // namespace tunedgemm::cuda

@@ -3,16 +3,21 @@
 // CudaKernel: a module's kernel as the runtime launches it.
 
 #include "runtime/cuda/module.h"
+#include "runtime/cuda/triggering_kernels.h"
 #include "runtime/device.h"
 
 namespace tunedgemm::cuda {
 
-/// Shared by all threads. The context must outlive it.
+/// Shared by all threads. The context and the set of kernels, which it is one of if it lets the next
+/// one start early, must outlive it.
 class CudaKernel final : public CompiledKernel {
  public:
   /// Throws DeviceError.
-  CudaKernel(const PrimaryContext& context, const Binary& binary, const Launch& launch)
-      : context_(context), module_(context, binary, launch.shared_bytes) {}
+  CudaKernel(const PrimaryContext& context, TriggeringKernels& triggering_kernels,
+             const Binary& binary, const Launch& launch);
+  ~CudaKernel() override;
+  CudaKernel(const CudaKernel&) = delete;
+  CudaKernel& operator=(const CudaKernel&) = delete;
 
   /// A caller whose thread has the device's primary context current (whoever used the CUDA runtime
   /// on this device has) pays for cuLaunchKernelEx and nothing else. For others the driver refuses
@@ -26,8 +31,10 @@ class CudaKernel final : public CompiledKernel {
                   StreamHandle stream) const noexcept;
   CUresult start(const Launch& launch, const Arguments& arguments,
                  StreamHandle stream) const noexcept;
+  bool is_programmatic(const Launch& launch, CUstream stream) const noexcept;
 
   const PrimaryContext& context_;
+  TriggeringKernels& triggering_kernels_;
   Module module_;
 };
 

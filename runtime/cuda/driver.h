@@ -79,6 +79,9 @@ namespace tunedgemm::cuda {
   X(cuGraphExecDestroy, "cuGraphExecDestroy", (CUgraphExec executable))                            \
   X(cuGraphNodeGetDependencies, "cuGraphNodeGetDependencies",                                      \
     (CUgraphNode node, CUgraphNode * dependencies, std::size_t * count))                           \
+  X(cuGraphNodeGetType, "cuGraphNodeGetType", (CUgraphNode node, CUgraphNodeType * type))          \
+  X(cuGraphKernelNodeGetParams, "cuGraphKernelNodeGetParams_v2",                                   \
+    (CUgraphNode node, CUDA_KERNEL_NODE_PARAMS * parameters))                                      \
   X(cuUserObjectCreate, "cuUserObjectCreate",                                                      \
     (CUuserObject * object, void* pointer, void (*destroy)(void*), unsigned references,            \
      unsigned flags))                                                                              \

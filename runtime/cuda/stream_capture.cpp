@@ -46,6 +46,18 @@ std::vector<CUgraphNode> dependencies_of(const Driver& driver, CUgraphNode node)
 
 }  // namespace
 
+CUgraphNode last_captured_node(const Driver& driver, CUstream stream) noexcept {
+  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+  unsigned long long id = 0;
+  CUgraph graph = nullptr;
+  const CUgraphNode* nodes = nullptr;
+  std::size_t count = 0;
+  const CUresult result = capture_info(driver, stream, status, id, graph, nodes, count);
+  return result == CUDA_SUCCESS && status == CU_STREAM_CAPTURE_STATUS_ACTIVE && count == 1
+             ? nodes[0]
+             : nullptr;
+}
+
 std::unique_ptr<StreamCapture> CapturedStream::of(const PrimaryContext& context, CUstream stream) {
   const Active active(context);
   auto captured = std::unique_ptr<CapturedStream>(new CapturedStream(context));

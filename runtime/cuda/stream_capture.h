@@ -10,6 +10,10 @@
 
 namespace tunedgemm::cuda {
 
+/// The one node behind which runs what is captured from the stream next. Null if there are several,
+/// or none, or if the stream is not being captured.
+CUgraphNode last_captured_node(const Driver& driver, CUstream stream) noexcept;
+
 /// Used by one thread, while the stream stays captured. The context must outlive it.
 class CapturedStream final : public StreamCapture {
  public:

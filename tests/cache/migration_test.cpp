@@ -101,11 +101,11 @@ void follow_templates(const fs::path& path) {
 constexpr const char* kFirstConfig =
     "block_m=128 block_n=256 block_k=64 stages=4 epilogue_stages=1 consumers=2 ping_pong=0 "
     "cluster_m=2 cluster_n=1 group_m=8 raster_along_n=1 gpc_aware=1 evict_first=0 split_k=1 "
-    "in_flight=1 tensor_store=1 swap_ab=0 prefetch=0";
+    "in_flight=1 tensor_store=1 programmatic=1 swap_ab=0 prefetch=0";
 constexpr const char* kSecondConfig =
     "block_m=128 block_n=256 block_k=64 stages=4 epilogue_stages=1 consumers=2 ping_pong=0 "
     "cluster_m=2 cluster_n=1 group_m=16 raster_along_n=0 gpc_aware=0 evict_first=0 split_k=1 "
-    "in_flight=1 tensor_store=1 swap_ab=0 prefetch=0";
+    "in_flight=1 tensor_store=1 programmatic=1 swap_ab=0 prefetch=0";
 
 std::string count(sqlite::Connection& connection, const std::string& from_where) {
   return connection.text("SELECT count(*) FROM " + from_where);

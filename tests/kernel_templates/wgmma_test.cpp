@@ -46,6 +46,29 @@ TEST_CASE("wgmma's refusals of a device name its compute capability") {
   CHECK_THAT(why(100), ContainsSubstring("10.0") && ContainsSubstring("9.0a"));
 }
 
+TEST_CASE("wgmma overlaps with kernels before it where the config and the surroundings say so") {
+  Problem problem =
+      canonical(make_problem(4096, 4096, 4096, DataType::kF16, DataType::kF16, DataType::kF16))
+          .problem;
+  const auto instance = [&](int programmatic) {
+    return instance_of(wgmma_family(), problem, wgmma_config({{"programmatic", programmatic}}),
+                       wgmma_device());
+  };
+  CHECK(instance(1).launch.programmatic == ProgrammaticLaunch::kAfterOwn);
+  CHECK(instance(0).launch.programmatic == ProgrammaticLaunch::kNever);
+  problem.launches = Launches::kBackToBack;
+  CHECK(instance(1).launch.programmatic == ProgrammaticLaunch::kAlways);
+  CHECK(instance(0).launch.programmatic == ProgrammaticLaunch::kNever);
+  CHECK(instance(0).launch.triggers_next);
+
+  // The same machine code.
+  CHECK(fingerprint(instance(1).source()) == fingerprint(instance(0).source()));
+  const auto variants = launch_variants(instance(0), wgmma_device());
+  REQUIRE(variants.size() == 2);
+  CHECK(variants[0] == instance(0));
+  CHECK(variants[1] == instance(1));
+}
+
 TEST_CASE("wgmma's grid is whole clusters, no more than run at a time or have work") {
   for (const int sm_count : {132, 131, 3, 1}) {
     const DeviceLimits limits = wgmma_device(90, sm_count);

@@ -17,6 +17,7 @@
 #include "tests/support/device_fixture.h"
 #include "tests/support/instances.h"
 #include "tests/support/seed.h"
+#include "tests/support/skip.h"
 
 namespace tunedgemm {
 namespace {
@@ -216,6 +217,53 @@ TEST_CASE("A plan made on one stream is captured with its own kernel on another"
   }
 }
 
+TEST_CASE("A captured kernel overlaps with the one before it if that is one of this library",
+          "[gpu]") {
+  TUNEDGEMM_OPEN_TEST_GPU_CONTEXT(context);
+  const Device::Current current(context->device());
+  const Surrounding surrounding(*context, [](const Instance& instance) {
+    return instance.launch.programmatic == ProgrammaticLaunch::kAfterOwn;
+  });
+  if (surrounding.winner.knobs().empty()) {
+    TUNEDGEMM_SKIP("no kernel of this GPU may overlap with another");
+  }
+  const Results results(surrounding, 0, 3);
+  const auto other = context->device().allocate(256);
+  const OwnStream stream;
+  const auto kind_of_edge = [&] {
+    cuda::CUstreamCaptureStatus status{};
+    unsigned long long id = 0;
+    cuda::CUgraph graph = nullptr;
+    const cuda::CUgraphNode* last = nullptr;
+    const cuda::CUgraphEdgeData* ignored = nullptr;
+    std::size_t count = 0;
+    TUNEDGEMM_CHECK(
+        driver(),
+        cuStreamGetCaptureInfo_v3(stream.handle, &status, &id, &graph, &last, &ignored, &count),
+        "a stream");
+    REQUIRE(count == 1);
+    cuda::CUgraphNode before = nullptr;
+    cuda::CUgraphEdgeData edge{};
+    count = 1;
+    TUNEDGEMM_CHECK(driver(), cuGraphNodeGetDependencies_v2(*last, &before, &edge, &count),
+                    "a node");
+    return static_cast<int>(edge.type);
+  };
+  constexpr int kFull = 0, kProgrammatic = 1;  // CU_GRAPH_DEPENDENCY_TYPE_...
+  begin_capture(stream.handle);
+  CHECK(results.run(0, stream.handle) == 0);
+  CHECK(results.run(1, stream.handle) == 0);
+  CHECK(kind_of_edge() == kProgrammatic);
+  CHECK(context->device().set_bytes_async(other->data(), 0, 256, stream.handle) == 0);
+  CHECK(results.run(2, stream.handle) == 0);
+  CHECK(kind_of_edge() == kFull);
+  const Executable executable(stream.handle);
+  results.poison();
+  executable.launch_on(stream.handle);
+  context->device().synchronize(stream.handle);
+  CHECK(results.wrong() == 0);
+}
+
 TEST_CASE("Threads on their per-thread default streams do not share a workspace", "[gpu]") {
   TUNEDGEMM_OPEN_TEST_GPU_CONTEXT(context);
   const Device::Current current(context->device());
@@ -266,7 +314,20 @@ TEST_CASE("A stream whose handle was another's has a workspace of its own", "[gp
     }
     CHECK(results.wrong() == 0);
   }
-  CHECK(context->workspaces().stream_workspaces() <= 5 * kStreams);
+  // Streams that have launched nothing for long leave their workspaces to new ones.
+  const auto launch_on_new_streams = [&](int count) {
+    for (int index = 0; index < count; ++index) {
+      const OwnStream stream;
+      CHECK(results.run(index, stream.handle) == 0);
+    }
+  };
+  for (int round = 0; round < 2; ++round) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(250));
+    launch_on_new_streams(1);
+  }
+  const std::size_t before = context->workspaces().stream_workspaces();
+  launch_on_new_streams(kStreams);
+  CHECK(context->workspaces().stream_workspaces() == before);
 }
 
 TEST_CASE("Branches of a capture, and eager work beside its replays, have their own workspaces",

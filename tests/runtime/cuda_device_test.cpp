@@ -206,7 +206,10 @@ TEST_CASE("a launch that the GPU cannot make is an error number with a sentence"
 TEST_CASE("timing counts launches on the device, and a second sample costs little more", "[gpu]") {
   TUNEDGEMM_OPEN_TEST_GPU(device);
   const Ones ones(*device, 512);
-  const TimedLaunch timed{ones.kernel.get(), ones.launch, {ones.arguments, ones.arguments}, {}};
+  TimedLaunch timed;
+  timed.kernel = ones.kernel.get();
+  timed.launch = ones.launch;
+  timed.rotation = {ones.arguments, ones.arguments};
   const double first = std::get<double>(device->time(timed, 100));
   const auto start = std::chrono::steady_clock::now();
   const double second = std::get<double>(device->time(timed, 100));

@@ -126,7 +126,8 @@ TEST_CASE("Kernels that start early see what the kernels before them wrote", "[g
     TUNEDGEMM_SKIP("wgmma needs a GPU of compute capability 9.0");
   }
   const Device::Current current(*device);
-  const Problem problem = f16_problem(kSize, kSize, kSize);
+  Problem problem = f16_problem(kSize, kSize, kSize);
+  problem.launches = Launches::kBackToBack;
   const std::vector<Config> configs = configs_of(wgmma_family(), problem, device->limits());
   const Chain chain(*device);
   const StreamHandle stream = device->own_stream();
@@ -137,7 +138,7 @@ TEST_CASE("Kernels that start early see what the kernels before them wrote", "[g
       INFO(to_text(config));
       REQUIRE(refusal(wgmma_family(), problem, config, device->limits()) == "");
       const Loaded loaded(*device, problem, wgmma_family(), config);
-      REQUIRE(loaded.launch.dependent);
+      REQUIRE(loaded.launch.programmatic == ProgrammaticLaunch::kAlways);
       const std::vector<Arguments> steps =
           chain.steps(problem, loaded.workspace ? loaded.workspace->data() : nullptr);
       chain.begin();
@@ -147,10 +148,19 @@ TEST_CASE("Kernels that start early see what the kernels before them wrote", "[g
       device->synchronize(stream);
       CHECK(chain.wrong_elements() == 0);
 
-      chain.begin();
-      const TimedLaunch graph{loaded.kernel.get(), loaded.launch, steps, {}};
-      REQUIRE(std::holds_alternative<double>(device->time(graph, kSteps)));
-      CHECK(chain.wrong_elements() == 0);
+      for (const auto programmatic : {ProgrammaticLaunch::kAlways, ProgrammaticLaunch::kAfterOwn}) {
+        for (const Launches launches : {Launches::kBackToBack, Launches::kIsolated}) {
+          chain.begin();
+          TimedLaunch graph;
+          graph.kernel = loaded.kernel.get();
+          graph.launch = loaded.launch;
+          graph.launch.programmatic = programmatic;
+          graph.rotation = steps;
+          graph.launches = launches;
+          REQUIRE(std::holds_alternative<double>(device->time(graph, kSteps)));
+          CHECK(chain.wrong_elements() == 0);
+        }
+      }
     }
   }
 }
@@ -342,7 +352,7 @@ TEST_CASE("Thread groups that reduce split-K slices do not need each other at th
   device->copy_to_device(b->data(), product.b.data(), b->size_bytes());
   const std::string of_wgmma =
       " block_k=64 consumers=2 ping_pong=0 group_m=8 raster_along_n=0 evict_first=1 in_flight=1 "
-      "tensor_store=1 prefetch=2";
+      "tensor_store=1 programmatic=1 prefetch=2";
   const std::string alone = "gpc_aware=0 cluster_m=1 cluster_n=1";
   const std::string gpc_aware =
       "block_m=128 block_n=256 split_k=4 swap_ab=0 stages=4 epilogue_stages=2 gpc_aware=1";

@@ -31,6 +31,7 @@ inline Config wgmma_config(const Knobs& changes = {}) {
                  {"split_k", 1},
                  {"in_flight", 1},
                  {"tensor_store", 1},
+                 {"programmatic", 1},
                  {"swap_ab", 0},
                  {"prefetch", 0}});
   for (const auto& [knob, value] : changes) {

@@ -221,6 +221,7 @@ Config make_config(const Problem& problem, const TileChoice& choice, const Devic
        {"split_k", 1},
        {"in_flight", promotes ? 0 : 1},
        {"tensor_store", tensor_store ? 1 : 0},
+       {"programmatic", 1},
        {"swap_ab", swap_ab ? 1 : 0},
        {"prefetch", 0}});
   config.set("stages",

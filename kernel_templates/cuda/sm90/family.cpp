@@ -48,6 +48,10 @@ class Wgmma final : public CudaFamily {
              {"split_k", in_steps(1, sm90::kMostSplitK), "split-K slices"},
              {"in_flight", {0, 1}, "tiles along K whose wgmma still run when the next begin"},
              {"tensor_store", {0, 1}, "1: D is stored by TMA"},
+             {"programmatic",
+              {1, 0},
+              "1: may start while the kernel before it, if that is one of ours, still runs",
+              Knob::kLaunch},
              {"swap_ab", {0, 1}, "1: D's transpose is computed, from B and A", Knob::kTile},
              {"prefetch",
               {0, 1, 2, 4, 8, 16},
@@ -73,6 +77,11 @@ class Wgmma final : public CudaFamily {
     }
     Instance instance = begin_instance(asked, config);
     instance.launch = launch(problem, shape, limits);
+    if (config.at("programmatic") == 1) {
+      instance.launch.programmatic = problem.launches == Launches::kBackToBack
+                                         ? ProgrammaticLaunch::kAlways
+                                         : ProgrammaticLaunch::kAfterOwn;
+    }
     instance.predicted_us = wgmma_us(problem, shape, limits);
     instance.needs_exact_architecture = true;
     return instance;
@@ -121,7 +130,7 @@ class Wgmma final : public CudaFamily {
                 split_workspace_bytes(shape.partial_tiles(problem), shape.partial_tile_bytes()),
                 claims ? kWorkspaceCounterBytes : 0),
             .workspace_is_optional = claims && shape.split_k == 1,
-            .dependent = true,
+            .triggers_next = true,
             .swaps_operands = shape.swap_ab,
             .tensor_maps = {map_of_a(problem, shape), map_of_b(problem, shape),
                             map_of_d(problem, shape)},
