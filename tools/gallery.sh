@@ -13,8 +13,8 @@ folder=tools/gallery
 mkdir -p "$folder"
 
 measure() {
-  "$tunedgemm" bench --sweep squares --json "$folder/squares.json"
-  "$tunedgemm" bench --list tools/shapes/types.csv --json "$folder/types.json"
+  "$tunedgemm" bench --sweep squares --back-to-back --json "$folder/squares.json"
+  "$tunedgemm" bench --list tools/shapes/types.csv --back-to-back --json "$folder/types.json"
   "$tunedgemm" ladder --json "$folder/ladder.json"
   if python3 -c 'import torch, triton' 2>/dev/null; then
     python3 tools/bench_triton.py --json "$folder/triton.json"

@@ -52,11 +52,10 @@ BenchRow row(std::int64_t size, const std::vector<float>& vendor_us) {
 }
 
 BenchRow failed_row() {
-  return {.shape = square(8),
-          .kernel = {},
-          .contenders = {},
-          .remarks = {},
-          .failure = "no candidate is valid"};
+  BenchRow row;
+  row.shape = square(8);
+  row.failure = "no candidate is valid";
+  return row;
 }
 
 std::string text_of(const std::filesystem::path& path) {
@@ -112,6 +111,32 @@ TEST_CASE("Our other contenders have a mean of their own") {
   print_means(text, rows, "cuBLASLt");
   REQUIRE_THAT(text.str(), ContainsSubstring("against quick: geometric mean 1.10x over 2 shapes, "
                                              "least 1.00x at 384x384x384"));
+}
+
+TEST_CASE("What was launched back to back too has a column and a mean of its own") {
+  std::vector<BenchRow> rows{row(256, {20}), failed_row()};
+  std::ostringstream alone;
+  print_table(alone, rows, "cuBLASLt");
+  print_means(alone, rows, "cuBLASLt");
+  CHECK_THAT(alone.str(), !ContainsSubstring("back to back"));
+  rows[0].back_to_back = row(256, {30}).contenders;
+  std::ostringstream text;
+  print_table(text, rows, "cuBLASLt");
+  print_means(text, rows, "cuBLASLt");
+  CHECK_THAT(text.str(), ContainsSubstring("x best  back to back"));
+  CHECK_THAT(text.str(), ContainsSubstring(" 2.00x         3.00x "));
+  CHECK_THAT(text.str(),
+             ContainsSubstring("against the same, all launched back to back: geometric mean 3.00x "
+                               "over 1 shape"));
+
+  const TemporaryFolder folder;
+  const auto csv = folder.path() / "a.csv", json = folder.path() / "a.json";
+  BenchFiles files(kRun, csv, json);
+  files.add(rows[0]);
+  const auto document = nlohmann::json::parse(text_of(json));
+  CHECK(document["rows"][0]["back_to_back"][1]["median_us"] == 30);
+  CHECK_THAT(text_of(csv), ContainsSubstring(",isolated,cublaslt 0,20,"));
+  CHECK_THAT(text_of(csv), ContainsSubstring(",back_to_back,cublaslt 0,30,"));
 }
 
 TEST_CASE("The files hold every row as soon as it was added") {

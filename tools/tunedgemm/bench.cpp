@@ -38,6 +38,7 @@ struct Options {
   std::vector<std::string> rigors;
   int most_candidates = 0;
   int cool_down_ms = 20;
+  bool back_to_back = false;
 };
 
 std::vector<Shape> sweep_shapes(const ShapeChoice& choice, std::string_view option,
@@ -118,7 +119,8 @@ std::vector<NamedCandidate> others(Context& context, const Problem& problem, con
 // Empty if it was interrupted. What fails for this shape only is a row that says so.
 std::optional<BenchRow> bench_shape(Context& context, Vendor* vendor, const Shape& shape,
                                     const Options& options) {
-  BenchRow failed{.shape = shape, .kernel = {}, .contenders = {}, .remarks = {}, .failure = {}};
+  BenchRow failed;
+  failed.shape = shape;
   try {
     const Problem problem = canonical(shape.problem).problem;
     const auto winner =
@@ -137,9 +139,14 @@ std::optional<BenchRow> bench_shape(Context& context, Vendor* vendor, const Shap
     if (interrupted()) {  // what a tuning had found until then is not what it would have found
       return std::nullopt;
     }
-    BenchRow row = race_kernels(context, shape, ours, vendor,
-                                {.rounds = options.measuring.rounds,
-                                 .cool_down = std::chrono::milliseconds(options.cool_down_ms)});
+    const BenchRaceOptions race{.rounds = options.measuring.rounds,
+                                .cool_down = std::chrono::milliseconds(options.cool_down_ms)};
+    BenchRow row = race_kernels(context, shape, ours, vendor, race);
+    if (options.back_to_back) {
+      Shape overlapping = shape;
+      overlapping.problem.launches = Launches::kBackToBack;
+      row.back_to_back = race_kernels(context, overlapping, ours, vendor, race).contenders;
+    }
     row.remarks.insert(row.remarks.end(), remarks.begin(), remarks.end());
     return row;
   } catch (const DeviceError& error) {
@@ -279,6 +286,8 @@ void add_bench(CLI::App& app, ExitStatus& status) {
           "lowers the clock of the one after it")
       ->check(CLI::Range(0, 10000))
       ->capture_default_str();
+  verb->add_flag("--back-to-back", options->back_to_back,
+                 "also the same kernels launched one right after the other, as a second column");
   add_measuring_options(*verb, options->measuring, 11, "plot_bench.py");
   verb->add_option("--compare", options->compared,
                    "draws an earlier run's JSON too, or tools/published/a100.json; may be repeated")
@@ -287,7 +296,10 @@ void add_bench(CLI::App& app, ExitStatus& status) {
   verb->footer(
       "Every contender's result is checked before it is timed; inputs are random and cold; the "
       "times\n"
-      "are those of the device alone. `of roofline`: the least time for the operations at the "
+      "are those of the device alone. Before each launch runs a small kernel of nobody's, as "
+      "other\n"
+      "kernels do in a program, and its own time is taken off (--launches back_to_back: nothing\n"
+      "runs between). `of roofline`: the least time for the operations at the "
       "peak\n"
       "of the clock seen and for the bytes at the memory's bandwidth, over ours. Ctrl-C ends the\n"
       "run after the shape at work and keeps what is done.\n"

@@ -73,6 +73,9 @@ Json to_json(const BenchRow& row) {
     contenders.push_back(to_json(contender));
   }
   json["contenders"] = std::move(contenders);
+  for (const BenchContender& contender : row.back_to_back) {
+    json["back_to_back"].push_back(to_json(contender));
+  }
   return json;
 }
 
@@ -96,7 +99,8 @@ BenchFiles::BenchFiles(BenchRun run, std::filesystem::path csv, std::filesystem:
     : run_(std::move(run)), csv_path_(std::move(csv)), json_path_(std::move(json)) {
   if (!csv_path_.empty()) {
     csv_ = open(csv_path_);
-    csv_ << "device,vendor,began_at,cool_down_ms,name,types,layout,epilogue,m,n,k,batch,contender,"
+    csv_ << "device,vendor,began_at,cool_down_ms,name,types,layout,epilogue,m,n,k,batch,launches,"
+            "contender,"
             "median_us,p20_us,p80_us,tflops,of_roofline,clock_mhz,max_error,kernel\n";
     flush(csv_, csv_path_);
   }
@@ -128,11 +132,14 @@ void BenchFiles::add_csv(const BenchRow& row) {
     csv_ << csv_cell(run_.device) << ',' << csv_cell(run_.vendor) << ',' << run_.began_at << ','
          << run_.cool_down_ms << ',' << csv_cell(row.shape.name) << ',' << types_text(problem)
          << ',' << layout_text(problem) << ',' << epilogue_text(problem) << ',' << problem.m << ','
-         << problem.n << ',' << problem.k << ',' << problem.batch << ',' << contender.name << ','
-         << contender.median_us << ',' << contender.p20_us << ',' << contender.p80_us << ','
-         << contender.tflops << ',' << cell(contender.of_roofline) << ','
+         << problem.n << ',' << problem.k << ',' << problem.batch << ',' << name(problem.launches)
+         << ',' << contender.name << ',' << contender.median_us << ',' << contender.p20_us << ','
+         << contender.p80_us << ',' << contender.tflops << ',' << cell(contender.of_roofline) << ','
          << cell(contender.clock_mhz) << ',' << contender.max_error << ','
          << csv_cell(contender.kernel) << '\n';
+  }
+  if (!row.back_to_back.empty()) {
+    add_csv(back_to_back(row));
   }
   flush(csv_, csv_path_);
 }

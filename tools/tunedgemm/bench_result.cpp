@@ -47,6 +47,14 @@ void BenchRow::add(BenchContender added, const Contender& raced, const DeviceLim
   contenders.push_back(std::move(added));
 }
 
+BenchRow back_to_back(const BenchRow& row) {
+  BenchRow other = row;
+  other.shape.problem.launches = Launches::kBackToBack;
+  other.contenders = row.back_to_back;
+  other.back_to_back.clear();
+  return other;
+}
+
 const BenchContender* tuned_contender(const BenchRow& row) {
   return find_contender(row,
                         [](const BenchContender& contender) { return contender.name == kTuned; });

@@ -40,12 +40,17 @@ struct BenchRow {
   Shape shape;
   std::string kernel;                      ///< the tuned candidate, as text
   std::vector<BenchContender> contenders;  ///< ours first; empty if the shape failed
+  /// The same kernels, launched back to back; empty unless that was asked for.
+  std::vector<BenchContender> back_to_back;
   std::vector<std::string> remarks;
   std::string failure;  ///< a sentence, or "" where there are contenders
 
   /// `added` has a name, a kernel and an error; its figures are those of the contender that raced.
   void add(BenchContender added, const Contender& raced, const DeviceLimits& limits);
 };
+
+/// The row with the contenders as they were launched back to back.
+BenchRow back_to_back(const BenchRow& row);
 
 /// Each null if it took no part.
 const BenchContender* tuned_contender(const BenchRow& row);

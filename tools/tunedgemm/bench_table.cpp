@@ -21,6 +21,13 @@ std::string known_text(double value) {
   return value == 0 ? "-" : rounded_text(value);
 }
 
+// "x best" where the same kernels follow each other; empty where they were not asked to.
+std::string back_to_back_text(const BenchRow& row) {
+  const BenchRow overlapping = back_to_back(row);
+  const BenchContender* ours = tuned_contender(overlapping);
+  return ours == nullptr ? "" : ratio_text(vendor_best(overlapping), *ours);
+}
+
 void print_ratios(std::ostream& out, const Ratios& found, std::string_view other) {
   if (found.shapes > 0) {
     out << "against " << other << ": geometric mean " << speedup_text(found.geometric_mean, 1)
@@ -41,6 +48,7 @@ void print_table(std::ostream& out, const std::vector<BenchRow>& rows, const std
                {"its best", Align::kRight},
                {"x default", Align::kRight},
                {"x best", Align::kRight},
+               {"back to back", Align::kRight},
                {"of roofline", Align::kRight},
                {"MHz", Align::kRight},
                {"kernel"}});
@@ -52,19 +60,19 @@ void print_table(std::ostream& out, const std::vector<BenchRow>& rows, const std
     table.add({shape_text(row.shape), types_text(row.shape.problem), layout_text(row.shape.problem),
                time_text(ours->median_us), tflops_text(ours), tflops_text(vendor_default(row)),
                tflops_text(vendor_best(row)), ratio_text(vendor_default(row), *ours),
-               ratio_text(vendor_best(row), *ours), known_text(ours->of_roofline),
-               known_text(ours->clock_mhz), row.kernel});
+               ratio_text(vendor_best(row), *ours), back_to_back_text(row),
+               known_text(ours->of_roofline), known_text(ours->clock_mhz), row.kernel});
     for (const BenchContender& contender : row.contenders) {
       if (&contender != ours && !contender.kernel.empty()) {  // another family of ours
         table.add({"", contender.name, "", time_text(contender.median_us), tflops_text(&contender),
                    "", "", ratio_text(vendor_default(row), contender),
-                   ratio_text(vendor_best(row), contender), known_text(contender.of_roofline),
+                   ratio_text(vendor_best(row), contender), "", known_text(contender.of_roofline),
                    known_text(contender.clock_mhz), contender.kernel});
       }
     }
   }
   if (table.size() > 0) {
-    table.print(out);
+    table.print_without_empty_columns(out);
   }
   for (const BenchRow& row : rows) {
     if (!row.failure.empty()) {
@@ -77,6 +85,11 @@ void print_table(std::ostream& out, const std::vector<BenchRow>& rows, const std
 void print_means(std::ostream& out, const std::vector<BenchRow>& rows, const std::string& vendor) {
   print_ratios(out, ratios(rows, vendor_default), vendor + "'s default");
   print_ratios(out, ratios(rows, vendor_best), "the best of its proposals");
+  std::vector<BenchRow> overlapping;
+  for (const BenchRow& row : rows) {
+    overlapping.push_back(back_to_back(row));
+  }
+  print_ratios(out, ratios(overlapping, vendor_best), "the same, all launched back to back");
   for (const std::string& name : other_contenders(rows)) {
     print_ratios(out, ratios(rows, [&](const BenchRow& row) { return contender_named(row, name); }),
                  name);
