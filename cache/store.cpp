@@ -28,6 +28,17 @@ void count(const Request& request, std::vector<Request>& requests) {
   }
 }
 
+// The order in which winners of one problem are tried: those of the toolchain as they stand, since
+// files come in the order in which they are asked, then the others, the newest first.
+void sort_for(const Toolchain& toolchain, std::vector<Record>& winners) {
+  const auto others =
+      std::stable_partition(winners.begin(), winners.end(),
+                            [&](const Record& winner) { return winner.toolchain == toolchain; });
+  std::stable_sort(others, winners.end(), [](const Record& left, const Record& right) {
+    return left.tuned_at > right.tuned_at;
+  });
+}
+
 }  // namespace
 
 IsCurrent is_current_in(const Archive& archive) {
@@ -71,36 +82,56 @@ std::optional<Hit> Store::find(const Problem& problem, const DeviceIdentity& dev
   Archive& archive = *database_->archive();
   return no_throw(archive, std::optional<Hit>(), [&] {
     const Problem asked = canonical(problem).problem;
-    const std::string device_fingerprint = fingerprint(device);
+    const WinnerKey key{fingerprint(asked), fingerprint(device)};
     const IsCurrent is_current = is_current_in(archive);
-    std::optional<Hit> hit;
-    const auto look = [&](const WinnerIndex& winners) {
-      for (const StoredWinner* winner :
-           winners.find(fingerprint(asked), device_fingerprint, toolchain)) {
-        if (!is_current(winner->record.family, winner->record.family_fingerprint)) {
-          continue;
-        }
-        auto record = parsed(*winner);
+    const auto hit_among = [&](std::vector<Record> winners) {
+      std::optional<Hit> hit;
+      sort_for(toolchain, winners);
+      for (Record& record : winners) {
         // The fields are compared too: a fingerprint proves nothing about a file that others write.
-        if (!record || record->problem != asked || record->device != device) {
+        if (!is_current(record.family, record.family_fingerprint) || record.problem != asked ||
+            record.device != device) {
           continue;
         }
         Instantiation made =
-            archive.family(record->family)->instantiate(asked, record->config, limits);
+            archive.family(record.family)->instantiate(asked, record.config, limits);
         if (made) {
-          const Match match = record->toolchain == toolchain ? Match::kExact : Match::kStale;
-          hit = Hit{std::move(*record), match, std::move(made).value()};
-          return;
+          const Match match = record.toolchain == toolchain ? Match::kExact : Match::kStale;
+          hit = Hit{std::move(record), match, std::move(made).value()};
+          break;
         }
       }
+      return hit;
     };
     archive.count_lookup();
-    archive.use_winners(look);
-    if (!hit && archive.refresh()) {
-      archive.use_winners(look);
+    std::optional<Hit> hit = hit_among(archive.known_winners(key));
+    if (!hit) {
+      hit = hit_among(archive.look_up_winners(key));
     }
-    archive.note_toolchain(device_fingerprint, device, toolchain);
+    archive.note_toolchain(key.device, device, toolchain);
     return hit;
+  });
+}
+
+std::vector<Record> Store::neighbours(const Problem& problem, const DeviceIdentity& device,
+                                      int count) const {
+  Archive& archive = *database_->archive();
+  return no_throw(archive, std::vector<Record>(), [&] {
+    const Problem asked = canonical(problem).problem;
+    std::vector<Record> winners;
+    archive.read(Archive::Having::kViewsForPrograms, [&](sqlite::Connection& connection) {
+      const std::string on = fingerprint(device);
+      std::string previous;
+      for (const std::string& near : find_neighbours(connection, asked, on, count)) {
+        if (near != previous) {
+          std::vector<Record> here = find_winners(connection, {near, on});
+          std::move(here.begin(), here.end(), std::back_inserter(winners));
+        }
+        previous = near;
+      }
+      return false;
+    });
+    return winners;
   });
 }
 
@@ -189,13 +220,11 @@ std::vector<Record> Store::winners() const {
   Archive& archive = *database_->archive();
   return no_throw(archive, std::vector<Record>(), [&] {
     std::vector<Record> records;
-    archive.refresh();
-    archive.use_winners([&](const WinnerIndex& winners) {
-      winners.for_each([&](const StoredWinner& winner) {
-        if (auto record = parsed(winner)) {
-          records.push_back(std::move(*record));
-        }
-      });
+    archive.read(Archive::Having::kViewsForPrograms, [&](sqlite::Connection& connection) {
+      for (WinnerWithState& winner : read_winners(connection)) {
+        records.push_back(std::move(winner.record));
+      }
+      return false;
     });
     return records;
   });
@@ -207,12 +236,8 @@ std::vector<WinnerWithState> Store::winners_with_state() const {
     archive.write_pending();
     std::vector<WinnerWithState> winners;
     archive.read(Archive::Having::kViewsForPrograms, [&](sqlite::Connection& connection) {
-      read_winners(connection, WithState::kYes,
-                   [&](const std::string&, const std::string&, const StoredWinner& winner) {
-                     if (auto record = parsed(winner)) {
-                       winners.push_back({std::move(*record), winner.state});
-                     }
-                   });
+      std::vector<WinnerWithState> here = read_winners(connection);
+      std::move(here.begin(), here.end(), std::back_inserter(winners));
       return false;
     });
     return winners;
@@ -228,7 +253,7 @@ int Store::forget(const Problem& problem) {
           *deleted = delete_winners(connection, key);
         },
         Archive::Otherwise::kWriteLater);
-    archive.forget_index();
+    archive.forget_found();
     return static_cast<int>(*deleted);
   });
 }

@@ -6,7 +6,7 @@
 // Contract: no member throws and none fails a caller. What the file system or SQLite refuses makes
 // the store smaller (read-only, or in memory only), is logged once and is told by `health()`; a
 // binary that does not hash to what was stored is a miss. Thread-safe. A store that was opened
-// before fork() is in memory only in the child.
+// before fork() is in memory only in the child, with the winners that were found before.
 
 #include <cstdint>
 #include <filesystem>
@@ -106,10 +106,16 @@ class Store {
 
   /// The winner for the problem (canonical or not) on the device. Void rows are not returned:
   /// another template fingerprint, or a config that the family no longer allows within `limits`.
-  /// Answered from memory. A miss asks the file once whether another process has stored winners
-  /// since, and sees them; so nobody has to look a second time.
+  /// What was found before is answered from memory. Anything else is one indexed look-up in the
+  /// files, which sees what other processes have stored; so nobody has to look a second time.
   std::optional<Hit> find(const Problem& problem, const DeviceIdentity& device,
                           const Toolchain& toolchain, const DeviceLimits& limits) const;
+
+  /// Winners of the device for problems with the types, orders, epilogue and numerics of this one:
+  /// of at most `count` problems in a file, those nearest in M, N, K and batch, the nearest first.
+  /// Void and stale ones too; none whose sizes differ by more than a factor of 16 in all.
+  std::vector<Record> neighbours(const Problem& problem, const DeviceIdentity& device,
+                                 int count) const;
 
   /// How many look-ups `find` has answered, for those who want to know what a call costs.
   std::int64_t lookups() const;

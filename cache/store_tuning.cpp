@@ -96,18 +96,15 @@ PutResult Store::put(const Record& record, const Source& winner_source, const Bi
       return PutResult{true, std::move(winner)};
     }
     // Another process may have stored the one that stays.
-    archive.forget_index();
+    archive.forget_found();
     PutResult kept{false, winner};
-    archive.use_winners([&](const WinnerIndex& winners) {
-      for (const StoredWinner* other : winners.find(fingerprint(winner.problem),
-                                                    fingerprint(winner.device), winner.toolchain)) {
-        auto parsed_record = parsed(*other);
-        if (parsed_record && parsed_record->toolchain == winner.toolchain) {
-          kept.winner = std::move(*parsed_record);
-          return;
-        }
+    for (Record& other :
+         archive.look_up_winners({fingerprint(winner.problem), fingerprint(winner.device)})) {
+      if (other.toolchain == winner.toolchain) {
+        kept.winner = std::move(other);
+        break;
       }
-    });
+    }
     return kept;
   });
 }

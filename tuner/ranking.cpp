@@ -9,6 +9,9 @@ namespace {
 
 // Of the naive kernel, whose time is nice to know and must not cost more than the tuning.
 constexpr double kAffordableUs = 0.25e6;
+// The store tells what is near by sizes alone; of so many times the seeds the nearest are taken,
+// which alignment and strides decide too.
+constexpr int kNearBySize = 4;
 
 std::vector<Instance> instances_of(std::span<const Candidate> candidates, const Task& task) {
   std::vector<Instance> all;
@@ -49,8 +52,10 @@ Ranking rank(const Task& task, const SearchLimits& search_limits) {
     ranking.selection = select_given(knowledge);
     return ranking;
   }
+  const std::vector<Record> near =
+      store.neighbours(problem, device, kNearBySize * search_limits.neighbours);
   const std::vector<Instance> seeds =
-      neighbour_seeds(problem, device, limits, store.winners(), search_limits.neighbours);
+      neighbour_seeds(problem, device, limits, near, search_limits.neighbours);
   knowledge.seeds = seeds;
   knowledge.baseline = baseline_of(ranking.ranked, baseline_family(limits.backend));
   ranking.selection = select(knowledge, search_limits);

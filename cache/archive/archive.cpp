@@ -73,9 +73,8 @@ Archive::Archive(AfterFork, const Archive& parent)
   // A thread of the parent may have held the lock at the moment of the fork: here nobody will ever
   // open it.
   const std::shared_lock lock(parent.winners_lock_, std::try_to_lock);
-  if (lock && parent.loaded_) {
-    winners_ = parent.winners_;
-    loaded_ = true;
+  if (lock) {
+    found_ = parent.found_;
   }
 }
 
@@ -217,7 +216,7 @@ void Archive::forget_unsaved() {
   if (!unsaved_.empty()) {
     unsaved_.clear();
     memory_.reset();
-    loaded_ = false;
+    forget_found();
   }
 }
 
@@ -234,14 +233,16 @@ void Archive::write_to_memory(const std::vector<Work>& works) {
 void Archive::reopen() {
   const auto path = file_->path;
   file_.reset();
+  data_version_ = 0;
   file_ = open_to_write(path, options_, warn_function());
-  loaded_ = false;
+  forget_found();
 }
 
 void Archive::repair() {
   const auto path = file_->path;
   file_.reset();
-  loaded_ = false;
+  data_version_ = 0;
+  forget_found();
   if (++repairs_ <= kMostRepairs) {
     file_ = repair_and_open(path, options_, warn_function());
   } else {

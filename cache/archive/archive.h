@@ -7,8 +7,8 @@
 // works in the same way whatever the file system does. What was kept in memory because the
 // file was busy or the disk full goes to the file with the next transaction that succeeds.
 //
-// One lock guards the databases, another the index of winners, so that finding a winner never waits
-// for a disk.
+// One lock guards the databases, another the winners that were found, so that finding one again
+// never waits for a disk.
 
 #include <sys/types.h>
 
@@ -25,18 +25,18 @@
 #include <vector>
 
 #include "cache/archive/pending_writes.h"
-#include "cache/archive/winner_index.h"
 #include "cache/file/store_file.h"
 #include "cache/store.h"
 #include "cache/tables/lease_rows.h"
+#include "cache/tables/winner_rows.h"
 
 namespace tunedgemm {
 
 class Archive {
  public:
   explicit Archive(const StoreOptions& options);
-  /// What a forked child uses in place of its parent's: the winners that are in memory, and no
-  /// file. An SQLite connection must not be used on both sides of a fork, nor closed by the child.
+  /// What a forked child uses in place of its parent's: the winners that were found, and no file.
+  /// An SQLite connection must not be used on both sides of a fork, nor closed by the child.
   struct AfterFork {};
   Archive(AfterFork, const Archive& parent);
   /// Writes what has not been written yet. In a forked child it leaves the files alone.
@@ -62,13 +62,16 @@ class Archive {
   /// Asks one database after the other until `ask` returns true.
   void read(Having having, const std::function<bool(sqlite::Connection&)>& ask);
 
-  /// Calls `use` with the index of winners, which is loaded first if need be, under a shared lock.
-  void use_winners(const std::function<void(const WinnerIndex&)>& use);
+  /// The winners of a problem on a device that were found before; asks no database.
+  std::vector<Record> known_winners(const WinnerKey& key) const;
+  /// Those that the databases have, in the order in which they are asked; known from then on.
+  std::vector<Record> look_up_winners(const WinnerKey& key);
+  /// A winner that was just stored, if those of its problem are known.
   void put_winner(const Record& record);
-  /// The index no longer tells what the files hold.
-  void forget_index() { loaded_ = false; }
-  /// Follows what other processes have done to the file. Returns whether the index has to be loaded
-  /// again, because winners were stored or deleted or the file was replaced.
+  /// What was found no longer tells what the files hold.
+  void forget_found();
+  /// Follows what other processes have done to the file. Returns whether one has stored winners or
+  /// replaced the file since the last time.
   bool refresh();
   void count_lookup() { ++lookups_; }
   std::int64_t lookups() const { return lookups_; }
@@ -98,9 +101,9 @@ class Archive {
   void forget_unsaved();
   bool ask_one(StoreFile& file, Having having, const std::function<bool(sqlite::Connection&)>& ask);
   void read_locked(Having having, const std::function<bool(sqlite::Connection&)>& ask);
-  void load_winners();
+  bool follow_file();
+  void remember_toolchain_of(const std::string& device_fingerprint);
   void note_families();
-  void remember_state_of_file();
   void reopen();
   void repair();
   Warn warn_function();
@@ -121,13 +124,12 @@ class Archive {
   std::vector<Work> unsaved_;
   Clock::time_point write_again_at_;
   int repairs_ = 0;
-  std::int64_t data_version_ = 0;
-  WinnersStamp stamp_;
+  std::int64_t data_version_ = 0;  // of the file's connection; it never has 0
+  std::int64_t newest_winner_ = 0;
 
-  std::atomic<bool> loaded_{false};
-  mutable std::shared_mutex winners_lock_;  // guards the next group
-  WinnerIndex winners_;
-  std::unordered_map<std::string, std::string> toolchain_of_;  // by fingerprints
+  mutable std::shared_mutex winners_lock_;                      // guards the next group
+  std::unordered_map<std::string, std::vector<Record>> found_;  // by both fingerprints of the key
+  std::unordered_map<std::string, std::string> toolchain_of_;   // by fingerprints; "": not known
 
   mutable std::mutex warnings_lock_;  // guards the next one
   std::vector<std::string> warnings_;

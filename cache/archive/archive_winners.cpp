@@ -1,110 +1,108 @@
-// The part of Archive that keeps the winners in memory.
+// The part of Archive that keeps in memory which winners were found.
+
+#include <algorithm>
+#include <iterator>
 
 #include "cache/archive/archive.h"
 #include "cache/file/location.h"
 
 namespace tunedgemm {
-namespace {
 
-struct OneWinner {
-  std::string problem, device;
-  StoredWinner winner;
-};
-
-std::vector<OneWinner> winners_of(const sqlite::Connection& connection) {
-  std::vector<OneWinner> winners;
-  read_winners(connection, WithState::kNo,
-               [&](const std::string& problem, const std::string& device, StoredWinner winner) {
-                 winners.push_back({problem, device, std::move(winner)});
-               });
-  return winners;
-}
-
-}  // namespace
-
-void Archive::use_winners(const std::function<void(const WinnerIndex&)>& use) {
-  if (!loaded_) {
-    const std::lock_guard lock(databases_);
-    if (!loaded_) {
-      load_winners();
-    }
-  }
+std::vector<Record> Archive::known_winners(const WinnerKey& key) const {
   const std::shared_lock lock(winners_lock_);
-  use(winners_);
+  const auto found = found_.find(key.problem + key.device);
+  return found == found_.end() ? std::vector<Record>() : found->second;
 }
 
-void Archive::load_winners() {
-  // Before reading: what is stored meanwhile is seen at the next refresh.
-  remember_state_of_file();
-  WinnerIndex loaded;
+std::vector<Record> Archive::look_up_winners(const WinnerKey& key) {
+  const std::lock_guard databases(databases_);
+  // Before reading: what is stored meanwhile is seen at the next look-up.
+  follow_file();
+  remember_toolchain_of(key.device);
+  std::vector<Record> winners;
   read_locked(Having::kViewsForPrograms, [&](sqlite::Connection& connection) {
-    for (OneWinner& one : winners_of(connection)) {
-      loaded.add(one.problem, one.device, std::move(one.winner));
-    }
+    std::vector<Record> here = find_winners(connection, key);
+    std::move(here.begin(), here.end(), std::back_inserter(winners));
     return false;
   });
-  std::unordered_map<std::string, std::string> toolchains;
-  if (file_ && file_->writable) {
-    ask_one(*file_, Having::kTables, [&](sqlite::Connection& connection) {
-      sqlite::Statement rows(connection,
-                             "SELECT d.fingerprint, t.fingerprint FROM device d "
-                             "JOIN toolchain t ON t.id = d.toolchain");
-      std::string device, toolchain;
-      while (rows.step()) {
-        rows.read(device, toolchain);
-        toolchains[device] = toolchain;
-      }
-      return true;
-    });
+  if (!winners.empty()) {
+    const std::unique_lock lock(winners_lock_);
+    found_[key.problem + key.device] = winners;
   }
-  const std::unique_lock lock(winners_lock_);
-  winners_ = std::move(loaded);
-  toolchain_of_ = std::move(toolchains);
-  loaded_ = true;
-}
-
-void Archive::remember_state_of_file() {
-  data_version_ = 0;
-  if (file_ && !file_->newer) {
-    ask_one(*file_, Having::kTables, [&](sqlite::Connection& connection) {
-      data_version_ = connection.integer("PRAGMA data_version");
-      stamp_ = winners_stamp(connection);
-      return true;
-    });
-  }
+  return winners;
 }
 
 void Archive::put_winner(const Record& record) {
   const std::unique_lock lock(winners_lock_);
-  if (loaded_) {
-    winners_.replace(fingerprint(record.problem), fingerprint(record.device), stored(record));
+  const auto known = found_.find(fingerprint(record.problem) + fingerprint(record.device));
+  if (known != found_.end()) {
+    std::erase_if(known->second,
+                  [&](const Record& old) { return old.toolchain == record.toolchain; });
+    known->second.insert(known->second.begin(), record);
   }
+  toolchain_of_[fingerprint(record.device)] = fingerprint(record.toolchain);
+}
+
+void Archive::forget_found() {
+  const std::unique_lock lock(winners_lock_);
+  found_.clear();
+  toolchain_of_.clear();
 }
 
 bool Archive::refresh() {
   const std::lock_guard lock(databases_);
+  return follow_file();
+}
+
+bool Archive::follow_file() {
   if (!file_) {
     return false;
   }
   if (file_->was_replaced()) {
-    if (file_->writable) {
+    const bool follows = file_->writable;
+    if (follows) {
       reopen();
     }
-    return !loaded_;
+    return follows;
   }
-  if (file_->newer || !loaded_) {
-    return !loaded_;
+  if (file_->newer) {
+    return false;
   }
-  // Every transaction of another process changes the version; few of them store a winner.
+  bool stored = false;
   ask_one(*file_, Having::kTables, [&](sqlite::Connection& connection) {
     const std::int64_t version = connection.integer("PRAGMA data_version");
     if (version != data_version_) {
+      // Every transaction of another process changes the version; few of them store a winner.
+      const std::int64_t newest = newest_winner(connection);
+      stored = newest != newest_winner_;
+      newest_winner_ = newest;
       data_version_ = version;
-      loaded_ = winners_stamp(connection) == stamp_;
+      forget_found();
     }
     return true;
   });
-  return !loaded_;
+  return stored;
+}
+
+void Archive::remember_toolchain_of(const std::string& device_fingerprint) {
+  {
+    const std::shared_lock lock(winners_lock_);
+    if (!file_ || !file_->writable || toolchain_of_.count(device_fingerprint) > 0) {
+      return;
+    }
+  }
+  std::string toolchain;
+  ask_one(*file_, Having::kTables, [&](sqlite::Connection& connection) {
+    sqlite::Statement row(connection,
+                          "SELECT t.fingerprint FROM device d JOIN toolchain t ON "
+                          "t.id = d.toolchain WHERE d.fingerprint = ?");
+    if (row.bind(device_fingerprint).step()) {
+      row.read(toolchain);
+    }
+    return true;
+  });
+  const std::unique_lock lock(winners_lock_);
+  toolchain_of_.emplace(device_fingerprint, toolchain);
 }
 
 void Archive::note_toolchain(const std::string& device_fingerprint, const DeviceIdentity& device,
@@ -112,7 +110,7 @@ void Archive::note_toolchain(const std::string& device_fingerprint, const Device
   const std::string current = fingerprint(toolchain);
   const auto is_known = [&] {
     const auto known = toolchain_of_.find(device_fingerprint);
-    return known == toolchain_of_.end() || known->second == current;
+    return known == toolchain_of_.end() || known->second.empty() || known->second == current;
   };
   {
     const std::shared_lock lock(winners_lock_);
@@ -129,7 +127,10 @@ void Archive::note_toolchain(const std::string& device_fingerprint, const Device
 
 StoreHealth Archive::health() {
   StoreHealth health;
-  use_winners([&](const WinnerIndex& winners) { health.winners = winners.size(); });
+  read(Having::kViewsForPrograms, [&](sqlite::Connection& connection) {
+    health.winners += connection.integer("SELECT count(*) FROM winner_v1");
+    return false;
+  });
   health.path = store_path(options_);
   health.sqlite_version = sqlite3_libversion();
   {

@@ -3,6 +3,7 @@
 #include <array>
 
 #include "cache/sqlite/migration_2.h"
+#include "cache/sqlite/migration_3.h"
 #include "cache/sqlite/problem_columns.h"
 
 namespace tunedgemm {
@@ -189,7 +190,8 @@ CREATE TABLE lease (
 }  // namespace
 
 std::span<const Migration> migrations() {
-  static const std::array<Migration, 2> steps{Migration{kVersion1}, migration_to_version_2()};
+  static const std::array<Migration, 3> steps{Migration{kVersion1}, migration_to_version_2(),
+                                              migration_to_version_3()};
   return steps;
 }
 

@@ -45,14 +45,14 @@ std::string state() {
 // toolchains) the one of preference 1 is what a call would get.
 std::string graded() {
   return R"sql(
-WITH with_state AS (
-  SELECT w.*, c.text AS config_text,)sql" +
+WITH with_state AS MATERIALIZED (
+  SELECT w.id, w.problem, w.device, w.tuned_at,)sql" +
          state() + R"sql( AS state
   FROM winner w
   JOIN device d ON d.id = w.device
   JOIN config c ON c.id = w.config
 ), graded AS (
-  SELECT *, row_number() OVER (
+  SELECT id, problem, device, state, row_number() OVER (
            PARTITION BY problem, device
            ORDER BY state = 'void', state = 'stale', tuned_at DESC, id DESC) AS preference
   FROM with_state
@@ -62,44 +62,49 @@ WITH with_state AS (
 
 std::string best() {
   return "CREATE VIEW best AS" + graded() + "SELECT d.name AS device, " + kShape + R"sql(,
-       w.config_text AS config,
+       c.text AS config,
        round(w.median_us, 2) AS median_us,
        round(p.flops / w.median_us / 1e6, 3) AS tflops,
        round(nullif(w.default_us, 0) / w.median_us, 2) AS vs_default,
        round(nullif(w.naive_us, 0) / w.median_us, 2) AS vs_naive,
        w.tie_count AS ties,
-       w.state,
+       g.state,
        )sql" +
          names_of("w.rigor", kRigors) + R"sql( AS rigor,
        w.tuned_at,
        p.details,
        w.problem
-FROM graded w
+FROM graded g
+JOIN winner w ON w.id = g.id
+JOIN config c ON c.id = w.config
 JOIN problem p ON p.id = w.problem
 JOIN device d ON d.id = w.device
-WHERE w.preference = 1
+WHERE g.preference = 1
 ORDER BY d.name, p.types, p.m, p.n, p.k, p.batch, p.id;
 )sql";
 }
 
 std::string stale() {
   return "CREATE VIEW stale AS" + graded() + "SELECT d.name AS device, " + kShape + R"sql(,
-       w.config_text AS config,
+       c.text AS config,
        round(w.median_us, 2) AS median_us,
        t.compiler AS tuned_compiler, t.driver AS tuned_driver,
        now.compiler AS current_compiler, now.driver AS current_driver,
        w.tuned_at,
        w.problem
-FROM graded w
+FROM graded g
+JOIN winner w ON w.id = g.id
+JOIN config c ON c.id = w.config
 JOIN problem p ON p.id = w.problem
 JOIN device d ON d.id = w.device
 JOIN toolchain t ON t.id = w.toolchain
 LEFT JOIN toolchain now ON now.id = d.toolchain
-WHERE w.preference = 1 AND w.state = 'stale'
+WHERE g.preference = 1 AND g.state = 'stale'
 ORDER BY d.name, p.types, p.m, p.n, p.k, p.batch, p.id;
 )sql";
 }
 
+// In no order of its own: SQLite would sort a million rows with all their columns to count them.
 std::string trials() {
   return std::string("CREATE VIEW trials AS SELECT d.name AS device, ") + kShape + R"sql(,
        c.text AS config,
@@ -121,8 +126,7 @@ std::string trials() {
 FROM trial t
 JOIN problem p ON p.id = t.problem
 JOIN device d ON d.id = t.device
-JOIN config c ON c.id = t.config
-ORDER BY d.name, t.problem, t.reason IS NOT NULL, NOT t.final_round, t.median_us, c.text;
+JOIN config c ON c.id = t.config;
 )sql";
 }
 
@@ -162,14 +166,14 @@ ORDER BY r.calls * p.flops DESC, p.id;
 
 std::string coverage() {
   return "CREATE VIEW coverage AS" + graded() + R"sql(SELECT d.name AS device,
-       count(w.problem) AS tuned,
-       count(*) FILTER (WHERE w.state = 'confirmed') AS confirmed,
-       count(*) FILTER (WHERE w.state = 'provisional') AS provisional,
-       count(*) FILTER (WHERE w.state = 'stale') AS stale,
-       count(*) FILTER (WHERE w.state = 'void') AS void,
-       count(*) FILTER (WHERE w.problem IS NULL) AS missing,
-       round(100.0 * count(w.problem) / count(*), 1) AS tuned_percent,
-       coalesce(sum(known.calls) FILTER (WHERE w.problem IS NULL), 0) AS missing_calls,
+       count(g.problem) AS tuned,
+       count(*) FILTER (WHERE g.state = 'confirmed') AS confirmed,
+       count(*) FILTER (WHERE g.state = 'provisional') AS provisional,
+       count(*) FILTER (WHERE g.state = 'stale') AS stale,
+       count(*) FILTER (WHERE g.state = 'void') AS void,
+       count(*) FILTER (WHERE g.problem IS NULL) AS missing,
+       round(100.0 * count(g.problem) / count(*), 1) AS tuned_percent,
+       coalesce(sum(known.calls) FILTER (WHERE g.problem IS NULL), 0) AS missing_calls,
        round(sum(w.spent_seconds), 1) AS tuning_seconds
 FROM (SELECT problem, device, 0 AS calls FROM winner
       UNION
@@ -177,7 +181,8 @@ FROM (SELECT problem, device, 0 AS calls FROM winner
       WHERE NOT EXISTS (SELECT 1 FROM winner w WHERE w.problem = r.problem AND w.device = r.device)
      ) known
 JOIN device d ON d.id = known.device
-LEFT JOIN graded w ON w.problem = known.problem AND w.device = known.device AND w.preference = 1
+LEFT JOIN graded g ON g.problem = known.problem AND g.device = known.device AND g.preference = 1
+LEFT JOIN winner w ON w.id = g.id
 GROUP BY known.device
 ORDER BY d.name;
 )sql";
@@ -196,7 +201,9 @@ SELECT p.fingerprint AS problem_fingerprint, p.text AS problem_text,
        w.rigor, w.candidates_tried, w.candidates_legal, w.complete,
        w.spent_seconds, w.compile_seconds, w.check_seconds, w.screen_seconds, w.finals_seconds,
        w.max_error, w.tuned_at,)sql" +
-         state() + R"sql( AS state
+         state() + R"sql( AS state,
+       p.m, p.n, p.k, p.batch, p.type_a, p.type_b, p.type_d, p.order_a, p.order_b,
+       p.beta, p.bias, p.activation, p.numerics
 FROM winner w
 JOIN problem p ON p.id = w.problem
 JOIN device d ON d.id = w.device

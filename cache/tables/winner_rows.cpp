@@ -40,33 +40,47 @@ bool must_keep(sqlite::Connection& connection, const KeyRows& key, const Record&
   return fuller && is_current(family, fingerprint);
 }
 
-}  // namespace
+// Of the view winner_v1, as record_in() reads them.
+constexpr std::string_view kColumns =
+    "problem_text, backend, device_name, compute_capability, units, memory_bytes, l2_bytes, "
+    "clock_mhz, power_limit_watts, compiler, driver, family, knobs, family_fingerprint, median_us, "
+    "low_us, high_us, samples, default_us, naive_us, runner_up_us, ties, rigor, candidates_tried, "
+    "candidates_legal, complete, spent_seconds, compile_seconds, check_seconds, screen_seconds, "
+    "finals_seconds, max_error, tuned_at";
+constexpr int kColumnCount = 33;
 
-StoredWinner stored(const Record& record) {
-  StoredWinner winner{record, to_text(record.problem), to_text(record.config), joined(record.ties),
-                      ""};
-  winner.record.problem = Problem();
-  winner.record.config = Config();
-  winner.record.ties.clear();
-  return winner;
-}
+// How far apart neighbours may be, looked through one after the other: winners are many, and those
+// next to a problem few. Beyond the last, one says no more than a cost model does.
+constexpr std::array kReaches{2.0, 4.0, 16.0};
 
-std::optional<Record> parsed(const StoredWinner& winner) {
-  auto problem = parse_problem(winner.problem_text);
-  auto config = parse_config(winner.knobs);
+std::optional<Record> record_in(const sqlite::Statement& row) {
+  Record r;
+  std::string problem_text, knobs, ties;
+  int backend = 0;
+  row.read(problem_text, backend, r.device.name, r.device.compute_capability, r.device.units,
+           r.device.memory_bytes, r.device.l2_bytes, r.device.clock_mhz, r.device.power_limit_watts,
+           r.toolchain.compiler, r.toolchain.driver, r.family, knobs, r.family_fingerprint,
+           r.measurement.median_us, r.measurement.low_us, r.measurement.high_us,
+           r.measurement.samples_us, r.default_us, r.naive_us, r.runner_up_us, ties, r.rigor,
+           r.candidates_tried, r.candidates_legal, r.complete, r.spent_seconds, r.compile_seconds,
+           r.check_seconds, r.screen_seconds, r.finals_seconds, r.max_error, r.tuned_at);
+  r.device.backend = backend_name(backend);
+  const auto problem = parse_problem(problem_text);
+  auto config = parse_config(knobs);
   if (!problem || !config) {
     return std::nullopt;
   }
-  Record record = winner.record;
-  record.problem = *problem;
-  record.config = std::move(*config);
-  if (!winner.ties.empty()) {
-    for (const std::string_view line : split(winner.ties, '\n')) {
-      record.ties.emplace_back(line);
+  r.problem = *problem;
+  r.config = std::move(*config);
+  if (!ties.empty()) {
+    for (const std::string_view line : split(ties, '\n')) {
+      r.ties.emplace_back(line);
     }
   }
-  return record;
+  return r;
 }
+
+}  // namespace
 
 bool put_winner(sqlite::Connection& connection, const Record& record,
                 std::optional<std::int64_t> kernel, const IsCurrent& is_current) {
@@ -105,35 +119,63 @@ bool put_winner(sqlite::Connection& connection, const Record& record,
   return true;
 }
 
-void read_winners(const sqlite::Connection& connection, WithState with_state,
-                  const std::function<void(const std::string& problem, const std::string& device,
-                                           StoredWinner)>& take) {
-  const std::string query =
-      "SELECT problem_fingerprint, problem_text, device_fingerprint, backend, device_name, "
-      "compute_capability, units, memory_bytes, l2_bytes, clock_mhz, power_limit_watts, "
-      "compiler, driver, family, knobs, family_fingerprint, median_us, low_us, high_us, samples, "
-      "default_us, naive_us, runner_up_us, ties, rigor, candidates_tried, candidates_legal, "
-      "complete, spent_seconds, compile_seconds, check_seconds, screen_seconds, finals_seconds, "
-      "max_error, tuned_at, ";
-  sqlite::Statement rows(
-      connection, query + (with_state == WithState::kYes ? "state" : "''") + " FROM winner_v1");
-  std::string problem, device;
-  int backend = 0;
+std::vector<WinnerWithState> read_winners(const sqlite::Connection& connection) {
+  sqlite::Statement rows(connection, "SELECT " + std::string(kColumns) + ", state FROM winner_v1");
+  std::vector<WinnerWithState> winners;
   while (rows.step()) {
-    StoredWinner winner;
-    Record& r = winner.record;
-    rows.read(problem, winner.problem_text, device, backend, r.device.name,
-              r.device.compute_capability, r.device.units, r.device.memory_bytes, r.device.l2_bytes,
-              r.device.clock_mhz, r.device.power_limit_watts, r.toolchain.compiler,
-              r.toolchain.driver, r.family, winner.knobs, r.family_fingerprint,
-              r.measurement.median_us, r.measurement.low_us, r.measurement.high_us,
-              r.measurement.samples_us, r.default_us, r.naive_us, r.runner_up_us, winner.ties,
-              r.rigor, r.candidates_tried, r.candidates_legal, r.complete, r.spent_seconds,
-              r.compile_seconds, r.check_seconds, r.screen_seconds, r.finals_seconds, r.max_error,
-              r.tuned_at, winner.state);
-    r.device.backend = backend_name(backend);
-    take(problem, device, std::move(winner));
+    if (auto record = record_in(rows)) {
+      WinnerWithState& winner = winners.emplace_back();
+      winner.record = std::move(*record);
+      rows.read_one(kColumnCount, winner.state);
+    }
   }
+  return winners;
+}
+
+std::vector<Record> find_winners(const sqlite::Connection& connection, const WinnerKey& key) {
+  sqlite::Statement rows(connection, "SELECT " + std::string(kColumns) +
+                                         " FROM winner_v1 WHERE problem_fingerprint = ? AND "
+                                         "device_fingerprint = ?");
+  rows.bind(key.problem, key.device);
+  std::vector<Record> winners;
+  while (rows.step()) {
+    if (auto record = record_in(rows)) {
+      winners.push_back(std::move(*record));
+    }
+  }
+  return winners;
+}
+
+std::vector<std::string> find_neighbours(const sqlite::Connection& connection,
+                                         const Problem& canonical, const std::string& device,
+                                         int count) {
+  // The index `problem_neighbours` has these columns; what is near in all is near in M.
+  sqlite::Statement rows(
+      connection,
+      "SELECT problem_fingerprint FROM (SELECT problem_fingerprint, "
+      "max(1.0 + m, ?1) / min(1.0 + m, ?1) * max(1.0 + n, ?2) / min(1.0 + n, ?2) * "
+      "max(1.0 + k, ?3) / min(1.0 + k, ?3) * max(1.0 + batch, ?4) / min(1.0 + batch, ?4) AS apart "
+      "FROM winner_v1 WHERE device_fingerprint = ?5 AND type_a = ?6 AND type_b = ?7 AND "
+      "type_d = ?8 AND order_a = ?9 AND order_b = ?10 AND beta = ?11 AND bias = ?12 AND "
+      "activation = ?13 AND numerics = ?14 AND m BETWEEN ?1 / ?15 - 1 AND ?1 * ?15) "
+      "WHERE apart <= ?15 ORDER BY apart LIMIT ?16");
+  const auto size = [](std::int64_t extent) { return 1.0 + static_cast<double>(extent); };
+  std::vector<std::string> problems;
+  for (const double reach : kReaches) {
+    problems.clear();
+    rows.bind(size(canonical.m), size(canonical.n), size(canonical.k), size(canonical.batch),
+              device, name(canonical.a.type), name(canonical.b.type), name(canonical.d.type),
+              name(canonical.a.order), name(canonical.b.order), name(canonical.beta),
+              name(canonical.bias), name(canonical.activation), name(canonical.numerics), reach,
+              count);
+    while (rows.step()) {
+      rows.read(problems.emplace_back());
+    }
+    if (problems.size() == static_cast<std::size_t>(count)) {
+      break;  // none that is farther away could be nearer than these
+    }
+  }
+  return problems;
 }
 
 std::int64_t delete_winners(sqlite::Connection& connection, const std::string& problem) {
@@ -146,9 +188,8 @@ std::int64_t delete_winners(sqlite::Connection& connection, const std::string& p
   return connection.changes();
 }
 
-WinnersStamp winners_stamp(sqlite::Connection& connection) {
-  return {connection.integer("SELECT max(id) FROM winner"),
-          connection.integer("SELECT count(*) FROM winner")};
+std::int64_t newest_winner(sqlite::Connection& connection) {
+  return connection.integer("SELECT max(id) FROM winner");
 }
 
 }  // namespace tunedgemm

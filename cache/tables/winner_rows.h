@@ -7,23 +7,13 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "cache/record.h"
 #include "cache/sqlite/sqlite.h"
+#include "cache/store.h"
 
 namespace tunedgemm {
-
-/// A winner as it lies in a file. Thousands are read at once and few are asked for, so the texts
-/// are parsed when one is: until then `record.problem`, `record.config` and `record.ties` are
-/// empty.
-struct StoredWinner {
-  Record record;
-  std::string problem_text, knobs, ties;
-  std::string state;  ///< as the view has it; empty if it was not asked for
-};
-StoredWinner stored(const Record& record);
-/// Empty if a text is not understood: a later version of the library has written it.
-std::optional<Record> parsed(const StoredWinner& winner);
 
 /// Whether what was tuned with a family of this fingerprint still counts.
 using IsCurrent = std::function<bool(std::string_view family, std::string_view fingerprint)>;
@@ -33,21 +23,29 @@ using IsCurrent = std::function<bool(std::string_view family, std::string_view f
 bool put_winner(sqlite::Connection& connection, const Record& record,
                 std::optional<std::int64_t> kernel, const IsCurrent& is_current);
 
-/// Whether the state of a winner is computed.
-enum class WithState { kNo, kYes };
-/// Calls `take` with the fingerprints of problem and device for each winner.
-void read_winners(const sqlite::Connection& connection, WithState with_state,
-                  const std::function<void(const std::string& problem, const std::string& device,
-                                           StoredWinner)>& take);
+// What reads winners leaves out those of which a text is not understood: a later version of the
+// library has written them.
+
+/// All winners, with their states.
+std::vector<WinnerWithState> read_winners(const sqlite::Connection& connection);
+/// What a winner is found by: the fingerprints of its problem and its device.
+struct WinnerKey {
+  std::string problem, device;
+};
+/// The winners of one problem on one device, of all toolchains.
+std::vector<Record> find_winners(const sqlite::Connection& connection, const WinnerKey& key);
+
+/// The fingerprints of problems with a winner on the device (one for each winner) that have the
+/// types, orders, epilogue and numerics of `canonical`: at most `count`, the nearest first. What is
+/// near is told by the product of the ratios of M, N, K and batch, each plus one.
+std::vector<std::string> find_neighbours(const sqlite::Connection& connection,
+                                         const Problem& canonical, const std::string& device,
+                                         int count);
 
 /// Deletes the winners and the trials of a problem, by its fingerprint; returns how many winners.
 std::int64_t delete_winners(sqlite::Connection& connection, const std::string& problem);
 
-/// Changes when a winner was stored or deleted.
-struct WinnersStamp {
-  std::int64_t newest = 0, count = 0;
-  friend bool operator==(const WinnersStamp&, const WinnersStamp&) = default;
-};
-WinnersStamp winners_stamp(sqlite::Connection& connection);
+/// Changes when a winner was stored.
+std::int64_t newest_winner(sqlite::Connection& connection);
 
 }  // namespace tunedgemm

@@ -2,12 +2,16 @@
 
 #include "cache/store.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
+#include <random>
 
 #include "cache/sqlite/sqlite.h"
+#include "cache/tables/winner_rows.h"
 #include "tests/cache/support/sample.h"
 #include "tests/support/catch.h"
+#include "tests/support/seed.h"
 #include "tests/support/temporary_folder.h"
 
 using namespace tunedgemm;
@@ -224,6 +228,145 @@ TEST_CASE("One look-up that misses sees what another store has just put") {
   CHECK(store->lookups() == 6);
   CHECK(other->lookups() == 0);
   CHECK(store->winners().size() == 3);
+}
+
+TEST_CASE("What was found is forgotten when another store has renewed or deleted it") {
+  const TemporaryFolder folder;
+  const auto options = sample::options(folder.path() / "cache.db");
+  const auto store = Store::open(options);
+  const auto other = Store::open(options);
+  const auto median_us = [&] {
+    const auto hit = find(*store, 64);
+    return hit ? hit->record.measurement.median_us : 0;
+  };
+  put(*other, sample::record(64, 12));
+  CHECK(median_us() == 12);
+  put(*other, sample::record(64, 9, Rigor::kExhaustive));
+  CHECK(store->acquire(sample::problem(1), sample::device(), sample::toolchain(), 0)
+            .winners_changed());
+  CHECK(median_us() == 9);
+  CHECK(other->forget(sample::problem(64)) == 1);
+  CHECK_FALSE(find(*store, 128));
+  CHECK(median_us() == 0);
+}
+
+TEST_CASE("A winner that was put is found among those that were known before") {
+  const TemporaryFolder folder;
+  const auto store = Store::open(sample::options(folder.path() / "cache.db"));
+  Record old = sample::record(64, 10);
+  old.toolchain = sample::toolchain("570");
+  put(*store, old);
+  CHECK(find(*store, 64)->match == Match::kStale);
+  put(*store, sample::record(64, 12));
+  CHECK(find(*store, 64)->record.measurement.median_us == 12);
+  put(*store, sample::record(64, 11, Rigor::kExhaustive));
+  CHECK(find(*store, 64)->record.measurement.median_us == 11);
+  CHECK(find(*store, 64, sample::toolchain("570"))->record.measurement.median_us == 10);
+  CHECK(store->winners().size() == 2);
+}
+
+namespace {
+
+// The ratios of two extents, each plus one, multiplied.
+double apart(const Problem& left, const Problem& right) {
+  double product = 1;
+  for (const auto extent : {&Problem::m, &Problem::n, &Problem::k, &Problem::batch}) {
+    const auto [less, more] = std::minmax(left.*extent, right.*extent);
+    product *= (1.0 + static_cast<double>(more)) / (1.0 + static_cast<double>(less));
+  }
+  return product;
+}
+
+}  // namespace
+
+TEST_CASE("The neighbours of a problem are the winners nearest in size") {
+  const TemporaryFolder folder;
+  const auto options = sample::options(folder.path() / "cache.db");
+  constexpr int kProblems = 300;
+  std::mt19937_64 random(test_seed());
+  const auto any_problem = [&] {
+    const auto extent = [&] { return std::int64_t{1} << (4 + random() % 9) | random() % 8; };
+    return canonical(make_problem(extent(), extent(), extent(), DataType::kF16, DataType::kF16,
+                                  DataType::kF16, "nt"))
+        .problem;
+  };
+  std::vector<Problem> problems;
+  {
+    const auto store = Store::open(options);
+    auto connection =
+        sqlite::Connection::open(options.path, sqlite::Connection::Mode::kReadWrite, 1000);
+    sqlite::Transaction transaction(connection);
+    Record record = sample::record(1);
+    for (int count = 0; count < kProblems; ++count) {
+      record.problem = any_problem();
+      put_winner(connection, record, std::nullopt, [](auto, auto) { return true; });
+      if (std::find(problems.begin(), problems.end(), record.problem) == problems.end()) {
+        problems.push_back(record.problem);
+      }
+    }
+    transaction.commit();
+  }
+  const auto store = Store::open(options);
+  for (int round = 0; round < 50; ++round) {
+    const Problem asked = round % 2 == 0 ? any_problem() : problems[static_cast<size_t>(round)];
+    std::vector<double> expected, found;
+    for (const Problem& problem : problems) {
+      if (apart(asked, problem) <= 16) {
+        expected.push_back(apart(asked, problem));
+      }
+    }
+    std::sort(expected.begin(), expected.end());
+    const int count = 1 + round % 12;
+    expected.resize(std::min(expected.size(), static_cast<std::size_t>(count)));
+    for (const Record& neighbour : store->neighbours(asked, sample::device(), count)) {
+      found.push_back(apart(asked, neighbour.problem));
+    }
+    INFO(to_text(asked));
+    REQUIRE(found.size() == expected.size());
+    for (std::size_t index = 0; index < found.size(); ++index) {
+      CHECK(found[index] == Catch::Approx(expected[index]));
+    }
+  }
+}
+
+TEST_CASE("Neighbours are of the same device, types, orders, epilogue and numerics") {
+  const TemporaryFolder folder;
+  const auto system = folder.path() / "system.db";
+  const Problem asked = sample::problem(64);
+  {
+    const auto store = Store::open(sample::options(system));
+    put(*store, sample::record(65, 10));
+  }
+  auto options = sample::options(folder.path() / "cache.db");
+  options.system_paths = {system};
+  const auto store = Store::open(options);
+  const auto put_other = [&](auto change) {
+    Record other = sample::record(64);
+    change(other);
+    put(*store, other);
+  };
+  put_other([](Record& other) { other.device.name = "Other GPU"; });
+  put_other([](Record& other) { other.problem.bias = Bias::kPerRow; });
+  put_other([](Record& other) { other.problem.activation = Activation::kRelu; });
+  put_other([](Record& other) { other.problem.beta = ScalarClass::kOne; });
+  put_other([](Record& other) {
+    other.problem =
+        make_problem(64, 4096, 1024, DataType::kBF16, DataType::kBF16, DataType::kBF16, "nt");
+  });
+  put_other([](Record& other) {
+    other.problem =
+        make_problem(64, 4096, 1024, DataType::kF16, DataType::kF16, DataType::kF16, "nn");
+  });
+  put_other([](Record& other) { other.problem = sample::problem(64 * 17); });
+  CHECK(store->neighbours(asked, sample::device(), 8).size() == 1);
+  // A stale one counts, and all winners of a problem come together.
+  put_other([](Record& other) { other.toolchain = sample::toolchain("570"); });
+  put_other([](Record& other) { other.toolchain = sample::toolchain("560"); });
+  const auto neighbours = store->neighbours(asked, sample::device(), 8);
+  REQUIRE(neighbours.size() == 3);
+  CHECK(neighbours[0].problem == asked);
+  CHECK(neighbours[1].problem == asked);
+  CHECK(neighbours[2].problem == sample::problem(65));
 }
 
 TEST_CASE("Store returns a binary for its source, compiler and architecture, whatever the driver") {

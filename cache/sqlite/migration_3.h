@@ -1,0 +1,12 @@
+#pragma once
+
+// The step from version 2 to version 3: an index of problems by types and size.
+// Private to cache.
+
+#include "cache/sqlite/schema.h"
+
+namespace tunedgemm {
+
+Migration migration_to_version_3();
+
+}  // namespace tunedgemm

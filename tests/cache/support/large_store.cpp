@@ -1,0 +1,103 @@
+#include "tests/cache/support/large_store.h"
+
+#include <string>
+#include <vector>
+
+#include "cache/sqlite/problem_columns.h"
+#include "cache/sqlite/sqlite.h"
+#include "cache/tables/dimension_rows.h"
+#include "cache/tables/winner_rows.h"
+#include "tests/cache/support/sample.h"
+
+namespace tunedgemm::large_store {
+namespace {
+
+constexpr int kConfigs = 1000;
+
+// The statement for rows like this one, whose values stand in it as parameters.
+std::string insertion(const std::string& table, const std::vector<sqlite::Column>& row) {
+  std::string names, marks;
+  for (const sqlite::Column& column : row) {
+    names += (names.empty() ? "" : ", ") + std::string(column.name);
+    marks += marks.empty() ? "?" : ", ?";
+  }
+  return "INSERT INTO " + table + " (" + names + ") VALUES (" + marks + ")";
+}
+
+std::vector<sqlite::Column> row_of(const Problem& problem) {
+  std::vector<sqlite::Column> row = problem_columns(problem);
+  row.emplace_back("fingerprint", fingerprint(problem));
+  row.emplace_back("text", to_text(problem));
+  return row;
+}
+
+void add_problems(sqlite::Connection& connection, int count) {
+  sqlite::Statement insert(connection, insertion("problem", row_of(problem(0))));
+  for (int number = 1; number < count; ++number) {
+    int parameter = 0;
+    for (const sqlite::Column& column : row_of(problem(number))) {
+      insert.bind_one(++parameter, column.value);
+    }
+    insert.run();
+    insert.bind();
+  }
+}
+
+void add_configs(sqlite::Connection& connection) {
+  Config config;
+  for (int number = 0; number < kConfigs; ++number) {
+    config.set("block_m", number % 2 == 0 ? 64 : 128);
+    config.set("stages", number / 2);
+    config_row(connection, sample::family().name(), config);
+  }
+}
+
+}  // namespace
+
+Problem problem(int number) {
+  constexpr int kTypes = 2, kLayers = 100;
+  const DataType type = number % kTypes == 0 ? DataType::kF16 : DataType::kBF16;
+  const int layer = number / kTypes % kLayers;
+  const std::int64_t m = 1 + 16 * (number / kTypes / kLayers);
+  return canonical(make_problem(m, 512 * (1 + layer % 10), 512 * (1 + layer / 10), type, type,
+                                type, "nt"))
+      .problem;
+}
+
+void fill(const std::filesystem::path& path, int winners) {
+  auto connection = sqlite::Connection::open(path, sqlite::Connection::Mode::kReadWrite, 1000);
+  connection.execute("PRAGMA synchronous = OFF; PRAGMA cache_size = -200000");
+  sqlite::Transaction transaction(connection);
+  Record record = sample::record(1);
+  record.problem = problem(0);
+  record.tuned_at = "2026-11-21 10:32:05";
+  record.measurement.samples_us.assign(20, 12.5F);
+  put_winner(connection, record, std::nullopt, [](auto, auto) { return true; });
+  set_current_toolchain(connection, record.device, record.toolchain);
+  add_problems(connection, winners);
+  add_configs(connection);
+  // The others are like the first, but for the problem, the config and the time.
+  const std::string copied =
+      "family_fingerprint, kernel, low_us, high_us, samples, default_us, naive_us, runner_up_us, "
+      "tie_count, ties, rigor, candidates_tried, candidates_legal, complete, spent_seconds, "
+      "compile_seconds, check_seconds, screen_seconds, finals_seconds, max_error, tuned_at";
+  connection.execute(
+      "INSERT INTO winner (problem, device, toolchain, config, median_us, " + copied +
+      ") SELECT p.id, w.device, w.toolchain, w.config, 10 + p.id % 1000, " + copied + " FROM winner w, problem p WHERE p.id > 1 ORDER BY p.id");
+  connection.execute(
+      "WITH RECURSIVE number(n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM number WHERE n + 1 < " +
+      std::to_string(kTrialsOfAWinner) +
+      ") INSERT INTO trial (problem, device, toolchain, config, family_fingerprint, reason, "
+      "detail, median_us, low_us, high_us, samples, final_round, predicted_us, max_error, "
+      "registers, shared_bytes, spill_bytes, compile_ms, sm_clock_mhz, tried_at) "
+      "SELECT w.problem, w.device, w.toolchain, 1 + (w.problem * 7 + n) % " +
+      std::to_string(kConfigs) +
+      ", w.family_fingerprint, CASE WHEN n > 14 THEN n - 14 END, CASE WHEN n > 14 THEN "
+      "'a candidate that could not win' ELSE '' END, CASE WHEN n < 15 THEN w.median_us + n END, "
+      "CASE WHEN n < 15 THEN w.low_us END, CASE WHEN n < 15 THEN w.high_us END, "
+      "CASE WHEN n < 15 THEN w.samples END, n < 8, 10 + n, 0.25, 128, 49152, 0, 42, 1755, "
+      "w.tuned_at FROM winner w CROSS JOIN number ORDER BY w.problem");
+  transaction.commit();
+}
+
+}  // namespace tunedgemm::large_store
