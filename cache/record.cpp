@@ -22,6 +22,11 @@ std::string_view cpu_features(std::string_view compiler) {
   return at == compiler.npos ? std::string_view() : compiler.substr(at + kSeparator.size());
 }
 
+std::int64_t in_whole_gib(std::int64_t bytes) {
+  constexpr std::int64_t kGiB = std::int64_t{1} << 30;
+  return (bytes + kGiB - 1) / kGiB * kGiB;
+}
+
 std::string fingerprint(const DeviceIdentity& device) {
   std::string text = "backend=" + device.backend;
   text += "\nname=" + device.name;

@@ -23,13 +23,17 @@ struct DeviceIdentity {
   std::string name;               ///< "NVIDIA H200", "AMD EPYC 9354 (AVX-512, 2 threads)"
   int compute_capability = 0;     ///< 90; 0 on the host
   int units = 0;                  ///< SMs, or the threads a multiplication may use
-  std::int64_t memory_bytes = 0;  ///< rounded to GiB on the host
+  std::int64_t memory_bytes = 0;  ///< in whole GiB
   std::int64_t l2_bytes = 0;
   int clock_mhz = 0;          ///< the maximum clock; 0 where it cannot be told
   int power_limit_watts = 0;  ///< rounded to 10 W; 0 where it cannot be told
 
   friend bool operator==(const DeviceIdentity&, const DeviceIdentity&) = default;
 };
+
+/// Rounded up to whole GiB. Drivers keep some MB for themselves, each another number: what they
+/// report is less than what the device has, and not the same with all of them.
+std::int64_t in_whole_gib(std::int64_t bytes);
 
 struct Toolchain {
   /// "nvrtc 13.0"; on the host "g++ 12.2.0 for 85ffb4c1": what stands behind " for " are the CPU

@@ -74,7 +74,7 @@ DeviceIdentity read_identity(const Driver& driver, CUdevice device, const Device
   identity.name = name.data();
   identity.compute_capability = limits.arch;
   identity.units = limits.sm_count;
-  identity.memory_bytes = limits.memory_bytes;
+  identity.memory_bytes = in_whole_gib(limits.memory_bytes);
   identity.l2_bytes = limits.l2_bytes;
   identity.clock_mhz = static_cast<int>(
       std::lround(attribute(driver, device, CU_DEVICE_ATTRIBUTE_CLOCK_RATE) * 1e-6 * 1e3));

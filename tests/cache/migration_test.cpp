@@ -443,3 +443,106 @@ TEST_CASE("What can be read of a damaged file with an unknown column is kept") {
   CHECK(store->winners().size() == 2);
   CHECK(connect(path).text("SELECT regime FROM problem WHERE m = 64") == "warm");
 }
+
+namespace {
+
+// The sample's device as drivers have told it that keep so many MB for themselves.
+DeviceIdentity device_less(std::int64_t megabytes) {
+  DeviceIdentity device = sample::device();
+  device.memory_bytes -= megabytes << 20;
+  return device;
+}
+
+// Of version 2: devices with their memory in bytes.
+fs::path make_version_2(const fs::path& folder) {
+  const fs::path path = folder / "cache.db";
+  {
+    const auto store = Store::open(sample::options(path));
+    const auto put = [&](std::int64_t m, std::int64_t less, double median_us, Rigor rigor,
+                         const std::string& tuned_at) {
+      Record record = sample::record(m, median_us, rigor);
+      record.device = device_less(less);
+      record.tuned_at = tuned_at;
+      CHECK(store->put(record, sample::source(m), sample::binary(), {sample::trial(64, median_us)})
+                .stored);
+    };
+    put(1, 203, 10, Rigor::kNormal, "2026-01-01 00:00:00");
+    put(2, 204, 20, Rigor::kNormal, "2026-01-02 00:00:00");
+    put(3, 0, 30, Rigor::kNormal, "2026-01-03 00:00:00");
+    // The same problem on all three.
+    put(4, 203, 40, Rigor::kNormal, "2026-01-01 00:00:00");
+    put(4, 204, 41, Rigor::kExhaustive, "2026-01-02 00:00:00");
+    put(4, 0, 42, Rigor::kQuick, "2026-01-03 00:00:00");
+    put(5, 2000, 50, Rigor::kNormal, "2026-01-01 00:00:00");  // a device with 2 GB less
+    for (const int less : {203, 204, 204}) {
+      store->note_request(sample::problem(9), device_less(less));
+    }
+    store->flush();
+    store->mark_in_flight(sample::problem(8), device_less(203), sample::toolchain(), "sample", {},
+                          "");
+  }
+  connect(path).execute("DROP INDEX problem_neighbours; PRAGMA user_version = 2");
+  return path;
+}
+
+std::string medians_on(const Store& store, const DeviceIdentity& device) {
+  std::string text;
+  for (int m = 1; m <= 5; ++m) {
+    const auto hit = store.find(sample::problem(m), device, sample::toolchain(), sample::limits());
+    text += hit ? std::to_string(static_cast<int>(hit->record.measurement.median_us)) + " " : "- ";
+  }
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("Devices of version 2 that differ by some MB of memory become one, with all winners") {
+  const TemporaryFolder folder;
+  const auto path = make_version_2(folder.path());
+  const DeviceIdentity device = sample::device();
+  REQUIRE(in_whole_gib(device_less(203).memory_bytes) == device.memory_bytes);
+  {
+    const auto store = Store::open(sample::options(path));
+    CHECK(store->health().warnings.empty());
+    CHECK(medians_on(*store, device) == "10 20 30 41 - ");
+    DeviceIdentity smaller = device_less(2000);
+    smaller.memory_bytes = in_whole_gib(smaller.memory_bytes);
+    CHECK(medians_on(*store, smaller) == "- - - - 50 ");
+    CHECK(store->winners().size() == 5);
+    for (int m = 1; m <= 4; ++m) {
+      CHECK(store->trials(sample::problem(m), device, sample::toolchain()).size() == 1);
+    }
+    const auto requests = store->requests(device);
+    REQUIRE(requests.size() == 1);
+    CHECK(requests[0].calls == 3);
+  }
+  auto connection = connect(path);
+  CHECK(count(connection, "device") == "2");
+  CHECK(count(connection, "device WHERE memory_bytes % (1 << 30) <> 0") == "0");
+  CHECK(count(connection, "lease") == "1");
+  CHECK(count(connection, "best WHERE state = 'confirmed'") == "5");
+  CHECK(connection.text("PRAGMA integrity_check") == "ok");
+  CHECK(connection.text("PRAGMA foreign_key_check").empty());
+}
+
+TEST_CASE("A winner of a template that has changed gives way to a current one of the same device") {
+  const TemporaryFolder folder;
+  const auto path = make_version_2(folder.path());
+  connect(path).execute(
+      "UPDATE winner SET family_fingerprint = 'before' WHERE rigor = 4 OR tuned_at < '2026-01-02'");
+  const auto store = Store::open(sample::options(path));
+  CHECK(medians_on(*store, sample::device()) == "- 20 30 42 - ");
+}
+
+TEST_CASE("A file of version 2 that may only be read has the winners of devices in bytes") {
+  const TemporaryFolder folder;
+  const auto path = make_version_2(folder.path());
+  const std::string before = read_file(path);
+  auto layered = sample::options(folder.path() / "own.db");
+  layered.system_paths = {path};
+  const auto store = Store::open(layered);
+  CHECK(store->health().warnings.empty());
+  CHECK(medians_on(*store, sample::device()) == "10 20 30 41 - ");
+  CHECK(store->neighbours(sample::problem(2), sample::device(), 9).size() == 4);
+  CHECK(read_file(path) == before);
+}

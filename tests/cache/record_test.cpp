@@ -27,6 +27,15 @@ TEST_CASE("A device's fingerprint changes with each of its fields") {
   CHECK(fingerprint(sample::device()).size() == 32);
 }
 
+TEST_CASE("A device's memory is told in whole GiB, whatever its driver keeps for itself") {
+  constexpr std::int64_t kGiB = std::int64_t{1} << 30;
+  CHECK(in_whole_gib(0) == 0);
+  CHECK(in_whole_gib(1) == kGiB);
+  CHECK(in_whole_gib(kGiB) == kGiB);
+  CHECK(in_whole_gib(kGiB + 1) == 2 * kGiB);
+  CHECK(in_whole_gib(150109880320) == 140 * kGiB);  // an H200
+}
+
 TEST_CASE("A toolchain's fingerprint changes with compiler and driver") {
   CHECK(fingerprint(Toolchain{"a", "b"}) == fingerprint(Toolchain{"a", "b"}));
   CHECK(fingerprint(Toolchain{"a", "b"}) != fingerprint(Toolchain{"a", "c"}));

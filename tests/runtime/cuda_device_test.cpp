@@ -119,6 +119,7 @@ TEST_CASE("a GPU tells who it is and what it can", "[gpu]") {
   CHECK(identity.backend == "cuda");
   CHECK_FALSE(identity.name.empty());
   CHECK(identity.units == limits.sm_count);
+  CHECK(identity.memory_bytes == in_whole_gib(limits.memory_bytes));
   CHECK(limits.sm_count > 0);
   CHECK(limits.arch >= 50);
   CHECK(limits.shared_bytes_per_block >= 48 << 10);

@@ -59,8 +59,8 @@ Problem problem(int number) {
   const DataType type = number % kTypes == 0 ? DataType::kF16 : DataType::kBF16;
   const int layer = number / kTypes % kLayers;
   const std::int64_t m = 1 + 16 * (number / kTypes / kLayers);
-  return canonical(make_problem(m, 512 * (1 + layer % 10), 512 * (1 + layer / 10), type, type,
-                                type, "nt"))
+  return canonical(make_problem(m, 512 * (1 + layer % 10), 512 * (1 + layer / 10), type, type, type,
+                                "nt"))
       .problem;
 }
 
@@ -81,9 +81,9 @@ void fill(const std::filesystem::path& path, int winners) {
       "family_fingerprint, kernel, low_us, high_us, samples, default_us, naive_us, runner_up_us, "
       "tie_count, ties, rigor, candidates_tried, candidates_legal, complete, spent_seconds, "
       "compile_seconds, check_seconds, screen_seconds, finals_seconds, max_error, tuned_at";
-  connection.execute(
-      "INSERT INTO winner (problem, device, toolchain, config, median_us, " + copied +
-      ") SELECT p.id, w.device, w.toolchain, w.config, 10 + p.id % 1000, " + copied + " FROM winner w, problem p WHERE p.id > 1 ORDER BY p.id");
+  connection.execute("INSERT INTO winner (problem, device, toolchain, config, median_us, " +
+                     copied + ") SELECT p.id, w.device, w.toolchain, w.config, 10 + p.id % 1000, " +
+                     copied + " FROM winner w, problem p WHERE p.id > 1 ORDER BY p.id");
   connection.execute(
       "WITH RECURSIVE number(n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM number WHERE n + 1 < " +
       std::to_string(kTrialsOfAWinner) +
