@@ -6,6 +6,7 @@
 
 #include "cache/archive/no_throw.h"
 #include "cache/archive/store_database.h"
+#include "cache/tables/dimension_rows.h"
 #include "cache/tables/kernel_rows.h"
 #include "cache/tables/request_rows.h"
 #include "cache/tables/winner_rows.h"
@@ -187,6 +188,27 @@ void Store::forget_binary(const Source& source, const Toolchain& toolchain, int 
   no_throw(archive, [&] {
     archive.write([key = kernel_key(source, toolchain, architecture)](
                       sqlite::Connection& connection) { delete_kernel(connection, key); },
+                  Archive::Otherwise::kWriteLater);
+  });
+}
+
+std::string Store::find_probe(std::string_view key) const {
+  Archive& archive = *database_->archive();
+  return no_throw(archive, std::string(), [&] {
+    std::string text;
+    archive.read(Archive::Having::kTables, [&](sqlite::Connection& connection) {
+      text = tunedgemm::find_probe(connection, std::string(key));
+      return !text.empty();
+    });
+    return text;
+  });
+}
+
+void Store::put_probe(std::string_view key, std::string_view text) {
+  Archive& archive = *database_->archive();
+  no_throw(archive, [&] {
+    archive.write([key = std::string(key), text = std::string(text)](
+                      sqlite::Connection& connection) { set_probe(connection, key, text); },
                   Archive::Otherwise::kWriteLater);
   });
 }

@@ -162,6 +162,11 @@ class Store {
   Lease acquire(const Problem& problem, const DeviceIdentity& device, const Toolchain& toolchain,
                 double wait_seconds);
 
+  /// What launches have told about one piece of hardware (Device::probe), by a key that names it;
+  /// empty if nothing is stored.
+  std::string find_probe(std::string_view key) const;
+  void put_probe(std::string_view key, std::string_view text);
+
   /// Counts a miss in memory (no I/O, callable during stream capture); written by flush() and at
   /// destruction.
   void note_request(const Problem& problem, const DeviceIdentity& device);

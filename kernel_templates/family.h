@@ -123,6 +123,8 @@ struct Instance {
   /// define as well gets this value.
   std::vector<std::pair<std::string_view, std::string>> defines;
   bool needs_exact_architecture = false;  ///< as in Source
+  /// CUDA: the launch would be another, faster one if limits.gpc_of_sm had been known.
+  bool lacks_gpcs = false;
 
   /// Made anew by each call: a search looks at thousands of instances and compiles few.
   Source source() const;

@@ -35,7 +35,8 @@ std::string why_not_call(const Problem& problem) {
 }
 
 // What the store would answer for a record that has just been put or found there.
-std::optional<Hit> hit_of(Record record, const Problem& problem, const DeviceLimits& limits) {
+std::optional<Hit> hit_of(Record record, const Problem& problem, const DeviceLimits& limits,
+                          Match match) {
   const Family* family = find_family(record.family);
   if (family == nullptr) {
     return std::nullopt;
@@ -44,8 +45,7 @@ std::optional<Hit> hit_of(Record record, const Problem& problem, const DeviceLim
   if (!made) {
     return std::nullopt;
   }
-  return Hit{
-      .record = std::move(record), .match = Match::kExact, .winner = std::move(made).value()};
+  return Hit{.record = std::move(record), .match = match, .winner = std::move(made).value()};
 }
 
 std::string microseconds(double us) {
@@ -134,10 +134,16 @@ std::unique_ptr<Plan> Context::make_plan(const CallKey& key, const Canonical& ca
     tuning.budget = options_.budget;
     TuneResult result = tuning_.tune_missing(problem, tuning, tuned_before);
     if (result.record) {
-      hit = hit_of(std::move(*result.record), problem, device_->limits());
+      hit = hit_of(std::move(*result.record), problem, device_->limits(), Match::kExact);
     } else {
       log_warning("not tuned: " + result.tuning.failure);
     }
+  }
+  if (!hit || hit->winner.lacks_gpcs) {
+    tuning_.complete_probe();
+  }
+  if (hit && hit->winner.lacks_gpcs) {
+    hit = hit_of(std::move(hit->record), problem, device_->limits(), hit->match);
   }
   if (hit) {
     if (std::unique_ptr<Plan> plan = plan_from_hit(key, canonical, *hit)) {

@@ -84,6 +84,9 @@ class Context {
     return tuning_.tune(problem, options);
   }
 
+  /// Makes limits() of the device complete, for those who measure without tuning here.
+  void complete_probe() { tuning_.complete_probe(); }
+
   /// The kernel by this device's compiler, see KernelCache::get. Throws DeviceError.
   std::variant<KernelCache::Kernel, Rejection> kernel(const Instance& instance) {
     return kernels_.get(instance.source(), instance.launch, device_->toolchain().compiler);

@@ -10,6 +10,7 @@
 #include <span>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -102,6 +103,18 @@ class Device {
   virtual const Toolchain& toolchain() = 0;
   /// Empty if sources can be compiled here; else a sentence: what is missing and how to get it.
   virtual std::string why_not_compile() = 0;
+
+  /// What only launches tell of a device (CUDA: which SM belongs to which GPC), which opening it
+  /// therefore leaves open. The name under which it is kept, of this very piece of hardware, since
+  /// equal devices differ in it; empty if nothing is left open.
+  virtual std::string probe_key() const { return ""; }
+  /// Launches, waits, and makes what was seen part of limits(); references to the former ones stay
+  /// valid. Allowed while streams are captured, and captured itself by none. The text by which
+  /// use_probe() knows it again; empty if nothing could be seen, of which the log is told. Once:
+  /// from then on probe_key() is empty.
+  virtual std::string probe() { return ""; }
+  /// Makes what was seen before part of limits(). A text that is not understood changes nothing.
+  virtual void use_probe(std::string_view /*text*/) {}
 
   /// Several threads may compile at once. A failed compilation is a value; a compiler that cannot
   /// be started throws.

@@ -106,6 +106,7 @@ TuneResult TuningSession::measure(const Problem& problem, const TuneOptions& opt
   TuneResult result;
   try {
     const Device::Current current(device_);
+    probe_.complete();
     {
       DeviceEvaluator evaluator(device_, store_, problem);
       result.tuning = tunedgemm::tune(problem, device_.identity(), device_.toolchain(),

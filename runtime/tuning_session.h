@@ -14,6 +14,7 @@
 
 #include "cache/store.h"
 #include "runtime/device.h"
+#include "runtime/device_probe.h"
 #include "tuner/tune.h"
 
 namespace tunedgemm {
@@ -33,7 +34,8 @@ struct TuneResult {
 
 class TuningSession {
  public:
-  TuningSession(Device& device, Store& store) : device_(device), store_(store) {}
+  TuningSession(Device& device, Store& store)
+      : device_(device), store_(store), probe_(device, store) {}
   ~TuningSession() = default;
   TuningSession(const TuningSession&) = delete;
   TuningSession& operator=(const TuningSession&) = delete;
@@ -52,6 +54,9 @@ class TuningSession {
   TuneResult tune_missing(const Problem& problem, const TuneOptions& options,
                           std::int64_t tuned_before);
 
+  /// See DeviceProbe::complete; measuring does it first.
+  void complete_probe() { probe_.complete(); }
+
   /// How many problems were tuned here.
   std::int64_t tuned() const { return tuned_; }
 
@@ -63,6 +68,7 @@ class TuningSession {
 
   Device& device_;
   Store& store_;
+  DeviceProbe probe_;
   std::mutex one_at_a_time_;
   std::atomic<std::int64_t> tuned_{0};
 };

@@ -13,9 +13,11 @@ namespace fs = std::filesystem;
 
 void copy(sqlite::Connection& from, const fs::path& to) {
   sqlite::Statement(from, "VACUUM INTO ?").bind(to.string()).run();
-  // Who tunes what here, and who misses what, means nothing where the copy goes.
+  // Who tunes what here, who misses what, and which hardware is here, means nothing where the copy
+  // goes.
   auto copied = sqlite::Connection::open(to, sqlite::Connection::Mode::kReadWrite, 0);
-  copied.execute("DELETE FROM lease; DELETE FROM request");
+  copied.execute(
+      "DELETE FROM lease; DELETE FROM request; DELETE FROM meta WHERE name GLOB 'probe *'");
   // A file for all users of a machine must be readable by them.
   chmod(to.c_str(), S_IRUSR | S_IWUSR | S_IRGRP | S_IROTH);
 }

@@ -40,4 +40,10 @@ void set_current_toolchain(sqlite::Connection& connection, const DeviceIdentity&
 void set_current_family(sqlite::Connection& connection, const std::string& name,
                         const std::string& fingerprint);
 
+// What a launch has told about one piece of hardware, which is no part of its identity as a device:
+// equal devices differ in it.
+void set_probe(sqlite::Connection& connection, const std::string& key, const std::string& text);
+/// Empty if there is none.
+std::string find_probe(const sqlite::Connection& connection, const std::string& key);
+
 }  // namespace tunedgemm

@@ -38,10 +38,13 @@ CudaDevice::CudaDevice(std::unique_ptr<const Driver> driver, int ordinal)
       nvml_(Nvml::open(pci_bus_id(*driver_, device_))),
       limits_(read_limits(*driver_, device_)),
       nvrtc_location_(find_nvrtc()) {
-  limits_.gpc_of_sm = find_gpcs(context_, stream_.handle(), limits_);
   identity_ = read_identity(*driver_, device_, limits_, nvml_.get());
   toolchain_.compiler = nvrtc_location_ ? "nvrtc " + nvrtc_location_->version : "none";
   toolchain_.driver = driver_version_text(driver_->version());
+  if (have_gpcs(limits_)) {
+    // Which number an SM has is the driver's choice.
+    probe_key_ = "gpcs of " + uuid_hash(*driver_, device_) + " by driver " + toolchain_.driver;
+  }
 }
 
 const Backend& CudaDevice::backend() const {
@@ -59,6 +62,33 @@ std::string CudaDevice::why_not_compile() {
   } catch (const DeviceError& error) {
     return error.what();
   }
+}
+
+std::string CudaDevice::probe_key() const {
+  return current_limits_ == &limits_ ? probe_key_ : "";
+}
+
+std::string CudaDevice::probe() {
+  const std::lock_guard<std::mutex> lock(probe_mutex_);
+  if (current_limits_ == &limits_) {
+    know_gpcs(find_gpcs(context_, stream_.handle(), limits_));
+  }
+  return to_text(std::span(limits().gpc_of_sm));
+}
+
+void CudaDevice::use_probe(std::string_view text) {
+  const std::lock_guard<std::mutex> lock(probe_mutex_);
+  std::vector<int> gpc_of_sm = parse_gpcs(text, limits_);
+  if (!gpc_of_sm.empty() && current_limits_ == &limits_) {
+    know_gpcs(std::move(gpc_of_sm));
+  }
+}
+
+void CudaDevice::know_gpcs(std::vector<int> gpc_of_sm) {
+  auto probed = std::make_unique<DeviceLimits>(limits_);
+  probed->gpc_of_sm = std::move(gpc_of_sm);
+  probed_limits_ = std::move(probed);
+  current_limits_ = probed_limits_.get();
 }
 
 const Nvrtc& CudaDevice::nvrtc() {

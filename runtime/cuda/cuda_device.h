@@ -2,9 +2,12 @@
 
 // CudaDevice: one NVIDIA GPU as a Device.
 
+#include <atomic>
 #include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "runtime/cuda/nvml.h"
 #include "runtime/cuda/nvrtc.h"
@@ -23,9 +26,13 @@ class CudaDevice final : public Device {
 
   const Backend& backend() const override;
   const DeviceIdentity& identity() const override { return identity_; }
-  const DeviceLimits& limits() const override { return limits_; }
+  const DeviceLimits& limits() const override { return *current_limits_; }
   const Toolchain& toolchain() override { return toolchain_; }
   std::string why_not_compile() override;
+
+  std::string probe_key() const override;
+  std::string probe() override;
+  void use_probe(std::string_view text) override;
 
   std::variant<Binary, CompileFailure> compile(const Source& source) override;
   int compile_threads() const override;
@@ -59,6 +66,8 @@ class CudaDevice final : public Device {
  private:
   const Nvrtc& nvrtc();
   const OtherKernel& other_kernel();
+  /// Precondition: probe_mutex_ is held, and it is the first time.
+  void know_gpcs(std::vector<int> gpc_of_sm);
 
   std::unique_ptr<const Driver> driver_;
   CUdevice device_;
@@ -66,7 +75,11 @@ class CudaDevice final : public Device {
   Stream stream_;
   std::unique_ptr<const Nvml> nvml_;  ///< null where there is none
   DeviceIdentity identity_;
-  DeviceLimits limits_;
+  const DeviceLimits limits_;  ///< as they are told without a launch
+  std::string probe_key_;      ///< empty where there is nothing to be probed
+  std::mutex probe_mutex_;
+  std::unique_ptr<const DeviceLimits> probed_limits_;  ///< written once
+  std::atomic<const DeviceLimits*> current_limits_{&limits_};
   std::optional<NvrtcLocation> nvrtc_location_;
   Toolchain toolchain_;
   std::mutex nvrtc_mutex_;

@@ -5,6 +5,7 @@
 #include <cstddef>
 
 #include "kernel_templates/cuda/gpu_facts.h"
+#include "kernel_templates/sha256.h"
 #include "runtime/cuda/check.h"
 
 namespace tunedgemm::cuda {
@@ -38,6 +39,12 @@ std::string pci_bus_id(const Driver& driver, CUdevice device) {
   TUNEDGEMM_CHECK(driver, cuDeviceGetPCIBusId(text.data(), static_cast<int>(text.size()), device),
                   "CUDA device " + std::to_string(device));
   return text.data();
+}
+
+std::string uuid_hash(const Driver& driver, CUdevice device) {
+  CUuuid uuid{};
+  TUNEDGEMM_CHECK(driver, cuDeviceGetUuid(&uuid, device), "CUDA device " + std::to_string(device));
+  return sha256_hex({static_cast<const char*>(uuid.bytes), sizeof(uuid.bytes)}, 32);
 }
 
 DeviceLimits read_limits(const Driver& driver, CUdevice device) {

@@ -22,6 +22,7 @@ namespace tunedgemm::cuda {
   X(cuDeviceGet, "cuDeviceGet", (CUdevice * device, int ordinal))                                  \
   X(cuDeviceGetName, "cuDeviceGetName", (char* text, int size, CUdevice device))                   \
   X(cuDeviceGetPCIBusId, "cuDeviceGetPCIBusId", (char* text, int size, CUdevice device))           \
+  X(cuDeviceGetUuid, "cuDeviceGetUuid_v2", (CUuuid * uuid, CUdevice device))                       \
   X(cuDeviceTotalMem, "cuDeviceTotalMem_v2", (std::size_t * bytes, CUdevice device))               \
   X(cuDeviceGetAttribute, "cuDeviceGetAttribute",                                                  \
     (int* value, CUdevice_attribute attribute, CUdevice device))                                   \

@@ -33,6 +33,10 @@ using CUgraphExec = struct CUgraphExec_st*;
 using CUgraphNode = struct CUgraphNode_st*;
 using CUuserObject = struct CUuserObject_st*;
 
+struct CUuuid {
+  char bytes[16];
+};
+
 enum CUdevice_attribute : int {
   CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK = 1,
   CU_DEVICE_ATTRIBUTE_CLOCK_RATE = 13,  // kHz

@@ -1,6 +1,7 @@
 #include "runtime/cuda/gpcs.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
@@ -12,6 +13,7 @@
 
 #include "kernel_templates/cuda/sm90/gpc_cluster_ranges.cuh"
 #include "kernel_templates/log.h"
+#include "kernel_templates/problem/fields.h"
 #include "runtime/cuda/check.h"
 #include "runtime/cuda/event.h"
 #include "runtime/cuda/memory.h"
@@ -20,7 +22,7 @@
 namespace tunedgemm::cuda {
 namespace {
 
-// In the driver's own language, since a device is opened without a compiler. Each block writes
+// In the driver's own language, since a cache is used without a compiler. Each block writes
 // where it runs, and stays there for a while that differs from block to block, so that the clusters
 // of later waves are put together differently.
 constexpr char kWhere[] = R"(.version 7.8
@@ -136,9 +138,13 @@ class Where {
 
 }  // namespace
 
+bool have_gpcs(const DeviceLimits& limits) {
+  return limits.arch == kArch;
+}
+
 std::vector<int> find_gpcs(const PrimaryContext& context, CUstream stream,
                            const DeviceLimits& limits) noexcept {
-  if (limits.arch != kArch) {
+  if (!have_gpcs(limits)) {
     return {};
   }
   try {
@@ -211,6 +217,27 @@ std::vector<int> gpcs_from_clusters(std::span<const std::vector<int>> clusters) 
     gpcs[static_cast<std::size_t>(sm)] = found == number.end() ? smallest : found->second;
   }
   return gpcs;
+}
+
+std::string to_text(std::span<const int> gpc_of_sm) {
+  std::string text;
+  for (const int gpc : gpc_of_sm) {
+    text += (text.empty() ? "" : ",") + std::to_string(gpc);
+  }
+  return text;
+}
+
+std::vector<int> parse_gpcs(std::string_view text, const DeviceLimits& limits) {
+  std::vector<int> gpcs;
+  for (const std::string_view part : split(text, ',')) {
+    int& gpc = gpcs.emplace_back(-1);
+    const auto [end, error] = std::from_chars(part.data(), part.data() + part.size(), gpc);
+    if (error != std::errc() || end != part.data() + part.size() || gpc < 0 || gpc >= kMostGpcs) {
+      return {};
+    }
+  }
+  const bool fits = std::ssize(gpcs) >= limits.sm_count && std::ssize(gpcs) <= kMostSms;
+  return fits ? gpcs : std::vector<int>();
 }
 
 }  // namespace tunedgemm::cuda

@@ -5,6 +5,8 @@
 // always run on one GPC, so launches of clusters show it.
 
 #include <span>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "kernel_templates/device_limits.h"
@@ -12,8 +14,11 @@
 
 namespace tunedgemm::cuda {
 
+/// Whether some kernel makes use of the GPCs of such a device.
+bool have_gpcs(const DeviceLimits& limits);
+
 /// By %smid the GPC, counted from 0; empty where no kernel makes use of it, and where it could not
-/// be found out, of which the log is told. Never throws.
+/// be found out, of which the log is told. Launches and waits. Never throws.
 std::vector<int> find_gpcs(const PrimaryContext& context, CUstream stream,
                            const DeviceLimits& limits) noexcept;
 
@@ -22,5 +27,10 @@ std::vector<int> find_gpcs(const PrimaryContext& context, CUstream stream,
 /// part in no larger cluster. Empty if there are more than cuda/sm90/gpc_cluster_ranges.cuh has
 /// room for.
 std::vector<int> gpcs_from_clusters(std::span<const std::vector<int>> clusters);
+
+/// GPCs as text, "0,0,1,1".
+std::string to_text(std::span<const int> gpc_of_sm);
+/// Empty if the text does not have the GPCs of a device with these limits.
+std::vector<int> parse_gpcs(std::string_view text, const DeviceLimits& limits);
 
 }  // namespace tunedgemm::cuda

@@ -81,7 +81,23 @@ TEST_CASE("SMs that were seen in one cluster are of one GPC") {
   CHECK(cuda::gpcs_from_clusters(pairs).empty());
 }
 
-TEST_CASE("A device with clusters knows the GPCs of its SMs", "[gpu]") {
+TEST_CASE("The GPCs of SMs are read from their text, and nothing else is") {
+  using Gpcs = std::vector<int>;
+  DeviceLimits limits;
+  limits.sm_count = 3;
+  const Gpcs gpcs{0, 1, 1, 0};
+  CHECK(cuda::to_text(gpcs) == "0,1,1,0");
+  CHECK(cuda::parse_gpcs("0,1,1,0", limits) == gpcs);
+  for (const char* wrong : {"", "0,1", "0,1,x", "0,,1", "0,1,1,", "0,1,-1", "0,1, 1", "0 1 1",
+                            "0,1,99", "0,1,99999999999999999999", "seen"}) {
+    INFO(wrong);
+    CHECK(cuda::parse_gpcs(wrong, limits).empty());
+  }
+  const Gpcs too_many(kMostSms + 1);
+  CHECK(cuda::parse_gpcs(cuda::to_text(too_many), limits).empty());
+}
+
+TEST_CASE("A device with clusters knows the GPCs of its SMs when it was probed", "[gpu]") {
   TUNEDGEMM_OPEN_TEST_GPU(device);
   const std::vector<int>& gpcs = device->limits().gpc_of_sm;
   if (device->limits().arch < 90) {
@@ -97,8 +113,18 @@ TEST_CASE("A device with clusters knows the GPCs of its SMs", "[gpu]") {
   }
   constexpr int kMostOfGpc = 18;
   CHECK(*std::max_element(sizes.begin(), sizes.end()) <= kMostOfGpc);
-  const auto again = cuda_backend().open(0, 0);
+  CHECK(device->probe_key().empty());
+  const auto again = cuda_backend().open(0, 0), told = cuda_backend().open(0, 0);
+  CHECK(again->limits().gpc_of_sm.empty());
+  CHECK_FALSE(again->probe_key().empty());
+  CHECK(again->probe_key() == told->probe_key());
+  const DeviceLimits& before = again->limits();
+  told->use_probe("0,1,2");  // of another GPU
+  CHECK(told->limits().gpc_of_sm.empty());
+  told->use_probe(again->probe());
+  CHECK(before.gpc_of_sm.empty());
   CHECK(again->limits().gpc_of_sm == gpcs);
+  CHECK(told->limits().gpc_of_sm == gpcs);
 }
 
 TEST_CASE("without a CUDA device there is a sentence instead") {

@@ -12,9 +12,14 @@
 
 namespace tunedgemm {
 
-/// Null if there is no CUDA device; then `why_not` says so.
+/// Null if there is no CUDA device; then `why_not` says so. Its GPCs are known.
 inline std::unique_ptr<Device> open_test_gpu(std::string& why_not) {
-  return cuda_backend().device_count(&why_not) > 0 ? cuda_backend().open(0, 0) : nullptr;
+  if (cuda_backend().device_count(&why_not) == 0) {
+    return nullptr;
+  }
+  auto device = cuda_backend().open(0, 0);
+  device->probe();
+  return device;
 }
 
 /// The same, of a context that tunes nothing and keeps its cache in memory.
@@ -26,7 +31,9 @@ inline std::unique_ptr<Context> open_test_gpu_context(std::string& why_not) {
   options.backend = &cuda_backend();
   options.policy = Policy::kNever;
   options.store.access = StoreOptions::Access::kMemoryOnly;
-  return Context::create(options);
+  auto context = Context::create(options);
+  context->complete_probe();
+  return context;
 }
 
 }  // namespace tunedgemm

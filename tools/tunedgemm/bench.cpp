@@ -222,6 +222,7 @@ ExitStatus bench(const Options& options) {
     check_compared(*plotter, options.compared, json);
   }
   const auto context = Context::create(to_context_options(options.context));
+  context->complete_probe();
   Device& device = context->device();
   std::string why_no_vendor;
   const auto vendor = open_vendor(device, &why_no_vendor);

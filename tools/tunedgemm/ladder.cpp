@@ -143,6 +143,7 @@ ExitStatus ladder(const Options& options) {
   const std::optional<Plotter> plotter = find_plotter(measuring.picture);
   const std::string json = json_path(measuring.picture);
   const auto context = Context::create(to_context_options(options.context));
+  context->complete_probe();
   Device& device = context->device();
   const auto shapes = shapes_of(options.shape, device.limits());
   std::string why_no_vendor;

@@ -180,6 +180,7 @@ Json sweep_shape(Context& context, const Shape& shape, const Options& options) {
 ExitStatus sweep(const Options& options) {
   const std::vector<Shape> shapes = shapes_of(options);
   const auto context = Context::create(to_context_options(options.context));
+  context->complete_probe();
   Device& device = context->device();
   const std::string began_at = utc_now();
   std::cerr << device.identity().name << ", " << device.toolchain().compiler << "; "

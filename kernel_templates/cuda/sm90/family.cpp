@@ -84,6 +84,7 @@ class Wgmma final : public CudaFamily {
     }
     instance.predicted_us = wgmma_us(problem, shape, limits);
     instance.needs_exact_architecture = true;
+    instance.lacks_gpcs = shape.gpc_aware && limits.gpc_of_sm.empty();
     return instance;
   }
 
