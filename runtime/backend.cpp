@@ -23,6 +23,10 @@ std::span<const Backend* const> backends() {
   return all;
 }
 
+const Backend& automatic_backend() {
+  return *find_if([](const Backend* backend) { return backend->device_count(nullptr) > 0; });
+}
+
 const Backend* find_backend(std::string_view name) {
   return find_if([&](const Backend* backend) { return backend->name() == name; });
 }

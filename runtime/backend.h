@@ -33,6 +33,8 @@ class Backend {
   /// How many devices there are, counted from 0. Where there is none, `why_not` (if given) gets a
   /// sentence that says what is missing.
   virtual int device_count(std::string* why_not) const = 0;
+  /// The device on which the calling thread works: the one that it has chosen, else 0.
+  virtual int current_ordinal() const = 0;
   /// "cuda:1", or just "host" where there is only one.
   virtual std::string device_name(int ordinal) const = 0;
   /// `threads` is for the CPU; 0: $TUNEDGEMM_THREADS, else all cores that this process may use.
@@ -70,6 +72,8 @@ class Backend {
 /// In the order in which they are tried where none was asked for. The host has always a device, so
 /// that those behind it are taken by name alone.
 std::span<const Backend* const> backends();
+/// The first that has a device.
+const Backend& automatic_backend();
 /// Null if there is none of that name, or number.
 const Backend* find_backend(std::string_view name);
 const Backend* find_backend(int number);

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "runtime/launch.h"
+#include "runtime/process_contexts.h"
 
 struct tunedgemm_context {
   std::unique_ptr<tunedgemm::Context> context;
@@ -152,24 +153,37 @@ tunedgemm::ContextOptions options_of(const tunedgemm_context_options& given) {
   return options;
 }
 
-// One for the process, for callers without a context. Never destroyed: a thread may use it while
-// the process ends.
-Context& default_context() {
-  static Context& context = [&]() -> Context& {
-    tunedgemm_context_options options;
-    tunedgemm_context_options_init(&options);
-    return *Context::create(options_of(options)).release();
-  }();
-  return context;
+tunedgemm::ProcessContexts& process_contexts() {
+  const auto make = [](const tunedgemm::Backend& backend, int ordinal) {
+    tunedgemm_context_options defaults;
+    tunedgemm_context_options_init(&defaults);
+    tunedgemm::ContextOptions options = options_of(defaults);
+    options.backend = &backend;
+    options.ordinal = ordinal;
+    return Context::create(options);
+  };
+  static auto& contexts = *new tunedgemm::ProcessContexts(tunedgemm::automatic_backend(), make);
+  return contexts;
 }
 
 Context& context_of(tunedgemm_context* context) {
-  return context == nullptr ? default_context() : *context->context;
+  return context == nullptr ? process_contexts().current() : *context->context;
+}
+
+void check_memory(const Context& context, const tunedgemm::CallKey& key,
+                  const tunedgemm_buffers& buffers) {
+  const std::string reason =
+      tunedgemm::why_not_memory(context.device(), tunedgemm::to_problem(key), buffers);
+  if (!reason.empty()) {
+    refuse(reason);
+  }
 }
 
 const Plan& plan_for(Context& context, const tunedgemm_problem& problem,
                      const tunedgemm_buffers& buffers, void* stream) {
-  return context.plan(tunedgemm::call_key(problem, buffers), stream);
+  const tunedgemm::CallKey key = tunedgemm::call_key(problem, buffers);
+  check_memory(context, key, buffers);
+  return context.plan(key, stream);
 }
 
 tunedgemm_status run(const Plan& plan, const tunedgemm_buffers& buffers, void* stream) {
@@ -177,6 +191,10 @@ tunedgemm_status run(const Plan& plan, const tunedgemm_buffers& buffers, void* s
     if (const std::string reason = tunedgemm::why_not_buffers(plan, buffers); !reason.empty()) {
       refuse(reason);
     }
+  }
+  if (!plan.has_seen_memory.load(std::memory_order_relaxed)) [[unlikely]] {
+    check_memory(*plan.context, plan.key, buffers);
+    plan.has_seen_memory.store(true, std::memory_order_relaxed);
   }
   const int error = tunedgemm::launch(plan, buffers, stream);
   if (error != 0) [[unlikely]] {

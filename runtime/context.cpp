@@ -9,14 +9,8 @@ namespace tunedgemm {
 namespace {
 
 std::unique_ptr<Device> open_device(const ContextOptions& options) {
-  const Backend* backend = options.backend;
-  for (const Backend* each : backends()) {
-    if (backend == nullptr && each->device_count(nullptr) > options.ordinal) {
-      backend = each;
-    }
-  }
-  backend = backend == nullptr ? &host_backend() : backend;
-  return backend->open(options.ordinal, options.host_threads);
+  const Backend& backend = options.backend != nullptr ? *options.backend : automatic_backend();
+  return backend.open(options.ordinal, options.host_threads);
 }
 
 bool is_empty(const Problem& problem) {
@@ -117,7 +111,7 @@ const Plan& Context::plan_during_capture(const CallKey& key, const Canonical& ca
 std::unique_ptr<Plan> Context::make_plan(const CallKey& key, const Canonical& canonical) {
   const Problem& problem = canonical.problem;
   if (is_empty(problem)) {
-    return std::make_unique<Plan>(key, canonical);
+    return empty_plan(key, canonical);
   }
   const std::int64_t tuned_before = tuning_.tuned();
   std::optional<Hit> hit =
@@ -196,7 +190,7 @@ std::unique_ptr<Plan> Context::plan_from_model(const CallKey& key, const Canonic
 std::unique_ptr<Plan> Context::plan_from_loaded(const CallKey& key, const Canonical& canonical) {
   const Problem& problem = canonical.problem;
   if (is_empty(problem)) {
-    return std::make_unique<Plan>(key, canonical);
+    return empty_plan(key, canonical);
   }
   const DeviceLimits& limits = device_->limits();
   for (const Instance& instance : ranked_candidates(problem, limits)) {
@@ -207,11 +201,16 @@ std::unique_ptr<Plan> Context::plan_from_loaded(const CallKey& key, const Canoni
   return nullptr;
 }
 
+std::unique_ptr<Plan> Context::empty_plan(const CallKey& key, const Canonical& canonical) {
+  auto plan = std::make_unique<Plan>(key, canonical);
+  plan->context = this;
+  return plan;
+}
+
 std::unique_ptr<Plan> Context::plan_of(const CallKey& key, const Canonical& canonical,
                                        const Instance& instance, KernelCache::Kernel kernel,
                                        std::string_view origin) {
-  auto plan = std::make_unique<Plan>(key, canonical);
-  plan->context = this;
+  std::unique_ptr<Plan> plan = empty_plan(key, canonical);
   plan->launch = instance.launch;
   plan->description = to_text(instance.candidate) + " (" +
                       std::string(kernel->is_built_in() ? "linked in: nothing compiles" : origin) +

@@ -32,7 +32,7 @@ enum class Policy : std::int32_t { kTune = 1, kNever = 2, kReplay = 3 };
 std::optional<Policy> parse_policy(std::string_view text);
 
 struct ContextOptions {
-  /// Null: the first of backends() that has a device of this ordinal, else the host.
+  /// Null: automatic_backend().
   const Backend* backend = nullptr;
   int ordinal = 0;
   int host_threads = 0;
@@ -63,6 +63,7 @@ class Context {
   Context& operator=(const Context&) = delete;
 
   Device& device() { return *device_; }
+  const Device& device() const { return *device_; }
   Store& store() { return *store_; }
   const ContextOptions& options() const { return options_; }
 
@@ -113,6 +114,8 @@ class Context {
   const Plan& plan_during_capture(const CallKey& key, const Canonical& canonical);
   /// Null if no loaded kernel computes the problem.
   std::unique_ptr<Plan> plan_from_loaded(const CallKey& key, const Canonical& canonical);
+  /// Without a kernel: right for a D without elements.
+  std::unique_ptr<Plan> empty_plan(const CallKey& key, const Canonical& canonical);
   std::unique_ptr<Plan> plan_of(const CallKey& key, const Canonical& canonical,
                                 const Instance& instance, KernelCache::Kernel kernel,
                                 std::string_view origin);

@@ -128,6 +128,10 @@ class Device {
   /// A kernel that is linked into the library, if the device has one for this candidate; else null.
   virtual std::unique_ptr<CompiledKernel> built_in(const Source& source) = 0;
 
+  /// Empty if kernels of this device can use the memory that lies there, or if that cannot be told;
+  /// else how it is of the wrong kind, and the remedy: the end of a sentence that began with what
+  /// is stored there. Precondition: the pointer is not null.
+  virtual std::string why_not_memory(const void* pointer) const = 0;
   virtual std::unique_ptr<DeviceMemory> allocate(std::int64_t bytes) = 0;
   virtual std::int64_t free_memory_bytes() const = 0;
   /// The copies and `set_bytes` are complete when they return.
@@ -161,6 +165,9 @@ class Device {
   };
   virtual Clock clock() = 0;
 
+  /// Whether it is the one on which the calling thread works, see Backend::current_ordinal. False
+  /// where that is not known at once. Part of the hot path.
+  virtual bool is_current() const noexcept = 0;
   /// Makes this device's context current for the calling thread while it lives (CUDA; nothing on
   /// the host).
   class [[nodiscard]] Current {

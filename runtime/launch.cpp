@@ -158,6 +158,34 @@ std::string why_not_buffers(const Plan& plan, const tunedgemm_buffers& buffers) 
   return why_not_overlap(plan, buffers);
 }
 
+std::string why_not_memory(const Device& device, const Problem& problem,
+                           const tunedgemm_buffers& buffers) {
+  if (problem.m == 0 || problem.n == 0 || problem.batch == 0) {
+    return "";
+  }
+  const bool reads_inputs = problem.k != 0 && problem.alpha != ScalarClass::kZero;
+  const auto if_used = [](bool is_used, const void* pointer) {
+    return is_used ? pointer : nullptr;
+  };
+  const std::pair<std::string_view, const void*> used[] = {
+      {"A", if_used(reads_inputs, buffers.a)},
+      {"B", if_used(reads_inputs, buffers.b)},
+      {"C", if_used(problem.beta != ScalarClass::kZero, buffers.c)},
+      {"D", buffers.d},
+      {"the bias", if_used(problem.bias != Bias::kNone, buffers.bias)},
+      {"scale_a", buffers.scale_a},
+      {"scale_b", buffers.scale_b},
+      {"the workspace", buffers.workspace},
+  };
+  for (const auto& [name, pointer] : used) {
+    if (const std::string reason = pointer != nullptr ? device.why_not_memory(pointer) : "";
+        !reason.empty()) {
+      return std::string(name) + " at " + hexadecimal(pointer) + " " + reason;
+    }
+  }
+  return "";
+}
+
 int launch(const Plan& plan, const tunedgemm_buffers& buffers, StreamHandle stream) {
   if (plan.kernel == nullptr) {
     return 0;

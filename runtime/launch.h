@@ -17,6 +17,12 @@ bool plainly_usable(const Plan& plan, const tunedgemm_buffers& buffers) noexcept
 /// Empty if the buffers can be used with the plan, else a sentence with the value that is wrong.
 std::string why_not_buffers(const Plan& plan, const tunedgemm_buffers& buffers);
 
+/// Empty if the device's kernels can use the memory of the buffers that are given and that a call
+/// with this problem reads or writes, or if that cannot be told; else a sentence. Asks the operating
+/// system or the driver, so that it is for a first call.
+std::string why_not_memory(const Device& device, const Problem& problem,
+                           const tunedgemm_buffers& buffers);
+
 /// Launches. Precondition: the buffers can be used. Returns 0 or the device's error number.
 /// Allocates only where the plan needs a workspace that the stream does not have yet (or the graph
 /// into which it is captured); then it may throw DeviceError.

@@ -3,6 +3,7 @@
 // Plan: what a call needs and nothing more: the kernel, its launch, and the arguments with all but
 // the pointers and scalars filled in.
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -14,7 +15,7 @@ namespace tunedgemm {
 
 class Context;
 
-/// Immutable once its context has made it, so that threads share it.
+/// Immutable once its context has made it, but for the atomics, so that threads share it.
 struct Plan {
   /// A plan without a kernel: right for a D without elements, else to be completed.
   Plan(const CallKey& asked, const Canonical& canonical);
@@ -36,6 +37,9 @@ struct Plan {
   bool reads_c = false;
 
   std::string description = "nothing to compute";
+
+  /// Whether the memory of a call's buffers was seen to be of the device's kind.
+  mutable std::atomic<bool> has_seen_memory{false};
 };
 
 /// Sizes and strides of the canonical problem, as a kernel is given them; pointers null, alpha 1,

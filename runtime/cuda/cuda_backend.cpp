@@ -40,6 +40,14 @@ class CudaBackend final : public Backend {
     return count;
   }
 
+  // The driver's device numbers are ordinals (CUDA Driver API, cuDeviceGet).
+  int current_ordinal() const override {
+    const auto opened = Driver::open();
+    const auto* driver = std::get_if<0>(&opened);
+    CUdevice device = 0;
+    return driver != nullptr && (*driver)->cuCtxGetDevice(&device) == CUDA_SUCCESS ? device : 0;
+  }
+
   std::string device_name(int ordinal) const override { return "cuda:" + std::to_string(ordinal); }
 
   std::unique_ptr<Device> open(int ordinal, int) const override {

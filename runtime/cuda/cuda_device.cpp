@@ -11,6 +11,7 @@
 #include "runtime/cuda/gpcs.h"
 #include "runtime/cuda/graph.h"
 #include "runtime/cuda/memory.h"
+#include "runtime/cuda/reachable_memory.h"
 #include "runtime/cuda/stream_capture.h"
 
 namespace tunedgemm::cuda {
@@ -124,6 +125,11 @@ std::unique_ptr<CompiledKernel> CudaDevice::built_in(const Source& /*source*/) {
   return nullptr;
 }
 
+std::string CudaDevice::why_not_memory(const void* pointer) const {
+  const Active active(context_);
+  return why_not_reachable(*driver_, device_, pointer);
+}
+
 std::unique_ptr<DeviceMemory> CudaDevice::allocate(std::int64_t bytes) {
   return std::make_unique<Memory>(context_, bytes);
 }
@@ -234,6 +240,13 @@ std::variant<double, Rejection> CudaDevice::time(const TimedLaunch& timed, int l
 
 Device::Clock CudaDevice::clock() {
   return nvml_ ? Clock{nvml_->sm_clock_mhz(), nvml_->throttled()} : Clock{};
+}
+
+// A thread that has chosen no device works on the first, as with the CUDA runtime.
+bool CudaDevice::is_current() const noexcept {
+  CUcontext current = nullptr;
+  return driver_->cuCtxGetCurrent(&current) == CUDA_SUCCESS &&
+         (current == context_.handle() || (current == nullptr && device_ == 0));
 }
 
 void* CudaDevice::make_current() const noexcept {

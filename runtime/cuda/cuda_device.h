@@ -41,6 +41,7 @@ class CudaDevice final : public Device {
                                                                 const Launch& launch) override;
   std::unique_ptr<CompiledKernel> built_in(const Source& source) override;
 
+  std::string why_not_memory(const void* pointer) const override;
   std::unique_ptr<DeviceMemory> allocate(std::int64_t bytes) override;
   std::int64_t free_memory_bytes() const override;
   void copy_to_device(void* destination, const void* source, std::int64_t bytes) override;
@@ -56,6 +57,7 @@ class CudaDevice final : public Device {
 
   std::variant<double, Rejection> time(const TimedLaunch& timed, int launches) override;
   Clock clock() override;
+  bool is_current() const noexcept override;
 
   std::string describe(int error) const override { return driver_->describe(error); }
 

@@ -29,6 +29,7 @@ namespace tunedgemm::cuda {
   X(cuDevicePrimaryCtxRetain, "cuDevicePrimaryCtxRetain", (CUcontext * context, CUdevice device))  \
   X(cuDevicePrimaryCtxRelease, "cuDevicePrimaryCtxRelease_v2", (CUdevice device))                  \
   X(cuCtxGetCurrent, "cuCtxGetCurrent", (CUcontext * context))                                     \
+  X(cuCtxGetDevice, "cuCtxGetDevice", (CUdevice * device))                                         \
   X(cuCtxPushCurrent, "cuCtxPushCurrent_v2", (CUcontext context))                                  \
   X(cuCtxPopCurrent, "cuCtxPopCurrent_v2", (CUcontext * context))                                  \
   X(cuThreadExchangeStreamCaptureMode, "cuThreadExchangeStreamCaptureMode",                        \
@@ -55,6 +56,8 @@ namespace tunedgemm::cuda {
     (void* destination, CUdeviceptr source, std::size_t bytes, CUstream stream))                   \
   X(cuMemsetD8Async, "cuMemsetD8Async",                                                            \
     (CUdeviceptr destination, unsigned char value, std::size_t bytes, CUstream stream))            \
+  X(cuPointerGetAttributes, "cuPointerGetAttributes",                                              \
+    (unsigned count, const CUpointer_attribute* attributes, void** values, CUdeviceptr pointer))   \
   X(cuStreamCreate, "cuStreamCreate", (CUstream * stream, unsigned flags))                         \
   X(cuStreamDestroy, "cuStreamDestroy_v2", (CUstream stream))                                      \
   X(cuStreamSynchronize, "cuStreamSynchronize", (CUstream stream))                                 \

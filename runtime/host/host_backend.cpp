@@ -26,6 +26,7 @@ class HostBackend final : public Backend {
  public:
   std::string_view name() const override { return "host"; }
   int device_count(std::string*) const override { return 1; }
+  int current_ordinal() const override { return 0; }
   std::string device_name(int) const override { return "host"; }
 
   std::unique_ptr<Device> open(int, int threads) const override {

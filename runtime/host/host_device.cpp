@@ -11,6 +11,7 @@
 
 #include "runtime/backend.h"
 #include "runtime/host/host_kernel.h"
+#include "runtime/host/is_readable.h"
 #include "runtime/host/processor.h"
 
 namespace tunedgemm {
@@ -92,6 +93,14 @@ std::variant<std::unique_ptr<CompiledKernel>, Rejection> HostDevice::load(const 
 std::unique_ptr<CompiledKernel> HostDevice::built_in(const Source& source) {
   const auto problem = problem_class(source);
   return problem ? std::make_unique<BuiltInKernel>(*problem, team_) : nullptr;
+}
+
+std::string HostDevice::why_not_memory(const void* pointer) const {
+  return is_readable(pointer)
+             ? ""
+             : "cannot be read by the CPU, on which this context computes; if it is memory of a "
+               "GPU, use a context with the backend cuda, which says what is wrong where it finds "
+               "no GPU, or copy the matrices to the host";
 }
 
 std::unique_ptr<DeviceMemory> HostDevice::allocate(std::int64_t bytes) {

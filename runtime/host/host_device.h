@@ -28,6 +28,7 @@ class HostDevice : public Device {
   /// There is one for every class of problems: it stands in for any family and config.
   std::unique_ptr<CompiledKernel> built_in(const Source& source) override;
 
+  std::string why_not_memory(const void* pointer) const override;
   std::unique_ptr<DeviceMemory> allocate(std::int64_t bytes) override;
   std::int64_t free_memory_bytes() const override;
   void copy_to_device(void* destination, const void* source, std::int64_t bytes) override;
@@ -43,6 +44,7 @@ class HostDevice : public Device {
 
   std::variant<double, Rejection> time(const TimedLaunch& timed, int launches) override;
   Clock clock() override;
+  bool is_current() const noexcept override { return true; }
   std::string describe(int error) const override;
 
  protected:

@@ -1,5 +1,7 @@
 // The whole library through its C and C++ faces, on the host device with small budgets.
 
+#include <sys/mman.h>
+
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
@@ -64,6 +66,16 @@ struct Matrices {
     }
     return true;
   }
+};
+
+// Reserved addresses, as GPU memory is to the CPU.
+struct NoAccess {
+  static constexpr std::size_t kBytes = 4096;
+  void* pages = ::mmap(nullptr, kBytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  NoAccess() = default;
+  ~NoAccess() { ::munmap(pages, kBytes); }
+  NoAccess(const NoAccess&) = delete;
+  NoAccess& operator=(const NoAccess&) = delete;
 };
 
 tunedgemm_status status_of(auto body) {
@@ -251,6 +263,46 @@ TEST_CASE("Options that make no sense are refused") {
         TUNEDGEMM_INVALID_ARGUMENT);
   CHECK_THAT(tunedgemm_error_message(), ContainsSubstring("\"sometimes\""));
   ::unsetenv("TUNEDGEMM_POLICY");
+}
+
+TEST_CASE("Memory that the CPU cannot read is refused before anything runs, with the remedy") {
+  const NoAccess gpu_like;
+  const auto wrong = static_cast<float*>(gpu_like.pages);
+  auto context = host_context("", TUNEDGEMM_POLICY_TUNE);
+  const tunedgemm::Problem problem{.m = 8, .n = 8, .k = 8};
+  Matrices matrices(8, 8, 8);
+  const auto refused = [&](const tunedgemm::Buffers& buffers) {
+    CHECK(status_of([&] { tunedgemm::tuned_matmul(context, problem, buffers); }) ==
+          TUNEDGEMM_INVALID_ARGUMENT);
+    return std::string(tunedgemm_error_message());
+  };
+  tunedgemm::Buffers buffers = matrices.buffers();
+  buffers.a = wrong;
+  CHECK_THAT(refused(buffers), ContainsSubstring("A at 0x") &&
+                                   ContainsSubstring("cannot be read by the CPU") &&
+                                   ContainsSubstring("backend cuda"));
+  CHECK_THAT(context.report(), ContainsSubstring("0 tuned and 0 kernels compiled here"));
+  buffers = matrices.buffers();
+  buffers.d = wrong;
+  CHECK_THAT(refused(buffers), ContainsSubstring("D at 0x"));
+  buffers = matrices.buffers();
+  buffers.scale_a = wrong;
+  CHECK_THAT(refused(buffers), ContainsSubstring("scale_a at 0x"));
+  SECTION("unless it is not read") {
+    tunedgemm::tuned_matmul(context, {.m = 8, .n = 8, .k = 0},
+                            {.a = wrong, .b = wrong, .d = matrices.d.data()});
+    tunedgemm::tuned_matmul(
+        context, problem,
+        {.a = wrong, .c = matrices.a.data(), .d = matrices.d.data(), .alpha = 0, .beta = 1});
+  }
+  SECTION("in the first launch of a plan that was made without pointers") {
+    const tunedgemm::Plan plan = context.plan(problem, {});
+    buffers = matrices.buffers();
+    buffers.b = wrong;
+    CHECK(status_of([&] { plan.run(buffers); }) == TUNEDGEMM_INVALID_ARGUMENT);
+    plan.run(matrices.buffers());
+    CHECK(matrices.right(8, 8, 8));
+  }
 }
 
 TEST_CASE("Many threads use one context") {

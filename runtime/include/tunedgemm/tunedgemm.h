@@ -31,8 +31,12 @@
  *
  * @par Memory
  * Matrices, bias, scales and workspaces lie in the memory of the context's device: device pointers
- * for CUDA, plain ones for the host. Structs, strings and what a function returns through a pointer
- * lie in host memory.
+ * for CUDA, plain ones for the host. Managed memory and host memory that is registered with CUDA are
+ * both. The first call of a problem, and the first launch of a plan, refuse memory that the device
+ * cannot use with TUNEDGEMM_INVALID_ARGUMENT: another GPU's without peer access, host memory on a
+ * GPU (but where that GPU reads pageable memory), and what the CPU cannot read on the host. Later
+ * calls do not look. Structs, strings and what a function returns through a pointer lie in host
+ * memory.
  *
  * @par Streams
  * `stream` is a cudaStream_t or CUstream of the context's device; NULL is the default stream. On
@@ -56,7 +60,7 @@
  *     tunedgemm_run                               no         no          no          (3)
  *     tunedgemm_context_destroy                   no         writes it   no          no
  *
- *     (1) for the context of the process, in the first call that uses it
+ *     (1) for a context of the process, in the first call that uses it
  *     (2) as the policy says; tunedgemm_matmul never while the stream is captured
  *     (3) a workspace for each stream on which a plan that uses one is run, and for each graph
  *         into which it is captured, unless the caller brings one
@@ -116,7 +120,8 @@ typedef enum tunedgemm_status {
 
 /** Where a context computes. */
 typedef enum tunedgemm_backend {
-  TUNEDGEMM_BACKEND_AUTO = 0, /**< The CUDA device `ordinal` if there is one, else the host. */
+  /** The CUDA device `ordinal`; the host where there is no CUDA device at all. */
+  TUNEDGEMM_BACKEND_AUTO = 0,
   TUNEDGEMM_BACKEND_HOST = 1, /**< The CPU. */
   TUNEDGEMM_BACKEND_CUDA = 2  /**< An NVIDIA GPU of compute capability 8.0 or later. */
 } tunedgemm_backend;
@@ -239,8 +244,10 @@ typedef enum tunedgemm_rigor {
  * One device, one cache, and the plans, kernels and workspaces made with them. Opaque. Made by
  * tunedgemm_context_create(), ended by tunedgemm_context_destroy().
  *
- * Where a function takes a context, NULL is one for the whole process: with default options, made
- * by the first call that uses it, and never destroyed.
+ * Where a function takes a context, NULL is the context of the process for the device on which the
+ * calling thread works: the current CUDA device (cudaSetDevice), the first one if the thread has
+ * chosen none, and the host where there is no CUDA device. There is one for each device, with
+ * default options, made by the first call that uses it, and never destroyed.
  */
 typedef struct tunedgemm_context tunedgemm_context;
 
@@ -281,8 +288,8 @@ TUNEDGEMM_API void tunedgemm_context_options_init(tunedgemm_context_options* opt
  * @param options  NULL for all defaults.
  * @param context  Receives the context; NULL on failure. Must not be NULL itself.
  * @return TUNEDGEMM_NO_DEVICE where the device that was asked for is not there (for
- *     TUNEDGEMM_BACKEND_AUTO there is always the host); TUNEDGEMM_DEVICE_FAILED where it does not
- *     work; TUNEDGEMM_INVALID_ARGUMENT for a value out of its range, $TUNEDGEMM_POLICY included.
+ *     TUNEDGEMM_BACKEND_AUTO: where there are CUDA devices, but none with this ordinal);
+ *     TUNEDGEMM_DEVICE_FAILED where it does not work; TUNEDGEMM_INVALID_ARGUMENT for a value out of its range, $TUNEDGEMM_POLICY included.
  */
 TUNEDGEMM_API tunedgemm_status tunedgemm_context_create(const tunedgemm_context_options* options,
                                                         tunedgemm_context** context);
@@ -461,7 +468,7 @@ TUNEDGEMM_API void tunedgemm_buffers_init(tunedgemm_buffers* buffers);
  * @par Reproducibility
  * A plan gives the same bits for the same inputs, always. Another winner may give others.
  *
- * @param context  NULL for the context of the process.
+ * @param context  NULL for the process's context of the current device.
  * @param problem  What is asked.
  * @param buffers  Where the matrices lie.
  * @param stream   On which to launch; NULL on the host.
@@ -482,10 +489,11 @@ typedef struct tunedgemm_plan tunedgemm_plan;
  * it launches, so it may read the cache, compile and tune. It is given no stream, so it does all of
  * that even while one is being captured: make plans before a capture.
  *
- * @param context  NULL for the context of the process.
+ * @param context  NULL for the process's context of the current device.
  * @param problem  What is asked.
  * @param buffers  Of these the alignments of the pointers, whether alpha and beta are 0, and
- *     whether C is D, belong to the plan. The memory is not touched and the pointers are not kept.
+ *     whether C is D, belong to the plan; pointers may be NULL, which is aligned to anything. The
+ *     memory is not changed and the pointers are not kept.
  * @param plan     Receives the plan; NULL on failure. Must not be NULL itself.
  * @return Any status.
  */
@@ -555,7 +563,8 @@ TUNEDGEMM_API const char* tunedgemm_status_name(tunedgemm_status status);
  * wrong with it, and how many plans of this context are tuned, stale, chosen by the model, or were
  * chosen during a capture.
  *
- * @param context  NULL for the context of the process, which is made if it is not there yet.
+ * @param context  NULL for the process's context of the current device, which is made if it is not
+ *     there yet.
  * @param text     Receives at most `size` bytes, the terminating zero included; or NULL.
  * @param size     Of `text`, in bytes.
  * @return The bytes that the whole text needs, the terminating zero included.

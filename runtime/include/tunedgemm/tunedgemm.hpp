@@ -233,8 +233,9 @@ inline void tuned_matmul(const Context& context, const Problem& problem, const B
   check(tunedgemm_matmul(context.get(), &c_problem, &c_buffers, stream));
 }
 
-/// The same with the context of the process: the first GPU, or the host where there is none. It is
-/// made by the first call, with default options, and never destroyed. Throws Error.
+/// The same with the process's context of the device on which the thread works: its current GPU, or
+/// the host where there is none. It is made by the first call, with default options, and never
+/// destroyed. Throws Error.
 inline void tuned_matmul(const Problem& problem, const Buffers& buffers, void* stream = nullptr) {
   const tunedgemm_problem c_problem = problem.c_struct();
   const tunedgemm_buffers c_buffers = buffers.c_struct();

@@ -64,6 +64,7 @@ class PlainDevice : public Device {
   std::variant<std::unique_ptr<CompiledKernel>, Rejection> load(const Binary& binary,
                                                                 const Launch& launch) override;
   std::unique_ptr<CompiledKernel> built_in(const Source& source) override;
+  std::string why_not_memory(const void*) const override { return ""; }
   std::unique_ptr<DeviceMemory> allocate(std::int64_t bytes) override;
   std::int64_t free_memory_bytes() const override { return std::int64_t{64} << 20; }
   void copy_to_device(void* destination, const void* source, std::int64_t bytes) override;
@@ -77,6 +78,7 @@ class PlainDevice : public Device {
   std::unique_ptr<StreamCapture> capture_of(StreamHandle) const override { return nullptr; }
   std::variant<double, Rejection> time(const TimedLaunch& timed, int launches) override;
   Clock clock() override { return {}; }
+  bool is_current() const noexcept override { return true; }
   std::string describe(int error) const override { return "error " + std::to_string(error); }
 
  protected:
