@@ -7,6 +7,7 @@
 #include <memory>
 #include <mutex>
 #include <new>
+#include <optional>
 #include <string>
 
 #include "runtime/launch.h"
@@ -102,13 +103,20 @@ Struct complete(const Struct* given, const char* name, Initialize initialize) {
   return whole;
 }
 
+std::optional<tunedgemm::Policy> policy_asked(tunedgemm_policy policy) {
+  if (policy == TUNEDGEMM_POLICY_DEFAULT) {
+    return std::nullopt;
+  }
+  if (policy < TUNEDGEMM_POLICY_TUNE || policy > TUNEDGEMM_POLICY_STORED) {
+    refuse("the policy " + std::to_string(static_cast<int>(policy)) +
+           " is not one of tunedgemm_policy");
+  }
+  return static_cast<tunedgemm::Policy>(policy);
+}
+
 tunedgemm::Policy policy_of(tunedgemm_policy policy) {
-  if (policy != TUNEDGEMM_POLICY_DEFAULT) {
-    if (policy < TUNEDGEMM_POLICY_TUNE || policy > TUNEDGEMM_POLICY_REPLAY) {
-      refuse("the policy " + std::to_string(static_cast<int>(policy)) +
-             " is not one of tunedgemm_policy");
-    }
-    return static_cast<tunedgemm::Policy>(policy);
+  if (const auto asked = policy_asked(policy)) {
+    return *asked;
   }
   const char* text = std::getenv("TUNEDGEMM_POLICY");
   if (text == nullptr || *text == '\0') {
@@ -116,7 +124,7 @@ tunedgemm::Policy policy_of(tunedgemm_policy policy) {
   }
   const auto parsed = tunedgemm::parse_policy(text);
   if (!parsed) {
-    refuse("TUNEDGEMM_POLICY is \"" + std::string(text) + "\"; use tune, never or replay");
+    refuse("TUNEDGEMM_POLICY is \"" + std::string(text) + "\"; use tune, stored, never or replay");
   }
   return *parsed;
 }
@@ -180,13 +188,15 @@ void check_memory(const Context& context, const tunedgemm::CallKey& key,
 }
 
 const Plan& plan_for(Context& context, const tunedgemm_problem& problem,
-                     const tunedgemm_buffers& buffers, void* stream) {
+                     const tunedgemm_buffers& buffers, void* stream,
+                     std::optional<tunedgemm::Policy> policy = {}) {
   const tunedgemm::CallKey key = tunedgemm::call_key(problem, buffers);
   check_memory(context, key, buffers);
-  return context.plan(key, stream);
+  return context.plan(key, stream, policy);
 }
 
-tunedgemm_status run(const Plan& plan, const tunedgemm_buffers& buffers, void* stream) {
+tunedgemm_status run(const Plan& asked, const tunedgemm_buffers& buffers, void* stream) {
+  const Plan& plan = asked.newest();
   if (!tunedgemm::plainly_usable(plan, buffers)) [[unlikely]] {
     if (const std::string reason = tunedgemm::why_not_buffers(plan, buffers); !reason.empty()) {
       refuse(reason);
@@ -286,16 +296,34 @@ tunedgemm_status tunedgemm_matmul(tunedgemm_context* context, const tunedgemm_pr
   });
 }
 
+void tunedgemm_plan_options_init(tunedgemm_plan_options* options) {
+  *options = tunedgemm_plan_options{};
+  options->struct_size = sizeof *options;
+}
+
 tunedgemm_status tunedgemm_plan_create(tunedgemm_context* context, const tunedgemm_problem* problem,
                                        const tunedgemm_buffers* buffers,
                                        const tunedgemm_plan** plan) {
+  return tunedgemm_plan_create_with(context, problem, buffers, nullptr, plan);
+}
+
+tunedgemm_status tunedgemm_plan_create_with(tunedgemm_context* context,
+                                            const tunedgemm_problem* problem,
+                                            const tunedgemm_buffers* buffers,
+                                            const tunedgemm_plan_options* options,
+                                            const tunedgemm_plan** plan) {
   return guarded([&] {
     if (plan == nullptr) {
       refuse("the place for the new plan is a null pointer");
     }
     *plan = nullptr;
+    tunedgemm_plan_options whole;
+    tunedgemm_plan_options_init(&whole);
+    if (options != nullptr) {
+      whole = complete(options, "plan_options", tunedgemm_plan_options_init);
+    }
     const Plan& made = plan_for(context_of(context), complete_problem(problem),
-                                complete_buffers(buffers), nullptr);
+                                complete_buffers(buffers), nullptr, policy_asked(whole.policy));
     *plan = reinterpret_cast<const tunedgemm_plan*>(&made);
     return TUNEDGEMM_OK;
   });
@@ -316,11 +344,12 @@ tunedgemm_status tunedgemm_run(const tunedgemm_plan* plan, const tunedgemm_buffe
 size_t tunedgemm_plan_workspace_bytes(const tunedgemm_plan* plan) {
   return plan == nullptr
              ? 0
-             : static_cast<size_t>(reinterpret_cast<const Plan*>(plan)->launch.workspace_bytes);
+             : static_cast<size_t>(
+                   reinterpret_cast<const Plan*>(plan)->newest().launch.workspace_bytes);
 }
 
 const char* tunedgemm_plan_description(const tunedgemm_plan* plan) {
-  return plan == nullptr ? "" : reinterpret_cast<const Plan*>(plan)->description.c_str();
+  return plan == nullptr ? "" : reinterpret_cast<const Plan*>(plan)->newest().description.c_str();
 }
 
 const char* tunedgemm_error_message(void) {

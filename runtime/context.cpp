@@ -1,9 +1,11 @@
 #include "runtime/context.h"
 
+#include <algorithm>
 #include <sstream>
 #include <utility>
 
 #include "kernel_templates/log.h"
+#include "runtime/stored_choice.h"
 
 namespace tunedgemm {
 namespace {
@@ -50,13 +52,16 @@ std::string microseconds(double us) {
 }  // namespace
 
 std::optional<Policy> parse_policy(std::string_view text) {
-  if (text == "tune") {
-    return Policy::kTune;
+  constexpr std::pair<std::string_view, Policy> kPolicies[] = {{"tune", Policy::kTune},
+                                                               {"never", Policy::kNever},
+                                                               {"replay", Policy::kReplay},
+                                                               {"stored", Policy::kStored}};
+  for (const auto& [name, policy] : kPolicies) {
+    if (text == name) {
+      return policy;
+    }
   }
-  if (text == "never") {
-    return Policy::kNever;
-  }
-  return text == "replay" ? std::optional(Policy::kReplay) : std::nullopt;
+  return std::nullopt;
 }
 
 std::unique_ptr<Context> Context::create(const ContextOptions& options) {
@@ -75,8 +80,10 @@ Context::Context(const ContextOptions& options, std::unique_ptr<Device> device,
 
 Context::~Context() = default;
 
-const Plan& Context::plan(const CallKey& key, StreamHandle stream) {
-  if (const Plan* known = plans_.find(key)) {
+const Plan& Context::plan(const CallKey& key, StreamHandle stream, std::optional<Policy> asked) {
+  const Plan* known = plans_.find(key);
+  const bool looks_again = asked == Policy::kTune || asked == Policy::kReplay;
+  if (known != nullptr && (known->is_final || !looks_again)) {
     return *known;
   }
   const Problem problem = to_problem(key);
@@ -87,9 +94,19 @@ const Plan& Context::plan(const CallKey& key, StreamHandle stream) {
   if (!device_->stream_id(stream)) {
     return plan_during_capture(key, canonical);
   }
-  std::unique_ptr<Plan> plan = make_plan(key, canonical);
+  const std::int64_t tuned_before = tuning_.tuned();
+  std::unique_ptr<Plan> made = make_plan(key, canonical, asked.value_or(options_.policy));
+  // What came of a tuning may have replaced the known plan already.
+  known = plans_.find(key);
+  if (known != nullptr && (known->is_final || !made->is_final)) {
+    return *known;
+  }
   ++counters_.plans;
-  return plans_.add(std::move(plan));
+  const Plan& plan = plans_.add(std::move(made));
+  if (!plan.is_final) {
+    await_winner(plan, tuned_before);
+  }
+  return plan.newest();
 }
 
 const Plan& Context::plan_during_capture(const CallKey& key, const Canonical& canonical) {
@@ -108,30 +125,22 @@ const Plan& Context::plan_during_capture(const CallKey& key, const Canonical& ca
   return capture_plans_.add(std::move(plan));
 }
 
-std::unique_ptr<Plan> Context::make_plan(const CallKey& key, const Canonical& canonical) {
+std::unique_ptr<Plan> Context::make_plan(const CallKey& key, const Canonical& canonical,
+                                         Policy policy) {
   const Problem& problem = canonical.problem;
   if (is_empty(problem)) {
     return empty_plan(key, canonical);
   }
   const std::int64_t tuned_before = tuning_.tuned();
-  std::optional<Hit> hit =
-      store_->find(problem, device_->identity(), device_->toolchain(), device_->limits());
-  if (!hit && options_.policy == Policy::kReplay) {
+  std::optional<Hit> hit = find_winner(problem);
+  if (!hit && policy == Policy::kReplay) {
     throw CallError(CallError::Kind::kNotTuned,
                     "policy replay, and the cache " + store_->health().path.string() +
                         " has no winner on " + device_->identity().name + " for " +
                         to_text(problem) + "; tune it with tune-all, or use policy tune");
   }
-  if (!hit && options_.policy == Policy::kTune) {
-    TuneOptions tuning;
-    tuning.rigor = options_.rigor;
-    tuning.budget = options_.budget;
-    TuneResult result = tuning_.tune_missing(problem, tuning, tuned_before);
-    if (result.record) {
-      hit = hit_of(std::move(*result.record), problem, device_->limits(), Match::kExact);
-    } else {
-      log_warning("not tuned: " + result.tuning.failure);
-    }
+  if (!hit && policy == Policy::kTune) {
+    hit = tune_missing(problem, tuned_before);
   }
   if (!hit || hit->winner.lacks_gpcs) {
     tuning_.complete_probe();
@@ -140,19 +149,106 @@ std::unique_ptr<Plan> Context::make_plan(const CallKey& key, const Canonical& ca
     hit = hit_of(std::move(hit->record), problem, device_->limits(), hit->match);
   }
   if (hit) {
-    if (std::unique_ptr<Plan> plan = plan_from_hit(key, canonical, *hit)) {
+    replace_plans(problem, *hit);
+    if (std::unique_ptr<Plan> plan = plan_from_hit(key, canonical, *hit, policy)) {
       ++(hit->match == Match::kExact ? counters_.hits : counters_.stale);
       return plan;
     }
   }
   store_->note_request(problem, device_->identity());
-  ++counters_.model;
-  return plan_from_model(key, canonical);
+  return make_plan_without_winner(key, canonical, policy);
+}
+
+std::unique_ptr<Plan> Context::make_plan_without_winner(const CallKey& key,
+                                                        const Canonical& canonical, Policy policy) {
+  if (policy != Policy::kStored) {
+    ++counters_.model;
+    return plan_from_model(key, canonical);
+  }
+  if (std::unique_ptr<Plan> plan = plan_from_stored(key, canonical)) {
+    ++counters_.nearest;
+    return plan;
+  }
+  throw CallError(CallError::Kind::kNotTuned,
+                  "policy stored, and neither the cache " + store_->health().path.string() +
+                      " nor the library has a kernel for " + device_->identity().name +
+                      " that computes " + to_text(canonical.problem) +
+                      "; tune it or one like it with tune-all, or use policy never, which may "
+                      "compile a kernel");
+}
+
+std::optional<Hit> Context::find_winner(const Problem& canonical) {
+  return store_->find(canonical, device_->identity(), device_->toolchain(), device_->limits());
+}
+
+std::optional<Hit> Context::tune_missing(const Problem& canonical, std::int64_t tuned_before) {
+  TuneOptions tuning;
+  tuning.rigor = options_.rigor;
+  tuning.budget = options_.budget;
+  TuneResult result = tuning_.tune_missing(canonical, tuning, tuned_before);
+  if (!result.record) {
+    log_warning("not tuned: " + result.tuning.failure);
+    return std::nullopt;
+  }
+  return hit_of(std::move(*result.record), canonical, device_->limits(), Match::kExact);
+}
+
+TuneResult Context::tune(const Problem& problem, const TuneOptions& options) {
+  TuneResult result = tuning_.tune(problem, options);
+  if (result.record) {
+    const Problem canonical = tunedgemm::canonical(problem).problem;
+    if (const std::optional<Hit> hit = hit_of(*result.record, canonical, device_->limits(), Match::kExact)) {
+      replace_plans(canonical, *hit);
+    }
+  }
+  return result;
+}
+
+void Context::await_winner(const Plan& plan, std::int64_t tuned_before) {
+  {
+    const std::scoped_lock lock(awaiting_mutex_);
+    awaiting_winner_.push_back(&plan);
+  }
+  // A tuning that ended before the plan was noted has not replaced it.
+  if (tuning_.tuned() != tuned_before) {
+    if (const std::optional<Hit> hit = find_winner(plan.problem)) {
+      replace_plans(plan.problem, *hit);
+    }
+  }
+}
+
+void Context::replace_plans(const Problem& canonical, const Hit& hit) {
+  std::vector<const Plan*> old;
+  {
+    const std::scoped_lock lock(awaiting_mutex_);
+    const auto begin =
+        std::partition(awaiting_winner_.begin(), awaiting_winner_.end(),
+                       [&](const Plan* plan) { return !(plan->problem == canonical); });
+    old.assign(begin, awaiting_winner_.end());
+    awaiting_winner_.erase(begin, awaiting_winner_.end());
+  }
+  for (const Plan* plan : old) {
+    std::unique_ptr<Plan> made =
+        plan_from_hit(plan->key, tunedgemm::canonical(to_problem(plan->key)), hit, options_.policy);
+    if (made != nullptr) {
+      ++counters_.replaced;
+      plan->successor.store(&plans_.add(std::move(made)), std::memory_order_release);
+    }
+  }
 }
 
 std::unique_ptr<Plan> Context::plan_from_hit(const CallKey& key, const Canonical& canonical,
-                                             const Hit& hit) {
-  auto kernel = kernels_.get(hit.winner.source(), hit.winner.launch, hit.record.toolchain.compiler);
+                                             const Hit& hit, Policy policy) {
+  const Source source = hit.winner.source();
+  const std::string& compiler = hit.record.toolchain.compiler;
+  std::variant<KernelCache::Kernel, Rejection> kernel =
+      kernels_.find_stored(source, hit.winner.launch, compiler);
+  if (std::get<0>(kernel) == nullptr) {
+    if (policy == Policy::kStored) {
+      return nullptr;
+    }
+    kernel = kernels_.get(source, hit.winner.launch, compiler);
+  }
   if (const auto* rejection = std::get_if<Rejection>(&kernel)) {
     log_warning("the winner " + to_text(hit.winner.candidate) +
                 " cannot be used: " + rejection->detail);
@@ -160,7 +256,40 @@ std::unique_ptr<Plan> Context::plan_from_hit(const CallKey& key, const Canonical
   }
   const std::string origin = std::string(hit.match == Match::kExact ? "tuned" : "stale") + ", " +
                              microseconds(hit.record.measurement.median_us);
-  return plan_of(key, canonical, hit.winner, std::get<0>(std::move(kernel)), origin);
+  std::unique_ptr<Plan> plan =
+      plan_of(key, canonical, hit.winner, std::get<0>(std::move(kernel)), origin);
+  plan->is_final = true;
+  return plan;
+}
+
+std::unique_ptr<Plan> Context::plan_from_stored(const CallKey& key, const Canonical& canonical) {
+  const Problem& problem = canonical.problem;
+  const DeviceLimits& limits = device_->limits();
+  const std::string& compiler = device_->toolchain().compiler;
+  const auto plan_if_stored = [&](const Instance& instance, std::string_view origin) {
+    KernelCache::Kernel kernel = kernels_.find_stored(instance.source(), instance.launch, compiler);
+    return kernel == nullptr ? nullptr
+                             : plan_of(key, canonical, instance, std::move(kernel), origin);
+  };
+  for (const Instance& instance :
+       instances_of_winners(problem, device_->identity(), limits, store_->winners())) {
+    if (auto plan = plan_if_stored(instance, "the nearest stored kernel")) {
+      return plan;
+    }
+  }
+  // What was compiled without a tuning has no winner's row.
+  const std::vector<Instance> ranked = ranked_candidates(problem, limits);
+  for (const Instance& instance : ranked) {
+    if (auto plan = plan_if_stored(instance, "a stored kernel, chosen by the model")) {
+      return plan;
+    }
+  }
+  if (!ranked.empty()) {
+    if (KernelCache::Kernel kernel = device_->built_in(ranked.front().source())) {
+      return plan_of(key, canonical, ranked.front(), std::move(kernel), "");
+    }
+  }
+  return nullptr;
 }
 
 std::unique_ptr<Plan> Context::plan_from_model(const CallKey& key, const Canonical& canonical) {
@@ -212,10 +341,11 @@ std::unique_ptr<Plan> Context::plan_of(const CallKey& key, const Canonical& cano
                                        std::string_view origin) {
   std::unique_ptr<Plan> plan = empty_plan(key, canonical);
   plan->launch = instance.launch;
-  plan->description = to_text(instance.candidate) + " (" +
-                      std::string(kernel->is_built_in() ? "linked in: nothing compiles" : origin) +
-                      ")";
+  plan->description =
+      to_text(instance.candidate) + " (" +
+      std::string(kernel->is_built_in() ? "linked in: nothing is compiled" : origin) + ")";
   plan->candidate = instance.candidate;
+  plan->is_final = false;
   plan->kernel = std::move(kernel);
   return plan;
 }
@@ -233,8 +363,9 @@ std::string Context::report() const {
     text << "           " << warning << "\n";
   }
   text << "plans      " << counters_.plans << ": " << counters_.hits << " tuned, "
-       << counters_.stale << " stale, " << counters_.model << " chosen by the model; "
-       << tuning_.tuned() << " tuned and " << kernels_.counters().compiled
+       << counters_.stale << " stale, " << counters_.nearest << " of the nearest stored kernel, "
+       << counters_.model << " chosen by the model, " << counters_.replaced
+       << " of these replaced; " << tuning_.tuned() << " tuned and " << kernels_.counters().compiled
        << " kernels compiled here; " << counters_.fallbacks << " fallbacks during stream capture\n";
   return text.str();
 }

@@ -10,11 +10,13 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
 #include <variant>
+#include <vector>
 
 #include "cache/store.h"
 #include "runtime/backend.h"
@@ -28,7 +30,12 @@
 namespace tunedgemm {
 
 /// What a miss in the cache leads to. The numbers cross the C ABI: never renumber.
-enum class Policy : std::int32_t { kTune = 1, kNever = 2, kReplay = 3 };
+enum class Policy : std::int32_t {
+  kTune = 1,
+  kNever = 2,
+  kReplay = 3,
+  kStored = 4,
+};
 std::optional<Policy> parse_policy(std::string_view text);
 
 struct ContextOptions {
@@ -67,10 +74,10 @@ class Context {
   Store& store() { return *store_; }
   const ContextOptions& options() const { return options_; }
 
-  /// The plan for a call, made if there is none yet: may tune and compile, as the policy says. The
-  /// plan lives as long as the context. While `stream` is captured only a kernel that is loaded
-  /// already is used. Throws CallError, DeviceError.
-  const Plan& plan(const CallKey& key, StreamHandle stream);
+  /// The plan for a call, made if there is none yet: may tune and compile, as the policy says, the
+  /// context's or one that is asked for. The plan lives as long as the context. While `stream` is
+  /// captured only a kernel that is loaded already is used. Throws CallError, DeviceError.
+  const Plan& plan(const CallKey& key, StreamHandle stream, std::optional<Policy> asked = {});
 
   /// Null unless plan() has made it. The hot path: no lock, no allocation.
   const Plan* find_plan(const CallKey& key) const noexcept { return plans_.find(key); }
@@ -81,9 +88,9 @@ class Context {
   std::optional<Record> find_tuned(const Problem& problem, const TuneOptions& options) {
     return tuning_.find_tuned(problem, options);
   }
-  TuneResult tune(const Problem& problem, const TuneOptions& options) {
-    return tuning_.tune(problem, options);
-  }
+  /// The same; plans of the problem that were made without a winner are replaced. Throws
+  /// DeviceError.
+  TuneResult tune(const Problem& problem, const TuneOptions& options);
 
   /// Makes limits() of the device complete, for those who measure without tuning here.
   void complete_probe() { tuning_.complete_probe(); }
@@ -94,7 +101,8 @@ class Context {
   }
 
   struct Counters {
-    std::atomic<std::int64_t> plans{0}, hits{0}, stale{0}, model{0}, fallbacks{0};
+    std::atomic<std::int64_t> plans{0}, hits{0}, stale{0}, nearest{0}, model{0}, replaced{0},
+        fallbacks{0};
   };
   const Counters& counters() const { return counters_; }
   const KernelCache::Counters& kernel_counters() const { return kernels_.counters(); }
@@ -105,9 +113,18 @@ class Context {
   Context(const ContextOptions& options, std::unique_ptr<Device> device,
           std::unique_ptr<Store> store);
 
-  std::unique_ptr<Plan> make_plan(const CallKey& key, const Canonical& canonical);
+  std::unique_ptr<Plan> make_plan(const CallKey& key, const Canonical& canonical, Policy policy);
+  std::unique_ptr<Plan> make_plan_without_winner(const CallKey& key, const Canonical& canonical,
+                                                 Policy policy);
+  std::optional<Hit> find_winner(const Problem& canonical);
+  /// Empty if no winner came of it.
+  std::optional<Hit> tune_missing(const Problem& canonical, std::int64_t tuned_before);
+  /// Null if the winner's kernel cannot be had.
   std::unique_ptr<Plan> plan_from_hit(const CallKey& key, const Canonical& canonical,
-                                      const Hit& hit);
+                                      const Hit& hit, Policy policy);
+  /// The nearest kernel that is stored, loaded or linked in and computes the problem. Null if there
+  /// is none.
+  std::unique_ptr<Plan> plan_from_stored(const CallKey& key, const Canonical& canonical);
   std::unique_ptr<Plan> plan_from_model(const CallKey& key, const Canonical& canonical);
   /// For a problem that has no plan, while the stream is captured: of a kernel that is loaded
   /// already. Throws CallError(kNotTuned) where none computes it.
@@ -120,6 +137,12 @@ class Context {
                                 const Instance& instance, KernelCache::Kernel kernel,
                                 std::string_view origin);
 
+  /// Keeps in mind that the plan is to be replaced when the problem has a winner; `tuned_before` is
+  /// TuningSession::tuned() from before it was looked for.
+  void await_winner(const Plan& plan, std::int64_t tuned_before);
+  /// Plans that were made for the problem without its winner get successors.
+  void replace_plans(const Problem& canonical, const Hit& hit);
+
   ContextOptions options_;
   std::unique_ptr<Device> device_;
   std::unique_ptr<Store> store_;
@@ -129,6 +152,8 @@ class Context {
   WorkspacePool workspaces_;
   TuningSession tuning_;
   Counters counters_;
+  std::mutex awaiting_mutex_;
+  std::vector<const Plan*> awaiting_winner_;
 };
 
 }  // namespace tunedgemm

@@ -13,35 +13,55 @@ KernelCache::Kernel KernelCache::find(const std::string& source_fingerprint) con
   return is_there ? known->second : nullptr;
 }
 
-std::variant<KernelCache::Kernel, Rejection> KernelCache::get(const Source& source,
-                                                              const Launch& launch,
-                                                              const std::string& compiler) {
-  const Key key{fingerprint(source), compiler};
-  {
-    const std::scoped_lock lock(mutex_);
-    if (const auto known = kernels_.find(key); known != kernels_.end()) {
-      return known->second;
-    }
-  }
-  const Device::Current current(device_);
-  Made made = make(source, launch, compiler);
-  if (auto* rejection = std::get_if<Rejection>(&made)) {
-    return std::move(*rejection);
-  }
-  Kernel kernel = std::get<0>(std::move(made));
+KernelCache::Kernel KernelCache::find(const Key& key) const {
+  const std::scoped_lock lock(mutex_);
+  const auto known = kernels_.find(key);
+  return known == kernels_.end() ? nullptr : known->second;
+}
+
+KernelCache::Kernel KernelCache::keep(const Key& key, Kernel kernel) {
   const std::scoped_lock lock(mutex_);
   return kernels_.emplace(key, std::move(kernel)).first->second;
 }
 
-KernelCache::Made KernelCache::make(const Source& source, const Launch& launch,
-                                    const std::string& compiler) {
+KernelCache::Kernel KernelCache::find_stored(const Source& source, const Launch& launch,
+                                             const std::string& compiler) {
+  const Key key{fingerprint(source), compiler};
+  if (Kernel known = find(key); known != nullptr && !known->is_built_in()) {
+    return known;
+  }
+  const Device::Current current(device_);
+  Kernel loaded = load_stored(source, launch, compiler);
+  return loaded == nullptr ? nullptr : keep(key, std::move(loaded));
+}
+
+std::variant<KernelCache::Kernel, Rejection> KernelCache::get(const Source& source,
+                                                              const Launch& launch,
+                                                              const std::string& compiler) {
+  const Key key{fingerprint(source), compiler};
+  if (Kernel known = find(key)) {
+    return known;
+  }
+  const Device::Current current(device_);
+  if (Kernel loaded = load_stored(source, launch, compiler)) {
+    return keep(key, std::move(loaded));
+  }
+  Made made = make(source, launch);
+  if (auto* rejection = std::get_if<Rejection>(&made)) {
+    return std::move(*rejection);
+  }
+  return keep(key, std::get<0>(std::move(made)));
+}
+
+KernelCache::Kernel KernelCache::load_stored(const Source& source, const Launch& launch,
+                                             const std::string& compiler) {
   const int architecture = device_.limits().arch;
   const Toolchain& toolchain = device_.toolchain();
   for (const StoredBinary& stored :
        store_.find_binaries(source, toolchain, architecture, compiler)) {
     Made loaded = load(stored.binary, launch);
-    if (std::holds_alternative<std::unique_ptr<CompiledKernel>>(loaded)) {
-      return loaded;
+    if (auto* kernel = std::get_if<std::unique_ptr<CompiledKernel>>(&loaded)) {
+      return std::move(*kernel);
     }
     log_warning("a stored binary of " + source.entry + " by " + stored.compiler +
                 " does not load: " + std::get<Rejection>(loaded).detail);
@@ -49,6 +69,10 @@ KernelCache::Made KernelCache::make(const Source& source, const Launch& launch,
       store_.forget_binary(source, toolchain, architecture);
     }
   }
+  return nullptr;
+}
+
+KernelCache::Made KernelCache::make(const Source& source, const Launch& launch) {
   if (const std::string reason = device_.why_not_compile(); !reason.empty()) {
     if (auto kernel = device_.built_in(source)) {
       return kernel;
@@ -56,12 +80,13 @@ KernelCache::Made KernelCache::make(const Source& source, const Launch& launch,
     return Rejection{Reason::kCompileFailed, reason};
   }
   ++counters_.compiled;
+  log_info("compiling " + source.entry + ", which no cache has, for a call");
   const auto compiled = device_.compile(source);
   if (const auto* failure = std::get_if<CompileFailure>(&compiled)) {
     return Rejection{Reason::kCompileFailed, failure->log};
   }
   const Binary& binary = std::get<Binary>(compiled);
-  store_.put_binary(source, toolchain, architecture, binary);
+  store_.put_binary(source, device_.toolchain(), device_.limits().arch, binary);
   return load(binary, launch);
 }
 

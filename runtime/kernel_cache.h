@@ -40,6 +40,10 @@ class KernelCache {
   std::variant<Kernel, Rejection> get(const Source& source, const Launch& launch,
                                       const std::string& compiler);
 
+  /// The same kernel if it is loaded already or stored; null if it would have to be compiled.
+  /// Throws DeviceError.
+  Kernel find_stored(const Source& source, const Launch& launch, const std::string& compiler);
+
   struct Counters {
     std::atomic<std::int64_t> loaded{0}, compiled{0};
   };
@@ -50,7 +54,11 @@ class KernelCache {
 
   using Key = std::pair<std::string, std::string>;  ///< the source's fingerprint, the compiler
 
-  Made make(const Source& source, const Launch& launch, const std::string& compiler);
+  Kernel find(const Key& key) const;
+  Kernel keep(const Key& key, Kernel kernel);
+  Made make(const Source& source, const Launch& launch);
+  /// Null if no stored binary loads.
+  Kernel load_stored(const Source& source, const Launch& launch, const std::string& compiler);
   Made load(const Binary& binary, const Launch& launch);
 
   Device& device_;

@@ -38,6 +38,15 @@ struct Plan {
 
   std::string description = "nothing to compute";
 
+  /// Whether the kernel is a winner of the problem, or there is nothing to compute. What is not gets
+  /// a successor when there is a winner: who holds the plan runs that one.
+  bool is_final = true;
+  mutable std::atomic<const Plan*> successor{nullptr};
+  const Plan& newest() const noexcept {
+    const Plan* next = successor.load(std::memory_order_acquire);
+    return next == nullptr ? *this : *next;
+  }
+
   /// Whether the memory of a call's buffers was seen to be of the device's kind.
   mutable std::atomic<bool> has_seen_memory{false};
 };

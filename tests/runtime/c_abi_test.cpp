@@ -68,6 +68,12 @@ TEST_CASE("Buffers lie where linked programs put them") {
   STATIC_REQUIRE(offsetof(tunedgemm_buffers, workspace_bytes) == 96);
 }
 
+TEST_CASE("The options of a plan lie where linked programs put them") {
+  STATIC_REQUIRE(sizeof(tunedgemm_plan_options) == 16);
+  STATIC_REQUIRE(offsetof(tunedgemm_plan_options, struct_size) == 0);
+  STATIC_REQUIRE(offsetof(tunedgemm_plan_options, policy) == 8);
+}
+
 TEST_CASE("The numbers of the C enumerations are those that linked programs pass") {
   STATIC_REQUIRE(TUNEDGEMM_OK == 0);
   STATIC_REQUIRE(TUNEDGEMM_INVALID_ARGUMENT == 1);
@@ -112,6 +118,7 @@ TEST_CASE("The numbers of the C enumerations are those that linked programs pass
   STATIC_REQUIRE(TUNEDGEMM_POLICY_TUNE == 1);
   STATIC_REQUIRE(TUNEDGEMM_POLICY_NEVER == 2);
   STATIC_REQUIRE(TUNEDGEMM_POLICY_REPLAY == 3);
+  STATIC_REQUIRE(TUNEDGEMM_POLICY_STORED == 4);
   STATIC_REQUIRE(TUNEDGEMM_RIGOR_DEFAULT == 0);
   STATIC_REQUIRE(TUNEDGEMM_QUICK == 2);
   STATIC_REQUIRE(TUNEDGEMM_NORMAL == 3);

@@ -4,22 +4,12 @@
 #include <memory>
 
 #include "runtime/context.h"
+#include "tests/runtime/support/host_call.h"
 #include "tests/support/catch.h"
 #include "tests/support/temporary_folder.h"
 
 namespace tunedgemm {
 namespace {
-
-std::unique_ptr<Context> host_context(const TemporaryFolder& folder, Policy policy) {
-  ContextOptions options;
-  options.backend = &host_backend();
-  options.host_threads = 2;
-  options.store.path = folder.path() / "cache.db";
-  options.policy = policy;
-  options.rigor = Rigor::kQuick;
-  options.budget = {.seconds = 0.5, .candidates = 2};
-  return Context::create(options);
-}
 
 CallKey call() {
   tunedgemm_problem problem;

@@ -3,13 +3,11 @@
 #include "runtime/process_contexts.h"
 
 #include <atomic>
-#include <set>
 #include <stdexcept>
 #include <thread>
 #include <vector>
 
-#include "runtime/evaluation/verifier.h"
-#include "tests/runtime/support/plain_device.h"
+#include "tests/runtime/support/plain_backend.h"
 #include "tests/support/catch.h"
 
 namespace tunedgemm {
@@ -27,23 +25,13 @@ class NumberedDevice final : public PlainDevice {
   int ordinal_;
 };
 
-class NumberedBackend final : public Backend {
+class NumberedBackend final : public PlainBackend {
  public:
-  std::string_view name() const override { return "host"; }
   int device_count(std::string*) const override { return 3; }
   int current_ordinal() const override { return chosen_ordinal; }
-  std::string device_name(int) const override { return "plain"; }
   std::unique_ptr<Device> open(int ordinal, int) const override {
     return std::make_unique<NumberedDevice>(ordinal);
   }
-  std::string compiler_file() const override { return ""; }
-  std::unique_ptr<Verifier> make_verifier(Device&, Store&) const override { return nullptr; }
-  double roofline_us(const Problem&, const DeviceLimits&) const override { return 0; }
-  double peak_operations_per_cycle(const Problem&, const DeviceLimits&) const override { return 0; }
-  std::int64_t cold_bytes(const DeviceLimits&) const override { return 0; }
-  bool cools_by_overwriting() const override { return false; }
-  double cool_down_seconds() const override { return 0; }
-  double usual_seconds_per_candidate() const override { return 1; }
 };
 
 std::unique_ptr<Context> context_in_memory(const Backend& backend, int ordinal) {

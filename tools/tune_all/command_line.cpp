@@ -32,7 +32,9 @@ void add_options(CLI::App& app, CommandLine& line) {
       ->delimiter(',')
       ->capture_default_str();
   app.add_flag("--from-requests", line.work.from_requests,
-               "the shapes that programs asked for on this device and the cache did not know");
+               "the shapes that programs asked for on this device and the cache did not know, as "
+               "noted under the policies stored and never (which may compile a kernel, but never "
+               "tunes)");
 
   add_context_options(app, line.context);
   const std::map<std::string, Rigor> rigors{

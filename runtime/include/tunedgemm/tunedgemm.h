@@ -105,8 +105,8 @@ typedef enum tunedgemm_status {
   /** Well formed, but no kernel can be had for it: none computes it on this device, or there is
    * nothing to compile with. */
   TUNEDGEMM_UNSUPPORTED = 2,
-  /** Policy replay, and the cache has no winner for the problem; or a captured stream, and no
-   * kernel that is loaded computes it. */
+  /** Policy replay, and the cache has no winner for the problem; policy stored, and there is no
+   * kernel that computes it; or a captured stream, and no kernel that is loaded computes it. */
   TUNEDGEMM_NOT_TUNED = 3,
   /** Of the host, or of the device (for a workspace). */
   TUNEDGEMM_OUT_OF_MEMORY = 4,
@@ -214,15 +214,25 @@ typedef enum tunedgemm_launches {
  * under every policy.
  */
 typedef enum tunedgemm_policy {
-  /** What $TUNEDGEMM_POLICY says when the context is made: tune, never or replay; else TUNE. */
+  /** Of a context: what $TUNEDGEMM_POLICY says when it is made: tune, stored, never or replay; else
+   * TUNE. Of a plan: that of its context. */
   TUNEDGEMM_POLICY_DEFAULT = 0,
   /** Tune now, within the budget, then run the winner. */
   TUNEDGEMM_POLICY_TUNE = 1,
-  /** Run what the cost model chooses, which may compile a kernel, and note the problem in the cache
-   * for `tune-all --from-requests`. */
+  /** Never tune: run what the cost model chooses, and note the problem in the cache for `tune-all
+   * --from-requests`. Where the cache does not have that kernel, it is compiled: one kernel, which
+   * takes a second or two, and the next ones only if it does not compile. This is logged (level
+   * info). STORED compiles nothing. */
   TUNEDGEMM_POLICY_NEVER = 2,
   /** Fail with TUNEDGEMM_NOT_TUNED and a message. */
-  TUNEDGEMM_POLICY_REPLAY = 3
+  TUNEDGEMM_POLICY_REPLAY = 3,
+  /** Neither tune nor compile: run a kernel that is stored in the cache, or linked into the library,
+   * and computes the problem: that of the nearest problem with a winner of the same types, orders
+   * and epilogue, else one that was compiled without a tuning, else, on the host, the one that is
+   * linked in. The problem is noted as under NEVER. Where there is no such kernel, fail with
+   * TUNEDGEMM_NOT_TUNED and a message. A winner whose kernel the cache lacks is not compiled
+   * either. */
+  TUNEDGEMM_POLICY_STORED = 4
 } tunedgemm_policy;
 
 /**
@@ -466,7 +476,8 @@ TUNEDGEMM_API void tunedgemm_buffers_init(tunedgemm_buffers* buffers);
  * TUNEDGEMM_NOT_TUNED. So call once with the problem, or make its plan, before the capture.
  *
  * @par Reproducibility
- * A plan gives the same bits for the same inputs, always. Another winner may give others.
+ * A kernel gives the same bits for the same inputs, always. Another winner may give others, and so
+ * does a plan that goes over to one.
  *
  * @param context  NULL for the process's context of the current device.
  * @param problem  What is asked.
@@ -479,8 +490,9 @@ TUNEDGEMM_API tunedgemm_status tunedgemm_matmul(tunedgemm_context* context,
                                                 const tunedgemm_buffers* buffers, void* stream);
 
 /**
- * A problem with its kernel. Opaque, immutable, shared by threads. Belongs to its context and lives
- * as long; never freed by the caller.
+ * A problem with its kernel. Opaque, shared by threads. Belongs to its context and lives as long;
+ * never freed by the caller. Where it was made without a winner, and the problem is then tuned in
+ * its context, the plan goes over to the winner's kernel.
  */
 typedef struct tunedgemm_plan tunedgemm_plan;
 
@@ -501,6 +513,35 @@ TUNEDGEMM_API tunedgemm_status tunedgemm_plan_create(tunedgemm_context* context,
                                                      const tunedgemm_problem* problem,
                                                      const tunedgemm_buffers* buffers,
                                                      const tunedgemm_plan** plan);
+
+/** How a plan is made. */
+typedef struct tunedgemm_plan_options {
+  /** sizeof(tunedgemm_plan_options) */
+  size_t struct_size;
+  /** For a problem without a winner. Where the problem is known, but ran without a winner so far,
+   * TUNE tunes it now, and REPLAY fails. */
+  tunedgemm_policy policy;
+} tunedgemm_plan_options;
+
+/** Sets `struct_size` and the defaults, which are 0. `options` must not be NULL. */
+TUNEDGEMM_API void tunedgemm_plan_options_init(tunedgemm_plan_options* options);
+
+/**
+ * tunedgemm_plan_create() with options of its own, such as another policy than its context's. Later
+ * calls with the problem use the plan, whatever their policy.
+ *
+ * @param context  As there.
+ * @param problem  As there.
+ * @param buffers  As there.
+ * @param options  NULL for all defaults.
+ * @param plan     As there.
+ * @return Any status.
+ */
+TUNEDGEMM_API tunedgemm_status tunedgemm_plan_create_with(tunedgemm_context* context,
+                                                          const tunedgemm_problem* problem,
+                                                          const tunedgemm_buffers* buffers,
+                                                          const tunedgemm_plan_options* options,
+                                                          const tunedgemm_plan** plan);
 
 /**
  * Launches a plan. Never compiles or tunes. What tunedgemm_matmul() says about captured streams
@@ -540,8 +581,8 @@ TUNEDGEMM_API size_t tunedgemm_plan_workspace_bytes(const tunedgemm_plan* plan);
 
 /**
  * One line for people: the family of the kernel, its config, and where it comes from: "tuned" or
- * "stale" with the time measured in the tuning, or "chosen by the model". Lives as long as the
- * plan. "" if `plan` is NULL.
+ * "stale" with the time measured in the tuning, "the nearest stored kernel", or "chosen by the
+ * model". Lives as long as the plan. "" if `plan` is NULL.
  */
 TUNEDGEMM_API const char* tunedgemm_plan_description(const tunedgemm_plan* plan);
 
@@ -560,8 +601,9 @@ TUNEDGEMM_API const char* tunedgemm_status_name(tunedgemm_status status);
 
 /**
  * Several lines for people: the device, the toolchain, the cache file with its state and what is
- * wrong with it, and how many plans of this context are tuned, stale, chosen by the model, or were
- * chosen during a capture.
+ * wrong with it, and how many plans of this context were made tuned, stale, with the nearest stored
+ * kernel or with the model's choice, how many of the latter have been replaced by a winner's, and
+ * how many were chosen during a capture.
  *
  * @param context  NULL for the process's context of the current device, which is made if it is not
  *     there yet.

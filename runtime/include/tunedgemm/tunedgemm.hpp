@@ -151,6 +151,11 @@ struct Buffers {
   }
 };
 
+/// How a plan is made: the members of tunedgemm_plan_options, with the same defaults.
+struct PlanOptions {
+  tunedgemm_policy policy = TUNEDGEMM_POLICY_DEFAULT;  ///< instead of the context's
+};
+
 /// A problem with its kernel: a plain value that refers to a plan of its context, which must
 /// outlive it. Any number of threads may run it at once.
 class Plan {
@@ -194,12 +199,15 @@ class Context {
 
   /// The plan for a problem, made if it is not there yet: may read the cache, compile and tune. Of
   /// the buffers only alignments, whether alpha and beta are 0 and whether C is D are looked at.
-  /// Throws Error.
-  Plan plan(const Problem& problem, const Buffers& buffers) {
+  /// See tunedgemm_plan_create_with(). Throws Error.
+  Plan plan(const Problem& problem, const Buffers& buffers, const PlanOptions& options = {}) {
     const tunedgemm_problem c_problem = problem.c_struct();
     const tunedgemm_buffers c_buffers = buffers.c_struct();
+    tunedgemm_plan_options c_options;
+    tunedgemm_plan_options_init(&c_options);
+    c_options.policy = options.policy;
     const tunedgemm_plan* made = nullptr;
-    check(tunedgemm_plan_create(context_.get(), &c_problem, &c_buffers, &made));
+    check(tunedgemm_plan_create_with(context_.get(), &c_problem, &c_buffers, &c_options, &made));
     return Plan(made);
   }
 

@@ -1,0 +1,158 @@
+// What a problem without a winner leads to under each policy, on the host device.
+
+#include <cstdlib>
+#include <memory>
+
+#include "runtime/context.h"
+#include "runtime/stored_choice.h"
+#include "tests/runtime/support/host_call.h"
+#include "tests/runtime/support/plain_backend.h"
+#include "tests/support/catch.h"
+#include "tests/support/temporary_folder.h"
+
+using Catch::Matchers::ContainsSubstring;
+
+namespace tunedgemm {
+namespace {
+
+TEST_CASE("Policy stored runs the winner without compiling") {
+  const TemporaryFolder folder;
+  HostCall call(37, 53, 29);
+  const Candidate tuned = host_context(folder, Policy::kTune)->plan(call.key(), {}).candidate;
+  const auto context = host_context(folder, Policy::kStored);
+  const Plan& plan = context->plan(call.key(), {});
+  CHECK(plan.candidate == tuned);
+  CHECK(plan.is_final);
+  CHECK(context->counters().hits == 1);
+  CHECK(context->kernel_counters().compiled == 0);
+  CHECK(call.is_right_with(plan));
+}
+
+TEST_CASE("Policy stored computes other sizes with the kernel of the nearest winner") {
+  const TemporaryFolder folder;
+  HostCall near(41, 51, 31);
+  Candidate tuned;
+  {
+    const auto tuning = host_context(folder, Policy::kTune);
+    tuning->plan(HostCall(5, 401, 901).key(), {});
+    tuned = tuning->plan(near.key(), {}).candidate;
+  }
+  const auto context = host_context(folder, Policy::kStored);
+  for (HostCall call : {HostCall(41, 53, 29), HostCall(65, 67, 63), HostCall(1, 33, 7)}) {
+    const Plan& plan = context->plan(call.key(), {});
+    CHECK_THAT(plan.description, ContainsSubstring("the nearest stored kernel"));
+    CHECK_FALSE(plan.is_final);
+    CHECK(call.is_right_with(plan));
+  }
+  CHECK(context->plan(HostCall(41, 53, 29).key(), {}).candidate == tuned);
+  CHECK(context->counters().nearest == 3);
+  CHECK(context->kernel_counters().compiled == 0);
+  CHECK(context->store().requests(context->device().identity()).size() == 3);
+}
+
+TEST_CASE("Policy stored takes a kernel that needs less alignment than there is") {
+  const TemporaryFolder folder;
+  HostCall unaligned(33, 31, 29);
+  unaligned.offset = 1;
+  Candidate tuned = host_context(folder, Policy::kTune)->plan(unaligned.key(), {}).candidate;
+  const auto context = host_context(folder, Policy::kStored);
+  HostCall aligned(32, 32, 32);
+  const Plan& plan = context->plan(aligned.key(), {});
+  CHECK(plan.candidate == tuned);
+  CHECK_THAT(plan.description, ContainsSubstring("the nearest stored kernel"));
+  CHECK(aligned.is_right_with(plan));
+}
+
+TEST_CASE("Policy stored finds a kernel that was compiled without a tuning") {
+  const TemporaryFolder folder;
+  HostCall call(31, 17, 64);
+  host_context(folder, Policy::kNever)->plan(call.key(), {});
+  const auto context = host_context(folder, Policy::kStored);
+  const Plan& plan = context->plan(call.key(), {});
+  CHECK_THAT(plan.description, ContainsSubstring("a stored kernel, chosen by the model"));
+  CHECK(context->kernel_counters().compiled == 0);
+  CHECK(call.is_right_with(plan));
+}
+
+TEST_CASE("Policy stored falls back to the kernel that is linked in, though a compiler is there") {
+  const TemporaryFolder folder;
+  const auto context = host_context(folder, Policy::kStored);
+  HostCall call(31, 17, 64);
+  const Plan& plan = context->plan(call.key(), {});
+  CHECK(plan.kernel->is_built_in());
+  CHECK(context->kernel_counters().compiled == 0);
+  CHECK(call.is_right_with(plan));
+}
+
+TEST_CASE("Policy stored says what to do where no kernel computes the problem") {
+  const PlainBackend backend;
+  ContextOptions options;
+  options.backend = &backend;
+  options.policy = Policy::kStored;
+  options.store.access = StoreOptions::Access::kMemoryOnly;
+  const auto context = Context::create(options);
+  try {
+    context->plan(HostCall(4, 5, 6).key(), {});
+    FAIL("a plan without a kernel");
+  } catch (const CallError& error) {
+    CHECK(error.kind() == CallError::Kind::kNotTuned);
+    CHECK_THAT(error.what(), ContainsSubstring("policy stored") &&
+                                 ContainsSubstring("m=4 n=5 k=6") && ContainsSubstring("plain") &&
+                                 ContainsSubstring("tune-all"));
+  }
+}
+
+TEST_CASE("A plan that the model chose goes over to the winner when there is one") {
+  const TemporaryFolder folder;
+  const auto context = host_context(folder, Policy::kNever);
+  HostCall call(37, 53, 29);
+  const Plan& chosen = context->plan(call.key(), {});
+  CHECK_FALSE(chosen.is_final);
+  CHECK(&context->plan(call.key(), {}) == &chosen);
+
+  const Plan& tuned = context->plan(call.key(), {}, Policy::kTune);
+  CHECK(tuned.is_final);
+  CHECK(context->find_plan(call.key()) == &tuned);
+  CHECK(&chosen.newest() == &tuned);
+  CHECK(context->counters().replaced == 1);
+  CHECK(call.is_right_with(chosen.newest()));
+}
+
+TEST_CASE("A tuning from outside of the calls replaces plans of all keys of the problem") {
+  const TemporaryFolder folder;
+  const auto context = host_context(folder, Policy::kNever);
+  const HostCall call(8, 9, 10);
+  CallKey written_out = call.key();
+  written_out.lda = 10;  // what 0 stands for
+  const Plan& first = context->plan(call.key(), {});
+  const Plan& second = context->plan(written_out, {});
+  CHECK(&first != &second);
+  TuneOptions tuning;
+  tuning.rigor = Rigor::kQuick;
+  tuning.budget = {.seconds = 0.5, .candidates = 2};
+  context->tune(to_problem(call.key()), tuning);
+  CHECK(first.newest().is_final);
+  CHECK(second.newest().is_final);
+  CHECK(context->counters().replaced == 2);
+}
+
+TEST_CASE("Replay asked for by one call refuses what ran without a winner so far") {
+  const TemporaryFolder folder;
+  const auto context = host_context(folder, Policy::kNever);
+  const HostCall call(8, 9, 10);
+  context->plan(call.key(), {});
+  CHECK_THROWS_AS(context->plan(call.key(), {}, Policy::kReplay), CallError);
+  CHECK_NOTHROW(context->plan(call.key(), {}, Policy::kStored));
+}
+
+TEST_CASE("Every policy has the name that the environment gives it") {
+  CHECK(parse_policy("tune") == Policy::kTune);
+  CHECK(parse_policy("never") == Policy::kNever);
+  CHECK(parse_policy("replay") == Policy::kReplay);
+  CHECK(parse_policy("stored") == Policy::kStored);
+  CHECK_FALSE(parse_policy(""));
+  CHECK_FALSE(parse_policy("Stored"));
+}
+
+}  // namespace
+}  // namespace tunedgemm
