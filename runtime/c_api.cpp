@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 
+#include "kernel_templates/log.h"
 #include "runtime/launch.h"
 #include "runtime/process_contexts.h"
 
@@ -107,7 +108,7 @@ std::optional<tunedgemm::Policy> policy_asked(tunedgemm_policy policy) {
   if (policy == TUNEDGEMM_POLICY_DEFAULT) {
     return std::nullopt;
   }
-  if (policy < TUNEDGEMM_POLICY_TUNE || policy > TUNEDGEMM_POLICY_STORED) {
+  if (policy < TUNEDGEMM_POLICY_TUNE || policy > TUNEDGEMM_POLICY_BACKGROUND) {
     refuse("the policy " + std::to_string(static_cast<int>(policy)) +
            " is not one of tunedgemm_policy");
   }
@@ -124,7 +125,8 @@ tunedgemm::Policy policy_of(tunedgemm_policy policy) {
   }
   const auto parsed = tunedgemm::parse_policy(text);
   if (!parsed) {
-    refuse("TUNEDGEMM_POLICY is \"" + std::string(text) + "\"; use tune, stored, never or replay");
+    refuse("TUNEDGEMM_POLICY is \"" + std::string(text) +
+           "\"; use tune, background, stored, never or replay");
   }
   return *parsed;
 }
@@ -170,7 +172,14 @@ tunedgemm::ProcessContexts& process_contexts() {
     options.ordinal = ordinal;
     return Context::create(options);
   };
-  static auto& contexts = *new tunedgemm::ProcessContexts(tunedgemm::automatic_backend(), make);
+  static auto& contexts = [&]() -> tunedgemm::ProcessContexts& {
+    auto& made = *new tunedgemm::ProcessContexts(tunedgemm::automatic_backend(), make);
+    // Threads that tune must not run on while what they use is destroyed: the last that was made is
+    // the first that goes, so the logger must be there before.
+    tunedgemm::log_info("calls without a context use those of the process");
+    std::atexit([] { process_contexts().freeze(); });
+    return made;
+  }();
   return contexts;
 }
 
@@ -197,6 +206,7 @@ const Plan& plan_for(Context& context, const tunedgemm_problem& problem,
 
 tunedgemm_status run(const Plan& asked, const tunedgemm_buffers& buffers, void* stream) {
   const Plan& plan = asked.newest();
+  plan.context->note_call();
   if (!tunedgemm::plainly_usable(plan, buffers)) [[unlikely]] {
     if (const std::string reason = tunedgemm::why_not_buffers(plan, buffers); !reason.empty()) {
       refuse(reason);
@@ -277,6 +287,13 @@ tunedgemm_status tunedgemm_context_create(const tunedgemm_context_options* optio
 
 void tunedgemm_context_destroy(tunedgemm_context* context) {
   delete context;
+}
+
+tunedgemm_status tunedgemm_context_freeze(tunedgemm_context* context) {
+  return guarded([&] {
+    context_of(context).freeze();
+    return TUNEDGEMM_OK;
+  });
 }
 
 tunedgemm_status tunedgemm_matmul(tunedgemm_context* context, const tunedgemm_problem* problem,

@@ -55,7 +55,8 @@ std::optional<Policy> parse_policy(std::string_view text) {
   constexpr std::pair<std::string_view, Policy> kPolicies[] = {{"tune", Policy::kTune},
                                                                {"never", Policy::kNever},
                                                                {"replay", Policy::kReplay},
-                                                               {"stored", Policy::kStored}};
+                                                               {"stored", Policy::kStored},
+                                                               {"background", Policy::kBackground}};
   for (const auto& [name, policy] : kPolicies) {
     if (text == name) {
       return policy;
@@ -76,7 +77,10 @@ Context::Context(const ContextOptions& options, std::unique_ptr<Device> device,
       store_(std::move(store)),
       kernels_(*device_, *store_),
       workspaces_(*device_),
-      tuning_(*device_, *store_) {}
+      tuning_(*device_, *store_),
+      background_([this](const Problem& canonical, const BackgroundTuner::MustEnd& must_end) {
+        return tune_in_background(canonical, must_end);
+      }) {}
 
 Context::~Context() = default;
 
@@ -84,6 +88,9 @@ const Plan& Context::plan(const CallKey& key, StreamHandle stream, std::optional
   const Plan* known = plans_.find(key);
   const bool looks_again = asked == Policy::kTune || asked == Policy::kReplay;
   if (known != nullptr && (known->is_final || !looks_again)) {
+    if (asked == Policy::kBackground && !known->is_final) {
+      background_.add(known->problem);
+    }
     return *known;
   }
   const Problem problem = to_problem(key);
@@ -105,6 +112,9 @@ const Plan& Context::plan(const CallKey& key, StreamHandle stream, std::optional
   const Plan& plan = plans_.add(std::move(made));
   if (!plan.is_final) {
     await_winner(plan, tuned_before);
+    if (asked.value_or(options_.policy) == Policy::kBackground) {
+      background_.add(plan.problem);
+    }
   }
   return plan.newest();
 }
@@ -161,13 +171,15 @@ std::unique_ptr<Plan> Context::make_plan(const CallKey& key, const Canonical& ca
 
 std::unique_ptr<Plan> Context::make_plan_without_winner(const CallKey& key,
                                                         const Canonical& canonical, Policy policy) {
+  if (policy == Policy::kStored || policy == Policy::kBackground) {
+    if (std::unique_ptr<Plan> plan = plan_from_stored(key, canonical)) {
+      ++counters_.nearest;
+      return plan;
+    }
+  }
   if (policy != Policy::kStored) {
     ++counters_.model;
     return plan_from_model(key, canonical);
-  }
-  if (std::unique_ptr<Plan> plan = plan_from_stored(key, canonical)) {
-    ++counters_.nearest;
-    return plan;
   }
   throw CallError(CallError::Kind::kNotTuned,
                   "policy stored, and neither the cache " + store_->health().path.string() +
@@ -185,6 +197,7 @@ std::optional<Hit> Context::tune_missing(const Problem& canonical, std::int64_t 
   TuneOptions tuning;
   tuning.rigor = options_.rigor;
   tuning.budget = options_.budget;
+  const BackgroundTuner::Interruption interruption(background_);
   TuneResult result = tuning_.tune_missing(canonical, tuning, tuned_before);
   if (!result.record) {
     log_warning("not tuned: " + result.tuning.failure);
@@ -194,6 +207,7 @@ std::optional<Hit> Context::tune_missing(const Problem& canonical, std::int64_t 
 }
 
 TuneResult Context::tune(const Problem& problem, const TuneOptions& options) {
+  const BackgroundTuner::Interruption interruption(background_);
   TuneResult result = tuning_.tune(problem, options);
   if (result.record) {
     const Problem canonical = tunedgemm::canonical(problem).problem;
@@ -202,6 +216,26 @@ TuneResult Context::tune(const Problem& problem, const TuneOptions& options) {
     }
   }
   return result;
+}
+
+BackgroundTuner::Outcome Context::tune_in_background(const Problem& canonical,
+                                                     const BackgroundTuner::MustEnd& must_end) {
+  TuneOptions tuning;
+  tuning.rigor = options_.rigor;
+  tuning.budget = options_.budget;
+  tuning.cancelled = must_end;
+  // Not to wait for another process is what lets the thread be stopped.
+  TuneResult result = tuning_.tune(canonical, tuning, 0);
+  if (result.is_leased_elsewhere || result.tuning.cancelled) {
+    return BackgroundTuner::Outcome::kAgain;
+  }
+  if (!result.record) {
+    log_warning("not tuned in the background: " + result.tuning.failure);
+  } else if (const auto hit = hit_of(*std::move(result.record), canonical, device_->limits())) {
+    replace_plans(canonical, *hit);
+    log_info("tuned in the background: " + to_text(canonical));
+  }
+  return BackgroundTuner::Outcome::kDone;
 }
 
 void Context::await_winner(const Plan& plan, std::int64_t tuned_before) {

@@ -20,6 +20,7 @@
 
 #include "cache/store.h"
 #include "runtime/backend.h"
+#include "runtime/background_tuner.h"
 #include "runtime/device.h"
 #include "runtime/kernel_cache.h"
 #include "runtime/plan.h"
@@ -35,6 +36,7 @@ enum class Policy : std::int32_t {
   kNever = 2,
   kReplay = 3,
   kStored = 4,
+  kBackground = 5,
 };
 std::optional<Policy> parse_policy(std::string_view text);
 
@@ -94,6 +96,10 @@ class Context {
 
   /// Makes limits() of the device complete, for those who measure without tuning here.
   void complete_probe() { tuning_.complete_probe(); }
+  /// Part of the hot path: tuning in the background waits while the context is called.
+  void note_call() noexcept { background_.note_call(); }
+  /// Ends tuning in the background for good.
+  void freeze() noexcept { background_.stop(); }
 
   /// The kernel by this device's compiler, see KernelCache::get. Throws DeviceError.
   std::variant<KernelCache::Kernel, Rejection> kernel(const Instance& instance) {
@@ -137,6 +143,8 @@ class Context {
                                 const Instance& instance, KernelCache::Kernel kernel,
                                 std::string_view origin);
 
+  BackgroundTuner::Outcome tune_in_background(const Problem& canonical,
+                                              const BackgroundTuner::MustEnd& must_end);
   /// Keeps in mind that the plan is to be replaced when the problem has a winner; `tuned_before` is
   /// TuningSession::tuned() from before it was looked for.
   void await_winner(const Plan& plan, std::int64_t tuned_before);
@@ -154,6 +162,7 @@ class Context {
   Counters counters_;
   std::mutex awaiting_mutex_;
   std::vector<const Plan*> awaiting_winner_;
+  BackgroundTuner background_;  ///< last, since its thread uses all of the above
 };
 
 }  // namespace tunedgemm

@@ -14,6 +14,15 @@ Context& ProcessContexts::current() {
   return *last.context;
 }
 
+void ProcessContexts::freeze() noexcept {
+  const std::scoped_lock lock(mutex_);
+  for (const auto& [ordinal, context] : of_ordinals_) {
+    if (context != nullptr) {
+      context->freeze();
+    }
+  }
+}
+
 Context& ProcessContexts::find_or_make() {
   const int ordinal = backend_.current_ordinal();
   const std::scoped_lock lock(mutex_);

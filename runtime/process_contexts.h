@@ -30,6 +30,9 @@ class ProcessContexts {
   /// question to the driver.
   Context& current();
 
+  /// Context::freeze() of all.
+  void freeze() noexcept;
+
  private:
   Context& find_or_make();
 

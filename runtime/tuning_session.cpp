@@ -11,9 +11,6 @@
 namespace tunedgemm {
 namespace {
 
-// How long a tuning waits for another process that tunes the same problem.
-constexpr double kLeaseWaitSeconds = 60;
-
 // Of a budget that ended before all candidates were tried: the same budget again would only go on
 // where the cost model expects less and less.
 constexpr double kShareThatIsEnough = 0.5;
@@ -67,19 +64,21 @@ std::optional<Record> TuningSession::find_tuned(const Problem& problem,
   return enough ? std::optional(std::move(hit->record)) : std::nullopt;
 }
 
-TuneResult TuningSession::tune(const Problem& problem, const TuneOptions& options) {
+TuneResult TuningSession::tune(const Problem& problem, const TuneOptions& options,
+                               double lease_wait_seconds) {
   const std::scoped_lock lock(one_at_a_time_);
-  return tune_alone(canonical(problem).problem, options, Known::kNothing);
+  return tune_alone(canonical(problem).problem, options, Known::kNothing, lease_wait_seconds);
 }
 
 TuneResult TuningSession::tune_missing(const Problem& problem, const TuneOptions& options,
                                        std::int64_t tuned_before) {
   const std::scoped_lock lock(one_at_a_time_);
-  return tune_alone(problem, options, tuned_ == tuned_before ? Known::kMissing : Known::kNothing);
+  return tune_alone(problem, options, tuned_ == tuned_before ? Known::kMissing : Known::kNothing,
+                    kLeaseWaitSeconds);
 }
 
 TuneResult TuningSession::tune_alone(const Problem& canonical, const TuneOptions& options,
-                                     Known known) {
+                                     Known known, double lease_wait_seconds) {
   if (known == Known::kNothing) {
     if (auto record = find_tuned(canonical, options)) {
       return {.origin = TuneResult::Origin::kCached, .record = std::move(record), .tuning = {}};
@@ -89,15 +88,18 @@ TuneResult TuningSession::tune_alone(const Problem& canonical, const TuneOptions
     return failed(reason);
   }
   const Lease lease =
-      store_.acquire(canonical, device_.identity(), device_.toolchain(), kLeaseWaitSeconds);
+      store_.acquire(canonical, device_.identity(), device_.toolchain(), lease_wait_seconds);
   if (lease.winners_changed()) {
     if (auto record = find_tuned(canonical, options)) {
       return {.origin = TuneResult::Origin::kElsewhere, .record = std::move(record), .tuning = {}};
     }
   }
   if (!lease) {
-    return failed("another process has been tuning " + to_text(canonical) + " for more than " +
-                  std::to_string(static_cast<int>(kLeaseWaitSeconds)) + " seconds");
+    TuneResult busy =
+        failed("another process has been tuning " + to_text(canonical) + " for more than " +
+               std::to_string(static_cast<int>(lease_wait_seconds)) + " seconds");
+    busy.is_leased_elsewhere = true;
+    return busy;
   }
   return measure(canonical, options);
 }

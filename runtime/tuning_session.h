@@ -30,6 +30,8 @@ struct TuneResult {
   Origin origin = Origin::kFailed;
   std::optional<Record> record;
   Tuning tuning;  ///< empty unless measured now
+  /// Failed since another process was tuning the problem all the time.
+  bool is_leased_elsewhere = false;
 };
 
 class TuningSession {
@@ -45,9 +47,13 @@ class TuningSession {
   /// greater rigor and with as many candidates tried as this one would.
   std::optional<Record> find_tuned(const Problem& problem, const TuneOptions& options);
 
+  /// How long a tuning waits for another process that tunes the same problem.
+  static constexpr double kLeaseWaitSeconds = 60;
+
   /// Makes sure that the store has a winner of at least this rigor, tuning if it must. Throws
   /// DeviceError.
-  TuneResult tune(const Problem& problem, const TuneOptions& options);
+  TuneResult tune(const Problem& problem, const TuneOptions& options,
+                  double lease_wait_seconds = kLeaseWaitSeconds);
   /// The same for a canonical problem of which the caller has just seen that the store has no
   /// winner. Looks again only if a winner has come since: `tuned_before` is tuned() from before
   /// the caller looked, and the lease tells of other processes.
@@ -63,7 +69,8 @@ class TuningSession {
  private:
   enum class Known { kNothing, kMissing };
   /// Precondition: one_at_a_time_ is held.
-  TuneResult tune_alone(const Problem& canonical, const TuneOptions& options, Known known);
+  TuneResult tune_alone(const Problem& canonical, const TuneOptions& options, Known known,
+                        double lease_wait_seconds);
   TuneResult measure(const Problem& problem, const TuneOptions& options);
 
   Device& device_;

@@ -38,7 +38,7 @@ FinalsReport run_finals(std::vector<Contender*> contenders, Evaluator& evaluator
                         std::uint64_t seed, const std::function<void(int)>& on_round) {
   time_budget.grant_grace();
   evaluator.warm_up();
-  const double begin = evaluator.now_seconds();
+  const double begin = time_budget.seconds_spent();
   const RaceOptions options{.cool_down_seconds = evaluator.cool_down_seconds(),
                             .most_repeated_rounds = (search_limits.maximum_rounds + 1) / 2,
                             .seed = seed};
@@ -47,7 +47,7 @@ FinalsReport run_finals(std::vector<Contender*> contenders, Evaluator& evaluator
 
   const auto is_over = [&] {
     if (race.rounds() >= search_limits.minimum_rounds) {
-      const double seconds = evaluator.now_seconds() - begin;
+      const double seconds = time_budget.seconds_spent() - begin;
       if (race.rounds() >= search_limits.maximum_rounds || seconds > search_limits.finals_seconds ||
           decide(race.contenders()).settled) {
         return true;

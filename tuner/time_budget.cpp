@@ -12,9 +12,16 @@ TimeBudget::TimeBudget(Evaluator& evaluator, double seconds, std::function<bool(
       end_(begin_ + seconds) {}
 
 bool TimeBudget::cancelled() {
-  if (!cancelled_ && ask_ && ask_()) {
-    cancelled_ = true;
-    end_ = std::min(end_, evaluator_.now_seconds() + kGraceSeconds);
+  if (cancelled_ || !ask_) {
+    return cancelled_;
+  }
+  const double asked = evaluator_.now_seconds();
+  cancelled_ = ask_();
+  const double answered = evaluator_.now_seconds();
+  begin_ += answered - asked;
+  end_ += answered - asked;
+  if (cancelled_) {
+    end_ = std::min(end_, answered + kGraceSeconds);
   }
   return cancelled_;
 }

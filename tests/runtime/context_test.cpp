@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "tests/support/catch.h"
+#include "tests/support/comes_true.h"
 #include "tests/support/temporary_folder.h"
 #include "tunedgemm/tunedgemm.hpp"
 
@@ -323,6 +324,56 @@ TEST_CASE("Many threads use one context") {
     thread.join();
   }
   CHECK(wrong == 0);
+}
+
+TEST_CASE("Threads run a plan while it goes over to the winner that is tuned in the background") {
+  const Cache cache;
+  auto context = host_context(cache.path.c_str(), TUNEDGEMM_POLICY_BACKGROUND);
+  const tunedgemm::Problem problem{.m = 37, .n = 53, .k = 29};
+  const tunedgemm::Plan plan = context.plan(problem, Matrices(37, 53, 29).buffers());
+  std::atomic<int> wrong{0};
+  std::vector<std::thread> threads;
+  for (int index = 0; index < 3; ++index) {
+    threads.emplace_back([&] {
+      Matrices matrices(37, 53, 29);
+      // Bursts of calls, with pauses in which something can be tuned.
+      const bool ends = tunedgemm::comes_true([&] {
+        for (int run = 0; run < 20; ++run) {
+          plan.run(matrices.buffers());
+          wrong += !matrices.right(37, 53, 29);
+          tunedgemm::tuned_matmul(context, problem, matrices.buffers());
+          wrong += !matrices.right(37, 53, 29);
+        }
+        std::this_thread::sleep_for(std::chrono::milliseconds(200));
+        return plan.description().find("(tuned, ") != std::string_view::npos;
+      });
+      wrong += !ends;
+    });
+  }
+  for (std::thread& thread : threads) {
+    thread.join();
+  }
+  CHECK(wrong == 0);
+  context.freeze();
+}
+
+TEST_CASE("A plan is made under a policy of its own") {
+  const Cache cache;
+  auto context = host_context(cache.path.c_str(), TUNEDGEMM_POLICY_STORED);
+  const tunedgemm::Problem problem{.m = 37, .n = 53, .k = 29};
+  Matrices matrices(37, 53, 29);
+  const tunedgemm::Plan plan = context.plan(problem, matrices.buffers());
+  CHECK_THAT(std::string(plan.description()), ContainsSubstring("linked in"));
+  CHECK(status_of([&] {
+          context.plan(problem, matrices.buffers(), {.policy = TUNEDGEMM_POLICY_REPLAY});
+        }) == TUNEDGEMM_NOT_TUNED);
+  context.plan(problem, matrices.buffers(), {.policy = TUNEDGEMM_POLICY_TUNE});
+  CHECK_THAT(std::string(plan.description()), ContainsSubstring("(tuned, "));
+  plan.run(matrices.buffers());
+  CHECK(matrices.right(37, 53, 29));
+  CHECK(status_of([&] {
+          context.plan(problem, matrices.buffers(), {.policy = static_cast<tunedgemm_policy>(6)});
+        }) == TUNEDGEMM_INVALID_ARGUMENT);
 }
 
 TEST_CASE("A plan runs with other buffers of its classes") {

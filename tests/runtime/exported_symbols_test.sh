@@ -7,6 +7,7 @@ expected="\
 tunedgemm_buffers_init
 tunedgemm_context_create
 tunedgemm_context_destroy
+tunedgemm_context_freeze
 tunedgemm_context_options_init
 tunedgemm_context_report
 tunedgemm_error_message

@@ -1,13 +1,16 @@
 // What a problem without a winner leads to under each policy, on the host device.
 
+#include <chrono>
 #include <cstdlib>
 #include <memory>
+#include <thread>
 
 #include "runtime/context.h"
 #include "runtime/stored_choice.h"
 #include "tests/runtime/support/host_call.h"
 #include "tests/runtime/support/plain_backend.h"
 #include "tests/support/catch.h"
+#include "tests/support/comes_true.h"
 #include "tests/support/temporary_folder.h"
 
 using Catch::Matchers::ContainsSubstring;
@@ -145,11 +148,59 @@ TEST_CASE("Replay asked for by one call refuses what ran without a winner so far
   CHECK_NOTHROW(context->plan(call.key(), {}, Policy::kStored));
 }
 
+TEST_CASE("Policy background answers at once, and later with the winner that it has tuned") {
+  const TemporaryFolder folder;
+  const auto context = host_context(folder, Policy::kBackground);
+  HostCall call(37, 53, 29);
+  const Plan& first = context->plan(call.key(), {});
+  CHECK(first.kernel->is_built_in());
+  CHECK(call.is_right_with(first));
+  REQUIRE(comes_true([&] { return first.newest().is_final; }));
+  CHECK(&context->plan(call.key(), {}) == &first.newest());
+  CHECK_THAT(first.newest().description, ContainsSubstring("(tuned, "));
+  CHECK(call.is_right_with(first.newest()));
+}
+
+TEST_CASE("What is frozen stays what it is") {
+  const TemporaryFolder folder;
+  const auto context = host_context(folder, Policy::kBackground);
+  const HostCall early(37, 53, 29);
+  const HostCall late(37, 53, 31);
+  const Plan& plan = context->plan(early.key(), {});
+  context->freeze();
+  const Plan& after = context->plan(late.key(), {});
+  std::this_thread::sleep_for(3 * BackgroundTuner::kQuiet);
+  CHECK(&plan.newest() == &plan);
+  CHECK(&after.newest() == &after);
+  CHECK(context->counters().replaced == 0);
+}
+
+TEST_CASE("A plan may be asked for that is tuned in the background") {
+  const TemporaryFolder folder;
+  const auto context = host_context(folder, Policy::kNever);
+  const HostCall call(8, 9, 10);
+  const Plan& chosen = context->plan(call.key(), {});
+  CHECK(&context->plan(call.key(), {}, Policy::kBackground) == &chosen);
+  CHECK(comes_true([&] { return chosen.newest().is_final; }));
+}
+
+TEST_CASE("A context that tunes in the background can be destroyed at any time") {
+  for (const auto pause : {0, 120, 400}) {
+    const TemporaryFolder folder;
+    const auto context = host_context(folder, Policy::kBackground);
+    for (int size = 8; size < 12; ++size) {
+      context->plan(HostCall(size, 9, 10).key(), {});
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(pause));
+  }
+}
+
 TEST_CASE("Every policy has the name that the environment gives it") {
   CHECK(parse_policy("tune") == Policy::kTune);
   CHECK(parse_policy("never") == Policy::kNever);
   CHECK(parse_policy("replay") == Policy::kReplay);
   CHECK(parse_policy("stored") == Policy::kStored);
+  CHECK(parse_policy("background") == Policy::kBackground);
   CHECK_FALSE(parse_policy(""));
   CHECK_FALSE(parse_policy("Stored"));
 }

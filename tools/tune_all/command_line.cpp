@@ -33,7 +33,8 @@ void add_options(CLI::App& app, CommandLine& line) {
       ->capture_default_str();
   app.add_flag("--from-requests", line.work.from_requests,
                "the shapes that programs asked for on this device and the cache did not know, as "
-               "noted under the policies stored and never (which may compile a kernel, but never "
+               "noted under the policies background, stored and never (which may compile a kernel, "
+               "but never "
                "tunes)");
 
   add_context_options(app, line.context);

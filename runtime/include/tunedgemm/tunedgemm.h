@@ -214,8 +214,8 @@ typedef enum tunedgemm_launches {
  * under every policy.
  */
 typedef enum tunedgemm_policy {
-  /** Of a context: what $TUNEDGEMM_POLICY says when it is made: tune, stored, never or replay; else
-   * TUNE. Of a plan: that of its context. */
+  /** Of a context: what $TUNEDGEMM_POLICY says when it is made: tune, background, stored, never or
+   * replay; else TUNE. Of a plan: that of its context. */
   TUNEDGEMM_POLICY_DEFAULT = 0,
   /** Tune now, within the budget, then run the winner. */
   TUNEDGEMM_POLICY_TUNE = 1,
@@ -232,7 +232,14 @@ typedef enum tunedgemm_policy {
    * linked in. The problem is noted as under NEVER. Where there is no such kernel, fail with
    * TUNEDGEMM_NOT_TUNED and a message. A winner whose kernel the cache lacks is not compiled
    * either. */
-  TUNEDGEMM_POLICY_STORED = 4
+  TUNEDGEMM_POLICY_STORED = 4,
+  /** Answer at once, as under STORED or, where there is no such kernel, as under NEVER; and tune the
+   * problem in a thread of the context, within the budget, while nobody calls the context: it waits
+   * for 100 ms without a call before it begins and, while there are calls, between candidates. Then
+   * plans of the problem go over to the winner. Launches of graphs are not seen, so a program that
+   * runs graphs calls tunedgemm_context_freeze() when it has captured them. What fails in the thread
+   * is logged and reaches no caller. */
+  TUNEDGEMM_POLICY_BACKGROUND = 5
 } tunedgemm_policy;
 
 /**
@@ -305,12 +312,23 @@ TUNEDGEMM_API tunedgemm_status tunedgemm_context_create(const tunedgemm_context_
                                                         tunedgemm_context** context);
 
 /**
- * Writes to the cache what is still to be written, and destroys the context with its plans, kernels
- * and workspaces. No other thread may be using them. Work that was launched may still run; but a
+ * Ends tuning in the background, see tunedgemm_context_freeze(), writes to the cache what is still
+ * to be written, and destroys the context with its plans, kernels and workspaces. No other thread may be using them. Work that was launched may still run; but a
  * graph into which calls of this context were captured must not be launched any more, since its
  * kernels are gone. NULL is allowed and does nothing.
  */
 TUNEDGEMM_API void tunedgemm_context_destroy(tunedgemm_context* context);
+
+/**
+ * Ends tuning under TUNEDGEMM_POLICY_BACKGROUND, for good: when it returns, nothing is tuned in the
+ * background any more, plans stay what they are, and that policy does what STORED and NEVER do.
+ * Waits for the candidate that is at work, up to some seconds if it is being compiled. Does nothing
+ * else, and nothing if there was no such tuning. May be called by several threads at once.
+ *
+ * @param context  NULL for the process's context of the current device.
+ * @return TUNEDGEMM_OK; with NULL, also what tunedgemm_context_create() returns.
+ */
+TUNEDGEMM_API tunedgemm_status tunedgemm_context_freeze(tunedgemm_context* context);
 
 /* ------------------------------------------------------------------------------------------------
  * Problem and buffers

@@ -219,6 +219,9 @@ class Context {
     return text;
   }
 
+  /// Ends tuning in the background for good; see tunedgemm_context_freeze(). Throws Error.
+  void freeze() { check(tunedgemm_context_freeze(context_.get())); }
+
   /// For the C functions; still owned by this.
   tunedgemm_context* get() const noexcept { return context_.get(); }
 
