@@ -26,6 +26,7 @@ void count(const Request& request, std::vector<Request>& requests) {
     requests.push_back(request);
   } else {
     known->calls += request.calls;
+    known->name = known->name.empty() ? request.name : known->name;
   }
 }
 
@@ -213,9 +214,12 @@ void Store::put_probe(std::string_view key, std::string_view text) {
   });
 }
 
-void Store::note_request(const Problem& problem, const DeviceIdentity& device) {
+void Store::note_request(const Problem& problem, const DeviceIdentity& device, std::int64_t calls,
+                         std::string_view name) {
   Archive& archive = *database_->archive();
-  no_throw(archive, [&] { archive.pending().add_request(canonical(problem).problem, device); });
+  no_throw(archive, [&] {
+    archive.pending().add_request({canonical(problem).problem, calls, std::string(name)}, device);
+  });
 }
 
 void Store::flush() {

@@ -58,7 +58,8 @@ struct StoreHealth {
 /// A request: a problem that was asked for and answered without a tuned winner.
 struct Request {
   Problem problem;
-  std::int64_t calls = 0;
+  std::int64_t calls = 0;  ///< launches; 0 if a plan was made and not run yet
+  std::string name;        ///< what the program calls it, such as a layer; "" if it gave no name
 };
 
 /// The right to tune one problem on one device, held against other processes until destroyed.
@@ -167,9 +168,11 @@ class Store {
   std::string find_probe(std::string_view key) const;
   void put_probe(std::string_view key, std::string_view text);
 
-  /// Counts a miss in memory (no I/O, callable during stream capture); written by flush() and at
-  /// destruction.
-  void note_request(const Problem& problem, const DeviceIdentity& device);
+  /// Notes a problem that was missed, and adds to its calls, in memory (no I/O, callable during
+  /// stream capture); written by flush() and at destruction. An empty name leaves the one that is
+  /// there.
+  void note_request(const Problem& problem, const DeviceIdentity& device, std::int64_t calls,
+                    std::string_view name = {});
   void flush();
   std::vector<Request> requests(const DeviceIdentity& device) const;
 

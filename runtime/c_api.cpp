@@ -9,6 +9,7 @@
 #include <new>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "kernel_templates/log.h"
 #include "runtime/launch.h"
@@ -177,7 +178,12 @@ tunedgemm::ProcessContexts& process_contexts() {
     // Threads that tune must not run on while what they use is destroyed: the last that was made is
     // the first that goes, so the logger must be there before.
     tunedgemm::log_info("calls without a context use those of the process");
-    std::atexit([] { process_contexts().freeze(); });
+    std::atexit([] {
+      guarded([] {
+        process_contexts().settle();
+        return TUNEDGEMM_OK;
+      });
+    });
     return made;
   }();
   return contexts;
@@ -198,10 +204,10 @@ void check_memory(const Context& context, const tunedgemm::CallKey& key,
 
 const Plan& plan_for(Context& context, const tunedgemm_problem& problem,
                      const tunedgemm_buffers& buffers, void* stream,
-                     std::optional<tunedgemm::Policy> policy = {}) {
+                     std::optional<tunedgemm::Policy> policy = {}, std::string_view name = {}) {
   const tunedgemm::CallKey key = tunedgemm::call_key(problem, buffers);
   check_memory(context, key, buffers);
-  return context.plan(key, stream, policy);
+  return context.plan(key, stream, policy, name);
 }
 
 tunedgemm_status run(const Plan& asked, const tunedgemm_buffers& buffers, void* stream) {
@@ -220,6 +226,9 @@ tunedgemm_status run(const Plan& asked, const tunedgemm_buffers& buffers, void* 
   if (error != 0) [[unlikely]] {
     throw DeviceError(DeviceError::Kind::kFailed, "launching " + plan.description + ": " +
                                                       plan.context->device().describe(error));
+  }
+  if (!plan.is_final) [[unlikely]] {
+    plan.calls.fetch_add(1, std::memory_order_relaxed);
   }
   return TUNEDGEMM_OK;
 }
@@ -339,8 +348,9 @@ tunedgemm_status tunedgemm_plan_create_with(tunedgemm_context* context,
     if (options != nullptr) {
       whole = complete(options, "plan_options", tunedgemm_plan_options_init);
     }
-    const Plan& made = plan_for(context_of(context), complete_problem(problem),
-                                complete_buffers(buffers), nullptr, policy_asked(whole.policy));
+    const Plan& made =
+        plan_for(context_of(context), complete_problem(problem), complete_buffers(buffers), nullptr,
+                 policy_asked(whole.policy), whole.name == nullptr ? "" : whole.name);
     *plan = reinterpret_cast<const tunedgemm_plan*>(&made);
     return TUNEDGEMM_OK;
   });

@@ -82,13 +82,20 @@ Context::Context(const ContextOptions& options, std::unique_ptr<Device> device,
         return tune_in_background(canonical, must_end);
       }) {}
 
-Context::~Context() = default;
+Context::~Context() {
+  freeze();
+  note_calls();
+}
 
-const Plan& Context::plan(const CallKey& key, StreamHandle stream, std::optional<Policy> asked) {
+const Plan& Context::plan(const CallKey& key, StreamHandle stream, std::optional<Policy> asked,
+                          std::string_view name) {
   const Plan* known = plans_.find(key);
   const bool looks_again = asked == Policy::kTune || asked == Policy::kReplay;
   if (known != nullptr && (known->is_final || !looks_again)) {
-    if (asked == Policy::kBackground && !known->is_final) {
+    if (!known->is_final && !name.empty()) {
+      store_->note_request(known->problem, device_->identity(), 0, name);
+    }
+    if (!known->is_final && asked == Policy::kBackground) {
       background_.add(known->problem);
     }
     return *known;
@@ -111,6 +118,8 @@ const Plan& Context::plan(const CallKey& key, StreamHandle stream, std::optional
   ++counters_.plans;
   const Plan& plan = plans_.add(std::move(made));
   if (!plan.is_final) {
+    store_->note_request(plan.problem, device_->identity(), 0, name);
+    note_calls();
     await_winner(plan, tuned_before);
     if (asked.value_or(options_.policy) == Policy::kBackground) {
       background_.add(plan.problem);
@@ -130,9 +139,13 @@ const Plan& Context::plan_during_capture(const CallKey& key, const Canonical& ca
                         to_text(canonical.problem) +
                         "; call once with this problem before the capture");
   }
-  store_->note_request(canonical.problem, device_->identity());
   ++counters_.fallbacks;
-  return capture_plans_.add(std::move(plan));
+  const Plan& added = capture_plans_.add(std::move(plan));
+  if (!added.is_final) {
+    store_->note_request(added.problem, device_->identity(), 0);
+    await_winner(added, tuning_.tuned());
+  }
+  return added;
 }
 
 std::unique_ptr<Plan> Context::make_plan(const CallKey& key, const Canonical& canonical,
@@ -165,7 +178,6 @@ std::unique_ptr<Plan> Context::make_plan(const CallKey& key, const Canonical& ca
       return plan;
     }
   }
-  store_->note_request(problem, device_->identity());
   return make_plan_without_winner(key, canonical, policy);
 }
 
@@ -181,6 +193,7 @@ std::unique_ptr<Plan> Context::make_plan_without_winner(const CallKey& key,
     ++counters_.model;
     return plan_from_model(key, canonical);
   }
+  store_->note_request(canonical.problem, device_->identity(), 1);
   throw CallError(CallError::Kind::kNotTuned,
                   "policy stored, and neither the cache " + store_->health().path.string() +
                       " nor the library has a kernel for " + device_->identity().name +
@@ -240,8 +253,8 @@ BackgroundTuner::Outcome Context::tune_in_background(const Problem& canonical,
 
 void Context::await_winner(const Plan& plan, std::int64_t tuned_before) {
   {
-    const std::scoped_lock lock(awaiting_mutex_);
-    awaiting_winner_.push_back(&plan);
+    const std::scoped_lock lock(without_winner_mutex_);
+    without_winner_.push_back(&plan);
   }
   // A tuning that ended before the plan was noted has not replaced it.
   if (tuning_.tuned() != tuned_before) {
@@ -251,15 +264,24 @@ void Context::await_winner(const Plan& plan, std::int64_t tuned_before) {
   }
 }
 
+void Context::note_calls() {
+  const std::scoped_lock lock(without_winner_mutex_);
+  for (const Plan* plan : without_winner_) {
+    if (const std::int64_t calls = plan->calls.exchange(0, std::memory_order_relaxed); calls > 0) {
+      store_->note_request(plan->problem, device_->identity(), calls);
+    }
+  }
+}
+
 void Context::replace_plans(const Problem& canonical, const Hit& hit) {
   std::vector<const Plan*> old;
   {
-    const std::scoped_lock lock(awaiting_mutex_);
+    const std::scoped_lock lock(without_winner_mutex_);
     const auto begin =
-        std::partition(awaiting_winner_.begin(), awaiting_winner_.end(),
+        std::partition(without_winner_.begin(), without_winner_.end(),
                        [&](const Plan* plan) { return !(plan->problem == canonical); });
-    old.assign(begin, awaiting_winner_.end());
-    awaiting_winner_.erase(begin, awaiting_winner_.end());
+    old.assign(begin, without_winner_.end());
+    without_winner_.erase(begin, without_winner_.end());
   }
   for (const Plan* plan : old) {
     std::unique_ptr<Plan> made =
@@ -384,7 +406,8 @@ std::unique_ptr<Plan> Context::plan_of(const CallKey& key, const Canonical& cano
   return plan;
 }
 
-std::string Context::report() const {
+std::string Context::report() {
+  note_calls();
   const DeviceIdentity& identity = device_->identity();
   const StoreHealth health = store_->health();
   std::ostringstream text;

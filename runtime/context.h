@@ -78,8 +78,10 @@ class Context {
 
   /// The plan for a call, made if there is none yet: may tune and compile, as the policy says, the
   /// context's or one that is asked for. The plan lives as long as the context. While `stream` is
-  /// captured only a kernel that is loaded already is used. Throws CallError, DeviceError.
-  const Plan& plan(const CallKey& key, StreamHandle stream, std::optional<Policy> asked = {});
+  /// captured only a kernel that is loaded already is used. A problem without a winner is noted as
+  /// a request of this name. Throws CallError, DeviceError.
+  const Plan& plan(const CallKey& key, StreamHandle stream, std::optional<Policy> asked = {},
+                   std::string_view name = {});
 
   /// Null unless plan() has made it. The hot path: no lock, no allocation.
   const Plan* find_plan(const CallKey& key) const noexcept { return plans_.find(key); }
@@ -100,6 +102,8 @@ class Context {
   void note_call() noexcept { background_.note_call(); }
   /// Ends tuning in the background for good.
   void freeze() noexcept { background_.stop(); }
+  /// Notes in the store how often plans without a winner were run since the last time.
+  void note_calls();
 
   /// The kernel by this device's compiler, see KernelCache::get. Throws DeviceError.
   std::variant<KernelCache::Kernel, Rejection> kernel(const Instance& instance) {
@@ -113,7 +117,7 @@ class Context {
   const Counters& counters() const { return counters_; }
   const KernelCache::Counters& kernel_counters() const { return kernels_.counters(); }
   /// Several lines for people: device, toolchain, cache and its state, counters.
-  std::string report() const;
+  std::string report();
 
  private:
   Context(const ContextOptions& options, std::unique_ptr<Device> device,
@@ -160,8 +164,8 @@ class Context {
   WorkspacePool workspaces_;
   TuningSession tuning_;
   Counters counters_;
-  std::mutex awaiting_mutex_;
-  std::vector<const Plan*> awaiting_winner_;
+  std::mutex without_winner_mutex_;
+  std::vector<const Plan*> without_winner_;
   BackgroundTuner background_;  ///< last, since its thread uses all of the above
 };
 

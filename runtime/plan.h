@@ -49,6 +49,10 @@ struct Plan {
 
   /// Whether the memory of a call's buffers was seen to be of the device's kind.
   mutable std::atomic<bool> has_seen_memory{false};
+
+  /// Launches of a plan that is not final since they were last noted as a request; on a line of
+  /// its own, since what is read beside it is read by every launch.
+  alignas(64) mutable std::atomic<std::int64_t> calls{0};
 };
 
 /// Sizes and strides of the canonical problem, as a kernel is given them; pointers null, alpha 1,

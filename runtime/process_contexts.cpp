@@ -14,11 +14,13 @@ Context& ProcessContexts::current() {
   return *last.context;
 }
 
-void ProcessContexts::freeze() noexcept {
+void ProcessContexts::settle() {
   const std::scoped_lock lock(mutex_);
   for (const auto& [ordinal, context] : of_ordinals_) {
     if (context != nullptr) {
       context->freeze();
+      context->note_calls();
+      context->store().flush();
     }
   }
 }

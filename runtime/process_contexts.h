@@ -30,8 +30,8 @@ class ProcessContexts {
   /// question to the driver.
   Context& current();
 
-  /// Context::freeze() of all.
-  void freeze() noexcept;
+  /// As at the end of each context: ends tuning in the background, and writes what is to be written.
+  void settle();
 
  private:
   Context& find_or_make();

@@ -11,11 +11,15 @@ constexpr std::chrono::seconds kLongestWait{1};
 
 }  // namespace
 
-void PendingWrites::add_request(const Problem& canonical, const DeviceIdentity& device) {
-  const std::string key = fingerprint(canonical) + fingerprint(device);
+void PendingWrites::add_request(const Request& request, const DeviceIdentity& device) {
+  const std::string key = fingerprint(request.problem) + fingerprint(device);
   const std::lock_guard lock(mutex_);
-  Asked& asked = requests_.try_emplace(key, Asked{{canonical, 0}, device}).first->second;
-  ++asked.request.calls;
+  const auto [asked, is_new] = requests_.try_emplace(key, Asked{request, device});
+  if (!is_new) {
+    Request& known = asked->second.request;
+    known.calls += request.calls;
+    known.name = request.name.empty() ? known.name : request.name;
+  }
 }
 
 void PendingWrites::add_trial(const TuningKey& key, const TrialRecord& trial) {

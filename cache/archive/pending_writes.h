@@ -24,7 +24,7 @@ using Work = std::function<void(sqlite::Connection&)>;
 
 class PendingWrites {
  public:
-  void add_request(const Problem& canonical, const DeviceIdentity& device);
+  void add_request(const Request& request, const DeviceIdentity& device);
   void add_trial(const TuningKey& key, const TrialRecord& trial);
   /// The device is used with this toolchain now.
   void add_toolchain(const DeviceIdentity& device, const Toolchain& toolchain);

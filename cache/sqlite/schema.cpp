@@ -187,11 +187,15 @@ CREATE TABLE lease (
 ) STRICT;
 )sql";
 
+// What a program calls what it asks for.
+constexpr const char* kRequestNames =
+    "ALTER TABLE request ADD COLUMN name TEXT NOT NULL DEFAULT ''";
+
 }  // namespace
 
 std::span<const Migration> migrations() {
-  static const std::array<Migration, 3> steps{Migration{kVersion1}, migration_to_version_2(),
-                                              migration_to_version_3()};
+  static const std::array<Migration, 4> steps{Migration{kVersion1}, migration_to_version_2(),
+                                              migration_to_version_3(), Migration{kRequestNames}};
   return steps;
 }
 

@@ -154,6 +154,7 @@ std::string missing() {
        r.calls,
        round(r.calls * p.flops / 1e12, 3) AS teraflop_in_all,
        r.asked_at,
+       r.name,
        p.details,
        r.problem
 FROM request r

@@ -9,11 +9,12 @@ namespace tunedgemm {
 void add_calls(sqlite::Connection& connection, const Request& request,
                const DeviceIdentity& device) {
   sqlite::Statement add(connection,
-                        "INSERT INTO request (problem, device, calls, asked_at) "
-                        "VALUES (?, ?, ?, ?) ON CONFLICT (problem, device) DO UPDATE SET "
-                        "calls = calls + excluded.calls, asked_at = excluded.asked_at");
+                        "INSERT INTO request (problem, device, calls, asked_at, name) "
+                        "VALUES (?, ?, ?, ?, ?) ON CONFLICT (problem, device) DO UPDATE SET "
+                        "calls = calls + excluded.calls, asked_at = excluded.asked_at, "
+                        "name = coalesce(nullif(excluded.name, ''), name)");
   add.bind(problem_row(connection, request.problem), device_row(connection, device), request.calls,
-           utc_now());
+           utc_now(), request.name);
   add.run();
 }
 
@@ -21,7 +22,7 @@ std::vector<Request> read_requests(const sqlite::Connection& connection,
                                    const DeviceIdentity& device) {
   sqlite::Statement rows(
       connection,
-      "SELECT p.text, r.calls FROM request r JOIN problem p ON p.id = r.problem "
+      "SELECT p.text, r.calls, r.name FROM request r JOIN problem p ON p.id = r.problem "
       "JOIN device d ON d.id = r.device WHERE d.fingerprint = ? AND NOT EXISTS "
       "(SELECT 1 FROM winner w WHERE w.problem = r.problem AND w.device = r.device) "
       "ORDER BY r.calls * p.flops DESC, p.id");
@@ -30,9 +31,10 @@ std::vector<Request> read_requests(const sqlite::Connection& connection,
   while (rows.step()) {
     std::string text;
     std::int64_t calls = 0;
-    rows.read(text, calls);
+    std::string name;
+    rows.read(text, calls, name);
     if (auto problem = parse_problem(text)) {
-      requests.push_back({*problem, calls});
+      requests.push_back({*problem, calls, name});
     }
   }
   return requests;

@@ -213,7 +213,7 @@ TEST_CASE("Threads share a store") {
       Store& mine = number % 2 == 0 ? *store : *other;
       for (int step = 0; step < 5; ++step) {
         const int m = 1 + number * 5 + step;
-        mine.note_request(sample::problem(m), sample::device());
+        mine.note_request(sample::problem(m), sample::device(), 1);
         failures += tune(mine, m) && has(mine, m) ? 0 : 1;
         failures += mine.find_binary(sample::source(m), sample::toolchain(), 90) ? 0 : 1;
         mine.flush();

@@ -342,7 +342,7 @@ TEST_CASE("What can be read of a damaged file of version 1 is brought forward") 
   const auto path = make_version_1(folder.path());
   damage_table(path, "request");
   const auto store = Store::open(options(path));
-  store->note_request(cube(64), sample::device());
+  store->note_request(cube(64), sample::device(), 1);
   store->flush();
   const auto winners = store->winners();
   CHECK(winners.size() == 7);
@@ -438,7 +438,7 @@ TEST_CASE("What can be read of a damaged file with an unknown column is kept") {
   add_unknown_column(path);
   damage_table(path, "request");
   const auto store = Store::open(sample::options(path));
-  store->note_request(cube(64), sample::device());
+  store->note_request(cube(64), sample::device(), 1);
   store->flush();
   CHECK(store->winners().size() == 2);
   CHECK(connect(path).text("SELECT regime FROM problem WHERE m = 64") == "warm");

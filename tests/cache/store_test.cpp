@@ -493,17 +493,33 @@ TEST_CASE("Store returns the newest outcome of each candidate") {
   CHECK(store->trials(sample::problem(64), sample::device(), sample::toolchain("1")).empty());
 }
 
+TEST_CASE("A request keeps its name until it gets another one") {
+  const TemporaryFolder folder;
+  const auto name_after = [&](std::string_view name) {
+    StoreOptions options;
+    options.path = folder.path() / "cache.db";
+    const auto store = Store::open(options);
+    store->note_request(sample::problem(64), sample::device(), 0, name);
+    store->note_request(sample::problem(64), sample::device(), 2);
+    return store->requests(sample::device()).front().name;
+  };
+  CHECK(name_after("").empty());
+  CHECK(name_after("up projection") == "up projection");
+  CHECK(name_after("") == "up projection");
+  CHECK(name_after("gate") == "gate");
+}
+
 TEST_CASE("Store counts requests until there is a winner") {
   const TemporaryFolder folder;
   const auto options = sample::options(folder.path() / "cache.db");
   {
     const auto store = Store::open(options);
     for (int call = 0; call < 3; ++call) {
-      store->note_request(sample::problem(64), sample::device());
+      store->note_request(sample::problem(64), sample::device(), 1);
     }
-    store->note_request(sample::problem(4096), sample::device());
+    store->note_request(sample::problem(4096), sample::device(), 1);
     store->flush();
-    store->note_request(sample::problem(64), sample::device());
+    store->note_request(sample::problem(64), sample::device(), 1);
   }
   const auto store = Store::open(options);
   const auto requests = store->requests(sample::device());
@@ -566,6 +582,6 @@ TEST_CASE("A store in memory remembers until it is destroyed") {
   CHECK(find(*store, 64));
   CHECK(store->find_binary(sample::source(), sample::toolchain(), 90));
   CHECK(store->trials(sample::problem(64), sample::device(), sample::toolchain()).size() == 1);
-  store->note_request(sample::problem(1), sample::device());
+  store->note_request(sample::problem(1), sample::device(), 1);
   CHECK(store->requests(sample::device()).size() == 1);
 }

@@ -247,7 +247,7 @@ TEST_CASE("A file of a newer version is read and never written") {
     CHECK(has(*store, 3));
     CHECK(store->find_binary(sample::source(3), sample::toolchain(), 90));
     check_works(*store);
-    store->note_request(sample::problem(9), sample::device());
+    store->note_request(sample::problem(9), sample::device(), 1);
   }
   CHECK(read_file(path) == before);
 }
@@ -296,7 +296,7 @@ TEST_CASE("What is stored while the file is locked is written when it no longer 
       CHECK(has(*store, 1));
       CHECK(has(*store, 2));
       CHECK(store->find_binary(sample::source(2), sample::toolchain(), 90));
-      store->note_request(sample::problem(3), sample::device());
+      store->note_request(sample::problem(3), sample::device(), 1);
       store->flush();
     }
     CHECK(store->health().state == StoreState::kReadWrite);

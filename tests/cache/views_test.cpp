@@ -79,8 +79,8 @@ fs::path make_database(const fs::path& folder) {
   changed.problem = sample::problem(4097);
   changed.family_fingerprint = "after";
   put(changed, {});
-  store->note_request(sample::problem(8192), sample::device());
-  store->note_request(sample::problem(8192), sample::device());
+  store->note_request(sample::problem(8192), sample::device(), 1);
+  store->note_request(sample::problem(8192), sample::device(), 1);
   return path;
 }
 

@@ -69,9 +69,10 @@ TEST_CASE("Buffers lie where linked programs put them") {
 }
 
 TEST_CASE("The options of a plan lie where linked programs put them") {
-  STATIC_REQUIRE(sizeof(tunedgemm_plan_options) == 16);
+  STATIC_REQUIRE(sizeof(tunedgemm_plan_options) == 24);
   STATIC_REQUIRE(offsetof(tunedgemm_plan_options, struct_size) == 0);
   STATIC_REQUIRE(offsetof(tunedgemm_plan_options, policy) == 8);
+  STATIC_REQUIRE(offsetof(tunedgemm_plan_options, name) == 16);
 }
 
 TEST_CASE("The numbers of the C enumerations are those that linked programs pass") {

@@ -3,7 +3,9 @@
 #include <chrono>
 #include <cstdlib>
 #include <memory>
+#include <string>
 #include <thread>
+#include <vector>
 
 #include "runtime/context.h"
 #include "runtime/stored_choice.h"
@@ -193,6 +195,59 @@ TEST_CASE("A context that tunes in the background can be destroyed at any time")
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(pause));
   }
+}
+
+TEST_CASE(
+    "A request counts the launches without a winner, and has the name that the program gave") {
+  const TemporaryFolder folder;
+  const std::string path = (folder.path() / "cache.db").string();
+  tunedgemm_context_options options;
+  tunedgemm_context_options_init(&options);
+  options.backend = TUNEDGEMM_BACKEND_HOST;
+  options.host_threads = 2;
+  options.cache_path = path.c_str();
+  options.policy = TUNEDGEMM_POLICY_STORED;
+  tunedgemm_context* context = nullptr;
+  REQUIRE(tunedgemm_context_create(&options, &context) == TUNEDGEMM_OK);
+  const auto plan_of = [&](const HostCall& call, const char* name) {
+    const tunedgemm_problem problem = call.problem();
+    const tunedgemm_buffers buffers = call.buffers();
+    tunedgemm_plan_options plan_options;
+    tunedgemm_plan_options_init(&plan_options);
+    plan_options.name = name;
+    const tunedgemm_plan* plan = nullptr;
+    REQUIRE(tunedgemm_plan_create_with(context, &problem, &buffers, &plan_options, &plan) ==
+            TUNEDGEMM_OK);
+    return plan;
+  };
+  plan_of(HostCall(300, 200, 100), nullptr);
+  const tunedgemm_plan* plan = plan_of(HostCall(5, 7, 9), "attention");
+  std::vector<std::thread> threads;
+  for (int index = 0; index < 2; ++index) {
+    threads.emplace_back([&] {
+      const HostCall call(5, 7, 9);
+      const tunedgemm_problem problem = call.problem();
+      const tunedgemm_buffers buffers = call.buffers();
+      for (int run = 0; run < 50; ++run) {
+        tunedgemm_run(plan, &buffers, nullptr);
+        tunedgemm_matmul(context, &problem, &buffers, nullptr);
+      }
+    });
+  }
+  for (std::thread& thread : threads) {
+    thread.join();
+  }
+  plan_of(HostCall(5, 7, 9), nullptr);
+  tunedgemm_context_destroy(context);
+
+  const auto reader = host_context(folder, Policy::kStored);
+  const auto requests = reader->store().requests(reader->device().identity());
+  REQUIRE(requests.size() == 2);
+  CHECK(requests[0].problem.m == 5);
+  CHECK(requests[0].calls == 200);
+  CHECK(requests[0].name == "attention");
+  CHECK(requests[1].calls == 0);
+  CHECK(requests[1].name.empty());
 }
 
 TEST_CASE("Every policy has the name that the environment gives it") {

@@ -31,11 +31,10 @@ void add_options(CLI::App& app, CommandLine& line) {
   app.add_option("--layouts", line.work.layouts, "layouts for --m --n --k, joined by commas")
       ->delimiter(',')
       ->capture_default_str();
-  app.add_flag("--from-requests", line.work.from_requests,
-               "the shapes that programs asked for on this device and the cache did not know, as "
-               "noted under the policies background, stored and never (which may compile a kernel, "
-               "but never "
-               "tunes)");
+  app.add_flag(
+      "--from-requests", line.work.from_requests,
+      "the shapes that programs asked for on this device and the cache did not know: policies "
+      "background, stored and never note them (never may compile a kernel, but never tunes)");
 
   add_context_options(app, line.context);
   const std::map<std::string, Rigor> rigors{

@@ -220,7 +220,7 @@ typedef enum tunedgemm_policy {
   /** Tune now, within the budget, then run the winner. */
   TUNEDGEMM_POLICY_TUNE = 1,
   /** Never tune: run what the cost model chooses, and note the problem in the cache for `tune-all
-   * --from-requests`. Where the cache does not have that kernel, it is compiled: one kernel, which
+   * --from-requests`, with how often it was launched (a capture counts once). Where the cache does not have that kernel, it is compiled: one kernel, which
    * takes a second or two, and the next ones only if it does not compile. This is logged (level
    * info). STORED compiles nothing. */
   TUNEDGEMM_POLICY_NEVER = 2,
@@ -539,9 +539,12 @@ typedef struct tunedgemm_plan_options {
   /** For a problem without a winner. Where the problem is known, but ran without a winner so far,
    * TUNE tunes it now, and REPLAY fails. */
   tunedgemm_policy policy;
+  /** What the program calls the problem, such as the name of a layer, or NULL: it is kept with the
+   * request that is noted where there is no winner (the view `missing` of the cache). */
+  const char* name;
 } tunedgemm_plan_options;
 
-/** Sets `struct_size` and the defaults, which are 0. `options` must not be NULL. */
+/** Sets `struct_size` and the defaults, which are 0 and NULL. `options` must not be NULL. */
 TUNEDGEMM_API void tunedgemm_plan_options_init(tunedgemm_plan_options* options);
 
 /**

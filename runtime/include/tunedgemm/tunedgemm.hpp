@@ -154,6 +154,7 @@ struct Buffers {
 /// How a plan is made: the members of tunedgemm_plan_options, with the same defaults.
 struct PlanOptions {
   tunedgemm_policy policy = TUNEDGEMM_POLICY_DEFAULT;  ///< instead of the context's
+  const char* name = nullptr;                          ///< for requests; null: none
 };
 
 /// A problem with its kernel: a plain value that refers to a plan of its context, which must
@@ -206,6 +207,7 @@ class Context {
     tunedgemm_plan_options c_options;
     tunedgemm_plan_options_init(&c_options);
     c_options.policy = options.policy;
+    c_options.name = options.name;
     const tunedgemm_plan* made = nullptr;
     check(tunedgemm_plan_create_with(context_.get(), &c_problem, &c_buffers, &c_options, &made));
     return Plan(made);
