@@ -147,6 +147,9 @@ struct Record {
   double spent_seconds = 0;
   double compile_seconds = 0, check_seconds = 0, screen_seconds = 0, finals_seconds = 0;
   double max_error = 0;
+  /// How the winner was decided or measured, where a reader must know it: that it is not the one
+  /// measured fastest, and why; that the machine was busy. Mostly empty.
+  std::string remark;
   std::string tuned_at;  ///< as utc_now() has it; set by the store when empty
 };
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cassert>
 #include <cmath>
+#include <limits>
 #include <tuple>
 
 #include "tuner/statistics.h"
@@ -65,9 +66,49 @@ bool is_settled(std::size_t best, std::span<const Contender* const> contenders) 
   });
 }
 
+// Whether every sample of the one is faster than every sample of the other.
+bool is_apart(const Contender& faster, const Contender& slower) {
+  return *std::max_element(faster.rounds_us.begin(), faster.rounds_us.end()) <
+         *std::min_element(slower.rounds_us.begin(), slower.rounds_us.end());
+}
+
 bool replaces(const Contender& challenger, const Contender& default_candidate) {
   const Comparison slower = compare(default_candidate.rounds_us, challenger.rounds_us);
-  return slower.median >= kDefaultMargin && slower.interval.low > 0;
+  if (slower.interval.low > 0) {
+    return slower.median >= kDefaultMargin;
+  }
+  // Ranks prove nothing here, and yet a difference can be plain.
+  return slower.median > kTieCeiling && (is_apart(challenger, default_candidate) ||
+                                         slower.median > kFarBeyondNoise * slower.deviation);
+}
+
+double half_width(std::span<const float> rounds_us, std::span<const float> reference_us) {
+  const Interval interval = compare(rounds_us, reference_us).interval;
+  if (std::isfinite(interval.low)) {
+    return (interval.high - interval.low) / 2;
+  }
+  double low = std::numeric_limits<double>::infinity(), high = 0;
+  for (std::size_t round = 0; round < rounds_us.size(); ++round) {
+    const double ratio =
+        static_cast<double>(rounds_us[round]) / static_cast<double>(reference_us[round]);
+    low = std::min(low, ratio);
+    high = std::max(high, ratio);
+  }
+  return (high - low) / 2;
+}
+
+std::optional<PassedOver> passed_over(std::size_t best, std::size_t winner,
+                                      std::span<const Contender* const> contenders) {
+  const double speedup = median_us(*contenders[winner]) / median_us(*contenders[best]);
+  if (speedup <= 1 + kTieMargin) {
+    return std::nullopt;
+  }
+  const std::vector<float>& rounds_us = contenders[winner]->rounds_us;
+  const std::vector<float>& best_us = contenders[best]->rounds_us;
+  return PassedOver{.index = best,
+                    .speedup = speedup,
+                    .uncertainty = half_width(rounds_us, best_us),
+                    .too_few_rounds = !std::isfinite(compare(rounds_us, best_us).interval.low)};
 }
 
 }  // namespace
@@ -104,6 +145,7 @@ Decision decide(std::span<const Contender* const> contenders) {
   }
   decision.ties = ties_of(decision.winner, contenders);
   decision.runner_up = fastest(contenders, decision.winner);
+  decision.passed_over = passed_over(best, decision.winner, contenders);
   decision.settled = is_settled(best, contenders);
   return decision;
 }

@@ -19,6 +19,18 @@ double median(std::vector<double> values) {
   return quantile(std::move(values), 0.5);
 }
 
+double median_deviation(std::vector<double> values) {
+  const double middle = median(values);
+  for (double& value : values) {
+    value = std::abs(value - middle);
+  }
+  return median(std::move(values));
+}
+
+double relative_spread(const Measurement& measurement) {
+  return (measurement.high_us - measurement.low_us) / (2 * measurement.median_us);
+}
+
 Measurement summarize(std::span<const float> samples_us) {
   const std::vector<double> values(samples_us.begin(), samples_us.end());
   return Measurement{.median_us = median(values),
@@ -54,7 +66,7 @@ Comparison compare(std::span<const float> rounds_us, std::span<const float> refe
     slower.push_back(
         static_cast<double>(rounds_us[round]) / static_cast<double>(reference_us[round]) - 1.0);
   }
-  return Comparison{median(slower), median_interval(slower)};
+  return Comparison{median(slower), median_interval(slower), median_deviation(slower)};
 }
 
 }  // namespace tunedgemm

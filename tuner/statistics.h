@@ -17,6 +17,14 @@ namespace tunedgemm {
 double quantile(std::vector<double> values, double fraction);
 double median(std::vector<double> values);
 
+/// How far values lie from their median, in the median: half of them are nearer. Precondition as
+/// above.
+double median_deviation(std::vector<double> values);
+
+/// How far samples scatter: half the distance from the 20th to the 80th percentile, relative to the
+/// median. 0 for a lone sample, which cannot tell.
+double relative_spread(const Measurement& measurement);
+
 /// The median and the 20th and 80th percentiles of the samples, which are kept.
 /// Precondition: not empty.
 Measurement summarize(std::span<const float> samples_us);
@@ -38,7 +46,8 @@ Interval median_interval(std::vector<double> values);
 /// How much slower one candidate is than another: 0.02 is 2 % slower, -0.02 is 2 % faster.
 struct Comparison {
   double median = 0;
-  Interval interval;  ///< 95 %
+  Interval interval;     ///< 95 %
+  double deviation = 0;  ///< of the rounds from their median, in the median
 };
 
 /// Compares round by round, so that what slows a whole round down cancels out.

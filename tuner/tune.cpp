@@ -5,6 +5,7 @@
 #include "tuner/decision.h"
 #include "tuner/finals.h"
 #include "tuner/ranking.h"
+#include "tuner/remark.h"
 #include "tuner/screening.h"
 #include "tuner/search_limits.h"
 #include "tuner/statistics.h"
@@ -104,6 +105,18 @@ Record record_of(const Task& task, const std::vector<ScreenedCandidate>& finalis
   return record;
 }
 
+// A decision that looked at nothing but the default says so, too.
+std::string remark_of(const Decision& decision, const std::vector<ScreenedCandidate>& finalists,
+                      const Record& record, const FinalsReport& finals) {
+  const bool is_default = finalists[decision.winner].selected.is_default;
+  const bool alone =
+      is_default && !record.complete && record.candidates_tried < 2 && record.candidates_legal > 1;
+  const std::string kept =
+      alone ? "kept: default, no time to try another"
+            : why_kept(decision, is_default ? Winner::kDefault : Winner::kChallenger);
+  return joined_remarks(kept, why_noisy(record.measurement, finals));
+}
+
 }  // namespace
 
 Tuning tune(const Problem& problem, const DeviceIdentity& device, const Toolchain& toolchain,
@@ -148,6 +161,7 @@ Tuning tune(const Problem& problem, const DeviceIdentity& device, const Toolchai
     record.naive_us = screening.baseline_us();
     record.candidates_legal = static_cast<int>(ranking.ranked.size());
     record.complete = screening.tried_all() && finals.enough;
+    record.remark = remark_of(decision, finalists, record, finals);
     record.compile_seconds = seconds.compile;
     record.check_seconds = seconds.check;
     record.screen_seconds = seconds.screen;

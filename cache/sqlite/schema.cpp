@@ -187,15 +187,16 @@ CREATE TABLE lease (
 ) STRICT;
 )sql";
 
-// What a program calls what it asks for.
-constexpr const char* kRequestNames =
-    "ALTER TABLE request ADD COLUMN name TEXT NOT NULL DEFAULT ''";
+// What a program calls what it asks for, and why a winner is not the fastest that was measured.
+constexpr const char* kNamesAndRemarks =
+    "ALTER TABLE request ADD COLUMN name TEXT NOT NULL DEFAULT '';\n"
+    "ALTER TABLE winner ADD COLUMN remark TEXT NOT NULL DEFAULT ''";
 
 }  // namespace
 
 std::span<const Migration> migrations() {
   static const std::array<Migration, 4> steps{Migration{kVersion1}, migration_to_version_2(),
-                                              migration_to_version_3(), Migration{kRequestNames}};
+                                              migration_to_version_3(), Migration{kNamesAndRemarks}};
   return steps;
 }
 

@@ -73,7 +73,9 @@ std::string best() {
          names_of("w.rigor", kRigors) + R"sql( AS rigor,
        w.tuned_at,
        p.details,
-       w.problem
+       w.problem,
+       round(50.0 * (w.high_us - w.low_us) / w.median_us, 1) AS spread_percent,
+       w.remark
 FROM graded g
 JOIN winner w ON w.id = g.id
 JOIN config c ON c.id = w.config
@@ -204,7 +206,7 @@ SELECT p.fingerprint AS problem_fingerprint, p.text AS problem_text,
        w.max_error, w.tuned_at,)sql" +
          state() + R"sql( AS state,
        p.m, p.n, p.k, p.batch, p.type_a, p.type_b, p.type_d, p.order_a, p.order_b,
-       p.beta, p.bias, p.activation, p.numerics
+       p.beta, p.bias, p.activation, p.numerics, w.remark
 FROM winner w
 JOIN problem p ON p.id = w.problem
 JOIN device d ON d.id = w.device

@@ -46,8 +46,8 @@ constexpr std::string_view kColumns =
     "clock_mhz, power_limit_watts, compiler, driver, family, knobs, family_fingerprint, median_us, "
     "low_us, high_us, samples, default_us, naive_us, runner_up_us, ties, rigor, candidates_tried, "
     "candidates_legal, complete, spent_seconds, compile_seconds, check_seconds, screen_seconds, "
-    "finals_seconds, max_error, tuned_at";
-constexpr int kColumnCount = 33;
+    "finals_seconds, max_error, tuned_at, remark";
+constexpr int kColumnCount = 34;
 
 // How far apart neighbours may be, looked through one after the other: winners are many, and those
 // next to a problem few. Beyond the last, one says no more than a cost model does.
@@ -63,7 +63,8 @@ std::optional<Record> record_in(const sqlite::Statement& row) {
            r.measurement.median_us, r.measurement.low_us, r.measurement.high_us,
            r.measurement.samples_us, r.default_us, r.naive_us, r.runner_up_us, ties, r.rigor,
            r.candidates_tried, r.candidates_legal, r.complete, r.spent_seconds, r.compile_seconds,
-           r.check_seconds, r.screen_seconds, r.finals_seconds, r.max_error, r.tuned_at);
+           r.check_seconds, r.screen_seconds, r.finals_seconds, r.max_error, r.tuned_at,
+           r.remark);
   r.device.backend = backend_name(backend);
   const auto problem = parse_problem(problem_text);
   auto config = parse_config(knobs);
@@ -114,7 +115,8 @@ bool put_winner(sqlite::Connection& connection, const Record& record,
                      {"screen_seconds", record.screen_seconds},
                      {"finals_seconds", record.finals_seconds},
                      {"max_error", record.max_error},
-                     {"tuned_at", record.tuned_at}});
+                     {"tuned_at", record.tuned_at},
+                     {"remark", record.remark}});
   set_current_family(connection, record.family, record.family_fingerprint);
   return true;
 }

@@ -415,6 +415,38 @@ TEST_CASE("A file that lacks a field's column and may only be read is left alone
   CHECK(read_file(path) == before);
 }
 
+TEST_CASE("A file that lacks a winner's remark is given it, or read as if there were none") {
+  const TemporaryFolder folder;
+  const fs::path path = folder.path() / "cache.db";
+  {
+    const auto store = Store::open(sample::options(path));
+    CHECK(store->put(sample::record(64), sample::source(), sample::binary(), {}).stored);
+  }
+  connect(path).execute(
+      "PRAGMA user_version = 3; "
+      "DROP VIEW best; DROP VIEW winner_v1; ALTER TABLE winner DROP COLUMN remark; "
+      "DROP VIEW missing; ALTER TABLE request DROP COLUMN name; "
+      "CREATE VIEW best AS SELECT 1 AS device; "
+      "CREATE VIEW winner_v1 AS SELECT median_us FROM winner");
+  const std::string before = read_file(path);
+  {
+    auto layered = sample::options(folder.path() / "own.db");
+    layered.system_paths = {path};
+    const auto store = Store::open(layered);
+    CHECK(store->health().warnings.empty());
+    REQUIRE(store->winners().size() == 1);
+    CHECK(store->winners().front().remark.empty());
+    CHECK(read_file(path) == before);
+  }
+  const auto store = Store::open(sample::options(path));
+  CHECK(store->health().state == StoreState::kReadWrite);
+  REQUIRE(store->winners().size() == 1);
+  CHECK(store->winners().front().remark.empty());
+  CHECK(store->put(sample::record(32), sample::source(), sample::binary(), {}).stored);
+  CHECK(connect(path).text("SELECT remark FROM best WHERE m = 32") == sample::record(32).remark);
+  CHECK(connect(path).text("SELECT remark || spread_percent FROM best WHERE m = 64") == "4.0");
+}
+
 TEST_CASE("A file with a field that is not known here is read and written") {
   const TemporaryFolder folder;
   const auto path = make_file_without_columns(folder.path());

@@ -119,7 +119,7 @@ TEST_CASE("The view best is readable by a person who never saw the schema") {
   CHECK_THAT(outcome.output,
              ContainsSubstring("device | m | n | k | batch | types | layout | epilogue | config | "
                                "median_us | tflops | vs_default | vs_naive | ties | state | rigor "
-                               "| tuned_at | details | problem\n"));
+                               "| tuned_at | details | problem | spread_percent | remark\n"));
   CHECK_THAT(outcome.output,
              ContainsSubstring("Sample GPU | 512 | 4096 | 1024 | 1 | f16→f16 | nt |  | "
                                "sample block_m=128 | 12.5 | 343.597 | 1.6 | 32.0 | 2 | confirmed "

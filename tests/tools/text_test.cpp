@@ -25,6 +25,11 @@ TEST_CASE("Times have a fitting unit") {
   REQUIRE(duration_text(7500) == "2 h 05 min");
 }
 
+TEST_CASE("A spread is half the distance between the percentiles, and a lone sample has none") {
+  REQUIRE(spread_text(Measurement{200, 199, 203, {199, 203}}) == "±1.0 %");
+  REQUIRE(spread_text(Measurement{200, 200, 200, {200}}) == "-");
+}
+
 TEST_CASE("A speed-up over an unknown time is a dash") {
   REQUIRE(speedup_text(20, 10) == "2.00x");
   REQUIRE(speedup_text(0, 10) == "-");

@@ -88,12 +88,62 @@ TEST_CASE("A challenger replaces the default only by half a percent, and surely"
   CHECK(decide(contenders).winner == 1);
 }
 
-TEST_CASE("Too few rounds for any confidence leave the default where it is") {
-  std::vector<Contender> contenders{contender({100, 100, 100}, 0), contender({150, 150, 150}, 1)};
-  CHECK(decide(contenders).winner == 0);
+TEST_CASE(
+    "With few rounds, who is faster in every sample by more than a tie replaces the default") {
+  std::vector<Contender> contenders{contender({100, 104, 101}, 5), contender({106, 112, 150}, 1)};
   contenders[1].is_default = true;
-  CHECK(decide(contenders).winner == 1);
+  CHECK(decide(contenders).winner == 0);
+  CHECK_FALSE(decide(contenders).passed_over);
   CHECK_FALSE(decide(contenders).settled);
+  contenders = {contender({100}, 5), contender({280}, 1)};
+  contenders[1].is_default = true;
+  CHECK(decide(contenders).winner == 0);
+}
+
+TEST_CASE("A margin far beyond the noise replaces the default in spite of an outlier") {
+  // One disturbed round of seven keeps the interval from excluding a tie, and samples overlap.
+  std::vector<Contender> contenders{contender({50, 50.5F, 51, 500, 50, 50.2F, 50.8F}, 5),
+                                    contender({100, 101, 100, 99, 100.5F, 100, 101}, 1)};
+  contenders[1].is_default = true;
+  CHECK(decide(contenders).winner == 0);
+  contenders[0].rounds_us = {50, 50.5F, 51, 120, 50};
+  contenders[1].rounds_us = {100, 101, 100, 99, 100.5F};
+  CHECK(decide(contenders).winner == 0);
+}
+
+TEST_CASE("What keeps the default is told: too few rounds, or noise") {
+  std::vector<Contender> contenders{contender({98.4F, 98.5F, 98.6F}, 5),
+                                    contender({100, 100, 100}, 1)};
+  contenders[1].is_default = true;
+  Decision decision = decide(contenders);
+  CHECK(decision.winner == 1);
+  REQUIRE(decision.passed_over);
+  CHECK(decision.passed_over->index == 0);
+  CHECK(decision.passed_over->speedup == Catch::Approx(100 / 98.5));
+  CHECK(decision.passed_over->uncertainty ==
+        Catch::Approx(0.5 * (100 / 98.4 - 100 / 98.6)).epsilon(0.01));
+  CHECK(decision.passed_over->too_few_rounds);
+
+  contenders[0].rounds_us = {90, 110, 95, 108, 92, 107, 94, 93, 109};
+  contenders[1].rounds_us = rounds(101, 0, 0);
+  decision = decide(contenders);
+  CHECK(decision.winner == 1);
+  REQUIRE(decision.passed_over);
+  CHECK(decision.passed_over->speedup == Catch::Approx(101 / 95.0));
+  CHECK(decision.passed_over->uncertainty > decision.passed_over->speedup - 1);
+  CHECK_FALSE(decision.passed_over->too_few_rounds);
+
+  contenders[0].rounds_us = rounds(100.9, 0, 0);
+  CHECK(decide(contenders).winner == 1);
+  CHECK_FALSE(decide(contenders).passed_over);
+}
+
+TEST_CASE("Who is preferred among equals tells who was measured faster") {
+  std::vector<Contender> contenders{contender(rounds(100, 0, 0), 2),
+                                    contender({98, 104, 99, 103, 101, 97, 105, 100.5F, 102}, 1)};
+  REQUIRE(decide(contenders).winner == 1);
+  REQUIRE(decide(contenders).passed_over);
+  CHECK(decide(contenders).passed_over->speedup == Catch::Approx(1.01));
 }
 
 TEST_CASE("Of several equals, the default yields to one that beats it by the margin") {

@@ -1,6 +1,7 @@
 #include "tuner/tune.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <map>
@@ -40,6 +41,7 @@ class Bench {
     const Candidate next = candidate(static_cast<int>(options.candidates.size()));
     device.add(next, behaviour);
     options.candidates.push_back(next);
+    truth_us.push_back(behaviour.us);
   }
 
   void add(std::initializer_list<double> times_us) {
@@ -55,11 +57,32 @@ class Bench {
     return tune(problem, {}, {}, {}, device, *store, options);
   }
 
+  double us_of(const Config& config) const {
+    for (std::size_t index = 0; index < options.candidates.size(); ++index) {
+      if (options.candidates[index].config == config) {
+        return truth_us[index];
+      }
+    }
+    return 0;
+  }
+
+  // In truth, of those that came to the finals.
+  double fastest_of(const Tuning& tuning) const {
+    double fastest_us = std::numeric_limits<double>::infinity();
+    for (const TrialRecord& trial : tuning.trials) {
+      if (trial.final_round && !trial.rejection) {
+        fastest_us = std::min(fastest_us, us_of(trial.config));
+      }
+    }
+    return fastest_us;
+  }
+
   const Problem problem =
       make_problem(512, 512, 512, DataType::kF32, DataType::kF32, DataType::kF32);
   SimulatedDevice device;
   std::unique_ptr<Store> store;
   TuneOptions options;
+  std::vector<double> truth_us;
 };
 
 Config winner_of(const Tuning& tuning) {
@@ -110,6 +133,65 @@ TEST_CASE("The fastest candidate wins, and the record holds the evidence") {
   CHECK(trial_of(tuning, 2).sm_clock_mhz == 1980);
   CHECK(reason_of(tuning, 4) == Reason::kTooSlow);
   CHECK(trial_of(tuning, 4).rejection->detail.find("times the best") != std::string::npos);
+}
+
+// Thirty shapes on machines from idle to very busy, with budgets from ample to next to nothing.
+TEST_CASE("No finalist is faster than the winner without a remark that says so") {
+  std::mt19937_64 random(test_seed());
+  const auto uniform = [&](double low, double high) {
+    return std::uniform_real_distribution<double>(low, high)(random);
+  };
+  int kept = 0, lost = 0;
+  for (int shape = 0; shape < 30; ++shape) {
+    Bench bench(random());
+    bench.device.noise = std::array{0.002, 0.01, 0.04, 0.1}[static_cast<std::size_t>(shape % 4)];
+    bench.device.outlier_probability = shape % 5 < 3 ? 0 : 0.06;
+    bench.device.cool_down_before_sample = 0.004;
+    const double us = std::pow(10, uniform(1, 4.7));
+    for (int candidate = 0; candidate < 12; ++candidate) {
+      bench.add({candidate == 0 ? us * uniform(1, 2.8) : us * uniform(1, 1.6)});
+    }
+    bench.options.rigor = Rigor::kQuick;
+    bench.options.budget.seconds = std::array{5.0, 0.6, 0.3}[static_cast<std::size_t>(shape % 3)];
+    const Tuning tuning = bench.run();
+    REQUIRE(tuning.record);
+    const Record& record = *tuning.record;
+    INFO("shape " << shape << ", " << record.measurement.samples_us.size()
+                  << " rounds: " << record.remark);
+    const bool says_so = record.remark.find("kept: ") != std::string::npos;
+    kept += says_so ? 1 : 0;
+    for (const TrialRecord& trial : tuning.trials) {
+      if (trial.final_round && !trial.rejection) {
+        const double faster = record.measurement.median_us / trial.measurement->median_us;
+        CHECK((faster <= 1.005 || says_so));
+      }
+    }
+    // Where samples tell, none that is truly slower wins, however few they are.
+    const bool is_idle = bench.device.noise <= 0.01 && bench.device.outlier_probability == 0;
+    lost += is_idle && bench.us_of(record.config) > 1.06 * bench.fastest_of(tuning) ? 1 : 0;
+  }
+  CHECK(lost == 0);
+  CHECK(kept < 15);
+}
+
+TEST_CASE("A tuning that had no time for a challenger says so") {
+  Bench bench;
+  bench.add({100, 50});
+  bench.options.budget.seconds = 1e-9;
+  const Tuning tuning = bench.run();
+  REQUIRE(tuning.record);
+  CHECK(winner_of(tuning) == Bench::candidate(0).config);
+  CHECK(tuning.record->remark == "kept: default, no time to try another");
+}
+
+TEST_CASE("A tuning on a busy machine says so, and one on an idle machine has no remark") {
+  Bench busy, idle;
+  busy.device.noise = 0.2;
+  busy.add({100, 50});
+  idle.device.noise = 0.002;
+  idle.add({100, 50});
+  CHECK(busy.run().record->remark.find("busy machine: samples within +-") != std::string::npos);
+  CHECK(idle.run().record->remark.empty());
 }
 
 TEST_CASE("A wrong result never wins, however fast, and is never timed") {

@@ -49,6 +49,7 @@ Json to_json(const Record& record) {
           {"candidates_legal", record.candidates_legal},
           {"spent_seconds", record.spent_seconds},
           {"max_error", record.max_error},
+          {"remark", record.remark},
           {"tuned_at", record.tuned_at}};
 }
 

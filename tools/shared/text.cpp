@@ -4,6 +4,8 @@
 #include <cmath>
 #include <cstdio>
 
+#include "tuner/statistics.h"
+
 namespace tunedgemm {
 namespace {
 
@@ -44,6 +46,14 @@ std::string duration_text(double seconds) {
 
 std::string speedup_text(double slower_us, double faster_us) {
   return slower_us > 0 && faster_us > 0 ? fixed(slower_us / faster_us, 2) + "x" : "-";
+}
+
+std::string spread_text(const Measurement& measurement) {
+  return measurement.samples_us.size() < 2 ? "-" : spread_text(relative_spread(measurement));
+}
+
+std::string spread_text(double relative) {
+  return "±" + fixed(100 * relative, 1) + " %";
 }
 
 std::string gflops_text(double flops, double us) {

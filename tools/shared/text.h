@@ -7,6 +7,8 @@
 #include <string>
 #include <string_view>
 
+#include "cache/record.h"
+
 namespace tunedgemm {
 
 /// Three significant digits with a fitting unit: "12.3 us", "4.56 ms", "7.89 s".
@@ -17,6 +19,9 @@ std::string duration_text(double seconds);
 std::string rounded_text(double value);
 /// "2.31x", or "-" where one of the times is not known (0).
 std::string speedup_text(double slower_us, double faster_us);
+/// How far samples scatter (relative_spread): "±0.4 %"; "-" for a lone one, which cannot tell.
+std::string spread_text(const Measurement& measurement);
+std::string spread_text(double relative);
 /// Giga-operations a second, as rounded_text; "-" for no time.
 std::string gflops_text(double flops, double us);
 /// "1 shape", "2 shapes".

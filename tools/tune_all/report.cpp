@@ -31,17 +31,18 @@ std::vector<std::string> row(const Outcome& outcome) {
   std::vector<std::string> cells{outcome.shape.name, extents_text(problem), types_text(problem),
                                  layout_text(problem), epilogue_text(problem)};
   if (!outcome.record) {
-    cells.insert(cells.end(), {"-", "-", "-", "-"});
+    cells.insert(cells.end(), {"-", "-", "-", "-", "-"});
   } else {
     const Record& record = *outcome.record;
     const double us = record.measurement.median_us;
     cells.insert(cells.end(),
-                 {time_text(us), gflops_text(flops(problem), us), speedup_text(record.naive_us, us),
-                  speedup_text(record.default_us, us)});
+                 {time_text(us), spread_text(record.measurement), gflops_text(flops(problem), us),
+                  speedup_text(record.naive_us, us), speedup_text(record.default_us, us)});
   }
   cells.emplace_back(state_text(outcome));
   cells.push_back(outcome.record ? outcome.record->family + " " + to_text(outcome.record->config)
                                  : first_line(outcome.failure, kFailureWidth));
+  cells.push_back(outcome.record ? outcome.record->remark : "");
   return cells;
 }
 
@@ -59,11 +60,13 @@ void print_table(std::ostream& out, const Session& session) {
                {"layout"},
                {"epilogue"},
                {"time", Align::kRight},
+               {"spread", Align::kRight},
                {"GFLOP/s", Align::kRight},
                {"vs naive", Align::kRight},
                {"vs default", Align::kRight},
                {"state"},
-               {"winner"}});
+               {"winner"},
+               {"remark"}});
   for (const Outcome& outcome : session.outcomes) {
     table.add(row(outcome));
   }
@@ -90,6 +93,14 @@ void print_summary(std::ostream& out, const Session& session, Context& context) 
   out << ", " << failed << " without a winner.\n";
   if (tuned == 0 && failed == 0) {
     out << "Nothing was tuned: the cache had the winner of every shape.\n";
+  }
+  const auto remarked =
+      std::count_if(session.outcomes.begin(), session.outcomes.end(), [](const Outcome& outcome) {
+        return outcome.record.has_value() && !outcome.record->remark.empty();
+      });
+  if (remarked > 0) {
+    out << counted(static_cast<std::size_t>(remarked), "shape")
+        << " with a remark: more time (--budget-seconds, --rigor) or an idle machine decides.\n";
   }
   if (session.interrupted) {
     out << "Interrupted: what is done is kept, and the same command goes on from there.\n";

@@ -60,6 +60,7 @@ void print_table(const std::vector<WinnerWithState>& winners) {
                {"layout"},
                {"epilogue"},
                {"time", Align::kRight},
+               {"spread", Align::kRight},
                {"GFLOP/s", Align::kRight},
                {"vs naive", Align::kRight},
                {"vs default", Align::kRight},
@@ -67,15 +68,17 @@ void print_table(const std::vector<WinnerWithState>& winners) {
                {"state"},
                {"compiler"},
                {"tuned at (UTC)"},
-               {"winner"}});
+               {"winner"},
+               {"remark"}});
   for (const auto& [record, state] : winners) {
     const Problem& problem = record.problem;
     const double us = record.measurement.median_us;
     table.add({record.device.name, extents_text(problem), types_text(problem), layout_text(problem),
-               epilogue_text(problem), time_text(us), gflops_text(flops(problem), us),
-               speedup_text(record.naive_us, us), speedup_text(record.default_us, us),
-               std::to_string(record.ties.size()), state, record.toolchain.compiler,
-               record.tuned_at, record.family + " " + to_text(record.config)});
+               epilogue_text(problem), time_text(us), spread_text(record.measurement),
+               gflops_text(flops(problem), us), speedup_text(record.naive_us, us),
+               speedup_text(record.default_us, us), std::to_string(record.ties.size()), state,
+               record.toolchain.compiler, record.tuned_at,
+               record.family + " " + to_text(record.config), record.remark});
   }
   table.print_without_empty_columns(std::cout);
 }

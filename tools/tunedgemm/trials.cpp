@@ -44,6 +44,7 @@ void print_table(const std::vector<TrialRecord>& trials) {
   Table table({{"candidate"},
                {"outcome"},
                {"measured", Align::kRight},
+               {"spread", Align::kRight},
                {"predicted", Align::kRight},
                {"error", Align::kRight},
                {"registers", Align::kRight},
@@ -54,6 +55,7 @@ void print_table(const std::vector<TrialRecord>& trials) {
   for (const TrialRecord& trial : trials) {
     table.add({trial.family + " " + to_text(trial.config), outcome_text(trial),
                trial.measurement ? time_text(trial.measurement->median_us) : "-",
+               trial.measurement ? spread_text(*trial.measurement) : "-",
                time_text(trial.predicted_us), rounded_text(trial.max_error),
                std::to_string(trial.registers), std::to_string(trial.shared_bytes),
                std::to_string(trial.spill_bytes), time_text(1e3 * trial.compile_ms),

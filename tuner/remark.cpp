@@ -1,0 +1,53 @@
+#include "tuner/remark.h"
+
+#include <array>
+#include <cstdio>
+
+#include "tuner/statistics.h"
+
+namespace tunedgemm {
+namespace {
+
+std::string fixed(double value, int decimals) {
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), "%.*f", decimals, value);
+  return text.data();
+}
+
+std::string percent(double part) {
+  return "+-" + fixed(100 * part, 1) + " %";
+}
+
+}  // namespace
+
+std::string why_kept(const Decision& decision, Winner winner) {
+  if (!decision.passed_over) {
+    return "";
+  }
+  const PassedOver& faster = *decision.passed_over;
+  const std::string who = winner == Winner::kDefault ? "default" : "the preferred of equals";
+  const std::string why =
+      faster.too_few_rounds ? "too few rounds to tell" : "noise hides the difference";
+  return "kept: " + who + ", " + why + " (another measured " + fixed(faster.speedup, 2) + "x, " +
+         percent(faster.uncertainty) + ")";
+}
+
+std::string why_noisy(const Measurement& winner, const FinalsReport& finals) {
+  std::string scatter, clock;
+  if (const double spread = relative_spread(winner); spread > kBusySpread) {
+    scatter = "busy machine: samples within " + percent(spread);
+  }
+  // A few rounds with a dropped clock are run again; where they are many, it may have been lower
+  // than usual in the others, too.
+  if (2 * finals.repeated_rounds > finals.rounds) {
+    clock = "the clock dropped in " + std::to_string(finals.repeated_rounds) + " rounds, " +
+            std::to_string(finals.rounds) + " counted";
+  }
+  return joined_remarks(scatter, clock);
+}
+
+std::string joined_remarks(std::string_view first, std::string_view second) {
+  return std::string(first) + (first.empty() || second.empty() ? "" : "; ") + std::string(second);
+}
+
+}  // namespace tunedgemm
