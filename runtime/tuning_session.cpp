@@ -4,6 +4,8 @@
 #include <string>
 #include <utility>
 
+#include "kernel_templates/log.h"
+#include "runtime/backend.h"
 #include "runtime/evaluation/device_evaluator.h"
 #include "runtime/evaluation/launch_race.h"
 #include "tuner/search_limits.h"
@@ -73,6 +75,7 @@ TuneResult TuningSession::tune(const Problem& problem, const TuneOptions& option
 TuneResult TuningSession::tune_missing(const Problem& problem, const TuneOptions& options,
                                        std::int64_t tuned_before) {
   const std::scoped_lock lock(one_at_a_time_);
+  warn_of_budget(problem, options);
   return tune_alone(problem, options, tuned_ == tuned_before ? Known::kMissing : Known::kNothing,
                     kLeaseWaitSeconds);
 }
@@ -102,6 +105,18 @@ TuneResult TuningSession::tune_alone(const Problem& canonical, const TuneOptions
     return busy;
   }
   return measure(canonical, options);
+}
+
+void TuningSession::warn_of_budget(const Problem& problem, const TuneOptions& options) const {
+  const Backend& backend = device_.backend();
+  const std::string why =
+      why_too_small(search_limits_of(options.rigor, options.budget),
+                    {.seconds_per_candidate = backend.usual_seconds_per_candidate(),
+                     .launch_us = default_candidate(problem, device_.limits()).predicted_us,
+                     .cool_down_seconds = backend.cool_down_seconds()});
+  if (!why.empty()) {
+    log_warning(to_text(problem) + ": " + why);
+  }
 }
 
 TuneResult TuningSession::measure(const Problem& problem, const TuneOptions& options) {

@@ -56,7 +56,8 @@ class TuningSession {
                   double lease_wait_seconds = kLeaseWaitSeconds);
   /// The same for a canonical problem of which the caller has just seen that the store has no
   /// winner. Looks again only if a winner has come since: `tuned_before` is tuned() from before
-  /// the caller looked, and the lease tells of other processes.
+  /// the caller looked, and the lease tells of other processes. A budget too small to decide is
+  /// told in the log first.
   TuneResult tune_missing(const Problem& problem, const TuneOptions& options,
                           std::int64_t tuned_before);
 
@@ -71,6 +72,8 @@ class TuningSession {
   /// Precondition: one_at_a_time_ is held.
   TuneResult tune_alone(const Problem& canonical, const TuneOptions& options, Known known,
                         double lease_wait_seconds);
+  /// In the log, before the time is spent.
+  void warn_of_budget(const Problem& problem, const TuneOptions& options) const;
   TuneResult measure(const Problem& problem, const TuneOptions& options);
 
   Device& device_;

@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <limits>
 
+#include "tuner/race.h"
+#include "tuner/sample.h"
+
 namespace tunedgemm {
 namespace {
 
@@ -61,6 +64,27 @@ SearchLimits search_limits_of(Rigor rigor, const Budget& budget) {
         std::min(search_limits.refinements, budget.candidates / kCandidatesPerRefinement);
   }
   return search_limits;
+}
+
+double seconds_to_decide(const SearchLimits& search_limits, const DecisionCost& cost) {
+  Contender contender;
+  contender.launch_us = cost.launch_us;
+  const RaceOptions finals{.cool_down_seconds = cost.cool_down_seconds};
+  return 2 * (cost.seconds_per_candidate +
+              search_limits.minimum_rounds * seconds_per_round(contender, finals));
+}
+
+std::string why_too_small(const SearchLimits& search_limits, const DecisionCost& cost) {
+  if (search_limits.candidates < 2) {
+    return "a budget of 1 candidate tries the default alone, so nothing is decided; give 2 or more";
+  }
+  const double needed = seconds_to_decide(search_limits, cost);
+  if (needed <= search_limits.seconds) {
+    return "";
+  }
+  return "a budget of " + four_digits(search_limits.seconds) +
+         " s is too small to compare two candidates, which takes about " + four_digits(needed) +
+         " s; where rounds are too few to tell, the default is kept";
 }
 
 }  // namespace tunedgemm

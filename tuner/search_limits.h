@@ -2,6 +2,8 @@
 
 // SearchLimits: what a rigor level spends, as numbers.
 
+#include <string>
+
 #include "tuner/tune.h"
 
 namespace tunedgemm {
@@ -20,5 +22,19 @@ struct SearchLimits {
 
 /// The rigor's numbers, with the limits that the budget gives put in their place.
 SearchLimits search_limits_of(Rigor rigor, const Budget& budget);
+
+/// What a decision costs on a device, about.
+struct DecisionCost {
+  double seconds_per_candidate = 0;  ///< compiled, checked and screened
+  double launch_us = 0;
+  double cool_down_seconds = 0;  ///< before a sample
+};
+
+/// The least time in which two candidates can be compared.
+double seconds_to_decide(const SearchLimits& search_limits, const DecisionCost& cost);
+
+/// A sentence if so little is tried, or in so little time, that the default has no rival or rounds
+/// are too few to tell; else empty.
+std::string why_too_small(const SearchLimits& search_limits, const DecisionCost& cost);
 
 }  // namespace tunedgemm

@@ -101,6 +101,20 @@ TEST_CASE("Time that is spent leaves shapes without a winner, and the exit statu
   REQUIRE_THAT(result.output, ContainsSubstring("1 without a winner"));
 }
 
+TEST_CASE("tune-all says which budget is too small before it spends it") {
+  const Shell shell;
+  const std::string two = "--dry-run --m 64 --n 32,64 --k 8 ";
+  REQUIRE_THAT(shell.run(kTuneAll + two + "--budget-seconds 0.01").errors,
+               ContainsSubstring("2 of 2 shapes: a budget of 0.01 s is too small to compare two"));
+  REQUIRE_THAT(shell.run(kTuneAll + two + "--candidates 1").errors,
+               ContainsSubstring("2 of 2 shapes: a budget of 1 candidate tries the default alone"));
+  REQUIRE_THAT(shell.run(kTuneAll + two + "--total-seconds 1").errors,
+               ContainsSubstring("more than the 1 s of --total-seconds"));
+  REQUIRE(shell.run(kTuneAll + two).errors.empty());
+  const ProgramResult real = shell.run(kQuick + "--total-seconds 1e-6 --m 8 --n 8 --k 8");
+  REQUIRE_THAT(real.errors, ContainsSubstring("of --total-seconds: the last ones may not be"));
+}
+
 TEST_CASE("Ctrl-C ends tune-all soon, keeps what is done, and the same command goes on") {
   const Shell shell;
   std::ofstream(shell.folder() / "list.csv") << "f32,nn,40,24,16\nf32,nn,512,512,512\n";

@@ -11,6 +11,7 @@
 #include "tests/support/seed.h"
 #include "tests/tuner/support/fake_family.h"
 #include "tests/tuner/support/simulated_device.h"
+#include "tuner/search_limits.h"
 #include "tuner/time_budget.h"
 
 namespace tunedgemm {
@@ -192,6 +193,22 @@ TEST_CASE("A tuning on a busy machine says so, and one on an idle machine has no
   idle.add({100, 50});
   CHECK(busy.run().record->remark.find("busy machine: samples within +-") != std::string::npos);
   CHECK(idle.run().record->remark.empty());
+}
+
+TEST_CASE("A budget that is too small to decide is known before it is spent") {
+  const DecisionCost cost{
+      .seconds_per_candidate = 0.1, .launch_us = 1000, .cool_down_seconds = 0.004};
+  const auto limits = [](double seconds, int candidates) {
+    return search_limits_of(Rigor::kQuick, {.seconds = seconds, .candidates = candidates});
+  };
+  CHECK(seconds_to_decide(limits(0, 0), cost) == Catch::Approx(2 * (0.1 + 7 * 0.007)));
+  CHECK(why_too_small(limits(0, 0), cost).empty());
+  CHECK(why_too_small(limits(0.3, 0), cost).empty());
+  CHECK(why_too_small(limits(0.29, 0), cost) ==
+        "a budget of 0.29 s is too small to compare two candidates, which takes about 0.298 s; "
+        "where rounds are too few to tell, the default is kept");
+  CHECK_THAT(why_too_small(limits(100, 1), cost), Catch::Matchers::StartsWith("a budget of 1 "));
+  CHECK(why_too_small(limits(100, 2), cost).empty());
 }
 
 TEST_CASE("A wrong result never wins, however fast, and is never timed") {

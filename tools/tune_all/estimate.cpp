@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "tools/shared/text.h"
 #include "tuner/search_limits.h"
 
 namespace tunedgemm {
@@ -24,10 +25,16 @@ Estimate estimate(Context& context, const std::vector<Shape>& shapes,
   const SearchLimits search_limits = search_limits_of(options.shape.rigor, options.shape.budget);
   for (const Shape& shape : shapes) {
     const Problem problem = canonical(shape.problem).problem;
-    PlannedShape planned{.shape = shape};
+    PlannedShape planned;
+    planned.shape = shape;
     planned.tuned = context.find_tuned(problem, options.shape).has_value();
-    planned.legal = static_cast<int>(ranked_candidates(problem, context.device().limits()).size());
+    const std::vector<Instance> ranked = ranked_candidates(problem, context.device().limits());
+    planned.legal = static_cast<int>(ranked.size());
     if (!planned.tuned) {
+      planned.why_too_small = why_too_small(
+          search_limits, {.seconds_per_candidate = result.seconds_per_candidate,
+                          .launch_us = ranked.front().predicted_us,
+                          .cool_down_seconds = context.device().backend().cool_down_seconds()});
       planned.tried = std::min(planned.legal, search_limits.candidates);
       planned.seconds =
           std::min(planned.tried * result.seconds_per_candidate, search_limits.seconds);
@@ -35,10 +42,24 @@ Estimate estimate(Context& context, const std::vector<Shape>& shapes,
     result.seconds += planned.seconds;
     result.shapes.push_back(std::move(planned));
   }
-  if (options.total_seconds > 0) {
-    result.seconds = std::min(result.seconds, options.total_seconds);
-  }
   return result;
+}
+
+std::vector<std::string> budget_warnings(const Estimate& estimate, const SessionOptions& options) {
+  std::vector<std::string> warnings;
+  const auto is_too_small = [](const PlannedShape& shape) { return !shape.why_too_small.empty(); };
+  const auto first = std::find_if(estimate.shapes.begin(), estimate.shapes.end(), is_too_small);
+  if (first != estimate.shapes.end()) {
+    const auto count = std::count_if(first, estimate.shapes.end(), is_too_small);
+    warnings.push_back(std::to_string(count) + " of " + counted(estimate.shapes.size(), "shape") +
+                       ": " + first->why_too_small);
+  }
+  if (options.total_seconds > 0 && estimate.seconds > options.total_seconds) {
+    warnings.push_back("all shapes take about " + duration_text(estimate.seconds) +
+                       ", more than the " + duration_text(options.total_seconds) +
+                       " of --total-seconds: the last ones may not be tried");
+  }
+  return warnings;
 }
 
 }  // namespace tunedgemm

@@ -2,6 +2,7 @@
 
 // How long a run would take: what --dry-run says.
 
+#include <string>
 #include <vector>
 
 #include "runtime/context.h"
@@ -12,15 +13,16 @@ namespace tunedgemm {
 
 struct PlannedShape {
   Shape shape;
-  bool tuned = false;  ///< the cache answers already
-  int legal = 0;       ///< candidates that the constraints allow
-  int tried = 0;       ///< how many of them would be tried at most
-  double seconds = 0;  ///< estimated
+  bool tuned = false;         ///< the cache answers already
+  int legal = 0;              ///< candidates that the constraints allow
+  int tried = 0;              ///< how many of them would be tried at most
+  double seconds = 0;         ///< estimated
+  std::string why_too_small;  ///< the budget for a decision; else empty
 };
 
 struct Estimate {
   std::vector<PlannedShape> shapes;
-  double seconds = 0;
+  double seconds = 0;  ///< of all; more than the session's limit, if that is too small
   double seconds_per_candidate = 0;
   bool measured = false;  ///< seconds_per_candidate comes from earlier tunings on this device
 };
@@ -28,5 +30,8 @@ struct Estimate {
 /// Compiles and measures nothing.
 Estimate estimate(Context& context, const std::vector<Shape>& shapes,
                   const SessionOptions& options);
+
+/// Sentences that say what the session's budgets are too small for.
+std::vector<std::string> budget_warnings(const Estimate& estimate, const SessionOptions& options);
 
 }  // namespace tunedgemm

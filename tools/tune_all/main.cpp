@@ -37,17 +37,20 @@ int tune_all(const CommandLine& line, Context& context) {
     std::cerr << counted(work.duplicates, "line")
               << " repeated a shape that was there already: left out\n";
   }
+  const Estimate estimated = estimate(context, work.shapes, line.session);
+  for (const std::string& warning : budget_warnings(estimated, line.session)) {
+    std::cerr << warning << '\n';
+  }
   if (line.dry_run) {
-    print_estimate(std::cout, estimate(context, work.shapes, line.session), context);
+    print_estimate(std::cout, estimated, context);
     return kAllHaveWinners;
   }
   if (const auto reason = why_not_writable(context.store()); !reason.empty()) {
     std::cerr << "tune-all: " << reason << '\n';
     return kNoDevice;
   }
-  const auto to_tune = std::count_if(
-      work.shapes.begin(), work.shapes.end(),
-      [&](const Shape& shape) { return !context.find_tuned(shape.problem, line.session.shape); });
+  const auto to_tune = std::count_if(estimated.shapes.begin(), estimated.shapes.end(),
+                                     [](const PlannedShape& shape) { return !shape.tuned; });
   const auto style = isatty(STDERR_FILENO) != 0 ? ProgressDisplay::Style::kInPlace
                                                 : ProgressDisplay::Style::kLines;
   ProgressDisplay display(std::cerr, style, static_cast<int>(work.shapes.size()),
