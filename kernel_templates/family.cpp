@@ -254,14 +254,11 @@ std::vector<Instance> ranked_candidates(const Problem& problem, const DeviceLimi
 }
 
 Instance default_candidate(const Problem& problem, const DeviceLimits& limits) {
-  for (Instance& instance : ranked_candidates(problem, limits)) {
-    // A GPU's workspace may have to be allocated, which is not always possible at the time of a
-    // call.
-    if (!limits.is_gpu() || !instance.launch.needs_workspace()) {
-      return std::move(instance);
-    }
+  std::vector<Instance> ranked = ranked_candidates(problem, limits);
+  if (ranked.empty()) {
+    throw std::logic_error("no family computes " + to_text(problem));
   }
-  throw std::logic_error("no family computes " + to_text(problem));
+  return std::move(ranked.front());
 }
 
 }  // namespace tunedgemm

@@ -257,8 +257,7 @@ Instantiation instantiate(const Problem& problem, const Candidate& candidate,
 /// order. Never empty for a well-formed problem with M, N, batch >= 1 on a supported device.
 std::vector<Instance> ranked_candidates(const Problem& problem, const DeviceLimits& limits);
 
-/// What runs when nothing is known: the best predicted candidate; on CUDA, of those that need no
-/// workspace.
+/// What runs when nothing is known: the best predicted candidate.
 Instance default_candidate(const Problem& problem, const DeviceLimits& limits);
 
 }  // namespace tunedgemm

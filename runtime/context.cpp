@@ -6,6 +6,7 @@
 
 #include "kernel_templates/log.h"
 #include "runtime/stored_choice.h"
+#include "tuner/neighbours.h"
 
 namespace tunedgemm {
 namespace {
@@ -29,6 +30,9 @@ std::string why_not_call(const Problem& problem) {
   }
   return why_not(problem);
 }
+
+// Winners of near problems that are looked at where a problem has none of its own.
+constexpr int kNear = 32;
 
 // What the store would answer for a record that has just been put or found there.
 std::optional<Hit> hit_of(Record record, const Problem& problem, const DeviceLimits& limits,
@@ -327,11 +331,20 @@ std::unique_ptr<Plan> Context::plan_from_stored(const CallKey& key, const Canoni
     return kernel == nullptr ? nullptr
                              : plan_of(key, canonical, instance, std::move(kernel), origin);
   };
-  for (const Instance& instance :
-       instances_of_winners(problem, device_->identity(), limits, store_->winners())) {
-    if (auto plan = plan_if_stored(instance, "the nearest stored kernel")) {
-      return plan;
+  const auto plan_of_winner = [&](std::span<const Record> winners) -> std::unique_ptr<Plan> {
+    for (const Instance& instance :
+         instances_of_winners(problem, device_->identity(), limits, winners)) {
+      if (auto plan = plan_if_stored(instance, "the nearest stored kernel")) {
+        return plan;
+      }
     }
+    return nullptr;
+  };
+  if (auto plan = plan_of_winner(store_->neighbours(problem, device_->identity(), kNear))) {
+    return plan;
+  }
+  if (auto plan = plan_of_winner(store_->winners())) {  // many, of all sizes
+    return plan;
   }
   // What was compiled without a tuning has no winner's row.
   const std::vector<Instance> ranked = ranked_candidates(problem, limits);
@@ -355,8 +368,12 @@ std::unique_ptr<Plan> Context::plan_from_model(const CallKey& key, const Canonic
   constexpr std::size_t kAttempts = 8;
   std::string reasons;
   std::size_t attempts = 0;
-  for (const Instance& instance : ranked_candidates(problem, limits)) {
-    if (limits.is_gpu() && instance.launch.needs_workspace()) {
+  // A workspace is allocated when the kernel runs, in one stream or in several.
+  const std::int64_t room = device_->free_memory_bytes() / 2;
+  for (const Instance& instance :
+       untuned_choices(problem, device_->identity(), limits,
+                       store_->neighbours(problem, device_->identity(), kNear))) {
+    if (instance.launch.needs_workspace() && instance.launch.workspace_bytes > room) {
       continue;
     }
     if (attempts++ == kAttempts) {

@@ -14,6 +14,13 @@ constexpr double kReach = 4;
 // A winner's ties are many on small problems, and much alike.
 constexpr std::size_t kSeedsOfOneNeighbour = 3;
 
+// How far a winner may lie to be taken without measuring: one doubling of each extent.
+constexpr double kNearEnough = 1;
+// The model errs by some percent, but much alike for shapes that are alike.
+constexpr double kModelScatter = 1.05;
+// So many of the nearest are asked: for each, all configs of its problem are ranked.
+constexpr std::size_t kNearWinners = 3;
+
 double size_difference(std::int64_t left, std::int64_t right) {
   return std::abs(std::log2(1.0 + static_cast<double>(left)) -
                   std::log2(1.0 + static_cast<double>(right)));
@@ -49,6 +56,57 @@ bool same_strides(const Problem& left, const Problem& right) {
   return strides(left) == strides(right) && left.c_is_d == right.c_is_d;
 }
 
+// At most `count` winners on this device whose problems are near, the nearest first.
+template <class IsNear>
+std::vector<const Record*> nearest(const Problem& problem, const DeviceIdentity& device,
+                                   std::span<const Record> winners, std::size_t count,
+                                   const IsNear& is_near) {
+  std::vector<std::pair<double, const Record*>> near;
+  for (const Record& winner : winners) {
+    const auto apart = distance(problem, winner.problem);
+    if (winner.device == device && apart && is_near(winner.problem, *apart)) {
+      near.emplace_back(*apart, &winner);
+    }
+  }
+  std::stable_sort(near.begin(), near.end(),
+                   [](const auto& left, const auto& right) { return left.first < right.first; });
+  near.resize(std::min(near.size(), count));
+  std::vector<const Record*> found;
+  for (const auto& [apart, winner] : near) {
+    found.push_back(winner);
+  }
+  return found;
+}
+
+bool is_near_enough(const Problem& left, const Problem& right) {
+  return same_alignment(left, right) && size_difference(left.m, right.m) <= kNearEnough &&
+         size_difference(left.n, right.n) <= kNearEnough &&
+         size_difference(left.k, right.k) <= kNearEnough &&
+         size_difference(left.batch, right.batch) <= kNearEnough;
+}
+
+// How many times as long as its best the model expects the candidate to take.
+double disfavour(const Instance& instance, std::span<const Instance> ranked) {
+  return instance.predicted_us / ranked.front().predicted_us;
+}
+
+// What the winner's config makes of `problem`, unless the model likes it less than where it won.
+std::optional<Instance> carried_over(const Record& winner, const Problem& problem,
+                                     const DeviceLimits& limits, std::span<const Instance> ranked) {
+  const Candidate candidate{find_family(winner.family), winner.config};
+  if (candidate.family == nullptr || candidate.family->backend() != limits.backend) {
+    return std::nullopt;
+  }
+  Instantiation here = instantiate(problem, candidate, limits);
+  const Instantiation there = instantiate(winner.problem, candidate, limits);
+  if (!here || !there) {
+    return std::nullopt;
+  }
+  const double as_there = disfavour(*there, ranked_candidates(winner.problem, limits));
+  const bool is_liked = disfavour(*here, ranked) <= kModelScatter * std::max(1.0, as_there);
+  return is_liked ? std::optional(std::move(here).value()) : std::nullopt;
+}
+
 void add_seed(std::vector<Instance>& seeds, const Candidate& seed, const Problem& problem,
               const DeviceLimits& limits) {
   const bool known = std::any_of(seeds.begin(), seeds.end(),
@@ -76,19 +134,10 @@ std::optional<double> distance(const Problem& left, const Problem& right) {
 std::vector<Instance> neighbour_seeds(const Problem& problem, const DeviceIdentity& device,
                                       const DeviceLimits& limits, std::span<const Record> winners,
                                       int count) {
-  std::vector<std::pair<double, const Record*>> near;
-  for (const Record& winner : winners) {
-    const auto apart = distance(problem, winner.problem);
-    if (winner.device == device && apart && *apart <= kReach) {
-      near.emplace_back(*apart, &winner);
-    }
-  }
-  std::stable_sort(near.begin(), near.end(),
-                   [](const auto& left, const auto& right) { return left.first < right.first; });
-  near.resize(std::min(near.size(), static_cast<std::size_t>(count)));
-
   std::vector<Instance> seeds;
-  for (const auto& [apart, winner] : near) {
+  const auto is_near = [](const Problem&, double apart) { return apart <= kReach; };
+  for (const Record* winner :
+       nearest(problem, device, winners, static_cast<std::size_t>(count), is_near)) {
     const std::size_t enough = seeds.size() + kSeedsOfOneNeighbour;
     add_seed(seeds, Candidate{find_family(winner->family), winner->config}, problem, limits);
     for (const std::string& tie : winner->ties) {
@@ -99,6 +148,19 @@ std::vector<Instance> neighbour_seeds(const Problem& problem, const DeviceIdenti
     }
   }
   return seeds;
+}
+
+std::vector<Instance> untuned_choices(const Problem& problem, const DeviceIdentity& device,
+                                      const DeviceLimits& limits, std::span<const Record> winners) {
+  std::vector<Instance> choices = ranked_candidates(problem, limits);
+  const auto is_near = [&](const Problem& other, double) { return is_near_enough(problem, other); };
+  for (const Record* winner : nearest(problem, device, winners, kNearWinners, is_near)) {
+    if (auto carried = carried_over(*winner, problem, limits, choices)) {
+      choices.insert(choices.begin(), *std::move(carried));
+      break;
+    }
+  }
+  return choices;
 }
 
 }  // namespace tunedgemm

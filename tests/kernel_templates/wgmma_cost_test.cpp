@@ -41,6 +41,24 @@ TEST_CASE("wgmma's predicted times are finite, positive, and grow with M") {
   }
 }
 
+TEST_CASE("What runs when nothing is known splits K where few tiles have a long K") {
+  for (const Size& size : {Size{96, 160, 98304}, {512, 512, 65536}, {128, 128, 131072}}) {
+    const Problem problem = padded({DataType::kBF16, DataType::kBF16, DataType::kBF16, "nt"}, size);
+    const Instance chosen = default_candidate(problem, wgmma_device());
+    INFO(to_text(problem) << ": " << to_text(chosen.candidate));
+    CHECK(chosen.launch.needs_workspace());
+    CHECK(chosen.candidate.config.at("split_k") > 1);
+    for (const Instance& other : ranked_candidates(problem, wgmma_device())) {
+      if (!other.launch.needs_workspace()) {
+        CHECK(other.predicted_us > 1.5 * chosen.predicted_us);
+        break;
+      }
+    }
+  }
+  const Problem square = padded({}, {4096, 4096, 4096});
+  CHECK(default_candidate(square, wgmma_device()).candidate.config.at("split_k") == 1);
+}
+
 TEST_CASE("wgmma expects more time where the elements of D must leave one by one") {
   Problem aligned = padded({}, {4096, 4096, 4096});
   Problem unaligned = aligned;

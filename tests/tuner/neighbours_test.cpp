@@ -104,5 +104,44 @@ TEST_CASE("Seeds are the nearest winners of this device, with their ties, if leg
   CHECK(neighbour_seeds(problem, identity(), gpu(), winners, 4).empty());
 }
 
+TEST_CASE("An untuned problem runs what won nearby, if the model likes it here as it did there") {
+  const Problem problem = f32(1024, 1024, 1024);
+  const auto ranked = ranked_candidates(problem, gpu());
+  const auto first_of = [&](const std::vector<Record>& winners) {
+    return untuned_choices(problem, identity(), gpu(), winners).front().candidate;
+  };
+  const Problem near = f32(1024, 1024, 1280);
+  const auto ranked_there = ranked_candidates(near, gpu());
+  // One that the model puts second, there and here: that it won there is all that is known of it.
+  const Candidate second = ranked_there[1].candidate;
+  REQUIRE_FALSE(second == ranked.front().candidate);
+  CHECK(first_of({}) == ranked.front().candidate);
+  CHECK(untuned_choices(problem, identity(), gpu(), {}) == ranked);
+  CHECK(first_of({won(near, second)}) == second);
+  CHECK(untuned_choices(problem, identity(), gpu(), std::vector{won(near, second)}).size() ==
+        ranked.size() + 1);
+
+  // Of several the nearest; none that is too far, aligned otherwise or another device's.
+  CHECK(first_of({won(f32(1024, 2048, 1024), ranked_there[2].candidate), won(near, second)}) ==
+        second);
+  CHECK(first_of({won(f32(1024, 1024, 2100), second)}) == ranked.front().candidate);
+  CHECK(first_of({won(f32(1024, 1024, 1281), second)}) == ranked.front().candidate);
+  Record elsewhere = won(near, second);
+  elsewhere.device.name = "another";
+  CHECK(first_of({elsewhere}) == ranked.front().candidate);
+  elsewhere = won(near, second);
+  elsewhere.family = "a family that is gone";
+  CHECK(first_of({elsewhere}) == ranked.front().candidate);
+}
+
+TEST_CASE("What won nearby is not taken where the model expects it to be slow") {
+  // What is best without split K at the greater extents leaves SMs idle at the half of them.
+  const Problem large = f32(1024, 1024, 1024), small = f32(512, 512, 1024);
+  const Candidate winner = ranked_candidates(large, gpu()).front().candidate;
+  const auto ranked = ranked_candidates(small, gpu());
+  REQUIRE(instantiate(small, winner, gpu())->predicted_us > 1.1 * ranked.front().predicted_us);
+  CHECK(untuned_choices(small, identity(), gpu(), std::vector{won(large, winner)}) == ranked);
+}
+
 }  // namespace
 }  // namespace tunedgemm

@@ -219,10 +219,11 @@ typedef enum tunedgemm_policy {
   TUNEDGEMM_POLICY_DEFAULT = 0,
   /** Tune now, within the budget, then run the winner. */
   TUNEDGEMM_POLICY_TUNE = 1,
-  /** Never tune: run what the cost model chooses, and note the problem in the cache for `tune-all
-   * --from-requests`, with how often it was launched (a capture counts once). Where the cache does not have that kernel, it is compiled: one kernel, which
-   * takes a second or two, and the next ones only if it does not compile. This is logged (level
-   * info). STORED compiles nothing. */
+  /** Never tune: run what the cost model chooses, or what won for a near shape in the cache, and note
+   * the problem in the cache for `tune-all --from-requests`, with how often it was launched (a
+   * capture counts once). Where the cache does not have that kernel, it is compiled: one kernel,
+   * which takes a second or two, and the next ones only if it does not compile. This is logged
+   * (level info). STORED compiles nothing. */
   TUNEDGEMM_POLICY_NEVER = 2,
   /** Fail with TUNEDGEMM_NOT_TUNED and a message. */
   TUNEDGEMM_POLICY_REPLAY = 3,
