@@ -110,7 +110,12 @@ TEST_CASE("Our other contenders have a mean of their own") {
   std::ostringstream text;
   print_means(text, rows, "cuBLASLt");
   REQUIRE_THAT(text.str(), ContainsSubstring("against quick: geometric mean 1.10x over 2 shapes, "
-                                             "least 1.00x at 384x384x384"));
+                                             "least 1.00x at 384x384x384, greatest 1.21x at "
+                                             "256x256x256\n"));
+  text.str("");
+  print_table(text, rows, "cuBLASLt");
+  REQUIRE_THAT(text.str(), ContainsSubstring("x tuned") && ContainsSubstring("  0.83x  "));
+  REQUIRE_THAT(text.str(), ContainsSubstring("10.0 us  ±2.0 %"));
 }
 
 TEST_CASE("What was launched back to back too has a column and a mean of its own") {

@@ -125,7 +125,13 @@ TEST_CASE("bench adds what tunings of another rigor find") {
   REQUIRE(document["rows"][0]["contenders"][2]["contender"] == "exhaustive of 4");
   const auto [unlimited, ignored] = bench_small(shell, "--against quick --most-candidates 100");
   REQUIRE_THAT(unlimited, ContainsSubstring("against quick: geometric mean"));
-  REQUIRE(shell.run(kCommand + "bench 8 8 8 --against model").status == 2);
+  REQUIRE(shell.run(kCommand + "bench 8 8 8 --against nothing").status == 2);
+  const auto [untuned, both] = bench_small(shell, "--against untuned --against model");
+  REQUIRE_THAT(untuned, ContainsSubstring("against untuned: geometric mean") &&
+                            ContainsSubstring("against model: geometric mean") &&
+                            ContainsSubstring("x tuned"));
+  REQUIRE(both["rows"][0]["contenders"][1]["contender"] == "untuned");
+  REQUIRE(both["rows"][0]["contenders"][2]["contender"] == "model");
   const ProgramResult twice = shell.run(kCommand + "bench 8 8 8 --against quick --against quick");
   REQUIRE(twice.status == 2);
   REQUIRE_THAT(twice.errors, ContainsSubstring("--against quick was given twice"));

@@ -27,6 +27,10 @@
 namespace tunedgemm {
 namespace {
 
+// Contenders of --against that are not tuned.
+constexpr const char* kUntuned = "untuned";
+constexpr const char* kModel = "model";
+
 struct Options {
   ContextChoice context;
   ShapeChoice shape;
@@ -101,6 +105,11 @@ std::vector<NamedCandidate> others(Context& context, const Problem& problem, con
     add(options.configs, best_of(context, problem, named_candidates(options.configs)));
   }
   for (const std::string& text : options.rigors) {
+    if (text == kModel || text == kUntuned) {
+      const auto neighbours = text == kModel ? Neighbours::kIgnored : Neighbours::kAsked;
+      found.push_back({text, untuned_choice(context, problem, neighbours)});
+      continue;
+    }
     const Rigor rigor = *parse_rigor(text);
     const int most = options.most_candidates;
     const bool is_limited = most != 0 && most < search_limits_of(rigor, {}).candidates;
@@ -272,10 +281,12 @@ void add_bench(CLI::App& app, ExitStatus& status) {
                    "also the best of a list of configs: triton-tutorial has that tutorial's 16, as "
                    "configs of mma")
       ->check(CLI::IsMember({"triton-tutorial"}));
-  verb->add_option("--against", options->rigors,
-                   "also what a tuning of its own with this rigor finds; may be repeated with "
-                   "others")
-      ->check(CLI::IsMember({"quick", "normal", "exhaustive"}));
+  verb->add_option(
+          "--against", options->rigors,
+          "also what a tuning of its own with this rigor finds (quick, normal, exhaustive); "
+          "or what a call runs that finds no winner: untuned, and model without the "
+          "winners of near shapes; may be repeated with others")
+      ->check(CLI::IsMember({"quick", "normal", "exhaustive", kUntuned, kModel}));
   verb->add_option(
           "--most-candidates", options->most_candidates,
           "how many the tunings of --against try at most, if their rigor gives more; 0: no limit")
@@ -302,7 +313,9 @@ void add_bench(CLI::App& app, ExitStatus& status) {
       "kernels do in a program, and its own time is taken off (--launches back_to_back: nothing\n"
       "runs between). `of roofline`: the least time for the operations at the "
       "peak\n"
-      "of the clock seen and for the bytes at the memory's bandwidth, over ours. Ctrl-C ends the\n"
+      "of the clock seen and for the bytes at the memory's bandwidth, over ours. `x tuned`: how\n"
+      "many times as fast as the tuned kernel. `spread`: half the distance from the 20th to the\n"
+      "80th percentile. Ctrl-C ends the\n"
       "run after the shape at work and keeps what is done.\n"
       "Exit status: 0 good; 1 some shapes have no result; 2 the command line is wrong; 3 no such\n"
       "device; 130 interrupted.");

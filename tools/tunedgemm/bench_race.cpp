@@ -9,6 +9,8 @@
 
 #include "runtime/evaluation/device_evaluator.h"
 #include "tuner/race.h"
+#include "tuner/remark.h"
+#include "tuner/statistics.h"
 
 namespace tunedgemm {
 namespace {
@@ -173,6 +175,13 @@ void BenchRace::run() {
     race.run_round();
   }
   leave_out_rejected();
+  const Contender& first = kernels_.front().contender;
+  const std::string noisy = why_noisy(
+      summarize(first.rounds_us),
+      {.rounds = race.rounds(), .repeated_rounds = race.repeated_rounds(), .clock_mhz = 0});
+  if (!noisy.empty()) {
+    remarks_.push_back(noisy);
+  }
 }
 
 BenchRow BenchRace::row(const Shape& shape) const {

@@ -40,6 +40,7 @@ void BenchRow::add(BenchContender added, const Contender& raced, const DeviceLim
   added.median_us = measured.median_us;
   added.p20_us = measured.low_us;
   added.p80_us = measured.high_us;
+  added.spread = relative_spread(measured);
   added.tflops = flops(shape.problem) / measured.median_us * 1e-6;
   added.clock_mhz = median(raced.clocks_mhz);
   added.of_roofline = roofline_us(shape.problem, limits, added.clock_mhz) / added.median_us;
@@ -108,6 +109,10 @@ Ratios ratios(const std::vector<BenchRow>& rows,
     if (result.shapes == 0 || ratio < result.least) {
       result.least = ratio;
       result.least_shape = shape_text(row.shape);
+    }
+    if (ratio > result.greatest) {
+      result.greatest = ratio;
+      result.greatest_shape = shape_text(row.shape);
     }
     sum_of_logarithms += std::log(ratio);
     ++result.shapes;

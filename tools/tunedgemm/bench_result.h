@@ -30,6 +30,7 @@ struct BenchContender {
   std::string name;    ///< "tuned", "naive_1d"; the vendor's: "cublaslt 0" (its default), ...
   std::string kernel;  ///< the candidate; empty for the vendor's
   double median_us = 0, p20_us = 0, p80_us = 0;
+  double spread = 0;  ///< relative_spread of the rounds
   double tflops = 0;
   double of_roofline = 0;  ///< roofline_us() at the clock seen, over the median; 0: not known
   double clock_mhz = 0;    ///< 0: not known
@@ -67,8 +68,8 @@ const BenchContender* contender_named(const BenchRow& row,
 struct Ratios {
   int shapes = 0;
   double geometric_mean = 0;
-  double least = 0;
-  std::string least_shape;
+  double least = 0, greatest = 0;
+  std::string least_shape, greatest_shape;
 };
 Ratios ratios(const std::vector<BenchRow>& rows,
               const std::function<const BenchContender*(const BenchRow&)>& other);

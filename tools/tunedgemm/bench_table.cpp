@@ -28,11 +28,17 @@ std::string back_to_back_text(const BenchRow& row) {
   return ours == nullptr ? "" : ratio_text(vendor_best(overlapping), *ours);
 }
 
-void print_ratios(std::ostream& out, const Ratios& found, std::string_view other) {
+enum class Ends { kLeast, kBoth };
+
+void print_ratios(std::ostream& out, const Ratios& found, std::string_view other, Ends ends) {
   if (found.shapes > 0) {
     out << "against " << other << ": geometric mean " << speedup_text(found.geometric_mean, 1)
         << " over " << counted(static_cast<std::size_t>(found.shapes), "shape") << ", least "
-        << speedup_text(found.least, 1) << " at " << found.least_shape << '\n';
+        << speedup_text(found.least, 1) << " at " << found.least_shape;
+    if (ends == Ends::kBoth) {
+      out << ", greatest " << speedup_text(found.greatest, 1) << " at " << found.greatest_shape;
+    }
+    out << '\n';
   }
 }
 
@@ -43,12 +49,14 @@ void print_table(std::ostream& out, const std::vector<BenchRow>& rows, const std
                {"types"},
                {"layout"},
                {"time", Align::kRight},
+               {"spread", Align::kRight},
                {"TFLOP/s", Align::kRight},
                {vendor + " default", Align::kRight},
                {"its best", Align::kRight},
                {"x default", Align::kRight},
                {"x best", Align::kRight},
                {"back to back", Align::kRight},
+               {"x tuned", Align::kRight},
                {"of roofline", Align::kRight},
                {"MHz", Align::kRight},
                {"kernel"}});
@@ -58,16 +66,18 @@ void print_table(std::ostream& out, const std::vector<BenchRow>& rows, const std
       continue;
     }
     table.add({shape_text(row.shape), types_text(row.shape.problem), layout_text(row.shape.problem),
-               time_text(ours->median_us), tflops_text(ours), tflops_text(vendor_default(row)),
-               tflops_text(vendor_best(row)), ratio_text(vendor_default(row), *ours),
-               ratio_text(vendor_best(row), *ours), back_to_back_text(row),
-               known_text(ours->of_roofline), known_text(ours->clock_mhz), row.kernel});
+               time_text(ours->median_us), spread_text(ours->spread), tflops_text(ours),
+               tflops_text(vendor_default(row)), tflops_text(vendor_best(row)),
+               ratio_text(vendor_default(row), *ours), ratio_text(vendor_best(row), *ours),
+               back_to_back_text(row), "", known_text(ours->of_roofline),
+               known_text(ours->clock_mhz), row.kernel});
     for (const BenchContender& contender : row.contenders) {
       if (&contender != ours && !contender.kernel.empty()) {  // another family of ours
-        table.add({"", contender.name, "", time_text(contender.median_us), tflops_text(&contender),
-                   "", "", ratio_text(vendor_default(row), contender),
-                   ratio_text(vendor_best(row), contender), "", known_text(contender.of_roofline),
-                   known_text(contender.clock_mhz), contender.kernel});
+        table.add(
+            {"", contender.name, "", time_text(contender.median_us), spread_text(contender.spread),
+             tflops_text(&contender), "", "", ratio_text(vendor_default(row), contender),
+             ratio_text(vendor_best(row), contender), "", ratio_text(ours, contender),
+             known_text(contender.of_roofline), known_text(contender.clock_mhz), contender.kernel});
       }
     }
   }
@@ -83,16 +93,17 @@ void print_table(std::ostream& out, const std::vector<BenchRow>& rows, const std
 }
 
 void print_means(std::ostream& out, const std::vector<BenchRow>& rows, const std::string& vendor) {
-  print_ratios(out, ratios(rows, vendor_default), vendor + "'s default");
-  print_ratios(out, ratios(rows, vendor_best), "the best of its proposals");
+  print_ratios(out, ratios(rows, vendor_default), vendor + "'s default", Ends::kLeast);
+  print_ratios(out, ratios(rows, vendor_best), "the best of its proposals", Ends::kLeast);
   std::vector<BenchRow> overlapping;
   for (const BenchRow& row : rows) {
     overlapping.push_back(back_to_back(row));
   }
-  print_ratios(out, ratios(overlapping, vendor_best), "the same, all launched back to back");
+  print_ratios(out, ratios(overlapping, vendor_best), "the same, all launched back to back",
+               Ends::kLeast);
   for (const std::string& name : other_contenders(rows)) {
     print_ratios(out, ratios(rows, [&](const BenchRow& row) { return contender_named(row, name); }),
-                 name);
+                 name, Ends::kBoth);
   }
 }
 

@@ -7,6 +7,7 @@
 #include "kernel_templates/cuda/mma/mma.h"
 #include "runtime/evaluation/device_evaluator.h"
 #include "tools/shared/interrupt.h"
+#include "tuner/neighbours.h"
 
 namespace tunedgemm {
 namespace {
@@ -73,6 +74,16 @@ std::optional<Candidate> fresh_winner(Context& context, const Problem& problem, 
   options.budget.candidates = most_candidates;
   options.cancelled = interrupted;
   return tune_apart(context, problem, options, failure);
+}
+
+Candidate untuned_choice(Context& context, const Problem& problem, Neighbours neighbours) {
+  std::vector<Record> winners;
+  if (neighbours == Neighbours::kAsked) {
+    winners = context.store().winners();
+    std::erase_if(winners, [&](const Record& winner) { return winner.problem == problem; });
+  }
+  const Device& device = context.device();
+  return untuned_choices(problem, device.identity(), device.limits(), winners).front().candidate;
 }
 
 std::vector<Candidate> favourites_of_family(const Family& family, const Problem& problem,

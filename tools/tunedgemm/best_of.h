@@ -29,6 +29,11 @@ std::optional<Candidate> best_of(Context& context, const Problem& problem,
 std::optional<Candidate> fresh_winner(Context& context, const Problem& problem, Rigor rigor,
                                       int most_candidates, std::string* failure);
 
+/// What a call would run if nothing was tuned for the problem: the cost model's choice; of all that
+/// the cache has, the winners of other problems may inform it.
+enum class Neighbours { kIgnored, kAsked };
+Candidate untuned_choice(Context& context, const Problem& problem, Neighbours neighbours);
+
 /// The candidates of the family that the cost model likes best, eight at most.
 std::vector<Candidate> favourites_of_family(const Family& family, const Problem& problem,
                                             const DeviceLimits& limits);

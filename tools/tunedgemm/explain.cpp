@@ -14,6 +14,7 @@
 #include "tools/shared/text.h"
 #include "tools/tunedgemm/verbs.h"
 #include "tools/tunedgemm/winners.h"
+#include "tuner/neighbours.h"
 
 namespace tunedgemm {
 namespace {
@@ -41,7 +42,10 @@ Explanation explain(Context& context, const Problem& asked) {
   Explanation result;
   result.problem = canonical(asked).problem;
   result.hit = context.store().find(result.problem, device.identity(), device.toolchain(), limits);
-  result.chosen = result.hit ? result.hit->winner : default_candidate(result.problem, limits);
+  result.chosen = result.hit ? result.hit->winner
+                             : untuned_choices(result.problem, device.identity(), limits,
+                                               context.store().winners())
+                                   .front();
   result.command_line = command_line(result.chosen.source(), limits);
   result.ranked = ranked_candidates(result.problem, limits);
   result.trials = context.store().trials(result.problem, device.identity(), device.toolchain());
@@ -55,9 +59,8 @@ void print_line(std::string_view title, const std::string& text) {
 
 std::string origin_text(const Explanation& explanation) {
   if (!explanation.hit) {
-    return "model: the cache does not know this problem, so this is the cost model's choice "
-           "(policy "
-           "never); policy tune would tune it first";
+    return "model: the cache does not know this problem, so this is the cost model's choice, "
+           "or what won for a near shape (policy never); policy tune would tune it first";
   }
   const Record& record = explanation.hit->record;
   if (explanation.hit->match == Match::kStale) {
@@ -86,6 +89,9 @@ void print_evidence(const Record& record) {
     ties += (ties.empty() ? "" : "; ") + tie;
   }
   print_line("ties", ties);
+  if (!record.remark.empty()) {
+    print_line("remark", record.remark);
+  }
   print_line("evidence", std::to_string(record.candidates_tried) + " of " +
                              std::to_string(record.candidates_legal) + " legal candidates tried, " +
                              std::string(name(record.rigor)) +
