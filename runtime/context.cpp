@@ -248,7 +248,8 @@ BackgroundTuner::Outcome Context::tune_in_background(const Problem& canonical,
   }
   if (!result.record) {
     log_warning("not tuned in the background: " + result.tuning.failure);
-  } else if (const auto hit = hit_of(*std::move(result.record), canonical, device_->limits())) {
+  } else if (const auto hit = hit_of(*std::move(result.record), canonical, device_->limits(),
+                                   Match::kExact)) {
     replace_plans(canonical, *hit);
     log_info("tuned in the background: " + to_text(canonical));
   }

@@ -2,18 +2,20 @@
 
 #include <cstdlib>
 #include <memory>
+#include <vector>
 
 #include "runtime/context.h"
 #include "tests/runtime/support/host_call.h"
 #include "tests/support/catch.h"
+#include "tests/support/skip.h"
 #include "tests/support/temporary_folder.h"
 
 namespace tunedgemm {
 namespace {
 
-CallKey call() {
+CallKey call(std::int64_t k = 64) {
   tunedgemm_problem problem;
-  tunedgemm_problem_init(&problem, 31, 17, 64, TUNEDGEMM_F32, TUNEDGEMM_F32, TUNEDGEMM_F32);
+  tunedgemm_problem_init(&problem, 31, 17, k, TUNEDGEMM_F32, TUNEDGEMM_F32, TUNEDGEMM_F32);
   tunedgemm_buffers buffers;
   tunedgemm_buffers_init(&buffers);
   return call_key(problem, buffers);
@@ -62,6 +64,33 @@ TEST_CASE("Where nothing compiles and nothing is stored, the kernel that is link
   const Plan& plan = context->plan(call(), {});
   CHECK(plan.kernel->is_built_in());
   CHECK(plan.description.find("linked in") != std::string::npos);
+}
+
+TEST_CASE("A miss without tuning runs what won for a near problem, from its stored binary") {
+  const TemporaryFolder folder;
+  const auto context = host_context(folder, Policy::kNever);
+  Device& device = context->device();
+  const Problem near = canonical(to_problem(call(96))).problem;
+  const std::vector<Instance> ranked = ranked_candidates(near, device.limits());
+  const Instance& second = ranked.at(1);
+  const auto compiled = device.compile(second.source());
+  if (!std::holds_alternative<Binary>(compiled)) {
+    TUNEDGEMM_SKIP("there is no compiler for host kernels");
+  }
+  Record record;
+  record.problem = near;
+  record.device = device.identity();
+  record.toolchain = device.toolchain();
+  record.family = second.candidate.family->name();
+  record.config = second.candidate.config;
+  record.family_fingerprint = second.candidate.family->fingerprint();
+  record.measurement = {.median_us = 1, .low_us = 1, .high_us = 1, .samples_us = {1, 1}};
+  record.rigor = Rigor::kNormal;
+  REQUIRE(context->store().put(record, second.source(), std::get<Binary>(compiled), {}).stored);
+  const Plan& plan = context->plan(call(), {});
+  CHECK(plan.candidate == second.candidate);
+  CHECK(context->counters().model == 1);
+  CHECK(context->kernel_counters().compiled == 0);
 }
 
 TEST_CASE("A miss without tuning is one look-up") {

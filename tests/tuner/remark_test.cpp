@@ -7,10 +7,8 @@ namespace {
 
 Decision passing_over(double speedup, double uncertainty, bool too_few_rounds) {
   Decision decision;
-  decision.passed_over = PassedOver{.index = 1,
-                                    .speedup = speedup,
-                                    .uncertainty = uncertainty,
-                                    .too_few_rounds = too_few_rounds};
+  decision.passed_over = PassedOver{
+      .index = 1, .speedup = speedup, .uncertainty = uncertainty, .too_few_rounds = too_few_rounds};
   return decision;
 }
 
