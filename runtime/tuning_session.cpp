@@ -107,7 +107,11 @@ TuneResult TuningSession::tune_alone(const Problem& canonical, const TuneOptions
   return measure(canonical, options);
 }
 
-void TuningSession::warn_of_budget(const Problem& problem, const TuneOptions& options) const {
+void TuningSession::warn_of_budget(const Problem& problem, const TuneOptions& options) {
+  const bool is_given = options.budget.seconds > 0 || options.budget.candidates > 0;
+  if (has_warned_ || !is_given) {
+    return;
+  }
   const Backend& backend = device_.backend();
   const std::string why =
       why_too_small(search_limits_of(options.rigor, options.budget),
@@ -115,6 +119,7 @@ void TuningSession::warn_of_budget(const Problem& problem, const TuneOptions& op
                      .launch_us = default_candidate(problem, device_.limits()).predicted_us,
                      .cool_down_seconds = backend.cool_down_seconds()});
   if (!why.empty()) {
+    has_warned_ = true;
     log_warning(to_text(problem) + ": " + why);
   }
 }

@@ -56,8 +56,8 @@ class TuningSession {
                   double lease_wait_seconds = kLeaseWaitSeconds);
   /// The same for a canonical problem of which the caller has just seen that the store has no
   /// winner. Looks again only if a winner has come since: `tuned_before` is tuned() from before
-  /// the caller looked, and the lease tells of other processes. A budget too small to decide is
-  /// told in the log first.
+  /// the caller looked, and the lease tells of other processes. The first budget too small to
+  /// decide is told in the log.
   TuneResult tune_missing(const Problem& problem, const TuneOptions& options,
                           std::int64_t tuned_before);
 
@@ -72,14 +72,15 @@ class TuningSession {
   /// Precondition: one_at_a_time_ is held.
   TuneResult tune_alone(const Problem& canonical, const TuneOptions& options, Known known,
                         double lease_wait_seconds);
-  /// In the log, before the time is spent.
-  void warn_of_budget(const Problem& problem, const TuneOptions& options) const;
+  /// In the log, before the time is spent; once. Precondition: one_at_a_time_ is held.
+  void warn_of_budget(const Problem& problem, const TuneOptions& options);
   TuneResult measure(const Problem& problem, const TuneOptions& options);
 
   Device& device_;
   Store& store_;
   DeviceProbe probe_;
   std::mutex one_at_a_time_;
+  bool has_warned_ = false;
   std::atomic<std::int64_t> tuned_{0};
 };
 
