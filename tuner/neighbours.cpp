@@ -72,6 +72,7 @@ std::vector<const Record*> nearest(const Problem& problem, const DeviceIdentity&
                    [](const auto& left, const auto& right) { return left.first < right.first; });
   near.resize(std::min(near.size(), count));
   std::vector<const Record*> found;
+  found.reserve(near.size());
   for (const auto& [apart, winner] : near) {
     found.push_back(winner);
   }
@@ -94,7 +95,9 @@ double disfavour(const Instance& instance, std::span<const Instance> ranked) {
 std::optional<Instance> carried_over(const Record& winner, const Problem& problem,
                                      const DeviceLimits& limits, std::span<const Instance> ranked) {
   const Candidate candidate{find_family(winner.family), winner.config};
-  if (candidate.family == nullptr || candidate.family->backend() != limits.backend) {
+  // A tuning that its budget cut short knows little more than the model.
+  if (!winner.complete || candidate.family == nullptr ||
+      candidate.family->backend() != limits.backend) {
     return std::nullopt;
   }
   Instantiation here = instantiate(problem, candidate, limits);

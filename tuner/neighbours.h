@@ -25,9 +25,9 @@ std::vector<Instance> neighbour_seeds(const Problem& problem, const DeviceIdenti
                                       int count);
 
 /// What a call runs that nothing was tuned for, the best guess first; never empty. The cost model's
-/// order, and before it the winner of the nearest problem on this device that is near enough: no
-/// extent more than twice the other's, the same alignments, and liked by the model here (where it
-/// knows of waves, split K and bytes) about as well as where it won.
+/// order, and before it the winner of the nearest problem on this device that is near enough: tuned
+/// to the end, no extent more than twice the other's, the same alignments, and liked by the model
+/// here (where it knows of waves, split K and bytes) about as well as where it won.
 std::vector<Instance> untuned_choices(const Problem& problem, const DeviceIdentity& device,
                                       const DeviceLimits& limits, std::span<const Record> winners);
 

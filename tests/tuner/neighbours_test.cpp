@@ -130,6 +130,9 @@ TEST_CASE("An untuned problem runs what won nearby, if the model likes it here a
   elsewhere.device.name = "another";
   CHECK(first_of({elsewhere}) == ranked.front().candidate);
   elsewhere = won(near, second);
+  elsewhere.complete = false;
+  CHECK(first_of({elsewhere}) == ranked.front().candidate);
+  elsewhere = won(near, second);
   elsewhere.family = "a family that is gone";
   CHECK(first_of({elsewhere}) == ranked.front().candidate);
 }
