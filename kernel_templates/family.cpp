@@ -43,9 +43,10 @@ Family::Family(std::string_view name, std::string_view backend, std::string_view
       file_(embedded_file(file)),
       includes_(included_files(file_)),
       knobs_(std::move(knobs)),
-      fingerprint_(sha256_hex(template_fingerprint(file_, includes_) + knobs_text(knobs_) +
-                                  "revision " + std::to_string(revision),
-                              32)) {}
+      template_fingerprint_(template_fingerprint(file_, includes_)),
+      fingerprint_(sha256_hex(
+          template_fingerprint_ + knobs_text(knobs_) + "revision " + std::to_string(revision),
+          32)) {}
 
 std::string Family::why_not_knobs(const Config& config) const {
   for (const auto& [knob, value] : config.knobs()) {
@@ -171,7 +172,8 @@ Source Instance::source() const {
                 .defines = family->common_defines(
                     launch.swaps_operands ? transposed(problem) : problem, config),
                 .entry = "tunedgemm_" + std::string(family->name_),
-                .needs_exact_architecture = needs_exact_architecture};
+                .needs_exact_architecture = needs_exact_architecture,
+                .template_fingerprint = family->template_fingerprint_};
   for (auto& define : family->launch_defines(config, launch)) {
     source.defines.push_back(std::move(define));
   }

@@ -218,6 +218,7 @@ class Family {
   SourceFile file_;
   std::vector<SourceFile> includes_;
   std::vector<Knob> knobs_;
+  std::string template_fingerprint_;
   std::string fingerprint_;
 };
 

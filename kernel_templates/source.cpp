@@ -157,7 +157,9 @@ std::string template_fingerprint(const SourceFile& file, const std::vector<Sourc
 }
 
 std::string fingerprint(const Source& source) {
-  std::string text = template_fingerprint(source.file, source.includes);
+  std::string text = source.template_fingerprint.empty()
+                         ? template_fingerprint(source.file, source.includes)
+                         : source.template_fingerprint;
   for (const auto& [macro, value] : source.defines) {
     append_field(text, macro);
     append_field(text, value);

@@ -25,6 +25,8 @@ struct Source {
   std::vector<std::pair<std::string, std::string>> defines;
   std::string entry;                      ///< the extern "C" symbol
   bool needs_exact_architecture = false;  ///< compile for "sm_90a" rather than "sm_90"
+  /// template_fingerprint() of file and includes, which takes long; empty: not known yet.
+  std::string template_fingerprint;
 };
 
 /// The embedded file of that name. Throws std::out_of_range with the name if there is none.

@@ -156,9 +156,9 @@ std::string missing() {
        r.calls,
        round(r.calls * p.flops / 1e12, 3) AS teraflop_in_all,
        r.asked_at,
-       r.name,
        p.details,
-       r.problem
+       r.problem,
+       r.name
 FROM request r
 JOIN problem p ON p.id = r.problem
 JOIN device d ON d.id = r.device
