@@ -15,6 +15,7 @@ class DeviceProbe {
  public:
   /// Gives the device what is stored; launches nothing.
   DeviceProbe(Device& device, Store& store);
+  ~DeviceProbe() = default;
   DeviceProbe(const DeviceProbe&) = delete;
   DeviceProbe& operator=(const DeviceProbe&) = delete;
 

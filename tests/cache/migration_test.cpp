@@ -487,7 +487,7 @@ DeviceIdentity device_less(std::int64_t megabytes) {
 
 // Of version 2: devices with their memory in bytes.
 fs::path make_version_2(const fs::path& folder) {
-  const fs::path path = folder / "cache.db";
+  fs::path path = folder / "cache.db";
   {
     const auto store = Store::open(sample::options(path));
     const auto put = [&](std::int64_t m, std::int64_t less, double median_us, Rigor rigor,

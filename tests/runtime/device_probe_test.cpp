@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "cache/sqlite/sqlite.h"
+#include "cache/store.h"
 #include "runtime/call_key.h"
 #include "runtime/cuda/driver.h"
 #include "tests/runtime/support/plain_device.h"
@@ -49,10 +49,6 @@ std::unique_ptr<Store> open_store(const fs::path& path) {
   return Store::open(options);
 }
 
-sqlite::Connection connect(const fs::path& path) {
-  return sqlite::Connection::open(path, sqlite::Connection::Mode::kReadWrite, 1000);
-}
-
 // How often a device of this hardware launches in a process that needs to know.
 int launches_of(const std::string& hardware, const fs::path& path,
                 const std::string& sees = "seen") {
@@ -81,7 +77,7 @@ TEST_CASE("A probe that is not understood is made anew") {
   const TemporaryFolder folder;
   const auto path = folder.path() / "cache.db";
   CHECK(launches_of("first", path) == 1);
-  connect(path).execute("UPDATE meta SET value = 'nonsense' WHERE name = 'probe first'");
+  open_store(path)->put_probe("first", "nonsense");
   CHECK(launches_of("first", path) == 1);
   CHECK(launches_of("first", path) == 0);
 }
