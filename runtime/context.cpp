@@ -31,9 +31,6 @@ std::string why_not_call(const Problem& problem) {
   return why_not(problem);
 }
 
-// Winners of near problems that are looked at where a problem has none of its own.
-constexpr int kNear = 32;
-
 // What the store would answer for a record that has just been put or found there.
 std::optional<Hit> hit_of(Record record, const Problem& problem, const DeviceLimits& limits,
                           Match match) {
@@ -228,7 +225,8 @@ TuneResult Context::tune(const Problem& problem, const TuneOptions& options) {
   TuneResult result = tuning_.tune(problem, options);
   if (result.record) {
     const Problem canonical = tunedgemm::canonical(problem).problem;
-    if (const std::optional<Hit> hit = hit_of(*result.record, canonical, device_->limits(), Match::kExact)) {
+    if (const std::optional<Hit> hit =
+            hit_of(*result.record, canonical, device_->limits(), Match::kExact)) {
       replace_plans(canonical, *hit);
     }
   }
@@ -248,8 +246,8 @@ BackgroundTuner::Outcome Context::tune_in_background(const Problem& canonical,
   }
   if (!result.record) {
     log_warning("not tuned in the background: " + result.tuning.failure);
-  } else if (const auto hit = hit_of(*std::move(result.record), canonical, device_->limits(),
-                                   Match::kExact)) {
+  } else if (const auto hit =
+                 hit_of(*std::move(result.record), canonical, device_->limits(), Match::kExact)) {
     replace_plans(canonical, *hit);
     log_info("tuned in the background: " + to_text(canonical));
   }
@@ -341,7 +339,8 @@ std::unique_ptr<Plan> Context::plan_from_stored(const CallKey& key, const Canoni
     }
     return nullptr;
   };
-  if (auto plan = plan_of_winner(store_->neighbours(problem, device_->identity(), kNear))) {
+  if (auto plan =
+          plan_of_winner(store_->neighbours(problem, device_->identity(), kAskedNeighbours))) {
     return plan;
   }
   if (auto plan = plan_of_winner(store_->winners())) {  // many, of all sizes
@@ -373,7 +372,7 @@ std::unique_ptr<Plan> Context::plan_from_model(const CallKey& key, const Canonic
   const std::int64_t room = device_->free_memory_bytes() / 2;
   for (const Instance& instance :
        untuned_choices(problem, device_->identity(), limits,
-                       store_->neighbours(problem, device_->identity(), kNear))) {
+                       store_->neighbours(problem, device_->identity(), kAskedNeighbours))) {
     if (instance.launch.needs_workspace() && instance.launch.workspace_bytes > room) {
       continue;
     }

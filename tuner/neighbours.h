@@ -24,6 +24,9 @@ std::vector<Instance> neighbour_seeds(const Problem& problem, const DeviceIdenti
                                       const DeviceLimits& limits, std::span<const Record> winners,
                                       int count);
 
+/// How many problems' winners a store is asked for where a problem has none of its own.
+inline constexpr int kAskedNeighbours = 32;
+
 /// What a call runs that nothing was tuned for, the best guess first; never empty. The cost model's
 /// order, and before it the winner of the nearest problem on this device that is near enough: tuned
 /// to the end, no extent more than twice the other's, the same alignments, and liked by the model

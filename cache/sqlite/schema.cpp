@@ -196,7 +196,8 @@ constexpr const char* kNamesAndRemarks =
 
 std::span<const Migration> migrations() {
   static const std::array<Migration, 4> steps{Migration{kVersion1}, migration_to_version_2(),
-                                              migration_to_version_3(), Migration{kNamesAndRemarks}};
+                                              migration_to_version_3(),
+                                              Migration{kNamesAndRemarks}};
   return steps;
 }
 

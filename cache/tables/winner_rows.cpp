@@ -63,8 +63,7 @@ std::optional<Record> record_in(const sqlite::Statement& row) {
            r.measurement.median_us, r.measurement.low_us, r.measurement.high_us,
            r.measurement.samples_us, r.default_us, r.naive_us, r.runner_up_us, ties, r.rigor,
            r.candidates_tried, r.candidates_legal, r.complete, r.spent_seconds, r.compile_seconds,
-           r.check_seconds, r.screen_seconds, r.finals_seconds, r.max_error, r.tuned_at,
-           r.remark);
+           r.check_seconds, r.screen_seconds, r.finals_seconds, r.max_error, r.tuned_at, r.remark);
   r.device.backend = backend_name(backend);
   const auto problem = parse_problem(problem_text);
   auto config = parse_config(knobs);

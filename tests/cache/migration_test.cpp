@@ -507,7 +507,7 @@ fs::path make_version_2(const fs::path& folder) {
     put(4, 0, 42, Rigor::kQuick, "2026-01-03 00:00:00");
     put(5, 2000, 50, Rigor::kNormal, "2026-01-01 00:00:00");  // a device with 2 GB less
     for (const int less : {203, 204, 204}) {
-      store->note_request(sample::problem(9), device_less(less));
+      store->note_request(sample::problem(9), device_less(less), 1);
     }
     store->flush();
     store->mark_in_flight(sample::problem(8), device_less(203), sample::toolchain(), "sample", {},

@@ -77,9 +77,10 @@ std::optional<Candidate> fresh_winner(Context& context, const Problem& problem, 
 }
 
 Candidate untuned_choice(Context& context, const Problem& problem, Neighbours neighbours) {
+  const DeviceIdentity& identity = context.device().identity();
   std::vector<Record> winners;
   if (neighbours == Neighbours::kAsked) {
-    winners = context.store().winners();
+    winners = context.store().neighbours(problem, identity, kAskedNeighbours);
     std::erase_if(winners, [&](const Record& winner) { return winner.problem == problem; });
   }
   const Device& device = context.device();
