@@ -1,7 +1,7 @@
 #pragma once
 
-// BackgroundTuner: the thread of a context that tunes what its calls have missed, while nobody calls
-// the context.
+// BackgroundTuner: the thread of a context that tunes what its calls have missed, while nobody
+// calls the context.
 //
 // Any number of threads may use it; note_call() is part of the hot path. The thread is started by
 // the first problem, and what goes wrong on it reaches nobody but the log. In a child process made

@@ -38,8 +38,8 @@ struct Plan {
 
   std::string description = "nothing to compute";
 
-  /// Whether the kernel is a winner of the problem, or there is nothing to compute. What is not gets
-  /// a successor when there is a winner: who holds the plan runs that one.
+  /// Whether the kernel is a winner of the problem, or there is nothing to compute. What is not
+  /// gets a successor when there is a winner: who holds the plan runs that one.
   bool is_final = true;
   mutable std::atomic<const Plan*> successor{nullptr};
   const Plan& newest() const noexcept {

@@ -30,7 +30,7 @@ class ProcessContexts {
   /// question to the driver.
   Context& current();
 
-  /// As at the end of each context: ends tuning in the background, and writes what is to be written.
+  /// As at the end of each context: ends tuning in the background, writes what is to be written.
   void settle();
 
  private:

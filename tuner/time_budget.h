@@ -17,8 +17,8 @@ class TimeBudget {
 
   TimeBudget(Evaluator& evaluator, double seconds, std::function<bool()> cancelled);
 
-  /// Asks whether the user has cancelled, and remembers it. From then on only the grace is left. The
-  /// time that the answer takes does not count.
+  /// Asks whether the user has cancelled, and remembers it. From then on only the grace is left.
+  /// The time that the answer takes does not count.
   bool cancelled();
   double seconds_left();
   double seconds_spent();

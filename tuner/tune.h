@@ -42,8 +42,8 @@ struct TuneOptions {
   std::uint64_t seed = 0;  ///< of the shuffled order of the finals
   /// May be empty; called from the tuning thread.
   std::function<void(const Progress&)> on_progress;
-  /// May be empty; asked between candidates and rounds. It may wait, for the device to be idle: that
-  /// time is not the tuning's.
+  /// May be empty; asked between candidates and rounds. It may wait, for the device to be idle:
+  /// that time is not the tuning's.
   std::function<bool()> cancelled;
 };
 

@@ -230,6 +230,7 @@ TEST_CASE("Any number of threads may add, call and stop at once") {
       },
       1ms);
   std::vector<std::thread> threads;
+  threads.reserve(4);
   for (int index = 0; index < 4; ++index) {
     threads.emplace_back([&, index] {
       for (int size = 1; size < 40; ++size) {

@@ -35,7 +35,7 @@ TEST_CASE("Policy stored runs the winner without compiling") {
 
 TEST_CASE("Policy stored computes other sizes with the kernel of the nearest winner") {
   const TemporaryFolder folder;
-  HostCall near(41, 51, 31);
+  const HostCall near(41, 51, 31);
   Candidate tuned;
   {
     const auto tuning = host_context(folder, Policy::kTune);
@@ -43,7 +43,7 @@ TEST_CASE("Policy stored computes other sizes with the kernel of the nearest win
     tuned = tuning->plan(near.key(), {}).candidate;
   }
   const auto context = host_context(folder, Policy::kStored);
-  for (HostCall call : {HostCall(41, 53, 29), HostCall(65, 67, 63), HostCall(1, 33, 7)}) {
+  for (const HostCall& call : {HostCall(41, 53, 29), HostCall(65, 67, 63), HostCall(1, 33, 7)}) {
     const Plan& plan = context->plan(call.key(), {});
     CHECK_THAT(plan.description, ContainsSubstring("the nearest stored kernel"));
     CHECK_FALSE(plan.is_final);
@@ -223,6 +223,7 @@ TEST_CASE(
   plan_of(HostCall(300, 200, 100), nullptr);
   const tunedgemm_plan* plan = plan_of(HostCall(5, 7, 9), "attention");
   std::vector<std::thread> threads;
+  threads.reserve(2);
   for (int index = 0; index < 2; ++index) {
     threads.emplace_back([&] {
       const HostCall call(5, 7, 9);

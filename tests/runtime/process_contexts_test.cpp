@@ -67,6 +67,7 @@ TEST_CASE("Threads of one device share its context, which is made once") {
     return context_in_memory(on, ordinal);
   });
   std::vector<std::thread> threads;
+  threads.reserve(6);
   std::atomic<int> wrong{0};
   for (int index = 0; index < 6; ++index) {
     threads.emplace_back([&, index] {

@@ -31,12 +31,12 @@
  *
  * @par Memory
  * Matrices, bias, scales and workspaces lie in the memory of the context's device: device pointers
- * for CUDA, plain ones for the host. Managed memory and host memory that is registered with CUDA are
- * both. The first call of a problem, and the first launch of a plan, refuse memory that the device
- * cannot use with TUNEDGEMM_INVALID_ARGUMENT: another GPU's without peer access, host memory on a
- * GPU (but where that GPU reads pageable memory), and what the CPU cannot read on the host. Later
- * calls do not look. Structs, strings and what a function returns through a pointer lie in host
- * memory.
+ * for CUDA, plain ones for the host. Managed memory and host memory that is registered with CUDA
+ * are both. The first call of a problem, and the first launch of a plan, refuse memory that the
+ * device cannot use with TUNEDGEMM_INVALID_ARGUMENT: another GPU's without peer access, host memory
+ * on a GPU (but where that GPU reads pageable memory), and what the CPU cannot read on the host.
+ * Later calls do not look. Structs, strings and what a function returns through a pointer lie in
+ * host memory.
  *
  * @par Streams
  * `stream` is a cudaStream_t or CUstream of the context's device; NULL is the default stream. On
@@ -227,19 +227,19 @@ typedef enum tunedgemm_policy {
   TUNEDGEMM_POLICY_NEVER = 2,
   /** Fail with TUNEDGEMM_NOT_TUNED and a message. */
   TUNEDGEMM_POLICY_REPLAY = 3,
-  /** Neither tune nor compile: run a kernel that is stored in the cache, or linked into the library,
-   * and computes the problem: that of the nearest problem with a winner of the same types, orders
-   * and epilogue, else one that was compiled without a tuning, else, on the host, the one that is
-   * linked in. The problem is noted as under NEVER. Where there is no such kernel, fail with
-   * TUNEDGEMM_NOT_TUNED and a message. A winner whose kernel the cache lacks is not compiled
+  /** Neither tune nor compile: run a kernel that is stored in the cache, or linked into the
+   * library, and computes the problem: that of the nearest problem with a winner of the same types,
+   * orders and epilogue, else one that was compiled without a tuning, else, on the host, the one
+   * that is linked in. The problem is noted as under NEVER. Where there is no such kernel, fail
+   * with TUNEDGEMM_NOT_TUNED and a message. A winner whose kernel the cache lacks is not compiled
    * either. */
   TUNEDGEMM_POLICY_STORED = 4,
-  /** Answer at once, as under STORED or, where there is no such kernel, as under NEVER; and tune the
-   * problem in a thread of the context, within the budget, while nobody calls the context: it waits
-   * for 100 ms without a call before it begins and, while there are calls, between candidates. Then
-   * plans of the problem go over to the winner. Launches of graphs are not seen, so a program that
-   * runs graphs calls tunedgemm_context_freeze() when it has captured them. What fails in the thread
-   * is logged and reaches no caller. */
+  /** Answer at once, as under STORED or, where there is no such kernel, as under NEVER; and tune
+   * the problem in a thread of the context, within the budget, while nobody calls the context: it
+   * waits for 100 ms without a call before it begins and, while there are calls, between
+   * candidates. Then plans of the problem go over to the winner. Launches of graphs are not seen,
+   * so a program that runs graphs calls tunedgemm_context_freeze() when it has captured them. What
+   * fails in the thread is logged and reaches no caller. */
   TUNEDGEMM_POLICY_BACKGROUND = 5
 } tunedgemm_policy;
 
@@ -307,16 +307,18 @@ TUNEDGEMM_API void tunedgemm_context_options_init(tunedgemm_context_options* opt
  * @param context  Receives the context; NULL on failure. Must not be NULL itself.
  * @return TUNEDGEMM_NO_DEVICE where the device that was asked for is not there (for
  *     TUNEDGEMM_BACKEND_AUTO: where there are CUDA devices, but none with this ordinal);
- *     TUNEDGEMM_DEVICE_FAILED where it does not work; TUNEDGEMM_INVALID_ARGUMENT for a value out of its range, $TUNEDGEMM_POLICY included.
+ *     TUNEDGEMM_DEVICE_FAILED where it does not work; TUNEDGEMM_INVALID_ARGUMENT for a value out of
+ *     its range, $TUNEDGEMM_POLICY included.
  */
 TUNEDGEMM_API tunedgemm_status tunedgemm_context_create(const tunedgemm_context_options* options,
                                                         tunedgemm_context** context);
 
 /**
  * Ends tuning in the background, see tunedgemm_context_freeze(), writes to the cache what is still
- * to be written, and destroys the context with its plans, kernels and workspaces. No other thread may be using them. Work that was launched may still run; but a
- * graph into which calls of this context were captured must not be launched any more, since its
- * kernels are gone. NULL is allowed and does nothing.
+ * to be written, and destroys the context with its plans, kernels and workspaces. No other thread
+ * may be using them. Work that was launched may still run; but a graph into which calls of this
+ * context were captured must not be launched any more, since its kernels are gone. NULL is allowed
+ * and does nothing.
  */
 TUNEDGEMM_API void tunedgemm_context_destroy(tunedgemm_context* context);
 
