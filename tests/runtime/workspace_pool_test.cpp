@@ -228,7 +228,9 @@ TEST_CASE("Threads with more streams than there are workspaces never share one")
     thread.join();
   }
   CHECK(pool.kernel.clashes == 0);
-  CHECK(pool.pool.stream_workspaces() <= 8 * 40);
+  // Now and then more than one a stream: a look-up holds for a moment what was freed and has become
+  // another stream's, which then gets a new one where it needs more.
+  CHECK(pool.pool.stream_workspaces() <= 2 * 8 * 40);
 }
 
 TEST_CASE("A graph has workspaces of its own, one for what follows each other in it") {
