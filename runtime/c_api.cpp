@@ -202,12 +202,20 @@ void check_memory(const Context& context, const tunedgemm::CallKey& key,
   }
 }
 
+tunedgemm_plan_options default_plan_options() {
+  tunedgemm_plan_options options;
+  tunedgemm_plan_options_init(&options);
+  return options;
+}
+
 const Plan& plan_for(Context& context, const tunedgemm_problem& problem,
                      const tunedgemm_buffers& buffers, void* stream,
-                     std::optional<tunedgemm::Policy> policy = {}, std::string_view name = {}) {
-  const tunedgemm::CallKey key = tunedgemm::call_key(problem, buffers);
+                     const tunedgemm_plan_options& options) {
+  tunedgemm::CallKey key = tunedgemm::call_key(problem, buffers);
+  std::memcpy(&key.launches, &options.launches, sizeof key.launches);  // C may give any integer
   check_memory(context, key, buffers);
-  return context.plan(key, stream, policy, name);
+  return context.plan(key, stream, policy_asked(options.policy),
+                      options.name == nullptr ? "" : options.name);
 }
 
 tunedgemm_status run(const Plan& asked, const tunedgemm_buffers& buffers, void* stream) {
@@ -312,11 +320,12 @@ tunedgemm_status tunedgemm_matmul(tunedgemm_context* context, const tunedgemm_pr
     if (!is_complete(problem, buffers)) [[unlikely]] {
       const tunedgemm_problem whole_problem = complete_problem(problem);
       const tunedgemm_buffers whole_buffers = complete_buffers(buffers);
-      return run(plan_for(on, whole_problem, whole_buffers, stream), whole_buffers, stream);
+      return run(plan_for(on, whole_problem, whole_buffers, stream, default_plan_options()),
+                 whole_buffers, stream);
     }
     const Plan* plan = on.find_plan(tunedgemm::call_key(*problem, *buffers));
     if (plan == nullptr) [[unlikely]] {
-      plan = &plan_for(on, *problem, *buffers, stream);
+      plan = &plan_for(on, *problem, *buffers, stream, default_plan_options());
     }
     return run(*plan, *buffers, stream);
   });
@@ -343,14 +352,11 @@ tunedgemm_status tunedgemm_plan_create_with(tunedgemm_context* context,
       refuse("the place for the new plan is a null pointer");
     }
     *plan = nullptr;
-    tunedgemm_plan_options whole;
-    tunedgemm_plan_options_init(&whole);
-    if (options != nullptr) {
-      whole = complete(options, "plan_options", tunedgemm_plan_options_init);
-    }
-    const Plan& made =
-        plan_for(context_of(context), complete_problem(problem), complete_buffers(buffers), nullptr,
-                 policy_asked(whole.policy), whole.name == nullptr ? "" : whole.name);
+    const tunedgemm_plan_options whole =
+        options == nullptr ? default_plan_options()
+                           : complete(options, "plan_options", tunedgemm_plan_options_init);
+    const Plan& made = plan_for(context_of(context), complete_problem(problem),
+                                complete_buffers(buffers), nullptr, whole);
     *plan = reinterpret_cast<const tunedgemm_plan*>(&made);
     return TUNEDGEMM_OK;
   });

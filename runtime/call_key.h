@@ -22,7 +22,8 @@ struct CallKey {
   std::int64_t batch_stride_a, batch_stride_b, batch_stride_c, batch_stride_d;
   std::int32_t type_a, type_b, type_d;
   std::int32_t order_a, order_b, order_c, order_d;
-  std::int32_t activation, bias, numerics, launches;
+  std::int32_t activation, bias, numerics;
+  std::int32_t launches;     ///< of the plan
   std::int32_t zero;         ///< whole words are hashed
   std::uint32_t alignments;  ///< of the pointers a, b, c, d as 1, 2, 4, 8, 16: 8 bits each
   std::uint32_t scalars;     ///< classes of alpha and beta, whether C is D: 8 bits each
@@ -101,7 +102,7 @@ inline CallKey call_key(const tunedgemm_problem& problem,
   key.activation = number(problem.activation);
   key.bias = number(problem.bias);
   key.numerics = number(problem.numerics);
-  key.launches = number(problem.launches);
+  key.launches = TUNEDGEMM_ISOLATED;
   key.zero = 0;
   key.alignments = alignments_of(buffers, !(buffers.beta == 0));
   key.scalars = scalars_of(buffers);

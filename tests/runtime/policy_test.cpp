@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstdlib>
+#include <cstring>
 #include <memory>
 #include <string>
 #include <thread>
@@ -19,6 +20,37 @@ using Catch::Matchers::ContainsSubstring;
 
 namespace tunedgemm {
 namespace {
+
+TEST_CASE("Launches back to back have a plan of their own, and unknown ones are refused") {
+  const TemporaryFolder folder;
+  const std::string path = (folder.path() / "cache.db").string();
+  tunedgemm_context_options options;
+  tunedgemm_context_options_init(&options);
+  options.backend = TUNEDGEMM_BACKEND_HOST;
+  options.host_threads = 2;
+  options.cache_path = path.c_str();
+  options.policy = TUNEDGEMM_POLICY_STORED;
+  tunedgemm_context* context = nullptr;
+  REQUIRE(tunedgemm_context_create(&options, &context) == TUNEDGEMM_OK);
+  const HostCall call(5, 7, 9);
+  const tunedgemm_problem problem = call.problem();
+  const tunedgemm_buffers buffers = call.buffers();
+  const auto status_of = [&](int launches, const tunedgemm_plan** plan) {
+    tunedgemm_plan_options plan_options;
+    tunedgemm_plan_options_init(&plan_options);
+    std::memcpy(&plan_options.launches, &launches, sizeof launches);
+    return tunedgemm_plan_create_with(context, &problem, &buffers, &plan_options, plan);
+  };
+  const tunedgemm_plan *isolated = nullptr, *overlapping = nullptr, *none = nullptr;
+  CHECK(status_of(TUNEDGEMM_ISOLATED, &isolated) == TUNEDGEMM_OK);
+  CHECK(status_of(TUNEDGEMM_BACK_TO_BACK, &overlapping) == TUNEDGEMM_OK);
+  CHECK(isolated != overlapping);
+  CHECK(tunedgemm_run(overlapping, &buffers, nullptr) == TUNEDGEMM_OK);
+  CHECK(call.is_right());
+  CHECK(status_of(2, &none) == TUNEDGEMM_INVALID_ARGUMENT);
+  CHECK(std::string(tunedgemm_error_message()).find("launches is") != std::string::npos);
+  tunedgemm_context_destroy(context);
+}
 
 TEST_CASE("Policy stored runs the winner without compiling") {
   const TemporaryFolder folder;

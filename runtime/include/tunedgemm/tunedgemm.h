@@ -294,7 +294,7 @@ typedef struct tunedgemm_context_options {
   int32_t tune_candidates;
 } tunedgemm_context_options;
 
-/** Sets `struct_size` and the defaults, which are 0 and NULL. `options` must not be NULL. */
+/** Sets `struct_size` and the defaults, which are 0, isolated and NULL. `options` must not be NULL. */
 TUNEDGEMM_API void tunedgemm_context_options_init(tunedgemm_context_options* options);
 
 /**
@@ -386,15 +386,11 @@ typedef struct tunedgemm_problem {
   tunedgemm_bias bias;
   /** How products are formed and summed. */
   tunedgemm_numerics numerics;
-  int32_t reserved_1; /**< Not read. */
-  /** What runs between the kernels of this library. */
-  tunedgemm_launches launches;
-  int32_t reserved_2; /**< Not read. */
 } tunedgemm_problem;
 
 /**
  * Sets `struct_size`, the sizes and the types, and all other members to: one batch entry,
- * row-major, packed, no activation, no bias, default numerics, isolated. `problem` must not be NULL. Values
+ * row-major, packed, no activation, no bias, default numerics. `problem` must not be NULL. Values
  * are checked by the functions that take the problem, not here.
  */
 TUNEDGEMM_API void tunedgemm_problem_init(tunedgemm_problem* problem, int64_t m, int64_t n,
@@ -542,6 +538,9 @@ typedef struct tunedgemm_plan_options {
   /** For a problem without a winner. Where the problem is known, but ran without a winner so far,
    * TUNE tunes it now, and REPLAY fails. */
   tunedgemm_policy policy;
+  /** What runs between the kernels of this library where the plan is launched. Calls without a plan
+   * are isolated. */
+  tunedgemm_launches launches;
   /** What the program calls the problem, such as the name of a layer, or NULL: it is kept with the
    * request that is noted where there is no winner (the view `missing` of the cache). */
   const char* name;

@@ -60,7 +60,7 @@ struct ContextOptions {
 };
 
 /// What is asked: the members of tunedgemm_problem. Unless set: f32, row-major, packed, one batch
-/// entry, no activation, no bias, default numerics, isolated.
+/// entry, no activation, no bias, default numerics.
 struct Problem {
   std::int64_t m = 0,                             ///< rows of op(A), C and D
       n = 0,                                      ///< columns of op(B), C and D
@@ -84,7 +84,6 @@ struct Problem {
   tunedgemm_activation activation = TUNEDGEMM_ACTIVATION_NONE;  ///< applied last
   tunedgemm_bias bias = TUNEDGEMM_BIAS_NONE;                    ///< whether a bias is added
   tunedgemm_numerics numerics = TUNEDGEMM_NUMERICS_DEFAULT;     ///< how products are formed
-  tunedgemm_launches launches = TUNEDGEMM_ISOLATED;  ///< what runs between the library's kernels
 
   /// The same for the C functions.
   tunedgemm_problem c_struct() const noexcept {
@@ -110,10 +109,7 @@ struct Problem {
             batch_stride_d,
             activation,
             bias,
-            numerics,
-            0,
-            launches,
-            0};
+            numerics};
   }
 };
 
@@ -154,6 +150,7 @@ struct Buffers {
 /// How a plan is made: the members of tunedgemm_plan_options, with the same defaults.
 struct PlanOptions {
   tunedgemm_policy policy = TUNEDGEMM_POLICY_DEFAULT;  ///< instead of the context's
+  tunedgemm_launches launches = TUNEDGEMM_ISOLATED;    ///< what runs between the kernels
   const char* name = nullptr;                          ///< for requests; null: none
 };
 
@@ -207,6 +204,7 @@ class Context {
     tunedgemm_plan_options c_options;
     tunedgemm_plan_options_init(&c_options);
     c_options.policy = options.policy;
+    c_options.launches = options.launches;
     c_options.name = options.name;
     const tunedgemm_plan* made = nullptr;
     check(tunedgemm_plan_create_with(context_.get(), &c_problem, &c_buffers, &c_options, &made));
