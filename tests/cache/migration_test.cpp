@@ -513,7 +513,10 @@ fs::path make_version_2(const fs::path& folder) {
     store->mark_in_flight(sample::problem(8), device_less(203), sample::toolchain(), "sample", {},
                           "");
   }
-  connect(path).execute("DROP INDEX problem_neighbours; PRAGMA user_version = 2");
+  connect(path).execute(
+      "DROP VIEW best; DROP VIEW winner_v1; DROP VIEW missing; DROP INDEX problem_neighbours; "
+      "ALTER TABLE request DROP COLUMN name; ALTER TABLE winner DROP COLUMN remark; "
+      "PRAGMA user_version = 2");
   return path;
 }
 
