@@ -5,7 +5,7 @@ import math
 import pathlib
 from collections.abc import Iterator
 
-COLUMNS = ("device vendor began_at cool_down_ms name types layout epilogue m n k batch contender median_us p20_us p80_us tflops "
+COLUMNS = ("device vendor began_at cool_down_ms name types layout epilogue m n k batch launches contender median_us p20_us p80_us tflops "
            "of_roofline clock_mhz max_error kernel").split()
 OTHERS = {"triton": "triton", "cublas": "cuBLAS"}  # contender and how people call it
 
@@ -36,7 +36,7 @@ class ResultFiles:
         self._write_json()
 
     def _csv_cells(self, row: dict, contender: dict) -> list:
-        known = self._run | row | contender | {"kernel": contender["kernel"] or ""}
+        known = self._run | row | contender | {"launches": "back_to_back", "kernel": contender["kernel"] or ""}
         return [known[column] for column in COLUMNS]
 
     def _write_csv(self, mode: str, lines: list) -> None:

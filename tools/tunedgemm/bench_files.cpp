@@ -99,8 +99,8 @@ BenchFiles::BenchFiles(BenchRun run, std::filesystem::path csv, std::filesystem:
     : run_(std::move(run)), csv_path_(std::move(csv)), json_path_(std::move(json)) {
   if (!csv_path_.empty()) {
     csv_ = open(csv_path_);
-    csv_ << "device,vendor,began_at,cool_down_ms,name,types,layout,epilogue,m,n,k,batch,launches,"
-            "contender,"
+    csv_ << "device,vendor,began_at,cool_down_ms,"
+            "name,types,layout,epilogue,m,n,k,batch,launches,contender,"
             "median_us,p20_us,p80_us,tflops,of_roofline,clock_mhz,max_error,kernel\n";
     flush(csv_, csv_path_);
   }
