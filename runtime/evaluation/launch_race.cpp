@@ -50,6 +50,7 @@ std::optional<LaunchChoice> race(Device& device, Store& store, const Instance& w
     variant.contender.is_default = variants.size() == 1;
   }
   std::vector<Contender*> contenders;
+  contenders.reserve(variants.size());
   for (Variant& variant : variants) {
     contenders.push_back(&variant.contender);
   }

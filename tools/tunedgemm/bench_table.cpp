@@ -96,6 +96,7 @@ void print_means(std::ostream& out, const std::vector<BenchRow>& rows, const std
   print_ratios(out, ratios(rows, vendor_default), vendor + "'s default", Ends::kLeast);
   print_ratios(out, ratios(rows, vendor_best), "the best of its proposals", Ends::kLeast);
   std::vector<BenchRow> overlapping;
+  overlapping.reserve(rows.size());
   for (const BenchRow& row : rows) {
     overlapping.push_back(back_to_back(row));
   }
