@@ -29,6 +29,7 @@ struct BackgroundTuner::State {
   std::deque<Problem> waiting;
   std::set<std::string> known;  ///< fingerprints of all that were added
   bool stopping = false;
+  bool is_running = false;  ///< the thread
   int interruptions = 0;
   std::thread thread;
   pid_t process = 0;  ///< of the thread
@@ -66,6 +67,7 @@ void BackgroundTuner::add(const Problem& canonical) {
   if (!state.thread.joinable()) {
     try {
       state.thread = std::thread([this, &state] { run(state); });
+      state.is_running = true;
     } catch (const std::system_error& error) {
       state.stopping = true;
       log_warning(std::string("nothing is tuned in the background: starting a thread: ") +
@@ -82,11 +84,12 @@ void BackgroundTuner::stop() noexcept {
   State& state = *state_;
   std::thread ended;
   {
-    const std::scoped_lock lock(state.mutex);
+    std::unique_lock lock(state.mutex);
     state.stopping = true;
     ended.swap(state.thread);
+    state.changed.notify_all();
+    state.changed.wait(lock, [&] { return !state.is_running; });
   }
-  state.changed.notify_all();
   if (ended.joinable()) {
     ended.join();
   }
@@ -104,6 +107,8 @@ void BackgroundTuner::run(State& state) {
       is_quiet = !called_lately_.load(std::memory_order_relaxed) && state.interruptions == 0;
     }
     if (state.stopping) {
+      state.is_running = false;
+      state.changed.notify_all();
       return;
     }
     const Problem problem = state.waiting.front();

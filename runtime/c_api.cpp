@@ -176,8 +176,14 @@ tunedgemm::ProcessContexts& process_contexts() {
   static auto& contexts = [&]() -> tunedgemm::ProcessContexts& {
     auto& made = *new tunedgemm::ProcessContexts(tunedgemm::automatic_backend(), make);
     // Threads that tune must not run on while what they use is destroyed: the last that was made is
-    // the first that goes, so the logger must be there before.
+    // the first that goes, so the logger, the families and the tables must be there before.
     tunedgemm::log_info("calls without a context use those of the process");
+    for (const char* name : {"cuda", "host"}) {
+      for (const tunedgemm::Family* family : tunedgemm::families(name)) {
+        static_cast<void>(tunedgemm::find_family(family->name()));
+      }
+    }
+    static_cast<void>(tunedgemm::to_text(tunedgemm::Problem()));
     std::atexit([] {
       guarded([] {
         process_contexts().settle();

@@ -133,6 +133,7 @@ const Plan& Context::plan_during_capture(const CallKey& key, const Canonical& ca
   if (const Plan* known = capture_plans_.find(key)) {
     return *known;
   }
+  const std::int64_t tuned_before = tuning_.tuned();
   std::unique_ptr<Plan> plan = plan_from_loaded(key, canonical);
   if (plan == nullptr) {
     throw CallError(CallError::Kind::kNotTuned,
@@ -144,7 +145,10 @@ const Plan& Context::plan_during_capture(const CallKey& key, const Canonical& ca
   const Plan& added = capture_plans_.add(std::move(plan));
   if (!added.is_final) {
     store_->note_request(added.problem, device_->identity(), 0);
-    await_winner(added, tuning_.tuned());
+    await_winner(added, tuned_before);
+    if (options_.policy == Policy::kBackground) {
+      background_.add(added.problem);
+    }
   }
   return added;
 }
@@ -166,7 +170,9 @@ std::unique_ptr<Plan> Context::make_plan(const CallKey& key, const Canonical& ca
   if (!hit && policy == Policy::kTune) {
     hit = tune_missing(problem, tuned_before);
   }
-  if (!hit || hit->winner.lacks_gpcs) {
+  // What answers at once must not wait for a probe that it may not need.
+  const bool may_wait = policy != Policy::kStored && policy != Policy::kBackground;
+  if (hit ? hit->winner.lacks_gpcs : may_wait) {
     tuning_.complete_probe();
   }
   if (hit && hit->winner.lacks_gpcs) {
@@ -239,6 +245,7 @@ BackgroundTuner::Outcome Context::tune_in_background(const Problem& canonical,
   tuning.rigor = options_.rigor;
   tuning.budget = options_.budget;
   tuning.cancelled = must_end;
+  tuning.must_be_whole = true;  // else what an interruption left would be taken for the winner
   // Not to wait for another process is what lets the thread be stopped.
   TuneResult result = tuning_.tune(canonical, tuning, 0);
   if (result.is_leased_elsewhere || result.tuning.cancelled) {
@@ -286,14 +293,29 @@ void Context::replace_plans(const Problem& canonical, const Hit& hit) {
     old.assign(begin, without_winner_.end());
     without_winner_.erase(begin, without_winner_.end());
   }
+  std::vector<const Plan*> kept;
   for (const Plan* plan : old) {
-    std::unique_ptr<Plan> made =
-        plan_from_hit(plan->key, tunedgemm::canonical(to_problem(plan->key)), hit, options_.policy);
-    if (made != nullptr) {
-      ++counters_.replaced;
-      plan->successor.store(&plans_.add(std::move(made)), std::memory_order_release);
+    const Plan* successor = nullptr;
+    try {
+      if (auto made = plan_from_hit(plan->key, tunedgemm::canonical(to_problem(plan->key)), hit,
+                                    options_.policy)) {
+        successor = &plans_.add(std::move(made));
+      }
+    } catch (const DeviceError& error) {  // of another plan than the one that is asked for
+      log_warning("the plan of " + to_text(canonical) + " stays as it is: " + error.what());
+    }
+    if (successor == nullptr) {
+      kept.push_back(plan);
+      continue;
+    }
+    ++counters_.replaced;
+    plan->successor.store(successor, std::memory_order_release);
+    if (const std::int64_t calls = plan->calls.exchange(0, std::memory_order_relaxed); calls > 0) {
+      store_->note_request(plan->problem, device_->identity(), calls);
     }
   }
+  const std::scoped_lock lock(without_winner_mutex_);
+  without_winner_.insert(without_winner_.end(), kept.begin(), kept.end());
 }
 
 std::unique_ptr<Plan> Context::plan_from_hit(const CallKey& key, const Canonical& canonical,

@@ -1,15 +1,27 @@
 #include "runtime/process_contexts.h"
 
+#include <atomic>
+
 namespace tunedgemm {
+
+std::uint64_t ProcessContexts::next_id() {
+  static std::atomic<std::uint64_t> last{0};
+  return ++last;
+}
 
 Context& ProcessContexts::current() {
   struct Last {
-    const ProcessContexts* owner = nullptr;
+    std::uint64_t owner = 0;
     Context* context = nullptr;
+    int ordinal = 0;
   };
   thread_local Last last;
-  if (last.owner != this || !last.context->device().is_current()) [[unlikely]] {
-    last = {this, &find_or_make()};
+  if (last.owner != id_ || !last.context->device().is_current()) [[unlikely]] {
+    // A context that is not the primary one may be current: then the device's number tells.
+    const int ordinal = backend_.current_ordinal();
+    if (last.owner != id_ || last.ordinal != ordinal) {
+      last = {id_, &find_or_make(ordinal), ordinal};
+    }
   }
   return *last.context;
 }
@@ -25,8 +37,7 @@ void ProcessContexts::settle() {
   }
 }
 
-Context& ProcessContexts::find_or_make() {
-  const int ordinal = backend_.current_ordinal();
+Context& ProcessContexts::find_or_make(int ordinal) {
   const std::scoped_lock lock(mutex_);
   std::unique_ptr<Context>& context = of_ordinals_[ordinal];
   if (context == nullptr) {

@@ -6,6 +6,7 @@
 // Any number of threads may use it. There is one in a process, which is never destroyed: a thread
 // may use it while the process ends.
 
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
@@ -34,8 +35,11 @@ class ProcessContexts {
   void settle();
 
  private:
-  Context& find_or_make();
+  static std::uint64_t next_id();
+  Context& find_or_make(int ordinal);
 
+  /// By which threads remember it: another one may lie at the same address later.
+  const std::uint64_t id_ = next_id();
   const Backend& backend_;
   Make make_;
   std::mutex mutex_;

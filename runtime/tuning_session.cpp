@@ -1,6 +1,6 @@
 #include "runtime/tuning_session.h"
 
-#include <algorithm>
+#include <memory>
 #include <string>
 #include <utility>
 
@@ -34,20 +34,14 @@ void choose_launch(Device& device, Store& store, Tuning& tuning) {
   if (!choice || choice->candidate == candidate) {
     return;
   }
-  const auto raced =
-      std::find_if(tuning.trials.begin(), tuning.trials.end(), [&](const TrialRecord& trial) {
-        return trial.family == record.family && trial.config == record.config;
-      });
   record.config = choice->candidate.config;
-  if (record.problem.launches == Launches::kBackToBack) {
-    record.measurement = choice->back_to_back;
+  if (record.problem.launches != Launches::kBackToBack) {
+    return;
   }
-  if (raced != tuning.trials.end()) {
-    TrialRecord trial = *raced;
-    trial.config = record.config;
-    trial.measurement = record.measurement;
-    tuning.trials.push_back(std::move(trial));
-  }
+  // What the others took was measured in another race.
+  record.measurement = choice->back_to_back;
+  record.default_us = record.runner_up_us = 0;
+  record.ties.clear();
 }
 
 }  // namespace
@@ -66,15 +60,26 @@ std::optional<Record> TuningSession::find_tuned(const Problem& problem,
   return enough ? std::optional(std::move(hit->record)) : std::nullopt;
 }
 
+std::mutex& TuningSession::turn() {
+  Turn* known = turn_.load();
+  if (known->process != ::getpid()) {
+    auto own = std::make_unique<Turn>();
+    if (turn_.compare_exchange_strong(known, own.get())) {
+      known = own.release();  // the parent's is left as it is: its thread may hold it
+    }
+  }
+  return known->mutex;
+}
+
 TuneResult TuningSession::tune(const Problem& problem, const TuneOptions& options,
                                double lease_wait_seconds) {
-  const std::scoped_lock lock(one_at_a_time_);
+  const std::scoped_lock lock(turn());
   return tune_alone(canonical(problem).problem, options, Known::kNothing, lease_wait_seconds);
 }
 
 TuneResult TuningSession::tune_missing(const Problem& problem, const TuneOptions& options,
                                        std::int64_t tuned_before) {
-  const std::scoped_lock lock(one_at_a_time_);
+  const std::scoped_lock lock(turn());
   warn_of_budget(problem, options);
   return tune_alone(problem, options, tuned_ == tuned_before ? Known::kMissing : Known::kNothing,
                     kLeaseWaitSeconds);
@@ -134,7 +139,10 @@ TuneResult TuningSession::measure(const Problem& problem, const TuneOptions& opt
       result.tuning = tunedgemm::tune(problem, device_.identity(), device_.toolchain(),
                                       device_.limits(), evaluator, store_, options);
     }
-    if (result.tuning.record) {
+    if (result.tuning.cancelled && options.must_be_whole) {
+      result.tuning.record.reset();
+    }
+    if (result.tuning.record && !result.tuning.cancelled) {
       choose_launch(device_, store_, result.tuning);
     }
   } catch (const DeviceError& error) {

@@ -7,6 +7,8 @@
 // Device and store must outlive it. Tuning works in memory and on a stream of its own, which it
 // gives back at the end.
 
+#include <unistd.h>
+
 #include <atomic>
 #include <cstdint>
 #include <mutex>
@@ -37,8 +39,8 @@ struct TuneResult {
 class TuningSession {
  public:
   TuningSession(Device& device, Store& store)
-      : device_(device), store_(store), probe_(device, store) {}
-  ~TuningSession() = default;
+      : device_(device), store_(store), probe_(device, store), turn_(new Turn) {}
+  ~TuningSession() { delete turn_.load(); }
   TuningSession(const TuningSession&) = delete;
   TuningSession& operator=(const TuningSession&) = delete;
 
@@ -69,17 +71,24 @@ class TuningSession {
 
  private:
   enum class Known { kNothing, kMissing };
-  /// Precondition: one_at_a_time_ is held.
+  /// Precondition: the turn is held.
   TuneResult tune_alone(const Problem& canonical, const TuneOptions& options, Known known,
                         double lease_wait_seconds);
-  /// In the log, before the time is spent; once. Precondition: one_at_a_time_ is held.
+  /// In the log, before the time is spent; once. Precondition: the turn is held.
   void warn_of_budget(const Problem& problem, const TuneOptions& options);
   TuneResult measure(const Problem& problem, const TuneOptions& options);
 
   Device& device_;
   Store& store_;
   DeviceProbe probe_;
-  std::mutex one_at_a_time_;
+  /// One at a time. In a child process made by fork nobody gives back what a thread of the parent
+  /// had, so it has a new one.
+  struct Turn {
+    std::mutex mutex;
+    pid_t process = ::getpid();
+  };
+  std::mutex& turn();
+  std::atomic<Turn*> turn_;
   bool has_warned_ = false;
   std::atomic<std::int64_t> tuned_{0};
 };

@@ -159,6 +159,8 @@ std::vector<Instance> untuned_choices(const Problem& problem, const DeviceIdenti
   const auto is_near = [&](const Problem& other, double) { return is_near_enough(problem, other); };
   for (const Record* winner : nearest(problem, device, winners, kNearWinners, is_near)) {
     if (auto carried = carried_over(*winner, problem, limits, choices)) {
+      std::erase_if(choices,
+                    [&](const Instance& choice) { return choice.candidate == carried->candidate; });
       choices.insert(choices.begin(), *std::move(carried));
       break;
     }

@@ -45,6 +45,9 @@ struct TuneOptions {
   /// May be empty; asked between candidates and rounds. It may wait, for the device to be idle:
   /// that time is not the tuning's.
   std::function<bool()> cancelled;
+  /// Of a tuning that is cancelled only the outcomes are kept, from which the next one goes on, and
+  /// no winner.
+  bool must_be_whole = false;
 };
 
 struct Tuning {

@@ -21,6 +21,30 @@ using Catch::Matchers::ContainsSubstring;
 namespace tunedgemm {
 namespace {
 
+TEST_CASE("A tuning that is cut short leaves a winner only where it may") {
+  const Problem problem = canonical(to_problem(HostCall(64, 48, 32).key())).problem;
+  for (const bool must_be_whole : {false, true}) {
+    const TemporaryFolder folder;
+    const auto context = host_context(folder, Policy::kNever);
+    if (!context->device().why_not_compile().empty()) {
+      return;
+    }
+    bool has_timed_one = false;
+    TuneOptions options;
+    options.rigor = Rigor::kQuick;
+    options.on_progress = [&](const Progress& progress) { has_timed_one |= progress.best_us > 0; };
+    options.cancelled = [&] { return has_timed_one; };
+    options.must_be_whole = must_be_whole;
+    const TuneResult result = context->tune(problem, options);
+    CHECK(result.tuning.cancelled);
+    CHECK(result.record.has_value() == !must_be_whole);
+    CHECK(context->store().winners().size() == (must_be_whole ? 0 : 1));
+    const Device& device = context->device();
+    CHECK_FALSE(
+        context->store().trials(problem, device.identity(), context->device().toolchain()).empty());
+  }
+}
+
 TEST_CASE("Launches back to back have a plan of their own, and unknown ones are refused") {
   const TemporaryFolder folder;
   const std::string path = (folder.path() / "cache.db").string();

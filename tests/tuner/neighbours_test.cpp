@@ -119,7 +119,7 @@ TEST_CASE("An untuned problem runs what won nearby, if the model likes it here a
   CHECK(untuned_choices(problem, identity(), gpu(), {}) == ranked);
   CHECK(first_of({won(near, second)}) == second);
   CHECK(untuned_choices(problem, identity(), gpu(), std::vector{won(near, second)}).size() ==
-        ranked.size() + 1);
+        ranked.size());
 
   // Of several the nearest; none that is too far, aligned otherwise or another device's.
   CHECK(first_of({won(f32(1024, 2048, 1024), ranked_there[2].candidate), won(near, second)}) ==

@@ -50,7 +50,7 @@ class Wgmma final : public CudaFamily {
              {"tensor_store", {0, 1}, "1: D is stored by TMA"},
              {"programmatic",
               {1, 0},
-              "1: may start while the kernel before it, if that is one of ours, still runs",
+              "1: may start while a kernel of this library before it still runs",
               Knob::kLaunch},
              {"swap_ab", {0, 1}, "1: D's transpose is computed, from B and A", Knob::kTile},
              {"prefetch",
@@ -140,7 +140,6 @@ class Wgmma final : public CudaFamily {
                                          : GpcClusterRanges{}};
   }
 
- private:
   /// `extent` rows (of A) or columns (of B), `block` of them a tile, which so many blocks share.
   static TensorMap map_of_operand(TensorMap::Operand operand, const Matrix& matrix, bool is_k_major,
                                   std::int64_t extent, int block, int multicast,

@@ -205,7 +205,8 @@ typedef enum tunedgemm_launches {
    * this library overlaps with it where that pays. */
   TUNEDGEMM_ISOLATED = 0,
   /** Nothing: each kernel follows one of this library, and overlaps with it where that pays. If
-   * something else comes between after all, a launch takes up to about a microsecond longer. */
+   * something else comes between after all, a launch takes up to about a microsecond longer; but it
+   * must not be a kernel that starts the next one early and writes a workspace that is given. */
   TUNEDGEMM_BACK_TO_BACK = 1
 } tunedgemm_launches;
 
@@ -294,7 +295,7 @@ typedef struct tunedgemm_context_options {
   int32_t tune_candidates;
 } tunedgemm_context_options;
 
-/** Sets `struct_size` and the defaults, which are 0, isolated and NULL. `options` must not be NULL. */
+/** Sets `struct_size` and the defaults, which are 0 and NULL. `options` must not be NULL. */
 TUNEDGEMM_API void tunedgemm_context_options_init(tunedgemm_context_options* options);
 
 /**
@@ -546,7 +547,7 @@ typedef struct tunedgemm_plan_options {
   const char* name;
 } tunedgemm_plan_options;
 
-/** Sets `struct_size` and the defaults, which are 0 and NULL. `options` must not be NULL. */
+/** Sets `struct_size` and the defaults: 0, isolated, NULL. `options` must not be NULL. */
 TUNEDGEMM_API void tunedgemm_plan_options_init(tunedgemm_plan_options* options);
 
 /**

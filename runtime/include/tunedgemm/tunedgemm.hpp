@@ -196,7 +196,8 @@ class Context {
   }
 
   /// The plan for a problem, made if it is not there yet: may read the cache, compile and tune. Of
-  /// the buffers only alignments, whether alpha and beta are 0 and whether C is D are looked at.
+  /// the buffers only alignments, whether alpha and beta are 0, whether C is D, and whether the
+  /// device can use what is not null are looked at.
   /// See tunedgemm_plan_create_with(). Throws Error.
   Plan plan(const Problem& problem, const Buffers& buffers, const PlanOptions& options = {}) {
     const tunedgemm_problem c_problem = problem.c_struct();
