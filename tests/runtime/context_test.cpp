@@ -2,6 +2,7 @@
 
 #include <sys/mman.h>
 
+#include <barrier>
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
@@ -331,12 +332,14 @@ TEST_CASE("Threads run a plan while it goes over to the winner that is tuned in 
   auto context = host_context(cache.path.c_str(), TUNEDGEMM_POLICY_BACKGROUND);
   const tunedgemm::Problem problem{.m = 37, .n = 53, .k = 29};
   const tunedgemm::Plan plan = context.plan(problem, Matrices(37, 53, 29).buffers());
+  constexpr int kThreads = 3;
   std::atomic<int> wrong{0};
+  std::barrier pause(kThreads);
   std::vector<std::thread> threads;
-  for (int index = 0; index < 3; ++index) {
+  for (int index = 0; index < kThreads; ++index) {
     threads.emplace_back([&] {
       Matrices matrices(37, 53, 29);
-      // Bursts of calls, with pauses in which something can be tuned.
+      // Bursts of calls, with pauses of all threads in which something can be tuned.
       const bool ends = tunedgemm::comes_true([&] {
         for (int run = 0; run < 20; ++run) {
           plan.run(matrices.buffers());
@@ -344,9 +347,11 @@ TEST_CASE("Threads run a plan while it goes over to the winner that is tuned in 
           tunedgemm::tuned_matmul(context, problem, matrices.buffers());
           wrong += !matrices.right(37, 53, 29);
         }
+        pause.arrive_and_wait();
         std::this_thread::sleep_for(std::chrono::milliseconds(200));
         return plan.description().find("(tuned, ") != std::string_view::npos;
       });
+      pause.arrive_and_drop();
       wrong += !ends;
     });
   }
