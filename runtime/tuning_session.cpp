@@ -135,7 +135,7 @@ TuneResult TuningSession::measure(const Problem& problem, const TuneOptions& opt
     const Device::Current current(device_);
     probe_.complete();
     {
-      DeviceEvaluator evaluator(device_, store_, problem);
+      DeviceEvaluator evaluator(device_, store_, problem, &binaries_);
       result.tuning = tunedgemm::tune(problem, device_.identity(), device_.toolchain(),
                                       device_.limits(), evaluator, store_, options);
     }

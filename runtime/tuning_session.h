@@ -17,6 +17,7 @@
 #include "cache/store.h"
 #include "runtime/device.h"
 #include "runtime/device_probe.h"
+#include "runtime/evaluation/binary_cache.h"
 #include "tuner/tune.h"
 
 namespace tunedgemm {
@@ -81,6 +82,7 @@ class TuningSession {
   Device& device_;
   Store& store_;
   DeviceProbe probe_;
+  BinaryCache binaries_;
   /// One at a time. In a child process made by fork nobody gives back what a thread of the parent
   /// had, so it has a new one.
   struct Turn {

@@ -13,8 +13,8 @@ struct CandidateCompiler::Job {
   std::shared_future<Made> made;
 };
 
-CandidateCompiler::CandidateCompiler(Device& device, Store& store)
-    : device_(device), store_(store) {}
+CandidateCompiler::CandidateCompiler(Device& device, Store& store, BinaryCache* binaries)
+    : device_(device), store_(store), binaries_(binaries) {}
 
 CandidateCompiler::~CandidateCompiler() {
   {
@@ -67,6 +67,10 @@ std::variant<Binary, Rejection> CandidateCompiler::binary(const Instance& candid
 }
 
 CandidateCompiler::Made CandidateCompiler::make(const Source& source) {
+  const std::string key = fingerprint(source);
+  if (auto known = binaries_ == nullptr ? std::nullopt : binaries_->find(key)) {
+    return std::move(*known);
+  }
   const int architecture = device_.limits().arch;
   if (auto stored = store_.find_binary(source, device_.toolchain(), architecture)) {
     return std::move(*stored);
@@ -74,6 +78,9 @@ CandidateCompiler::Made CandidateCompiler::make(const Source& source) {
   auto compiled = device_.compile(source);
   if (auto* failure = std::get_if<CompileFailure>(&compiled)) {
     return Rejection{Reason::kCompileFailed, std::move(failure->log)};
+  }
+  if (binaries_ != nullptr) {
+    binaries_->keep(key, std::get<Binary>(compiled));
   }
   return std::get<Binary>(std::move(compiled));
 }

@@ -1,7 +1,7 @@
 #pragma once
 
-// CandidateCompiler: binaries for candidates, from the store or compiled, by several threads while
-// the caller goes on.
+// CandidateCompiler: binaries for candidates, from the store, compiled before by this process or
+// compiled now, by several threads while the caller goes on.
 
 #include <condition_variable>
 #include <deque>
@@ -16,14 +16,16 @@
 
 #include "cache/store.h"
 #include "runtime/device.h"
+#include "runtime/evaluation/binary_cache.h"
 
 namespace tunedgemm {
 
-/// Used by one thread. Device and store must outlive it. Destroying it waits for the compilations
+/// Used by one thread. Device, store and `binaries` must outlive it. Destroying it waits for the compilations
 /// that have begun and drops the others.
 class CandidateCompiler {
  public:
-  CandidateCompiler(Device& device, Store& store);
+  /// What it compiles is kept in `binaries`, and looked for there, unless null.
+  CandidateCompiler(Device& device, Store& store, BinaryCache* binaries);
   ~CandidateCompiler();
   CandidateCompiler(const CandidateCompiler&) = delete;
   CandidateCompiler& operator=(const CandidateCompiler&) = delete;
@@ -45,6 +47,7 @@ class CandidateCompiler {
 
   Device& device_;
   Store& store_;
+  BinaryCache* binaries_;
   std::mutex mutex_;
   std::condition_variable changed_;
   bool stopping_ = false;

@@ -61,11 +61,12 @@ class DeviceEvaluator::DeviceTrial final : public Trial {
   TimedLaunch timed_;  ///< without a kernel until the first sample
 };
 
-DeviceEvaluator::DeviceEvaluator(Device& device, Store& store, const Problem& problem)
+DeviceEvaluator::DeviceEvaluator(Device& device, Store& store, const Problem& problem,
+                                 BinaryCache* binaries)
     : device_(device),
       problem_(problem),
       scalars_(VerifiedProblem(problem, seed_for(problem)).scalars),
-      compiler_(std::make_unique<CandidateCompiler>(device, store)) {
+      compiler_(std::make_unique<CandidateCompiler>(device, store, binaries)) {
   std::unique_ptr<Verifier> verifier = device.backend().make_verifier(device, store);
   verifier_ = verifier.get();
   runner_ = std::make_unique<TrialRunner>(device, std::move(verifier), problem, seed_for(problem));

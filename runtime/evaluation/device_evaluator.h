@@ -12,18 +12,21 @@
 
 #include "cache/store.h"
 #include "runtime/device.h"
+#include "runtime/evaluation/binary_cache.h"
 #include "runtime/evaluation/error_bound.h"
 #include "tuner/evaluator.h"
 
 namespace tunedgemm {
 
-/// Bound to one canonical problem with M, N, batch >= 1. Used by one thread. Device and store must
-/// outlive it, and it its trials. Where the device is lost (a kernel that reads where there is
+/// Bound to one canonical problem with M, N, batch >= 1. Used by one thread. Device, store and
+/// `binaries` must outlive it, and it its trials. Where the device is lost (a kernel that reads where there is
 /// nothing, or never ends), members throw DeviceError, and the process cannot use it any more.
 class DeviceEvaluator final : public Evaluator {
  public:
-  /// Throws DeviceError(kOutOfMemory) if the operands do not fit beside what the memory holds.
-  DeviceEvaluator(Device& device, Store& store, const Problem& problem);
+  /// What is compiled is kept in `binaries` for the next problem, unless null. Throws
+  /// DeviceError(kOutOfMemory) if the operands do not fit beside what the memory holds.
+  DeviceEvaluator(Device& device, Store& store, const Problem& problem,
+                  BinaryCache* binaries = nullptr);
   ~DeviceEvaluator() override;
   DeviceEvaluator(const DeviceEvaluator&) = delete;
   DeviceEvaluator& operator=(const DeviceEvaluator&) = delete;

@@ -196,6 +196,41 @@ TEST_CASE("DeviceEvaluator compiles what was announced once and gives it to ever
   CHECK(evaluator.roofline_us() > 0);
 }
 
+TEST_CASE("DeviceEvaluator keeps what it compiled for the next problem") {
+  const Problem problem = plain(16, 16, 16);
+  PlainDevice device(problem, Flaw::kNone);
+  StoreOptions options;
+  options.access = StoreOptions::Access::kMemoryOnly;
+  const std::unique_ptr<Store> store = Store::open(options);
+  const Instance candidate = default_candidate(problem, device.limits());
+  BinaryCache binaries;
+  for (int times = 0; times < 2; ++times) {
+    DeviceEvaluator evaluator(device, *store, problem, &binaries);
+    REQUIRE(std::holds_alternative<std::unique_ptr<Trial>>(evaluator.prepare(candidate)));
+  }
+  CHECK(device.compilations() == 1);
+}
+
+TEST_CASE("BinaryCache drops what was not used for longest") {
+  const auto of_bytes = [](std::size_t bytes) {
+    Binary binary;
+    binary.code.resize(bytes);
+    return binary;
+  };
+  BinaryCache binaries(100);
+  binaries.keep("a", of_bytes(40));
+  binaries.keep("b", of_bytes(40));
+  REQUIRE(binaries.find("a"));
+  binaries.keep("c", of_bytes(30));
+  CHECK_FALSE(binaries.find("b"));
+  REQUIRE(binaries.find("a"));
+  CHECK(binaries.find("a")->code.size() == 40);
+  CHECK(binaries.find("c")->code.size() == 30);
+  binaries.keep("too large", of_bytes(101));
+  CHECK_FALSE(binaries.find("too large"));
+  CHECK(binaries.find("a"));
+}
+
 TEST_CASE("DeviceEvaluator hands on what the compiler says") {
   const Problem problem = plain(16, 16, 16);
   PlainDevice device(problem, Flaw::kDoesNotCompile);
