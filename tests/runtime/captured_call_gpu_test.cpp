@@ -10,9 +10,8 @@
 #include <vector>
 
 #include "kernel_templates/cuda/families.h"
-#include "runtime/cuda/check.h"
-#include "runtime/cuda/driver.h"
 #include "runtime/launch.h"
+#include "tests/runtime/support/captured_graph.h"
 #include "tests/support/catch.h"
 #include "tests/support/device_fixture.h"
 #include "tests/support/instances.h"
@@ -133,50 +132,6 @@ struct Results {
   Bits expected;
 };
 
-const cuda::Driver& driver() {
-  static const auto opened = cuda::Driver::open();
-  return *std::get<0>(opened);
-}
-
-struct OwnStream {
-  OwnStream() {
-    TUNEDGEMM_CHECK(driver(), cuStreamCreate(&handle, cuda::CU_STREAM_NON_BLOCKING), "a stream");
-  }
-  ~OwnStream() { driver().cuStreamDestroy(handle); }
-  OwnStream(const OwnStream&) = delete;
-  OwnStream& operator=(const OwnStream&) = delete;
-  cuda::CUstream handle = nullptr;
-};
-
-struct OwnEvent {
-  OwnEvent() { TUNEDGEMM_CHECK(driver(), cuEventCreate(&handle, 2), "an event"); }
-  ~OwnEvent() { driver().cuEventDestroy(handle); }
-  OwnEvent(const OwnEvent&) = delete;
-  OwnEvent& operator=(const OwnEvent&) = delete;
-  cuda::CUevent handle = nullptr;
-};
-
-void begin_capture(cuda::CUstream stream) {
-  constexpr auto kGlobal = static_cast<cuda::CUstreamCaptureMode>(0);
-  TUNEDGEMM_CHECK(driver(), cuStreamBeginCapture(stream, kGlobal), "a stream");
-}
-
-struct Executable {
-  explicit Executable(cuda::CUstream captured) {
-    cuda::CUgraph graph = nullptr;
-    TUNEDGEMM_CHECK(driver(), cuStreamEndCapture(captured, &graph), "a stream");
-    TUNEDGEMM_CHECK(driver(), cuGraphInstantiate(&handle, graph, 0), "a graph");
-    driver().cuGraphDestroy(graph);
-  }
-  ~Executable() { driver().cuGraphExecDestroy(handle); }
-  Executable(const Executable&) = delete;
-  Executable& operator=(const Executable&) = delete;
-  void launch_on(cuda::CUstream stream) const {
-    TUNEDGEMM_CHECK(driver(), cuGraphLaunch(handle, stream), "a graph");
-  }
-  cuda::CUgraphExec handle = nullptr;
-};
-
 // The stream that every thread calls its own by the same handle.
 cuda::CUstream per_thread_stream() {
   constexpr std::uintptr_t kPerThread = 2;  // CU_STREAM_PER_THREAD
@@ -195,21 +150,21 @@ TEST_CASE("A plan made on one stream is captured with its own kernel on another"
     }
     const Results results(surrounding, 0, 3);
     const OwnStream stream;
-    begin_capture(stream.handle);
+    stream.begin_capture();
     for (int index = 0; index < 3; ++index) {
-      CHECK(results.run(index, stream.handle) == 0);
+      CHECK(results.run(index, stream.handle()) == 0);
     }
     CHECK(context->workspaces().graph_workspaces() == 1);
     {
-      const Executable executable(stream.handle);
+      const CapturedGraph executable(stream);
       for (int replay = 0; replay < 3; ++replay) {
         results.poison();
-        executable.launch_on(stream.handle);
-        context->device().synchronize(stream.handle);
+        executable.launch_on(stream.handle());
+        context->device().synchronize(stream.handle());
         CHECK(results.wrong() == 0);
       }
     }
-    context->device().synchronize(stream.handle);
+    context->device().synchronize(stream.handle());
     for (int wait = 0; wait < 1000 && context->workspaces().graph_workspaces() > 0; ++wait) {
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
@@ -238,29 +193,29 @@ TEST_CASE("A captured kernel overlaps with the one before it if that is one of t
     const cuda::CUgraphEdgeData* ignored = nullptr;
     std::size_t count = 0;
     TUNEDGEMM_CHECK(
-        driver(),
-        cuStreamGetCaptureInfo_v3(stream.handle, &status, &id, &graph, &last, &ignored, &count),
+        test_driver(),
+        cuStreamGetCaptureInfo_v3(stream.handle(), &status, &id, &graph, &last, &ignored, &count),
         "a stream");
     REQUIRE(count == 1);
     cuda::CUgraphNode before = nullptr;
     cuda::CUgraphEdgeData edge{};
     count = 1;
-    TUNEDGEMM_CHECK(driver(), cuGraphNodeGetDependencies_v2(*last, &before, &edge, &count),
+    TUNEDGEMM_CHECK(test_driver(), cuGraphNodeGetDependencies_v2(*last, &before, &edge, &count),
                     "a node");
     return static_cast<int>(edge.type);
   };
   constexpr int kFull = 0, kProgrammatic = 1;  // CU_GRAPH_DEPENDENCY_TYPE_...
-  begin_capture(stream.handle);
-  CHECK(results.run(0, stream.handle) == 0);
-  CHECK(results.run(1, stream.handle) == 0);
+  stream.begin_capture();
+  CHECK(results.run(0, stream.handle()) == 0);
+  CHECK(results.run(1, stream.handle()) == 0);
   CHECK(kind_of_edge() == kProgrammatic);
-  CHECK(context->device().set_bytes_async(other->data(), 0, 256, stream.handle) == 0);
-  CHECK(results.run(2, stream.handle) == 0);
+  CHECK(context->device().set_bytes_async(other->data(), 0, 256, stream.handle()) == 0);
+  CHECK(results.run(2, stream.handle()) == 0);
   CHECK(kind_of_edge() == kFull);
-  const Executable executable(stream.handle);
+  const CapturedGraph executable(stream);
   results.poison();
-  executable.launch_on(stream.handle);
-  context->device().synchronize(stream.handle);
+  executable.launch_on(stream.handle());
+  context->device().synchronize(stream.handle());
   CHECK(results.wrong() == 0);
 }
 
@@ -284,7 +239,7 @@ TEST_CASE("Threads on their per-thread default streams do not share a workspace"
         for (int index = 0; index < kLaunches; ++index) {
           failed[thread] += results[thread]->run(index, per_thread_stream()) != 0;
         }
-        driver().cuStreamSynchronize(per_thread_stream());
+        test_driver().cuStreamSynchronize(per_thread_stream());
         wrong[thread] += results[thread]->wrong();
       }
     });
@@ -307,7 +262,7 @@ TEST_CASE("A stream whose handle was another's has a workspace of its own", "[gp
     results.poison();
     for (int index = 0; index < kStreams; ++index) {
       const OwnStream stream;  // destroyed while its launch is still at work
-      CHECK(results.run(index, stream.handle) == 0);
+      CHECK(results.run(index, stream.handle()) == 0);
     }
     for (int wait = 0; wait < 1000 && results.wrong() > 0; ++wait) {
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
@@ -318,7 +273,7 @@ TEST_CASE("A stream whose handle was another's has a workspace of its own", "[gp
   const auto launch_on_new_streams = [&](int count) {
     for (int index = 0; index < count; ++index) {
       const OwnStream stream;
-      CHECK(results.run(index, stream.handle) == 0);
+      CHECK(results.run(index, stream.handle()) == 0);
     }
   };
   for (int round = 0; round < 2; ++round) {
@@ -343,32 +298,33 @@ TEST_CASE("Branches of a capture, and eager work beside its replays, have their 
   }
   const OwnStream origin, replaying;
   const OwnEvent fork;
-  begin_capture(origin.handle);
-  TUNEDGEMM_CHECK(driver(), cuEventRecord(fork.handle, origin.handle), "the fork");
+  origin.begin_capture();
+  TUNEDGEMM_CHECK(test_driver(), cuEventRecord(fork.handle(), origin.handle()), "the fork");
   for (int branch = 0; branch < kBranches; ++branch) {
     const OwnStream stream;  // the next branch's may have the same handle
     const OwnEvent join;
-    TUNEDGEMM_CHECK(driver(), cuStreamWaitEvent(stream.handle, fork.handle, 0), "the fork");
+    TUNEDGEMM_CHECK(test_driver(), cuStreamWaitEvent(stream.handle(), fork.handle(), 0),
+                    "the fork");
     for (int index = 0; index < kLaunches; ++index) {
-      REQUIRE(results[static_cast<std::size_t>(branch)]->run(index, stream.handle) == 0);
+      REQUIRE(results[static_cast<std::size_t>(branch)]->run(index, stream.handle()) == 0);
     }
-    TUNEDGEMM_CHECK(driver(), cuEventRecord(join.handle, stream.handle), "a join");
-    TUNEDGEMM_CHECK(driver(), cuStreamWaitEvent(origin.handle, join.handle, 0), "a join");
+    TUNEDGEMM_CHECK(test_driver(), cuEventRecord(join.handle(), stream.handle()), "a join");
+    TUNEDGEMM_CHECK(test_driver(), cuStreamWaitEvent(origin.handle(), join.handle(), 0), "a join");
   }
   CHECK(context->workspaces().graph_workspaces() == kBranches);
-  const Executable executable(origin.handle);
+  const CapturedGraph executable(origin);
   const Results& eager = *results.back();
   int wrong = 0;
   for (int replay = 0; replay < 150; ++replay) {
     for (const auto& each : results) {
       each->poison();
     }
-    executable.launch_on(replaying.handle);
+    executable.launch_on(replaying.handle());
     for (int index = 0; index < kLaunches; ++index) {  // on the handle that was captured
-      REQUIRE(eager.run(index, origin.handle) == 0);
+      REQUIRE(eager.run(index, origin.handle()) == 0);
     }
-    context->device().synchronize(replaying.handle);
-    context->device().synchronize(origin.handle);
+    context->device().synchronize(replaying.handle());
+    context->device().synchronize(origin.handle());
     for (const auto& each : results) {
       wrong += each->wrong();
     }

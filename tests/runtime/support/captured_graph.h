@@ -1,0 +1,73 @@
+#pragma once
+
+// Streams, events and captured graphs of the CUDA driver, for tests on a GPU. Each is destroyed
+// with its object; what the driver refuses throws DeviceError.
+
+#include "runtime/cuda/check.h"
+#include "runtime/cuda/driver.h"
+
+namespace tunedgemm {
+
+inline const cuda::Driver& test_driver() {
+  static const auto opened = cuda::Driver::open();
+  return *std::get<0>(opened);
+}
+
+class OwnStream {
+ public:
+  OwnStream() {
+    TUNEDGEMM_CHECK(test_driver(), cuStreamCreate(&handle_, cuda::CU_STREAM_NON_BLOCKING),
+                    "a stream");
+  }
+  ~OwnStream() { test_driver().cuStreamDestroy(handle_); }
+  OwnStream(const OwnStream&) = delete;
+  OwnStream& operator=(const OwnStream&) = delete;
+
+  cuda::CUstream handle() const { return handle_; }
+  void begin_capture() const {
+    constexpr auto kGlobal = static_cast<cuda::CUstreamCaptureMode>(0);
+    TUNEDGEMM_CHECK(test_driver(), cuStreamBeginCapture(handle_, kGlobal), "a stream");
+  }
+
+ private:
+  cuda::CUstream handle_ = nullptr;
+};
+
+class OwnEvent {
+ public:
+  OwnEvent() {
+    constexpr unsigned kDisableTiming = 2;
+    TUNEDGEMM_CHECK(test_driver(), cuEventCreate(&handle_, kDisableTiming), "an event");
+  }
+  ~OwnEvent() { test_driver().cuEventDestroy(handle_); }
+  OwnEvent(const OwnEvent&) = delete;
+  OwnEvent& operator=(const OwnEvent&) = delete;
+
+  cuda::CUevent handle() const { return handle_; }
+
+ private:
+  cuda::CUevent handle_ = nullptr;
+};
+
+/// What was captured since OwnStream::begin_capture, ready to be launched.
+class CapturedGraph {
+ public:
+  explicit CapturedGraph(const OwnStream& captured) {
+    cuda::CUgraph graph = nullptr;
+    TUNEDGEMM_CHECK(test_driver(), cuStreamEndCapture(captured.handle(), &graph), "a stream");
+    TUNEDGEMM_CHECK(test_driver(), cuGraphInstantiate(&executable_, graph, 0), "a graph");
+    test_driver().cuGraphDestroy(graph);
+  }
+  ~CapturedGraph() { test_driver().cuGraphExecDestroy(executable_); }
+  CapturedGraph(const CapturedGraph&) = delete;
+  CapturedGraph& operator=(const CapturedGraph&) = delete;
+
+  void launch_on(cuda::CUstream stream) const {
+    TUNEDGEMM_CHECK(test_driver(), cuGraphLaunch(executable_, stream), "a graph");
+  }
+
+ private:
+  cuda::CUgraphExec executable_ = nullptr;
+};
+
+}  // namespace tunedgemm
