@@ -38,7 +38,7 @@ constexpr std::array kCarried{
                   "9bddbb0c5e1dd2a8606fb6073376343b"},
     CarriedFamily{"simt", "cec6c361a5091084ebf2e652ead0b1c4", "c79cb68d5ee3f0d94bbe93f21d45a01c"},
     CarriedFamily{"mma", "4c5e5fac13736c609291123c258e8af4", "5b04fb2c913ea7aed41018c99f588b9f"},
-    CarriedFamily{"wgmma", "13a60136ea0c79f0bac752b947bf3e9e", "0ac189cc83cbbb4fd6a5c868b93950f8"},
+    CarriedFamily{"wgmma", "13a60136ea0c79f0bac752b947bf3e9e", "61788541169c1a8bacd678d3761d5e0a"},
     CarriedFamily{"naive_mnk", "b501b44eeffb8ee7d62664f599cde756",
                   "de08c024c3f801e66e28a58871b8db1d"},
     CarriedFamily{"reordered_mkn", "b2403c2a2df456ba47ea700c561cdd67",

@@ -43,10 +43,10 @@ tunedgemm_problem random_problem(std::mt19937& random) {
   const Types types = one_of(kTypes);
   const bool is_long = random() % 2 == 0;
   tunedgemm_problem problem;
-  tunedgemm_problem_init(&problem, is_long ? one_of(kNarrow) : one_of(kWide),
-                         is_long ? 256 + 256 * static_cast<std::int64_t>(random() % 8)
-                                 : one_of(kWide),
-                         is_long ? one_of(kLongK) : one_of(kShortK), types.a, types.b, types.d);
+  tunedgemm_problem_init(
+      &problem, is_long ? one_of(kNarrow) : one_of(kWide),
+      is_long ? 256 + 256 * static_cast<std::int64_t>(random() % 8) : one_of(kWide),
+      is_long ? one_of(kLongK) : one_of(kShortK), types.a, types.b, types.d);
   return problem;
 }
 

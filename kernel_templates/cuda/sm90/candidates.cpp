@@ -31,8 +31,10 @@ constexpr double kLeastKept = 1.0 / 6, kMostKept = 1.0 / 3, kLeastStreaming = 1.
 /// Blocks that a GPC runs at a time, about.
 constexpr int kBlocksOfGpc = 16;
 /// Rows and columns of a tile up to which two swizzle atoms along K at a time may be better than
-/// one: there is room for enough stages.
-constexpr int kSmallTile = 128;
+/// one: there is room for enough stages. Where D has few rows or columns, the memory decides, which
+/// likes longer runs.
+constexpr int kSmallTile = 128, kSmallTileOfFewRows = 192;
+constexpr std::int64_t kFewRows = 128;
 
 /// Who computes a tile.
 struct Schedule {
@@ -60,7 +62,6 @@ struct TileChoice {
 /// Whether a tile may gain by being computed as its transpose.
 bool gains_by_swapping(const Problem& problem, const TileChoice& choice) {
   // A D of few rows fills tiles whose short side is M.
-  constexpr std::int64_t kFewRows = 128;
   if (problem.m <= kFewRows) {
     return true;
   }
@@ -163,10 +164,17 @@ int prefetched(const Problem& problem, const WgmmaShape& shape, const DeviceLimi
   return is_ragged && tiles <= blocks / 4 ? kPrefetchedOfRagged : kPrefetched;
 }
 
-/// Whether D, and the operand that streams past a group, should be evicted from the L2 cache first:
-/// the group's part of the other operand is read in several waves, and there is room for it if they
-/// make some, but none for them, so that D would not stay there for who reads it next.
-bool evicts_first(const Problem& problem, const WgmmaShape& shape, const DeviceLimits& limits) {
+/// Whether one row or column of clusters computes D: each reads its own part of the operand along
+/// it, which no other one reads.
+bool streams_alone(const Tiling& clusters) {
+  return clusters.tiles_m == 1 || clusters.tiles_n == 1;
+}
+
+/// What should be evicted from the L2 cache first, as the knob evict_first says it. An operand that
+/// is read once and would not stay there anyway (2). D, and the operand that streams past a group
+/// (1), where the group's part of the other operand is read in several waves, and there is room for
+/// it if they make some, but none for them, so that D would not stay there for who reads it next.
+int evicts_first(const Problem& problem, const WgmmaShape& shape, const DeviceLimits& limits) {
   const Tiling clusters = shape.clusters(problem);
   std::int64_t along = clusters.tiles_m, across = clusters.tiles_n, streaming_rows = problem.n;
   int rows_of_cluster = shape.cluster_m * shape.block_m;
@@ -183,8 +191,13 @@ bool evicts_first(const Problem& problem, const WgmmaShape& shape, const DeviceL
   const double kept = part_of_cache(group * rows_of_cluster, problem.k, shape.element_bytes);
   const double streaming = part_of_cache(streaming_rows, problem.k, shape.element_bytes);
   const double d = part_of_cache(problem.m, problem.n, shape.element_bytes_d);
-  return shape.tensor_store && group * across > shape.clusters_of_wave(limits) &&
-         kept >= kLeastKept && kept <= kMostKept && std::min(streaming, d) >= kLeastStreaming;
+  if (along == 1 && problem.regime == Regime::kCold && streaming >= kLeastStreaming) {
+    return 2;
+  }
+  const bool makes_room = shape.tensor_store && group * across > shape.clusters_of_wave(limits) &&
+                          kept >= kLeastKept && kept <= kMostKept &&
+                          std::min(streaming, d) >= kLeastStreaming;
+  return makes_room ? 1 : 0;
 }
 
 /// Rows of clusters that make the tiles of a GPC nearly a square, which has the least to load.
@@ -257,9 +270,13 @@ class Choosing {
     if (is_too_large(problem, choice)) {
       return;
     }
-    const Config plain = make_config(problem, choice, limits_);
+    Config plain = make_config(problem, choice, limits_);
+    const Tiling clusters = WgmmaShape(problem, plain).clusters(problem);
+    if (clusters.tiles_n == 1 && clusters.tiles_m > 1) {
+      plain.set("raster_along_n", 1);  // the same order; A is what streams
+    }
     WgmmaShape shape(problem, plain);
-    const std::int64_t tiles = shape.clusters(problem).blocks().value_or(kMaxGridX);
+    const std::int64_t tiles = clusters.blocks().value_or(kMaxGridX);
     const std::int64_t of_wave = shape.clusters_of_wave(limits_);
     const std::int64_t tiles_of_k = ceil_divide(problem.k, shape.block_k);
     for (int split_k = 1; split_k <= sm90::kMostSplitK; ++split_k) {
@@ -275,12 +292,13 @@ class Choosing {
         continue;
       }
       if (one_wave ? shape.ping_pong  // the second consumer would have nothing to do
-                   : shape.cluster_size() > 2 || shape.block_n < 64) {
+                   : shape.cluster_size() > 2 || (shape.block_n < 64 && clusters.tiles_n > 1)) {
         continue;  // large clusters leave SMs idle; larger tiles would do
       }
       Config config = plain;
       config.set("split_k", split_k);
-      const bool pays = split_k > 1 || waves * tiles_of_k >= kTilesOfKGpcAware;
+      const bool pays =
+          !streams_alone(clusters) && (split_k > 1 || waves * tiles_of_k >= kTilesOfKGpcAware);
       if (pays && !limits_.gpc_of_sm.empty()) {
         add(problem, config);  // in other rasterizations it was never the best
         config.set("gpc_aware", 1);
@@ -293,11 +311,17 @@ class Choosing {
     }
   }
 
-  /// Adds a config's other rasterizations: along N, in larger groups.
+  /// Adds a config's other rasterizations: along N, in larger groups. One row or one column of
+  /// clusters has one order only, and a group holds no more than there are.
   void add_rasterizations(const Problem& problem, const Config& config, std::int64_t waves) {
+    const Tiling clusters = WgmmaShape(problem, config).clusters(problem);
+    if (streams_alone(clusters)) {
+      return;
+    }
     const int some = config.at("gpc_aware") == 1 ? kSomeWavesGpcAware : kSomeWaves;
     for (const auto& [group_m, along_n] : {std::pair(8, 1), {16, 0}, {16, 1}}) {
-      if (waves >= (group_m == 8 ? some : kManyWaves)) {
+      const std::int64_t along = along_n == 1 ? clusters.tiles_n : clusters.tiles_m;
+      if (group_m == 8 ? waves >= some : waves >= kManyWaves && along > 8) {
         Config other = config;
         add(problem, std::move(other.set("group_m", group_m).set("raster_along_n", along_n)));
       }
@@ -308,7 +332,7 @@ class Choosing {
     const WgmmaShape shape(problem, config);
     if (why_not_wgmma(asked_, shape).empty()) {
       config.set("prefetch", prefetched(problem, shape, limits_));
-      config.set("evict_first", evicts_first(problem, shape, limits_) ? 1 : 0);
+      config.set("evict_first", evicts_first(problem, shape, limits_));
       chosen_.push_back(std::move(config));
     }
   }
@@ -323,12 +347,14 @@ class Choosing {
 std::vector<Config> wgmma_candidates(const Problem& problem, const DeviceLimits& limits) {
   Choosing choosing(problem, limits);
   const bool promotes = problem.numerics == Numerics::kPromoted;  // every 128 of K
+  const int small_tile =
+      std::min(problem.m, problem.n) <= kFewRows ? kSmallTileOfFewRows : kSmallTile;
   for (const Schedule& schedule : kSchedules) {
     for (int block_n = sm90::kLeastWidth; block_n <= sm90::kMostWidth;
          block_n += sm90::kWidthStep) {
       for (const Cluster& cluster : kClusters) {
         for (const int atoms_of_k : {1, 2}) {
-          if (atoms_of_k == 2 && (promotes || schedule.block_m + block_n > kSmallTile)) {
+          if (atoms_of_k == 2 && (promotes || schedule.block_m + block_n > small_tile)) {
             break;
           }
           choosing.consider_variants({schedule, block_n, cluster, atoms_of_k});

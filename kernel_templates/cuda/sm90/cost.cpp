@@ -20,6 +20,10 @@ constexpr double kHindrance = 0.23;      // of the shorter of products and copie
 // copied lies in two of the cache: the larger counts. The latter after 3700 times of 10 shapes with
 // such rows (H200, 2026-11-22): the best of the first 16 within 0.2 % of the best, 1.5 % without.
 constexpr double kSlowFromMemory = 1.4, kSlowByLines = 2;
+// Reading from memory, for each row (or column) of a narrow tile: of a D of one row most lie beyond
+// it. 1 x 128256 x 4096, bf16 nt: 64 x 256 247 us, its transposes 256 x 16 and 64 x 16 239 to 242.
+constexpr double kSlowOfRow = 0.0006;
+constexpr int kNarrowTile = 64;
 // gpc_aware: copies in the first wave, where all blocks begin together, and in later ones. Not
 // fitted: 512 x 512 x 65536, f16 nn, 128 x 128 in pairs: 56.0 -> 47.0 us; 8192^3 1419 -> 1396.
 constexpr double kGpcAwareInOneWave = 0.6, kGpcAwareInWaves = 0.9;
@@ -137,7 +141,9 @@ double wgmma_us(const Problem& problem, const WgmmaShape& shape, const DeviceLim
       shape.split_k == 1 ? 0 : kSplitKReduction + kSplitKReductionOfSum * elements;
   const double read = bytes_read(problem, shape, static_cast<double>(grid));
   const bool stays_in_cache = least < static_cast<double>(limits.l2_bytes) / 2;
-  const double memory = memory_us(stays_in_cache ? least : std::max(least, read), limits);
+  const int narrow = std::min({shape.loaded_m(), shape.loaded_n(), kNarrowTile});
+  const double memory =
+      memory_us(stays_in_cache ? least : std::max(least, read), limits) * (1 + kSlowOfRow * narrow);
   const double compute = cycles_us(cycles, limits);
   return kLaunchUs + std::max(compute, memory) + std::min(compute, memory) / 20 +
          cycles_us(reduction, limits);

@@ -90,7 +90,8 @@
 #define GPC_AWARE 0  // 1: neighbouring tiles go to SMs of one GPC
 #endif
 #ifndef EVICT_FIRST
-#define EVICT_FIRST 0  // 1: D and the streamed operand, A or B, leave the L2 cache first
+#define EVICT_FIRST \
+  0  // 1: D and the streamed operand, A or B, leave the L2 cache first; 2: the latter
 #endif
 #ifndef SPLIT_K
 #define SPLIT_K 1  // slices of K
@@ -133,7 +134,7 @@ constexpr sm90::Shape kShape{.block_m = BLOCK_M,
 constexpr int kGroupM = GROUP_M, kPrefetch = PREFETCH;
 constexpr bool kRasterAlongN = RASTER_ALONG_N != 0;
 constexpr bool kGpcAware = GPC_AWARE != 0;
-constexpr bool kEvictFirst = EVICT_FIRST != 0;
+constexpr int kEvictFirst = EVICT_FIRST;
 #ifndef THREADS
 #define THREADS kShape.threads()
 #endif
@@ -397,11 +398,13 @@ __device__ __forceinline__ void release(const StageRelease& release, int stage) 
 // ---- 4.3 Producer -------------------------------------------------------------------------------
 // Rows of tiles in a rasterization group keep their part of A in the L2 cache, and all of B is
 // streamed; groups of columns (raster_along_n) keep theirs of B. What is streamed is not read again
-// before it has left the cache, nor is D, where TMA stores it.
-constexpr EvictionPriority kEvictionD =
-    kEvictFirst ? EvictionPriority::kFirst : EvictionPriority::kNormal;
-constexpr EvictionPriority kEvictionA = kRasterAlongN ? kEvictionD : EvictionPriority::kNormal;
-constexpr EvictionPriority kEvictionB = kRasterAlongN ? EvictionPriority::kNormal : kEvictionD;
+// before it has left the cache, nor is a large D, where TMA stores it.
+TUNEDGEMM_CONSTEXPR EvictionPriority eviction_if(bool is_first) {
+  return is_first ? EvictionPriority::kFirst : EvictionPriority::kNormal;
+}
+constexpr EvictionPriority kEvictionA = eviction_if(kEvictFirst >= 1 && kRasterAlongN);
+constexpr EvictionPriority kEvictionB = eviction_if(kEvictFirst >= 1 && !kRasterAlongN);
+constexpr EvictionPriority kEvictionD = eviction_if(kEvictFirst == 1);
 
 // One thread: every tile of A and B that this CTA multiplies, in order.
 __device__ __forceinline__ void produce(const Arguments& arguments, const TensorMap& a,
