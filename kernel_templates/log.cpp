@@ -5,6 +5,8 @@
 
 #include <memory>
 
+#include "kernel_templates/process_fork.h"
+
 namespace tunedgemm {
 namespace {
 
@@ -25,6 +27,7 @@ std::shared_ptr<spdlog::logger> logger() {
 }
 
 void log(spdlog::level::level_enum level, std::string_view sentence) noexcept {
+  const ForkGuard guard;
   try {
     if (const auto speaker = logger()) {
       speaker->log(level, spdlog::string_view_t(sentence.data(), sentence.size()));

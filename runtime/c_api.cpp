@@ -2,6 +2,8 @@
 // there.
 
 #include <algorithm>
+#include <atomic>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
@@ -173,8 +175,24 @@ tunedgemm::ProcessContexts& process_contexts() {
     options.ordinal = ordinal;
     return Context::create(options);
   };
-  static auto& contexts = [&]() -> tunedgemm::ProcessContexts& {
-    auto& made = *new tunedgemm::ProcessContexts(tunedgemm::automatic_backend(), make);
+  // A forked child has its own, and leaves its parent's as they are, whose locks may be held.
+  struct OfProcess {
+    explicit OfProcess(const tunedgemm::ProcessContexts::Make& make_context)
+        : contexts(tunedgemm::automatic_backend(), make_context) {}
+    tunedgemm::ProcessContexts contexts;
+    const std::uint32_t forks = tunedgemm::forks();
+  };
+  static std::atomic<OfProcess*> newest{nullptr};
+  OfProcess* known = newest.load(std::memory_order_acquire);
+  if (known != nullptr && known->forks == tunedgemm::forks()) [[likely]] {
+    return known->contexts;
+  }
+  auto made = std::make_unique<OfProcess>(make);
+  const bool is_first = known == nullptr;
+  if (!newest.compare_exchange_strong(known, made.get(), std::memory_order_acq_rel)) {
+    return known->contexts;  // another thread was faster
+  }
+  if (is_first) {  // a child has the parent's handlers
     // Threads that tune must not run on while what they use is destroyed: the last that was made is
     // the first that goes, so the logger, the families and the tables must be there before.
     tunedgemm::log_info("calls without a context use those of the process");
@@ -190,13 +208,25 @@ tunedgemm::ProcessContexts& process_contexts() {
         return TUNEDGEMM_OK;
       });
     });
-    return made;
-  }();
-  return contexts;
+  }
+  return made.release()->contexts;
+}
+
+void check_process(const Context& context) {
+  if (!context.is_of_this_process()) [[unlikely]] {
+    refuse(
+        "the context was made before fork(), in the parent process, and can only be destroyed "
+        "here; "
+        "make another one in the child, or pass none");
+  }
 }
 
 Context& context_of(tunedgemm_context* context) {
-  return context == nullptr ? process_contexts().current() : *context->context;
+  if (context == nullptr) {
+    return process_contexts().current();
+  }
+  check_process(*context->context);
+  return *context->context;
 }
 
 void check_memory(const Context& context, const tunedgemm::CallKey& key,
@@ -226,6 +256,7 @@ const Plan& plan_for(Context& context, const tunedgemm_problem& problem,
 
 tunedgemm_status run(const Plan& asked, const tunedgemm_buffers& buffers, void* stream) {
   const Plan& plan = asked.newest();
+  check_process(*plan.context);
   plan.context->note_call();
   if (!tunedgemm::plainly_usable(plan, buffers)) [[unlikely]] {
     if (const std::string reason = tunedgemm::why_not_buffers(plan, buffers); !reason.empty()) {
@@ -309,6 +340,10 @@ tunedgemm_status tunedgemm_context_create(const tunedgemm_context_options* optio
 }
 
 void tunedgemm_context_destroy(tunedgemm_context* context) {
+  if (context != nullptr && !context->context->is_of_this_process()) {
+    // What it owns is the parent's: threads, connections to files, a GPU's memory.
+    static_cast<void>(context->context.release());
+  }
   delete context;
 }
 

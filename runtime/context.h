@@ -12,6 +12,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -19,6 +20,7 @@
 #include <vector>
 
 #include "cache/store.h"
+#include "kernel_templates/process_fork.h"
 #include "runtime/backend.h"
 #include "runtime/background_tuner.h"
 #include "runtime/device.h"
@@ -75,6 +77,10 @@ class Context {
   const Device& device() const { return *device_; }
   Store& store() { return *store_; }
   const ContextOptions& options() const { return options_; }
+
+  /// Not in a child process that was forked since: there its locks may be held by nobody, its
+  /// threads are gone, and its GPU is the parent's. Part of the hot path.
+  bool is_of_this_process() const noexcept { return forks_ == forks(); }
 
   /// The plan for a call, made if there is none yet: may tune and compile, as the policy says, the
   /// context's or one that is asked for. The plan lives as long as the context. While `stream` is
@@ -135,6 +141,9 @@ class Context {
   /// The nearest kernel that is stored, loaded or linked in and computes the problem. Null if there
   /// is none.
   std::unique_ptr<Plan> plan_from_stored(const CallKey& key, const Canonical& canonical);
+  /// Of the kernel that is linked in and stands in for any candidate. Null if there is none.
+  std::unique_ptr<Plan> plan_from_built_in(const CallKey& key, const Canonical& canonical,
+                                           std::span<const Instance> ranked);
   std::unique_ptr<Plan> plan_from_model(const CallKey& key, const Canonical& canonical);
   /// For a problem that has no plan, while the stream is captured: of a kernel that is loaded
   /// already. Throws CallError(kNotTuned) where none computes it.
@@ -155,6 +164,7 @@ class Context {
   /// Plans that were made for the problem without its winner get successors.
   void replace_plans(const Problem& canonical, const Hit& hit);
 
+  const std::uint32_t forks_ = forks();
   ContextOptions options_;
   std::unique_ptr<Device> device_;
   std::unique_ptr<Store> store_;

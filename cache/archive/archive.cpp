@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <random>
 
+#include "cache/archive/database_use.h"
 #include "cache/file/location.h"
 #include "cache/sqlite/schema.h"
 #include "kernel_templates/log.h"
@@ -38,6 +39,7 @@ Archive::Archive(const StoreOptions& options)
       owner_(getpid()),
       process_(this_process()),
       lease_prefix_(random_prefix()) {
+  const DatabaseUse use;
   const auto path = store_path(options_);
   switch (options_.access) {
     case StoreOptions::Access::kReadWrite:
@@ -91,9 +93,16 @@ Archive::~Archive() {
     }
     return;
   }
-  if (!file_ || !file_->writable) {
-    return;
+  const DatabaseUse use;
+  if (file_ && file_->writable) {
+    write_what_is_left();
   }
+  file_.reset();
+  memory_.reset();
+  system_files_.clear();
+}
+
+void Archive::write_what_is_left() {
   try {
     write_pending();
     if (leases_ > 0) {
@@ -137,6 +146,7 @@ void Archive::note_families() {
 
 void Archive::write_pending() {
   {
+    const DatabaseUse use;
     const std::lock_guard lock(databases_);
     if (!unsaved_.empty()) {
       write_again_at_ = Clock::time_point::min();
@@ -150,6 +160,7 @@ void Archive::write_pending() {
 
 void Archive::write(const Work& work, Otherwise otherwise) {
   std::vector<Work> works;
+  const DatabaseUse use;
   const std::lock_guard lock(databases_);
   const Work pending = pending_.take();
   if (pending) {
@@ -251,6 +262,7 @@ void Archive::repair() {
 }
 
 void Archive::read(Having having, const std::function<bool(sqlite::Connection&)>& ask) {
+  const DatabaseUse use;
   const std::lock_guard lock(databases_);
   read_locked(having, ask);
 }

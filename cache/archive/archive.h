@@ -98,6 +98,7 @@ class Archive {
   bool can_write() const { return file_ && file_->writable && Clock::now() >= write_again_at_; }
   bool write_to_file(const std::vector<Work>& works);
   void write_to_memory(const std::vector<Work>& works);
+  void write_what_is_left();
   void forget_unsaved();
   bool ask_one(StoreFile& file, Having having, const std::function<bool(sqlite::Connection&)>& ask);
   void read_locked(Having having, const std::function<bool(sqlite::Connection&)>& ask);

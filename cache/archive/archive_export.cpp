@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 
 #include "cache/archive/archive.h"
+#include "cache/archive/database_use.h"
 #include "cache/file/publish.h"
 
 namespace tunedgemm {
@@ -27,6 +28,7 @@ void copy(sqlite::Connection& from, const fs::path& to) {
 std::string Archive::export_to(const fs::path& destination) {
   write_pending();
   const fs::path target = fs::absolute(destination);
+  const DatabaseUse use;
   const std::lock_guard lock(databases_);
   if (!file_ && !memory_) {
     return "nothing has been stored yet, so there is nothing to write to " + target.string();

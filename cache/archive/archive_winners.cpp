@@ -4,6 +4,7 @@
 #include <iterator>
 
 #include "cache/archive/archive.h"
+#include "cache/archive/database_use.h"
 #include "cache/file/location.h"
 
 namespace tunedgemm {
@@ -15,6 +16,7 @@ std::vector<Record> Archive::known_winners(const WinnerKey& key) const {
 }
 
 std::vector<Record> Archive::look_up_winners(const WinnerKey& key) {
+  const DatabaseUse use;
   const std::lock_guard databases(databases_);
   // Before reading: what is stored meanwhile is seen at the next look-up.
   follow_file();
@@ -50,6 +52,7 @@ void Archive::forget_found() {
 }
 
 bool Archive::refresh() {
+  const DatabaseUse use;
   const std::lock_guard lock(databases_);
   return follow_file();
 }
@@ -134,6 +137,7 @@ StoreHealth Archive::health() {
   health.path = store_path(options_);
   health.sqlite_version = sqlite3_libversion();
   {
+    const DatabaseUse use;
     const std::lock_guard lock(databases_);
     if (file_) {
       health.state = file_->writable ? StoreState::kReadWrite : StoreState::kReadOnly;

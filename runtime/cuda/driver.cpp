@@ -2,7 +2,17 @@
 
 #include <dlfcn.h>
 
+#include <atomic>
+#include <cstdint>
+
+#include "kernel_templates/process_fork.h"
+
 namespace tunedgemm::cuda {
+namespace {
+
+constexpr std::uint32_t kNotStarted = ~std::uint32_t{0};
+
+}  // namespace
 
 std::variant<std::unique_ptr<const Driver>, std::string> Driver::open() {
   void* library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
@@ -10,6 +20,16 @@ std::variant<std::unique_ptr<const Driver>, std::string> Driver::open() {
     return std::string(
         "there is no CUDA driver: libcuda.so.1 cannot be opened; install the NVIDIA driver, or use "
         "the host device");
+  }
+  // Whoever calls it first is right, and a child learns it with the parent's memory.
+  static std::atomic<std::uint32_t> forks_at_start{kNotStarted};
+  std::uint32_t started_in = kNotStarted;
+  if (!forks_at_start.compare_exchange_strong(started_in, forks()) && started_in != forks()) {
+    return std::string(
+        "CUDA was started before fork(), and the driver does not work in the child of a process "
+        "that "
+        "has used it; call the library only after the fork, or start the child anew (exec; Python: "
+        "multiprocessing.set_start_method(\"spawn\"))");
   }
   auto driver = std::make_unique<Driver>();
   std::string missing;

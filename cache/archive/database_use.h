@@ -1,0 +1,17 @@
+#pragma once
+
+// DatabaseUse: under what SQLite is called. Private to cache.
+
+#include "kernel_templates/file_size_signal.h"
+#include "kernel_templates/process_fork.h"
+
+namespace tunedgemm {
+
+/// SQLite's own locks must be free when another thread forks, since the child opens databases too;
+/// and a file that grows past the process's limit is a full disk, which SQLite can take.
+struct [[nodiscard]] DatabaseUse {
+  ForkGuard no_fork;
+  FileSizeSignalBlocked no_signal;
+};
+
+}  // namespace tunedgemm

@@ -1,0 +1,193 @@
+// What a child process may do with the library: see fork in tunedgemm.h.
+
+#include <fcntl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cmath>
+#include <exception>
+#include <functional>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "kernel_templates/log.h"
+#include "tests/support/catch.h"
+#include "tests/support/temporary_folder.h"
+#include "tunedgemm/tunedgemm.hpp"
+
+namespace tunedgemm {
+namespace {
+
+constexpr int kSize = 96;
+
+struct Matrices {
+  std::vector<float> a = std::vector<float>(kSize * kSize, 1);
+  std::vector<float> b = std::vector<float>(kSize * kSize, 2);
+  std::vector<float> d = std::vector<float>(kSize * kSize, std::nanf(""));
+  Buffers buffers() { return {.a = a.data(), .b = b.data(), .d = d.data()}; }
+  bool right() const { return d == std::vector<float>(kSize * kSize, 2 * kSize); }
+};
+
+// Nothing is compiled: the linked-in kernel computes.
+Context host_context(const std::string& cache, int threads = 2) {
+  return Context({.backend = TUNEDGEMM_BACKEND_HOST,
+                  .host_threads = threads,
+                  .cache_path = cache.c_str(),
+                  .policy = TUNEDGEMM_POLICY_STORED});
+}
+
+constexpr Problem kProblem{.m = kSize, .n = kSize, .k = kSize};
+
+// The exit status of a child that does this; -1 if a signal has ended it, such as that of a child
+// that hangs.
+int status_of(const std::function<bool()>& work) {
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(30);
+    bool is_right = false;
+    try {
+      is_right = work();
+    } catch (const std::exception&) {
+      is_right = false;
+    }
+    _exit(is_right ? 0 : 1);
+  }
+  int status = 0;
+  REQUIRE(waitpid(child, &status, 0) == child);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+// Threads that use the library, and talk, until it ends.
+class Busy {
+ public:
+  explicit Busy(const std::string& cache) : context_(host_context(cache)) {
+    threads_.emplace_back([this] {
+      Matrices own;
+      while (!ends_) {
+        tuned_matmul(context_, kProblem, own.buffers());
+        all_right_ = all_right_ && own.right();
+      }
+    });
+    threads_.emplace_back([this, cache] {
+      while (!ends_) {
+        const Context another = host_context(cache);  // opens the file, and reads and writes it
+        Matrices own;
+        tuned_matmul(another, kProblem, own.buffers());
+      }
+    });
+    threads_.emplace_back([this] {
+      while (!ends_) {
+        log_info("busy");
+      }
+    });
+  }
+  ~Busy() {
+    ends_ = true;
+    for (std::thread& thread : threads_) {
+      thread.join();
+    }
+  }
+  Busy(const Busy&) = delete;
+  Busy& operator=(const Busy&) = delete;
+
+  Context& context() { return context_; }
+  bool all_right() const { return all_right_; }
+
+ private:
+  Context context_;
+  std::atomic<bool> ends_{false}, all_right_{true};
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace
+
+TEST_CASE("A child makes and destroys contexts while the parent's threads are at work") {
+  const TemporaryFolder folder;
+  const std::string cache = folder.path() / "cache.db";
+  Busy busy(cache);
+  for (int child = 0; child < 8; ++child) {
+    CHECK(status_of([&] {
+            for (int round = 0; round < 8; ++round) {
+              const Context own = host_context(cache);
+              log_info("in the child");
+              Matrices matrices;
+              tuned_matmul(own, kProblem, matrices.buffers());
+              if (!matrices.right()) {
+                return false;
+              }
+            }
+            return true;
+          }) == 0);
+  }
+  CHECK(busy.all_right());
+}
+
+TEST_CASE("A context of the parent is refused in the child, and destroyed without harm") {
+  const TemporaryFolder folder;
+  const std::string cache = folder.path() / "cache.db";
+  std::optional<Busy> busy(cache);
+  Matrices matrices;
+  Context& parents = busy->context();
+  const Plan plan = parents.plan(kProblem, matrices.buffers());
+  CHECK(status_of([&] {
+          for (const bool planned : {false, true}) {
+            try {
+              if (planned) {
+                plan.run(matrices.buffers());
+              } else {
+                tuned_matmul(parents, kProblem, matrices.buffers());
+              }
+              return false;
+            } catch (const Error& error) {
+              if (error.status() != TUNEDGEMM_INVALID_ARGUMENT ||
+                  std::string(error.what()).find("before fork()") == std::string::npos) {
+                return false;
+              }
+            }
+          }
+          return true;
+        }) == 0);
+  std::optional<Context> idle(host_context(cache, 4));
+  CHECK(status_of([&] {
+          Context own = host_context(cache, 4);  // its threads may lie where the parent's did
+          idle.reset();
+          Matrices again;
+          tuned_matmul(own, kProblem, again.buffers());
+          return again.right();
+        }) == 0);
+  // The parent's goes on.
+  tuned_matmul(*idle, kProblem, matrices.buffers());
+  CHECK(matrices.right());
+}
+
+TEST_CASE("A call without a context works in a child, and in its child") {
+  const TemporaryFolder folder;
+  const auto multiply = [] {
+    Matrices matrices;
+    tunedgemm_plan_options options;
+    tunedgemm_plan_options_init(&options);
+    options.policy = TUNEDGEMM_POLICY_STORED;
+    const tunedgemm_plan* plan = nullptr;
+    tunedgemm_problem problem;
+    tunedgemm_problem_init(&problem, kSize, kSize, kSize, TUNEDGEMM_F32, TUNEDGEMM_F32,
+                           TUNEDGEMM_F32);
+    tunedgemm_buffers buffers;
+    tunedgemm_buffers_init(&buffers);
+    buffers.a = matrices.a.data();
+    buffers.b = matrices.b.data();
+    buffers.d = matrices.d.data();
+    return tunedgemm_plan_create_with(nullptr, &problem, &buffers, &options, &plan) ==
+               TUNEDGEMM_OK &&
+           tunedgemm_run(plan, &buffers, nullptr) == TUNEDGEMM_OK && matrices.right();
+  };
+  setenv("TUNEDGEMM_CACHE", (folder.path() / "cache.db").c_str(), 1);
+  CHECK(multiply());
+  CHECK(status_of([&] { return multiply() && multiply() && status_of(multiply) == 0; }) == 0);
+  CHECK(multiply());
+  unsetenv("TUNEDGEMM_CACHE");
+}
+
+}  // namespace tunedgemm
