@@ -7,6 +7,7 @@
 #include "kernel_templates/log.h"
 #include "runtime/stored_choice.h"
 #include "tuner/neighbours.h"
+#include "tuner/search_limits.h"
 
 namespace tunedgemm {
 namespace {
@@ -50,6 +51,32 @@ std::string microseconds(double us) {
   return text.substr(0, text.find('.') + 3) + " us";
 }
 
+// What the attempt returns. Where the environment breaks it (no memory, no thread, no file), a null
+// or empty result and a line in the log: the caller has a next best answer. A device that has failed
+// has none.
+template <class Attempt>
+auto or_nothing(const Problem& problem, Attempt&& attempt) -> decltype(attempt()) {
+  std::string reason;
+  try {
+    return attempt();
+  } catch (const CallError&) {
+    throw;
+  } catch (const DeviceError& error) {
+    if (error.kind() == DeviceError::Kind::kFailed) {
+      throw;
+    }
+    reason = error.what();
+  } catch (const std::exception& error) {
+    reason = error.what();
+  }
+  log_warning(to_text(problem) + " is computed by the next best kernel: " + reason);
+  return {};
+}
+
+double compile_seconds(const ContextOptions& options) {
+  return std::max(search_limits_of(options.rigor, options.budget).seconds, kLeastCompileSeconds);
+}
+
 }  // namespace
 
 std::optional<Policy> parse_policy(std::string_view text) {
@@ -76,7 +103,7 @@ Context::Context(const ContextOptions& options, std::unique_ptr<Device> device,
     : options_(options),
       device_(std::move(device)),
       store_(std::move(store)),
-      kernels_(*device_, *store_),
+      kernels_(*device_, *store_, compile_seconds(options)),
       workspaces_(*device_),
       tuning_(*device_, *store_),
       background_([this](const Problem& canonical, const BackgroundTuner::MustEnd& must_end) {
@@ -168,7 +195,7 @@ std::unique_ptr<Plan> Context::make_plan(const CallKey& key, const Canonical& ca
                         to_text(problem) + "; tune it with tune-all, or use policy tune");
   }
   if (!hit && policy == Policy::kTune) {
-    hit = tune_missing(problem, tuned_before);
+    hit = or_nothing(problem, [&] { return tune_missing(problem, tuned_before); });
   }
   // What answers at once must not wait for a probe that it may not need.
   const bool may_wait = policy != Policy::kStored && policy != Policy::kBackground;
@@ -180,7 +207,8 @@ std::unique_ptr<Plan> Context::make_plan(const CallKey& key, const Canonical& ca
   }
   if (hit) {
     replace_plans(problem, *hit);
-    if (std::unique_ptr<Plan> plan = plan_from_hit(key, canonical, *hit, policy)) {
+    if (std::unique_ptr<Plan> plan =
+            or_nothing(problem, [&] { return plan_from_hit(key, canonical, *hit, policy); })) {
       ++(hit->match == Match::kExact ? counters_.hits : counters_.stale);
       return plan;
     }
@@ -191,7 +219,8 @@ std::unique_ptr<Plan> Context::make_plan(const CallKey& key, const Canonical& ca
 std::unique_ptr<Plan> Context::make_plan_without_winner(const CallKey& key,
                                                         const Canonical& canonical, Policy policy) {
   if (policy == Policy::kStored || policy == Policy::kBackground) {
-    if (std::unique_ptr<Plan> plan = plan_from_stored(key, canonical)) {
+    if (std::unique_ptr<Plan> plan =
+            or_nothing(canonical.problem, [&] { return plan_from_stored(key, canonical); })) {
       ++counters_.nearest;
       return plan;
     }
@@ -375,12 +404,15 @@ std::unique_ptr<Plan> Context::plan_from_stored(const CallKey& key, const Canoni
       return plan;
     }
   }
-  if (!ranked.empty()) {
-    if (KernelCache::Kernel kernel = device_->built_in(ranked.front().source())) {
-      return plan_of(key, canonical, ranked.front(), std::move(kernel), "");
-    }
-  }
-  return nullptr;
+  return plan_from_built_in(key, canonical, ranked);
+}
+
+std::unique_ptr<Plan> Context::plan_from_built_in(const CallKey& key, const Canonical& canonical,
+                                                  std::span<const Instance> ranked) {
+  KernelCache::Kernel kernel =
+      ranked.empty() ? nullptr : device_->built_in(ranked.front().source());
+  return kernel == nullptr ? nullptr
+                           : plan_of(key, canonical, ranked.front(), std::move(kernel), "");
 }
 
 std::unique_ptr<Plan> Context::plan_from_model(const CallKey& key, const Canonical& canonical) {
@@ -401,11 +433,18 @@ std::unique_ptr<Plan> Context::plan_from_model(const CallKey& key, const Canonic
     if (attempts++ == kAttempts) {
       break;
     }
-    auto kernel = this->kernel(instance);
-    if (auto* usable = std::get_if<KernelCache::Kernel>(&kernel)) {
-      return plan_of(key, canonical, instance, std::move(*usable), "chosen by the model");
+    auto kernel = or_nothing(problem, [&] { return this->kernel(instance); });
+    const auto* rejection = std::get_if<Rejection>(&kernel);
+    if (rejection == nullptr && std::get<0>(kernel) != nullptr) {
+      return plan_of(key, canonical, instance, std::get<0>(std::move(kernel)),
+                     "chosen by the model");
     }
-    reasons = std::get<Rejection>(kernel).detail;
+    reasons = rejection != nullptr ? rejection->detail : "the environment does not let it";
+  }
+  if (std::unique_ptr<Plan> plan =
+          plan_from_built_in(key, canonical, ranked_candidates(problem, limits))) {
+    log_warning(to_text(problem) + " is computed by the kernel that is linked in: " + reasons);
+    return plan;
   }
   throw CallError(CallError::Kind::kUnsupported,
                   "no kernel could be made for " + to_text(problem) + ": " + reasons);

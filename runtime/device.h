@@ -11,6 +11,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -75,8 +76,15 @@ class StreamCapture {
 };
 
 struct CompileFailure {
+  /// But for kSource the source may be right, and another time it may compile.
+  enum class Cause { kSource, kEnvironment, kTimeLimit };
   std::string log;
+  Cause cause = Cause::kSource;
 };
+inline Rejection rejection_of(CompileFailure failure) {
+  const bool is_certain = failure.cause == CompileFailure::Cause::kSource;
+  return {is_certain ? Reason::kCompileFailed : Reason::kUnavailable, std::move(failure.log)};
+}
 
 /// One launch to be timed: the kernel, how, and with what.
 struct TimedLaunch {
@@ -116,9 +124,14 @@ class Device {
   /// Makes what was seen before part of limits(). A text that is not understood changes nothing.
   virtual void use_probe(std::string_view /*text*/) {}
 
-  /// Several threads may compile at once. A failed compilation is a value; a compiler that cannot
-  /// be started throws.
+  /// Several threads may compile at once. A failed compilation is a value, and so is a compiler that
+  /// cannot be started. Throws DeviceError where there is none (why_not_compile).
   virtual std::variant<Binary, CompileFailure> compile(const Source& source) = 0;
+  /// The same, given up after so many seconds where the compiler can be stopped.
+  virtual std::variant<Binary, CompileFailure> compile_within(const Source& source,
+                                                              double /*seconds*/) {
+    return compile(source);
+  }
   /// How many compilations at once are worth it.
   virtual int compile_threads() const = 0;
   /// Whether compiling while timing would spoil the times.

@@ -5,6 +5,12 @@
 #include "kernel_templates/log.h"
 
 namespace tunedgemm {
+namespace {
+
+// Of what a compiler says.
+constexpr std::size_t kLoggedText = 500;
+
+}  // namespace
 
 KernelCache::Kernel KernelCache::find(const std::string& source_fingerprint) const {
   const std::scoped_lock lock(mutex_);
@@ -48,6 +54,11 @@ std::variant<KernelCache::Kernel, Rejection> KernelCache::get(const Source& sour
   }
   Made made = make(source, launch);
   if (auto* rejection = std::get_if<Rejection>(&made)) {
+    if (std::unique_ptr<CompiledKernel> built_in = device_.built_in(source)) {
+      log_warning(source.entry + " gives way to the kernel that is linked in: " +
+                  rejection->detail.substr(0, kLoggedText));
+      return Kernel(std::move(built_in));
+    }
     return std::move(*rejection);
   }
   return keep(key, std::get<0>(std::move(made)));
@@ -74,16 +85,13 @@ KernelCache::Kernel KernelCache::load_stored(const Source& source, const Launch&
 
 KernelCache::Made KernelCache::make(const Source& source, const Launch& launch) {
   if (const std::string reason = device_.why_not_compile(); !reason.empty()) {
-    if (auto kernel = device_.built_in(source)) {
-      return kernel;
-    }
-    return Rejection{Reason::kCompileFailed, reason};
+    return Rejection{Reason::kUnavailable, reason};
   }
   ++counters_.compiled;
   log_info("compiling " + source.entry + ", which no cache has, for a call");
-  const auto compiled = device_.compile(source);
-  if (const auto* failure = std::get_if<CompileFailure>(&compiled)) {
-    return Rejection{Reason::kCompileFailed, failure->log};
+  auto compiled = device_.compile_within(source, compile_seconds_);
+  if (auto* failure = std::get_if<CompileFailure>(&compiled)) {
+    return rejection_of(std::move(*failure));
   }
   const Binary& binary = std::get<Binary>(compiled);
   store_.put_binary(source, device_.toolchain(), device_.limits().arch, binary);

@@ -26,7 +26,9 @@ class KernelCache {
  public:
   using Kernel = std::shared_ptr<const CompiledKernel>;
 
-  KernelCache(Device& device, Store& store) : device_(device), store_(store) {}
+  /// `compile_seconds` is how long one compilation may take where the compiler can be stopped.
+  KernelCache(Device& device, Store& store, double compile_seconds)
+      : device_(device), store_(store), compile_seconds_(compile_seconds) {}
   ~KernelCache() = default;
   KernelCache(const KernelCache&) = delete;
   KernelCache& operator=(const KernelCache&) = delete;
@@ -34,9 +36,9 @@ class KernelCache {
   /// Null unless the kernel is loaded, whoever compiled it.
   Kernel find(const std::string& source_fingerprint) const;
 
-  /// The kernel: loaded already, from the store, compiled now, or, where nothing compiles, the one
-  /// that is linked in. A stored one of `compiler`, with which it was tuned, comes before those of
-  /// others. Throws DeviceError.
+  /// The kernel: loaded already, from the store, compiled now, or, where it cannot be compiled or
+  /// loaded, the one that is linked in, which is not remembered. A stored one of `compiler`, with
+  /// which it was tuned, comes before those of others. Throws DeviceError.
   std::variant<Kernel, Rejection> get(const Source& source, const Launch& launch,
                                       const std::string& compiler);
 
@@ -63,6 +65,7 @@ class KernelCache {
 
   Device& device_;
   Store& store_;
+  double compile_seconds_;
   Counters counters_;
   mutable std::mutex mutex_;
   std::map<Key, Kernel> kernels_;

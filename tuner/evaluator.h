@@ -37,6 +37,10 @@ class Evaluator {
  public:
   virtual ~Evaluator() = default;
 
+  /// Compilations that have not ended at this moment (of now_seconds) are given up, where the
+  /// compiler can be stopped: their candidates are rejected as unavailable.
+  virtual void set_compile_deadline(double /*seconds*/) {}
+
   /// A hint: these will be prepared, in this order. A device may compile them in the background
   /// meanwhile; one whose timing that would disturb compiles them all before it returns.
   virtual void compile_ahead(std::span<const Instance> candidates) = 0;

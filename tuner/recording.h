@@ -13,6 +13,7 @@ class RecordingEvaluator final : public Evaluator {
  public:
   RecordingEvaluator(Evaluator& recorded, const Problem& problem);
 
+  void set_compile_deadline(double seconds) override { recorded_.set_compile_deadline(seconds); }
   void compile_ahead(std::span<const Instance> candidates) override;
   int compile_batch() const override { return recorded_.compile_batch(); }
   Prepared prepare(const Instance& instance) override;

@@ -18,6 +18,8 @@ constexpr double kSampleUs = 300;
 constexpr double kFarBehind = 1.5;
 constexpr double kNear = 1.2;
 constexpr double kHopeless = 3;
+// After so many that could not be compiled or loaded it is not their own doing.
+constexpr int kHopelesslyMany = 4;
 // The part of the budget that screening leaves to the finals, if they need so much.
 constexpr double kLargestReserve = 0.5;
 
@@ -94,6 +96,8 @@ void Screening::compile(std::span<const SelectedCandidate> batch) {
   for (const SelectedCandidate& selected : batch) {
     candidates.push_back(selected.ranked);
   }
+  task_.evaluator.set_compile_deadline(task_.evaluator.now_seconds() +
+                                       std::max(time_budget_.seconds_left(), kLeastCompileSeconds));
   {
     const Stopwatch compiling(task_.evaluator, seconds_.compile);
     task_.evaluator.compile_ahead(candidates);
@@ -144,9 +148,11 @@ std::unique_ptr<Trial> Screening::prepare(const SelectedCandidate& selected, std
   const Stopwatch compiling(task_.evaluator, seconds_.compile);
   Prepared prepared = task_.evaluator.prepare(selected.ranked);
   if (const Rejection* rejection = std::get_if<Rejection>(&prepared)) {
+    not_made_ += rejection->reason == Reason::kUnavailable ? kHopelesslyMany : 1;
     trial_log_.reject(line, *rejection);
     return nullptr;
   }
+  not_made_ = 0;
   std::unique_ptr<Trial> trial = std::get<std::unique_ptr<Trial>>(std::move(prepared));
   const Binary& binary = trial->binary();
   TrialRecord& record = trial_log_.at(line);
@@ -248,6 +254,11 @@ void Screening::reject_stragglers() {
 
 bool Screening::must_stop() {
   if (time_budget_.cancelled()) {
+    return true;
+  }
+  // While no candidate is valid the next one is tried, even when the time is over, unless nothing
+  // compiles here.
+  if (not_made_ >= kHopelesslyMany && time_budget_.seconds_left() <= 0) {
     return true;
   }
   const RaceOptions finals{.cool_down_seconds = task_.evaluator.cool_down_seconds()};

@@ -75,6 +75,7 @@ class Screening {
   std::vector<std::size_t> timed_;          // lines in the trial log
   std::vector<SelectedCandidate> spilling_;
   bool tried_all_ = true;
+  int not_made_ = 0;  // candidates in a row that could not be compiled or loaded
   double baseline_us_ = 0;
   int done_ = 0, total_ = 0;
 };

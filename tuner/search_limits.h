@@ -20,6 +20,10 @@ struct SearchLimits {
   double finals_seconds = 0;  ///< after which no round beyond the minimum begins
 };
 
+/// How long a compilation may take, even where less of the budget is left: else the smallest budgets
+/// would let nothing be compiled.
+constexpr double kLeastCompileSeconds = 2;
+
 /// The rigor's numbers, with the limits that the budget gives put in their place.
 SearchLimits search_limits_of(Rigor rigor, const Budget& budget);
 

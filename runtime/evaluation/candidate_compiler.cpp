@@ -1,7 +1,10 @@
 #include "runtime/evaluation/candidate_compiler.h"
 
+#include <algorithm>
 #include <future>
 #include <utility>
+
+#include "runtime/start_thread.h"
 
 namespace tunedgemm {
 
@@ -29,6 +32,19 @@ CandidateCompiler::~CandidateCompiler() {
 }
 
 void CandidateCompiler::start(std::span<const Instance> candidates) {
+  const auto wanted = std::min(static_cast<std::size_t>(device_.compile_threads()),
+                               workers_.size() + candidates.size());
+  workers_.reserve(wanted);
+  while (workers_.size() < wanted) {
+    auto started = start_thread([this] { work(); });
+    if (!started) {
+      break;
+    }
+    workers_.push_back(std::move(*started));
+  }
+  if (workers_.empty()) {
+    return;  // binary() does it
+  }
   std::vector<std::shared_ptr<Job>> started;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -41,10 +57,6 @@ void CandidateCompiler::start(std::span<const Instance> candidates) {
         waiting_.push_back(started.back());
       }
     }
-  }
-  const auto wanted = static_cast<std::size_t>(device_.compile_threads());
-  while (workers_.size() < wanted && workers_.size() < jobs_.size()) {
-    workers_.emplace_back([this] { work(); });
   }
   changed_.notify_all();
   if (device_.compiling_disturbs_timing()) {
@@ -75,9 +87,10 @@ CandidateCompiler::Made CandidateCompiler::make(const Source& source) {
   if (auto stored = store_.find_binary(source, device_.toolchain(), architecture)) {
     return std::move(*stored);
   }
-  auto compiled = device_.compile(source);
+  const std::chrono::duration<double> left = deadline_.load() - Clock::now();
+  auto compiled = device_.compile_within(source, left.count());
   if (auto* failure = std::get_if<CompileFailure>(&compiled)) {
-    return Rejection{Reason::kCompileFailed, std::move(failure->log)};
+    return rejection_of(std::move(*failure));
   }
   if (binaries_ != nullptr) {
     binaries_->keep(key, std::get<Binary>(compiled));

@@ -3,6 +3,8 @@
 // CandidateCompiler: binaries for candidates, from the store, compiled before by this process or
 // compiled now, by several threads while the caller goes on.
 
+#include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <deque>
 #include <map>
@@ -30,12 +32,17 @@ class CandidateCompiler {
   CandidateCompiler(const CandidateCompiler&) = delete;
   CandidateCompiler& operator=(const CandidateCompiler&) = delete;
 
+  using Clock = std::chrono::steady_clock;
+  /// When a compilation that has not ended is given up, where the compiler can be stopped. Without
+  /// a call: never.
+  void set_deadline(Clock::time_point deadline) { deadline_ = deadline; }
+
   /// Starts on them in this order. Returns at once, or, where compiling disturbs timing, when all
-  /// are done.
+  /// are done. Where there is no thread to be had, binary() does the work.
   void start(std::span<const Instance> candidates);
 
-  /// Waits for the binary if it was started, else makes it now. A compiler that cannot be used
-  /// throws DeviceError.
+  /// Waits for the binary if it was started, else makes it now. Without a compiler DeviceError is
+  /// thrown.
   std::variant<Binary, Rejection> binary(const Instance& candidate);
 
  private:
@@ -48,6 +55,7 @@ class CandidateCompiler {
   Device& device_;
   Store& store_;
   BinaryCache* binaries_;
+  std::atomic<Clock::time_point> deadline_{Clock::time_point::max()};
   std::mutex mutex_;
   std::condition_variable changed_;
   bool stopping_ = false;

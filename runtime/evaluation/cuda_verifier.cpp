@@ -21,6 +21,9 @@ constexpr std::int64_t kBlocksPerUnit = 16;
 constexpr std::int64_t kTaskBytes = 512;
 constexpr std::int64_t kResultBytes = 256;
 
+// Else it is compiled when it is needed.
+constexpr std::launch kIfThereIsAThread = std::launch::async | std::launch::deferred;
+
 Source reference_source(const std::string& name) {
   const SourceFile file = embedded_file("cuda/reference/" + name + ".cu");
   Source source;
@@ -36,7 +39,7 @@ class ReferenceKernel {
  public:
   ReferenceKernel(Device& device, Store& store, const std::string& name)
       : device_(device),
-        binary_(std::async(std::launch::async, [&device, &store, source = reference_source(name)] {
+        binary_(std::async(kIfThereIsAThread, [&device, &store, source = reference_source(name)] {
           return make(device, store, source);
         })) {}
 

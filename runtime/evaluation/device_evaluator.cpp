@@ -20,6 +20,9 @@ using SteadyClock = std::chrono::steady_clock;
 constexpr std::chrono::milliseconds kLongestWarmUp{100};
 constexpr double kPartOfFullClock = 0.9;
 
+// No compiler takes a day; infinity is no duration.
+constexpr double kLongestCompilation = 24 * 3600;
+
 // Equal problems are verified with equal inputs, so that a tuning can be repeated.
 std::uint64_t seed_for(const Problem& problem) {
   return std::stoull(fingerprint(problem).substr(0, 16), nullptr, 16);
@@ -73,6 +76,12 @@ DeviceEvaluator::DeviceEvaluator(Device& device, Store& store, const Problem& pr
 }
 
 DeviceEvaluator::~DeviceEvaluator() = default;
+
+void DeviceEvaluator::set_compile_deadline(double seconds) {
+  const double left = std::clamp(seconds - now_seconds(), 0.0, kLongestCompilation);
+  compiler_->set_deadline(SteadyClock::now() + std::chrono::duration_cast<SteadyClock::duration>(
+                                                   std::chrono::duration<double>(left)));
+}
 
 void DeviceEvaluator::compile_ahead(std::span<const Instance> candidates) {
   if (device_.why_not_compile().empty()) {

@@ -31,6 +31,7 @@ class DeviceEvaluator final : public Evaluator {
   DeviceEvaluator(const DeviceEvaluator&) = delete;
   DeviceEvaluator& operator=(const DeviceEvaluator&) = delete;
 
+  void set_compile_deadline(double seconds) override;
   void compile_ahead(std::span<const Instance> candidates) override;
   int compile_batch() const override;
   Prepared prepare(const Instance& instance) override;

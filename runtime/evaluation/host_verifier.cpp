@@ -1,29 +1,55 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
+#include <exception>
 #include <functional>
 #include <mutex>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "runtime/evaluation/verifier.h"
+#include "runtime/start_thread.h"
 
 namespace tunedgemm {
 namespace {
 
 using Range = std::function<void(std::int64_t begin, std::int64_t end)>;
 
-// Splits [0, count) among threads; a short range stays with the caller.
+// Splits [0, count) among threads; a short range stays with the caller, and so does the part of a
+// thread that cannot be started. Throws what the work throws.
 void in_parallel(int threads, std::int64_t count, std::int64_t least, const Range& work) {
   const std::int64_t parts =
       std::clamp<std::int64_t>(count / std::max<std::int64_t>(least, 1), 1, threads);
   std::vector<std::thread> others;
+  others.reserve(static_cast<std::size_t>(parts));
+  std::vector<std::exception_ptr> thrown(static_cast<std::size_t>(parts));
+  const auto run = [&](std::size_t part, std::int64_t begin, std::int64_t end) {
+    try {
+      work(begin, end);
+    } catch (...) {
+      thrown[part] = std::current_exception();
+    }
+  };
+  std::int64_t begin = 0;
   for (std::int64_t part = 1; part < parts; ++part) {
-    others.emplace_back(work, count * part / parts, count * (part + 1) / parts);
+    const std::int64_t end = count * part / parts;
+    auto started =
+        start_thread([&run, part, begin, end] { run(static_cast<std::size_t>(part), begin, end); });
+    if (!started) {
+      break;
+    }
+    others.push_back(std::move(*started));
+    begin = end;
   }
-  work(0, count / parts);
+  run(0, begin, count);
   for (std::thread& thread : others) {
     thread.join();
+  }
+  for (const std::exception_ptr& exception : thrown) {
+    if (exception) {
+      std::rethrow_exception(exception);
+    }
   }
 }
 

@@ -4,12 +4,17 @@
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
+#include <optional>
+#include <string_view>
 #include <system_error>
+#include <thread>
 
 namespace tunedgemm {
 namespace {
@@ -17,6 +22,9 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t kMostOutput = 64 << 10;
+// Between a request to end, which lets a compiler remove its temporary files, and the order.
+constexpr std::chrono::milliseconds kUntilKilled{100};
+constexpr std::chrono::milliseconds kBetweenLooks{10};
 
 void throw_if(int error, const std::string& what) {
   if (error != 0) {
@@ -47,17 +55,26 @@ class Pipe {
   std::array<int, 2> ends_{-1, -1};
 };
 
-// What posix_spawn is told: where the output goes, and to start a new process group.
+// What posix_spawn is told: the input and the output (-1: none), a new process group, and signals
+// as a program finds them that a shell starts, whatever this process ignores or blocks.
 class SpawnSettings {
  public:
-  [[nodiscard]] explicit SpawnSettings(int output) {
+  [[nodiscard]] SpawnSettings(int input, int output) {
     throw_if(posix_spawn_file_actions_init(&actions_), "posix_spawn_file_actions_init");
-    posix_spawn_file_actions_addopen(&actions_, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-    posix_spawn_file_actions_adddup2(&actions_, output, STDOUT_FILENO);
-    posix_spawn_file_actions_adddup2(&actions_, output, STDERR_FILENO);
+    connect(input, STDIN_FILENO, O_RDONLY);
+    connect(output, STDOUT_FILENO, O_WRONLY);
+    connect(output, STDERR_FILENO, O_WRONLY);
     posix_spawnattr_init(&attributes_);
-    posix_spawnattr_setflags(&attributes_, POSIX_SPAWN_SETPGROUP);
+    posix_spawnattr_setflags(
+        &attributes_, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
     posix_spawnattr_setpgroup(&attributes_, 0);
+    sigset_t signals;
+    sigemptyset(&signals);
+    posix_spawnattr_setsigmask(&attributes_, &signals);
+    for (const int ignored : {SIGHUP, SIGINT, SIGPIPE, SIGTERM, SIGCHLD, SIGXCPU, SIGXFSZ}) {
+      sigaddset(&signals, ignored);
+    }
+    posix_spawnattr_setsigdefault(&attributes_, &signals);
   }
   ~SpawnSettings() {
     posix_spawnattr_destroy(&attributes_);
@@ -70,46 +87,61 @@ class SpawnSettings {
   const posix_spawnattr_t* attributes() const { return &attributes_; }
 
  private:
+  void connect(int from, int to, int mode) {
+    if (from < 0) {
+      posix_spawn_file_actions_addopen(&actions_, to, "/dev/null", mode, 0);
+    } else {
+      posix_spawn_file_actions_adddup2(&actions_, from, to);
+    }
+  }
+
   posix_spawn_file_actions_t actions_{};
   posix_spawnattr_t attributes_{};
 };
 
-pid_t start(const std::vector<std::string>& arguments, int output) {
+std::vector<char*> pointers_to(const std::vector<std::string>& texts) {
   std::vector<char*> pointers;
-  pointers.reserve(arguments.size() + 1);
-  for (const std::string& argument : arguments) {
-    pointers.push_back(const_cast<char*>(argument.c_str()));  // posix_spawn does not write to it
+  pointers.reserve(texts.size() + 1);
+  for (const std::string& text : texts) {
+    pointers.push_back(const_cast<char*>(text.c_str()));  // posix_spawn does not write to it
   }
   pointers.push_back(nullptr);
-  const SpawnSettings settings(output);
+  return pointers;
+}
+
+// This process's environment with these variables in place of those of the same names.
+std::vector<std::string> environment_with(const std::vector<std::string>& variables) {
+  std::vector<std::string> all = variables;
+  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
+    const std::string_view inherited(*entry);
+    const std::string_view name = inherited.substr(0, inherited.find('=') + 1);
+    if (std::none_of(variables.begin(), variables.end(), [&](const std::string& variable) {
+          return !name.empty() && variable.starts_with(name);
+        })) {
+      all.emplace_back(inherited);
+    }
+  }
+  return all;
+}
+
+pid_t start(const std::vector<std::string>& arguments, const std::vector<std::string>& variables,
+            int input, int output) {
+  const SpawnSettings settings(input, output);
+  const std::vector<std::string> environment = environment_with(variables);
   pid_t child = 0;
-  throw_if(posix_spawn(&child, pointers[0], settings.actions(), settings.attributes(),
-                       pointers.data(), environ),
-           "cannot start " + arguments[0]);
+  throw_if(posix_spawn(&child, arguments.front().c_str(), settings.actions(), settings.attributes(),
+                       pointers_to(arguments).data(), pointers_to(environment).data()),
+           "cannot start " + arguments.front());
   return child;
 }
 
-// Until everybody who could write has closed the pipe. False if the time is over before.
-bool read_all(int pipe, Clock::time_point deadline, std::string& output) {
-  while (true) {
-    const auto left =
-        std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now()).count();
-    if (left <= 0) {
-      return false;
-    }
-    pollfd readable{pipe, POLLIN, 0};
-    const int ready = poll(&readable, 1, static_cast<int>(left));
-    if (ready <= 0) {
-      continue;  // interrupted, or the deadline is here
-    }
-    std::array<char, 4096> chunk{};
-    const ssize_t bytes = read(pipe, chunk.data(), chunk.size());
-    if (bytes == 0 || (bytes < 0 && errno != EINTR)) {
-      return true;
-    }
-    if (bytes > 0 && output.size() < kMostOutput) {
-      output.append(chunk.data(), static_cast<std::size_t>(bytes));
-    }
+// What a child starts inherits its limits. A limit that is lower already stays.
+void limit(pid_t child, decltype(RLIMIT_FSIZE) resource, std::int64_t most) {
+  rlimit now{};
+  if (prlimit(child, resource, nullptr, &now) == 0) {
+    const auto wanted = static_cast<rlim_t>(most);
+    const rlimit limited{std::min(now.rlim_cur, wanted), std::min(now.rlim_max, wanted)};
+    prlimit(child, resource, &limited, nullptr);
   }
 }
 
@@ -124,20 +156,122 @@ int wait_for(pid_t child) {
   return status;
 }
 
+// Kills the group when this process dies, however it does. Nothing in this process could: so a
+// shell waits until it can read the end of a pipe to which only this process can write. Where there
+// is none to be had, an orphan lives on until it ends by itself.
+class DeathWatch {
+ public:
+  [[nodiscard]] explicit DeathWatch(pid_t group) {
+    try {
+      alive_.emplace();
+      watcher_ =
+          start({"/bin/sh", "-c", "read -r line; kill -9 -\"$1\"", "sh", std::to_string(group)}, {},
+                alive_->reading(), -1);
+    } catch (const std::system_error&) {
+      watcher_ = -1;
+    }
+  }
+  ~DeathWatch() {
+    if (watcher_ > 0) {
+      kill(watcher_, SIGKILL);
+      wait_for(watcher_);
+    }
+  }
+  DeathWatch(const DeathWatch&) = delete;
+  DeathWatch& operator=(const DeathWatch&) = delete;
+
+ private:
+  std::optional<Pipe> alive_;
+  pid_t watcher_ = -1;
+};
+
+// A child whose end is seen before it is waited for, so that the number of its group is its own.
+class Child {
+ public:
+  enum class State { kRuns, kEnded, kCollectedElsewhere };
+
+  explicit Child(pid_t pid) : pid_(pid) {}
+
+  State state() const {
+    siginfo_t ended{};
+    if (waitid(P_PID, static_cast<id_t>(pid_), &ended, WEXITED | WNOHANG | WNOWAIT) != 0) {
+      return errno == EINTR ? State::kRuns : State::kCollectedElsewhere;
+    }
+    return ended.si_pid == pid_ ? State::kEnded : State::kRuns;
+  }
+
+  bool runs() const { return state() == State::kRuns; }
+
+  void signal_group(int signal) const {
+    if (state() != State::kCollectedElsewhere) {
+      kill(-pid_, signal);
+    }
+  }
+
+ private:
+  pid_t pid_;
+};
+
+// What the child says until it has ended, of which the first part is kept. Whether it ended in time:
+// somebody else may have the pipe open for longer, and the child may close it before.
+bool read_until_end(const Child& child, int pipe, Clock::time_point deadline, std::string& output) {
+  bool is_open = true;
+  while (true) {
+    const bool runs = child.runs();
+    pollfd readable{pipe, POLLIN, 0};
+    const int wait_ms = runs ? static_cast<int>(kBetweenLooks.count()) : 0;
+    if (!is_open) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(std::min(wait_ms, 1)));
+    }
+    const bool has_output = is_open && poll(&readable, 1, wait_ms) > 0;
+    if (has_output) {
+      std::array<char, 4096> chunk{};
+      const ssize_t bytes = read(pipe, chunk.data(), chunk.size());
+      is_open = bytes > 0 || (bytes < 0 && errno == EINTR);
+      if (bytes > 0) {
+        output.append(chunk.data(),
+                      std::min(static_cast<std::size_t>(bytes), kMostOutput - output.size()));
+      }
+    }
+    if (!runs && (!has_output || output.size() == kMostOutput)) {
+      return true;
+    }
+    if (Clock::now() >= deadline) {
+      return !child.runs();
+    }
+  }
+}
+
 }  // namespace
 
-ChildResult run_child(const std::vector<std::string>& arguments, std::chrono::milliseconds limit) {
-  Pipe pipe;
-  const pid_t child = start(arguments, pipe.writing());
-  pipe.close_writing();
-
+ChildResult run_child(const std::vector<std::string>& arguments, const ChildLimits& limits,
+                      const std::vector<std::string>& variables) {
+  const Clock::time_point deadline = Clock::now() + limits.time;
   ChildResult result;
-  const bool ended = read_all(pipe.reading(), Clock::now() + limit, result.output);
-  if (!ended) {
-    kill(-child, SIGKILL);
+  Pipe pipe;
+  const pid_t pid = start(arguments, variables, -1, pipe.writing());
+  const Child child(pid);
+  pipe.close_writing();
+  limit(pid, RLIMIT_FSIZE, limits.file_bytes);
+  limit(pid, RLIMIT_CORE, 0);
+  bool in_time = false;
+  try {
+    const DeathWatch watch(pid);
+    in_time = read_until_end(child, pipe.reading(), deadline, result.output);
+    if (!in_time) {
+      child.signal_group(SIGTERM);
+      for (const auto end = Clock::now() + kUntilKilled; child.runs() && Clock::now() < end;) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      }
+    }
+  } catch (...) {  // no descriptor or no memory for the above
+    child.signal_group(SIGKILL);
+    wait_for(pid);
+    throw;
   }
-  const int status = wait_for(child);
-  if (!ended) {
+  child.signal_group(SIGKILL);
+  const int status = wait_for(pid);
+  if (!in_time) {
     result.end = ChildResult::End::kTimedOut;
   } else if (WIFSIGNALED(status)) {
     result.end = ChildResult::End::kSignalled;

@@ -1,8 +1,9 @@
 #pragma once
 
-// Runs a program without a shell, and reads what it says.
+// Runs a program without a shell, reads what it says, and leaves nothing of it behind.
 
 #include <chrono>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -15,9 +16,18 @@ struct ChildResult {
   std::string output;  ///< standard output and standard error, at most 64 KiB
 };
 
-/// Starts `arguments[0]` (a path) with the arguments and this process's environment, its standard
-/// input empty, in a process group of its own, which is killed when the time is over. Returns when
-/// the program has ended. Throws std::system_error if it cannot be started.
-ChildResult run_child(const std::vector<std::string>& arguments, std::chrono::milliseconds limit);
+struct ChildLimits {
+  std::chrono::milliseconds time;
+  /// Of each file that the program and its children write.
+  std::int64_t file_bytes = std::int64_t{64} << 20;
+};
+
+/// Starts `arguments[0]` (a path) with the arguments, its standard input empty. Its environment is
+/// this process's, in which the `variables` ("NAME=value") are set. Returns when the program has
+/// ended or its time is over. It is the leader of a process group, which does not survive it: what
+/// is left of the group is killed when the program ends, when its time is over, and when this
+/// process dies. Throws std::system_error if it cannot be started.
+ChildResult run_child(const std::vector<std::string>& arguments, const ChildLimits& limits,
+                      const std::vector<std::string>& variables = {});
 
 }  // namespace tunedgemm

@@ -3,23 +3,25 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <chrono>
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
 #include <sstream>
 #include <string_view>
 #include <system_error>
+#include <utility>
 
+#include "kernel_templates/file_size_signal.h"
 #include "runtime/host/child_process.h"
+#include "runtime/host/private_folder.h"
 
 namespace tunedgemm {
 namespace {
 
 namespace fs = std::filesystem;
 
-// A starved machine may need a hundred times the usual second.
-constexpr std::chrono::seconds kTimeLimit{300};
+// Of a compilation: sources, assembler text, objects.
+constexpr std::int64_t kNeededBytes = 8 << 20;
 
 #if defined(__aarch64__)
 constexpr std::string_view kForThisCpu = "-mcpu=native";
@@ -41,37 +43,6 @@ constexpr std::string_view kFlags[] = {"-std=c++20",
                                        "-w",
                                        "-Wl,-s"};
 
-class PrivateFolder {
- public:
-  [[nodiscard]] PrivateFolder() {
-    std::string name = fs::temp_directory_path() / "tunedgemm-XXXXXX";
-    if (mkdtemp(name.data()) == nullptr) {
-      throw std::system_error(errno, std::generic_category(), "mkdtemp " + name);
-    }
-    path_ = name;
-  }
-  ~PrivateFolder() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
-  }
-  PrivateFolder(const PrivateFolder&) = delete;
-  PrivateFolder& operator=(const PrivateFolder&) = delete;
-
-  const fs::path& path() const { return path_; }
-
- private:
-  fs::path path_;
-};
-
-void write_file(const fs::path& path, std::string_view text) {
-  std::ofstream file(path, std::ios::binary);
-  file.write(text.data(), static_cast<std::streamsize>(text.size()));
-  file.close();
-  if (!file) {
-    throw std::system_error(errno, std::generic_category(), "cannot write " + path.string());
-  }
-}
-
 std::vector<std::byte> read_file(const fs::path& path) {
   std::ifstream file(path, std::ios::binary);
   const std::string text{std::istreambuf_iterator<char>(file), {}};
@@ -82,7 +53,17 @@ std::vector<std::byte> read_file(const fs::path& path) {
 void write_source(const fs::path& folder, const SourceFile& file) {
   const fs::path path = folder / file.name;
   fs::create_directories(path.parent_path());
-  write_file(path, file.text);
+  const FileSizeSignalBlocked guard;
+  std::ofstream stream(path, std::ios::binary);
+  stream.write(file.text.data(), static_cast<std::streamsize>(file.text.size()));
+  stream.close();
+  if (!stream) {
+    throw std::system_error(errno, std::generic_category(), "cannot write " + path.string());
+  }
+}
+
+CompileFailure broken(std::string log) {
+  return {std::move(log), CompileFailure::Cause::kEnvironment};
 }
 
 // The path of a program, searched for as a shell does; empty if there is none.
@@ -150,13 +131,14 @@ Compiler Compiler::find() {
   return compiler;
 }
 
-std::variant<Binary, CompileFailure> Compiler::compile(const Source& source) const {
+std::variant<Binary, CompileFailure> Compiler::compile(const Source& source,
+                                                       std::chrono::milliseconds limit) const {
   if (!why_not_.empty()) {
     throw DeviceError(DeviceError::Kind::kUnavailable, why_not_);
   }
   const auto start = std::chrono::steady_clock::now();
   try {
-    const PrivateFolder folder;
+    const PrivateFolder folder(kNeededBytes);
     write_source(folder.path(), source.file);
     for (const SourceFile& include : source.includes) {
       write_source(folder.path(), include);
@@ -172,13 +154,20 @@ std::variant<Binary, CompileFailure> Compiler::compile(const Source& source) con
     }
     command.insert(command.end(), {"-o", object, folder.path() / source.file.name});
 
-    const ChildResult result = run_child(command, kTimeLimit);
+    const ChildResult result =
+        run_child(command, {.time = limit}, {"TMPDIR=" + folder.path().string()});
     if (result.end == ChildResult::End::kTimedOut) {
-      return CompileFailure{"the compiler took more than " + std::to_string(kTimeLimit.count()) +
-                            " s and was stopped\n" + result.output};
+      return {CompileFailure{"the compiler " + command_.front() + " took more than " +
+                                 std::to_string(limit.count()) + " ms and was stopped\n" +
+                                 result.output,
+                             CompileFailure::Cause::kTimeLimit}};
+    }
+    if (result.end == ChildResult::End::kSignalled) {
+      return broken("the compiler " + command_.front() + " was ended by signal " +
+                    std::to_string(result.code) + "\n" + result.output);
     }
     Binary binary{.code = read_file(object), .entry = source.entry};
-    if (result.end != ChildResult::End::kExited || result.code != 0 || binary.code.empty()) {
+    if (result.code != 0 || binary.code.empty()) {
       return CompileFailure{result.output.empty()
                                 ? "the compiler ended with status " + std::to_string(result.code)
                                 : result.output};
@@ -188,8 +177,7 @@ std::variant<Binary, CompileFailure> Compiler::compile(const Source& source) con
     binary.compile_ms = spent.count();
     return binary;
   } catch (const std::system_error& error) {
-    throw DeviceError(DeviceError::Kind::kFailed,
-                      "compiling " + std::string(source.file.name) + ": " + error.what());
+    return broken("compiling " + std::string(source.file.name) + ": " + error.what());
   }
 }
 

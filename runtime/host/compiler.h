@@ -2,6 +2,7 @@
 
 // Compiler: the system's C++ compiler, as it makes shared objects of host kernels.
 
+#include <chrono>
 #include <filesystem>
 #include <string>
 #include <variant>
@@ -30,10 +31,14 @@ class Compiler {
   /// started to tell versions apart. "none" where there is no compiler.
   const std::string& identity() const { return identity_; }
 
-  /// Compiles in a private temporary folder that is gone afterwards, for the CPU of this machine.
-  /// Throws DeviceError if there is no compiler, it cannot be started, or the folder cannot be
-  /// written.
-  std::variant<Binary, CompileFailure> compile(const Source& source) const;
+  /// How long it may take in any case: a starved machine may need a hundred times the usual second.
+  static constexpr std::chrono::seconds kLongest{300};
+
+  /// Compiles in a private temporary folder that is gone afterwards, for the CPU of this machine. A
+  /// compiler that cannot be started, that takes longer than the limit, or that has no folder to
+  /// work in is a failure of the environment. Throws DeviceError if there is no compiler.
+  std::variant<Binary, CompileFailure> compile(const Source& source,
+                                               std::chrono::milliseconds limit) const;
 
  private:
   std::vector<std::string> command_;  // the program's path, and what $CXX wants before the rest

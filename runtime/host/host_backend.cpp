@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <system_error>
 
 #include "runtime/backend.h"
 #include "runtime/evaluation/verifier.h"
@@ -30,12 +29,7 @@ class HostBackend final : public Backend {
   std::string device_name(int) const override { return "host"; }
 
   std::unique_ptr<Device> open(int, int threads) const override {
-    try {
-      return std::make_unique<HostDevice>(threads);
-    } catch (const std::system_error& error) {
-      throw DeviceError(DeviceError::Kind::kUnavailable,
-                        std::string("starting the threads of the host device: ") + error.what());
-    }
+    return std::make_unique<HostDevice>(threads);
   }
 
   // The toolchain of the device names it.

@@ -1,6 +1,8 @@
 #include "runtime/host/host_device.h"
 
+#include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstdlib>
 #include <cstring>
 #include <system_error>
@@ -9,6 +11,7 @@
 #include <gnu/libc-version.h>
 #endif
 
+#include "kernel_templates/log.h"
 #include "runtime/backend.h"
 #include "runtime/host/host_kernel.h"
 #include "runtime/host/is_readable.h"
@@ -56,7 +59,16 @@ std::string c_library() {
 }  // namespace
 
 HostDevice::HostDevice(int threads)
-    : team_(threads > 0 ? threads : available_threads()), compiler_(Compiler::find()) {
+    : team_(std::min(threads > 0 ? threads : available_threads(), kMostThreads),
+            built_in_scratch_bytes()),
+      compiler_(Compiler::find()) {
+  if (team_.size() < threads) {
+    log_warning("the host computes on " + std::to_string(team_.size()) + " threads in place of " +
+                std::to_string(threads) +
+                (team_.size() == kMostThreads
+                     ? ", the most that it uses"
+                     : ": the system has no more to give (ulimit -u, -v)"));
+  }
   const Processor processor = this_processor();
   identity_ = identity_of(processor, team_.size());
   limits_ = limits_of(processor, team_.size());
@@ -69,7 +81,26 @@ const Backend& HostDevice::backend() const {
 }
 
 std::variant<Binary, CompileFailure> HostDevice::compile(const Source& source) {
-  return compiler_.compile(source);
+  return compile_within(source, static_cast<double>(Compiler::kLongest.count()));
+}
+
+std::variant<Binary, CompileFailure> HostDevice::compile_within(const Source& source,
+                                                                double seconds) {
+  using SteadyClock = std::chrono::steady_clock;
+  constexpr std::chrono::minutes kPause{1};
+  if (SteadyClock::now() < compiles_again_at_.load()) {
+    return CompileFailure{
+        "the C++ compiler took too long and was stopped; it is not started again for a minute",
+        CompileFailure::Cause::kEnvironment};
+  }
+  const auto limit = std::chrono::milliseconds(std::llround(
+      1e3 * std::clamp(seconds, 0.0, static_cast<double>(Compiler::kLongest.count()))));
+  auto compiled = compiler_.compile(source, limit);
+  const auto* failure = std::get_if<CompileFailure>(&compiled);
+  if (failure != nullptr && failure->cause == CompileFailure::Cause::kTimeLimit) {
+    compiles_again_at_ = SteadyClock::now() + kPause;
+  }
+  return compiled;
 }
 
 std::variant<std::unique_ptr<CompiledKernel>, Rejection> HostDevice::load(const Binary& binary,

@@ -3,6 +3,9 @@
 // HostDevice: the CPU behind the Device interface. Kernels are compiled by the system's C++
 // compiler, loaded as shared objects, and run by a team of threads.
 
+#include <atomic>
+#include <chrono>
+
 #include "runtime/device.h"
 #include "runtime/host/compiler.h"
 #include "runtime/host/thread_team.h"
@@ -11,7 +14,11 @@ namespace tunedgemm {
 
 class HostDevice : public Device {
  public:
-  /// `threads` 0: available_threads(). Throws std::system_error if they cannot be had.
+  /// More are not started, whatever is asked for.
+  static constexpr int kMostThreads = 1024;
+
+  /// `threads` 0: available_threads(). Where so many cannot be had, there are fewer, and the log is
+  /// told.
   explicit HostDevice(int threads);
 
   const Backend& backend() const override;
@@ -21,6 +28,10 @@ class HostDevice : public Device {
   std::string why_not_compile() override { return compiler_.why_not(); }
 
   std::variant<Binary, CompileFailure> compile(const Source& source) override;
+  /// A compiler that has been stopped is not started again for a minute: meanwhile nothing waits
+  /// for it.
+  std::variant<Binary, CompileFailure> compile_within(const Source& source,
+                                                      double seconds) override;
   int compile_threads() const override { return team_.size(); }
   bool compiling_disturbs_timing() const override { return true; }
   std::variant<std::unique_ptr<CompiledKernel>, Rejection> load(const Binary& binary,
@@ -54,6 +65,7 @@ class HostDevice : public Device {
  private:
   ThreadTeam team_;
   Compiler compiler_;
+  std::atomic<std::chrono::steady_clock::time_point> compiles_again_at_{};
   DeviceIdentity identity_;
   DeviceLimits limits_;
   Toolchain toolchain_;

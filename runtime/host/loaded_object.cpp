@@ -1,15 +1,21 @@
 #include "runtime/host/loaded_object.h"
 
 #include <dlfcn.h>
+#include <elf.h>
+#include <fcntl.h>
+#include <link.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <cerrno>
-#include <cstdlib>
+#include <cstdint>
 #include <cstring>
-#include <filesystem>
+#include <system_error>
+
+#include "kernel_templates/file_size_signal.h"
+#include "runtime/host/private_folder.h"
 
 namespace tunedgemm {
 namespace {
@@ -35,21 +41,6 @@ std::string failure(const std::string& call) {
   return call + ": " + std::strerror(errno);
 }
 
-int nameless_file() {
-  const int in_memory = memfd_create("tunedgemm kernel", MFD_CLOEXEC);
-  if (in_memory >= 0) {
-    return in_memory;
-  }
-  std::error_code ignored;
-  std::string name = std::filesystem::temp_directory_path(ignored) / "tunedgemm-XXXXXX";
-  const int on_disk = mkstemp(name.data());
-  if (on_disk >= 0) {
-    fchmod(on_disk, S_IRUSR | S_IWUSR | S_IXUSR);
-    unlink(name.c_str());
-  }
-  return on_disk;
-}
-
 bool write_all(int file, std::span<const std::byte> bytes) {
   while (!bytes.empty()) {
     const ssize_t written = write(file, bytes.data(), bytes.size());
@@ -73,22 +64,91 @@ std::string unique_path(int file) {
          slashes(64 * 64 * 64) + std::to_string(file);
 }
 
-}  // namespace
+// What the loader maps must be in the file: what it finds missing costs the process a SIGBUS.
+std::string why_not_whole(std::span<const std::byte> bytes) {
+  ElfW(Ehdr) header{};
+  if (bytes.size() < sizeof header) {
+    return "it is no ELF file";
+  }
+  std::memcpy(&header, bytes.data(), sizeof header);
+  if (std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 ||
+      header.e_phentsize != sizeof(ElfW(Phdr)) || header.e_phnum == 0) {
+    return "it is no ELF file";
+  }
+  const auto is_inside = [&](std::uint64_t begin, std::uint64_t size) {
+    return begin <= bytes.size() && size <= bytes.size() - begin;
+  };
+  const std::string truncated =
+      "it is truncated: it has " + std::to_string(bytes.size()) + " bytes";
+  if (!is_inside(header.e_phoff, std::uint64_t{header.e_phnum} * header.e_phentsize) ||
+      !is_inside(header.e_shoff, std::uint64_t{header.e_shnum} * header.e_shentsize)) {
+    return truncated;
+  }
+  for (std::size_t number = 0; number < header.e_phnum; ++number) {
+    ElfW(Phdr) segment{};
+    std::memcpy(&segment, bytes.data() + header.e_phoff + number * sizeof segment, sizeof segment);
+    if (!is_inside(segment.p_offset, segment.p_filesz)) {
+      return truncated;
+    }
+  }
+  return "";
+}
 
-std::variant<std::unique_ptr<LoadedObject>, std::string> LoadedObject::load(
-    std::span<const std::byte> bytes) {
-  const File file(nameless_file());
+using Loaded = std::variant<std::unique_ptr<LoadedObject>, std::string>;
+
+Loaded load_from(const std::string& path) {
+  void* handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (handle == nullptr) {
+    const char* sentence = dlerror();
+    return std::string(sentence != nullptr ? sentence : "dlopen failed");
+  }
+  return std::make_unique<LoadedObject>(handle);
+}
+
+Loaded load_in_memory(std::span<const std::byte> bytes) {
+  const File file(memfd_create("tunedgemm kernel", MFD_CLOEXEC));
   if (file.descriptor() < 0) {
-    return failure("no file for a compiled kernel could be made");
+    return failure("memfd_create");
   }
   if (!write_all(file.descriptor(), bytes)) {
     return failure("a compiled kernel could not be written");
   }
-  void* handle = dlopen(unique_path(file.descriptor()).c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (handle == nullptr) {
-    return std::string(dlerror());
+  return load_from(unique_path(file.descriptor()));
+}
+
+// Where there are no files in memory or /proc does not show them.
+Loaded load_from_disk(std::span<const std::byte> bytes) {
+  const PrivateFolder folder(static_cast<std::int64_t>(bytes.size()));
+  const std::string path = folder.path() / "kernel.so";
+  {
+    const File file(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, S_IRUSR | S_IWUSR));
+    if (file.descriptor() < 0 || !write_all(file.descriptor(), bytes)) {
+      return failure("a compiled kernel could not be written to " + path);
+    }
   }
-  return std::make_unique<LoadedObject>(handle);
+  return load_from(path);
+}
+
+}  // namespace
+
+Loaded LoadedObject::load(std::span<const std::byte> bytes) {
+  if (const std::string reason = why_not_whole(bytes); !reason.empty()) {
+    return "a compiled kernel cannot be loaded: " + reason;
+  }
+  const FileSizeSignalBlocked guard;
+  Loaded loaded = load_in_memory(bytes);
+  if (const auto* in_memory = std::get_if<std::string>(&loaded)) {
+    try {
+      Loaded from_disk = load_from_disk(bytes);
+      if (const auto* on_disk = std::get_if<std::string>(&from_disk)) {
+        return *in_memory + "; " + *on_disk;
+      }
+      return from_disk;
+    } catch (const std::system_error& error) {
+      return *in_memory + "; " + error.what();
+    }
+  }
+  return loaded;
 }
 
 LoadedObject::~LoadedObject() {

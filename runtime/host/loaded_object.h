@@ -13,8 +13,8 @@ namespace tunedgemm {
 /// Unloads when destroyed; nothing of it may run then. Symbols may be looked up by any thread.
 class LoadedObject {
  public:
-  /// Null-free, or the loader's sentence. The bytes are not kept: they go through a file that has
-  /// no name, or where there are no such files, one that is removed at once.
+  /// Null-free, or a sentence. The bytes are not kept: they go through a file that has no name, or
+  /// where that does not work, one in a private folder that is removed at once.
   static std::variant<std::unique_ptr<LoadedObject>, std::string> load(
       std::span<const std::byte> bytes);
 

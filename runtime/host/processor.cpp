@@ -1,10 +1,12 @@
 #include "runtime/host/processor.h"
 
 #include <sched.h>
+#include <sys/sysinfo.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cstdlib>
 #include <fstream>
@@ -16,6 +18,10 @@
 #include <vector>
 
 #include "kernel_templates/sha256.h"
+
+#if defined(__x86_64__) || defined(__i386__)
+#include <cpuid.h>
+#endif
 
 namespace tunedgemm {
 namespace {
@@ -57,6 +63,48 @@ std::string cpu_field(std::string_view key) {
     }
   }
   return "";
+}
+
+// What Linux says of the name in /proc/cpuinfo, from the processor itself: where there is no /proc.
+std::string name_by_cpuid() {
+#if defined(__x86_64__) || defined(__i386__)
+  std::array<unsigned, 12> words{};
+  for (unsigned leaf = 0; leaf < 3; ++leaf) {
+    if (__get_cpuid(0x80000002U + leaf, &words[4 * leaf], &words[4 * leaf + 1],
+                    &words[4 * leaf + 2], &words[4 * leaf + 3]) == 0) {
+      return "";
+    }
+  }
+  std::string text(reinterpret_cast<const char*>(words.data()), sizeof words);
+  text.resize(std::min(text.find('\0'), text.size()));
+  std::istringstream parts(text);
+  std::string name;
+  for (std::string part; parts >> part;) {
+    name += (name.empty() ? "" : " ") + part;
+  }
+  return name;
+#else
+  return "";
+#endif
+}
+
+// The names of /proc/cpuinfo for what simd_of asks.
+std::string simd_features_by_cpuid() {
+  std::string features;
+#if defined(__x86_64__) || defined(__i386__)
+  __builtin_cpu_init();
+  features += __builtin_cpu_supports("sse2") ? " sse2" : "";
+  features += __builtin_cpu_supports("avx") ? " avx" : "";
+  features += __builtin_cpu_supports("avx2") ? " avx2" : "";
+  features += __builtin_cpu_supports("fma") ? " fma" : "";
+  features += __builtin_cpu_supports("avx512f") ? " avx512f" : "";
+  features += __builtin_cpu_supports("avx512vl") ? " avx512vl" : "";
+  features += __builtin_cpu_supports("avx512dq") ? " avx512dq" : "";
+  features += __builtin_cpu_supports("avx512bw") ? " avx512bw" : "";
+#elif defined(__aarch64__)
+  features = "asimd";
+#endif
+  return features;
 }
 
 std::int64_t memory_field(std::string_view key) {
@@ -138,6 +186,12 @@ Processor this_processor() {
   if (features.empty()) {
     features = cpu_field("Features");  // ARM
   }
+  // Which features there are is then not known so well that machine code may be taken for it that
+  // was made elsewhere: the word for them is another one.
+  if (processor.name.empty() && features.empty()) {
+    processor.name = name_by_cpuid();
+    features = simd_features_by_cpuid();
+  }
   if (processor.name.empty()) {
     utsname system{};
     uname(&system);
@@ -157,6 +211,11 @@ Processor this_processor() {
   processor.maximum_mhz =
       static_cast<int>(number_in(first_line(kFirstCpu + "cpufreq/cpuinfo_max_freq")) / 1000);
   processor.memory_bytes = memory_field("MemTotal");
+  if (processor.memory_bytes == 0) {
+    struct sysinfo system {};
+    sysinfo(&system);
+    processor.memory_bytes = static_cast<std::int64_t>(system.totalram) * system.mem_unit;
+  }
   return processor;
 }
 
@@ -193,7 +252,12 @@ int current_mhz() {
 }
 
 std::int64_t available_memory_bytes() {
-  return memory_field("MemAvailable");
+  if (const std::int64_t available = memory_field("MemAvailable"); available > 0) {
+    return available;
+  }
+  struct sysinfo system {};
+  sysinfo(&system);
+  return static_cast<std::int64_t>(system.freeram) * system.mem_unit;
 }
 
 }  // namespace tunedgemm

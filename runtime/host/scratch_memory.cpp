@@ -30,18 +30,23 @@ bool ScratchMemory::reserve(std::int64_t bytes) noexcept {
   // Doubling keeps a series of growing requests from mapping again and again.
   const std::int64_t rounded =
       (std::max(bytes, 2 * bytes_) + kHugePage - 1) / kHugePage * kHugePage;
-  void* larger = map(static_cast<std::size_t>(rounded));
+  std::int64_t size = rounded;
+  void* larger = map(static_cast<std::size_t>(size));
+  if (larger == nullptr) {
+    size = bytes;
+    larger = map(static_cast<std::size_t>(size));
+  }
   if (larger == nullptr) {
     return false;
   }
   // Packed blocks are read from end to end: few large pages spare the address translation. Advice
   // only, so a refusal changes nothing.
-  madvise(larger, static_cast<std::size_t>(rounded), MADV_HUGEPAGE);
+  madvise(larger, static_cast<std::size_t>(size), MADV_HUGEPAGE);
   if (data_ != nullptr) {
     munmap(data_, static_cast<std::size_t>(bytes_));
   }
   data_ = larger;
-  bytes_ = rounded;
+  bytes_ = size;
   return true;
 }
 

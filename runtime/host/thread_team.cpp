@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <utility>
+
+#include "runtime/start_thread.h"
 
 namespace tunedgemm {
 namespace {
@@ -32,23 +35,37 @@ void wait_while(const std::atomic<Value>& value, Value old) noexcept {
 
 }  // namespace
 
-ThreadTeam::ThreadTeam(int threads) {
-  for (int rank = 0; rank < std::max(threads, 1); ++rank) {
+ThreadTeam::ThreadTeam(int threads, std::int64_t scratch_bytes) {
+  const auto wanted = static_cast<std::size_t>(std::max(threads, 1));
+  members_.reserve(wanted);
+  while (members_.size() < wanted) {
     members_.push_back(std::make_unique<Member>());
   }
-  for (int rank = 1; rank < size(); ++rank) {
-    members_[static_cast<std::size_t>(rank)]->thread = std::thread([this, rank] { serve(rank); });
+  members_.front()->scratch.reserve(scratch_bytes);
+  // From here on nothing throws: there is no team yet that could end its threads.
+  for (std::size_t rank = 1; rank < wanted; ++rank) {
+    Member& member = *members_[rank];
+    auto started = start_thread([this, &member, rank] { serve(member, static_cast<int>(rank)); });
+    if (!started) {
+      members_.resize(rank);
+      return;
+    }
+    member.thread = std::move(*started);
   }
 }
 
 ThreadTeam::~ThreadTeam() {
   ends_ = true;
+  if (fork_.is_child()) {
+    // The threads are not here. To join or detach one could hit a thread of the child that has taken
+    // over its place, and its scratch may have been in use: so they are left alone.
+    for (auto& member : members_) {
+      static_cast<void>(member.release());
+    }
+    return;
+  }
   for (const auto& member : members_) {
     if (!member->thread.joinable()) {
-      continue;
-    }
-    if (fork_.is_child()) {
-      member->thread.detach();  // it is not here to be joined
       continue;
     }
     member->launches.fetch_add(1, std::memory_order_release);
@@ -57,8 +74,7 @@ ThreadTeam::~ThreadTeam() {
   }
 }
 
-void ThreadTeam::serve(int rank) {
-  Member& member = *members_[static_cast<std::size_t>(rank)];
+void ThreadTeam::serve(Member& member, int rank) {
   std::uint32_t seen = 0;
   while (true) {
     wait_while(member.launches, seen);
@@ -93,23 +109,26 @@ void ThreadTeam::wait_at_barrier(void* team) noexcept {
 
 bool ThreadTeam::reserve(std::int64_t scratch_bytes) noexcept {
   const std::lock_guard<std::mutex> turn(turn_);
-  return grow_scratch(scratch_bytes);
+  return equip(scratch_bytes) == size();
 }
 
-bool ThreadTeam::grow_scratch(std::int64_t bytes) noexcept {
-  return std::all_of(members_.begin(), members_.end(),
-                     [bytes](const auto& member) { return member->scratch.reserve(bytes); });
+int ThreadTeam::equip(std::int64_t scratch_bytes) noexcept {
+  const auto lacking = std::find_if_not(
+      members_.begin(), members_.end(),
+      [scratch_bytes](const auto& member) { return member->scratch.reserve(scratch_bytes); });
+  return static_cast<int>(lacking - members_.begin());
 }
 
 int ThreadTeam::run(const TeamWork& work, const Arguments& arguments, int threads,
                     std::int64_t scratch_bytes) noexcept {
   const std::lock_guard<std::mutex> turn(turn_);
-  if (!grow_scratch(scratch_bytes)) {
+  const int equipped = equip(scratch_bytes);
+  if (equipped == 0) {
     return ENOMEM;
   }
   work_ = &work;
   arguments_ = &arguments;
-  threads_ = fork_.is_child() ? 1 : std::clamp(threads, 1, size());
+  threads_ = fork_.is_child() ? 1 : std::clamp(threads, 1, equipped);
   running_.store(threads_ - 1, std::memory_order_relaxed);
   for (int rank = 1; rank < threads_; ++rank) {
     std::atomic<std::uint32_t>& launches = members_[static_cast<std::size_t>(rank)]->launches;

@@ -25,11 +25,14 @@ struct TeamWork {
 
 /// Any number of threads may call run: launches take turns. In a child process made by fork, where
 /// the threads are not, every launch runs on the calling thread alone; a fork while another thread
-/// is inside run leaves the child's team locked, as it does any lock.
+/// is inside run leaves the child's team locked, as it does any lock, so a child is better off with a
+/// team of its own. Destroying the parent's is harmless there.
 class ThreadTeam {
  public:
-  /// Throws std::system_error if the threads cannot be had.
-  [[nodiscard]] explicit ThreadTeam(int threads);
+  /// Of so many threads, or as many of them as the system has to give.
+  /// The first one has so much scratch from the start, before the others take memory for their
+  /// stacks.
+  [[nodiscard]] explicit ThreadTeam(int threads, std::int64_t scratch_bytes = 0);
   ~ThreadTeam();
   ThreadTeam(const ThreadTeam&) = delete;
   ThreadTeam& operator=(const ThreadTeam&) = delete;
@@ -39,7 +42,8 @@ class ThreadTeam {
   /// Gives every thread at least so many bytes of scratch. False if the memory is not there.
   bool reserve(std::int64_t scratch_bytes) noexcept;
 
-  /// Runs the work on so many threads (at most size()) and returns when all are done. 0, or ENOMEM.
+  /// Runs the work on so many threads, at most size() and those for which there is scratch, and
+  /// returns when all are done. 0, or ENOMEM where there is scratch for none.
   int run(const TeamWork& work, const Arguments& arguments, int threads,
           std::int64_t scratch_bytes) noexcept;
 
@@ -50,9 +54,10 @@ class ThreadTeam {
     std::thread thread;
   };
 
-  void serve(int rank);
+  void serve(Member& member, int rank);
   void call(int rank) noexcept;
-  bool grow_scratch(std::int64_t bytes) noexcept;
+  /// How many of the first threads have so much scratch.
+  int equip(std::int64_t scratch_bytes) noexcept;
   static void wait_at_barrier(void* team) noexcept;
 
   std::mutex turn_;

@@ -8,12 +8,13 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <span>
 #include <thread>
 #include <vector>
 
 #include "kernel_templates/host/families.h"
-#include "runtime/host/child_process.h"
 #include "runtime/host/host_device.h"
+#include "runtime/host/loaded_object.h"
 #include "runtime/host/processor.h"
 #include "tests/support/catch.h"
 #include "tests/support/instances.h"
@@ -189,19 +190,6 @@ TEST_CASE("A forked child multiplies on its one thread", "[host]") {
   CHECK(WEXITSTATUS(status) == 1);
 }
 
-TEST_CASE("A child process gives its output and its end", "[host]") {
-  using namespace std::chrono_literals;
-  const ChildResult both = run_child({"/bin/sh", "-c", "echo out; echo err >&2; exit 3"}, 10s);
-  CHECK(both.end == ChildResult::End::kExited);
-  CHECK(both.code == 3);
-  CHECK(both.output == "out\nerr\n");
-
-  CHECK(run_child({"/bin/sh", "-c", "kill -9 $$"}, 10s).end == ChildResult::End::kSignalled);
-  CHECK(run_child({"/bin/sh", "-c", "sleep 60 & sleep 60"}, 200ms).end ==
-        ChildResult::End::kTimedOut);
-  CHECK_THROWS_AS(run_child({"/nonexistent/program"}, 1s), std::system_error);
-}
-
 TEST_CASE("The host compiles, loads and multiplies", "[host]") {
   HostDevice device(2);
   REQUIRE(device.why_not_compile().empty());
@@ -273,6 +261,35 @@ TEST_CASE("A compiler that hangs or lies is a failure, not a kernel", "[host]") 
   const Variable liar("TUNEDGEMM_CXX", program);
   HostDevice device(1);
   CHECK(std::holds_alternative<CompileFailure>(device.compile(small_source(device))));
+}
+
+TEST_CASE("An object that is cut short is a sentence, wherever it is cut", "[host]") {
+  HostDevice device(1);
+  const auto compiled = device.compile(small_source(device));
+  const std::vector<std::byte>& whole = std::get<Binary>(compiled).code;
+  for (std::size_t size = 0; size < whole.size(); size += 1 + whole.size() / 97) {
+    const auto loaded = LoadedObject::load(std::span(whole).first(size));
+    REQUIRE(std::holds_alternative<std::string>(loaded));
+  }
+  CHECK(std::holds_alternative<std::unique_ptr<LoadedObject>>(LoadedObject::load(whole)));
+}
+
+TEST_CASE("A compiler that had to be stopped is not started again at once", "[host]") {
+  const TemporaryFolder folder;
+  const std::string program = folder.path() / "c++";
+  std::ofstream(program) << "#!/bin/sh\nsleep 60\n";
+  std::filesystem::permissions(program, std::filesystem::perms::owner_all);
+  const Variable hanging("TUNEDGEMM_CXX", program);
+  HostDevice device(1);
+  const auto stopped = device.compile_within(small_source(device), 0.2);
+  REQUIRE(std::holds_alternative<CompileFailure>(stopped));
+  CHECK(std::get<CompileFailure>(stopped).cause == CompileFailure::Cause::kTimeLimit);
+  CHECK_THAT(std::get<CompileFailure>(stopped).log, ContainsSubstring("took more than 200 ms"));
+  const auto begin = std::chrono::steady_clock::now();
+  const auto refused = device.compile(small_source(device));
+  REQUIRE(std::holds_alternative<CompileFailure>(refused));
+  CHECK(std::get<CompileFailure>(refused).cause == CompileFailure::Cause::kEnvironment);
+  CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(5));
 }
 
 TEST_CASE("The compiler's identity changes with its file and costs no process", "[host]") {

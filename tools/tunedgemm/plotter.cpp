@@ -33,7 +33,7 @@ fs::path find_script(const std::string& name) {
 
 std::string find_python() {
   for (const char* python : {"python3", "/usr/bin/python3"}) {
-    if (succeeds(run_child({"/usr/bin/env", python, "-c", "import matplotlib"}, kPatience))) {
+    if (succeeds(run_child({"/usr/bin/env", python, "-c", "import matplotlib"}, {.time = kPatience}))) {
       return python;
     }
   }
@@ -50,7 +50,7 @@ ChildResult run_script(const Plotter& plotter, const std::vector<fs::path>& file
     command.push_back(file.string());
   }
   command.insert(command.end(), options.begin(), options.end());
-  return run_child(command, kPatience);
+  return run_child(command, {.time = kPatience});
 }
 
 }  // namespace

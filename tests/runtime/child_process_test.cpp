@@ -1,0 +1,148 @@
+#include "runtime/host/child_process.h"
+
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <string>
+#include <system_error>
+
+#include "tests/support/catch.h"
+#include "tests/support/comes_true.h"
+#include "tests/support/temporary_folder.h"
+
+namespace tunedgemm {
+namespace {
+
+using namespace std::chrono_literals;
+
+ChildResult shell(const std::string& script, std::chrono::milliseconds time,
+                  const std::vector<std::string>& variables = {}) {
+  return run_child({"/bin/sh", "-c", script}, {.time = time}, variables);
+}
+
+std::string text_of(const std::filesystem::path& path) {
+  std::ifstream file(path);
+  std::string text;
+  std::getline(file, text);
+  return text;
+}
+
+// One that has ended and that nobody has waited for, as in a container without an init, does not.
+bool lives(const std::string& pid) {
+  const std::string status = text_of("/proc/" + pid + "/stat");
+  return !status.empty() && status.substr(status.rfind(')')).find("Z") == std::string::npos;
+}
+
+// Runs a program that writes its own number to the first file, that of a child to the second, and
+// never ends; both ignore the request to end.
+std::string endless(const TemporaryFolder& folder) {
+  const std::string own = folder.path() / "own", other = folder.path() / "other";
+  return "trap '' TERM HUP INT; sleep 1000 & echo $! > " + other + "; echo $$ > " + own +
+         "; while :; do sleep 1000; done";
+}
+
+}  // namespace
+
+TEST_CASE("A child process gives its output and its end", "[host]") {
+  const ChildResult both = shell("echo out; echo err >&2; exit 3", 10s);
+  CHECK(both.end == ChildResult::End::kExited);
+  CHECK(both.code == 3);
+  CHECK(both.output == "out\nerr\n");
+
+  CHECK(shell("kill -9 $$", 10s).end == ChildResult::End::kSignalled);
+  CHECK(shell("sleep 60 & sleep 60", 200ms).end == ChildResult::End::kTimedOut);
+  CHECK_THROWS_AS(run_child({"/nonexistent/program"}, {.time = 1s}), std::system_error);
+}
+
+TEST_CASE("A child's variables take the place of those of the same names", "[host]") {
+  setenv("TUNEDGEMM_TEST_CHILD", "old", 1);
+  const ChildResult result =
+      shell("echo $TUNEDGEMM_TEST_CHILD $HOME_OF_TEST; env | grep -c TUNEDGEMM_TEST_CHILD=", 10s,
+            {"TUNEDGEMM_TEST_CHILD=new", "HOME_OF_TEST=here"});
+  unsetenv("TUNEDGEMM_TEST_CHILD");
+  CHECK(result.output == "new here\n1\n");
+}
+
+TEST_CASE("A child that talks without end is heard for 64 KiB and stopped in time", "[host]") {
+  const auto begin = std::chrono::steady_clock::now();
+  const ChildResult result = shell("while :; do echo nonsense; done", 300ms);
+  CHECK(result.end == ChildResult::End::kTimedOut);
+  CHECK(result.output.size() == 64 << 10);
+  CHECK(std::chrono::steady_clock::now() - begin < 5s);
+}
+
+TEST_CASE("A child that says nothing more is still waited for, and stopped", "[host]") {
+  CHECK(shell("exec >&- 2>&-; sleep 0.2; exit 4", 10s).code == 4);
+  CHECK(shell("exec >&- 2>&-; sleep 60", 200ms).end == ChildResult::End::kTimedOut);
+}
+
+TEST_CASE("A child that has ended is not waited for because of those it has left", "[host]") {
+  const TemporaryFolder folder;
+  const auto begin = std::chrono::steady_clock::now();
+  const ChildResult result =
+      shell("sleep 1000 & echo $! > " + (folder.path() / "other").string() + "; echo done", 60s);
+  CHECK(result.end == ChildResult::End::kExited);
+  CHECK(result.output == "done\n");
+  CHECK(std::chrono::steady_clock::now() - begin < 10s);
+  const std::string other = text_of(folder.path() / "other");
+  CHECK(comes_true([&] { return !lives(other); }));
+}
+
+TEST_CASE("Nothing of a child is left when its time is over, even if it will not go", "[host]") {
+  const TemporaryFolder folder;
+  CHECK(shell(endless(folder), 300ms).end == ChildResult::End::kTimedOut);
+  const std::string own = text_of(folder.path() / "own"), other = text_of(folder.path() / "other");
+  REQUIRE_FALSE(own.empty());
+  REQUIRE_FALSE(other.empty());
+  CHECK_FALSE(lives(own));
+  CHECK(comes_true([&] { return !lives(other); }));
+}
+
+TEST_CASE("A child dies with the process that has started it, however that dies", "[host]") {
+  const TemporaryFolder folder;
+  const std::string script = endless(folder);
+  const pid_t caller = fork();
+  if (caller == 0) {
+    shell(script, 60s);
+    _exit(0);
+  }
+  REQUIRE(comes_true([&] { return !text_of(folder.path() / "own").empty(); }));
+  const std::string own = text_of(folder.path() / "own"), other = text_of(folder.path() / "other");
+  CHECK(lives(own));
+  CHECK(lives(other));
+  kill(caller, SIGKILL);
+  int status = 0;
+  REQUIRE(waitpid(caller, &status, 0) == caller);
+  CHECK(comes_true([&] { return !lives(own) && !lives(other); }));
+}
+
+TEST_CASE("A child cannot fill the disk", "[host]") {
+  const TemporaryFolder folder;
+  const std::string file = folder.path() / "garbage";
+  const ChildResult result = run_child(
+      {"/bin/sh", "-c", "sleep 0.1; head -c 100000000 /dev/zero > " + file + " 2> /dev/null"},
+      {.time = 20s, .file_bytes = 1 << 20});
+  CHECK((result.end != ChildResult::End::kExited || result.code != 0));
+  CHECK(std::filesystem::file_size(file) == 1 << 20);
+}
+
+TEST_CASE("A child finds signals as if a shell had started it", "[host]") {
+  const auto ignored = signal(SIGTERM, SIG_IGN);
+  const ChildResult result = shell("kill -TERM $$; echo still here", 10s);
+  signal(SIGTERM, ignored);
+  CHECK(result.end == ChildResult::End::kSignalled);
+  CHECK(result.code == SIGTERM);
+}
+
+TEST_CASE("A program that ignores its children's ends still learns that they have", "[host]") {
+  const auto before = signal(SIGCHLD, SIG_IGN);
+  const ChildResult result = shell("echo said", 20s);
+  signal(SIGCHLD, before);
+  CHECK(result.end == ChildResult::End::kExited);
+  CHECK(result.output == "said\n");
+}
+
+}  // namespace tunedgemm
