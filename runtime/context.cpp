@@ -6,6 +6,7 @@
 
 #include "kernel_templates/log.h"
 #include "runtime/stored_choice.h"
+#include "tuner/crashes.h"
 #include "tuner/neighbours.h"
 #include "tuner/search_limits.h"
 
@@ -422,12 +423,23 @@ std::unique_ptr<Plan> Context::plan_from_model(const CallKey& key, const Canonic
   constexpr std::size_t kAttempts = 8;
   std::string reasons;
   std::size_t attempts = 0;
+  // What has crashed in a tuning would do so in the caller's process.
+  const std::vector<TrialRecord> crashes =
+      crashes_among(store_->trials(problem, device_->identity(), device_->toolchain()));
+  if (crashes.size() >= kMostCrashes) {
+    if (auto plan = plan_from_built_in(key, canonical, ranked_candidates(problem, limits))) {
+      return plan;
+    }
+  }
   // A workspace is allocated when the kernel runs, in one stream or in several.
   const std::int64_t room = device_->free_memory_bytes() / 2;
   for (const Instance& instance :
        untuned_choices(problem, device_->identity(), limits,
                        store_->neighbours(problem, device_->identity(), kAskedNeighbours))) {
     if (instance.launch.needs_workspace() && instance.launch.workspace_bytes > room) {
+      continue;
+    }
+    if (has_crashed(crashes, instance.candidate)) {
       continue;
     }
     if (attempts++ == kAttempts) {

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "tuner/crashes.h"
 #include "tuner/decision.h"
 #include "tuner/finals.h"
 #include "tuner/ranking.h"
@@ -133,6 +134,10 @@ Tuning tune(const Problem& problem, const DeviceIdentity& device, const Toolchai
   report(task, Phase::kRank, 0, 0, 0);
   const Ranking ranking = rank(task, search_limits);
   trial_log.adopt(ranking.selection.rejected);
+  tuning.failure = why_stopped(crashes_among(ranking.earlier));
+  if (!tuning.failure.empty()) {
+    return tuning;
+  }
 
   // 1. Compile, 2. check, 3. screen: one candidate after the other; then more of the best tiles.
   Screening screening(task, search_limits, time_budget, trial_log, seconds);

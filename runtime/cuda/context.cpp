@@ -13,7 +13,9 @@ PrimaryContext::PrimaryContext(const Driver& driver, CUdevice device)
 }
 
 PrimaryContext::~PrimaryContext() {
-  driver_.cuDevicePrimaryCtxRelease(device_);
+  if (!driver_.gave_up()) {
+    driver_.cuDevicePrimaryCtxRelease(device_);
+  }
 }
 
 Active::Active(const PrimaryContext& context) noexcept

@@ -114,6 +114,7 @@ int CudaDevice::compile_threads() const {
 std::variant<std::unique_ptr<CompiledKernel>, Rejection> CudaDevice::load(const Binary& binary,
                                                                           const Launch& launch) {
   try {
+    check_usable();
     return std::make_unique<CudaKernel>(context_, triggering_kernels_, binary, launch);
   } catch (const DeviceError& error) {
     const bool passes = error.kind() == DeviceError::Kind::kOutOfMemory;
@@ -131,6 +132,7 @@ std::string CudaDevice::why_not_memory(const void* pointer) const {
 }
 
 std::unique_ptr<DeviceMemory> CudaDevice::allocate(std::int64_t bytes) {
+  check_usable();
   return std::make_unique<Memory>(context_, bytes);
 }
 
@@ -172,6 +174,14 @@ int CudaDevice::set_bytes_async(void* destination, int value, std::int64_t bytes
                                   static_cast<std::size_t>(bytes), static_cast<CUstream>(stream));
 }
 
+void CudaDevice::check_usable() const {
+  if (driver_->gave_up()) {
+    throw DeviceError(DeviceError::Kind::kFailed,
+                      "a kernel on " + identity_.name +
+                          " has not ended; the GPU can be used again when this process has ended");
+  }
+}
+
 // The tuner runs kernels on its own stream that nobody has seen end, so that one is watched.
 void CudaDevice::synchronize(StreamHandle stream) {
   const Active active(context_);
@@ -179,9 +189,11 @@ void CudaDevice::synchronize(StreamHandle stream) {
     TUNEDGEMM_CHECK(*driver_, cuStreamSynchronize(static_cast<CUstream>(stream)), "a stream");
     return;
   }
+  check_usable();
   Event end(context_);
   end.record(stream_.handle());
   if (!end.wait(kHungSeconds)) {
+    driver_->give_up();
     throw DeviceError(DeviceError::Kind::kFailed,
                       "a kernel has not ended after " + std::to_string(kHungSeconds) +
                           " s; the GPU can be used again when this process has ended");
@@ -223,6 +235,7 @@ const OtherKernel& CudaDevice::other_kernel() {
 }
 
 std::variant<double, Rejection> CudaDevice::time(const TimedLaunch& timed, int launches) {
+  check_usable();
   auto graph = std::static_pointer_cast<TimingGraph>(timed.prepared);
   if (!graph || graph->launches() != launches) {
     const bool isolated = timed.launches == Launches::kIsolated;

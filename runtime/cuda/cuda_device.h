@@ -68,6 +68,8 @@ class CudaDevice final : public Device {
  private:
   const Nvrtc& nvrtc();
   const OtherKernel& other_kernel();
+  /// Throws DeviceError once a kernel has not ended.
+  void check_usable() const;
   /// Precondition: probe_mutex_ is held, and it is the first time.
   void know_gpcs(std::vector<int> gpc_of_sm);
 

@@ -2,6 +2,7 @@
 
 // Driver: libcuda.so.1, opened at run time, as a table of its functions under the manual's names.
 
+#include <atomic>
 #include <cstddef>
 #include <memory>
 #include <string>
@@ -116,8 +117,21 @@ struct Driver {
 
   /// "CUDA_ERROR_OUT_OF_MEMORY (2): out of memory".
   std::string describe(CUresult error) const;
+  /// From now on what a kernel that never ends may use is not released: to free it would wait for
+  /// the kernel. It is the end of the process that frees it, and what stands behind this table is
+  /// only good for being destroyed.
+  void give_up() const noexcept {
+    gave_up_ = true;
+  }
+  bool gave_up() const noexcept {
+    return gave_up_;
+  }
+
   /// The version of CUDA that the driver offers, e.g. 13000; 0 if it does not tell.
   int version() const;
+
+ private:
+  mutable std::atomic<bool> gave_up_{false};
 };
 // NOLINTEND(readability-identifier-naming)
 

@@ -22,6 +22,9 @@ Event::Event(const PrimaryContext& context) : context_(context) {
 }
 
 Event::~Event() {
+  if (context_.driver().gave_up()) {
+    return;
+  }
   const Active active(context_);
   context_.driver().cuEventDestroy(handle_);
 }

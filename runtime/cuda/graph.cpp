@@ -96,6 +96,9 @@ TimingGraph::TimingGraph(const PrimaryContext& context, const TimedLaunch& timed
 }
 
 TimingGraph::~TimingGraph() {
+  if (context_.driver().gave_up()) {
+    return;
+  }
   const Active active(context_);
   context_.driver().cuGraphExecDestroy(executable_);
 }

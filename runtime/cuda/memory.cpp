@@ -19,6 +19,9 @@ Memory::Memory(const PrimaryContext& context, std::int64_t bytes)
 }
 
 Memory::~Memory() {
+  if (context_.driver().gave_up()) {
+    return;
+  }
   const Active active(context_);
   context_.driver().cuMemFree(address_);
 }

@@ -51,6 +51,9 @@ Module::Module(const PrimaryContext& context, const void* image, const std::stri
 }
 
 Module::~Module() {
+  if (context_.driver().gave_up()) {
+    return;
+  }
   const Active active(context_);
   context_.driver().cuModuleUnload(handle_);
 }

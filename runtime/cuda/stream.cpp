@@ -11,6 +11,9 @@ Stream::Stream(const PrimaryContext& context) : context_(context) {
 }
 
 Stream::~Stream() {
+  if (context_.driver().gave_up()) {
+    return;
+  }
   const Active active(context_);
   context_.driver().cuStreamDestroy(handle_);
 }

@@ -451,6 +451,23 @@ TEST_CASE("A candidate that crashed the process is not tried again") {
   CHECK(reason_of(tuning, 1) == Reason::kCrashed);
 }
 
+TEST_CASE("After two candidates that crashed a process no third one is tried") {
+  Bench bench;
+  bench.add({100, 50});
+  for (const int number : {1, 2}) {
+    TrialRecord crashed;
+    crashed.family = "fake";
+    crashed.config = Bench::candidate(number).config;
+    crashed.family_fingerprint = family().fingerprint();
+    crashed.rejection = Rejection{Reason::kCrashed, ""};
+    bench.store->put_trial(bench.problem, {}, {}, crashed);
+  }
+  const Tuning tuning = bench.run();
+  CHECK_FALSE(tuning.record);
+  CHECK(bench.device.prepared.empty());
+  CHECK_THAT(tuning.failure, Catch::Matchers::StartsWith("2 candidates have ended their process"));
+}
+
 TEST_CASE("Two tunings agree on the winner, whatever the noise") {
   // Ties within the margin and gaps beyond it, as real runs have them: no two neighbours in time
   // lie on different sides of a threshold by less than the noise of a median.

@@ -1,0 +1,23 @@
+#pragma once
+
+// Crashes: candidates that were running when their process ended or the device was lost.
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "cache/record.h"
+#include "kernel_templates/family.h"
+
+namespace tunedgemm {
+
+/// After so many of one problem nothing more is tried for it: each has cost somebody a process.
+constexpr std::size_t kMostCrashes = 2;
+
+/// Of these trials those of candidates that crashed, of templates as they are now.
+std::vector<TrialRecord> crashes_among(std::span<const TrialRecord> trials);
+bool has_crashed(std::span<const TrialRecord> crashes, const Candidate& candidate);
+/// A sentence if there are too many to go on; else empty.
+std::string why_stopped(std::span<const TrialRecord> crashes);
+
+}  // namespace tunedgemm
