@@ -41,6 +41,27 @@ void sort_for(const Toolchain& toolchain, std::vector<Record>& winners) {
   });
 }
 
+std::vector<Record> winners_near(Archive& archive, decltype(find_neighbours)& find_problems,
+                                 const Problem& problem, const DeviceIdentity& device, int count) {
+  return no_throw(archive, std::vector<Record>(), [&] {
+    const Problem asked = canonical(problem).problem;
+    const std::string on = fingerprint(device);
+    std::vector<Record> winners;
+    archive.read(Archive::Having::kViewsForPrograms, [&](sqlite::Connection& connection) {
+      std::string previous;
+      for (const std::string& near : find_problems(connection, asked, on, count)) {
+        if (near != previous) {
+          std::vector<Record> here = find_winners(connection, {near, on});
+          std::move(here.begin(), here.end(), std::back_inserter(winners));
+        }
+        previous = near;
+      }
+      return false;
+    });
+    return winners;
+  });
+}
+
 }  // namespace
 
 IsCurrent is_current_in(const Archive& archive) {
@@ -77,6 +98,11 @@ std::unique_ptr<Store> Store::open(const StoreOptions& options) {
 StoreHealth Store::health() const {
   Archive& archive = *database_->archive();
   return no_throw(archive, StoreHealth(), [&] { return archive.health(); });
+}
+
+std::filesystem::path Store::path() const {
+  Archive& archive = *database_->archive();
+  return no_throw(archive, std::filesystem::path(), [&] { return archive.path(); });
 }
 
 std::optional<Hit> Store::find(const Problem& problem, const DeviceIdentity& device,
@@ -117,24 +143,16 @@ std::optional<Hit> Store::find(const Problem& problem, const DeviceIdentity& dev
 
 std::vector<Record> Store::neighbours(const Problem& problem, const DeviceIdentity& device,
                                       int count) const {
-  Archive& archive = *database_->archive();
-  return no_throw(archive, std::vector<Record>(), [&] {
-    const Problem asked = canonical(problem).problem;
-    std::vector<Record> winners;
-    archive.read(Archive::Having::kViewsForPrograms, [&](sqlite::Connection& connection) {
-      const std::string on = fingerprint(device);
-      std::string previous;
-      for (const std::string& near : find_neighbours(connection, asked, on, count)) {
-        if (near != previous) {
-          std::vector<Record> here = find_winners(connection, {near, on});
-          std::move(here.begin(), here.end(), std::back_inserter(winners));
-        }
-        previous = near;
-      }
-      return false;
-    });
-    return winners;
-  });
+  return winners_near(*database_->archive(), find_neighbours, problem, device, count);
+}
+
+std::vector<Record> Store::distant_neighbours(const Problem& problem, const DeviceIdentity& device,
+                                              int count) const {
+  return winners_near(*database_->archive(), find_distant_neighbours, problem, device, count);
+}
+
+std::int64_t Store::changes() const {
+  return database_->archive()->changes();
 }
 
 std::int64_t Store::lookups() const {
@@ -181,6 +199,7 @@ void Store::put_binary(const Source& source, const Toolchain& toolchain, int arc
     archive.write([key = kernel_key(source, toolchain, architecture),
                    binary](sqlite::Connection& connection) { put_kernel(connection, key, binary); },
                   Archive::Otherwise::kWriteLater);
+    archive.count_change();
   });
 }
 

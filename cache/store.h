@@ -104,6 +104,8 @@ class Store {
   Store& operator=(const Store&) = delete;
 
   StoreHealth health() const;
+  /// The file, or what would be it; empty if there is none. health() counts the winners.
+  std::filesystem::path path() const;
 
   /// The winner for the problem (canonical or not) on the device. Void rows are not returned:
   /// another template fingerprint, or a config that the family no longer allows within `limits`.
@@ -117,6 +119,14 @@ class Store {
   /// Void and stale ones too; none whose sizes differ by more than a factor of 16 in all.
   std::vector<Record> neighbours(const Problem& problem, const DeviceIdentity& device,
                                  int count) const;
+  /// The same at any distance, but one problem for each config, and at most `count` configs: of the
+  /// thousand winners next in M on either side, those nearest in M first.
+  std::vector<Record> distant_neighbours(const Problem& problem, const DeviceIdentity& device,
+                                         int count) const;
+
+  /// Grows when this store has stored a winner or a binary, and when a look-up of `find` has seen
+  /// that another process wrote: what was not there before may be there now.
+  std::int64_t changes() const;
 
   /// How many look-ups `find` has answered, for those who want to know what a call costs.
   std::int64_t lookups() const;

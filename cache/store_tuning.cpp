@@ -91,6 +91,7 @@ PutResult Store::put(const Record& record, const Source& winner_source, const Bi
           set_current_toolchain(connection, winner.device, winner.toolchain);
         },
         Archive::Otherwise::kWriteLater);
+    archive.count_change();
     if (*stored) {
       archive.put_winner(winner);
       return PutResult{true, std::move(winner)};

@@ -10,11 +10,9 @@
 namespace tunedgemm {
 namespace {
 
-// The problem as a kernel sees it that relies on no more alignment than the winner had, in whatever
-// surroundings that was timed.
-Problem as_for(const Problem& winner, const Problem& problem) {
+// The problem as a kernel sees it that relies on no more alignment than the winner had.
+Problem aligned_as(const Problem& winner, const Problem& problem) {
   Problem seen = problem;
-  seen.regime = winner.regime;
   for (Matrix Problem::*matrix : {&Problem::a, &Problem::b, &Problem::c, &Problem::d}) {
     (seen.*matrix).alignment_bytes =
         std::min((problem.*matrix).alignment_bytes, (winner.*matrix).alignment_bytes);
@@ -22,31 +20,31 @@ Problem as_for(const Problem& winner, const Problem& problem) {
   return seen;
 }
 
+Problem timed_in(Regime regime, const Problem& problem) {
+  Problem timed = problem;
+  timed.regime = regime;
+  return timed;
+}
+
 }  // namespace
 
 std::vector<Instance> instances_of_winners(const Problem& problem, const DeviceIdentity& device,
                                            const DeviceLimits& limits,
                                            std::span<const Record> winners) {
-  std::vector<std::pair<double, const Record*>> near;
-  for (const Record& winner : winners) {
-    const auto apart = distance(as_for(winner.problem, problem), winner.problem);
-    if (winner.device == device && apart) {
-      near.emplace_back(*apart, &winner);
-    }
-  }
-  std::stable_sort(near.begin(), near.end(),
-                   [](const auto& left, const auto& right) { return left.first < right.first; });
   std::vector<Instance> instances;
   std::set<std::string> known;
-  for (const auto& [apart, winner] : near) {
-    const Candidate candidate{find_family(winner->family), winner->config};
-    const Problem seen = as_for(winner->problem, problem);
-    if (candidate.family == nullptr || candidate.family->backend() != limits.backend ||
-        !known.insert(to_text(candidate) + " " + to_text(seen)).second) {
-      continue;
-    }
-    if (Instantiation made = instantiate(seen, candidate, limits)) {
-      instances.push_back(std::move(made).value());
+  const Regime other = problem.regime == Regime::kCold ? Regime::kWarm : Regime::kCold;
+  for (const Problem& asked : {problem, timed_in(other, problem)}) {
+    for (const auto& [apart, winner] : nearest_winners(asked, device, winners)) {
+      const Candidate candidate{find_family(winner->family), winner->config};
+      const Problem seen = aligned_as(winner->problem, asked);
+      if (candidate.family == nullptr || candidate.family->backend() != limits.backend ||
+          !known.insert(to_text(candidate) + " " + to_text(seen)).second) {
+        continue;
+      }
+      if (Instantiation made = instantiate(seen, candidate, limits)) {
+        instances.push_back(std::move(made).value());
+      }
     }
   }
   return instances;

@@ -11,8 +11,9 @@
 namespace tunedgemm {
 
 /// The kernels of winners on the device as instances for another problem, those of the nearest
-/// winners first (tuner/neighbours.h), each once. A kernel serves every size of its class, and
-/// memory that is better aligned than it needs.
+/// winners first (tuner/neighbours.h) and of those timed with warm inputs last if the problem's are
+/// cold, each once. A kernel serves every size of its class, and memory that is better aligned than
+/// it needs.
 std::vector<Instance> instances_of_winners(const Problem& problem, const DeviceIdentity& device,
                                            const DeviceLimits& limits,
                                            std::span<const Record> winners);

@@ -19,7 +19,7 @@ constexpr double kNearEnough = 1;
 // The model errs by some percent, but much alike for shapes that are alike.
 constexpr double kModelScatter = 1.05;
 // So many of the nearest are asked: for each, all configs of its problem are ranked.
-constexpr std::size_t kNearWinners = 3;
+constexpr int kNearWinners = 3;
 
 double size_difference(std::int64_t left, std::int64_t right) {
   return std::abs(std::log2(1.0 + static_cast<double>(left)) -
@@ -54,29 +54,6 @@ bool same_strides(const Problem& left, const Problem& right) {
                       problem.c.batch_stride,      problem.d.batch_stride};
   };
   return strides(left) == strides(right) && left.c_is_d == right.c_is_d;
-}
-
-// At most `count` winners on this device whose problems are near, the nearest first.
-template <class IsNear>
-std::vector<const Record*> nearest(const Problem& problem, const DeviceIdentity& device,
-                                   std::span<const Record> winners, std::size_t count,
-                                   const IsNear& is_near) {
-  std::vector<std::pair<double, const Record*>> near;
-  for (const Record& winner : winners) {
-    const auto apart = distance(problem, winner.problem);
-    if (winner.device == device && apart && is_near(winner.problem, *apart)) {
-      near.emplace_back(*apart, &winner);
-    }
-  }
-  std::stable_sort(near.begin(), near.end(),
-                   [](const auto& left, const auto& right) { return left.first < right.first; });
-  near.resize(std::min(near.size(), count));
-  std::vector<const Record*> found;
-  found.reserve(near.size());
-  for (const auto& [apart, winner] : near) {
-    found.push_back(winner);
-  }
-  return found;
 }
 
 bool is_near_enough(const Problem& left, const Problem& right) {
@@ -134,13 +111,30 @@ std::optional<double> distance(const Problem& left, const Problem& right) {
          (left.launches == right.launches ? 0 : 0.25);
 }
 
+std::vector<NearWinner> nearest_winners(const Problem& problem, const DeviceIdentity& device,
+                                        std::span<const Record> winners) {
+  std::vector<NearWinner> near;
+  for (const Record& winner : winners) {
+    const auto apart = distance(problem, winner.problem);
+    if (winner.device == device && apart) {
+      near.push_back({.apart = *apart, .winner = &winner});
+    }
+  }
+  std::stable_sort(near.begin(), near.end(), [](const NearWinner& left, const NearWinner& right) {
+    return left.apart < right.apart;
+  });
+  return near;
+}
+
 std::vector<Instance> neighbour_seeds(const Problem& problem, const DeviceIdentity& device,
                                       const DeviceLimits& limits, std::span<const Record> winners,
                                       int count) {
   std::vector<Instance> seeds;
-  const auto is_near = [](const Problem&, double apart) { return apart <= kReach; };
-  for (const Record* winner :
-       nearest(problem, device, winners, static_cast<std::size_t>(count), is_near)) {
+  int asked = 0;
+  for (const auto& [apart, winner] : nearest_winners(problem, device, winners)) {
+    if (apart > kReach || asked++ == count) {
+      break;
+    }
     const std::size_t enough = seeds.size() + kSeedsOfOneNeighbour;
     add_seed(seeds, Candidate{find_family(winner->family), winner->config}, problem, limits);
     for (const std::string& tie : winner->ties) {
@@ -156,8 +150,14 @@ std::vector<Instance> neighbour_seeds(const Problem& problem, const DeviceIdenti
 std::vector<Instance> untuned_choices(const Problem& problem, const DeviceIdentity& device,
                                       const DeviceLimits& limits, std::span<const Record> winners) {
   std::vector<Instance> choices = ranked_candidates(problem, limits);
-  const auto is_near = [&](const Problem& other, double) { return is_near_enough(problem, other); };
-  for (const Record* winner : nearest(problem, device, winners, kNearWinners, is_near)) {
+  int asked = 0;
+  for (const auto& [apart, winner] : nearest_winners(problem, device, winners)) {
+    if (!is_near_enough(problem, winner->problem)) {
+      continue;
+    }
+    if (asked++ == kNearWinners) {
+      break;
+    }
     if (auto carried = carried_over(*winner, problem, limits, choices)) {
       std::erase_if(choices,
                     [&](const Instance& choice) { return choice.candidate == carried->candidate; });

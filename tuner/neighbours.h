@@ -17,6 +17,15 @@ namespace tunedgemm {
 /// so that nothing can be learned.
 std::optional<double> distance(const Problem& left, const Problem& right);
 
+struct NearWinner {
+  double apart = 0;  ///< distance() of its problem
+  const Record* winner = nullptr;
+};
+/// Those of the winners on this device whose problems have a distance to this one, the nearest
+/// first. They point into `winners`.
+std::vector<NearWinner> nearest_winners(const Problem& problem, const DeviceIdentity& device,
+                                        std::span<const Record> winners);
+
 /// The winners of at most `count` tuned problems on this device, the nearest first, each followed
 /// by what tied with it; without duplicates and only what is legal for `problem`. A former winner
 /// of the problem itself comes first.

@@ -49,6 +49,8 @@ class Archive {
   /// The process that made it.
   pid_t owner() const { return owner_; }
   PendingWrites& pending() { return pending_; }
+  /// See Store::path.
+  std::filesystem::path path() const;
 
   /// What happens to work that could only be done in memory.
   enum class Otherwise { kWriteLater, kForget };
@@ -75,6 +77,9 @@ class Archive {
   bool refresh();
   void count_lookup() { ++lookups_; }
   std::int64_t lookups() const { return lookups_; }
+  /// See Store::changes.
+  void count_change() { ++changes_; }
+  std::int64_t changes() const { return changes_; }
   /// Remembers to write that the device is used with this toolchain, if the file has another one.
   void note_toolchain(const std::string& device_fingerprint, const DeviceIdentity& device,
                       const Toolchain& toolchain);
@@ -115,7 +120,7 @@ class Archive {
   const std::string lease_prefix_;
   std::atomic<int> leases_{0};
   std::atomic<int> damaged_binaries_{0};
-  std::atomic<std::int64_t> lookups_{0};
+  std::atomic<std::int64_t> lookups_{0}, changes_{0};
   PendingWrites pending_;
 
   mutable std::mutex databases_;  // guards the next group

@@ -46,6 +46,7 @@ void Archive::put_winner(const Record& record) {
 }
 
 void Archive::forget_found() {
+  count_change();
   const std::unique_lock lock(winners_lock_);
   found_.clear();
   toolchain_of_.clear();
@@ -128,13 +129,17 @@ void Archive::note_toolchain(const std::string& device_fingerprint, const Device
   }
 }
 
+std::filesystem::path Archive::path() const {
+  return store_path(options_);
+}
+
 StoreHealth Archive::health() {
   StoreHealth health;
   read(Having::kViewsForPrograms, [&](sqlite::Connection& connection) {
     health.winners += connection.integer("SELECT count(*) FROM winner_v1");
     return false;
   });
-  health.path = store_path(options_);
+  health.path = path();
   health.sqlite_version = sqlite3_libversion();
   {
     const DatabaseUse use;

@@ -52,6 +52,27 @@ constexpr int kColumnCount = 34;
 // How far apart neighbours may be, looked through one after the other: winners are many, and those
 // next to a problem few. Beyond the last, one says no more than a cost model does.
 constexpr std::array kReaches{2.0, 4.0, 16.0};
+// Of the winners next in M, on either side.
+constexpr int kDistantNeighbours = 1000;
+
+// The index `problem_neighbours` has these columns, then M.
+constexpr std::string_view kOfOneClass =
+    "device_fingerprint = ?1 AND type_a = ?2 AND type_b = ?3 AND type_d = ?4 AND order_a = ?5 AND "
+    "order_b = ?6 AND beta = ?7 AND bias = ?8 AND activation = ?9 AND numerics = ?10";
+
+// Binds the parameters of kOfOneClass and those after them.
+template <class... Values>
+void bind_class(sqlite::Statement& rows, const Problem& canonical, const std::string& device,
+                const Values&... values) {
+  rows.bind(device, name(canonical.a.type), name(canonical.b.type), name(canonical.d.type),
+            name(canonical.a.order), name(canonical.b.order), name(canonical.beta),
+            name(canonical.bias), name(canonical.activation), name(canonical.numerics), values...);
+}
+
+// As neighbours are compared: defined for an extent of 0, too.
+double size(std::int64_t extent) {
+  return 1.0 + static_cast<double>(extent);
+}
 
 std::optional<Record> record_in(const sqlite::Statement& row) {
   Record r;
@@ -150,31 +171,47 @@ std::vector<Record> find_winners(const sqlite::Connection& connection, const Win
 std::vector<std::string> find_neighbours(const sqlite::Connection& connection,
                                          const Problem& canonical, const std::string& device,
                                          int count) {
-  // The index `problem_neighbours` has these columns; what is near in all is near in M.
+  // What is near in all is near in M.
   sqlite::Statement rows(
       connection,
       "SELECT problem_fingerprint FROM (SELECT problem_fingerprint, "
-      "max(1.0 + m, ?1) / min(1.0 + m, ?1) * max(1.0 + n, ?2) / min(1.0 + n, ?2) * "
-      "max(1.0 + k, ?3) / min(1.0 + k, ?3) * max(1.0 + batch, ?4) / min(1.0 + batch, ?4) AS apart "
-      "FROM winner_v1 WHERE device_fingerprint = ?5 AND type_a = ?6 AND type_b = ?7 AND "
-      "type_d = ?8 AND order_a = ?9 AND order_b = ?10 AND beta = ?11 AND bias = ?12 AND "
-      "activation = ?13 AND numerics = ?14 AND m BETWEEN ?1 / ?15 - 1 AND ?1 * ?15) "
-      "WHERE apart <= ?15 ORDER BY apart LIMIT ?16");
-  const auto size = [](std::int64_t extent) { return 1.0 + static_cast<double>(extent); };
+      "max(1.0 + m, ?11) / min(1.0 + m, ?11) * max(1.0 + n, ?12) / min(1.0 + n, ?12) * "
+      "max(1.0 + k, ?13) / min(1.0 + k, ?13) * max(1.0 + batch, ?14) / min(1.0 + batch, ?14) "
+      "AS apart FROM winner_v1 WHERE " +
+          std::string(kOfOneClass) +
+          " AND m BETWEEN ?11 / ?15 - 1 AND ?11 * ?15) "
+          "WHERE apart <= ?15 ORDER BY apart LIMIT ?16");
   std::vector<std::string> problems;
   for (const double reach : kReaches) {
     problems.clear();
-    rows.bind(size(canonical.m), size(canonical.n), size(canonical.k), size(canonical.batch),
-              device, name(canonical.a.type), name(canonical.b.type), name(canonical.d.type),
-              name(canonical.a.order), name(canonical.b.order), name(canonical.beta),
-              name(canonical.bias), name(canonical.activation), name(canonical.numerics), reach,
-              count);
+    bind_class(rows, canonical, device, size(canonical.m), size(canonical.n), size(canonical.k),
+               size(canonical.batch), reach, count);
     while (rows.step()) {
       rows.read(problems.emplace_back());
     }
     if (problems.size() == static_cast<std::size_t>(count)) {
       break;  // none that is farther away could be nearer than these
     }
+  }
+  return problems;
+}
+
+std::vector<std::string> find_distant_neighbours(const sqlite::Connection& connection,
+                                                 const Problem& canonical,
+                                                 const std::string& device, int count) {
+  const std::string next = "SELECT problem_fingerprint, family, knobs, m FROM winner_v1 WHERE " +
+                           std::string(kOfOneClass) + " AND m ";
+  // Of each group SQLite takes the row that has the minimum.
+  sqlite::Statement rows(
+      connection,
+      "SELECT problem_fingerprint, min(max(1.0 + m, ?12) / min(1.0 + m, ?12)) AS apart FROM ("
+      "SELECT * FROM (" +
+          next + ">= ?11 ORDER BY m LIMIT ?13) UNION ALL SELECT * FROM (" + next +
+          "< ?11 ORDER BY m DESC LIMIT ?13)) GROUP BY family, knobs ORDER BY apart LIMIT ?14");
+  bind_class(rows, canonical, device, canonical.m, size(canonical.m), kDistantNeighbours, count);
+  std::vector<std::string> problems;
+  while (rows.step()) {
+    rows.read_one(0, problems.emplace_back());
   }
   return problems;
 }

@@ -41,6 +41,12 @@ std::vector<Record> find_winners(const sqlite::Connection& connection, const Win
 std::vector<std::string> find_neighbours(const sqlite::Connection& connection,
                                          const Problem& canonical, const std::string& device,
                                          int count);
+/// The same at any distance, told by the ratio of M plus one: of at most `count` configs, each
+/// once. Looks at so many of the winners next in M, on either side, that distant kernels are found
+/// among many alike, and no more, however many there are.
+std::vector<std::string> find_distant_neighbours(const sqlite::Connection& connection,
+                                                 const Problem& canonical,
+                                                 const std::string& device, int count);
 
 /// Deletes the winners and the trials of a problem, by its fingerprint; returns how many winners.
 std::int64_t delete_winners(sqlite::Connection& connection, const std::string& problem);

@@ -57,7 +57,8 @@ struct Cost {
   double first_call_ms = 0;  // with opening the store
   double next_call_ms = 0;   // of a problem that was not asked for before
   double megabytes = 0;
-  double tuning_ms = 0;  // of the store's part in it
+  double distant_ms = 0;  // the kernels of winners, where none is near
+  double tuning_ms = 0;   // of the store's part in it
 };
 
 // On a file whose winners begin with those of the problems 0 and 1.
@@ -71,6 +72,12 @@ Cost cost_of(const fs::path& path) {
   CHECK(has(*store, 0));
   cost.megabytes = heap_megabytes() - before;
   cost.next_call_ms = milliseconds([&] { CHECK(has(*store, 1)); });
+  Problem alone = large_store::problem(1);
+  alone.k = 1;
+  cost.distant_ms = least_milliseconds(kTimes, [&] {
+    CHECK(store->neighbours(alone, sample::device(), 32).empty());
+    CHECK_FALSE(store->distant_neighbours(alone, sample::device(), 32).empty());
+  });
   std::int64_t m = 1'000'000;
   cost.tuning_ms = least_milliseconds(kTimes, [&] {
     const Record record = sample::record(++m);
@@ -86,6 +93,7 @@ void report(const std::string& file, const Cost& cost) {
   report(file + ", open it and find a winner", cost.first_call_ms, "ms");
   report(file + ", find another one", cost.next_call_ms, "ms");
   report(file + ", memory for both", cost.megabytes, "MB");
+  report(file + ", find kernels where no winner is near", cost.distant_ms, "ms");
   report(file + ", store a tuning", cost.tuning_ms, "ms");
 }
 
@@ -108,6 +116,7 @@ TEST_CASE("A first call costs the same with fifty thousand winners and a million
   report("50000 winners", with_many);
   CHECK(with_many.first_call_ms < with_two.first_call_ms + 10);
   CHECK(with_many.next_call_ms < 1);
+  CHECK(with_many.distant_ms < 20);
   CHECK(with_many.megabytes < with_two.megabytes + 2);
   CHECK(with_many.tuning_ms < 3 * with_two.tuning_ms + 20);
 }

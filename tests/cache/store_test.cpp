@@ -369,6 +369,57 @@ TEST_CASE("Neighbours are of the same device, types, orders, epilogue and numeri
   CHECK(neighbours[2].problem == sample::problem(65));
 }
 
+TEST_CASE("Distant neighbours are one problem for each config, those nearest in M first") {
+  const TemporaryFolder folder;
+  const auto store = Store::open(sample::options(folder.path() / "cache.db"));
+  const auto put_winner_of = [&](std::int64_t m, int stages) {
+    Record record = sample::record(m);
+    record.config.set("stages", stages);
+    put(*store, record);
+  };
+  const Problem asked = sample::problem(1000);
+  for (std::int64_t m = 2000; m < 2040; ++m) {
+    put_winner_of(m, 2);
+  }
+  put_winner_of(1, 3);
+  put_winner_of(1'000'000, 4);
+  put_winner_of(1000, 5);
+  const auto m_of = [&](int count) {
+    std::vector<std::int64_t> all;
+    for (const Record& record : store->distant_neighbours(asked, sample::device(), count)) {
+      all.push_back(record.problem.m);
+    }
+    return all;
+  };
+  CHECK(m_of(8) == std::vector<std::int64_t>{1000, 2000, 1, 1'000'000});
+  CHECK(m_of(2) == std::vector<std::int64_t>{1000, 2000});
+  DeviceIdentity other = sample::device();
+  other.name = "Other GPU";
+  CHECK(store->distant_neighbours(asked, other, 8).empty());
+}
+
+TEST_CASE("Changes of a store grow when it or another process has stored something") {
+  const TemporaryFolder folder;
+  const auto store = Store::open(sample::options(folder.path() / "cache.db"));
+  const auto other = Store::open(sample::options(folder.path() / "cache.db"));
+  const auto look_up = [&] {
+    store->find(sample::problem(3), sample::device(), sample::toolchain(), sample::limits());
+    return store->changes();
+  };
+  std::int64_t before = look_up();
+  CHECK(look_up() == before);
+  store->put_binary(sample::source(1), sample::toolchain(), 90, sample::binary());
+  CHECK(look_up() > before);
+  before = look_up();
+  put(*store, sample::record(1));
+  CHECK(look_up() > before);
+  before = look_up();
+  other->put_binary(sample::source(2), sample::toolchain(), 90, sample::binary());
+  CHECK(look_up() > before);
+  before = look_up();
+  CHECK(look_up() == before);
+}
+
 TEST_CASE("Store returns a binary for its source, compiler and architecture, whatever the driver") {
   const TemporaryFolder folder;
   const auto store = Store::open(sample::options(folder.path() / "cache.db"));
