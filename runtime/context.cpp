@@ -191,7 +191,7 @@ std::unique_ptr<Plan> Context::make_plan(const CallKey& key, const Canonical& ca
   std::optional<Hit> hit = find_winner(problem);
   if (!hit && policy == Policy::kReplay) {
     throw CallError(CallError::Kind::kNotTuned,
-                    "policy replay, and the cache " + store_->health().path.string() +
+                    "policy replay, and the cache " + store_->path().string() +
                         " has no winner on " + device_->identity().name + " for " +
                         to_text(problem) + "; tune it with tune-all, or use policy tune");
   }
@@ -199,44 +199,59 @@ std::unique_ptr<Plan> Context::make_plan(const CallKey& key, const Canonical& ca
     hit = or_nothing(problem, [&] { return tune_missing(problem, tuned_before); });
   }
   // What answers at once must not wait for a probe that it may not need.
-  const bool may_wait = policy != Policy::kStored && policy != Policy::kBackground;
-  if (hit ? hit->winner.lacks_gpcs : may_wait) {
+  const bool at_once = compiling_under(policy) == Compiling::kForbidden;
+  if (hit ? hit->winner.lacks_gpcs : !at_once) {
     tuning_.complete_probe();
   }
   if (hit && hit->winner.lacks_gpcs) {
     hit = hit_of(std::move(hit->record), problem, device_->limits(), hit->match);
   }
-  if (hit) {
-    replace_plans(problem, *hit);
-    if (std::unique_ptr<Plan> plan =
-            or_nothing(problem, [&] { return plan_from_hit(key, canonical, *hit, policy); })) {
-      ++(hit->match == Match::kExact ? counters_.hits : counters_.stale);
-      return plan;
+  const auto plan_of_winner = [&](Compiling compiling) -> std::unique_ptr<Plan> {
+    if (!hit) {
+      return nullptr;
     }
+    return or_nothing(problem, [&] {
+      replace_plans(problem, *hit, compiling);
+      std::unique_ptr<Plan> plan = plan_from_hit(key, canonical, *hit, compiling);
+      if (plan != nullptr) {
+        ++(hit->match == Match::kExact ? counters_.hits : counters_.stale);
+      }
+      return plan;
+    });
+  };
+  if (auto plan = plan_of_winner(compiling_under(policy))) {
+    return plan;
   }
-  return make_plan_without_winner(key, canonical, policy);
-}
-
-std::unique_ptr<Plan> Context::make_plan_without_winner(const CallKey& key,
-                                                        const Canonical& canonical, Policy policy) {
-  if (policy == Policy::kStored || policy == Policy::kBackground) {
-    if (std::unique_ptr<Plan> plan =
-            or_nothing(canonical.problem, [&] { return plan_from_stored(key, canonical); })) {
+  if (at_once) {
+    if (auto plan = or_nothing(problem, [&] { return plan_from_stored(key, canonical); })) {
       ++counters_.nearest;
       return plan;
     }
   }
-  if (policy != Policy::kStored) {
-    ++counters_.model;
-    return plan_from_model(key, canonical);
+  if (policy == Policy::kStored) {
+    store_->note_request(problem, device_->identity(), 1);
+    throw CallError(CallError::Kind::kNotTuned, why_not_stored(problem));
   }
-  store_->note_request(canonical.problem, device_->identity(), 1);
-  throw CallError(CallError::Kind::kNotTuned,
-                  "policy stored, and neither the cache " + store_->health().path.string() +
-                      " nor the library has a kernel for " + device_->identity().name +
-                      " that computes " + to_text(canonical.problem) +
-                      "; tune it or one like it with tune-all, or use policy never, which may "
-                      "compile a kernel");
+  // What has to be compiled anyhow may as well be the winner.
+  if (policy == Policy::kBackground) {
+    if (auto plan = plan_of_winner(Compiling::kAllowed)) {
+      return plan;
+    }
+  }
+  ++counters_.model;
+  return plan_from_model(key, canonical);
+}
+
+Context::Compiling Context::compiling_under(Policy policy) {
+  const bool at_once = policy == Policy::kStored || policy == Policy::kBackground;
+  return at_once ? Compiling::kForbidden : Compiling::kAllowed;
+}
+
+std::string Context::why_not_stored(const Problem& problem) {
+  return "policy stored, and neither the cache " + store_->path().string() +
+         " nor the library has a kernel for " + device_->identity().name + " that computes " +
+         to_text(problem) +
+         "; tune it or one like it with tune-all, or use policy never, which may compile a kernel";
 }
 
 std::optional<Hit> Context::find_winner(const Problem& canonical) {
@@ -263,7 +278,7 @@ TuneResult Context::tune(const Problem& problem, const TuneOptions& options) {
     const Problem canonical = tunedgemm::canonical(problem).problem;
     if (const std::optional<Hit> hit =
             hit_of(*result.record, canonical, device_->limits(), Match::kExact)) {
-      replace_plans(canonical, *hit);
+      replace_plans(canonical, *hit, Compiling::kAllowed);
     }
   }
   return result;
@@ -271,6 +286,11 @@ TuneResult Context::tune(const Problem& problem, const TuneOptions& options) {
 
 BackgroundTuner::Outcome Context::tune_in_background(const Problem& canonical,
                                                      const BackgroundTuner::MustEnd& must_end) {
+  // A winner that is there has only to be compiled.
+  const std::optional<Hit> known = find_winner(canonical);
+  if (known && replace_plans(canonical, *known, Compiling::kAllowed)) {
+    return BackgroundTuner::Outcome::kDone;
+  }
   TuneOptions tuning;
   tuning.rigor = options_.rigor;
   tuning.budget = options_.budget;
@@ -285,7 +305,7 @@ BackgroundTuner::Outcome Context::tune_in_background(const Problem& canonical,
     log_warning("not tuned in the background: " + result.tuning.failure);
   } else if (const auto hit =
                  hit_of(*std::move(result.record), canonical, device_->limits(), Match::kExact)) {
-    replace_plans(canonical, *hit);
+    replace_plans(canonical, *hit, Compiling::kAllowed);
     log_info("tuned in the background: " + to_text(canonical));
   }
   return BackgroundTuner::Outcome::kDone;
@@ -299,7 +319,7 @@ void Context::await_winner(const Plan& plan, std::int64_t tuned_before) {
   // A tuning that ended before the plan was noted has not replaced it.
   if (tuning_.tuned() != tuned_before) {
     if (const std::optional<Hit> hit = find_winner(plan.problem)) {
-      replace_plans(plan.problem, *hit);
+      replace_plans(plan.problem, *hit, compiling_under(options_.policy));
     }
   }
 }
@@ -313,7 +333,7 @@ void Context::note_calls() {
   }
 }
 
-void Context::replace_plans(const Problem& canonical, const Hit& hit) {
+bool Context::replace_plans(const Problem& canonical, const Hit& hit, Compiling compiling) {
   std::vector<const Plan*> old;
   {
     const std::scoped_lock lock(without_winner_mutex_);
@@ -328,7 +348,7 @@ void Context::replace_plans(const Problem& canonical, const Hit& hit) {
     const Plan* successor = nullptr;
     try {
       if (auto made = plan_from_hit(plan->key, tunedgemm::canonical(to_problem(plan->key)), hit,
-                                    options_.policy)) {
+                                    compiling)) {
         successor = &plans_.add(std::move(made));
       }
     } catch (const DeviceError& error) {  // of another plan than the one that is asked for
@@ -346,16 +366,17 @@ void Context::replace_plans(const Problem& canonical, const Hit& hit) {
   }
   const std::scoped_lock lock(without_winner_mutex_);
   without_winner_.insert(without_winner_.end(), kept.begin(), kept.end());
+  return kept.empty();
 }
 
 std::unique_ptr<Plan> Context::plan_from_hit(const CallKey& key, const Canonical& canonical,
-                                             const Hit& hit, Policy policy) {
+                                             const Hit& hit, Compiling compiling) {
   const Source source = hit.winner.source();
   const std::string& compiler = hit.record.toolchain.compiler;
   std::variant<KernelCache::Kernel, Rejection> kernel =
       kernels_.find_stored(source, hit.winner.launch, compiler);
   if (std::get<0>(kernel) == nullptr) {
-    if (policy == Policy::kStored) {
+    if (compiling == Compiling::kForbidden) {
       return nullptr;
     }
     kernel = kernels_.get(source, hit.winner.launch, compiler);
@@ -374,35 +395,56 @@ std::unique_ptr<Plan> Context::plan_from_hit(const CallKey& key, const Canonical
 }
 
 std::unique_ptr<Plan> Context::plan_from_stored(const CallKey& key, const Canonical& canonical) {
+  const std::string problem = fingerprint(canonical.problem);
+  const std::int64_t seen = kernels_seen();
+  {
+    const std::scoped_lock lock(without_kernel_mutex_);
+    const auto known = without_kernel_.find(problem);
+    if (known != without_kernel_.end() && known->second == seen) {
+      return nullptr;
+    }
+  }
+  std::unique_ptr<Plan> plan = find_stored_plan(key, canonical);
+  if (plan == nullptr) {
+    const std::scoped_lock lock(without_kernel_mutex_);
+    without_kernel_[problem] = seen;
+  }
+  return plan;
+}
+
+std::unique_ptr<Plan> Context::find_stored_plan(const CallKey& key, const Canonical& canonical) {
   const Problem& problem = canonical.problem;
+  const DeviceIdentity& device = device_->identity();
   const DeviceLimits& limits = device_->limits();
   const std::string& compiler = device_->toolchain().compiler;
-  const auto plan_if_stored = [&](const Instance& instance, std::string_view origin) {
-    KernelCache::Kernel kernel = kernels_.find_stored(instance.source(), instance.launch, compiler);
-    return kernel == nullptr ? nullptr
-                             : plan_of(key, canonical, instance, std::move(kernel), origin);
+  const auto stored = [&](const Instance& instance) {
+    return kernels_.find_stored(instance.source(), instance.launch, compiler);
   };
   const auto plan_of_winner = [&](std::span<const Record> winners) -> std::unique_ptr<Plan> {
-    for (const Instance& instance :
-         instances_of_winners(problem, device_->identity(), limits, winners)) {
-      if (auto plan = plan_if_stored(instance, "the nearest stored kernel")) {
-        return plan;
+    for (const Instance& instance : instances_of_winners(problem, device, limits, winners)) {
+      if (KernelCache::Kernel kernel = stored(instance)) {
+        return plan_of(key, canonical, instance, std::move(kernel), "the nearest stored kernel");
       }
     }
     return nullptr;
   };
-  if (auto plan =
-          plan_of_winner(store_->neighbours(problem, device_->identity(), kAskedNeighbours))) {
+  if (auto plan = plan_of_winner(store_->neighbours(problem, device, kAskedNeighbours))) {
     return plan;
   }
-  if (auto plan = plan_of_winner(store_->winners())) {  // many, of all sizes
+  if (auto plan = plan_of_winner(store_->distant_neighbours(problem, device, kAskedNeighbours))) {
     return plan;
   }
-  // What was compiled without a tuning has no winner's row.
+  // What was compiled without a tuning has no winner's row: it was among the model's first choices.
+  // Beyond those, what is loaded costs no look-up.
+  constexpr std::size_t kLookedUp = 32;
   const std::vector<Instance> ranked = ranked_candidates(problem, limits);
-  for (const Instance& instance : ranked) {
-    if (auto plan = plan_if_stored(instance, "a stored kernel, chosen by the model")) {
-      return plan;
+  for (std::size_t rank = 0; rank < ranked.size(); ++rank) {
+    const Instance& instance = ranked[rank];
+    KernelCache::Kernel kernel =
+        rank < kLookedUp ? stored(instance) : kernels_.find(fingerprint(instance.source()));
+    if (kernel != nullptr) {
+      return plan_of(key, canonical, instance, std::move(kernel),
+                     "a stored kernel, chosen by the model");
     }
   }
   return plan_from_built_in(key, canonical, ranked);

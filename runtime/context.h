@@ -9,6 +9,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -130,20 +131,25 @@ class Context {
           std::unique_ptr<Store> store);
 
   std::unique_ptr<Plan> make_plan(const CallKey& key, const Canonical& canonical, Policy policy);
-  std::unique_ptr<Plan> make_plan_without_winner(const CallKey& key, const Canonical& canonical,
-                                                 Policy policy);
+  /// What to tell a caller for whom there is no stored kernel.
+  std::string why_not_stored(const Problem& problem);
   std::optional<Hit> find_winner(const Problem& canonical);
   /// Empty if no winner came of it.
   std::optional<Hit> tune_missing(const Problem& canonical, std::int64_t tuned_before);
-  /// Null if the winner's kernel cannot be had.
+  enum class Compiling { kAllowed, kForbidden };
+  /// Forbidden while a caller waits who is to be answered at once.
+  static Compiling compiling_under(Policy policy);
+  /// Null if the winner's kernel cannot be had, or only by compiling where that is forbidden.
   std::unique_ptr<Plan> plan_from_hit(const CallKey& key, const Canonical& canonical,
-                                      const Hit& hit, Policy policy);
+                                      const Hit& hit, Compiling compiling);
   /// The nearest kernel that is stored, loaded or linked in and computes the problem. Null if there
-  /// is none.
+  /// is none, which is remembered until something is stored or loaded.
   std::unique_ptr<Plan> plan_from_stored(const CallKey& key, const Canonical& canonical);
   /// Of the kernel that is linked in and stands in for any candidate. Null if there is none.
   std::unique_ptr<Plan> plan_from_built_in(const CallKey& key, const Canonical& canonical,
                                            std::span<const Instance> ranked);
+  /// The same, looked for: in a number of look-ups that does not depend on the size of the cache.
+  std::unique_ptr<Plan> find_stored_plan(const CallKey& key, const Canonical& canonical);
   std::unique_ptr<Plan> plan_from_model(const CallKey& key, const Canonical& canonical);
   /// For a problem that has no plan, while the stream is captured: of a kernel that is loaded
   /// already. Throws CallError(kNotTuned) where none computes it.
@@ -161,8 +167,12 @@ class Context {
   /// Keeps in mind that the plan is to be replaced when the problem has a winner; `tuned_before` is
   /// TuningSession::tuned() from before it was looked for.
   void await_winner(const Plan& plan, std::int64_t tuned_before);
-  /// Plans that were made for the problem without its winner get successors.
-  void replace_plans(const Problem& canonical, const Hit& hit);
+  /// Plans that were made for the problem without its winner get successors. Returns whether none
+  /// is left.
+  bool replace_plans(const Problem& canonical, const Hit& hit, Compiling compiling);
+
+  /// Grows when there may be a kernel that was not stored or loaded before.
+  std::int64_t kernels_seen() const { return store_->changes() + kernels_.counters().loaded; }
 
   const std::uint32_t forks_ = forks();
   ContextOptions options_;
@@ -176,6 +186,9 @@ class Context {
   Counters counters_;
   std::mutex without_winner_mutex_;
   std::vector<const Plan*> without_winner_;
+  std::mutex without_kernel_mutex_;
+  /// By fingerprints of problems: kernels_seen() when no stored kernel computed them.
+  std::map<std::string, std::int64_t> without_kernel_;
   BackgroundTuner background_;  ///< last, since its thread uses all of the above
 };
 

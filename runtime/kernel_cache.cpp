@@ -99,8 +99,11 @@ KernelCache::Made KernelCache::make(const Source& source, const Launch& launch) 
 }
 
 KernelCache::Made KernelCache::load(const Binary& binary, const Launch& launch) {
-  ++counters_.loaded;
-  return device_.load(binary, launch);
+  Made loaded = device_.load(binary, launch);
+  if (std::holds_alternative<std::unique_ptr<CompiledKernel>>(loaded)) {
+    ++counters_.loaded;
+  }
+  return loaded;
 }
 
 }  // namespace tunedgemm

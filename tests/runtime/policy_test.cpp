@@ -14,6 +14,7 @@
 #include "tests/runtime/support/plain_backend.h"
 #include "tests/support/catch.h"
 #include "tests/support/comes_true.h"
+#include "tests/support/skip.h"
 #include "tests/support/temporary_folder.h"
 
 using Catch::Matchers::ContainsSubstring;
@@ -111,6 +112,19 @@ TEST_CASE("Policy stored computes other sizes with the kernel of the nearest win
   CHECK(context->store().requests(context->device().identity()).size() == 3);
 }
 
+TEST_CASE("Policy stored takes the kernel of a winner that is far away in all extents") {
+  const TemporaryFolder folder;
+  Candidate tuned =
+      host_context(folder, Policy::kTune)->plan(HostCall(3, 3, 5).key(), {}).candidate;
+  const auto context = host_context(folder, Policy::kStored);
+  const HostCall far(257, 129, 333);
+  const Plan& plan = context->plan(far.key(), {});
+  CHECK(plan.candidate == tuned);
+  CHECK_THAT(plan.description, ContainsSubstring("the nearest stored kernel"));
+  CHECK(context->kernel_counters().compiled == 0);
+  CHECK(far.is_right_with(plan));
+}
+
 TEST_CASE("Policy stored takes a kernel that needs less alignment than there is") {
   const TemporaryFolder folder;
   HostCall unaligned(33, 31, 29);
@@ -161,6 +175,23 @@ TEST_CASE("Policy stored says what to do where no kernel computes the problem") 
                                  ContainsSubstring("m=4 n=5 k=6") && ContainsSubstring("plain") &&
                                  ContainsSubstring("tune-all"));
   }
+}
+
+TEST_CASE("Policy stored runs a kernel as soon as another process has stored it") {
+  const PlainBackend backend;
+  const TemporaryFolder folder;
+  ContextOptions options;
+  options.backend = &backend;
+  options.store.path = folder.path() / "cache.db";
+  options.policy = Policy::kStored;
+  const auto context = Context::create(options);
+  const CallKey key = HostCall(4, 5, 6).key();
+  CHECK_THROWS_AS(context->plan(key, {}), CallError);
+  CHECK_THROWS_AS(context->plan(key, {}), CallError);
+  options.policy = Policy::kNever;
+  const Candidate compiled = Context::create(options)->plan(key, {}).candidate;
+  CHECK(context->plan(key, {}).candidate == compiled);
+  CHECK(context->kernel_counters().compiled == 0);
 }
 
 TEST_CASE("A plan that the model chose goes over to the winner when there is one") {
@@ -217,6 +248,63 @@ TEST_CASE("Policy background answers at once, and later with the winner that it 
   CHECK(&context->plan(call.key(), {}) == &first.newest());
   CHECK_THAT(first.newest().description, ContainsSubstring("(tuned, "));
   CHECK(call.is_right_with(first.newest()));
+}
+
+// Leaves the winner of the call in the cache, and not its binary. Whether there is a winner.
+bool tune_and_forget_binary(const TemporaryFolder& folder, const HostCall& call) {
+  const auto context = host_context(folder, Policy::kTune);
+  const Plan& plan = context->plan(call.key(), {});
+  Device& device = context->device();
+  const auto winner = instantiate(plan.problem, plan.candidate, device.limits());
+  context->store().forget_binary(winner->source(), device.toolchain(), device.limits().arch);
+  return plan.is_final && !plan.kernel->is_built_in();
+}
+
+TEST_CASE("Policy background compiles a winner without a binary in its own thread") {
+  const TemporaryFolder folder;
+  const HostCall call(37, 53, 29);
+  if (!tune_and_forget_binary(folder, call)) {
+    TUNEDGEMM_SKIP("there is no compiler for host kernels");
+  }
+  const auto context = host_context(folder, Policy::kBackground);
+  const Plan& first = context->plan(call.key(), {});
+  CHECK(first.kernel->is_built_in());
+  CHECK_FALSE(first.is_final);
+  CHECK(context->kernel_counters().compiled == 0);
+  CHECK(call.is_right_with(first));
+  REQUIRE(comes_true([&] { return first.newest().is_final; }));
+  CHECK_FALSE(first.newest().kernel->is_built_in());
+  CHECK(context->kernel_counters().compiled == 1);
+  CHECK(context->counters().replaced == 1);
+  CHECK_THAT(context->report(), ContainsSubstring("0 tuned and 1 kernels compiled here"));
+  CHECK(call.is_right_with(first.newest()));
+}
+
+TEST_CASE("Policy background compiles the winner at once where nothing else computes the problem") {
+  const PlainBackend backend;
+  ContextOptions options;
+  options.backend = &backend;
+  options.store.access = StoreOptions::Access::kMemoryOnly;
+  options.policy = Policy::kBackground;
+  const auto context = Context::create(options);
+  context->freeze();
+  const CallKey key = HostCall(4, 5, 6).key();
+  const Problem problem = canonical(to_problem(key)).problem;
+  Device& device = context->device();
+  const Instance second = ranked_candidates(problem, device.limits()).at(1);
+  Record record;
+  record.problem = problem;
+  record.device = device.identity();
+  record.toolchain = device.toolchain();
+  record.family = second.candidate.family->name();
+  record.config = second.candidate.config;
+  record.family_fingerprint = second.candidate.family->fingerprint();
+  record.measurement = {.median_us = 1, .low_us = 1, .high_us = 1, .samples_us = {1, 1}};
+  REQUIRE(context->store().put(record, second.source(), {}, {}).stored);
+  const Plan& plan = context->plan(key, {});
+  CHECK(plan.is_final);
+  CHECK(plan.candidate == second.candidate);
+  CHECK(context->kernel_counters().compiled == 1);
 }
 
 TEST_CASE("What is frozen stays what it is") {

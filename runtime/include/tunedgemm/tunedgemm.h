@@ -231,13 +231,17 @@ typedef enum tunedgemm_policy {
   /** Neither tune nor compile: run a kernel that is stored in the cache, or linked into the
    * library, and computes the problem: that of the nearest problem with a winner of the same types,
    * orders and epilogue, else one that was compiled without a tuning, else, on the host, the one
-   * that is linked in. The problem is noted as under NEVER. Where there is no such kernel, fail
+   * that is linked in. The first call looks for it, some milliseconds for a cache of any size: at
+   * the winners of 32 problems that are near, of 32 configs farther away, and at the 32 kernels that
+   * the cost model prefers. The problem is noted as under NEVER. Where there is no such kernel, fail
    * with TUNEDGEMM_NOT_TUNED and a message. A winner whose kernel the cache lacks is not compiled
    * either. */
   TUNEDGEMM_POLICY_STORED = 4,
-  /** Answer at once, as under STORED or, where there is no such kernel, as under NEVER; and tune
-   * the problem in a thread of the context, within the budget, while nobody calls the context: it
-   * waits for 100 ms without a call before it begins and, while there are calls, between
+  /** Answer at once, as under STORED; and tune the problem in a thread of the context, within the
+   * budget, or compile its winner there if the cache has one without its kernel, while nobody calls
+   * the context. The caller compiles only where no kernel that is stored, loaded or linked in
+   * computes the problem: the winner, or else what NEVER runs, which takes a second or two. The
+   * thread waits for 100 ms without a call before it begins and, while there are calls, between
    * candidates. Then plans of the problem go over to the winner. Launches of graphs are not seen,
    * so a program that runs graphs calls tunedgemm_context_freeze() when it has captured them. What
    * fails in the thread is logged and reaches no caller. */
