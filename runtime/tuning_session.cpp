@@ -8,6 +8,7 @@
 #include "runtime/backend.h"
 #include "runtime/evaluation/device_evaluator.h"
 #include "runtime/evaluation/launch_race.h"
+#include "tuner/remark.h"
 #include "tuner/search_limits.h"
 
 namespace tunedgemm {
@@ -23,23 +24,31 @@ TuneResult failed(std::string reason) {
   return result;
 }
 
-// Gives the winner the launch that suits it behind another kernel of this library. For isolated
-// launches that changes nothing that was measured.
-void choose_launch(Device& device, Store& store, Tuning& tuning) {
+// Gives the winner the launch that suits it behind another kernel of this library, in what the
+// budget has left. For isolated launches that changes nothing that was measured.
+void choose_launch(Device& device, Store& store, const TuneOptions& options, Tuning& tuning) {
   Record& record = *tuning.record;
   const Candidate candidate{find_family(record.family), record.config};
   const Instance winner = instantiate(record.problem, candidate, device.limits()).value();
-  const auto choice =
-      fastest_launch(device, store, winner, tuning.winner_binary, record.measurement.median_us);
-  if (!choice || choice->candidate == candidate) {
+  const LaunchRaceBudget budget{
+      .seconds = search_limits_of(options.rigor, options.budget).seconds - record.spent_seconds,
+      .cancelled = options.cancelled};
+  const LaunchRace race = fastest_launch(device, store, winner, tuning.winner_binary,
+                                         record.measurement.median_us, budget);
+  record.spent_seconds += race.seconds;
+  const bool is_back_to_back = record.problem.launches == Launches::kBackToBack;
+  if (!race.choice || is_back_to_back) {
+    record.remark = joined_remarks(record.remark, race.remark);
+  }
+  if (!race.choice || race.choice->candidate == candidate) {
     return;
   }
-  record.config = choice->candidate.config;
-  if (record.problem.launches != Launches::kBackToBack) {
+  record.config = race.choice->candidate.config;
+  if (!is_back_to_back) {
     return;
   }
   // What the others took was measured in another race.
-  record.measurement = choice->back_to_back;
+  record.measurement = race.choice->back_to_back;
   record.default_us = record.runner_up_us = 0;
   record.ties.clear();
 }
@@ -143,7 +152,7 @@ TuneResult TuningSession::measure(const Problem& problem, const TuneOptions& opt
       result.tuning.record.reset();
     }
     if (result.tuning.record && !result.tuning.cancelled) {
-      choose_launch(device_, store_, result.tuning);
+      choose_launch(device_, store_, options, result.tuning);
     }
   } catch (const DeviceError& error) {
     if (error.kind() != DeviceError::Kind::kFailed) {  // then no candidate is to blame

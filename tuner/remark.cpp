@@ -18,6 +18,18 @@ std::string percent(double part) {
   return "+-" + fixed(100 * part, 1) + " %";
 }
 
+std::string_view name(Winner winner) {
+  switch (winner) {
+    case Winner::kDefault:
+      return "default";
+    case Winner::kChallenger:
+      return "the preferred of equals";
+    case Winner::kTunedLaunch:
+      return "the launch that was tuned";
+  }
+  return "?";
+}
+
 }  // namespace
 
 std::string why_kept(const Decision& decision, Winner winner) {
@@ -25,11 +37,10 @@ std::string why_kept(const Decision& decision, Winner winner) {
     return "";
   }
   const PassedOver& faster = *decision.passed_over;
-  const std::string who = winner == Winner::kDefault ? "default" : "the preferred of equals";
   const std::string why =
       faster.too_few_rounds ? "too few rounds to tell" : "noise hides the difference";
-  return "kept: " + who + ", " + why + " (another measured " + fixed(faster.speedup, 2) + "x, " +
-         percent(faster.uncertainty) + ")";
+  return "kept: " + std::string(name(winner)) + ", " + why + " (another measured " +
+         fixed(faster.speedup, 2) + "x, " + percent(faster.uncertainty) + ")";
 }
 
 std::string why_noisy(const Measurement& winner, const FinalsReport& finals) {

@@ -15,7 +15,7 @@ namespace tunedgemm {
 /// with something else: on an idle one it is a hundredth or less.
 inline constexpr double kBusySpread = 0.05;
 
-enum class Winner { kDefault, kChallenger };
+enum class Winner { kDefault, kChallenger, kTunedLaunch };
 
 /// "kept: default, too few rounds to tell (another measured 1.12x, +-8.3 %)": why the winner is not
 /// the one that was measured fastest. Empty if it is.

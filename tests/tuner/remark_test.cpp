@@ -23,6 +23,8 @@ TEST_CASE("A remark says who was kept, why, and what was measured") {
   CHECK(why_kept(passing_over(1.25, 0.4, false), Winner::kChallenger) ==
         "kept: the preferred of equals, noise hides the difference (another measured 1.25x, "
         "+-40.0 %)");
+  CHECK_THAT(why_kept(passing_over(1.25, 0.4, false), Winner::kTunedLaunch),
+             Catch::Matchers::StartsWith("kept: the launch that was tuned, noise hides"));
 }
 
 TEST_CASE("A remark says that the machine was busy or its clock dropped") {
