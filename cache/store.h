@@ -147,7 +147,7 @@ class Store {
   /// Winner, its binary and all trials in one transaction. Keeps the stored winner instead where
   /// that one, with the same toolchain and fingerprint, is of greater rigor, or equally rigorous
   /// and complete while this is not; an incomplete one counts for no more than the candidates that
-  /// it has tried.
+  /// it has tried. Trials are of the final round only if they are of the winner's.
   PutResult put(const Record& record, const Source& winner_source, const Binary& winner_binary,
                 const std::vector<TrialRecord>& trials);
 

@@ -85,7 +85,12 @@ PutResult Store::put(const Record& record, const Source& winner_source, const Bi
           *stored = put_winner(connection, winner, kernel, is_current);
           const KeyRows key =
               key_rows(connection, {winner.problem, winner.device, winner.toolchain});
-          for (const TrialRecord& trial : trials) {
+          // Finals say who was faster than whom; those of another tuning than the winner's do not.
+          if (*stored) {
+            forget_finals(connection, key);
+          }
+          for (TrialRecord trial : trials) {
+            trial.final_round = trial.final_round && *stored;
             tunedgemm::put_trial(connection, key, trial);
           }
           set_current_toolchain(connection, winner.device, winner.toolchain);

@@ -30,6 +30,14 @@ void put_trial(sqlite::Connection& connection, const KeyRows& key, const TrialRe
        {"tried_at", utc_now()}});
 }
 
+void forget_finals(sqlite::Connection& connection, const KeyRows& key) {
+  sqlite::Statement(connection,
+                    "UPDATE trial SET final_round = 0 WHERE final_round AND problem = ? AND "
+                    "device = ? AND toolchain = ?")
+      .bind(key.problem, key.device, key.toolchain)
+      .run();
+}
+
 std::vector<TrialRecord> read_trials(const sqlite::Connection& connection, const TuningKey& key) {
   sqlite::Statement rows(
       connection,
