@@ -222,7 +222,7 @@ std::unique_ptr<Plan> Context::make_plan(const CallKey& key, const Canonical& ca
   if (auto plan = plan_of_winner(compiling_under(policy))) {
     return plan;
   }
-  if (at_once) {
+  if (at_once || !device_->why_not_compile().empty()) {
     if (auto plan = or_nothing(problem, [&] { return plan_from_stored(key, canonical); })) {
       ++counters_.nearest;
       return plan;

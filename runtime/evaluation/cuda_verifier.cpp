@@ -62,10 +62,21 @@ class ReferenceKernel {
   }
 
  private:
+  // One of another compiler's is as good where there is none to make one with.
   static Binary make(Device& device, Store& store, const Source& source) {
     const int architecture = device.limits().arch;
-    if (auto stored = store.find_binary(source, device.toolchain(), architecture)) {
-      return std::move(*stored);
+    const std::string& compiler = device.toolchain().compiler;
+    std::vector<StoredBinary> stored =
+        store.find_binaries(source, device.toolchain(), architecture, compiler);
+    const bool is_own = !stored.empty() && stored.front().compiler == compiler;
+    const std::string why_not = is_own ? "" : device.why_not_compile();
+    if (is_own || (!stored.empty() && !why_not.empty())) {
+      return std::move(stored.front().binary);
+    }
+    if (!why_not.empty()) {
+      throw DeviceError(
+          DeviceError::Kind::kUnavailable,
+          "the kernels that verify results are in no cache and cannot be compiled: " + why_not);
     }
     auto compiled = device.compile(source);
     if (const auto* failure = std::get_if<CompileFailure>(&compiled)) {

@@ -6,7 +6,9 @@
 #include <array>
 #include <string>
 
+#include "cache/store.h"
 #include "runtime/evaluation/trial_runner.h"
+#include "runtime/evaluation/verifier.h"
 #include "tests/runtime/support/gemm_cases.h"
 #include "tests/runtime/support/plain_device.h"
 #include "tests/support/catch.h"
@@ -254,6 +256,46 @@ TEST_CASE("sampling leaves no position of a tile out and stays within what it wa
   const reference::Sampling all = sampling_for(plain(30, 40, 50), 1e10, 4 << 20, test_seed());
   CHECK(all.rows == 30);
   CHECK(all.columns == 40);
+}
+
+// A GPU's process without NVRTC, which refuses the machine code that it is given.
+class DeviceWithoutCompiler final : public PlainDevice {
+ public:
+  DeviceWithoutCompiler() : PlainDevice(plain(4, 4, 4), Flaw::kNone) {}
+  std::string why_not_compile() override { return "there is no NVRTC: install it"; }
+  std::variant<std::unique_ptr<CompiledKernel>, Rejection> load(const Binary&,
+                                                                const Launch&) override {
+    return Rejection{Reason::kLoadFailed, "seen"};
+  }
+};
+
+TEST_CASE("The verifier of GPUs runs stored machine code of any compiler, or says what it lacks") {
+  StoreOptions in_memory;
+  in_memory.access = StoreOptions::Access::kMemoryOnly;
+  const auto store = Store::open(in_memory);
+  DeviceWithoutCompiler device;
+  const auto message = [&] {
+    try {
+      make_cuda_verifier(device, *store)->fill({});
+    } catch (const DeviceError& error) {
+      CHECK(error.kind() == DeviceError::Kind::kUnavailable);
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  CHECK_THAT(message(), Catch::Matchers::ContainsSubstring("verify results") &&
+                            Catch::Matchers::ContainsSubstring("there is no NVRTC: install it"));
+  Source fill;
+  fill.backend = "cuda";
+  fill.file = embedded_file("cuda/reference/fill_random.cu");
+  fill.includes = included_files(fill.file);
+  fill.entry = "tunedgemm_fill_random";
+  Binary binary;
+  binary.entry = fill.entry;
+  binary.code.assign(16, std::byte{1});
+  store->put_binary(fill, {"nvrtc of another machine", ""}, device.limits().arch, binary);
+  CHECK_THAT(message(), Catch::Matchers::ContainsSubstring("cannot be loaded: seen"));
+  CHECK(device.compilations() == 0);
 }
 
 }  // namespace tunedgemm

@@ -2,6 +2,8 @@
 
 #include <cstdlib>
 #include <memory>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "runtime/context.h"
@@ -42,25 +44,90 @@ TEST_CASE("A miss that tunes is one look-up and one load of the winner, a hit is
   CHECK(context->kernel_counters().compiled == 0);
 }
 
-TEST_CASE("A winner runs from its stored binary where nothing compiles") {
+class [[nodiscard]] Variable {
+ public:
+  Variable(const char* name, const char* value) : name_(name) {
+    if (const char* before = std::getenv(name)) {
+      before_ = before;
+    }
+    ::setenv(name, value, 1);
+  }
+  ~Variable() {
+    if (before_) {
+      ::setenv(name_, before_->c_str(), 1);
+    } else {
+      ::unsetenv(name_);
+    }
+  }
+  Variable(const Variable&) = delete;
+  Variable& operator=(const Variable&) = delete;
+
+ private:
+  const char* name_;
+  std::optional<std::string> before_;
+};
+
+// While it lives, devices that are opened find no compiler.
+struct [[nodiscard]] WithoutCompiler {
+  Variable named{"TUNEDGEMM_CXX", "c++"};
+  Variable path{"PATH", ""};
+};
+
+TEST_CASE("A cache that was exported runs where nothing compiles, under every policy") {
   const TemporaryFolder folder;
-  const Candidate tuned = host_context(folder, Policy::kTune)->plan(call(), {}).candidate;
-  ::setenv("TUNEDGEMM_CXX", "/nonexistent/c++", 1);
-  const auto context = host_context(folder, Policy::kTune);
-  ::unsetenv("TUNEDGEMM_CXX");
-  const Plan& plan = context->plan(call(), {});
-  CHECK(plan.candidate == tuned);
-  CHECK_FALSE(plan.kernel->is_built_in());
-  CHECK(context->counters().stale == 1);
-  CHECK(context->kernel_counters().loaded == 1);
-  CHECK(context->kernel_counters().compiled == 0);
+  const std::vector<HostCall> calls{{31, 17, 64}, {64, 48, 40}, {5, 129, 33}};
+  std::vector<Candidate> tuned;
+  const auto shipped = folder.path() / "shipped.db";
+  {
+    const auto context = host_context(folder, Policy::kTune);
+    if (!context->device().why_not_compile().empty()) {
+      TUNEDGEMM_SKIP("there is no compiler for host kernels");
+    }
+    for (const HostCall& call : calls) {
+      tuned.push_back(context->plan(call.key(), {}).candidate);
+    }
+    REQUIRE(context->store().export_to(shipped).empty());
+  }
+  for (const Policy policy :
+       {Policy::kTune, Policy::kNever, Policy::kReplay, Policy::kStored, Policy::kBackground}) {
+    for (const bool is_system_file : {false, true}) {
+      const TemporaryFolder user;
+      ContextOptions options;
+      options.backend = &host_backend();
+      options.host_threads = 2;
+      options.policy = policy;
+      options.store.path = is_system_file ? user.path() / "cache.db" : shipped;
+      if (is_system_file) {
+        options.store.system_paths = {shipped};
+      }
+      const WithoutCompiler none;
+      const auto context = Context::create(options);
+      REQUIRE_FALSE(context->device().why_not_compile().empty());
+      INFO("policy " << static_cast<int>(policy) << ", system file " << is_system_file);
+      for (std::size_t index = 0; index < calls.size(); ++index) {
+        const Plan& plan = context->plan(calls[index].key(), {});
+        CHECK(plan.candidate == tuned[index]);
+        CHECK(plan.is_final);
+        CHECK_FALSE(plan.kernel->is_built_in());
+        CHECK(calls[index].is_right_with(plan));
+      }
+      if (policy != Policy::kReplay) {
+        const HostCall other(30, 20, 64);
+        const Plan& plan = context->plan(other.key(), {});
+        CHECK_THAT(plan.description,
+                   Catch::Matchers::ContainsSubstring("the nearest stored kernel"));
+        CHECK(other.is_right_with(plan));
+      }
+      CHECK(context->counters().stale == 3);
+      CHECK(context->kernel_counters().compiled == 0);
+    }
+  }
 }
 
 TEST_CASE("Where nothing compiles and nothing is stored, the kernel that is linked in says so") {
   const TemporaryFolder folder;
-  ::setenv("TUNEDGEMM_CXX", "/nonexistent/c++", 1);
+  const WithoutCompiler none;
   const auto context = host_context(folder, Policy::kNever);
-  ::unsetenv("TUNEDGEMM_CXX");
   const Plan& plan = context->plan(call(), {});
   CHECK(plan.kernel->is_built_in());
   CHECK(plan.description.find("linked in") != std::string::npos);

@@ -483,10 +483,11 @@ TUNEDGEMM_API void tunedgemm_buffers_init(tunedgemm_buffers* buffers);
  * unseen.
  *
  * @par Without a compiler
- * On the host, where no C++ compiler is found, a kernel that is linked into the library computes
- * every problem that has no stored kernel for this CPU. On CUDA, a stored kernel runs whichever
- * NVRTC made it, and whether or not there is one; where a kernel that is not stored cannot be
- * compiled, calls fail with TUNEDGEMM_UNSUPPORTED.
+ * A stored kernel runs whichever compiler or NVRTC made it (on the host for a CPU with these
+ * features), and whether or not there is one. Where none is found, a problem without a winner runs
+ * the kernel that policy STORED would run, under every policy but REPLAY. If there is none, calls
+ * fail with TUNEDGEMM_UNSUPPORTED; on the host a kernel that is linked into the library computes
+ * every problem.
  *
  * @par Capture
  * While `stream` is being captured into a graph, nothing is compiled, tuned or loaded, whatever the
