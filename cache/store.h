@@ -38,6 +38,9 @@ struct StoreOptions {
   enum class Journal { kAutomatic, kRollback, kWriteAhead } journal = Journal::kAutomatic;
   /// How long one operation waits for other processes.
   int busy_timeout_ms = 5000;
+  /// kWhole reads all of the file that is written, and so finds damage, and repairs it, that a start
+  /// would not meet.
+  enum class Examination { kQuick, kWhole } examination = Examination::kQuick;
   /// By which stored winners are current or void; empty: the registered families.
   std::function<const Family*(std::string_view name)> find_family;
 };

@@ -210,7 +210,8 @@ bool Archive::write_to_file(const std::vector<Work>& works) {
       forget_unsaved();
       return true;
     } catch (const sqlite::Error& error) {
-      if (error.is_damage()) {
+      // What is written is sound: a row that it refers to and that is not found has been lost.
+      if (error.is_damage() || error.code() == SQLITE_CONSTRAINT) {
         repair();
         continue;
       }

@@ -13,8 +13,10 @@ namespace tunedgemm {
 
 LockFile::LockFile(const std::filesystem::path& database) : LockFile(database, O_RDWR | O_CREAT) {}
 
+// Opening something that is not a file must not wait for anybody.
 LockFile::LockFile(const std::filesystem::path& database, int flags)
-    : handle_(open((database.string() + ".lock").c_str(), flags | O_CLOEXEC, 0600)) {}
+    : handle_(open((database.string() + ".lock").c_str(),
+                   flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600)) {}
 
 LockFile LockFile::if_there(const std::filesystem::path& database) {
   return LockFile(database, O_RDONLY);

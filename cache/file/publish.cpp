@@ -68,13 +68,19 @@ PrivateBuild::PrivateBuild(const fs::path& target,
     build(path_);
     bring_to_disk(path_);
   } catch (...) {
-    unlink(path_.c_str());
+    remove();
     throw;
   }
 }
 
 PrivateBuild::~PrivateBuild() {
-  unlink(path_.c_str());
+  remove();
+}
+
+void PrivateBuild::remove() const {
+  for (const char* side_file : {"", "-journal", "-wal", "-shm"}) {
+    unlink((path_.string() + side_file).c_str());
+  }
 }
 
 bool PrivateBuild::publish_unless_there() const {

@@ -14,7 +14,8 @@
 namespace tunedgemm {
 
 /// A file under a private name beside the place where it shall be, for this user alone. Removed by
-/// the destructor unless it was published. Its members throw std::filesystem::filesystem_error.
+/// the destructor, with what SQLite has left beside it, unless it was published. Its members throw
+/// std::filesystem::filesystem_error.
 class PrivateBuild {
  public:
   /// Calls `build` with the name of an empty file and brings to the disk what that has become.
@@ -24,12 +25,15 @@ class PrivateBuild {
   PrivateBuild(const PrivateBuild&) = delete;
   PrivateBuild& operator=(const PrivateBuild&) = delete;
 
+  const std::filesystem::path& path() const { return path_; }
   /// Gives it its name, unless there is a file of that name; returns whether it did.
   bool publish_unless_there() const;
   /// Gives it its name, in place of the file that has it.
   void publish_in_place() const;
 
  private:
+  void remove() const;
+
   std::filesystem::path target_;
   std::filesystem::path path_;
 };

@@ -1,7 +1,8 @@
 #pragma once
 
-// What happens to a file that is damaged: it is set aside under another name, never deleted, and a
-// new one with everything that could still be read takes its place. Private to cache.
+// What happens to a file that is damaged: once a new one with everything that could still be read
+// stands, that one takes its place, and the damaged one is kept as "<name>.corrupt". Private to
+// cache.
 
 #include <filesystem>
 #include <string>
@@ -10,6 +11,10 @@
 #include "cache/store.h"
 
 namespace tunedgemm {
+
+/// Whether every page can be read, every reference has its row, and every table, column and view is
+/// there: reads the whole file. One of a newer version is not judged.
+bool is_whole(const std::filesystem::path& path, int busy_timeout_ms);
 
 struct Replacement {
   /// Whether the path now has a file that is worth opening.
@@ -25,7 +30,8 @@ Replacement replace_damaged(const std::filesystem::path& path, StoreOptions::Jou
                             int busy_timeout_ms);
 
 /// Copies the rows that can be read into an empty database of this version and drops those that
-/// refer to rows that could not. Returns the number of winners.
+/// refer to rows that could not. Returns the number of winners. May change the damaged file, which
+/// is therefore a copy.
 std::int64_t salvage(const std::filesystem::path& damaged, sqlite::Connection& into);
 
 }  // namespace tunedgemm

@@ -11,6 +11,7 @@
 #include "cache/file/publish.h"
 #include "cache/file/salvage.h"
 #include "cache/sqlite/schema.h"
+#include "cache/trust.h"
 
 namespace tunedgemm {
 namespace {
@@ -57,16 +58,43 @@ void create(const fs::path& path, const StoreOptions& options) {
   }).publish_unless_there();
 }
 
+// What lies beside the file and is opened with it must be a file too: a FIFO would be waited for.
+// The moment matters where another process moves them aside, which is told as SQLite tells it.
+void check_side_files(const fs::path& path) {
+  for (const char* side_file : {"-journal", "-wal", "-shm", ".lock"}) {
+    const std::string name = path.string() + side_file;
+    struct stat found {};
+    if (lstat(name.c_str(), &found) == 0 && !S_ISREG(found.st_mode)) {
+      throw sqlite::Error(SQLITE_IOERR, name + " is in the way: it is not a file");
+    }
+  }
+}
+
+// A transaction that a killed process has left half done is taken back by who may write.
+void take_back_unfinished(const fs::path& path, int busy_timeout_ms) {
+  sqlite::Connection::open(path, Mode::kReadWrite, busy_timeout_ms)
+      .integer("PRAGMA schema_version");
+}
+
 // A file with a write-ahead log in a folder where no log can be made opens only with the promise
 // that nobody changes it, which such a folder gives.
 sqlite::Connection connect_to_read(const fs::path& path, int busy_timeout_ms) {
   try {
     auto connection = sqlite::Connection::open(path, Mode::kReadOnly, busy_timeout_ms);
-    connection.integer("PRAGMA application_id");
+    if (connection.application_id_on_disk() == kApplicationId) {
+      connection.integer("PRAGMA application_id");
+    }
     return connection;
   } catch (const sqlite::Error& error) {
     const bool no_log = error.code() == SQLITE_CANTOPEN || error.code() == SQLITE_READONLY;
-    if (!no_log || access(path.parent_path().c_str(), W_OK) == 0) {
+    if (!no_log) {
+      throw;
+    }
+    if (can_be_written(path)) {
+      take_back_unfinished(path, busy_timeout_ms);
+      return sqlite::Connection::open(path, Mode::kReadOnly, busy_timeout_ms);
+    }
+    if (access(path.parent_path().c_str(), W_OK) == 0) {
       throw;
     }
     return sqlite::Connection::open(path, Mode::kImmutable, busy_timeout_ms);
@@ -78,6 +106,7 @@ enum class Purpose { kRead, kWrite };
 std::optional<StoreFile> connect(const fs::path& path, const struct stat& found, Purpose purpose,
                                  const StoreOptions& options, const Warn& warn) {
   const bool writes = purpose == Purpose::kWrite;
+  check_side_files(path);
   StoreFile file{writes ? sqlite::Connection::open(path, Mode::kReadWrite, options.busy_timeout_ms)
                         : connect_to_read(path, options.busy_timeout_ms),
                  path,
@@ -86,11 +115,14 @@ std::optional<StoreFile> connect(const fs::path& path, const struct stat& found,
                  writes,
                  false,
                  std::nullopt};
-  if (file.connection.integer("PRAGMA application_id") != kApplicationId) {
-    warn(path.string() + " is a database of another program" + kRemedy);
+  if (file.connection.application_id_on_disk() != kApplicationId) {
+    warn(path.string() + " is a file of another program, and is left alone" + kRemedy);
     return std::nullopt;
   }
   const std::int64_t version = file.connection.integer("PRAGMA user_version");
+  if (version < 1) {
+    throw sqlite::Error(SQLITE_CORRUPT, "there is no version " + std::to_string(version));
+  }
   if (version > schema_version()) {
     file.newer = true;
     if (writes) {
@@ -110,14 +142,10 @@ std::optional<StoreFile> connect(const fs::path& path, const struct stat& found,
   }
   // Reads the whole schema, which finds a damaged one, and one that is not what the header says.
   { const sqlite::Statement statement(file.connection, "SELECT 1 FROM winner_v1, kernel_v1"); }
-  return file;
-}
-
-void warn_if_open_to_all(const fs::path& path, const struct stat& found, const Warn& warn) {
-  if ((found.st_mode & S_IWOTH) != 0) {
-    warn(path.string() +
-         " can be written by every user, and its content is executed: chmod o-w it");
+  if (!file.newer) {
+    check_names(file.connection);
   }
+  return file;
 }
 
 // Whether the path now has a file that is worth opening.
@@ -165,9 +193,12 @@ std::optional<StoreFile> try_to_write(const fs::path& path, const StoreOptions& 
     warn(path.string() + " or its folder cannot be written by this user: it is only read");
     return open_to_read(path, options, warn);
   }
-  warn_if_open_to_all(path, found, warn);
   try {
-    return connect(path, found, Purpose::kWrite, options, warn);
+    auto file = connect(path, found, Purpose::kWrite, options, warn);
+    if (!file || options.examination == StoreOptions::Examination::kQuick ||
+        is_whole(path, options.busy_timeout_ms)) {
+      return file;
+    }
   } catch (const sqlite::Error& error) {
     if (!error.is_damage()) {
       throw;
@@ -202,10 +233,18 @@ bool StoreFile::was_replaced() const {
   return stat(path.c_str(), &found) != 0 || found.st_dev != device || found.st_ino != inode;
 }
 
-std::optional<StoreFile> open_to_write(const fs::path& path, const StoreOptions& options,
+std::optional<StoreFile> open_to_write(const fs::path& asked, const StoreOptions& options,
                                        const Warn& warn) {
+  fs::path path = asked;
   try {
     for (int attempt = 1; attempt <= kAttempts; ++attempt) {
+      // Each time, since what was missing may have been made by somebody else.
+      const Trust trust = examine_trust(asked);
+      if (!trust) {
+        warn(asked.string() + " is not used: " + trust.why_not + kRemedy);
+        return std::nullopt;
+      }
+      path = trust.real_path;
       bool again = false;
       try {
         auto file = try_to_write(path, options, warn, again);
@@ -238,10 +277,17 @@ std::optional<StoreFile> repair_and_open(const fs::path& path, const StoreOption
   return std::nullopt;
 }
 
-std::optional<StoreFile> open_to_read(const fs::path& path, const StoreOptions& options,
+std::optional<StoreFile> open_to_read(const fs::path& asked, const StoreOptions& options,
                                       const Warn& warn) {
+  fs::path path = asked;
   try {
     for (int attempt = 1;; ++attempt) {
+      const Trust trust = examine_trust(asked);
+      if (!trust) {
+        warn(asked.string() + " is not used: " + trust.why_not);
+        return std::nullopt;
+      }
+      path = trust.real_path;
       try {
         auto file = try_to_read(path, options, warn);
         // Repaired while it was being opened: what is open now is the damaged one.

@@ -192,7 +192,40 @@ constexpr const char* kNamesAndRemarks =
     "ALTER TABLE request ADD COLUMN name TEXT NOT NULL DEFAULT '';\n"
     "ALTER TABLE winner ADD COLUMN remark TEXT NOT NULL DEFAULT ''";
 
+// What a file of this version holds, in the order of the alphabet.
+constexpr std::array kNames{"best",    "config",    "coverage", "device",    "failures",
+                            "kernel",  "kernel_v1", "lease",    "meta",      "missing",
+                            "problem", "request",   "stale",    "toolchain", "trial",
+                            "trials",  "winner",    "winner_v1"};
+
 }  // namespace
+
+void check_names(sqlite::Connection& connection) {
+  std::string names;
+  for (const char* name : kNames) {
+    names += std::string(names.empty() ? "'" : ", '") + name + "'";
+  }
+  const std::int64_t found = connection.integer(
+      "SELECT count(DISTINCT name) FROM sqlite_schema WHERE name IN (" + names + ")");
+  if (found != static_cast<std::int64_t>(kNames.size())) {
+    throw sqlite::Error(SQLITE_CORRUPT,
+                        std::to_string(kNames.size() - static_cast<std::size_t>(found)) +
+                            " tables or views are missing");
+  }
+}
+
+void check_schema(sqlite::Connection& connection) {
+  auto whole = sqlite::Connection::in_memory();
+  migrate(whole, migrations());
+  for (const char* table : kNames) {
+    std::string columns;
+    for (const std::string& column : whole.column_names(table)) {
+      columns += (columns.empty() ? "" : ", ") + column;
+    }
+    // Fails where one is missing.
+    const sqlite::Statement statement(connection, "SELECT " + columns + " FROM " + table);
+  }
+}
 
 std::span<const Migration> migrations() {
   static const std::array<Migration, 4> steps{Migration{kVersion1}, migration_to_version_2(),

@@ -31,6 +31,11 @@ int schema_version();
 /// Drops all views and makes them as this version has them.
 std::string views();
 
+/// Throws sqlite::Error with SQLITE_CORRUPT if a table or view of this version is missing.
+void check_names(sqlite::Connection& connection);
+/// The same, and for every column too; takes a few milliseconds.
+void check_schema(sqlite::Connection& connection);
+
 /// Takes the file to the last of `steps`, and gives it the columns that a problem's fields have
 /// now, in one transaction, or changes nothing.
 void migrate(sqlite::Connection& connection, std::span<const Migration> steps);

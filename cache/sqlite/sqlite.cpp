@@ -110,9 +110,28 @@ Connection Connection::copy_in_memory() const {
   return copy;
 }
 
-void Connection::tolerate_truncation() {
+void Connection::tolerate_damage() {
   sqlite3_db_config(handle(), SQLITE_DBCONFIG_DEFENSIVE, 0, nullptr);
   sqlite3_db_config(handle(), SQLITE_DBCONFIG_WRITABLE_SCHEMA, 1, nullptr);
+}
+
+// By SQLite's own descriptor: closing another one would drop the locks that this process has on the
+// file (fcntl(2), "Record locking").
+std::uint32_t Connection::application_id_on_disk() const {
+  constexpr sqlite3_int64 kOffset = 68;  // sqlite.org/fileformat.html, "The Database Header"
+  sqlite3_file* file = nullptr;
+  sqlite3_file_control(handle(), "main", SQLITE_FCNTL_FILE_POINTER, &file);
+  std::array<unsigned char, 4> bytes{};
+  if (file == nullptr || file->pMethods == nullptr ||
+      file->pMethods->xRead(file, bytes.data(), static_cast<int>(bytes.size()), kOffset) !=
+          SQLITE_OK) {
+    return 0;
+  }
+  std::uint32_t id = 0;
+  for (const unsigned char byte : bytes) {
+    id = id << 8U | byte;
+  }
+  return id;
 }
 
 void Connection::execute(const std::string& statements) {

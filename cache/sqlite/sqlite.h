@@ -28,8 +28,11 @@ class Error : public std::runtime_error {
   Error(int code, const std::string& what) : std::runtime_error(what), code_(code) {}
   /// The primary result code: SQLITE_BUSY, SQLITE_CORRUPT, ...
   int code() const { return code_ & 0xff; }
-  /// The file's content is at fault, not the moment.
-  bool is_damage() const { return code() == SQLITE_CORRUPT || code() == SQLITE_NOTADB; }
+  /// The file's content is at fault, not the moment. All statements are ours and fit a whole file:
+  /// one that does not ("no such table") tells that a part of the schema was lost.
+  bool is_damage() const {
+    return code() == SQLITE_CORRUPT || code() == SQLITE_NOTADB || code() == SQLITE_ERROR;
+  }
 
  private:
   int code_;
@@ -74,8 +77,13 @@ class Connection {
   /// The whole database in memory.
   Connection copy_in_memory() const;
 
-  /// Lets a file be read that is shorter than it says.
-  void tolerate_truncation();
+  /// Reads what can be read of a file that is shorter than it says, or that has lost a part of its
+  /// schema.
+  void tolerate_damage();
+
+  /// The application id as it stands in the file, read without a look at anything else, so that a
+  /// file of another program, or none of a database, is not touched. 0: there is none.
+  std::uint32_t application_id_on_disk() const;
 
   /// Runs statements without parameters, one after the other.
   void execute(const std::string& statements);

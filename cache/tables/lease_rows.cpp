@@ -8,7 +8,7 @@ namespace tunedgemm {
 namespace {
 
 // Whether a process on another machine lives cannot be seen. It renews its lease with every
-// candidate, and none takes as long as this.
+// candidate, and none takes as long as this; nor is any clock so wrong that it is ahead by more.
 constexpr std::int64_t kSilentSeconds = 15 * 60;
 
 struct LeaseRow {
@@ -38,8 +38,9 @@ std::optional<LeaseRow> find_lease(sqlite::Connection& connection, const TuningK
 
 bool is_alive(const LeaseRow& row) {
   const Liveness alive = liveness(row.process);
-  return alive == Liveness::kAlive ||
-         (alive == Liveness::kUnknown && std::time(nullptr) - row.renewed < kSilentSeconds);
+  const std::int64_t now = std::time(nullptr);
+  const bool is_recent = row.renewed > now - kSilentSeconds && row.renewed < now + kSilentSeconds;
+  return alive == Liveness::kAlive || (alive == Liveness::kUnknown && is_recent);
 }
 
 void reject_as_crashed(sqlite::Connection& connection, const KeyRows& key, const LeaseRow& row) {

@@ -108,7 +108,7 @@ TEST_CASE("Sixteen processes find a damaged file at once and one of them repairs
   CHECK(processes.complaints() == std::vector<std::string>());
   int aside = 0;
   for (const auto& entry : fs::directory_iterator(folder.path())) {
-    aside += entry.path().filename().string().find(".corrupt-") != std::string::npos ? 1 : 0;
+    aside += entry.path().filename().string().find(".corrupt") != std::string::npos ? 1 : 0;
   }
   CHECK(aside == 1);
   const auto store = Store::open(options);

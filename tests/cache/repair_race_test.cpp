@@ -41,6 +41,11 @@ sqlite::Connection connect(const fs::path& path) {
   return sqlite::Connection::open(path, sqlite::Connection::Mode::kReadWrite, 0);
 }
 
+// A cache of which only the application id is left.
+void write_damaged(const fs::path& path) {
+  std::ofstream(path) << std::string(68, 'x') + "tgem" + std::string(5000, 'x');
+}
+
 // SQLite takes what lies there for the journal of a process that died, and cannot read it.
 fs::path make_unreadable_journal(const fs::path& path) {
   const fs::path journal = path.string() + "-journal";
@@ -101,7 +106,7 @@ TEST_CASE("Who only reads waits for the repair of a damaged file") {
   const TemporaryFolder folder;
   const fs::path path = folder.path() / "cache.db", repaired = folder.path() / "repaired.db";
   fill(repaired, 3);
-  std::ofstream(path) << std::string(5000, 'x');
+  write_damaged(path);
   const bool is_system_file = GENERATE(false, true);
   auto options = sample::options(is_system_file ? folder.path() / "own.db" : path);
   if (is_system_file) {
@@ -142,7 +147,7 @@ TEST_CASE("Who only reads a damaged file that nobody repairs says so soon, and c
   const TemporaryFolder folder;
   auto options = sample::options(folder.path() / "cache.db");
   options.access = StoreOptions::Access::kReadOnly;
-  std::ofstream(options.path) << std::string(5000, 'x');
+  write_damaged(options.path);
   const auto begin = std::chrono::steady_clock::now();
   const auto store = Store::open(options);
   CHECK(std::chrono::steady_clock::now() - begin < std::chrono::milliseconds(2000));

@@ -74,7 +74,7 @@ void overwrite(const fs::path& path, std::int64_t offset, const std::string& byt
 int count_aside(const fs::path& folder) {
   int count = 0;
   for (const auto& entry : fs::directory_iterator(folder)) {
-    count += entry.path().filename().string().find(".corrupt-") != std::string::npos ? 1 : 0;
+    count += entry.path().filename().string().find(".corrupt") != std::string::npos ? 1 : 0;
   }
   return count;
 }
@@ -118,20 +118,21 @@ class AsNobody {
 
 }  // namespace
 
-TEST_CASE("A text file is set aside and a database takes its place") {
+TEST_CASE("A file that is no cache is left alone") {
   const TemporaryFolder folder;
   const auto path = folder.path() / "cache.db";
-  write_file(path, std::string(5000, 'x'));
+  write_file(path, GENERATE(std::string(5000, 'x'), std::string("x"), std::string(100'000, '\0')));
+  fs::permissions(path, fs::perms(0644));
+  const std::string before = read_file(path);
   {
     const auto store = Store::open(sample::options(path));
-    CHECK(store->health().state == StoreState::kReadWrite);
-    CHECK_THAT(all_warnings(*store), ContainsSubstring("was damaged; it is kept as"));
+    CHECK(store->health().state == StoreState::kMemoryOnly);
+    CHECK_THAT(all_warnings(*store), ContainsSubstring("is a file of another program"));
     check_works(*store);
   }
-  CHECK(count_aside(folder.path()) == 1);
-  const auto store = Store::open(sample::options(path));
-  CHECK(store->health().warnings.empty());
-  CHECK(has(*store, 1));
+  CHECK(read_file(path) == before);
+  CHECK(fs::status(path).permissions() == fs::perms(0644));
+  CHECK(std::distance(fs::directory_iterator(folder.path()), fs::directory_iterator()) == 1);
 }
 
 TEST_CASE("An empty file becomes a database") {
@@ -381,14 +382,6 @@ TEST_CASE("A file that cannot be read gives a store in memory") {
   const auto store = Store::open(sample::options(path));
   CHECK(store->health().state == StoreState::kMemoryOnly);
   check_works(*store);
-}
-
-TEST_CASE("A file that every user can write is warned of") {
-  const TemporaryFolder folder;
-  const auto path = folder.path() / "cache.db";
-  fill(path, 1);
-  fs::permissions(path, fs::perms(0666));
-  CHECK_THAT(all_warnings(*Store::open(sample::options(path))), ContainsSubstring("chmod o-w"));
 }
 
 TEST_CASE("A file that is removed while it is open is made anew") {

@@ -52,6 +52,7 @@ std::string gib_text(std::int64_t bytes) {
 std::vector<Finding> examine_cache(const std::string& path) {
   StoreOptions options;
   options.path = path;
+  options.examination = StoreOptions::Examination::kWhole;
   const StoreHealth health = Store::open(options)->health();
   std::string text = health.path.string() + ": " + std::string(tunedgemm::name(health.state)) +
                      ", SQLite " + health.sqlite_version;

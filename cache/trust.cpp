@@ -1,0 +1,171 @@
+#include "cache/trust.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <deque>
+#include <string_view>
+#include <system_error>
+#include <vector>
+
+#include "kernel_templates/problem/fields.h"
+
+namespace tunedgemm {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool is_at_or_below(const fs::path& path, const fs::path& folder) {
+  const auto [rest, at] = std::mismatch(folder.begin(), folder.end(), path.begin(), path.end());
+  // A slash at the end of the folder's name makes an empty last part.
+  return rest == folder.end() || (rest->empty() && std::next(rest) == folder.end());
+}
+
+bool is_trusted_by_user(const fs::path& path) {
+  const char* named = secure_getenv("TUNEDGEMM_TRUST");
+  const std::string paths = named != nullptr ? named : "";
+  for (const std::string_view each : split(paths, ':')) {
+    std::error_code error;
+    const fs::path whole = fs::absolute(each, error);
+    if (!each.empty() && !error && is_at_or_below(path, whole.lexically_normal())) {
+      return true;
+    }
+  }
+  return false;
+}
+
+bool others_can_write(const struct stat& found) {
+  return (found.st_mode & (S_IWGRP | S_IWOTH)) != 0;
+}
+
+constexpr const char* kRemedy =
+    ", who could put code of theirs there. Use a place that is yours alone, or name it in "
+    "TUNEDGEMM_TRUST if you trust them";
+
+enum class Role { kFile, kFolderOfFile, kFolderAbove, kLink };
+
+std::string why_not(const fs::path& path, const struct stat& found, Role role) {
+  if (found.st_uid != geteuid() && found.st_uid != 0) {
+    return path.string() + " belongs to user " + std::to_string(found.st_uid) + kRemedy;
+  }
+  const bool sticky = role == Role::kFolderAbove && (found.st_mode & S_ISVTX) != 0;
+  if (role != Role::kLink && others_can_write(found) && !sticky) {
+    return path.string() + " can be written by others" + kRemedy;
+  }
+  return {};
+}
+
+// Follows a path from the root, one name after the other.
+class Walk {
+ public:
+  /// The path is absolute.
+  explicit Walk(const fs::path& path) { put_in_front(path); }
+
+  Trust run() {
+    if (std::string bad = look_at_folder(); !bad.empty()) {
+      return {at_, std::move(bad)};
+    }
+    while (!rest_.empty()) {
+      if (std::string bad = step(); !bad.empty()) {
+        return {at_, std::move(bad)};
+      }
+    }
+    return {at_, {}};
+  }
+
+ private:
+  void put_in_front(const fs::path& path) {
+    std::vector<fs::path> names;
+    for (const fs::path& name : path.relative_path()) {
+      if (!name.empty() && name != ".") {
+        names.push_back(name);
+      }
+    }
+    rest_.insert(rest_.begin(), names.begin(), names.end());
+  }
+
+  // The role of a folder follows from how many names come after it.
+  std::string look_at_folder() {
+    if (stat(at_.c_str(), &folder_) != 0) {
+      return at_.string() + " cannot be looked at: " + std::strerror(errno);
+    }
+    return why_not(at_, folder_, rest_.size() <= 1 ? Role::kFolderOfFile : Role::kFolderAbove);
+  }
+
+  std::string step() {
+    const fs::path name = rest_.front();
+    rest_.pop_front();
+    if (name == "..") {
+      at_ = at_.parent_path();
+      return look_at_folder();
+    }
+    const fs::path next = at_ / name;
+    struct stat found {};
+    if (lstat(next.c_str(), &found) != 0) {
+      if (errno != ENOENT) {
+        return next.string() + " cannot be looked at: " + std::strerror(errno);
+      }
+      // Whoever makes the rest makes it for this user alone.
+      at_ = next;
+      for (; !rest_.empty(); rest_.pop_front()) {
+        at_ /= rest_.front();
+      }
+      return {};
+    }
+    if (S_ISLNK(found.st_mode)) {
+      return follow(next, found);
+    }
+    at_ = next;
+    if (!rest_.empty()) {
+      return look_at_folder();
+    }
+    return why_not(next, found, Role::kFile);
+  }
+
+  std::string follow(const fs::path& link, const struct stat& found) {
+    if (others_can_write(folder_)) {
+      return link.string() + " is a link in a folder that can be written by others" + kRemedy;
+    }
+    if (std::string bad = why_not(link, found, Role::kLink); !bad.empty()) {
+      return bad;
+    }
+    constexpr int kMostLinks = 40;  // as many as Linux follows
+    std::error_code error;
+    const fs::path target = fs::read_symlink(link, error);
+    if (error || ++links_ > kMostLinks) {
+      return link.string() + " is a link that cannot be followed";
+    }
+    put_in_front(target);
+    if (target.is_absolute()) {
+      at_ = "/";
+    }
+    // Its last name is now another one, so the folder's role may be too.
+    return look_at_folder();
+  }
+
+  std::deque<fs::path> rest_;
+  fs::path at_ = "/";
+  struct stat folder_ {};  // of at_, while names follow
+  int links_ = 0;
+};
+
+}  // namespace
+
+Trust examine_trust(const fs::path& path) {
+  std::error_code error;
+  const fs::path whole = fs::absolute(path, error);
+  if (error) {
+    return {path, path.string() + " has no absolute path: " + error.message()};
+  }
+  if (is_trusted_by_user(whole.lexically_normal())) {
+    const fs::path real = fs::weakly_canonical(whole, error);
+    return {error ? whole : real, {}};
+  }
+  return Walk(whole).run();
+}
+
+}  // namespace tunedgemm
