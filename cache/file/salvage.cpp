@@ -75,7 +75,8 @@ bool is_whole(const fs::path& path, int busy_timeout_ms) {
       return true;
     }
     // The last is not seen by SQLite's check in every file.
-    if (version < 1 || connection.text("PRAGMA integrity_check(1)") != "ok" ||
+    if (version < 1 || !connection.header_on_disk().is_writable ||
+        connection.text("PRAGMA integrity_check(1)") != "ok" ||
         !connection.text("PRAGMA foreign_key_check").empty() ||
         connection.integer("PRAGMA freelist_count") >= connection.integer("PRAGMA page_count")) {
       return false;
@@ -139,7 +140,7 @@ void set_aside(const Descriptor& damaged, const fs::path& path) {
   }
 }
 
-// As Connection::application_id_on_disk, of a file that is locked here.
+// As Connection::header_on_disk, of a file that is locked here.
 std::uint32_t application_id(const Descriptor& file) {
   std::array<unsigned char, 4> bytes{};
   constexpr off_t kOffset = 68;

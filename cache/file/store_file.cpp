@@ -81,7 +81,7 @@ void take_back_unfinished(const fs::path& path, int busy_timeout_ms) {
 sqlite::Connection connect_to_read(const fs::path& path, int busy_timeout_ms) {
   try {
     auto connection = sqlite::Connection::open(path, Mode::kReadOnly, busy_timeout_ms);
-    if (connection.application_id_on_disk() == kApplicationId) {
+    if (connection.header_on_disk().application_id == kApplicationId) {
       connection.integer("PRAGMA application_id");
     }
     return connection;
@@ -115,13 +115,14 @@ std::optional<StoreFile> connect(const fs::path& path, const struct stat& found,
                  writes,
                  false,
                  std::nullopt};
-  if (file.connection.application_id_on_disk() != kApplicationId) {
+  if (file.connection.header_on_disk().application_id != kApplicationId) {
     warn(path.string() + " is a file of another program, and is left alone" + kRemedy);
     return std::nullopt;
   }
   const std::int64_t version = file.connection.integer("PRAGMA user_version");
-  if (version < 1) {
-    throw sqlite::Error(SQLITE_CORRUPT, "there is no version " + std::to_string(version));
+  if (version < 1 ||
+      (version <= schema_version() && !file.connection.header_on_disk().is_writable)) {
+    throw sqlite::Error(SQLITE_CORRUPT, "the header tells a version that there is not");
   }
   if (version > schema_version()) {
     file.newer = true;

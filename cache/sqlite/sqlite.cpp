@@ -117,21 +117,21 @@ void Connection::tolerate_damage() {
 
 // By SQLite's own descriptor: closing another one would drop the locks that this process has on the
 // file (fcntl(2), "Record locking").
-std::uint32_t Connection::application_id_on_disk() const {
-  constexpr sqlite3_int64 kOffset = 68;  // sqlite.org/fileformat.html, "The Database Header"
+Connection::Header Connection::header_on_disk() const {
   sqlite3_file* file = nullptr;
   sqlite3_file_control(handle(), "main", SQLITE_FCNTL_FILE_POINTER, &file);
-  std::array<unsigned char, 4> bytes{};
+  std::array<unsigned char, 72> bytes{};
   if (file == nullptr || file->pMethods == nullptr ||
-      file->pMethods->xRead(file, bytes.data(), static_cast<int>(bytes.size()), kOffset) !=
-          SQLITE_OK) {
-    return 0;
+      file->pMethods->xRead(file, bytes.data(), static_cast<int>(bytes.size()), 0) != SQLITE_OK) {
+    return {};
   }
-  std::uint32_t id = 0;
-  for (const unsigned char byte : bytes) {
-    id = id << 8U | byte;
+  // sqlite.org/fileformat.html, "The Database Header".
+  Header header;
+  for (std::size_t byte = 68; byte < 72; ++byte) {
+    header.application_id = header.application_id << 8U | bytes.at(byte);
   }
-  return id;
+  header.is_writable = bytes[18] == 1 || bytes[18] == 2;
+  return header;
 }
 
 void Connection::execute(const std::string& statements) {

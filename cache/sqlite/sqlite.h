@@ -81,9 +81,13 @@ class Connection {
   /// schema.
   void tolerate_damage();
 
-  /// The application id as it stands in the file, read without a look at anything else, so that a
-  /// file of another program, or none of a database, is not touched. 0: there is none.
-  std::uint32_t application_id_on_disk() const;
+  struct Header {
+    std::uint32_t application_id = 0;  ///< 0: there is none
+    bool is_writable = false;          ///< whether SQLite knows the format well enough to write it
+  };
+  /// What stands in the file, read without a look at anything else, so that a file of another
+  /// program, or one that is no database, is not touched.
+  Header header_on_disk() const;
 
   /// Runs statements without parameters, one after the other.
   void execute(const std::string& statements);

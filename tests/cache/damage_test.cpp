@@ -134,8 +134,7 @@ std::set<int> winners_in(const Store& store) {
 
 int count_looked_up(const Store& store, const std::set<int>& winners) {
   return static_cast<int>(std::count_if(winners.begin(), winners.end(), [&](int m) {
-    return store
-        .find(sample::problem(m), sample::device(), sample::toolchain(), sample::limits())
+    return store.find(sample::problem(m), sample::device(), sample::toolchain(), sample::limits())
         .has_value();
   }));
 }
@@ -240,15 +239,16 @@ void check_damaged_pages(int count) {
       // The whole page, or a piece of it; the application id stays.
       const bool all = random() % 2 == 0;
       const std::size_t begin = page * kPage + (all ? 0 : random() % kPage);
-      const std::size_t end = all ? (page + 1) * kPage : std::min(begin + random() % 64, bytes.size());
+      const std::size_t end =
+          all ? (page + 1) * kPage : std::min(begin + random() % 64, bytes.size());
       const int kind = static_cast<int>(random() % 3);
       for (std::size_t at = begin; at < end; ++at) {
         if (at < 68 || at >= 72) {
           bytes[at] = kind == 0 ? '\0' : kind == 1 ? '\x5a' : static_cast<char>(random());
         }
       }
-      what += " " + std::to_string(begin) + "-" + std::to_string(end) + " kind " +
-              std::to_string(kind);
+      what +=
+          " " + std::to_string(begin) + "-" + std::to_string(end) + " kind " + std::to_string(kind);
     }
     INFO("seed " << test_seed() << ", damaged" << what << " of " << bytes.size());
     check_two_starts(bytes);

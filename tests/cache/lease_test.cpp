@@ -184,6 +184,20 @@ TEST_CASE("The lease of another machine is respected for a quarter of an hour") 
   CHECK(acquire(*store, 1));
 }
 
+TEST_CASE("A lease of another machine that is dated ahead by more than a clock is wrong is over") {
+  const TemporaryFolder folder;
+  const auto path = folder.path() / "cache.db";
+  const auto store = Store::open(sample::options(path));
+  const std::string ahead = GENERATE("renewed + 1000", "renewed + 3600 * 24 * 365 * 100",
+                                     "9223372036854775807", "-9223372036854775807 - 1");
+  const Lease lease = acquire(*store, 1);
+  auto connection = sqlite::Connection::open(path, sqlite::Connection::Mode::kReadWrite, 1000);
+  connection.execute("UPDATE lease SET host = 'elsewhere'");
+  CHECK_FALSE(acquire(*store, 1));
+  connection.execute("UPDATE lease SET renewed = " + ahead);
+  CHECK(acquire(*store, 1));
+}
+
 TEST_CASE("A process is known by its start, its machine's start and its machine") {
   const ProcessIdentity self = this_process();
   CHECK(liveness(self) == Liveness::kAlive);
