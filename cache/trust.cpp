@@ -5,13 +5,13 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
 #include <deque>
 #include <string_view>
 #include <system_error>
 #include <vector>
 
+#include "kernel_templates/environment.h"
 #include "kernel_templates/problem/fields.h"
 
 namespace tunedgemm {
@@ -26,8 +26,7 @@ bool is_at_or_below(const fs::path& path, const fs::path& folder) {
 }
 
 bool is_trusted_by_user(const fs::path& path) {
-  const char* named = secure_getenv("TUNEDGEMM_TRUST");
-  const std::string paths = named != nullptr ? named : "";
+  const std::string paths = environment("TUNEDGEMM_TRUST");
   for (const std::string_view each : split(paths, ':')) {
     std::error_code error;
     const fs::path whole = fs::absolute(each, error);

@@ -13,6 +13,7 @@
 #include <string>
 #include <string_view>
 
+#include "kernel_templates/environment.h"
 #include "kernel_templates/log.h"
 #include "runtime/launch.h"
 #include "runtime/process_contexts.h"
@@ -122,14 +123,13 @@ tunedgemm::Policy policy_of(tunedgemm_policy policy) {
   if (const auto asked = policy_asked(policy)) {
     return *asked;
   }
-  const char* text = std::getenv("TUNEDGEMM_POLICY");
-  if (text == nullptr || *text == '\0') {
+  const std::string text = tunedgemm::environment("TUNEDGEMM_POLICY");
+  if (text.empty()) {
     return tunedgemm::Policy::kTune;
   }
   const auto parsed = tunedgemm::parse_policy(text);
   if (!parsed) {
-    refuse("TUNEDGEMM_POLICY is \"" + std::string(text) +
-           "\"; use tune, background, stored, never or replay");
+    refuse("TUNEDGEMM_POLICY is \"" + text + "\"; use tune, background, stored, never or replay");
   }
   return *parsed;
 }

@@ -7,13 +7,12 @@ namespace tunedgemm {
 
 std::vector<TrialRecord> crashes_among(std::span<const TrialRecord> trials) {
   std::vector<TrialRecord> crashes;
-  std::copy_if(trials.begin(), trials.end(), std::back_inserter(crashes),
-               [](const TrialRecord& trial) {
-                 const Family* family = find_family(trial.family);
-                 const bool is_void =
-                     family != nullptr && family->fingerprint() != trial.family_fingerprint;
-                 return trial.rejection && trial.rejection->reason == Reason::kCrashed && !is_void;
-               });
+  std::copy_if(
+      trials.begin(), trials.end(), std::back_inserter(crashes), [](const TrialRecord& trial) {
+        const Family* family = find_family(trial.family);
+        const bool is_void = family != nullptr && family->fingerprint() != trial.family_fingerprint;
+        return trial.rejection && trial.rejection->reason == Reason::kCrashed && !is_void;
+      });
   return crashes;
 }
 
@@ -29,8 +28,8 @@ std::string why_stopped(std::span<const TrialRecord> crashes) {
   }
   const TrialRecord& last = crashes.back();
   return std::to_string(crashes.size()) +
-         " candidates have ended their process or broken the device, the last " + last.family + " " +
-         to_text(last.config) +
+         " candidates have ended their process or broken the device, the last " + last.family +
+         " " + to_text(last.config) +
          ": the problem is not tuned any more with this compiler and driver; see tunedgemm trials, "
          "and look for what is wrong with the machine";
 }

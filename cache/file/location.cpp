@@ -7,10 +7,10 @@
 #include <array>
 #include <cerrno>
 #include <cstdint>
-#include <cstdlib>
 #include <string>
 #include <string_view>
 
+#include "kernel_templates/environment.h"
 #include "kernel_templates/problem/fields.h"
 
 namespace tunedgemm {
@@ -23,11 +23,6 @@ using Journal = StoreOptions::Journal;
 constexpr std::array<std::uint32_t, 9> kLocalFileSystems{0x0000ef53, 0x58465342, 0x9123683e,
                                                          0x2fc12fc1, 0xf2f52010, 0xca451a4e,
                                                          0x01021994, 0x858458f6, 0x794c7630};
-
-std::string environment(const char* name) {
-  const char* value = secure_getenv(name);
-  return value != nullptr ? value : "";
-}
 
 fs::path whole_path(const fs::path& path) {
   std::error_code error;

@@ -8,6 +8,8 @@
 #include <string_view>
 #include <system_error>
 
+#include "kernel_templates/environment.h"
+
 namespace tunedgemm::cuda {
 namespace {
 
@@ -15,11 +17,6 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kLibrary = "libnvrtc.so";
 constexpr std::string_view kBuiltins = "libnvrtc-builtins.so";
-
-std::string environment(const char* name) {
-  const char* value = std::getenv(name);
-  return value != nullptr ? value : "";
-}
 
 // What follows "<stem>." in a file name if that is a version: "13.0.88"; else empty.
 std::string version_suffix(const fs::path& path, std::string_view stem) {

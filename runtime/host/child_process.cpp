@@ -12,9 +12,10 @@
 #include <array>
 #include <cerrno>
 #include <optional>
-#include <string_view>
 #include <system_error>
 #include <thread>
+
+#include "kernel_templates/environment.h"
 
 namespace tunedgemm {
 namespace {
@@ -109,18 +110,16 @@ std::vector<char*> pointers_to(const std::vector<std::string>& texts) {
   return pointers;
 }
 
-// This process's environment with these variables in place of those of the same names.
+// What children get, with these variables in place of those of the same names.
 std::vector<std::string> environment_with(const std::vector<std::string>& variables) {
-  std::vector<std::string> all = variables;
-  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
-    const std::string_view inherited(*entry);
-    const std::string_view name = inherited.substr(0, inherited.find('=') + 1);
-    if (std::none_of(variables.begin(), variables.end(), [&](const std::string& variable) {
-          return !name.empty() && variable.starts_with(name);
-        })) {
-      all.emplace_back(inherited);
-    }
-  }
+  std::vector<std::string> all = environment_of_children();
+  std::erase_if(all, [&](const std::string& inherited) {
+    const std::string name = inherited.substr(0, inherited.find('=') + 1);
+    return std::any_of(variables.begin(), variables.end(), [&](const std::string& variable) {
+      return !name.empty() && variable.starts_with(name);
+    });
+  });
+  all.insert(all.end(), variables.begin(), variables.end());
   return all;
 }
 

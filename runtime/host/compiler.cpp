@@ -11,6 +11,7 @@
 #include <system_error>
 #include <utility>
 
+#include "kernel_templates/environment.h"
 #include "kernel_templates/file_size_signal.h"
 #include "runtime/host/child_process.h"
 #include "runtime/host/private_folder.h"
@@ -75,8 +76,7 @@ fs::path find_program(const std::string& name) {
   if (name.find('/') != std::string::npos) {
     return runs(name) ? fs::path(name) : fs::path();
   }
-  const char* search = std::getenv("PATH");
-  std::istringstream folders(search == nullptr ? "/usr/local/bin:/usr/bin:/bin" : search);
+  std::istringstream folders(program_folders());
   for (std::string folder; std::getline(folders, folder, ':');) {
     if (fs::path path = fs::path(folder) / name; !folder.empty() && runs(path)) {
       return path;
@@ -101,8 +101,7 @@ std::string identity_of(const fs::path& program) {
 Compiler Compiler::find() {
   Compiler compiler;
   for (const char* variable : {"TUNEDGEMM_CXX", "CXX"}) {
-    const char* value = std::getenv(variable);
-    std::istringstream words(value == nullptr ? "" : value);
+    std::istringstream words(environment(variable));
     const std::vector<std::string> command{std::istream_iterator<std::string>(words), {}};
     if (command.empty()) {
       continue;

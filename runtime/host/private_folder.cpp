@@ -4,9 +4,10 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdlib>
 #include <string>
 #include <system_error>
+
+#include "kernel_templates/environment.h"
 
 namespace tunedgemm {
 namespace {
@@ -27,8 +28,7 @@ bool has_room(const fs::path& folder, std::int64_t needed_bytes) {
 std::vector<fs::path> temporary_places() {
   std::vector<fs::path> places{"/tmp", "/var/tmp", "/dev/shm",
                                "/run/user/" + std::to_string(geteuid())};
-  const char* given = secure_getenv("TMPDIR");
-  if (given != nullptr && *given == '/') {
+  if (const std::string given = environment("TMPDIR"); given.starts_with('/')) {
     places.insert(places.begin(), given);
   }
   return places;

@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <cstdlib>
 #include <fstream>
 #include <initializer_list>
 #include <iterator>
@@ -17,6 +16,7 @@
 #include <string_view>
 #include <vector>
 
+#include "kernel_templates/environment.h"
 #include "kernel_templates/sha256.h"
 
 #if defined(__x86_64__) || defined(__i386__)
@@ -166,10 +166,8 @@ Simd simd_of(const std::string& features) {
 }  // namespace
 
 int available_threads() {
-  if (const char* wanted = std::getenv("TUNEDGEMM_THREADS")) {
-    if (const std::int64_t number = number_in(wanted); number > 0) {
-      return static_cast<int>(std::min<std::int64_t>(number, 1024));
-    }
+  if (const std::int64_t wanted = number_in(environment("TUNEDGEMM_THREADS")); wanted > 0) {
+    return static_cast<int>(std::min<std::int64_t>(wanted, 1024));
   }
   cpu_set_t allowed;
   CPU_ZERO(&allowed);

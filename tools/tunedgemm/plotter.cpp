@@ -33,7 +33,8 @@ fs::path find_script(const std::string& name) {
 
 std::string find_python() {
   for (const char* python : {"python3", "/usr/bin/python3"}) {
-    if (succeeds(run_child({"/usr/bin/env", python, "-c", "import matplotlib"}, {.time = kPatience}))) {
+    if (succeeds(
+            run_child({"/usr/bin/env", python, "-c", "import matplotlib"}, {.time = kPatience}))) {
       return python;
     }
   }

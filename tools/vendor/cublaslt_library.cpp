@@ -2,17 +2,19 @@
 
 #include <dlfcn.h>
 
-#include <cstdlib>
 #include <type_traits>
+#include <utility>
 #include <vector>
+
+#include "kernel_templates/environment.h"
 
 namespace tunedgemm {
 
 std::unique_ptr<CublasLtLibrary> CublasLtLibrary::open(std::string* why_not) {
   void* opened = nullptr;
   std::vector<std::string> names;
-  if (const char* named = std::getenv("TUNEDGEMM_CUBLASLT")) {
-    names.emplace_back(named);
+  if (std::string named = environment("TUNEDGEMM_CUBLASLT"); !named.empty()) {
+    names.push_back(std::move(named));
   }
   for (const char* folder : {"", "/usr/local/cuda/lib64/"}) {
     for (const char* version : {".13", ".12"}) {

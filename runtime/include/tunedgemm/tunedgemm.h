@@ -49,6 +49,12 @@
  * one context run one after the other. Only while tunedgemm_context_destroy() runs may no other
  * thread use them.
  *
+ * @par Environment
+ * Variables of the environment are read when a context is made and when something is compiled. In a
+ * program that runs with rights that its caller does not have (set-user-ID, set-group-ID, file
+ * capabilities), none is read, PATH, HOME and TMPDIR included: such a program names its cache file,
+ * or the cache is in memory.
+ *
  * @par Which calls may take long
  *
  *     call                                        opens a    reads the   compiles    allocates

@@ -1,0 +1,51 @@
+// What set_uid_test.cpp runs as a set-user-ID program: multiplies with all defaults, and prints
+// a line for each thing that it was told or decided.
+
+#include <sys/auxv.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <vector>
+
+#include "kernel_templates/environment.h"
+#include "runtime/host/private_folder.h"
+#include "tunedgemm/tunedgemm.h"
+
+int main() {
+  std::printf("secure %lu\n", getauxval(AT_SECURE));
+  for (const char* name : {"TUNEDGEMM_CXX", "TUNEDGEMM_CACHE", "PATH", "HOME"}) {
+    std::printf("%s=%s\n", name, tunedgemm::environment(name).c_str());
+  }
+  std::printf("temporary files in %s\n", tunedgemm::temporary_places().front().c_str());
+  for (const std::string& entry : tunedgemm::environment_of_children()) {
+    std::printf("children get %s\n", entry.c_str());
+  }
+
+  tunedgemm_context_options options;
+  tunedgemm_context_options_init(&options);
+  options.backend = TUNEDGEMM_BACKEND_HOST;
+  options.tune_candidates = 2;
+  tunedgemm_context* context = nullptr;
+  tunedgemm_status status = tunedgemm_context_create(&options, &context);
+  const std::vector<float> a(64, 1.0F);
+  const std::vector<float> b(64, 2.0F);
+  std::vector<float> d(64);
+  tunedgemm_problem problem;
+  tunedgemm_problem_init(&problem, 8, 8, 8, TUNEDGEMM_F32, TUNEDGEMM_F32, TUNEDGEMM_F32);
+  tunedgemm_buffers buffers;
+  tunedgemm_buffers_init(&buffers);
+  buffers.a = a.data();
+  buffers.b = b.data();
+  buffers.d = d.data();
+  if (status == TUNEDGEMM_OK) {
+    status = tunedgemm_matmul(context, &problem, &buffers, nullptr);
+  }
+  std::printf("%s %s, d is %.0f\n", tunedgemm_status_name(status), tunedgemm_error_message(),
+              static_cast<double>(d[63]));
+  std::vector<char> report(tunedgemm_context_report(context, nullptr, 0));
+  tunedgemm_context_report(context, report.data(), report.size());
+  std::printf("%s", report.data());
+  tunedgemm_context_destroy(context);
+  std::fflush(stdout);
+  std::_Exit(0);  // a leak check would need rights that such a program does not have
+}

@@ -1,0 +1,85 @@
+#!/usr/bin/env python3
+"""One place reads the environment, as a test: kernel_templates/environment.cpp.
+
+No other source of the library and its tools calls getenv or its kin, uses environ, or calls what reads
+the environment unseen: a search along the PATH, the C++ library's folder for temporary files. A set-uid
+program would let its caller choose what is executed.
+
+    tools/check_environment.py          exit status 1 and a line for every violation
+    tools/check_environment.py --self-test
+"""
+import pathlib
+import re
+import sys
+import tempfile
+
+LAYERS = ["kernel_templates", "cache", "tuner", "runtime", "tools"]
+SUFFIXES = {".h", ".hpp", ".c", ".cpp"}
+THE_ONE_PLACE = "kernel_templates/environment.cpp"
+# Examples stand for the programs of others.
+EXCEPT = "tools/examples/"
+READS = re.compile(
+    r"\b(getenv|secure_getenv|__secure_getenv|environ|__environ|execvpe?|execlp|posix_spawnp|popen"
+    r"|temp_directory_path|tmpnam|tempnam|tmpfile|wordexp)\b|\bstd::system\b")
+COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+
+
+def blank(match: re.Match) -> str:
+    return re.sub(r"[^\n]", " ", match.group())
+
+
+def violations(root: pathlib.Path) -> list[str]:
+    found = []
+    for layer in LAYERS:
+        for path in sorted((root / layer).rglob("*")):
+            name = path.relative_to(root).as_posix()
+            if path.suffix not in SUFFIXES or name == THE_ONE_PLACE or name.startswith(EXCEPT):
+                continue
+            text = COMMENT.sub(blank, path.read_text(encoding="utf-8"))
+            for match in READS.finditer(text):
+                line = text.count("\n", 0, match.start()) + 1
+                found.append(f"{name}:{line}: {match.group()}: ask kernel_templates/environment.h")
+    return found
+
+
+def self_test() -> int:
+    """Plants one violation of each kind, and files that are right."""
+    wrong = {
+        "cache/a.cpp": 'const char* a = std::getenv("HOME");',
+        "runtime/host/b.cpp": 'const char* b = secure_getenv("CXX");',
+        "runtime/c.cpp": "posix_spawnp(&child, name, 0, 0, arguments, 0);",
+        "runtime/d.cpp": "posix_spawn(&child, name, 0, 0, arguments, environ);",
+        "tools/tunedgemm/e.cpp": "const auto e = fs::temp_directory_path();",
+        "tools/shared/f.cpp": 'std::system("ls");',
+        "tuner/g.h": 'inline FILE* g() { return popen("ls", "r"); }',
+    }
+    right = {
+        THE_ONE_PLACE: "char** all = environ;",
+        "cache/h.cpp": 'const std::string h = environment("HOME");  // not getenv',
+        "tools/examples/i.cpp": 'std::getenv("HOME");',
+        "tests/runtime/j.cpp": 'std::getenv("HOME");',
+    }
+    with tempfile.TemporaryDirectory() as folder:
+        root = pathlib.Path(folder)
+        for name, text in (wrong | right).items():
+            (root / name).parent.mkdir(parents=True, exist_ok=True)
+            (root / name).write_text(text + "\n", encoding="utf-8")
+        seen = {line.split(":")[0] for line in violations(root)}
+    missed, false = set(wrong) - seen, seen - set(wrong)
+    for name in sorted(missed):
+        print(f"not noticed: {name}: {wrong[name]}")
+    for name in sorted(false):
+        print(f"wrongly noticed: {name}: {right[name]}")
+    return 1 if missed or false else 0
+
+
+def main() -> int:
+    if sys.argv[1:] == ["--self-test"]:
+        return self_test()
+    found = violations(pathlib.Path(__file__).resolve().parent.parent)
+    print("\n".join(found) if found else f"{THE_ONE_PLACE} alone reads the environment")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
