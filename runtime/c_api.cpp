@@ -9,12 +9,11 @@
 #include <memory>
 #include <mutex>
 #include <new>
-#include <optional>
 #include <string>
 #include <string_view>
 
-#include "kernel_templates/environment.h"
 #include "kernel_templates/log.h"
+#include "runtime/arguments.h"
 #include "runtime/launch.h"
 #include "runtime/process_contexts.h"
 
@@ -28,6 +27,7 @@ using tunedgemm::CallError;
 using tunedgemm::Context;
 using tunedgemm::DeviceError;
 using tunedgemm::Plan;
+using tunedgemm::refuse;
 
 std::string& error_message() {
   thread_local std::string message;
@@ -85,92 +85,10 @@ tunedgemm_status guarded(Body&& body) noexcept {
   }
 }
 
-[[noreturn]] void refuse(const std::string& message) {
-  throw CallError(CallError::Kind::kInvalidArgument, message);
-}
-
-// A caller that was compiled against an older header has a shorter struct: the rest keeps its
-// default.
-template <class Struct, class Initialize>
-Struct complete(const Struct* given, const char* name, Initialize initialize) {
-  if (given == nullptr) {
-    refuse(std::string("the ") + name + " is a null pointer");
-  }
-  if (given->struct_size < sizeof(size_t) || given->struct_size > sizeof(Struct)) {
-    refuse(std::string("struct_size of the ") + name + " is " + std::to_string(given->struct_size) +
-           ", and this library knows up to " + std::to_string(sizeof(Struct)) + "; use tunedgemm_" +
-           name + "_init");
-  }
-  Struct whole;
-  initialize(&whole);
-  std::memcpy(&whole, given, given->struct_size);
-  whole.struct_size = sizeof(Struct);
-  return whole;
-}
-
-std::optional<tunedgemm::Policy> policy_asked(tunedgemm_policy policy) {
-  if (policy == TUNEDGEMM_POLICY_DEFAULT) {
-    return std::nullopt;
-  }
-  if (policy < TUNEDGEMM_POLICY_TUNE || policy > TUNEDGEMM_POLICY_BACKGROUND) {
-    refuse("the policy " + std::to_string(static_cast<int>(policy)) +
-           " is not one of tunedgemm_policy");
-  }
-  return static_cast<tunedgemm::Policy>(policy);
-}
-
-tunedgemm::Policy policy_of(tunedgemm_policy policy) {
-  if (const auto asked = policy_asked(policy)) {
-    return *asked;
-  }
-  const std::string text = tunedgemm::environment("TUNEDGEMM_POLICY");
-  if (text.empty()) {
-    return tunedgemm::Policy::kTune;
-  }
-  const auto parsed = tunedgemm::parse_policy(text);
-  if (!parsed) {
-    refuse("TUNEDGEMM_POLICY is \"" + text + "\"; use tune, background, stored, never or replay");
-  }
-  return *parsed;
-}
-
-tunedgemm::ContextOptions options_of(const tunedgemm_context_options& given) {
-  tunedgemm::ContextOptions options;
-  if (given.backend != TUNEDGEMM_BACKEND_AUTO) {
-    options.backend = tunedgemm::find_backend(static_cast<int>(given.backend));
-    if (options.backend == nullptr) {
-      refuse("the backend " + std::to_string(static_cast<int>(given.backend)) +
-             " is not one of tunedgemm_backend");
-    }
-  }
-  if (given.ordinal < 0 || given.host_threads < 0 || given.tune_candidates < 0 ||
-      !(given.tune_seconds >= 0)) {
-    refuse("ordinal, host_threads, tune_candidates and tune_seconds must be 0 or more");
-  }
-  options.ordinal = given.ordinal;
-  options.host_threads = given.host_threads;
-  options.policy = policy_of(given.policy);
-  if (given.rigor != TUNEDGEMM_RIGOR_DEFAULT) {
-    if (given.rigor < TUNEDGEMM_QUICK || given.rigor > TUNEDGEMM_EXHAUSTIVE) {
-      refuse("the rigor " + std::to_string(static_cast<int>(given.rigor)) +
-             " is not one of tunedgemm_rigor");
-    }
-    options.rigor = static_cast<tunedgemm::Rigor>(given.rigor);
-  }
-  options.budget = {given.tune_seconds, given.tune_candidates};
-  if (given.cache_path != nullptr) {
-    options.store.path = given.cache_path;
-    options.store.access = *given.cache_path == '\0' ? tunedgemm::StoreOptions::Access::kMemoryOnly
-                                                     : tunedgemm::StoreOptions::Access::kReadWrite;
-  }
-  return options;
-}
-
 tunedgemm::ProcessContexts& process_contexts() {
   const auto make = [](const tunedgemm::Backend& backend, int ordinal) {
-    tunedgemm_context_options defaults;
-    tunedgemm_context_options_init(&defaults);
-    tunedgemm::ContextOptions options = options_of(defaults);
+    tunedgemm::ContextOptions options =
+        tunedgemm::checked_options(static_cast<const tunedgemm_context_options*>(nullptr));
     options.backend = &backend;
     options.ordinal = ordinal;
     return Context::create(options);
@@ -229,34 +147,36 @@ Context& context_of(tunedgemm_context* context) {
   return *context->context;
 }
 
-void check_memory(const Context& context, const tunedgemm::CallKey& key,
+void check_stream(bool has_streams, void* stream) {
+  if (stream != nullptr && !has_streams) [[unlikely]] {
+    refuse(
+        "the stream is not null, and the host has no streams; give NULL, or use a context with "
+        "the backend cuda");
+  }
+}
+
+void check_memory(const Context& context, const tunedgemm::Problem& problem,
                   const tunedgemm_buffers& buffers) {
-  const std::string reason =
-      tunedgemm::why_not_memory(context.device(), tunedgemm::to_problem(key), buffers);
+  const std::string reason = tunedgemm::why_not_memory(context.device(), problem, buffers);
   if (!reason.empty()) {
     refuse(reason);
   }
 }
 
-tunedgemm_plan_options default_plan_options() {
-  tunedgemm_plan_options options;
-  tunedgemm_plan_options_init(&options);
-  return options;
-}
-
 const Plan& plan_for(Context& context, const tunedgemm_problem& problem,
                      const tunedgemm_buffers& buffers, void* stream,
-                     const tunedgemm_plan_options& options) {
+                     const tunedgemm::PlanOptions& options) {
   tunedgemm::CallKey key = tunedgemm::call_key(problem, buffers);
-  std::memcpy(&key.launches, &options.launches, sizeof key.launches);  // C may give any integer
-  check_memory(context, key, buffers);
-  return context.plan(key, stream, policy_asked(options.policy),
-                      options.name == nullptr ? "" : options.name);
+  key.launches = static_cast<std::int32_t>(options.launches);
+  check_stream(context.device().has_streams(), stream);
+  check_memory(context, tunedgemm::checked_problem(key), buffers);
+  return context.plan(key, stream, options.policy, options.name);
 }
 
 tunedgemm_status run(const Plan& asked, const tunedgemm_buffers& buffers, void* stream) {
   const Plan& plan = asked.newest();
   check_process(*plan.context);
+  check_stream(plan.has_streams, stream);
   plan.context->note_call();
   if (!tunedgemm::plainly_usable(plan, buffers)) [[unlikely]] {
     if (const std::string reason = tunedgemm::why_not_buffers(plan, buffers); !reason.empty()) {
@@ -264,7 +184,7 @@ tunedgemm_status run(const Plan& asked, const tunedgemm_buffers& buffers, void* 
     }
   }
   if (!plan.has_seen_memory.load(std::memory_order_relaxed)) [[unlikely]] {
-    check_memory(*plan.context, plan.key, buffers);
+    check_memory(*plan.context, tunedgemm::to_problem(plan.key), buffers);
     plan.has_seen_memory.store(true, std::memory_order_relaxed);
   }
   const int error = tunedgemm::launch(plan, buffers, stream);
@@ -282,16 +202,6 @@ bool is_complete(const tunedgemm_problem* problem, const tunedgemm_buffers* buff
   return problem != nullptr && buffers != nullptr &&
          problem->struct_size == sizeof(tunedgemm_problem) &&
          buffers->struct_size == sizeof(tunedgemm_buffers);
-}
-
-tunedgemm_problem complete_problem(const tunedgemm_problem* problem) {
-  return complete(problem, "problem", [](tunedgemm_problem* whole) {
-    tunedgemm_problem_init(whole, 0, 0, 0, TUNEDGEMM_F32, TUNEDGEMM_F32, TUNEDGEMM_F32);
-  });
-}
-
-tunedgemm_buffers complete_buffers(const tunedgemm_buffers* buffers) {
-  return complete(buffers, "buffers", tunedgemm_buffers_init);
 }
 
 }  // namespace
@@ -329,12 +239,7 @@ tunedgemm_status tunedgemm_context_create(const tunedgemm_context_options* optio
       refuse("the place for the new context is a null pointer");
     }
     *context = nullptr;
-    tunedgemm_context_options whole;
-    tunedgemm_context_options_init(&whole);
-    if (options != nullptr) {
-      whole = complete(options, "context_options", tunedgemm_context_options_init);
-    }
-    *context = new tunedgemm_context{Context::create(options_of(whole))};
+    *context = new tunedgemm_context{Context::create(tunedgemm::checked_options(options))};
     return TUNEDGEMM_OK;
   });
 }
@@ -359,14 +264,13 @@ tunedgemm_status tunedgemm_matmul(tunedgemm_context* context, const tunedgemm_pr
   return guarded([&] {
     Context& on = context_of(context);
     if (!is_complete(problem, buffers)) [[unlikely]] {
-      const tunedgemm_problem whole_problem = complete_problem(problem);
-      const tunedgemm_buffers whole_buffers = complete_buffers(buffers);
-      return run(plan_for(on, whole_problem, whole_buffers, stream, default_plan_options()),
-                 whole_buffers, stream);
+      const tunedgemm_problem whole_problem = tunedgemm::complete(problem);
+      const tunedgemm_buffers whole_buffers = tunedgemm::complete(buffers);
+      return run(plan_for(on, whole_problem, whole_buffers, stream, {}), whole_buffers, stream);
     }
     const Plan* plan = on.find_plan(tunedgemm::call_key(*problem, *buffers));
     if (plan == nullptr) [[unlikely]] {
-      plan = &plan_for(on, *problem, *buffers, stream, default_plan_options());
+      plan = &plan_for(on, *problem, *buffers, stream, {});
     }
     return run(*plan, *buffers, stream);
   });
@@ -393,11 +297,9 @@ tunedgemm_status tunedgemm_plan_create_with(tunedgemm_context* context,
       refuse("the place for the new plan is a null pointer");
     }
     *plan = nullptr;
-    const tunedgemm_plan_options whole =
-        options == nullptr ? default_plan_options()
-                           : complete(options, "plan_options", tunedgemm_plan_options_init);
-    const Plan& made = plan_for(context_of(context), complete_problem(problem),
-                                complete_buffers(buffers), nullptr, whole);
+    const Plan& made =
+        plan_for(context_of(context), tunedgemm::complete(problem), tunedgemm::complete(buffers),
+                 nullptr, tunedgemm::checked_options(options));
     *plan = reinterpret_cast<const tunedgemm_plan*>(&made);
     return TUNEDGEMM_OK;
   });
@@ -411,7 +313,8 @@ tunedgemm_status tunedgemm_run(const tunedgemm_plan* plan, const tunedgemm_buffe
     }
     const Plan& known = *reinterpret_cast<const Plan*>(plan);
     const bool complete = buffers != nullptr && buffers->struct_size == sizeof(tunedgemm_buffers);
-    return complete ? run(known, *buffers, stream) : run(known, complete_buffers(buffers), stream);
+    return complete ? run(known, *buffers, stream)
+                    : run(known, tunedgemm::complete(buffers), stream);
   });
 }
 

@@ -1,6 +1,7 @@
 #include "runtime/call_key.h"
 
 #include <algorithm>
+#include <limits>
 
 namespace tunedgemm {
 
@@ -16,7 +17,7 @@ Matrix completed(Matrix given, std::int64_t rows, std::int64_t columns, std::int
   } else if (given.batch_stride == 0 && batch > 1 &&
              __builtin_mul_overflow(row_major ? rows : columns, matrix.leading_dimension,
                                     &matrix.batch_stride)) {
-    matrix.batch_stride = -1;  // why_not refuses it
+    matrix.batch_stride = std::numeric_limits<std::int64_t>::max();  // why_not refuses it
   }
   matrix.alignment_bytes = alignment_class(pointer_alignment, matrix, batch);
   return matrix;

@@ -2,8 +2,8 @@
 
 // CallKey: what a call says about its problem, as plain integers that can be compared and hashed as
 // bytes. Here alone stands how a caller's struct becomes a key, and a key a problem. Every member
-// is kept whole, so that no two problems have one key; what is none of its enumeration is refused
-// where a plan is made, by why_not.
+// is kept whole, so that no two problems have one key: only what checked_problem() (arguments.h)
+// lets through gets a plan, so that a key that has one needs no check.
 
 #include <array>
 #include <cstdint>
@@ -72,13 +72,6 @@ inline std::uint32_t scalars_of(const tunedgemm_buffers& buffers) noexcept {
 /// The key of a call. `problem` and `buffers` are complete structs of this library's version.
 inline CallKey call_key(const tunedgemm_problem& problem,
                         const tunedgemm_buffers& buffers) noexcept {
-  // A C caller may have put any integer into an enum, which must not be read as one then.
-  const auto number = [](const auto& value) {
-    std::int32_t bits = 0;
-    static_assert(sizeof value == sizeof bits);
-    std::memcpy(&bits, &value, sizeof bits);
-    return bits;
-  };
   CallKey key;
   key.m = problem.m;
   key.n = problem.n;
@@ -92,16 +85,16 @@ inline CallKey call_key(const tunedgemm_problem& problem,
   key.batch_stride_b = problem.batch_stride_b;
   key.batch_stride_c = problem.batch_stride_c;
   key.batch_stride_d = problem.batch_stride_d;
-  key.type_a = number(problem.type_a);
-  key.type_b = number(problem.type_b);
-  key.type_d = number(problem.type_d);
-  key.order_a = number(problem.order_a);
-  key.order_b = number(problem.order_b);
-  key.order_c = number(problem.order_c);
-  key.order_d = number(problem.order_d);
-  key.activation = number(problem.activation);
-  key.bias = number(problem.bias);
-  key.numerics = number(problem.numerics);
+  key.type_a = problem.type_a;
+  key.type_b = problem.type_b;
+  key.type_d = problem.type_d;
+  key.order_a = problem.order_a;
+  key.order_b = problem.order_b;
+  key.order_c = problem.order_c;
+  key.order_d = problem.order_d;
+  key.activation = problem.activation;
+  key.bias = problem.bias;
+  key.numerics = problem.numerics;
   key.launches = TUNEDGEMM_ISOLATED;
   key.zero = 0;
   key.alignments = alignments_of(buffers, !(buffers.beta == 0));
@@ -114,7 +107,7 @@ inline CallKey call_key(const tunedgemm_problem& problem,
 Matrix completed(Matrix given, std::int64_t rows, std::int64_t columns, std::int64_t batch,
                  std::uint32_t pointer_alignment);
 
-/// The problem that the key describes.
+/// The problem that the key describes; see checked_problem() for one that nobody has looked at.
 inline Problem to_problem(const CallKey& key) {
   const auto matrix = [](std::int32_t type, std::int32_t order, std::int64_t leading_dimension,
                          std::int64_t batch_stride) {

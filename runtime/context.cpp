@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "kernel_templates/log.h"
+#include "runtime/arguments.h"
 #include "runtime/stored_choice.h"
 #include "tuner/crashes.h"
 #include "tuner/neighbours.h"
@@ -13,6 +14,12 @@
 namespace tunedgemm {
 namespace {
 
+constexpr std::pair<std::string_view, Policy> kPolicies[] = {{"tune", Policy::kTune},
+                                                             {"never", Policy::kNever},
+                                                             {"replay", Policy::kReplay},
+                                                             {"stored", Policy::kStored},
+                                                             {"background", Policy::kBackground}};
+
 std::unique_ptr<Device> open_device(const ContextOptions& options) {
   const Backend& backend = options.backend != nullptr ? *options.backend : automatic_backend();
   return backend.open(options.ordinal, options.host_threads);
@@ -20,17 +27,6 @@ std::unique_ptr<Device> open_device(const ContextOptions& options) {
 
 bool is_empty(const Problem& problem) {
   return problem.m == 0 || problem.n == 0 || problem.batch == 0;
-}
-
-std::string why_not_call(const Problem& problem) {
-  const bool in_place = problem.c.order == problem.d.order &&
-                        problem.c.leading_dimension == problem.d.leading_dimension &&
-                        (problem.batch <= 1 || problem.c.batch_stride == problem.d.batch_stride);
-  if (problem.c_is_d && !in_place) {
-    return "C and D are the same memory, but differ in order, leading dimension or batch stride; "
-           "make them equal or give D memory of its own";
-  }
-  return why_not(problem);
 }
 
 // What the store would answer for a record that has just been put or found there.
@@ -80,12 +76,16 @@ double compile_seconds(const ContextOptions& options) {
 
 }  // namespace
 
+std::string_view name(Policy policy) {
+  for (const auto& [name, known] : kPolicies) {
+    if (known == policy) {
+      return name;
+    }
+  }
+  return "unknown";
+}
+
 std::optional<Policy> parse_policy(std::string_view text) {
-  constexpr std::pair<std::string_view, Policy> kPolicies[] = {{"tune", Policy::kTune},
-                                                               {"never", Policy::kNever},
-                                                               {"replay", Policy::kReplay},
-                                                               {"stored", Policy::kStored},
-                                                               {"background", Policy::kBackground}};
   for (const auto& [name, policy] : kPolicies) {
     if (text == name) {
       return policy;
@@ -129,11 +129,7 @@ const Plan& Context::plan(const CallKey& key, StreamHandle stream, std::optional
     }
     return *known;
   }
-  const Problem problem = to_problem(key);
-  if (const std::string reason = why_not_call(problem); !reason.empty()) {
-    throw CallError(CallError::Kind::kInvalidArgument, reason);
-  }
-  const Canonical canonical = tunedgemm::canonical(problem);
+  const Canonical canonical = tunedgemm::canonical(checked_problem(key));
   if (!device_->stream_id(stream)) {
     return plan_during_capture(key, canonical);
   }
@@ -521,6 +517,7 @@ std::unique_ptr<Plan> Context::plan_from_loaded(const CallKey& key, const Canoni
 std::unique_ptr<Plan> Context::empty_plan(const CallKey& key, const Canonical& canonical) {
   auto plan = std::make_unique<Plan>(key, canonical);
   plan->context = this;
+  plan->has_streams = device_->has_streams();
   return plan;
 }
 

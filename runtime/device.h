@@ -155,6 +155,8 @@ class Device {
   virtual int set_bytes_async(void* destination, int value, std::int64_t bytes,
                               StreamHandle stream) noexcept = 0;
 
+  /// Whether there are any but null.
+  virtual bool has_streams() const { return true; }
   /// The stream that tuning uses; never a user's.
   virtual StreamHandle own_stream() = 0;
   virtual void synchronize(StreamHandle stream) = 0;

@@ -1,5 +1,6 @@
 #include "runtime/launch.h"
 
+#include <array>
 #include <cstdint>
 #include <utility>
 
@@ -14,21 +15,25 @@ bool as_aligned(std::uint32_t given, std::uint32_t needed) noexcept {
 
 bool ranges_meet(const void* left, std::int64_t left_bytes, const void* right,
                  std::int64_t right_bytes) noexcept {
+  // One of the differences wraps around, which no sum of a pointer and a size must.
   const auto left_begin = reinterpret_cast<std::uintptr_t>(left);
   const auto right_begin = reinterpret_cast<std::uintptr_t>(right);
-  return left_begin < right_begin + static_cast<std::uintptr_t>(right_bytes) &&
-         right_begin < left_begin + static_cast<std::uintptr_t>(left_bytes);
+  return left_begin - right_begin < static_cast<std::uintptr_t>(right_bytes) ||
+         right_begin - left_begin < static_cast<std::uintptr_t>(left_bytes);
 }
 
+// Lines of bytes at equal distances: the rows of a matrix (columns, if column-major). Of a batch
+// whose entries begin at different places in the pitch, a line reaches from the first to the last.
 struct Region {
   const void* pointer = nullptr;
-  std::int64_t bytes = 0;       // from the first to the last element
-  std::int64_t line_bytes = 0;  // of one row (column, if column-major)
+  std::int64_t bytes = 0;  // from the first to the last element
+  std::int64_t line_bytes = 0;
   std::int64_t pitch_bytes = 0;
 };
 
-// Two matrices whose ranges meet are apart nevertheless if they are different columns of one larger
-// matrix: the same pitch, and intervals of bytes within it that do not meet.
+// Two regions whose ranges meet are apart nevertheless if one lies in the padding of the other, as
+// different columns of one larger matrix do: the same pitch, and intervals of bytes within it that
+// do not meet.
 bool overlap(const Region& left, const Region& right) {
   if (!ranges_meet(left.pointer, left.bytes, right.pointer, right.bytes)) {
     return false;
@@ -37,9 +42,9 @@ bool overlap(const Region& left, const Region& right) {
     return true;
   }
   const auto pitch = static_cast<std::uintptr_t>(left.pitch_bytes);
-  const auto from_left_to_right = (reinterpret_cast<std::uintptr_t>(right.pointer) -
-                                   reinterpret_cast<std::uintptr_t>(left.pointer)) %
-                                  pitch;
+  const auto left_begin = reinterpret_cast<std::uintptr_t>(left.pointer) % pitch;
+  const auto right_begin = reinterpret_cast<std::uintptr_t>(right.pointer) % pitch;
+  const auto from_left_to_right = (right_begin + pitch - left_begin) % pitch;
   const bool right_is_behind_left =
       from_left_to_right >= static_cast<std::uintptr_t>(left.line_bytes) &&
       from_left_to_right + static_cast<std::uintptr_t>(right.line_bytes) <= pitch;
@@ -47,10 +52,12 @@ bool overlap(const Region& left, const Region& right) {
 }
 
 Region region(const void* pointer, std::int64_t bytes, const Matrix& matrix, std::int64_t rows,
-              std::int64_t columns) {
+              std::int64_t columns, std::int64_t batch) {
   const std::int64_t element = size_bytes(matrix.type);
   const std::int64_t length = matrix.order == Order::kRowMajor ? columns : rows;
-  return {pointer, bytes, length * element, matrix.leading_dimension * element};
+  const bool same_place_in_pitch = matrix.batch_stride % matrix.leading_dimension == 0;
+  const std::int64_t to_last_entry = same_place_in_pitch ? 0 : (batch - 1) * matrix.batch_stride;
+  return {pointer, bytes, (to_last_entry + length) * element, matrix.leading_dimension * element};
 }
 
 std::string hexadecimal(const void* pointer) {
@@ -98,26 +105,50 @@ std::string why_not_pointers(const Plan& plan, const tunedgemm_buffers& buffers)
   return "";
 }
 
+// Whether the caller's workspace is large enough to be used.
+bool uses_given_workspace(const Plan& plan, const tunedgemm_buffers& buffers) noexcept {
+  return buffers.workspace != nullptr &&
+         static_cast<std::uint64_t>(plan.launch.workspace_bytes) <= buffers.workspace_bytes;
+}
+
 std::string why_not_overlap(const Plan& plan, const tunedgemm_buffers& buffers) {
   const Problem asked = to_problem(plan.key);
-  const Region d = region(buffers.d, plan.d_bytes, asked.d, asked.m, asked.n);
-  const auto sentence = [&](std::string_view letter, const void* pointer) {
-    return "D at " + hexadecimal(buffers.d) + " overlaps " + std::string(letter) + " at " +
-           hexadecimal(pointer) + "; give D memory of its own";
+  const auto& [m, n, k, batch] = std::array{asked.m, asked.n, asked.k, asked.batch};
+  const Region d = region(buffers.d, plan.d_bytes, asked.d, m, n, batch);
+  const auto vector = [&](const void* pointer, std::int64_t bytes) {
+    return Region{pointer, pointer == nullptr ? 0 : bytes, bytes, d.pitch_bytes};
   };
-  if (plan.reads_inputs) {
-    if (overlap(d, region(buffers.a, plan.a_bytes, asked.a, asked.m, asked.k))) {
-      return sentence("A", buffers.a);
+  const std::int64_t bias_length = asked.bias == Bias::kNone     ? 0
+                                   : asked.bias == Bias::kPerRow ? m
+                                                                 : n;
+  const std::pair<std::string_view, Region> read[] = {
+      {"A", region(buffers.a, plan.reads_inputs ? plan.a_bytes : 0, asked.a, m, k, batch)},
+      {"B", region(buffers.b, plan.reads_inputs ? plan.b_bytes : 0, asked.b, k, n, batch)},
+      {"C", region(buffers.c, plan.reads_c ? plan.c_bytes : 0, asked.c, m, n, batch)},
+      {"the bias", vector(buffers.bias, bias_length * plan.element_bytes_d)},
+      {"scale_a", vector(buffers.scale_a, sizeof *buffers.scale_a)},
+      {"scale_b", vector(buffers.scale_b, sizeof *buffers.scale_b)},
+  };
+  const Region workspace{buffers.workspace,
+                         uses_given_workspace(plan, buffers) ? plan.launch.workspace_bytes : 0};
+  const auto sentence = [&](std::string_view written, const void* at, std::string_view name,
+                            const void* pointer) {
+    return std::string(written) + " at " + hexadecimal(at) + " overlaps " + std::string(name) +
+           " at " + hexadecimal(pointer) + "; give it memory of its own";
+  };
+  for (const auto& [name, region] : read) {
+    const bool in_place = name == "C" && buffers.c == buffers.d;
+    if (region.bytes > 0 && !in_place && overlap(d, region)) {
+      return sentence("D", d.pointer, name, region.pointer) +
+             (name == "C" ? ", or exactly C's" : "");
     }
-    if (overlap(d, region(buffers.b, plan.b_bytes, asked.b, asked.k, asked.n))) {
-      return sentence("B", buffers.b);
+    if (region.bytes > 0 && workspace.bytes > 0 && overlap(workspace, region)) {
+      return sentence("the workspace", workspace.pointer, name, region.pointer);
     }
   }
-  if (plan.reads_c && buffers.c != buffers.d &&
-      overlap(d, region(buffers.c, plan.c_bytes, asked.c, asked.m, asked.n))) {
-    return sentence("C", buffers.c) + ", or exactly C's";
-  }
-  return "";
+  return workspace.bytes > 0 && overlap(workspace, d)
+             ? sentence("the workspace", workspace.pointer, "D", d.pointer)
+             : "";
 }
 
 }  // namespace
@@ -202,9 +233,7 @@ int launch(const Plan& plan, const tunedgemm_buffers& buffers, StreamHandle stre
   arguments.beta = buffers.beta;
   arguments.slope = buffers.slope;
   const std::int64_t needed = plan.launch.workspace_bytes;
-  const bool has_its_own =
-      buffers.workspace != nullptr && static_cast<std::uint64_t>(needed) <= buffers.workspace_bytes;
-  if (needed == 0 || has_its_own) {
+  if (needed == 0 || uses_given_workspace(plan, buffers)) {
     arguments.workspace = needed == 0 ? nullptr : buffers.workspace;
     return plan.kernel->run(plan.launch, arguments, stream);
   }

@@ -35,6 +35,7 @@ struct Plan {
   std::int64_t element_bytes_d = 1;
   bool reads_inputs = true;  ///< k > 0 and alpha is not 0
   bool reads_c = false;
+  bool has_streams = true;  ///< else a launch's stream is null
 
   std::string description = "nothing to compute";
 

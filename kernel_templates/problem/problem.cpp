@@ -56,7 +56,7 @@ std::string why_not_numerics(const Problem& problem) {
                                            std::string(name(problem.a.type)) + " inputs; use ieee";
 }
 
-// A number that is none of its enumeration, as a C caller may give it, has no name to be read back.
+// A number that is none of its enumeration has no name to be read back.
 std::string why_not_enumerators(const Problem& problem) {
   for (const ProblemField& field : problem_fields()) {
     Problem read_back;
@@ -83,10 +83,13 @@ std::string why_not_matrix(std::string_view letter, const Matrix& matrix, std::i
     return "the batch stride of " + letter_text + " is " + std::to_string(matrix.batch_stride) +
            "; it must be 0 (the same matrix for every entry) or more";
   }
-  if (!span_elements(matrix, rows, columns, batch)) {
+  const std::int64_t most = kMostBytes / size_bytes(matrix.type);
+  if (matrix.leading_dimension > most || matrix.batch_stride > most ||
+      !span_elements(matrix, rows, columns, batch)) {
     return letter_text + " of " + std::to_string(rows) + " x " + std::to_string(columns) +
            ", leading dimension " + std::to_string(matrix.leading_dimension) + ", batch " +
-           std::to_string(batch) + " spans 2^63 bytes or more; make it smaller";
+           std::to_string(batch) + ", batch stride " + std::to_string(matrix.batch_stride) +
+           " spans more than 2^56 bytes; make it smaller";
   }
   const std::int32_t alignment = matrix.alignment_bytes;
   const bool power_of_two = alignment >= 1 && alignment <= 16 && (alignment & (alignment - 1)) == 0;
@@ -377,7 +380,7 @@ std::optional<std::int64_t> span_elements(const Matrix& matrix, std::int64_t row
       __builtin_add_overflow(between_lines, between_entries, &elements) ||
       __builtin_add_overflow(elements, lines.length, &elements) ||
       __builtin_mul_overflow(elements, size_bytes(matrix.type), &bytes);
-  return overflows ? std::nullopt : std::optional(elements);
+  return overflows || bytes > kMostBytes ? std::nullopt : std::optional(elements);
 }
 
 std::int32_t alignment_class(std::uintptr_t address, const Matrix& matrix, std::int64_t batch) {

@@ -22,6 +22,11 @@ namespace tunedgemm {
 
 inline constexpr ActivationTable kActivations = activation_table();
 
+/// More than the address space of any program, and so far from 2^63 that what is computed of a
+/// matrix's extents and strides (its size with one row more, the end of a tile beyond its last row)
+/// stays below.
+inline constexpr std::int64_t kMostBytes = std::int64_t{1} << 56;
+
 // All enumerators below are stored on disk and cross the C ABI: never renumber.
 
 enum class Order : std::int32_t { kRowMajor = 0, kColumnMajor = 1 };
@@ -87,8 +92,8 @@ Problem make_problem(std::int64_t m, std::int64_t n, std::int64_t k, DataType a,
                      DataType d, std::string_view layout = "nn");
 
 /// Empty if the problem is well formed, else a sentence with the value that is wrong and what to
-/// do. Sizes may be zero; leading dimensions must cover the rows; every index must fit in 63 bits;
-/// types and numerics must match.
+/// do. Sizes may be zero; leading dimensions must cover the rows; no matrix, leading dimension or
+/// batch stride may span more than kMostBytes; types and numerics must match.
 std::string why_not(const Problem& problem);
 
 /// The same multiplication told by its transpose: A and B, M and N and row and column bias change
@@ -128,7 +133,7 @@ double flops(const Problem& problem);
 double minimum_bytes(const Problem& problem);
 
 /// The number of elements that a rows x columns matrix with this order, stride and batch spans,
-/// from its first to its last element; empty if that does not fit in 63 bits as bytes.
+/// from its first to its last element; empty if that is more than kMostBytes.
 std::optional<std::int64_t> span_elements(const Matrix& matrix, std::int64_t rows,
                                           std::int64_t columns, std::int64_t batch);
 

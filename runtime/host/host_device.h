@@ -48,6 +48,7 @@ class HostDevice : public Device {
   int set_bytes_async(void* destination, int value, std::int64_t bytes,
                       StreamHandle stream) noexcept override;
 
+  bool has_streams() const override { return false; }
   StreamHandle own_stream() override { return nullptr; }
   void synchronize(StreamHandle) override {}
   std::optional<std::uint64_t> stream_id(StreamHandle) const noexcept override { return 0; }

@@ -143,7 +143,7 @@ TEST_CASE("What is wrong with a problem is said with its value") {
   CHECK_THAT(reason([](Problem& p) { p.numerics = Numerics::kTf32; }), ContainsSubstring("tf32"));
   CHECK_THAT(reason([](Problem& p) { p.a.alignment_bytes = 1; }),
              ContainsSubstring("aligned to 1"));
-  CHECK_THAT(reason([](Problem& p) { p.m = kHuge / 4; }), ContainsSubstring("2^63"));
+  CHECK_THAT(reason([](Problem& p) { p.m = kHuge / 4; }), ContainsSubstring("2^56"));
   CHECK_THAT(reason([](Problem& p) {
                p.batch = 2;
                p.d.batch_stride = 100;

@@ -190,7 +190,7 @@ TEST_CASE("Wrong calls are refused with the value that is wrong") {
   CHECK_THAT(refused({.m = 8, .n = 8, .k = 8, .type_a = TUNEDGEMM_F64}, matrices.buffers()),
              ContainsSubstring("A is f64, B is f32"));
   CHECK_THAT(refused({.m = INT64_MAX / 4, .n = 8, .k = 8}, matrices.buffers()),
-             ContainsSubstring("2^63"));
+             ContainsSubstring("2^56"));
   tunedgemm::Buffers no_d = matrices.buffers();
   no_d.d = nullptr;
   CHECK_THAT(refused(good, no_d), ContainsSubstring("pointer d is null"));
@@ -211,18 +211,58 @@ TEST_CASE("A number that is none of its enumeration is refused, whatever was cal
   REQUIRE(status() == TUNEDGEMM_OK);
   for (const std::int32_t number : {256, 0x10000, 0xff00, 127, -1}) {
     INFO(number);
-    std::memcpy(&problem.activation, &number, sizeof number);
+    problem.activation = static_cast<tunedgemm_activation>(number);
     CHECK(status() == TUNEDGEMM_INVALID_ARGUMENT);
-    CHECK_THAT(tunedgemm_error_message(), ContainsSubstring("activation is unknown; use none,"));
+    CHECK_THAT(tunedgemm_error_message(),
+               ContainsSubstring("activation of the problem is " + std::to_string(number) +
+                                 "; use 0 (none), 1 (relu), "));
     problem.activation = TUNEDGEMM_ACTIVATION_NONE;
-    std::memcpy(&problem.order_b, &number, sizeof number);
+    problem.order_b = static_cast<tunedgemm_order>(number);
     CHECK(status() == TUNEDGEMM_INVALID_ARGUMENT);
-    CHECK_THAT(tunedgemm_error_message(), ContainsSubstring("b is f32,unknown,8,0,16; use"));
+    CHECK_THAT(tunedgemm_error_message(), ContainsSubstring("use 0 (row) or 1 (col)"));
     problem.order_b = TUNEDGEMM_ROW_MAJOR;
   }
   const std::int32_t low_half_of_default = 0xffff;
-  std::memcpy(&problem.numerics, &low_half_of_default, sizeof low_half_of_default);
+  problem.numerics = static_cast<tunedgemm_numerics>(low_half_of_default);
   CHECK(status() == TUNEDGEMM_INVALID_ARGUMENT);
+}
+
+TEST_CASE("Enumerations hold 32 bits, in which any number may be given") {
+  for (const int number : {-1, 9, 255, 0x10002, INT32_MIN}) {
+    CHECK(std::string(tunedgemm_status_name(static_cast<tunedgemm_status>(number))) ==
+          "unknown status");
+    tunedgemm_problem problem;
+    tunedgemm_problem_init(&problem, 4, 4, 4, static_cast<tunedgemm_type>(number), TUNEDGEMM_F32,
+                           TUNEDGEMM_F32);
+    tunedgemm_buffers buffers;
+    tunedgemm_buffers_init(&buffers);
+    const auto context = host_context("", TUNEDGEMM_POLICY_NEVER);
+    const tunedgemm_plan* plan = nullptr;
+    CHECK(tunedgemm_plan_create(context.get(), &problem, &buffers, &plan) ==
+          TUNEDGEMM_INVALID_ARGUMENT);
+    CHECK_THAT(tunedgemm_error_message(),
+               ContainsSubstring("type_a of the problem is " + std::to_string(number) +
+                                 "; use 1 (f64), 2 (f32), "));
+  }
+}
+
+TEST_CASE("A stream on the host is refused, before anything is tuned and after") {
+  auto context = host_context("", TUNEDGEMM_POLICY_TUNE);
+  Matrices matrices(4, 4, 4);
+  const tunedgemm_buffers buffers = matrices.buffers().c_struct();
+  const tunedgemm_problem problem = tunedgemm::Problem{.m = 4, .n = 4, .k = 4}.c_struct();
+  int not_a_stream = 0;
+  const auto refused = [&](tunedgemm_status status) {
+    CHECK(status == TUNEDGEMM_INVALID_ARGUMENT);
+    CHECK_THAT(tunedgemm_error_message(), ContainsSubstring("the host has no streams"));
+  };
+  refused(tunedgemm_matmul(context.get(), &problem, &buffers, &not_a_stream));
+  CHECK_THAT(context.report(), ContainsSubstring("plans      0:"));
+  REQUIRE(tunedgemm_matmul(context.get(), &problem, &buffers, nullptr) == TUNEDGEMM_OK);
+  refused(tunedgemm_matmul(context.get(), &problem, &buffers, &not_a_stream));
+  const tunedgemm_plan* plan = nullptr;
+  REQUIRE(tunedgemm_plan_create(context.get(), &problem, &buffers, &plan) == TUNEDGEMM_OK);
+  refused(tunedgemm_run(plan, &buffers, &not_a_stream));
 }
 
 TEST_CASE("Structs of another size are completed or refused") {
@@ -242,6 +282,23 @@ TEST_CASE("Structs of another size are completed or refused") {
           TUNEDGEMM_INVALID_ARGUMENT);
     CHECK_THAT(tunedgemm_error_message(), ContainsSubstring("tunedgemm_problem_init"));
   }
+  SECTION("a size that ends within a member") {
+    for (std::size_t size = 1; size < sizeof problem + 16; ++size) {
+      if (size % 8 != 0 || size > sizeof problem) {
+        INFO(size);
+        problem.struct_size = size;
+        CHECK(tunedgemm_matmul(context.get(), &problem, &buffers, nullptr) ==
+              TUNEDGEMM_INVALID_ARGUMENT);
+        CHECK_THAT(tunedgemm_error_message(), ContainsSubstring("struct_size of the problem is"));
+      }
+    }
+    problem.struct_size = sizeof problem;
+    for (const std::size_t size : {offsetof(tunedgemm_buffers, d) + 4, sizeof buffers - 1}) {
+      buffers.struct_size = size;
+      CHECK(tunedgemm_matmul(context.get(), &problem, &buffers, nullptr) ==
+            TUNEDGEMM_INVALID_ARGUMENT);
+    }
+  }
   SECTION("a newer caller's longer struct") {
     buffers.struct_size = sizeof buffers + 8;
     CHECK(tunedgemm_matmul(context.get(), &problem, &buffers, nullptr) ==
@@ -259,7 +316,23 @@ TEST_CASE("Structs of another size are completed or refused") {
 }
 
 TEST_CASE("Options that make no sense are refused") {
-  CHECK(status_of([] { tunedgemm::Context({.host_threads = -1}); }) == TUNEDGEMM_INVALID_ARGUMENT);
+  const auto refused = [](const tunedgemm::ContextOptions& options) {
+    CHECK(status_of([&] { tunedgemm::Context{options}; }) == TUNEDGEMM_INVALID_ARGUMENT);
+    return std::string(tunedgemm_error_message());
+  };
+  CHECK_THAT(refused({.host_threads = -1}), ContainsSubstring("host_threads of the options is -1"));
+  CHECK_THAT(refused({.ordinal = -2}), ContainsSubstring("ordinal of the options is -2"));
+  CHECK_THAT(refused({.tune_candidates = -3}), ContainsSubstring("tune_candidates"));
+  for (const double seconds : {-1.0, -0.0 / 0.0, std::nan(""), HUGE_VAL, -HUGE_VAL}) {
+    CHECK_THAT(refused({.tune_seconds = seconds}), ContainsSubstring("tune_seconds"));
+  }
+  CHECK_THAT(refused({.backend = static_cast<tunedgemm_backend>(3)}),
+             ContainsSubstring("backend of the options is 3; use 0 (auto), 1 (host) or 2 (cuda)"));
+  CHECK_THAT(
+      refused({.policy = static_cast<tunedgemm_policy>(0x10001)}),
+      ContainsSubstring("use 0 (default), 1 (tune), 2 (never), 3 (replay), 4 (stored) or 5"));
+  CHECK_THAT(refused({.rigor = static_cast<tunedgemm_rigor>(1)}),
+             ContainsSubstring("use 0 (default), 2 (quick), 3 (normal) or 4 (exhaustive)"));
   ::setenv("TUNEDGEMM_POLICY", "sometimes", 1);
   CHECK(status_of([] { tunedgemm::Context({.backend = TUNEDGEMM_BACKEND_HOST}); }) ==
         TUNEDGEMM_INVALID_ARGUMENT);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <limits>
 
 #include "tools/shared/shape_draft.h"
 
@@ -21,7 +22,7 @@ void place(Matrix& matrix, std::int64_t rows, std::int64_t columns, std::size_t 
   std::int64_t entry = 0;
   if (draft.problem.batch > 1 &&
       __builtin_mul_overflow(matrix.leading_dimension, row_major ? rows : columns, &entry)) {
-    entry = -1;  // refused by why_not with the extents in its sentence
+    entry = std::numeric_limits<std::int64_t>::max();  // why_not refuses it
   }
   matrix.batch_stride = draft.batch_strides[index].value_or(entry);
   matrix.alignment_bytes = alignment_class(0, matrix, draft.problem.batch);

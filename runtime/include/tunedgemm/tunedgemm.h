@@ -22,8 +22,9 @@
  * @par Structs
  * `struct_size` is sizeof(the struct) as the caller was compiled. The _init functions set it and
  * all defaults: call them first, then set what differs. Members are only ever added at the end. A
- * struct that is shorter than the library's is completed with defaults; one that is longer is
- * refused with TUNEDGEMM_INVALID_ARGUMENT. Structs are read during the call and not kept.
+ * struct that is shorter than the library's is completed with defaults; one that is longer, or of a
+ * size that no struct has (not a multiple of 8), is refused with TUNEDGEMM_INVALID_ARGUMENT. Structs
+ * are read during the call and not kept.
  *
  * @par Enumerations
  * The numbers are explicit and never change. An integer that is not one of its enumeration is
@@ -41,8 +42,8 @@
  * @par Streams
  * `stream` is a cudaStream_t or CUstream of the context's device; NULL is the default stream. On
  * CUDA, a call returns when the kernel is launched, and one that neither tunes nor allocates waits
- * for nothing on the device. On the host, `stream` must be NULL, and a call returns when the result
- * is there.
+ * for nothing on the device. On the host, `stream` must be NULL, else the call is refused, and a
+ * call returns when the result is there.
  *
  * @par Threads
  * A context and its plans may be used by any number of threads at once; on the host, launches of
@@ -54,6 +55,16 @@
  * program that runs with rights that its caller does not have (set-user-ID, set-group-ID, file
  * capabilities), none is read, PATH, HOME and TMPDIR included: such a program names its cache file,
  * or the cache is in memory.
+ *
+ * @par Lifetime
+ * A context lives until tunedgemm_context_destroy(), and its plans, what they describe and their
+ * kernels with it: to use any of them afterwards, in any function, is undefined, as after free().
+ * No function can notice it.
+ *
+ * @par Signals
+ * No function may be called in a signal handler but tunedgemm_status_name(): the others take locks
+ * and allocate memory, and so may wait for what the interrupted thread holds. A handler sets a flag
+ * or writes to a pipe, and the program calls. Functions go on after a signal whose handler returns.
  *
  * @par Which calls may take long
  *
@@ -88,6 +99,12 @@
 #else
 #define TUNEDGEMM_API
 #endif
+/* In C++ every number of this type may stand in a variable of such an enumeration, as in C. */
+#ifdef __cplusplus
+#define TUNEDGEMM_INT32 : int32_t
+#else
+#define TUNEDGEMM_INT32
+#endif
 /** @endcond */
 
 #ifdef __cplusplus
@@ -103,7 +120,7 @@ extern "C" {
  */
 
 /** What became of a call. */
-typedef enum tunedgemm_status {
+typedef enum tunedgemm_status TUNEDGEMM_INT32 {
   /** Done; on CUDA: launched. */
   TUNEDGEMM_OK = 0,
   /** The call is wrong; the message names the value. */
@@ -125,7 +142,7 @@ typedef enum tunedgemm_status {
 } tunedgemm_status;
 
 /** Where a context computes. */
-typedef enum tunedgemm_backend {
+typedef enum tunedgemm_backend TUNEDGEMM_INT32 {
   /** The CUDA device `ordinal`; the host where there is no CUDA device at all. */
   TUNEDGEMM_BACKEND_AUTO = 0,
   TUNEDGEMM_BACKEND_HOST = 1, /**< The CPU. */
@@ -145,7 +162,7 @@ typedef enum tunedgemm_backend {
  * Except for fp8, A and B have the same type. Rounding is to nearest even; to integers it
  * saturates.
  */
-typedef enum tunedgemm_type {
+typedef enum tunedgemm_type TUNEDGEMM_INT32 {
   TUNEDGEMM_F64 = 1,  /**< IEEE 754 binary64. */
   TUNEDGEMM_F32 = 2,  /**< IEEE 754 binary32. */
   TUNEDGEMM_F16 = 3,  /**< IEEE 754 binary16. */
@@ -157,7 +174,7 @@ typedef enum tunedgemm_type {
 } tunedgemm_type;
 
 /** How a matrix lies in memory. */
-typedef enum tunedgemm_order {
+typedef enum tunedgemm_order TUNEDGEMM_INT32 {
   TUNEDGEMM_ROW_MAJOR = 0,   /**< The elements of a row follow each other. */
   TUNEDGEMM_COLUMN_MAJOR = 1 /**< The elements of a column follow each other. */
 } tunedgemm_order;
@@ -166,7 +183,7 @@ typedef enum tunedgemm_order {
  * The function act(x), which is applied to each element in the type in which products are summed
  * (f64 for S32), before the result is rounded to D's type. NaN stays NaN.
  */
-typedef enum tunedgemm_activation {
+typedef enum tunedgemm_activation TUNEDGEMM_INT32 {
   TUNEDGEMM_ACTIVATION_NONE = 0, /**< x */
   TUNEDGEMM_RELU = 1,            /**< x < 0 ? 0 : x */
   TUNEDGEMM_LEAKY_RELU = 2,      /**< x < 0 ? slope * x : x */
@@ -181,14 +198,14 @@ typedef enum tunedgemm_activation {
 /**
  * Whether a bias is added: a packed vector of D's element type, the same for every batch entry.
  */
-typedef enum tunedgemm_bias {
+typedef enum tunedgemm_bias TUNEDGEMM_INT32 {
   TUNEDGEMM_BIAS_NONE = 0,      /**< None. */
   TUNEDGEMM_BIAS_PER_ROW = 1,   /**< M values, one for each row of D. */
   TUNEDGEMM_BIAS_PER_COLUMN = 2 /**< N values, one for each column of D. */
 } tunedgemm_bias;
 
 /** How products are formed and summed, where there is a choice. */
-typedef enum tunedgemm_numerics {
+typedef enum tunedgemm_numerics TUNEDGEMM_INT32 {
   TUNEDGEMM_NUMERICS_DEFAULT = -1, /**< FAST for fp8, IEEE for all other types. */
   /** f32 products and sums in f32. The only one for f64, f16, bf16 and s8. */
   TUNEDGEMM_IEEE = 0,
@@ -206,7 +223,7 @@ typedef enum tunedgemm_numerics {
  * What runs on the stream between the kernels of this library. It is part of what a tuning decides
  * for; results do not depend on it.
  */
-typedef enum tunedgemm_launches {
+typedef enum tunedgemm_launches TUNEDGEMM_INT32 {
   /** Other kernels, or nobody knows. In a captured graph, a kernel whose only predecessor is one of
    * this library overlaps with it where that pays. */
   TUNEDGEMM_ISOLATED = 0,
@@ -220,7 +237,7 @@ typedef enum tunedgemm_launches {
  * What a call does for a problem for which the cache has no winner. A winner that is there is used
  * under every policy.
  */
-typedef enum tunedgemm_policy {
+typedef enum tunedgemm_policy TUNEDGEMM_INT32 {
   /** Of a context: what $TUNEDGEMM_POLICY says when it is made: tune, background, stored, never or
    * replay; else TUNE. Of a plan: that of its context. */
   TUNEDGEMM_POLICY_DEFAULT = 0,
@@ -258,7 +275,7 @@ typedef enum tunedgemm_policy {
  * How much a tuning spends at most on one problem. What a lesser one finds never replaces what a
  * fuller one found.
  */
-typedef enum tunedgemm_rigor {
+typedef enum tunedgemm_rigor TUNEDGEMM_INT32 {
   TUNEDGEMM_RIGOR_DEFAULT = 0, /**< NORMAL. */
   TUNEDGEMM_QUICK = 2,         /**< 5 seconds, 12 candidates. */
   TUNEDGEMM_NORMAL = 3,        /**< 30 seconds, 32 candidates. */
@@ -357,7 +374,7 @@ TUNEDGEMM_API tunedgemm_status tunedgemm_context_freeze(tunedgemm_context* conte
  * @par Sizes
  * op(A) is M x K, op(B) K x N, C and D M x N, and there are `batch` of each. All may be 0: if D has
  * no elements nothing is done; if K is 0, D = act(beta * C + bias). However large the sizes are,
- * each matrix must span less than 2^63 bytes.
+ * no matrix may span more than 2^56 bytes, and no leading dimension or batch stride.
  *
  * @par Layouts
  * op(X) is X or its transpose. There is no flag for it: a transposed row-major matrix is a
@@ -418,10 +435,11 @@ TUNEDGEMM_API void tunedgemm_problem_init(tunedgemm_problem* problem, int64_t m,
  * of 16 bytes. Alignments are part of what a problem is tuned for.
  *
  * @par Overlap
- * D must not overlap what is read of A, B and C, and a call in which it does is refused. Two kinds
- * of overlap are allowed: C may be the same memory as D, with the same order, leading dimension and
- * batch stride; and D and another matrix may be different columns (rows, if column-major) of one
- * larger matrix.
+ * D must not overlap what is read of A, B, C, the bias and the scales, and a workspace none of
+ * these; a call in which they do is refused. Two kinds of overlap are allowed: C may be the same
+ * memory as D, with the same order, leading dimension and batch stride; and what lies in the
+ * padding between the rows of D (columns, if column-major), such as another matrix that is
+ * different columns of one larger matrix, does not overlap it.
  *
  * @par NULL
  * A pointer to what is not read may be NULL: A and B if K or alpha is 0, C if beta is 0, all of
