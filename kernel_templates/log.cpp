@@ -4,6 +4,9 @@
 #include <spdlog/spdlog.h>
 
 #include <memory>
+#include <string>
+
+#include "kernel_templates/printable.h"
 
 #include "kernel_templates/process_fork.h"
 
@@ -30,7 +33,8 @@ void log(spdlog::level::level_enum level, std::string_view sentence) noexcept {
   const ForkGuard guard;
   try {
     if (const auto speaker = logger()) {
-      speaker->log(level, spdlog::string_view_t(sentence.data(), sentence.size()));
+      const std::string shown = printable(sentence, Lines::kMany);
+      speaker->log(level, spdlog::string_view_t(shown.data(), shown.size()));
     }
   } catch (...) {
     // A message that cannot be written must not harm the multiplication that it is about.

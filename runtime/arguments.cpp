@@ -115,8 +115,7 @@ Policy policy_of_environment() {
   }
   const auto parsed = parse_policy(text);
   if (!parsed) {
-    refuse("TUNEDGEMM_POLICY is \"" + text +
-           "\"; use tune, background, stored, never or replay");
+    refuse("TUNEDGEMM_POLICY is \"" + text + "\"; use tune, background, stored, never or replay");
   }
   return *parsed;
 }
@@ -124,8 +123,7 @@ Policy policy_of_environment() {
 template <class Number>
 void refuse_below_zero(const char* what, Number number) {
   if (!(number >= 0) || !std::isfinite(static_cast<double>(number))) {
-    refuse(std::string(what) + " of the options is " + std::to_string(number) +
-           "; use 0 or more");
+    refuse(std::string(what) + " of the options is " + std::to_string(number) + "; use 0 or more");
   }
 }
 

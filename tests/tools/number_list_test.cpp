@@ -29,6 +29,16 @@ TEST_CASE("A wrong number list names the part that is wrong") {
   fails_with("9:1:1", "ends before it begins");
   fails_with("1:9:0", "\"0\" in \"1:9:0\"");
   fails_with("1:9223372036854775807:1", "more than a million");
+  fails_with("1:600000:1,1:600000:1", "\"1:600000:1\" in \"1:600000:1,1:600000:1\" makes more");
+}
+
+TEST_CASE("Numbers of options are finite") {
+  for (const char* text : {"2.5", "0", "-3", "1e9"}) {
+    CHECK(why_not_finite(text).empty());
+  }
+  for (const char* text : {"nan", "-nan", "NaN(1)", "inf", "-inf", "1e999", "", "2.5x", "x"}) {
+    CHECK_THAT(why_not_finite(text), ContainsSubstring("is not a number such as 2.5"));
+  }
 }
 
 }  // namespace

@@ -91,6 +91,62 @@ TEST_CASE("What is wrong in a JSON list is told with line and column") {
                ContainsSubstring("\"colour\" is not a field of a shape"));
 }
 
+TEST_CASE("JSON that is nested without end is refused where it is too deep") {
+  constexpr std::size_t kDepth = 1'000'000;
+  for (const std::string& text :
+       {std::string(kDepth, '['), std::string(kDepth, '[') + std::string(kDepth, ']'),
+        "[{\"a\":" + std::string(kDepth, '[') + std::string(kDepth, ']') + "}]"}) {
+    REQUIRE_THROWS_WITH(parse_json_shapes(text),
+                        ContainsSubstring("what begins here lies more than 16 deep"));
+  }
+  std::string objects;
+  for (std::size_t depth = 0; depth < kDepth; ++depth) {
+    objects += "{\"a\":";
+  }
+  REQUIRE_THROWS_WITH(parse_json_shapes("[" + objects), ContainsSubstring("more than 16 deep"));
+  REQUIRE_THROWS_WITH(parse_json_shapes("[[[[[[]]]]]]"),
+                      ContainsSubstring("entry 1 is [[[[[]]]]]"));
+  REQUIRE_THROWS_WITH(parse_json_shapes("[\"" + std::string(kDepth, '[') + "\"]"),
+                      ContainsSubstring("..."));
+  REQUIRE_THROWS_WITH(parse_json_shapes("[\"["), ContainsSubstring("this is not JSON"));
+}
+
+TEST_CASE("A name with a bracket or a quote does not displace the columns that are told") {
+  try {
+    parse_json_shapes("[\n{\"name\":\"a\\\",{:[\",\"types\":\"f16\",\"m\":1,\"n\":2,\"k\":\"x\"}]");
+    FAIL("it was understood");
+  } catch (const ShapeError& error) {
+    CHECK(error.at().line == 2);
+    CHECK(error.at().column == 49);
+  }
+}
+
+TEST_CASE("A long JSON list is read in one go") {
+  std::string text = "[";
+  for (int index = 0; index < 20'000; ++index) {
+    text += std::string(index == 0 ? "" : ",") +
+            "\n{\"types\":\"f16\",\"m\":1,\"n\":2,\"k\":" + std::to_string(index) + "}";
+  }
+  CHECK(parse_json_shapes(text + "]").size() == 20'000);
+}
+
+TEST_CASE("What a list has in it is shown escaped") {
+  const auto complaint = [](auto parse, const char* text) {
+    try {
+      parse(text);
+    } catch (const ShapeError& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  CHECK_THAT(complaint(parse_csv_shapes, "f16,nn,1,2,\x1b[31m\xff\n"),
+             ContainsSubstring("k is \"\\u001b[31m\\xff\""));
+  CHECK_THAT(complaint(parse_json_shapes, "[{\"\\u001b\\n\":1}]"),
+             ContainsSubstring("\"\\u001b\\u000a\" is not a field"));
+  const Shape named = parse_csv_shapes("name,types,m,n,k\n\x1b[2Jlayer,f16,1,2,3\n").front();
+  CHECK(shape_text(named) == "\\u001b[2Jlayer");
+}
+
 TEST_CASE("The shipped lists are well formed and repeat nothing") {
   for (const char* list : {"layers.csv", "layers_gpu.csv", "rigors.csv"}) {
     CAPTURE(list);

@@ -1,8 +1,13 @@
 #include "tools/shared/text.h"
 
+#include <cmath>
+#include <fstream>
+#include <limits>
 #include <sstream>
 
 #include "tests/support/catch.h"
+#include "tools/shared/json_text.h"
+#include "tools/shared/printable_output.h"
 #include "tools/shared/table.h"
 
 namespace tunedgemm {
@@ -36,8 +41,49 @@ TEST_CASE("A speed-up over an unknown time is a dash") {
   REQUIRE(gflops_text(2e9, 1000) == "2000");
 }
 
+TEST_CASE("Numbers and times that have no end are told") {
+  const double infinite = std::numeric_limits<double>::infinity();
+  REQUIRE(rounded_text(infinite) == "inf");
+  REQUIRE(rounded_text(std::nan("")) == "nan");
+  REQUIRE(duration_text(infinite) == "over 30 years");
+  REQUIRE(duration_text(1e300) == "over 30 years");
+  REQUIRE(duration_text(std::nan("")) == "over 30 years");
+}
+
+TEST_CASE("A stream is printable while it is told to be") {
+  std::ostringstream out;
+  {
+    const PrintableOutput printable(out);
+    out << "a\x1b[1m → \xff" << 1 << "\n\tb\r" << std::flush << '\xe2' << '\x86' << '\x92';
+  }
+  CHECK(out.str() == "a\\u001b[1m → \\xff1\n\tb\\u000d→");
+  out << '\r';
+  CHECK(out.str().back() == '\r');
+}
+
+TEST_CASE("A stream whose text cannot be written has failed") {
+  std::ofstream out("/dev/full");
+  const PrintableOutput printable(out);
+  out << "text\n" << std::flush;
+  CHECK(out.fail());
+}
+
+TEST_CASE("A cell of a table begins no line") {
+  Table table({{"name", Align::kLeft}, {"m", Align::kRight}});
+  table.add({"a\nb\x1b", "1"});
+  std::ostringstream out;
+  table.print(out);
+  CHECK(out.str() == "name            m\na\\u000ab\\u001b  1\n");
+}
+
+TEST_CASE("JSON is written whatever a text has in it") {
+  CHECK(json_text(nlohmann::ordered_json{{"name", "a\xff\x1b"}}) ==
+        "{\"name\":\"a\xef\xbf\xbd\\u001b\"}");
+}
+
 TEST_CASE("The first line of a long text is cut with dots") {
   REQUIRE(first_line("short", 10) == "short");
+  REQUIRE(first_line("→→", 4) == "→...");
   REQUIRE(first_line("one\ntwo", 10) == "one...");
   REQUIRE(first_line("0123456789abc", 10) == "0123456789...");
 }

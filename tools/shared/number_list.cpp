@@ -1,13 +1,13 @@
 #include "tools/shared/number_list.h"
 
 #include <charconv>
+#include <cmath>
 
 #include "kernel_templates/problem/fields.h"
+#include "tools/shared/text.h"
 
 namespace tunedgemm {
 namespace {
-
-constexpr std::size_t kMostNumbers = 1'000'000;  // more is a slip of the pen
 
 std::int64_t parse_number(std::string_view text, std::string_view part, std::int64_t least) {
   std::int64_t value = 0;
@@ -41,8 +41,9 @@ std::vector<std::int64_t> parse_number_list(std::string_view text, std::int64_t 
       throw std::invalid_argument('"' + std::string(part) +
                                   "\" ends before it begins; expected the least number first");
     }
-    if (static_cast<std::uint64_t>((last - first) / step) >= kMostNumbers) {
-      throw std::invalid_argument('"' + std::string(part) + "\" means more than a million numbers");
+    if (static_cast<std::uint64_t>((last - first) / step) >= kMostNumbers - numbers.size()) {
+      throw std::invalid_argument('"' + std::string(part) + "\" in \"" + first_line(text, 60) +
+                                  "\" makes more than a million numbers; give a larger step");
     }
     for (std::int64_t number = first; number <= last - step; number += step) {
       numbers.push_back(number);
@@ -50,6 +51,13 @@ std::vector<std::int64_t> parse_number_list(std::string_view text, std::int64_t 
     numbers.push_back(first + (last - first) / step * step);
   }
   return numbers;
+}
+
+std::string why_not_finite(const std::string& text) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const bool is_number = error == std::errc() && end == text.data() + text.size();
+  return is_number && std::isfinite(value) ? "" : '"' + text + "\" is not a number such as 2.5";
 }
 
 }  // namespace tunedgemm

@@ -4,13 +4,14 @@
 #include <cctype>
 #include <limits>
 
+#include "kernel_templates/printable.h"
 #include "tools/shared/shape_draft.h"
 
 namespace tunedgemm {
 namespace {
 
 std::string quoted(std::string_view text) {
-  return '"' + std::string(text) + '"';
+  return '"' + printable(text, Lines::kOne) + '"';
 }
 
 // Gives the matrix what the draft says of it, and what follows from that.
@@ -64,7 +65,7 @@ std::string extents_text(const Problem& problem) {
 }
 
 std::string shape_text(const Shape& shape) {
-  return shape.name.empty() ? extents_text(shape.problem) : shape.name;
+  return shape.name.empty() ? extents_text(shape.problem) : printable(shape.name, Lines::kOne);
 }
 
 std::vector<FieldDescription> shape_fields() {
@@ -97,8 +98,8 @@ Shape to_shape(std::span<const Field> fields, Position at) {
       throw ShapeError(field.at, quoted(field.name) + " is not a field of a shape");
     }
     if (const std::string expected = rule->read(field.value, draft); !expected.empty()) {
-      throw ShapeError(field.at,
-                       field.name + " is " + quoted(field.value) + "; expected " + expected);
+      throw ShapeError(field.at, printable(field.name, Lines::kOne) + " is " + quoted(field.value) +
+                                     "; expected " + expected);
     }
   }
   const auto is_given = [&](std::string_view name) {

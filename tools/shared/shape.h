@@ -20,7 +20,7 @@ struct Shape {
 
 /// "m x n x k", with the batch where there is one.
 std::string extents_text(const Problem& problem);
-/// The name where there is one, else the extents.
+/// The name where there is one, on one line and printable; else the extents.
 std::string shape_text(const Shape& shape);
 
 /// Where something stands in a file, from 1; line 0: not in a file.

@@ -1,7 +1,9 @@
 #include <algorithm>
 
+#include "kernel_templates/printable.h"
 #include "kernel_templates/problem/fields.h"
 #include "tools/shared/shape_list.h"
+#include "tools/shared/text.h"
 
 namespace tunedgemm {
 namespace {
@@ -10,6 +12,11 @@ struct Cell {
   std::string text;
   Position at;
 };
+
+std::string shown(std::string_view text) {
+  constexpr std::size_t kWidth = 60;
+  return printable(first_line(text, kWidth), Lines::kOne);
+}
 
 std::string_view trimmed(std::string_view text) {
   constexpr std::string_view kBlank = " \t\r";
@@ -31,8 +38,7 @@ std::string cut_quoted(std::string_view& line, Position at) {
       return text;
     }
   }
-  throw ShapeError(at,
-                   "the quote that begins here does not end on this line: " + std::string(line));
+  throw ShapeError(at, "the quote that begins here does not end on this line: " + shown(line));
 }
 
 std::vector<Cell> split_line(std::string_view line, int line_number) {
@@ -44,8 +50,7 @@ std::vector<Cell> split_line(std::string_view line, int line_number) {
     if (line.starts_with('"')) {
       cells.push_back({cut_quoted(line, at), at});
       if (const auto rest = trimmed(line.substr(0, line.find(','))); !rest.empty()) {
-        throw ShapeError(at,
-                         '"' + std::string(rest) + "\" follows a quoted cell; expected a comma");
+        throw ShapeError(at, '"' + shown(rest) + "\" follows a quoted cell; expected a comma");
       }
     } else {
       cells.push_back({std::string(trimmed(line.substr(0, line.find(',')))), at});
@@ -71,8 +76,8 @@ std::vector<std::string> header_names(const std::vector<Cell>& cells) {
       for (const FieldDescription& field : shape_fields()) {
         expected += (expected.empty() ? "" : ", ") + std::string(field.name);
       }
-      throw ShapeError(
-          cell.at, "the header has a column \"" + cell.text + "\"; expected one of " + expected);
+      throw ShapeError(cell.at, "the header has a column \"" + shown(cell.text) +
+                                    "\"; expected one of " + expected);
     }
     if (std::find(names.begin(), names.end(), name) != names.end()) {
       throw ShapeError(cell.at, "the header has the column \"" + name + "\" twice");
@@ -106,7 +111,7 @@ std::vector<Shape> parse_csv_shapes(std::string_view text) {
     if (cells.size() > names.size()) {
       const Cell& surplus = cells[names.size()];
       throw ShapeError(surplus.at, "the line has " + std::to_string(cells.size()) +
-                                       " cells, from \"" + surplus.text +
+                                       " cells, from \"" + shown(surplus.text) +
                                        "\" on too many; expected at most " +
                                        std::to_string(names.size()));
     }

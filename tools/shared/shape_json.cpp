@@ -1,7 +1,11 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <optional>
 
+#include "kernel_templates/printable.h"
+#include "tools/shared/json_text.h"
 #include "tools/shared/shape_list.h"
+#include "tools/shared/text.h"
 
 namespace tunedgemm {
 namespace {
@@ -13,13 +17,35 @@ struct EntryPlace {
   std::vector<std::size_t> values;
 };
 
+constexpr std::string_view kExpected = "expected an array of objects, each one a shape";
+
+// Shapes lie two deep. The parser takes any depth, but what prints a value calls itself for each.
+constexpr int kDeepest = 16;
+
 // The index behind the string that begins at `begin`.
 std::size_t skip_string(std::string_view text, std::size_t begin) {
   std::size_t index = begin + 1;
-  while (text[index] != '"') {
+  while (index < text.size() && text[index] != '"') {
     index += text[index] == '\\' ? 2 : 1;
   }
   return index + 1;
+}
+
+// Where a value begins that lies too deep, in any text; empty if there is none.
+std::optional<std::size_t> too_deep(std::string_view text) {
+  int depth = 0;
+  for (std::size_t index = 0; index < text.size(); ++index) {
+    const char character = text[index];
+    if (character == '"') {
+      index = skip_string(text, index) - 1;
+    }
+    depth += character == '{' || character == '[' ? 1 : 0;
+    depth -= character == '}' || character == ']' ? 1 : 0;
+    if (depth > kDeepest) {
+      return index;
+    }
+  }
+  return std::nullopt;
 }
 
 // One place an entry (and one for an empty array). Precondition: the text is a well-formed array.
@@ -46,25 +72,50 @@ std::vector<EntryPlace> places(std::string_view text) {
   return entries;
 }
 
-Position position_of(std::string_view text, std::size_t offset) {
-  const std::string_view before = text.substr(0, offset);
-  const auto lines = std::count(before.begin(), before.end(), '\n');
-  const std::size_t line_begin =
-      before.rfind('\n') + 1;  // 0 on the first line, since npos + 1 is 0
-  return {static_cast<int>(lines) + 1, static_cast<int>(offset - line_begin) + 1};
-}
+// Tells lines and columns of offsets, each at least as great as the one before, so that a long text
+// is gone through once.
+class Positions {
+ public:
+  explicit Positions(std::string_view text) : text_(text) {}
+
+  Position at(std::size_t offset) {
+    for (; next_ < offset && next_ < text_.size(); ++next_) {
+      if (text_[next_] == '\n') {
+        ++line_;
+        line_begin_ = next_ + 1;
+      }
+    }
+    return {line_, static_cast<int>(offset - line_begin_) + 1};
+  }
+
+ private:
+  std::string_view text_;
+  std::size_t next_ = 0;
+  std::size_t line_begin_ = 0;
+  int line_ = 1;
+};
 
 nlohmann::ordered_json parse(std::string_view text) {
+  if (const auto offset = too_deep(text)) {
+    throw ShapeError(Positions(text).at(*offset), "what begins here lies more than " +
+                                                      std::to_string(kDeepest) + " deep; " +
+                                                      std::string(kExpected));
+  }
   try {
     return nlohmann::ordered_json::parse(text);
   } catch (const nlohmann::json::parse_error& error) {
-    const Position at = position_of(text, error.byte == 0 ? 0 : error.byte - 1);
+    const Position at = Positions(text).at(error.byte == 0 ? 0 : error.byte - 1);
     const std::string_view what = error.what();
     const std::size_t explanation = what.rfind(": ");  // behind its own prefix with the position
-    throw ShapeError(at,
-                     "this is not JSON: " +
-                         std::string(what.substr(explanation == what.npos ? 0 : explanation + 2)));
+    throw ShapeError(at, "this is not JSON: " +
+                             printable(what.substr(explanation == what.npos ? 0 : explanation + 2),
+                                       Lines::kOne));
   }
+}
+
+std::string shown(const nlohmann::ordered_json& value) {
+  constexpr std::size_t kWidth = 60;
+  return printable(first_line(json_text(value), kWidth), Lines::kOne);
 }
 
 std::string value_text(const nlohmann::ordered_json& value, Position at) {
@@ -72,28 +123,28 @@ std::string value_text(const nlohmann::ordered_json& value, Position at) {
     return value.get<std::string>();
   }
   if (value.is_number() || value.is_boolean()) {
-    return value.dump();
+    return json_text(value);
   }
   throw ShapeError(at,
-                   "the value is " + value.dump() + "; expected a text, a number or true, false");
+                   "the value is " + shown(value) + "; expected a text, a number or true, false");
 }
 
 }  // namespace
 
 std::vector<Shape> parse_json_shapes(std::string_view text) {
   const nlohmann::ordered_json document = parse(text);
-  constexpr std::string_view kExpected = "expected an array of objects, each one a shape";
   if (!document.is_array()) {
     throw ShapeError({1, 1}, "the document is of type " + std::string(document.type_name()) + "; " +
                                  std::string(kExpected));
   }
   const std::vector<EntryPlace> entries = places(text);
+  Positions positions(text);
   std::vector<Shape> shapes;
   for (std::size_t index = 0; index < document.size(); ++index) {
     const nlohmann::ordered_json& object = document[index];
-    const Position at = position_of(text, entries[index].begin);
+    const Position at = positions.at(entries[index].begin);
     if (!object.is_object()) {
-      throw ShapeError(at, "entry " + std::to_string(index + 1) + " is " + object.dump() + "; " +
+      throw ShapeError(at, "entry " + std::to_string(index + 1) + " is " + shown(object) + "; " +
                                std::string(kExpected));
     }
     if (entries[index].values.size() != object.size()) {
@@ -102,7 +153,7 @@ std::vector<Shape> parse_json_shapes(std::string_view text) {
     std::vector<Field> fields;
     std::size_t member = 0;
     for (const auto& [key, value] : object.items()) {
-      const Position value_at = position_of(text, entries[index].values[member++]);
+      const Position value_at = positions.at(entries[index].values[member++]);
       const std::string name = field_name(key);
       fields.push_back({name.empty() ? key : name, value_text(value, value_at), value_at});
     }

@@ -4,10 +4,15 @@
 #include <cassert>
 #include <ostream>
 
+#include "kernel_templates/printable.h"
+
 namespace tunedgemm {
 
 void Table::add(std::vector<std::string> row) {
   assert(row.size() == columns_.size());
+  for (std::string& text : row) {
+    text = printable(text, Lines::kOne);
+  }
   rows_.push_back(std::move(row));
 }
 

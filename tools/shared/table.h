@@ -22,7 +22,7 @@ class Table {
  public:
   explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
 
-  /// One text a column.
+  /// One text a column, of which what would act on a terminal or begin a line is escaped.
   void add(std::vector<std::string> row);
   std::size_t size() const { return rows_.size(); }
 

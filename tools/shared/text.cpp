@@ -18,6 +18,9 @@ std::string fixed(double value, int decimals) {
 }  // namespace
 
 std::string rounded_text(double value) {
+  if (!std::isfinite(value)) {
+    return fixed(value, 0);
+  }
   const int digits_before_point =
       value == 0 ? 1 : static_cast<int>(std::floor(std::log10(std::abs(value)))) + 1;
   return fixed(value, std::clamp(3 - digits_before_point, 0, 6));
@@ -31,6 +34,10 @@ std::string time_text(double us) {
 }
 
 std::string duration_text(double seconds) {
+  constexpr double kLongest = 1e9;
+  if (!(seconds < kLongest)) {
+    return "over 30 years";
+  }
   const long long whole = std::llround(seconds);
   if (whole < 60) {
     return std::to_string(whole) + " s";
@@ -69,7 +76,11 @@ std::string first_line(std::string_view text, std::size_t width) {
   if (line.size() == text.size() && line.size() <= width) {
     return std::string(line);
   }
-  return std::string(line.substr(0, width)) + "...";
+  std::size_t end = std::min(width, line.size());
+  while (end > 0 && end < line.size() && (static_cast<unsigned char>(line[end]) & 0xc0) == 0x80) {
+    --end;  // not within a character of UTF-8
+  }
+  return std::string(line.substr(0, end)) + "...";
 }
 
 std::string csv_cell(std::string_view text) {

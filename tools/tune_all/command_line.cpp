@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "tools/shared/number_list.h"
 #include "tools/shared/shape_options.h"
 
 namespace tunedgemm {
@@ -43,11 +44,13 @@ void add_options(CLI::App& app, CommandLine& line) {
       ->transform(CLI::CheckedTransformer(rigors))
       ->type_name("RIGOR");
   app.add_option("--budget-seconds", line.session.shape.budget.seconds, "for each shape")
+      ->check(why_not_finite)
       ->check(CLI::PositiveNumber);
   app.add_option("--candidates", line.session.shape.budget.candidates,
                  "tried at most for each shape")
       ->check(CLI::PositiveNumber);
   app.add_option("--total-seconds", line.session.total_seconds, "for all shapes together")
+      ->check(why_not_finite)
       ->check(CLI::PositiveNumber);
   app.add_flag("--dry-run", line.dry_run,
                "only say what would be tuned and how long it would take");

@@ -7,6 +7,7 @@
 #include <stdexcept>
 
 #include "tools/shared/interrupt.h"
+#include "tools/shared/printable_output.h"
 #include "tools/shared/shape_list.h"
 #include "tools/shared/text.h"
 #include "tools/tune_all/command_line.h"
@@ -27,7 +28,8 @@ std::string why_not_writable(const Store& store) {
                    std::string(name(health.state)) + "), so that nothing would be kept";
 }
 
-int tune_all(const CommandLine& line, Context& context) {
+// Progress is shown on the terminal, as it is: it moves the cursor.
+int tune_all(const CommandLine& line, Context& context, std::ostream& terminal) {
   std::vector<Request> noted;
   if (line.work.from_requests) {
     noted = context.store().requests(context.device().identity());
@@ -53,7 +55,7 @@ int tune_all(const CommandLine& line, Context& context) {
                                      [](const PlannedShape& shape) { return !shape.tuned; });
   const auto style = isatty(STDERR_FILENO) != 0 ? ProgressDisplay::Style::kInPlace
                                                 : ProgressDisplay::Style::kLines;
-  ProgressDisplay display(std::cerr, style, static_cast<int>(work.shapes.size()),
+  ProgressDisplay display(terminal, style, static_cast<int>(work.shapes.size()),
                           static_cast<int>(to_tune));
   const Session session = tune_shapes(context, work.shapes, line.session, display);
   if (line.json) {
@@ -73,7 +75,7 @@ int tune_all(const CommandLine& line, Context& context) {
   return all ? kAllHaveWinners : kSomeHaveNone;
 }
 
-int run(int argc, char** argv) {
+int run(int argc, char** argv, std::ostream& terminal) {
   CLI::App app("", "tune-all");
   CommandLine line;
   add_options(app, line);
@@ -94,14 +96,17 @@ int run(int argc, char** argv) {
   }
   note_interrupts();
   const auto context = Context::create(to_context_options(line.context));
-  return tune_all(line, *context);
+  return tune_all(line, *context, terminal);
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
+  const PrintableOutput results(std::cout);
+  const PrintableOutput messages(std::cerr);
+  std::ostream terminal(messages.destination());
   try {
-    return run(argc, argv);
+    return run(argc, argv, terminal);
   } catch (const DeviceError& error) {
     std::cerr << "tune-all: " << error.what() << '\n';
     return kNoDevice;

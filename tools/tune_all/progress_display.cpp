@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <ostream>
 
+#include "kernel_templates/printable.h"
 #include "tools/shared/table.h"
 #include "tools/shared/text.h"
 
@@ -86,7 +87,7 @@ void ProgressDisplay::shape_ends(const TuneResult& result) {
   const bool failed = result.origin == TuneResult::Origin::kFailed;
   if (style_ == Style::kLines) {
     out_ << ended_ << "/" << shapes_ << "  " << shape_text_ << "  " << origin_text(result.origin)
-         << ": " << result_text(result);
+         << ": " << printable(result_text(result), Lines::kOne);
     if (tuned_ > 0 && tuned_ < to_tune_) {
       out_ << "  (" << duration_text(seconds_left()) << " left)";
     }
@@ -105,7 +106,7 @@ void ProgressDisplay::finish() {
 
 void ProgressDisplay::rewrite(const std::string& text) {
   // Cut to a line, so that the carriage return finds its beginning again.
-  std::string line = text;
+  std::string line = printable(text, Lines::kOne);
   while (display_width(line) > kLineWidth) {
     line.pop_back();
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <ostream>
 
+#include "tools/shared/json_text.h"
 #include "tools/shared/record_json.h"
 #include "tools/shared/table.h"
 #include "tools/shared/text.h"
@@ -118,7 +119,7 @@ void print_json(std::ostream& out, const Session& session) {
     entry["failure"] = outcome.failure;
     array.push_back(std::move(entry));
   }
-  out << array.dump(2) << '\n';
+  out << json_text(array, 2) << '\n';
 }
 
 void print_estimate(std::ostream& out, const Estimate& estimate, Context& context) {

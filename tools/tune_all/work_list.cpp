@@ -6,6 +6,7 @@
 
 #include "tools/shared/number_list.h"
 #include "tools/shared/shape_list.h"
+#include "tools/shared/text.h"
 
 namespace tunedgemm {
 namespace {
@@ -19,8 +20,19 @@ std::vector<Shape> shapes_of_ranges(const WorkRequest& request) {
   if (request.n.empty() || request.k.empty()) {
     throw std::invalid_argument("--m, --n and --k belong together");
   }
+  const auto numbers_m = parse_number_list(request.m, 1);
   const auto numbers_n = parse_number_list(request.n, 1);
   const auto numbers_k = parse_number_list(request.k, 0);
+  double combinations = 1;
+  for (const std::size_t count : {request.types.size(), request.layouts.size(), numbers_m.size(),
+                                  numbers_n.size(), numbers_k.size()}) {
+    combinations *= static_cast<double>(count);
+  }
+  if (combinations > static_cast<double>(kMostNumbers)) {
+    throw std::invalid_argument("--m, --n and --k make " + rounded_text(combinations) +
+                                " shapes with their types and layouts, more than a million; give "
+                                "larger steps, or several ranges one by one");
+  }
   std::vector<Shape> shapes;
   const auto add = [&](const std::string& types, const std::string& layout, std::int64_t m,
                        std::int64_t n, std::int64_t k) {
@@ -34,7 +46,7 @@ std::vector<Shape> shapes_of_ranges(const WorkRequest& request) {
   };
   for (const std::string& types : request.types) {
     for (const std::string& layout : request.layouts) {
-      for (const std::int64_t m : parse_number_list(request.m, 1)) {
+      for (const std::int64_t m : numbers_m) {
         for (const std::int64_t n : numbers_n) {
           for (const std::int64_t k : numbers_k) {
             add(types, layout, m, n, k);

@@ -2,11 +2,11 @@
 
 #include <cerrno>
 #include <cstring>
-#include <nlohmann/json.hpp>
 #include <sstream>
 #include <stdexcept>
 #include <utility>
 
+#include "tools/shared/json_text.h"
 #include "tools/shared/text.h"
 
 namespace tunedgemm {
@@ -88,7 +88,7 @@ std::string json_begin(const BenchRun& run) {
             {"began_at", run.began_at},
             {"rounds", run.rounds},
             {"cool_down_ms", run.cool_down_ms}};
-  std::string text = json.dump(1);
+  std::string text = json_text(json, 1);
   text.resize(text.rfind('\n'));  // without the closing brace
   return text + ",\n \"rows\": [";
 }
@@ -147,7 +147,7 @@ void BenchFiles::add_csv(const BenchRow& row) {
 // Writes over the end of the document, which is shorter than any row.
 void BenchFiles::add_json(const BenchRow& row) {
   json_.seekp(json_end_);
-  json_ << (json_has_rows_ ? ",\n  " : "\n  ") << to_json(row).dump();
+  json_ << (json_has_rows_ ? ",\n  " : "\n  ") << json_text(to_json(row));
   json_end_ = json_.tellp();
   json_has_rows_ = true;
   json_ << kJsonEnd;

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "tools/shared/json_text.h"
 #include "tools/shared/number_list.h"
 #include "tools/shared/record_json.h"
 #include "tools/shared/shape.h"
@@ -91,7 +92,7 @@ ExitStatus best(const Options& options) {
     for (const auto& [record, state] : winners) {
       array.push_back(to_json(record));
     }
-    std::cout << array.dump(2) << '\n';
+    std::cout << json_text(array, 2) << '\n';
   } else if (!winners.empty()) {
     print_table(winners);
   }

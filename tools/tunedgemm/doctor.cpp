@@ -6,11 +6,10 @@
 #include <string_view>
 #include <vector>
 
-#include <nlohmann/json.hpp>
-
 #include "cache/store.h"
 #include "kernel_templates/family.h"
 #include "runtime/backend.h"
+#include "tools/shared/json_text.h"
 #include "tools/shared/table.h"
 #include "tools/shared/text.h"
 #include "tools/tunedgemm/verbs.h"
@@ -134,7 +133,7 @@ void print_json(const std::vector<Finding>& findings) {
                      {"state", std::string(name(finding.state))},
                      {"details", finding.text}});
   }
-  std::cout << array.dump(2) << '\n';
+  std::cout << json_text(array, 2) << '\n';
 }
 
 ExitStatus doctor(const Options& options) {

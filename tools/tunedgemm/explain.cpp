@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "tools/shared/context_options.h"
+#include "tools/shared/json_text.h"
 #include "tools/shared/record_json.h"
 #include "tools/shared/shape_options.h"
 #include "tools/shared/table.h"
@@ -163,7 +164,7 @@ void print_json(const Explanation& explanation) {
                               {"because", origin_text(explanation)},
                               {"command_line", explanation.command_line}};
   json["record"] = explanation.hit ? to_json(explanation.hit->record) : nullptr;
-  std::cout << json.dump(2) << '\n';
+  std::cout << json_text(json, 2) << '\n';
 }
 
 ExitStatus explain(const Options& options) {

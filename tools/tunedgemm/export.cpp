@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "tools/shared/json_text.h"
 #include "tools/shared/record_json.h"
 #include "tools/shared/text.h"
 #include "tools/tunedgemm/verbs.h"
@@ -27,7 +28,7 @@ std::string cell_text(const nlohmann::ordered_json& value) {
   if (value.is_null()) {
     return "";
   }
-  return csv_cell(value.is_string() ? value.get<std::string>() : value.dump());
+  return csv_cell(value.is_string() ? value.get<std::string>() : json_text(value));
 }
 
 void write_csv(std::ostream& out, const std::vector<Record>& records) {
@@ -61,7 +62,7 @@ void write_json(std::ostream& out, const std::vector<Record>& records) {
   for (const Record& record : records) {
     array.push_back(to_json(record));
   }
-  out << array.dump(2) << '\n';
+  out << json_text(array, 2) << '\n';
 }
 
 void write_winners(const Options& options, const std::vector<Record>& records) {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "tools/shared/context_options.h"
+#include "tools/shared/json_text.h"
 #include "tools/shared/record_json.h"
 #include "tools/shared/shape_options.h"
 #include "tools/shared/table.h"
@@ -162,7 +163,7 @@ ExitStatus landscape(const Options& options) {
   print_rejections(trials);
   if (!json.empty()) {
     std::ofstream file(json);
-    file << document_of(problem, device, trials, hit).dump(1) << '\n';
+    file << json_text(document_of(problem, device, trials, hit), 1) << '\n';
     if (!file.flush()) {
       throw std::runtime_error("cannot write " + json);
     }

@@ -9,7 +9,6 @@
 #include <fstream>
 #include <iostream>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -18,6 +17,8 @@
 #include "runtime/evaluation/device_evaluator.h"
 #include "tools/shared/context_options.h"
 #include "tools/shared/interrupt.h"
+#include "tools/shared/json_text.h"
+#include "tools/shared/number_list.h"
 #include "tools/shared/shape_list.h"
 #include "tools/shared/shape_options.h"
 #include "tools/shared/table.h"
@@ -126,7 +127,7 @@ std::string csv_of(const Json& rows) {
       header += name + ",";
       line += (value.is_string() ? csv_cell(value.get<std::string>())
                : value.is_null() ? ""
-                                 : value.dump()) +
+                                 : json_text(value)) +
               ",";
     }
     header.back() = line.back() = '\n';
@@ -148,7 +149,7 @@ void write_files(const Options& options, Device& device, const std::string& bega
                         {"rounds", options.rounds},
                         {"cool_down_ms", options.cool_down_ms},
                         {"rows", rows}};
-    write(options.json, document.dump(1) + "\n");
+    write(options.json, json_text(document, 1) + "\n");
   }
 }
 
@@ -229,6 +230,7 @@ void add_sweep(CLI::App& app, ExitStatus& status) {
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
   verb->add_option("--sample-ms", options->sample_ms, "how long a sample takes")
+      ->check(why_not_finite)
       ->check(CLI::Range(0.001, 10000.0))
       ->capture_default_str();
   verb->add_option("--cool-down-ms", options->cool_down_ms,

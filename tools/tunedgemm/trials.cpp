@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "tools/shared/context_options.h"
+#include "tools/shared/json_text.h"
 #include "tools/shared/record_json.h"
 #include "tools/shared/shape_options.h"
 #include "tools/shared/table.h"
@@ -81,7 +82,7 @@ ExitStatus trials(const Options& options) {
     for (const TrialRecord& trial : trials) {
       array.push_back(to_json(trial));
     }
-    std::cout << array.dump(2) << '\n';
+    std::cout << json_text(array, 2) << '\n';
   } else if (!trials.empty()) {
     print_table(trials);
   }
