@@ -136,5 +136,29 @@ TEST_CASE("Ctrl-C ends tune-all soon, keeps what is done, and the same command g
   REQUIRE_THAT(resumed.output, ContainsSubstring("Nothing was tuned"));
 }
 
+TEST_CASE("A tune-all that loses its terminal or its reader leaves no lease and no folder") {
+  const Shell shell;
+  std::filesystem::create_directory(shell.folder() / "temporary");
+  const std::string with_folder = "env TMPDIR=$PWD/temporary ";
+  const auto leaves_nothing = [&] {
+    REQUIRE(std::filesystem::is_empty(shell.folder() / "temporary"));
+    REQUIRE(shell.run("sqlite3 cache.db 'SELECT count(*) FROM lease'").output == "0\n");
+  };
+  const ProgramResult hung_up =
+      shell.run("timeout --foreground --preserve-status --signal HUP 2 " + with_folder + kTuneAll +
+                "--rigor exhaustive --m 512 --n 512 --k 512");
+  CAPTURE(hung_up.output, hung_up.errors);
+  REQUIRE(hung_up.status == 130);
+  leaves_nothing();
+  // The line of the second shape finds nobody who reads it.
+  const ProgramResult unread = shell.run("(" + with_folder + kQuick +
+                                         "--m 8:48:8 --n 24 --k 16; echo $? > status) 2>&1 | "
+                                         "head -n 1");
+  CAPTURE(unread.output, unread.errors);
+  REQUIRE(shell.run("cat status").output == "130\n");
+  REQUIRE(shell.run("sqlite3 cache.db 'SELECT count(*) < 6 FROM winner'").output == "1\n");
+  leaves_nothing();
+}
+
 }  // namespace
 }  // namespace tunedgemm

@@ -102,6 +102,7 @@ int run(int argc, char** argv, std::ostream& terminal) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  survive_file_size_limit();
   const PrintableOutput results(std::cout);
   const PrintableOutput messages(std::cerr);
   std::ostream terminal(messages.destination());

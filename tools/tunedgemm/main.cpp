@@ -5,6 +5,7 @@
 #include <stdexcept>
 
 #include "runtime/device.h"
+#include "tools/shared/interrupt.h"
 #include "tools/shared/printable_output.h"
 #include "tools/shared/shape.h"
 #include "tools/tunedgemm/verbs.h"
@@ -41,6 +42,7 @@ ExitStatus run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  tunedgemm::survive_file_size_limit();
   const tunedgemm::PrintableOutput results(std::cout);
   const tunedgemm::PrintableOutput messages(std::cerr);
   ExitStatus status = ExitStatus::kGood;
