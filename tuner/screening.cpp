@@ -83,6 +83,9 @@ std::vector<Instance> Screening::fastest() const {
 }
 
 std::vector<ScreenedCandidate> Screening::take_leaders() {
+  if (!has_made_one_) {
+    excuse_all();
+  }
   reject_stragglers();
   return std::move(leaders_);
 }
@@ -149,10 +152,12 @@ std::unique_ptr<Trial> Screening::prepare(const SelectedCandidate& selected, std
   Prepared prepared = task_.evaluator.prepare(selected.ranked);
   if (const Rejection* rejection = std::get_if<Rejection>(&prepared)) {
     not_made_ += rejection->reason == Reason::kUnavailable ? kHopelesslyMany : 1;
+    lines_not_made_.push_back(line);
     trial_log_.reject(line, *rejection);
     return nullptr;
   }
   not_made_ = 0;
+  has_made_one_ = true;
   std::unique_ptr<Trial> trial = std::get<std::unique_ptr<Trial>>(std::move(prepared));
   const Binary& binary = trial->binary();
   TrialRecord& record = trial_log_.at(line);
@@ -232,6 +237,14 @@ void Screening::admit(ScreenedCandidate screened) {
     return !leader.selected.is_default &&
            (leader.contender.launch_us > near_us || ++challengers > search_limits_.finalists);
   });
+}
+
+// Where not one can be compiled and loaded it is not the candidates' doing: a full disk must not
+// exclude them for good.
+void Screening::excuse_all() {
+  for (const std::size_t line : lines_not_made_) {
+    trial_log_.reject(line, Reason::kUnavailable, trial_log_.at(line).rejection->detail);
+  }
 }
 
 void Screening::reject_stragglers() {

@@ -62,6 +62,7 @@ class Screening {
   bool screen(Trial& trial, std::size_t line);
   std::variant<double, Rejection> screening_sample(Trial& trial) const;
   void admit(ScreenedCandidate screened);
+  void excuse_all();
   void reject_stragglers();
   bool must_stop();
   void report(Phase phase) const;
@@ -76,6 +77,8 @@ class Screening {
   std::vector<SelectedCandidate> spilling_;
   bool tried_all_ = true;
   int not_made_ = 0;  // candidates in a row that could not be compiled or loaded
+  bool has_made_one_ = false;
+  std::vector<std::size_t> lines_not_made_;  // in the trial log
   double baseline_us_ = 0;
   int done_ = 0, total_ = 0;
 };

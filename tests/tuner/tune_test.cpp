@@ -451,6 +451,27 @@ TEST_CASE("A candidate that crashed the process is not tried again") {
   CHECK(reason_of(tuning, 1) == Reason::kCrashed);
 }
 
+TEST_CASE("Where nothing compiles, the time ends the search, and another tuning tries again") {
+  Bench bench;
+  Behaviour broken;
+  broken.when_prepared = Rejection{Reason::kCompileFailed, "no space left on device"};
+  broken.compile_seconds = 1;
+  for (int number = 0; number < 12; ++number) {
+    bench.add(broken);
+  }
+  bench.options.budget.seconds = 2;
+  const Tuning tuning = bench.run();
+  CHECK_FALSE(tuning.record);
+  CHECK(bench.device.prepared.size() == 4);
+  for (const TrialRecord& trial : tuning.trials) {
+    REQUIRE(trial.rejection);
+    CHECK(trial.rejection->reason == Reason::kUnavailable);
+  }
+  bench.device.prepared.clear();
+  bench.run();
+  CHECK(bench.device.prepared.size() == 4);
+}
+
 TEST_CASE("After two candidates that crashed a process no third one is tried") {
   Bench bench;
   bench.add({100, 50});
