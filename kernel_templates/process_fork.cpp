@@ -25,7 +25,7 @@ void after_fork_in_child() {
   fork_count.fetch_add(1, std::memory_order_relaxed);
 }
 
-[[maybe_unused]] const int registered =
+[[maybe_unused]] const int kRegistered =
     pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
 
 }  // namespace

@@ -191,8 +191,11 @@ std::unique_ptr<Plan> Context::make_plan(const CallKey& key, const Canonical& ca
                         " has no winner on " + device_->identity().name + " for " +
                         to_text(problem) + "; tune it with tune-all, or use policy tune");
   }
+  bool nothing_compiles = false;
   if (!hit && policy == Policy::kTune) {
-    hit = or_nothing(problem, [&] { return tune_missing(problem, tuned_before); });
+    Missing missing = or_nothing(problem, [&] { return tune_missing(problem, tuned_before); });
+    hit = std::move(missing.hit);
+    nothing_compiles = missing.nothing_compiles;
   }
   // What answers at once must not wait for a probe that it may not need.
   const bool at_once = compiling_under(policy) == Compiling::kForbidden;
@@ -218,7 +221,7 @@ std::unique_ptr<Plan> Context::make_plan(const CallKey& key, const Canonical& ca
   if (auto plan = plan_of_winner(compiling_under(policy))) {
     return plan;
   }
-  if (at_once || !device_->why_not_compile().empty()) {
+  if (at_once || nothing_compiles || !device_->why_not_compile().empty()) {
     if (auto plan = or_nothing(problem, [&] { return plan_from_stored(key, canonical); })) {
       ++counters_.nearest;
       return plan;
@@ -254,7 +257,7 @@ std::optional<Hit> Context::find_winner(const Problem& canonical) {
   return store_->find(canonical, device_->identity(), device_->toolchain(), device_->limits());
 }
 
-std::optional<Hit> Context::tune_missing(const Problem& canonical, std::int64_t tuned_before) {
+Context::Missing Context::tune_missing(const Problem& canonical, std::int64_t tuned_before) {
   TuneOptions tuning;
   tuning.rigor = options_.rigor;
   tuning.budget = options_.budget;
@@ -262,9 +265,14 @@ std::optional<Hit> Context::tune_missing(const Problem& canonical, std::int64_t 
   TuneResult result = tuning_.tune_missing(canonical, tuning, tuned_before);
   if (!result.record) {
     log_warning("not tuned: " + result.tuning.failure);
-    return std::nullopt;
+    const std::vector<TrialRecord>& trials = result.tuning.trials;
+    const bool nothing_compiles =
+        !trials.empty() && std::all_of(trials.begin(), trials.end(), [](const TrialRecord& trial) {
+          return trial.rejection && trial.rejection->reason == Reason::kUnavailable;
+        });
+    return {.hit = std::nullopt, .nothing_compiles = nothing_compiles};
   }
-  return hit_of(std::move(*result.record), canonical, device_->limits(), Match::kExact);
+  return {.hit = hit_of(std::move(*result.record), canonical, device_->limits(), Match::kExact)};
 }
 
 TuneResult Context::tune(const Problem& problem, const TuneOptions& options) {

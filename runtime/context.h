@@ -135,8 +135,11 @@ class Context {
   /// What to tell a caller for whom there is no stored kernel.
   std::string why_not_stored(const Problem& problem);
   std::optional<Hit> find_winner(const Problem& canonical);
-  /// Empty if no winner came of it.
-  std::optional<Hit> tune_missing(const Problem& canonical, std::int64_t tuned_before);
+  struct Missing {
+    std::optional<Hit> hit;         ///< empty if no winner came of it
+    bool nothing_compiles = false;  ///< nor would anything else
+  };
+  Missing tune_missing(const Problem& canonical, std::int64_t tuned_before);
   enum class Compiling { kAllowed, kForbidden };
   /// Forbidden while a caller waits who is to be answered at once.
   static Compiling compiling_under(Policy policy);

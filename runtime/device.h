@@ -76,8 +76,8 @@ class StreamCapture {
 };
 
 struct CompileFailure {
-  /// But for kSource the source may be right, and another time it may compile.
-  enum class Cause { kSource, kEnvironment, kTimeLimit };
+  /// kEnvironment: the source may be right, and another time it may compile.
+  enum class Cause { kSource, kEnvironment };
   std::string log;
   Cause cause = Cause::kSource;
 };

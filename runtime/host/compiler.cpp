@@ -156,10 +156,8 @@ std::variant<Binary, CompileFailure> Compiler::compile(const Source& source,
     const ChildResult result =
         run_child(command, {.time = limit}, {"TMPDIR=" + folder.path().string()});
     if (result.end == ChildResult::End::kTimedOut) {
-      return {CompileFailure{"the compiler " + command_.front() + " took more than " +
-                                 std::to_string(limit.count()) + " ms and was stopped\n" +
-                                 result.output,
-                             CompileFailure::Cause::kTimeLimit}};
+      return broken("the compiler " + command_.front() + " took more than " +
+                    std::to_string(limit.count()) + " ms and was stopped\n" + result.output);
     }
     if (result.end == ChildResult::End::kSignalled) {
       return broken("the compiler " + command_.front() + " was ended by signal " +

@@ -86,21 +86,9 @@ std::variant<Binary, CompileFailure> HostDevice::compile(const Source& source) {
 
 std::variant<Binary, CompileFailure> HostDevice::compile_within(const Source& source,
                                                                 double seconds) {
-  using SteadyClock = std::chrono::steady_clock;
-  constexpr std::chrono::minutes kPause{1};
-  if (SteadyClock::now() < compiles_again_at_.load()) {
-    return CompileFailure{
-        "the C++ compiler took too long and was stopped; it is not started again for a minute",
-        CompileFailure::Cause::kEnvironment};
-  }
   const auto limit = std::chrono::milliseconds(std::llround(
       1e3 * std::clamp(seconds, 0.0, static_cast<double>(Compiler::kLongest.count()))));
-  auto compiled = compiler_.compile(source, limit);
-  const auto* failure = std::get_if<CompileFailure>(&compiled);
-  if (failure != nullptr && failure->cause == CompileFailure::Cause::kTimeLimit) {
-    compiles_again_at_ = SteadyClock::now() + kPause;
-  }
-  return compiled;
+  return compiler_.compile(source, limit);
 }
 
 std::variant<std::unique_ptr<CompiledKernel>, Rejection> HostDevice::load(const Binary& binary,

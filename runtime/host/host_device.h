@@ -3,9 +3,6 @@
 // HostDevice: the CPU behind the Device interface. Kernels are compiled by the system's C++
 // compiler, loaded as shared objects, and run by a team of threads.
 
-#include <atomic>
-#include <chrono>
-
 #include "runtime/device.h"
 #include "runtime/host/compiler.h"
 #include "runtime/host/thread_team.h"
@@ -28,8 +25,6 @@ class HostDevice : public Device {
   std::string why_not_compile() override { return compiler_.why_not(); }
 
   std::variant<Binary, CompileFailure> compile(const Source& source) override;
-  /// A compiler that has been stopped is not started again for a minute: meanwhile nothing waits
-  /// for it.
   std::variant<Binary, CompileFailure> compile_within(const Source& source,
                                                       double seconds) override;
   int compile_threads() const override { return team_.size(); }
@@ -66,7 +61,6 @@ class HostDevice : public Device {
  private:
   ThreadTeam team_;
   Compiler compiler_;
-  std::atomic<std::chrono::steady_clock::time_point> compiles_again_at_{};
   DeviceIdentity identity_;
   DeviceLimits limits_;
   Toolchain toolchain_;

@@ -78,8 +78,7 @@ std::string why_not_whole(std::span<const std::byte> bytes) {
   const auto is_inside = [&](std::uint64_t begin, std::uint64_t size) {
     return begin <= bytes.size() && size <= bytes.size() - begin;
   };
-  const std::string truncated =
-      "it is truncated: it has " + std::to_string(bytes.size()) + " bytes";
+  std::string truncated = "it is truncated: it has " + std::to_string(bytes.size()) + " bytes";
   if (!is_inside(header.e_phoff, std::uint64_t{header.e_phnum} * header.e_phentsize) ||
       !is_inside(header.e_shoff, std::uint64_t{header.e_shnum} * header.e_shentsize)) {
     return truncated;

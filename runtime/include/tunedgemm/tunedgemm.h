@@ -65,6 +65,22 @@
  * No function may be called in a signal handler but tunedgemm_status_name(): the others take locks
  * and allocate memory, and so may wait for what the interrupted thread holds. A handler sets a flag
  * or writes to a pipe, and the program calls. Functions go on after a signal whose handler returns.
+ * The library changes what no signal does. Compilers that it starts are in process groups of their
+ * own, and are killed when their time is over and when this process dies.
+ *
+ * @par Child processes
+ * After fork() a child uses the library afresh: with contexts that it makes itself, or with none
+ * (NULL), which are its own. A context of the parent, and a plan of it, is refused there with
+ * TUNEDGEMM_INVALID_ARGUMENT; to destroy the context is allowed, and releases nothing. What any
+ * thread of the parent was doing does not matter; fork() itself waits until none is inside the cache
+ * or the log, some milliseconds, and up to some seconds where the cache file is busy. CUDA does not
+ * work in the child of a process that has used it: TUNEDGEMM_NO_DEVICE.
+ *
+ * @par What the environment may do
+ * Where the linked-in kernel of the host, or a stored one, can compute a call, the call is computed:
+ * a compiler that is missing, fails or hangs, a full disk, too few descriptors, processes or threads
+ * only make it slower. A tuning takes the time of its budget, in which a compiler is stopped, and
+ * two seconds where the budget is less.
  *
  * @par Which calls may take long
  *
@@ -306,7 +322,7 @@ typedef struct tunedgemm_context_options {
   /** Of the CUDA device, as the CUDA driver counts them. */
   int32_t ordinal;
   /** Threads of a multiplication on the host; 0: $TUNEDGEMM_THREADS, else one for each core that
-   * the process may use. */
+   * the process may use. At most 1024 are used, and no more than the system has to give. */
   int32_t host_threads;
   /** The cache file. NULL: $TUNEDGEMM_CACHE, else $XDG_CACHE_HOME/tunedgemm/tunedgemm.db, else
    * ~/.cache/tunedgemm/tunedgemm.db. "": in memory only. The file holds executable code: use only
@@ -345,8 +361,8 @@ TUNEDGEMM_API tunedgemm_status tunedgemm_context_create(const tunedgemm_context_
  * Ends tuning in the background, see tunedgemm_context_freeze(), writes to the cache what is still
  * to be written, and destroys the context with its plans, kernels and workspaces. No other thread
  * may be using them. Work that was launched may still run; but a graph into which calls of this
- * context were captured must not be launched any more, since its kernels are gone. NULL is allowed
- * and does nothing.
+ * context were captured must not be launched any more, since its kernels are gone. The context and
+ * its plans must not be used afterwards. NULL is allowed and does nothing.
  */
 TUNEDGEMM_API void tunedgemm_context_destroy(tunedgemm_context* context);
 
