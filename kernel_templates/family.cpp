@@ -41,12 +41,19 @@ Family::Family(std::string_view name, std::string_view backend, std::string_view
     : name_(name),
       backend_(backend),
       file_(embedded_file(file)),
-      includes_(included_files(file_)),
       knobs_(std::move(knobs)),
-      template_fingerprint_(template_fingerprint(file_, includes_)),
-      fingerprint_(sha256_hex(
-          template_fingerprint_ + knobs_text(knobs_) + "revision " + std::to_string(revision),
-          32)) {}
+      revision_(revision) {}
+
+const Family::Text& Family::text() const {
+  std::call_once(text_is_known_, [this] {
+    text_.includes = included_files(file_);
+    text_.template_fingerprint = template_fingerprint(file_, text_.includes);
+    text_.fingerprint = sha256_hex(
+        text_.template_fingerprint + knobs_text(knobs_) + "revision " + std::to_string(revision_),
+        32);
+  });
+  return text_;
+}
 
 std::string Family::why_not_knobs(const Config& config) const {
   for (const auto& [knob, value] : config.knobs()) {
@@ -166,14 +173,15 @@ Instance Instantiation::value() && {
 
 Source Instance::source() const {
   const auto& [family, config] = candidate;
+  const Family::Text& text = family->text();
   Source source{.backend = std::string(family->backend_),
                 .file = family->file_,
-                .includes = family->includes_,
+                .includes = text.includes,
                 .defines = family->common_defines(
                     launch.swaps_operands ? transposed(problem) : problem, config),
                 .entry = "tunedgemm_" + std::string(family->name_),
                 .needs_exact_architecture = needs_exact_architecture,
-                .template_fingerprint = family->template_fingerprint_};
+                .template_fingerprint = text.template_fingerprint};
   for (auto& define : family->launch_defines(config, launch)) {
     source.defines.push_back(std::move(define));
   }

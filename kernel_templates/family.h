@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -180,7 +181,7 @@ class Family {
   std::span<const Knob> knobs() const { return knobs_; }
   /// Changes when the template's code, its knobs or its revision change: what was tuned before is
   /// then void.
-  const std::string& fingerprint() const { return fingerprint_; }
+  const std::string& fingerprint() const { return text().fingerprint; }
 
   /// The kernel with this config for this problem on such a device; if it does not compute that, a
   /// sentence that names the knob or the field, its value and the limit. Unknown and missing knobs
@@ -213,13 +214,22 @@ class Family {
   std::vector<std::pair<std::string, std::string>> common_defines(const Problem& problem,
                                                                   const Config& config) const;
 
+  /// What is found out from the whole text of the template, when it is first asked for: a program
+  /// that runs a kernel of one family does not wait for those of the others.
+  struct Text {
+    std::vector<SourceFile> includes;
+    std::string template_fingerprint;
+    std::string fingerprint;
+  };
+  const Text& text() const;
+
   std::string_view name_;
   std::string_view backend_;
   SourceFile file_;
-  std::vector<SourceFile> includes_;
   std::vector<Knob> knobs_;
-  std::string template_fingerprint_;
-  std::string fingerprint_;
+  int revision_;
+  mutable std::once_flag text_is_known_;
+  mutable Text text_;
 };
 
 /// "mma block_m=128 block_n=256 ...": the family's name and the config.

@@ -57,6 +57,16 @@ std::vector<sqlite::Column> field_columns(const Problem& problem) {
   return columns;
 }
 
+// Of a usual problem, those that the table does not have.
+std::vector<sqlite::Column> missing_columns(const sqlite::Connection& connection) {
+  const std::vector<std::string> known = connection.column_names("problem");
+  std::vector<sqlite::Column> missing = field_columns(Problem());
+  std::erase_if(missing, [&](const sqlite::Column& column) {
+    return std::find(known.begin(), known.end(), column.name) != known.end();
+  });
+  return missing;
+}
+
 // A new column, with the value of a usual problem in every row.
 std::string definition(const sqlite::Column& usual) {
   const std::string name(usual.name);
@@ -97,13 +107,14 @@ std::vector<sqlite::Column> problem_columns(const Problem& canonical) {
   return columns;
 }
 
+bool has_problem_columns(const sqlite::Connection& connection) {
+  return missing_columns(connection).empty();
+}
+
 void add_problem_columns(sqlite::Connection& connection) {
-  const std::vector<std::string> known = connection.column_names("problem");
-  for (const sqlite::Column& usual : field_columns(Problem())) {
-    if (std::find(known.begin(), known.end(), usual.name) == known.end()) {
-      connection.execute("ALTER TABLE problem ADD COLUMN " + definition(usual));
-      fill_from_texts(connection, std::string(usual.name));
-    }
+  for (const sqlite::Column& usual : missing_columns(connection)) {
+    connection.execute("ALTER TABLE problem ADD COLUMN " + definition(usual));
+    fill_from_texts(connection, std::string(usual.name));
   }
 }
 

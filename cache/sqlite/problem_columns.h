@@ -14,6 +14,8 @@ namespace tunedgemm {
 /// them.
 std::vector<sqlite::Column> problem_columns(const Problem& canonical);
 
+/// Whether the table has a column for every field that is known here.
+bool has_problem_columns(const sqlite::Connection& connection);
 /// Adds the columns that the table lacks, since its file is older than a field, and fills them from
 /// the problems' texts. For a library that does not know a column it has a default.
 /// Precondition: a transaction.

@@ -11,6 +11,7 @@
 #include <fstream>
 #include <initializer_list>
 #include <iterator>
+#include <map>
 #include <set>
 #include <sstream>
 #include <string_view>
@@ -48,21 +49,22 @@ std::int64_t bytes_in(const std::string& text) {
   return text.ends_with('K') ? number << 10 : text.ends_with('M') ? number << 20 : number;
 }
 
-// The value behind "key   : value" in the first paragraph of /proc/cpuinfo.
-std::string cpu_field(std::string_view key) {
+// The lines "key   : value" in the first paragraph of /proc/cpuinfo.
+std::map<std::string, std::string> fields_of_first_cpu() {
+  std::map<std::string, std::string> fields;
   std::ifstream file("/proc/cpuinfo");
   for (std::string line; std::getline(file, line) && !line.empty();) {
     const std::size_t colon = line.find(':');
-    if (colon == std::string::npos || !line.starts_with(key)) {
+    if (colon == std::string::npos || colon == 0) {
       continue;
     }
     const std::size_t key_end = line.find_last_not_of(" \t", colon - 1) + 1;
     const std::size_t value = line.find_first_not_of(" \t", colon + 1);
-    if (key_end == key.size() && value != std::string::npos) {
-      return line.substr(value);
+    if (value != std::string::npos) {
+      fields.emplace(line.substr(0, key_end), line.substr(value));
     }
   }
-  return "";
+  return fields;
 }
 
 // What Linux says of the name in /proc/cpuinfo, from the processor itself: where there is no /proc.
@@ -178,6 +180,11 @@ int available_threads() {
 }
 
 Processor this_processor() {
+  const std::map<std::string, std::string> fields = fields_of_first_cpu();
+  const auto cpu_field = [&](const std::string& key) {
+    const auto found = fields.find(key);
+    return found == fields.end() ? "" : found->second;
+  };
   Processor processor;
   processor.name = cpu_field("model name");
   std::string features = cpu_field("flags");
