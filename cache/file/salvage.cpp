@@ -74,7 +74,6 @@ bool is_whole(const fs::path& path, int busy_timeout_ms) {
     if (version > schema_version()) {
       return true;
     }
-    // The last is not seen by SQLite's check in every file.
     if (version < 1 || !connection.header_on_disk().is_writable ||
         connection.text("PRAGMA integrity_check(1)") != "ok" ||
         !connection.text("PRAGMA foreign_key_check").empty() ||

@@ -126,12 +126,16 @@ Connection::Header Connection::header_on_disk() const {
     return {};
   }
   // sqlite.org/fileformat.html, "The Database Header".
-  Header header;
-  for (std::size_t byte = 68; byte < 72; ++byte) {
-    header.application_id = header.application_id << 8U | bytes.at(byte);
-  }
-  header.is_writable = bytes[18] == 1 || bytes[18] == 2;
-  return header;
+  const auto number = [&](std::size_t offset) {
+    std::uint32_t value = 0;
+    for (std::size_t byte = offset; byte < offset + 4; ++byte) {
+      value = value << 8U | bytes.at(byte);
+    }
+    return value;
+  };
+  const bool is_known_format = bytes[18] == 1 || bytes[18] == 2;
+  const std::uint32_t first_free_page = number(32), free_pages = number(36);
+  return {number(68), is_known_format && (first_free_page == 0) == (free_pages == 0)};
 }
 
 void Connection::execute(const std::string& statements) {

@@ -83,7 +83,9 @@ class Connection {
 
   struct Header {
     std::uint32_t application_id = 0;  ///< 0: there is none
-    bool is_writable = false;          ///< whether SQLite knows the format well enough to write it
+    /// Whether SQLite can write such a file: of a format that it knows, and with no free pages that
+    /// are nowhere, which its own check does not see.
+    bool is_writable = false;
   };
   /// What stands in the file, read without a look at anything else, so that a file of another
   /// program, or one that is no database, is not touched.
