@@ -56,6 +56,8 @@ struct StoreHealth {
   std::string sqlite_version;
   std::int64_t file_bytes = 0;
   std::int64_t winners = 0;
+  /// Of these, how many are in memory only: without a file, or until it can be written again.
+  std::int64_t unsaved_winners = 0;
 };
 
 /// A request: a problem that was asked for and answered without a tuned winner.

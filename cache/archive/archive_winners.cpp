@@ -144,6 +144,9 @@ StoreHealth Archive::health() {
   {
     const DatabaseUse use;
     const std::lock_guard lock(databases_);
+    if (memory_) {
+      health.unsaved_winners = memory_->integer("SELECT count(*) FROM winner");
+    }
     if (file_) {
       health.state = file_->writable ? StoreState::kReadWrite : StoreState::kReadOnly;
       ask_one(*file_, Having::kViewsForPrograms, [&](sqlite::Connection& connection) {

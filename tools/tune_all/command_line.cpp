@@ -19,7 +19,8 @@ void add_options(CLI::App& app, CommandLine& line) {
       "A list is CSV (types,layout,m,n,k[,batch], or with a header that names the fields) or an\n"
       "array of objects in a .json file. Number lists are 512 or 512,1024 or 128:4096:128.\n"
       "Exit status: 0 every shape has a winner; 1 some have none; 2 the command line or a list is\n"
-      "wrong; 3 no device, or no cache that can be written; 130 interrupted.");
+      "wrong; 3 no device, or no cache that can be written; 4 winners or the table could not be\n"
+      "written; 130 interrupted.");
   app.add_option("lists", line.work.lists, "files with shapes")->type_name("LIST");
   app.add_option("--m", line.work.m, "numbers for M: every combination of m, n and k is a shape");
   app.add_option("--n", line.work.n, "numbers for N");

@@ -6,6 +6,7 @@
 #include <iostream>
 #include <stdexcept>
 
+#include "tools/shared/full_disk.h"
 #include "tools/shared/interrupt.h"
 #include "tools/shared/printable_output.h"
 #include "tools/shared/shape_list.h"
@@ -17,6 +18,7 @@ namespace {
 
 using namespace tunedgemm;
 
+// And kCannotWrite.
 enum ExitStatus { kAllHaveWinners = 0, kSomeHaveNone = 1, kWrongUse = 2, kNoDevice = 3 };
 constexpr int kInterrupted = 130;  // as shells say it
 
@@ -26,6 +28,23 @@ std::string why_not_writable(const Store& store) {
              ? ""
              : "the cache " + health.path.string() + " cannot be written (" +
                    std::string(name(health.state)) + "), so that nothing would be kept";
+}
+
+// Tries once more to write what waits in memory, and tells what does not go.
+bool all_winners_are_stored(Store& store) {
+  store.flush();
+  const StoreHealth health = store.health();
+  if (health.unsaved_winners == 0) {
+    return true;
+  }
+  std::cerr << "tune-all: " << counted(static_cast<std::size_t>(health.unsaved_winners), "winner")
+            << " could not be stored in " << health.path.string()
+            << " and will have to be tuned again";
+  if (!health.warnings.empty()) {
+    std::cerr << ": " << health.warnings.back();
+  }
+  std::cerr << '\n';
+  return false;
 }
 
 // Progress is shown on the terminal, as it is: it moves the cursor.
@@ -64,6 +83,9 @@ int tune_all(const CommandLine& line, Context& context, std::ostream& terminal) 
     print_table(std::cout, session);
   }
   print_summary(line.json ? std::cerr : std::cout, session, context);
+  if (!all_winners_are_stored(context.store())) {
+    return kCannotWrite;
+  }
   if (session.interrupted) {
     return kInterrupted;
   }
@@ -107,7 +129,8 @@ int main(int argc, char** argv) {
   const PrintableOutput messages(std::cerr);
   std::ostream terminal(messages.destination());
   try {
-    return run(argc, argv, terminal);
+    const int status = run(argc, argv, terminal);
+    return standard_output_arrived("tune-all") ? status : kCannotWrite;
   } catch (const DeviceError& error) {
     std::cerr << "tune-all: " << error.what() << '\n';
     return kNoDevice;

@@ -5,6 +5,7 @@
 #include <stdexcept>
 
 #include "runtime/device.h"
+#include "tools/shared/full_disk.h"
 #include "tools/shared/interrupt.h"
 #include "tools/shared/printable_output.h"
 #include "tools/shared/shape.h"
@@ -25,7 +26,9 @@ ExitStatus run(int argc, char** argv) {
   CLI::App app("Looks at what libtunedgemm has tuned, and at what it would do.", "tunedgemm");
   app.footer(
       "Exit status: 0 good; 1 nothing was found, or doctor found what would stop tuning; 2 the\n"
-      "command line is wrong; 3 there is no such device; 130 interrupted.");
+      "command line is wrong; 3 there is no such device; 4 what was found could not be written; "
+      "130\n"
+      "interrupted.");
   app.require_subcommand(1);
   ExitStatus status = ExitStatus::kGood;
   for (const auto add_verb : kVerbs) {
@@ -55,5 +58,6 @@ int main(int argc, char** argv) {
     std::cerr << "tunedgemm: " << error.what() << '\n';
     status = ExitStatus::kWrongUse;
   }
-  return static_cast<int>(status);
+  return tunedgemm::standard_output_arrived("tunedgemm") ? static_cast<int>(status)
+                                                         : tunedgemm::kCannotWrite;
 }

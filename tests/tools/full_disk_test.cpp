@@ -1,0 +1,62 @@
+// The programs where there is no room: none ends as if what it was started for were there.
+
+#include <filesystem>
+
+#include "tests/support/catch.h"
+#include "tests/tools/support/shell.h"
+
+namespace tunedgemm {
+namespace {
+
+using Catch::Matchers::ContainsSubstring;
+
+const std::string kShape = "--device host --m 24 --n 24 --k 24 --rigor quick --candidates 2 ";
+
+TEST_CASE("tune-all says what a full disk kept it from storing, and exits with 4") {
+  const Shell shell;
+  REQUIRE(shell.run(TUNE_ALL " --device host --m 8 --n 8 --k 8 --rigor quick --candidates 2")
+              .status == 0);
+  // No file may grow beyond what the cache has now.
+  const auto kib = std::filesystem::file_size(shell.cache()) / 1024;
+  const ProgramResult result =
+      shell.run("bash -c 'ulimit -f " + std::to_string(kib) +
+                "; " TUNE_ALL " --device host --m 24:40:4 --n 24 --k 24 --rigor quick --candidates 2'");
+  CAPTURE(result.output, result.errors);
+  CHECK(result.status == 4);
+  CHECK_THAT(result.errors, ContainsSubstring("could not be stored in"));
+  CHECK_THAT(result.errors, ContainsSubstring("will have to be tuned again"));
+  // And with room again, all goes on.
+  CHECK(shell.run(TUNE_ALL " " + kShape).status == 0);
+}
+
+TEST_CASE("Whatever prints to a full disk says so and exits with 4") {
+  const Shell shell;
+  REQUIRE(shell.run(TUNE_ALL " " + kShape).status == 0);
+  const std::string command =
+      GENERATE(as<std::string>(), TUNEDGEMM " best", TUNEDGEMM " best --json",
+               TUNEDGEMM " trials 24 24 24 --device host", TUNEDGEMM " doctor", TUNEDGEMM " --help",
+               TUNEDGEMM " export --csv -", TUNEDGEMM " explain 24 24 24 --device host",
+               TUNE_ALL " --dry-run --device host --m 8 --n 8 --k 8",
+               TUNE_ALL " --device host --m 24 --n 24 --k 24 --rigor quick", TUNE_ALL " --help");
+  const ProgramResult result = shell.run(command + " > /dev/full");
+  CAPTURE(command, result.errors);
+  CHECK(result.status == 4);
+  CHECK_THAT(result.errors, ContainsSubstring("the standard output could not be written"));
+}
+
+TEST_CASE("A file that is no cache is left alone by every program, with a sentence") {
+  const Shell shell;
+  
+  REQUIRE(shell.run("echo precious > letter.txt").status == 0);
+  const std::string command =
+      GENERATE(as<std::string>(), TUNE_ALL " --device host --m 8 --n 8 --k 8", TUNEDGEMM " best",
+               TUNEDGEMM " doctor", TUNEDGEMM " export copy.db");
+  const ProgramResult result = shell.run(command + " --cache letter.txt");
+  CAPTURE(command, result.output, result.errors);
+  CHECK(result.status != 0);
+  CHECK_THAT(result.output + result.errors, ContainsSubstring("is a file of another program"));
+  CHECK(shell.run("cat letter.txt").output == "precious\n");
+}
+
+}  // namespace
+}  // namespace tunedgemm
