@@ -22,7 +22,9 @@ constexpr std::pair<std::string_view, Policy> kPolicies[] = {{"tune", Policy::kT
 
 std::unique_ptr<Device> open_device(const ContextOptions& options) {
   const Backend& backend = options.backend != nullptr ? *options.backend : automatic_backend();
-  return backend.open(options.ordinal, options.host_threads);
+  std::unique_ptr<Device> device = backend.open(options.ordinal, options.host_threads);
+  device->compile_by(options.compile_command);
+  return device;
 }
 
 bool is_empty(const Problem& problem) {

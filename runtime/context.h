@@ -53,6 +53,8 @@ struct ContextOptions {
   Policy policy = Policy::kTune;
   Rigor rigor = Rigor::kNormal;
   Budget budget;
+  /// See Device::compile_by; empty: the device compiles as it does by itself.
+  std::vector<std::string> compile_command;
 };
 
 /// Refused: the call is wrong, or the policy forbids it. The text is for the caller.

@@ -76,8 +76,8 @@ class StreamCapture {
 };
 
 struct CompileFailure {
-  /// kEnvironment: the source may be right, and another time it may compile.
-  enum class Cause { kSource, kEnvironment };
+  /// Not kSource: the source may be right, and another time it may compile.
+  enum class Cause { kSource, kEnvironment, kTimeLimit };
   std::string log;
   Cause cause = Cause::kSource;
 };
@@ -132,6 +132,10 @@ class Device {
                                                               double /*seconds*/) {
     return compile(source);
   }
+  /// Has everything compiled in processes of `command` (a path and first arguments), a program that
+  /// answers as runtime/cuda/compile_process.h says; which takes less time, and stays out of this
+  /// process. Before anything is compiled. Without effect where that is done anyway.
+  virtual void compile_by(std::vector<std::string> /*command*/) {}
   /// How many compilations at once are worth it.
   virtual int compile_threads() const = 0;
   /// Whether compiling while timing would spoil the times.

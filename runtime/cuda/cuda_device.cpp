@@ -1,11 +1,15 @@
 #include "runtime/cuda/cuda_device.h"
 
 #include <algorithm>
+#include <chrono>
+#include <cmath>
 #include <thread>
 #include <utility>
 
+#include "kernel_templates/log.h"
 #include "runtime/backend.h"
 #include "runtime/cuda/check.h"
+#include "runtime/cuda/compile_process.h"
 #include "runtime/cuda/cuda_kernel.h"
 #include "runtime/cuda/device_properties.h"
 #include "runtime/cuda/gpcs.h"
@@ -21,6 +25,9 @@ namespace {
 // nothing but the end of the process stops it.
 constexpr int kSlowSeconds = 10;
 constexpr int kHungSeconds = 60;
+
+// Of a compilation, if nothing else limits it.
+constexpr double kLongestCompilationSeconds = 300;
 
 // Each compilation takes a few hundred MB.
 constexpr unsigned kMostCompileThreads = 32;
@@ -104,6 +111,24 @@ const Nvrtc& CudaDevice::nvrtc() {
 }
 
 std::variant<Binary, CompileFailure> CudaDevice::compile(const Source& source) {
+  return compile_within(source, kLongestCompilationSeconds);
+}
+
+// Where no process can be started, or it cannot use what this one can, this one compiles.
+std::variant<Binary, CompileFailure> CudaDevice::compile_within(const Source& source,
+                                                                double seconds) {
+  if (!compile_command_.empty() && nvrtc_location_ && processes_compile_) {
+    const double limit = std::clamp(seconds, 0.0, kLongestCompilationSeconds);
+    auto compiled = compile_in_process(compile_command_, *nvrtc_location_, source, limits_.arch,
+                                       std::chrono::milliseconds(std::llround(1e3 * limit)));
+    const auto* failure = std::get_if<CompileFailure>(&compiled);
+    if (failure == nullptr || failure->cause != CompileFailure::Cause::kEnvironment) {
+      return compiled;
+    }
+    if (processes_compile_.exchange(false)) {
+      log_info(failure->log + "; compiling in this process");
+    }
+  }
   return nvrtc().compile(source, limits_.arch);
 }
 

@@ -35,6 +35,11 @@ class CudaDevice final : public Device {
   void use_probe(std::string_view text) override;
 
   std::variant<Binary, CompileFailure> compile(const Source& source) override;
+  std::variant<Binary, CompileFailure> compile_within(const Source& source,
+                                                      double seconds) override;
+  void compile_by(std::vector<std::string> command) override {
+    compile_command_ = std::move(command);
+  }
   int compile_threads() const override;
   bool compiling_disturbs_timing() const override { return false; }
   std::variant<std::unique_ptr<CompiledKernel>, Rejection> load(const Binary& binary,
@@ -85,6 +90,8 @@ class CudaDevice final : public Device {
   std::unique_ptr<const DeviceLimits> probed_limits_;  ///< written once
   std::atomic<const DeviceLimits*> current_limits_{&limits_};
   std::optional<NvrtcLocation> nvrtc_location_;
+  std::vector<std::string> compile_command_;    ///< empty: compiled in this process
+  std::atomic<bool> processes_compile_ = true;  ///< until one could not
   Toolchain toolchain_;
   std::mutex nvrtc_mutex_;
   std::unique_ptr<const Nvrtc> nvrtc_;  ///< null until something was compiled

@@ -14,13 +14,14 @@ const std::string kShape = "--device host --m 24 --n 24 --k 24 --rigor quick --c
 
 TEST_CASE("tune-all says what a full disk kept it from storing, and exits with 4") {
   const Shell shell;
-  REQUIRE(shell.run(TUNE_ALL " --device host --m 8 --n 8 --k 8 --rigor quick --candidates 2")
-              .status == 0);
+  REQUIRE(
+      shell.run(TUNE_ALL " --device host --m 8 --n 8 --k 8 --rigor quick --candidates 2").status ==
+      0);
   // No file may grow beyond what the cache has now.
   const auto kib = std::filesystem::file_size(shell.cache()) / 1024;
-  const ProgramResult result =
-      shell.run("bash -c 'ulimit -f " + std::to_string(kib) +
-                "; " TUNE_ALL " --device host --m 24:40:4 --n 24 --k 24 --rigor quick --candidates 2'");
+  const ProgramResult result = shell.run(
+      "bash -c 'ulimit -f " + std::to_string(kib) +
+      "; " TUNE_ALL " --device host --m 24:40:4 --n 24 --k 24 --rigor quick --candidates 2'");
   CAPTURE(result.output, result.errors);
   CHECK(result.status == 4);
   CHECK_THAT(result.errors, ContainsSubstring("could not be stored in"));
@@ -46,7 +47,7 @@ TEST_CASE("Whatever prints to a full disk says so and exits with 4") {
 
 TEST_CASE("A file that is no cache is left alone by every program, with a sentence") {
   const Shell shell;
-  
+
   REQUIRE(shell.run("echo precious > letter.txt").status == 0);
   const std::string command =
       GENERATE(as<std::string>(), TUNE_ALL " --device host --m 8 --n 8 --k 8", TUNEDGEMM " best",

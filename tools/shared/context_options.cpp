@@ -4,6 +4,8 @@
 #include <optional>
 #include <string_view>
 
+#include "tools/shared/compile_command.h"
+
 namespace tunedgemm {
 namespace {
 
@@ -68,6 +70,7 @@ void add_context_options(CLI::App& app, ContextChoice& choice) {
 ContextOptions to_context_options(const ContextChoice& choice) {
   ContextOptions options;
   options.store.path = choice.cache;
+  options.compile_command = compile_command();
   if (const auto chosen = parse_device(choice.device)) {
     options.backend = chosen->backend;
     options.ordinal = chosen->ordinal;

@@ -6,6 +6,7 @@
 #include <iostream>
 #include <stdexcept>
 
+#include "tools/shared/compile_command.h"
 #include "tools/shared/full_disk.h"
 #include "tools/shared/interrupt.h"
 #include "tools/shared/printable_output.h"
@@ -124,6 +125,9 @@ int run(int argc, char** argv, std::ostream& terminal) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  if (const auto compiled = compile_if_told(argc, argv)) {
+    return *compiled;
+  }
   survive_file_size_limit();
   const PrintableOutput results(std::cout);
   const PrintableOutput messages(std::cerr);

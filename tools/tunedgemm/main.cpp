@@ -5,6 +5,7 @@
 #include <stdexcept>
 
 #include "runtime/device.h"
+#include "tools/shared/compile_command.h"
 #include "tools/shared/full_disk.h"
 #include "tools/shared/interrupt.h"
 #include "tools/shared/printable_output.h"
@@ -45,6 +46,9 @@ ExitStatus run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  if (const auto compiled = tunedgemm::compile_if_told(argc, argv)) {
+    return *compiled;
+  }
   tunedgemm::survive_file_size_limit();
   const tunedgemm::PrintableOutput results(std::cout);
   const tunedgemm::PrintableOutput messages(std::cerr);

@@ -1,0 +1,32 @@
+#pragma once
+
+// NVRTC in a process of its own. The threads of one process compile hardly faster than one of them,
+// since NVRTC runs its front end under a lock; processes do not share it. One that crashes or never
+// ends takes nothing with it, and can be stopped.
+//
+// The process is a program that hands its command line to compile_as_told(), of the same version of
+// the library: a source is one of those that are embedded in both, and only its name is handed over.
+
+#include <chrono>
+#include <span>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "runtime/cuda/nvrtc_location.h"
+#include "runtime/device.h"
+
+namespace tunedgemm::cuda {
+
+/// Starts `command` (a path and first arguments) for one compilation, and waits for it. What fails
+/// is a value: of the cause kSource if the compiler says so or crashes. Any thread may call it.
+std::variant<Binary, CompileFailure> compile_in_process(const std::vector<std::string>& command,
+                                                        const NvrtcLocation& nvrtc,
+                                                        const Source& source, int architecture,
+                                                        std::chrono::milliseconds limit);
+
+/// What the program does: `arguments` are those behind the command's own. The exit status, for main
+/// to return. Prints the compiler's log where it fails.
+int compile_as_told(std::span<const char* const> arguments);
+
+}  // namespace tunedgemm::cuda

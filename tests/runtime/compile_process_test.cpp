@@ -1,0 +1,103 @@
+// Kernels compiled by NVRTC in processes of their own: the same machine code, and whatever such a
+// process does is a value.
+
+#include "runtime/cuda/compile_process.h"
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include "runtime/cuda/nvrtc.h"
+#include "tests/runtime/support/compile_check.h"
+#include "tests/support/catch.h"
+#include "tests/support/instances.h"
+#include "tests/support/skip.h"
+
+namespace tunedgemm::cuda {
+namespace {
+
+using Cause = CompileFailure::Cause;
+using Command = std::vector<std::string>;
+constexpr std::chrono::seconds kLong{120};
+
+// What the processes of these tests compile, or do not.
+Source some_source() {
+  const Problem problem =
+      canonical(make_problem(64, 64, 64, DataType::kF32, DataType::kF32, DataType::kF32)).problem;
+  return default_candidate(problem, limits_of(80)).source();
+}
+
+std::variant<Binary, CompileFailure> compiled_by(const Command& command, const Source& source,
+                                                 std::chrono::milliseconds limit = kLong) {
+  const auto location = find_nvrtc();
+  return compile_in_process(command, location ? *location : NvrtcLocation{"none", "0"}, source, 80,
+                            limit);
+}
+
+CompileFailure failure_by(const Command& command, std::chrono::milliseconds limit = kLong) {
+  const auto compiled = compiled_by(command, some_source(), limit);
+  REQUIRE(std::holds_alternative<CompileFailure>(compiled));
+  return std::get<CompileFailure>(compiled);
+}
+
+}  // namespace
+
+TEST_CASE("A process of its own makes the same machine code", "[nvrtc]") {
+  const auto location = find_nvrtc();
+  if (!location) {
+    TUNEDGEMM_SKIP("no NVRTC");
+  }
+  const Source source = some_source();
+  const auto here = Nvrtc(*location).compile(source, 80);
+  const auto there = compiled_by({TUNEDGEMM_COMPILE_PROGRAM}, source);
+  REQUIRE(std::holds_alternative<Binary>(here));
+  REQUIRE(std::holds_alternative<Binary>(there));
+  const Binary& expected = std::get<Binary>(here);
+  const Binary& binary = std::get<Binary>(there);
+  CHECK(binary.code == expected.code);
+  CHECK(binary.entry == expected.entry);
+  CHECK(binary.registers == expected.registers);
+  CHECK(binary.shared_bytes == expected.shared_bytes);
+  CHECK(binary.spill_bytes == expected.spill_bytes);
+  CHECK(binary.compile_ms > 0);
+}
+
+TEST_CASE("A source that does not compile in a process of its own has the compiler's words",
+          "[nvrtc]") {
+  if (!find_nvrtc()) {
+    TUNEDGEMM_SKIP("no NVRTC");
+  }
+  Source source = some_source();
+  for (auto& define : source.defines) {
+    define.second = "nothing like a number";
+  }
+  const auto compiled = compiled_by({TUNEDGEMM_COMPILE_PROGRAM}, source);
+  REQUIRE(std::holds_alternative<CompileFailure>(compiled));
+  CHECK(std::get<CompileFailure>(compiled).cause == Cause::kSource);
+  CHECK(std::get<CompileFailure>(compiled).log.find("error") != std::string::npos);
+}
+
+TEST_CASE("A compiler that crashes, hangs, or is none, is a value") {
+  const auto shell = [](const std::string& script) { return Command{"/bin/sh", "-c", script}; };
+  const CompileFailure crashed = failure_by(shell("kill -SEGV $$"));
+  CHECK(crashed.cause == Cause::kSource);
+  CHECK(crashed.log.find("signal 11") != std::string::npos);
+  const CompileFailure killed = failure_by(shell("kill -KILL $$"));  // as when memory runs out
+  CHECK(killed.cause == Cause::kEnvironment);
+  const auto start = std::chrono::steady_clock::now();
+  CHECK(failure_by(shell("sleep 60"), std::chrono::milliseconds(200)).cause == Cause::kTimeLimit);
+  CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(20));
+  CHECK(failure_by(shell("exit 0")).cause == Cause::kEnvironment);  // and wrote nothing
+  CHECK(failure_by(shell("exit 3")).cause == Cause::kEnvironment);
+  CHECK(failure_by({"/no/such/program"}).cause == Cause::kEnvironment);
+  // Told too little, or of a file that there is not.
+  CHECK(failure_by(shell(std::string("exec ") + TUNEDGEMM_COMPILE_PROGRAM)).cause ==
+        Cause::kEnvironment);
+  Source source = some_source();
+  source.file.name = "cuda/none.cu";
+  const auto compiled = compiled_by({TUNEDGEMM_COMPILE_PROGRAM}, source);
+  REQUIRE(std::holds_alternative<CompileFailure>(compiled));
+  CHECK(std::get<CompileFailure>(compiled).cause == Cause::kEnvironment);
+}
+
+}  // namespace tunedgemm::cuda

@@ -1,0 +1,8 @@
+// What compile_process_test.cpp starts for a compilation.
+
+#include "runtime/cuda/compile_process.h"
+
+int main(int argc, char** argv) {
+  return tunedgemm::cuda::compile_as_told(
+      std::span(argv, static_cast<std::size_t>(argc)).subspan(1));
+}
