@@ -124,7 +124,7 @@ std::string why_not_overlap(const Plan& plan, const tunedgemm_buffers& buffers) 
   const std::pair<std::string_view, Region> read[] = {
       {"A", region(buffers.a, plan.reads_inputs ? plan.a_bytes : 0, asked.a, m, k, batch)},
       {"B", region(buffers.b, plan.reads_inputs ? plan.b_bytes : 0, asked.b, k, n, batch)},
-      {"C", region(buffers.c, plan.reads_c ? plan.c_bytes : 0, asked.c, m, n, batch)},
+      {"C", plan.reads_c ? region(buffers.c, plan.c_bytes, asked.c, m, n, batch) : Region{}},
       {"the bias", vector(buffers.bias, bias_length * plan.element_bytes_d)},
       {"scale_a", vector(buffers.scale_a, sizeof *buffers.scale_a)},
       {"scale_b", vector(buffers.scale_b, sizeof *buffers.scale_b)},

@@ -8,6 +8,8 @@ build_packages=(cmake ninja-build g++ libspdlog-dev libfmt-dev libsqlite3-dev li
 # shellcheck disable=SC2034
 test_packages=(catch2 python3 python3-matplotlib sqlite3 pkg-config doxygen shellcheck
   clang-format-14 clang-tidy-14)
+# shellcheck disable=SC2034
+fuzz_packages=(clang-14 libclang-rt-14-dev)
 
 # install_missing PACKAGE...: says what it installs; does nothing where all is there.
 install_missing() {

@@ -13,7 +13,7 @@ source tools/packages.sh
 begin=$SECONDS
 say() { printf '\n== [%d s] %s\n' "$((SECONDS - begin))" "$*"; }
 
-install_missing "${build_packages[@]}" "${test_packages[@]}"
+install_missing "${build_packages[@]}" "${test_packages[@]}" "${fuzz_packages[@]}"
 
 say "Formatting and shell scripts"
 tools/format.sh --check
@@ -40,6 +40,9 @@ if (($(cat /proc/sys/vm/mmap_rnd_bits 2>/dev/null || echo 28) > 28)); then
   runner=(setarch "$(uname -m)" -R)
 fi
 "${runner[@]}" ctest --preset tsan
+
+say "Fuzzing, ten seconds a program (tools/fuzz.sh 3600 is an hour)"
+bash tools/fuzz.sh 10
 
 say "All tests"
 cmake --workflow --preset dev

@@ -414,6 +414,15 @@ TEST_CASE("D and the workspace overlap nothing that is read") {
   }
 }
 
+TEST_CASE("How C lies is not looked at where it is not read") {
+  Call call = call_with_buffers();
+  call.problem.ldc = std::numeric_limits<std::int64_t>::min();
+  call.problem.batch_stride_c = std::numeric_limits<std::int64_t>::max();
+  call.buffers.scale_a = static_cast<const float*>(address(0x4000));  // for the second look
+  CHECK(reason_against(call.key()).empty());
+  CHECK(reason_for(call, call).empty());
+}
+
 TEST_CASE("The padding of D may hold a bias and scales") {
   Call call = call_with_buffers();
   call.problem.ldd = 16;

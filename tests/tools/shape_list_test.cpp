@@ -109,6 +109,8 @@ TEST_CASE("JSON that is nested without end is refused where it is too deep") {
   REQUIRE_THROWS_WITH(parse_json_shapes("[\"" + std::string(kDepth, '[') + "\"]"),
                       ContainsSubstring("..."));
   REQUIRE_THROWS_WITH(parse_json_shapes("[\"["), ContainsSubstring("this is not JSON"));
+  REQUIRE_THROWS_AS(parse_json_shapes("[{\"m\":1e999}]"), ShapeError);
+  REQUIRE_THROWS_WITH(parse_json_shapes("[{\"m\":1e999}]"), ContainsSubstring("1e999"));
 }
 
 TEST_CASE("A name with a bracket or a quote does not displace the columns that are told") {

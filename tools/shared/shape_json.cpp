@@ -101,15 +101,18 @@ nlohmann::ordered_json parse(std::string_view text) {
                                                       std::to_string(kDeepest) + " deep; " +
                                                       std::string(kExpected));
   }
+  // The explanation stands behind the parser's own prefix, which has its position.
+  const auto explanation = [](std::string_view what) {
+    const std::size_t prefix = what.rfind(": ");
+    return printable(what.substr(prefix == what.npos ? 0 : prefix + 2), Lines::kOne);
+  };
   try {
     return nlohmann::ordered_json::parse(text);
   } catch (const nlohmann::json::parse_error& error) {
     const Position at = Positions(text).at(error.byte == 0 ? 0 : error.byte - 1);
-    const std::string_view what = error.what();
-    const std::size_t explanation = what.rfind(": ");  // behind its own prefix with the position
-    throw ShapeError(at, "this is not JSON: " +
-                             printable(what.substr(explanation == what.npos ? 0 : explanation + 2),
-                                       Lines::kOne));
+    throw ShapeError(at, "this is not JSON: " + explanation(error.what()));
+  } catch (const nlohmann::json::exception& error) {  // a number out of range, with no position
+    throw ShapeError({1, 1}, "this JSON cannot be read: " + std::string(error.what()));
   }
 }
 

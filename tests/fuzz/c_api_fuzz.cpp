@@ -1,0 +1,262 @@
+// The C interface with any bytes in every struct, on the host, where nothing is compiled: a call is
+// refused with a sentence, or it is right. Matrices, bias and scales lie in memory of exactly the
+// size that the problem needs, so that the address sanitizer sees every access beyond.
+
+#include <array>
+#include <cstdlib>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "tests/fuzz/input.h"
+#include "tunedgemm/tunedgemm.h"
+
+using tunedgemm::Input;
+using tunedgemm::must_hold;
+
+namespace {
+
+using Wide = __int128;
+
+struct ContextEnd {
+  void operator()(tunedgemm_context* context) const { tunedgemm_context_destroy(context); }
+};
+using ContextPtr = std::unique_ptr<tunedgemm_context, ContextEnd>;
+
+ContextPtr& current_context() {
+  static ContextPtr current;
+  return current;
+}
+
+tunedgemm_context* context() {
+  return current_context().get();
+}
+
+// A new context after many inputs, since plans live as long as their context.
+void begin_input() {
+  static int inputs = 0;
+  if (inputs++ % 4096 == 0) {
+    tunedgemm_context_options options;
+    tunedgemm_context_options_init(&options);
+    options.backend = TUNEDGEMM_BACKEND_HOST;
+    options.host_threads = 1;
+    options.cache_path = "";
+    options.policy = TUNEDGEMM_POLICY_STORED;
+    tunedgemm_context* made = nullptr;
+    must_hold(tunedgemm_context_create(&options, &made) == TUNEDGEMM_OK);
+    current_context().reset(made);
+  }
+}
+
+// Some of the struct's bytes become others.
+template <class Struct>
+void damage(Input& input, Struct& object) {
+  if (input.below(8) == 0) {
+    input.read(object);
+    return;
+  }
+  auto* bytes = reinterpret_cast<unsigned char*>(&object);
+  for (std::size_t changes = input.below(4); changes > 0; --changes) {
+    const std::size_t at = input.below(sizeof object / 4) * 4;
+    const auto value = input.take<std::uint32_t>();
+    std::memcpy(bytes + at, &value, sizeof value);
+  }
+}
+
+void check_refusal(tunedgemm_status status) {
+  must_hold(status != TUNEDGEMM_INTERNAL && status != TUNEDGEMM_DEVICE_FAILED);
+  must_hold(status == TUNEDGEMM_OK || *tunedgemm_error_message() != '\0');
+}
+
+bool is_within(Wide number, int least, int greatest) {
+  return number >= least && number <= greatest;
+}
+
+// Whether every number is one of its enumeration, told independently of the library.
+bool has_known_numbers(const tunedgemm_problem& problem) {
+  const auto types = {problem.type_a, problem.type_b, problem.type_d};
+  const auto orders = {problem.order_a, problem.order_b, problem.order_c, problem.order_d};
+  return std::all_of(types.begin(), types.end(), [](int type) { return is_within(type, 1, 8); }) &&
+         std::all_of(orders.begin(), orders.end(),
+                     [](int order) { return is_within(order, 0, 1); }) &&
+         is_within(problem.activation, 0, 8) && is_within(problem.bias, 0, 2) &&
+         is_within(problem.numerics, -1, 4);
+}
+
+int element_bytes(tunedgemm_type type) {
+  constexpr std::array<int, 9> kBytes{0, 8, 4, 2, 2, 1, 1, 1, 4};
+  return kBytes[static_cast<std::size_t>(type)];
+}
+
+// The bytes from the first to the last element.
+Wide span_bytes(tunedgemm_type type, tunedgemm_order order, std::int64_t rows, std::int64_t columns,
+                std::int64_t leading_dimension, std::int64_t batch, std::int64_t batch_stride) {
+  const bool row_major = order == TUNEDGEMM_ROW_MAJOR;
+  const Wide lines = row_major ? rows : columns;
+  const Wide length = row_major ? columns : rows;
+  if (lines <= 0 || length <= 0 || batch <= 0) {
+    return 0;
+  }
+  const Wide pitch = leading_dimension == 0 ? length : leading_dimension;
+  const Wide stride = batch_stride == 0                     ? lines * pitch
+                      : batch_stride == TUNEDGEMM_BROADCAST ? Wide{0}
+                                                            : Wide{batch_stride};
+  return ((lines - 1) * pitch + (batch - 1) * stride + length) * element_bytes(type);
+}
+
+class Bytes {
+ public:
+  explicit Bytes(Wide size)
+      : data_(std::calloc(static_cast<std::size_t>(size > 0 ? size : 1), 1)) {}
+  ~Bytes() { std::free(data_); }
+  Bytes(const Bytes&) = delete;
+  Bytes& operator=(const Bytes&) = delete;
+  void* data() const { return data_; }
+
+ private:
+  void* data_;
+};
+
+// What the plan was made for, multiplied in memory of exactly the right size, if that is small.
+void multiply(Input& input, const tunedgemm_problem& problem, tunedgemm_buffers buffers,
+              const tunedgemm_plan* plan) {
+  constexpr Wide kMost = 1 << 14;
+  const auto& p = problem;
+  const std::array<Wide, 4> spans{
+      span_bytes(p.type_a, p.order_a, p.m, p.k, p.lda, p.batch, p.batch_stride_a),
+      span_bytes(p.type_b, p.order_b, p.k, p.n, p.ldb, p.batch, p.batch_stride_b),
+      span_bytes(p.type_d, p.order_c, p.m, p.n, p.ldc, p.batch, p.batch_stride_c),
+      span_bytes(p.type_d, p.order_d, p.m, p.n, p.ldd, p.batch, p.batch_stride_d)};
+  const bool has_elements = p.m > 0 && p.n > 0 && p.batch > 0;
+  const Wide work = has_elements ? Wide{p.m} * p.n * p.batch * (p.k > 0 ? p.k : 1) : 0;
+  if (std::any_of(spans.begin(), spans.end(), [](Wide span) { return span > kMost; }) ||
+      work > kMost) {
+    return;
+  }
+  const Bytes a(spans[0]), b(spans[1]), c(spans[2]), d(spans[3]);
+  const Bytes bias(!has_elements                      ? Wide{0}
+                   : p.bias == TUNEDGEMM_BIAS_PER_ROW ? Wide{p.m} * element_bytes(p.type_d)
+                                                      : Wide{p.n} * element_bytes(p.type_d));
+  const Bytes scale(sizeof(float));
+  // Mostly each where it belongs; else where another one is that is large enough, or nowhere.
+  const std::array<void*, 4> places{a.data(), b.data(), c.data(), d.data()};
+  const bool mixed = input.below(8) == 0;
+  const auto place = [&](std::size_t usual) -> void* {
+    const std::size_t other = mixed ? input.below(places.size() + 1) : usual;
+    if (other == places.size()) {
+      return nullptr;
+    }
+    return spans[other] >= spans[usual] ? places[other] : places[usual];
+  };
+  buffers.a = place(0);
+  buffers.b = place(1);
+  buffers.c = place(2);
+  buffers.d = place(3);
+  buffers.bias = bias.data();
+  const auto* const scales = static_cast<const float*>(scale.data());
+  buffers.scale_a = input.below(2) == 0 ? nullptr : scales;
+  buffers.scale_b = input.below(2) == 0 ? nullptr : scales;
+  buffers.workspace = nullptr;
+  buffers.struct_size = sizeof buffers;
+  int stream = 0;
+  void* const on = input.below(16) == 0 ? &stream : nullptr;
+  tunedgemm_status status = tunedgemm_matmul(context(), &problem, &buffers, on);
+  check_refusal(status);
+  must_hold(on == nullptr || status == TUNEDGEMM_INVALID_ARGUMENT);
+  status = tunedgemm_run(plan, &buffers, nullptr);
+  check_refusal(status);
+
+  // A problem that differs in one number is none that is known.
+  tunedgemm_problem other = problem;
+  auto* bytes = reinterpret_cast<unsigned char*>(&other);
+  constexpr std::array kNumbers{
+      offsetof(tunedgemm_problem, type_a),  offsetof(tunedgemm_problem, type_b),
+      offsetof(tunedgemm_problem, type_d),  offsetof(tunedgemm_problem, order_a),
+      offsetof(tunedgemm_problem, order_b), offsetof(tunedgemm_problem, order_c),
+      offsetof(tunedgemm_problem, order_d), offsetof(tunedgemm_problem, activation),
+      offsetof(tunedgemm_problem, bias),    offsetof(tunedgemm_problem, numerics)};
+  const std::size_t at = kNumbers[input.below(kNumbers.size())];
+  bytes[at + 1 + input.below(3)] ^= static_cast<unsigned char>(1 + input.below(255));
+  must_hold(tunedgemm_matmul(context(), &other, &buffers, nullptr) == TUNEDGEMM_INVALID_ARGUMENT);
+}
+
+void multiplications(Input& input) {
+  constexpr std::array kTypes{
+      std::pair{TUNEDGEMM_F32, TUNEDGEMM_F32},   std::pair{TUNEDGEMM_F64, TUNEDGEMM_F64},
+      std::pair{TUNEDGEMM_F16, TUNEDGEMM_F32},   std::pair{TUNEDGEMM_BF16, TUNEDGEMM_BF16},
+      std::pair{TUNEDGEMM_E4M3, TUNEDGEMM_F16},  std::pair{TUNEDGEMM_S8, TUNEDGEMM_S32},
+      std::pair{TUNEDGEMM_E5M2, TUNEDGEMM_BF16}, std::pair{TUNEDGEMM_F32, TUNEDGEMM_F16}};
+  const auto [inputs, output] = kTypes[input.below(kTypes.size())];
+  tunedgemm_problem problem;
+  tunedgemm_problem_init(&problem, static_cast<std::int64_t>(input.below(12)),
+                         static_cast<std::int64_t>(input.below(12)),
+                         static_cast<std::int64_t>(input.below(12)), inputs, inputs, output);
+  tunedgemm_buffers buffers;
+  tunedgemm_buffers_init(&buffers);
+  damage(input, problem);
+  damage(input, buffers);
+  tunedgemm_plan_options options;
+  tunedgemm_plan_options_init(&options);
+  damage(input, options);
+  // Nothing is compiled here, and a name is a text or none.
+  if (options.policy == TUNEDGEMM_POLICY_TUNE || options.policy == TUNEDGEMM_POLICY_NEVER ||
+      options.policy == TUNEDGEMM_POLICY_BACKGROUND) {
+    options.policy = TUNEDGEMM_POLICY_STORED;
+  }
+  options.name = input.below(2) == 0 ? nullptr : "a layer";
+
+  const tunedgemm_plan* plan = nullptr;
+  const tunedgemm_status status =
+      tunedgemm_plan_create_with(context(), &problem, &buffers, &options, &plan);
+  check_refusal(status);
+  must_hold((plan != nullptr) == (status == TUNEDGEMM_OK));
+  must_hold(*tunedgemm_plan_description(plan) != '\0' || plan == nullptr);
+  if (plan == nullptr) {
+    check_refusal(tunedgemm_run(plan, &buffers, nullptr));
+    return;
+  }
+  must_hold(problem.struct_size % 8 == 0 && problem.struct_size <= sizeof problem);
+  if (problem.struct_size == sizeof problem) {
+    must_hold(has_known_numbers(problem));
+    multiply(input, problem, buffers, plan);
+  }
+}
+
+void contexts(Input& input) {
+  tunedgemm_context_options options;
+  tunedgemm_context_options_init(&options);
+  damage(input, options);
+  options.cache_path = "";
+  options.host_threads = options.host_threads > 4 ? 4 : options.host_threads;
+  tunedgemm_context* made = nullptr;
+  const tunedgemm_status status = tunedgemm_context_create(&options, &made);
+  check_refusal(status);
+  must_hold((made != nullptr) == (status == TUNEDGEMM_OK));
+  must_hold(made == nullptr || options.struct_size < sizeof options ||
+            (is_within(options.backend, 0, 2) && is_within(options.policy, 0, 5)));
+  tunedgemm_context_destroy(made);
+}
+
+void texts(Input& input) {
+  must_hold(*tunedgemm_status_name(input.take<tunedgemm_status>()) != '\0');
+  std::vector<char> text(input.below(64) + 1);
+  must_hold(tunedgemm_context_report(context(), text.data(), text.size() - 1) > 1);
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  begin_input();
+  Input input(data, size);
+  const std::size_t kind = input.below(64);
+  if (kind == 0) {
+    contexts(input);
+  } else if (kind == 1) {
+    texts(input);
+  } else {
+    for (int calls = 0; calls < 4 && !input.empty(); ++calls) {
+      multiplications(input);
+    }
+  }
+  return 0;
+}

@@ -1,0 +1,52 @@
+#pragma once
+
+// Input: the bytes that libFuzzer gives, taken from the front. What is missing is 0.
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <string_view>
+
+namespace tunedgemm {
+
+class Input {
+ public:
+  Input(const std::uint8_t* data, std::size_t size) : data_(data), size_(size) {}
+
+  bool empty() const { return size_ == 0; }
+
+  /// Fills the object with bytes of the input.
+  template <class Plain>
+  void read(Plain& object) {
+    const std::size_t bytes = std::min(size_, sizeof object);
+    std::memset(static_cast<void*>(&object), 0, sizeof object);
+    std::memcpy(static_cast<void*>(&object), data_, bytes);
+    data_ += bytes;
+    size_ -= bytes;
+  }
+  template <class Plain>
+  Plain take() {
+    Plain plain;
+    read(plain);
+    return plain;
+  }
+  /// 0 .. limit - 1.
+  std::size_t below(std::size_t limit) { return take<std::uint8_t>() % limit; }
+
+  std::string_view rest() const { return {reinterpret_cast<const char*>(data_), size_}; }
+
+ private:
+  const std::uint8_t* data_;
+  std::size_t size_;
+};
+
+/// Ends the program, for the fuzzer to keep the input, if what must hold does not.
+inline void must_hold(bool holds) {
+  if (!holds) {
+    __builtin_trap();
+  }
+}
+
+}  // namespace tunedgemm

@@ -1,0 +1,54 @@
+// Texts of problems, configs, fields and recorded tunings: what is understood means the same when
+// it is written and read again.
+
+#include <string>
+#include <variant>
+
+#include "kernel_templates/family.h"
+#include "kernel_templates/problem/config.h"
+#include "kernel_templates/problem/fields.h"
+#include "kernel_templates/problem/problem.h"
+#include "tests/fuzz/input.h"
+#include "tuner/recorded_run.h"
+
+using namespace tunedgemm;
+
+namespace {
+
+// What stands on a problem that was read from a file or a cache.
+void use(const Problem& problem) {
+  must_hold(parse_problem(to_text(problem)) == problem);
+  if (!why_not(problem).empty()) {
+    return;
+  }
+  const Problem once = canonical(problem).problem;
+  must_hold(fingerprint(once) == fingerprint(problem));
+  must_hold(transposed(transposed(problem)) == problem);
+  must_hold(minimum_bytes(problem) >= 0 && flops(problem) >= 0);
+  must_hold(!types_text(problem).empty() && !layout_text(problem).empty());
+  static_cast<void>(epilogue_text(problem));
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  Input input(data, size);
+  const std::size_t kind = input.below(4);
+  const std::string text(input.rest());
+  if (kind == 0) {
+    if (const auto config = parse_config(text)) {
+      must_hold(parse_config(to_text(*config)) == config);
+    }
+  } else if (kind == 1) {
+    const auto run = parse_recorded_run(text);
+    if (const auto* read = std::get_if<RecordedRun>(&run)) {
+      use(read->problem);
+      must_hold(std::holds_alternative<RecordedRun>(parse_recorded_run(to_text(*read))));
+    } else {
+      must_hold(!std::get<std::string>(run).empty());
+    }
+  } else if (const auto problem = parse_problem(text)) {
+    use(*problem);
+  }
+  return 0;
+}

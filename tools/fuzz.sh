@@ -1,0 +1,44 @@
+#!/usr/bin/env bash
+# Runs each program of tests/fuzz for so many seconds: fuzz.sh SECONDS [NAME...], such as
+#
+#   bash tools/fuzz.sh 60 c_api shape_list
+#
+# The committed inputs are the beginning, and what is found beside them stays in build/fuzz/corpus. An
+# input that breaks something is kept as build/fuzz/NAME-crash-*; run build/fuzz/tests/fuzz/fuzz_NAME
+# with it, and put it beside the committed ones when it is repaired.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+# shellcheck source=tools/packages.sh
+source tools/packages.sh
+
+seconds=${1:?usage: tools/fuzz.sh SECONDS [NAME...]}
+shift
+names=("$@")
+if ((${#names[@]} == 0)); then
+  for source in tests/fuzz/*_fuzz.cpp; do
+    name=${source##*/}
+    names+=("${name%_fuzz.cpp}")
+  done
+fi
+
+install_missing "${build_packages[@]}" "${fuzz_packages[@]}"
+cmake --preset fuzz >/dev/null
+cmake --build --preset fuzz --target "${names[@]/#/fuzz_}"
+
+failed=0
+for name in "${names[@]}"; do
+  corpus=build/fuzz/corpus/$name
+  log=build/fuzz/$name.log
+  mkdir -p "$corpus"
+  if "build/fuzz/tests/fuzz/fuzz_$name" -max_total_time="$seconds" -max_len=1024 -timeout=20 \
+    -print_final_stats=1 -artifact_prefix="build/fuzz/$name-" "$corpus" "tests/fuzz/corpus/$name" \
+    >"$log" 2>&1; then
+    result=good
+  else
+    result="FAILED, see $log"
+    failed=1
+  fi
+  runs=$(sed -n 's/^stat::number_of_executed_units: *//p' "$log")
+  printf '%-12s %12s inputs in %s s: %s\n' "$name" "${runs:-0}" "$seconds" "$result"
+done
+exit "$failed"
