@@ -105,13 +105,15 @@ Loaded load_from(const std::string& path) {
 }
 
 Loaded load_in_memory(std::span<const std::byte> bytes) {
-  const File file(memfd_create("tunedgemm kernel", MFD_CLOEXEC));
+  const File file(memfd_create("tunedgemm kernel", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (file.descriptor() < 0) {
     return failure("memfd_create");
   }
   if (!write_all(file.descriptor(), bytes)) {
     return failure("a compiled kernel could not be written");
   }
+  // From here on nobody can cut it off, not through /proc either.
+  (void)fcntl(file.descriptor(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE);
   return load_from(unique_path(file.descriptor()));
 }
 

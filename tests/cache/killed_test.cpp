@@ -91,9 +91,8 @@ TEST_CASE("Who only reads takes back what a killed process has left half done") 
   const TemporaryFolder folder;
   auto options = sample::options(folder.path() / "cache.db");
   options.journal = GENERATE(StoreOptions::Journal::kRollback, StoreOptions::Journal::kWriteAhead);
-  CHECK(Store::open(options)
-            ->put(sample::record(1), sample::source(1), sample::binary(), {})
-            .stored);
+  CHECK(
+      Store::open(options)->put(sample::record(1), sample::source(1), sample::binary(), {}).stored);
   {
     Processes process(1, [&](int, const Processes::Say&) {
       auto connection =
@@ -121,7 +120,7 @@ TEST_CASE("Who only reads takes back what a killed process has left half done") 
   if (std::system("sqlite3 -version > /dev/null 2>&1") != 0) {
     TUNEDGEMM_SKIP("there is no sqlite3 command");
   }
-  const std::string query = "sqlite3 -readonly '" + options.path.string() +
-                            "' \"SELECT count(*) FROM best\" > /dev/null";
+  const std::string query =
+      "sqlite3 -readonly '" + options.path.string() + "' \"SELECT count(*) FROM best\" > /dev/null";
   CHECK(std::system(query.c_str()) == 0);
 }
