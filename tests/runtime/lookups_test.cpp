@@ -69,8 +69,7 @@ class [[nodiscard]] Variable {
 
 // While it lives, devices that are opened find no compiler.
 struct [[nodiscard]] WithoutCompiler {
-  Variable named{"TUNEDGEMM_CXX", "c++"};
-  Variable path{"PATH", ""};
+  Variable named{"TUNEDGEMM_CXX", "/nonexistent/c++"};
 };
 
 TEST_CASE("A cache that was exported runs where nothing compiles, under every policy") {

@@ -6,17 +6,17 @@
 
 namespace tunedgemm {
 
-bool standard_output_arrived(std::string_view program) {
+int status_after_output(int status, std::string_view program) {
   errno = 0;
   if (std::cout.flush()) {
-    return true;
+    return status;
   }
   std::cerr << program << ": the standard output could not be written";
   if (errno != 0) {
     std::cerr << ": " << std::strerror(errno);
   }
   std::cerr << '\n';
-  return false;
+  return status == 0 ? kCannotWrite : status;
 }
 
 }  // namespace tunedgemm

@@ -10,8 +10,8 @@ namespace tunedgemm {
 /// The exit status of a program that could not write its results.
 constexpr int kCannotWrite = 4;
 
-/// Call it last: whether everything that was printed has arrived. If not, says so on the standard
-/// error stream.
-bool standard_output_arrived(std::string_view program);
+/// Call it last: the program's exit status, kCannotWrite in place of 0 if not everything that was
+/// printed has arrived, which it says on the standard error stream.
+int status_after_output(int status, std::string_view program);
 
 }  // namespace tunedgemm

@@ -133,8 +133,7 @@ int main(int argc, char** argv) {
   const PrintableOutput messages(std::cerr);
   std::ostream terminal(messages.destination());
   try {
-    const int status = run(argc, argv, terminal);
-    return standard_output_arrived("tune-all") ? status : kCannotWrite;
+    return status_after_output(run(argc, argv, terminal), "tune-all");
   } catch (const DeviceError& error) {
     std::cerr << "tune-all: " << error.what() << '\n';
     return kNoDevice;

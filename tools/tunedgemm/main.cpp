@@ -62,6 +62,5 @@ int main(int argc, char** argv) {
     std::cerr << "tunedgemm: " << error.what() << '\n';
     status = ExitStatus::kWrongUse;
   }
-  return tunedgemm::standard_output_arrived("tunedgemm") ? static_cast<int>(status)
-                                                         : tunedgemm::kCannotWrite;
+  return tunedgemm::status_after_output(static_cast<int>(status), "tunedgemm");
 }
