@@ -135,7 +135,7 @@ class Device {
   /// Has everything compiled in processes of `command` (a path and first arguments), a program that
   /// answers as runtime/cuda/compile_process.h says; which takes less time, and stays out of this
   /// process. Before anything is compiled. Without effect where that is done anyway.
-  virtual void compile_by(std::vector<std::string> /*command*/) {}
+  virtual void compile_by(const std::vector<std::string>& /*command*/) {}
   /// How many compilations at once are worth it.
   virtual int compile_threads() const = 0;
   /// Whether compiling while timing would spoil the times.

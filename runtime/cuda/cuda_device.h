@@ -37,9 +37,7 @@ class CudaDevice final : public Device {
   std::variant<Binary, CompileFailure> compile(const Source& source) override;
   std::variant<Binary, CompileFailure> compile_within(const Source& source,
                                                       double seconds) override;
-  void compile_by(std::vector<std::string> command) override {
-    compile_command_ = std::move(command);
-  }
+  void compile_by(const std::vector<std::string>& command) override { compile_command_ = command; }
   int compile_threads() const override;
   bool compiling_disturbs_timing() const override { return false; }
   std::variant<std::unique_ptr<CompiledKernel>, Rejection> load(const Binary& binary,
