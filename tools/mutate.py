@@ -50,7 +50,7 @@ ENUM = re.compile(r"\benum class (\w+)[^{;]*\{(.*?)\}", re.DOTALL)
 NAME = r"[A-Za-z_][\w.]*"
 BLOCK_BEGINS = re.compile(r"\) (?:const )?(?:noexcept )?\{\n")
 STATEMENT = re.compile(
-    rf"(?<=[;{{}}]\n)( *)((?:{NAME}(?:->|::|\[\w+\])?)+(?:\(| [-+*/|&]?= )[^\n;{{}}]*;|continue;|break;|\+\+{NAME};)"
+    rf"(?<=[;{{}}]\n)( *)({NAME}(?:(?:->|::){NAME}|\[\w+\])*(?:\(| [-+*/|&]?= )[^\n;{{}}]*;|continue;|break;|\+\+{NAME};)"
     r"(?=\n)")
 OPERATORS = {" < ": " <= ", " <= ": " < ", " > ": " >= ", " >= ": " > ", " == ": " != ", " != ": " == "}
 LOGIC = {" && ": " || ", " || ": " && "}

@@ -184,6 +184,31 @@ TEST_CASE("The lease of another machine is respected for a quarter of an hour") 
   CHECK(acquire(*store, 1));
 }
 
+TEST_CASE("A lease is renewed by each candidate") {
+  const TemporaryFolder folder;
+  const auto path = folder.path() / "cache.db";
+  const auto store = Store::open(sample::options(path));
+  const Lease lease = acquire(*store, 1);
+  auto connection = sqlite::Connection::open(path, sqlite::Connection::Mode::kReadWrite, 1000);
+  connection.execute("UPDATE lease SET renewed = renewed - 1000");
+  mark(*store, 1);
+  connection.execute("UPDATE lease SET host = 'elsewhere'");
+  CHECK_FALSE(acquire(*store, 1));
+}
+
+TEST_CASE("A lease that was taken over gives nothing back") {
+  const TemporaryFolder folder;
+  const auto path = folder.path() / "cache.db";
+  const auto store = Store::open(sample::options(path));
+  Lease lost = acquire(*store, 1);
+  auto connection = sqlite::Connection::open(path, sqlite::Connection::Mode::kReadWrite, 1000);
+  connection.execute("DELETE FROM lease");
+  const Lease next = acquire(*store, 1);
+  REQUIRE(next);
+  lost = Lease();
+  CHECK_FALSE(acquire(*store, 1));
+}
+
 TEST_CASE("A lease of another machine that is dated ahead by more than a clock is wrong is over") {
   const TemporaryFolder folder;
   const auto path = folder.path() / "cache.db";

@@ -199,6 +199,24 @@ TEST_CASE("Store keeps the winner of the more thorough tuning") {
   CHECK(offer(other));
 }
 
+TEST_CASE("A greater tuning that was begun counts for as many candidates as it has tried") {
+  const TemporaryFolder folder;
+  const auto store = Store::open(sample::options(folder.path() / "cache.db"));
+  Record begun = sample::record(64, 10, Rigor::kExhaustive);
+  begun.complete = false;
+  Record lesser = sample::record(64, 5, Rigor::kNormal);
+  const auto offer = [&](const Record& record) {
+    return store->put(record, sample::source(), sample::binary(), {}).stored;
+  };
+  CHECK(offer(begun));
+  lesser.candidates_tried = begun.candidates_tried - 1;
+  CHECK_FALSE(offer(lesser));
+  lesser.candidates_tried = begun.candidates_tried;
+  CHECK_FALSE(offer(lesser));
+  lesser.candidates_tried = begun.candidates_tried + 1;
+  CHECK(offer(lesser));
+}
+
 TEST_CASE("Store tells which winner a put has left, as it is stored") {
   const TemporaryFolder folder;
   const auto store = Store::open(sample::options(folder.path() / "cache.db"));

@@ -139,6 +139,51 @@ TEST_CASE("an element that is not written, or is NaN, is seen") {
   CHECK(is(check(plain(33, 65, 10), Flaw::kGivesNan), Reason::kWrongResult));
 }
 
+TEST_CASE("an element that is not written is seen after a right kernel has written it") {
+  const Problem problem = plain(33, 65, 10);
+  PlainDevice device(problem, Flaw::kNone);
+  TrialRunner runner(device, make_host_verifier(2), problem, test_seed());
+  const LoopKernel right(problem, Flaw::kNone), wrong(problem, Flaw::kLeavesElementOut);
+  CHECK(passes(runner.check(right, {})));
+  TimedLaunch timed = runner.prepare_timing(right, {});
+  CHECK(std::holds_alternative<double>(runner.sample(timed, 2)));
+  CHECK(is(runner.check(wrong, {}), Reason::kWrongResult));
+}
+
+namespace {
+
+// Notes the workspaces that it is given.
+class NotingKernel final : public CompiledKernel {
+ public:
+  explicit NotingKernel(const Problem& problem) : loop_(problem, Flaw::kNone) {}
+  int run(const Launch& launch, const Arguments& arguments,
+          StreamHandle stream) const noexcept override {
+    workspace = arguments.workspace;
+    return loop_.run(launch, arguments, stream);
+  }
+  mutable const void* workspace = nullptr;
+
+ private:
+  LoopKernel loop_;
+};
+
+}  // namespace
+
+TEST_CASE("a timing uses the workspace that a later check has made larger") {
+  const Problem problem = plain(8, 8, 8);
+  PlainDevice device(problem, Flaw::kNone);
+  TrialRunner runner(device, make_host_verifier(2), problem, test_seed());
+  const NotingKernel first(problem), second(problem);
+  Launch small, large;
+  small.workspace_bytes = kWorkspaceCounterBytes + 1024;
+  large.workspace_bytes = kWorkspaceCounterBytes + (std::int64_t{1} << 20);
+  CHECK(passes(runner.check(first, small)));
+  TimedLaunch timed = runner.prepare_timing(first, small);
+  CHECK(passes(runner.check(second, large)));
+  CHECK(std::holds_alternative<double>(runner.sample(timed, 2)));
+  CHECK(first.workspace == second.workspace);
+}
+
 TEST_CASE("a NaN is seen in elements that the reference leaves out") {
   // More elements than are sampled.
   const Problem problem = plain(3000, 2100, 1);

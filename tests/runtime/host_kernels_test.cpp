@@ -115,6 +115,25 @@ TEST_CASE("blocked multiplies every shape", "[host][blocked]") {
   test_family("blocked");
 }
 
+TEST_CASE("blocked multiplies more columns and depth than a block has", "[host][blocked]") {
+  HostDevice device(0);
+  const Family& family = *find_family("blocked");
+  Random random(test_seed());
+  const TypeCase types{DataType::kF32, DataType::kF32, DataType::kF32, Numerics::kIeee};
+  std::vector<FamilyCase> cases;
+  for (const std::string_view layout : {"nn", "nt"}) {
+    // More than a block of N in each part, and blocks of K of which the last is not whole.
+    const Problem wide = with_sizes(random_class(types, layout, 0, random), 7, 2200, 300);
+    Config config = random_config(family, wide, device.limits(), random);
+    config.set("block_n", 1024);
+    config.set("block_k", 128);
+    config.set("split_m", 1);
+    config.set("split_n", 1);
+    cases.push_back({types, wide, config});
+  }
+  check(family, cases, device);
+}
+
 TEST_CASE("The kernel that is linked in multiplies every shape", "[host]") {
   DeviceWithoutCompiler device;
   const Family& family = *find_family("blocked");

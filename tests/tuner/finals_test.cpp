@@ -106,9 +106,23 @@ TEST_CASE("Rounds with a dropped clock are run again") {
   const FinalsReport report = finals.run();
   CHECK(report.rounds == 7);
   CHECK(report.repeated_rounds > 0);
-  for (const float us : finals.contenders[0].rounds_us) {
-    CHECK(us == Catch::Approx(100));
+  for (std::size_t index : {0, 1}) {
+    CHECK(finals.rounds(index) == 7);
+    for (const float us : finals.contenders[index].rounds_us) {
+      CHECK(us == Catch::Approx(index == 0 ? 100 : 110));
+    }
   }
+}
+
+TEST_CASE("A clock that has risen during the finals and falls back has dropped") {
+  Finals finals({100, 110});
+  // Far above the 0.9 of the clock at the beginning, and below that of the highest one.
+  finals.device.clock_ratio = [](double now) {
+    return now < 0.07 ? 0.8 : now > 0.075 && now < 0.08 ? 0.85 : 1.0;
+  };
+  const FinalsReport report = finals.run();
+  CHECK(report.rounds == 7);
+  CHECK(report.repeated_rounds > 0);
 }
 
 TEST_CASE("A clock that never recovers is accepted after a bounded number of rounds") {
