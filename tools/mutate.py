@@ -182,7 +182,8 @@ def copy_tree(root: pathlib.Path, to: pathlib.Path) -> None:
     names = subprocess.run(["git", "-C", root, "ls-files", "-z"], check=True, capture_output=True, text=True).stdout
     tracked = {name for name in names.split("\0") if (root / name).is_file()}
     for path in list(to.rglob("*")):
-        if path.is_file() and path.relative_to(to).as_posix() not in tracked:
+        name = path.relative_to(to).as_posix()
+        if path.is_file() and name not in tracked and not name.startswith("build/"):
             path.unlink()
     for name in tracked:
         source, copy = root / name, to / name
@@ -195,14 +196,16 @@ class Scratch:
     """The copy, its build, and its test programs."""
 
     def __init__(self, folder: pathlib.Path, jobs: int) -> None:
-        self.folder, self.tree, self.build_folder, self.jobs = folder, folder / "tree", folder / "build", jobs
+        self.tree, self.jobs = folder / "tree", jobs
+        # As in every tree, so that ccache finds what was compiled in another one.
+        self.build_folder = self.tree / "build/dev"
         self.usual_s: dict[str, float] = {}
 
     def configure(self) -> None:
         self.tree.mkdir(parents=True, exist_ok=True)
         copy_tree(ROOT, self.tree)
         launcher = ["-DCMAKE_CXX_COMPILER_LAUNCHER=ccache"] if shutil.which("ccache") else []
-        command = ["cmake", "--preset", "dev", "-S", self.tree, "-B", self.build_folder, *launcher]
+        command = ["cmake", "--preset", "dev", *launcher]
         subprocess.run(command, check=True, cwd=self.tree, stdout=subprocess.DEVNULL)
 
     def build(self, program: str) -> str:

@@ -33,7 +33,7 @@ TEST_CASE("A comment keeps the template's fingerprint, code changes it") {
   CHECK(fingerprint_of("int a = 2;\n") != fingerprint_of(text));
 }
 
-TEST_CASE("A source's fingerprint covers its defines and its entry") {
+TEST_CASE("A source's fingerprint covers its defines, entry and flag") {
   Source source;
   source.file = {"x.cu", "int a;"};
   source.defines = {{"BLOCK_M", "64"}};
@@ -43,6 +43,9 @@ TEST_CASE("A source's fingerprint covers its defines and its entry") {
   CHECK(fingerprint(other) != fingerprint(source));
   other = source;
   other.entry = "g";
+  CHECK(fingerprint(other) != fingerprint(source));
+  other = source;
+  other.needs_exact_architecture = true;
   CHECK(fingerprint(other) != fingerprint(source));
   CHECK(fingerprint(source).size() == 32);
 }
