@@ -201,7 +201,11 @@ TEST_CASE("best shows the winners that pass its filters") {
   REQUIRE_THAT(all.output, ContainsSubstring("40x24x16"));
   REQUIRE_THAT(all.output, ContainsSubstring("provisional"));
   REQUIRE(shell.run(kCommand + "best --m 8:40:8 --types f32").output == all.output);
-  REQUIRE(shell.run(kCommand + "best --types f16").status == 1);
+  REQUIRE(shell.run(kCommand + "best --n 24 --k 16").output == all.output);
+  for (const char* other : {"--types f16", "--m 24", "--n 16", "--k 24"}) {
+    CAPTURE(other);
+    REQUIRE(shell.run(kCommand + "best " + other).status == 1);
+  }
   const auto json = nlohmann::json::parse(shell.run(kCommand + "best --json").output);
   REQUIRE(json.size() == 1);
   REQUIRE(json[0]["types"] == "f32→f32 ieee");
