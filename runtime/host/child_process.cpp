@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <spawn.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -12,8 +13,10 @@
 #include <array>
 #include <cerrno>
 #include <optional>
+#include <string_view>
 #include <system_error>
 #include <thread>
+#include <utility>
 
 #include "kernel_templates/environment.h"
 
@@ -26,6 +29,9 @@ constexpr std::size_t kMostOutput = 64 << 10;
 // Between a request to end, which lets a compiler remove its temporary files, and the order.
 constexpr std::chrono::milliseconds kUntilKilled{100};
 constexpr std::chrono::milliseconds kBetweenLooks{10};
+constexpr std::size_t kLongestLine = 1 << 20;
+// What SIGKILL does not end within this is held by a driver.
+constexpr std::chrono::seconds kUntilDead{5};
 
 void throw_if(int error, const std::string& what) {
   if (error != 0) {
@@ -241,6 +247,28 @@ bool read_until_end(const Child& child, int pipe, Clock::time_point deadline, st
   }
 }
 
+ChildResult result_of(int status) {
+  ChildResult result;
+  if (WIFSIGNALED(status)) {
+    result.end = ChildResult::End::kSignalled;
+    result.code = WTERMSIG(status);
+  } else {
+    result.code = WEXITSTATUS(status);
+  }
+  return result;
+}
+
+bool ends_within(const Child& child, std::chrono::milliseconds time) {
+  const auto end = Clock::now() + time;
+  while (child.runs()) {
+    if (Clock::now() >= end) {
+      return false;
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  return true;
+}
+
 }  // namespace
 
 ChildResult run_child(const std::vector<std::string>& arguments, const ChildLimits& limits,
@@ -259,9 +287,7 @@ ChildResult run_child(const std::vector<std::string>& arguments, const ChildLimi
     in_time = read_until_end(child, pipe.reading(), deadline, result.output);
     if (!in_time) {
       child.signal_group(SIGTERM);
-      for (const auto end = Clock::now() + kUntilKilled; child.runs() && Clock::now() < end;) {
-        std::this_thread::sleep_for(std::chrono::milliseconds(1));
-      }
+      ends_within(child, kUntilKilled);
     }
   } catch (...) {  // no descriptor or no memory for the above
     child.signal_group(SIGKILL);
@@ -272,13 +298,109 @@ ChildResult run_child(const std::vector<std::string>& arguments, const ChildLimi
   const int status = wait_for(pid);
   if (!in_time) {
     result.end = ChildResult::End::kTimedOut;
-  } else if (WIFSIGNALED(status)) {
-    result.end = ChildResult::End::kSignalled;
-    result.code = WTERMSIG(status);
-  } else {
-    result.code = WEXITSTATUS(status);
+    return result;
   }
-  return result;
+  ChildResult ended = result_of(status);
+  ended.output = std::move(result.output);
+  return ended;
+}
+
+class TalkingChild::Running {
+ public:
+  [[nodiscard]] explicit Running(const std::vector<std::string>& arguments) {
+    std::array<int, 2> ends{};
+    throw_if(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) == 0 ? 0 : errno,
+             "socketpair");
+    socket_ = ends[0];
+    try {
+      pid_ = start(arguments, {}, ends[1], -1);
+    } catch (...) {
+      close(ends[0]);
+      close(ends[1]);
+      throw;
+    }
+    close(ends[1]);
+    limit(pid_, RLIMIT_CORE, 0);
+    watch_.emplace(pid_);
+  }
+  ~Running() { close(socket_); }
+  Running(const Running&) = delete;
+  Running& operator=(const Running&) = delete;
+
+  int socket() const { return socket_; }
+  pid_t pid() const { return pid_; }
+
+ private:
+  int socket_ = -1;
+  pid_t pid_ = -1;
+  std::optional<DeathWatch> watch_;
+};
+
+TalkingChild::TalkingChild(const std::vector<std::string>& arguments)
+    : running_(std::make_unique<Running>(arguments)) {}
+
+TalkingChild::~TalkingChild() {
+  end(std::chrono::seconds(1));
+}
+
+bool TalkingChild::say(const std::string& line) noexcept {
+  if (!running_) {
+    return false;
+  }
+  for (const std::string_view part : {std::string_view(line), std::string_view("\n")}) {
+    for (std::string_view left = part; !left.empty();) {
+      const ssize_t sent = send(running_->socket(), left.data(), left.size(), MSG_NOSIGNAL);
+      if (sent < 0 && errno != EINTR) {
+        return false;
+      }
+      left.remove_prefix(static_cast<std::size_t>(std::max<ssize_t>(sent, 0)));
+    }
+  }
+  return true;
+}
+
+TalkingChild::Heard TalkingChild::hear(std::string& line, Clock::time_point deadline) {
+  while (running_) {
+    if (const std::size_t end = heard_.find('\n'); end != std::string::npos) {
+      line = heard_.substr(0, end);
+      heard_.erase(0, end + 1);
+      return Heard::kLine;
+    }
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now()).count();
+    pollfd readable{running_->socket(), POLLIN, 0};
+    const int ready = poll(&readable, 1, static_cast<int>(std::clamp<std::int64_t>(left, 0, 1000)));
+    if (ready <= 0) {
+      if (Clock::now() >= deadline) {
+        return Heard::kSilence;
+      }
+      continue;
+    }
+    std::array<char, 4096> chunk{};
+    const ssize_t bytes = recv(running_->socket(), chunk.data(), chunk.size(), 0);
+    if (bytes == 0 || (bytes < 0 && errno != EINTR) || heard_.size() > kLongestLine) {
+      break;
+    }
+    heard_.append(chunk.data(), static_cast<std::size_t>(std::max<ssize_t>(bytes, 0)));
+  }
+  return Heard::kEnd;
+}
+
+ChildResult TalkingChild::end(std::chrono::milliseconds notice) {
+  if (!running_) {
+    return result_;
+  }
+  const Child child(running_->pid());
+  shutdown(running_->socket(), SHUT_WR);
+  const bool in_time = ends_within(child, notice);
+  child.signal_group(SIGKILL);
+  if (ends_within(child, kUntilDead)) {
+    result_ = result_of(wait_for(running_->pid()));
+  }
+  if (!in_time) {
+    result_ = {.end = ChildResult::End::kTimedOut, .code = 0, .output = {}};
+  }
+  running_.reset();
+  return result_;
 }
 
 }  // namespace tunedgemm

@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -29,5 +30,38 @@ struct ChildLimits {
 /// process dies. Throws std::system_error if it cannot be started.
 ChildResult run_child(const std::vector<std::string>& arguments, const ChildLimits& limits,
                       const std::vector<std::string>& variables = {});
+
+/// A program that runs beside this one and talks with it in lines. Its standard input is a socket,
+/// on which it answers as well; its standard output and standard error lead nowhere. It leads a
+/// process group as that of run_child, which survives neither this object nor this process. Used by
+/// one thread at a time.
+class TalkingChild {
+ public:
+  /// Starts `arguments[0]` (a path). Throws std::system_error if it cannot be started.
+  [[nodiscard]] explicit TalkingChild(const std::vector<std::string>& arguments);
+  /// Ends it, with a second's notice.
+  ~TalkingChild();
+  TalkingChild(const TalkingChild&) = delete;
+  TalkingChild& operator=(const TalkingChild&) = delete;
+
+  /// Sends a line, to which the newline is added. False if the program has gone.
+  bool say(const std::string& line) noexcept;
+
+  enum class Heard { kLine, kSilence, kEnd };
+  /// The next line, without its newline; kSilence if none came before the deadline, and kEnd when
+  /// the program has gone or talks nonsense.
+  Heard hear(std::string& line, std::chrono::steady_clock::time_point deadline);
+
+  /// Ends it: it finds its input at the end and, if it has not gone by itself after `notice`, is
+  /// killed with its group (kTimedOut). One that does not even die then, as while a driver holds it,
+  /// is left alone after some seconds.
+  ChildResult end(std::chrono::milliseconds notice);
+
+ private:
+  class Running;
+  std::unique_ptr<Running> running_;  ///< null when it has ended
+  std::string heard_;                 ///< of which no line was made yet
+  ChildResult result_;
+};
 
 }  // namespace tunedgemm

@@ -14,6 +14,7 @@
 #include "kernel_templates/environment.h"
 #include "kernel_templates/file_size_signal.h"
 #include "runtime/host/child_process.h"
+#include "runtime/host/find_program.h"
 #include "runtime/host/private_folder.h"
 
 namespace tunedgemm {
@@ -65,24 +66,6 @@ void write_source(const fs::path& folder, const SourceFile& file) {
 
 CompileFailure broken(std::string log) {
   return {std::move(log), CompileFailure::Cause::kEnvironment};
-}
-
-// The path of a program, searched for as a shell does; empty if there is none.
-fs::path find_program(const std::string& name) {
-  const auto runs = [](const fs::path& path) {
-    std::error_code ignored;
-    return fs::is_regular_file(path, ignored) && access(path.c_str(), X_OK) == 0;
-  };
-  if (name.find('/') != std::string::npos) {
-    return runs(name) ? fs::path(name) : fs::path();
-  }
-  std::istringstream folders(program_folders());
-  for (std::string folder; std::getline(folders, folder, ':');) {
-    if (fs::path path = fs::path(folder) / name; !folder.empty() && runs(path)) {
-      return path;
-    }
-  }
-  return {};
 }
 
 std::string identity_of(const fs::path& program) {

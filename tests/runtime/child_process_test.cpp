@@ -145,4 +145,48 @@ TEST_CASE("A program that ignores its children's ends still learns that they hav
   CHECK(result.output == "said\n");
 }
 
+TEST_CASE("A child that talks is heard line by line, and its end is seen", "[host]") {
+  using Heard = TalkingChild::Heard;
+  const auto soon = [] { return std::chrono::steady_clock::now() + 10s; };
+  TalkingChild child({"/bin/sh", "-c",
+                      "while read -r line; do echo \"heard $line\" >&0; "
+                      "[ \"$line\" = crash ] && kill -SEGV $$; done; exit 3"});
+  std::string line;
+  REQUIRE(child.say("one"));
+  REQUIRE(child.say("two"));
+  CHECK(child.hear(line, soon()) == Heard::kLine);
+  CHECK(line == "heard one");
+  CHECK(child.hear(line, soon()) == Heard::kLine);
+  CHECK(line == "heard two");
+  CHECK(child.hear(line, std::chrono::steady_clock::now() + 20ms) == Heard::kSilence);
+  SECTION("It finds its input at the end") {
+    const ChildResult result = child.end(10s);
+    CHECK(result.end == ChildResult::End::kExited);
+    CHECK(result.code == 3);
+    CHECK_FALSE(child.say("three"));
+    CHECK(child.hear(line, soon()) == Heard::kEnd);
+  }
+  SECTION("It crashes") {
+    REQUIRE(child.say("crash"));
+    CHECK(child.hear(line, soon()) == Heard::kLine);
+    CHECK(child.hear(line, soon()) == Heard::kEnd);
+    const ChildResult result = child.end(10s);
+    CHECK(result.end == ChildResult::End::kSignalled);
+    CHECK(result.code == SIGSEGV);
+  }
+}
+
+TEST_CASE("A child that talks is killed with its group where it does not end", "[host]") {
+  const TemporaryFolder folder;
+  TalkingChild child({"/bin/sh", "-c", endless(folder)});
+  const auto written = [&] { return !text_of(folder.path() / "own").empty(); };
+  REQUIRE(comes_true(written));
+  CHECK(child.end(50ms).end == ChildResult::End::kTimedOut);
+  const auto gone = [&] {
+    return !lives(text_of(folder.path() / "own")) && !lives(text_of(folder.path() / "other"));
+  };
+  CHECK(comes_true(gone));
+  CHECK_THROWS_AS(TalkingChild({"/nonexistent/program"}), std::system_error);
+}
+
 }  // namespace tunedgemm
