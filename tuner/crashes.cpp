@@ -4,6 +4,13 @@
 #include <iterator>
 
 namespace tunedgemm {
+namespace {
+
+std::string text_of(const TrialRecord& trial) {
+  return trial.family + " " + to_text(trial.config);
+}
+
+}  // namespace
 
 std::vector<TrialRecord> crashes_among(std::span<const TrialRecord> trials) {
   std::vector<TrialRecord> crashes;
@@ -26,12 +33,22 @@ std::string why_stopped(std::span<const TrialRecord> crashes) {
   if (crashes.size() < kMostCrashes) {
     return "";
   }
-  const TrialRecord& last = crashes.back();
   return std::to_string(crashes.size()) +
-         " candidates have ended their process or broken the device, the last " + last.family +
-         " " + to_text(last.config) +
+         " candidates have ended their process or broken the device, the last " +
+         text_of(crashes.back()) +
          ": the problem is not tuned any more with this compiler and driver; see tunedgemm trials, "
          "and look for what is wrong with the machine";
+}
+
+std::string remark_on(std::span<const TrialRecord> crashes) {
+  if (crashes.empty()) {
+    return "";
+  }
+  if (crashes.size() == 1) {
+    return "1 candidate crashed: " + text_of(crashes.back());
+  }
+  return std::to_string(crashes.size()) + " candidates crashed, the last " +
+         text_of(crashes.back());
 }
 
 }  // namespace tunedgemm

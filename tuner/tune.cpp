@@ -1,5 +1,6 @@
 #include "tuner/tune.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "tuner/crashes.h"
@@ -118,6 +119,22 @@ std::string remark_of(const Decision& decision, const std::vector<ScreenedCandid
   return joined_remarks(kept, why_noisy(record.measurement, finals));
 }
 
+// Nothing new after too many crashes: of the selection only who has been timed before.
+void keep_those_that_ran(Ranking& ranking) {
+  const auto has_run = [&](const SelectedCandidate& selected) {
+    const Candidate& candidate = selected.ranked.candidate;
+    return std::any_of(
+        ranking.earlier.begin(), ranking.earlier.end(), [&](const TrialRecord& trial) {
+          return trial.family == candidate.family->name() && trial.config == candidate.config &&
+                 trial.family_fingerprint == candidate.family->fingerprint() && trial.measurement &&
+                 !trial.rejection;
+        });
+  };
+  std::erase_if(ranking.selection.candidates,
+                [&](const SelectedCandidate& selected) { return !has_run(selected); });
+  ranking.selection.spilling.clear();
+}
+
 }  // namespace
 
 Tuning tune(const Problem& problem, const DeviceIdentity& device, const Toolchain& toolchain,
@@ -132,9 +149,17 @@ Tuning tune(const Problem& problem, const DeviceIdentity& device, const Toolchai
 
   // 0. Rank: the default, neighbours' winners, and the cost model's best.
   report(task, Phase::kRank, 0, 0, 0);
-  const Ranking ranking = rank(task, search_limits);
+  Ranking ranking = rank(task, search_limits);
   trial_log.adopt(ranking.selection.rejected);
-  tuning.failure = why_stopped(crashes_among(ranking.earlier));
+  const std::vector<TrialRecord> crashes = crashes_among(ranking.earlier);
+  const bool is_alone = options.crash_cost == CrashCost::kCaller;
+  const bool only_those_that_ran = !is_alone && crashes.size() >= kMostCrashesOfWorkers;
+  if (only_those_that_ran) {
+    keep_those_that_ran(ranking);
+  }
+  if (is_alone || ranking.selection.candidates.empty()) {
+    tuning.failure = why_stopped(crashes);
+  }
   if (!tuning.failure.empty()) {
     return tuning;
   }
@@ -142,7 +167,7 @@ Tuning tune(const Problem& problem, const DeviceIdentity& device, const Toolchai
   // 1. Compile, 2. check, 3. screen: one candidate after the other; then more of the best tiles.
   Screening screening(task, search_limits, time_budget, trial_log, seconds);
   screening.run(ranking.selection);
-  if (options.candidates.empty()) {
+  if (options.candidates.empty() && !only_those_that_ran) {
     screening.run(
         refine(knowledge_of(ranking), screening.fastest(), trial_log.trials(), search_limits));
   }
@@ -165,8 +190,9 @@ Tuning tune(const Problem& problem, const DeviceIdentity& device, const Toolchai
     Record record = record_of(task, finalists, decision, trial_log);
     record.naive_us = screening.baseline_us();
     record.candidates_legal = static_cast<int>(ranking.ranked.size());
-    record.complete = screening.tried_all() && finals.enough;
-    record.remark = remark_of(decision, finalists, record, finals);
+    record.complete = screening.tried_all() && finals.enough && !only_those_that_ran;
+    record.remark =
+        joined_remarks(remark_of(decision, finalists, record, finals), remark_on(crashes));
     record.compile_seconds = seconds.compile;
     record.check_seconds = seconds.check;
     record.screen_seconds = seconds.screen;

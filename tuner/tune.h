@@ -31,6 +31,9 @@ struct Progress {
   double best_us = 0;       ///< 0 until something was timed
 };
 
+/// What a candidate takes with it that crashes: the caller, or a worker that is started anew.
+enum class CrashCost { kCaller, kWorker };
+
 struct TuneOptions {
   Rigor rigor = Rigor::kNormal;
   Budget budget;
@@ -48,6 +51,13 @@ struct TuneOptions {
   /// Of a tuning that is cancelled only the outcomes are kept, from which the next one goes on, and
   /// no winner.
   bool must_be_whole = false;
+  /// Decides how many crashes end the tuning of a problem; see tuner/crashes.h.
+  CrashCost crash_cost = CrashCost::kCaller;
+  /// May be empty; called before a candidate is loaded, checked or timed, with the seconds after
+  /// which it has hung, and with null when it has come back.
+  std::function<void(const Candidate*, double seconds)> on_candidate;
+  /// Of these seconds what a candidate gets beside the time that the cost model expects; 0: 30.
+  double candidate_seconds = 0;
 };
 
 struct Tuning {

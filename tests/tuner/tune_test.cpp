@@ -489,6 +489,49 @@ TEST_CASE("After two candidates that crashed a process no third one is tried") {
   CHECK_THAT(tuning.failure, Catch::Matchers::StartsWith("2 candidates have ended their process"));
 }
 
+TEST_CASE("Where crashes cost workers, the rest is tried, and after five who has run before") {
+  Bench bench;
+  bench.options.crash_cost = CrashCost::kWorker;
+  bench.add({100, 50, 40});
+  const auto put = [&](int number, const std::optional<Rejection>& rejection) {
+    TrialRecord trial;
+    trial.family = "fake";
+    trial.config = Bench::candidate(number).config;
+    trial.family_fingerprint = family().fingerprint();
+    trial.rejection = rejection;
+    if (!rejection) {
+      trial.measurement = Measurement{50, 50, 50, {50.0F}};
+    }
+    bench.store->put_trial(bench.problem, {}, {}, trial);
+  };
+  const Rejection crashed{Reason::kCrashed, ""};
+  for (const int number : {3, 4, 5, 6}) {
+    put(number, crashed);
+  }
+  SECTION("Four") {
+    const Tuning tuning = bench.run();
+    CHECK(winner_of(tuning) == Bench::candidate(2).config);
+    CHECK_THAT(tuning.record->remark,
+               Catch::Matchers::StartsWith("4 candidates crashed, the last "));
+  }
+  SECTION("Five, and none has run before") {
+    put(7, crashed);
+    const Tuning tuning = bench.run();
+    CHECK_FALSE(tuning.record);
+    CHECK(bench.device.prepared.empty());
+    CHECK_THAT(tuning.failure,
+               Catch::Matchers::StartsWith("5 candidates have ended their process"));
+  }
+  SECTION("Five, and one has run before") {
+    put(7, crashed);
+    put(1, std::nullopt);
+    const Tuning tuning = bench.run();
+    CHECK(winner_of(tuning) == Bench::candidate(1).config);
+    CHECK_FALSE(tuning.record->complete);
+    CHECK(bench.device.prepared.size() == 1);
+  }
+}
+
 TEST_CASE("Two tunings agree on the winner, whatever the noise") {
   // Ties within the margin and gaps beyond it, as real runs have them: no two neighbours in time
   // lie on different sides of a threshold by less than the noise of a median.
