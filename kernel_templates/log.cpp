@@ -1,10 +1,13 @@
 #include "kernel_templates/log.h"
 
+#include <spdlog/sinks/base_sink.h>
 #include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
 
 #include <memory>
+#include <mutex>
 #include <string>
+#include <utility>
 
 #include "kernel_templates/printable.h"
 
@@ -29,6 +32,21 @@ std::shared_ptr<spdlog::logger> logger() {
   }
 }
 
+class ListenerSink final : public spdlog::sinks::base_sink<std::mutex> {
+ public:
+  explicit ListenerSink(std::function<void(LogLevel, std::string_view)> listener)
+      : listener_(std::move(listener)) {}
+
+ private:
+  void sink_it_(const spdlog::details::log_msg& message) override {
+    listener_(message.level >= spdlog::level::warn ? LogLevel::kWarning : LogLevel::kInfo,
+              std::string_view(message.payload.data(), message.payload.size()));
+  }
+  void flush_() override {}
+
+  std::function<void(LogLevel, std::string_view)> listener_;
+};
+
 void log(spdlog::level::level_enum level, std::string_view sentence) noexcept {
   const ForkGuard guard;
   try {
@@ -49,6 +67,15 @@ void log_warning(std::string_view sentence) noexcept {
 
 void log_info(std::string_view sentence) noexcept {
   log(spdlog::level::info, sentence);
+}
+
+void send_log_to(std::function<void(LogLevel, std::string_view)> listener) {
+  const ForkGuard guard;
+  auto heard = std::make_shared<spdlog::logger>(
+      kLoggerName, std::make_shared<ListenerSink>(std::move(listener)));
+  heard->set_level(spdlog::level::info);
+  spdlog::drop(kLoggerName);
+  spdlog::register_logger(std::move(heard));
 }
 
 }  // namespace tunedgemm

@@ -7,6 +7,7 @@
 #include "kernel_templates/log.h"
 #include "runtime/arguments.h"
 #include "runtime/stored_choice.h"
+#include "runtime/tuning_worker.h"
 #include "tuner/crashes.h"
 #include "tuner/neighbours.h"
 #include "tuner/search_limits.h"
@@ -25,6 +26,19 @@ std::unique_ptr<Device> open_device(const ContextOptions& options) {
   std::unique_ptr<Device> device = backend.open(options.ordinal, options.host_threads);
   device->compile_by(options.compile_command);
   return device;
+}
+
+std::unique_ptr<TuningWorker> worker_of(const ContextOptions& options, const Device& device,
+                                        Store& store) {
+  if (options.worker_command.empty()) {
+    return nullptr;
+  }
+  return std::make_unique<TuningWorker>(options.worker_command,
+                                        WorkerPlace{.backend = std::string(device.backend().name()),
+                                                    .ordinal = options.ordinal,
+                                                    .host_threads = options.host_threads,
+                                                    .cache = store.path().string()},
+                                        store);
 }
 
 bool is_empty(const Problem& problem) {
@@ -108,7 +122,7 @@ Context::Context(const ContextOptions& options, std::unique_ptr<Device> device,
       store_(std::move(store)),
       kernels_(*device_, *store_, compile_seconds(options)),
       workspaces_(*device_),
-      tuning_(*device_, *store_),
+      tuning_(*device_, *store_, worker_of(options, *device_, *store_)),
       background_([this](const Problem& canonical, const BackgroundTuner::MustEnd& must_end) {
         return tune_in_background(canonical, must_end);
       }) {}

@@ -55,6 +55,8 @@ struct ContextOptions {
   Budget budget;
   /// See Device::compile_by; empty: the device compiles as it does by itself.
   std::vector<std::string> compile_command;
+  /// What starts a worker (worker_process.h), in which candidates run; empty: they run here.
+  std::vector<std::string> worker_command;
 };
 
 /// Refused: the call is wrong, or the policy forbids it. The text is for the caller.

@@ -2,12 +2,15 @@
 
 #include <memory>
 #include <string>
+#include <system_error>
 #include <utility>
 
 #include "kernel_templates/log.h"
 #include "runtime/backend.h"
 #include "runtime/evaluation/device_evaluator.h"
 #include "runtime/evaluation/launch_race.h"
+#include "runtime/evaluation/watched_evaluator.h"
+#include "runtime/tuning_worker.h"
 #include "tuner/remark.h"
 #include "tuner/search_limits.h"
 
@@ -17,6 +20,8 @@ namespace {
 // Of a budget that ended before all candidates were tried: the same budget again would only go on
 // where the cost model expects less and less.
 constexpr double kShareThatIsEnough = 0.5;
+// More than the race of a winner's launches makes.
+constexpr int kLaunchesOfRace = 100'000;
 
 TuneResult failed(std::string reason) {
   TuneResult result;
@@ -33,6 +38,10 @@ void choose_launch(Device& device, Store& store, const TuneOptions& options, Tun
   const LaunchRaceBudget budget{
       .seconds = search_limits_of(options.rigor, options.budget).seconds - record.spent_seconds,
       .cancelled = options.cancelled};
+  std::optional<AtWork> at_work;
+  if (options.on_candidate) {
+    at_work.emplace(options, candidate, seconds_until_hung(options, winner, kLaunchesOfRace));
+  }
   const LaunchRace race = fastest_launch(device, store, winner, tuning.winner_binary,
                                          record.measurement.median_us, budget);
   record.spent_seconds += race.seconds;
@@ -54,6 +63,17 @@ void choose_launch(Device& device, Store& store, const TuneOptions& options, Tun
 }
 
 }  // namespace
+
+TuningSession::TuningSession(Device& device, Store& store, std::unique_ptr<TuningWorker> worker)
+    : device_(device),
+      store_(store),
+      probe_(device, store),
+      turn_(new Turn),
+      worker_(std::move(worker)) {}
+
+TuningSession::~TuningSession() {
+  delete turn_.load();
+}
 
 std::optional<Record> TuningSession::find_tuned(const Problem& problem,
                                                 const TuneOptions& options) {
@@ -104,7 +124,7 @@ TuneResult TuningSession::tune_alone(const Problem& canonical, const TuneOptions
   if (const std::string reason = device_.why_not_compile(); !reason.empty()) {
     return failed(reason);
   }
-  const Lease lease =
+  Lease lease =
       store_.acquire(canonical, device_.identity(), device_.toolchain(), lease_wait_seconds);
   if (lease.winners_changed()) {
     if (auto record = find_tuned(canonical, options)) {
@@ -118,7 +138,54 @@ TuneResult TuningSession::tune_alone(const Problem& canonical, const TuneOptions
     busy.is_leased_elsewhere = true;
     return busy;
   }
+  if (can_use_worker(options)) {
+    lease = Lease();  // the worker takes it
+    return measure_in_worker(canonical, options);
+  }
   return measure(canonical, options);
+}
+
+bool TuningSession::can_use_worker(const TuneOptions& options) const {
+  return worker_ != nullptr && options.candidates.empty() && !options.default_candidate &&
+         store_.health().state == StoreState::kReadWrite;
+}
+
+TuneResult TuningSession::measure_in_worker(const Problem& problem, const TuneOptions& options) {
+  TuneResult result;
+  try {
+    result = worker_->tune(problem, options, device_.identity(), device_.toolchain());
+  } catch (const std::system_error& error) {
+    log_warning(std::string("candidates run in this process: no worker can be started: ") +
+                error.what());
+    worker_.reset();
+    return tune_alone(problem, options, Known::kNothing, 0);
+  }
+  if (result.origin == TuneResult::Origin::kFailed) {
+    result.tuning.trials = store_.trials(problem, device_.identity(), device_.toolchain());
+    return result;
+  }
+  result.record = find_tuned(problem, options);
+  if (!result.record) {  // what was found before is answered from memory until then
+    { const Lease refresh = store_.acquire(problem, device_.identity(), device_.toolchain(), 0); }
+    auto hit = store_.find(problem, device_.identity(), device_.toolchain(), device_.limits());
+    if (hit && hit->match == Match::kExact) {
+      result.record = std::move(hit->record);
+    }
+  }
+  if (result.record) {
+    result.is_unsaved = false;
+    tuned_ += result.origin == TuneResult::Origin::kTuned ? 1 : 0;
+    return result;
+  }
+  const std::string why = result.is_unsaved && !result.tuning.failure.empty()
+                              ? ": " + result.tuning.failure
+                              : std::string();
+  result.origin = TuneResult::Origin::kFailed;
+  result.tuning.failure =
+      "the winner is not in the cache " + store_.path().string() +
+      (result.is_unsaved ? ", where it could not be stored and will have to be tuned again" + why
+                         : ", where the worker left it; use tune-all of the library's own version");
+  return result;
 }
 
 void TuningSession::warn_of_budget(const Problem& problem, const TuneOptions& options) {
@@ -145,8 +212,13 @@ TuneResult TuningSession::measure(const Problem& problem, const TuneOptions& opt
     probe_.complete();
     {
       DeviceEvaluator evaluator(device_, store_, problem, &binaries_);
+      std::optional<WatchedEvaluator> watched;
+      if (options.on_candidate) {
+        watched.emplace(evaluator, problem, options);
+      }
+      Evaluator& used = watched ? static_cast<Evaluator&>(*watched) : evaluator;
       result.tuning = tunedgemm::tune(problem, device_.identity(), device_.toolchain(),
-                                      device_.limits(), evaluator, store_, options);
+                                      device_.limits(), used, store_, options);
     }
     if (result.tuning.cancelled && options.must_be_whole) {
       result.tuning.record.reset();

@@ -11,6 +11,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <optional>
 
@@ -35,13 +36,18 @@ struct TuneResult {
   Tuning tuning;  ///< empty unless measured now
   /// Failed since another process was tuning the problem all the time.
   bool is_leased_elsewhere = false;
+  /// Failed since a worker could not store the winner, which it will try again.
+  bool is_unsaved = false;
 };
+
+class TuningWorker;
 
 class TuningSession {
  public:
-  TuningSession(Device& device, Store& store)
-      : device_(device), store_(store), probe_(device, store), turn_(new Turn) {}
-  ~TuningSession() { delete turn_.load(); }
+  /// With a worker, problems are tuned in its process wherever the store has a file for both; null:
+  /// in this one.
+  TuningSession(Device& device, Store& store, std::unique_ptr<TuningWorker> worker);
+  ~TuningSession();
   TuningSession(const TuningSession&) = delete;
   TuningSession& operator=(const TuningSession&) = delete;
 
@@ -78,6 +84,9 @@ class TuningSession {
   /// In the log, before the time is spent; once. Precondition: the turn is held.
   void warn_of_budget(const Problem& problem, const TuneOptions& options);
   TuneResult measure(const Problem& problem, const TuneOptions& options);
+  /// Precondition: nobody here holds the lease.
+  TuneResult measure_in_worker(const Problem& problem, const TuneOptions& options);
+  bool can_use_worker(const TuneOptions& options) const;
 
   Device& device_;
   Store& store_;
@@ -92,6 +101,7 @@ class TuningSession {
   std::mutex& turn();
   std::atomic<Turn*> turn_;
   bool has_warned_ = false;
+  std::unique_ptr<TuningWorker> worker_;
   std::atomic<std::int64_t> tuned_{0};
 };
 

@@ -4,7 +4,7 @@
 #include <optional>
 #include <string_view>
 
-#include "tools/shared/compile_command.h"
+#include "tools/shared/own_processes.h"
 
 namespace tunedgemm {
 namespace {

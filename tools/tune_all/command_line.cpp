@@ -53,6 +53,14 @@ void add_options(CLI::App& app, CommandLine& line) {
   app.add_option("--total-seconds", line.session.total_seconds, "for all shapes together")
       ->check(why_not_finite)
       ->check(CLI::PositiveNumber);
+  app.add_option("--candidate-seconds", line.session.shape.candidate_seconds,
+                 "after which a candidate has hung and its process is ended, beside what it is "
+                 "expected to take; default 30")
+      ->check(why_not_finite)
+      ->check(CLI::PositiveNumber);
+  app.add_flag("--in-process", line.in_process,
+               "run candidates in this process, for debuggers and profilers: one that crashes or "
+               "hangs takes the run with it");
   app.add_flag("--dry-run", line.dry_run,
                "only say what would be tuned and how long it would take");
   app.add_flag("--json", line.json, "print the outcomes as JSON instead of a table");

@@ -16,6 +16,7 @@ struct CommandLine {
   SessionOptions session;
   bool dry_run = false;
   bool json = false;
+  bool in_process = false;
 };
 
 /// Adds the options; `line` must outlive the parsing.

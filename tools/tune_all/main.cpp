@@ -6,9 +6,9 @@
 #include <iostream>
 #include <stdexcept>
 
-#include "tools/shared/compile_command.h"
 #include "tools/shared/full_disk.h"
 #include "tools/shared/interrupt.h"
+#include "tools/shared/own_processes.h"
 #include "tools/shared/printable_output.h"
 #include "tools/shared/shape_list.h"
 #include "tools/shared/text.h"
@@ -32,15 +32,17 @@ std::string why_not_writable(const Store& store) {
 }
 
 // Tries once more to write what waits in memory, and tells what does not go.
-bool all_winners_are_stored(Store& store) {
+bool all_winners_are_stored(Store& store, const Session& session) {
   store.flush();
   const StoreHealth health = store.health();
-  if (health.unsaved_winners == 0) {
+  const auto of_worker = std::count_if(session.outcomes.begin(), session.outcomes.end(),
+                                       [](const Outcome& outcome) { return outcome.is_unsaved; });
+  const auto unsaved = static_cast<std::size_t>(health.unsaved_winners + of_worker);
+  if (unsaved == 0) {
     return true;
   }
-  std::cerr << "tune-all: " << counted(static_cast<std::size_t>(health.unsaved_winners), "winner")
-            << " could not be stored in " << health.path.string()
-            << " and will have to be tuned again";
+  std::cerr << "tune-all: " << counted(unsaved, "winner") << " could not be stored in "
+            << health.path.string() << " and will have to be tuned again";
   if (!health.warnings.empty()) {
     std::cerr << ": " << health.warnings.back();
   }
@@ -84,7 +86,7 @@ int tune_all(const CommandLine& line, Context& context, std::ostream& terminal) 
     print_table(std::cout, session);
   }
   print_summary(line.json ? std::cerr : std::cout, session, context);
-  if (!all_winners_are_stored(context.store())) {
+  if (!all_winners_are_stored(context.store(), session)) {
     return kCannotWrite;
   }
   if (session.interrupted) {
@@ -118,7 +120,11 @@ int run(int argc, char** argv, std::ostream& terminal) {
     make_work_list(line.work, {});
   }
   note_interrupts();
-  const auto context = Context::create(to_context_options(line.context));
+  ContextOptions options = to_context_options(line.context);
+  if (!line.in_process) {
+    options.worker_command = worker_command();
+  }
+  const auto context = Context::create(options);
   return tune_all(line, *context, terminal);
 }
 
@@ -127,6 +133,9 @@ int run(int argc, char** argv, std::ostream& terminal) {
 int main(int argc, char** argv) {
   if (const auto compiled = compile_if_told(argc, argv)) {
     return *compiled;
+  }
+  if (const auto worked = work_if_told(argc, argv)) {
+    return *worked;
   }
   survive_file_size_limit();
   const PrintableOutput results(std::cout);

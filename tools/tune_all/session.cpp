@@ -44,6 +44,18 @@ TuneResult tune_one(Context& context, const Problem& problem, const SessionOptio
   return context.tune(problem, tune_options);
 }
 
+// A worker tries again to store what it could not.
+void find_stored_later(Context& context, const SessionOptions& options, Session& session) {
+  for (Outcome& outcome : session.outcomes) {
+    if (!outcome.is_unsaved) {
+      continue;
+    }
+    if (auto record = context.find_tuned(outcome.shape.problem, options.shape)) {
+      outcome = {outcome.shape, TuneResult::Origin::kTuned, std::move(record), "", false};
+    }
+  }
+}
+
 }  // namespace
 
 Session tune_shapes(Context& context, const std::vector<Shape>& shapes,
@@ -61,13 +73,14 @@ Session tune_shapes(Context& context, const std::vector<Shape>& shapes,
     try {
       TuneResult result = tune_one(context, shape.problem, options, clock, display);
       display.shape_ends(result);
-      session.outcomes.push_back(
-          {shape, result.origin, std::move(result.record), std::move(result.tuning.failure)});
+      session.outcomes.push_back({shape, result.origin, std::move(result.record),
+                                  std::move(result.tuning.failure), result.is_unsaved});
     } catch (const DeviceError& error) {
       session.device_failure = error.what();
       session.outcomes.push_back({shape, TuneResult::Origin::kFailed, std::nullopt, error.what()});
     }
   }
+  find_stored_later(context, options, session);
   display.finish();
   session.seconds = clock.spent();
   session.interrupted = interrupted();

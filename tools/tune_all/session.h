@@ -23,7 +23,8 @@ struct Outcome {
   Shape shape;
   TuneResult::Origin origin = TuneResult::Origin::kFailed;
   std::optional<Record> record;
-  std::string failure;  ///< a sentence, where there is no record
+  std::string failure;      ///< a sentence, where there is no record
+  bool is_unsaved = false;  ///< there is one, which could not be stored
 };
 
 struct Session {

@@ -5,9 +5,9 @@
 #include <stdexcept>
 
 #include "runtime/device.h"
-#include "tools/shared/compile_command.h"
 #include "tools/shared/full_disk.h"
 #include "tools/shared/interrupt.h"
+#include "tools/shared/own_processes.h"
 #include "tools/shared/printable_output.h"
 #include "tools/shared/shape.h"
 #include "tools/tunedgemm/verbs.h"

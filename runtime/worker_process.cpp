@@ -1,0 +1,230 @@
+#include "runtime/worker_process.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <memory>
+#include <mutex>
+#include <sstream>
+
+#include "kernel_templates/log.h"
+#include "runtime/backend.h"
+#include "runtime/context.h"
+
+namespace tunedgemm {
+namespace {
+
+// Without a request: between two of a list pass milliseconds.
+constexpr int kIdleMilliseconds = 10'000;
+
+enum Argument { kBackend, kOrdinal, kHostThreads, kCache, kArguments };
+
+// The other process, at the other end of the socket. The log may speak from any thread.
+class Caller {
+ public:
+  explicit Caller(int socket) : socket_(socket) {}
+
+  void say(std::string line) noexcept {
+    line += '\n';
+    const std::scoped_lock lock(mutex_);
+    for (std::string_view left = line; !left.empty();) {
+      const ssize_t sent = send(socket_, left.data(), left.size(), MSG_NOSIGNAL);
+      if (sent < 0 && errno != EINTR) {
+        return;  // its end is noticed where it is listened to
+      }
+      left.remove_prefix(sent < 0 ? 0 : static_cast<std::size_t>(sent));
+    }
+  }
+
+  // Empty at the end of the input, or when nothing came in this time (-1: however long it takes).
+  std::optional<std::string> hear(int milliseconds) {
+    pollfd readable{socket_, POLLIN, 0};
+    std::string line;
+    while (poll(&readable, 1, milliseconds) > 0 || errno == EINTR) {
+      char next = 0;
+      const ssize_t bytes = recv(socket_, &next, 1, 0);
+      if (bytes == 0 || (bytes < 0 && errno != EINTR)) {
+        return std::nullopt;
+      }
+      if (bytes > 0 && next == '\n') {
+        return line;
+      }
+      line.append(static_cast<std::size_t>(bytes > 0), next);
+    }
+    return std::nullopt;
+  }
+
+ private:
+  int socket_;
+  std::mutex mutex_;
+};
+
+std::string field(double number) {
+  std::ostringstream text;
+  text.precision(17);
+  text << number;
+  return ' ' + text.str();
+}
+
+void tell_result(Caller& caller, Context& context, const TuneResult& result) {
+  context.store().flush();
+  const StoreHealth health = context.store().health();
+  const bool is_unsaved = result.record && health.unsaved_winners > 0;
+  const std::string trouble = health.warnings.empty() ? "" : health.warnings.back();
+  caller.say("done" + field(static_cast<int>(result.origin)) +
+             field(result.tuning.cancelled ? 1 : 0) + field(result.is_leased_elsewhere ? 1 : 0) +
+             field(is_unsaved ? 1 : 0) + ' ' +
+             in_one_line(is_unsaved ? trouble : result.tuning.failure));
+}
+
+TuneOptions options_of(Caller& caller, LineReader& request) {
+  TuneOptions options;
+  options.rigor = static_cast<Rigor>(request.integer());
+  options.budget.seconds = request.number();
+  options.budget.candidates = request.integer();
+  options.seed = static_cast<std::uint64_t>(request.number());
+  options.must_be_whole = request.integer() != 0;
+  options.candidate_seconds = request.number();
+  options.crash_cost = CrashCost::kWorker;
+  options.on_progress = [&caller](const Progress& progress) {
+    caller.say("progress" + field(static_cast<int>(progress.phase)) + field(progress.done) +
+               field(progress.total) + field(progress.best_us));
+  };
+  options.cancelled = [&caller] {
+    caller.say("may-go-on");
+    return caller.hear(-1) != "yes";
+  };
+  options.on_candidate = [&caller](const Candidate* candidate, double seconds) {
+    caller.say(candidate == nullptr ? "back"
+                                    : "running" + field(seconds) + ' ' + to_text(*candidate));
+  };
+  return options;
+}
+
+// Whether the device can still be used.
+bool tune(Caller& caller, Context& context, std::string_view line) {
+  LineReader request(line);
+  const bool is_known = request.word() == "tune";
+  const TuneOptions options = options_of(caller, request);
+  const std::optional<Problem> problem = parse_problem(request.rest());
+  caller.say("began");
+  TuneResult result;
+  try {
+    if (is_known && problem) {
+      result = context.tune(*problem, options);
+    } else {
+      result.tuning.failure = "the worker does not understand \"" + std::string(line) +
+                              "\"; use tune-all of the library's own version";
+    }
+  } catch (const DeviceError& error) {
+    switch (error.kind()) {
+      case DeviceError::Kind::kFailed:
+        context.store().flush();
+        caller.say("device-failed " + in_one_line(error.what()));
+        return false;
+      case DeviceError::Kind::kOutOfMemory:
+        caller.say("no-memory " + in_one_line(error.what()));
+        return true;
+      case DeviceError::Kind::kUnavailable:
+        caller.say("unavailable " + in_one_line(error.what()));
+        return true;
+    }
+  } catch (const std::exception& error) {
+    result.tuning.failure = error.what();
+  }
+  tell_result(caller, context, result);
+  return true;
+}
+
+}  // namespace
+
+std::vector<std::string> to_arguments(const WorkerPlace& place) {
+  return {place.backend, std::to_string(place.ordinal), std::to_string(place.host_threads),
+          place.cache};
+}
+
+int work_as_told(std::span<const char* const> arguments,
+                 const std::vector<std::string>& compile_command) {
+  // A socket of its own, which no program that is started here gets.
+  const int socket = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3);
+  const int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
+  if (arguments.size() != kArguments || socket < 0 || nothing < 0 ||
+      dup2(nothing, STDIN_FILENO) < 0) {
+    return EXIT_FAILURE;
+  }
+  // What is told may outlive this function: the logger is of the whole process.
+  const auto caller = std::make_shared<Caller>(socket);
+  send_log_to([caller](LogLevel level, std::string_view sentence) {
+    caller->say((level == LogLevel::kWarning ? "warning " : "info ") + in_one_line(sentence));
+  });
+  ContextOptions options;
+  options.backend = find_backend(arguments[kBackend]);
+  options.ordinal = std::atoi(arguments[kOrdinal]);
+  options.host_threads = std::atoi(arguments[kHostThreads]);
+  options.store.path = arguments[kCache];
+  options.compile_command = compile_command;
+  std::unique_ptr<Context> context;
+  try {
+    context = Context::create(options);
+  } catch (const DeviceError& error) {
+    caller->say("no-device" + field(static_cast<int>(error.kind())) + ' ' +
+                in_one_line(error.what()));
+    return EXIT_FAILURE;
+  }
+  caller->say("ready");
+  while (const auto request = caller->hear(kIdleMilliseconds)) {
+    if (!tune(*caller, *context, *request)) {
+      // The device would be waited for.
+      std::_Exit(EXIT_FAILURE);
+    }
+  }
+  return EXIT_SUCCESS;
+}
+
+std::string_view LineReader::word() {
+  const std::size_t end = std::min(left_.find(' '), left_.size());
+  const std::string_view word = left_.substr(0, end);
+  left_.remove_prefix(std::min(end + 1, left_.size()));
+  return word;
+}
+
+double LineReader::number() {
+  return std::strtod(std::string(word()).c_str(), nullptr);
+}
+
+std::string LineReader::rest() const {
+  std::string text;
+  for (std::size_t at = 0; at < left_.size(); ++at) {
+    const bool is_escape = left_[at] == '\\' && at + 1 < left_.size();
+    at += is_escape ? 1 : 0;
+    text += is_escape && left_[at] == 'n' ? '\n' : left_[at];
+  }
+  return text;
+}
+
+std::string in_one_line(std::string_view text) {
+  std::string line;
+  for (const char character : text) {
+    if (character == '\n') {
+      line += "\\n";
+    } else if (character == '\\') {
+      line += "\\\\";
+    } else {
+      line += character;
+    }
+  }
+  return line;
+}
+
+std::string to_line(const Problem& problem, const TuneOptions& options) {
+  return "tune" + field(static_cast<int>(options.rigor)) + field(options.budget.seconds) +
+         field(options.budget.candidates) + field(static_cast<double>(options.seed)) +
+         field(options.must_be_whole ? 1 : 0) + field(options.candidate_seconds) + ' ' +
+         in_one_line(to_text(problem));
+}
+
+}  // namespace tunedgemm

@@ -1,0 +1,75 @@
+#pragma once
+
+// A worker: a process that tunes for another one, which stays as it is whatever a candidate does.
+// Both use the same cache file. The worker opens the device for itself, takes the lease of each
+// problem that it is told, and stores trials and winner as every tuning does; its process can be
+// ended at any moment, and another one goes on from what is stored.
+//
+// They talk in lines over a socket, which is the worker's standard input (TalkingChild). A line is
+// a word and, behind a space each, its fields, of which the last one may have spaces:
+//
+//     tune RIGOR SECONDS CANDIDATES SEED WHOLE CANDIDATE_SECONDS PROBLEM     asks for a tuning
+//     yes, no                                                 the answer to may-go-on
+//
+//     ready                             the device is open; or else
+//     no-device KIND SENTENCE           as DeviceError tells it
+//     began                             what follows is of the tuning that was asked for
+//     progress PHASE DONE TOTAL BEST_US
+//     may-go-on                         whether the tuning is not cancelled; waits for the answer
+//     running SECONDS CANDIDATE         the candidate is at work, and has hung after these seconds
+//     back                              it no longer is
+//     warning SENTENCE, info SENTENCE   for the log
+//     device-failed SENTENCE            the worker cannot go on; the candidate at work is to blame
+//     no-memory SENTENCE, unavailable SENTENCE     the device is as it was
+//     done ORIGIN CANCELLED LEASED UNSAVED SENTENCE     what TuneResult tells; the end
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/tuning_session.h"
+
+namespace tunedgemm {
+
+/// The first argument of a program that is to be a worker: tune-all is one.
+inline constexpr std::string_view kBeWorker = "--tuning-worker";
+
+/// How a worker is started: its program, kBeWorker, and what it opens.
+struct WorkerPlace {
+  std::string backend;
+  int ordinal = 0;
+  int host_threads = 0;
+  std::string cache;  ///< the path of the file
+};
+std::vector<std::string> to_arguments(const WorkerPlace& place);
+
+/// What main does with the arguments behind kBeWorker; returns its exit status. The worker ends
+/// when its input does, and after some seconds without a request, so that no idle one holds memory
+/// of a GPU. `compile_command`: see Device::compile_by.
+int work_as_told(std::span<const char* const> arguments,
+                 const std::vector<std::string>& compile_command);
+
+/// Fields of a line, taken from its front.
+class LineReader {
+ public:
+  explicit LineReader(std::string_view line) : left_(line) {}
+  /// Up to the next space; empty at the end.
+  std::string_view word();
+  /// 0 for what is no number.
+  double number();
+  int integer() { return static_cast<int>(number()); }
+  /// All that is left, with its line breaks.
+  std::string rest() const;
+
+ private:
+  std::string_view left_;
+};
+/// The text as a last field.
+std::string in_one_line(std::string_view text);
+
+/// What is asked of a worker, as it stands in the line behind "tune".
+std::string to_line(const Problem& problem, const TuneOptions& options);
+
+}  // namespace tunedgemm

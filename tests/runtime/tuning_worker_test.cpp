@@ -1,0 +1,123 @@
+// Tuning in a worker process, as a program sees it that asks for it.
+
+#include "runtime/tuning_worker.h"
+
+#include <signal.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "runtime/backend.h"
+#include "runtime/context.h"
+#include "tests/runtime/support/worker_bench.h"
+#include "tests/support/catch.h"
+#include "tests/support/instances.h"
+
+namespace tunedgemm {
+namespace {
+
+using Catch::Matchers::ContainsSubstring;
+
+std::unique_ptr<Context> context_on(const WorkerBench& bench) {
+  ContextOptions options;
+  options.backend = find_backend("host");
+  options.host_threads = 2;
+  options.store.path = bench.cache();
+  options.worker_command = {TUNEDGEMM_WORKER_PROGRAM, std::string(kBeWorker)};
+  return Context::create(options);
+}
+
+Problem problem_of(int n) {
+  return canonical(make_problem(40, n, 16, DataType::kF32, DataType::kF32, DataType::kF32)).problem;
+}
+
+TuneOptions quick(int candidates) {
+  TuneOptions options;
+  options.rigor = Rigor::kQuick;
+  options.budget = {.seconds = 4, .candidates = candidates};
+  options.candidate_seconds = 2;
+  return options;
+}
+
+std::vector<std::string> rejections(Context& context, const Problem& problem, Reason reason) {
+  std::vector<std::string> details;
+  for (const TrialRecord& trial :
+       context.store().trials(problem, context.device().identity(), context.device().toolchain())) {
+    if (trial.rejection && trial.rejection->reason == reason) {
+      details.push_back(trial.rejection->detail);
+    }
+  }
+  return details;
+}
+
+}  // namespace
+
+TEST_CASE("A worker tunes, and its caller finds the winner in the cache") {
+  const WorkerBench bench;
+  const auto context = context_on(bench);
+  int moves = 0;
+  TuneOptions options = quick(2);
+  options.on_progress = [&](const Progress&) { ++moves; };
+  const TuneResult result = context->tune(problem_of(24), options);
+  CAPTURE(result.tuning.failure);
+  REQUIRE(result.record);
+  CHECK(result.origin == TuneResult::Origin::kTuned);
+  CHECK(result.record->measurement.median_us > 0);
+  CHECK(moves > 3);
+  CHECK(bench.workers().size() == 1);
+  CHECK(context->tune(problem_of(24), options).origin == TuneResult::Origin::kCached);
+}
+
+TEST_CASE("A worker that is gone between two problems is replaced, and nobody is blamed") {
+  const WorkerBench bench;
+  const auto context = context_on(bench);
+  REQUIRE(context->tune(problem_of(24), quick(2)).record);
+  for (const pid_t worker : bench.workers()) {
+    kill(worker, SIGKILL);
+  }
+  CHECK(context->tune(problem_of(32), quick(2)).record);
+  CHECK(rejections(*context, problem_of(32), Reason::kUnavailable).empty());
+}
+
+TEST_CASE("Who cancels ends the tuning of a worker") {
+  const WorkerBench bench;
+  const auto context = context_on(bench);
+  TuneOptions options = quick(12);
+  int asked = 0;
+  options.cancelled = [&] { return ++asked > 2; };
+  options.must_be_whole = true;
+  const TuneResult result = context->tune(problem_of(24), options);
+  CHECK_FALSE(result.record);
+  CHECK(result.tuning.cancelled);
+}
+
+TEST_CASE("Candidates that crash or hang cost workers, and their caller is told") {
+  const WorkerBench bench;
+  bench.break_kernels(
+      "*BLOCK_N=512*) make '*(volatile int*)1 = 0' ;;\n"
+      "*PARTIAL_SUMS=32*) make 'for (;;) asm(\"\")' ;;");
+  const auto context = context_on(bench);
+  const TuneResult result = context->tune(problem_of(24), quick(12));
+  CAPTURE(result.tuning.failure);
+  REQUIRE(result.record);
+  CHECK_THAT(result.record->remark, ContainsSubstring("2 candidates crashed"));
+  CHECK(rejections(*context, problem_of(24), Reason::kCrashed).size() == 2);
+}
+
+TEST_CASE("Lines between processes give back what was put in") {
+  for (const std::string text : {"", "one", "a b c", "two\nlines\\n \\", "\n\n"}) {
+    const std::string line = in_one_line(text);
+    CHECK(line.find('\n') == std::string::npos);
+    CHECK(LineReader(line).rest() == text);
+  }
+  LineReader line("word 1.5 -3  nan? rest of it");
+  CHECK(line.word() == "word");
+  CHECK(line.number() == 1.5);
+  CHECK(line.integer() == -3);
+  CHECK(line.word().empty());
+  CHECK(line.word() == "nan?");
+  CHECK(line.rest() == "rest of it");
+}
+
+}  // namespace tunedgemm

@@ -1,0 +1,10 @@
+// What tuning_worker_test.cpp and out_of_process_test.cpp start as a worker.
+
+#include "runtime/worker_process.h"
+
+int main(int argc, char** argv) {
+  return argc < 2 || argv[1] != tunedgemm::kBeWorker
+             ? 1
+             : tunedgemm::work_as_told(std::span(argv, static_cast<std::size_t>(argc)).subspan(2),
+                                       {});
+}

@@ -1,0 +1,179 @@
+// Candidates that harm the process they run in, and processes that are killed: tune-all goes on.
+
+#include <signal.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "tests/support/catch.h"
+#include "tests/tools/support/shell.h"
+
+namespace tunedgemm {
+namespace {
+
+using Catch::Matchers::ContainsSubstring;
+using namespace std::chrono_literals;
+
+const std::string kQuick = TUNE_ALL " --device host --rigor quick --budget-seconds 4 --json ";
+
+// A compiler that makes something else of the kernels of f64. `cases` are those of the shell, in
+// which `make BODY` makes a kernel of the source $name with the body, or fails.
+std::string compiler(const Shell& shell, const std::string& cases) {
+  const std::filesystem::path path = shell.folder() / "c++";
+  std::ofstream(path) << "#!/bin/sh\n"
+                         "all=\"$*\"\n"
+                         "case \"$all\" in *TYPE_A=f64*) ;; *) exec c++ \"$@\" ;; esac\n"
+                         "name=$(basename \"${all##* }\" .cc)\n"
+                         "[ $name = kernel ] && name=blocked\n"
+                         "object=${all##* -o }\n"
+                         "make() {\n"
+                         "  echo \"extern \\\"C\\\" void tunedgemm_$name() { $1; }\" |\n"
+                         "    c++ -x c++ -shared -fPIC -o \"${object%% *}\" -\n"
+                         "  exit\n"
+                         "}\n"
+                         "case \"$name $all\" in\n"
+                      << cases << "esac\nexec c++ \"$@\"\n";
+  std::filesystem::permissions(path, std::filesystem::perms::owner_all);
+  return "env TUNEDGEMM_CXX=" + path.string() + " ";
+}
+
+nlohmann::json outcomes_of(const ProgramResult& result) {
+  return nlohmann::json::parse(result.output);
+}
+
+// The pids of the workers that use a cache in this folder.
+std::vector<pid_t> workers_of(const Shell& shell) {
+  std::vector<pid_t> workers;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
+    std::ifstream file(entry.path() / "cmdline");
+    std::string line;
+    std::getline(file, line);  // with what ends meanwhile this fails, and nothing throws
+    if (line.find("--tuning-worker") != std::string::npos &&
+        line.find(shell.folder().string()) != std::string::npos) {
+      workers.push_back(std::stoi(entry.path().filename()));
+    }
+  }
+  return workers;
+}
+
+}  // namespace
+
+TEST_CASE(
+    "Candidates that crash, trap, hang or break their compiler are recorded, and all is tuned") {
+  const Shell shell;
+  const std::string with_compiler =
+      compiler(shell,
+               "naive_mnk*) make '*(volatile int*)1 = 0' ;;\n"
+               "reordered_mkn*BLOCK_N=512*) make '__builtin_trap()' ;;\n"
+               "transposed_b*PARTIAL_SUMS=32*) make 'for (;;) asm(\"\")' ;;\n"
+               "*PREFETCH=0*) kill -SEGV $$ ;;\n");
+  std::ofstream(shell.folder() / "list.csv") << "f64,nn,40,24,16\nf32,nn,40,24,16\n";
+  const std::string command =
+      with_compiler + kQuick + "--candidates 12 --candidate-seconds 2 list.csv";
+  const ProgramResult result = shell.run(command);
+  CAPTURE(result.output, result.errors);
+  REQUIRE(result.status == 0);
+  const nlohmann::json outcomes = outcomes_of(result);
+  REQUIRE(outcomes.size() == 2);
+  for (const auto& outcome : outcomes) {
+    CHECK(outcome["record"]["median_us"] > 0);
+  }
+  CHECK_THAT(outcomes[0]["record"]["remark"].get<std::string>(),
+             ContainsSubstring("3 candidates crashed, the last "));
+  CHECK(outcomes[0]["record"]["family"] == "blocked");
+  CHECK(outcomes[1]["record"]["remark"].get<std::string>().find("crashed") == std::string::npos);
+
+  const ProgramResult crashes = shell.run(
+      "sqlite3 cache.db \"SELECT family, detail FROM trial JOIN config ON config.id = "
+      "trial.config WHERE detail LIKE 'its process%' OR detail LIKE 'it did not "
+      "come back%' ORDER BY family\"");
+  CAPTURE(crashes.output, crashes.errors);
+  CHECK_THAT(crashes.output, ContainsSubstring("naive_mnk|its process "));
+  CHECK_THAT(crashes.output, ContainsSubstring("reordered_mkn|its process "));
+  CHECK_THAT(crashes.output, ContainsSubstring("transposed_b|it did not come back within "));
+  CHECK(workers_of(shell).empty());
+}
+
+TEST_CASE("A compiler that never ends for some candidates leaves a shape its winner") {
+  const Shell shell;
+  const std::string with_compiler = compiler(shell, "*TILE_N=2*|*PREFETCH=0*) sleep 1000 ;;\n");
+  std::ofstream(shell.folder() / "list.csv") << "f64,nn,40,24,16\nf32,nn,40,24,16\n";
+  const ProgramResult result = shell.run(with_compiler + kQuick + "--candidates 4 list.csv");
+  CAPTURE(result.output, result.errors);
+  CHECK(result.status == 0);
+}
+
+TEST_CASE("A shape of which every candidate crashes is given up, and the others are tuned") {
+  const Shell shell;
+  const std::string with_compiler = compiler(shell, "*) make '__builtin_trap()' ;;\n");
+  std::ofstream(shell.folder() / "list.csv") << "f64,nn,40,24,16\nf32,nn,40,24,16\n";
+  const ProgramResult result = shell.run(with_compiler + kQuick + "--candidates 12 list.csv");
+  CAPTURE(result.output, result.errors);
+  REQUIRE(result.status == 1);
+  const nlohmann::json outcomes = outcomes_of(result);
+  CHECK(outcomes[0]["record"].is_null());
+  CHECK_THAT(outcomes[0]["failure"].get<std::string>(),
+             ContainsSubstring("5 candidates have ended their process"));
+  CHECK(outcomes[1]["record"]["median_us"] > 0);
+  CHECK(shell.run("sqlite3 cache.db 'SELECT count(*) FROM lease'").output == "0\n");
+}
+
+TEST_CASE("After five candidates that crashed the best of those that ran before wins") {
+  const Shell shell;
+  const std::string with_compiler = compiler(shell,
+                                             "blocked*TILE_M=8*TILE_N=3*PREFETCH=8*) ;;\n"
+                                             "*) make '__builtin_trap()' ;;\n");
+  std::ofstream(shell.folder() / "list.csv") << "f64,nn,40,24,16\n";
+  const ProgramResult result = shell.run(with_compiler + kQuick + "--candidates 12 list.csv");
+  CAPTURE(result.output, result.errors);
+  REQUIRE(result.status == 0);
+  const nlohmann::json outcomes = outcomes_of(result);
+  CHECK(outcomes[0]["record"]["family"] == "blocked");
+  CHECK(outcomes[0]["state"] == "tuned in part");
+  CHECK_THAT(outcomes[0]["record"]["remark"].get<std::string>(),
+             ContainsSubstring("5 candidates crashed"));
+}
+
+TEST_CASE("Workers that are killed at any moment lose nothing") {
+  const Shell shell;
+  std::jthread killer([&](const std::stop_token& stop) {
+    // Moments that differ from one to the next.
+    for (int kills = 0; kills < 6 && !stop.stop_requested(); ++kills) {
+      std::this_thread::sleep_for(150ms + kills * 170ms);
+      for (const pid_t worker : workers_of(shell)) {
+        kill(worker, SIGKILL);
+      }
+    }
+  });
+  const ProgramResult result = shell.run(kQuick + "--candidates 4 --m 40 --n 16:48:8 --k 16");
+  killer.request_stop();
+  CAPTURE(result.output, result.errors);
+  REQUIRE(result.status == 0);
+  for (const auto& outcome : outcomes_of(result)) {
+    CHECK(outcome["record"]["median_us"] > 0);
+  }
+  // Nobody is to blame for that.
+  CHECK(result.output.find("crashed") == std::string::npos);
+  CHECK(shell.run("sqlite3 cache.db 'SELECT count(*) FROM lease'").output == "0\n");
+  CHECK(shell.run("sqlite3 cache.db 'PRAGMA integrity_check'").output == "ok\n");
+}
+
+TEST_CASE("A worker dies with a tune-all that is killed") {
+  const Shell shell;
+  const ProgramResult result =
+      shell.run("timeout --signal KILL 2 " TUNE_ALL
+                " --device host --rigor exhaustive --m 512 --n 512 --k 512");
+  CAPTURE(result.output, result.errors);
+  REQUIRE(result.status == 128 + SIGKILL);
+  const auto until = std::chrono::steady_clock::now() + 5s;
+  while (!workers_of(shell).empty() && std::chrono::steady_clock::now() < until) {
+    std::this_thread::sleep_for(10ms);
+  }
+  CHECK(workers_of(shell).empty());
+}
+
+}  // namespace tunedgemm
