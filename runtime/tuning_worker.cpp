@@ -17,6 +17,7 @@ using Clock = std::chrono::steady_clock;
 
 // For a device that is opened, with all that a driver does when it is first used.
 constexpr double kOpeningSeconds = 120;
+constexpr int kMostStarts = 3;
 // Without a candidate at work: compilations end within their own limits, the longest in ten minutes.
 constexpr double kQuietSeconds = 900;
 // Of one that has closed its socket, which a crash does a moment before it is over.
@@ -47,6 +48,24 @@ std::string text_of(const ChildResult& result) {
   return "its process was ended";
 }
 
+// Throws DeviceError if it has no device.
+bool is_ready(TalkingChild& child) {
+  const Clock::time_point deadline = after(kOpeningSeconds);
+  std::string text;
+  while (child.hear(text, deadline) == TalkingChild::Heard::kLine) {
+    LineReader line(text);
+    const std::string_view word = line.word();
+    if (word == "ready") {
+      return true;
+    }
+    if (word == "no-device") {
+      const auto kind = static_cast<DeviceError::Kind>(line.integer());
+      throw DeviceError(kind, "the worker process cannot open the device: " + line.rest());
+    }
+  }
+  return false;
+}
+
 }  // namespace
 
 // About one problem.
@@ -74,22 +93,21 @@ TuningWorker::TuningWorker(std::vector<std::string> command, const WorkerPlace& 
 TuningWorker::~TuningWorker() = default;
 
 void TuningWorker::start() {
-  auto child = std::make_unique<TalkingChild>(command_);
-  std::string text;
-  while (child->hear(text, after(kOpeningSeconds)) == TalkingChild::Heard::kLine) {
-    LineReader line(text);
-    const std::string_view word = line.word();
-    if (word == "ready") {
+  ChildResult result;
+  // One that is killed from outside while it starts says nothing about the next.
+  for (int attempts = 0; attempts < kMostStarts; ++attempts) {
+    auto child = std::make_unique<TalkingChild>(command_);
+    if (is_ready(*child)) {
       child_ = std::move(child);
       return;
     }
-    if (word == "no-device") {
-      const auto kind = static_cast<DeviceError::Kind>(line.integer());
-      throw DeviceError(kind, "the worker process cannot open the device: " + line.rest());
+    result = child->end(kUntilGone);
+    if (!is_from_outside(result)) {
+      break;
     }
   }
   throw std::system_error(EPROTO, std::generic_category(),
-                          command_.front() + " is no worker: " + text_of(child->end(kUntilGone)));
+                          command_.front() + " is no worker: " + text_of(result));
 }
 
 TuneResult TuningWorker::tune(const Problem& problem, const TuneOptions& options,

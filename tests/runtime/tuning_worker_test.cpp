@@ -35,8 +35,8 @@ Problem problem_of(int n) {
 TuneOptions quick(int candidates) {
   TuneOptions options;
   options.rigor = Rigor::kQuick;
-  options.budget = {.seconds = 4, .candidates = candidates};
-  options.candidate_seconds = 2;
+  options.budget = {.seconds = 60, .candidates = candidates};
+  options.candidate_seconds = 4;
   return options;
 }
 

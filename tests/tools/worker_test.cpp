@@ -18,7 +18,9 @@ namespace {
 using Catch::Matchers::ContainsSubstring;
 using namespace std::chrono_literals;
 
-const std::string kQuick = TUNE_ALL " --device host --rigor quick --budget-seconds 4 --json ";
+const std::string kQuick = TUNE_ALL " --device host --rigor quick --json ";
+// Time enough on a busy machine.
+const std::string kLong = "--budget-seconds 60 ";
 
 // A compiler that makes something else of the kernels of f64. `cases` are those of the shell, in
 // which `make BODY` makes a kernel of the source $name with the body, or fails.
@@ -73,7 +75,7 @@ TEST_CASE(
                "*PREFETCH=0*) kill -SEGV $$ ;;\n");
   std::ofstream(shell.folder() / "list.csv") << "f64,nn,40,24,16\nf32,nn,40,24,16\n";
   const std::string command =
-      with_compiler + kQuick + "--candidates 12 --candidate-seconds 2 list.csv";
+      with_compiler + kQuick + kLong + "--candidates 12 --candidate-seconds 4 list.csv";
   const ProgramResult result = shell.run(command);
   CAPTURE(result.output, result.errors);
   REQUIRE(result.status == 0);
@@ -111,7 +113,8 @@ TEST_CASE("A shape of which every candidate crashes is given up, and the others 
   const Shell shell;
   const std::string with_compiler = compiler(shell, "*) make '__builtin_trap()' ;;\n");
   std::ofstream(shell.folder() / "list.csv") << "f64,nn,40,24,16\nf32,nn,40,24,16\n";
-  const ProgramResult result = shell.run(with_compiler + kQuick + "--candidates 12 list.csv");
+  const ProgramResult result =
+      shell.run(with_compiler + kQuick + kLong + "--candidates 12 list.csv");
   CAPTURE(result.output, result.errors);
   REQUIRE(result.status == 1);
   const nlohmann::json outcomes = outcomes_of(result);
@@ -128,7 +131,8 @@ TEST_CASE("After five candidates that crashed the best of those that ran before 
                                              "blocked*TILE_M=8*TILE_N=3*PREFETCH=8*) ;;\n"
                                              "*) make '__builtin_trap()' ;;\n");
   std::ofstream(shell.folder() / "list.csv") << "f64,nn,40,24,16\n";
-  const ProgramResult result = shell.run(with_compiler + kQuick + "--candidates 12 list.csv");
+  const ProgramResult result =
+      shell.run(with_compiler + kQuick + kLong + "--candidates 12 list.csv");
   CAPTURE(result.output, result.errors);
   REQUIRE(result.status == 0);
   const nlohmann::json outcomes = outcomes_of(result);
@@ -149,7 +153,8 @@ TEST_CASE("Workers that are killed at any moment lose nothing") {
       }
     }
   });
-  const ProgramResult result = shell.run(kQuick + "--candidates 4 --m 40 --n 16:48:8 --k 16");
+  const ProgramResult result =
+      shell.run(kQuick + kLong + "--candidates 4 --m 40 --n 16:48:8 --k 16");
   killer.request_stop();
   CAPTURE(result.output, result.errors);
   REQUIRE(result.status == 0);
