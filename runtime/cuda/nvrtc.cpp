@@ -110,9 +110,15 @@ Nvrtc::Nvrtc(const NvrtcLocation& location) : location_(location) {
   }
   functions_ = std::make_unique<const Functions>(library);
   int count = 0;
-  if (functions_->nvrtcGetNumSupportedArchs(&count) == NVRTC_SUCCESS && count > 0) {
-    supported_.resize(static_cast<std::size_t>(count));
-    functions_->nvrtcGetSupportedArchs(supported_.data());
+  nvrtcResult result = functions_->nvrtcGetNumSupportedArchs(&count);
+  if (result == NVRTC_SUCCESS) {
+    supported_.resize(static_cast<std::size_t>(std::max(count, 0)));
+    result = functions_->nvrtcGetSupportedArchs(supported_.data());
+  }
+  if (result != NVRTC_SUCCESS) {
+    throw DeviceError(DeviceError::Kind::kUnavailable,
+                      "NVRTC " + location.path.string() + " does not tell for which GPUs it compiles: " +
+                          functions_->nvrtcGetErrorString(result));
   }
 }
 

@@ -59,6 +59,9 @@ class Control {
   virtual std::string left() const = 0;
   virtual std::vector<Product> products() const = 0;
 
+  /// cuGraphClone, which the library does not use.
+  virtual cuda::CUresult clone(cuda::CUgraph* clone, cuda::CUgraph graph) = 0;
+
   /// For the fake NVRTC: counts the call, and says whether it is to fail.
   virtual cuda::CUresult enter(const char* function) = 0;
 

@@ -586,14 +586,6 @@ CUresult cuGraphDestroy(CUgraph graph) {
   call.state().graphs.remove(graph);
   return call.result();
 }
-CUresult cuGraphClone(CUgraph* clone, CUgraph graph) {
-  Call call("cuGraphClone");
-  if (!call.failed()) {
-    *clone = call.state().graphs.add();
-    static_cast<Graph&>(**clone) = call.copy_of(*graph);
-  }
-  return call.result();
-}
 CUresult cuGraphInstantiateWithFlags(CUgraphExec* executable, CUgraph graph, unsigned long long) {
   Call call("cuGraphInstantiate");
   if (!call.failed()) {

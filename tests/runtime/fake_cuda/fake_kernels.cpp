@@ -269,9 +269,10 @@ Image read_image(const char* text) {
   return image;
 }
 
-std::vector<Touched> touched_by(const Image& image, const Arguments& arguments) {
+std::vector<Touched> touched_by(const Image& image, const LaunchArguments& launch) {
+  const Arguments& arguments = launch.arguments;
   if (!image.is_product()) {
-    return {};
+    return {{"its argument", image.is_ptx() ? launch.pointer : arguments.workspace, 1}};
   }
   std::vector<Touched> all = Product(image, arguments).touched();
   if (arguments.workspace != nullptr || number(image, "SPLIT_K") > 1) {

@@ -36,13 +36,14 @@ struct LaunchArguments {
   unsigned blocks = 0, threads = 0, cluster = 1;
 };
 
-/// Bytes from an address on that a launch of a product reads or writes.
+/// Bytes from an address on that a launch reads or writes; of the verifier's kernels only where
+/// their task is.
 struct Touched {
   const char* name;
   const void* pointer;
   std::int64_t bytes;
 };
-std::vector<Touched> touched_by(const Image& image, const Arguments& arguments);
+std::vector<Touched> touched_by(const Image& image, const LaunchArguments& launch);
 
 /// The sentence of what was found wrong, or nothing.
 std::string compute(const Image& image, const LaunchArguments& launch);

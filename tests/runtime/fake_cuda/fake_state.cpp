@@ -259,7 +259,7 @@ CUresult Call::work(const CUgraphNode_st& node, CUstream_st& stream) {
     std::memset(node.set.destination, node.set.value, node.set.bytes);
     return CUDA_SUCCESS;
   }
-  for (const Touched& touched : touched_by(*node.image, node.launch.arguments)) {
+  for (const Touched& touched : touched_by(*node.image, node.launch)) {
     const Allocation* const memory =
         allocation_at(touched.pointer, static_cast<std::size_t>(touched.bytes));
     if (memory == nullptr || memory->context != stream.context) {
@@ -434,6 +434,12 @@ class TheControl final : public Control {
   std::vector<Product> products() const override {
     const std::scoped_lock lock(state_.mutex);
     return state_.products;
+  }
+  CUresult clone(CUgraph* clone, CUgraph graph) override {
+    const Call call("cuGraphClone");
+    *clone = state_.graphs.add();
+    static_cast<Graph&>(**clone) = call.copy_of(*graph);
+    return call.result();
   }
   CUresult enter(const char* function) override { return Call(function).result(); }
 

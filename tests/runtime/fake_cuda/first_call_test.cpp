@@ -23,8 +23,6 @@ TEST_CASE("A tuned winner is checked, timed, stored and runs right") {
   CHECK(context->store().health().winners == 1);
   CHECK(launch(plan, product.buffers(), nullptr) == 0);
   CHECK(product.is_right());
-  for (const auto& [name, count] : control().calls()) { UNSCOPED_INFO(name << " " << count); }
-  CHECK(false);
 }
 
 }  // namespace tunedgemm::fake_cuda

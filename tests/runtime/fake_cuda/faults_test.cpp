@@ -1,0 +1,138 @@
+// Every call of the driver and of NVRTC may fail, once or for ever: the library's call is right or
+// refused with a sentence, nothing is left behind, and the call after a failure that passes is
+// right.
+
+#include <iterator>
+#include <map>
+#include <string>
+
+#include "tests/runtime/fake_cuda/fake_gpu.h"
+#include "tests/support/catch.h"
+#include "tunedgemm/tunedgemm.h"
+
+namespace tunedgemm::fake_cuda {
+namespace {
+
+constexpr cuda::CUresult kUnknown = 999, kIllegalAddress = 700;
+
+// A program that opens a context and multiplies, by the C interface.
+class Program {
+ public:
+  explicit Program(tunedgemm_policy policy) {
+    tunedgemm_context_options_init(&options_);
+    options_.backend = TUNEDGEMM_BACKEND_CUDA;
+    options_.cache_path = "";
+    options_.policy = policy;
+    options_.tune_candidates = 2;
+    options_.rigor = TUNEDGEMM_QUICK;
+  }
+  ~Program() { tunedgemm_context_destroy(context_); }
+  Program(const Program&) = delete;
+  Program& operator=(const Program&) = delete;
+
+  /// Empty if the product is right, or refused with a sentence where that is allowed.
+  std::string why_not(const SmallProduct& product, bool may_be_refused) {
+    product.erase();
+    tunedgemm_status status = TUNEDGEMM_OK;
+    if (context_ == nullptr) {
+      status = tunedgemm_context_create(&options_, &context_);
+    }
+    const tunedgemm_buffers buffers = product.buffers();
+    if (status == TUNEDGEMM_OK) {
+      status = tunedgemm_matmul(context_, &product.problem(), &buffers, nullptr);
+    }
+    if (status == TUNEDGEMM_OK) {
+      return product.is_right() ? "" : "wrong without an error";
+    }
+    const std::string sentence = tunedgemm_error_message();
+    if (status == TUNEDGEMM_INTERNAL || sentence.empty()) {
+      return std::string(tunedgemm_status_name(status)) + ": " + sentence;
+    }
+    return may_be_refused ? "" : sentence;
+  }
+
+ private:
+  tunedgemm_context_options options_;
+  tunedgemm_context* context_ = nullptr;
+};
+
+std::map<std::string, int> calls_of(tunedgemm_policy policy) {
+  const FakeGpu gpu;
+  const SmallProduct product;
+  const OnDevice other(1);
+  const std::map<std::string, int> before = control().calls();
+  Program program(policy);
+  REQUIRE(program.why_not(product, false) == "");
+  std::map<std::string, int> calls = control().calls();
+  for (const auto& [function, count] : before) {
+    calls[function] -= count;
+  }
+  return calls;
+}
+
+struct Failure {
+  cuda::CUresult error;
+  Lasts lasts;
+};
+constexpr Failure kFailures[] = {{cuda::CUDA_ERROR_OUT_OF_MEMORY, Lasts::kOnce},
+                                 {kUnknown, Lasts::kOnce},
+                                 {kIllegalAddress, Lasts::kForEver}};
+
+// What is wrong when the nth call of the function fails so. The caller's thread works on another
+// device, so that a context that is not made current shows.
+std::string why_not_with(tunedgemm_policy policy, const std::string& function, int nth,
+                         const Failure& failure) {
+  const FakeGpu gpu;
+  std::string wrong;
+  {
+    const SmallProduct product;
+    const OnDevice other(1);
+    Program program(policy);
+    control().fail(function, nth, failure.error, failure.lasts);
+    wrong = program.why_not(product, true);
+    if (wrong.empty()) {
+      wrong = program.why_not(product, failure.lasts == Lasts::kForEver);
+      wrong += wrong.empty() ? "" : " in the call after it";
+    }
+  }
+  return wrong + FakeGpu::why_not_clean();
+}
+
+void fail_with(tunedgemm_policy policy, const std::string& function, int nth,
+               const Failure& failure) {
+  INFO("call " << nth << " of " << function << " fails with " << failure.error);
+  CHECK(why_not_with(policy, function, nth, failure) == "");
+}
+
+}  // namespace
+
+TEST_CASE("A first call survives the failure of any call of the driver") {
+  for (const auto& [function, count] : calls_of(TUNEDGEMM_POLICY_NEVER)) {
+    for (int nth = 1; nth <= count; ++nth) {
+      for (const Failure& failure : kFailures) {
+        fail_with(TUNEDGEMM_POLICY_NEVER, function, nth, failure);
+      }
+    }
+  }
+}
+
+TEST_CASE("A tuning survives the failure of some calls of each function of the driver") {
+  std::size_t turn = 0;
+  for (const auto& [function, count] : calls_of(TUNEDGEMM_POLICY_TUNE)) {
+    for (int nth = 1; nth <= count; nth *= 4) {
+      fail_with(TUNEDGEMM_POLICY_TUNE, function, nth, kFailures[turn++ % std::size(kFailures)]);
+    }
+  }
+}
+
+TEST_CASE("A tuning survives the failure of most calls of the driver", "[slow]") {
+  for (const auto& [function, count] : calls_of(TUNEDGEMM_POLICY_TUNE)) {
+    for (int nth = 1; nth <= count; nth += 1 + nth / 8) {
+      for (const Failure& failure : kFailures) {
+        fail_with(TUNEDGEMM_POLICY_TUNE, function, nth, failure);
+      }
+    }
+  }
+}
+
+}  // namespace tunedgemm::fake_cuda
