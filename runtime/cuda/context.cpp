@@ -5,6 +5,20 @@
 #include "runtime/cuda/check.h"
 
 namespace tunedgemm::cuda {
+namespace {
+
+CUresult make_current(const PrimaryContext& context, bool& pushed) noexcept {
+  const Driver& driver = context.driver();
+  CUcontext current = nullptr;
+  if (driver.cuCtxGetCurrent(&current) == CUDA_SUCCESS && current == context.handle()) {
+    return CUDA_SUCCESS;
+  }
+  const CUresult result = driver.cuCtxPushCurrent(context.handle());
+  pushed = result == CUDA_SUCCESS;
+  return result;
+}
+
+}  // namespace
 
 PrimaryContext::PrimaryContext(const Driver& driver, CUdevice device)
     : driver_(driver), device_(device) {
@@ -18,25 +32,29 @@ PrimaryContext::~PrimaryContext() {
   }
 }
 
-Active::Active(const PrimaryContext& context) noexcept
-    : driver_(context.driver()), pushed_(push_unless_current(context)) {
+ActiveIfPossible::ActiveIfPossible(const PrimaryContext& context) noexcept
+    : driver_(context.driver()), result_(make_current(context, pushed_)) {
   driver_.cuThreadExchangeStreamCaptureMode(&mode_);
 }
 
-Active::~Active() {
+ActiveIfPossible::~ActiveIfPossible() {
   driver_.cuThreadExchangeStreamCaptureMode(&mode_);
   if (pushed_) {
     pop(driver_);
   }
 }
 
-bool push_unless_current(const PrimaryContext& context) noexcept {
-  const Driver& driver = context.driver();
-  CUcontext current = nullptr;
-  if (driver.cuCtxGetCurrent(&current) == CUDA_SUCCESS && current == context.handle()) {
-    return false;
+Active::Active(const PrimaryContext& context) : ActiveIfPossible(context) {
+  if (result() != CUDA_SUCCESS) {
+    throw_device_error(context.driver(), result(), "cuCtxPushCurrent",
+                       "CUDA device " + std::to_string(context.device()));
   }
-  return driver.cuCtxPushCurrent(context.handle()) == CUDA_SUCCESS;
+}
+
+bool push_unless_current(const PrimaryContext& context) noexcept {
+  bool pushed = false;
+  make_current(context, pushed);
+  return pushed;
 }
 
 void pop(const Driver& driver) noexcept {

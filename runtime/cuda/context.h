@@ -17,6 +17,7 @@ class PrimaryContext {
   PrimaryContext& operator=(const PrimaryContext&) = delete;
 
   const Driver& driver() const { return driver_; }
+  CUdevice device() const { return device_; }
   CUcontext handle() const { return handle_; }
 
  private:
@@ -25,20 +26,31 @@ class PrimaryContext {
   CUcontext handle_ = nullptr;
 };
 
-/// While it lives, the context is current for this thread, and calls that a stream capture of
-/// another thread forbids (allocating, loading) are allowed here: they touch nothing that is being
-/// captured.
-class Active {
+/// While it lives, the context is current for this thread, unless the driver refuses that, and calls
+/// that a stream capture of another thread forbids (allocating, loading) are allowed here: they
+/// touch nothing that is being captured. For what must not throw, such as releasing.
+class ActiveIfPossible {
  public:
-  [[nodiscard]] explicit Active(const PrimaryContext& context) noexcept;
-  ~Active();
-  Active(const Active&) = delete;
-  Active& operator=(const Active&) = delete;
+  [[nodiscard]] explicit ActiveIfPossible(const PrimaryContext& context) noexcept;
+  ~ActiveIfPossible();
+  ActiveIfPossible(const ActiveIfPossible&) = delete;
+  ActiveIfPossible& operator=(const ActiveIfPossible&) = delete;
+
+  /// What the driver said.
+  CUresult result() const { return result_; }
 
  private:
   const Driver& driver_;
   bool pushed_ = false;
+  CUresult result_;
   CUstreamCaptureMode mode_ = CU_STREAM_CAPTURE_MODE_RELAXED;
+};
+
+/// The same where it must be current: what is made under it belongs to the context that is. Throws
+/// DeviceError.
+class Active : public ActiveIfPossible {
+ public:
+  [[nodiscard]] explicit Active(const PrimaryContext& context);
 };
 
 /// Makes the context current unless it is. Whether there is now something to pop.

@@ -194,7 +194,10 @@ void CudaDevice::set_bytes(void* destination, int value, std::int64_t bytes) {
 
 int CudaDevice::set_bytes_async(void* destination, int value, std::int64_t bytes,
                                 StreamHandle stream) noexcept {
-  const Active active(context_);
+  const ActiveIfPossible active(context_);
+  if (active.result() != CUDA_SUCCESS) {
+    return active.result();
+  }
   return driver_->cuMemsetD8Async(to_device_pointer(destination), static_cast<unsigned char>(value),
                                   static_cast<std::size_t>(bytes), static_cast<CUstream>(stream));
 }
@@ -240,7 +243,7 @@ std::optional<std::uint64_t> CudaDevice::stream_id(StreamHandle stream) const no
     return status == CU_STREAM_CAPTURE_STATUS_NONE ? driver_->cuStreamGetId(handle, &id) : result;
   };
   if (ask() != CUDA_SUCCESS) [[unlikely]] {
-    const Active active(context_);
+    const ActiveIfPossible active(context_);
     ask();
   }
   return status == CU_STREAM_CAPTURE_STATUS_NONE ? std::optional<std::uint64_t>(id) : std::nullopt;

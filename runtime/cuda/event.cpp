@@ -25,7 +25,7 @@ Event::~Event() {
   if (context_.driver().gave_up()) {
     return;
   }
-  const Active active(context_);
+  const ActiveIfPossible active(context_);
   context_.driver().cuEventDestroy(handle_);
 }
 

@@ -99,7 +99,7 @@ TimingGraph::~TimingGraph() {
   if (context_.driver().gave_up()) {
     return;
   }
-  const Active active(context_);
+  const ActiveIfPossible active(context_);
   context_.driver().cuGraphExecDestroy(executable_);
 }
 

@@ -22,7 +22,7 @@ Memory::~Memory() {
   if (context_.driver().gave_up()) {
     return;
   }
-  const Active active(context_);
+  const ActiveIfPossible active(context_);
   context_.driver().cuMemFree(address_);
 }
 

@@ -54,7 +54,7 @@ Module::~Module() {
   if (context_.driver().gave_up()) {
     return;
   }
-  const Active active(context_);
+  const ActiveIfPossible active(context_);
   context_.driver().cuModuleUnload(handle_);
 }
 

@@ -14,7 +14,7 @@ Stream::~Stream() {
   if (context_.driver().gave_up()) {
     return;
   }
-  const Active active(context_);
+  const ActiveIfPossible active(context_);
   context_.driver().cuStreamDestroy(handle_);
 }
 
