@@ -117,7 +117,8 @@ Nvrtc::Nvrtc(const NvrtcLocation& location) : location_(location) {
   }
   if (result != NVRTC_SUCCESS) {
     throw DeviceError(DeviceError::Kind::kUnavailable,
-                      "NVRTC " + location.path.string() + " does not tell for which GPUs it compiles: " +
+                      "NVRTC " + location.path.string() +
+                          " does not tell for which GPUs it compiles: " +
                           functions_->nvrtcGetErrorString(result));
   }
 }

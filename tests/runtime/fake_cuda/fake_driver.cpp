@@ -422,7 +422,8 @@ CUresult cuPointerGetAttributes(unsigned count, const CUpointer_attribute* attri
   for (unsigned index = 0; index < count; ++index) {
     switch (attributes[index]) {
       case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
-        *static_cast<unsigned*>(values[index]) = memory != nullptr ? unsigned{CU_MEMORYTYPE_DEVICE} : 0;
+        *static_cast<unsigned*>(values[index]) =
+            memory != nullptr ? unsigned{CU_MEMORYTYPE_DEVICE} : 0;
         break;
       case CU_POINTER_ATTRIBUTE_DEVICE_POINTER:
         *static_cast<CUdeviceptr*>(values[index]) = is_reachable ? pointer : 0;

@@ -141,7 +141,8 @@ class Product {
 std::string compute_product(const Image& image, const Arguments& arguments) {
   std::atomic<unsigned>* const counter = static_cast<std::atomic<unsigned>*>(arguments.workspace);
   if (counter != nullptr && counter->exchange(1) != 0) {
-    return "the counters of a workspace are not zero: it was not cleared, or another launch uses it";
+    return "the counters of a workspace are not zero: it was not cleared, or another launch uses "
+           "it";
   }
   Product(image, arguments).compute();
   if (counter != nullptr) {

@@ -84,8 +84,7 @@ nvrtcResult nvrtcCompileProgram(nvrtcProgram program, int count, const char* con
       cubin += "architecture " + option.substr(std::strlen(kArchitecture)) + "\n";
     } else if (option.compare(0, 2, "-D") == 0) {
       const std::size_t equals = option.find('=');
-      cubin +=
-          "define " + option.substr(2, equals - 2) + " " + option.substr(equals + 1) + "\n";
+      cubin += "define " + option.substr(2, equals - 2) + " " + option.substr(equals + 1) + "\n";
     }
   }
   program->cubin = cubin + "# long enough for the header of an ELF file\n";

@@ -19,13 +19,21 @@ constexpr auto kThreadLocal = static_cast<CUstreamCaptureMode>(1);
 
 // What a lost device still answers.
 bool needs_no_context(std::string_view function) {
-  static const std::set<std::string_view> all{
-      "cuInit",           "cuDriverGetVersion",      "cuDeviceGetCount",
-      "cuDeviceGet",      "cuDeviceGetName",         "cuDeviceGetPCIBusId",
-      "cuDeviceGetUuid",  "cuDeviceTotalMem",        "cuDeviceGetAttribute",
-      "cuCtxGetCurrent",  "cuCtxGetDevice",          "cuCtxPushCurrent",
-      "cuCtxPopCurrent",  "cuThreadExchangeStreamCaptureMode",
-      "cuDevicePrimaryCtxRetain"};
+  static const std::set<std::string_view> all{"cuInit",
+                                              "cuDriverGetVersion",
+                                              "cuDeviceGetCount",
+                                              "cuDeviceGet",
+                                              "cuDeviceGetName",
+                                              "cuDeviceGetPCIBusId",
+                                              "cuDeviceGetUuid",
+                                              "cuDeviceTotalMem",
+                                              "cuDeviceGetAttribute",
+                                              "cuCtxGetCurrent",
+                                              "cuCtxGetDevice",
+                                              "cuCtxPushCurrent",
+                                              "cuCtxPopCurrent",
+                                              "cuThreadExchangeStreamCaptureMode",
+                                              "cuDevicePrimaryCtxRetain"};
   return all.count(function) > 0 || function.substr(0, 5) == "nvrtc";
 }
 
@@ -97,8 +105,7 @@ double duration_us(const Image& image) {
 
 }  // namespace
 
-Call::Call(const char* function)
-    : function_(function), state_(the_state()), lock_(state_.mutex) {
+Call::Call(const char* function) : function_(function), state_(the_state()), lock_(state_.mutex) {
   if (this_thread.destroys_user_objects) {
     complain("is called by the destructor of a user object");
   }
@@ -343,9 +350,8 @@ void Call::end(CUctx_st& context) const {
   const auto is_of_context = [&](const auto& object) { return object.context == &context; };
   const int objects = state_.streams.count(is_of_context) + state_.events.count(is_of_context) +
                       state_.modules.count(is_of_context);
-  const auto blocks = std::count_if(state_.memory.begin(), state_.memory.end(), [&](const auto& at) {
-    return is_of_context(at.second);
-  });
+  const auto blocks = std::count_if(state_.memory.begin(), state_.memory.end(),
+                                    [&](const auto& at) { return is_of_context(at.second); });
   if (objects > 0 || blocks > 0) {
     complain("ends a context with " + std::to_string(blocks) + " blocks of memory and " +
              std::to_string(objects) + " streams, events and modules");

@@ -211,8 +211,9 @@ TEST_CASE("A context may end before or after the graphs of its launches") {
       executable.reset();
       planned.reset();
     }
-    CHECK(FakeGpu::why_not_clean() == "1 streams 1 references to contexts 1 contexts pushed by "
-                                      "this thread ");
+    CHECK(FakeGpu::why_not_clean() ==
+          "1 streams 1 references to contexts 1 contexts pushed by "
+          "this thread ");
   }
 }
 

@@ -1,0 +1,123 @@
+// Which device a call is for, whose memory it is given, and whether this process may use it.
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "runtime/process_contexts.h"
+#include "tests/runtime/fake_cuda/fake_gpu.h"
+#include "tests/support/catch.h"
+#include "tunedgemm/tunedgemm.h"
+
+namespace tunedgemm::fake_cuda {
+namespace {
+
+tunedgemm_context* open_by_c(int ordinal) {
+  tunedgemm_context_options options;
+  tunedgemm_context_options_init(&options);
+  options.backend = TUNEDGEMM_BACKEND_CUDA;
+  options.ordinal = ordinal;
+  options.cache_path = "";
+  options.policy = TUNEDGEMM_POLICY_NEVER;
+  tunedgemm_context* context = nullptr;
+  return tunedgemm_context_create(&options, &context) == TUNEDGEMM_OK ? context : nullptr;
+}
+
+tunedgemm_status plan_by_c(tunedgemm_context* context, const SmallProduct& product,
+                           const tunedgemm_buffers& buffers) {
+  const tunedgemm_plan* plan = nullptr;
+  return tunedgemm_plan_create(context, &product.problem(), &buffers, &plan);
+}
+
+}  // namespace
+
+TEST_CASE("A call without a context is for the current device of its thread") {
+  const FakeGpu gpu;
+  const OnDevice second_is_kept(1);
+  ProcessContexts contexts(cuda_backend(), [](const Backend&, int ordinal) {
+    return open_context(Policy::kNever, ordinal);
+  });
+  const auto multiply = [&](int ordinal) {
+    const OnDevice device(ordinal);
+    const SmallProduct product;
+    Context& context = contexts.current();
+    CHECK(context.options().ordinal == ordinal);
+    const CallKey key = call_key(product.problem(), product.buffers());
+    CHECK(launch(context.plan(key, nullptr), product.buffers(), nullptr) == 0);
+    CHECK(product.is_right());
+  };
+  multiply(1);
+  multiply(0);
+  multiply(1);
+  std::vector<std::thread> threads;
+  for (const int ordinal : {0, 1, 0, 1}) {
+    threads.emplace_back(multiply, ordinal);
+  }
+  std::thread([&] { CHECK(contexts.current().options().ordinal == 0); }).join();  // has chosen none
+  for (std::thread& thread : threads) {
+    thread.join();
+  }
+}
+
+TEST_CASE("Memory that the device cannot read is told when a plan is made, and at the first run") {
+  const FakeGpu gpu;
+  const SmallProduct product;
+  tunedgemm_context* const context = open_by_c(0);
+  REQUIRE(context != nullptr);
+  std::vector<float> on_host(static_cast<std::size_t>(SmallProduct::kM * SmallProduct::kN));
+  tunedgemm_buffers buffers = product.buffers();
+  buffers.d = on_host.data();
+  CHECK(plan_by_c(context, product, buffers) == TUNEDGEMM_INVALID_ARGUMENT);
+  CHECK_THAT(tunedgemm_error_message(), Catch::Matchers::ContainsSubstring("is host memory"));
+  CHECK(tunedgemm_matmul(context, &product.problem(), &buffers, nullptr) ==
+        TUNEDGEMM_INVALID_ARGUMENT);
+  {
+    const OnDevice other(1);
+    const SmallProduct elsewhere;
+    buffers = product.buffers();
+    buffers.a = elsewhere.buffers().a;
+    CHECK(plan_by_c(context, product, buffers) == TUNEDGEMM_INVALID_ARGUMENT);
+    CHECK_THAT(tunedgemm_error_message(),
+               Catch::Matchers::ContainsSubstring("is memory of cuda:1"));
+  }
+  CHECK(plan_by_c(context, product, product.buffers()) == TUNEDGEMM_OK);
+  tunedgemm_context_destroy(context);
+}
+
+TEST_CASE("A device that is not there is refused with a sentence") {
+  const FakeGpu gpu;
+  CHECK(open_by_c(2) == nullptr);
+  CHECK_THAT(tunedgemm_error_message(), Catch::Matchers::ContainsSubstring("no CUDA device 2"));
+}
+
+TEST_CASE("A forked child is refused the GPU of its parent, and calls the driver for nothing") {
+  const FakeGpu gpu;
+  tunedgemm_context* const context = open_by_c(0);
+  REQUIRE(context != nullptr);
+  const SmallProduct product;
+  REQUIRE(plan_by_c(context, product, product.buffers()) == TUNEDGEMM_OK);
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(30);
+    const std::map<std::string, int> before = control().calls();
+    const tunedgemm_buffers buffers = product.buffers();
+    const auto told_of_fork = [] {
+      return std::string(tunedgemm_error_message()).find("fork()") != std::string::npos;
+    };
+    const bool is_refused =
+        tunedgemm_matmul(context, &product.problem(), &buffers, nullptr) != TUNEDGEMM_OK &&
+        told_of_fork() && open_by_c(0) == nullptr && told_of_fork();
+    tunedgemm_context_destroy(context);
+    _exit(!is_refused ? 1 : control().calls() != before ? 2 : 0);
+  }
+  int status = 0;
+  REQUIRE(waitpid(child, &status, 0) == child);
+  CHECK(WIFEXITED(status));
+  CHECK(WEXITSTATUS(status) == 0);
+  tunedgemm_context_destroy(context);
+}
+
+}  // namespace tunedgemm::fake_cuda

@@ -1,0 +1,70 @@
+// A kernel that never ends: what it may use is not released, since the driver would wait for it.
+
+#include "runtime/cuda/event.h"
+#include "runtime/cuda/memory.h"
+#include "runtime/cuda/other_kernel.h"
+#include "runtime/cuda/stream.h"
+#include "tests/runtime/fake_cuda/fake_gpu.h"
+#include "tests/support/catch.h"
+#include "tunedgemm/tunedgemm.h"
+
+namespace tunedgemm::fake_cuda {
+namespace {
+
+std::size_t waits_for_a_hung_kernel(bool gives_up) {
+  control().reset();
+  const auto opened = cuda::Driver::open();
+  const cuda::Driver& driver = *std::get<0>(opened);
+  {
+    const cuda::PrimaryContext context(driver, 0);
+    const cuda::Active active(context);
+    const cuda::Stream stream(context);
+    const cuda::OtherKernel kernel(context, 1);
+    cuda::Event end(context);
+    control().hang_next_launch();
+    kernel.launch(stream.handle());
+    end.record(stream.handle());
+    CHECK_FALSE(end.wait(0.01));
+    if (gives_up) {
+      driver.give_up();
+    }
+  }
+  const std::size_t waits = control().complaints().size();
+  CHECK(control().left().empty() == !gives_up);
+  control().reset();
+  return waits;
+}
+
+}  // namespace
+
+TEST_CASE("What a kernel that never ends may use is left alone") {
+  CHECK(waits_for_a_hung_kernel(false) > 0);
+  CHECK(waits_for_a_hung_kernel(true) == 0);
+}
+
+TEST_CASE("A call whose kernel never ends is refused, and its context ends without waiting",
+          "[slow]") {
+  control().reset();
+  {
+    const OnDevice device(0);
+    const SmallProduct product;
+    tunedgemm_context_options options;
+    tunedgemm_context_options_init(&options);
+    options.backend = TUNEDGEMM_BACKEND_CUDA;
+    options.cache_path = "";
+    tunedgemm_context* context = nullptr;
+    REQUIRE(tunedgemm_context_create(&options, &context) == TUNEDGEMM_OK);
+    control().hang_next_launch();
+    const tunedgemm_buffers buffers = product.buffers();
+    for (int call = 0; call < 2; ++call) {
+      CHECK(tunedgemm_matmul(context, &product.problem(), &buffers, nullptr) ==
+            TUNEDGEMM_DEVICE_FAILED);
+      CHECK_THAT(tunedgemm_error_message(), Catch::Matchers::ContainsSubstring("has not ended"));
+    }
+    tunedgemm_context_destroy(context);
+    CHECK(control().complaints().empty());
+  }
+  control().reset();
+}
+
+}  // namespace tunedgemm::fake_cuda
