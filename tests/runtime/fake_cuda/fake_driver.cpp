@@ -3,6 +3,7 @@
 // are used again at once.
 
 #include <algorithm>
+#include <bit>
 #include <cstdio>
 #include <cstring>
 
@@ -392,12 +393,11 @@ CUresult cuMemGetInfo_v2(std::size_t* free, std::size_t* total) {
 }
 CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr destination, const void* source, std::size_t bytes,
                               CUstream stream) {
-  return copy("cuMemcpyHtoDAsync", reinterpret_cast<void*>(destination), source, bytes, stream);
+  return copy("cuMemcpyHtoDAsync", std::bit_cast<void*>(destination), source, bytes, stream);
 }
 CUresult cuMemcpyDtoHAsync_v2(void* destination, CUdeviceptr source, std::size_t bytes,
                               CUstream stream) {
-  return copy("cuMemcpyDtoHAsync", destination, reinterpret_cast<const void*>(source), bytes,
-              stream);
+  return copy("cuMemcpyDtoHAsync", destination, std::bit_cast<const void*>(source), bytes, stream);
 }
 CUresult cuMemsetD8Async(CUdeviceptr destination, unsigned char value, std::size_t bytes,
                          CUstream handle) {
@@ -408,7 +408,7 @@ CUresult cuMemsetD8Async(CUdeviceptr destination, unsigned char value, std::size
   }
   auto node = std::make_shared<CUgraphNode_st>();
   node->type = kMemsetNode;
-  node->set = {reinterpret_cast<void*>(destination), value, bytes};
+  node->set = {std::bit_cast<void*>(destination), value, bytes};
   return enqueue(call, *stream, node);
 }
 CUresult cuPointerGetAttributes(unsigned count, const CUpointer_attribute* attributes,
@@ -417,7 +417,7 @@ CUresult cuPointerGetAttributes(unsigned count, const CUpointer_attribute* attri
   if (call.failed()) {
     return call.result();
   }
-  const Allocation* const memory = call.allocation_at(reinterpret_cast<const void*>(pointer), 1);
+  const Allocation* const memory = call.allocation_at(std::bit_cast<const void*>(pointer), 1);
   const bool is_reachable = memory != nullptr && memory->context == call.current();
   for (unsigned index = 0; index < count; ++index) {
     switch (attributes[index]) {

@@ -4,6 +4,7 @@
 #include <spdlog/sinks/null_sink.h>
 #include <spdlog/spdlog.h>
 
+#include <bit>
 #include <cstdlib>
 #include <cstring>
 
@@ -84,7 +85,7 @@ SmallProduct::SmallProduct(std::int64_t k) {
   const std::int64_t inputs = kM * k + k * kN;
   TUNEDGEMM_CHECK(test_driver(), cuMemAlloc(&memory_, bytes_of(inputs + kResults * kM * kN)),
                   "a test's matrices");
-  auto* const elements = reinterpret_cast<float*>(memory_);  // the fake's memory is the CPU's
+  auto* const elements = std::bit_cast<float*>(memory_);  // the fake's memory is the CPU's
   for (std::int64_t index = 0; index < inputs; ++index) {
     elements[index] = static_cast<float>(index * 7 % 5 - 2);
   }
@@ -105,7 +106,7 @@ SmallProduct::~SmallProduct() {
 }
 
 tunedgemm_buffers SmallProduct::buffers(int index) const {
-  auto* const elements = reinterpret_cast<float*>(memory_);
+  auto* const elements = std::bit_cast<float*>(memory_);
   tunedgemm_buffers given;
   tunedgemm_buffers_init(&given);
   given.a = elements;

@@ -15,7 +15,6 @@ constexpr CUresult kIllegalAddress = 700, kStreamCaptureUnsupported = 900;
 constexpr std::size_t kRedZone = 256;
 constexpr int kRedByte = 0x5a, kNewByte = 0xa5;
 constexpr auto kGlobal = static_cast<CUstreamCaptureMode>(0);
-constexpr auto kThreadLocal = static_cast<CUstreamCaptureMode>(1);
 
 // What a lost device still answers.
 bool needs_no_context(std::string_view function) {

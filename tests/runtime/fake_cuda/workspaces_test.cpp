@@ -1,6 +1,11 @@
 // Whose workspace a launch gets, and how long that lives: streams, threads, captured graphs and
 // their branches, contexts that end before them.
 
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <iterator>
+#include <map>
 #include <memory>
 #include <set>
 #include <thread>
@@ -16,7 +21,7 @@ namespace {
 // The stream that every thread calls its own by the same handle.
 cuda::CUstream per_thread_stream() {
   constexpr std::uintptr_t kPerThread = 2;  // CU_STREAM_PER_THREAD
-  return reinterpret_cast<cuda::CUstream>(kPerThread);
+  return std::bit_cast<cuda::CUstream>(kPerThread);
 }
 
 // Those of the last launches, from the oldest.
@@ -24,9 +29,9 @@ std::vector<const void*> last_workspaces(std::size_t count) {
   const std::vector<Product> products = control().products();
   REQUIRE(products.size() >= count);
   std::vector<const void*> workspaces;
-  for (std::size_t index = products.size() - count; index < products.size(); ++index) {
-    workspaces.push_back(products[index].workspace);
-  }
+  std::transform(products.end() - static_cast<std::ptrdiff_t>(count), products.end(),
+                 std::back_inserter(workspaces),
+                 [](const Product& product) { return product.workspace; });
   return workspaces;
 }
 
@@ -63,6 +68,7 @@ TEST_CASE("Threads on their per-thread streams have workspaces of their own") {
   constexpr int kThreads = 8, kLaunches = 50;
   std::vector<int> failed(kThreads);
   std::vector<std::thread> threads;
+  threads.reserve(kThreads);
   for (int thread = 0; thread < kThreads; ++thread) {
     threads.emplace_back([&, thread] {
       const OnDevice device(0);
