@@ -20,7 +20,9 @@ void after_fork_in_parent() {
 }
 
 void after_fork_in_child() {
-  // Threads of the parent that wait at the gate are counted in it, and are not here.
+  // Threads of the parent that wait at the gate are counted in it, and are not here. What is locked
+  // must not be made anew.
+  pthread_rwlock_unlock(&gate);
   pthread_rwlock_init(&gate, nullptr);
   fork_count.fetch_add(1, std::memory_order_relaxed);
 }
