@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "kernel_templates/cuda/sm90/gpc_cluster_ranges.cuh"
+#include "kernel_templates/cuda/sm90/operand_padding.cuh"
 #include "kernel_templates/device_limits.h"
 #include "kernel_templates/problem/config.h"
 #include "kernel_templates/problem/problem.h"
@@ -25,6 +26,12 @@
 inline bool operator==(const GpcClusterRanges& left, const GpcClusterRanges& right) {
   return left.gpcs == right.gpcs && std::ranges::equal(left.first, right.first) &&
          std::ranges::equal(left.gpc_of_sm, right.gpc_of_sm);
+}
+
+inline bool operator==(const OperandPadding& left, const OperandPadding& right) {
+  return left.offset_a == right.offset_a && left.offset_b == right.offset_b &&
+         left.pitch_a == right.pitch_a && left.pitch_b == right.pitch_b &&
+         left.blocks == right.blocks;
 }
 
 namespace tunedgemm {
@@ -47,8 +54,8 @@ struct Knob {
 inline constexpr std::int64_t kWorkspaceCounterBytes = 64 << 10;
 
 /// How tensor copies cut one matrix into boxes: all that a CUtensorMap is made of but the address
-/// (CUDA Driver API, "Tensor Map Object Management"). The kernel's half is
-/// cuda/ptx/tensor_copy.cuh.
+/// of the operand or of the workspace (CUDA Driver API, "Tensor Map Object Management"). The
+/// kernel's half is cuda/ptx/tensor_copy.cuh.
 struct TensorMap {
   enum class Operand : std::int32_t { kNone = 0, kA = 1, kB = 2, kD = 3 };
 
@@ -58,6 +65,8 @@ struct TensorMap {
   std::array<std::int64_t, 2> stride_bytes{};  ///< from line to line, from entry to entry
   std::array<int, 2> box{};                    ///< elements of a line, lines
   int span_bytes = 0;                          ///< of the box's lines, which is also the swizzle
+  /// Where the operand's padded copy begins in the workspace; 0: there is none.
+  std::int64_t workspace_offset = 0;
 
   friend bool operator==(const TensorMap&, const TensorMap&) = default;
 };
@@ -93,6 +102,9 @@ struct Launch {
   /// gpc_cluster_ranges behind them.
   std::array<TensorMap, 3> tensor_maps{};
   GpcClusterRanges gpc_cluster_ranges{};
+  /// CUDA: if it has blocks, the kernel `<entry>_pad` of the same binary goes before the other. It
+  /// takes the Arguments and this.
+  OperandPadding padding{};
 
   friend bool operator==(const Launch&, const Launch&) = default;
 };

@@ -18,13 +18,20 @@ Arguments transposed(const Arguments& arguments) noexcept {
   return same;
 }
 
+// May start while the kernel before it still runs.
+constexpr CUlaunchAttribute kProgrammatic{
+    .id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
+    .pad = {},
+    .value = {.programmaticStreamSerializationAllowed = 1}};
+
 }  // namespace
 
 CudaKernel::CudaKernel(const PrimaryContext& context, TriggeringKernels& triggering_kernels,
                        const Binary& binary, const Launch& launch)
     : context_(context),
       triggering_kernels_(triggering_kernels),
-      module_(context, binary, launch.shared_bytes) {
+      module_(context, binary, launch.shared_bytes),
+      padding_(launch.padding.blocks > 0 ? module_.function(binary.entry + "_pad") : nullptr) {
   if (launch.triggers_next) {
     triggering_kernels_.add(module_.function());
   }
@@ -54,6 +61,24 @@ int CudaKernel::run_as_told(const Launch& launch, const Arguments& arguments,
   return repeated;
 }
 
+CUresult CudaKernel::start_padding(const Launch& launch, const Arguments& arguments,
+                                   CUstream stream) const noexcept {
+  void* parameters[] = {const_cast<Arguments*>(&arguments),
+                        const_cast<OperandPadding*>(&launch.padding)};
+  CUlaunchAttribute attribute = kProgrammatic;
+  const CUlaunchConfig config{.gridDimX = launch.padding.blocks,
+                              .gridDimY = 1,
+                              .gridDimZ = 1,
+                              .blockDimX = kPaddingThreads,
+                              .blockDimY = 1,
+                              .blockDimZ = 1,
+                              .sharedMemBytes = 0,
+                              .hStream = stream,
+                              .attrs = &attribute,
+                              .numAttrs = is_programmatic(launch, stream) ? 1U : 0U};
+  return context_.driver().cuLaunchKernelEx(&config, padding_, parameters, nullptr);
+}
+
 CUresult CudaKernel::start(const Launch& launch, const Arguments& arguments,
                            StreamHandle stream) const noexcept {
   // The driver copies the arguments and does not write to them; its signature predates const.
@@ -66,9 +91,14 @@ CUresult CudaKernel::start(const Launch& launch, const Arguments& arguments,
       return result;
     }
   }
-  CUlaunchAttribute programmatic;
-  programmatic.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
-  programmatic.value.programmaticStreamSerializationAllowed = 1;
+  const bool is_padded = launch.padding.blocks > 0;
+  if (is_padded) {
+    const CUresult result = start_padding(launch, arguments, static_cast<CUstream>(stream));
+    if (result != CUDA_SUCCESS) [[unlikely]] {
+      return result;
+    }
+  }
+  CUlaunchAttribute attribute = kProgrammatic;
   const CUlaunchConfig config{
       .gridDimX = launch.grid[0],
       .gridDimY = launch.grid[1],
@@ -78,8 +108,8 @@ CUresult CudaKernel::start(const Launch& launch, const Arguments& arguments,
       .blockDimZ = launch.block[2],
       .sharedMemBytes = launch.shared_bytes,
       .hStream = static_cast<CUstream>(stream),
-      .attrs = &programmatic,
-      .numAttrs = is_programmatic(launch, static_cast<CUstream>(stream)) ? 1U : 0U};
+      .attrs = &attribute,
+      .numAttrs = is_padded || is_programmatic(launch, static_cast<CUstream>(stream)) ? 1U : 0U};
   return context_.driver().cuLaunchKernelEx(&config, module_.function(), parameters, nullptr);
 }
 

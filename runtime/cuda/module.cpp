@@ -50,6 +50,13 @@ Module::Module(const PrimaryContext& context, const void* image, const std::stri
   }
 }
 
+CUfunction Module::function(const std::string& entry) const {
+  const Active active(context_);
+  CUfunction found = nullptr;
+  TUNEDGEMM_CHECK(context_.driver(), cuModuleGetFunction(&found, handle_, entry.c_str()), entry);
+  return found;
+}
+
 Module::~Module() {
   if (context_.driver().gave_up()) {
     return;

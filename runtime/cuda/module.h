@@ -24,6 +24,8 @@ class Module {
   Module& operator=(const Module&) = delete;
 
   CUfunction function() const { return function_; }
+  /// Another kernel of the same cubin. Throws DeviceError.
+  CUfunction function(const std::string& entry) const;
 
  private:
   const PrimaryContext& context_;

@@ -25,10 +25,13 @@ CUtensorMapSwizzle swizzle_of(int span_bytes) noexcept {
                             : CU_TENSOR_MAP_SWIZZLE_32B;
 }
 
-void* address_of(TensorMap::Operand operand, const Arguments& arguments) noexcept {
-  const void* const address = operand == TensorMap::Operand::kA   ? arguments.a
-                              : operand == TensorMap::Operand::kB ? arguments.b
-                                                                  : arguments.d;
+void* address_of(const TensorMap& map, const Arguments& arguments) noexcept {
+  if (map.workspace_offset != 0) {
+    return static_cast<char*>(arguments.workspace) + map.workspace_offset;
+  }
+  const void* const address = map.operand == TensorMap::Operand::kA   ? arguments.a
+                              : map.operand == TensorMap::Operand::kB ? arguments.b
+                                                                      : arguments.d;
   return const_cast<void*>(address);  // the driver's signature predates const
 }
 
@@ -51,8 +54,8 @@ CUresult encode(const Driver& driver, const std::array<TensorMap, 3>& maps,
     const unsigned box[kRank] = {static_cast<unsigned>(map.box[0]),
                                  static_cast<unsigned>(map.box[1]), 1};
     const CUresult result = driver.cuTensorMapEncodeTiled(
-        &encoded[index], type_of(map), kRank, address_of(map.operand, arguments), extents, strides,
-        box, kElementStrides, CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle_of(map.span_bytes),
+        &encoded[index], type_of(map), kRank, address_of(map, arguments), extents, strides, box,
+        kElementStrides, CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle_of(map.span_bytes),
         CU_TENSOR_MAP_L2_PROMOTION_L2_128B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
     if (result != CUDA_SUCCESS) {
       return result;

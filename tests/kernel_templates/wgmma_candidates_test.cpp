@@ -64,7 +64,10 @@ TEST_CASE("wgmma has no candidates where it has no instruction or no tensor copy
     for (Matrix Problem::*operand : {&Problem::a, &Problem::b}) {
       Problem unaligned = padded(kind, size);
       (unaligned.*operand).alignment_bytes = 8;
-      CHECK(wgmma_candidates_for(unaligned).empty());
+      const std::vector<Config> configs = wgmma_candidates_for(unaligned);
+      CHECK_FALSE(configs.empty());
+      CHECK(std::ranges::all_of(configs,
+                                [](const Config& config) { return config.at("prefetch") == 0; }));
     }
     CHECK(wgmma_candidates_for(padded(kind, {512, 512, 0})).empty());
     for (const int arch : {80, 89, 100, 120}) {

@@ -263,6 +263,69 @@ TEST_CASE("wgmma needs a workspace only where K is split, also for tiles outside
   CHECK(launch(problem, {{"split_k", 4}, {"cluster_n", 4}}).workspace_bytes == bytes_for(3 * 4));
 }
 
+TEST_CASE("wgmma's operands of unaligned rows are copied to the workspace, each row padded") {
+  Problem problem =
+      canonical(make_problem(100, 67, 1003, DataType::kF16, DataType::kF16, DataType::kF16))
+          .problem;
+  REQUIRE(problem.a.alignment_bytes == 2);
+  REQUIRE(problem.b.alignment_bytes == 2);
+  problem.d.alignment_bytes = 2;
+  const Launch both = launch(problem, {{"tensor_store", 0}});
+  const std::int64_t bytes_a = 100 * 2048, bytes_b = 1003 * 256;  // rows of 2006 and of 134 bytes
+  CHECK(both.padding.pitch_a == 2048);
+  CHECK(both.padding.pitch_b == 256);
+  CHECK(both.padding.offset_a == kWorkspaceCounterBytes);
+  CHECK(both.padding.offset_b == kWorkspaceCounterBytes + bytes_a);
+  CHECK(both.padding.blocks > 0);
+  CHECK(both.needs_workspace());
+  CHECK(both.workspace_bytes >= both.padding.offset_b + bytes_b);
+  CHECK(both.tensor_maps[0].workspace_offset == both.padding.offset_a);
+  CHECK(both.tensor_maps[1].workspace_offset == both.padding.offset_b);
+  CHECK(both.tensor_maps[0].stride_bytes[0] == 2048);
+  CHECK(both.tensor_maps[1].stride_bytes[0] == 256);
+  CHECK(both.tensor_maps[0].extent == std::array<std::int64_t, 3>{1003, 100, 1});
+
+  // The copies lie behind the partial tiles; an operand that is aligned stays where it is; and one
+  // that all entries of a batch share is copied once.
+  problem.a.alignment_bytes = 16;
+  problem.a.leading_dimension = 1008;
+  problem.batch = 3;
+  problem.a.batch_stride = 100 * 1008;
+  problem.b.batch_stride = 0;
+  problem.d.batch_stride = 100 * 67;
+  const Launch one = launch(problem, {{"tensor_store", 0}, {"split_k", 2}});
+  CHECK(one.padding.pitch_a == 0);
+  CHECK(one.tensor_maps[0].workspace_offset == 0);
+  CHECK(one.tensor_maps[0].stride_bytes[0] == 2016);
+  const std::int64_t unpadded =
+      instance_of(
+          wgmma_family(),
+          [&] {
+            Problem aligned = problem;
+            aligned.b.alignment_bytes = 16;
+            aligned.b.leading_dimension = 72;
+            return aligned;
+          }(),
+          wgmma_config({{"tensor_store", 0}, {"split_k", 2}}), wgmma_device())
+          .launch.workspace_bytes;
+  CHECK(one.padding.offset_b >= unpadded);
+  CHECK(one.padding.offset_b % 256 == 0);
+  CHECK(one.workspace_bytes >= one.padding.offset_b + bytes_b);
+  CHECK(one.workspace_bytes < one.padding.offset_b + 2 * bytes_b);
+  CHECK(one.tensor_maps[1].extent[2] == 1);
+
+  problem.b.batch_stride = 1003 * 67;
+  const Launch each = launch(problem, {{"tensor_store", 0}});
+  CHECK(each.tensor_maps[1].stride_bytes[1] == bytes_b);
+  CHECK(each.tensor_maps[1].extent[2] == 3);
+  CHECK(each.workspace_bytes >= each.padding.offset_b + 3 * bytes_b);
+
+  DeviceLimits small = wgmma_device();
+  small.memory_bytes = bytes_b;
+  CHECK_THAT(refusal(wgmma_family(), problem, wgmma_config({{"tensor_store", 0}}), small),
+             ContainsSubstring("quarter of the device's memory"));
+}
+
 TEST_CASE("wgmma's clusters have an id each, and those of a GPC follow each other") {
   const Problem problem = padded({}, {4096, 4096, 4096});
   CHECK(launch(problem).gpc_cluster_ranges == GpcClusterRanges{});

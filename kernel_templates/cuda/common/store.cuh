@@ -39,6 +39,25 @@ __device__ __forceinline__ void store_vector(const Arguments& arguments, const E
   }
 }
 
+// A warp's 16 rows of `columns` elements of D from D[m, n] on, which lie in shared memory, `pitch` of
+// them from row to row; where D is not aligned for vectors. Neighbouring threads store neighbouring
+// elements.
+template <int kColumns, int kPitch>
+__device__ __forceinline__ void store_elements(const Arguments& arguments, const Epilogue& epilogue,
+                                               long long entry, const Accumulator* rows,
+                                               long long m, long long n) {
+  static_assert(32 % kColumns == 0, "a warp stores whole rows");
+  constexpr int kRowsAtOnce = 32 / kColumns;
+  const int lane = threadIdx.x % 32, column = lane % kColumns;
+#pragma unroll 4
+  for (int row = lane / kColumns; row < 16; row += kRowsAtOnce) {
+    if (m + row < arguments.m && n + column < arguments.n) {
+      batch_entry_d(arguments, entry)[offset_d(arguments, m + row, n + column)] =
+          finish(epilogue, rows[row * kPitch + column], m + row, n + column);
+    }
+  }
+}
+
 // A warp's accumulators of 16 x 16 elements of D, in two fragments (../ptx/mma.cuh), to rows in
 // shared memory. Of the rows that a lane has, the second is 8 further than the first or, if they
 // alternate, the next one; columns of the left and the right fragment likewise.

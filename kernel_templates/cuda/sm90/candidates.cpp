@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "kernel_templates/cuda/sm90/cost.h"
+#include "kernel_templates/cuda/sm90/operand_padding.h"
 #include "kernel_templates/cuda/sm90/wgmma_shape.h"
 #include "kernel_templates/geometry.h"
 
@@ -266,7 +267,7 @@ class Choosing {
  private:
   /// Adds this tile with the rasterizations and the split-K that may be the best.
   void consider(const TileChoice& choice) {
-    const Problem problem = choice.swap_ab ? transposed(asked_) : asked_;
+    const Problem problem = padded(choice.swap_ab ? transposed(asked_) : asked_);
     if (is_too_large(problem, choice)) {
       return;
     }
@@ -331,7 +332,8 @@ class Choosing {
   void add(const Problem& problem, Config config) {
     const WgmmaShape shape(problem, config);
     if (why_not_wgmma(asked_, shape).empty()) {
-      config.set("prefetch", prefetched(problem, shape, limits_));
+      // Copies of operands are not there before the kernel may read its inputs.
+      config.set("prefetch", needs_padding(asked_) ? 0 : prefetched(problem, shape, limits_));
       config.set("evict_first", evicts_first(problem, shape, limits_));
       chosen_.push_back(std::move(config));
     }

@@ -41,9 +41,9 @@ constexpr double kLatency = 1500, kLateOfLatency = 0.13;
 // When all products have ended.
 constexpr double kSplitKReduction = 5400, kSplitKReductionOfSum = 0.25;
 // Where D's rows are not aligned for runs of so many sums (store.cuh), its elements leave one by
-// one. Not fitted: 768 times 197 x 197 x 64 in f16 took 140 us with 64 x 224 tiles.
+// one. Not fitted.
 constexpr int kRun = 4;
-constexpr double kSlowOfElements = 12;
+constexpr double kSlowOfElements = 5;
 
 double products_cycles(const WgmmaShape& shape) {
   // Of all types, 64 x n sums by 32 bytes take n / 2 cycles, unless the operands come slower.

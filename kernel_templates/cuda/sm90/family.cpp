@@ -5,6 +5,7 @@
 #include "kernel_templates/cuda/sm90/candidates.h"
 #include "kernel_templates/cuda/sm90/cost.h"
 #include "kernel_templates/cuda/sm90/gpc_cluster_ranges.h"
+#include "kernel_templates/cuda/sm90/operand_padding.h"
 #include "kernel_templates/cuda/sm90/wgmma_shape.h"
 #include "kernel_templates/geometry.h"
 
@@ -12,7 +13,7 @@ namespace tunedgemm {
 namespace {
 
 constexpr int kArch = 90;
-constexpr int kRevision = 10;  // 10: cooperative consumers overlap the epilogue
+constexpr int kRevision = 11;  // 11: operands of unaligned rows are padded
 
 class Wgmma final : public CudaFamily {
  public:
@@ -82,7 +83,7 @@ class Wgmma final : public CudaFamily {
                                          ? ProgrammaticLaunch::kAlways
                                          : ProgrammaticLaunch::kAfterOwn;
     }
-    instance.predicted_us = wgmma_us(problem, shape, limits);
+    instance.predicted_us = wgmma_us(padded(problem), shape, limits) + padding_us(problem, limits);
     instance.needs_exact_architecture = true;
     instance.lacks_gpcs = shape.gpc_aware && limits.gpc_of_sm.empty();
     return instance;
@@ -114,6 +115,9 @@ class Wgmma final : public CudaFamily {
       return std::to_string(work_tiles) + " tiles are more than the " +
              std::to_string(kMaxGridX - limits.sm_count) + " of a grid; make the tile larger";
     }
+    if (std::string why = why_not_padding(problem, limits); !why.empty()) {
+      return why;
+    }
     return shape.split_k == 1 ? ""
                               : why_not_tiling(problem, shape.partial_tiles(problem), shape.block_k,
                                                shape.partial_tile_bytes(), limits);
@@ -124,32 +128,40 @@ class Wgmma final : public CudaFamily {
     const std::int64_t grid = shape.grid(problem, limits);
     const std::int64_t clusters = grid / shape.cluster_size();
     const bool claims = shape.gpc_aware && !limits.gpc_of_sm.empty() && clusters <= kMostSms;
+    const bool is_padded = needs_padding(problem);
+    const std::int64_t unpadded_bytes =
+        std::max(split_workspace_bytes(shape.partial_tiles(problem), shape.partial_tile_bytes()),
+                 claims || is_padded ? kWorkspaceCounterBytes : 0);
+    const OperandPadding padding = operand_padding(problem, unpadded_bytes, limits);
+    const Problem in_copies = padded(problem);
     return {.grid = {static_cast<std::uint32_t>(grid), 1, 1},
             .block = {static_cast<std::uint32_t>(shape.threads()), 1, 1},
             .shared_bytes = static_cast<std::uint32_t>(shape.shared_bytes()),
-            .workspace_bytes = std::max(
-                split_workspace_bytes(shape.partial_tiles(problem), shape.partial_tile_bytes()),
-                claims ? kWorkspaceCounterBytes : 0),
-            .workspace_is_optional = claims && shape.split_k == 1,
+            .workspace_bytes = padding_end(problem, unpadded_bytes),
+            .workspace_is_optional = claims && shape.split_k == 1 && !is_padded,
             .triggers_next = true,
             .swaps_operands = shape.swap_ab,
-            .tensor_maps = {map_of_a(problem, shape), map_of_b(problem, shape),
-                            map_of_d(problem, shape)},
+            .tensor_maps = {map_of_a(in_copies, shape, padding.offset_a),
+                            map_of_b(in_copies, shape, padding.offset_b), map_of_d(problem, shape)},
             .gpc_cluster_ranges = claims ? gpc_cluster_ranges(static_cast<int>(clusters),
                                                               shape.cluster_size(), limits)
-                                         : GpcClusterRanges{}};
+                                         : GpcClusterRanges{},
+            .padding = padding};
   }
 
   /// `extent` rows (of A) or columns (of B), `block` of them a tile, which so many blocks share.
   static TensorMap map_of_operand(TensorMap::Operand operand, const Matrix& matrix, bool is_k_major,
                                   std::int64_t extent, int block, int multicast,
-                                  const Problem& problem, const WgmmaShape& shape) {
+                                  const Problem& problem, const WgmmaShape& shape,
+                                  std::int64_t workspace_offset) {
     const int rows = (is_k_major ? block : shape.block_k) / multicast;
     const std::int64_t length = is_k_major ? problem.k : extent;
     const std::int64_t count = is_k_major ? extent : problem.k;
-    return tensor_map(operand, matrix, {length, count},
-                      {sm90::kSwizzleBytes / shape.element_bytes, rows}, sm90::kSwizzleBytes,
-                      problem.batch);
+    TensorMap map = tensor_map(operand, matrix, {length, count},
+                               {sm90::kSwizzleBytes / shape.element_bytes, rows},
+                               sm90::kSwizzleBytes, problem.batch);
+    map.workspace_offset = workspace_offset;
+    return map;
   }
   static TensorMap tensor_map(TensorMap::Operand operand, const Matrix& matrix,
                               std::array<std::int64_t, 2> extent, std::array<int, 2> box, int span,
@@ -164,13 +176,17 @@ class Wgmma final : public CudaFamily {
             .box = box,
             .span_bytes = span};
   }
-  static TensorMap map_of_a(const Problem& problem, const WgmmaShape& shape) {
+  static TensorMap map_of_a(const Problem& problem, const WgmmaShape& shape,
+                            std::int64_t workspace_offset) {
     return map_of_operand(TensorMap::Operand::kA, problem.a, problem.a.order == Order::kRowMajor,
-                          problem.m, shape.block_m, shape.cluster_n, problem, shape);
+                          problem.m, shape.block_m, shape.cluster_n, problem, shape,
+                          workspace_offset);
   }
-  static TensorMap map_of_b(const Problem& problem, const WgmmaShape& shape) {
+  static TensorMap map_of_b(const Problem& problem, const WgmmaShape& shape,
+                            std::int64_t workspace_offset) {
     return map_of_operand(TensorMap::Operand::kB, problem.b, problem.b.order == Order::kColumnMajor,
-                          problem.n, shape.block_n, shape.cluster_m, problem, shape);
+                          problem.n, shape.block_n, shape.cluster_m, problem, shape,
+                          workspace_offset);
   }
   static TensorMap map_of_d(const Problem& problem, const WgmmaShape& shape) {
     if (!shape.tensor_store) {

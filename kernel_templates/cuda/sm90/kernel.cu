@@ -36,6 +36,9 @@
 // consumers read an A of 32 bits into registers themselves, and the other warps of the producer's
 // warpgroup transpose the rest in shared memory (transpose.cuh).
 //
+// What TMA can copy: rows that are aligned to 16 bytes. Operands whose rows are not are copied to
+// the workspace by a kernel of their own before this one, their rows padded (pad.cuh).
+//
 // Cost: stages * block_k * (block_m + block_n) elements and 2 KiB * epilogue_stages a consumer warp
 // of shared memory; block_m * block_n / (128 * consumers) accumulators a thread (ping_pong: 128;
 // promoted: and block_n / 2 more), so one CTA an SM: occupancy is traded for register tiles.
@@ -156,8 +159,6 @@ static_assert(kShape.multicast_fits(),
 static_assert(kShape.block_k_fits(), "block_k must be 128 or 256 bytes");
 static_assert(kShape.block_k_fits_order(),
               "block_k must be 128 bytes where wgmma cannot take a tile as it is loaded");
-static_assert(kAlignA >= sm90::kTmaAlignment && kAlignB >= sm90::kTmaAlignment,
-              "rows of A and B must be aligned to 16 bytes");
 static_assert(!kShape.tensor_store || kAlignD >= sm90::kTmaAlignment,
               "tensor_store=1 needs rows of D aligned to 16 bytes");
 static_assert(!kShape.tensor_store || !tunedgemm::traits(kActivation).is_long,
@@ -212,6 +213,7 @@ constexpr int kSharedBytes = kShape.shared_bytes(), kControlBytes = sm90::kContr
 #include "../ptx/warpgroup.cuh"
 #include "../ptx/wgmma.cuh"
 #include "claim_cluster_id.cuh"
+#include "pad.cuh"
 #include "shared_tile.cuh"
 #include "stmatrix.cuh"
 #include "transpose.cuh"
@@ -884,12 +886,17 @@ __device__ __forceinline__ void store_by_threads(const Arguments& arguments,
       fragments_to_shared(left, right, false, false, buffer + n, kSpreadPitch);
     }
     __syncwarp();
+    if constexpr (kStoresVectors) {
 #pragma unroll 1
-    for (int vector = threadIdx.x % 32; vector < 16 * vectors_a_row; vector += 32) {
-      const int row = vector / vectors_a_row, n = vector % vectors_a_row * kVectorElements;
-      store_vector(arguments, epilogue, entry,
-                   *reinterpret_cast<const AccumulatorVector*>(buffer + row * kSpreadPitch + n),
-                   m + row, n0 + column + n);
+      for (int vector = threadIdx.x % 32; vector < 16 * vectors_a_row; vector += 32) {
+        const int row = vector / vectors_a_row, n = vector % vectors_a_row * kVectorElements;
+        store_vector(arguments, epilogue, entry,
+                     *reinterpret_cast<const AccumulatorVector*>(buffer + row * kSpreadPitch + n),
+                     m + row, n0 + column + n);
+      }
+    } else {
+      store_elements<kSpreadColumns, kSpreadPitch>(arguments, epilogue, entry, buffer, m,
+                                                   n0 + column);
     }
     __syncwarp();
   }
@@ -1217,3 +1224,15 @@ extern "C" __global__ void __cluster_dims__(kClusterSize, 1, 1) __launch_bounds_
     }
   }
 }
+
+#if ALIGN_A < 16 || ALIGN_B < 16
+// The kernel before it, which pads operands. The other one may be started at once: it waits until
+// this one has ended.
+extern "C" __global__ void __launch_bounds__(kPaddingThreads, kPaddingBlocksOfSm)
+    tunedgemm_wgmma_pad(const __grid_constant__ Arguments arguments,
+                        const __grid_constant__ OperandPadding padding) {
+  launch_dependents();
+  wait_for_previous_kernels();
+  pad_operands(arguments, padding);
+}
+#endif

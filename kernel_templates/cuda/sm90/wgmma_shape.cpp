@@ -20,13 +20,6 @@ std::string why_not_operands(const Problem& problem) {
   if (problem.a.type == DataType::kF32 && problem.numerics != Numerics::kTf32) {
     return "wgmma multiplies f32 as tf32 only: ask for the numerics tf32, or use another family";
   }
-  for (const auto& [letter, alignment] :
-       {std::pair("A", problem.a.alignment_bytes), {"B", problem.b.alignment_bytes}}) {
-    if (alignment < 16) {
-      return std::string("the rows of ") + letter + " are aligned to " + std::to_string(alignment) +
-             " bytes, and tensor copies need 16";
-    }
-  }
   constexpr std::int64_t kMostExtent = std::numeric_limits<std::int32_t>::max() - 1024;
   for (const auto& [letter, extent] :
        {std::pair("M", problem.m), {"N", problem.n}, {"K", problem.k}, {"batch", problem.batch}}) {

@@ -29,9 +29,9 @@ nvrtcResult enter(const char* function) {
   return find()->enter(function);
 }
 
-// The one kernel of a file: the name behind the last __global__ and its attributes.
+// The first kernel of a file: the name behind __global__ and its attributes.
 std::string entry_of(const std::string& text) {
-  const std::size_t begin = text.find("tunedgemm_", text.rfind("__global__"));
+  const std::size_t begin = text.find("tunedgemm_", text.find("extern \"C\" __global__"));
   return text.substr(begin, text.find('(', begin) - begin);
 }
 

@@ -1,0 +1,157 @@
+// The kernel that copies operands whose rows are not aligned to 16 bytes (operand_padding.cuh).
+//
+// A thread copies 16 bytes that are aligned where they go. Where they come from they lie in two
+// aligned 16-byte words, which neighbouring threads read, too, and are shifted out of them. Words
+// that reach beyond the matrix are not read: there elements are copied one by one. What lies between
+// the rows of a copy is not written: tensor maps know the rows' length.
+#pragma once
+
+#include "../common/problem.cuh"
+#include "operand_padding.cuh"
+
+// One operand: rows of `length` elements, over all batch entries.
+template <typename Type>
+struct PaddedOperand {
+  const Type* from;
+  char* to;
+  long long length, leading_dimension, pitch;
+  long long rows, entries, batch_stride;
+  unsigned long long begin, end;  // the addresses between which all elements lie
+};
+
+template <typename Type>
+__device__ __forceinline__ PaddedOperand<Type> padded_operand(
+    const void* from, char* to, long long length, long long leading_dimension, long long pitch,
+    long long rows, long long entries, long long batch_stride) {
+  const auto* const first = static_cast<const Type*>(from);
+  return {first,
+          to,
+          length,
+          leading_dimension,
+          pitch,
+          rows,
+          entries,
+          batch_stride,
+          reinterpret_cast<unsigned long long>(first),
+          reinterpret_cast<unsigned long long>(first + (entries - 1) * batch_stride +
+                                               (rows - 1) * leading_dimension + length)};
+}
+
+// 16 bytes from the byte `shift` of two words on; rows are aligned to `alignment` bytes.
+template <int kAlignment>
+__device__ __forceinline__ uint4 shifted(const uint4& low, const uint4& high, unsigned shift) {
+  unsigned words[8] = {low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w};
+#pragma unroll
+  for (int i = 0; i < 6; ++i) {
+    words[i] = (shift & 8) != 0 ? words[i + 2] : words[i];
+  }
+  if (kAlignment < 8) {
+#pragma unroll
+    for (int i = 0; i < 5; ++i) {
+      words[i] = (shift & 4) != 0 ? words[i + 1] : words[i];
+    }
+  }
+  if (kAlignment < 4) {
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      words[i] = __funnelshift_r(words[i], words[i + 1], shift % 4 * 8);
+    }
+  }
+  return {words[0], words[1], words[2], words[3]};
+}
+
+// 16 bytes of a copy on their way.
+template <typename Type>
+struct PaddedChunk {
+  const Type* from;
+  char* to;
+  int elements;  // that the row still has there; at most those of 16 bytes, 0 beyond the last row
+  uint4 low,
+      high;  // the aligned words that they lie in, unless one of them is not all the matrix's
+  bool is_loaded;
+};
+
+template <typename Type>
+__device__ __forceinline__ PaddedChunk<Type> load_chunk(const PaddedOperand<Type>& operand,
+                                                        long long row, int chunk) {
+  constexpr int kElements = 16 / sizeof(Type);
+  const long long entry = operand.entries == 1 ? 0 : row / operand.rows;
+  const long long first = static_cast<long long>(chunk) * kElements;
+  PaddedChunk<Type> loaded{};
+  if (row >= operand.rows * operand.entries) {
+    return loaded;
+  }
+  loaded.from = operand.from + entry * operand.batch_stride +
+                (row - entry * operand.rows) * operand.leading_dimension + first;
+  loaded.to = operand.to + row * operand.pitch + static_cast<long long>(chunk) * 16;
+  loaded.elements = static_cast<int>(min(operand.length - first, 0LL + kElements));
+  const auto low = reinterpret_cast<unsigned long long>(loaded.from) / 16 * 16;
+  loaded.is_loaded = low >= operand.begin && low + 32 <= operand.end;
+  if (loaded.is_loaded) {
+    loaded.low = __ldg(reinterpret_cast<const uint4*>(low));
+    loaded.high = __ldg(reinterpret_cast<const uint4*>(low) + 1);
+  }
+  return loaded;
+}
+
+template <int kAlignment, typename Type>
+__device__ __forceinline__ void store_chunk(const PaddedChunk<Type>& chunk) {
+  if (chunk.is_loaded) {
+    const auto shift = static_cast<unsigned>(reinterpret_cast<unsigned long long>(chunk.from) % 16);
+    *reinterpret_cast<uint4*>(chunk.to) = shifted<kAlignment>(chunk.low, chunk.high, shift);
+    return;
+  }
+#pragma unroll 1
+  for (int i = 0; i < chunk.elements; ++i) {
+    reinterpret_cast<Type*>(chunk.to)[i] = chunk.from[i];
+  }
+}
+
+// Neighbouring threads copy neighbouring chunks, row after row, and each has some on their way.
+template <typename Type, int kAlignment>
+__device__ __forceinline__ void pad(const PaddedOperand<Type>& operand) {
+  constexpr int kOnTheirWay = 2;
+  const auto chunks = static_cast<int>((operand.length * sizeof(Type) + 15) / 16);
+  const long long rows = operand.rows * operand.entries;
+  const unsigned step = gridDim.x * kPaddingThreads;
+  const unsigned first = blockIdx.x * kPaddingThreads + threadIdx.x;
+  const int step_rows = step / chunks, step_chunks = step % chunks;
+  long long row = first / chunks;
+  int chunk = first % chunks;
+  while (row < rows) {
+    PaddedChunk<Type> loaded[kOnTheirWay];
+#pragma unroll
+    for (PaddedChunk<Type>& one : loaded) {
+      one = load_chunk(operand, row, chunk);
+      row += step_rows;
+      chunk += step_chunks;
+      if (chunk >= chunks) {
+        chunk -= chunks;
+        ++row;
+      }
+    }
+#pragma unroll
+    for (const PaddedChunk<Type>& one : loaded) {
+      store_chunk<kAlignment>(one);
+    }
+  }
+}
+
+__device__ __forceinline__ void pad_operands(const Arguments& arguments,
+                                             const OperandPadding& padding) {
+  char* const workspace = static_cast<char*>(arguments.workspace);
+  if (kAlignA < 16) {
+    const bool by_rows = kOrderA == Order::kRowMajor;
+    pad<TypeA, kAlignA>(padded_operand<TypeA>(
+        arguments.a, workspace + padding.offset_a, by_rows ? arguments.k : arguments.m,
+        arguments.lda, padding.pitch_a, by_rows ? arguments.m : arguments.k,
+        arguments.batch_stride_a == 0 ? 1 : arguments.batch, arguments.batch_stride_a));
+  }
+  if (kAlignB < 16) {
+    const bool by_rows = kOrderB == Order::kRowMajor;
+    pad<TypeB, kAlignB>(padded_operand<TypeB>(
+        arguments.b, workspace + padding.offset_b, by_rows ? arguments.n : arguments.k,
+        arguments.ldb, padding.pitch_b, by_rows ? arguments.k : arguments.n,
+        arguments.batch_stride_b == 0 ? 1 : arguments.batch, arguments.batch_stride_b));
+  }
+}
