@@ -1,0 +1,145 @@
+// In NVRTC's place: compiles with the real one, and breaks the kernels that it is told to break.
+//
+// $TUNEDGEMM_TEST_NVRTC is the real library. $TUNEDGEMM_TEST_BREAK is a file whose lines are
+// `WHAT -DNAME=VALUE ...`: kernels that are compiled with all these defines fault, hang, race, write
+// NaN or nothing, or crash the compiler.
+
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+#include <map>
+#include <sstream>
+#include <string>
+#include <vector>
+
+// The names are the manual's.
+// NOLINTBEGIN(readability-identifier-naming)
+#pragma GCC visibility push(default)
+
+using nvrtcResult = int;
+
+struct NvrtcProgram {
+  std::string text, name;
+  std::vector<std::string> headers, header_names;
+  NvrtcProgram* real = nullptr;  // once it is compiled
+};
+using nvrtcProgram = NvrtcProgram*;
+
+namespace {
+
+using Options = std::vector<std::string>;
+
+template <typename Function>
+Function* real(const char* name) {
+  static void* const library = dlopen(std::getenv("TUNEDGEMM_TEST_NVRTC"), RTLD_NOW);
+  return reinterpret_cast<Function*>(dlsym(library, name));
+}
+
+// What is to happen to a kernel of these options; empty: nothing.
+std::string breakage(const Options& options) {
+  std::ifstream file(std::getenv("TUNEDGEMM_TEST_BREAK"));
+  for (std::string line; std::getline(file, line);) {
+    std::istringstream words(line);
+    std::string what;
+    words >> what;
+    bool is_meant = true;
+    for (std::string define; words >> define;) {
+      is_meant &= std::find(options.begin(), options.end(), define) != options.end();
+    }
+    if (is_meant) {
+      return what;
+    }
+  }
+  return "";
+}
+
+// D has elements of 16 bits.
+const std::map<std::string, std::string> kStatements{
+    {"fault", "*reinterpret_cast<volatile int*>(16) = 1;"},
+    {"hang", "for (;;) { __nanosleep(1000); }"},
+    {"nothing", "return;"},
+    {"nan",
+     "for (long long i = threadIdx.x; blockIdx.x == 0 && i < arguments.m * arguments.n;"
+     " i += blockDim.x) { static_cast<unsigned short*>(arguments.d)[i] = 0x7fff; } return;"},
+    // Threads of several blocks write the same elements; who is last wins.
+    {"race",
+     "for (long long i = threadIdx.x; i < arguments.m * arguments.n; i += blockDim.x) {"
+     " static_cast<unsigned short*>(arguments.d)[i] = blockIdx.x; } return;"}};
+
+std::string broken(std::string text, const std::string& what) {
+  const auto statement = kStatements.find(what);
+  if (statement == kStatements.end()) {
+    std::abort();
+  }
+  const std::size_t entry = text.find("extern \"C\" __global__");
+  const std::size_t body = text.find(") {\n", text.find("arguments", entry));
+  return text.insert(body + 3, statement->second);
+}
+
+}  // namespace
+
+extern "C" {
+
+const char* nvrtcGetErrorString(nvrtcResult result) {
+  return real<decltype(nvrtcGetErrorString)>("nvrtcGetErrorString")(result);
+}
+nvrtcResult nvrtcGetNumSupportedArchs(int* count) {
+  return real<decltype(nvrtcGetNumSupportedArchs)>("nvrtcGetNumSupportedArchs")(count);
+}
+nvrtcResult nvrtcGetSupportedArchs(int* architectures) {
+  return real<decltype(nvrtcGetSupportedArchs)>("nvrtcGetSupportedArchs")(architectures);
+}
+nvrtcResult nvrtcCreateProgram(nvrtcProgram* program, const char* text, const char* name,
+                               int headers, const char* const* header_texts,
+                               const char* const* header_names) {
+  // Freed by nvrtcDestroyProgram. Only who compiles knows the options, by which kernels are broken.
+  *program = new NvrtcProgram{text,
+                              name,
+                              {header_texts, header_texts + headers},
+                              {header_names, header_names + headers}};
+  return 0;
+}
+nvrtcResult nvrtcDestroyProgram(nvrtcProgram* program) {
+  if ((*program)->real != nullptr) {
+    real<decltype(nvrtcDestroyProgram)>("nvrtcDestroyProgram")(&(*program)->real);
+  }
+  delete *program;
+  *program = nullptr;
+  return 0;
+}
+nvrtcResult nvrtcCompileProgram(nvrtcProgram program, int count, const char* const* options) {
+  const std::string what = breakage({options, options + count});
+  const std::string text = what.empty() ? program->text : broken(program->text, what);
+  const auto pointers = [](const std::vector<std::string>& texts) {
+    std::vector<const char*> all;
+    std::transform(texts.begin(), texts.end(), std::back_inserter(all),
+                   [](const std::string& one) { return one.c_str(); });
+    return all;
+  };
+  const nvrtcResult created = real<decltype(nvrtcCreateProgram)>("nvrtcCreateProgram")(
+      &program->real, text.c_str(), program->name.c_str(),
+      static_cast<int>(program->headers.size()), pointers(program->headers).data(),
+      pointers(program->header_names).data());
+  return created != 0 ? created
+                      : real<decltype(nvrtcCompileProgram)>("nvrtcCompileProgram")(
+                            program->real, count, options);
+}
+nvrtcResult nvrtcGetCUBINSize(nvrtcProgram program, std::size_t* size) {
+  return real<decltype(nvrtcGetCUBINSize)>("nvrtcGetCUBINSize")(program->real, size);
+}
+nvrtcResult nvrtcGetCUBIN(nvrtcProgram program, char* cubin) {
+  return real<decltype(nvrtcGetCUBIN)>("nvrtcGetCUBIN")(program->real, cubin);
+}
+nvrtcResult nvrtcGetProgramLogSize(nvrtcProgram program, std::size_t* size) {
+  return real<decltype(nvrtcGetProgramLogSize)>("nvrtcGetProgramLogSize")(program->real, size);
+}
+nvrtcResult nvrtcGetProgramLog(nvrtcProgram program, char* log) {
+  return real<decltype(nvrtcGetProgramLog)>("nvrtcGetProgramLog")(program->real, log);
+}
+
+}  // extern "C"
+
+#pragma GCC visibility pop
+// NOLINTEND(readability-identifier-naming)
