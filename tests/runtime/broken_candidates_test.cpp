@@ -60,8 +60,7 @@ TuneResult tune(Context& context, const Problem& problem) {
 }
 
 std::vector<TrialRecord> trials_of(Context& context, const Problem& problem) {
-  return context.store().trials(problem, context.device().identity(),
-                                context.device().toolchain());
+  return context.store().trials(problem, context.device().identity(), context.device().toolchain());
 }
 
 std::string defines_of(const Context& context, const Problem& problem, const TrialRecord& trial) {
@@ -80,8 +79,7 @@ class [[nodiscard]] BreakingNvrtc {
     const std::string real = cuda::find_nvrtc().value().path;
     ::setenv("TUNEDGEMM_TEST_NVRTC", real.c_str(), 1);
     ::setenv("TUNEDGEMM_TEST_BREAK", list.c_str(), 1);
-    ::setenv("TUNEDGEMM_NVRTC",
-             beside_this_program("breaking_nvrtc/libnvrtc.so.13.0").c_str(), 1);
+    ::setenv("TUNEDGEMM_NVRTC", beside_this_program("breaking_nvrtc/libnvrtc.so.13.0").c_str(), 1);
   }
   BreakingNvrtc(const BreakingNvrtc&) = delete;
   BreakingNvrtc& operator=(const BreakingNvrtc&) = delete;

@@ -95,10 +95,8 @@ nvrtcResult nvrtcCreateProgram(nvrtcProgram* program, const char* text, const ch
                                int headers, const char* const* header_texts,
                                const char* const* header_names) {
   // Freed by nvrtcDestroyProgram. Only who compiles knows the options, by which kernels are broken.
-  *program = new NvrtcProgram{text,
-                              name,
-                              {header_texts, header_texts + headers},
-                              {header_names, header_names + headers}};
+  *program = new NvrtcProgram{
+      text, name, {header_texts, header_texts + headers}, {header_names, header_names + headers}};
   return 0;
 }
 nvrtcResult nvrtcDestroyProgram(nvrtcProgram* program) {
@@ -123,8 +121,8 @@ nvrtcResult nvrtcCompileProgram(nvrtcProgram program, int count, const char* con
       static_cast<int>(program->headers.size()), pointers(program->headers).data(),
       pointers(program->header_names).data());
   return created != 0 ? created
-                      : real<decltype(nvrtcCompileProgram)>("nvrtcCompileProgram")(
-                            program->real, count, options);
+                      : real<decltype(nvrtcCompileProgram)>("nvrtcCompileProgram")(program->real,
+                                                                                   count, options);
 }
 nvrtcResult nvrtcGetCUBINSize(nvrtcProgram program, std::size_t* size) {
   return real<decltype(nvrtcGetCUBINSize)>("nvrtcGetCUBINSize")(program->real, size);
