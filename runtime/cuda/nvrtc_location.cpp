@@ -47,13 +47,17 @@ std::string major_and_minor(const std::string& version) {
   return parts.size() == 1 ? text : text + "." + std::to_string(parts[1]);
 }
 
-// All entries of a folder, none if it cannot be read.
-std::vector<fs::path> entries(const fs::path& folder) {
+// The entries of a folder whose names begin so, in order; none if it cannot be read. The loader's
+// folders have thousands of others, which are not worth a path each.
+std::vector<fs::path> entries(const fs::path& folder, std::string_view prefix) {
   std::error_code error;
   std::vector<fs::path> result;
   for (fs::directory_iterator entry(folder, error), end; !error && entry != end;
        entry.increment(error)) {
-    result.push_back(entry->path());
+    const std::string& path = entry->path().native();
+    if (path.compare(path.rfind('/') + 1, prefix.size(), prefix) == 0) {
+      result.push_back(entry->path());
+    }
   }
   std::sort(result.begin(), result.end());
   return result;
@@ -69,7 +73,7 @@ std::string version_of(const fs::path& library) {
     return major_and_minor(best);
   }
   const std::string major = version_suffix(library, kLibrary);
-  for (const fs::path& entry : entries(library.parent_path())) {
+  for (const fs::path& entry : entries(library.parent_path(), kBuiltins)) {
     const std::string version = version_suffix(entry, kBuiltins);
     if (version.empty()) {
       continue;
@@ -89,7 +93,7 @@ void add_loader_folders(std::vector<fs::path>& folders) {
       folders.emplace_back(folder);
     }
   }
-  for (const fs::path& file : entries("/etc/ld.so.conf.d")) {
+  for (const fs::path& file : entries("/etc/ld.so.conf.d", "")) {
     std::ifstream lines(file);
     for (std::string line; std::getline(lines, line);) {
       if (!line.empty() && line.front() == '/') {
@@ -105,10 +109,7 @@ void add_loader_folders(std::vector<fs::path>& folders) {
 
 // The wheels put it into nvidia/<package>/lib of a site-packages folder.
 void add_wheels(const fs::path& prefix, std::vector<fs::path>& folders) {
-  for (const fs::path& python : entries(prefix / "lib")) {
-    if (python.filename().string().compare(0, 6, "python") != 0) {
-      continue;
-    }
+  for (const fs::path& python : entries(prefix / "lib", "python")) {
     for (const char* site : {"site-packages", "dist-packages"}) {
       for (const char* package : {"cu13", "cuda_nvrtc"}) {
         folders.push_back(python / site / "nvidia" / package / "lib");
@@ -142,7 +143,7 @@ std::vector<fs::path> nvrtc_folders() {
 
 std::optional<NvrtcLocation> find_nvrtc_in(const fs::path& folder) {
   std::optional<NvrtcLocation> best;
-  for (const fs::path& entry : entries(folder)) {
+  for (const fs::path& entry : entries(folder, kLibrary)) {
     if (version_suffix(entry, kLibrary).empty()) {
       continue;
     }
