@@ -6,6 +6,7 @@
 #include <array>
 #include <chrono>
 #include <iostream>
+#include <limits>
 #include <random>
 #include <string_view>
 
@@ -22,16 +23,22 @@ constexpr int kShapes = 40;
 // of the ladder, so that these share them out unless there is time.
 constexpr int kAllActivations = static_cast<int>(std::size(kActivations.rows));
 constexpr int kSomeActivations = 2;
+constexpr std::size_t kNoLimit = std::numeric_limits<std::size_t>::max();
 
 constexpr std::array<std::string_view, 8> kTested{
     "naive_1d", "naive_2d", "row_per_block", "row_shared", "tiled_shared", "simt", "mma", "wgmma"};
 
-void test_family(std::string_view name, int classes, Device& device, const DeviceLimits& limits) {
+void test_family(std::string_view name, int classes, Device& device, const DeviceLimits& limits,
+                 int shapes = kShapes, std::size_t most_cases = kNoLimit) {
   const auto start = std::chrono::steady_clock::now();
   const Family* family = find_family(name);
   REQUIRE(family != nullptr);
   Random random(test_seed());
-  std::vector<FamilyCase> cases = random_cases(*family, limits, classes, kShapes, random);
+  std::vector<FamilyCase> cases = random_cases(*family, limits, classes, shapes, random);
+  if (cases.size() > most_cases) {
+    std::shuffle(cases.begin(), cases.end(), random);
+    cases.resize(most_cases);
+  }
   REQUIRE_FALSE(cases.empty());
   const FamilyReport report = check_family(*family, cases, device, limits, test_seed());
   const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start;
@@ -90,6 +97,17 @@ TEST_CASE("wgmma multiplies every shape", "[gpu][wgmma]") {
     gpc = static_cast<int>(random() % 5);
   }
   test_family("wgmma", kAllActivations, *device, limits);
+}
+
+// For compute-sanitizer, under which a launch takes a hundred times as long (tools/test_gpu.sh).
+TEST_CASE("a few kernels of every family multiply", "[gpu][sample]") {
+  TUNEDGEMM_OPEN_TEST_GPU(device);
+  constexpr std::size_t kCases = 12;
+  for (const std::string_view name : kTested) {
+    if (name != "wgmma" || device->limits().arch == 90) {
+      test_family(name, 1, *device, device->limits(), 1, kCases);
+    }
+  }
 }
 
 TEST_CASE("the ladder multiplies every shape with every activation", "[gpu][slow]") {
