@@ -5,7 +5,10 @@
 #include <cctype>
 #include <chrono>
 #include <iostream>
+#include <set>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tests/runtime/support/compile_check.h"
@@ -22,6 +25,7 @@ using SteadyClock = std::chrono::steady_clock;
 // What a sample takes: a machine with two cores compiles some 8 kernels a second.
 constexpr std::chrono::seconds kSampleTime{60};
 constexpr std::chrono::seconds kFullTime{300};
+constexpr std::size_t kSamplesOfArchitecture = 24;
 
 // Room for everything: what is refused here is refused for the knobs themselves.
 DeviceLimits generous_limits() {
@@ -47,12 +51,12 @@ Config choose(const Family& family, const Problem& problem, const std::vector<Co
                            });
 }
 
-// One sample of each family and element type.
-std::vector<Sample> draw_round(Choice choice, Random& random) {
+// One sample of each family and element type, for a random architecture of these.
+std::vector<Sample> draw_round(Choice choice, Random& random, std::span<const int> architectures) {
   std::vector<Sample> samples;
   for (const Family* family : families("cuda")) {
     for (const TypeCase& types : all_type_cases()) {
-      const int arch = std::vector{80, 89, 90}[random() % 3];
+      const int arch = architectures[random() % architectures.size()];
       const std::string_view layout =
           std::vector<std::string_view>{"nn", "nt", "tn", "tt"}[random() % 4];
       // For few rows others are considered. What a family thinks best of those is not counted: simt
@@ -78,9 +82,10 @@ std::vector<Sample> draw_round(Choice choice, Random& random) {
 void compile_rounds(const cuda::Nvrtc& nvrtc, SteadyClock::duration time) {
   const SteadyClock::time_point end = SteadyClock::now() + time;
   Random random(1);  // the same sample each time: a failure can be looked at again
-  Spills all;
+  CompileReport all;
   do {
-    const Spills round = compile_all(nvrtc, draw_round(Choice::kAny, random), end);
+    const CompileReport round =
+        compile_all(nvrtc, draw_round(Choice::kAny, random, kArchitectures), end);
     all.compiled += round.compiled;
     all.spilling += round.spilling;
   } while (SteadyClock::now() < end);
@@ -112,16 +117,30 @@ std::string macro_of(std::string_view knob) {
 
 }  // namespace
 
-TEST_CASE("what a family thinks best compiles and hardly ever spills", "[nvrtc]") {
+TEST_CASE("what a family thinks best compiles for every architecture and hardly ever spills",
+          "[nvrtc]") {
   const auto location = cuda::find_nvrtc();
   if (!location) {
     TUNEDGEMM_SKIP("no NVRTC");
   }
   Random random(1);
   const auto never = SteadyClock::time_point::max();
-  const Spills spills =
-      compile_all(cuda::Nvrtc(*location), draw_round(Choice::kBestPredicted, random), never);
-  CHECK(spills.spilling * 50 <= spills.compiled);
+  std::vector<Sample> samples;
+  for (const int arch : kArchitectures) {
+    std::vector<Sample> round =
+        draw_round(Choice::kBestPredicted, random, std::span(&arch, std::size_t{1}));
+    std::ranges::shuffle(round, random);
+    // The first of each family, and further ones of any.
+    std::ranges::stable_partition(
+        round, [&, seen = std::set<std::string_view>()](const Sample& sample) mutable {
+          return seen.insert(sample.family->name()).second;
+        });
+    round.resize(std::min(round.size(), kSamplesOfArchitecture));
+    samples.insert(samples.end(), round.begin(), round.end());
+  }
+  const CompileReport report = compile_all(cuda::Nvrtc(*location), samples, never);
+  std::cout << to_table(report) << std::flush;
+  CHECK(report.spilling * 50 <= report.compiled);
 }
 
 TEST_CASE("a sample of each family's configs compiles", "[nvrtc]") {

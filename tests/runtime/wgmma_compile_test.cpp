@@ -78,10 +78,10 @@ TEST_CASE("wgmma's largest tiles, and widths between whole blocks, compile and d
     INFO(text_of(sample));
     REQUIRE(refusal(*sample.family, sample.problem, sample.config, limits_of(90)) == "");
   }
-  const Spills spills =
+  const CompileReport report =
       compile_all(cuda::Nvrtc(*location), samples, std::chrono::steady_clock::time_point::max());
-  CHECK(spills.compiled == samples.size());
-  CHECK(spills.spilling == 0);
+  CHECK(report.compiled == samples.size());
+  CHECK(report.spilling == 0);
 }
 
 TEST_CASE("wgmma refuses by assertion widths that its 8-bit products or copies do not take",

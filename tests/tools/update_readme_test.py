@@ -34,7 +34,7 @@ class UpdateReadme(unittest.TestCase):
         text = self.readme.read_text(encoding="utf-8")
         self.assertTrue(text.startswith("before\n<!-- begin results -->\nA CPU, g++ 12, rigor quick, 2026-01-02:\n"))
         self.assertTrue(text.endswith("<!-- end results -->\nafter\n"))
-        self.assertIn("| layer: 8 x 9 x 10 | f32→f32 nn  | blocked tile_m=8 | 1.23 ms | 4,568 | 2.00 | - |", text)
+        self.assertIn("| layer: 8 x 9 x 10 | f32→f32 nn  | blocked tile_m=8 | 1.23 ms | 4.57 | 2.00 | - |", text)
         self.assertNotIn("old", text)
         self.assertEqual(self.update().returncode, 0)
         self.assertEqual(text, self.readme.read_text(encoding="utf-8"))
@@ -59,9 +59,19 @@ class UpdateReadme(unittest.TestCase):
         result = self.update()
         self.assertEqual(result.returncode, 0, result.stderr)
         text = self.readme.read_text(encoding="utf-8")
-        for part in ("A GPU, nvrtc 13.0, driver 580, cuBLASLt 13.1.0, 2026-01-02", "squares.svg)", "ladder.svg)",
+        for part in ("A GPU, nvrtc 13.0, driver 580, cuBLASLt 13.1.0, 2026-01-02", "ladder.svg)",
                      "1.00 times as fast as the best", "1.41 times as fast as its default", "(least 1.00, at 2000)", "7 rounds, 20 ms",
                      "| 1000 | f16→f16 nn | 4.00 us | 500 | 0.50 | 500 | 1.00 | 2.00 |"):
+            self.assertIn(part, text)
+
+    def test_writes_the_first_line_of_it(self):
+        self.write_gallery()
+        self.readme.write_text(README.replace("results", "headline"), encoding="utf-8")
+        result = self.update("headline")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        text = self.readme.read_text(encoding="utf-8")
+        for part in ("On an A GPU, f16 nn, 2 sizes from 1000 to 2000 cubed: 1.00 times as fast as the best of the eight",
+                     "(least 1.00, at 1000)", "7 interleaved rounds", "squares.svg)"):
             self.assertIn(part, text)
 
     def test_a_file_that_cannot_be_used_is_named(self):

@@ -1,7 +1,10 @@
 #include "tests/runtime/support/compile_check.h"
 
+#include <algorithm>
+#include <cstdio>
 #include <iostream>
 #include <mutex>
+#include <sstream>
 
 #include "tests/runtime/support/in_parallel.h"
 #include "tests/support/catch.h"
@@ -15,6 +18,8 @@ constexpr int kThreads = 2;
 
 struct Compiled {
   std::string failure;  ///< empty if all is well
+  int registers = 0;
+  std::size_t code_bytes = 0;
   std::int64_t spill_bytes = 0;
 };
 
@@ -23,23 +28,25 @@ Compiled compile_sample(const cuda::Nvrtc& nvrtc, const Sample& sample) {
   const auto compiled = nvrtc.compile(
       instance_of(*sample.family, sample.problem, sample.config, limits).source(), sample.arch);
   if (const auto* failure = std::get_if<CompileFailure>(&compiled)) {
-    return {failure->log, 0};
+    return {.failure = failure->log};
   }
   const Binary& binary = std::get<Binary>(compiled);
   const Launch launch = instance_of(*sample.family, sample.problem, sample.config, limits).launch;
   const std::uint32_t threads = launch.block[0] * launch.block[1] * launch.block[2];
   const std::int64_t shared_bytes = binary.shared_bytes + launch.shared_bytes;
   if (binary.registers <= 0) {
-    return {"the log told no registers", 0};
+    return {.failure = "the log told no registers"};
   }
   if (static_cast<std::int64_t>(threads) * binary.registers > limits.registers_per_sm ||
       shared_bytes > limits.shared_bytes_per_block) {
-    return {"cannot be launched: " + std::to_string(threads) + " threads with " +
-                std::to_string(binary.registers) + " registers and " +
-                std::to_string(shared_bytes) + " bytes of shared memory",
-            0};
+    return {.failure = "cannot be launched: " + std::to_string(threads) + " threads with " +
+                       std::to_string(binary.registers) + " registers and " +
+                       std::to_string(shared_bytes) + " bytes of shared memory"};
   }
-  return {"", binary.spill_bytes};
+  return {.failure = "",
+          .registers = binary.registers,
+          .code_bytes = binary.code.size(),
+          .spill_bytes = binary.spill_bytes};
 }
 
 }  // namespace
@@ -48,9 +55,10 @@ DeviceLimits limits_of(int arch) {
   DeviceLimits limits;
   limits.backend = "cuda";
   limits.arch = arch;
+  const bool is_small = arch == 86 || arch == 89 || arch == 120;  // those of workstations
   limits.sm_count = arch == 80 ? 108 : 132;
-  limits.max_threads_per_sm = arch == 89 ? 1536 : 2048;
-  limits.shared_bytes_per_block = (arch == 80 ? 163 : arch == 89 ? 99 : 227) << 10;
+  limits.max_threads_per_sm = is_small ? 1536 : 2048;
+  limits.shared_bytes_per_block = (arch == 80 ? 163 : is_small ? 99 : 227) << 10;
   limits.shared_bytes_per_sm = limits.shared_bytes_per_block + 1024;
   limits.l2_bytes = 50 << 20;
   limits.memory_bytes = std::int64_t{80} << 30;
@@ -65,9 +73,25 @@ std::string text_of(const Sample& sample) {
          "\n" + to_text(sample.problem);
 }
 
-Spills compile_all(const cuda::Nvrtc& nvrtc, const std::vector<Sample>& samples,
-                   std::chrono::steady_clock::time_point end) {
-  Spills spills;
+std::string to_table(const CompileReport& report) {
+  std::ostringstream table;
+  table
+      << "family         arch  kernels  spilling  most bytes spilled  most registers  most KiB of "
+         "code\n";
+  for (const auto& [key, figures] : report.figures) {
+    std::array<char, 128> line{};
+    std::snprintf(line.data(), line.size(), "%-13s  %4d  %7zu  %8zu  %18lld  %14d  %16zu\n",
+                  std::string(key.first).c_str(), key.second, figures.compiled, figures.spilling,
+                  static_cast<long long>(figures.most_spill_bytes), figures.most_registers,
+                  figures.most_code_bytes / 1024);
+    table << line.data();
+  }
+  return table.str();
+}
+
+CompileReport compile_all(const cuda::Nvrtc& nvrtc, const std::vector<Sample>& samples,
+                          std::chrono::steady_clock::time_point end) {
+  CompileReport report;
   std::vector<std::string> failures;
   std::mutex mutex;
   for_each_in_parallel(samples.size(), kThreads, [&](std::size_t index, std::size_t) {
@@ -76,12 +100,18 @@ Spills compile_all(const cuda::Nvrtc& nvrtc, const std::vector<Sample>& samples,
     }
     const Compiled compiled = compile_sample(nvrtc, samples[index]);
     const std::lock_guard<std::mutex> lock(mutex);
-    ++spills.compiled;
+    CompileFigures& figures = report.figures[{samples[index].family->name(), samples[index].arch}];
+    ++report.compiled;
+    ++figures.compiled;
+    figures.most_registers = std::max(figures.most_registers, compiled.registers);
+    figures.most_code_bytes = std::max(figures.most_code_bytes, compiled.code_bytes);
+    figures.most_spill_bytes = std::max(figures.most_spill_bytes, compiled.spill_bytes);
     if (!compiled.failure.empty()) {
       failures.push_back(text_of(samples[index]) + "\n" + compiled.failure);
     }
     if (compiled.spill_bytes > 0) {
-      ++spills.spilling;
+      ++report.spilling;
+      ++figures.spilling;
       std::cout << "spills " << compiled.spill_bytes << " bytes: " << text_of(samples[index])
                 << std::endl;
     }
@@ -89,7 +119,7 @@ Spills compile_all(const cuda::Nvrtc& nvrtc, const std::vector<Sample>& samples,
   for (const std::string& failure : failures) {
     FAIL_CHECK(failure);
   }
-  return spills;
+  return report;
 }
 
 Source with_define(Source source, const std::string& macro, const std::string& value) {
