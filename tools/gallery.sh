@@ -33,6 +33,7 @@ draw() {
   "$tunedgemm" order 1152 1152 1152 --types f16 --compare --svg "$folder/order.svg" \
     --config "block_m=128 block_n=128 block_k=64 group_m=3" --at-a-time 9
   rm -f "$folder"/*.png
+  tools/update_readme.py headline "$folder"
   tools/update_readme.py gallery "$folder"
 }
 

@@ -4,6 +4,7 @@
     tune-all --json tools/shapes/layers.csv > results.json
     tools/update_readme.py results results.json [README.md]
     tools/update_readme.py gallery tools/gallery [README.md]           what tools/gallery.sh measured and drew
+    tools/update_readme.py headline tools/gallery [README.md]          the first of it
 
 The first argument names the markers: <!-- begin results --> and <!-- end results -->. What stands
 between them is replaced, so that no number in the README is ever typed by hand.
@@ -23,6 +24,11 @@ def time_text(us: float) -> str:
 
 def ratio_text(slower_us: float | None, us: float) -> str:
     return f"{slower_us / us:.2f}" if slower_us else "-"
+
+
+def rate_text(gflops: float) -> str:
+    """TFLOP/s, to three digits."""
+    return f"{gflops / 1e3:,.0f}" if gflops >= 1e5 else f"{gflops / 1e3:#.3g}".removesuffix(".")
 
 
 def shape_text(outcome: dict) -> str:
@@ -47,7 +53,7 @@ def table(outcomes: list[dict]) -> str:
     if not measured:
         raise SystemExit("update_readme.py: no outcome in the file has a winner")
     rows = [
-        "| shape | types | winner, its tile | time | GFLOP/s | x naive | x default |",
+        "| shape | types | winner, its tile | time | TFLOP/s | over the naive kernel | over the untuned config |",
         "|---|---|---|--:|--:|--:|--:|",
     ]
     for outcome in measured:
@@ -55,7 +61,7 @@ def table(outcomes: list[dict]) -> str:
         us = record["median_us"]
         rows.append(
             f"| {shape_text(outcome)} | {record['types']} {record['layout']} {record['epilogue']} "
-            f"| {kernel_text(record)} | {time_text(us)} | {record['gflops']:,.0f} "
+            f"| {kernel_text(record)} | {time_text(us)} | {rate_text(record['gflops'])} "
             f"| {ratio_text(record['naive_us'], us)} | {ratio_text(record['default_us'], us)} |"
         )
     first = measured[0]["record"]
@@ -153,6 +159,18 @@ def triton_lines(folder: pathlib.Path, place: str) -> list[str]:
             f"ours, launched back to back ({rounds_text(run)}). {found}.", ""]
 
 
+def headline(folder: pathlib.Path, root: pathlib.Path) -> str:
+    squares = read_run(folder / "squares.json", "kernel")
+    rows, place = squares["rows"], folder.resolve().relative_to(root).as_posix()
+    ratios = {row["m"]: contender_us(row, "best") / tuned(row)["median_us"] for row in rows if contender_us(row, "best")}
+    return "\n".join([
+        f"On an {squares['device']}, {rows[0]['types'].split('→')[0]} {rows[0]['layout']}, {len(ratios)} sizes from {rows[0]['m']} to "
+        f"{rows[-1]['m']} cubed: {mean_text(ratios, 'the best of the eight kernels that cuBLASLt proposes')}. Isolated launches, "
+        f"cold inputs, medians of {squares['rounds']} interleaved rounds; [below](#what-it-looks-like) is the rest.", "",
+        f"![TFLOP/s over size, ours and cuBLASLt's]({place}/squares.svg)",
+    ])
+
+
 def gallery(folder: pathlib.Path, root: pathlib.Path) -> str:
     squares, ladder, types = (read_run(folder / f"{name}.json", "kernel") for name in ("squares", "ladder", "types"))
     if len({run["device"] for run in (squares, ladder, types)}) != 1:
@@ -160,12 +178,11 @@ def gallery(folder: pathlib.Path, root: pathlib.Path) -> str:
     days = " and ".join(sorted({run["began_at"].split(" ")[0] for run in (squares, ladder, types)}))
     place = folder.resolve().relative_to(root).as_posix()
     return "\n".join([
-        f"Measured by the commands below each picture on an {squares['device']}, {squares['compiler']}, driver "
+        f"Measured by the commands that stand here, on an {squares['device']}, {squares['compiler']}, driver "
         f"{squares['driver']}, {squares['vendor']}, {days}. Inputs are random and cold, the contenders are timed in interleaved rounds, and times are medians. "
         "As in a program, other kernels run in between: before each launch a small one, whose own time is taken off. "
         "Back to back, nothing does, and kernels overlap.", "",
-        f"![TFLOP/s over size, ours and cuBLASLt's]({place}/squares.svg)", "",
-        f"`tunedgemm bench --sweep squares --back-to-back` ({rounds_text(squares)}): {means_text(squares['rows'])}.", "",
+        f"The picture at the top, `tunedgemm bench --sweep squares --back-to-back` ({rounds_text(squares)}): {means_text(squares['rows'])}.", "",
         *types_table(types["rows"]), "",
         f"`tunedgemm bench --list tools/shapes/types.csv --back-to-back` ({rounds_text(types)}).", "",
         *triton_lines(folder, place),
@@ -178,8 +195,10 @@ def gallery(folder: pathlib.Path, root: pathlib.Path) -> str:
     ])
 
 
-def content_from(source: pathlib.Path, root: pathlib.Path) -> str:
-    return gallery(source, root) if source.is_dir() else table(json.loads(source.read_text(encoding="utf-8")))
+def content_of(marker: str, source: pathlib.Path, root: pathlib.Path) -> str:
+    if source.is_dir():
+        return headline(source, root) if marker == "headline" else gallery(source, root)
+    return table(json.loads(source.read_text(encoding="utf-8")))
 
 
 def replaced(text: str, name: str, content: str) -> str:
@@ -195,7 +214,7 @@ def main() -> None:
         raise SystemExit("usage: tools/update_readme.py MARKER RESULTS.json|FOLDER [README.md]")
     root = pathlib.Path(__file__).resolve().parent.parent
     readme = pathlib.Path(sys.argv[3]) if len(sys.argv) == 4 else root / "README.md"
-    content = content_from(pathlib.Path(sys.argv[2]), readme.resolve().parent)
+    content = content_of(sys.argv[1], pathlib.Path(sys.argv[2]), readme.resolve().parent)
     readme.write_text(replaced(readme.read_text(encoding="utf-8"), sys.argv[1], content), encoding="utf-8")
 
 
