@@ -63,10 +63,12 @@ const void* element(DataType type, const void* matrix, long long index) {
   return static_cast<const std::byte*>(matrix) + index * size_bytes(type);
 }
 
-// A or B of one batch entry: `width` lines of `depth` elements are packed side by side.
+// A or B of one batch entry, which begins at the index `entry`: `width` lines of `depth` elements
+// are packed side by side. The pointer is null where no element is read.
 struct Operand {
   DataType type;
   const void* matrix;
+  long long entry;
   long long line_stride, k_stride;
   long long lines;
 
@@ -76,7 +78,8 @@ struct Operand {
     if (valid < width) {
       std::fill_n(out, width * depth, Sum(0));
     }
-    const void* corner = element(type, matrix, first_line * line_stride + first_k * k_stride);
+    const void* corner =
+        element(type, matrix, entry + first_line * line_stride + first_k * k_stride);
     if (line_stride == 1) {
       for (long long k = 0; k < depth; ++k) {
         widen_line(type, {element(type, corner, k * k_stride), 1, valid}, out + k * width, 1);
@@ -223,10 +226,18 @@ void run(const void* kernel, const Arguments& arguments, const Team& team) {
     const long long n0 = job % jobs_n * kBlockN;
     const bool rows_a = problem.order_a == Order::kRowMajor;
     const bool rows_b = problem.order_b == Order::kRowMajor;
-    const Operand a{problem.a, element(problem.a, arguments.a, entry * arguments.batch_stride_a),
-                    rows_a ? arguments.lda : 1, rows_a ? 1 : arguments.lda, arguments.m};
-    const Operand b{problem.b, element(problem.b, arguments.b, entry * arguments.batch_stride_b),
-                    rows_b ? 1 : arguments.ldb, rows_b ? arguments.ldb : 1, arguments.n};
+    const Operand a{problem.a,
+                    arguments.a,
+                    entry * arguments.batch_stride_a,
+                    rows_a ? arguments.lda : 1,
+                    rows_a ? 1 : arguments.lda,
+                    arguments.m};
+    const Operand b{problem.b,
+                    arguments.b,
+                    entry * arguments.batch_stride_b,
+                    rows_b ? 1 : arguments.ldb,
+                    rows_b ? arguments.ldb : 1,
+                    arguments.n};
     const long long tiles_m = blocks(std::min(arguments.m - m0, kBlockM), kTileM);
     const long long tiles_n = blocks(std::min(arguments.n - n0, kBlockN), kTileN);
 

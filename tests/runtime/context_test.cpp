@@ -161,6 +161,14 @@ TEST_CASE("Empty problems compute what BLAS computes") {
   }
 }
 
+TEST_CASE("The linked-in kernel reads no A and B of any batch entry where alpha is 0") {
+  const auto context = host_context("", TUNEDGEMM_POLICY_STORED);
+  std::vector<float> d(12, std::nanf(""));
+  tunedgemm::tuned_matmul(context, {.m = 2, .n = 2, .k = 2, .batch = 3},
+                          {.d = d.data(), .alpha = 0});
+  CHECK(d == std::vector<float>(12, 0.0f));
+}
+
 TEST_CASE("A column-major D is its row-major transpose") {
   const auto context = host_context("", TUNEDGEMM_POLICY_NEVER);
   Matrices matrices(5, 7, 9);
