@@ -12,8 +12,9 @@
 namespace tunedgemm::cuda {
 namespace {
 
-// The number that stands before the words, as in "12 bytes spill loads".
-std::optional<std::int64_t> number_before(std::string_view line, std::string_view words) {
+// The number that stands before the words, as in "12 bytes spill loads"; one that no kernel has is
+// none, so that sums have room.
+std::optional<int> number_before(std::string_view line, std::string_view words) {
   const std::size_t end = line.find(words);
   if (end == std::string_view::npos) {
     return std::nullopt;
@@ -22,7 +23,7 @@ std::optional<std::int64_t> number_before(std::string_view line, std::string_vie
   while (begin > 0 && line[begin - 1] >= '0' && line[begin - 1] <= '9') {
     --begin;
   }
-  std::int64_t value = 0;
+  int value = 0;
   const auto [stop, error] = std::from_chars(line.data() + begin, line.data() + end, value);
   return error == std::errc() ? std::optional(value) : std::nullopt;
 }
@@ -39,8 +40,7 @@ CompilerFigures parse_compiler_log(std::string_view log) {
     figures.spill_bytes += number_before(line, " bytes spill stores").value_or(0);
     figures.spill_bytes += number_before(line, " bytes spill loads").value_or(0);
     figures.shared_bytes += number_before(line, " bytes smem").value_or(0);
-    figures.registers = std::max(figures.registers,
-                                 static_cast<int>(number_before(line, " registers").value_or(0)));
+    figures.registers = std::max(figures.registers, number_before(line, " registers").value_or(0));
     if (figures.given_up.empty() && line.find("(C75") != std::string_view::npos) {
       figures.given_up = line;
     }

@@ -132,6 +132,11 @@ TEST_CASE("a kernel that the assembler serialised is told") {
 
 TEST_CASE("an empty log has no figures") {
   CHECK(parse_compiler_log("").registers == 0);
+  constexpr const char* kNoNumbers =
+      "9223372036854775807 bytes spill stores, 9223372036854775807 bytes spill loads\n"
+      "Used 99999999999 registers";
+  CHECK(parse_compiler_log(kNoNumbers).spill_bytes == 0);
+  CHECK(parse_compiler_log(kNoNumbers).registers == 0);
   CHECK(parse_compiler_log("\n\n registers\n").registers == 0);
 }
 
