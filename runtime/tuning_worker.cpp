@@ -16,17 +16,10 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 // For a device that is opened, with all that a driver does when it is first used.
-constexpr double kOpeningSeconds = 120;
+constexpr std::chrono::seconds kOpening{120};
 constexpr int kMostStarts = 3;
-// Without a candidate at work: compilations end within their own limits, the longest in ten minutes.
-constexpr double kQuietSeconds = 900;
 // Of one that has closed its socket, which a crash does a moment before it is over.
 constexpr std::chrono::seconds kUntilGone{2};
-
-Clock::time_point after(double seconds) {
-  return Clock::now() + std::chrono::duration_cast<Clock::duration>(
-                            std::chrono::duration<double>(std::min(seconds, 1e6)));
-}
 
 // Whoever ends a process so does not mean the candidate: a user, or a machine without memory.
 bool is_from_outside(const ChildResult& result) {
@@ -50,7 +43,7 @@ std::string text_of(const ChildResult& result) {
 
 // Throws DeviceError if it has no device.
 bool is_ready(TalkingChild& child) {
-  const Clock::time_point deadline = after(kOpeningSeconds);
+  const Clock::time_point deadline = Clock::now() + kOpening;
   std::string text;
   while (child.hear(text, deadline) == TalkingChild::Heard::kLine) {
     LineReader line(text);
@@ -59,30 +52,18 @@ bool is_ready(TalkingChild& child) {
       return true;
     }
     if (word == "no-device") {
-      const auto kind = static_cast<DeviceError::Kind>(line.integer());
-      throw DeviceError(kind, "the worker process cannot open the device: " + line.rest());
+      const auto kind = line.enumerator(DeviceError::Kind::kFailed);
+      throw DeviceError(kind.value_or(DeviceError::Kind::kUnavailable),
+                        "the worker process cannot open the device: " + line.rest());
+    }
+    if (word != "warning" && word != "info") {
+      return false;
     }
   }
   return false;
 }
 
 }  // namespace
-
-// About one problem.
-struct TuningWorker::Conversation {
-  Conversation(const Problem& asked, const TuneOptions& how) : problem(asked), options(how) {}
-
-  const Problem& problem;
-  const TuneOptions& options;
-  TuneResult result;
-  Clock::time_point silence_until;
-  bool has_begun = false;
-  bool is_done = false;
-  std::string at_work;  ///< the candidate
-  double seconds = 0;   ///< after which it has hung
-  std::string failure;  ///< how the worker was lost
-  bool is_from_outside = false;
-};
 
 TuningWorker::TuningWorker(std::vector<std::string> command, const WorkerPlace& place, Store& store)
     : command_(std::move(command)), store_(store) {
@@ -115,18 +96,19 @@ TuneResult TuningWorker::tune(const Problem& problem, const TuneOptions& options
   TuneResult lost;
   std::string failure;
   for (int workers = 0; workers < kMostWorkers && !lost.tuning.cancelled; ++workers) {
-    Conversation conversation(problem, options);
+    WorkerConversation conversation(options);
     if (child_ == nullptr) {
       start();
     }
-    if (talk(conversation)) {
-      return std::move(conversation.result);
+    const std::optional<Loss> loss = talk(problem, options, conversation);
+    if (!loss) {
+      return std::move(conversation.result());
     }
     child_.reset();
+    failure = loss->failure;
     // One that was idle for too long has left without having begun.
-    if (conversation.has_begun) {
-      blame(conversation, device, toolchain);
-      failure = conversation.failure;
+    if (conversation.has_begun()) {
+      blame(problem, conversation.at_work(), *loss, device, toolchain);
     }
     lost.tuning.cancelled = options.cancelled && options.cancelled();
   }
@@ -134,89 +116,45 @@ TuneResult TuningWorker::tune(const Problem& problem, const TuneOptions& options
   return lost;
 }
 
-bool TuningWorker::talk(Conversation& conversation) {
-  conversation.silence_until = after(kQuietSeconds);
-  if (!child_->say(to_line(conversation.problem, conversation.options))) {
-    return false;
-  }
+std::optional<TuningWorker::Loss> TuningWorker::talk(const Problem& problem,
+                                                     const TuneOptions& options,
+                                                     WorkerConversation& conversation) {
+  using Next = WorkerConversation::Next;
+  bool is_there = child_->say(to_line(problem, options));
+  std::chrono::milliseconds notice = kUntilGone;
   std::string line;
-  while (!conversation.is_done) {
-    switch (child_->hear(line, conversation.silence_until)) {
-      case TalkingChild::Heard::kLine:
-        answer(conversation, line);
-        break;
-      case TalkingChild::Heard::kSilence:
-        child_->end({});
-        conversation.failure = conversation.at_work.empty()
-                                   ? "it was silent for too long and was ended"
-                                   : "it did not come back within " +
-                                         std::to_string(static_cast<int>(conversation.seconds)) +
-                                         " s, and its process was ended";
-        return false;
-      case TalkingChild::Heard::kEnd: {
-        const ChildResult result = child_->end(kUntilGone);
-        conversation.is_from_outside = is_from_outside(result);
-        conversation.failure =
-            conversation.failure.empty() ? text_of(result) : conversation.failure;
-        return false;
-      }
+  while (is_there) {
+    const TalkingChild::Heard heard = child_->hear(line, conversation.silence_until());
+    if (heard == TalkingChild::Heard::kSilence) {
+      child_->end({});
+      const std::string seconds = std::to_string(static_cast<int>(conversation.seconds()));
+      return Loss{conversation.at_work().empty()
+                      ? "it was silent for too long and was ended"
+                      : "it did not come back within " + seconds + " s, and its process was ended"};
     }
+    const Next next = heard == TalkingChild::Heard::kLine ? conversation.take(line) : Next::kLost;
+    if (next == Next::kDone) {
+      return std::nullopt;
+    }
+    if (heard == TalkingChild::Heard::kLine && next == Next::kLost) {
+      notice = {};  // it talks nonsense, and nobody waits for it
+    }
+    const bool is_asked = next == Next::kAnswerYes || next == Next::kAnswerNo;
+    is_there =
+        next != Next::kLost && (!is_asked || child_->say(next == Next::kAnswerYes ? "yes" : "no"));
   }
-  return true;
+  const ChildResult result = child_->end(notice);
+  return Loss{conversation.failure().empty() ? text_of(result) : conversation.failure(),
+              is_from_outside(result)};
 }
 
-void TuningWorker::answer(Conversation& conversation, std::string_view text) {
-  LineReader line(text);
-  const std::string_view word = line.word();
-  const TuneOptions& options = conversation.options;
-  if (word == "began") {
-    conversation.has_begun = true;
-  } else if (word == "progress" && options.on_progress) {
-    Progress progress;
-    progress.phase = static_cast<Phase>(line.integer());
-    progress.done = line.integer();
-    progress.total = line.integer();
-    progress.best_us = line.number();
-    options.on_progress(progress);
-  } else if (word == "may-go-on") {
-    child_->say(options.cancelled && options.cancelled() ? "no" : "yes");
-  } else if (word == "running") {
-    conversation.seconds = line.number();
-    conversation.at_work = line.rest();
-  } else if (word == "back") {
-    conversation.at_work.clear();
-  } else if (word == "warning") {
-    log_warning(line.rest());
-  } else if (word == "info") {
-    log_info(line.rest());
-  } else if (word == "device-failed") {
-    conversation.failure = line.rest();  // and it ends
-  } else if (word == "no-memory") {
-    throw DeviceError(DeviceError::Kind::kOutOfMemory, line.rest());
-  } else if (word == "unavailable") {
-    throw DeviceError(DeviceError::Kind::kUnavailable, line.rest());
-  } else if (word == "done") {
-    TuneResult& result = conversation.result;
-    result.origin = static_cast<TuneResult::Origin>(line.integer());
-    result.tuning.cancelled = line.integer() != 0;
-    result.is_leased_elsewhere = line.integer() != 0;
-    result.is_unsaved = line.integer() != 0;
-    result.tuning.failure = line.rest();
-    conversation.is_done = true;
-  }
-  conversation.silence_until =
-      after(conversation.at_work.empty() ? kQuietSeconds : conversation.seconds);
-}
-
-void TuningWorker::blame(const Conversation& conversation, const DeviceIdentity& device,
-                         const Toolchain& toolchain) {
-  const Problem& problem = conversation.problem;
+void TuningWorker::blame(const Problem& problem, const std::string& at_work, const Loss& loss,
+                         const DeviceIdentity& device, const Toolchain& toolchain) {
   // The lease of a dead process is taken over with what it marked.
   { const Lease taken = store_.acquire(problem, device, toolchain, 0); }
-  const std::optional<Candidate> candidate = parse_candidate(conversation.at_work);
+  const std::optional<Candidate> candidate = parse_candidate(at_work);
   log_info("a worker that tuned " + to_text(problem) + " was lost" +
-           (candidate ? " with " + conversation.at_work : std::string()) + ": " +
-           conversation.failure);
+           (candidate ? " with " + at_work : std::string()) + ": " + loss.failure);
   if (!candidate) {
     return;
   }
@@ -224,8 +162,8 @@ void TuningWorker::blame(const Conversation& conversation, const DeviceIdentity&
   trial.family = candidate->family->name();
   trial.config = candidate->config;
   trial.family_fingerprint = candidate->family->fingerprint();
-  trial.rejection = Rejection{
-      conversation.is_from_outside ? Reason::kUnavailable : Reason::kCrashed, conversation.failure};
+  trial.rejection =
+      Rejection{loss.is_from_outside ? Reason::kUnavailable : Reason::kCrashed, loss.failure};
   store_.put_trial(problem, device, toolchain, trial);
   store_.flush();
 }

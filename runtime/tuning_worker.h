@@ -5,6 +5,7 @@
 // one goes on.
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,7 @@
 #include "runtime/device.h"
 #include "runtime/host/child_process.h"
 #include "runtime/tuning_session.h"
+#include "runtime/worker_conversation.h"
 #include "runtime/worker_process.h"
 
 namespace tunedgemm {
@@ -35,15 +37,19 @@ class TuningWorker {
                   const Toolchain& toolchain);
 
  private:
-  struct Conversation;
+  /// How a worker was lost.
+  struct Loss {
+    std::string failure;
+    bool is_from_outside = false;
+  };
 
   void start();
-  /// Whether it came to a result; else the worker has gone.
-  bool talk(Conversation& conversation);
-  void answer(Conversation& conversation, std::string_view line);
+  /// Empty if it came to a result; else the worker has gone.
+  std::optional<Loss> talk(const Problem& problem, const TuneOptions& options,
+                           WorkerConversation& conversation);
   /// Says in the store and the log who cost the worker.
-  void blame(const Conversation& conversation, const DeviceIdentity& device,
-             const Toolchain& toolchain);
+  void blame(const Problem& problem, const std::string& at_work, const Loss& loss,
+             const DeviceIdentity& device, const Toolchain& toolchain);
 
   std::vector<std::string> command_;
   Store& store_;

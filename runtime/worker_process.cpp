@@ -5,11 +5,17 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
+#include <charconv>
+#include <cmath>
 #include <cstdlib>
+#include <limits>
 #include <memory>
 #include <mutex>
-#include <sstream>
+#include <system_error>
+#include <utility>
 
 #include "kernel_templates/log.h"
 #include "runtime/backend.h"
@@ -20,6 +26,9 @@ namespace {
 
 // Without a request: between two of a list pass milliseconds.
 constexpr int kIdleMilliseconds = 10'000;
+
+// The greatest double below 2^64.
+constexpr double kGreatestSeed = 18446744073709549568.0;
 
 enum Argument { kBackend, kOrdinal, kHostThreads, kCache, kArguments };
 
@@ -63,11 +72,11 @@ class Caller {
   std::mutex mutex_;
 };
 
+// As every locale writes and reads it, whatever the program's own is.
 std::string field(double number) {
-  std::ostringstream text;
-  text.precision(17);
-  text << number;
-  return ' ' + text.str();
+  std::array<char, 32> digits{};
+  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), number).ptr;
+  return ' ' + std::string(digits.data(), end);
 }
 
 void tell_result(Caller& caller, Context& context, const TuneResult& result) {
@@ -81,14 +90,7 @@ void tell_result(Caller& caller, Context& context, const TuneResult& result) {
              in_one_line(is_unsaved ? trouble : result.tuning.failure));
 }
 
-TuneOptions options_of(Caller& caller, LineReader& request) {
-  TuneOptions options;
-  options.rigor = static_cast<Rigor>(request.integer());
-  options.budget.seconds = request.number();
-  options.budget.candidates = request.integer();
-  options.seed = static_cast<std::uint64_t>(request.number());
-  options.must_be_whole = request.integer() != 0;
-  options.candidate_seconds = request.number();
+void listen_to(Caller& caller, TuneOptions& options) {
   options.crash_cost = CrashCost::kWorker;
   options.on_progress = [&caller](const Progress& progress) {
     caller.say("progress" + field(static_cast<int>(progress.phase)) + field(progress.done) +
@@ -102,20 +104,17 @@ TuneOptions options_of(Caller& caller, LineReader& request) {
     caller.say(candidate == nullptr ? "back"
                                     : "running" + field(seconds) + ' ' + to_text(*candidate));
   };
-  return options;
 }
 
 // Whether the device can still be used.
 bool tune(Caller& caller, Context& context, std::string_view line) {
-  LineReader request(line);
-  const bool is_known = request.word() == "tune";
-  const TuneOptions options = options_of(caller, request);
-  const std::optional<Problem> problem = parse_problem(request.rest());
+  std::optional<WorkerRequest> request = parse_request(line);
   caller.say("began");
   TuneResult result;
   try {
-    if (is_known && problem) {
-      result = context.tune(*problem, options);
+    if (request) {
+      listen_to(caller, request->options);
+      result = context.tune(request->problem, request->options);
     } else {
       result.tuning.failure = "the worker does not understand \"" + std::string(line) +
                               "\"; use tune-all of the library's own version";
@@ -193,7 +192,15 @@ std::string_view LineReader::word() {
 }
 
 double LineReader::number() {
-  return std::strtod(std::string(word()).c_str(), nullptr);
+  const std::string_view digits = word();
+  double value = 0;
+  const auto error = std::from_chars(digits.data(), digits.data() + digits.size(), value).ec;
+  return error == std::errc() && std::isfinite(value) ? value : 0;
+}
+
+int LineReader::integer() {
+  using Limits = std::numeric_limits<int>;
+  return static_cast<int>(std::clamp<double>(number(), Limits::min(), Limits::max()));
 }
 
 std::string LineReader::rest() const {
@@ -225,6 +232,27 @@ std::string to_line(const Problem& problem, const TuneOptions& options) {
          field(options.budget.candidates) + field(static_cast<double>(options.seed)) +
          field(options.must_be_whole ? 1 : 0) + field(options.candidate_seconds) + ' ' +
          in_one_line(to_text(problem));
+}
+
+std::optional<WorkerRequest> parse_request(std::string_view line) {
+  LineReader request(line);
+  if (request.word() != "tune") {
+    return std::nullopt;
+  }
+  const auto rigor = request.enumerator(Rigor::kExhaustive);
+  TuneOptions options;
+  options.budget.seconds = request.number();
+  options.budget.candidates = request.integer();
+  // Above 2^53 not all of it comes through: it only has to be another one for another problem.
+  options.seed = static_cast<std::uint64_t>(std::clamp(request.number(), 0.0, kGreatestSeed));
+  options.must_be_whole = request.integer() != 0;
+  options.candidate_seconds = request.number();
+  const std::optional<Problem> problem = parse_problem(request.rest());
+  if (!rigor || !parse_rigor(name(*rigor)) || !problem) {
+    return std::nullopt;
+  }
+  options.rigor = *rigor;
+  return WorkerRequest{*problem, std::move(options)};
 }
 
 }  // namespace tunedgemm

@@ -22,6 +22,8 @@
 //     device-failed SENTENCE            the worker cannot go on; the candidate at work is to blame
 //     no-memory SENTENCE, unavailable SENTENCE     the device is as it was
 //     done ORIGIN CANCELLED LEASED UNSAVED SENTENCE     what TuneResult tells; the end
+//
+// A worker that says anything else is lost, as one that crashed (worker_conversation.h).
 
 #include <optional>
 #include <span>
@@ -57,11 +59,22 @@ class LineReader {
   explicit LineReader(std::string_view line) : left_(line) {}
   /// Up to the next space; empty at the end.
   std::string_view word();
-  /// 0 for what is no number.
+  /// 0 for what is no finite number.
   double number();
-  int integer() { return static_cast<int>(number()); }
+  /// The same as an integer, or the nearest one that there is.
+  int integer();
+  /// The number of an enumerator of those up to `last`; empty for another number.
+  template <class Enum>
+  std::optional<Enum> enumerator(Enum last) {
+    const int number = integer();
+    return number >= 0 && number <= static_cast<int>(last)
+               ? std::optional(static_cast<Enum>(number))
+               : std::nullopt;
+  }
   /// All that is left, with its line breaks.
   std::string rest() const;
+  /// The same as it stands in the line.
+  std::string_view left() const { return left_; }
 
  private:
   std::string_view left_;
@@ -69,7 +82,13 @@ class LineReader {
 /// The text as a last field.
 std::string in_one_line(std::string_view text);
 
-/// What is asked of a worker, as it stands in the line behind "tune".
+/// What is asked of a worker: the line that begins with "tune".
+struct WorkerRequest {
+  Problem problem;
+  TuneOptions options;
+};
 std::string to_line(const Problem& problem, const TuneOptions& options);
+/// Empty for a line that asks for no tuning, or for none of this version.
+std::optional<WorkerRequest> parse_request(std::string_view line);
 
 }  // namespace tunedgemm

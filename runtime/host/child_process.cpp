@@ -349,7 +349,8 @@ bool TalkingChild::say(const std::string& line) noexcept {
   }
   for (const std::string_view part : {std::string_view(line), std::string_view("\n")}) {
     for (std::string_view left = part; !left.empty();) {
-      const ssize_t sent = send(running_->socket(), left.data(), left.size(), MSG_NOSIGNAL);
+      const ssize_t sent =
+          send(running_->socket(), left.data(), left.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
       if (sent < 0 && errno != EINTR) {
         return false;
       }

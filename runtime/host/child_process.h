@@ -44,7 +44,8 @@ class TalkingChild {
   TalkingChild(const TalkingChild&) = delete;
   TalkingChild& operator=(const TalkingChild&) = delete;
 
-  /// Sends a line, to which the newline is added. False if the program has gone.
+  /// Sends a line, to which the newline is added. False if the program has gone, or has left so
+  /// many lines unread that there is no room for this one: nobody waits for it.
   bool say(const std::string& line) noexcept;
 
   enum class Heard { kLine, kSilence, kEnd };

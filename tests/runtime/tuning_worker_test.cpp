@@ -6,6 +6,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "runtime/backend.h"
@@ -19,12 +20,14 @@ namespace {
 
 using Catch::Matchers::ContainsSubstring;
 
-std::unique_ptr<Context> context_on(const WorkerBench& bench) {
+std::unique_ptr<Context> context_on(const WorkerBench& bench,
+                                    std::vector<std::string> worker = {TUNEDGEMM_WORKER_PROGRAM,
+                                                                       std::string(kBeWorker)}) {
   ContextOptions options;
   options.backend = find_backend("host");
   options.host_threads = 2;
   options.store.path = bench.cache();
-  options.worker_command = {TUNEDGEMM_WORKER_PROGRAM, std::string(kBeWorker)};
+  options.worker_command = std::move(worker);
   return Context::create(options);
 }
 
@@ -103,6 +106,29 @@ TEST_CASE("Candidates that crash or hang cost workers, and their caller is told"
   REQUIRE(result.record);
   CHECK_THAT(result.record->remark, ContainsSubstring("2 candidates crashed"));
   CHECK(rejections(*context, problem_of(24), Reason::kCrashed).size() == 2);
+}
+
+TEST_CASE("A worker that talks nonsense costs its caller nothing but that worker") {
+  const WorkerBench bench;
+  const std::string says = GENERATE("read -r line; while echo garbage >&0; do :; done",
+                                    "echo began >&0; while echo progress 99 >&0; do :; done",
+                                    "echo done 0 0 0 0 >&0; sleep 60");
+  CAPTURE(says);
+  const auto context = context_on(bench, {"/bin/sh", "-c", "echo ready >&0; " + says});
+  const TuneResult result = context->tune(problem_of(24), quick(2));
+  CHECK_FALSE(result.record);
+  CHECK_THAT(result.tuning.failure, ContainsSubstring("is not understood"));
+}
+
+TEST_CASE("Nobody waits for a worker that asks and never listens") {
+  const WorkerBench bench;
+  const std::string once = bench.cache() + ".once";
+  const auto context = context_on(bench, {"/bin/sh", "-c",
+                                          "test -e " + once + " && exit 1; touch " + once +
+                                              "; echo ready >&0; echo began >&0; "
+                                              "while echo may-go-on >&0; do :; done"});
+  // There is no second one, and so the candidates run in this process.
+  CHECK(context->tune(problem_of(24), quick(2)).record);
 }
 
 TEST_CASE("Lines between processes give back what was put in") {

@@ -1,0 +1,185 @@
+// What a caller makes of the lines of a worker, right ones and wrong ones.
+
+#include "runtime/worker_conversation.h"
+
+#include <chrono>
+#include <locale>
+#include <string>
+#include <vector>
+
+#include "runtime/device.h"
+#include "runtime/worker_process.h"
+#include "tests/support/catch.h"
+
+namespace tunedgemm {
+namespace {
+
+using Catch::Matchers::ContainsSubstring;
+using Next = WorkerConversation::Next;
+using std::chrono::seconds;
+
+class Comma : public std::numpunct<char> {
+  char do_decimal_point() const override { return ','; }
+  char do_thousands_sep() const override { return '.'; }
+  std::string do_grouping() const override { return "\3"; }
+};
+
+// The locale of the whole program, for as long as this lives.
+class ProgramLocale {
+ public:
+  explicit ProgramLocale(const std::locale& locale) : before_(std::locale::global(locale)) {}
+  ~ProgramLocale() { std::locale::global(before_); }
+  ProgramLocale(const ProgramLocale&) = delete;
+  ProgramLocale& operator=(const ProgramLocale&) = delete;
+
+ private:
+  std::locale before_;
+};
+
+seconds patience(const WorkerConversation& conversation) {
+  return std::chrono::round<seconds>(conversation.silence_until() -
+                                     std::chrono::steady_clock::now());
+}
+
+}  // namespace
+
+TEST_CASE("A worker's lines become progress, answers and a result") {
+  TuneOptions options;
+  std::vector<Progress> moves;
+  options.on_progress = [&](const Progress& progress) { moves.push_back(progress); };
+  bool is_cancelled = false;
+  options.cancelled = [&] { return is_cancelled; };
+  WorkerConversation conversation(options);
+  CHECK(conversation.take("info it is about to begin") == Next::kListen);
+  CHECK_FALSE(conversation.has_begun());
+  CHECK(conversation.take("began") == Next::kListen);
+  CHECK(conversation.take("progress 4 3 8 12.5") == Next::kListen);
+  REQUIRE(moves.size() == 1);
+  CHECK(moves[0].phase == Phase::kFinals);
+  CHECK(moves[0].done == 3);
+  CHECK(moves[0].total == 8);
+  CHECK(moves[0].best_us == 12.5);
+  CHECK(conversation.take("may-go-on") == Next::kAnswerYes);
+  is_cancelled = true;
+  CHECK(conversation.take("may-go-on") == Next::kAnswerNo);
+  CHECK(conversation.take("running 40 blocked block_m=64") == Next::kListen);
+  CHECK(conversation.at_work() == "blocked block_m=64");
+  CHECK(patience(conversation) == seconds(40));
+  CHECK(conversation.take("back") == Next::kListen);
+  CHECK(conversation.at_work().empty());
+  CHECK(conversation.take("done 3 1 0 0 two\\nlines") == Next::kDone);
+  CHECK(conversation.result().origin == TuneResult::Origin::kFailed);
+  CHECK(conversation.result().tuning.cancelled);
+  CHECK(conversation.result().tuning.failure == "two\nlines");
+}
+
+TEST_CASE("A line that is none of the protocol loses the worker, and is shown") {
+  const TuneOptions options;
+  for (const std::string line : {"", "garbage", "\x1b[2J", "Began", "progress 6 1 2 3",
+                                 "progress -1 1 2 3", "done 4 0 0 0 ", "done -1 0 0 0 "}) {
+    WorkerConversation conversation(options);
+    REQUIRE(conversation.take("began") == Next::kListen);
+    CAPTURE(line);
+    CHECK(conversation.take(line) == Next::kLost);
+    CHECK_THAT(conversation.failure(), ContainsSubstring("is not understood"));
+    CHECK(conversation.failure().find('\x1b') == std::string::npos);
+  }
+  WorkerConversation conversation(options);
+  CHECK(conversation.take("began") == Next::kListen);
+  CHECK(conversation.take(std::string(1 << 20, 'x')) == Next::kLost);
+  CHECK(conversation.failure().size() < 300);
+}
+
+TEST_CASE("What a worker says of the tuning before is no result of this one") {
+  const TuneOptions options;
+  for (const std::string line : {"done 0 0 0 0 ", "running 30 blocked", "no-memory none is left"}) {
+    WorkerConversation conversation(options);
+    CAPTURE(line);
+    CHECK(conversation.take(line) == Next::kLost);
+  }
+}
+
+TEST_CASE("No number of a worker makes its caller wait forever") {
+  const TuneOptions options;
+  WorkerConversation conversation(options);
+  conversation.take("began");
+  for (const std::string number :
+       {"nan", "-nan", "inf", "-inf", "1e999", "-1e308", "-1", "x", ""}) {
+    CAPTURE(number);
+    CHECK(conversation.take("running " + number + " blocked") == Next::kListen);
+    CHECK(patience(conversation) <= seconds(0));
+  }
+  CHECK(conversation.take("running 1e308 blocked") == Next::kListen);
+  CHECK(patience(conversation) <= seconds(1'000'000));
+  for (const std::string number : {"nan", "1e300", "-1e300", "99999999999999"}) {
+    std::string line = "progress 1";
+    for (int field = 0; field < 3; ++field) {
+      line.append(" ").append(number);
+    }
+    CHECK(conversation.take(line) == Next::kListen);
+  }
+}
+
+TEST_CASE("What a worker says for the log keeps no candidate alive") {
+  const TuneOptions options;
+  WorkerConversation conversation(options);
+  conversation.take("began");
+  conversation.take("running 30 blocked block_m=64");
+  const auto until = conversation.silence_until();
+  CHECK(conversation.take("info another thread speaks") == Next::kListen);
+  CHECK(conversation.silence_until() == until);
+}
+
+TEST_CASE("A worker that goes on says why a tuning failed") {
+  const TuneOptions options;
+  const auto kind_of = [&](const std::string& line) {
+    WorkerConversation conversation(options);
+    conversation.take("began");
+    try {
+      conversation.take(line);
+    } catch (const DeviceError& error) {
+      CHECK(std::string(error.what()) == "three\nGiB");
+      return error.kind();
+    }
+    return DeviceError::Kind::kFailed;
+  };
+  CHECK(kind_of("no-memory three\\nGiB") == DeviceError::Kind::kOutOfMemory);
+  CHECK(kind_of("unavailable three\\nGiB") == DeviceError::Kind::kUnavailable);
+}
+
+TEST_CASE("A request means the same to the worker, whatever locale its caller has") {
+  const ProgramLocale locale(std::locale(std::locale::classic(), new Comma));
+  const Problem problem =
+      canonical(make_problem(1234567, 40, 16, DataType::kF32, DataType::kF32, DataType::kF32))
+          .problem;
+  TuneOptions options;
+  options.rigor = Rigor::kExhaustive;
+  options.budget = {.seconds = 1234.5, .candidates = 5678};
+  options.seed = 1'000'000;
+  options.must_be_whole = true;
+  options.candidate_seconds = 0.1;
+  const auto asked = parse_request(to_line(problem, options));
+  REQUIRE(asked);
+  CHECK(asked->problem == problem);
+  CHECK(asked->options.rigor == Rigor::kExhaustive);
+  CHECK(asked->options.budget.seconds == 1234.5);
+  CHECK(asked->options.budget.candidates == 5678);
+  CHECK(asked->options.seed == 1'000'000);
+  CHECK(asked->options.must_be_whole);
+  CHECK(asked->options.candidate_seconds == 0.1);
+}
+
+TEST_CASE("A request that is none is not understood") {
+  const std::string problem =
+      in_one_line(to_text(make_problem(3, 4, 5, DataType::kF32, DataType::kF32, DataType::kF32)));
+  CHECK(parse_request("tune 3 1 1 1 0 1 " + problem));
+  for (const std::string& line :
+       {std::string(), std::string("tune"), "tune 1 1 1 1 0 1 " + problem,
+        "tune 9 1 1 1 0 1 " + problem, "tune -1 1 1 1 0 1 " + problem,
+        "TUNE 3 1 1 1 0 1 " + problem, std::string("tune 3 1 1 1 0 1 m=1")}) {
+    CAPTURE(line);
+    CHECK_FALSE(parse_request(line));
+  }
+}
+
+}  // namespace tunedgemm
