@@ -64,7 +64,8 @@ def complaint(name: str, quote: str, included: str) -> str:
         return "is of this tree: write it in quotes" if first in LAYERS else ""
     if first not in LAYERS:
         return "write the path from the root, such as cache/store.h"
-    if re.match(r"^cache/\w+/", included) and not name.startswith(("cache/", "tests/cache/")):
+    if re.match(r"^cache/\w+/", included) and not name.startswith(
+            ("cache/", "tests/cache/", "tests/fuzz/cache_file_fuzz.cpp")):
         return "the folders of cache/ are private: use cache/store.h or cache/record.h"
     if name.startswith("tools/examples/"):
         return "examples use the public headers alone"

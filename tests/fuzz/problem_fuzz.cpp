@@ -1,5 +1,5 @@
-// Texts of problems, configs, fields and recorded tunings: what is understood means the same when
-// it is written and read again.
+// Texts of problems, configs, candidates, fields and recorded tunings: what is understood means the
+// same when it is written and read again.
 
 #include <string>
 #include <variant>
@@ -38,6 +38,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (kind == 0) {
     if (const auto config = parse_config(text)) {
       must_hold(parse_config(to_text(*config)) == config);
+    }
+    if (const auto candidate = parse_candidate(text)) {
+      must_hold(parse_candidate(to_text(*candidate)) == candidate);
     }
   } else if (kind == 1) {
     const auto run = parse_recorded_run(text);

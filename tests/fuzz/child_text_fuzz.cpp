@@ -1,0 +1,92 @@
+// What the processes that the library starts tell it: the lines of a tuning worker, of which a
+// candidate may have made anything, and those of its caller; the log of a compiler; and what a GPU
+// was found to be, which comes from a cache.
+
+#include <chrono>
+#include <string>
+#include <string_view>
+
+#include "kernel_templates/device_limits.h"
+#include "kernel_templates/log.h"
+#include "runtime/cuda/compiler_log.h"
+#include "runtime/cuda/gpcs.h"
+#include "runtime/device.h"
+#include "runtime/worker_conversation.h"
+#include "runtime/worker_process.h"
+#include "tests/fuzz/input.h"
+
+using namespace tunedgemm;
+
+namespace {
+
+void converse(std::string_view text) {
+  using Next = WorkerConversation::Next;
+  TuneOptions options;
+  options.cancelled = [] { return true; };
+  options.on_progress = [](const Progress& progress) {
+    must_hold(progress.phase >= Phase::kRank && progress.phase <= Phase::kDone);
+  };
+  WorkerConversation conversation(options);
+  Next next = Next::kListen;
+  while (!text.empty() && next != Next::kDone && next != Next::kLost) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    next = conversation.take(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+    const auto patience = conversation.silence_until() - std::chrono::steady_clock::now();
+    must_hold(patience <= std::chrono::seconds(1'000'000) && patience > std::chrono::seconds(-20));
+    must_hold(next != Next::kAnswerYes);
+    must_hold(next != Next::kLost || !conversation.failure().empty());
+    static_cast<void>(parse_candidate(conversation.at_work()));
+  }
+  if (next == Next::kDone) {
+    const auto origin = conversation.result().origin;
+    must_hold(conversation.has_begun() && origin >= TuneResult::Origin::kTuned &&
+              origin <= TuneResult::Origin::kFailed);
+  }
+}
+
+void request(const std::string& line) {
+  const auto asked = parse_request(line);
+  if (!asked) {
+    return;
+  }
+  const auto again = parse_request(to_line(asked->problem, asked->options));
+  must_hold(again && again->problem == asked->problem);
+  const TuneOptions &first = asked->options, &second = again->options;
+  must_hold(first.rigor == second.rigor && first.budget.seconds == second.budget.seconds &&
+            first.budget.candidates == second.budget.candidates && first.seed == second.seed &&
+            first.must_be_whole == second.must_be_whole &&
+            first.candidate_seconds == second.candidate_seconds);
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  static const bool is_quiet = [] {
+    send_log_to([](LogLevel, std::string_view) {});
+    return true;
+  }();
+  must_hold(is_quiet);
+  Input input(data, size);
+  const std::size_t kind = input.below(8);
+  const std::string text(input.rest());
+  if (kind == 0) {
+    must_hold(LineReader(in_one_line(text)).rest() == text);
+  } else if (kind == 1) {
+    static_cast<void>(cuda::parse_compiler_log(text));
+  } else if (kind == 2) {
+    DeviceLimits limits;
+    limits.sm_count = static_cast<int>(input.below(9));
+    const auto gpcs = cuda::parse_gpcs(text, limits);
+    must_hold(gpcs.empty() || cuda::parse_gpcs(cuda::to_text(gpcs), limits) == gpcs);
+  } else if (kind == 3) {
+    request(text);
+  } else {
+    try {
+      converse(text);
+    } catch (const DeviceError& error) {
+      must_hold(error.kind() != DeviceError::Kind::kFailed);
+    }
+  }
+  return 0;
+}
