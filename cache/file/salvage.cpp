@@ -206,6 +206,14 @@ std::vector<std::string> tables_of(sqlite::Connection& connection) {
   return tables;
 }
 
+// Something else of the name, such as a view, would be run and need not end.
+bool is_table(const sqlite::Connection& connection, const std::string& name) {
+  sqlite::Statement found(connection,
+                          "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ? "
+                          "AND sql LIKE 'CREATE TABLE%'");
+  return found.bind(name).step();
+}
+
 // What came of reading rows one after the other.
 struct Run {
   std::optional<std::int64_t> last;  ///< the number of the last row that could be read
@@ -339,6 +347,9 @@ void copy_tables(const sqlite::Connection& from, sqlite::Connection& into) {
     sqlite::Transaction transaction(into);
     for (const std::string& table : tables_of(into)) {
       try {
+        if (!is_table(from, table)) {
+          continue;
+        }
         TableCopy(from, into, table).run();
       } catch (const sqlite::Error& error) {
         if (!error.is_damage()) {

@@ -315,6 +315,25 @@ TEST_CASE("Tables and views that are missing are damage") {
   check_two_starts(read_file(path), all_winners());
 }
 
+TEST_CASE("What would be run when the cache is read or written is damage") {
+  const std::string endless =
+      "(WITH RECURSIVE number(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM number) "
+      "SELECT count(*) FROM number)";
+  const std::string change = GENERATE_COPY(
+      "CREATE TRIGGER endless AFTER INSERT ON trial BEGIN "
+      "INSERT INTO meta VALUES ('x', " +
+          endless + "); END",
+      "CREATE TRIGGER endless BEFORE DELETE ON lease BEGIN SELECT " + endless + "; END",
+      "DROP TABLE request; CREATE VIEW request AS SELECT " + endless + " AS id",
+      "DROP VIEW best; CREATE TABLE best (m INTEGER)");
+  const TemporaryFolder folder;
+  const fs::path path = folder.path() / "cache.db";
+  std::ofstream(path, std::ios::binary) << whole_cache();
+  connect(path).execute(change);
+  INFO(change);
+  check_two_starts(read_file(path), all_winners());
+}
+
 TEST_CASE("However often a cache is damaged, one copy is kept aside") {
   const TemporaryFolder folder;
   const fs::path path = folder.path() / "cache.db";
