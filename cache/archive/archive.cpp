@@ -14,7 +14,7 @@ namespace tunedgemm {
 namespace {
 
 // After a file was busy for the whole of the busy timeout, or full, nobody waits for it again so
-// soon.
+// soon; nor for the queue of those who write.
 constexpr std::chrono::seconds kPauseAfterFailure{10};
 constexpr std::size_t kMostUnsaved = 256;
 constexpr std::size_t kMostWarnings = 100;
@@ -194,7 +194,12 @@ bool Archive::write_to_file(const std::vector<Work>& works) {
       }
       std::optional<sqlite::Transaction> transaction;
       {
-        const LockFile::Held held(*file_->writers_lock, options_.busy_timeout_ms);
+        // Whoever has not left the queue by then is stuck: it is waited for once, not each time.
+        const bool is_moving = Clock::now() >= queue_again_at_;
+        const LockFile::Held held(*file_->writers_lock, is_moving ? options_.busy_timeout_ms : 0);
+        if (is_moving && !held) {
+          queue_again_at_ = Clock::now() + kPauseAfterFailure;
+        }
         transaction.emplace(file_->connection);
       }
       // With the right to write nobody can replace the file any more: see replace_damaged. A newer

@@ -128,7 +128,7 @@ class Archive {
   std::optional<sqlite::Connection> memory_;
   std::vector<StoreFile> system_files_;
   std::vector<Work> unsaved_;
-  Clock::time_point write_again_at_;
+  Clock::time_point write_again_at_, queue_again_at_;
   int repairs_ = 0;
   std::int64_t data_version_ = 0;  // of the file's connection; it never has 0
   std::int64_t newest_winner_ = 0;

@@ -8,10 +8,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <fstream>
 #include <thread>
 
+#include "cache/file/lock_file.h"
 #include "cache/sqlite/schema.h"
 #include "cache/sqlite/sqlite.h"
 #include "cache/store.h"
@@ -310,6 +312,25 @@ TEST_CASE("What is stored while the file is locked is written when it no longer 
   const auto store = Store::open(options);
   CHECK(has(*store, 2));
   CHECK(connect(path).integer("SELECT calls FROM request") == 1);
+}
+
+TEST_CASE("A queue of writers that does not move is waited for once") {
+  const TemporaryFolder folder;
+  const auto path = folder.path() / "cache.db";
+  auto options = sample::options(path);
+  options.busy_timeout_ms = 500;
+  const auto store = Store::open(options);
+  REQUIRE(put(*store, 1));
+  const LockFile lock_file(path);
+  const LockFile::Held stuck(lock_file, 0);
+  REQUIRE(stuck);
+  const auto begin = std::chrono::steady_clock::now();
+  constexpr int kPuts = 8;
+  for (int m = 2; m < 2 + kPuts; ++m) {
+    CHECK(put(*store, m));
+  }
+  CHECK(std::chrono::steady_clock::now() - begin < std::chrono::milliseconds(kPuts * 500));
+  CHECK(connect(path).integer("SELECT count(*) FROM winner") == 1 + kPuts);
 }
 
 TEST_CASE("What is stored while the disk is full is written when there is room") {
