@@ -1,9 +1,12 @@
 #include "runtime/host/private_folder.h"
 
+#include <dirent.h>
+#include <fcntl.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <exception>
 #include <string>
 #include <system_error>
 
@@ -21,6 +24,31 @@ bool has_room(const fs::path& folder, std::int64_t needed_bytes) {
   }
   return static_cast<double>(status.f_bavail) * static_cast<double>(status.f_frsize) >=
          static_cast<double>(needed_bytes);
+}
+
+std::vector<fs::path> entries_of(const fs::path& folder) {
+  std::vector<fs::path> entries;
+  DIR* const open = opendir(folder.c_str());
+  while (const dirent* const entry = open == nullptr ? nullptr : readdir(open)) {
+    const std::string name = entry->d_name;
+    if (name != "." && name != "..") {
+      entries.push_back(folder / name);
+    }
+  }
+  if (open != nullptr) {
+    closedir(open);
+  }
+  return entries;
+}
+
+// As std::filesystem::remove_all, with one descriptor in place of one for each level.
+void remove_tree(const fs::path& folder) {
+  for (const fs::path& entry : entries_of(folder)) {
+    if (unlink(entry.c_str()) != 0) {
+      remove_tree(entry);
+    }
+  }
+  rmdir(folder.c_str());
 }
 
 }  // namespace
@@ -43,11 +71,13 @@ PrivateFolder::PrivateFolder(std::int64_t needed_bytes) {
       error = errno;
       continue;
     }
-    if (has_room(name, needed_bytes)) {
+    handle_ = open(name.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    error = handle_ < 0 ? errno : ENOSPC;
+    if (handle_ >= 0 && has_room(name, needed_bytes)) {
       path_ = name;
       return;
     }
-    error = ENOSPC;
+    close(handle_);
     rmdir(name.c_str());
   }
   throw std::system_error(error, std::generic_category(),
@@ -55,8 +85,12 @@ PrivateFolder::PrivateFolder(std::int64_t needed_bytes) {
 }
 
 PrivateFolder::~PrivateFolder() {
-  std::error_code ignored;
-  fs::remove_all(path_, ignored);
+  close(handle_);  // for the removal
+  try {
+    remove_tree(path_);
+  } catch (const std::exception&) {
+    // What is left has no secrets, and the system empties its temporary places.
+  }
 }
 
 }  // namespace tunedgemm

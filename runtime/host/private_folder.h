@@ -26,6 +26,7 @@ class PrivateFolder {
 
  private:
   std::filesystem::path path_;
+  int handle_ = -1;  ///< a descriptor for its removal, when there may be no other left
 };
 
 }  // namespace tunedgemm

@@ -299,6 +299,25 @@ TEST_CASE("Few descriptors, no room for files and no /proc fail no call") {
   bench.check("no /proc", {kTune, kReplay}, no_proc);
 }
 
+TEST_CASE("Few descriptors leave no temporary folder") {
+  Bench bench;
+  const std::string places = bench.file("places");
+  fs::create_directory(places);
+  for (rlim_t more = 0; more < 8; ++more) {
+    const std::string path = bench.cache(kTune);
+    INFO(more << " descriptors");
+    CHECK(in_child(
+              [&] {
+                const int next = open("/dev/null", O_RDONLY);
+                close(next);
+                return setenv("TMPDIR", places.c_str(), 1) == 0 && next >= 0 &&
+                       limit(RLIMIT_NOFILE, static_cast<rlim_t>(next) + more);
+              },
+              [&] { return call(TUNEDGEMM_POLICY_NEVER, path); }) == "");
+    CHECK(fs::is_empty(places));
+  }
+}
+
 TEST_CASE("A stored winner is loaded where /proc does not show descriptors") {
   Bench bench;
   const std::string cache = bench.cache(kReplay);
