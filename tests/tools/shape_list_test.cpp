@@ -172,6 +172,7 @@ TEST_CASE("A list file's complaint begins with its path") {
   REQUIRE_THROWS_WITH(read_shape_list(folder.path() / "absent.csv"),
                       ContainsSubstring("cannot be read: No such file"));
   REQUIRE_THROWS_WITH(read_shape_list(folder.path()), ContainsSubstring("cannot be read"));
+  REQUIRE_THROWS_WITH(read_shape_list("/dev/zero"), ContainsSubstring("/dev/zero has more than"));
 }
 
 }  // namespace
