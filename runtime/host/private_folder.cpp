@@ -6,9 +6,11 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <exception>
 #include <string>
 #include <system_error>
+#include <thread>
 
 #include "kernel_templates/environment.h"
 
@@ -28,7 +30,13 @@ bool has_room(const fs::path& folder, std::int64_t needed_bytes) {
 
 std::vector<fs::path> entries_of(const fs::path& folder) {
   std::vector<fs::path> entries;
-  DIR* const open = opendir(folder.c_str());
+  DIR* open = opendir(folder.c_str());
+  // The descriptor that is kept for this may be another thread's for a moment.
+  for (int tries = 0; open == nullptr && (errno == EMFILE || errno == ENFILE) && tries < 500;
+       ++tries) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    open = opendir(folder.c_str());
+  }
   while (const dirent* const entry = open == nullptr ? nullptr : readdir(open)) {
     const std::string name = entry->d_name;
     if (name != "." && name != "..") {
