@@ -142,9 +142,12 @@ std::string installed_beside(const char* program) {
 
 std::vector<std::string> worker_command(const std::string& asked) {
   constexpr const char* kProgram = "tune-all";
+  const std::string named = environment("TUNEDGEMM_WORKER");
+  if (named == kNoWorker) {
+    return {};
+  }
   const std::vector<std::string> places =
-      asked.empty() ? std::vector<std::string>{environment("TUNEDGEMM_WORKER"),
-                                               installed_beside(kProgram), kProgram}
+      asked.empty() ? std::vector<std::string>{named, installed_beside(kProgram), kProgram}
                     : std::vector<std::string>{asked};
   for (const std::string& place : places) {
     if (const std::filesystem::path found = find_program(place); !place.empty() && !found.empty()) {

@@ -13,6 +13,7 @@
 #include <string_view>
 
 #include "kernel_templates/log.h"
+#include "kernel_templates/printable.h"
 #include "runtime/arguments.h"
 #include "runtime/launch.h"
 #include "runtime/process_contexts.h"
@@ -60,7 +61,8 @@ tunedgemm_status to_status(DeviceError::Kind kind) {
 
 tunedgemm_status fail(tunedgemm_status status, const char* message) noexcept {
   try {
-    error_message() = message;
+    // It may hold a path or a variable of somebody else's.
+    error_message() = tunedgemm::printable(message, tunedgemm::Lines::kMany);
   } catch (...) {
     error_message().clear();
   }

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "kernel_templates/log.h"
+#include "kernel_templates/printable.h"
 #include "runtime/arguments.h"
 #include "runtime/stored_choice.h"
 #include "runtime/tuning_worker.h"
@@ -577,7 +578,7 @@ std::string Context::report() {
        << counters_.model << " chosen by the model, " << counters_.replaced
        << " of these replaced; " << tuning_.tuned() << " tuned and " << kernels_.counters().compiled
        << " kernels compiled here; " << counters_.fallbacks << " fallbacks during stream capture\n";
-  return text.str();
+  return printable(text.str(), Lines::kMany);
 }
 
 }  // namespace tunedgemm

@@ -15,6 +15,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+// A worker greets before it does anything else. Another program, which may never say or end
+// anything, holds a call for no longer.
+constexpr std::chrono::seconds kUntilGreeting{2};
 // For a device that is opened, with all that a driver does when it is first used.
 constexpr std::chrono::seconds kOpening{120};
 constexpr int kMostStarts = 3;
@@ -43,8 +46,12 @@ std::string text_of(const ChildResult& result) {
 
 // Throws DeviceError if it has no device.
 bool is_ready(TalkingChild& child) {
-  const Clock::time_point deadline = Clock::now() + kOpening;
   std::string text;
+  if (child.hear(text, Clock::now() + kUntilGreeting) != TalkingChild::Heard::kLine ||
+      text != kGreeting) {
+    return false;
+  }
+  const Clock::time_point deadline = Clock::now() + kOpening;
   while (child.hear(text, deadline) == TalkingChild::Heard::kLine) {
     LineReader line(text);
     const std::string_view word = line.word();
@@ -77,7 +84,14 @@ void TuningWorker::start() {
   ChildResult result;
   // One that is killed from outside while it starts says nothing about the next.
   for (int attempts = 0; attempts < kMostStarts; ++attempts) {
-    auto child = std::make_unique<TalkingChild>(command_);
+    std::vector variables{"TUNEDGEMM_WORKER=" + std::string(kNoWorker)};
+    child_.reset();
+    try {
+      variables.push_back("TMPDIR=" + folder_.emplace(0).path().string());
+    } catch (const std::system_error&) {
+      folder_.reset();  // it will find its own, or be without
+    }
+    auto child = std::make_unique<TalkingChild>(command_, variables);
     if (is_ready(*child)) {
       child_ = std::move(child);
       return;

@@ -12,6 +12,7 @@
 #include "cache/store.h"
 #include "runtime/device.h"
 #include "runtime/host/child_process.h"
+#include "runtime/host/private_folder.h"
 #include "runtime/tuning_session.h"
 #include "runtime/worker_conversation.h"
 #include "runtime/worker_process.h"
@@ -53,6 +54,8 @@ class TuningWorker {
 
   std::vector<std::string> command_;
   Store& store_;
+  /// For the temporary files of the worker, which are removed however it ends.
+  std::optional<PrivateFolder> folder_;
   std::unique_ptr<TalkingChild> child_;  ///< null until it is needed, and when it has gone
 };
 

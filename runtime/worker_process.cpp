@@ -157,6 +157,7 @@ int work_as_told(std::span<const char* const> arguments,
   }
   // What is told may outlive this function: the logger is of the whole process.
   const auto caller = std::make_shared<Caller>(socket);
+  caller->say(std::string(kGreeting));
   send_log_to([caller](LogLevel level, std::string_view sentence) {
     caller->say((level == LogLevel::kWarning ? "warning " : "info ") + in_one_line(sentence));
   });

@@ -11,6 +11,7 @@
 //     tune RIGOR SECONDS CANDIDATES SEED WHOLE CANDIDATE_SECONDS PROBLEM     asks for a tuning
 //     yes, no                                                 the answer to may-go-on
 //
+//     tuning-worker                     said at once, by which a worker is known
 //     ready                             the device is open; or else
 //     no-device KIND SENTENCE           as DeviceError tells it
 //     began                             what follows is of the tuning that was asked for
@@ -37,6 +38,13 @@ namespace tunedgemm {
 
 /// The first argument of a program that is to be a worker: tune-all is one.
 inline constexpr std::string_view kBeWorker = "--tuning-worker";
+
+/// A worker's first line.
+inline constexpr std::string_view kGreeting = "tuning-worker";
+
+/// $TUNEDGEMM_WORKER of a worker, and of every program that is to have none: a program that is its
+/// own worker would start itself without end.
+inline constexpr std::string_view kNoWorker = "none";
 
 /// How a worker is started: its program, kBeWorker, and what it opens.
 struct WorkerPlace {

@@ -307,13 +307,14 @@ ChildResult run_child(const std::vector<std::string>& arguments, const ChildLimi
 
 class TalkingChild::Running {
  public:
-  [[nodiscard]] explicit Running(const std::vector<std::string>& arguments) {
+  [[nodiscard]] Running(const std::vector<std::string>& arguments,
+                        const std::vector<std::string>& variables) {
     std::array<int, 2> ends{};
     throw_if(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) == 0 ? 0 : errno,
              "socketpair");
     socket_ = ends[0];
     try {
-      pid_ = start(arguments, {}, ends[1], -1);
+      pid_ = start(arguments, variables, ends[1], -1);
     } catch (...) {
       close(ends[0]);
       close(ends[1]);
@@ -336,8 +337,9 @@ class TalkingChild::Running {
   std::optional<DeathWatch> watch_;
 };
 
-TalkingChild::TalkingChild(const std::vector<std::string>& arguments)
-    : running_(std::make_unique<Running>(arguments)) {}
+TalkingChild::TalkingChild(const std::vector<std::string>& arguments,
+                           const std::vector<std::string>& variables)
+    : running_(std::make_unique<Running>(arguments, variables)) {}
 
 TalkingChild::~TalkingChild() {
   end(std::chrono::seconds(1));

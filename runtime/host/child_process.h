@@ -37,8 +37,10 @@ ChildResult run_child(const std::vector<std::string>& arguments, const ChildLimi
 /// one thread at a time.
 class TalkingChild {
  public:
-  /// Starts `arguments[0]` (a path). Throws std::system_error if it cannot be started.
-  [[nodiscard]] explicit TalkingChild(const std::vector<std::string>& arguments);
+  /// Starts `arguments[0]` (a path), with `variables` as run_child has them. Throws
+  /// std::system_error if it cannot be started.
+  [[nodiscard]] explicit TalkingChild(const std::vector<std::string>& arguments,
+                                      const std::vector<std::string>& variables = {});
   /// Ends it, with a second's notice.
   ~TalkingChild();
   TalkingChild(const TalkingChild&) = delete;

@@ -1,8 +1,12 @@
 // A program that asks for a worker, through the public interface.
 
+#include <sys/stat.h>
+
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <cstdlib>
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -56,6 +60,39 @@ TEST_CASE("Where no worker can be started, candidates run in the process itself"
   CHECK(multiply(context) == "");
 }
 
+TEST_CASE("A program that is no worker holds no call") {
+  const WorkerBench bench;
+  const std::string program = bench.cache() + "-worker";
+  const std::string script =
+      GENERATE(as<std::string>(), "while :; do sleep 100; done", "while :; do echo ready; done >&0",
+               "echo ready >&0; sleep 100", "trap '' TERM; printf tuning-worker >&0; sleep 100");
+  CAPTURE(script);
+  std::ofstream(program) << "#!/bin/sh\n" << script << "\n";
+  REQUIRE(chmod(program.c_str(), 0700) == 0);
+  const auto begin = std::chrono::steady_clock::now();
+  const Context context(asking_for_worker(bench.cache(), program.c_str()));
+  CHECK(multiply(context) == "");
+  CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(30));
+}
+
+TEST_CASE("A worker that asks for a worker gets none") {
+  const WorkerBench bench;
+  const std::string program = bench.cache() + "-worker", seen = bench.cache() + "-seen";
+  std::ofstream(program) << "#!/bin/sh\necho \"$TUNEDGEMM_WORKER\" >" << seen << "\n";
+  REQUIRE(chmod(program.c_str(), 0700) == 0);
+  const Context context(asking_for_worker(bench.cache(), program.c_str()));
+  CHECK(multiply(context) == "");
+  std::string value;
+  std::ifstream(seen) >> value;
+  REQUIRE(value == "none");
+
+  setenv("TUNEDGEMM_WORKER", value.c_str(), 1);
+  const Context worker(asking_for_worker(bench.cache(), TUNEDGEMM_WORKER_PROGRAM));
+  unsetenv("TUNEDGEMM_WORKER");
+  CHECK(multiply(worker) == "");
+  CHECK(bench.workers().empty());
+}
+
 TEST_CASE("A worker is found by $TUNEDGEMM_WORKER") {
   const WorkerBench bench;
   setenv("TUNEDGEMM_WORKER", TUNEDGEMM_WORKER_PROGRAM, 1);
@@ -77,6 +114,22 @@ TEST_CASE("Tuning in the background has a worker, too") {
       [&] { return context.report().find("1 of these replaced") != std::string::npos; }));
   context.freeze();
   CHECK(multiply(context) == "");
+}
+
+TEST_CASE("What a call and a report say is fit to be shown") {
+  const TemporaryFolder folder;
+  const std::string path = folder.path() / "\x1b[31m\xff" / "cache.db";
+  Context context(ContextOptions{.backend = TUNEDGEMM_BACKEND_HOST, .cache_path = path.c_str()});
+  CHECK_THAT(context.report(), Catch::Matchers::ContainsSubstring("\\u001b[31m\\xff"));
+  setenv("TUNEDGEMM_POLICY", "\x1b[31m", 1);
+  std::string message;
+  try {
+    const Context refused(ContextOptions{.backend = TUNEDGEMM_BACKEND_HOST, .cache_path = ""});
+  } catch (const Error& error) {
+    message = error.what();
+  }
+  unsetenv("TUNEDGEMM_POLICY");
+  CHECK_THAT(message, Catch::Matchers::ContainsSubstring("\\u001b[31m"));
 }
 
 }  // namespace tunedgemm

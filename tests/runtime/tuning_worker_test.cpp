@@ -4,6 +4,9 @@
 
 #include <signal.h>
 
+#include <cstdlib>
+#include <filesystem>
+#include <locale>
 #include <memory>
 #include <string>
 #include <utility>
@@ -14,6 +17,7 @@
 #include "tests/runtime/support/worker_bench.h"
 #include "tests/support/catch.h"
 #include "tests/support/instances.h"
+#include "tests/support/temporary_folder.h"
 
 namespace tunedgemm {
 namespace {
@@ -114,7 +118,8 @@ TEST_CASE("A worker that talks nonsense costs its caller nothing but that worker
                                     "echo began >&0; while echo progress 99 >&0; do :; done",
                                     "echo done 0 0 0 0 >&0; sleep 60");
   CAPTURE(says);
-  const auto context = context_on(bench, {"/bin/sh", "-c", "echo ready >&0; " + says});
+  const auto context =
+      context_on(bench, {"/bin/sh", "-c", "echo tuning-worker >&0; echo ready >&0; " + says});
   const TuneResult result = context->tune(problem_of(24), quick(2));
   CHECK_FALSE(result.record);
   CHECK_THAT(result.tuning.failure, ContainsSubstring("is not understood"));
@@ -123,12 +128,28 @@ TEST_CASE("A worker that talks nonsense costs its caller nothing but that worker
 TEST_CASE("Nobody waits for a worker that asks and never listens") {
   const WorkerBench bench;
   const std::string once = bench.cache() + ".once";
-  const auto context = context_on(bench, {"/bin/sh", "-c",
-                                          "test -e " + once + " && exit 1; touch " + once +
-                                              "; echo ready >&0; echo began >&0; "
-                                              "while echo may-go-on >&0; do :; done"});
+  const auto context =
+      context_on(bench, {"/bin/sh", "-c",
+                         "test -e " + once + " && exit 1; touch " + once +
+                             "; echo tuning-worker >&0; echo ready >&0; echo began >&0; "
+                             "while echo may-go-on >&0; do :; done"});
   // There is no second one, and so the candidates run in this process.
   CHECK(context->tune(problem_of(24), quick(2)).record);
+}
+
+TEST_CASE("Workers that crash leave no temporary files") {
+  const WorkerBench bench;
+  bench.break_kernels("*) make '*(volatile int*)1 = 0' ;;");
+  const TemporaryFolder places;
+  const char* const before = std::getenv("TMPDIR");
+  const std::string restored = before == nullptr ? "" : before;
+  setenv("TMPDIR", places.path().c_str(), 1);
+  {
+    const auto context = context_on(bench);
+    CHECK_FALSE(context->tune(problem_of(24), quick(2)).record);
+  }
+  CHECK(std::filesystem::is_empty(places.path()));
+  before == nullptr ? unsetenv("TMPDIR") : setenv("TMPDIR", restored.c_str(), 1);
 }
 
 TEST_CASE("Lines between processes give back what was put in") {
@@ -144,6 +165,29 @@ TEST_CASE("Lines between processes give back what was put in") {
   CHECK(line.word().empty());
   CHECK(line.word() == "nan?");
   CHECK(line.rest() == "rest of it");
+  for (const char* const number : {"1e300", "-1e300", "nan", "inf", "2147483648", "x"}) {
+    CHECK(LineReader(number).integer() == 0);
+  }
+}
+
+TEST_CASE("Workers understand a program of any locale") {
+  struct CommaAndGroups : std::numpunct<char> {
+    char do_decimal_point() const override { return ','; }
+    char do_thousands_sep() const override { return '.'; }
+    std::string do_grouping() const override { return "\3"; }
+  };
+  TuneOptions options = quick(1234);
+  options.budget.seconds = 1234.5;
+  const std::string line = to_line(problem_of(1024), options);
+  const std::locale before = std::locale::global(std::locale(std::locale(), new CommaAndGroups));
+  const std::string of_locale = to_line(problem_of(1024), options);
+  std::locale::global(before);
+  CHECK(of_locale == line);
+  LineReader reader(line);
+  CHECK(reader.word() == "tune");
+  CHECK(reader.integer() == static_cast<int>(options.rigor));
+  CHECK(reader.number() == 1234.5);
+  CHECK(reader.integer() == 1234);
 }
 
 }  // namespace tunedgemm

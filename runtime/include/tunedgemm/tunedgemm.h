@@ -15,7 +15,8 @@
  * @par Errors
  * Every function that can fail returns a tunedgemm_status. With any but TUNEDGEMM_OK nothing was
  * launched for the caller, and tunedgemm_error_message() gives a sentence for the calling thread:
- * what was being done, to what, with which value, and the remedy. The library never prints, aborts
+ * what was being done, to what, with which value, and the remedy; control characters and what is no
+ * UTF-8 in it are escaped. The library never prints, aborts
  * or exits. It logs through the spdlog logger "tunedgemm": the one that the program has registered,
  * else one on the standard error stream that says nothing below a warning.
  *
@@ -347,8 +348,9 @@ typedef struct tunedgemm_context_options {
    * those are tried that ran before, and after eight workers the call runs the next best kernel. A
    * worker is started by the first tuning (on a GPU some tenths of a second, and some hundred MB of
    * its memory), lives for ten seconds after the last one, and dies with this process. Where no
-   * worker can be started, or the cache is in memory only, candidates run in this process; the
-   * former is logged. */
+   * worker can be started, the program is no worker (it has two seconds to say so), the cache is in
+   * memory only or $TUNEDGEMM_WORKER is "none", as it is in a worker, candidates run in this
+   * process; the first two are logged. */
   const char* out_of_process;
 } tunedgemm_context_options;
 
