@@ -13,7 +13,9 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 // Without a candidate at work: compilations end within their own limits, the longest in ten minutes.
-constexpr double kQuietSeconds = 900;
+constexpr std::chrono::minutes kQuiet{15};
+// Of a process that runs, which says so every two seconds: one that is stopped does not.
+constexpr std::chrono::seconds kPulseless{20};
 constexpr double kMostSeconds = 1e6;
 constexpr std::size_t kShownOfLine = 80;
 
@@ -32,6 +34,10 @@ WorkerConversation::Next WorkerConversation::take(std::string_view text) {
   }
   if (word == "info") {
     log_info(line.rest());
+    return Next::kListen;
+  }
+  if (word == "alive") {
+    feel_pulse();
     return Next::kListen;
   }
   has_begun_ = has_begun_ || word == "began";
@@ -70,8 +76,14 @@ WorkerConversation::Next WorkerConversation::take(std::string_view text) {
 }
 
 void WorkerConversation::listen_from_now() {
-  const std::chrono::duration<double> patience(at_work_.empty() ? kQuietSeconds : seconds_);
-  silence_until_ = Clock::now() + std::chrono::duration_cast<Clock::duration>(patience);
+  lost_at_ = at_work_.empty() ? Clock::now() + kQuiet
+                              : Clock::now() + std::chrono::duration_cast<Clock::duration>(
+                                                   std::chrono::duration<double>(seconds_));
+  feel_pulse();
+}
+
+void WorkerConversation::feel_pulse() {
+  silence_until_ = at_work_.empty() ? std::min(lost_at_, Clock::now() + kPulseless) : lost_at_;
 }
 
 bool WorkerConversation::take_progress(std::string_view fields) {

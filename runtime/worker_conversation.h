@@ -25,8 +25,9 @@ class WorkerConversation {
 
   /// Of the tuning that was asked for, and not of one before.
   bool has_begun() const { return has_begun_; }
-  /// When a worker that has said nothing more about the tuning counts as lost. What it says for the
-  /// log does not count: another thread of it may do so while a candidate hangs.
+  /// When a worker that has said nothing more counts as lost. While a candidate is at work, what
+  /// says nothing about the tuning does not count: another thread of it may do so while a candidate
+  /// hangs.
   std::chrono::steady_clock::time_point silence_until() const { return silence_until_; }
   /// The candidate that runs, as text; empty while none does.
   const std::string& at_work() const { return at_work_; }
@@ -39,11 +40,13 @@ class WorkerConversation {
 
  private:
   void listen_from_now();
+  void feel_pulse();
   bool take_progress(std::string_view fields);
   bool take_result(std::string_view fields);
 
   const TuneOptions& options_;
   TuneResult result_;
+  std::chrono::steady_clock::time_point lost_at_;  // whatever its pulse
   std::chrono::steady_clock::time_point silence_until_;
   bool has_begun_ = false;
   std::string at_work_;

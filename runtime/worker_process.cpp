@@ -9,23 +9,28 @@
 #include <array>
 #include <cerrno>
 #include <charconv>
+#include <chrono>
 #include <cmath>
+#include <condition_variable>
 #include <cstdlib>
 #include <limits>
 #include <memory>
 #include <mutex>
 #include <system_error>
+#include <thread>
 #include <utility>
 
 #include "kernel_templates/log.h"
 #include "runtime/backend.h"
 #include "runtime/context.h"
+#include "runtime/start_thread.h"
 
 namespace tunedgemm {
 namespace {
 
 // Without a request: between two of a list pass milliseconds.
 constexpr int kIdleMilliseconds = 10'000;
+constexpr std::chrono::seconds kPulse{2};
 
 // The greatest double below 2^64.
 constexpr double kGreatestSeed = 18446744073709549568.0;
@@ -72,6 +77,36 @@ class Caller {
   std::mutex mutex_;
 };
 
+// Says that the process runs for as long as this lives, also while the tuning compiles for minutes.
+class Pulse {
+ public:
+  explicit Pulse(Caller& caller)
+      : thread_(start_thread([this, &caller] {
+          std::unique_lock lock(mutex_);
+          while (!end_.wait_for(lock, kPulse, [this] { return has_ended_; })) {
+            caller.say("alive");
+          }
+        })) {}
+  ~Pulse() {
+    {
+      const std::scoped_lock lock(mutex_);
+      has_ended_ = true;
+    }
+    end_.notify_one();
+    if (thread_) {
+      thread_->join();
+    }
+  }
+  Pulse(const Pulse&) = delete;
+  Pulse& operator=(const Pulse&) = delete;
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable end_;
+  bool has_ended_ = false;
+  std::optional<std::thread> thread_;
+};
+
 // As every locale writes and reads it, whatever the program's own is.
 std::string field(double number) {
   std::array<char, 32> digits{};
@@ -110,6 +145,7 @@ void listen_to(Caller& caller, TuneOptions& options) {
 bool tune(Caller& caller, Context& context, std::string_view line) {
   std::optional<WorkerRequest> request = parse_request(line);
   caller.say("began");
+  const Pulse pulse(caller);
   TuneResult result;
   try {
     if (request) {

@@ -19,6 +19,7 @@
 //     may-go-on                         whether the tuning is not cancelled; waits for the answer
 //     running SECONDS CANDIDATE         the candidate is at work, and has hung after these seconds
 //     back                              it no longer is
+//     alive                             the process runs, every two seconds of a tuning
 //     warning SENTENCE, info SENTENCE   for the log
 //     device-failed SENTENCE            the worker cannot go on; the candidate at work is to blame
 //     no-memory SENTENCE, unavailable SENTENCE     the device is as it was

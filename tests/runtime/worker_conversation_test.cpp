@@ -120,6 +120,19 @@ TEST_CASE("No number of a worker makes its caller wait forever") {
   }
 }
 
+TEST_CASE("A worker whose process is stopped is not waited for, and one that compiles is") {
+  const TuneOptions options;
+  WorkerConversation conversation(options);
+  conversation.take("began");
+  CHECK(patience(conversation) == seconds(20));
+  CHECK(conversation.take("alive") == Next::kListen);
+  CHECK(patience(conversation) == seconds(20));
+  // A candidate hangs whether or not the process runs.
+  conversation.take("running 60 blocked block_m=64");
+  CHECK(conversation.take("alive") == Next::kListen);
+  CHECK(patience(conversation) == seconds(60));
+}
+
 TEST_CASE("What a worker says for the log keeps no candidate alive") {
   const TuneOptions options;
   WorkerConversation conversation(options);
