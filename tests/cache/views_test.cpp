@@ -155,6 +155,37 @@ TEST_CASE("The other views tell what was tried, failed, is missing, stale and co
                "missing_calls FROM coverage;") == "6 | 3 | 1 | 1 | 1 | 1 | 85.7 | 2\n");
 }
 
+TEST_CASE("The views call reasons and rigors what the library calls them") {
+  if (!has_sqlite3()) {
+    TUNEDGEMM_SKIP("no sqlite3 command; install the package sqlite3");
+  }
+  const TemporaryFolder folder;
+  const fs::path path = folder.path() / "tunedgemm.db";
+  std::string reasons, rigors;
+  {
+    const auto store = Store::open(sample::options(path));
+    std::vector<TrialRecord> trials;
+    // The numbers that are stored. A file of a later library may have others.
+    for (int number = 1; number <= 11; ++number) {
+      const auto reason = static_cast<Reason>(number);
+      trials.push_back(sample::rejected(number, reason));
+      reasons += std::to_string(number) + " | " + std::string(name(reason)) + "\n";
+    }
+    CHECK(store->put(sample::record(512), sample::source(), sample::binary(), trials).stored);
+    for (const Rigor rigor : {Rigor::kQuick, Rigor::kNormal, Rigor::kExhaustive}) {
+      const int m = 100 * static_cast<int>(rigor);
+      CHECK(store->put(sample::record(m, 5, rigor), sample::source(), sample::binary(), {}).stored);
+      rigors += std::to_string(m) + " | " + std::string(name(rigor)) + "\n";
+    }
+  }
+  CHECK(query(path,
+              "SELECT CAST(substr(config, length('sample block_m=') + 1) AS INTEGER) AS n, reason "
+              "FROM trials WHERE status = 'rejected' ORDER BY n;")
+            .output == "n | reason\n" + reasons);
+  CHECK(query(path, "SELECT m, rigor FROM best WHERE m < 500 ORDER BY m;").output ==
+        "m | rigor\n" + rigors);
+}
+
 TEST_CASE("Of several winners for one problem the view best shows the one that a call would get") {
   if (!has_sqlite3()) {
     TUNEDGEMM_SKIP("no sqlite3 command; install the package sqlite3");
