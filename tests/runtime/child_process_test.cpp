@@ -8,6 +8,7 @@
 #include <fstream>
 #include <string>
 #include <system_error>
+#include <thread>
 
 #include "tests/support/catch.h"
 #include "tests/support/comes_true.h"
@@ -113,6 +114,7 @@ TEST_CASE("A child dies with the process that has started it, however that dies"
   const std::string own = text_of(folder.path() / "own"), other = text_of(folder.path() / "other");
   CHECK(lives(own));
   CHECK(lives(other));
+  std::this_thread::sleep_for(500ms);  // the watch begins a moment after the child
   kill(caller, SIGKILL);
   int status = 0;
   REQUIRE(waitpid(caller, &status, 0) == caller);

@@ -165,9 +165,11 @@ TEST_CASE("Lines between processes give back what was put in") {
   CHECK(line.word().empty());
   CHECK(line.word() == "nan?");
   CHECK(line.rest() == "rest of it");
-  for (const char* const number : {"1e300", "-1e300", "nan", "inf", "2147483648", "x"}) {
+  for (const char* const number : {"nan", "inf", "1e999", "x"}) {
     CHECK(LineReader(number).integer() == 0);
   }
+  CHECK(LineReader("2147483648").integer() == 2147483647);
+  CHECK(LineReader("-1e300").integer() == -2147483647 - 1);
 }
 
 TEST_CASE("Workers understand a program of any locale") {
