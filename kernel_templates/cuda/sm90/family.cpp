@@ -134,34 +134,34 @@ class Wgmma final : public CudaFamily {
                  claims || is_padded ? kWorkspaceCounterBytes : 0);
     const OperandPadding padding = operand_padding(problem, unpadded_bytes, limits);
     const Problem in_copies = padded(problem);
-    return {.grid = {static_cast<std::uint32_t>(grid), 1, 1},
-            .block = {static_cast<std::uint32_t>(shape.threads()), 1, 1},
-            .shared_bytes = static_cast<std::uint32_t>(shape.shared_bytes()),
-            .workspace_bytes = padding_end(problem, unpadded_bytes),
-            .workspace_is_optional = claims && shape.split_k == 1 && !is_padded,
-            .triggers_next = true,
-            .swaps_operands = shape.swap_ab,
-            .tensor_maps = {map_of_a(in_copies, shape, padding.offset_a),
-                            map_of_b(in_copies, shape, padding.offset_b), map_of_d(problem, shape)},
-            .gpc_cluster_ranges = claims ? gpc_cluster_ranges(static_cast<int>(clusters),
-                                                              shape.cluster_size(), limits)
-                                         : GpcClusterRanges{},
-            .padding = padding};
+    Launch launch{.grid = {static_cast<std::uint32_t>(grid), 1, 1},
+                  .block = {static_cast<std::uint32_t>(shape.threads()), 1, 1},
+                  .shared_bytes = static_cast<std::uint32_t>(shape.shared_bytes()),
+                  .workspace_bytes = padding_end(problem, unpadded_bytes),
+                  .workspace_is_optional = claims && shape.split_k == 1 && !is_padded,
+                  .triggers_next = true,
+                  .swaps_operands = shape.swap_ab,
+                  .tensor_maps = {map_of_a(in_copies, shape), map_of_b(in_copies, shape),
+                                  map_of_d(problem, shape)},
+                  .gpc_cluster_ranges = claims ? gpc_cluster_ranges(static_cast<int>(clusters),
+                                                                    shape.cluster_size(), limits)
+                                               : GpcClusterRanges{},
+                  .padding = padding};
+    launch.tensor_maps[0].workspace_offset = padding.offset_a;
+    launch.tensor_maps[1].workspace_offset = padding.offset_b;
+    return launch;
   }
 
   /// `extent` rows (of A) or columns (of B), `block` of them a tile, which so many blocks share.
   static TensorMap map_of_operand(TensorMap::Operand operand, const Matrix& matrix, bool is_k_major,
                                   std::int64_t extent, int block, int multicast,
-                                  const Problem& problem, const WgmmaShape& shape,
-                                  std::int64_t workspace_offset) {
+                                  const Problem& problem, const WgmmaShape& shape) {
     const int rows = (is_k_major ? block : shape.block_k) / multicast;
     const std::int64_t length = is_k_major ? problem.k : extent;
     const std::int64_t count = is_k_major ? extent : problem.k;
-    TensorMap map = tensor_map(operand, matrix, {length, count},
-                               {sm90::kSwizzleBytes / shape.element_bytes, rows},
-                               sm90::kSwizzleBytes, problem.batch);
-    map.workspace_offset = workspace_offset;
-    return map;
+    return tensor_map(operand, matrix, {length, count},
+                      {sm90::kSwizzleBytes / shape.element_bytes, rows}, sm90::kSwizzleBytes,
+                      problem.batch);
   }
   static TensorMap tensor_map(TensorMap::Operand operand, const Matrix& matrix,
                               std::array<std::int64_t, 2> extent, std::array<int, 2> box, int span,
@@ -176,17 +176,13 @@ class Wgmma final : public CudaFamily {
             .box = box,
             .span_bytes = span};
   }
-  static TensorMap map_of_a(const Problem& problem, const WgmmaShape& shape,
-                            std::int64_t workspace_offset) {
+  static TensorMap map_of_a(const Problem& problem, const WgmmaShape& shape) {
     return map_of_operand(TensorMap::Operand::kA, problem.a, problem.a.order == Order::kRowMajor,
-                          problem.m, shape.block_m, shape.cluster_n, problem, shape,
-                          workspace_offset);
+                          problem.m, shape.block_m, shape.cluster_n, problem, shape);
   }
-  static TensorMap map_of_b(const Problem& problem, const WgmmaShape& shape,
-                            std::int64_t workspace_offset) {
+  static TensorMap map_of_b(const Problem& problem, const WgmmaShape& shape) {
     return map_of_operand(TensorMap::Operand::kB, problem.b, problem.b.order == Order::kColumnMajor,
-                          problem.n, shape.block_n, shape.cluster_m, problem, shape,
-                          workspace_offset);
+                          problem.n, shape.block_n, shape.cluster_m, problem, shape);
   }
   static TensorMap map_of_d(const Problem& problem, const WgmmaShape& shape) {
     if (!shape.tensor_store) {
