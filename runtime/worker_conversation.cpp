@@ -15,7 +15,7 @@ using Clock = std::chrono::steady_clock;
 // Without a candidate at work: compilations end within their own limits, the longest in ten minutes.
 constexpr std::chrono::minutes kQuiet{15};
 // Of a process that runs, which says so every two seconds: one that is stopped does not.
-constexpr std::chrono::seconds kPulseless{20};
+constexpr std::chrono::seconds kMostWithoutHeartbeat{20};
 constexpr double kMostSeconds = 1e6;
 constexpr std::size_t kShownOfLine = 80;
 
@@ -37,7 +37,7 @@ WorkerConversation::Next WorkerConversation::take(std::string_view text) {
     return Next::kListen;
   }
   if (word == "alive") {
-    feel_pulse();
+    note_heartbeat();
     return Next::kListen;
   }
   has_begun_ = has_begun_ || word == "began";
@@ -79,11 +79,12 @@ void WorkerConversation::listen_from_now() {
   lost_at_ = at_work_.empty() ? Clock::now() + kQuiet
                               : Clock::now() + std::chrono::duration_cast<Clock::duration>(
                                                    std::chrono::duration<double>(seconds_));
-  feel_pulse();
+  note_heartbeat();
 }
 
-void WorkerConversation::feel_pulse() {
-  silence_until_ = at_work_.empty() ? std::min(lost_at_, Clock::now() + kPulseless) : lost_at_;
+void WorkerConversation::note_heartbeat() {
+  silence_until_ =
+      at_work_.empty() ? std::min(lost_at_, Clock::now() + kMostWithoutHeartbeat) : lost_at_;
 }
 
 bool WorkerConversation::take_progress(std::string_view fields) {

@@ -40,13 +40,13 @@ class WorkerConversation {
 
  private:
   void listen_from_now();
-  void feel_pulse();
+  void note_heartbeat();
   bool take_progress(std::string_view fields);
   bool take_result(std::string_view fields);
 
   const TuneOptions& options_;
   TuneResult result_;
-  std::chrono::steady_clock::time_point lost_at_;  // whatever its pulse
+  std::chrono::steady_clock::time_point lost_at_;  // heartbeats or not
   std::chrono::steady_clock::time_point silence_until_;
   bool has_begun_ = false;
   std::string at_work_;

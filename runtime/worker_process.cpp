@@ -30,7 +30,7 @@ namespace {
 
 // Without a request: between two of a list pass milliseconds.
 constexpr int kIdleMilliseconds = 10'000;
-constexpr std::chrono::seconds kPulse{2};
+constexpr std::chrono::seconds kHeartbeat{2};
 
 // The greatest double below 2^64.
 constexpr double kGreatestSeed = 18446744073709549568.0;
@@ -78,16 +78,16 @@ class Caller {
 };
 
 // Says that the process runs for as long as this lives, also while the tuning compiles for minutes.
-class Pulse {
+class Heartbeat {
  public:
-  explicit Pulse(Caller& caller)
+  explicit Heartbeat(Caller& caller)
       : thread_(start_thread([this, &caller] {
           std::unique_lock lock(mutex_);
-          while (!end_.wait_for(lock, kPulse, [this] { return has_ended_; })) {
+          while (!end_.wait_for(lock, kHeartbeat, [this] { return has_ended_; })) {
             caller.say("alive");
           }
         })) {}
-  ~Pulse() {
+  ~Heartbeat() {
     {
       const std::scoped_lock lock(mutex_);
       has_ended_ = true;
@@ -97,8 +97,8 @@ class Pulse {
       thread_->join();
     }
   }
-  Pulse(const Pulse&) = delete;
-  Pulse& operator=(const Pulse&) = delete;
+  Heartbeat(const Heartbeat&) = delete;
+  Heartbeat& operator=(const Heartbeat&) = delete;
 
  private:
   std::mutex mutex_;
@@ -145,7 +145,7 @@ void listen_to(Caller& caller, TuneOptions& options) {
 bool tune(Caller& caller, Context& context, std::string_view line) {
   std::optional<WorkerRequest> request = parse_request(line);
   caller.say("began");
-  const Pulse pulse(caller);
+  const Heartbeat heartbeat(caller);
   TuneResult result;
   try {
     if (request) {
