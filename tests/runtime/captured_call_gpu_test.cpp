@@ -12,6 +12,7 @@
 #include "kernel_templates/cuda/families.h"
 #include "runtime/launch.h"
 #include "tests/runtime/support/captured_graph.h"
+#include "tests/runtime/support/winner_record.h"
 #include "tests/support/catch.h"
 #include "tests/support/device_fixture.h"
 #include "tests/support/instances.h"
@@ -60,13 +61,7 @@ struct Surrounding {
   }
 
   void put_winner(const Instance& instance) {
-    Record record;
-    record.problem = instance.problem;
-    record.device = device.identity();
-    record.toolchain = device.toolchain();
-    record.family = instance.candidate.family->name();
-    record.config = instance.candidate.config;
-    record.family_fingerprint = instance.candidate.family->fingerprint();
+    Record record = winner_record(instance, device);
     record.rigor = Rigor::kNormal;
     const Source source = instance.source();
     context.store().put(record, source, std::get<Binary>(device.compile(source)), {});

@@ -10,6 +10,7 @@
 #include "runtime/call_key.h"
 #include "runtime/cuda/driver.h"
 #include "tests/runtime/support/plain_device.h"
+#include "tests/runtime/support/winner_record.h"
 #include "tests/support/catch.h"
 #include "tests/support/device_fixture.h"
 #include "tests/support/temporary_folder.h"
@@ -118,13 +119,7 @@ TEST_CASE("A plan that asks for GPCs has those of the store, else of a probe", "
     }
   }
   REQUIRE(winner);
-  Record record;
-  record.problem = asked;
-  record.device = device->identity();
-  record.toolchain = device->toolchain();
-  record.family = winner->candidate.family->name();
-  record.config = winner->candidate.config;
-  record.family_fingerprint = winner->candidate.family->fingerprint();
+  Record record = winner_record(*winner, *device);
   record.rigor = Rigor::kNormal;
   const Source source = winner->source();
   CHECK(open_store(options.store.path)

@@ -8,6 +8,7 @@
 
 #include "runtime/context.h"
 #include "tests/runtime/support/host_call.h"
+#include "tests/runtime/support/winner_record.h"
 #include "tests/support/catch.h"
 #include "tests/support/skip.h"
 #include "tests/support/temporary_folder.h"
@@ -143,13 +144,7 @@ TEST_CASE("A miss without tuning runs what won for a near problem, from its stor
   if (!std::holds_alternative<Binary>(compiled)) {
     TUNEDGEMM_SKIP("there is no compiler for host kernels");
   }
-  Record record;
-  record.problem = near;
-  record.device = device.identity();
-  record.toolchain = device.toolchain();
-  record.family = second.candidate.family->name();
-  record.config = second.candidate.config;
-  record.family_fingerprint = second.candidate.family->fingerprint();
+  Record record = winner_record(second, device);
   record.measurement = {.median_us = 1, .low_us = 1, .high_us = 1, .samples_us = {1, 1}};
   record.rigor = Rigor::kNormal;
   REQUIRE(context->store().put(record, second.source(), std::get<Binary>(compiled), {}).stored);

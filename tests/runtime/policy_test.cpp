@@ -12,6 +12,7 @@
 #include "runtime/stored_choice.h"
 #include "tests/runtime/support/host_call.h"
 #include "tests/runtime/support/plain_backend.h"
+#include "tests/runtime/support/winner_record.h"
 #include "tests/support/catch.h"
 #include "tests/support/comes_true.h"
 #include "tests/support/skip.h"
@@ -293,13 +294,7 @@ TEST_CASE("Policy background compiles the winner at once where nothing else comp
   const Problem problem = canonical(to_problem(key)).problem;
   Device& device = context->device();
   const Instance second = ranked_candidates(problem, device.limits()).at(1);
-  Record record;
-  record.problem = problem;
-  record.device = device.identity();
-  record.toolchain = device.toolchain();
-  record.family = second.candidate.family->name();
-  record.config = second.candidate.config;
-  record.family_fingerprint = second.candidate.family->fingerprint();
+  Record record = winner_record(second, device);
   record.measurement = {.median_us = 1, .low_us = 1, .high_us = 1, .samples_us = {1, 1}};
   REQUIRE(context->store().put(record, second.source(), {}, {}).stored);
   const Plan& plan = context->plan(key, {});

@@ -6,7 +6,6 @@
 
 #include <cstdlib>
 #include <filesystem>
-#include <locale>
 #include <memory>
 #include <string>
 #include <utility>
@@ -170,26 +169,6 @@ TEST_CASE("Lines between processes give back what was put in") {
   }
   CHECK(LineReader("2147483648").integer() == 2147483647);
   CHECK(LineReader("-1e300").integer() == -2147483647 - 1);
-}
-
-TEST_CASE("Workers understand a program of any locale") {
-  struct CommaAndGroups : std::numpunct<char> {
-    char do_decimal_point() const override { return ','; }
-    char do_thousands_sep() const override { return '.'; }
-    std::string do_grouping() const override { return "\3"; }
-  };
-  TuneOptions options = quick(1234);
-  options.budget.seconds = 1234.5;
-  const std::string line = to_line(problem_of(1024), options);
-  const std::locale before = std::locale::global(std::locale(std::locale(), new CommaAndGroups));
-  const std::string of_locale = to_line(problem_of(1024), options);
-  std::locale::global(before);
-  CHECK(of_locale == line);
-  LineReader reader(line);
-  CHECK(reader.word() == "tune");
-  CHECK(reader.integer() == static_cast<int>(options.rigor));
-  CHECK(reader.number() == 1234.5);
-  CHECK(reader.integer() == 1234);
 }
 
 }  // namespace tunedgemm

@@ -160,6 +160,25 @@ TEST_CASE("A worker that goes on says why a tuning failed") {
   CHECK(kind_of("unavailable three\\nGiB") == DeviceError::Kind::kUnavailable);
 }
 
+TEST_CASE("Workers understand a program of any locale") {
+  const Problem problem =
+      canonical(make_problem(40, 1024, 16, DataType::kF32, DataType::kF32, DataType::kF32)).problem;
+  TuneOptions options;
+  options.rigor = Rigor::kQuick;
+  options.budget = {.seconds = 1234.5, .candidates = 1234};
+  options.candidate_seconds = 4;
+  const std::string line = to_line(problem, options);
+  {
+    const ProgramLocale locale(std::locale(std::locale(), new Comma));
+    CHECK(to_line(problem, options) == line);
+  }
+  LineReader reader(line);
+  CHECK(reader.word() == "tune");
+  CHECK(reader.integer() == static_cast<int>(options.rigor));
+  CHECK(reader.number() == 1234.5);
+  CHECK(reader.integer() == 1234);
+}
+
 TEST_CASE("A request means the same to the worker, whatever locale its caller has") {
   const ProgramLocale locale(std::locale(std::locale::classic(), new Comma));
   const Problem problem =

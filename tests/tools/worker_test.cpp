@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "tests/support/breaking_compiler.h"
 #include "tests/support/catch.h"
 #include "tests/tools/support/shell.h"
 
@@ -22,24 +23,10 @@ const std::string kQuick = TUNE_ALL " --device host --rigor quick --json ";
 // Time enough on a busy machine.
 const std::string kLong = "--budget-seconds 60 ";
 
-// A compiler that makes something else of the kernels of f64. `cases` are those of the shell, in
-// which `make BODY` makes a kernel of the source $name with the body, or fails.
+// A compiler that breaks kernels of f64 (write_breaking_compiler), as words before a command.
 std::string compiler(const Shell& shell, const std::string& cases) {
   const std::filesystem::path path = shell.folder() / "c++";
-  std::ofstream(path) << "#!/bin/sh\n"
-                         "all=\"$*\"\n"
-                         "case \"$all\" in *TYPE_A=f64*) ;; *) exec c++ \"$@\" ;; esac\n"
-                         "name=$(basename \"${all##* }\" .cc)\n"
-                         "[ $name = kernel ] && name=blocked\n"
-                         "object=${all##* -o }\n"
-                         "make() {\n"
-                         "  echo \"extern \\\"C\\\" void tunedgemm_$name() { $1; }\" |\n"
-                         "    c++ -x c++ -shared -fPIC -o \"${object%% *}\" -\n"
-                         "  exit\n"
-                         "}\n"
-                         "case \"$name $all\" in\n"
-                      << cases << "esac\nexec c++ \"$@\"\n";
-  std::filesystem::permissions(path, std::filesystem::perms::owner_all);
+  write_breaking_compiler(path, cases, "TYPE_A=f64");
   return "env TUNEDGEMM_CXX=" + path.string() + " ";
 }
 
@@ -49,17 +36,7 @@ nlohmann::json outcomes_of(const ProgramResult& result) {
 
 // The pids of the workers that use a cache in this folder.
 std::vector<pid_t> workers_of(const Shell& shell) {
-  std::vector<pid_t> workers;
-  for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
-    std::ifstream file(entry.path() / "cmdline");
-    std::string line;
-    std::getline(file, line);  // with what ends meanwhile this fails, and nothing throws
-    if (line.find("--tuning-worker") != std::string::npos &&
-        line.find(shell.folder().string()) != std::string::npos) {
-      workers.push_back(std::stoi(entry.path().filename()));
-    }
-  }
-  return workers;
+  return processes_with("--tuning-worker", shell.folder().string());
 }
 
 }  // namespace

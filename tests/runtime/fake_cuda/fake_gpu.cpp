@@ -11,6 +11,7 @@
 #include "kernel_templates/cuda/families.h"
 #include "runtime/cuda/memory.h"
 #include "tests/runtime/support/captured_graph.h"
+#include "tests/runtime/support/winner_record.h"
 #include "tests/support/catch.h"
 
 namespace tunedgemm::fake_cuda {
@@ -130,13 +131,7 @@ const Plan& split_k_plan(Context& context, const SmallProduct& product) {
     if (!instance.launch.needs_workspace() || instance.launch.swaps_operands) {
       continue;
     }
-    Record record;
-    record.problem = instance.problem;
-    record.device = device.identity();
-    record.toolchain = device.toolchain();
-    record.family = instance.candidate.family->name();
-    record.config = instance.candidate.config;
-    record.family_fingerprint = instance.candidate.family->fingerprint();
+    Record record = winner_record(instance, device);
     record.rigor = Rigor::kNormal;
     const Source source = instance.source();
     context.store().put(record, source, std::get<Binary>(device.compile(source)), {});

@@ -20,8 +20,7 @@ class WorkerBench {
 
   std::string cache() const { return folder_.path() / "cache.db"; }
 
-  /// From now on the host's kernels have another body where a line of a shell's `case` says
-  /// `make BODY`: "PATTERN) make BODY ;;". The patterns meet the arguments of the compiler.
+  /// From now on the host's compiler is that of write_breaking_compiler.
   void break_kernels(const std::string& cases) const;
 
   /// The pids of the workers that use the cache.
