@@ -104,6 +104,11 @@ def mean_text(ratios: dict[int, float], name: str) -> str:
     return f"{mean:.2f} times as fast as {name} in the geometric mean (least {ratios[least]:.2f}, at {least})"
 
 
+def ratios_over(rows: list[dict], theirs: str) -> dict[int, float]:
+    """How many times as fast as the vendor's ours is, by size; without the sizes that it has no kernel for."""
+    return {row["m"]: contender_us(row, theirs) / tuned(row)["median_us"] for row in rows if contender_us(row, theirs)}
+
+
 def back_to_back(row: dict) -> dict:
     """The row with the contenders as they were launched back to back; none where they were not."""
     return {**row, "contenders": row.get("back_to_back", [])}
@@ -113,8 +118,7 @@ def means_text(rows: list[dict]) -> str:
     parts = []
     for measured, theirs, name in ((rows, "best", "the best of cuBLASLt's proposals"), (rows, "default", "its default"),
                                    ([back_to_back(row) for row in rows], "best", "the best where all are launched back to back")):
-        measured = [row for row in measured if row["contenders"]]
-        ratios = {row["m"]: contender_us(row, theirs) / tuned(row)["median_us"] for row in measured if contender_us(row, theirs)}
+        ratios = ratios_over([row for row in measured if row["contenders"]], theirs)
         if not ratios:
             continue
         parts.append(mean_text(ratios, name))
@@ -162,7 +166,7 @@ def triton_lines(folder: pathlib.Path, place: str) -> list[str]:
 def headline(folder: pathlib.Path, root: pathlib.Path) -> str:
     squares = read_run(folder / "squares.json", "kernel")
     rows, place = squares["rows"], folder.resolve().relative_to(root).as_posix()
-    ratios = {row["m"]: contender_us(row, "best") / tuned(row)["median_us"] for row in rows if contender_us(row, "best")}
+    ratios = ratios_over(rows, "best")
     return "\n".join([
         f"On an {squares['device']}, {rows[0]['types'].split('→')[0]} {rows[0]['layout']}, {len(ratios)} sizes from {rows[0]['m']} to "
         f"{rows[-1]['m']} cubed: {mean_text(ratios, 'the best of the eight kernels that cuBLASLt proposes')}. Isolated launches, "
