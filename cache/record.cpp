@@ -3,9 +3,9 @@
 #include <array>
 #include <ctime>
 
-#include "kernel_templates/sha256.h"
+#include "kernel_templates/base/sha256.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 constexpr std::size_t kFingerprintDigits = 32;
@@ -112,4 +112,4 @@ std::string utc_now() {
   return {text.data(), length};
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

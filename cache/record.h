@@ -15,7 +15,7 @@
 #include "kernel_templates/problem/config.h"
 #include "kernel_templates/problem/problem.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 /// The identity of a device in a key. No ordinal and no UUID: equal devices share what was tuned.
 struct DeviceIdentity {
@@ -169,4 +169,4 @@ struct Hit {
   Instance winner;  ///< what the record's config makes of its family on the device asked for
 };
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

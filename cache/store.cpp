@@ -11,7 +11,7 @@
 #include "cache/tables/request_rows.h"
 #include "cache/tables/winner_rows.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 KernelKey kernel_key(const Source& source, const Toolchain& toolchain, int architecture) {
@@ -217,7 +217,7 @@ std::string Store::find_probe(std::string_view key) const {
   return no_throw(archive, std::string(), [&] {
     std::string text;
     archive.read(Archive::Having::kTables, [&](sqlite::Connection& connection) {
-      text = tunedgemm::find_probe(connection, std::string(key));
+      text = internal::find_probe(connection, std::string(key));
       return !text.empty();
     });
     return text;
@@ -312,4 +312,4 @@ std::string Store::export_to(const std::filesystem::path& destination) const {
   }
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

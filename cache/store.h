@@ -21,7 +21,7 @@
 #include "kernel_templates/family.h"
 #include "kernel_templates/source.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 struct StoreOptions {
   /// The file; empty: $TUNEDGEMM_CACHE, else $XDG_CACHE_HOME/tunedgemm/tunedgemm.db, else
@@ -206,4 +206,4 @@ class Store {
   std::unique_ptr<Database> database_;
 };
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

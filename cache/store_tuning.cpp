@@ -15,7 +15,7 @@
 #include "cache/tables/trial_rows.h"
 #include "cache/tables/winner_rows.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 // Releases the lease in the process that has taken it, while its store is open.
@@ -91,7 +91,7 @@ PutResult Store::put(const Record& record, const Source& winner_source, const Bi
           }
           for (TrialRecord trial : trials) {
             trial.final_round = trial.final_round && *stored;
-            tunedgemm::put_trial(connection, key, trial);
+            internal::put_trial(connection, key, trial);
           }
           set_current_toolchain(connection, winner.device, winner.toolchain);
         },
@@ -172,7 +172,7 @@ void Store::clear_in_flight(const Problem& problem, const DeviceIdentity& device
     archive.write(
         [key = tuning_key(problem, device, toolchain),
          process = archive.process()](sqlite::Connection& connection) {
-          tunedgemm::clear_in_flight(connection, key, process);
+          internal::clear_in_flight(connection, key, process);
         },
         Archive::Otherwise::kWriteLater);
   });
@@ -198,4 +198,4 @@ Lease Store::acquire(const Problem& problem, const DeviceIdentity& device,
   });
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -11,10 +11,10 @@
 #include <system_error>
 #include <vector>
 
-#include "kernel_templates/environment.h"
+#include "kernel_templates/base/environment.h"
 #include "kernel_templates/problem/fields.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 namespace fs = std::filesystem;
@@ -167,4 +167,4 @@ Trust examine_trust(const fs::path& path) {
   return Walk(whole).run();
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <string>
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 struct Trust {
   /// Without links. Where nothing is there yet, the place where it would be.
@@ -29,4 +29,4 @@ struct Trust {
 /// opens nothing, so that it never waits.
 Trust examine_trust(const std::filesystem::path& path);
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

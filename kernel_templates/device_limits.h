@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 struct DeviceLimits {
   /// Whose families run there: a folder of kernel_templates/.
@@ -22,7 +22,7 @@ struct DeviceLimits {
   std::int64_t shared_bytes_per_block = 0;  ///< the opt-in maximum of dynamic shared memory
   std::int64_t shared_bytes_per_sm = 0;
   /// To which GPC a SM belongs, by its %smid; empty where that is not known. Not more
-  /// of either than cuda/sm90/gpc_cluster_ranges.cuh has room for.
+  /// of either than cuda/wgmma/gpc_cluster_ranges.cuh has room for.
   std::vector<int> gpc_of_sm;
 
   // CPUs
@@ -42,4 +42,4 @@ struct DeviceLimits {
   friend bool operator==(const DeviceLimits&, const DeviceLimits&) = default;
 };
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

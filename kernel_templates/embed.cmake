@@ -1,7 +1,7 @@
 # Run as a script: cmake -DOUTPUT=x.cpp -DFOLDER=/path -DFILES="cuda/simt/kernel.cu;..." -P embed.cmake
 # Writes a C++ file that holds every file as bytes, so that no character in it needs care:
 #   extern const SourceFile kEmbeddedFiles[]; extern const std::size_t kEmbeddedFileCount;
-set(content "#include \"kernel_templates/source.h\"\n\n#include <cstddef>\n\nnamespace tunedgemm {\nnamespace {\n")
+set(content "#include \"kernel_templates/source.h\"\n\n#include <cstddef>\n\nnamespace tunedgemm::internal {\nnamespace {\n")
 set(table "")
 list(LENGTH FILES count)
 math(EXPR last "${count} - 1")

@@ -5,9 +5,9 @@
 #include <iterator>
 #include <stdexcept>
 
-#include "kernel_templates/sha256.h"
+#include "kernel_templates/base/sha256.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 std::string upper_case(std::string_view text) {
@@ -80,10 +80,10 @@ std::string Family::why_not_knobs(const Config& config) const {
 std::vector<std::pair<std::string, std::string>> Family::common_defines(
     const Problem& problem, const Config& config) const {
   std::vector<std::pair<std::string, std::string>> defines{
-      {"TYPE_A", std::string(tunedgemm::name(problem.a.type))},
-      {"TYPE_B", std::string(tunedgemm::name(problem.b.type))},
-      {"TYPE_D", std::string(tunedgemm::name(problem.d.type))},
-      {"ACCUMULATOR", std::string(tunedgemm::name(accumulator(problem.a.type, problem.b.type)))},
+      {"TYPE_A", std::string(internal::name(problem.a.type))},
+      {"TYPE_B", std::string(internal::name(problem.b.type))},
+      {"TYPE_D", std::string(internal::name(problem.d.type))},
+      {"ACCUMULATOR", std::string(internal::name(accumulator(problem.a.type, problem.b.type)))},
       {"ORDER_A", number(problem.a.order)},
       {"ORDER_B", number(problem.b.order)},
       {"ALIGN_A", std::to_string(problem.a.alignment_bytes)},
@@ -271,4 +271,4 @@ Instance default_candidate(const Problem& problem, const DeviceLimits& limits) {
   return std::move(ranked.front());
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

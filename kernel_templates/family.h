@@ -16,8 +16,8 @@
 #include <variant>
 #include <vector>
 
-#include "kernel_templates/cuda/sm90/gpc_cluster_ranges.cuh"
-#include "kernel_templates/cuda/sm90/operand_padding.cuh"
+#include "kernel_templates/cuda/wgmma/gpc_cluster_ranges.cuh"
+#include "kernel_templates/cuda/wgmma/operand_padding.cuh"
 #include "kernel_templates/device_limits.h"
 #include "kernel_templates/problem/config.h"
 #include "kernel_templates/problem/problem.h"
@@ -34,7 +34,7 @@ inline bool operator==(const OperandPadding& left, const OperandPadding& right) 
          left.blocks == right.blocks;
 }
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 /// A parameter of a template: `name` in configs, in the cache and on the command line; upper-cased
 /// as the macro.
@@ -50,7 +50,7 @@ struct Knob {
 /// A workspace begins with counters that are zero before a launch and that the kernel leaves zero;
 /// whatever else a kernel keeps there begins behind them. The place is fixed so that kernels
 /// with different needs can share one. The last counters are those of
-/// cuda/sm90/claim_cluster_id.cuh.
+/// cuda/wgmma/claim_cluster_id.cuh.
 inline constexpr std::int64_t kWorkspaceCounterBytes = 64 << 10;
 
 /// How tensor copies cut one matrix into boxes: all that a CUtensorMap is made of but the address
@@ -283,4 +283,4 @@ std::vector<Instance> ranked_candidates(const Problem& problem, const DeviceLimi
 /// What runs when nothing is known: the best predicted candidate.
 Instance default_candidate(const Problem& problem, const DeviceLimits& limits);
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -5,7 +5,7 @@
 #include "kernel_templates/cuda/gpu_facts.h"
 #include "kernel_templates/family.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 constexpr std::int64_t kCounterBytes = 4;
@@ -146,4 +146,4 @@ double cycles_of_waves(std::int64_t blocks, int resident, const DeviceLimits& li
          (rest > 0 ? cycles_of(static_cast<double>(rest)) : 0);
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

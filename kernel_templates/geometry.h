@@ -11,7 +11,7 @@
 #include "kernel_templates/device_limits.h"
 #include "kernel_templates/problem/problem.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 constexpr std::int64_t kMaxGridX = 2147483647;
 constexpr std::int64_t kMaxGridYZ = 65535;
@@ -69,4 +69,4 @@ double cycles_us(double cycles, const DeviceLimits& limits);
 double cycles_of_waves(std::int64_t blocks, int resident, const DeviceLimits& limits,
                        const std::function<double(double)>& cycles_of);
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -6,7 +6,7 @@
 
 #include "kernel_templates/family.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 template <class Predicate>
@@ -54,4 +54,4 @@ const Family* find_family(std::string_view name) {
   return nullptr;
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -5,10 +5,10 @@
 #include <span>
 #include <stdexcept>
 
+#include "kernel_templates/base/sha256.h"
 #include "kernel_templates/family.h"
-#include "kernel_templates/sha256.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 // Made by embed.cmake.
 extern const SourceFile kEmbeddedFiles[];
@@ -178,4 +178,4 @@ std::string command_line(const Source& source, const DeviceLimits& limits) {
   return line + " kernel_templates/" + std::string(source.file.name);
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

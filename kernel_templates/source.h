@@ -10,7 +10,7 @@
 
 #include "kernel_templates/device_limits.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 /// One file of the library as it is embedded in the binary. The views point to static memory.
 struct SourceFile {
@@ -52,4 +52,4 @@ std::string fingerprint(const Source& source);
 /// A line for a shell that compiles the shipped file with the same defines.
 std::string command_line(const Source& source, const DeviceLimits& limits);
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -6,7 +6,7 @@
 
 #include "kernel_templates/geometry.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 // Where Hilbert's curve is after `index` steps in a square with sides of `side` tiles, a power of
@@ -102,4 +102,4 @@ std::vector<Wave> waves(const std::vector<TileCoordinate>& order, std::int64_t a
   return result;
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

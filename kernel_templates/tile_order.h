@@ -10,7 +10,7 @@
 
 #include "kernel_templates/cuda/common/rasterization.cuh"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 inline bool operator==(const TileCoordinate& left, const TileCoordinate& right) {
   return left.tile_m == right.tile_m && left.tile_n == right.tile_n;
@@ -44,4 +44,4 @@ struct Wave {
 /// at_a_time >= 1.
 std::vector<Wave> waves(const std::vector<TileCoordinate>& order, std::int64_t at_a_time);
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

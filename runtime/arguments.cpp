@@ -8,12 +8,12 @@
 #include <system_error>
 #include <vector>
 
-#include "kernel_templates/environment.h"
-#include "kernel_templates/log.h"
+#include "kernel_templates/base/environment.h"
+#include "kernel_templates/base/log.h"
 #include "runtime/host/find_program.h"
 #include "runtime/worker_process.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 // The name of a number of an enumeration; "unknown" if it is none of it.
@@ -248,4 +248,4 @@ Problem checked_problem(const CallKey& key) {
   return problem;
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -13,7 +13,7 @@
 #include "runtime/context.h"
 #include "tunedgemm/tunedgemm.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 [[noreturn]] void refuse(const std::string& message);
 
@@ -38,4 +38,4 @@ PlanOptions checked_options(const tunedgemm_plan_options* given);
 /// to_problem() gives it.
 Problem checked_problem(const CallKey& key);
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

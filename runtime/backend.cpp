@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 template <class Predicate>
@@ -35,4 +35,4 @@ const Backend* find_backend(int number) {
   return find_if([&](const Backend* backend) { return backend->number() == number; });
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -16,7 +16,7 @@
 #include "kernel_templates/family.h"
 #include "runtime/device.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 class Store;
 class Verifier;
@@ -83,4 +83,4 @@ const Backend& cuda_backend();
 /// The CPU, with the system's C++ compiler.
 const Backend& host_backend();
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

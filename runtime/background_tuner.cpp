@@ -12,10 +12,10 @@
 #include <thread>
 #include <utility>
 
-#include "kernel_templates/log.h"
+#include "kernel_templates/base/log.h"
 #include "runtime/device.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 // Before a problem that another process tunes is looked at again.
@@ -164,4 +164,4 @@ BackgroundTuner::Interruption::~Interruption() {
   }
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

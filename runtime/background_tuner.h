@@ -14,7 +14,7 @@
 
 #include "kernel_templates/problem/problem.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 class BackgroundTuner {
  public:
@@ -76,4 +76,4 @@ class BackgroundTuner {
   std::unique_ptr<State> state_;
 };
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -12,23 +12,23 @@
 #include <string>
 #include <string_view>
 
-#include "kernel_templates/log.h"
-#include "kernel_templates/printable.h"
+#include "kernel_templates/base/log.h"
+#include "kernel_templates/base/printable.h"
 #include "runtime/arguments.h"
 #include "runtime/launch.h"
 #include "runtime/process_contexts.h"
 
 struct tunedgemm_context {
-  std::unique_ptr<tunedgemm::Context> context;
+  std::unique_ptr<tunedgemm::internal::Context> context;
 };
 
 namespace {
 
-using tunedgemm::CallError;
-using tunedgemm::Context;
-using tunedgemm::DeviceError;
-using tunedgemm::Plan;
-using tunedgemm::refuse;
+using tunedgemm::internal::CallError;
+using tunedgemm::internal::Context;
+using tunedgemm::internal::DeviceError;
+using tunedgemm::internal::Plan;
+using tunedgemm::internal::refuse;
 
 std::string& error_message() {
   thread_local std::string message;
@@ -62,7 +62,7 @@ tunedgemm_status to_status(DeviceError::Kind kind) {
 tunedgemm_status fail(tunedgemm_status status, const char* message) noexcept {
   try {
     // It may hold a path or a variable of somebody else's.
-    error_message() = tunedgemm::printable(message, tunedgemm::Lines::kMany);
+    error_message() = tunedgemm::internal::printable(message, tunedgemm::internal::Lines::kMany);
   } catch (...) {
     error_message().clear();
   }
@@ -87,24 +87,24 @@ tunedgemm_status guarded(Body&& body) noexcept {
   }
 }
 
-tunedgemm::ProcessContexts& process_contexts() {
-  const auto make = [](const tunedgemm::Backend& backend, int ordinal) {
-    tunedgemm::ContextOptions options =
-        tunedgemm::checked_options(static_cast<const tunedgemm_context_options*>(nullptr));
+tunedgemm::internal::ProcessContexts& process_contexts() {
+  const auto make = [](const tunedgemm::internal::Backend& backend, int ordinal) {
+    tunedgemm::internal::ContextOptions options = tunedgemm::internal::checked_options(
+        static_cast<const tunedgemm_context_options*>(nullptr));
     options.backend = &backend;
     options.ordinal = ordinal;
     return Context::create(options);
   };
   // A forked child has its own, and leaves its parent's as they are, whose locks may be held.
   struct OfProcess {
-    explicit OfProcess(const tunedgemm::ProcessContexts::Make& make_context)
-        : contexts(tunedgemm::automatic_backend(), make_context) {}
-    tunedgemm::ProcessContexts contexts;
-    const std::uint32_t forks = tunedgemm::forks();
+    explicit OfProcess(const tunedgemm::internal::ProcessContexts::Make& make_context)
+        : contexts(tunedgemm::internal::automatic_backend(), make_context) {}
+    tunedgemm::internal::ProcessContexts contexts;
+    const std::uint32_t forks = tunedgemm::internal::forks();
   };
   static std::atomic<OfProcess*> newest{nullptr};
   OfProcess* known = newest.load(std::memory_order_acquire);
-  if (known != nullptr && known->forks == tunedgemm::forks()) [[likely]] {
+  if (known != nullptr && known->forks == tunedgemm::internal::forks()) [[likely]] {
     return known->contexts;
   }
   auto made = std::make_unique<OfProcess>(make);
@@ -115,13 +115,13 @@ tunedgemm::ProcessContexts& process_contexts() {
   if (is_first) {  // a child has the parent's handlers
     // Threads that tune must not run on while what they use is destroyed: the last that was made is
     // the first that goes, so the logger, the families and the tables must be there before.
-    tunedgemm::log_info("calls without a context use those of the process");
+    tunedgemm::internal::log_info("calls without a context use those of the process");
     for (const char* name : {"cuda", "host"}) {
-      for (const tunedgemm::Family* family : tunedgemm::families(name)) {
-        static_cast<void>(tunedgemm::find_family(family->name()));
+      for (const tunedgemm::internal::Family* family : tunedgemm::internal::families(name)) {
+        static_cast<void>(tunedgemm::internal::find_family(family->name()));
       }
     }
-    static_cast<void>(tunedgemm::to_text(tunedgemm::Problem()));
+    static_cast<void>(tunedgemm::internal::to_text(tunedgemm::internal::Problem()));
     std::atexit([] {
       guarded([] {
         process_contexts().settle();
@@ -157,9 +157,10 @@ void check_stream(bool has_streams, void* stream) {
   }
 }
 
-void check_memory(const Context& context, const tunedgemm::Problem& problem,
+void check_memory(const Context& context, const tunedgemm::internal::Problem& problem,
                   const tunedgemm_buffers& buffers) {
-  const std::string reason = tunedgemm::why_not_memory(context.device(), problem, buffers);
+  const std::string reason =
+      tunedgemm::internal::why_not_memory(context.device(), problem, buffers);
   if (!reason.empty()) {
     refuse(reason);
   }
@@ -167,11 +168,11 @@ void check_memory(const Context& context, const tunedgemm::Problem& problem,
 
 const Plan& plan_for(Context& context, const tunedgemm_problem& problem,
                      const tunedgemm_buffers& buffers, void* stream,
-                     const tunedgemm::PlanOptions& options) {
-  tunedgemm::CallKey key = tunedgemm::call_key(problem, buffers);
+                     const tunedgemm::internal::PlanOptions& options) {
+  tunedgemm::internal::CallKey key = tunedgemm::internal::call_key(problem, buffers);
   key.launches = static_cast<std::int32_t>(options.launches);
   check_stream(context.device().has_streams(), stream);
-  check_memory(context, tunedgemm::checked_problem(key), buffers);
+  check_memory(context, tunedgemm::internal::checked_problem(key), buffers);
   return context.plan(key, stream, options.policy, options.name);
 }
 
@@ -180,16 +181,17 @@ tunedgemm_status run(const Plan& asked, const tunedgemm_buffers& buffers, void* 
   check_process(*plan.context);
   check_stream(plan.has_streams, stream);
   plan.context->note_call();
-  if (!tunedgemm::plainly_usable(plan, buffers)) [[unlikely]] {
-    if (const std::string reason = tunedgemm::why_not_buffers(plan, buffers); !reason.empty()) {
+  if (!tunedgemm::internal::plainly_usable(plan, buffers)) [[unlikely]] {
+    if (const std::string reason = tunedgemm::internal::why_not_buffers(plan, buffers);
+        !reason.empty()) {
       refuse(reason);
     }
   }
   if (!plan.has_seen_memory.load(std::memory_order_relaxed)) [[unlikely]] {
-    check_memory(*plan.context, tunedgemm::to_problem(plan.key), buffers);
+    check_memory(*plan.context, tunedgemm::internal::to_problem(plan.key), buffers);
     plan.has_seen_memory.store(true, std::memory_order_relaxed);
   }
-  const int error = tunedgemm::launch(plan, buffers, stream);
+  const int error = tunedgemm::internal::launch(plan, buffers, stream);
   if (error != 0) [[unlikely]] {
     throw DeviceError(DeviceError::Kind::kFailed, "launching " + plan.description + ": " +
                                                       plan.context->device().describe(error));
@@ -241,7 +243,8 @@ tunedgemm_status tunedgemm_context_create(const tunedgemm_context_options* optio
       refuse("the place for the new context is a null pointer");
     }
     *context = nullptr;
-    *context = new tunedgemm_context{Context::create(tunedgemm::checked_options(options))};
+    *context =
+        new tunedgemm_context{Context::create(tunedgemm::internal::checked_options(options))};
     return TUNEDGEMM_OK;
   });
 }
@@ -266,11 +269,11 @@ tunedgemm_status tunedgemm_matmul(tunedgemm_context* context, const tunedgemm_pr
   return guarded([&] {
     Context& on = context_of(context);
     if (!is_complete(problem, buffers)) [[unlikely]] {
-      const tunedgemm_problem whole_problem = tunedgemm::complete(problem);
-      const tunedgemm_buffers whole_buffers = tunedgemm::complete(buffers);
+      const tunedgemm_problem whole_problem = tunedgemm::internal::complete(problem);
+      const tunedgemm_buffers whole_buffers = tunedgemm::internal::complete(buffers);
       return run(plan_for(on, whole_problem, whole_buffers, stream, {}), whole_buffers, stream);
     }
-    const Plan* plan = on.find_plan(tunedgemm::call_key(*problem, *buffers));
+    const Plan* plan = on.find_plan(tunedgemm::internal::call_key(*problem, *buffers));
     if (plan == nullptr) [[unlikely]] {
       plan = &plan_for(on, *problem, *buffers, stream, {});
     }
@@ -299,9 +302,9 @@ tunedgemm_status tunedgemm_plan_create_with(tunedgemm_context* context,
       refuse("the place for the new plan is a null pointer");
     }
     *plan = nullptr;
-    const Plan& made =
-        plan_for(context_of(context), tunedgemm::complete(problem), tunedgemm::complete(buffers),
-                 nullptr, tunedgemm::checked_options(options));
+    const Plan& made = plan_for(context_of(context), tunedgemm::internal::complete(problem),
+                                tunedgemm::internal::complete(buffers), nullptr,
+                                tunedgemm::internal::checked_options(options));
     *plan = reinterpret_cast<const tunedgemm_plan*>(&made);
     return TUNEDGEMM_OK;
   });
@@ -316,7 +319,7 @@ tunedgemm_status tunedgemm_run(const tunedgemm_plan* plan, const tunedgemm_buffe
     const Plan& known = *reinterpret_cast<const Plan*>(plan);
     const bool complete = buffers != nullptr && buffers->struct_size == sizeof(tunedgemm_buffers);
     return complete ? run(known, *buffers, stream)
-                    : run(known, tunedgemm::complete(buffers), stream);
+                    : run(known, tunedgemm::internal::complete(buffers), stream);
   });
 }
 

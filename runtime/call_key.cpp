@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <limits>
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 Matrix completed(Matrix given, std::int64_t rows, std::int64_t columns, std::int64_t batch,
                  std::uint32_t pointer_alignment) {
@@ -23,4 +23,4 @@ Matrix completed(Matrix given, std::int64_t rows, std::int64_t columns, std::int
   return matrix;
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

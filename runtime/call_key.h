@@ -13,7 +13,7 @@
 #include "kernel_templates/problem/problem.h"
 #include "tunedgemm/tunedgemm.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 /// The problem as it was asked, not yet canonical.
 struct CallKey {
@@ -143,4 +143,4 @@ inline Problem to_problem(const CallKey& key) {
   return problem;
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -4,8 +4,8 @@
 #include <sstream>
 #include <utility>
 
-#include "kernel_templates/log.h"
-#include "kernel_templates/printable.h"
+#include "kernel_templates/base/log.h"
+#include "kernel_templates/base/printable.h"
 #include "runtime/arguments.h"
 #include "runtime/stored_choice.h"
 #include "runtime/tuning_worker.h"
@@ -13,7 +13,7 @@
 #include "tuner/neighbours.h"
 #include "tuner/search_limits.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 constexpr std::pair<std::string_view, Policy> kPolicies[] = {{"tune", Policy::kTune},
@@ -146,7 +146,7 @@ const Plan& Context::plan(const CallKey& key, StreamHandle stream, std::optional
     }
     return *known;
   }
-  const Canonical canonical = tunedgemm::canonical(checked_problem(key));
+  const Canonical canonical = tunedgemm::internal::canonical(checked_problem(key));
   if (!device_->stream_id(stream)) {
     return plan_during_capture(key, canonical);
   }
@@ -296,7 +296,7 @@ TuneResult Context::tune(const Problem& problem, const TuneOptions& options) {
   const BackgroundTuner::Interruption interruption(background_);
   TuneResult result = tuning_.tune(problem, options);
   if (result.record) {
-    const Problem canonical = tunedgemm::canonical(problem).problem;
+    const Problem canonical = tunedgemm::internal::canonical(problem).problem;
     if (const std::optional<Hit> hit =
             hit_of(*result.record, canonical, device_->limits(), Match::kExact)) {
       replace_plans(canonical, *hit, Compiling::kAllowed);
@@ -368,8 +368,8 @@ bool Context::replace_plans(const Problem& canonical, const Hit& hit, Compiling 
   for (const Plan* plan : old) {
     const Plan* successor = nullptr;
     try {
-      if (auto made = plan_from_hit(plan->key, tunedgemm::canonical(to_problem(plan->key)), hit,
-                                    compiling)) {
+      if (auto made = plan_from_hit(
+              plan->key, tunedgemm::internal::canonical(to_problem(plan->key)), hit, compiling)) {
         successor = &plans_.add(std::move(made));
       }
     } catch (const DeviceError& error) {  // of another plan than the one that is asked for
@@ -581,4 +581,4 @@ std::string Context::report() {
   return printable(text.str(), Lines::kMany);
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

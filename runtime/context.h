@@ -21,7 +21,7 @@
 #include <vector>
 
 #include "cache/store.h"
-#include "kernel_templates/process_fork.h"
+#include "kernel_templates/base/process_fork.h"
 #include "runtime/backend.h"
 #include "runtime/background_tuner.h"
 #include "runtime/device.h"
@@ -31,7 +31,7 @@
 #include "runtime/tuning_session.h"
 #include "runtime/workspace_pool.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 /// What a miss in the cache leads to. The numbers cross the C ABI: never renumber.
 enum class Policy : std::int32_t {
@@ -200,4 +200,4 @@ class Context {
   BackgroundTuner background_;  ///< last, since its thread uses all of the above
 };
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

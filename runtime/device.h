@@ -19,7 +19,7 @@
 #include "kernel_templates/cuda/common/arguments.cuh"
 #include "kernel_templates/family.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 class Backend;
 
@@ -210,4 +210,4 @@ class Device {
   virtual void restore_current(void* previous) const noexcept = 0;
 };
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -2,7 +2,7 @@
 
 #include <string>
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 DeviceProbe::DeviceProbe(Device& device, Store& store) : device_(device), store_(store) {
   // Another process may have changed the text, and a text that is not understood is probed anew.
@@ -22,4 +22,4 @@ void DeviceProbe::complete() {
   }
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -8,7 +8,7 @@
 #include "cache/store.h"
 #include "runtime/device.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 /// Thread-safe. Device and store must outlive it.
 class DeviceProbe {
@@ -29,4 +29,4 @@ class DeviceProbe {
   std::mutex one_at_a_time_;
 };
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

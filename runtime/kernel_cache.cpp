@@ -2,9 +2,9 @@
 
 #include <utility>
 
-#include "kernel_templates/log.h"
+#include "kernel_templates/base/log.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 // Of what a compiler says.
@@ -106,4 +106,4 @@ KernelCache::Made KernelCache::load(const Binary& binary, const Launch& launch) 
   return loaded;
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -20,7 +20,7 @@
 #include "cache/store.h"
 #include "runtime/device.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 class KernelCache {
  public:
@@ -71,4 +71,4 @@ class KernelCache {
   std::map<Key, Kernel> kernels_;
 };
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

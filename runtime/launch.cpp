@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <utility>
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 // Every class of `given` is at least that of `needed`: no byte of the difference borrows.
@@ -240,4 +240,4 @@ int launch(const Plan& plan, const tunedgemm_buffers& buffers, StreamHandle stre
   return plan.context->workspaces().run(*plan.kernel, plan.launch, arguments, stream);
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -7,7 +7,7 @@
 #include "runtime/context.h"
 #include "tunedgemm/tunedgemm.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 /// Whether the buffers can be used with the plan by the tests that cost next to nothing: pointers
 /// are there, scalars and alignments are of the plan's classes, D is apart from what is read. False
@@ -28,4 +28,4 @@ std::string why_not_memory(const Device& device, const Problem& problem,
 /// into which it is captured); then it may throw DeviceError.
 int launch(const Plan& plan, const tunedgemm_buffers& buffers, StreamHandle stream);
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -2,7 +2,7 @@
 
 #include <tuple>
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 Arguments arguments_of(const Problem& problem) {
   const bool row_major_c = problem.c.order == Order::kRowMajor;
@@ -44,4 +44,4 @@ Plan::Plan(const CallKey& asked, const Canonical& canonical)
   element_bytes_d = size_bytes(as_asked.d.type);
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -11,7 +11,7 @@
 #include "runtime/call_key.h"
 #include "runtime/device.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 class Context;
 
@@ -60,4 +60,4 @@ struct Plan {
 /// beta 0.
 Arguments arguments_of(const Problem& problem);
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -14,7 +14,7 @@
 
 #include "runtime/plan.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 class PlanCache {
  public:
@@ -54,4 +54,4 @@ class PlanCache {
   std::vector<std::unique_ptr<Entry>> entries_;
 };
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -2,7 +2,7 @@
 
 #include <atomic>
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 std::uint64_t ProcessContexts::next_id() {
   static std::atomic<std::uint64_t> last{0};
@@ -46,4 +46,4 @@ Context& ProcessContexts::find_or_make(int ordinal) {
   return *context;
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -15,7 +15,7 @@
 
 #include "runtime/context.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 class ProcessContexts {
  public:
@@ -46,4 +46,4 @@ class ProcessContexts {
   std::map<int, std::unique_ptr<Context>> of_ordinals_;
 };
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -7,7 +7,7 @@
 #include <thread>
 #include <utility>
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 /// A thread that does the work, or nothing where the system has none to give (a limit on processes,
 /// no memory for a stack): the caller then goes on with what it has, in the end with itself.
@@ -20,4 +20,4 @@ template <class Work>
   }
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -7,7 +7,7 @@
 
 #include "tuner/neighbours.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 // The problem as a kernel sees it that relies on no more alignment than the winner had.
@@ -50,4 +50,4 @@ std::vector<Instance> instances_of_winners(const Problem& problem, const DeviceI
   return instances;
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

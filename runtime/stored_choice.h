@@ -8,7 +8,7 @@
 #include "cache/record.h"
 #include "kernel_templates/family.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 /// The kernels of winners on the device as instances for another problem, those of the nearest
 /// winners first (tuner/neighbours.h) and of those timed with warm inputs last if the problem's are
@@ -18,4 +18,4 @@ std::vector<Instance> instances_of_winners(const Problem& problem, const DeviceI
                                            const DeviceLimits& limits,
                                            std::span<const Record> winners);
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

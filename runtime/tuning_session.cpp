@@ -5,7 +5,7 @@
 #include <system_error>
 #include <utility>
 
-#include "kernel_templates/log.h"
+#include "kernel_templates/base/log.h"
 #include "runtime/backend.h"
 #include "runtime/evaluation/device_evaluator.h"
 #include "runtime/evaluation/launch_race.h"
@@ -14,7 +14,7 @@
 #include "tuner/remark.h"
 #include "tuner/search_limits.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 // Of a budget that ended before all candidates were tried: the same budget again would only go on
@@ -217,8 +217,8 @@ TuneResult TuningSession::measure(const Problem& problem, const TuneOptions& opt
         watched.emplace(evaluator, problem, options);
       }
       Evaluator& used = watched ? static_cast<Evaluator&>(*watched) : evaluator;
-      result.tuning = tunedgemm::tune(problem, device_.identity(), device_.toolchain(),
-                                      device_.limits(), used, store_, options);
+      result.tuning = tunedgemm::internal::tune(problem, device_.identity(), device_.toolchain(),
+                                                device_.limits(), used, store_, options);
     }
     if (result.tuning.cancelled && options.must_be_whole) {
       result.tuning.record.reset();
@@ -250,4 +250,4 @@ TuneResult TuningSession::measure(const Problem& problem, const TuneOptions& opt
   return result;
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

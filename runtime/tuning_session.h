@@ -21,7 +21,7 @@
 #include "runtime/evaluation/binary_cache.h"
 #include "tuner/tune.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 /// What TuningSession::tune did.
 struct TuneResult {
@@ -105,4 +105,4 @@ class TuningSession {
   std::atomic<std::int64_t> tuned_{0};
 };
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

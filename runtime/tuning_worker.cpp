@@ -8,9 +8,9 @@
 #include <system_error>
 #include <utility>
 
-#include "kernel_templates/log.h"
+#include "kernel_templates/base/log.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -182,4 +182,4 @@ void TuningWorker::blame(const Problem& problem, const std::string& at_work, con
   store_.flush();
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -17,7 +17,7 @@
 #include "runtime/worker_conversation.h"
 #include "runtime/worker_process.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 /// Used by one thread at a time. The store, whose file the worker opens, must outlive it.
 class TuningWorker {
@@ -59,4 +59,4 @@ class TuningWorker {
   std::unique_ptr<TalkingChild> child_;  ///< null until it is needed, and when it has gone
 };
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -2,12 +2,12 @@
 
 #include <algorithm>
 
-#include "kernel_templates/log.h"
-#include "kernel_templates/printable.h"
+#include "kernel_templates/base/log.h"
+#include "kernel_templates/base/printable.h"
 #include "runtime/device.h"
 #include "runtime/worker_process.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -118,4 +118,4 @@ bool WorkerConversation::take_result(std::string_view fields) {
   return true;
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

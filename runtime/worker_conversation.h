@@ -10,7 +10,7 @@
 
 #include "runtime/tuning_session.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 /// Used by one thread. The options must outlive it.
 class WorkerConversation {
@@ -54,4 +54,4 @@ class WorkerConversation {
   std::string failure_;
 };
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -20,12 +20,12 @@
 #include <thread>
 #include <utility>
 
-#include "kernel_templates/log.h"
+#include "kernel_templates/base/log.h"
 #include "runtime/backend.h"
 #include "runtime/context.h"
 #include "runtime/start_thread.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 // Without a request: between two of a list pass milliseconds.
@@ -292,4 +292,4 @@ std::optional<WorkerRequest> parse_request(std::string_view line) {
   return WorkerRequest{*problem, std::move(options)};
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -35,7 +35,7 @@
 
 #include "runtime/tuning_session.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 /// The first argument of a program that is to be a worker: tune-all is one.
 inline constexpr std::string_view kBeWorker = "--tuning-worker";
@@ -100,4 +100,4 @@ std::string to_line(const Problem& problem, const TuneOptions& options);
 /// Empty for a line that asks for no tuning, or for none of this version.
 std::optional<WorkerRequest> parse_request(std::string_view line);
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -4,7 +4,7 @@
 #include <limits>
 #include <utility>
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 // From so many streams on, those that have not launched for long lose their workspaces. They may be
@@ -238,4 +238,4 @@ std::size_t WorkspacePool::graph_workspaces() const {
                     [](const auto& workspace) { return workspace.use_count() > 1; }));
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

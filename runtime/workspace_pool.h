@@ -21,7 +21,7 @@
 
 #include "runtime/device.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 class WorkspacePool {
  public:
@@ -87,4 +87,4 @@ class WorkspacePool {
   std::vector<std::shared_ptr<GraphWorkspace>> of_graphs_;
 };
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""One place reads the environment, as a test: kernel_templates/environment.cpp.
+"""One place reads the environment, as a test: kernel_templates/base/environment.cpp.
 
 No other source of the library and its tools calls getenv or its kin, uses environ, or calls what reads
 the environment unseen: a search along the PATH, the C++ library's folder for temporary files. A set-uid
@@ -15,7 +15,7 @@ import tempfile
 
 LAYERS = ["kernel_templates", "cache", "tuner", "runtime", "tools"]
 SUFFIXES = {".h", ".hpp", ".c", ".cpp"}
-THE_ONE_PLACE = "kernel_templates/environment.cpp"
+THE_ONE_PLACE = "kernel_templates/base/environment.cpp"
 # Examples stand for the programs of others.
 EXCEPT = "tools/examples/"
 READS = re.compile(
@@ -38,7 +38,7 @@ def violations(root: pathlib.Path) -> list[str]:
             text = COMMENT.sub(blank, path.read_text(encoding="utf-8"))
             for match in READS.finditer(text):
                 line = text.count("\n", 0, match.start()) + 1
-                found.append(f"{name}:{line}: {match.group()}: ask kernel_templates/environment.h")
+                found.append(f"{name}:{line}: {match.group()}: ask kernel_templates/base/environment.h")
     return found
 
 

@@ -24,14 +24,14 @@ OWNERS = [
     (re.compile(r"^sqlite3"), ("cache/sqlite/", "tests/cache/")),
     (re.compile(r"^(cuda|nvrtc|nvml|cublas|driver_types|cooperative_groups)"),
      ("runtime/cuda/", "tools/examples/04_cuda_stream.cpp", "tools/examples/08_cuda_threads.cpp")),
-    (re.compile(r"^spdlog"), ("kernel_templates/log.cpp", "tests/runtime/fake_cuda/fake_gpu.cpp")),
+    (re.compile(r"^spdlog"), ("kernel_templates/base/log.cpp", "tests/runtime/fake_cuda/fake_gpu.cpp")),
     (re.compile(r"^catch2"), ("tests/support/",)),
     (re.compile(r"^CLI/"), ("tools/",)),
     (re.compile(r"^nlohmann/"), ("tools/", "tests/tools/")),
 ]
 
 
-KERNEL_FOLDER = re.compile(r"^kernel_templates/(?!problem/)\w+/")
+KERNEL_FOLDER = re.compile(r"^kernel_templates/(?!problem/|base/)\w+/")
 # Tables that kernels ask as well.
 KERNEL_TABLES = {"kernel_templates/problem/activation.h", "kernel_templates/problem/element_format.h"}
 

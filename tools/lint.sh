@@ -31,7 +31,7 @@ if [[ $# -gt 0 ]]; then
 else
   mapfile -t files < <(git ls-files 'kernel_templates/*.cpp' 'cache/*.cpp' 'tuner/*.cpp' \
     'runtime/*.cpp' 'tools/shared/*.cpp' 'tools/tune_all/*.cpp' 'tools/tunedgemm/*.cpp' \
-    'tools/vendor/*.cpp')
+    'tools/baselines/*.cpp')
 fi
 echo "clang-tidy: $checks checks over ${#files[@]} files"
 printf '%s\0' "${files[@]}" |

@@ -11,7 +11,7 @@
 
 #include "cache/record.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 /// One sample: the mean time of a launch.
 struct Sample {
@@ -44,4 +44,4 @@ struct Contender {
   std::optional<Rejection> rejection;  ///< it failed and left the race: its rounds do not count
 };
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 std::string text_of(const TrialRecord& trial) {
@@ -51,4 +51,4 @@ std::string remark_on(std::span<const TrialRecord> crashes) {
          text_of(crashes.back());
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

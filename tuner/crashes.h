@@ -10,7 +10,7 @@
 #include "cache/record.h"
 #include "kernel_templates/family.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 /// After so many of one problem nothing more is tried for it: each has cost somebody a process.
 constexpr std::size_t kMostCrashes = 2;
@@ -26,4 +26,4 @@ std::string why_stopped(std::span<const TrialRecord> crashes);
 /// did.
 std::string remark_on(std::span<const TrialRecord> crashes);
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -8,7 +8,7 @@
 
 #include "tuner/statistics.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 double median_us(const Contender& contender) {
@@ -150,4 +150,4 @@ Decision decide(std::span<const Contender* const> contenders) {
   return decision;
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -10,7 +10,7 @@
 
 #include "tuner/contender.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 /// Two candidates this close are equal for all purposes, however sure the difference is.
 inline constexpr double kTieMargin = 0.005;
@@ -46,4 +46,4 @@ struct Decision {
 /// Precondition: at least one contender, all with the same number of rounds, at least one.
 Decision decide(std::span<const Contender* const> contenders);
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

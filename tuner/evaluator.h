@@ -12,7 +12,7 @@
 #include "cache/record.h"
 #include "kernel_templates/family.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 /// One candidate, compiled and loaded. Used by one thread. Destroying it unloads the kernel.
 class Trial {
@@ -80,4 +80,4 @@ class Evaluator {
   virtual double roofline_us() const = 0;
 };
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -6,7 +6,7 @@
 #include "tuner/decision.h"
 #include "tuner/race.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 double seconds_per_round(const std::vector<Contender*>& contenders, const RaceOptions& options) {
@@ -67,4 +67,4 @@ FinalsReport run_finals(std::vector<Contender*> contenders, Evaluator& evaluator
           .enough = race.rounds() >= search_limits.minimum_rounds};
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -11,7 +11,7 @@
 #include "tuner/search_limits.h"
 #include "tuner/time_budget.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 struct FinalsReport {
   int rounds = 0;
@@ -28,4 +28,4 @@ FinalsReport run_finals(std::vector<Contender*> contenders, Evaluator& evaluator
                         const SearchLimits& search_limits, TimeBudget& time_budget,
                         std::uint64_t seed, const std::function<void(int)>& on_round);
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 // Farther away, a winner says no more than the cost model does: 4 doublings in all.
@@ -168,4 +168,4 @@ std::vector<Instance> untuned_choices(const Problem& problem, const DeviceIdenti
   return choices;
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

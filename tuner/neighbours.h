@@ -9,7 +9,7 @@
 #include "cache/record.h"
 #include "kernel_templates/family.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 /// How unlike two canonical problems are: the sum of the differences of log2(1 + size) over M, N, K
 /// and batch, 1 if alignment or alpha differ, and 1/4 if strides do. A metric: zero for equal
@@ -43,4 +43,4 @@ inline constexpr int kAskedNeighbours = 32;
 std::vector<Instance> untuned_choices(const Problem& problem, const DeviceIdentity& device,
                                       const DeviceLimits& limits, std::span<const Record> winners);
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

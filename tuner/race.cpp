@@ -7,7 +7,7 @@
 #include "tuner/sample.h"
 #include "tuner/statistics.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 // Below this part of the session's clock a round measures the power supply (NVBench uses 0.75 of
@@ -120,4 +120,4 @@ bool Race::clock_has_dropped() {
   return dropped || held_back;
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -13,7 +13,7 @@
 #include "tuner/contender.h"
 #include "tuner/evaluator.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 /// Samples the trial, which must outlive it. `launch_us` is what a launch took before the race.
 Contender contender_of(Trial& trial, double launch_us);
@@ -78,4 +78,4 @@ class Race {
   std::vector<double> clocks_mhz_;
 };
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -4,7 +4,7 @@
 
 #include "tuner/neighbours.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 // Of the naive kernel, whose time is nice to know and must not cost more than the tuning.
@@ -62,4 +62,4 @@ Ranking rank(const Task& task, const SearchLimits& search_limits) {
   return ranking;
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

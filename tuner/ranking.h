@@ -6,7 +6,7 @@
 #include "tuner/selection.h"
 #include "tuner/task.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 struct Ranking {
   std::vector<Instance> ranked;      ///< all legal candidates, the best predicted first
@@ -22,4 +22,4 @@ Knowledge knowledge_of(const Ranking& ranking);
 /// the problem, and selects.
 Ranking rank(const Task& task, const SearchLimits& search_limits);
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

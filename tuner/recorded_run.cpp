@@ -7,7 +7,7 @@
 
 #include "kernel_templates/problem/fields.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 using Stage = RecordedCandidate::Stage;
@@ -238,4 +238,4 @@ std::variant<RecordedRun, std::string> parse_recorded_run(std::string_view text)
   return run;
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -27,7 +27,7 @@
 
 #include "tuner/evaluator.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 struct RecordedSample {
   double us = 0;
@@ -76,4 +76,4 @@ std::string to_text(const RecordedRun& run);
 /// The run, or a sentence that says in which line the text is wrong.
 std::variant<RecordedRun, std::string> parse_recorded_run(std::string_view text);
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

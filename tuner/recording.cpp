@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 using Stage = RecordedCandidate::Stage;
 
@@ -95,4 +95,4 @@ Evaluator::Clock RecordingEvaluator::clock() {
   return run_.clocks.emplace_back(recorded_.clock());
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

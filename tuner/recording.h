@@ -5,7 +5,7 @@
 
 #include "tuner/recorded_run.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 /// Trials refer to the evaluator and must not outlive it, nor it the one that it records. Used by
 /// one thread.
@@ -33,4 +33,4 @@ class RecordingEvaluator final : public Evaluator {
   RecordedRun run_;
 };
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

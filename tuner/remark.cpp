@@ -5,7 +5,7 @@
 
 #include "tuner/statistics.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 std::string fixed(double value, int decimals) {
@@ -61,4 +61,4 @@ std::string joined_remarks(std::string_view first, std::string_view second) {
   return std::string(first) + (first.empty() || second.empty() ? "" : "; ") + std::string(second);
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

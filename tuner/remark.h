@@ -9,7 +9,7 @@
 #include "tuner/decision.h"
 #include "tuner/finals.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 /// A machine on which the winner's samples scatter by more than this (relative_spread) was busy
 /// with something else: on an idle one it is a hundredth or less.
@@ -28,4 +28,4 @@ std::string why_noisy(const Measurement& winner, const FinalsReport& finals);
 /// One of them, or both with "; " between them, or none.
 std::string joined_remarks(std::string_view first, std::string_view second);
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 class ReplayEvaluator::RecordedTrial final : public Trial {
  public:
@@ -83,4 +83,4 @@ Evaluator::Clock ReplayEvaluator::clock() {
   return run_.clocks[std::min(next_clock_++, run_.clocks.size() - 1)];
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

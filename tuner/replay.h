@@ -8,7 +8,7 @@
 
 #include "tuner/recorded_run.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 /// Trials refer to the evaluator and must not outlive it. The run must outlive both.
 ///
@@ -40,4 +40,4 @@ class ReplayEvaluator final : public Evaluator {
   double now_seconds_ = 0;
 };
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

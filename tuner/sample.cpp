@@ -5,7 +5,7 @@
 #include <cmath>
 #include <cstdio>
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 constexpr double kMostLaunches = 128;
@@ -43,4 +43,4 @@ std::string four_digits(double value) {
   return text.data();
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

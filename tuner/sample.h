@@ -8,7 +8,7 @@
 
 #include "tuner/evaluator.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 /// How many launches make a sample of about `sample_us`: at least 1, and not so many that a tiny
 /// kernel's sample takes long to set up.
@@ -22,4 +22,4 @@ std::variant<double, Rejection> plausible_sample(Trial& trial, int launches, dou
 /// Four digits: "0.1234", "1.235e+04".
 std::string four_digits(double value);
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -9,7 +9,7 @@
 #include "tuner/race.h"
 #include "tuner/sample.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 constexpr double kSampleUs = 300;
@@ -291,4 +291,4 @@ void Screening::report(Phase phase) const {
   }
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

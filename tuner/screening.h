@@ -18,7 +18,7 @@
 #include "tuner/time_budget.h"
 #include "tuner/trial_log.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 struct PhaseSeconds {
   double compile = 0, check = 0, screen = 0, finals = 0;
@@ -83,4 +83,4 @@ class Screening {
   int done_ = 0, total_ = 0;
 };
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

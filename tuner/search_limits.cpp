@@ -6,7 +6,7 @@
 #include "tuner/race.h"
 #include "tuner/sample.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 /// Of a small budget at most one candidate in so many waits for the best tiles.
@@ -87,4 +87,4 @@ std::string why_too_small(const SearchLimits& search_limits, const DecisionCost&
          " s; where rounds are too few to tell, the default is kept";
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

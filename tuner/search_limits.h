@@ -6,7 +6,7 @@
 
 #include "tuner/tune.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 struct SearchLimits {
   double seconds = 0;            ///< for the whole tuning, compiling included
@@ -41,4 +41,4 @@ double seconds_to_decide(const SearchLimits& search_limits, const DecisionCost& 
 /// are too few to tell; else empty.
 std::string why_too_small(const SearchLimits& search_limits, const DecisionCost& cost);
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

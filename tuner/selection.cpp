@@ -7,7 +7,7 @@
 #include <unordered_set>
 #include <utility>
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 // What the model believes to be this many times slower than the best is not worth compiling, not
@@ -191,4 +191,4 @@ Selection select_given(const Knowledge& knowledge) {
   return selecting.take();
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -14,7 +14,7 @@
 #include "kernel_templates/family.h"
 #include "tuner/search_limits.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 /// All that is known before a tuning begins. The views are only used during the call.
 struct Knowledge {
@@ -55,4 +55,4 @@ Selection refine(const Knowledge& knowledge, std::span<const Instance> best,
 /// Takes exactly `knowledge.ranked`, in its order, with the default before them.
 Selection select_given(const Knowledge& knowledge);
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -4,7 +4,7 @@
 #include <cassert>
 #include <cmath>
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 double quantile(std::vector<double> values, double fraction) {
   assert(!values.empty() && fraction >= 0 && fraction <= 1);
@@ -69,4 +69,4 @@ Comparison compare(std::span<const float> rounds_us, std::span<const float> refe
   return Comparison{median(slower), median_interval(slower), median_deviation(slower)};
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -10,7 +10,7 @@
 
 #include "cache/record.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 /// The value below which `fraction` of the values lie, interpolated between neighbours.
 /// Precondition: not empty, 0 <= fraction <= 1.
@@ -54,4 +54,4 @@ struct Comparison {
 /// Precondition: both have the same number of rounds, at least one.
 Comparison compare(std::span<const float> rounds_us, std::span<const float> reference_us);
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -6,7 +6,7 @@
 #include "tuner/evaluator.h"
 #include "tuner/tune.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 /// What tune() was called with. Everything is referred to, nothing owned; lives as long as the
 /// call.
@@ -20,4 +20,4 @@ struct Task {
   const TuneOptions& options;
 };
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 TimeBudget::TimeBudget(Evaluator& evaluator, double seconds, std::function<bool()> cancelled)
     : evaluator_(evaluator),
@@ -38,4 +38,4 @@ void TimeBudget::grant_grace() {
   end_ = std::max(end_, evaluator_.now_seconds() + kGraceSeconds);
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

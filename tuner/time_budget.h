@@ -6,7 +6,7 @@
 
 #include "tuner/evaluator.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 /// Used by one thread. Keeps a reference to the evaluator, whose time it goes by.
 class TimeBudget {
@@ -49,4 +49,4 @@ class [[nodiscard]] Stopwatch {
   double begin_;
 };
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -4,7 +4,7 @@
 #include <exception>
 #include <utility>
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 std::size_t TrialLog::open(const Instance& candidate) {
   const auto& [family, config] = candidate.candidate;
@@ -49,4 +49,4 @@ InFlight::~InFlight() {
   }
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

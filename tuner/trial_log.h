@@ -9,7 +9,7 @@
 
 #include "tuner/task.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 /// Used by one thread. Refers to the task.
 class TrialLog {
@@ -49,4 +49,4 @@ class [[nodiscard]] InFlight {
   int exceptions_;
 };
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

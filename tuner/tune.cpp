@@ -15,7 +15,7 @@
 #include "tuner/time_budget.h"
 #include "tuner/trial_log.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 void report(const Task& task, Phase phase, int done, int total, double best_us) {
@@ -227,4 +227,4 @@ std::string_view name(Phase phase) {
   return "?";
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

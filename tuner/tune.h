@@ -15,7 +15,7 @@
 #include "kernel_templates/family.h"
 #include "tuner/evaluator.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 struct Budget {
   double seconds = 0;  ///< for this problem; 0: what the rigor gives
@@ -77,4 +77,4 @@ Tuning tune(const Problem& problem, const DeviceIdentity& device, const Toolchai
             const DeviceLimits& limits, Evaluator& evaluator, Store& store,
             const TuneOptions& options);
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -8,9 +8,9 @@
 #include "cache/archive/database_use.h"
 #include "cache/file/location.h"
 #include "cache/sqlite/schema.h"
-#include "kernel_templates/log.h"
+#include "kernel_templates/base/log.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 // After a file was busy for the whole of the busy timeout, or full, nobody waits for it again so
@@ -329,4 +329,4 @@ void Archive::warn_of_failure(const char* what) noexcept {
   }
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -30,7 +30,7 @@
 #include "cache/tables/lease_rows.h"
 #include "cache/tables/winner_rows.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 class Archive {
  public:
@@ -141,4 +141,4 @@ class Archive {
   std::vector<std::string> warnings_;
 };
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

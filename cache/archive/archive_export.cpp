@@ -7,7 +7,7 @@
 #include "cache/archive/database_use.h"
 #include "cache/file/publish.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 namespace fs = std::filesystem;
@@ -40,4 +40,4 @@ std::string Archive::export_to(const fs::path& destination) {
              : target.string() + " is there already: remove it or choose another name";
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

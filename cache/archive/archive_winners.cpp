@@ -7,7 +7,7 @@
 #include "cache/archive/database_use.h"
 #include "cache/file/location.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 std::vector<Record> Archive::known_winners(const WinnerKey& key) const {
   const std::shared_lock lock(winners_lock_);
@@ -168,4 +168,4 @@ StoreHealth Archive::health() {
   return health;
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

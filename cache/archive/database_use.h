@@ -2,10 +2,10 @@
 
 // DatabaseUse: under what SQLite is called. Private to cache.
 
-#include "kernel_templates/file_size_signal.h"
-#include "kernel_templates/process_fork.h"
+#include "kernel_templates/base/file_size_signal.h"
+#include "kernel_templates/base/process_fork.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 /// SQLite's own locks must be free when another thread forks, since the child opens databases too;
 /// and a file that grows past the process's limit is a full disk, which SQLite can take.
@@ -14,4 +14,4 @@ struct [[nodiscard]] DatabaseUse {
   FileSizeSignalBlocked no_signal;
 };
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

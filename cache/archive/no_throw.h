@@ -7,7 +7,7 @@
 
 #include "cache/archive/archive.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 /// Runs the body of a member of Store, which lets nothing through: see the contract in store.h.
 template <class Result, class Body>
@@ -34,4 +34,4 @@ IsCurrent is_current_in(const Archive& archive);
 TuningKey tuning_key(const Problem& problem, const DeviceIdentity& device,
                      const Toolchain& toolchain);
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -3,7 +3,7 @@
 #include "cache/tables/request_rows.h"
 #include "cache/tables/trial_rows.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 constexpr std::size_t kMostTrials = 16;
@@ -74,4 +74,4 @@ Work PendingWrites::take() {
   };
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -17,7 +17,7 @@
 #include "cache/store.h"
 #include "cache/tables/dimension_rows.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 /// Something to be written. It owns all that it writes, since it may be kept for later.
 using Work = std::function<void(sqlite::Connection&)>;
@@ -57,4 +57,4 @@ class PendingWrites {
   std::unordered_map<std::string, std::string> families_;
 };
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

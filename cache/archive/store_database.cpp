@@ -2,7 +2,7 @@
 
 #include <utility>
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 Store::Database::Database(const StoreOptions& options)
     : newest_(std::make_unique<Generation>(Generation{std::make_shared<Archive>(options), nullptr})
@@ -27,4 +27,4 @@ const std::shared_ptr<Archive>& Store::Database::archive() {
   return current->archive;
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

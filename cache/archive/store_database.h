@@ -10,7 +10,7 @@
 #include "cache/archive/archive.h"
 #include "cache/store.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 /// Thread-safe. After a fork the child gets an archive of its own at its first call, in memory
 /// only; the parent's stays what it was.
@@ -32,4 +32,4 @@ class Store::Database {
   std::atomic<Generation*> newest_;
 };
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -6,7 +6,7 @@
 
 #include <utility>
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 /// Closes the file when destroyed. Move-only; used by one thread at a time.
 class Descriptor {
@@ -36,4 +36,4 @@ class Descriptor {
   int number_ = -1;
 };
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -10,10 +10,10 @@
 #include <string>
 #include <string_view>
 
-#include "kernel_templates/environment.h"
+#include "kernel_templates/base/environment.h"
 #include "kernel_templates/problem/fields.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 namespace fs = std::filesystem;
@@ -102,4 +102,4 @@ Journal journal_for(Journal wish, bool local_file_system, int sqlite_version_num
                                                                           : Journal::kRollback;
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -7,7 +7,7 @@
 
 #include "cache/store.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 /// The file that the options or the environment name, as an absolute path; empty if neither names
 /// one and there is no home. In a program that runs with more rights than its user the environment
@@ -30,4 +30,4 @@ bool has_wal_reset_repair(int sqlite_version_number);
 StoreOptions::Journal journal_for(StoreOptions::Journal wish, bool local_file_system,
                                   int sqlite_version_number);
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -9,7 +9,7 @@
 
 #include "cache/sqlite/busy_timeout.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 LockFile::LockFile(const std::filesystem::path& database) : LockFile(database, O_RDWR | O_CREAT) {}
 
@@ -48,4 +48,4 @@ LockFile::Held::~Held() {
   }
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

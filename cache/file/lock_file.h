@@ -10,7 +10,7 @@
 
 #include <filesystem>
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 /// Move-only; used by one thread at a time.
 class LockFile {
@@ -45,4 +45,4 @@ class LockFile {
   int handle_;
 };
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -9,7 +9,7 @@
 #include <optional>
 #include <sstream>
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 std::string host_and_process_space() {
@@ -67,4 +67,4 @@ Liveness liveness(const ProcessIdentity& process) {
   return start_of(process.pid) == process.started ? Liveness::kAlive : Liveness::kDead;
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <string>
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 /// A process of one start of one machine. A number of a process is used again after a while, and in
 /// another container it means another process; the time of its start and the container tell them
@@ -27,4 +27,4 @@ enum class Liveness { kAlive, kDead, kUnknown };
 /// Unknown if it runs on another machine.
 Liveness liveness(const ProcessIdentity& process);
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -10,7 +10,7 @@
 
 #include "cache/sqlite/schema.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 namespace fs = std::filesystem;
@@ -116,4 +116,4 @@ void build_database(const fs::path& path, StoreOptions::Journal journal,
   }
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -11,7 +11,7 @@
 #include "cache/sqlite/sqlite.h"
 #include "cache/store.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 /// A file under a private name beside the place where it shall be, for this user alone. Removed by
 /// the destructor, with what SQLite has left beside it, unless it was published. Its members throw
@@ -43,4 +43,4 @@ class PrivateBuild {
 void build_database(const std::filesystem::path& path, StoreOptions::Journal journal,
                     const std::function<void(sqlite::Connection&)>& fill);
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

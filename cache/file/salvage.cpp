@@ -21,7 +21,7 @@
 #include "cache/sqlite/busy_timeout.h"
 #include "cache/sqlite/schema.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 namespace fs = std::filesystem;
@@ -442,4 +442,4 @@ Replacement replace_damaged(const fs::path& path, StoreOptions::Journal journal,
                     std::to_string(winners) + " winners) is in the new file"};
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -10,7 +10,7 @@
 #include "cache/sqlite/sqlite.h"
 #include "cache/store.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 /// Whether every page can be read, every reference has its row, and every table, column and view is
 /// there: reads the whole file. One of a newer version is not judged.
@@ -34,4 +34,4 @@ Replacement replace_damaged(const std::filesystem::path& path, StoreOptions::Jou
 /// is therefore a copy.
 std::int64_t salvage(const std::filesystem::path& damaged, sqlite::Connection& into);
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -13,7 +13,7 @@
 #include "cache/sqlite/schema.h"
 #include "cache/trust.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 namespace fs = std::filesystem;
@@ -309,4 +309,4 @@ std::optional<StoreFile> open_to_read(const fs::path& asked, const StoreOptions&
   return std::nullopt;
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -14,7 +14,7 @@
 #include "cache/sqlite/sqlite.h"
 #include "cache/store.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 /// Takes a sentence: what is wrong or was repaired, and what to do.
 using Warn = std::function<void(std::string)>;
@@ -47,4 +47,4 @@ std::optional<StoreFile> repair_and_open(const std::filesystem::path& path,
 std::optional<StoreFile> open_to_read(const std::filesystem::path& path,
                                       const StoreOptions& options, const Warn& warn);
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -4,7 +4,7 @@
 #include <random>
 #include <thread>
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 bool BusyTimeout::wait() const {
   constexpr std::uint32_t kShortestUs = 200;
@@ -18,4 +18,4 @@ bool BusyTimeout::wait() const {
   return true;
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -4,7 +4,7 @@
 
 #include <chrono>
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 /// Not thread-safe.
 class BusyTimeout {
@@ -20,4 +20,4 @@ class BusyTimeout {
   std::chrono::steady_clock::time_point end_;
 };
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -21,7 +21,7 @@
 #include "kernel_templates/family.h"
 #include "kernel_templates/source.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 // Never changed once version 2 is released, whatever becomes of the templates later.
@@ -166,4 +166,4 @@ Migration migration_to_version_2() {
   return {sql, carry_binaries};
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -8,7 +8,7 @@
 
 #include "cache/sqlite/schema.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 /// A family whose text was rewritten while its machine code stayed the same byte for byte: what was
 /// tuned with the old text holds for the new one.
@@ -21,4 +21,4 @@ std::span<const CarriedFamily> carried_families();
 
 Migration migration_to_version_2();
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -14,7 +14,7 @@
 
 #include "cache/record.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 struct DeviceRow {
@@ -105,4 +105,4 @@ Migration migration_to_version_3() {
       round_memory};
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -5,8 +5,8 @@
 
 #include "cache/sqlite/schema.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 Migration migration_to_version_3();
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -6,7 +6,7 @@
 
 #include "kernel_templates/problem/problem_fields.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 struct Placed {
@@ -138,4 +138,4 @@ std::string details_text(const Problem& canonical) {
   return text.empty() ? text : text.substr(1);
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -8,7 +8,7 @@
 #include "cache/sqlite/sqlite.h"
 #include "kernel_templates/problem/problem.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 /// What the problem's fields say, as their table (problem_fields.h) names it, and what follows from
 /// them.
@@ -25,4 +25,4 @@ void add_problem_columns(sqlite::Connection& connection);
 /// "lda=4104 align_b=2 warm"; empty for packed, aligned matrices.
 std::string details_text(const Problem& canonical);
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -7,7 +7,7 @@
 #include "cache/sqlite/migration_3.h"
 #include "cache/sqlite/problem_columns.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 // Everything that has an identity has a table with that identity as its unique column, and is
@@ -278,4 +278,4 @@ void migrate(sqlite::Connection& connection, std::span<const Migration> steps) {
   transaction.commit();
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

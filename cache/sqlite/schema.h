@@ -12,7 +12,7 @@
 
 #include "cache/sqlite/sqlite.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 /// In the file's header, where file(1) and sqlite3_analyzer look: "tgem".
 constexpr int kApplicationId = 0x7467656d;
@@ -40,4 +40,4 @@ void check_schema(sqlite::Connection& connection);
 /// now, in one transaction, or changes nothing.
 void migrate(sqlite::Connection& connection, std::span<const Migration> steps);
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -3,7 +3,7 @@
 #include <array>
 #include <cstring>
 
-namespace tunedgemm::sqlite {
+namespace tunedgemm::internal::sqlite {
 namespace {
 
 [[noreturn]] void fail(sqlite3* handle, int code, std::string_view doing) {
@@ -329,4 +329,4 @@ void Transaction::commit() {
   connection_.execute("COMMIT");
 }
 
-}  // namespace tunedgemm::sqlite
+}  // namespace tunedgemm::internal::sqlite

@@ -21,7 +21,7 @@
 
 #include "cache/sqlite/busy_timeout.h"
 
-namespace tunedgemm::sqlite {
+namespace tunedgemm::internal::sqlite {
 
 class Error : public std::runtime_error {
  public:
@@ -203,4 +203,4 @@ class Transaction {
   Connection& connection_;
 };
 
-}  // namespace tunedgemm::sqlite
+}  // namespace tunedgemm::internal::sqlite

@@ -7,7 +7,7 @@
 #include "cache/record.h"
 #include "cache/sqlite/schema.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 // CASE column WHEN 1 THEN 'compile failed' ... END, with the names that the library uses.
@@ -231,4 +231,4 @@ std::string views() {
   return all + best() + trials() + failures() + missing() + stale() + coverage() + for_programs();
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -5,7 +5,7 @@
 
 #include "cache/sqlite/problem_columns.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 std::int64_t problem_row(sqlite::Connection& connection, const Problem& canonical) {
   const std::string key = fingerprint(canonical);
   std::vector<sqlite::Column> row = problem_columns(canonical);
@@ -83,4 +83,4 @@ std::string find_probe(const sqlite::Connection& connection, const std::string& 
   return text;
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -10,7 +10,7 @@
 #include "cache/record.h"
 #include "cache/sqlite/sqlite.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 /// `canonical` as canonical() makes it.
 std::int64_t problem_row(sqlite::Connection& connection, const Problem& canonical);
@@ -46,4 +46,4 @@ void set_probe(sqlite::Connection& connection, const std::string& key, const std
 /// Empty if there is none.
 std::string find_probe(const sqlite::Connection& connection, const std::string& key);
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -3,9 +3,9 @@
 #include <string_view>
 #include <utility>
 
-#include "kernel_templates/sha256.h"
+#include "kernel_templates/base/sha256.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 std::string hash_of(const std::vector<std::byte>& code) {
@@ -72,4 +72,4 @@ void delete_kernel(sqlite::Connection& connection, const KernelKey& key) {
   remove.bind(key.source, key.compiler, key.architecture).run();
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

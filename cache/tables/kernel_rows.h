@@ -11,7 +11,7 @@
 #include "cache/record.h"
 #include "cache/sqlite/sqlite.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 /// The driver is no part of it: what a compiler made runs under a newer driver as well.
 struct KernelKey {
@@ -32,4 +32,4 @@ FoundKernels find_kernels(const sqlite::Connection& connection, const KernelKey&
 std::int64_t put_kernel(sqlite::Connection& connection, const KernelKey& key, const Binary& binary);
 void delete_kernel(sqlite::Connection& connection, const KernelKey& key);
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -4,7 +4,7 @@
 
 #include "cache/tables/trial_rows.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 // Whether a process on another machine lives cannot be seen. It renews its lease with every
@@ -146,4 +146,4 @@ void clear_in_flight(sqlite::Connection& connection, const TuningKey& key,
       kOfThisHolder);
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

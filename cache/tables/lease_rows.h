@@ -12,7 +12,7 @@
 #include "cache/sqlite/sqlite.h"
 #include "cache/tables/dimension_rows.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 /// A process and, since it may tune on several threads, which of its leases.
 struct LeaseHolder {
@@ -39,4 +39,4 @@ void set_in_flight(sqlite::Connection& connection, const TuningKey& key,
 void clear_in_flight(sqlite::Connection& connection, const TuningKey& key,
                      const ProcessIdentity& process);
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

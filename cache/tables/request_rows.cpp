@@ -4,7 +4,7 @@
 
 #include "cache/tables/dimension_rows.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 void add_calls(sqlite::Connection& connection, const Request& request,
                const DeviceIdentity& device) {
@@ -40,4 +40,4 @@ std::vector<Request> read_requests(const sqlite::Connection& connection,
   return requests;
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

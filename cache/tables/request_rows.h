@@ -8,7 +8,7 @@
 #include "cache/sqlite/sqlite.h"
 #include "cache/store.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 void add_calls(sqlite::Connection& connection, const Request& request,
                const DeviceIdentity& device);
@@ -17,4 +17,4 @@ void add_calls(sqlite::Connection& connection, const Request& request,
 std::vector<Request> read_requests(const sqlite::Connection& connection,
                                    const DeviceIdentity& device);
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -1,6 +1,6 @@
 #include "cache/tables/trial_rows.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 void put_trial(sqlite::Connection& connection, const KeyRows& key, const TrialRecord& trial) {
   using sqlite::Value;
@@ -72,4 +72,4 @@ std::vector<TrialRecord> read_trials(const sqlite::Connection& connection, const
   return trials;
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

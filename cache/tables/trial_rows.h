@@ -10,11 +10,11 @@
 #include "cache/sqlite/sqlite.h"
 #include "cache/tables/dimension_rows.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 void put_trial(sqlite::Connection& connection, const KeyRows& key, const TrialRecord& trial);
 /// What was timed in finals counts as screened from now on.
 void forget_finals(sqlite::Connection& connection, const KeyRows& key);
 std::vector<TrialRecord> read_trials(const sqlite::Connection& connection, const TuningKey& key);
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

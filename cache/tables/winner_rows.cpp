@@ -5,7 +5,7 @@
 #include "cache/tables/dimension_rows.h"
 #include "kernel_templates/problem/fields.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 std::string joined(const std::vector<std::string>& lines) {
@@ -230,4 +230,4 @@ std::int64_t newest_winner(sqlite::Connection& connection) {
   return connection.integer("SELECT max(id) FROM winner");
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -13,7 +13,7 @@
 #include "cache/sqlite/sqlite.h"
 #include "cache/store.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 /// Whether what was tuned with a family of this fingerprint still counts.
 using IsCurrent = std::function<bool(std::string_view family, std::string_view fingerprint)>;
@@ -54,4 +54,4 @@ std::int64_t delete_winners(sqlite::Connection& connection, const std::string& p
 /// Changes when a winner was stored.
 std::int64_t newest_winner(sqlite::Connection& connection);
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -4,7 +4,7 @@
 
 #include "kernel_templates/geometry.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 CudaFamily::CudaFamily(std::string_view name, std::string_view file, std::vector<Knob> knobs,
                        int revision)
@@ -52,4 +52,4 @@ std::vector<int> in_steps(int least, int most, int step) {
   return values;
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -4,7 +4,7 @@
 
 #include "kernel_templates/family.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 class CudaFamily : public Family {
  public:
@@ -36,4 +36,4 @@ double naive_us(const Problem& problem, const NaiveCost& cost, double steps_of_a
 /// that many times more.
 double scatter_of_b(const Problem& problem);
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -2,7 +2,7 @@
 
 #include "kernel_templates/cuda/families.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 std::string compiler_command(const Source& source, const DeviceLimits& limits) {
@@ -25,4 +25,4 @@ const BackendFamilies& cuda_families() {
   return all;
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -4,7 +4,7 @@
 
 #include "kernel_templates/family.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 const Family& naive_1d_family();
 const Family& naive_2d_family();
@@ -15,4 +15,4 @@ const Family& simt_family();
 const Family& mma_family();
 const Family& wgmma_family();
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

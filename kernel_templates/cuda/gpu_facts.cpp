@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 constexpr std::int64_t kKiB = 1 << 10, kMiB = 1 << 20;
@@ -140,4 +140,4 @@ DeviceLimits with_usual_values(DeviceLimits limits) {
   return limits;
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -10,7 +10,7 @@
 #include "kernel_templates/device_limits.h"
 #include "kernel_templates/problem/problem.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 /// Compute capabilities tell product lines apart: 8.0 is the A100, 8.6 a GeForce or RTX card whose
 /// f64 is 1/64 of its f32.
@@ -52,4 +52,4 @@ double peak_multiply_adds(const Problem& problem, const GpuFacts& facts);
 /// The limits with what the driver reports as 0 filled in. The host's are left as they are.
 DeviceLimits with_usual_values(DeviceLimits limits);
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

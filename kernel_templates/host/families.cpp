@@ -2,7 +2,7 @@
 
 #include "kernel_templates/host/families.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 std::string compiler_command(const Source&, const DeviceLimits&) {
@@ -23,4 +23,4 @@ const BackendFamilies& host_families() {
   return all;
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

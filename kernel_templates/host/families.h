@@ -4,11 +4,11 @@
 
 #include "kernel_templates/family.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 const Family& naive_mnk_family();
 const Family& reordered_mkn_family();
 const Family& transposed_b_family();
 const Family& blocked_family();
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

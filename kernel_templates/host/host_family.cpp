@@ -4,7 +4,7 @@
 
 #include "kernel_templates/geometry.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 // AMD EPYC, 2 threads, 2026-11: a call into the kernel; waking one sleeping thread and waiting for
@@ -49,4 +49,4 @@ double epilogue_cycles(const Problem& problem) {
          (problem.a.type == DataType::kF64 ? activation.host_cycles_f64 : activation.host_cycles);
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -5,7 +5,7 @@
 
 #include "kernel_templates/family.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 class HostFamily : public Family {
  public:
@@ -31,4 +31,4 @@ double host_memory_us(double bytes, const DeviceLimits& limits);
 /// Cycles to take one sum to its element of D.
 double epilogue_cycles(const Problem& problem);
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

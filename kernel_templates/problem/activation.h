@@ -7,7 +7,7 @@
 
 #include "../cuda/common/host_device.cuh"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 /// The formulas stand in tunedgemm.h. The numbers are stored on disk and cross the C ABI: never
 /// renumber.
@@ -69,4 +69,4 @@ TUNEDGEMM_CONSTEXPR ActivationTraits traits(Activation activation) {
   return table.rows[0];
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

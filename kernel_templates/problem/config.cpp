@@ -6,7 +6,7 @@
 
 #include "kernel_templates/problem/fields.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 Config& Config::set(std::string_view knob, int value) {
   const auto known = std::find_if(knobs_.begin(), knobs_.end(),
@@ -58,4 +58,4 @@ std::optional<Config> parse_config(std::string_view text) {
   return config;
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

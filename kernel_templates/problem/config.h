@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 /// A plain value. Knobs keep the order in which they were set; equality is by the whole list.
 class Config {
@@ -34,4 +34,4 @@ std::string to_text(const Config& config);
 /// Empty if a word is not knob=integer or a knob comes twice.
 std::optional<Config> parse_config(std::string_view text);
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

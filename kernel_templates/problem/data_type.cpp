@@ -6,7 +6,7 @@
 
 #include "kernel_templates/problem/name_list.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 const DataTypeTraits* find(DataType type) {
@@ -106,4 +106,4 @@ std::string why_not_types(DataType a, DataType b, DataType d) {
   return "";
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -11,7 +11,7 @@
 
 #include "kernel_templates/problem/element_format.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 /// One element type. The numbers are stored on disk and cross the C ABI: never renumber.
 enum class DataType : std::int32_t {
@@ -99,4 +99,4 @@ double largest(DataType type);
 /// a sentence that names the pair and what would be possible instead.
 std::string why_not_types(DataType a, DataType b, DataType d);
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -3,7 +3,7 @@
 // How the bits of an element are read. The kernels of the verifier include this file as well, so it
 // is plain C++ without library headers.
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 /// sign | exponent | mantissa, as IEEE 754 reads them, or an integer in two's complement.
 struct ElementFormat {
@@ -15,4 +15,4 @@ struct ElementFormat {
   bool has_infinity;
 };
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -1,6 +1,6 @@
 #include "kernel_templates/problem/fields.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 std::vector<std::string_view> split(std::string_view text, char separator) {
   std::vector<std::string_view> parts;
@@ -27,4 +27,4 @@ std::vector<std::pair<std::string_view, std::string_view>> split_fields(std::str
   return fields;
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

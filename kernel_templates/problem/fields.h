@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 /// The fields of `text` in order; a word without '=' becomes a field with an empty value. Views
 /// into `text`.
@@ -15,4 +15,4 @@ std::vector<std::pair<std::string_view, std::string_view>> split_fields(std::str
 /// The parts of `text` between separators; one empty part for an empty text. Views into `text`.
 std::vector<std::string_view> split(std::string_view text, char separator);
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <string_view>
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 struct NameList {
   std::array<char, 256> characters{};
@@ -45,4 +45,4 @@ constexpr NameList name_list(const Row (&rows)[kRows], std::string_view last) {
   return name_list(rows, last, [](const Row&) { return true; });
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -6,10 +6,10 @@
 #include <stdexcept>
 #include <utility>
 
+#include "kernel_templates/base/sha256.h"
 #include "kernel_templates/problem/problem_fields.h"
-#include "kernel_templates/sha256.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 constexpr std::size_t kFingerprintDigits = 32;
@@ -393,4 +393,4 @@ std::int32_t alignment_class(std::uintptr_t address, const Matrix& matrix, std::
   return static_cast<std::int32_t>(bits & (~bits + 1));
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

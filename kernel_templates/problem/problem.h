@@ -18,7 +18,7 @@
 #include "kernel_templates/problem/activation.h"
 #include "kernel_templates/problem/data_type.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 inline constexpr ActivationTable kActivations = activation_table();
 
@@ -156,4 +156,4 @@ std::optional<Activation> parse_activation(std::string_view text);
 std::optional<Bias> parse_bias(std::string_view text);
 std::optional<Numerics> parse_numerics(std::string_view text);
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

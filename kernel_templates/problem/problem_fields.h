@@ -13,7 +13,7 @@
 
 #include "kernel_templates/problem/problem.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 /// A field has one value, a matrix five: numbers and words.
 using FieldValue = std::variant<std::int64_t, std::string>;
@@ -40,4 +40,4 @@ std::span<const ProblemField> problem_fields();
 /// the keys of problems that are older than a field stay what they are.
 inline constexpr std::size_t kFieldsAlwaysWritten = 15;
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -10,7 +10,7 @@
 #include "kernel_templates/problem/problem.h"
 #include "kernel_templates/problem/problem_fields.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 // The parsers return whether the text was understood.
@@ -94,7 +94,7 @@ constexpr ProblemField choice_field(std::string_view name, std::string_view mean
                                     std::string_view expected) {
   return {name,
           [](const Problem& problem) {
-            return std::vector{FieldValue(std::string(tunedgemm::name(problem.*kChoice)))};
+            return std::vector{FieldValue(std::string(internal::name(problem.*kChoice)))};
           },
           [](std::string_view text, Problem& problem) {
             return read_enum(kParse(text), problem.*kChoice);
@@ -185,4 +185,4 @@ std::optional<Problem> parse_problem(std::string_view text) {
   return to_text(problem) == text ? std::optional(problem) : std::nullopt;
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -1,6 +1,6 @@
 #include "runtime/cuda/check.h"
 
-namespace tunedgemm::cuda {
+namespace tunedgemm::internal::cuda {
 namespace {
 
 DeviceError::Kind kind_of(CUresult error) {
@@ -24,4 +24,4 @@ void throw_device_error(const Driver& driver, CUresult error, std::string_view c
   throw DeviceError(kind_of(error), name + " failed for " + object + ": " + driver.describe(error));
 }
 
-}  // namespace tunedgemm::cuda
+}  // namespace tunedgemm::internal::cuda

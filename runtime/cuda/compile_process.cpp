@@ -18,7 +18,7 @@
 #include "runtime/host/child_process.h"
 #include "runtime/host/private_folder.h"
 
-namespace tunedgemm::cuda {
+namespace tunedgemm::internal::cuda {
 namespace {
 
 namespace fs = std::filesystem;
@@ -169,4 +169,4 @@ int compile_as_told(std::span<const char* const> arguments) {
   }
 }
 
-}  // namespace tunedgemm::cuda
+}  // namespace tunedgemm::internal::cuda

@@ -16,7 +16,7 @@
 #include "runtime/cuda/nvrtc_location.h"
 #include "runtime/device.h"
 
-namespace tunedgemm::cuda {
+namespace tunedgemm::internal::cuda {
 
 /// Starts `command` (a path and first arguments) for one compilation, and waits for it. What fails
 /// is a value: of the cause kSource if the compiler says so or crashes. Any thread may call it.
@@ -29,4 +29,4 @@ std::variant<Binary, CompileFailure> compile_in_process(const std::vector<std::s
 /// to return. Prints the compiler's log where it fails.
 int compile_as_told(std::span<const char* const> arguments);
 
-}  // namespace tunedgemm::cuda
+}  // namespace tunedgemm::internal::cuda

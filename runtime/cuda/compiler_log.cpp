@@ -9,7 +9,7 @@
 //     ptxas info    : Used 255 registers, used 1 barriers, 4096 bytes smem, 560 bytes cmem[0]
 //     ptxas info    : (C7510) Potential Performance Loss: wgmma.mma_async instructions are ...
 
-namespace tunedgemm::cuda {
+namespace tunedgemm::internal::cuda {
 namespace {
 
 // The number that stands before the words, as in "12 bytes spill loads"; one that no kernel has is
@@ -48,4 +48,4 @@ CompilerFigures parse_compiler_log(std::string_view log) {
   return figures;
 }
 
-}  // namespace tunedgemm::cuda
+}  // namespace tunedgemm::internal::cuda

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-namespace tunedgemm::cuda {
+namespace tunedgemm::internal::cuda {
 
 struct CompilerFigures {
   int registers = 0;              ///< of a thread
@@ -20,4 +20,4 @@ struct CompilerFigures {
 /// Sums over all functions that the log speaks of; registers are the greatest.
 CompilerFigures parse_compiler_log(std::string_view log);
 
-}  // namespace tunedgemm::cuda
+}  // namespace tunedgemm::internal::cuda

@@ -4,7 +4,7 @@
 
 #include "runtime/cuda/check.h"
 
-namespace tunedgemm::cuda {
+namespace tunedgemm::internal::cuda {
 namespace {
 
 CUresult make_current(const PrimaryContext& context, bool& pushed) noexcept {
@@ -62,4 +62,4 @@ void pop(const Driver& driver) noexcept {
   driver.cuCtxPopCurrent(&popped);
 }
 
-}  // namespace tunedgemm::cuda
+}  // namespace tunedgemm::internal::cuda

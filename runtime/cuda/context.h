@@ -5,7 +5,7 @@
 
 #include "runtime/cuda/driver.h"
 
-namespace tunedgemm::cuda {
+namespace tunedgemm::internal::cuda {
 
 /// Shared by all threads. The driver must outlive it.
 class PrimaryContext {
@@ -57,4 +57,4 @@ class Active : public ActiveIfPossible {
 bool push_unless_current(const PrimaryContext& context) noexcept;
 void pop(const Driver& driver) noexcept;
 
-}  // namespace tunedgemm::cuda
+}  // namespace tunedgemm::internal::cuda

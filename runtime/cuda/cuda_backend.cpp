@@ -8,7 +8,7 @@
 #include "runtime/cuda/nvrtc_location.h"
 #include "runtime/evaluation/verifier.h"
 
-namespace tunedgemm::cuda {
+namespace tunedgemm::internal::cuda {
 namespace {
 
 // Below, a roofline would be that of kernels that are not made for the device.
@@ -106,13 +106,13 @@ class CudaBackend final : public Backend {
 };
 
 }  // namespace
-}  // namespace tunedgemm::cuda
+}  // namespace tunedgemm::internal::cuda
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 const Backend& cuda_backend() {
   static const cuda::CudaBackend backend;
   return backend;
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

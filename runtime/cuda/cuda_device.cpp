@@ -6,7 +6,7 @@
 #include <thread>
 #include <utility>
 
-#include "kernel_templates/log.h"
+#include "kernel_templates/base/log.h"
 #include "runtime/backend.h"
 #include "runtime/cuda/check.h"
 #include "runtime/cuda/compile_process.h"
@@ -18,7 +18,7 @@
 #include "runtime/cuda/reachable_memory.h"
 #include "runtime/cuda/stream_capture.h"
 
-namespace tunedgemm::cuda {
+namespace tunedgemm::internal::cuda {
 namespace {
 
 // A kernel past the first limit is too slow to be tuned; one past the second will not end, and
@@ -300,4 +300,4 @@ void CudaDevice::restore_current(void* previous) const noexcept {
   }
 }
 
-}  // namespace tunedgemm::cuda
+}  // namespace tunedgemm::internal::cuda

@@ -16,7 +16,7 @@
 #include "runtime/cuda/triggering_kernels.h"
 #include "runtime/device.h"
 
-namespace tunedgemm::cuda {
+namespace tunedgemm::internal::cuda {
 
 /// Thread-safe.
 class CudaDevice final : public Device {
@@ -98,4 +98,4 @@ class CudaDevice final : public Device {
   std::unique_ptr<const OtherKernel> other_kernel_;  ///< null until something was timed
 };
 
-}  // namespace tunedgemm::cuda
+}  // namespace tunedgemm::internal::cuda

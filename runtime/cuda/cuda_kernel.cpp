@@ -4,7 +4,7 @@
 
 #include "runtime/cuda/tensor_map.h"
 
-namespace tunedgemm::cuda {
+namespace tunedgemm::internal::cuda {
 namespace {
 
 Arguments transposed(const Arguments& arguments) noexcept {
@@ -119,4 +119,4 @@ bool CudaKernel::is_programmatic(const Launch& launch, CUstream stream) const no
           triggering_kernels_.one_was_captured_last(context_.driver(), stream));
 }
 
-}  // namespace tunedgemm::cuda
+}  // namespace tunedgemm::internal::cuda

@@ -6,7 +6,7 @@
 #include "runtime/cuda/triggering_kernels.h"
 #include "runtime/device.h"
 
-namespace tunedgemm::cuda {
+namespace tunedgemm::internal::cuda {
 
 /// Shared by all threads. The context and the set of kernels, which it is one of if it lets the next
 /// one start early, must outlive it.
@@ -41,4 +41,4 @@ class CudaKernel final : public CompiledKernel {
   CUfunction padding_ = nullptr;  // the kernel before, where the launch has one
 };
 
-}  // namespace tunedgemm::cuda
+}  // namespace tunedgemm::internal::cuda

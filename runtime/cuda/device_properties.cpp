@@ -4,11 +4,11 @@
 #include <cmath>
 #include <cstddef>
 
+#include "kernel_templates/base/sha256.h"
 #include "kernel_templates/cuda/gpu_facts.h"
-#include "kernel_templates/sha256.h"
 #include "runtime/cuda/check.h"
 
-namespace tunedgemm::cuda {
+namespace tunedgemm::internal::cuda {
 namespace {
 
 int attribute(const Driver& driver, CUdevice device, CUdevice_attribute which) {
@@ -92,4 +92,4 @@ DeviceIdentity read_identity(const Driver& driver, CUdevice device, const Device
   return identity;
 }
 
-}  // namespace tunedgemm::cuda
+}  // namespace tunedgemm::internal::cuda

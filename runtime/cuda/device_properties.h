@@ -8,7 +8,7 @@
 #include "runtime/cuda/nvml.h"
 #include "runtime/device.h"
 
-namespace tunedgemm::cuda {
+namespace tunedgemm::internal::cuda {
 
 /// All throw DeviceError.
 CUdevice device_at(const Driver& driver, int ordinal);
@@ -20,4 +20,4 @@ DeviceLimits read_limits(const Driver& driver, CUdevice device);
 DeviceIdentity read_identity(const Driver& driver, CUdevice device, const DeviceLimits& limits,
                              const Nvml* nvml);
 
-}  // namespace tunedgemm::cuda
+}  // namespace tunedgemm::internal::cuda

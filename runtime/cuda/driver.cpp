@@ -5,9 +5,9 @@
 #include <atomic>
 #include <cstdint>
 
-#include "kernel_templates/process_fork.h"
+#include "kernel_templates/base/process_fork.h"
 
-namespace tunedgemm::cuda {
+namespace tunedgemm::internal::cuda {
 namespace {
 
 constexpr std::uint32_t kNotStarted = ~std::uint32_t{0};
@@ -73,4 +73,4 @@ int Driver::version() const {
   return cuDriverGetVersion(&version) == CUDA_SUCCESS ? version : 0;
 }
 
-}  // namespace tunedgemm::cuda
+}  // namespace tunedgemm::internal::cuda

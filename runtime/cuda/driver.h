@@ -10,7 +10,7 @@
 
 #include "runtime/cuda/driver_types.h"
 
-namespace tunedgemm::cuda {
+namespace tunedgemm::internal::cuda {
 
 /// Every function that is used, with the symbol that the driver exports it under: the current
 /// version of each, whose suffix the toolkit's header hides behind a macro.
@@ -135,4 +135,4 @@ struct Driver {
 };
 // NOLINTEND(readability-identifier-naming)
 
-}  // namespace tunedgemm::cuda
+}  // namespace tunedgemm::internal::cuda

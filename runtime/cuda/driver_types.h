@@ -6,7 +6,7 @@
 
 #include <cstddef>
 
-namespace tunedgemm::cuda {
+namespace tunedgemm::internal::cuda {
 
 // NOLINTBEGIN(readability-identifier-naming): the manual's names
 
@@ -145,4 +145,4 @@ static_assert(sizeof(CUgraphEdgeData) == 8);
 
 // NOLINTEND(readability-identifier-naming)
 
-}  // namespace tunedgemm::cuda
+}  // namespace tunedgemm::internal::cuda

@@ -5,7 +5,7 @@
 
 #include "runtime/cuda/check.h"
 
-namespace tunedgemm::cuda {
+namespace tunedgemm::internal::cuda {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -66,4 +66,4 @@ double seconds_between(const PrimaryContext& context, const Event& start, const 
   return static_cast<double>(ms) * 1e-3;
 }
 
-}  // namespace tunedgemm::cuda
+}  // namespace tunedgemm::internal::cuda

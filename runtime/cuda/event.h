@@ -6,7 +6,7 @@
 
 #include "runtime/cuda/context.h"
 
-namespace tunedgemm::cuda {
+namespace tunedgemm::internal::cuda {
 
 /// Used by one thread. The context must outlive it.
 class Event {
@@ -35,4 +35,4 @@ class Event {
 /// From one event to the other on the device. Precondition: both have been passed.
 double seconds_between(const PrimaryContext& context, const Event& start, const Event& stop);
 
-}  // namespace tunedgemm::cuda
+}  // namespace tunedgemm::internal::cuda

@@ -11,15 +11,15 @@
 #include <string>
 #include <utility>
 
-#include "kernel_templates/cuda/sm90/gpc_cluster_ranges.cuh"
-#include "kernel_templates/log.h"
+#include "kernel_templates/base/log.h"
+#include "kernel_templates/cuda/wgmma/gpc_cluster_ranges.cuh"
 #include "kernel_templates/problem/fields.h"
 #include "runtime/cuda/check.h"
 #include "runtime/cuda/event.h"
 #include "runtime/cuda/memory.h"
 #include "runtime/cuda/module.h"
 
-namespace tunedgemm::cuda {
+namespace tunedgemm::internal::cuda {
 namespace {
 
 // In the driver's own language, since a cache is used without a compiler. Each block writes
@@ -240,4 +240,4 @@ std::vector<int> parse_gpcs(std::string_view text, const DeviceLimits& limits) {
   return fits ? gpcs : std::vector<int>();
 }
 
-}  // namespace tunedgemm::cuda
+}  // namespace tunedgemm::internal::cuda

@@ -12,7 +12,7 @@
 #include "kernel_templates/device_limits.h"
 #include "runtime/cuda/context.h"
 
-namespace tunedgemm::cuda {
+namespace tunedgemm::internal::cuda {
 
 /// Whether some kernel makes use of the GPCs of such a device.
 bool have_gpcs(const DeviceLimits& limits);
@@ -24,7 +24,7 @@ std::vector<int> find_gpcs(const PrimaryContext& context, CUstream stream,
 
 /// The same from what was seen: each entry has the SMs of one cluster. Those that were
 /// seen in clusters of one only go to the smallest GPC: some devices have SMs that take
-/// part in no larger cluster. Empty if there are more than cuda/sm90/gpc_cluster_ranges.cuh has
+/// part in no larger cluster. Empty if there are more than cuda/wgmma/gpc_cluster_ranges.cuh has
 /// room for.
 std::vector<int> gpcs_from_clusters(std::span<const std::vector<int>> clusters);
 
@@ -33,4 +33,4 @@ std::string to_text(std::span<const int> gpc_of_sm);
 /// Empty if the text does not have the GPCs of a device with these limits.
 std::vector<int> parse_gpcs(std::string_view text, const DeviceLimits& limits);
 
-}  // namespace tunedgemm::cuda
+}  // namespace tunedgemm::internal::cuda

@@ -7,7 +7,7 @@
 #include "runtime/cuda/stream.h"
 #include "tuner/statistics.h"
 
-namespace tunedgemm::cuda {
+namespace tunedgemm::internal::cuda {
 namespace {
 
 // Launches of the other kernel alone, in sections of which the median counts: what disturbs one must
@@ -125,4 +125,4 @@ double TimingGraph::seconds_of_other() const {
   return seconds.empty() ? 0 : median(std::move(seconds));
 }
 
-}  // namespace tunedgemm::cuda
+}  // namespace tunedgemm::internal::cuda

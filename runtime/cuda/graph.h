@@ -11,7 +11,7 @@
 #include "runtime/cuda/other_kernel.h"
 #include "runtime/device.h"
 
-namespace tunedgemm::cuda {
+namespace tunedgemm::internal::cuda {
 
 /// Made once and run for every sample. Used by one thread. Context and kernel must outlive it.
 class TimingGraph {
@@ -43,4 +43,4 @@ class TimingGraph {
   CUgraphExec executable_ = nullptr;
 };
 
-}  // namespace tunedgemm::cuda
+}  // namespace tunedgemm::internal::cuda

@@ -7,7 +7,7 @@
 
 #include "runtime/cuda/check.h"
 
-namespace tunedgemm::cuda {
+namespace tunedgemm::internal::cuda {
 
 Memory::Memory(const PrimaryContext& context, std::int64_t bytes)
     : context_(context), bytes_(bytes) {
@@ -42,4 +42,4 @@ std::int64_t free_memory_bytes(const PrimaryContext& context) {
   return static_cast<std::int64_t>(free);
 }
 
-}  // namespace tunedgemm::cuda
+}  // namespace tunedgemm::internal::cuda

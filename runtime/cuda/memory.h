@@ -5,7 +5,7 @@
 #include "runtime/cuda/context.h"
 #include "runtime/device.h"
 
-namespace tunedgemm::cuda {
+namespace tunedgemm::internal::cuda {
 
 /// The driver aligns every block to 256 bytes at least. The context must outlive it.
 class Memory final : public DeviceMemory {
@@ -29,4 +29,4 @@ class Memory final : public DeviceMemory {
 CUdeviceptr to_device_pointer(const void* pointer);
 std::int64_t free_memory_bytes(const PrimaryContext& context);
 
-}  // namespace tunedgemm::cuda
+}  // namespace tunedgemm::internal::cuda

@@ -4,7 +4,7 @@
 
 #include "runtime/cuda/check.h"
 
-namespace tunedgemm::cuda {
+namespace tunedgemm::internal::cuda {
 namespace {
 
 std::string text_of(const Binary& binary) {
@@ -65,4 +65,4 @@ Module::~Module() {
   context_.driver().cuModuleUnload(handle_);
 }
 
-}  // namespace tunedgemm::cuda
+}  // namespace tunedgemm::internal::cuda

@@ -7,7 +7,7 @@
 #include "cache/record.h"
 #include "runtime/cuda/context.h"
 
-namespace tunedgemm::cuda {
+namespace tunedgemm::internal::cuda {
 
 /// Shared by all threads. The context must outlive it.
 class Module {
@@ -33,4 +33,4 @@ class Module {
   CUfunction function_ = nullptr;
 };
 
-}  // namespace tunedgemm::cuda
+}  // namespace tunedgemm::internal::cuda

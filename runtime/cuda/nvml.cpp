@@ -5,7 +5,7 @@
 #include <fstream>
 #include <sstream>
 
-namespace tunedgemm::cuda {
+namespace tunedgemm::internal::cuda {
 namespace {
 
 // The manual's numbers ("NVML API Reference Guide").
@@ -97,4 +97,4 @@ std::string driver_version_text(int cuda_version) {
          std::to_string(cuda_version % 1000 / 10);
 }
 
-}  // namespace tunedgemm::cuda
+}  // namespace tunedgemm::internal::cuda

@@ -6,7 +6,7 @@
 #include <memory>
 #include <string>
 
-namespace tunedgemm::cuda {
+namespace tunedgemm::internal::cuda {
 
 /// One GPU's readings. Thread-safe.
 class Nvml {
@@ -39,4 +39,4 @@ class Nvml {
 /// "580.159.03"; without a kernel module that tells it, the version of CUDA that the driver offers.
 std::string driver_version_text(int cuda_version);
 
-}  // namespace tunedgemm::cuda
+}  // namespace tunedgemm::internal::cuda

@@ -8,7 +8,7 @@
 
 #include "runtime/cuda/compiler_log.h"
 
-namespace tunedgemm::cuda {
+namespace tunedgemm::internal::cuda {
 namespace {
 
 // NOLINTBEGIN(readability-identifier-naming): the manual's names
@@ -201,4 +201,4 @@ std::variant<Binary, CompileFailure> Nvrtc::compile(const Source& source, int ar
   return binary;
 }
 
-}  // namespace tunedgemm::cuda
+}  // namespace tunedgemm::internal::cuda

@@ -11,7 +11,7 @@
 #include "runtime/cuda/nvrtc_location.h"
 #include "runtime/device.h"
 
-namespace tunedgemm::cuda {
+namespace tunedgemm::internal::cuda {
 
 /// Thread-safe: several threads may compile at once.
 class Nvrtc {
@@ -37,4 +37,4 @@ class Nvrtc {
   std::vector<int> supported_;
 };
 
-}  // namespace tunedgemm::cuda
+}  // namespace tunedgemm::internal::cuda

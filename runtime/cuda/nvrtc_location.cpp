@@ -8,9 +8,9 @@
 #include <string_view>
 #include <system_error>
 
-#include "kernel_templates/environment.h"
+#include "kernel_templates/base/environment.h"
 
-namespace tunedgemm::cuda {
+namespace tunedgemm::internal::cuda {
 namespace {
 
 namespace fs = std::filesystem;
@@ -172,4 +172,4 @@ std::optional<NvrtcLocation> find_nvrtc() {
   return std::nullopt;
 }
 
-}  // namespace tunedgemm::cuda
+}  // namespace tunedgemm::internal::cuda

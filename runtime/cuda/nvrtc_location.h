@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-namespace tunedgemm::cuda {
+namespace tunedgemm::internal::cuda {
 
 struct NvrtcLocation {
   std::filesystem::path path;
@@ -27,4 +27,4 @@ std::optional<NvrtcLocation> find_nvrtc_in(const std::filesystem::path& folder);
 /// The folders that find_nvrtc looks into, in order, for messages.
 std::vector<std::filesystem::path> nvrtc_folders();
 
-}  // namespace tunedgemm::cuda
+}  // namespace tunedgemm::internal::cuda

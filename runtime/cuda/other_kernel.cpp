@@ -5,7 +5,7 @@
 
 #include "runtime/cuda/check.h"
 
-namespace tunedgemm::cuda {
+namespace tunedgemm::internal::cuda {
 namespace {
 
 constexpr unsigned kThreads = 128;
@@ -59,4 +59,4 @@ void OtherKernel::launch(CUstream stream) const {
                   "the kernel between those that are timed");
 }
 
-}  // namespace tunedgemm::cuda
+}  // namespace tunedgemm::internal::cuda

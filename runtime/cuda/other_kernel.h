@@ -6,7 +6,7 @@
 #include "runtime/cuda/memory.h"
 #include "runtime/cuda/module.h"
 
-namespace tunedgemm::cuda {
+namespace tunedgemm::internal::cuda {
 
 /// One block an SM, in which each thread counts a word of memory up. Used by one thread at a time.
 /// The context must outlive it.
@@ -25,4 +25,4 @@ class OtherKernel {
   Module module_;
 };
 
-}  // namespace tunedgemm::cuda
+}  // namespace tunedgemm::internal::cuda

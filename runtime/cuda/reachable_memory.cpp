@@ -4,7 +4,7 @@
 
 #include "runtime/cuda/memory.h"
 
-namespace tunedgemm::cuda {
+namespace tunedgemm::internal::cuda {
 namespace {
 
 // The manual: where a pointer is not CUDA's, all are 0; the device pointer is 0 as well where
@@ -56,4 +56,4 @@ std::string why_not_reachable(const Driver& driver, CUdevice device, const void*
          "the device where the memory is";
 }
 
-}  // namespace tunedgemm::cuda
+}  // namespace tunedgemm::internal::cuda

@@ -2,7 +2,7 @@
 
 #include "runtime/cuda/check.h"
 
-namespace tunedgemm::cuda {
+namespace tunedgemm::internal::cuda {
 
 Stream::Stream(const PrimaryContext& context) : context_(context) {
   const Active active(context_);
@@ -18,4 +18,4 @@ Stream::~Stream() {
   context_.driver().cuStreamDestroy(handle_);
 }
 
-}  // namespace tunedgemm::cuda
+}  // namespace tunedgemm::internal::cuda

@@ -4,7 +4,7 @@
 
 #include "runtime/cuda/context.h"
 
-namespace tunedgemm::cuda {
+namespace tunedgemm::internal::cuda {
 
 /// Shared by all threads. The context must outlive it.
 class Stream {
@@ -22,4 +22,4 @@ class Stream {
   CUstream handle_ = nullptr;
 };
 
-}  // namespace tunedgemm::cuda
+}  // namespace tunedgemm::internal::cuda

@@ -6,7 +6,7 @@
 
 #include "runtime/cuda/check.h"
 
-namespace tunedgemm::cuda {
+namespace tunedgemm::internal::cuda {
 namespace {
 
 // What is further back in the graph is taken for not being there: each node costs calls of the driver.
@@ -123,4 +123,4 @@ void CapturedStream::keep(std::shared_ptr<void> object) const {
   }
 }
 
-}  // namespace tunedgemm::cuda
+}  // namespace tunedgemm::internal::cuda

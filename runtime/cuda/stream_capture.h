@@ -8,7 +8,7 @@
 #include "runtime/cuda/context.h"
 #include "runtime/device.h"
 
-namespace tunedgemm::cuda {
+namespace tunedgemm::internal::cuda {
 
 /// The one node behind which runs what is captured from the stream next. Null if there are several,
 /// or none, or if the stream is not being captured.
@@ -34,4 +34,4 @@ class CapturedStream final : public StreamCapture {
   std::vector<CUgraphNode> dependencies_;  ///< of what is captured next
 };
 
-}  // namespace tunedgemm::cuda
+}  // namespace tunedgemm::internal::cuda

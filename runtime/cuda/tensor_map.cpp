@@ -1,6 +1,6 @@
 #include "runtime/cuda/tensor_map.h"
 
-namespace tunedgemm::cuda {
+namespace tunedgemm::internal::cuda {
 namespace {
 
 CUtensorMapDataType type_of(const TensorMap& map) noexcept {
@@ -64,4 +64,4 @@ CUresult encode(const Driver& driver, const std::array<TensorMap, 3>& maps,
   return CUDA_SUCCESS;
 }
 
-}  // namespace tunedgemm::cuda
+}  // namespace tunedgemm::internal::cuda

@@ -6,11 +6,11 @@
 #include "kernel_templates/family.h"
 #include "runtime/cuda/driver.h"
 
-namespace tunedgemm::cuda {
+namespace tunedgemm::internal::cuda {
 
 /// The maps that a kernel takes behind its arguments, for these addresses. No lock, no allocation;
 /// some 0.03 us each. Those of Operand::kNone are left as they are.
 CUresult encode(const Driver& driver, const std::array<TensorMap, 3>& maps,
                 const Arguments& arguments, std::array<CUtensorMap, 3>& encoded) noexcept;
 
-}  // namespace tunedgemm::cuda
+}  // namespace tunedgemm::internal::cuda

@@ -2,7 +2,7 @@
 
 #include "runtime/cuda/stream_capture.h"
 
-namespace tunedgemm::cuda {
+namespace tunedgemm::internal::cuda {
 
 void TriggeringKernels::add(CUfunction kernel) {
   const std::scoped_lock lock(mutex_);
@@ -35,4 +35,4 @@ bool TriggeringKernels::one_was_captured_last(const Driver& driver,
          contains(parameters.func);
 }
 
-}  // namespace tunedgemm::cuda
+}  // namespace tunedgemm::internal::cuda

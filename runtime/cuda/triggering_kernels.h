@@ -8,7 +8,7 @@
 
 #include "runtime/cuda/driver.h"
 
-namespace tunedgemm::cuda {
+namespace tunedgemm::internal::cuda {
 
 /// Shared by all threads.
 class TriggeringKernels {
@@ -28,4 +28,4 @@ class TriggeringKernels {
   std::unordered_set<CUfunction> kernels_;
 };
 
-}  // namespace tunedgemm::cuda
+}  // namespace tunedgemm::internal::cuda

@@ -1,6 +1,6 @@
 #include "runtime/evaluation/binary_cache.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 std::optional<Binary> BinaryCache::find(const std::string& source_fingerprint) {
   const std::lock_guard<std::mutex> lock(mutex_);
@@ -27,4 +27,4 @@ void BinaryCache::keep(const std::string& source_fingerprint, const Binary& bina
   }
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -15,7 +15,7 @@
 
 #include "cache/record.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 class BinaryCache {
  public:
@@ -40,4 +40,4 @@ class BinaryCache {
   std::map<std::string, std::list<Entry>::iterator> by_source_;
 };
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -6,7 +6,7 @@
 
 #include "runtime/start_thread.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 struct CandidateCompiler::Job {
   explicit Job(Source to_compile) : source(std::move(to_compile)), made(promise.get_future()) {}
@@ -118,4 +118,4 @@ void CandidateCompiler::work() {
   }
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -20,7 +20,7 @@
 #include "runtime/device.h"
 #include "runtime/evaluation/binary_cache.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 /// Used by one thread. Device, store and `binaries` must outlive it. Destroying it waits for the compilations
 /// that have begun and drops the others.
@@ -64,4 +64,4 @@ class CandidateCompiler {
   std::vector<std::thread> workers_;
 };
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

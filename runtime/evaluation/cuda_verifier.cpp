@@ -13,7 +13,7 @@
 #include "runtime/evaluation/verifier.h"
 #include "tuner/statistics.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 constexpr std::uint32_t kThreads = 256;
@@ -208,4 +208,4 @@ std::unique_ptr<Verifier> make_cuda_verifier(Device& device, Store& store) {
   return std::make_unique<CudaVerifier>(device, store);
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

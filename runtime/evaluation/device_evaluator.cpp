@@ -11,7 +11,7 @@
 #include "runtime/evaluation/trial_runner.h"
 #include "runtime/evaluation/verifier.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 using SteadyClock = std::chrono::steady_clock;
@@ -163,4 +163,4 @@ double DeviceEvaluator::mhz_since_last_call() {
   return verifier_->mhz_since_last_call();
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

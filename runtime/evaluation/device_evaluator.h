@@ -16,7 +16,7 @@
 #include "runtime/evaluation/error_bound.h"
 #include "tuner/evaluator.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 /// Bound to one canonical problem with M, N, batch >= 1. Used by one thread. Device, store and
 /// `binaries` must outlive it, and it its trials. Where the device is lost (a kernel that reads where there is
@@ -62,4 +62,4 @@ class DeviceEvaluator final : public Evaluator {
   bool is_warm_ = false;
 };
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

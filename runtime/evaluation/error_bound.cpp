@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 // Half the distance between neighbours, relative to the value: f32, the 14 bits that the tensor
@@ -116,4 +116,4 @@ ErrorBound error_bound(const Problem& problem, const Scalars& scalars) {
   return bound;
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

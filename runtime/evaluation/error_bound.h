@@ -12,7 +12,7 @@
 
 #include "kernel_templates/problem/problem.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 /// The scalars of a multiplication whose result is verified.
 struct Scalars {
@@ -34,4 +34,4 @@ bool needs_ternary_inputs(const Problem& problem);
 
 ErrorBound error_bound(const Problem& problem, const Scalars& scalars);
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

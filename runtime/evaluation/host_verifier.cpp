@@ -11,7 +11,7 @@
 #include "runtime/evaluation/verifier.h"
 #include "runtime/start_thread.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 using Range = std::function<void(std::int64_t begin, std::int64_t end)>;
@@ -230,4 +230,4 @@ std::unique_ptr<Verifier> make_host_verifier(int threads) {
   return std::make_unique<HostVerifier>(threads);
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -18,7 +18,7 @@
 #include "tuner/statistics.h"
 #include "tuner/time_budget.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 // Overlapping spares some microsecond at most.
@@ -131,4 +131,4 @@ LaunchRace fastest_launch(Device& device, Store& store, const Instance& winner,
   }
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

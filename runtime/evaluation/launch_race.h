@@ -10,7 +10,7 @@
 #include "cache/record.h"
 #include "kernel_templates/family.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 class Device;
 class Store;
@@ -41,4 +41,4 @@ struct LaunchRaceBudget {
 LaunchRace fastest_launch(Device& device, Store& store, const Instance& winner,
                           const Binary& binary, double winner_us, const LaunchRaceBudget& budget);
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -8,7 +8,7 @@
 #include "kernel_templates/geometry.h"
 #include "runtime/plan.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 constexpr std::int64_t kBlockAlignment = 256;
@@ -278,4 +278,4 @@ reference::Sampling sampling_for(const Problem& problem, double multiply_adds,
   return sampling;
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -15,7 +15,7 @@
 #include "kernel_templates/problem/problem.h"
 #include "runtime/evaluation/error_bound.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 /// Offsets in bytes of the first elements, which are aligned as the problem says and no better.
 struct OperandLayout {
@@ -72,4 +72,4 @@ struct VerifiedProblem {
 reference::Sampling sampling_for(const Problem& problem, double multiply_adds,
                                  std::int64_t elements, std::uint64_t seed);
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -7,7 +7,7 @@
 
 #include "runtime/backend.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 constexpr int kPoison = 0xff;
@@ -243,4 +243,4 @@ void TrialRunner::work() {
   device_.synchronize(device_.own_stream());
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -12,7 +12,7 @@
 #include "runtime/evaluation/operands.h"
 #include "runtime/evaluation/verifier.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 /// Used by one thread. The device must outlive it.
 class TrialRunner {
@@ -54,4 +54,4 @@ class TrialRunner {
   bool is_filled_ = false;
 };
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -10,7 +10,7 @@
 
 #include "kernel_templates/cuda/reference/tasks.cuh"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 class Device;
 class Store;
@@ -51,4 +51,4 @@ std::unique_ptr<Verifier> make_host_verifier(int threads);
 /// the store, in the background; the first task waits for that. Device and store must outlive it.
 std::unique_ptr<Verifier> make_cuda_verifier(Device& device, Store& store);
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

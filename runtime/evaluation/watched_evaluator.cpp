@@ -3,7 +3,7 @@
 #include <exception>
 #include <utility>
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 constexpr double kCandidateSeconds = 30;
@@ -75,4 +75,4 @@ Prepared WatchedEvaluator::prepare(const Instance& instance) {
   return prepared;
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -6,7 +6,7 @@
 #include "tuner/evaluator.h"
 #include "tuner/tune.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 /// Passes everything on to the evaluator of a problem, which must outlive it, and it its trials.
 /// Used by one thread.
@@ -52,4 +52,4 @@ class [[nodiscard]] AtWork {
   int exceptions_;
 };
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

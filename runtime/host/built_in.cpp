@@ -14,7 +14,7 @@
 #include "kernel_templates/cuda/reference/activation.cuh"
 #include "kernel_templates/host/common/number.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 constexpr int kTileM = 6;
@@ -308,4 +308,4 @@ TeamWork built_in_work(const ProblemClass& problem_class) {
   }
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

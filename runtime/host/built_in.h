@@ -9,7 +9,7 @@
 #include "kernel_templates/source.h"
 #include "runtime/host/thread_team.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 /// What a kernel is otherwise told by defines: the class of the problem.
 struct ProblemClass {
@@ -29,4 +29,4 @@ std::int64_t built_in_scratch_bytes();
 /// Computes any problem of the class. `problem_class` must outlive the work.
 TeamWork built_in_work(const ProblemClass& problem_class);
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -18,9 +18,9 @@
 #include <thread>
 #include <utility>
 
-#include "kernel_templates/environment.h"
+#include "kernel_templates/base/environment.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -406,4 +406,4 @@ ChildResult TalkingChild::end(std::chrono::milliseconds notice) {
   return result_;
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

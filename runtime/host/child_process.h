@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 struct ChildResult {
   enum class End { kExited, kSignalled, kTimedOut };
@@ -67,4 +67,4 @@ class TalkingChild {
   ChildResult result_;
 };
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

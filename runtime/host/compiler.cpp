@@ -11,13 +11,13 @@
 #include <system_error>
 #include <utility>
 
-#include "kernel_templates/environment.h"
-#include "kernel_templates/file_size_signal.h"
+#include "kernel_templates/base/environment.h"
+#include "kernel_templates/base/file_size_signal.h"
 #include "runtime/host/child_process.h"
 #include "runtime/host/find_program.h"
 #include "runtime/host/private_folder.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 namespace fs = std::filesystem;
@@ -161,4 +161,4 @@ std::variant<Binary, CompileFailure> Compiler::compile(const Source& source,
   }
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -11,7 +11,7 @@
 #include "kernel_templates/source.h"
 #include "runtime/device.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 /// A value that names one compiler, found once. Threads may share it.
 ///
@@ -46,4 +46,4 @@ class Compiler {
   std::string why_not_;
 };
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -5,9 +5,9 @@
 #include <sstream>
 #include <system_error>
 
-#include "kernel_templates/environment.h"
+#include "kernel_templates/base/environment.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 namespace fs = std::filesystem;
@@ -32,4 +32,4 @@ fs::path find_program(const std::string& name) {
   return {};
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

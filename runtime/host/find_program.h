@@ -3,9 +3,9 @@
 #include <filesystem>
 #include <string>
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 /// The path of a program, searched for as a shell does; empty if there is none.
 std::filesystem::path find_program(const std::string& name);
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -4,7 +4,7 @@
 #include "runtime/evaluation/verifier.h"
 #include "runtime/host/host_device.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 // A machine's last cache may be shared with many others' cores; more than this is not worth
@@ -62,4 +62,4 @@ const Backend& host_backend() {
   return backend;
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

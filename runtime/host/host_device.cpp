@@ -11,13 +11,13 @@
 #include <gnu/libc-version.h>
 #endif
 
-#include "kernel_templates/log.h"
+#include "kernel_templates/base/log.h"
 #include "runtime/backend.h"
 #include "runtime/host/host_kernel.h"
 #include "runtime/host/is_readable.h"
 #include "runtime/host/processor.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 class HostMemory final : public DeviceMemory {
@@ -179,4 +179,4 @@ std::string HostDevice::describe(int error) const {
   return error == 0 ? "no error" : std::generic_category().message(error);
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

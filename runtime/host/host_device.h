@@ -7,7 +7,7 @@
 #include "runtime/host/compiler.h"
 #include "runtime/host/thread_team.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 class HostDevice : public Device {
  public:
@@ -66,4 +66,4 @@ class HostDevice : public Device {
   Toolchain toolchain_;
 };
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -9,7 +9,7 @@
 #include "runtime/host/loaded_object.h"
 #include "runtime/host/thread_team.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 /// The team must outlive it.
 class LoadedKernel final : public CompiledKernel {
@@ -50,4 +50,4 @@ class BuiltInKernel final : public CompiledKernel {
   ThreadTeam& team_;
 };
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

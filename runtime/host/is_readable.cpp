@@ -6,7 +6,7 @@
 
 #include <cerrno>
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 // A write to a pipe copies the byte as any program would read it, and fails with EFAULT where that
 // would be a segmentation fault. Not by the C library's write(), in whose place sanitizers look at
@@ -22,4 +22,4 @@ bool is_readable(const void* pointer) noexcept {
   return !fails;
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

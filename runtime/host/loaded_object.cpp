@@ -14,10 +14,10 @@
 #include <cstring>
 #include <system_error>
 
-#include "kernel_templates/file_size_signal.h"
+#include "kernel_templates/base/file_size_signal.h"
 #include "runtime/host/private_folder.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 class File {
@@ -160,4 +160,4 @@ void* LoadedObject::symbol(const std::string& name) const {
   return dlsym(handle_, name.c_str());
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

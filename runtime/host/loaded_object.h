@@ -8,7 +8,7 @@
 #include <string>
 #include <variant>
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 /// Unloads when destroyed; nothing of it may run then. Symbols may be looked up by any thread.
 class LoadedObject {
@@ -31,4 +31,4 @@ class LoadedObject {
   void* handle_;
 };
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -12,9 +12,9 @@
 #include <system_error>
 #include <thread>
 
-#include "kernel_templates/environment.h"
+#include "kernel_templates/base/environment.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 namespace fs = std::filesystem;
@@ -101,4 +101,4 @@ PrivateFolder::~PrivateFolder() {
   }
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <vector>
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 /// What there is to try, in this order: $TMPDIR, /tmp, /var/tmp, /dev/shm, /run/user/<uid>.
 std::vector<std::filesystem::path> temporary_places();
@@ -29,4 +29,4 @@ class PrivateFolder {
   int handle_ = -1;  ///< a descriptor for its removal, when there may be no other left
 };
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

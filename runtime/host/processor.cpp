@@ -17,14 +17,14 @@
 #include <string_view>
 #include <vector>
 
-#include "kernel_templates/environment.h"
-#include "kernel_templates/sha256.h"
+#include "kernel_templates/base/environment.h"
+#include "kernel_templates/base/sha256.h"
 
 #if defined(__x86_64__) || defined(__i386__)
 #include <cpuid.h>
 #endif
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 const std::string kFirstCpu = "/sys/devices/system/cpu/cpu0/";
@@ -265,4 +265,4 @@ std::int64_t available_memory_bytes() {
   return static_cast<std::int64_t>(system.freeram) * system.mem_unit;
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

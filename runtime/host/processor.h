@@ -8,7 +8,7 @@
 #include "cache/record.h"
 #include "kernel_templates/device_limits.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 /// The threads that a multiplication may use: $TUNEDGEMM_THREADS if it is a positive number, else
 /// the CPUs that this process may run on, or fewer where a control group grants less of their time.
@@ -38,4 +38,4 @@ int current_mhz();
 /// What the system could give without swapping.
 std::int64_t available_memory_bytes();
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 constexpr std::int64_t kHugePage = 2 << 20;
@@ -72,4 +72,4 @@ bool ForkDetector::is_child() const noexcept {
   return alive_ != nullptr && *alive_ == 0;
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 /// A block that grows and never shrinks. Its pages become real when they are first touched, so
 /// asking for much costs little. Used by one thread at a time.
@@ -44,4 +44,4 @@ class ForkDetector {
   int* alive_ = nullptr;  // alone on a page that a child sees as zeros
 };
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -6,7 +6,7 @@
 
 #include "runtime/start_thread.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 // Some 30 microseconds: longer than the gap between the calls of a busy program, shorter than
@@ -143,4 +143,4 @@ int ThreadTeam::run(const TeamWork& work, const Arguments& arguments, int thread
   return 0;
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -15,7 +15,7 @@
 #include "kernel_templates/host/common/team.h"
 #include "runtime/host/scratch_memory.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 /// What every thread of a team calls. `kernel` is whatever `call` makes of it.
 struct TeamWork {
@@ -75,4 +75,4 @@ class ThreadTeam {
   alignas(64) std::atomic<std::uint32_t> barriers_{0};
 };
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -7,7 +7,7 @@
 #include "tests/support/catch.h"
 #include "tests/support/temporary_folder.h"
 
-using namespace tunedgemm;
+using namespace tunedgemm::internal;
 using Journal = StoreOptions::Journal;
 
 namespace {

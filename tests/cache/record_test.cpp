@@ -6,7 +6,7 @@
 #include "tests/cache/support/sample.h"
 #include "tests/support/catch.h"
 
-using namespace tunedgemm;
+using namespace tunedgemm::internal;
 
 TEST_CASE("A device's fingerprint changes with each of its fields") {
   std::set<std::string> fingerprints{fingerprint(sample::device())};

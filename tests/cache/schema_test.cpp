@@ -8,7 +8,7 @@
 #include "tests/cache/support/sample.h"
 #include "tests/support/catch.h"
 
-using namespace tunedgemm;
+using namespace tunedgemm::internal;
 
 TEST_CASE("A new database has the id and the version of this library, and strict tables") {
   auto connection = sqlite::Connection::in_memory();

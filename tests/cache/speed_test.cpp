@@ -16,7 +16,7 @@
 #include "tests/support/catch.h"
 #include "tests/support/temporary_folder.h"
 
-using namespace tunedgemm;
+using namespace tunedgemm::internal;
 namespace fs = std::filesystem;
 
 namespace {

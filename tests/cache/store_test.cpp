@@ -14,7 +14,7 @@
 #include "tests/support/seed.h"
 #include "tests/support/temporary_folder.h"
 
-using namespace tunedgemm;
+using namespace tunedgemm::internal;
 
 namespace {
 

@@ -22,7 +22,7 @@
 #include "tests/support/skip.h"
 #include "tests/support/temporary_folder.h"
 
-using namespace tunedgemm;
+using namespace tunedgemm::internal;
 using Catch::Matchers::ContainsSubstring;
 namespace fs = std::filesystem;
 

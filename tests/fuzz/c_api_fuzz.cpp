@@ -11,8 +11,8 @@
 #include "tests/fuzz/input.h"
 #include "tunedgemm/tunedgemm.h"
 
-using tunedgemm::Input;
-using tunedgemm::must_hold;
+using tunedgemm::internal::Input;
+using tunedgemm::internal::must_hold;
 
 namespace {
 

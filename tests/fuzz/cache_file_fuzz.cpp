@@ -17,12 +17,12 @@
 #include "cache/sqlite/schema.h"
 #include "cache/sqlite/sqlite.h"
 #include "cache/store.h"
-#include "kernel_templates/log.h"
+#include "kernel_templates/base/log.h"
 #include "tests/cache/support/sample.h"
 #include "tests/fuzz/input.h"
 #include "tests/support/temporary_folder.h"
 
-using namespace tunedgemm;
+using namespace tunedgemm::internal;
 namespace fs = std::filesystem;
 
 namespace {

@@ -6,8 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include "kernel_templates/base/log.h"
 #include "kernel_templates/device_limits.h"
-#include "kernel_templates/log.h"
 #include "runtime/cuda/compiler_log.h"
 #include "runtime/cuda/gpcs.h"
 #include "runtime/device.h"
@@ -15,7 +15,7 @@
 #include "runtime/worker_process.h"
 #include "tests/fuzz/input.h"
 
-using namespace tunedgemm;
+using namespace tunedgemm::internal;
 
 namespace {
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 class Input {
  public:
@@ -49,4 +49,4 @@ inline void must_hold(bool holds) {
   }
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

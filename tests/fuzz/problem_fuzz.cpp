@@ -11,7 +11,7 @@
 #include "tests/fuzz/input.h"
 #include "tuner/recorded_run.h"
 
-using namespace tunedgemm;
+using namespace tunedgemm::internal;
 
 namespace {
 

@@ -8,7 +8,7 @@
 #include "tools/shared/number_list.h"
 #include "tools/shared/shape_list.h"
 
-using namespace tunedgemm;
+using namespace tunedgemm::internal;
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   Input input(data, size);

@@ -11,7 +11,7 @@
 #include "tests/support/catch.h"
 #include "tests/support/instances.h"
 
-using namespace tunedgemm;
+using namespace tunedgemm::internal;
 
 namespace {
 

@@ -3,7 +3,7 @@
 #include "kernel_templates/family.h"
 #include "tests/support/catch.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 TEST_CASE("There is a counter for each of so many tiles whose sum is split, and for no more") {
   DeviceLimits limits;
@@ -27,4 +27,4 @@ TEST_CASE("Each block that an SM holds takes a KiB of shared memory for the syst
   CHECK(blocks_per_sm(128, 32, kHalf - 512, limits) == 1);
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -6,7 +6,7 @@
 #include "kernel_templates/geometry.h"
 #include "tests/support/catch.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 DeviceLimits gpu(int arch) {
@@ -116,4 +116,4 @@ TEST_CASE(
 }
 
 }  // namespace
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

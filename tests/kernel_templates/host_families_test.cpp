@@ -5,7 +5,7 @@
 #include "tests/support/catch.h"
 #include "tests/support/instances.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 DeviceLimits host_limits(int threads, int simd_bits) {
@@ -121,4 +121,4 @@ TEST_CASE("The host's cost model knows the ladder") {
   CHECK(*std::min_element(best.begin(), best.end()) == best.back());
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

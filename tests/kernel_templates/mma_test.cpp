@@ -12,7 +12,7 @@
 #include "tests/support/catch.h"
 #include "tests/support/instances.h"
 
-using namespace tunedgemm;
+using namespace tunedgemm::internal;
 using Catch::Matchers::ContainsSubstring;
 
 namespace {

@@ -1,10 +1,10 @@
-#include "kernel_templates/printable.h"
+#include "kernel_templates/base/printable.h"
 
 #include <string>
 
 #include "tests/support/catch.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 std::string line(std::string_view text) {
@@ -38,4 +38,4 @@ TEST_CASE("UTF-8 stays, and bytes that are none are shown as numbers") {
   CHECK(line("\xf4\x90\x80\x80") == "\\xf4\\x90\\x80\\x80");  // beyond the last character
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

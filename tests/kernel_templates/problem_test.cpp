@@ -6,7 +6,7 @@
 
 #include "tests/support/catch.h"
 
-using namespace tunedgemm;
+using namespace tunedgemm::internal;
 using Catch::Matchers::ContainsSubstring;
 
 namespace {

@@ -1,10 +1,10 @@
 #include "kernel_templates/source.h"
 
+#include "kernel_templates/base/sha256.h"
 #include "kernel_templates/problem/config.h"
-#include "kernel_templates/sha256.h"
 #include "tests/support/catch.h"
 
-using namespace tunedgemm;
+using namespace tunedgemm::internal;
 
 TEST_CASE("SHA-256 gives the digests of its standard") {
   CHECK(sha256_hex("") == "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");

@@ -9,7 +9,7 @@
 
 #include "tests/support/catch.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 // Every tile once.
@@ -101,4 +101,4 @@ TEST_CASE("Waves are cut from the order, the last one shorter") {
 }
 
 }  // namespace
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

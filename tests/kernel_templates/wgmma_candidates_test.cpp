@@ -11,7 +11,7 @@
 #include "tests/support/catch.h"
 #include "tests/support/instances.h"
 
-using namespace tunedgemm;
+using namespace tunedgemm::internal;
 
 TEST_CASE("wgmma's candidates are legal and different, for every type and size") {
   for (const Kind& kind : wgmma_kinds()) {

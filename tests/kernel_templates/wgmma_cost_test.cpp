@@ -3,11 +3,11 @@
 #include <cmath>
 #include <vector>
 
-#include "kernel_templates/cuda/sm90/cost.h"
+#include "kernel_templates/cuda/wgmma/cost.h"
 #include "tests/kernel_templates/support/wgmma_cases.h"
 #include "tests/support/catch.h"
 
-using namespace tunedgemm;
+using namespace tunedgemm::internal;
 
 namespace {
 

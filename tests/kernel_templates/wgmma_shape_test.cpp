@@ -1,6 +1,6 @@
 // The shape of the wgmma family and what they refuse, checked without a GPU or a compiler.
 
-#include "kernel_templates/cuda/sm90/wgmma_shape.h"
+#include "kernel_templates/cuda/wgmma/wgmma_shape.h"
 
 #include <string>
 #include <vector>
@@ -9,7 +9,7 @@
 #include "tests/support/catch.h"
 #include "tests/support/instances.h"
 
-using namespace tunedgemm;
+using namespace tunedgemm::internal;
 using Catch::Matchers::ContainsSubstring;
 
 namespace {

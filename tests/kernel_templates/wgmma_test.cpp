@@ -7,12 +7,12 @@
 #include <vector>
 
 #include "kernel_templates/cuda/families.h"
-#include "kernel_templates/cuda/sm90/gpc_cluster_ranges.h"
+#include "kernel_templates/cuda/wgmma/gpc_cluster_ranges.h"
 #include "tests/kernel_templates/support/wgmma_cases.h"
 #include "tests/support/catch.h"
 #include "tests/support/instances.h"
 
-using namespace tunedgemm;
+using namespace tunedgemm::internal;
 using Catch::Matchers::ContainsSubstring;
 
 namespace {

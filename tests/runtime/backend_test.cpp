@@ -9,7 +9,7 @@
 
 #include "tests/support/catch.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 DeviceLimits gpu(int arch) {
@@ -69,4 +69,4 @@ TEST_CASE("A CPU's roofline falls with its threads, and its peak is not told") {
 }
 
 }  // namespace
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

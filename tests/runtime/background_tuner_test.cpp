@@ -15,7 +15,7 @@
 #include "tests/support/catch.h"
 #include "tests/support/comes_true.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 using namespace std::chrono_literals;
@@ -252,4 +252,4 @@ TEST_CASE("Any number of threads may add, call and stop at once") {
 }
 
 }  // namespace
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -23,7 +23,7 @@
 #include "tests/support/instances.h"
 #include "tests/support/temporary_folder.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 namespace fs = std::filesystem;
@@ -149,4 +149,4 @@ TEST_CASE("Candidates that do harm, and a compiler that crashes, cost a trial ea
   CHECK(std::ranges::count(bytes, 7) == 1 << 20);
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -11,7 +11,7 @@
 #include "runtime/plan_cache.h"
 #include "tests/support/catch.h"
 
-using namespace tunedgemm;
+using namespace tunedgemm::internal;
 using Catch::Matchers::ContainsSubstring;
 
 namespace {

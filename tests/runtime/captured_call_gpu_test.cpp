@@ -19,7 +19,7 @@
 #include "tests/support/seed.h"
 #include "tests/support/skip.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 constexpr std::int64_t kM = 256, kN = 512, kK = 8192;
@@ -327,4 +327,4 @@ TEST_CASE("Branches of a capture, and eager work beside its replays, have their 
   CHECK(wrong == 0);
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -15,7 +15,7 @@
 #include "tests/support/device_fixture.h"
 #include "tests/support/seed.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 constexpr int kPlans = 60;
@@ -131,4 +131,4 @@ TEST_CASE("A plan captured elsewhere takes as long as with a workspace that is g
   CHECK(with_workspace >= kPlans / 6);
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

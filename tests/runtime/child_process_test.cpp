@@ -14,7 +14,7 @@
 #include "tests/support/comes_true.h"
 #include "tests/support/temporary_folder.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 using namespace std::chrono_literals;
@@ -191,4 +191,4 @@ TEST_CASE("A child that talks is killed with its group where it does not end", "
   CHECK_THROWS_AS(TalkingChild({"/nonexistent/program"}), std::system_error);
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -13,7 +13,7 @@
 #include "tests/support/instances.h"
 #include "tests/support/skip.h"
 
-namespace tunedgemm::cuda {
+namespace tunedgemm::internal::cuda {
 namespace {
 
 using Cause = CompileFailure::Cause;
@@ -100,4 +100,4 @@ TEST_CASE("A compiler that crashes, hangs, or is none, is a value") {
   CHECK(std::get<CompileFailure>(compiled).cause == Cause::kEnvironment);
 }
 
-}  // namespace tunedgemm::cuda
+}  // namespace tunedgemm::internal::cuda

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "cache/store.h"
-#include "kernel_templates/cuda/sm90/gpc_cluster_ranges.cuh"
+#include "kernel_templates/cuda/wgmma/gpc_cluster_ranges.cuh"
 #include "kernel_templates/family.h"
 #include "runtime/backend.h"
 #include "runtime/cuda/check.h"
@@ -21,7 +21,7 @@
 #include "tests/support/device_fixture.h"
 #include "tests/support/instances.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 // A small multiplication of ones on the device: every element of D is k.
@@ -357,4 +357,4 @@ TEST_CASE("matrices beyond 2^31 elements are multiplied right", "[gpu][slow]") {
   }
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

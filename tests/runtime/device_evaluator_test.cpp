@@ -14,7 +14,7 @@
 #include "tests/support/catch.h"
 #include "tests/support/seed.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 using Checked = std::variant<double, Rejection>;
@@ -344,4 +344,4 @@ TEST_CASE("The verifier of GPUs runs stored machine code of any compiler, or say
   CHECK(device.compilations() == 0);
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -15,7 +15,7 @@
 #include "tests/support/device_fixture.h"
 #include "tests/support/temporary_folder.h"
 
-using namespace tunedgemm;
+using namespace tunedgemm::internal;
 namespace fs = std::filesystem;
 
 namespace {

@@ -26,7 +26,7 @@
 #include "tests/support/temporary_folder.h"
 #include "tunedgemm/tunedgemm.hpp"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 namespace fs = std::filesystem;
@@ -376,4 +376,4 @@ TEST_CASE("Threads that cannot be started are done without") {
   }
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

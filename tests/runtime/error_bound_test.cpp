@@ -6,7 +6,7 @@
 #include "kernel_templates/cuda/reference/activation.cuh"
 #include "tests/support/catch.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 Problem problem_of(Activation activation, DataType d = DataType::kF32) {
@@ -64,4 +64,4 @@ TEST_CASE("Every activation keeps NaN, and is what it is called") {
   CHECK(std::abs(at(Activation::kTanh, 1) - 0.7615941559557649) < 1e-15);
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -17,7 +17,7 @@
 #include "tests/support/instances.h"
 #include "tests/support/skip.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 using SteadyClock = std::chrono::steady_clock;
@@ -216,4 +216,4 @@ TEST_CASE("kernels refuse by assertion the knobs that their host half refuses", 
   }
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -15,7 +15,7 @@
 #include "tests/support/device_fixture.h"
 #include "tests/support/seed.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 constexpr int kShapes = 40;
@@ -124,4 +124,4 @@ TEST_CASE("every CUDA family has a test on the GPU") {
   }
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -13,13 +13,13 @@
 #include <thread>
 #include <vector>
 
-#include "kernel_templates/log.h"
+#include "kernel_templates/base/log.h"
 #include "tests/support/catch.h"
 #include "tests/support/skip.h"
 #include "tests/support/temporary_folder.h"
 #include "tunedgemm/tunedgemm.hpp"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 constexpr int kSize = 96;
@@ -205,4 +205,4 @@ TEST_CASE("A call without a context works in a child, and in its child") {
   unsetenv("TUNEDGEMM_CACHE");
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

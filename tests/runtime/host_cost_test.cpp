@@ -36,7 +36,7 @@ void operator delete(void* memory, std::size_t) noexcept {
   std::free(memory);
 }
 
-using namespace tunedgemm;
+using namespace tunedgemm::internal;
 
 namespace {
 
@@ -94,12 +94,12 @@ TEST_CASE("A warm call costs little more than the launch and allocates nothing",
       plan = &context->plan(call_key(problem, buffers), nullptr);
     }
     const bool usable = plainly_usable(*plan, buffers);
-    return usable ? tunedgemm::launch(*plan, buffers, nullptr) : -1;
+    return usable ? tunedgemm::internal::launch(*plan, buffers, nullptr) : -1;
   };
   REQUIRE(matmul() == 0);
   const Plan& plan = *context->find_plan(call_key(problem, buffers));
   const auto run_plan = [&] {
-    return plainly_usable(plan, buffers) ? tunedgemm::launch(plan, buffers, nullptr) : -1;
+    return plainly_usable(plan, buffers) ? tunedgemm::internal::launch(plan, buffers, nullptr) : -1;
   };
   Arguments arguments = plan.arguments;
   arguments.a = buffers.a;

@@ -20,7 +20,7 @@
 #include "tests/support/instances.h"
 #include "tests/support/temporary_folder.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 using Catch::Matchers::ContainsSubstring;
@@ -366,4 +366,4 @@ TEST_CASE("The host times launches and reports errors in words", "[host]") {
   CHECK_THAT(device.describe(ENOMEM), ContainsSubstring("memory"));
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -17,7 +17,7 @@
 #include "tests/support/instances.h"
 #include "tests/support/seed.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 constexpr int kShapes = 40;
@@ -150,4 +150,4 @@ TEST_CASE("Host families multiply every type in every layout", "[host][slow]") {
   }
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

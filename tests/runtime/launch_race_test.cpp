@@ -14,7 +14,7 @@
 
 using Catch::Matchers::ContainsSubstring;
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 Problem problem() {
@@ -95,4 +95,4 @@ TEST_CASE("A race of launches that is interrupted decides nothing, and says so")
   CHECK(result.seconds < 5);
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

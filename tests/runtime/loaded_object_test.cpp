@@ -14,7 +14,7 @@
 #include "tests/support/seed.h"
 #include "tests/support/skip.h"
 
-using namespace tunedgemm;
+using namespace tunedgemm::internal;
 
 namespace {
 

@@ -13,7 +13,7 @@
 #include "tests/support/skip.h"
 #include "tests/support/temporary_folder.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 CallKey call(std::int64_t k = 64) {
@@ -164,4 +164,4 @@ TEST_CASE("A miss without tuning is one look-up") {
 }
 
 }  // namespace
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

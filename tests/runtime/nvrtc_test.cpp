@@ -13,7 +13,7 @@
 #include "tests/support/skip.h"
 #include "tests/support/temporary_folder.h"
 
-namespace tunedgemm::cuda {
+namespace tunedgemm::internal::cuda {
 namespace {
 
 namespace fs = std::filesystem;
@@ -267,4 +267,4 @@ TEST_CASE("every header of the CUDA kernels compiles alone, and twice", "[nvrtc]
   }
 }
 
-}  // namespace tunedgemm::cuda
+}  // namespace tunedgemm::internal::cuda

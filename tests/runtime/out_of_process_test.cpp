@@ -15,7 +15,7 @@
 #include "tests/support/comes_true.h"
 #include "tunedgemm/tunedgemm.hpp"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 // Empty if D is right.
@@ -132,4 +132,4 @@ TEST_CASE("What a call and a report say is fit to be shown") {
   CHECK_THAT(message, Catch::Matchers::ContainsSubstring("\\u001b[31m"));
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

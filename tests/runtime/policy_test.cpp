@@ -20,7 +20,7 @@
 
 using Catch::Matchers::ContainsSubstring;
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 TEST_CASE("A tuning that is cut short leaves a winner only where it may") {
@@ -402,4 +402,4 @@ TEST_CASE("Every policy has the name that the environment gives it") {
 }
 
 }  // namespace
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

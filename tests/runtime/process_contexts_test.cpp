@@ -10,7 +10,7 @@
 #include "tests/runtime/support/plain_backend.h"
 #include "tests/support/catch.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 thread_local int chosen_ordinal = 0;
@@ -100,4 +100,4 @@ TEST_CASE("A context that could not be made is tried again by the next call") {
 }
 
 }  // namespace
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -9,7 +9,7 @@
 
 using Catch::Matchers::ContainsSubstring;
 
-namespace tunedgemm::cuda {
+namespace tunedgemm::internal::cuda {
 namespace {
 
 // What the driver of a test says of every pointer. A table of functions has no state of its own.
@@ -96,4 +96,4 @@ TEST_CASE("A GPU tells its memory from the host's, and the host the GPU's", "[gp
 }
 
 }  // namespace
-}  // namespace tunedgemm::cuda
+}  // namespace tunedgemm::internal::cuda

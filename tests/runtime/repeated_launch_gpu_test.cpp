@@ -22,7 +22,7 @@
 #include "tests/support/instances.h"
 #include "tests/support/seed.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 // A candidate, ready to run.
@@ -420,4 +420,4 @@ TEST_CASE("Thread groups that reduce split-K slices do not need each other at th
   }
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

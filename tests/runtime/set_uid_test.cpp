@@ -17,7 +17,7 @@
 
 namespace fs = std::filesystem;
 using Catch::Matchers::ContainsSubstring;
-using tunedgemm::TemporaryFolder;
+using tunedgemm::internal::TemporaryFolder;
 
 namespace {
 

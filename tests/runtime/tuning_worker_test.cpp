@@ -18,7 +18,7 @@
 #include "tests/support/instances.h"
 #include "tests/support/temporary_folder.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 using Catch::Matchers::ContainsSubstring;
@@ -171,4 +171,4 @@ TEST_CASE("Lines between processes give back what was put in") {
   CHECK(LineReader("-1e300").integer() == -2147483647 - 1);
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

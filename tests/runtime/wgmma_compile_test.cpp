@@ -10,7 +10,7 @@
 #include "tests/support/skip.h"
 #include "tests/support/wgmma_config.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 // block_m by block_n, by so many consumers.
@@ -105,4 +105,4 @@ TEST_CASE("wgmma refuses by assertion widths that its 8-bit products or copies d
   }
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

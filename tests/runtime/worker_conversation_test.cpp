@@ -11,7 +11,7 @@
 #include "runtime/worker_process.h"
 #include "tests/support/catch.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 using Catch::Matchers::ContainsSubstring;
@@ -214,4 +214,4 @@ TEST_CASE("A request that is none is not understood") {
   }
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -14,7 +14,7 @@
 #include "tests/support/catch.h"
 #include "tests/support/seed.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 // A graph that is being captured: each node with those before it.
@@ -326,4 +326,4 @@ TEST_CASE("Without memory, what needs a workspace fails and what does not goes o
   CHECK(pool.run(eager) != nullptr);
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -2,7 +2,7 @@
 
 #include <fstream>
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 namespace fs = std::filesystem;
 
@@ -39,4 +39,4 @@ std::vector<pid_t> processes_with(const std::string& one, const std::string& oth
   return found;
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 /// Writes a compiler in whose place kernels of the host have another body where a line of a shell's
 /// `case` says `make BODY`: "PATTERN) make BODY ;;". The patterns meet the kernel's name, a space,
@@ -19,4 +19,4 @@ void write_breaking_compiler(const std::filesystem::path& path, const std::strin
 /// The pids of the processes in whose command line both texts stand.
 std::vector<pid_t> processes_with(const std::string& one, const std::string& other);
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

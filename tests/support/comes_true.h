@@ -6,7 +6,7 @@
 #include <functional>
 #include <thread>
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 /// Whether the condition holds within a minute, asked every millisecond: what a test waits for
 /// comes at once, unless the machine is busy.
@@ -21,4 +21,4 @@ inline bool comes_true(const std::function<bool()>& condition) {
   return false;
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -10,7 +10,7 @@
 #include "runtime/context.h"
 #include "tests/support/skip.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 /// Null if there is no CUDA device; then `why_not` says so. Its GPCs are known.
 inline std::unique_ptr<Device> open_test_gpu(std::string& why_not) {
@@ -36,7 +36,7 @@ inline std::unique_ptr<Context> open_test_gpu_context(std::string& why_not) {
   return context;
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal
 
 /// Declares `const auto opened = open(why_not)`, or leaves the test case as skipped. Only directly
 /// in a TEST_CASE without sections.
@@ -47,6 +47,7 @@ inline std::unique_ptr<Context> open_test_gpu_context(std::string& why_not) {
     TUNEDGEMM_SKIP("no CUDA device: " + opened##_missing); \
   }                                                        \
   static_assert(true)
-#define TUNEDGEMM_OPEN_TEST_GPU(device) TUNEDGEMM_OPEN_OR_SKIP(device, ::tunedgemm::open_test_gpu)
+#define TUNEDGEMM_OPEN_TEST_GPU(device) \
+  TUNEDGEMM_OPEN_OR_SKIP(device, ::tunedgemm::internal::open_test_gpu)
 #define TUNEDGEMM_OPEN_TEST_GPU_CONTEXT(context) \
-  TUNEDGEMM_OPEN_OR_SKIP(context, ::tunedgemm::open_test_gpu_context)
+  TUNEDGEMM_OPEN_OR_SKIP(context, ::tunedgemm::internal::open_test_gpu_context)

@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <vector>
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 /// Which of eight GPCs each SM belongs to: pairs alternately.
 inline std::vector<int> eight_gpcs(int sm_count) {
@@ -15,4 +15,4 @@ inline std::vector<int> eight_gpcs(int sm_count) {
   return gpc_of_sm;
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -7,7 +7,7 @@
 
 #include "kernel_templates/family.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 /// Throws if the family refuses the config.
 inline Instance instance_of(const Family& family, const Problem& problem, const Config& config,
@@ -31,4 +31,4 @@ inline std::vector<Config> configs_of(const Family& family, const Problem& probl
   return configs;
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

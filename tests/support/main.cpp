@@ -48,7 +48,7 @@ class SkipCounter : public Catch::EventListenerBase {
 
 CATCH_REGISTER_LISTENER(SkipCounter)
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 std::uint64_t test_seed() {
   static const std::uint64_t seed = [] {
@@ -63,12 +63,13 @@ void note_skip(std::string_view reason) {
   std::cout << "skipped: " << reason << std::endl;
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal
 
 int main(int argc, char** argv) {
-  const tunedgemm::TemporaryFolder folder;
+  const tunedgemm::internal::TemporaryFolder folder;
   setenv("TUNEDGEMM_CACHE", (folder.path() / "tunedgemm.db").c_str(), 1);
-  std::cout << "seed: " << tunedgemm::test_seed() << " (TUNEDGEMM_TEST_SEED sets it)" << std::endl;
+  std::cout << "seed: " << tunedgemm::internal::test_seed() << " (TUNEDGEMM_TEST_SEED sets it)"
+            << std::endl;
 
   const int failures = Catch::Session().run(argc, argv);
   if (cases_skipped > 0) {

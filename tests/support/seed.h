@@ -4,9 +4,9 @@
 
 #include <cstdint>
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 /// The same value on every call.
 std::uint64_t test_seed();
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

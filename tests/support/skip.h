@@ -6,16 +6,16 @@
 
 #include <string_view>
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 /// Prints "skipped: <reason>" and counts the running test case as skipped.
 void note_skip(std::string_view reason);
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal
 
 /// Only directly in a TEST_CASE without sections, since it returns.
-#define TUNEDGEMM_SKIP(reason)        \
-  do {                                \
-    ::tunedgemm::note_skip((reason)); \
-    return;                           \
+#define TUNEDGEMM_SKIP(reason)                  \
+  do {                                          \
+    ::tunedgemm::internal::note_skip((reason)); \
+    return;                                     \
   } while (false)

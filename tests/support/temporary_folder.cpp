@@ -5,7 +5,7 @@
 #include <string>
 #include <system_error>
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 TemporaryFolder::TemporaryFolder() {
   std::string pattern = (std::filesystem::temp_directory_path() / "tunedgemm-test-XXXXXX").string();
@@ -20,4 +20,4 @@ TemporaryFolder::~TemporaryFolder() {
   std::filesystem::remove_all(path_, ignored);
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

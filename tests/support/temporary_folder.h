@@ -4,7 +4,7 @@
 
 #include <filesystem>
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 /// Move is not needed and not offered. Used by one thread.
 class TemporaryFolder {
@@ -21,4 +21,4 @@ class TemporaryFolder {
   std::filesystem::path path_;
 };
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -9,7 +9,7 @@
 
 #include "kernel_templates/problem/config.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 using Knobs = std::vector<std::pair<std::string, int>>;
 
@@ -40,4 +40,4 @@ inline Config wgmma_config(const Knobs& changes = {}) {
   return config;
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -9,7 +9,7 @@
 #include "tests/support/catch.h"
 #include "tuner/remark.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 using Catch::Matchers::ContainsSubstring;
@@ -102,4 +102,4 @@ TEST_CASE("A race times ours and the vendor's in the same rounds, and says who i
 }
 
 }  // namespace
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -11,7 +11,7 @@
 #include "tools/tunedgemm/bench_files.h"
 #include "tools/tunedgemm/bench_table.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 using Catch::Approx;
@@ -185,4 +185,4 @@ TEST_CASE("Results that cannot be written are refused before anything is measure
 }
 
 }  // namespace
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -2,7 +2,7 @@
 
 #include "tests/support/catch.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 using Catch::Approx;
@@ -58,4 +58,4 @@ TEST_CASE("Where the peak is not known there is no roofline") {
 }
 
 }  // namespace
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

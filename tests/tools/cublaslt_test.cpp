@@ -1,6 +1,6 @@
 // What cuBLASLt is asked, with a library in its place that notes it. The numbers are the manual's.
 
-#include "tools/vendor/cublaslt.h"
+#include "tools/baselines/cublaslt.h"
 
 #include <dlfcn.h>
 
@@ -10,7 +10,7 @@
 #include "tests/support/catch.h"
 #include "tests/tools/fake_cublaslt/fake_cublaslt.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 using Catch::Approx;
@@ -121,4 +121,4 @@ TEST_CASE("What is not raced against cuBLASLt has a reason") {
 }
 
 }  // namespace
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -5,7 +5,7 @@
 #include "tests/support/catch.h"
 #include "tests/tools/support/shell.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 using Catch::Matchers::ContainsSubstring;
@@ -60,4 +60,4 @@ TEST_CASE("A file that is no cache is left alone by every program, with a senten
 }
 
 }  // namespace
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -1,6 +1,6 @@
 // OpenBLAS as a contender: skipped where it is not installed.
 
-#include "tools/vendor/openblas.h"
+#include "tools/baselines/openblas.h"
 
 #include <vector>
 
@@ -8,7 +8,7 @@
 #include "tests/support/catch.h"
 #include "tests/support/skip.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 using Catch::Matchers::ContainsSubstring;
@@ -68,4 +68,4 @@ TEST_CASE("OpenBLAS says what it does not compute") {
 }
 
 }  // namespace
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

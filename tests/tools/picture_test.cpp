@@ -8,7 +8,7 @@
 #include "tests/support/skip.h"
 #include "tests/tools/support/tuned_shell.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 using Catch::Matchers::ContainsSubstring;
@@ -71,4 +71,4 @@ TEST_CASE("bench draws an earlier run beside its own, and refuses a wrong one be
 }
 
 }  // namespace
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -3,7 +3,7 @@
 #include "kernel_templates/problem/problem_fields.h"
 #include "tests/support/catch.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 using Catch::Matchers::ContainsSubstring;
@@ -135,4 +135,4 @@ TEST_CASE("Every field of a problem that has a meaning for people is one of a sh
 }
 
 }  // namespace
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -8,7 +8,7 @@
 #include "tests/support/catch.h"
 #include "tests/tools/support/shell.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 using Catch::Matchers::ContainsSubstring;
@@ -102,4 +102,4 @@ TEST_CASE("sweep refuses what it cannot sweep, and says what") {
 }
 
 }  // namespace
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

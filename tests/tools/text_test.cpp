@@ -10,7 +10,7 @@
 #include "tools/shared/printable_output.h"
 #include "tools/shared/table.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 TEST_CASE("Numbers keep three significant digits") {
@@ -116,4 +116,4 @@ TEST_CASE("Columns that are empty in every row can be left out") {
 }
 
 }  // namespace
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -7,7 +7,7 @@
 #include "tests/support/catch.h"
 #include "tests/tools/support/shell.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 using Catch::Matchers::ContainsSubstring;
@@ -161,4 +161,4 @@ TEST_CASE("A tune-all that loses its terminal or its reader leaves no lease and 
 }
 
 }  // namespace
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -8,7 +8,7 @@
 #include "tests/support/skip.h"
 #include "tests/tools/support/tuned_shell.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 using Catch::Matchers::ContainsSubstring;
@@ -331,4 +331,4 @@ TEST_CASE("bench measures a shape and writes what it found") {
 }
 
 }  // namespace
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

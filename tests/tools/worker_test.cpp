@@ -13,7 +13,7 @@
 #include "tests/support/catch.h"
 #include "tests/tools/support/shell.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 using Catch::Matchers::ContainsSubstring;
@@ -158,4 +158,4 @@ TEST_CASE("A worker dies with a tune-all that is killed") {
   CHECK(workers_of(shell).empty());
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

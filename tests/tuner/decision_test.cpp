@@ -5,7 +5,7 @@
 #include "tests/support/catch.h"
 #include "tests/support/seed.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 Contender contender(std::vector<float> rounds_us, int family_position) {
@@ -20,7 +20,7 @@ Decision decide(const std::vector<Contender>& contenders) {
   for (const Contender& contender : contenders) {
     all.push_back(&contender);
   }
-  return tunedgemm::decide(all);
+  return tunedgemm::internal::decide(all);
 }
 
 // Nine rounds around `us`, with a spread of +- `spread` that differs by `phase`.
@@ -188,4 +188,4 @@ TEST_CASE("The order of the contenders does not matter") {
 }
 
 }  // namespace
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

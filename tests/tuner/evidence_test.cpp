@@ -17,7 +17,7 @@
 #include "tuner/decision.h"
 #include "tuner/tune.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 const FakeFamily& fake() {
@@ -179,4 +179,4 @@ TEST_CASE("The same holds after a tuning on another day, when the machine was sl
   }
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

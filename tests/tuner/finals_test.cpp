@@ -8,7 +8,7 @@
 #include "tuner/race.h"
 #include "tuner/statistics.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 const FakeFamily& family() {
@@ -187,4 +187,4 @@ TEST_CASE("Cancelled finals end within the grace") {
 }
 
 }  // namespace
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -5,7 +5,7 @@
 #include "tests/support/catch.h"
 #include "tests/support/seed.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 Problem f32(std::int64_t m, std::int64_t n, std::int64_t k) {
@@ -147,4 +147,4 @@ TEST_CASE("What won nearby is not taken where the model expects it to be slow") 
 }
 
 }  // namespace
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

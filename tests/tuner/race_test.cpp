@@ -6,7 +6,7 @@
 #include "tests/support/catch.h"
 #include "tests/tuner/support/simulated_device.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 // Contenders that are timed by nobody: each takes the time that it is said to take.
@@ -108,4 +108,4 @@ TEST_CASE("Where no time is left a round with a dropped clock counts") {
 }
 
 }  // namespace
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

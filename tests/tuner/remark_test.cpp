@@ -2,7 +2,7 @@
 
 #include "tests/support/catch.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 Decision passing_over(double speedup, double uncertainty, bool too_few_rounds) {
@@ -39,4 +39,4 @@ TEST_CASE("A remark says that the machine was busy or its clock dropped") {
 }
 
 }  // namespace
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -13,7 +13,7 @@
 #include "tuner/recording.h"
 #include "tuner/tune.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 Problem square() {
@@ -230,4 +230,4 @@ TEST_CASE("Each recorded run has one winner, whatever the order and the stretch 
 }
 
 }  // namespace
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -16,7 +16,7 @@
 #include "tuner/selection.h"
 #include "tuner/tune.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 DeviceLimits gpu() {
@@ -211,4 +211,4 @@ TEST_CASE("A neighbour's winner is among the first that are tried") {
 }
 
 }  // namespace
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

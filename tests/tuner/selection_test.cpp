@@ -6,7 +6,7 @@
 #include "tests/support/catch.h"
 #include "tests/tuner/support/fake_family.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 constexpr int kAll = std::numeric_limits<int>::max();
@@ -256,4 +256,4 @@ TEST_CASE("Given candidates are taken in their order, after the default") {
 }
 
 }  // namespace
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -5,7 +5,7 @@
 #include "tests/support/catch.h"
 #include "tests/support/seed.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 TEST_CASE("Quantiles interpolate between the neighbouring values") {
@@ -70,4 +70,4 @@ TEST_CASE("Compared round by round, what slows a whole round down cancels out") 
 }
 
 }  // namespace
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -14,7 +14,7 @@
 #include "tuner/search_limits.h"
 #include "tuner/time_budget.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 const FakeFamily& family() {
@@ -589,4 +589,4 @@ TEST_CASE("An in-flight mark is gone after a tuning") {
 }
 
 }  // namespace
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

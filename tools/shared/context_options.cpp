@@ -6,7 +6,7 @@
 
 #include "tools/shared/own_processes.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 struct ChosenDevice {
@@ -78,4 +78,4 @@ ContextOptions to_context_options(const ContextChoice& choice) {
   return options;
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

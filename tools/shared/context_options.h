@@ -7,7 +7,7 @@
 
 #include "runtime/context.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 struct ContextChoice {
   std::string device = "auto";
@@ -21,4 +21,4 @@ void add_context_options(CLI::App& app, ContextChoice& choice);
 /// what is wrong.
 ContextOptions to_context_options(const ContextChoice& choice);
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <iostream>
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 int status_after_output(int status, std::string_view program) {
   errno = 0;
@@ -19,4 +19,4 @@ int status_after_output(int status, std::string_view program) {
   return status == 0 ? kCannotWrite : status;
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -5,7 +5,7 @@
 
 #include <string_view>
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 /// The exit status of a program that could not write its results.
 constexpr int kCannotWrite = 4;
@@ -14,4 +14,4 @@ constexpr int kCannotWrite = 4;
 /// printed has arrived, which it says on the standard error stream.
 int status_after_output(int status, std::string_view program);
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -3,7 +3,7 @@
 #include <csignal>
 #include <initializer_list>
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 volatile std::sig_atomic_t signal_came = 0;
@@ -43,4 +43,4 @@ bool interrupted() {
   return signal_came != 0;
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

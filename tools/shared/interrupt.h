@@ -3,7 +3,7 @@
 // Ctrl-C and its like: the first one asks the run to end and keep what is done, the second one ends
 // it at once.
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 /// From now on SIGINT, SIGTERM and SIGHUP are noted once, unless they are ignored; a second signal
 /// has its usual effect. SIGPIPE is noted, too: nobody reads any more what the run writes.
@@ -13,4 +13,4 @@ void note_interrupts();
 void survive_file_size_limit();
 bool interrupted();
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -5,11 +5,11 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 /// On one line, or with so many spaces for each level. What is no UTF-8 becomes U+FFFD.
 inline std::string json_text(const nlohmann::ordered_json& json, int indent = -1) {
   return json.dump(indent, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

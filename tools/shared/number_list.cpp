@@ -6,7 +6,7 @@
 #include "kernel_templates/problem/fields.h"
 #include "tools/shared/text.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 std::int64_t parse_number(std::string_view text, std::string_view part, std::int64_t least) {
@@ -60,4 +60,4 @@ std::string why_not_finite(const std::string& text) {
   return is_number && std::isfinite(value) ? "" : '"' + text + "\" is not a number such as 2.5";
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

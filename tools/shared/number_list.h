@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 /// More is a slip of the pen.
 inline constexpr std::size_t kMostNumbers = 1'000'000;
@@ -22,4 +22,4 @@ std::vector<std::int64_t> parse_number_list(std::string_view text, std::int64_t 
 /// For options: empty if the text is a number, neither infinite nor NaN; else a sentence.
 std::string why_not_finite(const std::string& text);
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -7,7 +7,7 @@
 #include "runtime/worker_process.h"
 #include "tools/shared/interrupt.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 constexpr const char* kThisProgram = "/proc/self/exe";
@@ -46,4 +46,4 @@ std::optional<int> work_if_told(int argc, const char* const* argv) {
   return work_as_told(*arguments, compile_command());
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

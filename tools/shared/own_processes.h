@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 /// What starts this program as a compiler: ContextOptions::compile_command.
 std::vector<std::string> compile_command();
@@ -18,4 +18,4 @@ std::vector<std::string> worker_command();
 std::optional<int> compile_if_told(int argc, const char* const* argv);
 std::optional<int> work_if_told(int argc, const char* const* argv);
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

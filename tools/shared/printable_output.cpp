@@ -2,9 +2,9 @@
 
 #include <utility>
 
-#include "kernel_templates/printable.h"
+#include "kernel_templates/base/printable.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 PrintableOutput::~PrintableOutput() {
   stream_.flush();
@@ -35,4 +35,4 @@ bool PrintableOutput::pass_on() {
   return destination_->sputn(text.data(), size) == size;
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

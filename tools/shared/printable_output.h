@@ -7,7 +7,7 @@
 #include <streambuf>
 #include <string>
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 /// Used by one thread. The stream must outlive it.
 class PrintableOutput final : private std::streambuf {
@@ -32,4 +32,4 @@ class PrintableOutput final : private std::streambuf {
   std::string waiting_;  ///< for the end of its line, since a character may come in pieces
 };
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

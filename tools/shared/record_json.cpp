@@ -1,6 +1,6 @@
 #include "tools/shared/record_json.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -69,4 +69,4 @@ Json to_json(const TrialRecord& trial) {
   return json;
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -6,10 +6,10 @@
 
 #include "cache/record.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 /// Every field by name, times in microseconds, types, layout and epilogue as the views spell them.
 nlohmann::ordered_json to_json(const Record& record);
 nlohmann::ordered_json to_json(const TrialRecord& trial);
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -4,10 +4,10 @@
 #include <cctype>
 #include <limits>
 
-#include "kernel_templates/printable.h"
+#include "kernel_templates/base/printable.h"
 #include "tools/shared/shape_draft.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 std::string quoted(std::string_view text) {
@@ -126,4 +126,4 @@ Shape to_shape(std::span<const Field> fields, Position at) {
   }
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -11,7 +11,7 @@
 
 #include "kernel_templates/problem/problem.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 struct Shape {
   std::string name;  ///< "" or what the list calls it
@@ -62,4 +62,4 @@ std::string field_name(std::string_view header);
 /// "i8" is s8. Leading dimensions and batch strides that are left out are packed.
 Shape to_shape(std::span<const Field> fields, Position at);
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

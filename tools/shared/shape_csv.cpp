@@ -1,11 +1,11 @@
 #include <algorithm>
 
-#include "kernel_templates/printable.h"
+#include "kernel_templates/base/printable.h"
 #include "kernel_templates/problem/fields.h"
 #include "tools/shared/shape_list.h"
 #include "tools/shared/text.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 struct Cell {
@@ -126,4 +126,4 @@ std::vector<Shape> parse_csv_shapes(std::string_view text) {
   return shapes;
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -7,7 +7,7 @@
 #include "kernel_templates/problem/name_list.h"
 #include "kernel_templates/problem/problem_fields.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 // The readers below return "" or what they would have understood.
@@ -185,4 +185,4 @@ std::span<const FieldRule> field_rules() {
   return rules;
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -13,7 +13,7 @@
 
 #include "tools/shared/shape.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 /// What was not said is empty or packed.
 struct ShapeDraft {
@@ -36,4 +36,4 @@ struct FieldRule {
 /// In the order in which lists without a header have them.
 std::span<const FieldRule> field_rules();
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

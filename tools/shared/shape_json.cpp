@@ -2,12 +2,12 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "kernel_templates/printable.h"
+#include "kernel_templates/base/printable.h"
 #include "tools/shared/json_text.h"
 #include "tools/shared/shape_list.h"
 #include "tools/shared/text.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 // Where an entry of the outer array and the values of its members begin. The parser does not keep
@@ -165,4 +165,4 @@ std::vector<Shape> parse_json_shapes(std::string_view text) {
   return shapes;
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -9,7 +9,7 @@
 #include <string>
 #include <utility>
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 // Millions of shapes. A device such as /dev/zero has no end.
@@ -57,4 +57,4 @@ std::vector<Shape> read_shape_list(const std::filesystem::path& path) {
   }
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

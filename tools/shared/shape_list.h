@@ -16,7 +16,7 @@
 
 #include "tools/shared/shape.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 /// what() is "file:line:column: " and a sentence with the offending text and what was expected.
 class ShapeListError : public std::runtime_error {
@@ -30,4 +30,4 @@ std::vector<Shape> read_shape_list(const std::filesystem::path& path);
 std::vector<Shape> parse_csv_shapes(std::string_view text);
 std::vector<Shape> parse_json_shapes(std::string_view text);
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

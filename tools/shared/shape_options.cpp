@@ -4,7 +4,7 @@
 #include <array>
 #include <string>
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 using namespace std::string_view_literals;
@@ -48,4 +48,4 @@ Shape to_shape(const ShapeChoice& choice) {
   return to_shape(fields, {});
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -9,7 +9,7 @@
 
 #include "tools/shared/shape.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 /// Adds an option for every field of a shape but those in `left_out`. What was given is appended to
 /// `fields`, which must outlive the parsing.
@@ -26,4 +26,4 @@ void add_shape_arguments(CLI::App& app, ShapeChoice& choice, Extents extents = E
 /// f32 unless types were given. Throws ShapeError.
 Shape to_shape(const ShapeChoice& choice);
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -4,7 +4,7 @@
 
 #include "tools/shared/number_list.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 std::vector<Shape> square_shapes(const ShapeChoice& choice, std::string_view sizes) {
   std::vector<Shape> shapes;
@@ -22,4 +22,4 @@ std::vector<Shape> square_shapes(const ShapeChoice& choice, std::string_view siz
   return shapes;
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

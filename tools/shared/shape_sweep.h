@@ -7,7 +7,7 @@
 
 #include "tools/shared/shape_options.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 /// The sizes that "squares" means: 128 * i for i = 2 .. 32.
 inline constexpr std::string_view kSquares = "256:4096:128";
@@ -17,4 +17,4 @@ inline constexpr std::string_view kSquares = "256:4096:128";
 /// std::invalid_argument.
 std::vector<Shape> square_shapes(const ShapeChoice& choice, std::string_view sizes);
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -4,9 +4,9 @@
 #include <cassert>
 #include <ostream>
 
-#include "kernel_templates/printable.h"
+#include "kernel_templates/base/printable.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 void Table::add(std::vector<std::string> row) {
   assert(row.size() == columns_.size());
@@ -70,4 +70,4 @@ std::size_t display_width(std::string_view text) {
   }));
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 enum class Align { kLeft, kRight };
 
@@ -39,4 +39,4 @@ class Table {
 /// The characters of a UTF-8 text, taking each for one column wide, as all of ours are.
 std::size_t display_width(std::string_view text);
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -6,7 +6,7 @@
 
 #include "tuner/statistics.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 std::string fixed(double value, int decimals) {
@@ -94,4 +94,4 @@ std::string csv_cell(std::string_view text) {
   return quoted + '"';
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

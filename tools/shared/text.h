@@ -9,7 +9,7 @@
 
 #include "cache/record.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 /// Three significant digits with a fitting unit: "12.3 us", "4.56 ms", "7.89 s".
 std::string time_text(double us);
@@ -32,4 +32,4 @@ std::string first_line(std::string_view text, std::size_t width);
 /// A cell of a CSV file, as RFC 4180 has it: in quotes where it must be, and quotes inside doubled.
 std::string csv_cell(std::string_view text);
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -8,7 +8,7 @@
 #include "tools/shared/number_list.h"
 #include "tools/shared/shape_options.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 void add_options(CLI::App& app, CommandLine& line) {
   app.description(
@@ -71,4 +71,4 @@ void add_options(CLI::App& app, CommandLine& line) {
   add_shape_options(*fields, kElsewhere, line.work.further_fields);
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -8,7 +8,7 @@
 #include "tools/tune_all/session.h"
 #include "tools/tune_all/work_list.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 struct CommandLine {
   WorkRequest work;
@@ -22,4 +22,4 @@ struct CommandLine {
 /// Adds the options; `line` must outlive the parsing.
 void add_options(CLI::App& app, CommandLine& line);
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -5,7 +5,7 @@
 #include "tools/shared/text.h"
 #include "tuner/search_limits.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 Estimate estimate(Context& context, const std::vector<Shape>& shapes,
                   const SessionOptions& options) {
@@ -62,4 +62,4 @@ std::vector<std::string> budget_warnings(const Estimate& estimate, const Session
   return warnings;
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -9,7 +9,7 @@
 #include "tools/shared/shape.h"
 #include "tools/tune_all/session.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 struct PlannedShape {
   Shape shape;
@@ -34,4 +34,4 @@ Estimate estimate(Context& context, const std::vector<Shape>& shapes,
 /// Sentences that say what the session's budgets are too small for.
 std::vector<std::string> budget_warnings(const Estimate& estimate, const SessionOptions& options);
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

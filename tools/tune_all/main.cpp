@@ -17,7 +17,7 @@
 
 namespace {
 
-using namespace tunedgemm;
+using namespace tunedgemm::internal;
 
 // And kCannotWrite.
 enum ExitStatus { kAllHaveWinners = 0, kSomeHaveNone = 1, kWrongUse = 2, kNoDevice = 3 };

@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <ostream>
 
-#include "kernel_templates/printable.h"
+#include "kernel_templates/base/printable.h"
 #include "tools/shared/table.h"
 #include "tools/shared/text.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 constexpr std::size_t kBarWidth = 20;
@@ -114,4 +114,4 @@ void ProgressDisplay::rewrite(const std::string& text) {
   out_ << kEraseLine << line << std::flush;
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

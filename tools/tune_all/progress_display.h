@@ -10,7 +10,7 @@
 #include "runtime/context.h"
 #include "tools/shared/shape.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 /// Used by one thread.
 class ProgressDisplay {
@@ -43,4 +43,4 @@ class ProgressDisplay {
   std::string shape_text_;
 };
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -8,7 +8,7 @@
 #include "tools/shared/table.h"
 #include "tools/shared/text.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 constexpr std::size_t kFailureWidth = 60;
@@ -150,4 +150,4 @@ void print_estimate(std::ostream& out, const Estimate& estimate, Context& contex
       << ").\nNothing was tuned: this was a dry run.\n";
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -7,7 +7,7 @@
 #include "tools/tune_all/estimate.h"
 #include "tools/tune_all/session.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 /// A row a shape: the winner, its time and rate, and how it compares with the baseline kernel and
 /// with what would have run without tuning.
@@ -18,4 +18,4 @@ void print_summary(std::ostream& out, const Session& session, Context& context);
 void print_json(std::ostream& out, const Session& session);
 void print_estimate(std::ostream& out, const Estimate& estimate, Context& context);
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

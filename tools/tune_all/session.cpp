@@ -6,7 +6,7 @@
 
 #include "tools/shared/interrupt.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 // The time since the session began, against its limit.
@@ -87,4 +87,4 @@ Session tune_shapes(Context& context, const std::vector<Shape>& shapes,
   return session;
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

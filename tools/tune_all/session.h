@@ -11,7 +11,7 @@
 #include "tools/shared/shape.h"
 #include "tools/tune_all/progress_display.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 struct SessionOptions {
   TuneOptions shape;         ///< for each shape: its rigor and budget
@@ -37,4 +37,4 @@ struct Session {
 Session tune_shapes(Context& context, const std::vector<Shape>& shapes,
                     const SessionOptions& options, ProgressDisplay& display);
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

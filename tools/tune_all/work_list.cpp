@@ -8,7 +8,7 @@
 #include "tools/shared/shape_list.h"
 #include "tools/shared/text.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 void append(std::vector<Shape>& shapes, std::vector<Shape> more) {
@@ -92,4 +92,4 @@ WorkList make_work_list(const WorkRequest& request, std::span<const Request> not
   return without_duplicates(std::move(shapes));
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -10,7 +10,7 @@
 #include "cache/store.h"
 #include "tools/shared/shape.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 /// What the command line asks for, as text.
 struct WorkRequest {
@@ -31,4 +31,4 @@ struct WorkList {
 /// ShapeListError, ShapeError and std::invalid_argument with a sentence.
 WorkList make_work_list(const WorkRequest& request, std::span<const Request> noted);
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -24,7 +24,7 @@
 #include "tools/tunedgemm/verbs.h"
 #include "tuner/search_limits.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 // Contenders of --against that are not tuned.
@@ -322,4 +322,4 @@ void add_bench(CLI::App& app, ExitStatus& status) {
   verb->callback([options, &status] { status = bench(*options); });
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -9,7 +9,7 @@
 #include "tools/shared/json_text.h"
 #include "tools/shared/text.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -154,4 +154,4 @@ void BenchFiles::add_json(const BenchRow& row) {
   flush(json_, json_path_);
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -14,7 +14,7 @@
 
 #include "tools/tunedgemm/bench_result.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 /// Used by one thread.
 class BenchFiles {
@@ -37,4 +37,4 @@ class BenchFiles {
   bool json_has_rows_ = false;
 };
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

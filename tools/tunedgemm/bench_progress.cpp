@@ -5,7 +5,7 @@
 #include "tools/shared/text.h"
 #include "tools/tunedgemm/bench_table.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 void BenchProgress::shape_begins(const Shape& shape) {
   out_ << ended_ + 1 << '/' << shapes_ << "  " << shape_text(shape) << ' '
@@ -28,4 +28,4 @@ void BenchProgress::shape_ends(const BenchRow& row) {
   out_ << std::flush;
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

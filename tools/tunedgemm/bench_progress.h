@@ -8,7 +8,7 @@
 
 #include "tools/tunedgemm/bench_result.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 /// Used by one thread.
 class BenchProgress {
@@ -27,4 +27,4 @@ class BenchProgress {
   std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
 };
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

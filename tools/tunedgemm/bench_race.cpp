@@ -12,7 +12,7 @@
 #include "tuner/remark.h"
 #include "tuner/statistics.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 constexpr int kProposals = 8;
@@ -212,4 +212,4 @@ BenchRow race_kernels(Context& context, const Shape& shape, const std::vector<Na
   return race.row(shape);
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

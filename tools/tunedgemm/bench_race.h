@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "runtime/context.h"
+#include "tools/baselines/baseline.h"
 #include "tools/tunedgemm/bench_result.h"
-#include "tools/vendor/vendor.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 struct BenchRaceOptions {
   int rounds = 11;
@@ -34,4 +34,4 @@ struct NamedCandidate {
 BenchRow race_kernels(Context& context, const Shape& shape, const std::vector<NamedCandidate>& ours,
                       Vendor* vendor, const BenchRaceOptions& options);
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

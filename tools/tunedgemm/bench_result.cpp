@@ -8,7 +8,7 @@
 #include "tools/tunedgemm/bench_roofline.h"
 #include "tuner/statistics.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 constexpr std::string_view kTuned = "tuned";
@@ -121,4 +121,4 @@ Ratios ratios(const std::vector<BenchRow>& rows,
   return result;
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

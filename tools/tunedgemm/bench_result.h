@@ -8,11 +8,11 @@
 #include <vector>
 
 #include "kernel_templates/device_limits.h"
+#include "tools/baselines/baseline.h"
 #include "tools/shared/shape.h"
-#include "tools/vendor/vendor.h"
 #include "tuner/contender.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 /// What is the same for all rows.
 struct BenchRun {
@@ -74,4 +74,4 @@ struct Ratios {
 Ratios ratios(const std::vector<BenchRow>& rows,
               const std::function<const BenchContender*(const BenchRow&)>& other);
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -4,7 +4,7 @@
 
 #include "runtime/backend.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 double roofline_us(const Problem& problem, const DeviceLimits& limits, double clock_mhz) {
   const Backend* backend = find_backend(limits.backend);
@@ -19,4 +19,4 @@ double roofline_us(const Problem& problem, const DeviceLimits& limits, double cl
   return problem.regime == Regime::kWarm ? computing_us : std::max(computing_us, moving_us);
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

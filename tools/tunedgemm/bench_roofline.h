@@ -6,7 +6,7 @@
 #include "kernel_templates/device_limits.h"
 #include "kernel_templates/problem/problem.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 /// The least microseconds for the problem: its operations at the peak of the fastest unit for its
 /// types (Backend::peak_operations_per_cycle) at `clock_mhz` (0: the highest clock), or the bytes
@@ -15,4 +15,4 @@ namespace tunedgemm {
 /// unknown one.
 double roofline_us(const Problem& problem, const DeviceLimits& limits, double clock_mhz);
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -6,7 +6,7 @@
 #include "tools/shared/table.h"
 #include "tools/shared/text.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 std::string tflops_text(const BenchContender* contender) {
@@ -123,4 +123,4 @@ std::string result_text(const BenchRow& row) {
   return text;
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -8,7 +8,7 @@
 
 #include "tools/tunedgemm/bench_result.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 /// A line for each shape, below it one for each family that was asked for, and one for each shape
 /// that failed. `vendor` is the name of the other library, "" where there is none.
@@ -19,4 +19,4 @@ void print_means(std::ostream& out, const std::vector<BenchRow>& rows, const std
 /// "812 TFLOP/s, 1.03x the default, 1.01x the best": one shape, while others follow.
 std::string result_text(const BenchRow& row);
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -15,7 +15,7 @@
 #include "tools/tunedgemm/verbs.h"
 #include "tools/tunedgemm/winners.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 struct Options {
@@ -124,4 +124,4 @@ void add_best(CLI::App& app, ExitStatus& status) {
   verb->callback([options, &status] { status = best(*options); });
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -9,7 +9,7 @@
 #include "tools/shared/interrupt.h"
 #include "tuner/neighbours.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 constexpr double kSecondsForAll = 120;  // more than enough, so that all are tried
@@ -109,4 +109,4 @@ std::vector<Candidate> named_candidates(std::string_view name) {
   return candidates;
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -10,7 +10,7 @@
 
 #include "runtime/context.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 /// The cache's winner, tuned with this rigor first where it has none. Empty if that was
 /// interrupted, or there is no valid candidate; then `failure` gets a sentence. Throws DeviceError.
@@ -42,4 +42,4 @@ std::vector<Candidate> favourites_of_family(const Family& family, const Problem&
 /// for other names.
 std::vector<Candidate> named_candidates(std::string_view name);
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -14,7 +14,7 @@
 #include "tools/shared/text.h"
 #include "tools/tunedgemm/verbs.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 struct Options {
@@ -53,8 +53,9 @@ std::vector<Finding> examine_cache(const std::string& path) {
   options.path = path;
   options.examination = StoreOptions::Examination::kWhole;
   const StoreHealth health = Store::open(options)->health();
-  std::string text = health.path.string() + ": " + std::string(tunedgemm::name(health.state)) +
-                     ", SQLite " + health.sqlite_version;
+  std::string text = health.path.string() + ": " +
+                     std::string(tunedgemm::internal::name(health.state)) + ", SQLite " +
+                     health.sqlite_version;
   if (!health.journal_mode.empty()) {
     text += ", journal mode " + health.journal_mode;
   }
@@ -164,4 +165,4 @@ void add_doctor(CLI::App& app, ExitStatus& status) {
   verb->callback([options, &status] { status = doctor(*options); });
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -17,7 +17,7 @@
 #include "tools/tunedgemm/winners.h"
 #include "tuner/neighbours.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 struct Options {
@@ -195,4 +195,4 @@ void add_explain(CLI::App& app, ExitStatus& status) {
   verb->callback([options, &status] { status = explain(*options); });
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

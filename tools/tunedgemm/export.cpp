@@ -15,7 +15,7 @@
 #include "tools/tunedgemm/verbs.h"
 #include "tools/tunedgemm/winners.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 struct Options {
@@ -113,4 +113,4 @@ void add_export(CLI::App& app, ExitStatus& status) {
   verb->callback([options, &status] { status = export_cache(*options); });
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -20,7 +20,7 @@
 #include "tools/tunedgemm/plotter.h"
 #include "tools/tunedgemm/verbs.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 struct Options {
@@ -202,4 +202,4 @@ void add_ladder(CLI::App& app, ExitStatus& status) {
   verb->callback([options, &status] { status = ladder(*options); });
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

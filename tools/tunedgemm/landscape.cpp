@@ -19,7 +19,7 @@
 #include "tools/tunedgemm/picture_options.h"
 #include "tools/tunedgemm/verbs.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 struct Options {
@@ -190,4 +190,4 @@ void add_landscape(CLI::App& app, ExitStatus& status) {
   verb->callback([options, &status] { status = landscape(*options); });
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -14,13 +14,15 @@
 
 namespace {
 
-using tunedgemm::ExitStatus;
+using tunedgemm::internal::ExitStatus;
 
 // In the order of the help.
 constexpr std::array kVerbs{
-    tunedgemm::add_best,   tunedgemm::add_explain, tunedgemm::add_trials,    tunedgemm::add_bench,
-    tunedgemm::add_sweep,  tunedgemm::add_ladder,  tunedgemm::add_landscape, tunedgemm::add_order,
-    tunedgemm::add_doctor, tunedgemm::add_export,
+    tunedgemm::internal::add_best,      tunedgemm::internal::add_explain,
+    tunedgemm::internal::add_trials,    tunedgemm::internal::add_bench,
+    tunedgemm::internal::add_sweep,     tunedgemm::internal::add_ladder,
+    tunedgemm::internal::add_landscape, tunedgemm::internal::add_order,
+    tunedgemm::internal::add_doctor,    tunedgemm::internal::add_export,
 };
 
 ExitStatus run(int argc, char** argv) {
@@ -46,21 +48,21 @@ ExitStatus run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (const auto compiled = tunedgemm::compile_if_told(argc, argv)) {
+  if (const auto compiled = tunedgemm::internal::compile_if_told(argc, argv)) {
     return *compiled;
   }
-  tunedgemm::survive_file_size_limit();
-  const tunedgemm::PrintableOutput results(std::cout);
-  const tunedgemm::PrintableOutput messages(std::cerr);
+  tunedgemm::internal::survive_file_size_limit();
+  const tunedgemm::internal::PrintableOutput results(std::cout);
+  const tunedgemm::internal::PrintableOutput messages(std::cerr);
   ExitStatus status = ExitStatus::kGood;
   try {
     status = run(argc, argv);
-  } catch (const tunedgemm::DeviceError& error) {
+  } catch (const tunedgemm::internal::DeviceError& error) {
     std::cerr << "tunedgemm: " << error.what() << '\n';
     status = ExitStatus::kNoDevice;
   } catch (const std::exception& error) {  // ShapeError, std::invalid_argument
     std::cerr << "tunedgemm: " << error.what() << '\n';
     status = ExitStatus::kWrongUse;
   }
-  return tunedgemm::status_after_output(static_cast<int>(status), "tunedgemm");
+  return tunedgemm::internal::status_after_output(static_cast<int>(status), "tunedgemm");
 }

@@ -1,6 +1,6 @@
 #include "tools/tunedgemm/measuring_options.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 void add_measuring_options(CLI::App& app, MeasuringChoice& choice, int rounds,
                            const std::string& script) {
@@ -15,4 +15,4 @@ void add_measuring_options(CLI::App& app, MeasuringChoice& choice, int rounds,
   add_picture_options(app, choice.picture, script);
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -7,7 +7,7 @@
 
 #include "tools/tunedgemm/picture_options.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 struct MeasuringChoice {
   int rounds = 0;
@@ -22,4 +22,4 @@ struct MeasuringChoice {
 void add_measuring_options(CLI::App& app, MeasuringChoice& choice, int rounds,
                            const std::string& script);
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -16,7 +16,7 @@
 #include "tools/tunedgemm/order_picture.h"
 #include "tools/tunedgemm/verbs.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 struct Options {
@@ -71,7 +71,7 @@ Tiles tiles_of(const Problem& problem, const Config& config, const std::string& 
                                 "\" has no tiles: it needs block_m, block_n and block_k of 1 or "
                                 "more; give one that has them by --config");
   }
-  const Tiling tiling = tunedgemm::tiling(problem, tiles.block_m, tiles.block_n);
+  const Tiling tiling = tunedgemm::internal::tiling(problem, tiles.block_m, tiles.block_n);
   constexpr std::int64_t kMostTiles = 1'000'000;
   if (tiling.tiles_m > kMostTiles / tiling.tiles_n) {
     throw std::invalid_argument(std::to_string(tiling.tiles_m) + " x " +
@@ -253,4 +253,4 @@ void add_order(CLI::App& app, ExitStatus& status) {
   verb->callback([options, &status] { status = order(*options); });
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -5,7 +5,7 @@
 #include <sstream>
 #include <string_view>
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 // In pixels.
@@ -92,4 +92,4 @@ std::string order_picture(const std::string& title, const std::vector<NamedOrder
   return out.str();
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

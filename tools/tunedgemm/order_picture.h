@@ -8,7 +8,7 @@
 
 #include "kernel_templates/tile_order.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 struct NamedOrder {
   std::string name;
@@ -20,4 +20,4 @@ struct NamedOrder {
 std::string order_picture(const std::string& title, const std::vector<NamedOrder>& orders,
                           std::int64_t tiles_m, std::int64_t tiles_n, std::int64_t at_a_time);
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

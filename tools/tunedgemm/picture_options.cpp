@@ -1,6 +1,6 @@
 #include "tools/tunedgemm/picture_options.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 void add_picture_options(CLI::App& app, PictureChoice& choice, const std::string& script) {
   choice.script = script;
@@ -19,4 +19,4 @@ std::optional<Plotter> find_plotter(const PictureChoice& choice) {
   return choice.plot.empty() ? std::nullopt : std::optional(find_plotter(choice.script));
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -8,7 +8,7 @@
 
 #include "tools/tunedgemm/plotter.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 struct PictureChoice {
   std::string script, json, plot;
@@ -24,4 +24,4 @@ std::string json_path(const PictureChoice& choice);
 /// Empty unless a picture is asked for. Throws as find_plotter(script) does.
 std::optional<Plotter> find_plotter(const PictureChoice& choice);
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

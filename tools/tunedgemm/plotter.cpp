@@ -5,7 +5,7 @@
 
 #include "runtime/host/child_process.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 namespace fs = std::filesystem;
@@ -74,4 +74,4 @@ void plot(const Plotter& plotter, const std::vector<fs::path>& files, const std:
   }
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 /// How to draw: the script, and a Python that has matplotlib.
 struct Plotter {
@@ -27,4 +27,4 @@ void check_drawable(const Plotter& plotter, const std::filesystem::path& file);
 void plot(const Plotter& plotter, const std::vector<std::filesystem::path>& files,
           const std::string& prefix);
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

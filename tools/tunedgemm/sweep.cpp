@@ -26,7 +26,7 @@
 #include "tools/tunedgemm/sweep_configs.h"
 #include "tools/tunedgemm/verbs.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -246,4 +246,4 @@ void add_sweep(CLI::App& app, ExitStatus& status) {
   verb->callback([options, &status] { status = sweep(*options); });
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

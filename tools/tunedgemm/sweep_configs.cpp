@@ -11,7 +11,7 @@
 #include "tuner/sample.h"
 #include "tuner/statistics.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 // "stages=3,4": which values the knob may have. Throws std::invalid_argument.
@@ -164,4 +164,4 @@ void sweep_configs(std::vector<SweptConfig>& configs, Evaluator& evaluator, int 
   sort_by_time(configs);
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

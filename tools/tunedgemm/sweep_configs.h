@@ -12,7 +12,7 @@
 #include "tuner/evaluator.h"
 #include "tuner/race.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 /// Which configs of a family. A plain value.
 struct SweepChoice {
@@ -43,4 +43,4 @@ std::vector<SweptConfig> chosen_configs(const SweepChoice& choice, const Problem
 void sweep_configs(std::vector<SweptConfig>& configs, Evaluator& evaluator, int rounds,
                    const RaceOptions& options);
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -14,7 +14,7 @@
 #include "tools/shared/text.h"
 #include "tools/tunedgemm/verbs.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 struct Options {
@@ -108,4 +108,4 @@ void add_trials(CLI::App& app, ExitStatus& status) {
   verb->callback([options, &status] { status = trials(*options); });
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -5,7 +5,7 @@
 
 #include <CLI/CLI.hpp>
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 /// The exit statuses of the command; a wrong command line gives 2.
 enum class ExitStatus {
@@ -30,4 +30,4 @@ void add_order(CLI::App& app, ExitStatus& status);
 void add_doctor(CLI::App& app, ExitStatus& status);
 void add_export(CLI::App& app, ExitStatus& status);
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -1,6 +1,6 @@
 #include "tools/tunedgemm/winners.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 std::unique_ptr<Store> open_for_reading(const std::string& path) {
   StoreOptions options;
@@ -18,4 +18,4 @@ std::string why_no_winners(const Store& store) {
   return "the cache " + health.path.string() + " has no winners; tune-all makes some";
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -7,7 +7,7 @@
 
 #include "cache/store.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 /// Opens the file, or the default one for an empty path, without ever writing to it.
 std::unique_ptr<Store> open_for_reading(const std::string& path);
@@ -15,4 +15,4 @@ std::unique_ptr<Store> open_for_reading(const std::string& path);
 /// A sentence: why a search for winners in the store came back empty, and what to do.
 std::string why_no_winners(const Store& store);
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -13,9 +13,10 @@
 #include "../../problem/activation.h"
 #include "host_device.cuh"
 
-template <tunedgemm::Activation kActivation, class Functions, class Real>
+using namespace tunedgemm::internal;
+
+template <Activation kActivation, class Functions, class Real>
 TUNEDGEMM_DEVICE_INLINE Real activated(Real x, Real slope) {
-  using tunedgemm::Activation;
   constexpr Real one = 1, half = 0.5;
   switch (kActivation) {
     case Activation::kNone:

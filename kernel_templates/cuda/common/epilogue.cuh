@@ -49,7 +49,7 @@ __device__ __forceinline__ Epilogue begin_epilogue(const Arguments& arguments,
 }
 
 // A kernel that unrolled its epilogue would be all activation.
-constexpr bool kLongActivation = tunedgemm::traits(kActivation).is_long;
+constexpr bool kLongActivation = traits(kActivation).is_long;
 
 // For activation.cuh.
 struct EpilogueFunctions {

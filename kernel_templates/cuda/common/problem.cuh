@@ -7,6 +7,8 @@
 #include "arguments.cuh"
 #include "number.cuh"
 
+using namespace tunedgemm::internal;
+
 #ifndef TYPE_A
 #define TYPE_A f32  // the name of an element type in problem/data_type.h
 #endif
@@ -66,7 +68,6 @@ constexpr int kAlignC = ALIGN_C;
 constexpr int kAlignD = ALIGN_D;
 
 enum class Bias { kNone = 0, kPerRow = 1, kPerColumn = 2 };
-using tunedgemm::Activation;
 enum class Numerics { kIeee = 0, kTf32 = 1, kEmulated = 2, kFast = 3, kPromoted = 4 };
 constexpr bool kReadC = READ_C != 0;
 constexpr Bias kBias = static_cast<Bias>(BIAS);

@@ -11,7 +11,7 @@
 
 #include "host_device.cuh"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 struct TileCoordinate {
   int tile_m, tile_n;
@@ -37,4 +37,4 @@ TUNEDGEMM_CONSTEXPR long long last_origin(long long extent, int block, int unit)
   return origin > 0 ? origin : 0;
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -4,7 +4,7 @@
 // or by all of them (split_k_reduction.cuh).
 //
 //   workspace:  64 KiB of counters, one a tile, zero before and after | partial tiles
-//               (the last 8 bytes of the counters: ../sm90/claim_cluster_id.cuh)
+//               (the last 8 bytes of the counters: ../wgmma/claim_cluster_id.cuh)
 #pragma once
 
 #include "../ptx/named_barrier.cuh"

@@ -2,7 +2,7 @@
 
 #include "kernel_templates/cuda/mma/mma.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 constexpr std::array<TritonConfig, 16> kTritonTutorialConfigs{{
@@ -134,4 +134,4 @@ std::vector<Config> mma_candidates(const Problem& problem, const DeviceLimits& l
   return chosen;
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

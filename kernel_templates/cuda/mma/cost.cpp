@@ -3,7 +3,7 @@
 #include "kernel_templates/cuda/gpu_facts.h"
 #include "kernel_templates/cuda/mma/mma.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 // An SM, in bytes a cycle.
@@ -131,4 +131,4 @@ double mma_us(const Problem& problem, const MmaShape& shape, const DeviceLimits&
   return kLaunchUs + std::max(compute, memory) + std::min(compute, memory) / 20;
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -5,7 +5,7 @@
 #include "kernel_templates/cuda/cuda_family.h"
 #include "kernel_templates/cuda/families.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 constexpr int kRevision = 2;  // 2: another expectation of f64
@@ -146,4 +146,4 @@ const Family& mma_family() {
   return family;
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

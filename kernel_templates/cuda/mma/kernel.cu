@@ -6,7 +6,7 @@
 // 16 rows of A and 8 columns of B, both spread over the registers of all 32 lanes (../ptx/mma.cuh);
 // the tiles lie in shared memory so that a warp loads such fragments without bank conflicts
 // (tile.cuh), whichever way the operands lie in global memory (fragment.cuh). It computes every
-// type, layout and alignment; ../sm90/kernel.cu is faster where it applies.
+// type, layout and alignment; ../wgmma/kernel.cu is faster where it applies.
 //
 //        K, block_k a tile                block_n                   a warp, for each step of k:
 //       +----------------+        +------+------+------+
@@ -86,7 +86,6 @@ constexpr int kArch = 0;
 #endif
 
 // How products are formed follows from the types, the numerics and the architecture.
-namespace mma = tunedgemm::mma;
 constexpr int kElementBytes = sizeof(TypeA);
 constexpr bool kEmulates = kNumerics == Numerics::kEmulated;
 constexpr bool kIsFp8 = kElementBytes == 1 && !kAccumulatorIsInteger;
@@ -160,7 +159,7 @@ __device__ __forceinline__ WorkTile work_tile_of_cta(const Arguments& arguments)
   const int tiles = tiles_m * tiles_n;
   const int index = static_cast<int>(blockIdx.x) % tiles;
   const int slice_of_batch = static_cast<int>(blockIdx.x) / tiles;
-  const tunedgemm::TileCoordinate at = tunedgemm::tile_at(index, tiles_m, tiles_n, kGroupM);
+  const TileCoordinate at = tile_at(index, tiles_m, tiles_n, kGroupM);
   const int tiles_of_k = static_cast<int>((arguments.k + kBlockK - 1) / kBlockK);
   WorkTile work;
   work.entry = slice_of_batch / kSplitK;

@@ -13,7 +13,7 @@
 #include "kernel_templates/problem/config.h"
 #include "kernel_templates/problem/problem.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 /// A tile of D and how it is computed, as the tutorial gives it: K is stepped in elements.
 struct TritonConfig {
@@ -46,4 +46,4 @@ std::vector<Config> mma_candidates(const Problem& problem, const DeviceLimits& l
 /// The time of a launch. Good for ranking.
 double mma_us(const Problem& problem, const MmaShape& shape, const DeviceLimits& limits);
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -5,7 +5,7 @@
 
 #include "../common/host_device.cuh"
 
-namespace tunedgemm::mma {
+namespace tunedgemm::internal::mma {
 
 constexpr int kLeastArch = 80, kMostWarps = 16;
 constexpr int kMostRegisters = 255;
@@ -142,4 +142,4 @@ struct Shape {
   }
 };
 
-}  // namespace tunedgemm::mma
+}  // namespace tunedgemm::internal::mma

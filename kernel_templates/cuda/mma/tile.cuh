@@ -18,7 +18,9 @@
 #include "../ptx/cp_async.cuh"
 #include "shape.h"
 
-using tunedgemm::mma::kElementsInFlight;
+using namespace tunedgemm::internal;
+
+using mma::kElementsInFlight;
 
 struct Tile {
   int lines;

@@ -4,7 +4,7 @@
 #include "kernel_templates/cuda/families.h"
 #include "kernel_templates/geometry.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 class Naive1d final : public CudaFamily {
@@ -39,4 +39,4 @@ const Family& naive_1d_family() {
   return family;
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

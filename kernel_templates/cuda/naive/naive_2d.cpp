@@ -5,7 +5,7 @@
 #include "kernel_templates/cuda/naive/shape.h"
 #include "kernel_templates/geometry.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 class Naive2d final : public CudaFamily {
@@ -39,4 +39,4 @@ const Family& naive_2d_family() {
   return family;
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

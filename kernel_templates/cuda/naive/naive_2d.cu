@@ -29,7 +29,7 @@
 #ifndef SHARED_BYTES
 #define SHARED_BYTES 0
 #endif
-constexpr int kBlockM = tunedgemm::naive::kBlockM, kBlockN = tunedgemm::naive::kBlockN;
+constexpr int kBlockM = naive::kBlockM, kBlockN = naive::kBlockN;
 
 // ---- 3. What must hold --------------------------------------------------------------------------
 static_assert(THREADS == kBlockM * kBlockN, "a block is 32 columns times 8 rows of threads");

@@ -4,7 +4,7 @@
 #include "kernel_templates/cuda/families.h"
 #include "kernel_templates/geometry.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 class RowPerBlock final : public CudaFamily {
@@ -43,4 +43,4 @@ const Family& row_per_block_family() {
   return family;
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -5,7 +5,7 @@
 #include "kernel_templates/cuda/naive/shape.h"
 #include "kernel_templates/geometry.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 class RowShared final : public CudaFamily {
@@ -55,4 +55,4 @@ const Family& row_shared_family() {
   return family;
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -28,7 +28,7 @@
 #define CHUNK 1024  // elements of the row of A that are in shared memory at a time
 #endif
 #ifndef SHARED_BYTES
-#define SHARED_BYTES tunedgemm::naive::row_shared_bytes(CHUNK, sizeof(Accumulator))
+#define SHARED_BYTES naive::row_shared_bytes(CHUNK, sizeof(Accumulator))
 #endif
 constexpr int kThreads = THREADS;
 constexpr int kChunk = CHUNK;
@@ -37,7 +37,7 @@ constexpr int kChunk = CHUNK;
 static_assert(kThreads >= 32 && kThreads <= 1024 && kThreads % 32 == 0,
               "threads must be whole warps, 1024 at most");
 static_assert(kChunk >= 1, "chunk must be at least 1");
-static_assert(SHARED_BYTES == tunedgemm::naive::row_shared_bytes(kChunk, sizeof(Accumulator)),
+static_assert(SHARED_BYTES == naive::row_shared_bytes(kChunk, sizeof(Accumulator)),
               "SHARED_BYTES must be chunk accumulators");
 
 // ---- 4. Mainloop --------------------------------------------------------------------------------

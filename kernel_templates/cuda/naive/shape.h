@@ -4,7 +4,7 @@
 
 #include "../common/host_device.cuh"
 
-namespace tunedgemm::naive {
+namespace tunedgemm::internal::naive {
 
 constexpr int kRegisters = 40;  // of a thread, about
 
@@ -28,4 +28,4 @@ TUNEDGEMM_CONSTEXPR int tiled_shared_bytes(int tile, int accumulator_bytes) {
   return 2 * tile * tile_pitch(tile) * accumulator_bytes;
 }
 
-}  // namespace tunedgemm::naive
+}  // namespace tunedgemm::internal::naive

@@ -5,7 +5,7 @@
 #include "kernel_templates/cuda/naive/shape.h"
 #include "kernel_templates/geometry.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 class TiledShared final : public CudaFamily {
@@ -54,4 +54,4 @@ const Family& tiled_shared_family() {
   return family;
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

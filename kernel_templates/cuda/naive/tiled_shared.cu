@@ -30,21 +30,21 @@
 #define TILE 16  // rows and columns of a block's tile of D, and the length of a step along K
 #endif
 #ifndef THREADS
-#define THREADS tunedgemm::naive::tile_threads(TILE)
+#define THREADS naive::tile_threads(TILE)
 #endif
 #ifndef SHARED_BYTES
-#define SHARED_BYTES tunedgemm::naive::tiled_shared_bytes(TILE, sizeof(Accumulator))
+#define SHARED_BYTES naive::tiled_shared_bytes(TILE, sizeof(Accumulator))
 #endif
 constexpr int kTile = TILE;
 
 // ---- 3. What must hold --------------------------------------------------------------------------
 static_assert(kTile == 8 || kTile == 16 || kTile == 32, "tile must be 8, 16 or 32");
-static_assert(THREADS == tunedgemm::naive::tile_threads(kTile), "a block has tile x tile threads");
-static_assert(SHARED_BYTES == tunedgemm::naive::tiled_shared_bytes(kTile, sizeof(Accumulator)),
+static_assert(THREADS == naive::tile_threads(kTile), "a block has tile x tile threads");
+static_assert(SHARED_BYTES == naive::tiled_shared_bytes(kTile, sizeof(Accumulator)),
               "SHARED_BYTES must be two tiles of accumulators with rows of tile + 1");
 
 // ---- 4. Mainloop --------------------------------------------------------------------------------
-using Tile = Accumulator[kTile][tunedgemm::naive::tile_pitch(kTile)];
+using Tile = Accumulator[kTile][naive::tile_pitch(kTile)];
 
 // A tile of D.
 struct WorkTile {

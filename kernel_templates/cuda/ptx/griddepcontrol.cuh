@@ -13,7 +13,7 @@ __device__ __forceinline__ void launch_dependents() {
 
 // griddepcontrol.wait: until all kernels before this one have ended, and what they have written is
 // visible. Before this nothing may be read from global memory or written to it (but see
-// sm90/claim_cluster_id.cuh).
+// wgmma/claim_cluster_id.cuh).
 __device__ __forceinline__ void wait_for_previous_kernels() {
   asm volatile("griddepcontrol.wait;" ::: "memory");
 }

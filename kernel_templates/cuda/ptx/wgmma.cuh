@@ -1,7 +1,7 @@
 // Asynchronous matrix multiply-accumulate of a warpgroup: four warps multiply matrices that lie in
 // shared memory (sm_90a).
 //
-//   wgmma(a type, b type, accumulate, a, b, d)                d = (accumulate ? d : 0) + A * B
+//   wgmma_mma_async(a type, b type, accumulate, a, b, d)                d = (accumulate ? d : 0) + A * B
 //   wgmma_a_from_registers(a type, b type, a, b, d)           d += A * B, with A from registers
 //
 // A is 64 rows and B is n columns of 32 bytes along K each; both are given by descriptors where
@@ -119,8 +119,9 @@ struct FragmentA {
 
 // The function for one pair of types.
 #define DEFINE_WGMMA_OF(type_a, type_b, accumulator, n, types, rest, c)                       \
-  __device__ __forceinline__ void wgmma(type_a, type_b, int accumulate, unsigned long long a, \
-                                        unsigned long long b, accumulator(&d)[n / 2]) {       \
+  __device__ __forceinline__ void wgmma_mma_async(type_a, type_b, int accumulate,             \
+                                                  unsigned long long a, unsigned long long b, \
+                                                  accumulator(&d)[n / 2]) {                   \
     WGMMA_ASM(n, types, rest, c);                                                             \
   }
 

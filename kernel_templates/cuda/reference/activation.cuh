@@ -5,10 +5,11 @@
 #include "../../problem/activation.h"
 #include "element.cuh"
 
+using namespace tunedgemm::internal;
+
 namespace reference {
 
-REFERENCE_FUNCTION double activated(tunedgemm::Activation activation, double x, double slope) {
-  using tunedgemm::Activation;
+REFERENCE_FUNCTION double activated(Activation activation, double x, double slope) {
   switch (activation) {
     case Activation::kNone:
       return x;

@@ -11,6 +11,8 @@
 
 #include "../../problem/element_format.h"
 
+using namespace tunedgemm::internal;
+
 #ifdef __CUDACC__
 #define REFERENCE_FUNCTION __host__ __device__ inline
 #else
@@ -23,7 +25,7 @@ namespace reference {
 using u64 = unsigned long long;
 
 // Those of DataTypeTraits: a task has them, so that the kernels of this folder need no table.
-using Format = tunedgemm::ElementFormat;
+using Format = ElementFormat;
 
 // No builtins of a compiler, since NVRTC has fewer of them.
 REFERENCE_FUNCTION double infinity() {

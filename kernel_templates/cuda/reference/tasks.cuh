@@ -51,7 +51,7 @@ struct GemmTask {
   double scale;  // alpha * scale_a * scale_b
   double beta, slope;
   int reads_c, bias_kind;  // as READ_C, BIAS
-  tunedgemm::Activation activation;
+  Activation activation;
   int integers;  // 0: floats; 1: rounded to s32; 2: the sums modulo 2^32
 };
 

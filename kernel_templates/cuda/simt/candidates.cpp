@@ -3,7 +3,7 @@
 
 #include "kernel_templates/cuda/simt/simt.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 /// The tiles of a block, a warp and a thread.
@@ -108,4 +108,4 @@ std::vector<Config> simt_candidates(const Problem& problem, const DeviceLimits& 
   return chosen;
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -2,7 +2,7 @@
 
 #include "kernel_templates/cuda/simt/simt.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 /// Warps of an SM beyond which more do not help.
@@ -97,4 +97,4 @@ double simt_us(const Problem& problem, const SimtShape& shape, const DeviceLimit
          std::max(cycles_us(cycles, limits), memory_us(minimum_bytes(problem), limits));
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

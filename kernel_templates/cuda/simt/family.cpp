@@ -4,7 +4,7 @@
 #include "kernel_templates/cuda/families.h"
 #include "kernel_templates/cuda/simt/simt.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 constexpr int kAsyncCopyArch = 80;
@@ -148,4 +148,4 @@ const Family& simt_family() {
   return family;
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -78,21 +78,21 @@
 #define BLOCKS_PER_SM 1  // bounds the registers so that so many blocks fit on an SM
 #endif
 
-constexpr tunedgemm::simt::Shape kShape{.block_m = BLOCK_M,
-                                        .block_n = BLOCK_N,
-                                        .block_k = BLOCK_K,
-                                        .warp_m = WARP_M,
-                                        .warp_n = WARP_N,
-                                        .thread_m = THREAD_M,
-                                        .thread_n = THREAD_N,
-                                        .stages = STAGES,
-                                        .async_copy = ASYNC_COPY != 0,
-                                        .split_k = SPLIT_K,
-                                        .element_bytes_a = sizeof(TypeA),
-                                        .element_bytes_b = sizeof(TypeB),
-                                        .accumulator_bytes = sizeof(Accumulator),
-                                        .accumulates_integers = kAccumulatorIsInteger,
-                                        .long_activation = kLongActivation};
+constexpr simt::Shape kShape{.block_m = BLOCK_M,
+                             .block_n = BLOCK_N,
+                             .block_k = BLOCK_K,
+                             .warp_m = WARP_M,
+                             .warp_n = WARP_N,
+                             .thread_m = THREAD_M,
+                             .thread_n = THREAD_N,
+                             .stages = STAGES,
+                             .async_copy = ASYNC_COPY != 0,
+                             .split_k = SPLIT_K,
+                             .element_bytes_a = sizeof(TypeA),
+                             .element_bytes_b = sizeof(TypeB),
+                             .accumulator_bytes = sizeof(Accumulator),
+                             .accumulates_integers = kAccumulatorIsInteger,
+                             .long_activation = kLongActivation};
 #ifndef THREADS
 #define THREADS kShape.threads()
 #endif
@@ -109,12 +109,11 @@ static_assert(kShape.lanes_fit(),
 static_assert(kShape.quads_fit(),
               "thread_m and thread_n must be multiples of 16 bytes of accumulators");
 static_assert(kShape.block_k % 8 == 0, "block_k must be a multiple of 8");
-static_assert(kShape.stages >= 2 && kShape.stages <= tunedgemm::simt::kMostStages,
-              "stages must be 2 to 6");
+static_assert(kShape.stages >= 2 && kShape.stages <= simt::kMostStages, "stages must be 2 to 6");
 static_assert(kShape.stages_fit(), "stages must be 2 unless async_copy=1");
 static_assert(kShape.async_copy_fits(),
               "async_copy=1 cannot convert: A and B must have the accumulator's type");
-static_assert(kShape.threads() <= tunedgemm::simt::kMostThreads,
+static_assert(kShape.threads() <= simt::kMostThreads,
               "a block has a warp for every warp_m x warp_n of its tile, 32 at most");
 static_assert(THREADS == kShape.threads(), "THREADS must be 32 a warp");
 static_assert(SHARED_BYTES == kShape.shared_bytes(),
@@ -247,8 +246,8 @@ __device__ __forceinline__ WorkTile work_tile_of_block(const Arguments& argument
   const int tiles_n = static_cast<int>((arguments.n + kBlockN - 1) / kBlockN);
   const int tiles = tiles_m * tiles_n;
   const int slice_of_batch = static_cast<int>(blockIdx.x) / tiles;
-  const tunedgemm::TileCoordinate at =
-      tunedgemm::tile_at(static_cast<int>(blockIdx.x) % tiles, tiles_m, tiles_n, kGroupM);
+  const TileCoordinate at =
+      tile_at(static_cast<int>(blockIdx.x) % tiles, tiles_m, tiles_n, kGroupM);
   WorkTile work;
   work.entry = slice_of_batch / kSplitK;
   work.slice = slice_of_batch % kSplitK;
@@ -256,8 +255,8 @@ __device__ __forceinline__ WorkTile work_tile_of_block(const Arguments& argument
   work.m0 = static_cast<long long>(at.tile_m) * kBlockM;
   work.n0 = static_cast<long long>(at.tile_n) * kBlockN;
   if (!kReadC || arguments.c != arguments.d) {
-    work.m0 = min(work.m0, tunedgemm::last_origin(arguments.m, kBlockM, kUnitM));
-    work.n0 = min(work.n0, tunedgemm::last_origin(arguments.n, kBlockN, kUnitN));
+    work.m0 = min(work.m0, last_origin(arguments.m, kBlockM, kUnitM));
+    work.n0 = min(work.n0, last_origin(arguments.n, kBlockN, kUnitN));
   }
   work.rows = static_cast<int>(min(arguments.m - work.m0, static_cast<long long>(kBlockM)));
   work.columns = static_cast<int>(min(arguments.n - work.n0, static_cast<long long>(kBlockN)));

@@ -15,7 +15,9 @@
 #include "../ptx/cp_async.cuh"
 #include "shape.h"
 
-constexpr int kQuad = tunedgemm::simt::quad(sizeof(Accumulator));
+using namespace tunedgemm::internal;
+
+constexpr int kQuad = simt::quad(sizeof(Accumulator));
 struct alignas(16) Quad {
   Accumulator element[kQuad];
 };
@@ -23,9 +25,8 @@ struct alignas(16) Quad {
 template <class Type, bool kAlongK, int kAlign, int kBlock, int kBlockK, int kThreads,
           bool kAsyncCopy>
 struct Operand {
-  static constexpr int kPitch = tunedgemm::simt::pitch(kBlock, sizeof(Accumulator));
-  static constexpr int kVector =
-      tunedgemm::simt::vector_elements(sizeof(Type), kAlign, kAlongK, kAsyncCopy);
+  static constexpr int kPitch = simt::pitch(kBlock, sizeof(Accumulator));
+  static constexpr int kVector = simt::vector_elements(sizeof(Type), kAlign, kAlongK, kAsyncCopy);
 
   // The first row of a tile must be a multiple of it, where vectors lie across rows.
   static constexpr int kRowUnit = kAlongK ? 1 : kVector;

@@ -5,7 +5,7 @@
 
 #include "../common/host_device.cuh"
 
-namespace tunedgemm::simt {
+namespace tunedgemm::internal::simt {
 
 constexpr int kWarp = 32;
 constexpr int kMostThreads = 1024, kMostStages = 6, kMostSplitK = 64;
@@ -120,4 +120,4 @@ struct Shape {
   }
 };
 
-}  // namespace tunedgemm::simt
+}  // namespace tunedgemm::internal::simt

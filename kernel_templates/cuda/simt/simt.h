@@ -10,7 +10,7 @@
 #include "kernel_templates/problem/config.h"
 #include "kernel_templates/problem/problem.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 /// The kernel's Shape of a problem and a config, which has all knobs of the family. A plain value.
 struct SimtShape : simt::Shape {
@@ -27,4 +27,4 @@ std::vector<Config> simt_candidates(const Problem& problem, const DeviceLimits& 
 /// The time of a launch. Good for ranking.
 double simt_us(const Problem& problem, const SimtShape& shape, const DeviceLimits& limits);
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -10,7 +10,7 @@
 #include "kernel_templates/problem/config.h"
 #include "kernel_templates/problem/problem.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 /// The kernel's Shape of a problem and a config, which has all knobs of the family. A plain value.
 struct BlockedShape : blocked::Shape {
@@ -33,4 +33,4 @@ std::vector<Config> blocked_candidates(const Problem& problem, const DeviceLimit
 /// The time of a launch. Good for ranking.
 double blocked_us(const Problem& problem, const BlockedShape& shape, const DeviceLimits& limits);
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

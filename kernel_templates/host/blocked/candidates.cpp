@@ -4,7 +4,7 @@
 
 #include "kernel_templates/host/blocked/blocked.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 struct Tile {
@@ -120,4 +120,4 @@ std::vector<Config> blocked_candidates(const Problem& problem, const DeviceLimit
   return chosen;
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

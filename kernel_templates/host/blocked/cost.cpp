@@ -4,7 +4,7 @@
 #include "kernel_templates/host/blocked/blocked.h"
 #include "kernel_templates/host/host_family.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 // Cycles to widen an element while it is packed (AMD EPYC, 2026-11, as all numbers below).
@@ -84,4 +84,4 @@ double blocked_us(const Problem& problem, const BlockedShape& shape, const Devic
   return std::max(computing, host_memory_us(minimum_bytes(problem), limits) / drawn);
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -4,7 +4,7 @@
 #include "kernel_templates/host/families.h"
 #include "kernel_templates/host/host_family.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 blocked::Shape shape_of(const Problem& problem, const Config& config) {
@@ -91,4 +91,4 @@ const Family& blocked_family() {
   return family;
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

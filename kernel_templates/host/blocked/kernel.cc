@@ -68,15 +68,15 @@
 #include "shape.h"
 #include "vector.h"
 
-constexpr tunedgemm::blocked::Shape kShape{.vector_bytes = VECTOR_BYTES,
-                                           .tile_m = TILE_M,
-                                           .vectors = TILE_N,
-                                           .block_m = BLOCK_M,
-                                           .block_n = BLOCK_N,
-                                           .block_k = BLOCK_K,
-                                           .split_m = SPLIT_M,
-                                           .split_n = SPLIT_N,
-                                           .accumulator_bytes = sizeof(Accumulator)};
+constexpr blocked::Shape kShape{.vector_bytes = VECTOR_BYTES,
+                                .tile_m = TILE_M,
+                                .vectors = TILE_N,
+                                .block_m = BLOCK_M,
+                                .block_n = BLOCK_N,
+                                .block_k = BLOCK_K,
+                                .split_m = SPLIT_M,
+                                .split_n = SPLIT_N,
+                                .accumulator_bytes = sizeof(Accumulator)};
 constexpr int kPrefetch = PREFETCH;
 #ifndef SCRATCH_BYTES
 #define SCRATCH_BYTES kShape.scratch_bytes()

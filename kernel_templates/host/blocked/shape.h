@@ -2,7 +2,7 @@
 // The kernel and its host half both include this file, so that nothing is computed twice.
 #pragma once
 
-namespace tunedgemm::blocked {
+namespace tunedgemm::internal::blocked {
 
 // Accumulators in a vector.
 constexpr int lanes(int vector_bytes, int accumulator_bytes) {
@@ -53,4 +53,4 @@ struct Shape {
   constexpr bool tiles_fit_n() const { return tiles_n() >= 1; }
 };
 
-}  // namespace tunedgemm::blocked
+}  // namespace tunedgemm::internal::blocked

@@ -11,7 +11,7 @@
 #define VECTOR_BYTES 16  // of a SIMD register
 #endif
 
-constexpr int kLanes = tunedgemm::blocked::lanes(VECTOR_BYTES, sizeof(Accumulator));
+constexpr int kLanes = blocked::lanes(VECTOR_BYTES, sizeof(Accumulator));
 
 // Sums of s32 are modulo 2^32, which unsigned lanes give.
 inline f64 lane_type(f64);

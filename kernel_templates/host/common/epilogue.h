@@ -137,7 +137,7 @@ inline Epilogue epilogue_of(const Arguments& arguments, long long entry) {
   epilogue.factor = static_cast<Real>(arguments.alpha * scale_a * scale_b);
   epilogue.beta = static_cast<Real>(arguments.beta);
   epilogue.slope = static_cast<Real>(arguments.slope);
-  epilogue.sums_are_result = !kReadC && kBias == 0 && kActivation == tunedgemm::Activation::kNone &&
+  epilogue.sums_are_result = !kReadC && kBias == 0 && kActivation == Activation::kNone &&
                              arguments.alpha == 1.0 && !arguments.scale_a && !arguments.scale_b;
   return epilogue;
 }

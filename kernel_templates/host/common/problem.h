@@ -5,6 +5,8 @@
 #include "../../problem/activation.h"
 #include "number.h"
 
+using namespace tunedgemm::internal;
+
 #ifndef TYPE_A
 #define TYPE_A f32  // the name of an element type in problem/data_type.h
 #endif
@@ -44,4 +46,4 @@ constexpr bool kReadC = READ_C == 1;
 constexpr int kBias = BIAS;
 constexpr int kBiasPerRow = 1;
 constexpr int kBiasPerColumn = 2;
-constexpr auto kActivation = static_cast<tunedgemm::Activation>(ACTIVATION);
+constexpr auto kActivation = static_cast<Activation>(ACTIVATION);

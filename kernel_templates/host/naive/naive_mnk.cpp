@@ -1,7 +1,7 @@
 #include "kernel_templates/host/families.h"
 #include "kernel_templates/host/host_family.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 constexpr double kAdditionLatency = 4;  // cycles from one addition to the next that needs it
@@ -36,4 +36,4 @@ const Family& naive_mnk_family() {
   return family;
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -31,13 +31,13 @@
 #define BLOCK_N 2048  // columns whose sums are open at once
 #endif
 #ifndef SCRATCH_BYTES
-#define SCRATCH_BYTES tunedgemm::naive::scratch_bytes(BLOCK_N, sizeof(Accumulator))
+#define SCRATCH_BYTES naive::scratch_bytes(BLOCK_N, sizeof(Accumulator))
 #endif
 constexpr long long kBlockN = BLOCK_N;
 
 // ---- 3. What must hold --------------------------------------------------------------------------
 static_assert(kBlockN >= 1, "block_n must be positive");
-static_assert(SCRATCH_BYTES == tunedgemm::naive::scratch_bytes(BLOCK_N, sizeof(Accumulator)),
+static_assert(SCRATCH_BYTES == naive::scratch_bytes(BLOCK_N, sizeof(Accumulator)),
               "scratch holds block_n sums");
 
 // ---- 4. Mainloop --------------------------------------------------------------------------------

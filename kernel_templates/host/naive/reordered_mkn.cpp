@@ -2,7 +2,7 @@
 #include "kernel_templates/host/host_family.h"
 #include "kernel_templates/host/naive/shape.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 class ReorderedMkn final : public HostFamily {
@@ -44,4 +44,4 @@ const Family& reordered_mkn_family() {
   return family;
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -2,11 +2,11 @@
 // both include this file.
 #pragma once
 
-namespace tunedgemm::naive {
+namespace tunedgemm::internal::naive {
 
 // reordered_mkn: the open sums of a thread.
 constexpr int scratch_bytes(int block_n, int accumulator_bytes) {
   return block_n * accumulator_bytes;
 }
 
-}  // namespace tunedgemm::naive
+}  // namespace tunedgemm::internal::naive

@@ -3,7 +3,7 @@
 #include "kernel_templates/host/families.h"
 #include "kernel_templates/host/host_family.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 constexpr double kAdditionLatency = 4;  // cycles from one addition to the next that needs it
@@ -59,4 +59,4 @@ const Family& transposed_b_family() {
   return family;
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -20,9 +20,6 @@
 
 /// Everything of this library.
 namespace tunedgemm {
-/// This version of the C++ face; never spelled out. It is a namespace of its own, since the library
-/// has classes of the same names inside.
-inline namespace v0 {
 
 /// A status other than TUNEDGEMM_OK. what() is its name and the sentence of
 /// tunedgemm_error_message().
@@ -256,5 +253,4 @@ inline void tuned_matmul(const Problem& problem, const Buffers& buffers, void* s
   check(tunedgemm_matmul(nullptr, &c_problem, &c_buffers, stream));
 }
 
-}  // namespace v0
 }  // namespace tunedgemm

@@ -9,7 +9,7 @@
 #include "cache/tables/winner_rows.h"
 #include "tests/cache/support/sample.h"
 
-namespace tunedgemm::large_store {
+namespace tunedgemm::internal::large_store {
 namespace {
 
 constexpr int kConfigs = 1000;
@@ -100,4 +100,4 @@ void fill(const std::filesystem::path& path, int winners) {
   transaction.commit();
 }
 
-}  // namespace tunedgemm::large_store
+}  // namespace tunedgemm::internal::large_store

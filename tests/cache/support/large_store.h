@@ -6,7 +6,7 @@
 
 #include "kernel_templates/problem/problem.h"
 
-namespace tunedgemm::large_store {
+namespace tunedgemm::internal::large_store {
 
 constexpr int kTrialsOfAWinner = 20;
 
@@ -17,4 +17,4 @@ Problem problem(int number);
 /// their trials. Precondition: the file was made by a store, and is empty.
 void fill(const std::filesystem::path& path, int winners);
 
-}  // namespace tunedgemm::large_store
+}  // namespace tunedgemm::internal::large_store

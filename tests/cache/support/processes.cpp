@@ -9,7 +9,7 @@
 #include <sstream>
 #include <stdexcept>
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 constexpr const char* kComplaint = "complaint: ";
@@ -109,4 +109,4 @@ std::vector<std::string> Processes::wait() {
   return lines;
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 /// Forked children of the test, which must have no store open itself. Killed and waited for when
 /// destroyed.
@@ -42,4 +42,4 @@ class Processes {
   std::vector<std::string> complaints_;
 };
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -1,6 +1,6 @@
 #include "tests/cache/support/sample.h"
 
-namespace tunedgemm::sample {
+namespace tunedgemm::internal::sample {
 namespace {
 
 class SampleFamily : public Family {
@@ -138,4 +138,4 @@ Binary binary(std::size_t bytes, int seed) {
   return binary;
 }
 
-}  // namespace tunedgemm::sample
+}  // namespace tunedgemm::internal::sample

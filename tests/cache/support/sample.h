@@ -9,7 +9,7 @@
 #include "cache/store.h"
 #include "kernel_templates/family.h"
 
-namespace tunedgemm::sample {
+namespace tunedgemm::internal::sample {
 
 /// A family that allows block_m = 64 and 128, and 128 only where a block may have 256 threads.
 /// `age` 1 has another fingerprint than `age` 0.
@@ -31,4 +31,4 @@ TrialRecord rejected(int block_m, Reason reason);
 Source source(std::int64_t m = 1);
 Binary binary(std::size_t bytes = 1000, int seed = 1);
 
-}  // namespace tunedgemm::sample
+}  // namespace tunedgemm::internal::sample

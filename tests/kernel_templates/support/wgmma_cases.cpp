@@ -5,7 +5,7 @@
 #include "tests/support/eight_gpcs.h"
 #include "tests/support/instances.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 DeviceLimits wgmma_device(int arch, int sm_count) {
   DeviceLimits limits;
@@ -81,4 +81,4 @@ std::int64_t wgmma_works(const Problem& problem, const Config& config) {
          problem.batch * config.at("split_k");
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

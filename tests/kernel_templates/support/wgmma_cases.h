@@ -11,7 +11,7 @@
 #include "kernel_templates/cuda/families.h"
 #include "tests/support/wgmma_config.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 using Size = std::array<std::int64_t, 3>;  // M, N, K
 
@@ -41,4 +41,4 @@ std::vector<Config> wgmma_candidates_for(const Problem& problem,
 /// What clusters have to do: a part of K of their tiles.
 std::int64_t wgmma_works(const Problem& problem, const Config& config);
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -14,7 +14,7 @@
 #include "tests/support/catch.h"
 #include "tunedgemm/tunedgemm.h"
 
-namespace tunedgemm::fake_cuda {
+namespace tunedgemm::internal::fake_cuda {
 namespace {
 
 tunedgemm_context* open_by_c(int ordinal) {
@@ -125,4 +125,4 @@ TEST_CASE("A forked child is refused the GPU of its parent, and calls the driver
   tunedgemm_context_destroy(context);
 }
 
-}  // namespace tunedgemm::fake_cuda
+}  // namespace tunedgemm::internal::fake_cuda

@@ -15,7 +15,7 @@
 
 #include "runtime/cuda/driver_types.h"
 
-namespace tunedgemm::fake_cuda {
+namespace tunedgemm::internal::fake_cuda {
 
 /// Whether what is wrong passes, or the device is lost: then every call that needs a context fails
 /// with the same error.
@@ -73,4 +73,4 @@ class Control {
 inline constexpr const char* kControlSymbol = "tunedgemm_fake_cuda_control";
 using FindControl = Control* (*)();
 
-}  // namespace tunedgemm::fake_cuda
+}  // namespace tunedgemm::internal::fake_cuda

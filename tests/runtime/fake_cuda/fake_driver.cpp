@@ -13,8 +13,8 @@
 // NOLINTBEGIN(readability-identifier-naming)
 #pragma GCC visibility push(default)
 
-using namespace tunedgemm::cuda;
-using namespace tunedgemm::fake_cuda;
+using namespace tunedgemm::internal::cuda;
+using namespace tunedgemm::internal::fake_cuda;
 
 namespace {
 

@@ -14,7 +14,7 @@
 #include "tests/runtime/support/winner_record.h"
 #include "tests/support/catch.h"
 
-namespace tunedgemm::fake_cuda {
+namespace tunedgemm::internal::fake_cuda {
 namespace {
 
 std::size_t bytes_of(std::int64_t elements) {
@@ -143,4 +143,4 @@ const Plan& split_k_plan(Context& context, const SmallProduct& product) {
   std::abort();
 }
 
-}  // namespace tunedgemm::fake_cuda
+}  // namespace tunedgemm::internal::fake_cuda

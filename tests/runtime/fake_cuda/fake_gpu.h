@@ -9,7 +9,7 @@
 #include "runtime/launch.h"
 #include "tests/runtime/fake_cuda/fake_cuda.h"
 
-namespace tunedgemm::fake_cuda {
+namespace tunedgemm::internal::fake_cuda {
 
 /// The fake driver, loaded before the library asks for one; from then on the library finds it by
 /// the real one's name.
@@ -72,4 +72,4 @@ class SmallProduct {
 /// The plan of a kernel that splits K, and so needs a workspace.
 const Plan& split_k_plan(Context& context, const SmallProduct& product);
 
-}  // namespace tunedgemm::fake_cuda
+}  // namespace tunedgemm::internal::fake_cuda

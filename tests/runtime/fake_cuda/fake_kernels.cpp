@@ -11,7 +11,7 @@
 #include "kernel_templates/cuda/reference/tasks.cuh"
 #include "kernel_templates/problem/data_type.h"
 
-namespace tunedgemm::fake_cuda {
+namespace tunedgemm::internal::fake_cuda {
 namespace {
 
 constexpr std::int64_t kCounterBytes = 64 * 1024;  // as in common/split_k.cuh
@@ -310,4 +310,4 @@ std::string compute(const Image& image, const LaunchArguments& launch) {
   return "";
 }
 
-}  // namespace tunedgemm::fake_cuda
+}  // namespace tunedgemm::internal::fake_cuda

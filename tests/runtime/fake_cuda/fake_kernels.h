@@ -12,7 +12,7 @@
 
 #include "kernel_templates/cuda/common/arguments.cuh"
 
-namespace tunedgemm::fake_cuda {
+namespace tunedgemm::internal::fake_cuda {
 
 /// Of a module: the text that the fake NVRTC made, or of a program in PTX.
 struct Image {
@@ -48,4 +48,4 @@ std::vector<Touched> touched_by(const Image& image, const LaunchArguments& launc
 /// The sentence of what was found wrong, or nothing.
 std::string compute(const Image& image, const LaunchArguments& launch);
 
-}  // namespace tunedgemm::fake_cuda
+}  // namespace tunedgemm::internal::fake_cuda

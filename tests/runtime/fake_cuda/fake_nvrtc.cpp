@@ -24,8 +24,8 @@ constexpr nvrtcResult NVRTC_SUCCESS = 0;
 
 // The driver's control also fails NVRTC's calls.
 nvrtcResult enter(const char* function) {
-  static const auto find = reinterpret_cast<tunedgemm::fake_cuda::FindControl>(
-      dlsym(dlopen("libcuda.so.1", RTLD_NOW), tunedgemm::fake_cuda::kControlSymbol));
+  static const auto find = reinterpret_cast<tunedgemm::internal::fake_cuda::FindControl>(
+      dlsym(dlopen("libcuda.so.1", RTLD_NOW), tunedgemm::internal::fake_cuda::kControlSymbol));
   return find()->enter(function);
 }
 

@@ -6,10 +6,10 @@
 #include <string_view>
 #include <thread>
 
-namespace tunedgemm::fake_cuda {
+namespace tunedgemm::internal::fake_cuda {
 namespace {
 
-using namespace tunedgemm::cuda;
+using namespace tunedgemm::internal::cuda;
 
 constexpr CUresult kIllegalAddress = 700, kStreamCaptureUnsupported = 900;
 constexpr std::size_t kRedZone = 256;
@@ -459,4 +459,4 @@ Control& fake_control() {
   return control;
 }
 
-}  // namespace tunedgemm::fake_cuda
+}  // namespace tunedgemm::internal::fake_cuda

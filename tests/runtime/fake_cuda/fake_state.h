@@ -17,7 +17,7 @@
 #include "tests/runtime/fake_cuda/fake_cuda.h"
 #include "tests/runtime/fake_cuda/fake_kernels.h"
 
-namespace tunedgemm::fake_cuda {
+namespace tunedgemm::internal::fake_cuda {
 
 constexpr int kDevices = 2;
 constexpr auto kMemsetNode = static_cast<cuda::CUgraphNodeType>(2);
@@ -29,10 +29,10 @@ struct Graph {
   std::map<cuda::CUuserObject, unsigned> kept;
 };
 
-}  // namespace tunedgemm::fake_cuda
+}  // namespace tunedgemm::internal::fake_cuda
 
 // NOLINTBEGIN(readability-identifier-naming): the manual's names
-namespace tunedgemm::cuda {
+namespace tunedgemm::internal::cuda {
 
 struct CUgraph_st : fake_cuda::Graph {};
 struct CUgraphExec_st : fake_cuda::Graph {};
@@ -91,10 +91,10 @@ struct CUgraphNode_st {
   } set{};
 };
 
-}  // namespace tunedgemm::cuda
+}  // namespace tunedgemm::internal::cuda
 // NOLINTEND(readability-identifier-naming)
 
-namespace tunedgemm::fake_cuda {
+namespace tunedgemm::internal::fake_cuda {
 
 /// Objects at addresses that are given again.
 template <class Object>
@@ -236,4 +236,4 @@ class Call {
 
 Control& fake_control();
 
-}  // namespace tunedgemm::fake_cuda
+}  // namespace tunedgemm::internal::fake_cuda

@@ -10,7 +10,7 @@
 #include "tests/support/catch.h"
 #include "tunedgemm/tunedgemm.h"
 
-namespace tunedgemm::fake_cuda {
+namespace tunedgemm::internal::fake_cuda {
 namespace {
 
 constexpr cuda::CUresult kUnknown = 999, kIllegalAddress = 700;
@@ -135,4 +135,4 @@ TEST_CASE("A tuning survives the failure of most calls of the driver", "[slow]")
   }
 }
 
-}  // namespace tunedgemm::fake_cuda
+}  // namespace tunedgemm::internal::fake_cuda

@@ -3,7 +3,7 @@
 #include "tests/runtime/fake_cuda/fake_gpu.h"
 #include "tests/support/catch.h"
 
-namespace tunedgemm::fake_cuda {
+namespace tunedgemm::internal::fake_cuda {
 
 TEST_CASE("A plan of the model is compiled, loaded and runs right") {
   const FakeGpu gpu;
@@ -25,4 +25,4 @@ TEST_CASE("A tuned winner is checked, timed, stored and runs right") {
   CHECK(product.is_right());
 }
 
-}  // namespace tunedgemm::fake_cuda
+}  // namespace tunedgemm::internal::fake_cuda

@@ -8,7 +8,7 @@
 #include "tests/support/catch.h"
 #include "tunedgemm/tunedgemm.h"
 
-namespace tunedgemm::fake_cuda {
+namespace tunedgemm::internal::fake_cuda {
 namespace {
 
 std::size_t waits_for_a_hung_kernel(bool gives_up) {
@@ -67,4 +67,4 @@ TEST_CASE("A call whose kernel never ends is refused, and its context ends witho
   control().reset();
 }
 
-}  // namespace tunedgemm::fake_cuda
+}  // namespace tunedgemm::internal::fake_cuda

@@ -15,7 +15,7 @@
 #include "tests/runtime/support/captured_graph.h"
 #include "tests/support/catch.h"
 
-namespace tunedgemm::fake_cuda {
+namespace tunedgemm::internal::fake_cuda {
 namespace {
 
 // The stream that every thread calls its own by the same handle.
@@ -307,4 +307,4 @@ TEST_CASE("A launch with a new workspace survives the failure of any call of the
   }
 }
 
-}  // namespace tunedgemm::fake_cuda
+}  // namespace tunedgemm::internal::fake_cuda

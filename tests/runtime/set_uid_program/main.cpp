@@ -7,17 +7,17 @@
 #include <cstdlib>
 #include <vector>
 
-#include "kernel_templates/environment.h"
+#include "kernel_templates/base/environment.h"
 #include "runtime/host/private_folder.h"
 #include "tunedgemm/tunedgemm.h"
 
 int main() {
   std::printf("secure %lu\n", getauxval(AT_SECURE));
   for (const char* name : {"TUNEDGEMM_CXX", "TUNEDGEMM_CACHE", "PATH", "HOME"}) {
-    std::printf("%s=%s\n", name, tunedgemm::environment(name).c_str());
+    std::printf("%s=%s\n", name, tunedgemm::internal::environment(name).c_str());
   }
-  std::printf("temporary files in %s\n", tunedgemm::temporary_places().front().c_str());
-  for (const std::string& entry : tunedgemm::environment_of_children()) {
+  std::printf("temporary files in %s\n", tunedgemm::internal::temporary_places().front().c_str());
+  for (const std::string& entry : tunedgemm::internal::environment_of_children()) {
     std::printf("children get %s\n", entry.c_str());
   }
 

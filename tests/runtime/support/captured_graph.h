@@ -6,7 +6,7 @@
 #include "runtime/cuda/check.h"
 #include "runtime/cuda/driver.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 inline const cuda::Driver& test_driver() {
   static const auto opened = cuda::Driver::open();
@@ -70,4 +70,4 @@ class CapturedGraph {
   cuda::CUgraphExec executable_ = nullptr;
 };
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

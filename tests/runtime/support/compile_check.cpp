@@ -11,7 +11,7 @@
 #include "tests/support/eight_gpcs.h"
 #include "tests/support/instances.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 constexpr int kThreads = 2;
@@ -137,4 +137,4 @@ bool is_refused_by_assertion(const cuda::Nvrtc& nvrtc, const Source& source) {
   return failure != nullptr && failure->log.find("static assertion failed") != std::string::npos;
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -15,7 +15,7 @@
 #include "kernel_templates/family.h"
 #include "runtime/cuda/nvrtc.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 /// The compute capabilities that kernels are compiled for.
 inline constexpr std::array kArchitectures{80, 86, 89, 90, 100, 103, 120};
@@ -55,4 +55,4 @@ Source with_define(Source source, const std::string& macro, const std::string& v
 /// Whether it fails to compile because of a static_assert.
 bool is_refused_by_assertion(const cuda::Nvrtc& nvrtc, const Source& source);
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

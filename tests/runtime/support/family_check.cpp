@@ -14,7 +14,7 @@
 #include "tests/runtime/support/in_parallel.h"
 #include "tests/support/instances.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 constexpr std::size_t kMostSentences = 12;
@@ -302,4 +302,4 @@ std::string to_text(const FamilyReport& report) {
   return text.str();
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

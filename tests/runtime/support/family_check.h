@@ -10,7 +10,7 @@
 #include "runtime/device.h"
 #include "tests/runtime/support/gemm_cases.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 /// What to run: one candidate and one problem.
 struct FamilyCase {
@@ -41,4 +41,4 @@ std::vector<FamilyCase> random_cases(const Family& family, const DeviceLimits& l
 FamilyReport check_family(const Family& family, const std::vector<FamilyCase>& cases,
                           Device& device, const DeviceLimits& limits, std::uint64_t seed);
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -5,7 +5,7 @@
 
 #include "kernel_templates/geometry.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 template <std::size_t Count>
@@ -146,4 +146,4 @@ Problem with_sizes(const Problem& problem_class, std::int64_t m, std::int64_t n,
   return canonical(problem).problem;
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -10,7 +10,7 @@
 
 #include "kernel_templates/family.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 /// Which elements and how they are multiplied.
 struct TypeCase {
@@ -34,4 +34,4 @@ Problem random_sizes(const Problem& problem_class, Random& random);
 /// The class with these sizes, packed as closely as the alignments allow.
 Problem with_sizes(const Problem& problem_class, std::int64_t m, std::int64_t n, std::int64_t k);
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -13,7 +13,7 @@
 #include "tests/support/temporary_folder.h"
 #include "tunedgemm/tunedgemm.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 inline std::unique_ptr<Context> host_context(const TemporaryFolder& folder, Policy policy) {
   ContextOptions options;
@@ -89,4 +89,4 @@ class HostCall {
   mutable std::vector<float> d_;
 };
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

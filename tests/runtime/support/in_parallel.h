@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 /// Calls work(index, thread) for every index below count, on so many threads. The first exception
 /// is thrown here when all have ended.
@@ -41,4 +41,4 @@ inline void for_each_in_parallel(std::size_t count, int threads,
   }
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

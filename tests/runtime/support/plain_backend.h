@@ -10,7 +10,7 @@
 #include "runtime/evaluation/verifier.h"
 #include "tests/runtime/support/plain_device.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 class PlainBackend : public Backend {
  public:
@@ -31,4 +31,4 @@ class PlainBackend : public Backend {
   double usual_seconds_per_candidate() const override { return 1; }
 };
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -7,7 +7,7 @@
 
 #include "kernel_templates/cuda/reference/element.cuh"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 class PlainMemory final : public DeviceMemory {
@@ -173,4 +173,4 @@ std::variant<double, Rejection> PlainDevice::time(const TimedLaunch& timed, int 
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

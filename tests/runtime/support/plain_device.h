@@ -12,7 +12,7 @@
 #include "runtime/backend.h"
 #include "runtime/device.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 enum class Flaw {
   kNone,
@@ -94,4 +94,4 @@ class PlainDevice : public Device {
   std::atomic<int> compilations_{0};
 };
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

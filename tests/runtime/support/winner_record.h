@@ -4,7 +4,7 @@
 #include "kernel_templates/family.h"
 #include "runtime/device.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 /// As if this candidate had won on the device. Without a measurement, and as cursory as can be.
 inline Record winner_record(const Instance& instance, Device& device) {
@@ -18,4 +18,4 @@ inline Record winner_record(const Instance& instance, Device& device) {
   return record;
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -6,7 +6,7 @@
 #include "runtime/worker_process.h"
 #include "tests/support/breaking_compiler.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 WorkerBench::~WorkerBench() {
   unsetenv("TUNEDGEMM_CXX");
@@ -22,4 +22,4 @@ std::vector<pid_t> WorkerBench::workers() const {
   return processes_with(std::string(kBeWorker), cache());
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

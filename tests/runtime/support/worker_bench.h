@@ -7,7 +7,7 @@
 
 #include "tests/support/temporary_folder.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 /// A folder with a cache, for tests of workers, and a compiler that breaks kernels. One at a time,
 /// since it sets an environment variable.
@@ -30,4 +30,4 @@ class WorkerBench {
   TemporaryFolder folder_;
 };
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

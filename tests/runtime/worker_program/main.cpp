@@ -3,8 +3,8 @@
 #include "runtime/worker_process.h"
 
 int main(int argc, char** argv) {
-  return argc < 2 || argv[1] != tunedgemm::kBeWorker
+  return argc < 2 || argv[1] != tunedgemm::internal::kBeWorker
              ? 1
-             : tunedgemm::work_as_told(std::span(argv, static_cast<std::size_t>(argc)).subspan(2),
-                                       {});
+             : tunedgemm::internal::work_as_told(
+                   std::span(argv, static_cast<std::size_t>(argc)).subspan(2), {});
 }

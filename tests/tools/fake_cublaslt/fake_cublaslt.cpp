@@ -2,15 +2,15 @@
 
 #include <cstring>
 
-#include "tools/vendor/cublaslt_library.h"
+#include "tools/baselines/cublaslt_library.h"
 
 // The names are the manual's.
 #pragma GCC visibility push(default)
 
 namespace {
 
-using namespace tunedgemm;
-using namespace tunedgemm::cublaslt;
+using namespace tunedgemm::internal;
+using namespace tunedgemm::internal::cublaslt;
 
 constexpr int kScaleOfA = 17, kScaleOfB = 18;
 constexpr Status kNotSupported = 15;

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <map>
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 /// Attributes by the manual's numbers, as whole numbers; what layouts were made with by negative
 /// ones.
@@ -21,7 +21,7 @@ struct FakeCall {
   float alpha = 0;
 };
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal
 
 /// Found by dlsym under this name.
-extern "C" const tunedgemm::FakeCall* fake_cublaslt_last_call();
+extern "C" const tunedgemm::internal::FakeCall* fake_cublaslt_last_call();

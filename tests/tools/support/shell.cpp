@@ -6,7 +6,7 @@
 #include <fstream>
 #include <iterator>
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 namespace {
 
 std::string text_of(const std::filesystem::path& path) {
@@ -26,4 +26,4 @@ ProgramResult Shell::run(const std::string& command_line) const {
           .errors = text_of(folder() / "errors")};
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

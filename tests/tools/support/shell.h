@@ -7,7 +7,7 @@
 
 #include "tests/support/temporary_folder.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 struct ProgramResult {
   int status = -1;  ///< the exit status, or 128 + the signal
@@ -28,4 +28,4 @@ class Shell {
   TemporaryFolder folder_;
 };
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -5,7 +5,7 @@
 #include "tests/support/catch.h"
 #include "tests/tools/support/shell.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 /// A shell whose cache has one winner: f32, 40 x 24 x 16 on the host.
 class TunedShell : public Shell {
@@ -20,4 +20,4 @@ class TunedShell : public Shell {
   }
 };
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

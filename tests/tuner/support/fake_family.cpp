@@ -2,7 +2,7 @@
 
 #include <limits>
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 FakeFamily::FakeFamily(std::string_view name)
     : Family(name, "host", "cuda/common/arguments.cuh",
@@ -45,4 +45,4 @@ Instance FakeFamily::instance(const Candidate& candidate, double predicted_us) c
   return made;
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -4,7 +4,7 @@
 
 #include "kernel_templates/family.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 /// Knobs: block_m, the tile; variant, which the cost model ranks by; split_k, which needs a
 /// workspace. Legal where block_m <= M. Other knobs are taken, and those that make a tile with the
@@ -22,4 +22,4 @@ class FakeFamily final : public Family {
   Instance instance(const Candidate& candidate, double predicted_us) const;
 };
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 class SimulatedDevice::SimulatedTrial final : public Trial {
  public:
@@ -72,4 +72,4 @@ Evaluator::Clock SimulatedDevice::clock() {
   return {static_cast<int>(1980 * ratio()), ratio() < 0.8};
 }
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

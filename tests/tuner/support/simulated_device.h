@@ -12,7 +12,7 @@
 
 #include "tuner/evaluator.h"
 
-namespace tunedgemm {
+namespace tunedgemm::internal {
 
 /// What a candidate is like.
 struct Behaviour {
@@ -71,4 +71,4 @@ class SimulatedDevice final : public Evaluator {
   std::map<std::string, Behaviour> behaviours_;
 };
 
-}  // namespace tunedgemm
+}  // namespace tunedgemm::internal

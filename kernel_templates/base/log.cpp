@@ -1,0 +1,81 @@
+#include "kernel_templates/base/log.h"
+
+#include <spdlog/sinks/base_sink.h>
+#include <spdlog/sinks/stdout_color_sinks.h>
+#include <spdlog/spdlog.h>
+
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+
+#include "kernel_templates/base/printable.h"
+
+#include "kernel_templates/base/process_fork.h"
+
+namespace tunedgemm::internal {
+namespace {
+
+constexpr const char* kLoggerName = "tunedgemm";
+
+std::shared_ptr<spdlog::logger> logger() {
+  if (auto known = spdlog::get(kLoggerName)) {
+    return known;
+  }
+  try {
+    auto made = spdlog::stderr_color_mt(kLoggerName);
+    made->set_level(spdlog::level::warn);
+    return made;
+  } catch (const spdlog::spdlog_ex&) {
+    // Another thread has registered it since.
+    return spdlog::get(kLoggerName);
+  }
+}
+
+class ListenerSink final : public spdlog::sinks::base_sink<std::mutex> {
+ public:
+  explicit ListenerSink(std::function<void(LogLevel, std::string_view)> listener)
+      : listener_(std::move(listener)) {}
+
+ private:
+  void sink_it_(const spdlog::details::log_msg& message) override {
+    listener_(message.level >= spdlog::level::warn ? LogLevel::kWarning : LogLevel::kInfo,
+              std::string_view(message.payload.data(), message.payload.size()));
+  }
+  void flush_() override {}
+
+  std::function<void(LogLevel, std::string_view)> listener_;
+};
+
+void log(spdlog::level::level_enum level, std::string_view sentence) noexcept {
+  const ForkGuard guard;
+  try {
+    if (const auto speaker = logger()) {
+      const std::string shown = printable(sentence, Lines::kMany);
+      speaker->log(level, spdlog::string_view_t(shown.data(), shown.size()));
+    }
+  } catch (...) {
+    // A message that cannot be written must not harm the multiplication that it is about.
+  }
+}
+
+}  // namespace
+
+void log_warning(std::string_view sentence) noexcept {
+  log(spdlog::level::warn, sentence);
+}
+
+void log_info(std::string_view sentence) noexcept {
+  log(spdlog::level::info, sentence);
+}
+
+void send_log_to(std::function<void(LogLevel, std::string_view)> listener) {
+  const ForkGuard guard;
+  auto heard = std::make_shared<spdlog::logger>(
+      kLoggerName, std::make_shared<ListenerSink>(std::move(listener)));
+  heard->set_level(spdlog::level::info);
+  spdlog::drop(kLoggerName);
+  spdlog::register_logger(std::move(heard));
+}
+
+}  // namespace tunedgemm::internal

@@ -1,0 +1,20 @@
+#pragma once
+
+// SHA-256 as in FIPS 180-4. Here because keys and stored binaries are identified by it in every
+// layer.
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace tunedgemm::internal {
+
+std::array<std::uint8_t, 32> sha256(std::span<const std::byte> bytes);
+
+/// The first `digits` hexadecimal digits (64 at most) of the hash of the text.
+std::string sha256_hex(std::string_view text, std::size_t digits = 64);
+
+}  // namespace tunedgemm::internal

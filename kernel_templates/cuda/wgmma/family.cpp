@@ -1,0 +1,210 @@
+#include <algorithm>
+
+#include "kernel_templates/cuda/cuda_family.h"
+#include "kernel_templates/cuda/families.h"
+#include "kernel_templates/cuda/wgmma/candidates.h"
+#include "kernel_templates/cuda/wgmma/cost.h"
+#include "kernel_templates/cuda/wgmma/gpc_cluster_ranges.h"
+#include "kernel_templates/cuda/wgmma/operand_padding.h"
+#include "kernel_templates/cuda/wgmma/wgmma_shape.h"
+#include "kernel_templates/geometry.h"
+
+namespace tunedgemm::internal {
+namespace {
+
+constexpr int kArch = 90;
+constexpr int kRevision = 11;  // 11: operands of unaligned rows are padded
+
+class Wgmma final : public CudaFamily {
+ public:
+  Wgmma()
+      : CudaFamily(
+            "wgmma", "cuda/wgmma/kernel.cu",
+            {{"block_m", {64, 128, 192, 256}, "rows of a tile of D", Knob::kTile},
+             {"block_n", in_steps(wgmma::kLeastWidth, wgmma::kMostWidth, wgmma::kWidthStep),
+              "columns of it", Knob::kTile},
+             {"block_k", {32, 64, 128, 256}, "a tile along K", Knob::kTile},
+             {"stages",
+              {2, 3, 4, 5, 6, 7, 8, 9, 10, 11, wgmma::kMostStages},
+              "tiles in shared memory at a time"},
+             {"epilogue_stages",
+              {1, 2},
+              "16-row tiles of D that a warp has in shared memory at a time",
+              Knob::kTile},
+             {"consumers", {1, 2, 3}, "warpgroups that multiply", Knob::kTile},
+             {"ping_pong",
+              {0, 1},
+              "1: they take tiles alternately, and one stores while the other multiplies",
+              Knob::kTile},
+             {"cluster_m", {1, 2, 4}, "CTAs along M that share B by multicast"},
+             {"cluster_n", {1, 2, 4}, "CTAs along N that share A by multicast"},
+             {"group_m",
+              {1, 2, 4, 8, 16, 32},
+              "rows (columns) of tiles that rasterization takes together"},
+             {"raster_along_n", {0, 1}, "1: tiles of a group are taken along N, not along M"},
+             {"gpc_aware", {0, 1}, "1: neighbouring tiles go to the SMs of one GPC"},
+             {"evict_first",
+              {0, 1, 2},
+              "1: D and the streaming operand are evicted from the L2 cache first; 2: the latter"},
+             {"split_k", in_steps(1, wgmma::kMostSplitK), "split-K slices"},
+             {"in_flight", {0, 1}, "tiles along K whose wgmma still run when the next begin"},
+             {"tensor_store", {0, 1}, "1: D is stored by TMA"},
+             {"programmatic",
+              {1, 0},
+              "1: may start while a kernel of this library before it still runs",
+              Knob::kLaunch},
+             {"swap_ab", {0, 1}, "1: D's transpose is computed, from B and A", Knob::kTile},
+             {"prefetch",
+              {0, 1, 2, 4, 8, 16},
+              "tiles along K that are prefetched into the L2 cache"}},
+            kRevision) {}
+
+  Instantiation instantiate(const Problem& asked, const Config& config,
+                            const DeviceLimits& limits) const override {
+    if (std::string why = why_not_device(config, limits, kArch); !why.empty()) {
+      return why;
+    }
+    if (limits.arch != kArch) {
+      return "compute capability " + std::to_string(limits.arch / 10) + "." +
+             std::to_string(limits.arch % 10) + " does not have the instructions of 9.0a";
+    }
+    const Problem problem = problem_of_kernel(asked, config);
+    const WgmmaShape shape(problem, config);
+    if (std::string why = why_not_wgmma(asked, shape); !why.empty()) {
+      return why;
+    }
+    if (std::string why = why_not_launch(problem, shape, limits); !why.empty()) {
+      return why;
+    }
+    Instance instance = begin_instance(asked, config);
+    instance.launch = launch(problem, shape, limits);
+    if (config.at("programmatic") == 1) {
+      instance.launch.programmatic = problem.launches == Launches::kBackToBack
+                                         ? ProgrammaticLaunch::kAlways
+                                         : ProgrammaticLaunch::kAfterOwn;
+    }
+    instance.predicted_us = wgmma_us(padded(problem), shape, limits) + padding_us(problem, limits);
+    instance.needs_exact_architecture = true;
+    instance.lacks_gpcs = shape.gpc_aware && limits.gpc_of_sm.empty();
+    return instance;
+  }
+
+ protected:
+  std::vector<Config> search_space(const Problem& problem,
+                                   const DeviceLimits& limits) const override {
+    return wgmma_candidates(problem, limits);
+  }
+
+ private:
+  static std::string why_not_launch(const Problem& problem, const WgmmaShape& shape,
+                                    const DeviceLimits& limits) {
+    constexpr int kRegistersAtStart = 0;  // what a launch takes; setmaxnreg divides them
+    if (std::string why =
+            why_not_block(shape.threads(), kRegistersAtStart, shape.shared_bytes(), limits);
+        !why.empty()) {
+      return why;
+    }
+    if (std::string why = why_not_tiling(problem, shape.clusters(problem), shape.block_k,
+                                         shape.partial_tile_bytes(), limits);
+        !why.empty()) {
+      return why;
+    }
+    // The kernel counts work tiles with an int, and adds the number of blocks.
+    const std::int64_t work_tiles = shape.clusters(problem).blocks().value_or(kMaxGridX);
+    if (work_tiles > kMaxGridX - limits.sm_count) {
+      return std::to_string(work_tiles) + " tiles are more than the " +
+             std::to_string(kMaxGridX - limits.sm_count) + " of a grid; make the tile larger";
+    }
+    if (std::string why = why_not_padding(problem, limits); !why.empty()) {
+      return why;
+    }
+    return shape.split_k == 1 ? ""
+                              : why_not_tiling(problem, shape.partial_tiles(problem), shape.block_k,
+                                               shape.partial_tile_bytes(), limits);
+  }
+
+  static Launch launch(const Problem& problem, const WgmmaShape& shape,
+                       const DeviceLimits& limits) {
+    const std::int64_t grid = shape.grid(problem, limits);
+    const std::int64_t clusters = grid / shape.cluster_size();
+    const bool claims = shape.gpc_aware && !limits.gpc_of_sm.empty() && clusters <= kMostSms;
+    const bool is_padded = needs_padding(problem);
+    const std::int64_t unpadded_bytes =
+        std::max(split_workspace_bytes(shape.partial_tiles(problem), shape.partial_tile_bytes()),
+                 claims || is_padded ? kWorkspaceCounterBytes : 0);
+    const OperandPadding padding = operand_padding(problem, unpadded_bytes, limits);
+    const Problem in_copies = padded(problem);
+    Launch launch{.grid = {static_cast<std::uint32_t>(grid), 1, 1},
+                  .block = {static_cast<std::uint32_t>(shape.threads()), 1, 1},
+                  .shared_bytes = static_cast<std::uint32_t>(shape.shared_bytes()),
+                  .workspace_bytes = padding_end(problem, unpadded_bytes),
+                  .workspace_is_optional = claims && shape.split_k == 1 && !is_padded,
+                  .triggers_next = true,
+                  .swaps_operands = shape.swap_ab,
+                  .tensor_maps = {map_of_a(in_copies, shape), map_of_b(in_copies, shape),
+                                  map_of_d(problem, shape)},
+                  .gpc_cluster_ranges = claims ? gpc_cluster_ranges(static_cast<int>(clusters),
+                                                                    shape.cluster_size(), limits)
+                                               : GpcClusterRanges{},
+                  .padding = padding};
+    launch.tensor_maps[0].workspace_offset = padding.offset_a;
+    launch.tensor_maps[1].workspace_offset = padding.offset_b;
+    return launch;
+  }
+
+  /// `extent` rows (of A) or columns (of B), `block` of them a tile, which so many blocks share.
+  static TensorMap map_of_operand(TensorMap::Operand operand, const Matrix& matrix, bool is_k_major,
+                                  std::int64_t extent, int block, int multicast,
+                                  const Problem& problem, const WgmmaShape& shape) {
+    const int rows = (is_k_major ? block : shape.block_k) / multicast;
+    const std::int64_t length = is_k_major ? problem.k : extent;
+    const std::int64_t count = is_k_major ? extent : problem.k;
+    return tensor_map(operand, matrix, {length, count},
+                      {wgmma::kSwizzleBytes / shape.element_bytes, rows}, wgmma::kSwizzleBytes,
+                      problem.batch);
+  }
+  static TensorMap tensor_map(TensorMap::Operand operand, const Matrix& matrix,
+                              std::array<std::int64_t, 2> extent, std::array<int, 2> box, int span,
+                              std::int64_t batch) {
+    const std::int64_t row_stride = matrix.leading_dimension * size_bytes(matrix.type);
+    const bool one_entry = batch == 1 || matrix.batch_stride == 0;
+    return {.operand = operand,
+            .type = matrix.type,
+            .extent = {extent[0], extent[1], one_entry ? 1 : batch},
+            .stride_bytes = {row_stride, one_entry ? row_stride
+                                                   : matrix.batch_stride * size_bytes(matrix.type)},
+            .box = box,
+            .span_bytes = span};
+  }
+  static TensorMap map_of_a(const Problem& problem, const WgmmaShape& shape) {
+    return map_of_operand(TensorMap::Operand::kA, problem.a, problem.a.order == Order::kRowMajor,
+                          problem.m, shape.block_m, shape.cluster_n, problem, shape);
+  }
+  static TensorMap map_of_b(const Problem& problem, const WgmmaShape& shape) {
+    return map_of_operand(TensorMap::Operand::kB, problem.b, problem.b.order == Order::kColumnMajor,
+                          problem.n, shape.block_n, shape.cluster_m, problem, shape);
+  }
+  static TensorMap map_of_d(const Problem& problem, const WgmmaShape& shape) {
+    if (!shape.tensor_store) {
+      return {};
+    }
+    if (shape.swap_ab) {
+      return tensor_map(TensorMap::Operand::kD, problem.d, {problem.m, problem.n},
+                        {wgmma::kSwizzleBytes / shape.element_bytes_d, wgmma::kEpilogueRows},
+                        wgmma::kSwizzleBytes, problem.batch);
+    }
+    const int row_bytes = shape.epilogue_row_bytes();
+    return tensor_map(TensorMap::Operand::kD, problem.d, {problem.n, problem.m},
+                      {row_bytes / shape.element_bytes_d, wgmma::kEpilogueRows}, row_bytes,
+                      problem.batch);
+  }
+};
+
+}  // namespace
+
+const Family& wgmma_family() {
+  static const Wgmma family;
+  return family;
+}
+
+}  // namespace tunedgemm::internal

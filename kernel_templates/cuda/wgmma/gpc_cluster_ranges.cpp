@@ -1,0 +1,45 @@
+#include "kernel_templates/cuda/wgmma/gpc_cluster_ranges.h"
+
+#include <algorithm>
+#include <array>
+#include <cassert>
+#include <cstddef>
+
+namespace tunedgemm::internal {
+
+GpcClusterRanges gpc_cluster_ranges(int clusters, int cluster, const DeviceLimits& limits) {
+  assert(!limits.gpc_of_sm.empty() && limits.gpc_of_sm.size() <= kMostSms);
+  assert(clusters <= kMostSms);
+  GpcClusterRanges ranges{};
+  std::array<int, kMostGpcs> room{}, count{};
+  for (std::size_t sm = 0; sm < limits.gpc_of_sm.size(); ++sm) {
+    const int gpc = limits.gpc_of_sm[sm];
+    assert(gpc >= 0 && gpc < kMostGpcs);
+    ranges.gpc_of_sm[sm] = static_cast<unsigned char>(gpc);
+    ranges.gpcs = std::max(ranges.gpcs, gpc + 1);
+    ++room[static_cast<std::size_t>(gpc)];
+  }
+  for (int& sms : room) {
+    sms /= cluster;
+  }
+  const auto gpcs = static_cast<std::size_t>(ranges.gpcs);
+  for (int left = clusters; left > 0;) {
+    const int before = left;
+    for (std::size_t gpc = 0; gpc < gpcs && left > 0; ++gpc) {
+      if (count[gpc] < room[gpc]) {
+        ++count[gpc];
+        --left;
+      }
+    }
+    if (left == before) {  // more than there seems to be room for
+      count[gpcs - 1] += left;
+      left = 0;
+    }
+  }
+  for (std::size_t gpc = 0; gpc < kMostGpcs; ++gpc) {
+    ranges.first[gpc + 1] = static_cast<unsigned char>(ranges.first[gpc] + count[gpc]);
+  }
+  return ranges;
+}
+
+}  // namespace tunedgemm::internal

@@ -1,0 +1,233 @@
+// What a config of the Hopper kernel means in bytes, registers and columns. The kernel and its host
+// half both include this file, so that nothing is computed twice: the kernel's static_asserts and
+// the host's why_not ask the same functions.
+#pragma once
+
+#include "../common/host_device.cuh"
+
+namespace tunedgemm::internal::wgmma {
+
+constexpr int kWarpgroupThreads = 128;
+constexpr int kRowBlock = 64;       // rows of D that one wgmma instruction computes
+constexpr int kStepBytes = 32;      // along K, of every row that it takes
+constexpr int kSwizzleBytes = 128;  // a row of a swizzle atom, and a line of the L2 cache
+constexpr int kSwizzleAtomRows = 8;
+constexpr int kTmaAlignment = 16;  // of rows in global memory, in bytes
+
+constexpr int kLeastWidth = 16, kMostWidth = 256, kWidthStep = 8;  // of block_n
+constexpr int kMostStages = 12, kMostSplitK = 16, kMostClusterSize = 4;
+
+// An epilogue stage of a warp: 16 rows of 128 bytes.
+constexpr int kEpilogueStageBytes = 2048, kEpilogueRows = 16;
+constexpr int kControlBytes = 1024;  // barriers, an int for each consumer, the claimed cluster id
+constexpr int kTransposeWarps = 3;   // those of the producer's warpgroup that it does not need
+constexpr int kRegistersOfSm = 65536;
+
+TUNEDGEMM_CONSTEXPR int least(int x, int y) {
+  return x < y ? x : y;
+}
+TUNEDGEMM_CONSTEXPR int divided_up(int x, int y) {
+  return (x + y - 1) / y;
+}
+
+// An operand's tile in shared memory. It consists of columns of swizzle atoms: `rows` rows of 128
+// bytes below each other. If the operand is K-major, a row holds 128 bytes of a row of A (a column
+// of B) along K; if it is MN-major, neighbouring rows of A (columns of B) at one k:
+//
+//   K-major:   a row for each row of A;  as many atom columns as 128 bytes go into block_k
+//   MN-major:  block_k rows;             as many atom columns as hold all rows of A, the last in
+//                                        part
+struct SharedTile {
+  bool is_k_major;
+  int atom_columns, rows, element_bytes;
+};
+// `extent` rows of A (columns of B).
+TUNEDGEMM_CONSTEXPR SharedTile shared_tile(int extent, int block_k, int element_bytes,
+                                           bool is_k_major) {
+  return {is_k_major, divided_up((is_k_major ? block_k : extent) * element_bytes, kSwizzleBytes),
+          is_k_major ? extent : block_k, element_bytes};
+}
+// What the same memory holds when every square of 128 x 128 bytes has been transposed.
+TUNEDGEMM_CONSTEXPR SharedTile transposed(SharedTile tile) {
+  return {!tile.is_k_major, 1, tile.atom_columns * kSwizzleBytes / tile.element_bytes,
+          tile.element_bytes};
+}
+TUNEDGEMM_CONSTEXPR int atom_column_bytes(SharedTile tile) {
+  return tile.rows * kSwizzleBytes;
+}
+TUNEDGEMM_CONSTEXPR int tile_bytes(SharedTile tile) {
+  return tile.atom_columns * atom_column_bytes(tile);
+}
+
+// The knobs, and what the kernel must know of the problem: as it sees it, so transposed where A and
+// B are swapped.
+struct Shape {
+  int block_m, block_n, block_k;
+  int stages, epilogue_stages, consumers;
+  bool ping_pong;
+  int cluster_m, cluster_n;
+  int split_k, in_flight;
+  bool tensor_store, swap_ab;
+
+  int element_bytes, element_bytes_d;
+  bool a_is_k_major, b_is_k_major;
+  bool accumulates_integers;
+  bool promotes;  // accumulators of the tensor cores are added to others after each tile along K
+  bool adds_operand;  // C or a bias
+
+  // ---- The schedule -----------------------------------------------------------------------------
+  TUNEDGEMM_CONSTEXPR int cluster_size() const { return cluster_m * cluster_n; }
+  TUNEDGEMM_CONSTEXPR int threads() const { return kWarpgroupThreads * (1 + consumers); }
+  // Consumers that share a tile.
+  TUNEDGEMM_CONSTEXPR int consumers_of_tile() const { return ping_pong ? 1 : consumers; }
+  TUNEDGEMM_CONSTEXPR int rows_of_consumer() const { return block_m / consumers_of_tile(); }
+  TUNEDGEMM_CONSTEXPR int row_blocks() const { return rows_of_consumer() / kRowBlock; }
+
+  // ---- Tiles in shared memory -------------------------------------------------------------------
+  TUNEDGEMM_CONSTEXPR SharedTile loaded_tile_a() const {
+    return shared_tile(block_m, block_k, element_bytes, a_is_k_major);
+  }
+  TUNEDGEMM_CONSTEXPR SharedTile loaded_tile_b() const {
+    return shared_tile(block_n, block_k, element_bytes, b_is_k_major);
+  }
+  // wgmma takes 16-bit operands in either order, others K-major only. So an MN-major A of 32 bits
+  // comes from registers, and other MN-major operands are transposed in shared memory.
+  TUNEDGEMM_CONSTEXPR bool a_from_registers() const { return element_bytes == 4 && !a_is_k_major; }
+  TUNEDGEMM_CONSTEXPR bool transposes_a() const { return element_bytes == 1 && !a_is_k_major; }
+  TUNEDGEMM_CONSTEXPR bool transposes_b() const { return element_bytes != 2 && !b_is_k_major; }
+  TUNEDGEMM_CONSTEXPR bool transposes() const { return transposes_a() || transposes_b(); }
+  // As wgmma takes them.
+  TUNEDGEMM_CONSTEXPR SharedTile tile_a() const {
+    return transposes_a() ? transposed(loaded_tile_a()) : loaded_tile_a();
+  }
+  TUNEDGEMM_CONSTEXPR SharedTile tile_b() const {
+    return transposes_b() ? transposed(loaded_tile_b()) : loaded_tile_b();
+  }
+  TUNEDGEMM_CONSTEXPR int stage_bytes() const {
+    return tile_bytes(loaded_tile_a()) + tile_bytes(loaded_tile_b());
+  }
+  TUNEDGEMM_CONSTEXPR int epilogue_bytes_of_warp() const {
+    return epilogue_stages * kEpilogueStageBytes;
+  }
+  TUNEDGEMM_CONSTEXPR int shared_bytes() const {
+    return stages * stage_bytes() + consumers * 4 * epilogue_bytes_of_warp() + kControlBytes;
+  }
+
+  // TMA copies of 8-bit elements begin at multiples of 16 bytes along a row of memory: a copy from
+  // anywhere else ends with "illegal instruction".
+  TUNEDGEMM_CONSTEXPR bool bytes_are_n_major() const { return element_bytes == 1 && !b_is_k_major; }
+  // What block_n must be a multiple of. Instructions for integers know no others than multiples of
+  // 16 beyond 32.
+  TUNEDGEMM_CONSTEXPR int width_step() const {
+    return accumulates_integers || bytes_are_n_major() ? 16 : kWidthStep;
+  }
+  // Tiles begin at multiples of so many elements, so that what is loaded and stored together stays
+  // aligned.
+  TUNEDGEMM_CONSTEXPR int origin_step_m() const { return transposes_a() ? 16 : 8; }
+  TUNEDGEMM_CONSTEXPR int origin_step_n() const { return bytes_are_n_major() ? 16 : 8; }
+
+  // ---- Registers --------------------------------------------------------------------------------
+  // What holds fragments of A beyond those of one row block, for which there is room.
+  TUNEDGEMM_CONSTEXPR int fragment_registers() const {
+    return a_from_registers() ? 32 * (row_blocks() - 1) : 0;
+  }
+  // Accumulators of a thread, and fragments.
+  TUNEDGEMM_CONSTEXPR int accumulators() const {
+    return row_blocks() * block_n / 2 + (promotes ? block_n / 2 : 0) + fragment_registers();
+  }
+  // Beyond this the compiler spills or, with three consumers, does not take the instruction, which
+  // names all accumulators and may name A's registers, too. Less where the epilogue needs more:
+  // with C or a bias, and with split-K slices beside three consumers.
+  TUNEDGEMM_CONSTEXPR int most_accumulators() const {
+    const bool few_are_left = split_k > 1 && consumers == 3;
+    const int sixths = adds_operand && fragment_registers() > 0 ? 4
+                       : adds_operand || few_are_left           ? 5
+                                                                : 6;
+    return (consumers < 3 ? 192 : a_from_registers() ? 96 : 100) * sixths / 6;
+  }
+  // How the warpgroups divide the registers of an SM: what the producer releases, the consumers
+  // take.
+  TUNEDGEMM_CONSTEXPR int producer_registers() const {
+    return consumers == 3 || transposes() ? 56 : 40;
+  }
+  TUNEDGEMM_CONSTEXPR int consumer_registers() const {
+    return consumers == 3 ? 152 : transposes() ? 224 : 232;
+  }
+  TUNEDGEMM_CONSTEXPR int registers_at_launch() const { return kRegistersOfSm / threads() / 8 * 8; }
+
+  // ---- The epilogue -----------------------------------------------------------------------------
+  // Where K is split, tiles are reduced in chunks of one width, which differs from the tile's by a
+  // multiple of 16 columns: the one with which all are added soonest when every slice's consumers
+  // take their part of the chunks, and taking a chunk costs as much as adding so many columns.
+  TUNEDGEMM_CONSTEXPR int reduction_chunk_columns() const {
+    constexpr int kCostOfTaking = 64;
+    if (split_k == 1) {
+      return block_n;
+    }
+    int best = block_n, shortest = 1 << 30;
+    for (int columns = block_n; columns >= 16; columns -= 16) {
+      const int chunks = block_n / columns * row_blocks();
+      const int duration = divided_up(chunks, split_k) * (kCostOfTaking + columns);
+      if (block_n % columns == 0 && duration < shortest) {
+        best = columns;
+        shortest = duration;
+      }
+    }
+    return best;
+  }
+  // Accumulators leave in blocks of 16 columns; 8 columns that are left over, by themselves.
+  TUNEDGEMM_CONSTEXPR int columns_of_blocks() const { return reduction_chunk_columns() / 16 * 16; }
+  // A row of the box in which TMA stores D: the widest swizzle span that divides a row of the
+  // blocks. Where A and B are swapped, columns of D lie in rows of 128 bytes.
+  TUNEDGEMM_CONSTEXPR int epilogue_row_bytes() const {
+    const int bytes = columns_of_blocks() * element_bytes_d;
+    return swap_ab || bytes % 128 == 0 ? 128 : bytes % 64 == 0 ? 64 : 32;
+  }
+  // A consumer of several row blocks can store some while it multiplies others. 32-bit elements are
+  // stored faster at once, since they take as long as several tiles along K; and transpose warps
+  // take the registers that two loops need.
+  TUNEDGEMM_CONSTEXPR bool overlaps_epilogue() const {
+    return row_blocks() > 1 && !ping_pong && split_k == 1 && in_flight == 1 &&
+           !a_from_registers() && !transposes() && element_bytes_d <= 2;
+  }
+
+  // ---- What must hold ---------------------------------------------------------------------------
+  TUNEDGEMM_CONSTEXPR bool cluster_fits() const {
+    return cluster_size() == 1 || cluster_size() == 2 || cluster_size() == kMostClusterSize;
+  }
+  TUNEDGEMM_CONSTEXPR bool ping_pong_fits() const { return !ping_pong || consumers == 2; }
+  TUNEDGEMM_CONSTEXPR bool rows_fit() const {
+    return row_blocks() >= 1 && row_blocks() * kRowBlock * consumers_of_tile() == block_m;
+  }
+  TUNEDGEMM_CONSTEXPR bool width_fits() const {
+    return block_n >= kLeastWidth && block_n <= kMostWidth && block_n % width_step() == 0;
+  }
+  // Each CTA of a cluster loads whole swizzle atoms of the B that they share.
+  TUNEDGEMM_CONSTEXPR bool multicast_fits() const {
+    return !b_is_k_major || block_n % (kSwizzleAtomRows * cluster_m) == 0;
+  }
+  TUNEDGEMM_CONSTEXPR int bytes_along_k() const { return block_k * element_bytes; }
+  TUNEDGEMM_CONSTEXPR bool block_k_fits() const {
+    return bytes_along_k() == kSwizzleBytes || bytes_along_k() == 2 * kSwizzleBytes;
+  }
+  TUNEDGEMM_CONSTEXPR bool block_k_fits_order() const {
+    return (!transposes() && !a_from_registers()) || bytes_along_k() == kSwizzleBytes;
+  }
+  TUNEDGEMM_CONSTEXPR bool in_flight_fits_registers() const {
+    return !a_from_registers() || in_flight == 1;
+  }
+  TUNEDGEMM_CONSTEXPR bool in_flight_fits_promotion() const { return !promotes || in_flight == 0; }
+  TUNEDGEMM_CONSTEXPR bool epilogue_stages_fit() const {
+    return epilogue_stages == 2 || (epilogue_stages == 1 && tensor_store);
+  }
+  TUNEDGEMM_CONSTEXPR bool swap_fits() const { return !swap_ab || tensor_store; }
+  TUNEDGEMM_CONSTEXPR bool accumulators_fit() const {
+    return accumulators() <= most_accumulators();
+  }
+  TUNEDGEMM_CONSTEXPR bool registers_fit() const {
+    return consumers == 1 || producer_registers() + consumers * consumer_registers() <=
+                                 registers_at_launch() * (1 + consumers);
+  }
+};
+
+}  // namespace tunedgemm::internal::wgmma

@@ -1,0 +1,83 @@
+// Transposes a tile in shared memory, in place, between the TMA copy that brings it and the wgmma
+// instructions that take it: elements of 8 and 32 bits, whose products need K-major operands.
+//
+// 128 bytes of rows and of K make a square: 8 x 8 blocks of 16 bytes a row. The block of rows c and
+// chunk d goes to rows d and chunk c, itself transposed. A warp takes the 8 blocks with d = c ^ x
+// at a time: they change places among each other, and neither its reads nor its writes have bank
+// conflicts.
+#pragma once
+
+#include "../ptx/shared_memory.cuh"
+#include "shape.h"
+
+using namespace tunedgemm::internal;
+
+constexpr int kTransposedBytes = 2048;  // by a warp at a time
+
+// The address of a 16-byte chunk of a swizzled row.
+__device__ __forceinline__ unsigned chunk_address(unsigned atom_column, int row, int chunk) {
+  return atom_column + row * wgmma::kSwizzleBytes + (chunk ^ row % 8) * 16;
+}
+
+// Elements of 32 bits: a block is 4 rows, a square 32. A lane has a block; a warp four x.
+__device__ __forceinline__ void transpose_32_bits(unsigned square, int part) {
+  const int lane = threadIdx.x % 32;
+  const int c = lane % 8, d = c ^ (part * 4 + lane / 8);
+  SharedVector row[4];
+#pragma unroll
+  for (int i = 0; i < 4; ++i) {
+    row[i] = load_shared_vector(chunk_address(square, 4 * c + i, d));
+  }
+  __syncwarp();
+#pragma unroll
+  for (int i = 0; i < 4; ++i) {
+    store_shared(chunk_address(square, 4 * d + i, c), row[0].element[i], row[1].element[i],
+                 row[2].element[i], row[3].element[i]);
+  }
+}
+
+// A 4 x 4 matrix of bytes: byte j of x[i] becomes byte i of x[j].
+__device__ __forceinline__ void transpose_4x4_bytes(unsigned (&x)[4]) {
+  const unsigned low_01 = __byte_perm(x[0], x[1], 0x5140);
+  const unsigned low_23 = __byte_perm(x[2], x[3], 0x5140);
+  const unsigned high_01 = __byte_perm(x[0], x[1], 0x7362);
+  const unsigned high_23 = __byte_perm(x[2], x[3], 0x7362);
+  x[0] = __byte_perm(low_01, low_23, 0x5410);
+  x[1] = __byte_perm(low_01, low_23, 0x7632);
+  x[2] = __byte_perm(high_01, high_23, 0x5410);
+  x[3] = __byte_perm(high_01, high_23, 0x7632);
+}
+// Elements of 8 bits: a block is 16 rows, a square 128. A lane has four columns of a block.
+__device__ __forceinline__ void transpose_8_bits(unsigned square, int x) {
+  const int lane = threadIdx.x % 32;
+  const int c = lane % 8, d = c ^ x, column = lane / 8 * 4;
+  unsigned columns[4][4];  // of every four rows, the four columns
+#pragma unroll
+  for (int four = 0; four < 4; ++four) {
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      columns[four][i] = load_shared(chunk_address(square, 16 * c + 4 * four + i, d) + column);
+    }
+    transpose_4x4_bytes(columns[four]);
+  }
+  __syncwarp();
+#pragma unroll
+  for (int i = 0; i < 4; ++i) {
+    store_shared(chunk_address(square, 16 * d + column + i, c), columns[0][i], columns[1][i],
+                 columns[2][i], columns[3][i]);
+  }
+}
+
+// Warp `warp` of `warps`: its part of the tile at `address`, which has been loaded as `tile`.
+__device__ __forceinline__ void transpose_tile(wgmma::SharedTile tile, unsigned address, int warp,
+                                               int warps) {
+  const int parts = wgmma::atom_column_bytes(tile) / kTransposedBytes;
+  for (int index = warp; index < tile.atom_columns * parts; index += warps) {
+    const unsigned square = address + index / parts * wgmma::atom_column_bytes(tile);
+    if (tile.element_bytes == 4) {
+      transpose_32_bits(square, index % parts);
+    } else {
+      transpose_8_bits(square, index % parts);
+    }
+  }
+}

@@ -1,0 +1,289 @@
+#include "tools/baselines/cublaslt.h"
+
+#include <utility>
+
+namespace tunedgemm::internal {
+namespace {
+
+using namespace cublaslt;
+
+// As much as the vendor's own framework bindings give it on this class of device.
+constexpr std::int64_t kWorkspaceBytes = 64 << 20;
+
+enum DataTypeNumber {
+  kNoDataType = -1,
+  kR32F = 0,
+  kR64F = 1,
+  kR16F = 2,
+  kR8I = 3,
+  kR32I = 10,
+  kR16BF = 14,
+  kRE4M3 = 28,
+  kRE5M2 = 29
+};
+enum ComputeNumber { kCompute32F = 68, kCompute64F = 70, kCompute32I = 72, kComputeTf32 = 77 };
+enum OperationAttribute { kTransposeA = 3, kTransposeB = 4, kFastAccumulation = 25 };
+enum LayoutAttribute { kBatchCount = 5, kBatchStride = 6 };
+enum PreferenceAttribute {
+  kMaxWorkspaceBytes = 1,
+  kLeastAlignmentOfA = 5,
+  kLeastAlignmentOfB = 6,
+  kLeastAlignmentOfC = 7,
+  kLeastAlignmentOfD = 8
+};
+enum StatusNumber { kSuccess = 0, kNotSupported = 15 };
+
+int vendor_type(DataType type) {
+  switch (type) {
+    case DataType::kF64:
+      return kR64F;
+    case DataType::kF32:
+      return kR32F;
+    case DataType::kF16:
+      return kR16F;
+    case DataType::kBF16:
+      return kR16BF;
+    case DataType::kE4M3:
+      return kRE4M3;
+    case DataType::kE5M2:
+      return kRE5M2;
+    case DataType::kS8:
+      return kR8I;
+    case DataType::kS32:
+      return kR32I;
+    default:
+      return kNoDataType;
+  }
+}
+
+int vendor_compute(const Problem& problem) {
+  switch (accumulator(problem.a.type, problem.b.type)) {
+    case DataType::kF64:
+      return kCompute64F;
+    case DataType::kS32:
+      return kCompute32I;
+    default:
+      return problem.numerics == Numerics::kTf32 ? kComputeTf32 : kCompute32F;
+  }
+}
+
+// Empty if the library's interface can express the problem.
+std::string why_not_expressed(const Problem& problem) {
+  for (const DataType type : {problem.a.type, problem.b.type, problem.d.type}) {
+    if (vendor_type(type) == kNoDataType) {
+      return "it has no " + std::string(name(type));
+    }
+  }
+  if (problem.activation != Activation::kNone || problem.bias != Bias::kNone) {
+    return "its fused activations and biases are not raced";
+  }
+  if (problem.beta != ScalarClass::kZero && problem.c.order != Order::kRowMajor) {
+    return "it takes no C in another order than D's";
+  }
+  if (problem.numerics == Numerics::kEmulated) {
+    return "its emulation of f32 is not raced";
+  }
+  if (problem.d.type == DataType::kS32 && problem.beta != ScalarClass::kZero) {
+    return "its scalars for s8 inputs are whole numbers";
+  }
+  return problem.m > 0 && problem.n > 0 && problem.k > 0 ? "" : "the problem is empty";
+}
+
+// A pointer with the function that releases it.
+using Owned = std::unique_ptr<void, Status (*)(void*)>;
+
+// What all proposals for a problem share. The vendor's matrices are column-major: a row-major D is
+// its transpose, computed from the transposes of B and A, in this order.
+struct Call {
+  const CublasLtLibrary& library;
+  Owned operation, first, second, c, d;
+  DataType scalars = DataType::kF32;
+  // Of the inputs, and a part of alpha: version 13.1 proposes nothing for an operation with scale
+  // pointers (H200, 2026-11-21), and a kernel that need not read them is not slower for it.
+  double scale = 1;
+  void* workspace = nullptr;
+
+  bool is_complete() const {
+    return operation != nullptr && first != nullptr && second != nullptr && c != nullptr &&
+           d != nullptr;
+  }
+};
+
+class Proposal final : public CompiledKernel {
+ public:
+  Proposal(std::shared_ptr<const Call> call, const Algorithm& algorithm)
+      : call_(std::move(call)), algorithm_(algorithm) {}
+
+  int run(const Launch&, const Arguments& arguments, StreamHandle stream) const noexcept override {
+    const auto alpha = scalar(arguments.alpha * call_->scale);
+    const auto beta = scalar(arguments.beta);
+    const void* c = arguments.beta == 0 ? arguments.d : arguments.c;
+    return call_->library.cublasLtMatmul(
+        call_->library.handle, call_->operation.get(), &alpha, arguments.b, call_->first.get(),
+        arguments.a, call_->second.get(), &beta, c, call_->c.get(), arguments.d, call_->d.get(),
+        &algorithm_, call_->workspace, kWorkspaceBytes, stream);
+  }
+
+ private:
+  union Scalar {
+    double f64;
+    float f32;
+    std::int32_t s32;
+  };
+  Scalar scalar(double value) const noexcept {
+    Scalar result{};
+    if (call_->scalars == DataType::kF64) {
+      result.f64 = value;
+    } else if (call_->scalars == DataType::kS32) {
+      result.s32 = static_cast<std::int32_t>(value);
+    } else {
+      result.f32 = static_cast<float>(value);
+    }
+    return result;
+  }
+
+  std::shared_ptr<const Call> call_;
+  Algorithm algorithm_;
+};
+
+// A row-major matrix is a column-major one with rows and columns exchanged: no transposition needed
+// then.
+Owned layout_of(const CublasLtLibrary& library, const Matrix& matrix, std::int64_t rows,
+                std::int64_t columns, std::int64_t batch) {
+  const bool row_major = matrix.order == Order::kRowMajor;
+  Layout layout = nullptr;
+  library.cublasLtMatrixLayoutCreate(
+      &layout, vendor_type(matrix.type), static_cast<std::uint64_t>(row_major ? columns : rows),
+      static_cast<std::uint64_t>(row_major ? rows : columns), matrix.leading_dimension);
+  Owned owned(layout, library.cublasLtMatrixLayoutDestroy);
+  if (layout != nullptr && batch > 1) {
+    const auto count = static_cast<std::int32_t>(batch);
+    library.cublasLtMatrixLayoutSetAttribute(layout, kBatchCount, &count, sizeof count);
+    library.cublasLtMatrixLayoutSetAttribute(layout, kBatchStride, &matrix.batch_stride,
+                                             sizeof matrix.batch_stride);
+  }
+  return owned;
+}
+
+Owned operation_of(const CublasLtLibrary& library, const Problem& problem, int scale_type) {
+  Operation operation = nullptr;
+  library.cublasLtMatmulDescCreate(&operation, vendor_compute(problem), scale_type);
+  Owned owned(operation, library.cublasLtMatmulDescDestroy);
+  if (operation != nullptr) {
+    const std::int32_t transpose_first = problem.b.order == Order::kColumnMajor;
+    const std::int32_t transpose_second = problem.a.order == Order::kColumnMajor;
+    const std::int8_t fast = problem.numerics == Numerics::kFast ? 1 : 0;
+    library.cublasLtMatmulDescSetAttribute(operation, kTransposeA, &transpose_first,
+                                           sizeof transpose_first);
+    library.cublasLtMatmulDescSetAttribute(operation, kTransposeB, &transpose_second,
+                                           sizeof transpose_second);
+    library.cublasLtMatmulDescSetAttribute(operation, kFastAccumulation, &fast, sizeof fast);
+  }
+  return owned;
+}
+
+Owned preference_of(const CublasLtLibrary& library, const Problem& problem) {
+  Preference preference = nullptr;
+  library.cublasLtMatmulPreferenceCreate(&preference);
+  Owned owned(preference, library.cublasLtMatmulPreferenceDestroy);
+  if (preference == nullptr) {
+    return owned;
+  }
+  const auto workspace_bytes = static_cast<std::uint64_t>(kWorkspaceBytes);
+  library.cublasLtMatmulPreferenceSetAttribute(preference, kMaxWorkspaceBytes, &workspace_bytes,
+                                               sizeof workspace_bytes);
+  // Unless it is told, the library takes every matrix for aligned to 256 bytes, as those of class
+  // 16 are here.
+  const auto set_alignment = [&](int which, const Matrix& matrix) {
+    const auto bytes = static_cast<std::uint32_t>(matrix.alignment_bytes);
+    if (bytes < 16) {
+      library.cublasLtMatmulPreferenceSetAttribute(preference, which, &bytes, sizeof bytes);
+    }
+  };
+  set_alignment(kLeastAlignmentOfA, problem.b);
+  set_alignment(kLeastAlignmentOfB, problem.a);
+  set_alignment(kLeastAlignmentOfC, problem.beta == ScalarClass::kZero ? problem.d : problem.c);
+  set_alignment(kLeastAlignmentOfD, problem.d);
+  return owned;
+}
+
+std::string refusal(Status status, const Problem& problem) {
+  std::string text =
+      "it proposes nothing: cublasLtMatmulAlgoGetHeuristic gave status " + std::to_string(status);
+  if (status == kNotSupported && is_fp8(problem.a.type)) {
+    text +=
+        " (not supported); its fp8 kernels want layout nt, extents that are multiples of 16 and at "
+        "least one input of type e4m3";
+  }
+  return text;
+}
+
+}  // namespace
+
+CublasLt::CublasLt(std::unique_ptr<CublasLtLibrary> library,
+                   std::unique_ptr<DeviceMemory> workspace)
+    : library_(std::move(library)), workspace_(std::move(workspace)) {}
+
+CublasLt::~CublasLt() = default;
+
+std::unique_ptr<CublasLt> CublasLt::open(Device& device, std::string* why_not) {
+  auto library = CublasLtLibrary::open(why_not);
+  return library == nullptr ? nullptr
+                            : std::unique_ptr<CublasLt>(new CublasLt(
+                                  std::move(library), device.allocate(kWorkspaceBytes)));
+}
+
+std::string CublasLt::version() const {
+  const std::size_t number = library_->cublasLtGetVersion();
+  return std::to_string(number / 10000) + "." + std::to_string(number / 100 % 100) + "." +
+         std::to_string(number % 100);
+}
+
+std::vector<std::unique_ptr<CompiledKernel>> CublasLt::proposals(const Problem& problem,
+                                                                 double scale, int count,
+                                                                 std::string* why_not) {
+  std::vector<std::unique_ptr<CompiledKernel>> proposals;
+  *why_not = why_not_expressed(problem);
+  if (!why_not->empty()) {
+    return proposals;
+  }
+  const CublasLtLibrary& library = *library_;
+  const DataType sums = accumulator(problem.a.type, problem.b.type);
+  const Matrix& c = problem.beta == ScalarClass::kZero ? problem.d : problem.c;
+  const auto call = std::make_shared<Call>(
+      Call{.library = library,
+           .operation = operation_of(library, problem, vendor_type(sums)),
+           .first = layout_of(library, problem.b, problem.k, problem.n, problem.batch),
+           .second = layout_of(library, problem.a, problem.m, problem.k, problem.batch),
+           .c = layout_of(library, c, problem.m, problem.n, problem.batch),
+           .d = layout_of(library, problem.d, problem.m, problem.n, problem.batch),
+           .scalars = sums,
+           .scale = scale,
+           .workspace = workspace_->data()});
+  const Owned preference = preference_of(library, problem);
+  if (!call->is_complete() || !preference) {
+    *why_not = "it could not make a description of the problem";
+    return proposals;
+  }
+  std::vector<HeuristicResult> results(static_cast<std::size_t>(count));
+  int given = 0;
+  const Status status = library.cublasLtMatmulAlgoGetHeuristic(
+      library.handle, call->operation.get(), call->first.get(), call->second.get(), call->c.get(),
+      call->d.get(), preference.get(), count, results.data(), &given);
+  if (status != kSuccess || given == 0) {
+    *why_not = refusal(status, problem);
+    return proposals;
+  }
+  for (int index = 0; index < given; ++index) {
+    const HeuristicResult& result = results[static_cast<std::size_t>(index)];
+    if (result.state == kSuccess) {
+      proposals.push_back(std::make_unique<Proposal>(call, result.algorithm));
+    }
+  }
+  if (proposals.empty()) {
+    *why_not = "none of its " + std::to_string(given) + " proposals is valid";
+  }
+  return proposals;
+}
+
+}  // namespace tunedgemm::internal

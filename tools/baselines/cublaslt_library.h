@@ -1,0 +1,86 @@
+#pragma once
+
+// CublasLtLibrary: libcublasLt, opened at run time, as a table of its functions under the manual's
+// names.
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+namespace tunedgemm::internal {
+namespace cublaslt {
+
+// The part of cublasLt.h (CUDA 12 and 13) that is used, declared anew so that no toolkit is needed
+// to build this: opaque handles, and the manual's numbers.
+using Status = int;
+using Handle = void*;
+using Operation = void*;
+using Layout = void*;
+using Preference = void*;
+struct Algorithm {
+  std::uint64_t data[8];
+};
+struct HeuristicResult {
+  Algorithm algorithm;
+  std::size_t workspace_bytes;
+  Status state;
+  float waves;
+  int reserved[4];
+};
+
+}  // namespace cublaslt
+
+// The functions, and the handle that they need.
+class CublasLtLibrary {
+ public:
+  using Status = cublaslt::Status;
+  using Handle = cublaslt::Handle;
+  using Operation = cublaslt::Operation;
+  using Layout = cublaslt::Layout;
+  using Preference = cublaslt::Preference;
+  using Algorithm = cublaslt::Algorithm;
+  using HeuristicResult = cublaslt::HeuristicResult;
+
+  /// Null where it is not there or cannot be used; then `why_not` gets a sentence.
+  static std::unique_ptr<CublasLtLibrary> open(std::string* why_not);
+  ~CublasLtLibrary() {
+    if (handle != nullptr) {
+      cublasLtDestroy(handle);
+    }
+  }
+  CublasLtLibrary(const CublasLtLibrary&) = delete;
+  CublasLtLibrary& operator=(const CublasLtLibrary&) = delete;
+
+  Handle handle = nullptr;
+  // NOLINTBEGIN(readability-identifier-naming): the manual's names
+  Status (*cublasLtCreate)(Handle*) = nullptr;
+  Status (*cublasLtDestroy)(Handle) = nullptr;
+  std::size_t (*cublasLtGetVersion)() = nullptr;
+  Status (*cublasLtMatmulDescCreate)(Operation*, int compute, int scale_type) = nullptr;
+  Status (*cublasLtMatmulDescDestroy)(Operation) = nullptr;
+  Status (*cublasLtMatmulDescSetAttribute)(Operation, int, const void*, std::size_t) = nullptr;
+  Status (*cublasLtMatrixLayoutCreate)(Layout*, int type, std::uint64_t rows, std::uint64_t columns,
+                                       std::int64_t leading_dimension) = nullptr;
+  Status (*cublasLtMatrixLayoutDestroy)(Layout) = nullptr;
+  Status (*cublasLtMatrixLayoutSetAttribute)(Layout, int, const void*, std::size_t) = nullptr;
+  Status (*cublasLtMatmulPreferenceCreate)(Preference*) = nullptr;
+  Status (*cublasLtMatmulPreferenceDestroy)(Preference) = nullptr;
+  Status (*cublasLtMatmulPreferenceSetAttribute)(Preference, int, const void*,
+                                                 std::size_t) = nullptr;
+  Status (*cublasLtMatmulAlgoGetHeuristic)(Handle, Operation, Layout a, Layout b, Layout c,
+                                           Layout d, Preference, int asked, HeuristicResult*,
+                                           int* given) = nullptr;
+  Status (*cublasLtMatmul)(Handle, Operation, const void* alpha, const void* a, Layout,
+                           const void* b, Layout, const void* beta, const void* c, Layout, void* d,
+                           Layout, const Algorithm*, void* workspace, std::size_t workspace_bytes,
+                           void* stream) = nullptr;
+  // NOLINTEND(readability-identifier-naming)
+
+ private:
+  CublasLtLibrary() = default;
+
+  bool find_functions(void* opened);
+};
+
+}  // namespace tunedgemm::internal

@@ -1,0 +1,139 @@
+#include "tools/baselines/openblas.h"
+
+#include <dlfcn.h>
+
+#include <cstdlib>
+#include <limits>
+#include <utility>
+
+namespace tunedgemm::internal {
+
+// "CBLAS: cblas_?gemm"; the library is never closed, since its threads would not survive that.
+struct OpenBlas::Library {
+  template <class Element>
+  using Gemm = void (*)(int order, int transpose_a, int transpose_b, int m, int n, int k,
+                        Element alpha, const Element* a, int lda, const Element* b, int ldb,
+                        Element beta, Element* c, int ldc);
+
+  Gemm<float> sgemm = nullptr;
+  Gemm<double> dgemm = nullptr;
+  char* (*core)() = nullptr;
+  char* (*config)() = nullptr;
+};
+
+namespace {
+
+constexpr int kRowMajor = 101, kAsItIs = 111, kTransposed = 112;
+
+template <class Element>
+class Product final : public CompiledKernel {
+ public:
+  using Gemm = void (*)(int, int, int, int, int, int, Element, const Element*, int, const Element*,
+                        int, Element, Element*, int);
+
+  Product(Gemm gemm, const Problem& problem) : gemm_(gemm), problem_(problem) {}
+
+  int run(const Launch&, const Arguments& arguments, StreamHandle) const noexcept override {
+    const auto small = [](long long extent) { return static_cast<int>(extent); };
+    const auto* a = static_cast<const Element*>(arguments.a);
+    const auto* b = static_cast<const Element*>(arguments.b);
+    auto* d = static_cast<Element*>(arguments.d);
+    for (long long entry = 0; entry < arguments.batch; ++entry) {
+      gemm_(kRowMajor, transposed(problem_.a), transposed(problem_.b), small(arguments.m),
+            small(arguments.n), small(arguments.k), static_cast<Element>(arguments.alpha),
+            a + entry * arguments.batch_stride_a, small(arguments.lda),
+            b + entry * arguments.batch_stride_b, small(arguments.ldb),
+            static_cast<Element>(arguments.beta), d + entry * arguments.batch_stride_d,
+            small(arguments.ldd));
+    }
+    return 0;
+  }
+
+ private:
+  static int transposed(const Matrix& matrix) {
+    return matrix.order == Order::kRowMajor ? kAsItIs : kTransposed;
+  }
+
+  Gemm gemm_;
+  Problem problem_;
+};
+
+template <class Function>
+bool find(void* library, const char* name, Function& function) {
+  function = reinterpret_cast<Function>(dlsym(library, name));
+  return function != nullptr;
+}
+
+std::string why_not_expressed(const Problem& problem) {
+  const DataType type = problem.a.type;
+  if (type != problem.b.type || type != problem.d.type ||
+      (type != DataType::kF64 && (type != DataType::kF32 || problem.numerics != Numerics::kIeee))) {
+    return "it has no multiplication of " + types_text(problem);
+  }
+  if (problem.bias != Bias::kNone || problem.activation != Activation::kNone) {
+    return "it fuses no bias and no activation";
+  }
+  if (problem.beta != ScalarClass::kZero && !problem.c_is_d) {
+    return "its C is its D, and here they are apart";
+  }
+  constexpr std::int64_t kMost = std::numeric_limits<int>::max();
+  for (const std::int64_t extent : {problem.m, problem.n, problem.k, problem.a.leading_dimension,
+                                    problem.b.leading_dimension, problem.d.leading_dimension}) {
+    if (extent > kMost) {
+      return std::to_string(extent) + " is more than its 32-bit extents hold";
+    }
+  }
+  return "";
+}
+
+}  // namespace
+
+std::unique_ptr<OpenBlas> OpenBlas::open(int threads, std::string* why_not) {
+  // Its threads wait for the next call in a loop, as ours do, but for 2^28 cycles: all the while
+  // that other contenders are timed, on the cores that they need. 2^16 cycles are our 30
+  // microseconds.
+  constexpr int kUnlessSet = 0;
+  setenv("OPENBLAS_THREAD_TIMEOUT", "16", kUnlessSet);
+  void* const handle = dlopen("libopenblas.so.0", RTLD_NOW | RTLD_LOCAL);
+  if (handle == nullptr) {
+    *why_not = "libopenblas.so.0 cannot be opened; install libopenblas0-pthread";
+    return nullptr;
+  }
+  const auto library = std::make_shared<Library>();
+  void (*set_threads)(int) = nullptr;
+  if (!find(handle, "cblas_sgemm", library->sgemm) ||
+      !find(handle, "cblas_dgemm", library->dgemm) ||
+      !find(handle, "openblas_get_corename", library->core) ||
+      !find(handle, "openblas_get_config", library->config) ||
+      !find(handle, "openblas_set_num_threads", set_threads)) {
+    *why_not = "libopenblas.so.0 lacks a function of OpenBLAS; is it another library?";
+    return nullptr;
+  }
+  set_threads(threads);
+  return std::unique_ptr<OpenBlas>(new OpenBlas(library));
+}
+
+// "0.3.21, Haswell"
+std::string OpenBlas::version() const {
+  const std::string config = library_->config();  // "OpenBLAS 0.3.21 DYNAMIC_ARCH ..."
+  const std::size_t begin = config.find(' ') + 1;
+  return config.substr(begin, config.find(' ', begin) - begin) + ", " + library_->core();
+}
+
+std::vector<std::unique_ptr<CompiledKernel>> OpenBlas::proposals(const Problem& problem,
+                                                                 double /*scale*/, int count,
+                                                                 std::string* why_not) {
+  std::vector<std::unique_ptr<CompiledKernel>> proposals;
+  *why_not = why_not_expressed(problem);
+  if (!why_not->empty() || count < 1) {
+    return proposals;
+  }
+  if (problem.a.type == DataType::kF32) {
+    proposals.push_back(std::make_unique<Product<float>>(library_->sgemm, problem));
+  } else {
+    proposals.push_back(std::make_unique<Product<double>>(library_->dgemm, problem));
+  }
+  return proposals;
+}
+
+}  // namespace tunedgemm::internal
