@@ -27,13 +27,13 @@ struct Cache {
 };
 
 tunedgemm::Context host_context(const char* path, tunedgemm_policy policy) {
-  return tunedgemm::internal::Context({.backend = TUNEDGEMM_BACKEND_HOST,
-                                       .host_threads = 2,
-                                       .cache_path = path,
-                                       .policy = policy,
-                                       .rigor = TUNEDGEMM_QUICK,
-                                       .tune_seconds = 30,
-                                       .tune_candidates = 2});
+  return tunedgemm::Context({.backend = TUNEDGEMM_BACKEND_HOST,
+                             .host_threads = 2,
+                             .cache_path = path,
+                             .policy = policy,
+                             .rigor = TUNEDGEMM_QUICK,
+                             .tune_seconds = 30,
+                             .tune_candidates = 2});
 }
 
 struct Matrices {
@@ -49,7 +49,7 @@ struct Matrices {
       b[index] = static_cast<float>(index % 7) - 3;
     }
   }
-  tunedgemm::internal::Buffers buffers() { return {.a = a.data(), .b = b.data(), .d = d.data()}; }
+  tunedgemm::Buffers buffers() { return {.a = a.data(), .b = b.data(), .d = d.data()}; }
 
   // Small integers: every sum is exact.
   bool right(int m, int n, int k) const {
@@ -83,7 +83,7 @@ struct NoAccess {
 tunedgemm_status status_of(auto body) {
   try {
     body();
-  } catch (const tunedgemm::internal::Error& error) {
+  } catch (const tunedgemm::Error& error) {
     return error.status();
   }
   return TUNEDGEMM_OK;
@@ -93,16 +93,16 @@ tunedgemm_status status_of(auto body) {
 
 TEST_CASE("A call tunes, the next process answers from the cache without compiling") {
   const Cache cache;
-  const tunedgemm::internal::Problem problem{.m = 37, .n = 53, .k = 29};
+  const tunedgemm::Problem problem{.m = 37, .n = 53, .k = 29};
   Matrices matrices(37, 53, 29);
   {
     const auto context = host_context(cache.path.c_str(), TUNEDGEMM_POLICY_TUNE);
-    tunedgemm::internal::tuned_matmul(context, problem, matrices.buffers());
+    tunedgemm::tuned_matmul(context, problem, matrices.buffers());
     CHECK(matrices.right(37, 53, 29));
   }
   auto context = host_context(cache.path.c_str(), TUNEDGEMM_POLICY_REPLAY);
   Matrices again(37, 53, 29);
-  tunedgemm::internal::tuned_matmul(context, problem, again.buffers());
+  tunedgemm::tuned_matmul(context, problem, again.buffers());
   CHECK(again.right(37, 53, 29));
   CHECK(again.d == matrices.d);
   CHECK_THAT(context.report(),
@@ -116,7 +116,7 @@ TEST_CASE("Policy replay refuses what the cache does not know, and says what to 
   const auto context = host_context(cache.path.c_str(), TUNEDGEMM_POLICY_REPLAY);
   Matrices matrices(4, 5, 6);
   CHECK(status_of([&] {
-          tunedgemm::internal::tuned_matmul(context, {.m = 4, .n = 5, .k = 6}, matrices.buffers());
+          tunedgemm::tuned_matmul(context, {.m = 4, .n = 5, .k = 6}, matrices.buffers());
         }) == TUNEDGEMM_NOT_TUNED);
   CHECK_THAT(tunedgemm_error_message(), ContainsSubstring(cache.path) &&
                                             ContainsSubstring("m=4 n=5 k=6") &&
@@ -127,8 +127,8 @@ TEST_CASE("Policy never computes with the model's choice") {
   const Cache cache;
   auto context = host_context(cache.path.c_str(), TUNEDGEMM_POLICY_NEVER);
   Matrices matrices(31, 17, 64);
-  const tunedgemm::internal::Problem problem{.m = 31, .n = 17, .k = 64};
-  tunedgemm::internal::tuned_matmul(context, problem, matrices.buffers());
+  const tunedgemm::Problem problem{.m = 31, .n = 17, .k = 64};
+  tunedgemm::tuned_matmul(context, problem, matrices.buffers());
   CHECK(matrices.right(31, 17, 64));
   CHECK_THAT(std::string(context.plan(problem, matrices.buffers()).description()),
              ContainsSubstring("chosen by the model"));
@@ -137,24 +137,24 @@ TEST_CASE("Policy never computes with the model's choice") {
 TEST_CASE("A cache that cannot be used does not fail a call") {
   Matrices matrices(8, 8, 8);
   const auto context = host_context("/proc/no-such-folder/cache.db", TUNEDGEMM_POLICY_NEVER);
-  tunedgemm::internal::tuned_matmul(context, {.m = 8, .n = 8, .k = 8}, matrices.buffers());
+  tunedgemm::tuned_matmul(context, {.m = 8, .n = 8, .k = 8}, matrices.buffers());
   CHECK(matrices.right(8, 8, 8));
 }
 
 TEST_CASE("Empty problems compute what BLAS computes") {
   const auto context = host_context("", TUNEDGEMM_POLICY_NEVER);
   SECTION("no rows: nothing is touched, pointers may be null") {
-    tunedgemm::internal::tuned_matmul(context, {.m = 0, .n = 5, .k = 6}, {});
+    tunedgemm::tuned_matmul(context, {.m = 0, .n = 5, .k = 6}, {});
   }
   SECTION("no K, beta 0: D is zero, A and B may be null") {
     std::vector<float> d(6, std::nanf(""));
-    tunedgemm::internal::tuned_matmul(context, {.m = 2, .n = 3, .k = 0}, {.d = d.data()});
+    tunedgemm::tuned_matmul(context, {.m = 2, .n = 3, .k = 0}, {.d = d.data()});
     CHECK(d == std::vector<float>(6, 0.0f));
   }
   SECTION("alpha 0: A and B are not read, D is beta C") {
     std::vector<float> nan(16, std::nanf(""));
     std::vector<float> d{1, 2, 3, 4};
-    tunedgemm::internal::tuned_matmul(
+    tunedgemm::tuned_matmul(
         context, {.m = 2, .n = 2, .k = 2},
         {.a = nan.data(), .b = nan.data(), .c = d.data(), .d = d.data(), .alpha = 0, .beta = 2});
     CHECK(d == std::vector<float>{2, 4, 6, 8});
@@ -164,8 +164,8 @@ TEST_CASE("Empty problems compute what BLAS computes") {
 TEST_CASE("The linked-in kernel reads no A and B of any batch entry where alpha is 0") {
   const auto context = host_context("", TUNEDGEMM_POLICY_STORED);
   std::vector<float> d(12, std::nanf(""));
-  tunedgemm::internal::tuned_matmul(context, {.m = 2, .n = 2, .k = 2, .batch = 3},
-                                    {.d = d.data(), .alpha = 0});
+  tunedgemm::tuned_matmul(context, {.m = 2, .n = 2, .k = 2, .batch = 3},
+                          {.d = d.data(), .alpha = 0});
   CHECK(d == std::vector<float>(12, 0.0f));
 }
 
@@ -173,9 +173,9 @@ TEST_CASE("A column-major D is its row-major transpose") {
   const auto context = host_context("", TUNEDGEMM_POLICY_NEVER);
   Matrices matrices(5, 7, 9);
   Matrices transposed(5, 7, 9);
-  tunedgemm::internal::tuned_matmul(context, {.m = 5, .n = 7, .k = 9}, matrices.buffers());
-  tunedgemm::internal::tuned_matmul(
-      context, {.m = 5, .n = 7, .k = 9, .order_d = TUNEDGEMM_COLUMN_MAJOR}, transposed.buffers());
+  tunedgemm::tuned_matmul(context, {.m = 5, .n = 7, .k = 9}, matrices.buffers());
+  tunedgemm::tuned_matmul(context, {.m = 5, .n = 7, .k = 9, .order_d = TUNEDGEMM_COLUMN_MAJOR},
+                          transposed.buffers());
   for (std::size_t row = 0; row < 5; ++row) {
     for (std::size_t column = 0; column < 7; ++column) {
       CHECK(transposed.d[column * 5 + row] == matrices.d[row * 7 + column]);
@@ -186,13 +186,12 @@ TEST_CASE("A column-major D is its row-major transpose") {
 TEST_CASE("Wrong calls are refused with the value that is wrong") {
   const auto context = host_context("", TUNEDGEMM_POLICY_NEVER);
   Matrices matrices(8, 8, 8);
-  const auto refused = [&](const tunedgemm::internal::Problem& problem,
-                           const tunedgemm::internal::Buffers& buffers) {
-    CHECK(status_of([&] { tunedgemm::internal::tuned_matmul(context, problem, buffers); }) ==
+  const auto refused = [&](const tunedgemm::Problem& problem, const tunedgemm::Buffers& buffers) {
+    CHECK(status_of([&] { tunedgemm::tuned_matmul(context, problem, buffers); }) ==
           TUNEDGEMM_INVALID_ARGUMENT);
     return std::string(tunedgemm_error_message());
   };
-  const tunedgemm::internal::Problem good{.m = 8, .n = 8, .k = 8};
+  const tunedgemm::Problem good{.m = 8, .n = 8, .k = 8};
   CHECK_THAT(refused({.m = -8, .n = 8, .k = 8}, matrices.buffers()), ContainsSubstring("M is -8"));
   CHECK_THAT(refused({.m = 8, .n = 8, .k = 8, .lda = 7}, matrices.buffers()),
              ContainsSubstring("leading dimension of A is 7"));
@@ -200,13 +199,13 @@ TEST_CASE("Wrong calls are refused with the value that is wrong") {
              ContainsSubstring("A is f64, B is f32"));
   CHECK_THAT(refused({.m = INT64_MAX / 4, .n = 8, .k = 8}, matrices.buffers()),
              ContainsSubstring("2^56"));
-  tunedgemm::internal::Buffers no_d = matrices.buffers();
+  tunedgemm::Buffers no_d = matrices.buffers();
   no_d.d = nullptr;
   CHECK_THAT(refused(good, no_d), ContainsSubstring("pointer d is null"));
-  tunedgemm::internal::Buffers on_a = matrices.buffers();
+  tunedgemm::Buffers on_a = matrices.buffers();
   on_a.d = matrices.a.data();
   CHECK_THAT(refused(good, on_a), ContainsSubstring("overlaps A"));
-  tunedgemm::internal::Buffers odd = matrices.buffers();
+  tunedgemm::Buffers odd = matrices.buffers();
   odd.a = reinterpret_cast<const char*>(odd.a) + 1;
   CHECK_THAT(refused(good, odd), ContainsSubstring("aligned to 1"));
 }
@@ -215,7 +214,7 @@ TEST_CASE("A number that is none of its enumeration is refused, whatever was cal
   const auto context = host_context("", TUNEDGEMM_POLICY_NEVER);
   Matrices matrices(8, 8, 8);
   const tunedgemm_buffers buffers = matrices.buffers().c_struct();
-  tunedgemm_problem problem = tunedgemm::internal::Problem{.m = 8, .n = 8, .k = 8}.c_struct();
+  tunedgemm_problem problem = tunedgemm::Problem{.m = 8, .n = 8, .k = 8}.c_struct();
   const auto status = [&] { return tunedgemm_matmul(context.get(), &problem, &buffers, nullptr); };
   REQUIRE(status() == TUNEDGEMM_OK);
   for (const std::int32_t number : {256, 0x10000, 0xff00, 127, -1}) {
@@ -259,7 +258,7 @@ TEST_CASE("A stream on the host is refused, before anything is tuned and after")
   auto context = host_context("", TUNEDGEMM_POLICY_TUNE);
   Matrices matrices(4, 4, 4);
   const tunedgemm_buffers buffers = matrices.buffers().c_struct();
-  const tunedgemm_problem problem = tunedgemm::internal::Problem{.m = 4, .n = 4, .k = 4}.c_struct();
+  const tunedgemm_problem problem = tunedgemm::Problem{.m = 4, .n = 4, .k = 4}.c_struct();
   int not_a_stream = 0;
   const auto refused = [&](tunedgemm_status status) {
     CHECK(status == TUNEDGEMM_INVALID_ARGUMENT);
@@ -277,7 +276,7 @@ TEST_CASE("A stream on the host is refused, before anything is tuned and after")
 TEST_CASE("Structs of another size are completed or refused") {
   const auto context = host_context("", TUNEDGEMM_POLICY_NEVER);
   Matrices matrices(4, 4, 4);
-  tunedgemm_problem problem = tunedgemm::internal::Problem{.m = 4, .n = 4, .k = 4}.c_struct();
+  tunedgemm_problem problem = tunedgemm::Problem{.m = 4, .n = 4, .k = 4}.c_struct();
   tunedgemm_buffers buffers = matrices.buffers().c_struct();
   SECTION("an older caller's shorter struct") {
     problem.struct_size = offsetof(tunedgemm_problem, activation);
@@ -325,8 +324,8 @@ TEST_CASE("Structs of another size are completed or refused") {
 }
 
 TEST_CASE("Options that make no sense are refused") {
-  const auto refused = [](const tunedgemm::internal::ContextOptions& options) {
-    CHECK(status_of([&] { tunedgemm::internal::Context{options}; }) == TUNEDGEMM_INVALID_ARGUMENT);
+  const auto refused = [](const tunedgemm::ContextOptions& options) {
+    CHECK(status_of([&] { tunedgemm::Context{options}; }) == TUNEDGEMM_INVALID_ARGUMENT);
     return std::string(tunedgemm_error_message());
   };
   CHECK_THAT(refused({.host_threads = -1}), ContainsSubstring("host_threads of the options is -1"));
@@ -343,7 +342,7 @@ TEST_CASE("Options that make no sense are refused") {
   CHECK_THAT(refused({.rigor = static_cast<tunedgemm_rigor>(1)}),
              ContainsSubstring("use 0 (default), 2 (quick), 3 (normal) or 4 (exhaustive)"));
   ::setenv("TUNEDGEMM_POLICY", "sometimes", 1);
-  CHECK(status_of([] { tunedgemm::internal::Context({.backend = TUNEDGEMM_BACKEND_HOST}); }) ==
+  CHECK(status_of([] { tunedgemm::Context({.backend = TUNEDGEMM_BACKEND_HOST}); }) ==
         TUNEDGEMM_INVALID_ARGUMENT);
   CHECK_THAT(tunedgemm_error_message(), ContainsSubstring("\"sometimes\""));
   ::unsetenv("TUNEDGEMM_POLICY");
@@ -353,14 +352,14 @@ TEST_CASE("Memory that the CPU cannot read is refused before anything runs, with
   const NoAccess gpu_like;
   const auto wrong = static_cast<float*>(gpu_like.pages);
   auto context = host_context("", TUNEDGEMM_POLICY_TUNE);
-  const tunedgemm::internal::Problem problem{.m = 8, .n = 8, .k = 8};
+  const tunedgemm::Problem problem{.m = 8, .n = 8, .k = 8};
   Matrices matrices(8, 8, 8);
-  const auto refused = [&](const tunedgemm::internal::Buffers& buffers) {
-    CHECK(status_of([&] { tunedgemm::internal::tuned_matmul(context, problem, buffers); }) ==
+  const auto refused = [&](const tunedgemm::Buffers& buffers) {
+    CHECK(status_of([&] { tunedgemm::tuned_matmul(context, problem, buffers); }) ==
           TUNEDGEMM_INVALID_ARGUMENT);
     return std::string(tunedgemm_error_message());
   };
-  tunedgemm::internal::Buffers buffers = matrices.buffers();
+  tunedgemm::Buffers buffers = matrices.buffers();
   buffers.a = wrong;
   CHECK_THAT(refused(buffers), ContainsSubstring("A at 0x") &&
                                    ContainsSubstring("cannot be read by the CPU") &&
@@ -373,14 +372,14 @@ TEST_CASE("Memory that the CPU cannot read is refused before anything runs, with
   buffers.scale_a = wrong;
   CHECK_THAT(refused(buffers), ContainsSubstring("scale_a at 0x"));
   SECTION("unless it is not read") {
-    tunedgemm::internal::tuned_matmul(context, {.m = 8, .n = 8, .k = 0},
-                                      {.a = wrong, .b = wrong, .d = matrices.d.data()});
-    tunedgemm::internal::tuned_matmul(
+    tunedgemm::tuned_matmul(context, {.m = 8, .n = 8, .k = 0},
+                            {.a = wrong, .b = wrong, .d = matrices.d.data()});
+    tunedgemm::tuned_matmul(
         context, problem,
         {.a = wrong, .c = matrices.a.data(), .d = matrices.d.data(), .alpha = 0, .beta = 1});
   }
   SECTION("in the first launch of a plan that was made without pointers") {
-    const tunedgemm::internal::Plan plan = context.plan(problem, {});
+    const tunedgemm::Plan plan = context.plan(problem, {});
     buffers = matrices.buffers();
     buffers.b = wrong;
     CHECK(status_of([&] { plan.run(buffers); }) == TUNEDGEMM_INVALID_ARGUMENT);
@@ -398,7 +397,7 @@ TEST_CASE("Many threads use one context") {
       for (int call = 0; call < 20; ++call) {
         const int m = 1 + (index + call) % 5;
         Matrices matrices(m, 9, 11);
-        tunedgemm::internal::tuned_matmul(context, {.m = m, .n = 9, .k = 11}, matrices.buffers());
+        tunedgemm::tuned_matmul(context, {.m = m, .n = 9, .k = 11}, matrices.buffers());
         wrong += !matrices.right(m, 9, 11);
       }
     });
@@ -412,8 +411,8 @@ TEST_CASE("Many threads use one context") {
 TEST_CASE("Threads run a plan while it goes over to the winner that is tuned in the background") {
   const Cache cache;
   auto context = host_context(cache.path.c_str(), TUNEDGEMM_POLICY_BACKGROUND);
-  const tunedgemm::internal::Problem problem{.m = 37, .n = 53, .k = 29};
-  const tunedgemm::internal::Plan plan = context.plan(problem, Matrices(37, 53, 29).buffers());
+  const tunedgemm::Problem problem{.m = 37, .n = 53, .k = 29};
+  const tunedgemm::Plan plan = context.plan(problem, Matrices(37, 53, 29).buffers());
   constexpr int kThreads = 3;
   std::atomic<int> wrong{0};
   std::barrier pause(kThreads);
@@ -426,7 +425,7 @@ TEST_CASE("Threads run a plan while it goes over to the winner that is tuned in 
         for (int run = 0; run < 20; ++run) {
           plan.run(matrices.buffers());
           wrong += !matrices.right(37, 53, 29);
-          tunedgemm::internal::tuned_matmul(context, problem, matrices.buffers());
+          tunedgemm::tuned_matmul(context, problem, matrices.buffers());
           wrong += !matrices.right(37, 53, 29);
         }
         pause.arrive_and_wait();
@@ -447,9 +446,9 @@ TEST_CASE("Threads run a plan while it goes over to the winner that is tuned in 
 TEST_CASE("A plan is made under a policy of its own") {
   const Cache cache;
   auto context = host_context(cache.path.c_str(), TUNEDGEMM_POLICY_STORED);
-  const tunedgemm::internal::Problem problem{.m = 37, .n = 53, .k = 29};
+  const tunedgemm::Problem problem{.m = 37, .n = 53, .k = 29};
   Matrices matrices(37, 53, 29);
-  const tunedgemm::internal::Plan plan = context.plan(problem, matrices.buffers());
+  const tunedgemm::Plan plan = context.plan(problem, matrices.buffers());
   CHECK_THAT(std::string(plan.description()), ContainsSubstring("linked in"));
   CHECK(status_of([&] {
           context.plan(problem, matrices.buffers(), {.policy = TUNEDGEMM_POLICY_REPLAY});
@@ -467,10 +466,10 @@ TEST_CASE("A plan runs with other buffers of its classes") {
   auto context = host_context("", TUNEDGEMM_POLICY_NEVER);
   Matrices first(6, 6, 6);
   Matrices second(6, 6, 6);
-  const tunedgemm::internal::Plan plan = context.plan({.m = 6, .n = 6, .k = 6}, first.buffers());
+  const tunedgemm::Plan plan = context.plan({.m = 6, .n = 6, .k = 6}, first.buffers());
   plan.run(second.buffers());
   CHECK(second.right(6, 6, 6));
-  tunedgemm::internal::Buffers with_c = second.buffers();
+  tunedgemm::Buffers with_c = second.buffers();
   with_c.c = first.a.data();
   with_c.beta = 1;
   CHECK(status_of([&] { plan.run(with_c); }) == TUNEDGEMM_INVALID_ARGUMENT);
