@@ -122,7 +122,7 @@ struct TrialRecord {
 
 /// How thorough a tuning was. Stored on disk: never renumber. A lesser one never replaces a fuller
 /// one.
-enum class Rigor : std::int32_t { kModel = 0, kQuick = 2, kNormal = 3, kExhaustive = 4 };
+enum class Rigor : std::int32_t { kModel = 0, kQuick = 1, kNormal = 2, kExhaustive = 3 };
 std::string_view name(Rigor rigor);
 std::optional<Rigor> parse_rigor(std::string_view text);
 

@@ -4,12 +4,8 @@
 #include <iterator>
 #include <memory>
 
-#include "cache/archive/no_throw.h"
-#include "cache/archive/store_database.h"
-#include "cache/tables/dimension_rows.h"
-#include "cache/tables/kernel_rows.h"
-#include "cache/tables/request_rows.h"
-#include "cache/tables/winner_rows.h"
+#include "cache/archive/archive.h"
+#include "cache/tables/rows.h"
 
 namespace tunedgemm::internal {
 namespace {
@@ -88,26 +84,26 @@ std::string_view name(StoreState state) {
   return "unknown";
 }
 
-Store::Store(std::unique_ptr<Database> database) : database_(std::move(database)) {}
+Store::Store(std::shared_ptr<Archive> archive) : archive_(std::move(archive)) {}
 Store::~Store() = default;
 
 std::unique_ptr<Store> Store::open(const StoreOptions& options) {
-  return std::unique_ptr<Store>(new Store(std::make_unique<Database>(options)));
+  return std::unique_ptr<Store>(new Store(std::make_shared<Archive>(options)));
 }
 
 StoreHealth Store::health() const {
-  Archive& archive = *database_->archive();
+  Archive& archive = *archive_;
   return no_throw(archive, StoreHealth(), [&] { return archive.health(); });
 }
 
 std::filesystem::path Store::path() const {
-  Archive& archive = *database_->archive();
+  Archive& archive = *archive_;
   return no_throw(archive, std::filesystem::path(), [&] { return archive.path(); });
 }
 
 std::optional<Hit> Store::find(const Problem& problem, const DeviceIdentity& device,
                                const Toolchain& toolchain, const DeviceLimits& limits) const {
-  Archive& archive = *database_->archive();
+  Archive& archive = *archive_;
   return no_throw(archive, std::optional<Hit>(), [&] {
     const Problem asked = canonical(problem).problem;
     const WinnerKey key{fingerprint(asked), fingerprint(device)};
@@ -143,20 +139,20 @@ std::optional<Hit> Store::find(const Problem& problem, const DeviceIdentity& dev
 
 std::vector<Record> Store::neighbours(const Problem& problem, const DeviceIdentity& device,
                                       int count) const {
-  return winners_near(*database_->archive(), find_neighbours, problem, device, count);
+  return winners_near(*archive_, find_neighbours, problem, device, count);
 }
 
 std::vector<Record> Store::distant_neighbours(const Problem& problem, const DeviceIdentity& device,
                                               int count) const {
-  return winners_near(*database_->archive(), find_distant_neighbours, problem, device, count);
+  return winners_near(*archive_, find_distant_neighbours, problem, device, count);
 }
 
 std::int64_t Store::changes() const {
-  return database_->archive()->changes();
+  return archive_->changes();
 }
 
 std::int64_t Store::lookups() const {
-  return database_->archive()->lookups();
+  return archive_->lookups();
 }
 
 std::optional<Binary> Store::find_binary(const Source& source, const Toolchain& toolchain,
@@ -170,7 +166,7 @@ std::optional<Binary> Store::find_binary(const Source& source, const Toolchain& 
 
 std::vector<StoredBinary> Store::find_binaries(const Source& source, const Toolchain& toolchain,
                                                int architecture, std::string_view compiler) const {
-  Archive& archive = *database_->archive();
+  Archive& archive = *archive_;
   return no_throw(archive, std::vector<StoredBinary>(), [&] {
     const KernelKey key = kernel_key(source, toolchain, architecture);
     FoundKernels all;
@@ -194,7 +190,7 @@ std::vector<StoredBinary> Store::find_binaries(const Source& source, const Toolc
 
 void Store::put_binary(const Source& source, const Toolchain& toolchain, int architecture,
                        const Binary& binary) {
-  Archive& archive = *database_->archive();
+  Archive& archive = *archive_;
   no_throw(archive, [&] {
     archive.write([key = kernel_key(source, toolchain, architecture),
                    binary](sqlite::Connection& connection) { put_kernel(connection, key, binary); },
@@ -204,7 +200,7 @@ void Store::put_binary(const Source& source, const Toolchain& toolchain, int arc
 }
 
 void Store::forget_binary(const Source& source, const Toolchain& toolchain, int architecture) {
-  Archive& archive = *database_->archive();
+  Archive& archive = *archive_;
   no_throw(archive, [&] {
     archive.write([key = kernel_key(source, toolchain, architecture)](
                       sqlite::Connection& connection) { delete_kernel(connection, key); },
@@ -213,7 +209,7 @@ void Store::forget_binary(const Source& source, const Toolchain& toolchain, int 
 }
 
 std::string Store::find_probe(std::string_view key) const {
-  Archive& archive = *database_->archive();
+  Archive& archive = *archive_;
   return no_throw(archive, std::string(), [&] {
     std::string text;
     archive.read(Archive::Having::kTables, [&](sqlite::Connection& connection) {
@@ -225,7 +221,7 @@ std::string Store::find_probe(std::string_view key) const {
 }
 
 void Store::put_probe(std::string_view key, std::string_view text) {
-  Archive& archive = *database_->archive();
+  Archive& archive = *archive_;
   no_throw(archive, [&] {
     archive.write([key = std::string(key), text = std::string(text)](
                       sqlite::Connection& connection) { set_probe(connection, key, text); },
@@ -235,19 +231,19 @@ void Store::put_probe(std::string_view key, std::string_view text) {
 
 void Store::note_request(const Problem& problem, const DeviceIdentity& device, std::int64_t calls,
                          std::string_view name) {
-  Archive& archive = *database_->archive();
+  Archive& archive = *archive_;
   no_throw(archive, [&] {
     archive.pending().add_request({canonical(problem).problem, calls, std::string(name)}, device);
   });
 }
 
 void Store::flush() {
-  Archive& archive = *database_->archive();
+  Archive& archive = *archive_;
   no_throw(archive, [&] { archive.write_pending(); });
 }
 
 std::vector<Request> Store::requests(const DeviceIdentity& device) const {
-  Archive& archive = *database_->archive();
+  Archive& archive = *archive_;
   return no_throw(archive, std::vector<Request>(), [&] {
     archive.write_pending();
     std::vector<Request> requests;
@@ -262,7 +258,7 @@ std::vector<Request> Store::requests(const DeviceIdentity& device) const {
 }
 
 std::vector<Record> Store::winners() const {
-  Archive& archive = *database_->archive();
+  Archive& archive = *archive_;
   return no_throw(archive, std::vector<Record>(), [&] {
     std::vector<Record> records;
     archive.read(Archive::Having::kViewsForPrograms, [&](sqlite::Connection& connection) {
@@ -276,7 +272,7 @@ std::vector<Record> Store::winners() const {
 }
 
 std::vector<WinnerWithState> Store::winners_with_state() const {
-  Archive& archive = *database_->archive();
+  Archive& archive = *archive_;
   return no_throw(archive, std::vector<WinnerWithState>(), [&] {
     archive.write_pending();
     std::vector<WinnerWithState> winners;
@@ -290,7 +286,7 @@ std::vector<WinnerWithState> Store::winners_with_state() const {
 }
 
 int Store::forget(const Problem& problem) {
-  Archive& archive = *database_->archive();
+  Archive& archive = *archive_;
   return no_throw(archive, 0, [&] {
     const auto deleted = std::make_shared<std::int64_t>(0);
     archive.write(
@@ -304,11 +300,20 @@ int Store::forget(const Problem& problem) {
 }
 
 std::string Store::export_to(const std::filesystem::path& destination) const {
-  Archive& archive = *database_->archive();
+  Archive& archive = *archive_;
   try {
     return archive.export_to(destination);
   } catch (const std::exception& error) {
     return "cannot write " + destination.string() + ": " + error.what();
+  }
+}
+
+MergeResult Store::merge(const std::filesystem::path& from) {
+  Archive& archive = *archive_;
+  try {
+    return archive.merge(from);
+  } catch (const std::exception& error) {
+    return {.failure = "cannot merge " + from.string() + ": " + error.what()};
   }
 }
 

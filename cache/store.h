@@ -5,8 +5,8 @@
 //
 // Contract: no member throws and none fails a caller. What the file system or SQLite refuses makes
 // the store smaller (read-only, or in memory only), is logged once and is told by `health()`; a
-// binary that does not hash to what was stored is a miss. Thread-safe. A store that was opened
-// before fork() is in memory only in the child, with the winners that were found before.
+// binary that does not hash to what was stored is a miss. Thread-safe. A store belongs to
+// the process that opened it: a forked child opens its own.
 
 #include <cstdint>
 #include <filesystem>
@@ -38,8 +38,7 @@ struct StoreOptions {
   enum class Journal { kAutomatic, kRollback, kWriteAhead } journal = Journal::kAutomatic;
   /// How long one operation waits for other processes.
   int busy_timeout_ms = 5000;
-  /// kWhole reads all of the file that is written, and so finds damage, and repairs it, that a start
-  /// would not meet.
+  /// kWhole reads all of the file that is written, and so finds damage that a start would not meet.
   enum class Examination { kQuick, kWhole } examination = Examination::kQuick;
   /// By which stored winners are current or void; empty: the registered families.
   std::function<const Family*(std::string_view name)> find_family;
@@ -52,7 +51,10 @@ struct StoreHealth {
   StoreState state = StoreState::kMemoryOnly;
   std::filesystem::path path;
   std::vector<std::string> warnings;  ///< sentences: what is wrong or was repaired, and what to do
-  std::string journal_mode;           ///< "wal", "delete"; "" in memory
+  /// The shell command that brings back what a damaged cache, which was set aside, still holds;
+  /// empty if there is none beside the file.
+  std::string recovery_command;
+  std::string journal_mode;  ///< "wal", "delete"; "" in memory
   std::string sqlite_version;
   std::int64_t file_bytes = 0;
   std::int64_t winners = 0;
@@ -90,6 +92,14 @@ struct PutResult {
   Record winner;        ///< the winner now, as it is stored: with the time at which it was
 };
 
+/// What Store::merge has taken from another file.
+struct MergeResult {
+  std::string failure = {};  ///< a sentence; empty on success
+  std::int64_t winners = 0, trials = 0, binaries = 0;
+  /// A sentence for each problem that both files have a winner for, and not the same one.
+  std::vector<std::string> conflicts = {};
+};
+
 /// A winner and the word that the views have for its state: "confirmed", "provisional" (a quick
 /// tuning, or one whose budget ended early), "stale" (another toolchain has been seen on the device
 /// since) or "void" (the library that used the file last has another template of the family).
@@ -98,11 +108,12 @@ struct WinnerWithState {
   std::string state;
 };
 
+class Archive;
+
 class Store {
  public:
-  /// Opens, creates, migrates or gives up, in that order; see health(). Blocks for a few
-  /// milliseconds at most, longer (the busy timeout, 5 s) only where another process migrates or
-  /// creates the file.
+  /// Opens, creates or gives up, in that order; see health(). Blocks for a few milliseconds at
+  /// most, longer (the busy timeout, 5 s) only where another process writes all that time.
   static std::unique_ptr<Store> open(const StoreOptions& options);
   ~Store();
   Store(const Store&) = delete;
@@ -199,11 +210,15 @@ class Store {
   /// A self-contained copy (VACUUM INTO) for sharing or as a system file. Empty on success, else a
   /// sentence.
   std::string export_to(const std::filesystem::path& destination) const;
+  /// Takes the winners, trials and binaries of another cache file into this one, in one transaction.
+  /// Of two winners for one problem the better-measured one stays: of a current template, of a
+  /// finished, more rigorous tuning, with more samples, the newer one. Merging a file again changes
+  /// nothing. Leases, requests and probes stay where they are.
+  MergeResult merge(const std::filesystem::path& from);
 
  private:
-  class Database;
-  explicit Store(std::unique_ptr<Database> database);
-  std::unique_ptr<Database> database_;
+  explicit Store(std::shared_ptr<Archive> archive);
+  std::shared_ptr<Archive> archive_;  // leases know it weakly
 };
 
 }  // namespace tunedgemm::internal

@@ -1,31 +1,25 @@
 // The members of Store that a tuning uses: the winner, the trials, the candidate in flight and the
 // lease.
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <chrono>
 #include <memory>
 #include <thread>
 
-#include "cache/archive/no_throw.h"
-#include "cache/archive/store_database.h"
+#include "cache/archive/archive.h"
 #include "cache/store.h"
-#include "cache/tables/kernel_rows.h"
-#include "cache/tables/trial_rows.h"
-#include "cache/tables/winner_rows.h"
+#include "cache/tables/rows.h"
 
 namespace tunedgemm::internal {
 namespace {
 
-// Releases the lease in the process that has taken it, while its store is open.
+// Releases the lease while its store is open.
 class HeldLease {
  public:
   HeldLease(const std::shared_ptr<Archive>& archive, TuningKey key, LeaseHolder holder)
       : archive_(archive), key_(std::move(key)), holder_(std::move(holder)) {}
   ~HeldLease() {
-    const auto archive = archive_.lock();
-    if (archive && archive->owner() == getpid()) {
+    if (const auto archive = archive_.lock()) {
       no_throw(*archive, [&] {
         archive->write(
             [key = key_, holder = holder_](sqlite::Connection& connection) {
@@ -65,7 +59,7 @@ bool claim(Archive& archive, const TuningKey& key, const LeaseHolder& holder) {
 
 PutResult Store::put(const Record& record, const Source& winner_source, const Binary& winner_binary,
                      const std::vector<TrialRecord>& trials) {
-  Archive& archive = *database_->archive();
+  Archive& archive = *archive_;
   return no_throw(archive, PutResult{false, record}, [&] {
     Record winner = record;
     winner.problem = canonical(record.problem).problem;
@@ -117,7 +111,7 @@ PutResult Store::put(const Record& record, const Source& winner_source, const Bi
 
 void Store::put_trial(const Problem& problem, const DeviceIdentity& device,
                       const Toolchain& toolchain, const TrialRecord& trial) {
-  Archive& archive = *database_->archive();
+  Archive& archive = *archive_;
   no_throw(archive, [&] {
     archive.pending().add_trial(tuning_key(problem, device, toolchain), trial);
     if (archive.pending().trials_are_due()) {
@@ -128,7 +122,7 @@ void Store::put_trial(const Problem& problem, const DeviceIdentity& device,
 
 std::vector<TrialRecord> Store::trials(const Problem& problem, const DeviceIdentity& device,
                                        const Toolchain& toolchain) const {
-  Archive& archive = *database_->archive();
+  Archive& archive = *archive_;
   return no_throw(archive, std::vector<TrialRecord>(), [&] {
     if (archive.pending().has_trials()) {
       archive.write_pending();
@@ -154,7 +148,7 @@ std::vector<TrialRecord> Store::trials(const Problem& problem, const DeviceIdent
 void Store::mark_in_flight(const Problem& problem, const DeviceIdentity& device,
                            const Toolchain& toolchain, std::string_view family,
                            const Config& config, std::string_view family_fingerprint) {
-  Archive& archive = *database_->archive();
+  Archive& archive = *archive_;
   no_throw(archive, [&] {
     archive.write(
         [key = tuning_key(problem, device, toolchain), process = archive.process(),
@@ -167,7 +161,7 @@ void Store::mark_in_flight(const Problem& problem, const DeviceIdentity& device,
 
 void Store::clear_in_flight(const Problem& problem, const DeviceIdentity& device,
                             const Toolchain& toolchain) {
-  Archive& archive = *database_->archive();
+  Archive& archive = *archive_;
   no_throw(archive, [&] {
     archive.write(
         [key = tuning_key(problem, device, toolchain),
@@ -183,7 +177,7 @@ Lease Store::acquire(const Problem& problem, const DeviceIdentity& device,
   using Clock = std::chrono::steady_clock;
   constexpr std::chrono::milliseconds kBetweenLooks{50};
   const auto end = Clock::now() + std::chrono::duration<double>(wait_seconds);
-  const std::shared_ptr<Archive> archive = database_->archive();
+  const std::shared_ptr<Archive> archive = archive_;
   return no_throw(*archive, Lease(), [&] {
     const TuningKey key = tuning_key(problem, device, toolchain);
     const LeaseHolder holder = archive->new_lease_holder();

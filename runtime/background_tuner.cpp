@@ -1,7 +1,5 @@
 #include "runtime/background_tuner.h"
 
-#include <unistd.h>
-
 #include <condition_variable>
 #include <deque>
 #include <exception>
@@ -32,32 +30,18 @@ struct BackgroundTuner::State {
   bool is_running = false;  ///< the thread
   int interruptions = 0;
   std::thread thread;
-  pid_t process = 0;  ///< of the thread
 
   bool is_interrupted() const { return stopping || interruptions > 0; }
 };
 
 BackgroundTuner::BackgroundTuner(Tune tune, std::chrono::milliseconds quiet)
-    : tune_(std::move(tune)), quiet_(quiet), state_(std::make_unique<State>()) {
-  state_->process = ::getpid();
-}
+    : tune_(std::move(tune)), quiet_(quiet), state_(std::make_unique<State>()) {}
 
 BackgroundTuner::~BackgroundTuner() {
   stop();
-  if (is_child()) {
-    // Destroying what a thread of the parent waits for would wait for that thread.
-    static_cast<void>(state_.release());
-  }
-}
-
-bool BackgroundTuner::is_child() const {
-  return state_->process != ::getpid();
 }
 
 void BackgroundTuner::add(const Problem& canonical) {
-  if (is_child()) {
-    return;
-  }
   State& state = *state_;
   const std::scoped_lock lock(state.mutex);
   if (state.stopping || !state.known.insert(fingerprint(canonical)).second) {
@@ -78,9 +62,6 @@ void BackgroundTuner::add(const Problem& canonical) {
 }
 
 void BackgroundTuner::stop() noexcept {
-  if (is_child()) {
-    return;
-  }
   State& state = *state_;
   std::thread ended;
   {
@@ -148,20 +129,16 @@ bool BackgroundTuner::must_end(State& state) {
 }
 
 BackgroundTuner::Interruption::Interruption(BackgroundTuner& tuner) : tuner_(tuner) {
-  if (!tuner_.is_child()) {
-    {
-      const std::scoped_lock lock(tuner_.state_->mutex);
-      ++tuner_.state_->interruptions;
-    }
-    tuner_.state_->changed.notify_all();
+  {
+    const std::scoped_lock lock(tuner_.state_->mutex);
+    ++tuner_.state_->interruptions;
   }
+  tuner_.state_->changed.notify_all();
 }
 
 BackgroundTuner::Interruption::~Interruption() {
-  if (!tuner_.is_child()) {
-    const std::scoped_lock lock(tuner_.state_->mutex);
-    --tuner_.state_->interruptions;
-  }
+  const std::scoped_lock lock(tuner_.state_->mutex);
+  --tuner_.state_->interruptions;
 }
 
 }  // namespace tunedgemm::internal

@@ -4,8 +4,7 @@
 // calls the context.
 //
 // Any number of threads may use it; note_call() is part of the hot path. The thread is started by
-// the first problem, and what goes wrong on it reaches nobody but the log. In a child process made
-// by fork there is no thread, and nothing is tuned.
+// the first problem, and what goes wrong on it reaches nobody but the log.
 
 #include <atomic>
 #include <chrono>
@@ -68,7 +67,6 @@ class BackgroundTuner {
   void run(State& state);
   Outcome tune(State& state, const Problem& problem);
   bool must_end(State& state);
-  bool is_child() const;
 
   Tune tune_;
   std::chrono::milliseconds quiet_;

@@ -100,11 +100,11 @@ tunedgemm::internal::ProcessContexts& process_contexts() {
     explicit OfProcess(const tunedgemm::internal::ProcessContexts::Make& make_context)
         : contexts(tunedgemm::internal::automatic_backend(), make_context) {}
     tunedgemm::internal::ProcessContexts contexts;
-    const std::uint32_t forks = tunedgemm::internal::forks();
+    const pid_t process = tunedgemm::internal::process_id();
   };
   static std::atomic<OfProcess*> newest{nullptr};
   OfProcess* known = newest.load(std::memory_order_acquire);
-  if (known != nullptr && known->forks == tunedgemm::internal::forks()) [[likely]] {
+  if (known != nullptr && known->process == tunedgemm::internal::process_id()) [[likely]] {
     return known->contexts;
   }
   auto made = std::make_unique<OfProcess>(make);

@@ -86,7 +86,7 @@ class Context {
 
   /// Not in a child process that was forked since: there its locks may be held by nobody, its
   /// threads are gone, and its GPU is the parent's. Part of the hot path.
-  bool is_of_this_process() const noexcept { return forks_ == forks(); }
+  bool is_of_this_process() const noexcept { return process_ == process_id(); }
 
   /// The plan for a call, made if there is none yet: may tune and compile, as the policy says, the
   /// context's or one that is asked for. The plan lives as long as the context. While `stream` is
@@ -182,7 +182,7 @@ class Context {
   /// Grows when there may be a kernel that was not stored or loaded before.
   std::int64_t kernels_seen() const { return store_->changes() + kernels_.counters().loaded; }
 
-  const std::uint32_t forks_ = forks();
+  const pid_t process_ = process_id();
   ContextOptions options_;
   std::unique_ptr<Device> device_;
   std::unique_ptr<Store> store_;

@@ -1,11 +1,8 @@
 #include "cache/archive/archive.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <random>
 
-#include "cache/archive/database_use.h"
 #include "cache/file/location.h"
 #include "cache/sqlite/schema.h"
 #include "kernel_templates/base/log.h"
@@ -35,10 +32,7 @@ void run(const std::vector<Work>& works, sqlite::Connection& connection) {
 }  // namespace
 
 Archive::Archive(const StoreOptions& options)
-    : options_(options),
-      owner_(getpid()),
-      process_(this_process()),
-      lease_prefix_(random_prefix()) {
+    : options_(options), process_(this_process()), lease_prefix_(random_prefix()) {
   const DatabaseUse use;
   const auto path = store_path(options_);
   switch (options_.access) {
@@ -67,32 +61,7 @@ Archive::Archive(const StoreOptions& options)
   }
 }
 
-Archive::Archive(AfterFork, const Archive& parent)
-    : options_(parent.options_),
-      owner_(getpid()),
-      process_(this_process()),
-      lease_prefix_(random_prefix()) {
-  // A thread of the parent may have held the lock at the moment of the fork: here nobody will ever
-  // open it.
-  const std::shared_lock lock(parent.winners_lock_, std::try_to_lock);
-  if (lock) {
-    found_ = parent.found_;
-  }
-}
-
 Archive::~Archive() {
-  if (getpid() != owner_) {
-    for (StoreFile& file : system_files_) {
-      file.connection.abandon();
-    }
-    if (file_) {
-      file_->connection.abandon();
-    }
-    if (memory_) {
-      memory_->abandon();
-    }
-    return;
-  }
   const DatabaseUse use;
   if (file_ && file_->writable) {
     write_what_is_left();
@@ -203,9 +172,9 @@ bool Archive::write_to_file(const std::vector<Work>& works) {
         transaction.emplace(file_->connection);
       }
       // With the right to write nobody can replace the file any more: see replace_damaged. A newer
-      // library may have migrated it since it was opened.
+      // library may have brought it to its own version since it was opened.
       is_ours = !file_->was_replaced() &&
-                file_->connection.integer("PRAGMA user_version") == schema_version();
+                file_->connection.integer("PRAGMA user_version") == kSchemaVersion;
       if (!is_ours) {
         continue;
       }
@@ -240,7 +209,7 @@ void Archive::forget_unsaved() {
 void Archive::write_to_memory(const std::vector<Work>& works) {
   if (!memory_) {
     memory_ = sqlite::Connection::in_memory();
-    migrate(*memory_, migrations());
+    create_schema(*memory_);
   }
   sqlite::Transaction transaction(*memory_);
   run(works, *memory_);

@@ -10,11 +10,10 @@
 // One lock guards the databases, another the winners that were found, so that finding one again
 // never waits for a disk.
 
-#include <sys/types.h>
-
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <mutex>
 #include <optional>
@@ -27,27 +26,30 @@
 #include "cache/archive/pending_writes.h"
 #include "cache/file/store_file.h"
 #include "cache/store.h"
-#include "cache/tables/lease_rows.h"
-#include "cache/tables/winner_rows.h"
+#include "cache/tables/rows.h"
+#include "kernel_templates/base/file_size_signal.h"
+#include "kernel_templates/base/process_fork.h"
 
 namespace tunedgemm::internal {
+
+/// Every call of SQLite is made under one of these. SQLite's own locks must be free when another
+/// thread forks, since the child opens databases too; and a file that grows past the process's
+/// limit is a full disk, which SQLite can take.
+struct [[nodiscard]] DatabaseUse {
+  ForkGuard no_fork;
+  FileSizeSignalBlocked no_signal;
+};
 
 class Archive {
  public:
   explicit Archive(const StoreOptions& options);
-  /// What a forked child uses in place of its parent's: the winners that were found, and no file.
-  /// An SQLite connection must not be used on both sides of a fork, nor closed by the child.
-  struct AfterFork {};
-  Archive(AfterFork, const Archive& parent);
-  /// Writes what has not been written yet. In a forked child it leaves the files alone.
+  /// Writes what has not been written yet.
   ~Archive();
   Archive(const Archive&) = delete;
   Archive& operator=(const Archive&) = delete;
 
   /// By the options or of the registered ones; null if there is none of this name.
   const Family* family(std::string_view name) const;
-  /// The process that made it.
-  pid_t owner() const { return owner_; }
   PendingWrites& pending() { return pending_; }
   /// See Store::path.
   std::filesystem::path path() const;
@@ -96,6 +98,8 @@ class Archive {
   StoreHealth health();
   /// A copy to give away. Empty on success, else a sentence.
   std::string export_to(const std::filesystem::path& destination);
+  /// See Store::merge.
+  MergeResult merge(const std::filesystem::path& from);
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -115,7 +119,6 @@ class Archive {
   Warn warn_function();
 
   const StoreOptions options_;
-  const pid_t owner_;
   const ProcessIdentity process_;
   const std::string lease_prefix_;
   std::atomic<int> leases_{0};
@@ -140,5 +143,31 @@ class Archive {
   mutable std::mutex warnings_lock_;  // guards the next one
   std::vector<std::string> warnings_;
 };
+
+/// Runs the body of a member of Store, which lets nothing through: see the contract in store.h.
+template <class Result, class Body>
+Result no_throw(Archive& archive, Result otherwise, Body&& body) noexcept {
+  try {
+    return body();
+  } catch (const std::exception& error) {
+    archive.warn_of_failure(error.what());
+  }
+  return otherwise;
+}
+
+template <class Body>
+void no_throw(Archive& archive, Body&& body) noexcept {
+  no_throw(archive, false, [&] {
+    body();
+    return true;
+  });
+}
+
+/// Whether a winner counts still, by the families of the archive's options.
+IsCurrent is_current_in(const Archive& archive);
+
+/// Of the canonical problem.
+TuningKey tuning_key(const Problem& problem, const DeviceIdentity& device,
+                     const Toolchain& toolchain);
 
 }  // namespace tunedgemm::internal

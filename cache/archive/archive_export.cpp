@@ -4,7 +4,6 @@
 #include <sys/stat.h>
 
 #include "cache/archive/archive.h"
-#include "cache/archive/database_use.h"
 #include "cache/file/publish.h"
 
 namespace tunedgemm::internal {

@@ -4,8 +4,8 @@
 #include <iterator>
 
 #include "cache/archive/archive.h"
-#include "cache/archive/database_use.h"
 #include "cache/file/location.h"
+#include "cache/file/set_aside.h"
 
 namespace tunedgemm::internal {
 
@@ -140,6 +140,9 @@ StoreHealth Archive::health() {
     return false;
   });
   health.path = path();
+  if (!health.path.empty() && std::filesystem::exists(aside_of(health.path))) {
+    health.recovery_command = recovery_command(health.path);
+  }
   health.sqlite_version = sqlite3_libversion();
   {
     const DatabaseUse use;

@@ -1,7 +1,6 @@
 #include "cache/archive/pending_writes.h"
 
-#include "cache/tables/request_rows.h"
-#include "cache/tables/trial_rows.h"
+#include "cache/tables/rows.h"
 
 namespace tunedgemm::internal {
 namespace {

@@ -15,7 +15,7 @@
 #include "cache/record.h"
 #include "cache/sqlite/sqlite.h"
 #include "cache/store.h"
-#include "cache/tables/dimension_rows.h"
+#include "cache/tables/rows.h"
 
 namespace tunedgemm::internal {
 

@@ -2,12 +2,10 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
-#include <unistd.h>
 
 #include <string>
-#include <utility>
 
-#include "cache/sqlite/busy_timeout.h"
+#include "cache/sqlite/sqlite.h"
 
 namespace tunedgemm::internal {
 
@@ -15,25 +13,14 @@ LockFile::LockFile(const std::filesystem::path& database) : LockFile(database, O
 
 // Opening something that is not a file must not wait for anybody.
 LockFile::LockFile(const std::filesystem::path& database, int flags)
-    : handle_(open((database.string() + ".lock").c_str(),
-                   flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600)) {}
+    : file_(open((database.string() + ".lock").c_str(), flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK,
+                 0600)) {}
 
 LockFile LockFile::if_there(const std::filesystem::path& database) {
   return LockFile(database, O_RDONLY);
 }
 
-LockFile::~LockFile() {
-  if (handle_ >= 0) {
-    close(handle_);
-  }
-}
-
-LockFile& LockFile::operator=(LockFile&& other) noexcept {
-  std::swap(handle_, other.handle_);
-  return *this;
-}
-
-LockFile::Held::Held(const LockFile& file, int busy_timeout_ms) : handle_(file.handle_) {
+LockFile::Held::Held(const LockFile& file, int busy_timeout_ms) : handle_(file.file_.number()) {
   const BusyTimeout timeout{std::chrono::milliseconds(busy_timeout_ms)};
   while (handle_ >= 0 && flock(handle_, LOCK_EX | LOCK_NB) != 0) {
     if (!timeout.wait()) {

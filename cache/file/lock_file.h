@@ -8,9 +8,40 @@
 // before those who wait for it have woken up, and on a loaded machine they would wait until their
 // busy timeout ends. And it makes one process alone repair a damaged file.
 
+#include <unistd.h>
+
 #include <filesystem>
+#include <utility>
 
 namespace tunedgemm::internal {
+
+/// Closes the file when destroyed. Move-only; used by one thread at a time.
+class Descriptor {
+ public:
+  Descriptor() = default;
+  /// Takes over what open(2) gave; negative: none.
+  explicit Descriptor(int number) : number_(number) {}
+  ~Descriptor() {
+    if (number_ >= 0) {
+      close(number_);
+    }
+  }
+  Descriptor(Descriptor&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
+  Descriptor& operator=(Descriptor&& other) noexcept {
+    std::swap(number_, other.number_);
+    return *this;
+  }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+
+  explicit operator bool() const { return number_ >= 0; }
+  int number() const { return number_; }
+  /// Leaves it open for ever.
+  void keep_open() { number_ = -1; }
+
+ private:
+  int number_ = -1;
+};
 
 /// Move-only; used by one thread at a time.
 class LockFile {
@@ -19,11 +50,6 @@ class LockFile {
   explicit LockFile(const std::filesystem::path& database);
   /// For those who change nothing: where it is not there, nobody has ever locked it.
   static LockFile if_there(const std::filesystem::path& database);
-  ~LockFile();
-  LockFile(const LockFile&) = delete;
-  LockFile& operator=(const LockFile&) = delete;
-  LockFile(LockFile&& other) noexcept : handle_(other.handle_) { other.handle_ = -1; }
-  LockFile& operator=(LockFile&& other) noexcept;
 
   /// Waits for at most `busy_timeout_ms` until nobody else holds the lock, and holds it until
   /// destroyed.
@@ -42,7 +68,7 @@ class LockFile {
  private:
   LockFile(const std::filesystem::path& database, int flags);
 
-  int handle_;
+  Descriptor file_;
 };
 
 }  // namespace tunedgemm::internal

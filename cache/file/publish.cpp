@@ -104,13 +104,11 @@ void PrivateBuild::publish_in_place() const {
   }
 }
 
-void build_database(const fs::path& path, StoreOptions::Journal journal,
-                    const std::function<void(sqlite::Connection&)>& fill) {
+void build_database(const fs::path& path, StoreOptions::Journal journal) {
   auto connection = sqlite::Connection::open(path, sqlite::Connection::Mode::kReadWrite, 0);
   // Nobody else sees the file, and it is thrown away if anything fails.
   connection.execute("PRAGMA synchronous = OFF; PRAGMA journal_mode = MEMORY");
-  migrate(connection, migrations());
-  fill(connection);
+  create_schema(connection);
   if (journal == StoreOptions::Journal::kWriteAhead) {
     connection.execute("PRAGMA journal_mode = WAL");
   }

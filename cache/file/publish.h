@@ -38,9 +38,7 @@ class PrivateBuild {
   std::filesystem::path path_;
 };
 
-/// For PrivateBuild: makes all tables and views, calls `fill` and sets the journal mode. Throws
-/// sqlite::Error.
-void build_database(const std::filesystem::path& path, StoreOptions::Journal journal,
-                    const std::function<void(sqlite::Connection&)>& fill);
+/// For PrivateBuild: makes all tables and views and sets the journal mode. Throws sqlite::Error.
+void build_database(const std::filesystem::path& path, StoreOptions::Journal journal);
 
 }  // namespace tunedgemm::internal

@@ -9,7 +9,7 @@
 #include "cache/file/location.h"
 #include "cache/file/lock_file.h"
 #include "cache/file/publish.h"
-#include "cache/file/salvage.h"
+#include "cache/file/set_aside.h"
 #include "cache/sqlite/schema.h"
 #include "cache/trust.h"
 
@@ -54,7 +54,7 @@ void create(const fs::path& path, const StoreOptions& options) {
   }
   // If another process is faster, its file is as good.
   PrivateBuild(path, [&](const fs::path& build) {
-    build_database(build, journal_at(path, options), [](sqlite::Connection&) {});
+    build_database(build, journal_at(path, options));
   }).publish_unless_there();
 }
 
@@ -120,26 +120,20 @@ std::optional<StoreFile> connect(const fs::path& path, const struct stat& found,
     return std::nullopt;
   }
   const std::int64_t version = file.connection.integer("PRAGMA user_version");
-  if (version < 1 ||
-      (version <= schema_version() && !file.connection.header_on_disk().is_writable)) {
+  if (version < 1 || (version == kSchemaVersion && !file.connection.header_on_disk().is_writable)) {
     throw sqlite::Error(SQLITE_CORRUPT, "the header tells a version that there is not");
   }
-  if (version > schema_version()) {
+  if (version > kSchemaVersion) {
     file.newer = true;
     if (writes) {
       warn(path.string() + " is of a newer version of this library (schema " +
-           std::to_string(version) + ", known here: " + std::to_string(schema_version()) +
+           std::to_string(version) + ", known here: " + std::to_string(kSchemaVersion) +
            ") and is only read");
       return connect(path, found, Purpose::kRead, options, [](const std::string&) {});
     }
   } else if (writes) {
-    migrate(file.connection, migrations());
     file.connection.execute("PRAGMA synchronous = NORMAL");
     file.writers_lock.emplace(path);
-  } else if (version < schema_version()) {
-    // Who may not change an older file reads a copy that has been brought forward.
-    file.connection = file.connection.copy_in_memory();
-    migrate(file.connection, migrations());
   }
   // Reads the whole schema, which finds a damaged one, and one that is not what the header says.
   { const sqlite::Statement statement(file.connection, "SELECT 1 FROM winner_v1, kernel_v1"); }

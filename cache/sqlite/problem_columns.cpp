@@ -57,43 +57,6 @@ std::vector<sqlite::Column> field_columns(const Problem& problem) {
   return columns;
 }
 
-// Of a usual problem, those that the table does not have.
-std::vector<sqlite::Column> missing_columns(const sqlite::Connection& connection) {
-  const std::vector<std::string> known = connection.column_names("problem");
-  std::vector<sqlite::Column> missing = field_columns(Problem());
-  std::erase_if(missing, [&](const sqlite::Column& column) {
-    return std::find(known.begin(), known.end(), column.name) != known.end();
-  });
-  return missing;
-}
-
-// A new column, with the value of a usual problem in every row.
-std::string definition(const sqlite::Column& usual) {
-  const std::string name(usual.name);
-  if (const auto* number = std::get_if<std::int64_t>(&usual.value)) {
-    return name + " INTEGER NOT NULL DEFAULT " + std::to_string(*number);
-  }
-  return name + " TEXT NOT NULL DEFAULT '" + std::get<std::string>(usual.value) + "'";
-}
-
-// A row whose text has a field that is not known here is a newer library's, and is left alone.
-void fill_from_texts(const sqlite::Connection& connection, const std::string& name) {
-  sqlite::Statement rows(connection, "SELECT id, text FROM problem");
-  sqlite::Statement update(connection, "UPDATE problem SET " + name + " = ? WHERE id = ?");
-  std::int64_t id = 0;
-  std::string text;
-  while (rows.step()) {
-    rows.read(id, text);
-    if (const auto problem = parse_problem(text)) {
-      const auto columns = field_columns(*problem);
-      const auto column =
-          std::find_if(columns.begin(), columns.end(),
-                       [&](const sqlite::Column& each) { return each.name == name; });
-      update.bind(column->value, id).run();
-    }
-  }
-}
-
 }  // namespace
 
 std::vector<sqlite::Column> problem_columns(const Problem& canonical) {
@@ -107,15 +70,14 @@ std::vector<sqlite::Column> problem_columns(const Problem& canonical) {
   return columns;
 }
 
-bool has_problem_columns(const sqlite::Connection& connection) {
-  return missing_columns(connection).empty();
-}
-
-void add_problem_columns(sqlite::Connection& connection) {
-  for (const sqlite::Column& usual : missing_columns(connection)) {
-    connection.execute("ALTER TABLE problem ADD COLUMN " + definition(usual));
-    fill_from_texts(connection, std::string(usual.name));
+std::string problem_column_definitions() {
+  std::string text;
+  for (const sqlite::Column& column : field_columns(Problem())) {
+    const bool is_number = std::holds_alternative<std::int64_t>(column.value);
+    text.append("  ").append(column.name).append(is_number ? " INTEGER" : " TEXT");
+    text += " NOT NULL,\n";
   }
+  return text;
 }
 
 std::string details_text(const Problem& canonical) {

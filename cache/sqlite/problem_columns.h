@@ -10,16 +10,12 @@
 
 namespace tunedgemm::internal {
 
-/// What the problem's fields say, as their table (problem_fields.h) names it, and what follows from
-/// them.
+/// The problem's fields under the names that their table (problem_fields.h) gives them, and what
+/// follows from them.
 std::vector<sqlite::Column> problem_columns(const Problem& canonical);
 
-/// Whether the table has a column for every field that is known here.
-bool has_problem_columns(const sqlite::Connection& connection);
-/// Adds the columns that the table lacks, since its file is older than a field, and fills them from
-/// the problems' texts. For a library that does not know a column it has a default.
-/// Precondition: a transaction.
-void add_problem_columns(sqlite::Connection& connection);
+/// The lines of CREATE TABLE for the columns of a problem's fields, each with a comma behind it.
+std::string problem_column_definitions();
 
 /// What is unusual about a problem and is not told by its sizes, types, layout and epilogue:
 /// "lda=4104 align_b=2 warm"; empty for packed, aligned matrices.

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <array>
 
-#include "cache/sqlite/migration_2.h"
-#include "cache/sqlite/migration_3.h"
 #include "cache/sqlite/problem_columns.h"
 
 namespace tunedgemm::internal {
@@ -12,9 +10,8 @@ namespace {
 
 // Everything that has an identity has a table with that identity as its unique column, and is
 // referred to by id. Numbers of enumerators are those of the C++ headers; a problem's fields are
-// spelled out for people, and `text` is what the library reads. A field that has come since has its
-// column from add_problem_columns, and no step.
-constexpr const char* kVersion1 = R"sql(
+// spelled out for people, and `text` is what the library reads.
+constexpr const char* kFirstTables = R"sql(
 CREATE TABLE meta (
   name  TEXT NOT NULL PRIMARY KEY,  -- "created by", "family mma": its fingerprint when last used
   value TEXT NOT NULL
@@ -42,45 +39,24 @@ CREATE TABLE device (
 ) STRICT;
 
 CREATE TABLE problem (
-  id                  INTEGER PRIMARY KEY,
-  fingerprint         TEXT NOT NULL UNIQUE,
-  text                TEXT NOT NULL,
-  m                   INTEGER NOT NULL,
-  n                   INTEGER NOT NULL,
-  k                   INTEGER NOT NULL,
-  batch               INTEGER NOT NULL,
-  type_a              TEXT NOT NULL,
-  type_b              TEXT NOT NULL,
-  type_d              TEXT NOT NULL,
-  order_a             TEXT NOT NULL,
-  order_b             TEXT NOT NULL,
-  order_c             TEXT NOT NULL,
-  leading_dimension_a INTEGER NOT NULL,
-  leading_dimension_b INTEGER NOT NULL,
-  leading_dimension_c INTEGER NOT NULL,
-  leading_dimension_d INTEGER NOT NULL,
-  batch_stride_a      INTEGER NOT NULL,
-  batch_stride_b      INTEGER NOT NULL,
-  batch_stride_c      INTEGER NOT NULL,
-  batch_stride_d      INTEGER NOT NULL,
-  alignment_a         INTEGER NOT NULL,
-  alignment_b         INTEGER NOT NULL,
-  alignment_c         INTEGER NOT NULL,
-  alignment_d         INTEGER NOT NULL,
-  c_is_d              INTEGER NOT NULL,
-  alpha               TEXT NOT NULL,
-  beta                TEXT NOT NULL,
-  activation          TEXT NOT NULL,
-  bias                TEXT NOT NULL,
-  numerics            TEXT NOT NULL,
-  regime              TEXT NOT NULL,
-  types               TEXT NOT NULL,  -- "f16→f16"
-  layout              TEXT NOT NULL,  -- "nn"
-  epilogue            TEXT NOT NULL,  -- "", "bias/col relu"
-  details             TEXT NOT NULL,  -- what is unusual: "lda=4104 align_b=2 warm"
-  flops               REAL NOT NULL,
-  minimum_bytes       REAL NOT NULL
+  id            INTEGER PRIMARY KEY,
+  fingerprint   TEXT NOT NULL UNIQUE,
+  text          TEXT NOT NULL,
+)sql";
+
+// Behind the columns of a problem's fields.
+constexpr const char* kOtherTables = R"sql(
+  types         TEXT NOT NULL,  -- "f16→f16"
+  layout        TEXT NOT NULL,  -- "nn"
+  epilogue      TEXT NOT NULL,  -- "", "bias/col relu"
+  details       TEXT NOT NULL,  -- what is unusual: "lda=4104 align_b=2 warm"
+  flops         REAL NOT NULL,
+  minimum_bytes REAL NOT NULL
 ) STRICT;
+
+CREATE INDEX problem_neighbours ON problem (
+  type_a, type_b, type_d, order_a, order_b, beta, bias, activation, numerics, m, n, k, batch
+);
 
 CREATE TABLE config (
   id     INTEGER PRIMARY KEY,
@@ -157,6 +133,7 @@ CREATE TABLE winner (
   finals_seconds     REAL NOT NULL,
   max_error          REAL NOT NULL,
   tuned_at           TEXT NOT NULL,
+  remark             TEXT NOT NULL,    -- why it is not the fastest that was measured; mostly empty
   UNIQUE (problem, device, toolchain)
 ) STRICT;
 
@@ -168,6 +145,7 @@ CREATE TABLE request (
   device   INTEGER NOT NULL REFERENCES device,
   calls    INTEGER NOT NULL,
   asked_at TEXT NOT NULL,              -- the last time
+  name     TEXT NOT NULL,              -- the program's name for it, such as a layer's
   UNIQUE (problem, device)
 ) STRICT;
 
@@ -188,12 +166,6 @@ CREATE TABLE lease (
 ) STRICT;
 )sql";
 
-// What a program calls what it asks for, and why a winner is not the fastest that was measured.
-constexpr const char* kNamesAndRemarks =
-    "ALTER TABLE request ADD COLUMN name TEXT NOT NULL DEFAULT '';\n"
-    "ALTER TABLE winner ADD COLUMN remark TEXT NOT NULL DEFAULT ''";
-
-// What a file of this version holds.
 constexpr std::array kTables{"config",  "device",  "kernel",    "lease", "meta",
                              "problem", "request", "toolchain", "trial", "winner"};
 constexpr std::array kViews{"best",    "coverage", "failures", "kernel_v1",
@@ -227,7 +199,7 @@ void check_names(sqlite::Connection& connection) {
 void check_schema(sqlite::Connection& connection) {
   check_names(connection);
   auto whole = sqlite::Connection::in_memory();
-  migrate(whole, migrations());
+  create_schema(whole);
   const auto check_columns = [&](const char* table) {
     std::string columns;
     for (const std::string& column : whole.column_names(table)) {
@@ -240,41 +212,11 @@ void check_schema(sqlite::Connection& connection) {
   std::for_each(kViews.begin(), kViews.end(), check_columns);
 }
 
-std::span<const Migration> migrations() {
-  static const std::array<Migration, 4> steps{Migration{kVersion1}, migration_to_version_2(),
-                                              migration_to_version_3(),
-                                              Migration{kNamesAndRemarks}};
-  return steps;
-}
-
-int schema_version() {
-  return static_cast<int>(migrations().size());
-}
-
-void migrate(sqlite::Connection& connection, std::span<const Migration> steps) {
-  const auto newest = static_cast<std::int64_t>(steps.size());
-  // Most files are: whoever opens one then waits for nobody who reads or writes it.
-  if (connection.integer("PRAGMA user_version") == newest && has_problem_columns(connection)) {
-    return;
-  }
+void create_schema(sqlite::Connection& connection) {
   sqlite::Transaction transaction(connection);
-  // Asked inside the transaction: another process may have been faster.
-  const std::int64_t version = connection.integer("PRAGMA user_version");
-  if (version > newest) {
-    return;
-  }
-  if (version < newest) {
-    for (const Migration& step : steps.subspan(static_cast<std::size_t>(version))) {
-      connection.execute(step.sql);
-      if (step.finish) {
-        step.finish(connection);
-      }
-    }
-    connection.execute(views());
-    connection.execute("PRAGMA application_id = " + std::to_string(kApplicationId));
-    connection.execute("PRAGMA user_version = " + std::to_string(newest));
-  }
-  add_problem_columns(connection);
+  connection.execute(kFirstTables + problem_column_definitions() + kOtherTables + views());
+  connection.execute("PRAGMA application_id = " + std::to_string(kApplicationId));
+  connection.execute("PRAGMA user_version = " + std::to_string(kSchemaVersion));
   transaction.commit();
 }
 

@@ -1,7 +1,27 @@
 #include "cache/sqlite/sqlite.h"
 
+#include <unistd.h>
+
 #include <array>
 #include <cstring>
+#include <random>
+#include <thread>
+
+namespace tunedgemm::internal {
+
+bool BusyTimeout::wait() const {
+  constexpr std::uint32_t kShortestUs = 200;
+  constexpr std::uint32_t kLongestUs = 2000;
+  if (std::chrono::steady_clock::now() >= end_) {
+    return false;
+  }
+  thread_local std::minstd_rand random(std::random_device{}());
+  std::uniform_int_distribution<std::uint32_t> length_us(kShortestUs, kLongestUs);
+  std::this_thread::sleep_for(std::chrono::microseconds(length_us(random)));
+  return true;
+}
+
+}  // namespace tunedgemm::internal
 
 namespace tunedgemm::internal::sqlite {
 namespace {
@@ -19,7 +39,7 @@ namespace {
 }
 
 // In a "file:" URI these have a meaning of their own.
-std::string uri_of(const std::filesystem::path& path) {
+std::string uri_of(const std::filesystem::path& path, std::string_view parameter) {
   std::string uri = "file:";
   for (const char letter : path.string()) {
     switch (letter) {
@@ -36,7 +56,7 @@ std::string uri_of(const std::filesystem::path& path) {
         uri += letter;
     }
   }
-  return uri + "?immutable=1";
+  return uri.append("?").append(parameter);
 }
 
 std::string placeholders(std::span<const Column> row) {
@@ -61,11 +81,10 @@ int wait_for_others(void* timeout, int times) {
 }  // namespace
 
 Connection Connection::open(const std::filesystem::path& path, Mode mode, int busy_timeout_ms) {
-  const std::string file = mode == Mode::kImmutable ? uri_of(path) : path.string();
-  const int flags = (mode == Mode::kReadWrite   ? SQLITE_OPEN_READWRITE
-                     : mode == Mode::kImmutable ? SQLITE_OPEN_READONLY | SQLITE_OPEN_URI
-                                                : SQLITE_OPEN_READONLY) |
-                    SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE;
+  const std::string file = mode == Mode::kImmutable ? uri_of(path, "immutable=1") : path.string();
+  // A path that does not begin with "file:" is no URI, and all paths here are absolute.
+  const int flags = (mode == Mode::kReadWrite ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY) |
+                    SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE;
   sqlite3* opened = nullptr;
   const int code = sqlite3_open_v2(file.c_str(), &opened, flags, nullptr);
   Connection connection(opened, busy_timeout_ms);
@@ -92,27 +111,11 @@ Connection Connection::in_memory() {
   return connection;
 }
 
-Connection Connection::copy_in_memory() const {
-  Connection copy = in_memory();
-  sqlite3_backup* backup = sqlite3_backup_init(copy.handle(), "main", handle(), "main");
-  constexpr int kAllPages = -1;
-  int code = SQLITE_ERROR;
-  if (backup != nullptr) {
-    busy_timeout_->restart();
-    do {
-      code = sqlite3_backup_step(backup, kAllPages);
-    } while ((code == SQLITE_BUSY || code == SQLITE_LOCKED) && busy_timeout_->wait());
-    sqlite3_backup_finish(backup);
-  }
-  if (code != SQLITE_DONE) {
-    fail(copy.handle(), code, "copying a database to memory");
-  }
-  return copy;
-}
-
-void Connection::tolerate_damage() {
-  sqlite3_db_config(handle(), SQLITE_DBCONFIG_DEFENSIVE, 0, nullptr);
-  sqlite3_db_config(handle(), SQLITE_DBCONFIG_WRITABLE_SCHEMA, 1, nullptr);
+void Connection::attach_to_read(const std::filesystem::path& path, const std::string& schema) {
+  const bool can_have_journal = access(path.parent_path().c_str(), W_OK) == 0;
+  Statement(*this, "ATTACH ? AS " + schema)
+      .bind(uri_of(path, can_have_journal ? "mode=ro" : "immutable=1"))
+      .run();
 }
 
 // By SQLite's own descriptor: closing another one would drop the locks that this process has on the

@@ -19,7 +19,23 @@
 #include <variant>
 #include <vector>
 
-#include "cache/sqlite/busy_timeout.h"
+namespace tunedgemm::internal {
+
+/// Waits for other processes by looking again and again. Not thread-safe.
+class BusyTimeout {
+ public:
+  explicit BusyTimeout(std::chrono::milliseconds limit) : limit_(limit) { restart(); }
+  void restart() { end_ = std::chrono::steady_clock::now() + limit_; }
+  /// Sleeps for a short and random time, by which those who wait for the same thing get equal
+  /// chances; false once there has been enough of that.
+  bool wait() const;
+
+ private:
+  std::chrono::milliseconds limit_;
+  std::chrono::steady_clock::time_point end_;
+};
+
+}  // namespace tunedgemm::internal
 
 namespace tunedgemm::internal::sqlite {
 
@@ -74,12 +90,9 @@ class Connection {
   enum class Mode { kReadWrite, kReadOnly, kImmutable };
   static Connection open(const std::filesystem::path& path, Mode mode, int busy_timeout_ms);
   static Connection in_memory();
-  /// The whole database in memory.
-  Connection copy_in_memory() const;
 
-  /// Reads what can be read of a file that is shorter than it says, or that has lost a part of its
-  /// schema.
-  void tolerate_damage();
+  /// Makes the tables of another file known under `schema`, for reading alone.
+  void attach_to_read(const std::filesystem::path& path, const std::string& schema);
 
   struct Header {
     std::uint32_t application_id = 0;  ///< 0: there is none
@@ -110,8 +123,6 @@ class Connection {
   std::int64_t changes() const { return sqlite3_changes(handle_.get()); }
 
   sqlite3* handle() const { return handle_.get(); }
-  /// Gives the handle up without closing it: in a forked child it belongs to the parent.
-  void abandon() noexcept { (void)handle_.release(); }
 
  private:
   struct Close {

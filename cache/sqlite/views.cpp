@@ -223,12 +223,7 @@ FROM kernel;
 }  // namespace
 
 std::string views() {
-  std::string all;
-  for (const char* view :
-       {"best", "trials", "failures", "missing", "stale", "coverage", "winner_v1", "kernel_v1"}) {
-    all += std::string("DROP VIEW IF EXISTS ") + view + ";\n";
-  }
-  return all + best() + trials() + failures() + missing() + stale() + coverage() + for_programs();
+  return best() + trials() + failures() + missing() + stale() + coverage() + for_programs();
 }
 
 }  // namespace tunedgemm::internal

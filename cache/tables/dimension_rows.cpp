@@ -1,4 +1,4 @@
-#include "cache/tables/dimension_rows.h"
+#include "cache/tables/rows.h"
 
 #include <array>
 #include <vector>

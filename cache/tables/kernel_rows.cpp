@@ -1,4 +1,4 @@
-#include "cache/tables/kernel_rows.h"
+#include "cache/tables/rows.h"
 
 #include <string_view>
 #include <utility>

@@ -1,8 +1,6 @@
-#include "cache/tables/lease_rows.h"
+#include "cache/tables/rows.h"
 
 #include <ctime>
-
-#include "cache/tables/trial_rows.h"
 
 namespace tunedgemm::internal {
 namespace {

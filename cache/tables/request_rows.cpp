@@ -1,8 +1,6 @@
-#include "cache/tables/request_rows.h"
+#include "cache/tables/rows.h"
 
 #include <utility>
-
-#include "cache/tables/dimension_rows.h"
 
 namespace tunedgemm::internal {
 

@@ -1,4 +1,4 @@
-#include "cache/tables/trial_rows.h"
+#include "cache/tables/rows.h"
 
 namespace tunedgemm::internal {
 

@@ -1,8 +1,7 @@
-#include "cache/tables/winner_rows.h"
+#include "cache/tables/rows.h"
 
 #include <array>
 
-#include "cache/tables/dimension_rows.h"
 #include "kernel_templates/problem/fields.h"
 
 namespace tunedgemm::internal {

@@ -1,6 +1,7 @@
 #include "kernel_templates/base/process_fork.h"
 
 #include <pthread.h>
+#include <unistd.h>
 
 #include <atomic>
 
@@ -9,7 +10,7 @@ namespace {
 
 // The handlers of pthread_atfork get no argument.
 pthread_rwlock_t gate = PTHREAD_RWLOCK_INITIALIZER;
-std::atomic<std::uint32_t> fork_count{0};
+constinit std::atomic<pid_t> current_process{0};  // 0: not asked for yet
 
 void before_fork() {
   pthread_rwlock_wrlock(&gate);
@@ -20,11 +21,9 @@ void after_fork_in_parent() {
 }
 
 void after_fork_in_child() {
-  // Threads of the parent that wait at the gate are counted in it, and are not here. What is locked
-  // must not be made anew.
-  pthread_rwlock_unlock(&gate);
+  // The lock still counts readers that do not exist in the child.
   pthread_rwlock_init(&gate, nullptr);
-  fork_count.fetch_add(1, std::memory_order_relaxed);
+  current_process.store(getpid(), std::memory_order_relaxed);
 }
 
 [[maybe_unused]] const int kRegistered =
@@ -40,8 +39,13 @@ ForkGuard::~ForkGuard() {
   pthread_rwlock_unlock(&gate);
 }
 
-std::uint32_t forks() noexcept {
-  return fork_count.load(std::memory_order_relaxed);
+pid_t process_id() noexcept {
+  const pid_t known = current_process.load(std::memory_order_relaxed);
+  if (known != 0) [[likely]] {
+    return known;
+  }
+  current_process.store(getpid(), std::memory_order_relaxed);
+  return getpid();
 }
 
 }  // namespace tunedgemm::internal

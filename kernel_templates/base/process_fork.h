@@ -1,11 +1,12 @@
 #pragma once
 
-// fork(): what a child process finds of the library. A child has one thread, and memory as the
-// parent's other threads left it at that moment: a lock that one of them held stays locked. So the
-// few locks that all of a process share (SQLite's, the logger's) are only held inside a ForkGuard,
-// and a fork waits until no thread is inside one.
+// fork(): one rule and one gate. The rule: a context belongs to the process that made it, and a
+// child makes its own. The gate: a child has one thread, and memory as the parent's other threads
+// left it, so a lock that one of them held stays locked. The few locks that all of a process share
+// (SQLite's, the logger's) are held inside a ForkGuard only, and fork() waits until no thread is
+// inside one.
 
-#include <cstdint>
+#include <sys/types.h>
 
 namespace tunedgemm::internal {
 
@@ -19,8 +20,8 @@ class [[nodiscard]] ForkGuard {
   ForkGuard& operator=(const ForkGuard&) = delete;
 };
 
-/// How many forks lie between this process and the one that loaded the library: what was made when
-/// the number was another one belongs to a parent. Costs a load.
-std::uint32_t forks() noexcept;
+/// getpid() for the price of a load: a context that was made under another number belongs to a
+/// parent process.
+pid_t process_id() noexcept;
 
 }  // namespace tunedgemm::internal

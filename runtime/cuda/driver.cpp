@@ -3,17 +3,10 @@
 #include <dlfcn.h>
 
 #include <atomic>
-#include <cstdint>
 
 #include "kernel_templates/base/process_fork.h"
 
 namespace tunedgemm::internal::cuda {
-namespace {
-
-constexpr std::uint32_t kNotStarted = ~std::uint32_t{0};
-
-}  // namespace
-
 std::variant<std::unique_ptr<const Driver>, std::string> Driver::open() {
   void* library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) {
@@ -22,13 +15,13 @@ std::variant<std::unique_ptr<const Driver>, std::string> Driver::open() {
         "the host device");
   }
   // Whoever calls it first is right, and a child learns it with the parent's memory.
-  static std::atomic<std::uint32_t> forks_at_start{kNotStarted};
-  std::uint32_t started_in = kNotStarted;
-  if (!forks_at_start.compare_exchange_strong(started_in, forks()) && started_in != forks()) {
+  static std::atomic<pid_t> started_by{0};
+  pid_t starter = 0;
+  if (!started_by.compare_exchange_strong(starter, process_id()) && starter != process_id()) {
     return std::string(
         "CUDA was started before fork(), and the driver does not work in the child of a process "
-        "that "
-        "has used it; call the library only after the fork, or start the child anew (exec; Python: "
+        "that has used it; call the library only after the fork, or start the child anew (exec; "
+        "Python: "
         "multiprocessing.set_start_method(\"spawn\"))");
   }
   auto driver = std::make_unique<Driver>();

@@ -8,7 +8,6 @@ namespace tunedgemm::internal {
 namespace {
 
 constexpr std::int64_t kHugePage = 2 << 20;
-constexpr std::size_t kForkPage = 4096;
 
 void* map(std::size_t bytes) noexcept {
   void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -48,28 +47,6 @@ bool ScratchMemory::reserve(std::int64_t bytes) noexcept {
   data_ = larger;
   bytes_ = size;
   return true;
-}
-
-ForkDetector::ForkDetector() noexcept : alive_(static_cast<int*>(map(kForkPage))) {
-  if (alive_ == nullptr) {
-    return;
-  }
-  if (madvise(alive_, kForkPage, MADV_WIPEONFORK) != 0) {
-    munmap(alive_, kForkPage);
-    alive_ = nullptr;
-    return;
-  }
-  *alive_ = 1;
-}
-
-ForkDetector::~ForkDetector() {
-  if (alive_ != nullptr) {
-    munmap(alive_, kForkPage);
-  }
-}
-
-bool ForkDetector::is_child() const noexcept {
-  return alive_ != nullptr && *alive_ == 0;
 }
 
 }  // namespace tunedgemm::internal

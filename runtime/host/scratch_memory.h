@@ -1,7 +1,6 @@
 #pragma once
 
-// Memory from the kernel itself, page by page: the scratch of a thread, and a page that tells a
-// parent process from its children.
+// Memory from the kernel itself, page by page: the scratch of a thread.
 
 #include <cstdint>
 
@@ -26,22 +25,6 @@ class ScratchMemory {
  private:
   void* data_ = nullptr;
   std::int64_t bytes_ = 0;
-};
-
-/// Knows whether it was made by this process or by one that this process was forked from.
-/// Thread-safe.
-class ForkDetector {
- public:
-  ForkDetector() noexcept;
-  ~ForkDetector();
-  ForkDetector(const ForkDetector&) = delete;
-  ForkDetector& operator=(const ForkDetector&) = delete;
-
-  /// Always false where the operating system cannot wipe a page on fork.
-  bool is_child() const noexcept;
-
- private:
-  int* alive_ = nullptr;  // alone on a page that a child sees as zeros
 };
 
 }  // namespace tunedgemm::internal

@@ -56,14 +56,6 @@ ThreadTeam::ThreadTeam(int threads, std::int64_t scratch_bytes) {
 
 ThreadTeam::~ThreadTeam() {
   ends_ = true;
-  if (fork_.is_child()) {
-    // The threads are not here. To join or detach one could hit a thread of the child that has taken
-    // over its place, and its scratch may have been in use: so they are left alone.
-    for (auto& member : members_) {
-      static_cast<void>(member.release());
-    }
-    return;
-  }
   for (const auto& member : members_) {
     if (!member->thread.joinable()) {
       continue;
@@ -128,7 +120,7 @@ int ThreadTeam::run(const TeamWork& work, const Arguments& arguments, int thread
   }
   work_ = &work;
   arguments_ = &arguments;
-  threads_ = fork_.is_child() ? 1 : std::clamp(threads, 1, equipped);
+  threads_ = std::clamp(threads, 1, equipped);
   running_.store(threads_ - 1, std::memory_order_relaxed);
   for (int rank = 1; rank < threads_; ++rank) {
     std::atomic<std::uint32_t>& launches = members_[static_cast<std::size_t>(rank)]->launches;

@@ -23,10 +23,7 @@ struct TeamWork {
   const void* kernel = nullptr;
 };
 
-/// Any number of threads may call run: launches take turns. In a child process made by fork, where
-/// the threads are not, every launch runs on the calling thread alone; a fork while another thread
-/// is inside run leaves the child's team locked, as it does any lock, so a child is better off with a
-/// team of its own. Destroying the parent's is harmless there.
+/// Any number of threads may call run: launches take turns.
 class ThreadTeam {
  public:
   /// Of so many threads, or as many of them as the system has to give.
@@ -62,7 +59,6 @@ class ThreadTeam {
 
   std::mutex turn_;
   std::vector<std::unique_ptr<Member>> members_;
-  ForkDetector fork_;
 
   // The launch in progress: written by the caller before it wakes the others.
   const TeamWork* work_ = nullptr;

@@ -91,7 +91,7 @@ TEST_CASE("Sixteen processes start at once on a cache that does not exist") {
   check_sound(options.path);
 }
 
-TEST_CASE("Sixteen processes find a damaged file at once and one of them repairs it") {
+TEST_CASE("Sixteen processes find a damaged file at once and one of them sets it aside") {
   const TemporaryFolder folder;
   const auto options = sample::options(folder.path() / "cache.db");
   {

@@ -1,9 +1,7 @@
 #include "cache/sqlite/schema.h"
 
-#include <vector>
-
 #include "cache/sqlite/problem_columns.h"
-#include "cache/tables/dimension_rows.h"
+#include "cache/tables/rows.h"
 #include "kernel_templates/problem/problem_fields.h"
 #include "tests/cache/support/sample.h"
 #include "tests/support/catch.h"
@@ -12,9 +10,9 @@ using namespace tunedgemm::internal;
 
 TEST_CASE("A new database has the id and the version of this library, and strict tables") {
   auto connection = sqlite::Connection::in_memory();
-  migrate(connection, migrations());
+  create_schema(connection);
   CHECK(connection.integer("PRAGMA application_id") == kApplicationId);
-  CHECK(connection.integer("PRAGMA user_version") == schema_version());
+  CHECK(connection.integer("PRAGMA user_version") == kSchemaVersion);
   CHECK(connection.integer("SELECT count(*) FROM pragma_table_list "
                            "WHERE type = 'table' AND name NOT LIKE 'sqlite_%' AND strict") == 10);
   CHECK(connection.integer("SELECT count(*) FROM pragma_table_list "
@@ -22,34 +20,9 @@ TEST_CASE("A new database has the id and the version of this library, and strict
   CHECK(connection.integer("SELECT count(*) FROM pragma_table_list WHERE type = 'view'") == 8);
 }
 
-TEST_CASE("A migration keeps the rows, makes the views anew and runs once") {
-  auto connection = sqlite::Connection::in_memory();
-  migrate(connection, migrations());
-  const std::int64_t problem = problem_row(connection, sample::problem(64));
-  std::vector<Migration> steps(migrations().begin(), migrations().end());
-  steps.push_back({"ALTER TABLE problem ADD COLUMN note TEXT NOT NULL DEFAULT 'old';"});
-  connection.execute("DROP VIEW stale");
-  migrate(connection, steps);
-  migrate(connection, steps);
-  CHECK(connection.integer("PRAGMA user_version") == schema_version() + 1);
-  CHECK(connection.text("SELECT note FROM problem") == "old");
-  CHECK(connection.integer("SELECT count(*) FROM stale") == 0);
-  CHECK(problem_row(connection, sample::problem(64)) == problem);
-}
-
-TEST_CASE("A migration that fails changes nothing") {
-  auto connection = sqlite::Connection::in_memory();
-  migrate(connection, migrations());
-  std::vector<Migration> steps(migrations().begin(), migrations().end());
-  steps.push_back({"CREATE TABLE half (x); CREATE TABLE problem (x);"});
-  CHECK_THROWS_AS(migrate(connection, steps), sqlite::Error);
-  CHECK(connection.integer("PRAGMA user_version") == schema_version());
-  CHECK(connection.integer("SELECT count(*) FROM pragma_table_list WHERE name = 'half'") == 0);
-}
-
 TEST_CASE("Every field of a problem has its values in columns of the table") {
   auto connection = sqlite::Connection::in_memory();
-  migrate(connection, migrations());
+  create_schema(connection);
   Problem problem = sample::problem(64);
   problem.activation = Activation::kSilu;
   problem_row(connection, problem);

@@ -8,7 +8,7 @@
 #include <random>
 
 #include "cache/sqlite/sqlite.h"
-#include "cache/tables/winner_rows.h"
+#include "cache/tables/rows.h"
 #include "tests/cache/support/sample.h"
 #include "tests/support/catch.h"
 #include "tests/support/seed.h"

@@ -147,25 +147,7 @@ TEST_CASE("An empty file becomes a database") {
   CHECK(count_aside(folder.path()) == 0);
 }
 
-TEST_CASE("A truncated file is set aside and what it still holds is saved") {
-  const TemporaryFolder folder;
-  const auto path = folder.path() / "cache.db";
-  constexpr int kWinners = 60;
-  fill(path, kWinners);
-  fs::resize_file(path, fs::file_size(path) / 10 * 9);
-  const auto store = Store::open(sample::options(path));
-  CHECK(store->health().state == StoreState::kReadWrite);
-  const int found = count_found(*store, kWinners);
-  INFO(all_warnings(*store));
-  CHECK(found > 0);
-  CHECK(found == store->health().winners);
-  check_works(*store);
-  CHECK(count_aside(folder.path()) == 1);
-  CHECK(connect(path).text("PRAGMA integrity_check") == "ok");
-  CHECK(connect(path).text("PRAGMA foreign_key_check").empty());
-}
-
-TEST_CASE("Damage that shows only in use is repaired in use") {
+TEST_CASE("A file whose damage shows only in use is set aside in use") {
   const TemporaryFolder folder;
   const auto path = folder.path() / "cache.db";
   constexpr int kWinners = 60;
@@ -427,33 +409,4 @@ TEST_CASE("A file that is replaced while it is open is followed") {
   CHECK_FALSE(has(*store, 10));
   CHECK(put(*store, 11));
   CHECK(connect(path).integer("SELECT count(*) FROM winner") == 4);
-}
-
-TEST_CASE("A store that was opened before a fork is in memory only in the child") {
-  const TemporaryFolder folder;
-  const auto path = folder.path() / "cache.db";
-  auto store = Store::open(sample::options(path));
-  CHECK(put(*store, 1));
-  CHECK(has(*store, 1));
-  auto lease = store->acquire(sample::problem(1), sample::device(), sample::toolchain(), 0);
-  CHECK(lease);
-  const pid_t child = fork();
-  REQUIRE(child >= 0);
-  if (child == 0) {
-    const bool works = store->health().state == StoreState::kMemoryOnly && has(*store, 1) &&
-                       put(*store, 2) && has(*store, 2);
-    lease = Lease();
-    store.reset();
-    _exit(works ? 0 : 1);
-  }
-  int status = 0;
-  REQUIRE(waitpid(child, &status, 0) == child);
-  CHECK(WIFEXITED(status));
-  CHECK(WEXITSTATUS(status) == 0);
-  CHECK(put(*store, 3));
-  CHECK(store->health().state == StoreState::kReadWrite);
-  auto connection = connect(path);
-  CHECK(connection.integer("SELECT count(*) FROM winner") == 2);
-  CHECK(connection.integer("SELECT count(*) FROM lease") == 1);
-  CHECK(connection.text("PRAGMA integrity_check") == "ok");
 }

@@ -1,7 +1,6 @@
-// Cache files that are not as the library left them: a whole one, of this version or the first,
-// with edits and an end that was cut off, and sometimes something beside it where SQLite keeps its
-// journal. Whoever opens it gets answers or a sentence. At most one copy is set aside, and what was
-// repaired once is whole.
+// Cache files that are not as the library left them: a whole one with edits and an end that was cut
+// off, and sometimes something beside it where SQLite keeps its journal. Every caller gets answers
+// or a sentence. At most one copy is set aside, and the new file is whole.
 
 #include <unistd.h>
 
@@ -39,7 +38,7 @@ void write_file(const fs::path& path, std::string_view bytes) {
   file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
 }
 
-std::string image_of_this_version() {
+std::string make_image() {
   const TemporaryFolder folder;
   const fs::path path = folder.path() / "cache.db";
   StoreOptions options = sample::options(path);
@@ -56,19 +55,10 @@ std::string image_of_this_version() {
   return read_file(path);
 }
 
-std::string image_of_version_1() {
-  const TemporaryFolder folder;
-  const fs::path path = folder.path() / "cache.db";
-  write_file(path, "");
-  sqlite::Connection::open(path, sqlite::Connection::Mode::kReadWrite, 0)
-      .execute(read_file(fs::path(TUNEDGEMM_SOURCE_FOLDER) / "tests/data/cache_version_1.sql"));
-  return read_file(path);
-}
-
-// Made once: what the input says of a file, it says of these.
-const std::string& image(std::size_t version) {
-  static const std::array<std::string, 2> images{image_of_this_version(), image_of_version_1()};
-  return images[version];
+// Made once: what the input says of a file, it says of this one.
+const std::string& image() {
+  static const std::string bytes = make_image();
+  return bytes;
 }
 
 std::uint32_t number_at(const std::string& bytes, std::size_t offset) {
@@ -83,11 +73,11 @@ std::uint32_t number_at(const std::string& bytes, std::size_t offset) {
 bool is_ours(const std::string& bytes) {
   return bytes.empty() ||
          (bytes.size() >= kHeaderBytes && number_at(bytes, kApplicationIdAt) == kApplicationId &&
-          number_at(bytes, kVersionAt) <= static_cast<std::uint32_t>(schema_version()));
+          number_at(bytes, kVersionAt) <= static_cast<std::uint32_t>(kSchemaVersion));
 }
 
 std::string damaged_image(Input& input) {
-  std::string bytes = image(input.below(2));
+  std::string bytes = image();
   for (std::size_t edits = input.below(16); edits > 0; --edits) {
     const std::size_t offset = input.take<std::uint32_t>() % bytes.size();
     const auto value = input.take<std::uint32_t>();

@@ -2,7 +2,6 @@
 
 #include "runtime/background_tuner.h"
 
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <memory>
@@ -195,30 +194,6 @@ TEST_CASE("A tuning that fails leaves the others alone, a lost device ends them"
   tuner.add(cube(7));
   std::this_thread::sleep_for(50ms);
   CHECK(tuned.are({2, 3, 4, 5}));
-}
-
-TEST_CASE("A child process tunes nothing and does not wait for the parent's thread") {
-  Tuned tuned;
-  auto tuner = std::make_unique<BackgroundTuner>(
-      [&](const Problem& problem, const BackgroundTuner::MustEnd&) {
-        tuned.add(problem);
-        return Outcome::kDone;
-      },
-      1ms);
-  tuner->add(cube(3));
-  REQUIRE(comes_true([&] { return tuned.are({3}); }));
-  const pid_t child = ::fork();
-  if (child == 0) {
-    ::alarm(20);
-    tuner->add(cube(4));
-    { const BackgroundTuner::Interruption interruption(*tuner); }
-    tuner->stop();
-    tuner.reset();
-    ::_exit(0);
-  }
-  int status = -1;
-  REQUIRE(::waitpid(child, &status, 0) == child);
-  CHECK(status == 0);
 }
 
 TEST_CASE("Any number of threads may add, call and stop at once") {

@@ -169,27 +169,6 @@ TEST_CASE("Launches of several threads on one team take turns", "[host]") {
   CHECK(calls == 800);
 }
 
-TEST_CASE("A forked child multiplies on its one thread", "[host]") {
-  ThreadTeam team(2);
-  int size = 0;
-  const std::function<void(const Team&)> look = [&](const Team& member) {
-    if (member.rank == 0) {
-      size = member.size;
-    }
-  };
-  CHECK(team.run(work_of(look), {}, 2, 0) == 0);
-  CHECK(size == 2);
-  const pid_t child = fork();
-  if (child == 0) {
-    team.run(work_of(look), {}, 2, 0);
-    _exit(size);
-  }
-  int status = 0;
-  REQUIRE(waitpid(child, &status, 0) == child);
-  CHECK(WIFEXITED(status));
-  CHECK(WEXITSTATUS(status) == 1);
-}
-
 TEST_CASE("The host compiles, loads and multiplies", "[host]") {
   HostDevice device(2);
   REQUIRE(device.why_not_compile().empty());

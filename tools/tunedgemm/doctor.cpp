@@ -63,6 +63,10 @@ std::vector<Finding> examine_cache(const std::string& path) {
           rounded_text(static_cast<double>(health.file_bytes) / (1 << 20)) + " MiB";
   const bool writable = health.state == StoreState::kReadWrite;
   std::vector<Finding> findings{{"cache", writable ? State::kGood : State::kBroken, text}};
+  if (!health.recovery_command.empty()) {
+    text += "\na damaged cache was set aside. To bring back what can be read: " +
+            health.recovery_command;
+  }
   for (const std::string& warning : health.warnings) {
     findings.push_back({"", findings.front().state, warning});
   }

@@ -23,6 +23,7 @@ constexpr std::array kVerbs{
     tunedgemm::internal::add_sweep,     tunedgemm::internal::add_ladder,
     tunedgemm::internal::add_landscape, tunedgemm::internal::add_order,
     tunedgemm::internal::add_doctor,    tunedgemm::internal::add_export,
+    tunedgemm::internal::add_merge,
 };
 
 ExitStatus run(int argc, char** argv) {

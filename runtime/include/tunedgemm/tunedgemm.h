@@ -294,9 +294,9 @@ typedef enum tunedgemm_policy TUNEDGEMM_INT32 {
  */
 typedef enum tunedgemm_rigor TUNEDGEMM_INT32 {
   TUNEDGEMM_RIGOR_DEFAULT = 0, /**< NORMAL. */
-  TUNEDGEMM_QUICK = 2,         /**< 5 seconds, 12 candidates. */
-  TUNEDGEMM_NORMAL = 3,        /**< 30 seconds, 32 candidates. */
-  TUNEDGEMM_EXHAUSTIVE = 4     /**< Every candidate that is not hopeless, with no limit in time. */
+  TUNEDGEMM_QUICK = 1,         /**< 5 seconds, 12 candidates. */
+  TUNEDGEMM_NORMAL = 2,        /**< 30 seconds, 32 candidates. */
+  TUNEDGEMM_EXHAUSTIVE = 3     /**< Every candidate that is not hopeless, with no limit in time. */
 } tunedgemm_rigor;
 
 /* ------------------------------------------------------------------------------------------------

@@ -5,8 +5,7 @@
 
 #include "cache/sqlite/problem_columns.h"
 #include "cache/sqlite/sqlite.h"
-#include "cache/tables/dimension_rows.h"
-#include "cache/tables/winner_rows.h"
+#include "cache/tables/rows.h"
 #include "tests/cache/support/sample.h"
 
 namespace tunedgemm::internal::large_store {

@@ -1,13 +1,12 @@
 #pragma once
 
-// What happens to a file that is damaged: once a new one with everything that could still be read
-// stands, that one takes its place, and the damaged one is kept as "<name>.corrupt". Private to
+// A damaged file is kept as "<name>.corrupt" and a new one begins in its place. A cache can be made
+// again, so nothing is repaired here; SQLite's own `.recover` reads what can be read. Private to
 // cache.
 
 #include <filesystem>
 #include <string>
 
-#include "cache/sqlite/sqlite.h"
 #include "cache/store.h"
 
 namespace tunedgemm::internal {
@@ -24,14 +23,17 @@ struct Replacement {
 };
 
 /// Call it with no connection of one's own to the file. Several processes may see the damage at the
-/// same time: one of them repairs it, and the others wait for that one. Throws sqlite::Error or
+/// same time: one of them sets it aside, and the others wait for that one. Throws sqlite::Error or
 /// std::filesystem::filesystem_error.
 Replacement replace_damaged(const std::filesystem::path& path, StoreOptions::Journal journal,
                             int busy_timeout_ms);
 
-/// Copies the rows that can be read into an empty database of this version and drops those that
-/// refer to rows that could not. Returns the number of winners. May change the damaged file, which
-/// is therefore a copy.
-std::int64_t salvage(const std::filesystem::path& damaged, sqlite::Connection& into);
+/// The name of a file that was set aside. It is one name, so that one copy is kept, the newest,
+/// however often a file is damaged.
+std::filesystem::path aside_of(const std::filesystem::path& path);
+
+/// The shell command that brings the readable rows of the file that was set aside back into the
+/// cache at `path`.
+std::string recovery_command(const std::filesystem::path& path);
 
 }  // namespace tunedgemm::internal

@@ -1,0 +1,250 @@
+// The part of Archive that takes over the rows of another file. Both files have the same schema, so
+// sets of rows move by SQL: rows are matched by what identifies them, never by their ids.
+
+#include <algorithm>
+#include <span>
+
+#include "cache/archive/archive.h"
+#include "cache/sqlite/schema.h"
+#include "kernel_templates/base/sha256.h"
+
+namespace tunedgemm::internal {
+namespace {
+
+namespace fs = std::filesystem;
+using sqlite::Connection;
+using sqlite::Statement;
+
+std::vector<std::string> columns_of(const Connection& connection, const std::string& schema,
+                                    const std::string& table) {
+  Statement rows(connection, "SELECT name FROM pragma_table_info(?, ?)");
+  rows.bind(table, schema);
+  std::vector<std::string> names;
+  while (rows.step()) {
+    rows.read(names.emplace_back());
+  }
+  return names;
+}
+
+// The columns that both files have, without those that hold ids.
+std::vector<std::string> common_columns(const Connection& connection, const std::string& table,
+                                        std::initializer_list<std::string_view> ids) {
+  std::vector<std::string> columns = columns_of(connection, "main", table);
+  const std::vector<std::string> theirs = columns_of(connection, "other", table);
+  std::erase_if(columns, [&](const std::string& column) {
+    return column == "id" || std::find(ids.begin(), ids.end(), column) != ids.end() ||
+           std::find(theirs.begin(), theirs.end(), column) == theirs.end();
+  });
+  return columns;
+}
+
+// Each with the prefix in front: ", o.x, o.y".
+std::string listed(std::span<const std::string> columns, const std::string& prefix) {
+  std::string text;
+  for (const std::string& column : columns) {
+    text += prefix + column;
+  }
+  return text;
+}
+
+void run(const Connection& connection, const std::string& sql) {
+  Statement(connection, sql).run();
+}
+
+void add_dimension(const Connection& connection, const std::string& table) {
+  const std::string columns =
+      listed(common_columns(connection, table, {"toolchain"}), ", ").substr(2);
+  run(connection, "INSERT OR IGNORE INTO main." + table + " (" + columns + ") SELECT " + columns +
+                      " FROM other." + table);
+}
+
+// Binaries whose hash is wrong stay where they are.
+std::int64_t add_kernels(const Connection& connection) {
+  const std::string columns = listed(common_columns(connection, "kernel", {}), ", ").substr(2);
+  Statement theirs(connection,
+                   "SELECT o.id, o.code, o.sha256 FROM other.kernel o WHERE NOT EXISTS "
+                   "(SELECT 1 FROM main.kernel k WHERE (k.source, k.compiler, k.architecture) = "
+                   "(o.source, o.compiler, o.architecture))");
+  Statement add(connection, "INSERT INTO main.kernel (" + columns + ") SELECT " + columns +
+                                " FROM other.kernel WHERE id = ?");
+  std::int64_t added = 0;
+  while (theirs.step()) {
+    std::int64_t id = 0;
+    std::vector<std::byte> code;
+    std::string hash;
+    theirs.read(id, code, hash);
+    if (sha256_hex({reinterpret_cast<const char*>(code.data()), code.size()}) == hash) {
+      add.bind(id).run();
+      ++added;
+    }
+  }
+  return added;
+}
+
+// `winner_pair` has a row for each winner of the other file, with the winner that it meets here.
+// The better-measured one stays: of a current template, of a finished and more rigorous tuning, with
+// more samples, the newer one.
+constexpr const char* kPairWinners = R"sql(
+CREATE TEMP TABLE winner_pair AS
+SELECT o.id AS theirs, w.id AS ours, p.id AS problem, d.id AS device, t.id AS toolchain,
+       c.id AS config,
+       (SELECT k.id FROM other.kernel ok JOIN main.kernel k ON
+        (k.source, k.compiler, k.architecture) = (ok.source, ok.compiler, ok.architecture)
+        WHERE ok.id = o.kernel) AS kernel,
+       w.id IS NULL OR
+       (o.family_fingerprint IS m.value, o.complete, o.rigor, length(o.samples), o.tuned_at) >
+       (w.family_fingerprint IS n.value, w.complete, w.rigor, length(w.samples), w.tuned_at)
+         AS is_taken,
+       w.id IS NOT NULL AND (w.config, w.median_us, w.tuned_at) IS NOT
+                            (c.id, o.median_us, o.tuned_at) AS is_conflict
+FROM other.winner o
+JOIN other.problem op ON op.id = o.problem     JOIN main.problem p USING (fingerprint)
+JOIN other.device od ON od.id = o.device       JOIN main.device d ON d.fingerprint = od.fingerprint
+JOIN other.toolchain ot ON ot.id = o.toolchain
+JOIN main.toolchain t ON t.fingerprint = ot.fingerprint
+JOIN other.config oc ON oc.id = o.config       JOIN main.config c ON c.text = oc.text
+LEFT JOIN main.meta m ON m.name = 'family ' || c.family
+LEFT JOIN main.winner w ON (w.problem, w.device, w.toolchain) = (p.id, d.id, t.id)
+LEFT JOIN main.config wc ON wc.id = w.config
+LEFT JOIN main.meta n ON n.name = 'family ' || wc.family
+)sql";
+
+std::vector<std::string> conflicts(const Connection& connection) {
+  Statement rows(connection,
+                 "SELECT p.text, d.name, x.is_taken, c.text, o.median_us, wc.text, w.median_us "
+                 "FROM temp.winner_pair x JOIN main.problem p ON p.id = x.problem "
+                 "JOIN main.device d ON d.id = x.device JOIN main.config c ON c.id = x.config "
+                 "JOIN other.winner o ON o.id = x.theirs JOIN main.winner w ON w.id = x.ours "
+                 "JOIN main.config wc ON wc.id = w.config WHERE x.is_conflict ORDER BY p.id");
+  std::vector<std::string> sentences;
+  while (rows.step()) {
+    std::string problem, device, theirs, ours;
+    bool is_taken = false;
+    double their_us = 0, our_us = 0;
+    rows.read(problem, device, is_taken, theirs, their_us, ours, our_us);
+    const auto told = [](const std::string& config, double us) {
+      return config + " (" + std::to_string(us) + " us)";
+    };
+    sentences.push_back(problem + " on " + device + ": " +
+                        (is_taken ? told(theirs, their_us) + " replaces " + told(ours, our_us)
+                                  : told(ours, our_us) + " stays, not " + told(theirs, their_us)));
+  }
+  return sentences;
+}
+
+std::int64_t add_winners(Connection& connection) {
+  const std::vector<std::string> columns =
+      common_columns(connection, "winner", {"problem", "device", "toolchain", "config", "kernel"});
+  run(connection, "DELETE FROM main.winner WHERE id IN "
+                  "(SELECT ours FROM temp.winner_pair WHERE is_taken)");
+  run(connection, "INSERT INTO main.winner (problem, device, toolchain, config, kernel" +
+                      listed(columns, ", ") +
+                      ") SELECT x.problem, x.device, x.toolchain, x.config, x.kernel" +
+                      listed(columns, ", o.") +
+                      " FROM temp.winner_pair x JOIN other.winner o ON o.id = x.theirs "
+                      "WHERE x.is_taken ORDER BY o.id");
+  return connection.changes();
+}
+
+// The newest outcome of each candidate; a trial is of the final round only if it is of the winner's.
+std::int64_t add_trials(Connection& connection) {
+  run(connection,
+      "UPDATE main.trial SET final_round = 0 WHERE final_round AND (problem, device, toolchain) IN "
+      "(SELECT problem, device, toolchain FROM temp.winner_pair WHERE is_taken)");
+  const std::vector<std::string> columns = common_columns(
+      connection, "trial", {"problem", "device", "toolchain", "config", "final_round"});
+  std::string updates = "final_round = excluded.final_round";
+  for (const std::string& column : columns) {
+    updates.append(", ").append(column).append(" = excluded.").append(column);
+  }
+  run(connection,
+      "INSERT INTO main.trial (problem, device, toolchain, config, final_round" +
+          listed(columns, ", ") +
+          ") SELECT p.id, d.id, t.id, c.id, o.final_round AND EXISTS (SELECT 1 FROM "
+          "temp.winner_pair x WHERE x.is_taken AND (x.problem, x.device, x.toolchain) = "
+          "(p.id, d.id, t.id))" +
+          listed(columns, ", o.") +
+          " FROM other.trial o "
+          "JOIN other.problem op ON op.id = o.problem "
+          "JOIN main.problem p ON p.fingerprint = op.fingerprint "
+          "JOIN other.device od ON od.id = o.device "
+          "JOIN main.device d ON d.fingerprint = od.fingerprint "
+          "JOIN other.toolchain ot ON ot.id = o.toolchain "
+          "JOIN main.toolchain t ON t.fingerprint = ot.fingerprint "
+          "JOIN other.config oc ON oc.id = o.config JOIN main.config c ON c.text = oc.text "
+          "WHERE true ON CONFLICT (problem, device, toolchain, config) DO UPDATE SET " +
+          updates +
+          " WHERE (excluded.tried_at, excluded.final_round) > (trial.tried_at, trial.final_round)");
+  return connection.changes();
+}
+
+MergeResult merge_attached(Connection& connection) {
+  MergeResult result;
+  for (const char* table : {"toolchain", "device", "problem", "config"}) {
+    add_dimension(connection, table);
+  }
+  run(connection,
+      "UPDATE main.device SET toolchain = (SELECT t.id FROM other.device od "
+      "JOIN other.toolchain ot ON ot.id = od.toolchain "
+      "JOIN main.toolchain t ON t.fingerprint = ot.fingerprint "
+      "WHERE od.fingerprint = device.fingerprint) WHERE toolchain IS NULL");
+  result.binaries = add_kernels(connection);
+  run(connection, kPairWinners);
+  result.conflicts = conflicts(connection);
+  result.winners = add_winners(connection);
+  result.trials = add_trials(connection);
+  return result;
+}
+
+}  // namespace
+
+MergeResult Archive::merge(const fs::path& from) {
+  write_pending();
+  const DatabaseUse use;
+  const std::lock_guard lock(databases_);
+  follow_file();
+  if (!file_ || !file_->writable) {
+    return {.failure = path().string() + " cannot be written, so nothing can be merged into it"};
+  }
+  MergeResult result;
+  // What is wrong with the other file is told by the way in which every file is opened.
+  const std::optional<StoreFile> other = open_to_read(
+      fs::absolute(from), options_, [&](std::string sentence) { result.failure = std::move(sentence); });
+  if (!other) {
+    return result;
+  }
+  if (other->newer) {
+    return {.failure = from.string() + " is of a newer version of this library, which must merge it"};
+  }
+  if (!other->was_replaced() && other->device == file_->device && other->inode == file_->inode) {
+    return {.failure = from.string() + " is the cache itself"};
+  }
+  try {
+    auto into =
+        Connection::open(file_->path, Connection::Mode::kReadWrite, options_.busy_timeout_ms);
+    into.attach_to_read(other->path, "other");
+    std::optional<sqlite::Transaction> transaction;
+    {
+      const LockFile::Held held(*file_->writers_lock, options_.busy_timeout_ms);
+      transaction.emplace(into);
+    }
+    // Which template of a family is current, this library knows best.
+    Statement families(into, "SELECT DISTINCT family FROM other.config");
+    std::string name;
+    while (families.step()) {
+      families.read(name);
+      if (const Family* known = family(name)) {
+        set_current_family(into, name, known->fingerprint());
+      }
+    }
+    result = merge_attached(into);
+    transaction->commit();
+  } catch (const sqlite::Error& error) {
+    return {.failure = from.string() + " could not be merged, and nothing has changed: " +
+                       error.what()};
+  }
+  forget_found();
+  return result;
+}
+
+}  // namespace tunedgemm::internal

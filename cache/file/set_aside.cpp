@@ -1,0 +1,190 @@
+#include "cache/file/set_aside.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <cstdio>
+#include <vector>
+
+#include "cache/file/lock_file.h"
+#include "cache/file/publish.h"
+#include "cache/sqlite/schema.h"
+#include "cache/sqlite/sqlite.h"
+
+namespace tunedgemm::internal {
+namespace {
+
+namespace fs = std::filesystem;
+using Mode = sqlite::Connection::Mode;
+
+constexpr std::array kSideFiles{"-journal", "-wal", "-shm"};
+
+// The bytes that SQLite's processes lock to exclude one another (sqlite.org/fileformat.html, "The
+// Lock-Byte Page"): pending, reserved, and 510 shared ones.
+constexpr off_t kFirstLockByte = 0x40000000;
+constexpr off_t kLockBytes = 512;
+
+[[noreturn]] void fail(const char* doing, const fs::path& path) {
+  throw fs::filesystem_error(doing, path, std::error_code(errno, std::generic_category()));
+}
+
+Descriptor open_file(const fs::path& path, int flags) {
+  Descriptor file(open(path.c_str(), flags | O_CLOEXEC | O_NOFOLLOW, 0600));
+  if (!file) {
+    fail("cannot open", path);
+  }
+  return file;
+}
+
+bool lock_against_sqlite(const Descriptor& file, int busy_timeout_ms) {
+  struct flock all_lock_bytes {};
+  all_lock_bytes.l_type = F_WRLCK;
+  all_lock_bytes.l_whence = SEEK_SET;
+  all_lock_bytes.l_start = kFirstLockByte;
+  all_lock_bytes.l_len = kLockBytes;
+  const BusyTimeout timeout{std::chrono::milliseconds(busy_timeout_ms)};
+  while (fcntl(file.number(), F_OFD_SETLK, &all_lock_bytes) != 0) {
+    if (!timeout.wait()) {
+      return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
+bool is_whole(const fs::path& path, int busy_timeout_ms) {
+  struct stat found {};
+  if (stat(path.c_str(), &found) != 0 || found.st_size == 0) {
+    return false;
+  }
+  try {
+    auto connection = sqlite::Connection::open(path, Mode::kReadWrite, busy_timeout_ms);
+    const std::int64_t version = connection.integer("PRAGMA user_version");
+    if (version > kSchemaVersion) {
+      return true;
+    }
+    if (version < 1 || !connection.header_on_disk().is_writable ||
+        connection.text("PRAGMA integrity_check(1)") != "ok" ||
+        !connection.text("PRAGMA foreign_key_check").empty() ||
+        connection.integer("PRAGMA freelist_count") >= connection.integer("PRAGMA page_count")) {
+      return false;
+    }
+    check_schema(connection);
+    return true;
+  } catch (const sqlite::Error& error) {
+    return !error.is_damage();
+  }
+}
+
+namespace {
+
+void copy_bytes(const Descriptor& from, const fs::path& destination) {
+  const Descriptor to = open_file(destination, O_WRONLY | O_CREAT | O_TRUNC);
+  std::vector<char> bytes(std::size_t{1} << 20);
+  for (off_t offset = 0;;) {
+    const ssize_t count = pread(from.number(), bytes.data(), bytes.size(), offset);
+    if (count == 0) {
+      return;
+    }
+    if (count < 0 || write(to.number(), bytes.data(), static_cast<std::size_t>(count)) != count) {
+      fail("cannot copy to", destination);
+    }
+    offset += count;
+  }
+}
+
+// The damaged file under its second name. A link, since the file must stay under its lock until the
+// new one has its name; a copy where there are no links.
+void set_aside(const Descriptor& damaged, const fs::path& path) {
+  const fs::path aside = aside_of(path);
+  unlink(aside.c_str());
+  if (link(path.c_str(), aside.c_str()) != 0) {
+    copy_bytes(damaged, aside);
+  }
+  for (const char* side_file : kSideFiles) {
+    // Beside the new file it would be taken for that one's.
+    (void)std::rename((path.string() + side_file).c_str(), (aside.string() + side_file).c_str());
+  }
+}
+
+// As Connection::header_on_disk, of a file that is locked here.
+std::uint32_t application_id(const Descriptor& file) {
+  std::array<unsigned char, 4> bytes{};
+  constexpr off_t kOffset = 68;
+  (void)!pread(file.number(), bytes.data(), bytes.size(), kOffset);
+  std::uint32_t id = 0;
+  for (const unsigned char byte : bytes) {
+    id = id << 8U | byte;
+  }
+  return id;
+}
+
+// One line that a shell takes as it stands, whatever is in the path.
+std::string quoted(const fs::path& path) {
+  std::string text = "'";
+  for (const char letter : path.string()) {
+    text += letter == '\'' ? std::string("'\\''") : std::string(1, letter);
+  }
+  return text + "'";
+}
+
+}  // namespace
+
+fs::path aside_of(const fs::path& path) {
+  return path.string() + ".corrupt";
+}
+
+std::string recovery_command(const fs::path& path) {
+  const fs::path recovered = path.string() + ".recovered";
+  return "(umask 077; sqlite3 " + quoted(aside_of(path)) + " .recover | sqlite3 " +
+         quoted(recovered) + ") && tunedgemm merge " + quoted(recovered) + " --cache " +
+         quoted(path);
+}
+
+Replacement replace_damaged(const fs::path& path, StoreOptions::Journal journal,
+                            int busy_timeout_ms) {
+  const LockFile lock_file(path);
+  const LockFile::Held alone(lock_file, busy_timeout_ms);
+  if (!alone) {
+    return {false, path.string() + " is damaged, and its repair by another process takes long"};
+  }
+  if (is_whole(path, busy_timeout_ms)) {
+    return {true, ""};
+  }
+
+  // Excludes every process that has the file open with SQLite: none is in the middle of something,
+  // and each finds after its next lock that the path has another file.
+  Descriptor damaged = open_file(path, O_RDWR);
+  if (!lock_against_sqlite(damaged, busy_timeout_ms)) {
+    // Closing it would drop the locks of another Store in this process (fcntl(2), "Record
+    // locking").
+    damaged.keep_open();
+    return {false, path.string() + " is damaged and in use by other processes; close them"};
+  }
+
+  struct stat found {};
+  const bool is_empty = fstat(damaged.number(), &found) == 0 && found.st_size == 0;
+  if (!is_empty && application_id(damaged) != kApplicationId) {
+    return {false, path.string() + " is now a file of another program, and is left alone"};
+  }
+  // What fails, fails before anything has changed: a full disk leaves the damaged file in place.
+  const PrivateBuild fresh(path, [&](const fs::path& build) { build_database(build, journal); });
+  if (is_empty) {
+    fresh.publish_in_place();
+    return {true, path.string() + " was an empty file and is a database now"};
+  }
+  set_aside(damaged, path);
+  fresh.publish_in_place();
+  return {true, path.string() + " was damaged: it is kept as " +
+                    aside_of(path).filename().string() +
+                    " and a new cache has begun. To bring back what can be read, run: " +
+                    recovery_command(path)};
+}
+
+}  // namespace tunedgemm::internal

@@ -1,0 +1,213 @@
+// Store::merge: what is taken over from another cache, and what of two winners stays.
+
+#include <algorithm>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "cache/sqlite/sqlite.h"
+#include "cache/store.h"
+#include "tests/cache/support/sample.h"
+#include "tests/support/catch.h"
+#include "tests/support/temporary_folder.h"
+
+using namespace tunedgemm::internal;
+using Catch::Matchers::ContainsSubstring;
+namespace fs = std::filesystem;
+
+namespace {
+
+struct Winner {
+  std::int64_t m;
+  double median_us = 12.5;
+  Rigor rigor = Rigor::kNormal;
+  int block_m = 64;
+  std::string tuned_at = "2026-01-01 10:00:00";
+};
+
+void put(Store& store, const Winner& winner) {
+  Record record = sample::record(winner.m, winner.median_us, winner.rigor);
+  record.config = sample::trial(winner.block_m, 1).config;
+  record.tuned_at = winner.tuned_at;
+  REQUIRE(store
+              .put(record, sample::source(winner.m), sample::binary(300, winner.block_m),
+                   {sample::trial(64, winner.median_us + 1), sample::trial(128, winner.median_us)})
+              .stored);
+}
+
+void fill(const fs::path& path, const std::vector<Winner>& winners) {
+  const auto store = Store::open(sample::options(path));
+  for (const Winner& winner : winners) {
+    put(*store, winner);
+  }
+}
+
+// Everything that a merge may change, without the ids; the winners first.
+std::vector<std::string> rows(const fs::path& path) {
+  auto connection = sqlite::Connection::open(path, sqlite::Connection::Mode::kReadWrite, 0);
+  std::vector<std::string> all;
+  for (const char* query :
+       {"SELECT p.fingerprint || d.fingerprint || t.fingerprint || c.text || w.median_us || w.rigor "
+        "|| w.tuned_at || ifnull(k.source, '') || hex(w.samples) FROM winner w "
+        "JOIN problem p ON p.id = w.problem JOIN device d ON d.id = w.device JOIN toolchain t ON "
+        "t.id = w.toolchain JOIN config c ON c.id = w.config LEFT JOIN kernel k ON k.id = w.kernel",
+        "SELECT p.fingerprint || d.fingerprint || t.fingerprint || c.text || ifnull(x.median_us, "
+        "'') || x.final_round || x.tried_at FROM trial x JOIN problem p ON p.id = x.problem "
+        "JOIN device d ON d.id = x.device JOIN toolchain t ON t.id = x.toolchain "
+        "JOIN config c ON c.id = x.config",
+        "SELECT source || compiler || architecture || sha256 FROM kernel",
+        "SELECT name || ifnull(toolchain, '') FROM device"}) {
+    sqlite::Statement found(connection, std::string(query) + " ORDER BY 1");
+    while (found.step()) {
+      found.read(all.emplace_back());
+    }
+  }
+  CHECK(connection.text("PRAGMA integrity_check") == "ok");
+  CHECK(connection.text("PRAGMA foreign_key_check").empty());
+  return all;
+}
+
+std::optional<Record> find(const Store& store, std::int64_t m) {
+  auto hit = store.find(sample::problem(m), sample::device(), sample::toolchain(), sample::limits());
+  return hit ? std::optional(hit->record) : std::nullopt;
+}
+
+}  // namespace
+
+TEST_CASE("A merge takes winners, trials and binaries that are not there, and finds them") {
+  const TemporaryFolder folder;
+  const fs::path ours = folder.path() / "ours.db", theirs = folder.path() / "theirs.db";
+  fill(ours, {{.m = 1}});
+  fill(theirs, {{.m = 2}, {.m = 3}});
+  const auto store = Store::open(sample::options(ours));
+  CHECK_FALSE(find(*store, 2));
+  const MergeResult result = store->merge(theirs);
+  CHECK(result.failure == "");
+  CHECK(result.winners == 2);
+  CHECK(result.trials == 4);
+  CHECK(result.binaries == 2);
+  CHECK(result.conflicts.empty());
+  for (const int m : {1, 2, 3}) {
+    CHECK(find(*store, m));
+    CHECK(store->find_binary(sample::source(m), sample::toolchain(), 90));
+    CHECK(store->trials(sample::problem(m), sample::device(), sample::toolchain()).size() == 2);
+  }
+}
+
+TEST_CASE("Merging a file again changes nothing, whichever file was merged into which") {
+  const TemporaryFolder folder;
+  const fs::path ours = folder.path() / "ours.db", theirs = folder.path() / "theirs.db";
+  fill(ours, {{.m = 1}, {.m = 2, .median_us = 9, .block_m = 128}});
+  fill(theirs, {{.m = 2, .tuned_at = "2026-02-01 10:00:00"}, {.m = 3}});
+  const auto merge = [](const fs::path& into, const fs::path& from) {
+    const MergeResult result = Store::open(sample::options(into))->merge(from);
+    CHECK(result.failure == "");
+    return result;
+  };
+  merge(ours, theirs);
+  const auto once = rows(ours);
+  const MergeResult again = merge(ours, theirs);
+  CHECK(again.winners == 0);
+  CHECK(again.trials == 0);
+  CHECK(again.binaries == 0);
+  CHECK(rows(ours) == once);
+  merge(theirs, ours);
+  const auto back = rows(theirs);
+  merge(theirs, ours);
+  CHECK(rows(theirs) == back);
+  CHECK(back.size() == once.size());
+  CHECK(std::equal(once.begin(), once.begin() + 3, back.begin()));  // the three winners
+}
+
+TEST_CASE("Of two winners for one problem the better-measured one stays, and a sentence says so") {
+  struct Case {
+    Winner ours, theirs;
+    bool is_taken;
+  };
+  const auto [ours, theirs, is_taken] = GENERATE_COPY(
+      Case{{.m = 1, .rigor = Rigor::kQuick}, {.m = 1, .median_us = 13, .block_m = 128}, true},
+      Case{{.m = 1}, {.m = 1, .median_us = 3, .rigor = Rigor::kQuick, .block_m = 128}, false},
+      Case{{.m = 1},
+           {.m = 1, .median_us = 14, .block_m = 128, .tuned_at = "2026-02-01 10:00:00"},
+           true},
+      Case{{.m = 1},
+           {.m = 1, .median_us = 3, .block_m = 128, .tuned_at = "2025-02-01 10:00:00"},
+           false});
+  const TemporaryFolder folder;
+  fill(folder.path() / "ours.db", {ours});
+  fill(folder.path() / "theirs.db", {theirs});
+  const auto store = Store::open(sample::options(folder.path() / "ours.db"));
+  REQUIRE(find(*store, 1));
+  const MergeResult result = store->merge(folder.path() / "theirs.db");
+  CHECK(result.failure == "");
+  REQUIRE(result.conflicts.size() == 1);
+  CHECK_THAT(result.conflicts.front(), ContainsSubstring(is_taken ? "replaces" : "stays, not"));
+  CHECK(result.winners == (is_taken ? 1 : 0));
+  CHECK(find(*store, 1)->measurement.median_us == (is_taken ? theirs : ours).median_us);
+  // The finals that the views show are those of the winner.
+  auto connection = sqlite::Connection::open(folder.path() / "ours.db",
+                                             sqlite::Connection::Mode::kReadOnly, 0);
+  CHECK(connection.integer("SELECT count(*) FROM best") == 1);
+}
+
+TEST_CASE("A winner of a template that is current here is better than one that is not") {
+  const TemporaryFolder folder;
+  auto old_options = sample::options(folder.path() / "theirs.db");
+  old_options.find_family = sample::find_old;
+  {
+    const auto store = Store::open(old_options);
+    Record record = sample::record(1, 3);
+    record.family_fingerprint = sample::family(1).fingerprint();
+    record.tuned_at = "2026-09-01 10:00:00";
+    CHECK(store->put(record, sample::source(1), sample::binary(), {}).stored);
+  }
+  fill(folder.path() / "ours.db", {{.m = 1, .rigor = Rigor::kQuick}});
+  const auto store = Store::open(sample::options(folder.path() / "ours.db"));
+  CHECK(store->merge(folder.path() / "theirs.db").winners == 0);
+  CHECK(find(*store, 1)->rigor == Rigor::kQuick);
+}
+
+TEST_CASE("A binary whose hash is wrong is not taken") {
+  const TemporaryFolder folder;
+  const fs::path theirs = folder.path() / "theirs.db";
+  fill(theirs, {{.m = 1}, {.m = 2}});
+  sqlite::Connection::open(theirs, sqlite::Connection::Mode::kReadWrite, 0)
+      .execute("UPDATE kernel SET code = zeroblob(300) WHERE id = 1");
+  const auto store = Store::open(sample::options(folder.path() / "ours.db"));
+  const MergeResult result = store->merge(theirs);
+  CHECK(result.failure == "");
+  CHECK(result.winners == 2);
+  CHECK(result.binaries == 1);
+  CHECK_FALSE(store->find_binary(sample::source(1), sample::toolchain(), 90));
+  CHECK(find(*store, 1));
+}
+
+TEST_CASE("A file that cannot be merged is refused with a sentence, and nothing changes") {
+  const TemporaryFolder folder;
+  const fs::path ours = folder.path() / "ours.db", other = folder.path() / "other.db";
+  fill(ours, {{.m = 1}});
+  const auto before = rows(ours);
+  const auto store = Store::open(sample::options(ours));
+  const auto refused = [&](const fs::path& path, const char* why) {
+    const MergeResult result = store->merge(path);
+    CHECK_THAT(result.failure, ContainsSubstring(why));
+    CHECK(result.winners + result.trials + result.binaries == 0);
+    CHECK(rows(ours) == before);
+  };
+  refused(other, "cannot be read");
+  refused(ours, "is the cache itself");
+  std::ofstream(other) << "a text";
+  refused(other, "a file of another program");
+  fill(folder.path() / "newer.db", {{.m = 2}});
+  sqlite::Connection::open(folder.path() / "newer.db", sqlite::Connection::Mode::kReadWrite, 0)
+      .execute("PRAGMA user_version = 99");
+  refused(folder.path() / "newer.db", "newer version");
+  fill(folder.path() / "cut.db", {{.m = 2}, {.m = 3}, {.m = 4}, {.m = 5}});
+  fs::resize_file(folder.path() / "cut.db", fs::file_size(folder.path() / "cut.db") / 2);
+  refused(folder.path() / "cut.db", "cut.db");
+  fs::permissions(folder.path() / "newer.db", fs::perms::others_write, fs::perm_options::add);
+  refused(folder.path() / "newer.db", "is not used");
+  auto in_memory = sample::options(ours);
+  in_memory.access = StoreOptions::Access::kReadOnly;
+  CHECK_THAT(Store::open(in_memory)->merge(other).failure, ContainsSubstring("cannot be written"));
+}

@@ -1,0 +1,55 @@
+// tunedgemm merge: takes over the winners of another cache.
+
+#include <filesystem>
+#include <iostream>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cache/store.h"
+#include "tools/tunedgemm/verbs.h"
+
+namespace tunedgemm::internal {
+namespace {
+
+struct Options {
+  std::vector<std::filesystem::path> files;
+  std::filesystem::path cache;
+};
+
+ExitStatus merge(const Options& options) {
+  StoreOptions store_options;
+  store_options.path = options.cache;
+  const auto store = Store::open(store_options);
+  ExitStatus status = ExitStatus::kGood;
+  for (const auto& file : options.files) {
+    const MergeResult result = store->merge(file);
+    if (!result.failure.empty()) {
+      std::cerr << "tunedgemm: " << result.failure << '\n';
+      status = ExitStatus::kFoundNothing;
+      continue;
+    }
+    for (const std::string& conflict : result.conflicts) {
+      std::cout << conflict << '\n';
+    }
+    std::cerr << file.string() << ": " << result.winners << " winners, " << result.trials
+              << " trials and " << result.binaries << " binaries are new in "
+              << store->path().string() << '\n';
+  }
+  return status;
+}
+
+}  // namespace
+
+void add_merge(CLI::App& app, ExitStatus& status) {
+  auto* verb = app.add_subcommand(
+      "merge", "takes winners, trials and binaries of other caches; the better-measured of two "
+               "winners stays, and a line tells of each conflict");
+  const auto options = std::make_shared<Options>();
+  verb->add_option("files", options->files, "the cache files to take from")->required();
+  verb->add_option("--cache", options->cache,
+                   "the cache file to merge into; default as for the library");
+  verb->callback([options, &status] { status = merge(*options); });
+}
+
+}  // namespace tunedgemm::internal
