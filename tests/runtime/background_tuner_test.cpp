@@ -1,6 +1,6 @@
 // When the thread of a context tunes, and what stops it: with a tuning that the test makes up.
 
-#include "runtime/background_tuner.h"
+#include "runtime/tuning/background_tuner.h"
 
 #include <sys/wait.h>
 #include <unistd.h>

@@ -15,7 +15,7 @@
 
 #include "kernel_templates/family.h"
 #include "runtime/backend.h"
-#include "runtime/context.h"
+#include "runtime/context/context.h"
 #include "runtime/cuda/nvrtc_location.h"
 #include "runtime/worker_process.h"
 #include "tests/support/catch.h"

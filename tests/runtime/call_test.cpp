@@ -6,9 +6,9 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/arguments.h"
-#include "runtime/launch.h"
-#include "runtime/plan_cache.h"
+#include "runtime/calls/arguments.h"
+#include "runtime/calls/launch.h"
+#include "runtime/calls/plan_cache.h"
 #include "tests/support/catch.h"
 
 using namespace tunedgemm::internal;

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "kernel_templates/cuda/families.h"
-#include "runtime/launch.h"
+#include "runtime/calls/launch.h"
 #include "tests/runtime/support/captured_graph.h"
 #include "tests/runtime/support/winner_record.h"
 #include "tests/support/catch.h"

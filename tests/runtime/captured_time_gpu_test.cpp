@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/launch.h"
+#include "runtime/calls/launch.h"
 #include "tests/runtime/support/captured_graph.h"
 #include "tests/support/catch.h"
 #include "tests/support/device_fixture.h"

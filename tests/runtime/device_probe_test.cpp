@@ -1,13 +1,13 @@
 // What only launches tell of a device: found out once, and read from the store from then on.
 
-#include "runtime/device_probe.h"
+#include "runtime/tuning/device_probe.h"
 
 #include <memory>
 #include <optional>
 #include <string>
 
 #include "cache/store.h"
-#include "runtime/call_key.h"
+#include "runtime/calls/call_key.h"
 #include "runtime/cuda/driver.h"
 #include "tests/runtime/support/plain_device.h"
 #include "tests/runtime/support/winner_record.h"

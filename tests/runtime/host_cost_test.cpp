@@ -8,7 +8,7 @@
 #include <new>
 #include <vector>
 
-#include "runtime/launch.h"
+#include "runtime/calls/launch.h"
 #include "tests/support/catch.h"
 #include "tests/support/device_fixture.h"
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/context.h"
+#include "runtime/context/context.h"
 #include "tests/runtime/support/host_call.h"
 #include "tests/runtime/support/winner_record.h"
 #include "tests/support/catch.h"

@@ -8,8 +8,8 @@
 #include <thread>
 #include <vector>
 
-#include "runtime/context.h"
-#include "runtime/stored_choice.h"
+#include "runtime/context/context.h"
+#include "runtime/context/stored_choice.h"
 #include "tests/runtime/support/host_call.h"
 #include "tests/runtime/support/plain_backend.h"
 #include "tests/runtime/support/winner_record.h"

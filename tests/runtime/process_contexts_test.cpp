@@ -1,6 +1,6 @@
 // The contexts of calls that name none, on devices that exist in this test alone.
 
-#include "runtime/process_contexts.h"
+#include "runtime/calls/process_contexts.h"
 
 #include <atomic>
 #include <stdexcept>

@@ -3,7 +3,7 @@
 #include "runtime/cuda/reachable_memory.h"
 
 #include "runtime/backend.h"
-#include "runtime/launch.h"
+#include "runtime/calls/launch.h"
 #include "tests/support/catch.h"
 #include "tests/support/device_fixture.h"
 

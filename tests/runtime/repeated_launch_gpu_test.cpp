@@ -14,9 +14,9 @@
 #include <vector>
 
 #include "kernel_templates/cuda/families.h"
+#include "runtime/calls/plan.h"
 #include "runtime/cuda/check.h"
 #include "runtime/cuda/driver.h"
-#include "runtime/plan.h"
 #include "tests/support/catch.h"
 #include "tests/support/device_fixture.h"
 #include "tests/support/instances.h"

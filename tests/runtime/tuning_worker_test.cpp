@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "runtime/backend.h"
-#include "runtime/context.h"
+#include "runtime/context/context.h"
 #include "tests/runtime/support/worker_bench.h"
 #include "tests/support/catch.h"
 #include "tests/support/instances.h"

@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-#include "runtime/workspace_pool.h"
+#include "runtime/context/workspace_pool.h"
 #include "tests/runtime/support/plain_device.h"
 #include "tests/support/catch.h"
 #include "tests/support/seed.h"

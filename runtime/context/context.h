@@ -23,13 +23,13 @@
 #include "cache/store.h"
 #include "kernel_templates/base/process_fork.h"
 #include "runtime/backend.h"
-#include "runtime/background_tuner.h"
+#include "runtime/calls/plan.h"
+#include "runtime/calls/plan_cache.h"
+#include "runtime/context/kernel_cache.h"
+#include "runtime/context/workspace_pool.h"
 #include "runtime/device.h"
-#include "runtime/kernel_cache.h"
-#include "runtime/plan.h"
-#include "runtime/plan_cache.h"
-#include "runtime/tuning_session.h"
-#include "runtime/workspace_pool.h"
+#include "runtime/tuning/background_tuner.h"
+#include "runtime/tuning/tuning_session.h"
 
 namespace tunedgemm::internal {
 

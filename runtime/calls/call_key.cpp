@@ -1,4 +1,4 @@
-#include "runtime/call_key.h"
+#include "runtime/calls/call_key.h"
 
 #include <algorithm>
 #include <limits>

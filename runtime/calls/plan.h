@@ -8,7 +8,7 @@
 #include <memory>
 #include <string>
 
-#include "runtime/call_key.h"
+#include "runtime/calls/call_key.h"
 #include "runtime/device.h"
 
 namespace tunedgemm::internal {

@@ -1,4 +1,4 @@
-#include "runtime/background_tuner.h"
+#include "runtime/tuning/background_tuner.h"
 
 #include <unistd.h>
 

@@ -1,4 +1,4 @@
-#include "runtime/kernel_cache.h"
+#include "runtime/context/kernel_cache.h"
 
 #include <utility>
 

@@ -1,4 +1,4 @@
-#include "runtime/tuning_session.h"
+#include "runtime/tuning/tuning_session.h"
 
 #include <memory>
 #include <string>

@@ -12,7 +12,7 @@
 #include <mutex>
 #include <vector>
 
-#include "runtime/plan.h"
+#include "runtime/calls/plan.h"
 
 namespace tunedgemm::internal {
 

@@ -1,4 +1,4 @@
-#include "runtime/stored_choice.h"
+#include "runtime/context/stored_choice.h"
 
 #include <algorithm>
 #include <set>

@@ -1,4 +1,4 @@
-#include "runtime/launch.h"
+#include "runtime/calls/launch.h"
 
 #include <array>
 #include <cstdint>

@@ -1,4 +1,4 @@
-#include "runtime/workspace_pool.h"
+#include "runtime/context/workspace_pool.h"
 
 #include <algorithm>
 #include <limits>

@@ -1,4 +1,4 @@
-#include "runtime/arguments.h"
+#include "runtime/calls/arguments.h"
 
 #include <dlfcn.h>
 

@@ -9,8 +9,8 @@
 #include <string>
 #include <string_view>
 
-#include "runtime/call_key.h"
-#include "runtime/context.h"
+#include "runtime/calls/call_key.h"
+#include "runtime/context/context.h"
 #include "tunedgemm/tunedgemm.h"
 
 namespace tunedgemm::internal {

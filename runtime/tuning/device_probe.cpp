@@ -1,4 +1,4 @@
-#include "runtime/device_probe.h"
+#include "runtime/tuning/device_probe.h"
 
 #include <string>
 

@@ -17,8 +17,8 @@
 
 #include "cache/store.h"
 #include "runtime/device.h"
-#include "runtime/device_probe.h"
 #include "runtime/evaluation/binary_cache.h"
+#include "runtime/tuning/device_probe.h"
 #include "tuner/tune.h"
 
 namespace tunedgemm::internal {

@@ -13,7 +13,7 @@
 #include <mutex>
 #include <utility>
 
-#include "runtime/context.h"
+#include "runtime/context/context.h"
 
 namespace tunedgemm::internal {
 

@@ -1,4 +1,4 @@
-#include "runtime/context.h"
+#include "runtime/context/context.h"
 
 #include <algorithm>
 #include <sstream>
@@ -6,8 +6,8 @@
 
 #include "kernel_templates/base/log.h"
 #include "kernel_templates/base/printable.h"
-#include "runtime/arguments.h"
-#include "runtime/stored_choice.h"
+#include "runtime/calls/arguments.h"
+#include "runtime/context/stored_choice.h"
 #include "runtime/tuning_worker.h"
 #include "tuner/crashes.h"
 #include "tuner/neighbours.h"

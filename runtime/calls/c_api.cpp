@@ -14,9 +14,9 @@
 
 #include "kernel_templates/base/log.h"
 #include "kernel_templates/base/printable.h"
-#include "runtime/arguments.h"
-#include "runtime/launch.h"
-#include "runtime/process_contexts.h"
+#include "runtime/calls/arguments.h"
+#include "runtime/calls/launch.h"
+#include "runtime/calls/process_contexts.h"
 
 struct tunedgemm_context {
   std::unique_ptr<tunedgemm::internal::Context> context;

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "runtime/context.h"
+#include "runtime/context/context.h"
 #include "tunedgemm/tunedgemm.h"
 
 namespace tunedgemm::internal {

@@ -1,4 +1,4 @@
-#include "runtime/process_contexts.h"
+#include "runtime/calls/process_contexts.h"
 
 #include <atomic>
 

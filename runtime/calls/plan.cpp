@@ -1,4 +1,4 @@
-#include "runtime/plan.h"
+#include "runtime/calls/plan.h"
 
 #include <tuple>
 
