@@ -6,18 +6,13 @@
 
 #include "kernel_templates/problem/fields.h"
 #include "tests/support/catch.h"
+#include "tests/support/memory_store.h"
 #include "tests/tuner/support/fake_family.h"
 #include "tests/tuner/support/replay.h"
 #include "tuner/tune.h"
 
 namespace tunedgemm::internal {
 namespace {
-
-std::unique_ptr<Store> memory() {
-  StoreOptions in_memory;
-  in_memory.access = StoreOptions::Access::kMemoryOnly;
-  return Store::open(in_memory);
-}
 
 TEST_CASE("A replay says what was recorded, in the recorded time") {
   const RecordedRun run = parse_recorded_run(
@@ -102,7 +97,7 @@ TEST_CASE("Each recorded run has one winner, whatever the order and the stretch 
         }
       }
       ReplayEvaluator replay(run);
-      const Tuning tuning = tune(run.problem, {}, {}, {}, replay, *memory(), options);
+      const Tuning tuning = tune(run.problem, {}, {}, {}, replay, *memory_store(), options);
       REQUIRE(tuning.record);
       CHECK(tuning.record->max_error <= 1);
       CHECK(tuning.record->measurement.median_us <= 1.005 * tuning.record->default_us);

@@ -8,7 +8,8 @@
 #include "cache/store.h"
 #include "tests/runtime/support/plain_device.h"
 #include "tests/support/catch.h"
-#include "tests/support/eight_gpcs.h"
+#include "tests/support/gpus.h"
+#include "tests/support/memory_store.h"
 #include "tests/support/wgmma_config.h"
 #include "tuner/time_budget.h"
 
@@ -47,19 +48,13 @@ class LoopingGpu final : public PlainDevice {
   DeviceLimits limits_;
 };
 
-std::unique_ptr<Store> memory() {
-  StoreOptions in_memory;
-  in_memory.access = StoreOptions::Access::kMemoryOnly;
-  return Store::open(in_memory);
-}
-
 LaunchRace race(LoopingGpu& device, const LaunchRaceBudget& budget) {
   const Candidate candidate{find_family("wgmma"), wgmma_config()};
   const Instance winner = instantiate(problem(), candidate, device.limits()).value();
   Binary binary;
   binary.entry = winner.source().entry;
   binary.code.assign(16, std::byte{1});
-  return fastest_launch(device, *memory(), winner, binary, 10, budget);
+  return fastest_launch(device, *memory_store(), winner, binary, 10, budget);
 }
 
 }  // namespace

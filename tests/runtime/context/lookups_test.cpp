@@ -1,8 +1,6 @@
 // What a call costs on its first time: look-ups in the store and loads of kernels.
 
-#include <cstdlib>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,6 +8,7 @@
 #include "tests/runtime/support/host_call.h"
 #include "tests/runtime/support/winner_record.h"
 #include "tests/support/catch.h"
+#include "tests/support/environment_variable.h"
 #include "tests/support/skip.h"
 #include "tests/support/temporary_folder.h"
 
@@ -45,32 +44,9 @@ TEST_CASE("A miss that tunes is one look-up and one load of the winner, a hit is
   CHECK(context->kernel_counters().compiled == 0);
 }
 
-class [[nodiscard]] Variable {
- public:
-  Variable(const char* name, const char* value) : name_(name) {
-    if (const char* before = std::getenv(name)) {
-      before_ = before;
-    }
-    ::setenv(name, value, 1);
-  }
-  ~Variable() {
-    if (before_) {
-      ::setenv(name_, before_->c_str(), 1);
-    } else {
-      ::unsetenv(name_);
-    }
-  }
-  Variable(const Variable&) = delete;
-  Variable& operator=(const Variable&) = delete;
-
- private:
-  const char* name_;
-  std::optional<std::string> before_;
-};
-
 // While it lives, devices that are opened find no compiler.
 struct [[nodiscard]] WithoutCompiler {
-  Variable named{"TUNEDGEMM_CXX", "/nonexistent/c++"};
+  EnvironmentVariable named{"TUNEDGEMM_CXX", "/nonexistent/c++"};
 };
 
 TEST_CASE("A cache that was exported runs where nothing compiles, under every policy") {

@@ -20,6 +20,7 @@
 #include "tests/support/catch.h"
 #include "tests/support/device_fixture.h"
 #include "tests/support/instances.h"
+#include "tests/support/memory_store.h"
 
 namespace tunedgemm::internal {
 namespace {
@@ -273,9 +274,7 @@ TEST_CASE("a stream that is captured is known, and memory can be had meanwhile",
 TEST_CASE("the clock of a GPU's SMs is what they count", "[gpu]") {
   TUNEDGEMM_OPEN_TEST_GPU(device);
   const Device::Current current(*device);
-  StoreOptions options;
-  options.access = StoreOptions::Access::kMemoryOnly;
-  const std::unique_ptr<Store> store = Store::open(options);
+  const std::unique_ptr<Store> store = memory_store();
   const std::unique_ptr<Verifier> verifier = make_cuda_verifier(*device, *store);
   CHECK(verifier->mhz_since_last_call() == 0);
   const double highest_mhz = device->identity().clock_mhz;
@@ -298,9 +297,7 @@ TEST_CASE("a host has no SMs that count") {
 
 TEST_CASE("DeviceEvaluator checks and times candidates on a GPU", "[gpu]") {
   TUNEDGEMM_OPEN_TEST_GPU(device);
-  StoreOptions options;
-  options.access = StoreOptions::Access::kMemoryOnly;
-  const std::unique_ptr<Store> store = Store::open(options);
+  const std::unique_ptr<Store> store = memory_store();
   const Problem problem =
       canonical(make_problem(1000, 999, 1001, DataType::kF32, DataType::kF32, DataType::kF32))
           .problem;
@@ -332,9 +329,7 @@ TEST_CASE("DeviceEvaluator checks and times candidates on a GPU", "[gpu]") {
 
 TEST_CASE("matrices beyond 2^31 elements are multiplied right", "[gpu][slow]") {
   TUNEDGEMM_OPEN_TEST_GPU(device);
-  StoreOptions options;
-  options.access = StoreOptions::Access::kMemoryOnly;
-  const std::unique_ptr<Store> store = Store::open(options);
+  const std::unique_ptr<Store> store = memory_store();
   for (const auto& [m, n, k] :
        {std::array{66000, 40, 33000}, std::array{40, 33000, 66000}, std::array{66000, 33000, 24}}) {
     const Problem problem =

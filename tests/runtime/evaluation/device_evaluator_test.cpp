@@ -12,6 +12,7 @@
 #include "tests/runtime/support/gemm_cases.h"
 #include "tests/runtime/support/plain_device.h"
 #include "tests/support/catch.h"
+#include "tests/support/memory_store.h"
 #include "tests/support/seed.h"
 
 namespace tunedgemm::internal {
@@ -224,9 +225,7 @@ TEST_CASE("a launch that fails is a rejection with the device's words") {
 TEST_CASE("DeviceEvaluator compiles what was announced once and gives it to every trial") {
   const Problem problem = plain(16, 16, 16);
   PlainDevice device(problem, Flaw::kNone);
-  StoreOptions options;
-  options.access = StoreOptions::Access::kMemoryOnly;
-  const std::unique_ptr<Store> store = Store::open(options);
+  const std::unique_ptr<Store> store = memory_store();
   DeviceEvaluator evaluator(device, *store, problem);
   const Instance candidate = default_candidate(problem, device.limits());
   evaluator.compile_ahead(std::array{candidate, candidate});
@@ -247,9 +246,7 @@ TEST_CASE("DeviceEvaluator compiles what was announced once and gives it to ever
 TEST_CASE("DeviceEvaluator keeps what it compiled for the next problem") {
   const Problem problem = plain(16, 16, 16);
   PlainDevice device(problem, Flaw::kNone);
-  StoreOptions options;
-  options.access = StoreOptions::Access::kMemoryOnly;
-  const std::unique_ptr<Store> store = Store::open(options);
+  const std::unique_ptr<Store> store = memory_store();
   const Instance candidate = default_candidate(problem, device.limits());
   BinaryCache binaries;
   for (int times = 0; times < 2; ++times) {
@@ -282,9 +279,7 @@ TEST_CASE("BinaryCache drops what was not used for longest") {
 TEST_CASE("DeviceEvaluator hands on what the compiler says") {
   const Problem problem = plain(16, 16, 16);
   PlainDevice device(problem, Flaw::kDoesNotCompile);
-  StoreOptions options;
-  options.access = StoreOptions::Access::kMemoryOnly;
-  const std::unique_ptr<Store> store = Store::open(options);
+  const std::unique_ptr<Store> store = memory_store();
   DeviceEvaluator evaluator(device, *store, problem);
   const Prepared prepared = evaluator.prepare(default_candidate(problem, device.limits()));
   REQUIRE(std::holds_alternative<Rejection>(prepared));
@@ -316,9 +311,7 @@ class DeviceWithoutCompiler final : public PlainDevice {
 };
 
 TEST_CASE("The verifier of GPUs runs stored machine code of any compiler, or says what it lacks") {
-  StoreOptions in_memory;
-  in_memory.access = StoreOptions::Access::kMemoryOnly;
-  const auto store = Store::open(in_memory);
+  const auto store = memory_store();
   DeviceWithoutCompiler device;
   const auto message = [&] {
     try {

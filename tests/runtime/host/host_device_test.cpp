@@ -3,7 +3,6 @@
 
 #include <atomic>
 #include <chrono>
-#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -17,6 +16,7 @@
 #include "runtime/host/loaded_object.h"
 #include "runtime/host/processor.h"
 #include "tests/support/catch.h"
+#include "tests/support/environment_variable.h"
 #include "tests/support/instances.h"
 #include "tests/support/temporary_folder.h"
 
@@ -24,31 +24,6 @@ namespace tunedgemm::internal {
 namespace {
 
 using Catch::Matchers::ContainsSubstring;
-
-/// Sets a variable of the environment while it lives.
-class Variable {
- public:
-  Variable(const char* name, const std::string& value) : name_(name) {
-    const char* old = std::getenv(name);
-    had_ = old != nullptr;
-    old_ = had_ ? old : "";
-    setenv(name, value.c_str(), 1);
-  }
-  ~Variable() {
-    if (had_) {
-      setenv(name_, old_.c_str(), 1);
-    } else {
-      unsetenv(name_);
-    }
-  }
-  Variable(const Variable&) = delete;
-  Variable& operator=(const Variable&) = delete;
-
- private:
-  const char* name_;
-  bool had_ = false;
-  std::string old_;
-};
 
 TeamWork work_of(const std::function<void(const Team&)>& function) {
   return {[](const void* kernel, const Arguments&, const Team& team) {
@@ -235,7 +210,7 @@ TEST_CASE("What cannot be loaded is a rejection", "[host]") {
 }
 
 TEST_CASE("Without a compiler the host says what to do, and still multiplies", "[host]") {
-  const Variable missing("TUNEDGEMM_CXX", "/nonexistent/c++");
+  const EnvironmentVariable missing("TUNEDGEMM_CXX", "/nonexistent/c++");
   HostDevice device(2);
   CHECK_THAT(device.why_not_compile(), ContainsSubstring("/nonexistent/c++"));
   CHECK_THAT(device.toolchain().compiler, ContainsSubstring("none"));
@@ -247,7 +222,7 @@ TEST_CASE("Without a compiler the host says what to do, and still multiplies", "
 }
 
 TEST_CASE("A compiler command may have words behind the program", "[host]") {
-  const Variable command("TUNEDGEMM_CXX", "c++ -DUNUSED=1");
+  const EnvironmentVariable command("TUNEDGEMM_CXX", "c++ -DUNUSED=1");
   HostDevice device(1);
   CHECK(device.why_not_compile().empty());
   CHECK(std::holds_alternative<Binary>(device.compile(small_source(device))));
@@ -258,7 +233,7 @@ TEST_CASE("A compiler that hangs or lies is a failure, not a kernel", "[host]") 
   const std::string program = folder.path() / "c++";
   std::ofstream(program) << "#!/bin/sh\nexit 0\n";
   std::filesystem::permissions(program, std::filesystem::perms::owner_all);
-  const Variable liar("TUNEDGEMM_CXX", program);
+  const EnvironmentVariable liar("TUNEDGEMM_CXX", program);
   HostDevice device(1);
   CHECK(std::holds_alternative<CompileFailure>(device.compile(small_source(device))));
 }
@@ -279,7 +254,7 @@ TEST_CASE("A compiler that takes too long is stopped, which says nothing of the 
   const std::string program = folder.path() / "c++";
   std::ofstream(program) << "#!/bin/sh\nsleep 60\n";
   std::filesystem::permissions(program, std::filesystem::perms::owner_all);
-  const Variable hanging("TUNEDGEMM_CXX", program);
+  const EnvironmentVariable hanging("TUNEDGEMM_CXX", program);
   HostDevice device(1);
   const auto stopped = device.compile_within(small_source(device), 0.2);
   REQUIRE(std::holds_alternative<CompileFailure>(stopped));
@@ -296,7 +271,7 @@ TEST_CASE("The compiler's identity changes with its file and costs no process", 
     std::ofstream(program) << text;
     std::filesystem::permissions(program, std::filesystem::perms::owner_all);
   };
-  const Variable compiler("TUNEDGEMM_CXX", program);
+  const EnvironmentVariable compiler("TUNEDGEMM_CXX", program);
   write("#!/bin/sh\nsleep 60\n");  // starting it would be noticed
   const std::string first = Compiler::find().identity();
   CHECK(first == Compiler::find().identity());
@@ -318,12 +293,12 @@ TEST_CASE("Equal machines have equal identities", "[host]") {
 
 TEST_CASE("TUNEDGEMM_THREADS sets the threads", "[host]") {
   {
-    const Variable threads("TUNEDGEMM_THREADS", "3");
+    const EnvironmentVariable threads("TUNEDGEMM_THREADS", "3");
     CHECK(available_threads() == 3);
     CHECK(HostDevice(0).limits().threads == 3);
     CHECK(HostDevice(1).limits().threads == 1);
   }
-  const Variable nonsense("TUNEDGEMM_THREADS", "many");
+  const EnvironmentVariable nonsense("TUNEDGEMM_THREADS", "many");
   CHECK(available_threads() >= 1);
 }
 
