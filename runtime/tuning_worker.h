@@ -13,7 +13,7 @@
 #include "runtime/device.h"
 #include "runtime/host/child_process.h"
 #include "runtime/host/private_folder.h"
-#include "runtime/tuning_session.h"
+#include "runtime/tuning/tuning_session.h"
 #include "runtime/worker_conversation.h"
 #include "runtime/worker_process.h"
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "runtime/tuning_session.h"
+#include "runtime/tuning/tuning_session.h"
 
 namespace tunedgemm::internal {
 

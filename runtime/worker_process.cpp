@@ -22,7 +22,7 @@
 
 #include "kernel_templates/base/log.h"
 #include "runtime/backend.h"
-#include "runtime/context.h"
+#include "runtime/context/context.h"
 #include "runtime/start_thread.h"
 
 namespace tunedgemm::internal {

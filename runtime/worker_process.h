@@ -33,7 +33,7 @@
 #include <string_view>
 #include <vector>
 
-#include "runtime/tuning_session.h"
+#include "runtime/tuning/tuning_session.h"
 
 namespace tunedgemm::internal {
 

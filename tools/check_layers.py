@@ -101,7 +101,7 @@ def self_test() -> int:
         "tuner/f.cpp": "  #  include <cuda.h>",
         "runtime/host/g.cpp": "#include <nvrtc.h>",
         "runtime/h.cpp": "#include <sqlite3.h>",
-        "tools/examples/i.cpp": '#include "runtime/context.h"',
+        "tools/examples/i.cpp": '#include "runtime/context/context.h"',
         "kernel_templates/cuda/j.cu": "#include <cuda_fp16.h>",
         "tools/shared/k.h": '#include "tests/support/catch.h"',
         "cache/l.h": '#include "tunedgemm/tunedgemm.h"',
@@ -120,7 +120,7 @@ def self_test() -> int:
         "kernel_templates/host/blocked/p.cc": '#include <cmath>\n#include "../common/number.h"',
         "cache/sqlite/q.cpp": '#include <sqlite3.h>\n#include "kernel_templates/problem/problem.h"',
         "runtime/cuda/r.cpp": '#include <cuda.h>\n#include "tuner/tune.h"',
-        "tools/tunedgemm/s.cpp": '#include <CLI/CLI.hpp>\n#include "runtime/context.h"',
+        "tools/tunedgemm/s.cpp": '#include <CLI/CLI.hpp>\n#include "runtime/context/context.h"',
         "tools/examples/t.cpp": "#include <tunedgemm/tunedgemm.hpp>\n#include <vector>",
         "tests/cache/u_test.cpp": '#include "tests/support/catch.h"\n#include "cache/store.h"',
     }

@@ -2,7 +2,6 @@
 
 // Evaluator: the one seam between decisions (this folder) and a device (runtime/). The tuner
 // decides what to try and what the samples mean; an evaluator compiles, checks and times.
-// ReplayEvaluator plays back a recorded run.
 
 #include <cstdint>
 #include <memory>

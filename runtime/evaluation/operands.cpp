@@ -6,7 +6,7 @@
 #include <cstddef>
 
 #include "kernel_templates/geometry.h"
-#include "runtime/plan.h"
+#include "runtime/calls/plan.h"
 
 namespace tunedgemm::internal {
 namespace {

@@ -9,25 +9,12 @@
 #include "kernel_templates/cuda/families.h"
 #include "kernel_templates/geometry.h"
 #include "tests/support/catch.h"
+#include "tests/support/gpus.h"
 #include "tests/support/instances.h"
 
 using namespace tunedgemm::internal;
 
 namespace {
-
-DeviceLimits h200() {
-  DeviceLimits limits;
-  limits.backend = "cuda";
-  limits.arch = 90;
-  limits.sm_count = 132;
-  limits.shared_bytes_per_block = 232448;
-  limits.shared_bytes_per_sm = 233472;
-  limits.l2_bytes = 50ll << 20;
-  limits.memory_bytes = 140ll << 30;
-  limits.clock_ghz = 1.98;
-  limits.memory_gb_per_s = 4800;
-  return limits;
-}
 
 std::vector<const Family*> ladder() {
   return {&naive_1d_family(),   &naive_2d_family(),     &row_per_block_family(),

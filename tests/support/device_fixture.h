@@ -7,7 +7,7 @@
 #include <string>
 
 #include "runtime/backend.h"
-#include "runtime/context.h"
+#include "runtime/context/context.h"
 #include "tests/support/skip.h"
 
 namespace tunedgemm::internal {

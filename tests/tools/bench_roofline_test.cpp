@@ -1,21 +1,12 @@
 #include "tools/tunedgemm/bench_roofline.h"
 
 #include "tests/support/catch.h"
+#include "tests/support/gpus.h"
 
 namespace tunedgemm::internal {
 namespace {
 
 using Catch::Approx;
-
-DeviceLimits h200() {
-  DeviceLimits limits;
-  limits.backend = "cuda";
-  limits.arch = 90;
-  limits.sm_count = 132;
-  limits.clock_ghz = 1.98;
-  limits.memory_gb_per_s = 4800;
-  return limits;
-}
 
 TEST_CASE("What computes much is limited by the tensor peak at the clock seen") {
   const Problem problem =

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "runtime/plan.h"
+#include "runtime/calls/plan.h"
 #include "tests/support/catch.h"
 #include "tests/support/skip.h"
 

@@ -11,6 +11,7 @@
 #include <string>
 
 #include "tests/support/catch.h"
+#include "tests/support/memory_store.h"
 #include "tests/support/seed.h"
 #include "tests/tuner/support/fake_family.h"
 #include "tests/tuner/support/simulated_device.h"
@@ -27,9 +28,8 @@ const FakeFamily& fake() {
 
 std::unique_ptr<Store> memory() {
   StoreOptions options;
-  options.access = StoreOptions::Access::kMemoryOnly;
   options.find_family = [](std::string_view) { return &fake(); };
-  return Store::open(options);
+  return memory_store(options);
 }
 
 const Problem& problem() {

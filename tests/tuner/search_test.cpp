@@ -10,6 +10,7 @@
 #include "kernel_templates/cuda/families.h"
 #include "kernel_templates/cuda/mma/mma.h"
 #include "tests/support/catch.h"
+#include "tests/support/memory_store.h"
 #include "tests/support/seed.h"
 #include "tests/tuner/support/simulated_device.h"
 #include "tuner/decision.h"
@@ -42,9 +43,7 @@ struct Search {
 
   Search(std::uint64_t seed, const Problem& asked, const DeviceLimits& of_device)
       : problem(canonical(asked).problem), limits(of_device), device(seed) {
-    StoreOptions in_memory;
-    in_memory.access = StoreOptions::Access::kMemoryOnly;
-    store = Store::open(in_memory);
+    store = memory_store();
     device.noise = 0.003;
     std::mt19937_64 random(seed);
     std::lognormal_distribution<double> error_of_the_model(0, 0.15);

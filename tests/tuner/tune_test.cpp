@@ -8,6 +8,7 @@
 #include <random>
 
 #include "tests/support/catch.h"
+#include "tests/support/memory_store.h"
 #include "tests/support/seed.h"
 #include "tests/tuner/support/fake_family.h"
 #include "tests/tuner/support/simulated_device.h"
@@ -27,9 +28,8 @@ class Bench {
  public:
   explicit Bench(std::uint64_t seed = 1) : device(seed) {
     StoreOptions in_memory;
-    in_memory.access = StoreOptions::Access::kMemoryOnly;
     in_memory.find_family = [](std::string_view) { return &family(); };
-    store = Store::open(in_memory);
+    store = memory_store(in_memory);
     options.seed = seed;
   }
 

@@ -5,7 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <string>
 
-#include "runtime/context.h"
+#include "runtime/context/context.h"
 
 namespace tunedgemm::internal {
 

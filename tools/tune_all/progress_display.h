@@ -7,7 +7,7 @@
 #include <iosfwd>
 #include <string>
 
-#include "runtime/context.h"
+#include "runtime/context/context.h"
 #include "tools/shared/shape.h"
 
 namespace tunedgemm::internal {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/context.h"
+#include "runtime/context/context.h"
 #include "tools/shared/shape.h"
 #include "tools/tune_all/progress_display.h"
 

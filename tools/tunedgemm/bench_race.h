@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/context.h"
+#include "runtime/context/context.h"
 #include "tools/baselines/baseline.h"
 #include "tools/tunedgemm/bench_result.h"
 

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "runtime/context.h"
+#include "runtime/context/context.h"
 
 namespace tunedgemm::internal {
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "tests/support/eight_gpcs.h"
+#include "tests/support/gpus.h"
 #include "tests/support/instances.h"
 
 namespace tunedgemm::internal {

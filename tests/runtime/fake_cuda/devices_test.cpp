@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-#include "runtime/process_contexts.h"
+#include "runtime/calls/process_contexts.h"
 #include "tests/runtime/fake_cuda/fake_gpu.h"
 #include "tests/support/catch.h"
 #include "tunedgemm/tunedgemm.h"

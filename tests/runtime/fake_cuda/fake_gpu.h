@@ -5,8 +5,8 @@
 #include <memory>
 #include <vector>
 
-#include "runtime/context.h"
-#include "runtime/launch.h"
+#include "runtime/calls/launch.h"
+#include "runtime/context/context.h"
 #include "tests/runtime/fake_cuda/fake_cuda.h"
 
 namespace tunedgemm::internal::fake_cuda {

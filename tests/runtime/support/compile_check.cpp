@@ -8,7 +8,7 @@
 
 #include "tests/runtime/support/in_parallel.h"
 #include "tests/support/catch.h"
-#include "tests/support/eight_gpcs.h"
+#include "tests/support/gpus.h"
 #include "tests/support/instances.h"
 
 namespace tunedgemm::internal {

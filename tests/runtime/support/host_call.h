@@ -8,8 +8,8 @@
 #include <memory>
 #include <vector>
 
-#include "runtime/context.h"
-#include "runtime/launch.h"
+#include "runtime/calls/launch.h"
+#include "runtime/context/context.h"
 #include "tests/support/temporary_folder.h"
 #include "tunedgemm/tunedgemm.h"
 

@@ -1,0 +1,251 @@
+#include "runtime/calls/arguments.h"
+
+#include <dlfcn.h>
+
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+#include <system_error>
+#include <vector>
+
+#include "kernel_templates/base/environment.h"
+#include "kernel_templates/base/log.h"
+#include "runtime/host/find_program.h"
+#include "runtime/worker_process.h"
+
+namespace tunedgemm::internal {
+namespace {
+
+// The name of a number of an enumeration; "unknown" if it is none of it.
+using NameOf = std::string_view (*)(std::int32_t number);
+
+template <class Enum>
+std::string_view name_of(std::int32_t number) {
+  return name(static_cast<Enum>(number));
+}
+
+std::string_view name_of_numerics(std::int32_t number) {
+  return number == TUNEDGEMM_NUMERICS_DEFAULT ? "default" : name_of<Numerics>(number);
+}
+
+std::string_view name_of_policy(std::int32_t number) {
+  return number == TUNEDGEMM_POLICY_DEFAULT ? "default" : name_of<Policy>(number);
+}
+
+std::string_view name_of_rigor(std::int32_t number) {
+  return number == TUNEDGEMM_RIGOR_DEFAULT ? "default" : name_of<Rigor>(number);
+}
+
+std::string_view name_of_backend(std::int32_t number) {
+  if (number == TUNEDGEMM_BACKEND_AUTO) {
+    return "auto";
+  }
+  const Backend* backend = find_backend(number);
+  return backend == nullptr ? "unknown" : backend->name();
+}
+
+bool is_known(std::int32_t number, NameOf name_of) {
+  return name_of(number) != "unknown";
+}
+
+void refuse_unknown(std::string_view what, std::int32_t number, NameOf name_of) {
+  if (is_known(number, name_of)) {
+    return;
+  }
+  constexpr std::int32_t kLeast = -1;
+  constexpr std::int32_t kGreatest = 31;
+  std::vector<std::string> known;
+  for (std::int32_t other = kLeast; other <= kGreatest; ++other) {
+    if (is_known(other, name_of)) {
+      known.push_back(std::to_string(other) + " (" + std::string(name_of(other)) + ")");
+    }
+  }
+  std::string sentence = std::string(what) + " is " + std::to_string(number) + "; use ";
+  for (std::size_t index = 0; index < known.size(); ++index) {
+    sentence += index == 0 ? "" : index + 1 == known.size() ? " or " : ", ";
+    sentence += known[index];
+  }
+  refuse(sentence);
+}
+
+struct NumberedMember {
+  std::string_view what;
+  std::int32_t CallKey::*number;
+  NameOf name_of;
+};
+
+constexpr NumberedMember kNumberedMembers[] = {
+    {"type_a of the problem", &CallKey::type_a, name_of<DataType>},
+    {"type_b of the problem", &CallKey::type_b, name_of<DataType>},
+    {"type_d of the problem", &CallKey::type_d, name_of<DataType>},
+    {"order_a of the problem", &CallKey::order_a, name_of<Order>},
+    {"order_b of the problem", &CallKey::order_b, name_of<Order>},
+    {"order_c of the problem", &CallKey::order_c, name_of<Order>},
+    {"order_d of the problem", &CallKey::order_d, name_of<Order>},
+    {"activation of the problem", &CallKey::activation, name_of<Activation>},
+    {"bias of the problem", &CallKey::bias, name_of<Bias>},
+    {"numerics of the problem", &CallKey::numerics, name_of_numerics},
+    {"launches of the plan", &CallKey::launches, name_of<Launches>},
+};
+
+// A member ends at every multiple of the alignment, so a struct of such a size is that of some
+// version; any other would end within a member.
+template <class Struct, class Initialize>
+Struct complete(const Struct* given, const char* name, Initialize initialize) {
+  static_assert(alignof(Struct) == sizeof(std::int64_t));
+  if (given == nullptr) {
+    refuse(std::string("the ") + name + " is a null pointer");
+  }
+  const std::size_t size = given->struct_size;
+  if (size < sizeof(size_t) || size > sizeof(Struct) || size % alignof(Struct) != 0) {
+    refuse(std::string("struct_size of the ") + name + " is " + std::to_string(size) +
+           ", and this library knows multiples of " + std::to_string(alignof(Struct)) + " up to " +
+           std::to_string(sizeof(Struct)) + "; use tunedgemm_" + name + "_init");
+  }
+  Struct whole;
+  initialize(&whole);
+  std::memcpy(&whole, given, size);
+  whole.struct_size = sizeof(Struct);
+  return whole;
+}
+
+std::optional<Policy> checked_policy(std::int32_t number) {
+  refuse_unknown("policy of the options", number, name_of_policy);
+  return number == TUNEDGEMM_POLICY_DEFAULT ? std::nullopt
+                                            : std::optional(static_cast<Policy>(number));
+}
+
+Policy policy_of_environment() {
+  const std::string text = environment("TUNEDGEMM_POLICY");
+  if (text.empty()) {
+    return Policy::kTune;
+  }
+  const auto parsed = parse_policy(text);
+  if (!parsed) {
+    refuse("TUNEDGEMM_POLICY is \"" + text + "\"; use tune, background, stored, never or replay");
+  }
+  return *parsed;
+}
+
+// Where `make install` puts a program beside this library, or beside a program that it is linked
+// into.
+std::string installed_beside(const char* program) {
+  Dl_info here{};
+  const auto* const own = reinterpret_cast<const void*>(&tunedgemm_context_options_init);
+  if (dladdr(own, &here) == 0 || here.dli_fname == nullptr) {
+    return "";
+  }
+  std::error_code ignored;
+  const std::filesystem::path library = std::filesystem::canonical(here.dli_fname, ignored);
+  return library.parent_path().parent_path() / "bin" / program;
+}
+
+std::vector<std::string> worker_command(const std::string& asked) {
+  constexpr const char* kProgram = "tune-all";
+  const std::string named = environment("TUNEDGEMM_WORKER");
+  if (named == kNoWorker) {
+    return {};
+  }
+  const std::vector<std::string> places =
+      asked.empty() ? std::vector<std::string>{named, installed_beside(kProgram), kProgram}
+                    : std::vector<std::string>{asked};
+  for (const std::string& place : places) {
+    if (const std::filesystem::path found = find_program(place); !place.empty() && !found.empty()) {
+      return {found.string(), std::string(kBeWorker)};
+    }
+  }
+  log_warning("candidates run in this process: there is no worker, " +
+              (asked.empty() ? "since tune-all is neither installed with the library nor on the "
+                               "PATH; say where it is with TUNEDGEMM_WORKER"
+                             : asked + " is no program"));
+  return {};
+}
+
+template <class Number>
+void refuse_below_zero(const char* what, Number number) {
+  if (!(number >= 0) || !std::isfinite(static_cast<double>(number))) {
+    refuse(std::string(what) + " of the options is " + std::to_string(number) + "; use 0 or more");
+  }
+}
+
+}  // namespace
+
+void refuse(const std::string& message) {
+  throw CallError(CallError::Kind::kInvalidArgument, message);
+}
+
+tunedgemm_problem complete(const tunedgemm_problem* given) {
+  return complete(given, "problem", [](tunedgemm_problem* whole) {
+    tunedgemm_problem_init(whole, 0, 0, 0, TUNEDGEMM_F32, TUNEDGEMM_F32, TUNEDGEMM_F32);
+  });
+}
+
+tunedgemm_buffers complete(const tunedgemm_buffers* given) {
+  return complete(given, "buffers", tunedgemm_buffers_init);
+}
+
+ContextOptions checked_options(const tunedgemm_context_options* given) {
+  tunedgemm_context_options whole;
+  tunedgemm_context_options_init(&whole);
+  if (given != nullptr) {
+    whole = complete(given, "context_options", tunedgemm_context_options_init);
+  }
+  refuse_unknown("backend of the options", whole.backend, name_of_backend);
+  refuse_unknown("rigor of the options", whole.rigor, name_of_rigor);
+  const std::optional<Policy> policy = checked_policy(whole.policy);
+  refuse_below_zero("ordinal", whole.ordinal);
+  refuse_below_zero("host_threads", whole.host_threads);
+  refuse_below_zero("tune_candidates", whole.tune_candidates);
+  refuse_below_zero("tune_seconds", whole.tune_seconds);
+
+  ContextOptions options;
+  options.backend = find_backend(static_cast<int>(whole.backend));  // null for AUTO
+  options.ordinal = whole.ordinal;
+  options.host_threads = whole.host_threads;
+  options.policy = policy ? *policy : policy_of_environment();
+  if (whole.rigor != TUNEDGEMM_RIGOR_DEFAULT) {
+    options.rigor = static_cast<Rigor>(whole.rigor);
+  }
+  options.budget = {whole.tune_seconds, whole.tune_candidates};
+  if (whole.cache_path != nullptr) {
+    options.store.path = whole.cache_path;
+    options.store.access = *whole.cache_path == '\0' ? StoreOptions::Access::kMemoryOnly
+                                                     : StoreOptions::Access::kReadWrite;
+  }
+  if (whole.out_of_process != nullptr) {
+    options.worker_command = worker_command(whole.out_of_process);
+  }
+  return options;
+}
+
+PlanOptions checked_options(const tunedgemm_plan_options* given) {
+  if (given == nullptr) {
+    return {};
+  }
+  const tunedgemm_plan_options whole = complete(given, "plan_options", tunedgemm_plan_options_init);
+  refuse_unknown("launches of the options", whole.launches, name_of<Launches>);
+  return {.policy = checked_policy(whole.policy),
+          .launches = static_cast<Launches>(whole.launches),
+          .name = whole.name == nullptr ? "" : whole.name};
+}
+
+Problem checked_problem(const CallKey& key) {
+  for (const NumberedMember& member : kNumberedMembers) {
+    refuse_unknown(member.what, key.*member.number, member.name_of);
+  }
+  Problem problem = to_problem(key);
+  if (const std::string reason = why_not(problem); !reason.empty()) {
+    refuse(reason);
+  }
+  const bool in_place = problem.c.order == problem.d.order &&
+                        problem.c.leading_dimension == problem.d.leading_dimension &&
+                        (problem.batch <= 1 || problem.c.batch_stride == problem.d.batch_stride);
+  if (problem.c_is_d && !in_place) {
+    refuse(
+        "C and D are the same memory, but differ in order, leading dimension or batch stride; make "
+        "them equal or give D memory of its own");
+  }
+  return problem;
+}
+
+}  // namespace tunedgemm::internal

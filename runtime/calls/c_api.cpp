@@ -1,0 +1,378 @@
+// The C API over Context. Every function that can fail is `return guarded(...)`: exceptions stop
+// there.
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <string>
+#include <string_view>
+
+#include "kernel_templates/base/log.h"
+#include "kernel_templates/base/printable.h"
+#include "runtime/calls/arguments.h"
+#include "runtime/calls/launch.h"
+#include "runtime/calls/process_contexts.h"
+
+struct tunedgemm_context {
+  std::unique_ptr<tunedgemm::internal::Context> context;
+};
+
+namespace {
+
+using tunedgemm::internal::CallError;
+using tunedgemm::internal::Context;
+using tunedgemm::internal::DeviceError;
+using tunedgemm::internal::Plan;
+using tunedgemm::internal::refuse;
+
+std::string& error_message() {
+  thread_local std::string message;
+  return message;
+}
+
+tunedgemm_status to_status(CallError::Kind kind) {
+  switch (kind) {
+    case CallError::Kind::kInvalidArgument:
+      return TUNEDGEMM_INVALID_ARGUMENT;
+    case CallError::Kind::kUnsupported:
+      return TUNEDGEMM_UNSUPPORTED;
+    case CallError::Kind::kNotTuned:
+      return TUNEDGEMM_NOT_TUNED;
+  }
+  return TUNEDGEMM_INTERNAL;
+}
+
+tunedgemm_status to_status(DeviceError::Kind kind) {
+  switch (kind) {
+    case DeviceError::Kind::kUnavailable:
+      return TUNEDGEMM_NO_DEVICE;
+    case DeviceError::Kind::kOutOfMemory:
+      return TUNEDGEMM_OUT_OF_MEMORY;
+    case DeviceError::Kind::kFailed:
+      return TUNEDGEMM_DEVICE_FAILED;
+  }
+  return TUNEDGEMM_INTERNAL;
+}
+
+tunedgemm_status fail(tunedgemm_status status, const char* message) noexcept {
+  try {
+    // It may hold a path or a variable of somebody else's.
+    error_message() = tunedgemm::internal::printable(message, tunedgemm::internal::Lines::kMany);
+  } catch (...) {
+    error_message().clear();
+  }
+  return status;
+}
+
+// The only place where exceptions become statuses. `body` returns a status.
+template <class Body>
+tunedgemm_status guarded(Body&& body) noexcept {
+  try {
+    return body();
+  } catch (const CallError& error) {
+    return fail(to_status(error.kind()), error.what());
+  } catch (const DeviceError& error) {
+    return fail(to_status(error.kind()), error.what());
+  } catch (const std::bad_alloc&) {
+    return fail(TUNEDGEMM_OUT_OF_MEMORY, "the host's memory is used up");
+  } catch (const std::exception& error) {
+    return fail(TUNEDGEMM_INTERNAL, error.what());
+  } catch (...) {
+    return fail(TUNEDGEMM_INTERNAL, "an exception of unknown type");
+  }
+}
+
+tunedgemm::internal::ProcessContexts& process_contexts() {
+  const auto make = [](const tunedgemm::internal::Backend& backend, int ordinal) {
+    tunedgemm::internal::ContextOptions options = tunedgemm::internal::checked_options(
+        static_cast<const tunedgemm_context_options*>(nullptr));
+    options.backend = &backend;
+    options.ordinal = ordinal;
+    return Context::create(options);
+  };
+  // A forked child has its own, and leaves its parent's as they are, whose locks may be held.
+  struct OfProcess {
+    explicit OfProcess(const tunedgemm::internal::ProcessContexts::Make& make_context)
+        : contexts(tunedgemm::internal::automatic_backend(), make_context) {}
+    tunedgemm::internal::ProcessContexts contexts;
+    const pid_t process = tunedgemm::internal::process_id();
+  };
+  static std::atomic<OfProcess*> newest{nullptr};
+  OfProcess* known = newest.load(std::memory_order_acquire);
+  if (known != nullptr && known->process == tunedgemm::internal::process_id()) [[likely]] {
+    return known->contexts;
+  }
+  auto made = std::make_unique<OfProcess>(make);
+  const bool is_first = known == nullptr;
+  if (!newest.compare_exchange_strong(known, made.get(), std::memory_order_acq_rel)) {
+    return known->contexts;  // another thread was faster
+  }
+  if (is_first) {  // a child has the parent's handlers
+    // Threads that tune must not run on while what they use is destroyed: the last that was made is
+    // the first that goes, so the logger, the families and the tables must be there before.
+    tunedgemm::internal::log_info("calls without a context use those of the process");
+    for (const char* name : {"cuda", "host"}) {
+      for (const tunedgemm::internal::Family* family : tunedgemm::internal::families(name)) {
+        static_cast<void>(tunedgemm::internal::find_family(family->name()));
+      }
+    }
+    static_cast<void>(tunedgemm::internal::to_text(tunedgemm::internal::Problem()));
+    std::atexit([] {
+      guarded([] {
+        process_contexts().settle();
+        return TUNEDGEMM_OK;
+      });
+    });
+  }
+  return made.release()->contexts;
+}
+
+void check_process(const Context& context) {
+  if (!context.is_of_this_process()) [[unlikely]] {
+    refuse(
+        "the context was made before fork(), in the parent process, and can only be destroyed "
+        "here; "
+        "make another one in the child, or pass none");
+  }
+}
+
+Context& context_of(tunedgemm_context* context) {
+  if (context == nullptr) {
+    return process_contexts().current();
+  }
+  check_process(*context->context);
+  return *context->context;
+}
+
+void check_stream(bool has_streams, void* stream) {
+  if (stream != nullptr && !has_streams) [[unlikely]] {
+    refuse(
+        "the stream is not null, and the host has no streams; give NULL, or use a context with "
+        "the backend cuda");
+  }
+}
+
+void check_memory(const Context& context, const tunedgemm::internal::Problem& problem,
+                  const tunedgemm_buffers& buffers) {
+  const std::string reason =
+      tunedgemm::internal::why_not_memory(context.device(), problem, buffers);
+  if (!reason.empty()) {
+    refuse(reason);
+  }
+}
+
+const Plan& plan_for(Context& context, const tunedgemm_problem& problem,
+                     const tunedgemm_buffers& buffers, void* stream,
+                     const tunedgemm::internal::PlanOptions& options) {
+  tunedgemm::internal::CallKey key = tunedgemm::internal::call_key(problem, buffers);
+  key.launches = static_cast<std::int32_t>(options.launches);
+  check_stream(context.device().has_streams(), stream);
+  check_memory(context, tunedgemm::internal::checked_problem(key), buffers);
+  return context.plan(key, stream, options.policy, options.name);
+}
+
+tunedgemm_status run(const Plan& asked, const tunedgemm_buffers& buffers, void* stream) {
+  const Plan& plan = asked.newest();
+  check_process(*plan.context);
+  check_stream(plan.has_streams, stream);
+  plan.context->note_call();
+  if (!tunedgemm::internal::plainly_usable(plan, buffers)) [[unlikely]] {
+    if (const std::string reason = tunedgemm::internal::why_not_buffers(plan, buffers);
+        !reason.empty()) {
+      refuse(reason);
+    }
+  }
+  if (!plan.has_seen_memory.load(std::memory_order_relaxed)) [[unlikely]] {
+    check_memory(*plan.context, tunedgemm::internal::to_problem(plan.key), buffers);
+    plan.has_seen_memory.store(true, std::memory_order_relaxed);
+  }
+  const int error = tunedgemm::internal::launch(plan, buffers, stream);
+  if (error != 0) [[unlikely]] {
+    throw DeviceError(DeviceError::Kind::kFailed, "launching " + plan.description + ": " +
+                                                      plan.context->device().describe(error));
+  }
+  if (!plan.is_final) [[unlikely]] {
+    plan.calls.fetch_add(1, std::memory_order_relaxed);
+  }
+  return TUNEDGEMM_OK;
+}
+
+bool is_complete(const tunedgemm_problem* problem, const tunedgemm_buffers* buffers) noexcept {
+  return problem != nullptr && buffers != nullptr &&
+         problem->struct_size == sizeof(tunedgemm_problem) &&
+         buffers->struct_size == sizeof(tunedgemm_buffers);
+}
+
+}  // namespace
+
+void tunedgemm_context_options_init(tunedgemm_context_options* options) {
+  *options = tunedgemm_context_options{};
+  options->struct_size = sizeof *options;
+}
+
+void tunedgemm_problem_init(tunedgemm_problem* problem, int64_t m, int64_t n, int64_t k,
+                            tunedgemm_type type_a, tunedgemm_type type_b, tunedgemm_type type_d) {
+  *problem = tunedgemm_problem{};
+  problem->struct_size = sizeof *problem;
+  problem->m = m;
+  problem->n = n;
+  problem->k = k;
+  problem->batch = 1;
+  problem->type_a = type_a;
+  problem->type_b = type_b;
+  problem->type_d = type_d;
+  problem->numerics = TUNEDGEMM_NUMERICS_DEFAULT;
+}
+
+void tunedgemm_buffers_init(tunedgemm_buffers* buffers) {
+  *buffers = tunedgemm_buffers{};
+  buffers->struct_size = sizeof *buffers;
+  buffers->alpha = 1;
+  buffers->slope = 0.01f;
+}
+
+tunedgemm_status tunedgemm_context_create(const tunedgemm_context_options* options,
+                                          tunedgemm_context** context) {
+  return guarded([&] {
+    if (context == nullptr) {
+      refuse("the place for the new context is a null pointer");
+    }
+    *context = nullptr;
+    *context =
+        new tunedgemm_context{Context::create(tunedgemm::internal::checked_options(options))};
+    return TUNEDGEMM_OK;
+  });
+}
+
+void tunedgemm_context_destroy(tunedgemm_context* context) {
+  if (context != nullptr && !context->context->is_of_this_process()) {
+    // What it owns is the parent's: threads, connections to files, a GPU's memory.
+    static_cast<void>(context->context.release());
+  }
+  delete context;
+}
+
+tunedgemm_status tunedgemm_context_freeze(tunedgemm_context* context) {
+  return guarded([&] {
+    context_of(context).freeze();
+    return TUNEDGEMM_OK;
+  });
+}
+
+tunedgemm_status tunedgemm_matmul(tunedgemm_context* context, const tunedgemm_problem* problem,
+                                  const tunedgemm_buffers* buffers, void* stream) {
+  return guarded([&] {
+    Context& on = context_of(context);
+    if (!is_complete(problem, buffers)) [[unlikely]] {
+      const tunedgemm_problem whole_problem = tunedgemm::internal::complete(problem);
+      const tunedgemm_buffers whole_buffers = tunedgemm::internal::complete(buffers);
+      return run(plan_for(on, whole_problem, whole_buffers, stream, {}), whole_buffers, stream);
+    }
+    const Plan* plan = on.find_plan(tunedgemm::internal::call_key(*problem, *buffers));
+    if (plan == nullptr) [[unlikely]] {
+      plan = &plan_for(on, *problem, *buffers, stream, {});
+    }
+    return run(*plan, *buffers, stream);
+  });
+}
+
+void tunedgemm_plan_options_init(tunedgemm_plan_options* options) {
+  *options = tunedgemm_plan_options{};
+  options->struct_size = sizeof *options;
+}
+
+tunedgemm_status tunedgemm_plan_create(tunedgemm_context* context, const tunedgemm_problem* problem,
+                                       const tunedgemm_buffers* buffers,
+                                       const tunedgemm_plan** plan) {
+  return tunedgemm_plan_create_with(context, problem, buffers, nullptr, plan);
+}
+
+tunedgemm_status tunedgemm_plan_create_with(tunedgemm_context* context,
+                                            const tunedgemm_problem* problem,
+                                            const tunedgemm_buffers* buffers,
+                                            const tunedgemm_plan_options* options,
+                                            const tunedgemm_plan** plan) {
+  return guarded([&] {
+    if (plan == nullptr) {
+      refuse("the place for the new plan is a null pointer");
+    }
+    *plan = nullptr;
+    const Plan& made = plan_for(context_of(context), tunedgemm::internal::complete(problem),
+                                tunedgemm::internal::complete(buffers), nullptr,
+                                tunedgemm::internal::checked_options(options));
+    *plan = reinterpret_cast<const tunedgemm_plan*>(&made);
+    return TUNEDGEMM_OK;
+  });
+}
+
+tunedgemm_status tunedgemm_run(const tunedgemm_plan* plan, const tunedgemm_buffers* buffers,
+                               void* stream) {
+  return guarded([&] {
+    if (plan == nullptr) {
+      refuse("the plan is a null pointer");
+    }
+    const Plan& known = *reinterpret_cast<const Plan*>(plan);
+    const bool complete = buffers != nullptr && buffers->struct_size == sizeof(tunedgemm_buffers);
+    return complete ? run(known, *buffers, stream)
+                    : run(known, tunedgemm::internal::complete(buffers), stream);
+  });
+}
+
+size_t tunedgemm_plan_workspace_bytes(const tunedgemm_plan* plan) {
+  return plan == nullptr
+             ? 0
+             : static_cast<size_t>(
+                   reinterpret_cast<const Plan*>(plan)->newest().launch.workspace_bytes);
+}
+
+const char* tunedgemm_plan_description(const tunedgemm_plan* plan) {
+  return plan == nullptr ? "" : reinterpret_cast<const Plan*>(plan)->newest().description.c_str();
+}
+
+const char* tunedgemm_error_message(void) {
+  return error_message().c_str();
+}
+
+const char* tunedgemm_status_name(tunedgemm_status status) {
+  switch (status) {
+    case TUNEDGEMM_OK:
+      return "ok";
+    case TUNEDGEMM_INVALID_ARGUMENT:
+      return "invalid argument";
+    case TUNEDGEMM_UNSUPPORTED:
+      return "unsupported";
+    case TUNEDGEMM_NOT_TUNED:
+      return "not tuned";
+    case TUNEDGEMM_OUT_OF_MEMORY:
+      return "out of memory";
+    case TUNEDGEMM_NO_DEVICE:
+      return "no device";
+    case TUNEDGEMM_DEVICE_FAILED:
+      return "device failed";
+    case TUNEDGEMM_INTERNAL:
+      return "internal error";
+  }
+  return "unknown status";
+}
+
+size_t tunedgemm_context_report(tunedgemm_context* context, char* text, size_t size) {
+  std::string report;
+  const tunedgemm_status status = guarded([&] {
+    report = context_of(context).report();
+    return TUNEDGEMM_OK;
+  });
+  if (status != TUNEDGEMM_OK) {
+    report = error_message();
+  }
+  if (text != nullptr && size > 0) {
+    const size_t copied = std::min(size - 1, report.size());
+    std::memcpy(text, report.data(), copied);
+    text[copied] = '\0';
+  }
+  return report.size() + 1;
+}

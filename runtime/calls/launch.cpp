@@ -1,0 +1,243 @@
+#include "runtime/calls/launch.h"
+
+#include <array>
+#include <cstdint>
+#include <utility>
+
+namespace tunedgemm::internal {
+namespace {
+
+// Every class of `given` is at least that of `needed`: no byte of the difference borrows.
+bool as_aligned(std::uint32_t given, std::uint32_t needed) noexcept {
+  constexpr std::uint32_t kGuards = 0x80808080;
+  return (((given | kGuards) - needed) & kGuards) == kGuards;
+}
+
+bool ranges_meet(const void* left, std::int64_t left_bytes, const void* right,
+                 std::int64_t right_bytes) noexcept {
+  // One of the differences wraps around, which no sum of a pointer and a size must.
+  const auto left_begin = reinterpret_cast<std::uintptr_t>(left);
+  const auto right_begin = reinterpret_cast<std::uintptr_t>(right);
+  return left_begin - right_begin < static_cast<std::uintptr_t>(right_bytes) ||
+         right_begin - left_begin < static_cast<std::uintptr_t>(left_bytes);
+}
+
+// Lines of bytes at equal distances: the rows of a matrix (columns, if column-major). Of a batch
+// whose entries begin at different places in the pitch, a line reaches from the first to the last.
+struct Region {
+  const void* pointer = nullptr;
+  std::int64_t bytes = 0;  // from the first to the last element
+  std::int64_t line_bytes = 0;
+  std::int64_t pitch_bytes = 0;
+};
+
+// Two regions whose ranges meet are apart nevertheless if one lies in the padding of the other, as
+// different columns of one larger matrix do: the same pitch, and intervals of bytes within it that
+// do not meet.
+bool overlap(const Region& left, const Region& right) {
+  if (!ranges_meet(left.pointer, left.bytes, right.pointer, right.bytes)) {
+    return false;
+  }
+  if (left.pitch_bytes != right.pitch_bytes || left.pitch_bytes <= 0) {
+    return true;
+  }
+  const auto pitch = static_cast<std::uintptr_t>(left.pitch_bytes);
+  const auto left_begin = reinterpret_cast<std::uintptr_t>(left.pointer) % pitch;
+  const auto right_begin = reinterpret_cast<std::uintptr_t>(right.pointer) % pitch;
+  const auto from_left_to_right = (right_begin + pitch - left_begin) % pitch;
+  const bool right_is_behind_left =
+      from_left_to_right >= static_cast<std::uintptr_t>(left.line_bytes) &&
+      from_left_to_right + static_cast<std::uintptr_t>(right.line_bytes) <= pitch;
+  return !right_is_behind_left;
+}
+
+Region region(const void* pointer, std::int64_t bytes, const Matrix& matrix, std::int64_t rows,
+              std::int64_t columns, std::int64_t batch) {
+  const std::int64_t element = size_bytes(matrix.type);
+  const std::int64_t length = matrix.order == Order::kRowMajor ? columns : rows;
+  const bool same_place_in_pitch = matrix.batch_stride % matrix.leading_dimension == 0;
+  const std::int64_t to_last_entry = same_place_in_pitch ? 0 : (batch - 1) * matrix.batch_stride;
+  return {pointer, bytes, (to_last_entry + length) * element, matrix.leading_dimension * element};
+}
+
+std::string hexadecimal(const void* pointer) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  std::string text;
+  for (auto rest = reinterpret_cast<std::uintptr_t>(pointer); rest != 0 || text.empty();
+       rest /= 16) {
+    text.insert(text.begin(), kDigits[rest % 16]);
+  }
+  return "0x" + text;
+}
+
+std::string why_not_pointers(const Plan& plan, const tunedgemm_buffers& buffers) {
+  const auto missing = [](std::string_view name, std::string_view use) {
+    return "the pointer " + std::string(name) + " is null, but " + std::string(use);
+  };
+  if (buffers.d == nullptr) {
+    return missing("d", "D has elements to write");
+  }
+  if (plan.reads_inputs && buffers.a == nullptr) {
+    return missing("a", "A is read (K is not 0 and alpha is not 0)");
+  }
+  if (plan.reads_inputs && buffers.b == nullptr) {
+    return missing("b", "B is read (K is not 0 and alpha is not 0)");
+  }
+  if (plan.reads_c && buffers.c == nullptr) {
+    return missing("c", "C is read; give beta = 0 if there is no C");
+  }
+  if (plan.problem.bias != Bias::kNone) {
+    if (buffers.bias == nullptr) {
+      return missing("bias", "the problem has a bias");
+    }
+    if (reinterpret_cast<std::uintptr_t>(buffers.bias) %
+            static_cast<std::uintptr_t>(plan.element_bytes_d) !=
+        0) {
+      return "the bias at " + hexadecimal(buffers.bias) +
+             " does not lie at a multiple of its element's size";
+    }
+  }
+  for (const float* scale : {buffers.scale_a, buffers.scale_b}) {
+    if (reinterpret_cast<std::uintptr_t>(scale) % sizeof(float) != 0) {
+      return "the scale at " + hexadecimal(scale) + " does not lie at a multiple of 4";
+    }
+  }
+  return "";
+}
+
+// Whether the caller's workspace is large enough to be used.
+bool uses_given_workspace(const Plan& plan, const tunedgemm_buffers& buffers) noexcept {
+  return buffers.workspace != nullptr &&
+         static_cast<std::uint64_t>(plan.launch.workspace_bytes) <= buffers.workspace_bytes;
+}
+
+std::string why_not_overlap(const Plan& plan, const tunedgemm_buffers& buffers) {
+  const Problem asked = to_problem(plan.key);
+  const auto& [m, n, k, batch] = std::array{asked.m, asked.n, asked.k, asked.batch};
+  const Region d = region(buffers.d, plan.d_bytes, asked.d, m, n, batch);
+  const auto vector = [&](const void* pointer, std::int64_t bytes) {
+    return Region{pointer, pointer == nullptr ? 0 : bytes, bytes, d.pitch_bytes};
+  };
+  const std::int64_t bias_length = asked.bias == Bias::kNone     ? 0
+                                   : asked.bias == Bias::kPerRow ? m
+                                                                 : n;
+  const std::pair<std::string_view, Region> read[] = {
+      {"A", region(buffers.a, plan.reads_inputs ? plan.a_bytes : 0, asked.a, m, k, batch)},
+      {"B", region(buffers.b, plan.reads_inputs ? plan.b_bytes : 0, asked.b, k, n, batch)},
+      {"C", plan.reads_c ? region(buffers.c, plan.c_bytes, asked.c, m, n, batch) : Region{}},
+      {"the bias", vector(buffers.bias, bias_length * plan.element_bytes_d)},
+      {"scale_a", vector(buffers.scale_a, sizeof *buffers.scale_a)},
+      {"scale_b", vector(buffers.scale_b, sizeof *buffers.scale_b)},
+  };
+  const Region workspace{buffers.workspace,
+                         uses_given_workspace(plan, buffers) ? plan.launch.workspace_bytes : 0};
+  const auto sentence = [&](std::string_view written, const void* at, std::string_view name,
+                            const void* pointer) {
+    return std::string(written) + " at " + hexadecimal(at) + " overlaps " + std::string(name) +
+           " at " + hexadecimal(pointer) + "; give it memory of its own";
+  };
+  for (const auto& [name, region] : read) {
+    const bool in_place = name == "C" && buffers.c == buffers.d;
+    if (region.bytes > 0 && !in_place && overlap(d, region)) {
+      return sentence("D", d.pointer, name, region.pointer) +
+             (name == "C" ? ", or exactly C's" : "");
+    }
+    if (region.bytes > 0 && workspace.bytes > 0 && overlap(workspace, region)) {
+      return sentence("the workspace", workspace.pointer, name, region.pointer);
+    }
+  }
+  return workspace.bytes > 0 && overlap(workspace, d)
+             ? sentence("the workspace", workspace.pointer, "D", d.pointer)
+             : "";
+}
+
+}  // namespace
+
+bool plainly_usable(const Plan& plan, const tunedgemm_buffers& buffers) noexcept {
+  const bool inputs = !plan.reads_inputs || (buffers.a != nullptr && buffers.b != nullptr);
+  const bool c = !plan.reads_c || buffers.c != nullptr;
+  const bool bias = plan.problem.bias == Bias::kNone;  // else why_not_buffers looks at it
+  const bool scales = buffers.scale_a == nullptr && buffers.scale_b == nullptr;
+  const bool apart =
+      !(plan.reads_inputs && (ranges_meet(buffers.d, plan.d_bytes, buffers.a, plan.a_bytes) ||
+                              ranges_meet(buffers.d, plan.d_bytes, buffers.b, plan.b_bytes))) &&
+      !(plan.reads_c && buffers.c != buffers.d &&
+        ranges_meet(buffers.d, plan.d_bytes, buffers.c, plan.c_bytes));
+  return buffers.d != nullptr && inputs && c && bias && scales && apart &&
+         buffers.workspace == nullptr && scalars_of(buffers) == plan.key.scalars &&
+         as_aligned(alignments_of(buffers, plan.reads_c), plan.key.alignments);
+}
+
+std::string why_not_buffers(const Plan& plan, const tunedgemm_buffers& buffers) {
+  if (scalars_of(buffers) != plan.key.scalars) {
+    return "alpha, beta or whether C is D is of another class (0 or not) than the plan was made "
+           "for; make a plan with these buffers";
+  }
+  if (plan.kernel == nullptr) {
+    return "";
+  }
+  if (std::string reason = why_not_pointers(plan, buffers); !reason.empty()) {
+    return reason;
+  }
+  if (!as_aligned(alignments_of(buffers, plan.reads_c), plan.key.alignments)) {
+    return "a matrix is less aligned than the plan was made for; make a plan with these buffers";
+  }
+  if (buffers.workspace != nullptr &&
+      reinterpret_cast<std::uintptr_t>(buffers.workspace) % 256 != 0) {
+    return "the workspace at " + hexadecimal(buffers.workspace) + " is not 256-byte aligned";
+  }
+  return why_not_overlap(plan, buffers);
+}
+
+std::string why_not_memory(const Device& device, const Problem& problem,
+                           const tunedgemm_buffers& buffers) {
+  if (problem.m == 0 || problem.n == 0 || problem.batch == 0) {
+    return "";
+  }
+  const bool reads_inputs = problem.k != 0 && problem.alpha != ScalarClass::kZero;
+  const auto if_used = [](bool is_used, const void* pointer) {
+    return is_used ? pointer : nullptr;
+  };
+  const std::pair<std::string_view, const void*> used[] = {
+      {"A", if_used(reads_inputs, buffers.a)},
+      {"B", if_used(reads_inputs, buffers.b)},
+      {"C", if_used(problem.beta != ScalarClass::kZero, buffers.c)},
+      {"D", buffers.d},
+      {"the bias", if_used(problem.bias != Bias::kNone, buffers.bias)},
+      {"scale_a", buffers.scale_a},
+      {"scale_b", buffers.scale_b},
+      {"the workspace", buffers.workspace},
+  };
+  for (const auto& [name, pointer] : used) {
+    if (const std::string reason = pointer != nullptr ? device.why_not_memory(pointer) : "";
+        !reason.empty()) {
+      return std::string(name) + " at " + hexadecimal(pointer) + " " + reason;
+    }
+  }
+  return "";
+}
+
+int launch(const Plan& plan, const tunedgemm_buffers& buffers, StreamHandle stream) {
+  if (plan.kernel == nullptr) {
+    return 0;
+  }
+  Arguments arguments = plan.arguments;
+  arguments.a = plan.swapped ? buffers.b : buffers.a;
+  arguments.b = plan.swapped ? buffers.a : buffers.b;
+  arguments.c = buffers.c;
+  arguments.d = buffers.d;
+  arguments.bias = buffers.bias;
+  arguments.scale_a = buffers.scale_a;
+  arguments.scale_b = buffers.scale_b;
+  arguments.alpha = buffers.alpha;
+  arguments.beta = buffers.beta;
+  arguments.slope = buffers.slope;
+  const std::int64_t needed = plan.launch.workspace_bytes;
+  if (needed == 0 || uses_given_workspace(plan, buffers)) {
+    arguments.workspace = needed == 0 ? nullptr : buffers.workspace;
+    return plan.kernel->run(plan.launch, arguments, stream);
+  }
+  return plan.context->workspaces().run(*plan.kernel, plan.launch, arguments, stream);
+}
+
+}  // namespace tunedgemm::internal

@@ -1,0 +1,47 @@
+#include "runtime/calls/plan.h"
+
+#include <tuple>
+
+namespace tunedgemm::internal {
+
+Arguments arguments_of(const Problem& problem) {
+  const bool row_major_c = problem.c.order == Order::kRowMajor;
+  Arguments arguments{};
+  arguments.m = problem.m;
+  arguments.n = problem.n;
+  arguments.k = problem.k;
+  arguments.batch = problem.batch;
+  arguments.lda = problem.a.leading_dimension;
+  arguments.ldb = problem.b.leading_dimension;
+  arguments.ldd = problem.d.leading_dimension;
+  arguments.c_stride_m = row_major_c ? problem.c.leading_dimension : 1;
+  arguments.c_stride_n = row_major_c ? 1 : problem.c.leading_dimension;
+  arguments.batch_stride_a = problem.a.batch_stride;
+  arguments.batch_stride_b = problem.b.batch_stride;
+  arguments.batch_stride_c = problem.c.batch_stride;
+  arguments.batch_stride_d = problem.d.batch_stride;
+  arguments.alpha = 1;
+  return arguments;
+}
+
+Plan::Plan(const CallKey& asked, const Canonical& canonical)
+    : key(asked),
+      problem(canonical.problem),
+      swapped(canonical.swapped),
+      arguments(arguments_of(canonical.problem)),
+      reads_inputs(canonical.problem.k > 0),
+      reads_c(canonical.problem.beta != ScalarClass::kZero) {
+  const Problem as_asked = to_problem(asked);
+  const auto& [m, n, k] = std::tuple(as_asked.m, as_asked.n, as_asked.k);
+  const auto bytes = [&](const Matrix& matrix, std::int64_t rows, std::int64_t columns) {
+    return span_elements(matrix, rows, columns, as_asked.batch).value_or(0) *
+           size_bytes(matrix.type);
+  };
+  a_bytes = bytes(as_asked.a, m, k);
+  b_bytes = bytes(as_asked.b, k, n);
+  c_bytes = bytes(as_asked.c, m, n);
+  d_bytes = bytes(as_asked.d, m, n);
+  element_bytes_d = size_bytes(as_asked.d.type);
+}
+
+}  // namespace tunedgemm::internal

@@ -1,0 +1,109 @@
+#include "runtime/context/kernel_cache.h"
+
+#include <utility>
+
+#include "kernel_templates/base/log.h"
+
+namespace tunedgemm::internal {
+namespace {
+
+// Of what a compiler says.
+constexpr std::size_t kLoggedText = 500;
+
+}  // namespace
+
+KernelCache::Kernel KernelCache::find(const std::string& source_fingerprint) const {
+  const std::scoped_lock lock(mutex_);
+  const auto known = kernels_.lower_bound({source_fingerprint, ""});
+  const bool is_there = known != kernels_.end() && known->first.first == source_fingerprint;
+  return is_there ? known->second : nullptr;
+}
+
+KernelCache::Kernel KernelCache::find(const Key& key) const {
+  const std::scoped_lock lock(mutex_);
+  const auto known = kernels_.find(key);
+  return known == kernels_.end() ? nullptr : known->second;
+}
+
+KernelCache::Kernel KernelCache::keep(const Key& key, Kernel kernel) {
+  const std::scoped_lock lock(mutex_);
+  return kernels_.emplace(key, std::move(kernel)).first->second;
+}
+
+KernelCache::Kernel KernelCache::find_stored(const Source& source, const Launch& launch,
+                                             const std::string& compiler) {
+  const Key key{fingerprint(source), compiler};
+  if (Kernel known = find(key); known != nullptr && !known->is_built_in()) {
+    return known;
+  }
+  const Device::Current current(device_);
+  Kernel loaded = load_stored(source, launch, compiler);
+  return loaded == nullptr ? nullptr : keep(key, std::move(loaded));
+}
+
+std::variant<KernelCache::Kernel, Rejection> KernelCache::get(const Source& source,
+                                                              const Launch& launch,
+                                                              const std::string& compiler) {
+  const Key key{fingerprint(source), compiler};
+  if (Kernel known = find(key)) {
+    return known;
+  }
+  const Device::Current current(device_);
+  if (Kernel loaded = load_stored(source, launch, compiler)) {
+    return keep(key, std::move(loaded));
+  }
+  Made made = make(source, launch);
+  if (auto* rejection = std::get_if<Rejection>(&made)) {
+    if (std::unique_ptr<CompiledKernel> built_in = device_.built_in(source)) {
+      log_warning(source.entry + " gives way to the kernel that is linked in: " +
+                  rejection->detail.substr(0, kLoggedText));
+      return Kernel(std::move(built_in));
+    }
+    return std::move(*rejection);
+  }
+  return keep(key, std::get<0>(std::move(made)));
+}
+
+KernelCache::Kernel KernelCache::load_stored(const Source& source, const Launch& launch,
+                                             const std::string& compiler) {
+  const int architecture = device_.limits().arch;
+  const Toolchain& toolchain = device_.toolchain();
+  for (const StoredBinary& stored :
+       store_.find_binaries(source, toolchain, architecture, compiler)) {
+    Made loaded = load(stored.binary, launch);
+    if (auto* kernel = std::get_if<std::unique_ptr<CompiledKernel>>(&loaded)) {
+      return std::move(*kernel);
+    }
+    log_warning("a stored binary of " + source.entry + " by " + stored.compiler +
+                " does not load: " + std::get<Rejection>(loaded).detail);
+    if (stored.compiler == toolchain.compiler) {  // another driver may load what others made
+      store_.forget_binary(source, toolchain, architecture);
+    }
+  }
+  return nullptr;
+}
+
+KernelCache::Made KernelCache::make(const Source& source, const Launch& launch) {
+  if (const std::string reason = device_.why_not_compile(); !reason.empty()) {
+    return Rejection{Reason::kUnavailable, reason};
+  }
+  ++counters_.compiled;
+  log_info("compiling " + source.entry + ", which no cache has, for a call");
+  auto compiled = device_.compile_within(source, compile_seconds_);
+  if (auto* failure = std::get_if<CompileFailure>(&compiled)) {
+    return rejection_of(std::move(*failure));
+  }
+  const Binary& binary = std::get<Binary>(compiled);
+  store_.put_binary(source, device_.toolchain(), device_.limits().arch, binary);
+  return load(binary, launch);
+}
+
+KernelCache::Made KernelCache::load(const Binary& binary, const Launch& launch) {
+  Made loaded = device_.load(binary, launch);
+  if (std::holds_alternative<std::unique_ptr<CompiledKernel>>(loaded)) {
+    ++counters_.loaded;
+  }
+  return loaded;
+}
+
+}  // namespace tunedgemm::internal

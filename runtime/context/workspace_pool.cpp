@@ -1,0 +1,241 @@
+#include "runtime/context/workspace_pool.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+namespace tunedgemm::internal {
+namespace {
+
+// From so many streams on, those that have not launched for long lose their workspaces. They may be
+// gone: nobody tells when a stream is destroyed. Long is much longer than programs take to come back
+// to a stream, since freeing and allocating wait for the device.
+constexpr std::size_t kManyStreams = 64;
+constexpr std::chrono::milliseconds kLong{200};
+
+constexpr std::uint64_t kNoStream = std::numeric_limits<std::uint64_t>::max();
+
+// Added to the number of users of a workspace that is being given to another stream.
+constexpr int kTaken = std::numeric_limits<int>::min() / 2;
+
+}  // namespace
+
+class WorkspacePool::Use {
+ public:
+  Use() = default;
+  /// Of a workspace whose users already count this one.
+  explicit Use(StreamWorkspace& workspace) : workspace_(&workspace) {}
+  Use(const Use&) = delete;
+  Use& operator=(const Use&) = delete;
+  Use(Use&& other) noexcept : workspace_(std::exchange(other.workspace_, nullptr)) {}
+  Use& operator=(Use&& other) noexcept {
+    std::swap(workspace_, other.workspace_);
+    return *this;
+  }
+  ~Use() {
+    if (workspace_ != nullptr) {
+      workspace_->users.fetch_sub(1, std::memory_order_release);
+    }
+  }
+
+  explicit operator bool() const { return workspace_ != nullptr; }
+  void* data() const { return workspace_->memory->data(); }
+
+ private:
+  StreamWorkspace* workspace_ = nullptr;
+};
+
+WorkspacePool::~WorkspacePool() {
+  // A graph that outlives the pool keeps the rest, which is no memory of the device.
+  for (const auto& workspace : of_graphs_) {
+    workspace->memory.reset();
+  }
+}
+
+int WorkspacePool::run(const CompiledKernel& kernel, const Launch& launch, Arguments arguments,
+                       StreamHandle stream) {
+  const std::optional<std::uint64_t> id = device_.stream_id(stream);
+  if (!id) [[unlikely]] {
+    return run_captured(kernel, launch, arguments, stream);
+  }
+  Use use = find(launch.workspace_bytes, *id);
+  if (!use) [[unlikely]] {
+    use = add(launch, *id);
+    if (!use) {
+      return kernel.run(without_workspace(launch), arguments, stream);
+    }
+  }
+  arguments.workspace = use.data();
+  return kernel.run(launch, arguments, stream);
+}
+
+WorkspacePool::Use WorkspacePool::find(std::int64_t bytes, std::uint64_t stream) const noexcept {
+  for (StreamWorkspace* workspace = newest_.load(std::memory_order_acquire); workspace != nullptr;
+       workspace = workspace->next) {
+    if (workspace->stream.load(std::memory_order_relaxed) != stream) {
+      continue;
+    }
+    const bool taken = workspace->users.fetch_add(1, std::memory_order_acquire) < 0;
+    Use use(*workspace);
+    // It may have become another stream's, or nobody's, before it was held.
+    if (!taken && workspace->stream.load(std::memory_order_relaxed) == stream &&
+        workspace->memory->size_bytes() >= bytes) {
+      if (!workspace->used_lately.load(std::memory_order_relaxed)) {
+        workspace->used_lately.store(true, std::memory_order_relaxed);
+      }
+      return use;
+    }
+  }
+  return {};
+}
+
+WorkspacePool::Use WorkspacePool::add(const Launch& launch, std::uint64_t stream) {
+  const std::scoped_lock lock(mutex_);
+  if (Use kept = find(launch.workspace_bytes, stream)) {
+    return kept;
+  }
+  free_those_of_destroyed_graphs();
+  StreamWorkspace* workspace = take(stream);
+  if (workspace == nullptr) {
+    of_streams_.push_back(std::make_unique<StreamWorkspace>());
+    workspace = of_streams_.back().get();
+    workspace->users = kTaken;
+    workspace->next = newest_.load(std::memory_order_relaxed);
+    newest_.store(workspace, std::memory_order_release);
+  }
+  // Freeing waits until the device has done what was launched with it.
+  workspace->stream = kNoStream;
+  workspace->memory.reset();
+  const auto give_back = [&](int users) {
+    workspace->used_lately = true;
+    workspace->users.fetch_add(users - kTaken, std::memory_order_release);
+  };
+  try {
+    workspace->memory = allocate(launch);
+  } catch (const DeviceError&) {
+    give_back(0);
+    throw;
+  }
+  if (workspace->memory == nullptr) {
+    give_back(0);
+    return {};
+  }
+  workspace->stream = stream;
+  give_back(1);
+  return Use(*workspace);
+}
+
+bool WorkspacePool::StreamWorkspace::try_to_take() {
+  int nobody = 0;
+  return users.compare_exchange_strong(nobody, kTaken, std::memory_order_acquire);
+}
+
+WorkspacePool::StreamWorkspace* WorkspacePool::take(std::uint64_t stream) {
+  if (of_streams_.size() >= kManyStreams) {
+    free_unused_ones();
+  }
+  for (const auto& workspace : of_streams_) {
+    const std::uint64_t owner = workspace->stream.load(std::memory_order_relaxed);
+    if ((owner == stream || owner == kNoStream) && workspace->try_to_take()) {
+      return workspace.get();
+    }
+  }
+  return nullptr;
+}
+
+void WorkspacePool::free_unused_ones() {
+  const auto now = std::chrono::steady_clock::now();
+  if (now - last_freed_ < kLong) {
+    return;
+  }
+  last_freed_ = now;
+  for (const auto& workspace : of_streams_) {
+    const bool used_lately = workspace->used_lately.exchange(false, std::memory_order_relaxed);
+    if (!used_lately && workspace->try_to_take()) {
+      workspace->stream = kNoStream;
+      workspace->memory.reset();
+      workspace->users.fetch_sub(kTaken, std::memory_order_release);
+    }
+  }
+}
+
+int WorkspacePool::run_captured(const CompiledKernel& kernel, const Launch& launch,
+                                Arguments arguments, StreamHandle stream) {
+  const std::scoped_lock lock(mutex_);
+  const Device::Current current(device_);
+  const std::unique_ptr<StreamCapture> before = device_.capture_of(stream);
+  if (before == nullptr) {
+    throw DeviceError(DeviceError::Kind::kFailed,
+                      "the capture of the stream has ended or is invalid; begin it anew");
+  }
+  const std::shared_ptr<GraphWorkspace> workspace = graph_workspace(launch, *before);
+  if (workspace == nullptr) {
+    return kernel.run(without_workspace(launch), arguments, stream);
+  }
+  arguments.workspace = workspace->memory->data();
+  const int error = kernel.run(launch, arguments, stream);
+  if (error == 0) {
+    const std::unique_ptr<StreamCapture> after = device_.capture_of(stream);
+    workspace->last_user = after == nullptr ? nullptr : after->last_node();
+  }
+  return error;
+}
+
+std::shared_ptr<WorkspacePool::GraphWorkspace> WorkspacePool::graph_workspace(
+    const Launch& launch, const StreamCapture& capture) {
+  std::vector<const void*> last_users;
+  for (const auto& workspace : of_graphs_) {
+    if (workspace->capture == capture.id() && workspace->last_user != nullptr &&
+        workspace->memory->size_bytes() >= launch.workspace_bytes) {
+      last_users.push_back(workspace->last_user);
+    }
+  }
+  if (const void* nearest = capture.nearest_before(last_users)) {
+    return *std::find_if(of_graphs_.begin(), of_graphs_.end(), [&](const auto& workspace) {
+      return workspace->capture == capture.id() && workspace->last_user == nearest &&
+             workspace->memory->size_bytes() >= launch.workspace_bytes;
+    });
+  }
+  free_those_of_destroyed_graphs();
+  auto workspace = std::make_shared<GraphWorkspace>();
+  workspace->capture = capture.id();
+  workspace->memory = allocate(launch);
+  if (workspace->memory == nullptr) {
+    return nullptr;
+  }
+  capture.keep(workspace);
+  of_graphs_.push_back(workspace);
+  return workspace;
+}
+
+std::unique_ptr<DeviceMemory> WorkspacePool::allocate(const Launch& launch) {
+  try {
+    const Device::Current current(device_);
+    auto memory = device_.allocate(launch.workspace_bytes);
+    device_.set_bytes(memory->data(), 0, std::min(launch.workspace_bytes, kWorkspaceCounterBytes));
+    return memory;
+  } catch (const DeviceError&) {
+    if (launch.workspace_is_optional) {
+      return nullptr;
+    }
+    throw;
+  }
+}
+
+void WorkspacePool::free_those_of_destroyed_graphs() {
+  std::erase_if(of_graphs_, [](const auto& workspace) { return workspace.use_count() == 1; });
+}
+
+std::size_t WorkspacePool::stream_workspaces() const {
+  const std::scoped_lock lock(mutex_);
+  return of_streams_.size();
+}
+
+std::size_t WorkspacePool::graph_workspaces() const {
+  const std::scoped_lock lock(mutex_);
+  return static_cast<std::size_t>(
+      std::count_if(of_graphs_.begin(), of_graphs_.end(),
+                    [](const auto& workspace) { return workspace.use_count() > 1; }));
+}
+
+}  // namespace tunedgemm::internal

@@ -1,0 +1,330 @@
+// Plans run their own kernel in every surrounding, and no two launches share a workspace that may
+// run at the same time: threads, streams, captured graphs and their branches.
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <random>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "kernel_templates/cuda/families.h"
+#include "runtime/calls/launch.h"
+#include "tests/runtime/support/captured_graph.h"
+#include "tests/runtime/support/winner_record.h"
+#include "tests/support/catch.h"
+#include "tests/support/device_fixture.h"
+#include "tests/support/instances.h"
+#include "tests/support/seed.h"
+#include "tests/support/skip.h"
+
+namespace tunedgemm::internal {
+namespace {
+
+constexpr std::int64_t kM = 256, kN = 512, kK = 8192;
+constexpr std::int64_t kBytesD = kM * kN * 2;
+
+using Bits = std::vector<std::uint16_t>;
+
+// Which kernel is to be the winner.
+bool splits_k(const Instance& instance) {
+  return instance.launch.needs_workspace();
+}
+bool asks_for_gpcs(const Instance& instance) {
+  return instance.launch.workspace_is_optional;
+}
+
+// A winner of this kind in the cache of the context, and its plan, made on the default stream; with
+// operands that differ from user to user.
+struct Surrounding {
+  Surrounding(Context& of, bool (*is_wanted)(const Instance&)) : context(of) {
+    const Problem canonical_problem =
+        canonical(make_problem(kM, kN, kK, DataType::kF16, DataType::kF16, DataType::kF16)).problem;
+    for (const Instance& instance : ranked_candidates(canonical_problem, device.limits())) {
+      if (is_wanted(instance)) {
+        put_winner(instance);
+        break;
+      }
+    }
+    tunedgemm_problem_init(&problem, kM, kN, kK, TUNEDGEMM_F16, TUNEDGEMM_F16, TUNEDGEMM_F16);
+    std::mt19937 random(test_seed());
+    std::vector<std::uint16_t> elements(static_cast<std::size_t>((kM + kN) * kK + kMostUsers * 64));
+    for (std::uint16_t& element : elements) {  // of [0.5, 1) with either sign
+      element = static_cast<std::uint16_t>((random() & 0x83ff) | 0x3800);
+    }
+    operands = device.allocate(static_cast<std::int64_t>(elements.size()) * 2);
+    device.copy_to_device(operands->data(), elements.data(), operands->size_bytes());
+    const tunedgemm_buffers some = buffers(0, operands->data());
+    plan = &context.plan(call_key(problem, some), nullptr);
+    REQUIRE((winner.knobs().empty() || plan->candidate.config == winner));
+  }
+
+  void put_winner(const Instance& instance) {
+    Record record = winner_record(instance, device);
+    record.rigor = Rigor::kNormal;
+    const Source source = instance.source();
+    context.store().put(record, source, std::get<Binary>(device.compile(source)), {});
+    winner = record.config;
+  }
+
+  tunedgemm_buffers buffers(int user, void* d) const {
+    char* const base = static_cast<char*>(operands->data()) + user * 128;
+    tunedgemm_buffers given;
+    tunedgemm_buffers_init(&given);
+    given.a = base;
+    given.b = base + kM * kK * 2;
+    given.d = d;
+    return given;
+  }
+
+  static constexpr int kMostUsers = 16;
+
+  Context& context;
+  Device& device = context.device();
+  Config winner;
+  tunedgemm_problem problem;
+  std::unique_ptr<DeviceMemory> operands;
+  const Plan* plan = nullptr;
+};
+
+// Some results of one user side by side, and what they must be: the bits of a quiet run.
+struct Results {
+  Results(const Surrounding& all, int of_user, int how_many)
+      : surrounding(all),
+        user(of_user),
+        count(how_many),
+        memory(all.device.allocate(count * kBytesD)) {
+    poison();
+    const tunedgemm_buffers quiet = surrounding.buffers(user, at(0));
+    REQUIRE(launch(*surrounding.plan, quiet, nullptr) == 0);
+    surrounding.device.synchronize(nullptr);
+    expected.resize(kM * kN);
+    surrounding.device.copy_to_host(expected.data(), at(0), kBytesD);
+    poison();
+  }
+
+  void* at(int index) const { return static_cast<char*>(memory->data()) + index * kBytesD; }
+  int run(int index, StreamHandle stream) const {
+    return launch(*surrounding.plan, surrounding.buffers(user, at(index)), stream);
+  }
+  void poison() const {  // with NaN
+    surrounding.device.set_bytes(memory->data(), 0xff, memory->size_bytes());
+  }
+  int wrong() const {
+    Bits bits(expected.size());
+    int different = 0;
+    for (int index = 0; index < count; ++index) {
+      surrounding.device.copy_to_host(bits.data(), at(index), kBytesD);
+      different += bits != expected;
+    }
+    return different;
+  }
+
+  const Surrounding& surrounding;
+  int user, count;
+  std::unique_ptr<DeviceMemory> memory;
+  Bits expected;
+};
+
+// The stream that every thread calls its own by the same handle.
+cuda::CUstream per_thread_stream() {
+  constexpr std::uintptr_t kPerThread = 2;  // CU_STREAM_PER_THREAD
+  return reinterpret_cast<cuda::CUstream>(kPerThread);
+}
+
+}  // namespace
+
+TEST_CASE("A plan made on one stream is captured with its own kernel on another", "[gpu]") {
+  for (const auto is_wanted : {splits_k, asks_for_gpcs}) {
+    TUNEDGEMM_OPEN_TEST_GPU_CONTEXT(context);
+    const Device::Current current(context->device());
+    const Surrounding surrounding(*context, is_wanted);
+    if (surrounding.winner.knobs().empty()) {
+      continue;  // no such kernel for this GPU
+    }
+    const Results results(surrounding, 0, 3);
+    const OwnStream stream;
+    stream.begin_capture();
+    for (int index = 0; index < 3; ++index) {
+      CHECK(results.run(index, stream.handle()) == 0);
+    }
+    CHECK(context->workspaces().graph_workspaces() == 1);
+    {
+      const CapturedGraph executable(stream);
+      for (int replay = 0; replay < 3; ++replay) {
+        results.poison();
+        executable.launch_on(stream.handle());
+        context->device().synchronize(stream.handle());
+        CHECK(results.wrong() == 0);
+      }
+    }
+    context->device().synchronize(stream.handle());
+    for (int wait = 0; wait < 1000 && context->workspaces().graph_workspaces() > 0; ++wait) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    CHECK(context->workspaces().graph_workspaces() == 0);
+  }
+}
+
+TEST_CASE("A captured kernel overlaps with the one before it if that is one of this library",
+          "[gpu]") {
+  TUNEDGEMM_OPEN_TEST_GPU_CONTEXT(context);
+  const Device::Current current(context->device());
+  const Surrounding surrounding(*context, [](const Instance& instance) {
+    return instance.launch.programmatic == ProgrammaticLaunch::kAfterOwn;
+  });
+  if (surrounding.winner.knobs().empty()) {
+    TUNEDGEMM_SKIP("no kernel of this GPU may overlap with another");
+  }
+  const Results results(surrounding, 0, 3);
+  const auto other = context->device().allocate(256);
+  const OwnStream stream;
+  const auto kind_of_edge = [&] {
+    cuda::CUstreamCaptureStatus status{};
+    unsigned long long id = 0;
+    cuda::CUgraph graph = nullptr;
+    const cuda::CUgraphNode* last = nullptr;
+    const cuda::CUgraphEdgeData* ignored = nullptr;
+    std::size_t count = 0;
+    TUNEDGEMM_CHECK(
+        test_driver(),
+        cuStreamGetCaptureInfo_v3(stream.handle(), &status, &id, &graph, &last, &ignored, &count),
+        "a stream");
+    REQUIRE(count == 1);
+    cuda::CUgraphNode before = nullptr;
+    cuda::CUgraphEdgeData edge{};
+    count = 1;
+    TUNEDGEMM_CHECK(test_driver(), cuGraphNodeGetDependencies_v2(*last, &before, &edge, &count),
+                    "a node");
+    return static_cast<int>(edge.type);
+  };
+  constexpr int kFull = 0, kProgrammatic = 1;  // CU_GRAPH_DEPENDENCY_TYPE_...
+  stream.begin_capture();
+  CHECK(results.run(0, stream.handle()) == 0);
+  CHECK(results.run(1, stream.handle()) == 0);
+  CHECK(kind_of_edge() == kProgrammatic);
+  CHECK(context->device().set_bytes_async(other->data(), 0, 256, stream.handle()) == 0);
+  CHECK(results.run(2, stream.handle()) == 0);
+  CHECK(kind_of_edge() == kFull);
+  const CapturedGraph executable(stream);
+  results.poison();
+  executable.launch_on(stream.handle());
+  context->device().synchronize(stream.handle());
+  CHECK(results.wrong() == 0);
+}
+
+TEST_CASE("Threads on their per-thread default streams do not share a workspace", "[gpu]") {
+  TUNEDGEMM_OPEN_TEST_GPU_CONTEXT(context);
+  const Device::Current current(context->device());
+  constexpr int kThreads = 8, kRounds = 50, kLaunches = 25;
+  const Surrounding surrounding(*context, splits_k);
+  REQUIRE(surrounding.plan->launch.needs_workspace());
+  std::vector<std::unique_ptr<Results>> results;
+  for (int thread = 0; thread < kThreads; ++thread) {
+    results.push_back(std::make_unique<Results>(surrounding, thread, kLaunches));
+  }
+  std::vector<int> wrong(kThreads), failed(kThreads);
+  std::vector<std::thread> threads;
+  for (std::size_t thread = 0; thread < kThreads; ++thread) {
+    threads.emplace_back([&, thread] {
+      const Device::Current of_thread(context->device());
+      for (int round = 0; round < kRounds; ++round) {
+        results[thread]->poison();
+        for (int index = 0; index < kLaunches; ++index) {
+          failed[thread] += results[thread]->run(index, per_thread_stream()) != 0;
+        }
+        test_driver().cuStreamSynchronize(per_thread_stream());
+        wrong[thread] += results[thread]->wrong();
+      }
+    });
+  }
+  for (std::thread& thread : threads) {
+    thread.join();
+  }
+  CHECK(failed == std::vector<int>(kThreads));
+  CHECK(wrong == std::vector<int>(kThreads));
+}
+
+TEST_CASE("A stream whose handle was another's has a workspace of its own", "[gpu]") {
+  TUNEDGEMM_OPEN_TEST_GPU_CONTEXT(context);
+  const Device::Current current(context->device());
+  const Surrounding surrounding(*context, splits_k);
+  REQUIRE(surrounding.plan->launch.needs_workspace());
+  constexpr int kStreams = 200;
+  const Results results(surrounding, 0, kStreams);
+  for (int round = 0; round < 5; ++round) {
+    results.poison();
+    for (int index = 0; index < kStreams; ++index) {
+      const OwnStream stream;  // destroyed while its launch is still at work
+      CHECK(results.run(index, stream.handle()) == 0);
+    }
+    for (int wait = 0; wait < 1000 && results.wrong() > 0; ++wait) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    CHECK(results.wrong() == 0);
+  }
+  // Streams that have launched nothing for long leave their workspaces to new ones.
+  const auto launch_on_new_streams = [&](int count) {
+    for (int index = 0; index < count; ++index) {
+      const OwnStream stream;
+      CHECK(results.run(index, stream.handle()) == 0);
+    }
+  };
+  for (int round = 0; round < 2; ++round) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(250));
+    launch_on_new_streams(1);
+  }
+  const std::size_t before = context->workspaces().stream_workspaces();
+  launch_on_new_streams(kStreams);
+  CHECK(context->workspaces().stream_workspaces() == before);
+}
+
+TEST_CASE("Branches of a capture, and eager work beside its replays, have their own workspaces",
+          "[gpu]") {
+  TUNEDGEMM_OPEN_TEST_GPU_CONTEXT(context);
+  const Device::Current current(context->device());
+  const Surrounding surrounding(*context, splits_k);
+  REQUIRE(surrounding.plan->launch.needs_workspace());
+  constexpr int kBranches = 6, kLaunches = 10;
+  std::vector<std::unique_ptr<Results>> results;
+  for (int branch = 0; branch < kBranches + 1; ++branch) {
+    results.push_back(std::make_unique<Results>(surrounding, branch, kLaunches));
+  }
+  const OwnStream origin, replaying;
+  const OwnEvent fork;
+  origin.begin_capture();
+  TUNEDGEMM_CHECK(test_driver(), cuEventRecord(fork.handle(), origin.handle()), "the fork");
+  for (int branch = 0; branch < kBranches; ++branch) {
+    const OwnStream stream;  // the next branch's may have the same handle
+    const OwnEvent join;
+    TUNEDGEMM_CHECK(test_driver(), cuStreamWaitEvent(stream.handle(), fork.handle(), 0),
+                    "the fork");
+    for (int index = 0; index < kLaunches; ++index) {
+      REQUIRE(results[static_cast<std::size_t>(branch)]->run(index, stream.handle()) == 0);
+    }
+    TUNEDGEMM_CHECK(test_driver(), cuEventRecord(join.handle(), stream.handle()), "a join");
+    TUNEDGEMM_CHECK(test_driver(), cuStreamWaitEvent(origin.handle(), join.handle(), 0), "a join");
+  }
+  CHECK(context->workspaces().graph_workspaces() == kBranches);
+  const CapturedGraph executable(origin);
+  const Results& eager = *results.back();
+  int wrong = 0;
+  for (int replay = 0; replay < 150; ++replay) {
+    for (const auto& each : results) {
+      each->poison();
+    }
+    executable.launch_on(replaying.handle());
+    for (int index = 0; index < kLaunches; ++index) {  // on the handle that was captured
+      REQUIRE(eager.run(index, origin.handle()) == 0);
+    }
+    context->device().synchronize(replaying.handle());
+    context->device().synchronize(origin.handle());
+    for (const auto& each : results) {
+      wrong += each->wrong();
+    }
+  }
+  CHECK(wrong == 0);
+}
+
+}  // namespace tunedgemm::internal

@@ -1,0 +1,149 @@
+// What a warm call costs the host, beside a bare launch of the same kernel; and that it allocates
+// nothing.
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <new>
+#include <vector>
+
+#include "runtime/calls/launch.h"
+#include "tests/support/catch.h"
+#include "tests/support/device_fixture.h"
+
+namespace {
+
+thread_local std::int64_t allocations = 0;
+
+}  // namespace
+
+// Counts what this thread allocates. The whole test program runs with these.
+void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
+  ++allocations;
+  return std::malloc(bytes);
+}
+void* operator new(std::size_t bytes) {
+  if (void* memory = operator new(bytes, std::nothrow)) {
+    return memory;
+  }
+  throw std::bad_alloc();
+}
+void operator delete(void* memory) noexcept {
+  std::free(memory);
+}
+void operator delete(void* memory, std::size_t) noexcept {
+  std::free(memory);
+}
+
+using namespace tunedgemm::internal;
+
+namespace {
+
+using SteadyClock = std::chrono::steady_clock;
+
+// Few enough that the GPU's queue never fills, so that nothing but the host's work is timed.
+constexpr int kCallsPerRound = 200;
+constexpr int kRounds = 101;
+
+struct CallTimes {
+  const char* name;
+  std::vector<double> us{};
+
+  double median_us() {
+    std::sort(us.begin(), us.end());
+    return us[us.size() / 2];
+  }
+};
+
+template <class Call>
+void time_round(CallTimes& times, Device& device, Call call) {
+  const auto start = SteadyClock::now();
+  for (int index = 0; index < kCallsPerRound; ++index) {
+    call();
+  }
+  const std::chrono::duration<double, std::micro> spent = SteadyClock::now() - start;
+  device.synchronize(nullptr);
+  times.us.push_back(spent.count() / kCallsPerRound);
+}
+
+}  // namespace
+
+TEST_CASE("A warm call costs little more than the launch and allocates nothing", "[gpu]") {
+  TUNEDGEMM_OPEN_TEST_GPU_CONTEXT(context);
+  Device& device = context->device();
+  const Device::Current current(device);
+
+  constexpr std::int64_t kSize = 64;
+  const auto memory = device.allocate(3 * kSize * kSize * 4);
+  device.set_bytes(memory->data(), 0, memory->size_bytes());
+  char* base = static_cast<char*>(memory->data());
+  tunedgemm_problem problem;
+  tunedgemm_problem_init(&problem, kSize, kSize, kSize, TUNEDGEMM_F32, TUNEDGEMM_F32,
+                         TUNEDGEMM_F32);
+  tunedgemm_buffers buffers;
+  tunedgemm_buffers_init(&buffers);
+  buffers.a = base;
+  buffers.b = base + kSize * kSize * 4;
+  buffers.d = base + 2 * kSize * kSize * 4;
+
+  // The same as tunedgemm_matmul with a context, which this test has from the inside.
+  const auto matmul = [&] {
+    const Plan* plan = context->find_plan(call_key(problem, buffers));
+    if (plan == nullptr) {
+      plan = &context->plan(call_key(problem, buffers), nullptr);
+    }
+    const bool usable = plainly_usable(*plan, buffers);
+    return usable ? tunedgemm::internal::launch(*plan, buffers, nullptr) : -1;
+  };
+  REQUIRE(matmul() == 0);
+  const Plan& plan = *context->find_plan(call_key(problem, buffers));
+  const auto run_plan = [&] {
+    return plainly_usable(plan, buffers) ? tunedgemm::internal::launch(plan, buffers, nullptr) : -1;
+  };
+  Arguments arguments = plan.arguments;
+  arguments.a = buffers.a;
+  arguments.b = buffers.b;
+  arguments.d = buffers.d;
+  const auto bare = [&] { return plan.kernel->run(plan.launch, arguments, nullptr); };
+
+  // The same kernel with the workspace of its stream, which it leaves alone.
+  Launch with_workspace = plan.launch;
+  with_workspace.workspace_bytes = kWorkspaceCounterBytes;
+  const auto run_with_workspace = [&](StreamHandle stream) {
+    return context->workspaces().run(*plan.kernel, with_workspace, arguments, stream);
+  };
+  constexpr std::uintptr_t kPerThread = 2;  // CU_STREAM_PER_THREAD
+  const auto per_thread = reinterpret_cast<StreamHandle>(kPerThread);
+  for (const StreamHandle stream : {StreamHandle{}, per_thread}) {
+    REQUIRE(run_with_workspace(stream) == 0);
+  }
+
+  const std::int64_t before = allocations;
+  REQUIRE(matmul() == 0);
+  REQUIRE(run_with_workspace(per_thread) == 0);
+  CHECK(allocations == before);
+
+  CallTimes bare_times{"bare launch"};
+  CallTimes plan_times{"plan.run"};
+  CallTimes matmul_times{"tuned_matmul"};
+  CallTimes workspace_times{"with a workspace"};
+  CallTimes per_thread_times{"per-thread stream"};
+  for (int round = 0; round < kRounds; ++round) {
+    time_round(bare_times, device, bare);
+    time_round(plan_times, device, run_plan);
+    time_round(matmul_times, device, matmul);
+    time_round(workspace_times, device, [&] { return run_with_workspace(nullptr); });
+    time_round(per_thread_times, device, [&] { return run_with_workspace(per_thread); });
+    device.synchronize(per_thread);
+  }
+  for (CallTimes* times :
+       {&bare_times, &plan_times, &matmul_times, &workspace_times, &per_thread_times}) {
+    std::printf("host cost of a warm call on %s, %-17s %.3f us, %.3f of a bare launch\n",
+                device.identity().name.c_str(), times->name, times->median_us(),
+                times->median_us() / bare_times.median_us());
+  }
+  for (CallTimes* times : {&matmul_times, &workspace_times, &per_thread_times}) {
+    CHECK(times->median_us() <= 1.15 * bare_times.median_us());
+  }
+}

@@ -1,0 +1,143 @@
+// What a call costs on its first time: look-ups in the store and loads of kernels.
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "runtime/context/context.h"
+#include "tests/runtime/support/host_call.h"
+#include "tests/runtime/support/winner_record.h"
+#include "tests/support/catch.h"
+#include "tests/support/environment_variable.h"
+#include "tests/support/skip.h"
+#include "tests/support/temporary_folder.h"
+
+namespace tunedgemm::internal {
+namespace {
+
+CallKey call(std::int64_t k = 64) {
+  tunedgemm_problem problem;
+  tunedgemm_problem_init(&problem, 31, 17, k, TUNEDGEMM_F32, TUNEDGEMM_F32, TUNEDGEMM_F32);
+  tunedgemm_buffers buffers;
+  tunedgemm_buffers_init(&buffers);
+  return call_key(problem, buffers);
+}
+
+TEST_CASE("A miss that tunes is one look-up and one load of the winner, a hit is one of each") {
+  const TemporaryFolder folder;
+  {
+    const auto context = host_context(folder, Policy::kTune);
+    context->plan(call(), {});
+    CHECK(context->counters().hits == 1);
+    CHECK(context->store().lookups() == 1);
+    CHECK(context->kernel_counters().loaded == 1);
+    CHECK(context->kernel_counters().compiled == 0);
+    context->plan(call(), {});
+    CHECK(context->store().lookups() == 1);
+    CHECK(context->kernel_counters().loaded == 1);
+  }
+  const auto context = host_context(folder, Policy::kTune);
+  context->plan(call(), {});
+  CHECK(context->counters().hits == 1);
+  CHECK(context->store().lookups() == 1);
+  CHECK(context->kernel_counters().loaded == 1);
+  CHECK(context->kernel_counters().compiled == 0);
+}
+
+// While it lives, devices that are opened find no compiler.
+struct [[nodiscard]] WithoutCompiler {
+  EnvironmentVariable named{"TUNEDGEMM_CXX", "/nonexistent/c++"};
+};
+
+TEST_CASE("A cache that was exported runs where nothing compiles, under every policy") {
+  const TemporaryFolder folder;
+  const std::vector<HostCall> calls{{31, 17, 64}, {64, 48, 40}, {5, 129, 33}};
+  std::vector<Candidate> tuned;
+  const auto shipped = folder.path() / "shipped.db";
+  {
+    const auto context = host_context(folder, Policy::kTune);
+    if (!context->device().why_not_compile().empty()) {
+      TUNEDGEMM_SKIP("there is no compiler for host kernels");
+    }
+    for (const HostCall& call : calls) {
+      tuned.push_back(context->plan(call.key(), {}).candidate);
+    }
+    REQUIRE(context->store().export_to(shipped).empty());
+  }
+  for (const Policy policy :
+       {Policy::kTune, Policy::kNever, Policy::kReplay, Policy::kStored, Policy::kBackground}) {
+    for (const bool is_system_file : {false, true}) {
+      const TemporaryFolder user;
+      ContextOptions options;
+      options.backend = &host_backend();
+      options.host_threads = 2;
+      options.policy = policy;
+      options.store.path = is_system_file ? user.path() / "cache.db" : shipped;
+      if (is_system_file) {
+        options.store.system_paths = {shipped};
+      }
+      const WithoutCompiler none;
+      const auto context = Context::create(options);
+      REQUIRE_FALSE(context->device().why_not_compile().empty());
+      INFO("policy " << static_cast<int>(policy) << ", system file " << is_system_file);
+      for (std::size_t index = 0; index < calls.size(); ++index) {
+        const Plan& plan = context->plan(calls[index].key(), {});
+        CHECK(plan.candidate == tuned[index]);
+        CHECK(plan.is_final);
+        CHECK_FALSE(plan.kernel->is_built_in());
+        CHECK(calls[index].is_right_with(plan));
+      }
+      if (policy != Policy::kReplay) {
+        const HostCall other(30, 20, 64);
+        const Plan& plan = context->plan(other.key(), {});
+        CHECK_THAT(plan.description,
+                   Catch::Matchers::ContainsSubstring("the nearest stored kernel"));
+        CHECK(other.is_right_with(plan));
+      }
+      CHECK(context->counters().stale == 3);
+      CHECK(context->kernel_counters().compiled == 0);
+    }
+  }
+}
+
+TEST_CASE("Where nothing compiles and nothing is stored, the kernel that is linked in says so") {
+  const TemporaryFolder folder;
+  const WithoutCompiler none;
+  const auto context = host_context(folder, Policy::kNever);
+  const Plan& plan = context->plan(call(), {});
+  CHECK(plan.kernel->is_built_in());
+  CHECK(plan.description.find("linked in") != std::string::npos);
+}
+
+TEST_CASE("A miss without tuning runs what won for a near problem, from its stored binary") {
+  const TemporaryFolder folder;
+  const auto context = host_context(folder, Policy::kNever);
+  Device& device = context->device();
+  const Problem near = canonical(to_problem(call(96))).problem;
+  const std::vector<Instance> ranked = ranked_candidates(near, device.limits());
+  const Instance& second = ranked.at(1);
+  const auto compiled = device.compile(second.source());
+  if (!std::holds_alternative<Binary>(compiled)) {
+    TUNEDGEMM_SKIP("there is no compiler for host kernels");
+  }
+  Record record = winner_record(second, device);
+  record.measurement = {.median_us = 1, .low_us = 1, .high_us = 1, .samples_us = {1, 1}};
+  record.rigor = Rigor::kNormal;
+  REQUIRE(context->store().put(record, second.source(), std::get<Binary>(compiled), {}).stored);
+  const Plan& plan = context->plan(call(), {});
+  CHECK(plan.candidate == second.candidate);
+  CHECK(context->counters().model == 1);
+  CHECK(context->kernel_counters().compiled == 0);
+}
+
+TEST_CASE("A miss without tuning is one look-up") {
+  const TemporaryFolder folder;
+  const auto context = host_context(folder, Policy::kNever);
+  context->plan(call(), {});
+  CHECK(context->counters().model == 1);
+  CHECK(context->store().lookups() == 1);
+  CHECK(context->kernel_counters().loaded == 1);
+}
+
+}  // namespace
+}  // namespace tunedgemm::internal

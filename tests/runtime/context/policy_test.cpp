@@ -1,0 +1,405 @@
+// What a problem without a winner leads to under each policy, on the host device.
+
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "runtime/context/context.h"
+#include "runtime/context/stored_choice.h"
+#include "tests/runtime/support/host_call.h"
+#include "tests/runtime/support/plain_backend.h"
+#include "tests/runtime/support/winner_record.h"
+#include "tests/support/catch.h"
+#include "tests/support/comes_true.h"
+#include "tests/support/skip.h"
+#include "tests/support/temporary_folder.h"
+
+using Catch::Matchers::ContainsSubstring;
+
+namespace tunedgemm::internal {
+namespace {
+
+TEST_CASE("A tuning that is cut short leaves a winner only where it may") {
+  const Problem problem = canonical(to_problem(HostCall(64, 48, 32).key())).problem;
+  for (const bool must_be_whole : {false, true}) {
+    const TemporaryFolder folder;
+    const auto context = host_context(folder, Policy::kNever);
+    if (!context->device().why_not_compile().empty()) {
+      return;
+    }
+    bool has_timed_one = false;
+    TuneOptions options;
+    options.rigor = Rigor::kQuick;
+    options.on_progress = [&](const Progress& progress) { has_timed_one |= progress.best_us > 0; };
+    options.cancelled = [&] { return has_timed_one; };
+    options.must_be_whole = must_be_whole;
+    const TuneResult result = context->tune(problem, options);
+    CHECK(result.tuning.cancelled);
+    CHECK(result.record.has_value() == !must_be_whole);
+    CHECK(context->store().winners().size() == (must_be_whole ? 0 : 1));
+    const Device& device = context->device();
+    CHECK_FALSE(
+        context->store().trials(problem, device.identity(), context->device().toolchain()).empty());
+  }
+}
+
+TEST_CASE("Launches back to back have a plan of their own, and unknown ones are refused") {
+  const TemporaryFolder folder;
+  const std::string path = (folder.path() / "cache.db").string();
+  tunedgemm_context_options options;
+  tunedgemm_context_options_init(&options);
+  options.backend = TUNEDGEMM_BACKEND_HOST;
+  options.host_threads = 2;
+  options.cache_path = path.c_str();
+  options.policy = TUNEDGEMM_POLICY_STORED;
+  tunedgemm_context* context = nullptr;
+  REQUIRE(tunedgemm_context_create(&options, &context) == TUNEDGEMM_OK);
+  const HostCall call(5, 7, 9);
+  const tunedgemm_problem problem = call.problem();
+  const tunedgemm_buffers buffers = call.buffers();
+  const auto status_of = [&](int launches, const tunedgemm_plan** plan) {
+    tunedgemm_plan_options plan_options;
+    tunedgemm_plan_options_init(&plan_options);
+    std::memcpy(&plan_options.launches, &launches, sizeof launches);
+    return tunedgemm_plan_create_with(context, &problem, &buffers, &plan_options, plan);
+  };
+  const tunedgemm_plan *isolated = nullptr, *overlapping = nullptr, *none = nullptr;
+  CHECK(status_of(TUNEDGEMM_ISOLATED, &isolated) == TUNEDGEMM_OK);
+  CHECK(status_of(TUNEDGEMM_BACK_TO_BACK, &overlapping) == TUNEDGEMM_OK);
+  CHECK(isolated != overlapping);
+  CHECK(tunedgemm_run(overlapping, &buffers, nullptr) == TUNEDGEMM_OK);
+  CHECK(call.is_right());
+  CHECK(status_of(2, &none) == TUNEDGEMM_INVALID_ARGUMENT);
+  CHECK(std::string(tunedgemm_error_message()).find("launches of the options is") !=
+        std::string::npos);
+  tunedgemm_context_destroy(context);
+}
+
+TEST_CASE("Policy stored runs the winner without compiling") {
+  const TemporaryFolder folder;
+  HostCall call(37, 53, 29);
+  const Candidate tuned = host_context(folder, Policy::kTune)->plan(call.key(), {}).candidate;
+  const auto context = host_context(folder, Policy::kStored);
+  const Plan& plan = context->plan(call.key(), {});
+  CHECK(plan.candidate == tuned);
+  CHECK(plan.is_final);
+  CHECK(context->counters().hits == 1);
+  CHECK(context->kernel_counters().compiled == 0);
+  CHECK(call.is_right_with(plan));
+}
+
+TEST_CASE("Policy stored computes other sizes with the kernel of the nearest winner") {
+  const TemporaryFolder folder;
+  const HostCall near(41, 51, 31);
+  Candidate tuned;
+  {
+    const auto tuning = host_context(folder, Policy::kTune);
+    tuning->plan(HostCall(5, 401, 901).key(), {});
+    tuned = tuning->plan(near.key(), {}).candidate;
+  }
+  const auto context = host_context(folder, Policy::kStored);
+  for (const HostCall& call : {HostCall(41, 53, 29), HostCall(65, 67, 63), HostCall(1, 33, 7)}) {
+    const Plan& plan = context->plan(call.key(), {});
+    CHECK_THAT(plan.description, ContainsSubstring("the nearest stored kernel"));
+    CHECK_FALSE(plan.is_final);
+    CHECK(call.is_right_with(plan));
+  }
+  CHECK(context->plan(HostCall(41, 53, 29).key(), {}).candidate == tuned);
+  CHECK(context->counters().nearest == 3);
+  CHECK(context->kernel_counters().compiled == 0);
+  CHECK(context->store().requests(context->device().identity()).size() == 3);
+}
+
+TEST_CASE("Policy stored takes the kernel of a winner that is far away in all extents") {
+  const TemporaryFolder folder;
+  Candidate tuned =
+      host_context(folder, Policy::kTune)->plan(HostCall(3, 3, 5).key(), {}).candidate;
+  const auto context = host_context(folder, Policy::kStored);
+  const HostCall far(257, 129, 333);
+  const Plan& plan = context->plan(far.key(), {});
+  CHECK(plan.candidate == tuned);
+  CHECK_THAT(plan.description, ContainsSubstring("the nearest stored kernel"));
+  CHECK(context->kernel_counters().compiled == 0);
+  CHECK(far.is_right_with(plan));
+}
+
+TEST_CASE("Policy stored takes a kernel that needs less alignment than there is") {
+  const TemporaryFolder folder;
+  HostCall unaligned(33, 31, 29);
+  unaligned.offset = 1;
+  Candidate tuned = host_context(folder, Policy::kTune)->plan(unaligned.key(), {}).candidate;
+  const auto context = host_context(folder, Policy::kStored);
+  HostCall aligned(32, 32, 32);
+  const Plan& plan = context->plan(aligned.key(), {});
+  CHECK(plan.candidate == tuned);
+  CHECK_THAT(plan.description, ContainsSubstring("the nearest stored kernel"));
+  CHECK(aligned.is_right_with(plan));
+}
+
+TEST_CASE("Policy stored finds a kernel that was compiled without a tuning") {
+  const TemporaryFolder folder;
+  HostCall call(31, 17, 64);
+  host_context(folder, Policy::kNever)->plan(call.key(), {});
+  const auto context = host_context(folder, Policy::kStored);
+  const Plan& plan = context->plan(call.key(), {});
+  CHECK_THAT(plan.description, ContainsSubstring("a stored kernel, chosen by the model"));
+  CHECK(context->kernel_counters().compiled == 0);
+  CHECK(call.is_right_with(plan));
+}
+
+TEST_CASE("Policy stored falls back to the kernel that is linked in, though a compiler is there") {
+  const TemporaryFolder folder;
+  const auto context = host_context(folder, Policy::kStored);
+  HostCall call(31, 17, 64);
+  const Plan& plan = context->plan(call.key(), {});
+  CHECK(plan.kernel->is_built_in());
+  CHECK(context->kernel_counters().compiled == 0);
+  CHECK(call.is_right_with(plan));
+}
+
+TEST_CASE("Policy stored says what to do where no kernel computes the problem") {
+  const PlainBackend backend;
+  ContextOptions options;
+  options.backend = &backend;
+  options.policy = Policy::kStored;
+  options.store.access = StoreOptions::Access::kMemoryOnly;
+  const auto context = Context::create(options);
+  try {
+    context->plan(HostCall(4, 5, 6).key(), {});
+    FAIL("a plan without a kernel");
+  } catch (const CallError& error) {
+    CHECK(error.kind() == CallError::Kind::kNotTuned);
+    CHECK_THAT(error.what(), ContainsSubstring("policy stored") &&
+                                 ContainsSubstring("m=4 n=5 k=6") && ContainsSubstring("plain") &&
+                                 ContainsSubstring("tune-all"));
+  }
+}
+
+TEST_CASE("Policy stored runs a kernel as soon as another process has stored it") {
+  const PlainBackend backend;
+  const TemporaryFolder folder;
+  ContextOptions options;
+  options.backend = &backend;
+  options.store.path = folder.path() / "cache.db";
+  options.policy = Policy::kStored;
+  const auto context = Context::create(options);
+  const CallKey key = HostCall(4, 5, 6).key();
+  CHECK_THROWS_AS(context->plan(key, {}), CallError);
+  CHECK_THROWS_AS(context->plan(key, {}), CallError);
+  options.policy = Policy::kNever;
+  const Candidate compiled = Context::create(options)->plan(key, {}).candidate;
+  CHECK(context->plan(key, {}).candidate == compiled);
+  CHECK(context->kernel_counters().compiled == 0);
+}
+
+TEST_CASE("A plan that the model chose goes over to the winner when there is one") {
+  const TemporaryFolder folder;
+  const auto context = host_context(folder, Policy::kNever);
+  HostCall call(37, 53, 29);
+  const Plan& chosen = context->plan(call.key(), {});
+  CHECK_FALSE(chosen.is_final);
+  CHECK(&context->plan(call.key(), {}) == &chosen);
+
+  const Plan& tuned = context->plan(call.key(), {}, Policy::kTune);
+  CHECK(tuned.is_final);
+  CHECK(context->find_plan(call.key()) == &tuned);
+  CHECK(&chosen.newest() == &tuned);
+  CHECK(context->counters().replaced == 1);
+  CHECK(call.is_right_with(chosen.newest()));
+}
+
+TEST_CASE("A tuning from outside of the calls replaces plans of all keys of the problem") {
+  const TemporaryFolder folder;
+  const auto context = host_context(folder, Policy::kNever);
+  const HostCall call(8, 9, 10);
+  CallKey written_out = call.key();
+  written_out.lda = 10;  // what 0 stands for
+  const Plan& first = context->plan(call.key(), {});
+  const Plan& second = context->plan(written_out, {});
+  CHECK(&first != &second);
+  TuneOptions tuning;
+  tuning.rigor = Rigor::kQuick;
+  tuning.budget = {.seconds = 30, .candidates = 2};
+  context->tune(to_problem(call.key()), tuning);
+  CHECK(first.newest().is_final);
+  CHECK(second.newest().is_final);
+  CHECK(context->counters().replaced == 2);
+}
+
+TEST_CASE("Replay asked for by one call refuses what ran without a winner so far") {
+  const TemporaryFolder folder;
+  const auto context = host_context(folder, Policy::kNever);
+  const HostCall call(8, 9, 10);
+  context->plan(call.key(), {});
+  CHECK_THROWS_AS(context->plan(call.key(), {}, Policy::kReplay), CallError);
+  CHECK_NOTHROW(context->plan(call.key(), {}, Policy::kStored));
+}
+
+TEST_CASE("Policy background answers at once, and later with the winner that it has tuned") {
+  const TemporaryFolder folder;
+  const auto context = host_context(folder, Policy::kBackground);
+  HostCall call(37, 53, 29);
+  const Plan& first = context->plan(call.key(), {});
+  CHECK(first.kernel->is_built_in());
+  CHECK(call.is_right_with(first));
+  REQUIRE(comes_true([&] { return first.newest().is_final; }));
+  CHECK(&context->plan(call.key(), {}) == &first.newest());
+  CHECK_THAT(first.newest().description, ContainsSubstring("(tuned, "));
+  CHECK(call.is_right_with(first.newest()));
+}
+
+// Leaves the winner of the call in the cache, and not its binary. Whether there is a winner.
+bool tune_and_forget_binary(const TemporaryFolder& folder, const HostCall& call) {
+  const auto context = host_context(folder, Policy::kTune);
+  const Plan& plan = context->plan(call.key(), {});
+  Device& device = context->device();
+  const auto winner = instantiate(plan.problem, plan.candidate, device.limits());
+  context->store().forget_binary(winner->source(), device.toolchain(), device.limits().arch);
+  return plan.is_final && !plan.kernel->is_built_in();
+}
+
+TEST_CASE("Policy background compiles a winner without a binary in its own thread") {
+  const TemporaryFolder folder;
+  const HostCall call(37, 53, 29);
+  if (!tune_and_forget_binary(folder, call)) {
+    TUNEDGEMM_SKIP("there is no compiler for host kernels");
+  }
+  const auto context = host_context(folder, Policy::kBackground);
+  const Plan& first = context->plan(call.key(), {});
+  CHECK(first.kernel->is_built_in());
+  CHECK_FALSE(first.is_final);
+  CHECK(context->kernel_counters().compiled == 0);
+  CHECK(call.is_right_with(first));
+  REQUIRE(comes_true([&] { return first.newest().is_final; }));
+  CHECK_FALSE(first.newest().kernel->is_built_in());
+  CHECK(context->kernel_counters().compiled == 1);
+  CHECK(context->counters().replaced == 1);
+  CHECK_THAT(context->report(), ContainsSubstring("0 tuned and 1 kernels compiled here"));
+  CHECK(call.is_right_with(first.newest()));
+}
+
+TEST_CASE("Policy background compiles the winner at once where nothing else computes the problem") {
+  const PlainBackend backend;
+  ContextOptions options;
+  options.backend = &backend;
+  options.store.access = StoreOptions::Access::kMemoryOnly;
+  options.policy = Policy::kBackground;
+  const auto context = Context::create(options);
+  context->freeze();
+  const CallKey key = HostCall(4, 5, 6).key();
+  const Problem problem = canonical(to_problem(key)).problem;
+  Device& device = context->device();
+  const Instance second = ranked_candidates(problem, device.limits()).at(1);
+  Record record = winner_record(second, device);
+  record.measurement = {.median_us = 1, .low_us = 1, .high_us = 1, .samples_us = {1, 1}};
+  REQUIRE(context->store().put(record, second.source(), {}, {}).stored);
+  const Plan& plan = context->plan(key, {});
+  CHECK(plan.is_final);
+  CHECK(plan.candidate == second.candidate);
+  CHECK(context->kernel_counters().compiled == 1);
+}
+
+TEST_CASE("What is frozen stays what it is") {
+  const TemporaryFolder folder;
+  const auto context = host_context(folder, Policy::kBackground);
+  const HostCall early(37, 53, 29);
+  const HostCall late(37, 53, 31);
+  const Plan& plan = context->plan(early.key(), {});
+  context->freeze();
+  const Plan& after = context->plan(late.key(), {});
+  std::this_thread::sleep_for(3 * BackgroundTuner::kQuiet);
+  CHECK(&plan.newest() == &plan);
+  CHECK(&after.newest() == &after);
+  CHECK(context->counters().replaced == 0);
+}
+
+TEST_CASE("A plan may be asked for that is tuned in the background") {
+  const TemporaryFolder folder;
+  const auto context = host_context(folder, Policy::kNever);
+  const HostCall call(8, 9, 10);
+  const Plan& chosen = context->plan(call.key(), {});
+  CHECK(&context->plan(call.key(), {}, Policy::kBackground) == &chosen);
+  CHECK(comes_true([&] { return chosen.newest().is_final; }));
+}
+
+TEST_CASE("A context that tunes in the background can be destroyed at any time") {
+  for (const auto pause : {0, 120, 400}) {
+    const TemporaryFolder folder;
+    const auto context = host_context(folder, Policy::kBackground);
+    for (int size = 8; size < 12; ++size) {
+      context->plan(HostCall(size, 9, 10).key(), {});
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(pause));
+  }
+}
+
+TEST_CASE(
+    "A request counts the launches without a winner, and has the name that the program gave") {
+  const TemporaryFolder folder;
+  const std::string path = (folder.path() / "cache.db").string();
+  tunedgemm_context_options options;
+  tunedgemm_context_options_init(&options);
+  options.backend = TUNEDGEMM_BACKEND_HOST;
+  options.host_threads = 2;
+  options.cache_path = path.c_str();
+  options.policy = TUNEDGEMM_POLICY_STORED;
+  tunedgemm_context* context = nullptr;
+  REQUIRE(tunedgemm_context_create(&options, &context) == TUNEDGEMM_OK);
+  const auto plan_of = [&](const HostCall& call, const char* name) {
+    const tunedgemm_problem problem = call.problem();
+    const tunedgemm_buffers buffers = call.buffers();
+    tunedgemm_plan_options plan_options;
+    tunedgemm_plan_options_init(&plan_options);
+    plan_options.name = name;
+    const tunedgemm_plan* plan = nullptr;
+    REQUIRE(tunedgemm_plan_create_with(context, &problem, &buffers, &plan_options, &plan) ==
+            TUNEDGEMM_OK);
+    return plan;
+  };
+  plan_of(HostCall(300, 200, 100), nullptr);
+  const tunedgemm_plan* plan = plan_of(HostCall(5, 7, 9), "attention");
+  std::vector<std::thread> threads;
+  threads.reserve(2);
+  for (int index = 0; index < 2; ++index) {
+    threads.emplace_back([&] {
+      const HostCall call(5, 7, 9);
+      const tunedgemm_problem problem = call.problem();
+      const tunedgemm_buffers buffers = call.buffers();
+      for (int run = 0; run < 50; ++run) {
+        tunedgemm_run(plan, &buffers, nullptr);
+        tunedgemm_matmul(context, &problem, &buffers, nullptr);
+      }
+    });
+  }
+  for (std::thread& thread : threads) {
+    thread.join();
+  }
+  plan_of(HostCall(5, 7, 9), nullptr);
+  tunedgemm_context_destroy(context);
+
+  const auto reader = host_context(folder, Policy::kStored);
+  const auto requests = reader->store().requests(reader->device().identity());
+  REQUIRE(requests.size() == 2);
+  CHECK(requests[0].problem.m == 5);
+  CHECK(requests[0].calls == 200);
+  CHECK(requests[0].name == "attention");
+  CHECK(requests[1].calls == 0);
+  CHECK(requests[1].name.empty());
+}
+
+TEST_CASE("Every policy has the name that the environment gives it") {
+  CHECK(parse_policy("tune") == Policy::kTune);
+  CHECK(parse_policy("never") == Policy::kNever);
+  CHECK(parse_policy("replay") == Policy::kReplay);
+  CHECK(parse_policy("stored") == Policy::kStored);
+  CHECK(parse_policy("background") == Policy::kBackground);
+  CHECK_FALSE(parse_policy(""));
+  CHECK_FALSE(parse_policy("Stored"));
+}
+
+}  // namespace
+}  // namespace tunedgemm::internal

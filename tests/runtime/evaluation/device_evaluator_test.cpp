@@ -1,0 +1,340 @@
+// The verifier itself: right kernels pass whatever they multiply, and each way of being wrong is
+// seen.
+
+#include "runtime/evaluation/device_evaluator.h"
+
+#include <array>
+#include <string>
+
+#include "cache/store.h"
+#include "runtime/evaluation/trial_runner.h"
+#include "runtime/evaluation/verifier.h"
+#include "tests/runtime/support/gemm_cases.h"
+#include "tests/runtime/support/plain_device.h"
+#include "tests/support/catch.h"
+#include "tests/support/memory_store.h"
+#include "tests/support/seed.h"
+
+namespace tunedgemm::internal {
+namespace {
+
+using Checked = std::variant<double, Rejection>;
+
+Checked check(const Problem& problem, Flaw flaw, std::int64_t workspace_bytes = 0) {
+  PlainDevice device(problem, flaw);
+  TrialRunner runner(device, make_host_verifier(2), problem, test_seed());
+  Launch launch;
+  launch.workspace_bytes = workspace_bytes;
+  return runner.check(LoopKernel(problem, flaw), launch);
+}
+
+std::string text(const Checked& checked) {
+  const auto* rejection = std::get_if<Rejection>(&checked);
+  return rejection == nullptr ? "passed with " + std::to_string(std::get<double>(checked))
+                              : to_text(*rejection);
+}
+
+bool passes(const Checked& checked) {
+  const double* error = std::get_if<double>(&checked);
+  return error != nullptr && *error >= 0 && *error <= 1;
+}
+
+bool is(const Checked& checked, Reason reason) {
+  const auto* rejection = std::get_if<Rejection>(&checked);
+  return rejection != nullptr && rejection->reason == reason;
+}
+
+Problem plain(std::int64_t m, std::int64_t n, std::int64_t k, DataType type = DataType::kF32) {
+  const bool integers = type == DataType::kS8;
+  const DataType d = integers ? DataType::kS32 : type == DataType::kF64 ? type : DataType::kF32;
+  return canonical(make_problem(m, n, k, type, type, d)).problem;
+}
+
+Problem padded(Problem problem) {
+  problem.a.leading_dimension += 3;
+  problem.d.leading_dimension += 5;
+  problem.a.alignment_bytes = problem.d.alignment_bytes = 4;
+  return canonical(problem).problem;
+}
+
+// Rounding to D's type is not PlainDevice's trade.
+bool can_be_looped(const TypeCase& types) {
+  const bool wide_output =
+      types.d == DataType::kF32 || types.d == DataType::kF64 || types.d == DataType::kS32;
+  return wide_output && types.numerics != Numerics::kTf32;
+}
+
+}  // namespace
+
+TEST_CASE("a right kernel passes for every type, layout, stride and batch") {
+  Random random(test_seed());
+  for (const TypeCase& types : all_type_cases()) {
+    if (!can_be_looped(types)) {
+      continue;
+    }
+    for (const std::string_view layout : {"nn", "nt", "tn", "tt"}) {
+      const Problem problem = random_sizes(random_class(types, layout, 0, random), random);
+      if (problem.d.type == DataType::kS32 && problem.bias != Bias::kNone) {
+        continue;  // would have to be rounded
+      }
+      INFO(to_text(problem));
+      const Checked checked = check(problem, Flaw::kNone);
+      INFO(text(checked));
+      CHECK(passes(checked));
+    }
+  }
+}
+
+TEST_CASE("a right kernel passes however long K is") {
+  for (const DataType type :
+       {DataType::kF64, DataType::kF32, DataType::kF16, DataType::kE4M3, DataType::kS8}) {
+    for (const std::int64_t k : {1, 1000, 16384, 16385, 1000000}) {
+      const Problem problem = plain(3, 5, k, type);
+      INFO(to_text(problem));
+      const Checked checked = check(problem, Flaw::kNone);
+      INFO(text(checked));
+      CHECK(passes(checked));
+    }
+  }
+}
+
+TEST_CASE("a k-tile left out is seen however long K is") {
+  for (const DataType type :
+       {DataType::kF64, DataType::kF32, DataType::kF16, DataType::kE4M3, DataType::kS8}) {
+    for (const std::int64_t k : {16, 512, 16384, 16385, 200000}) {
+      const Problem problem = plain(3, 30, k, type);
+      INFO(to_text(problem));
+      CHECK(is(check(problem, Flaw::kLeavesOutKTile), Reason::kWrongResult));
+    }
+  }
+}
+
+TEST_CASE("rows that changed places are seen") {
+  const Checked checked = check(plain(40, 30, 300), Flaw::kExchangesRows);
+  INFO(text(checked));
+  REQUIRE(is(checked, Reason::kWrongResult));
+  const std::string& detail = std::get<Rejection>(checked).detail;
+  CHECK(detail.find("batch=0 m=0 n=") == 0);
+  CHECK(detail.find("expected") != std::string::npos);
+  CHECK(detail.find("of 1200 elements wrong") != std::string::npos);
+}
+
+TEST_CASE("f32 inputs rounded to tf32 are too wrong for ieee and right for tf32") {
+  Problem problem = plain(20, 20, 4096);
+  CHECK(is(check(problem, Flaw::kRoundsInputs), Reason::kWrongResult));
+  problem.numerics = Numerics::kEmulated;
+  CHECK(is(check(problem, Flaw::kRoundsInputs), Reason::kWrongResult));
+  problem.numerics = Numerics::kTf32;
+  CHECK(passes(check(problem, Flaw::kRoundsInputs)));
+}
+
+TEST_CASE("an epilogue that leaves something out is seen") {
+  Problem problem = plain(9, 11, 33);
+  CHECK(is(check(problem, Flaw::kForgetsAlpha), Reason::kWrongResult));
+  problem.bias = Bias::kPerColumn;
+  CHECK(is(check(problem, Flaw::kForgetsBias), Reason::kWrongResult));
+}
+
+TEST_CASE("an element that is not written, or is NaN, is seen") {
+  CHECK(is(check(plain(33, 65, 10), Flaw::kLeavesElementOut), Reason::kWrongResult));
+  CHECK(is(check(plain(33, 65, 10), Flaw::kGivesNan), Reason::kWrongResult));
+}
+
+TEST_CASE("an element that is not written is seen after a right kernel has written it") {
+  const Problem problem = plain(33, 65, 10);
+  PlainDevice device(problem, Flaw::kNone);
+  TrialRunner runner(device, make_host_verifier(2), problem, test_seed());
+  const LoopKernel right(problem, Flaw::kNone), wrong(problem, Flaw::kLeavesElementOut);
+  CHECK(passes(runner.check(right, {})));
+  TimedLaunch timed = runner.prepare_timing(right, {});
+  CHECK(std::holds_alternative<double>(
+      runner.sample(timed, static_cast<int>(timed.rotation.size()))));
+  CHECK(is(runner.check(wrong, {}), Reason::kWrongResult));
+}
+
+namespace {
+
+// Notes the workspaces that it is given.
+class NotingKernel final : public CompiledKernel {
+ public:
+  explicit NotingKernel(const Problem& problem) : loop_(problem, Flaw::kNone) {}
+  int run(const Launch& launch, const Arguments& arguments,
+          StreamHandle stream) const noexcept override {
+    workspace = arguments.workspace;
+    return loop_.run(launch, arguments, stream);
+  }
+  mutable const void* workspace = nullptr;
+
+ private:
+  LoopKernel loop_;
+};
+
+}  // namespace
+
+TEST_CASE("a timing uses the workspace that a later check has made larger") {
+  const Problem problem = plain(8, 8, 8);
+  PlainDevice device(problem, Flaw::kNone);
+  TrialRunner runner(device, make_host_verifier(2), problem, test_seed());
+  const NotingKernel first(problem), second(problem);
+  Launch small, large;
+  small.workspace_bytes = kWorkspaceCounterBytes + 1024;
+  large.workspace_bytes = kWorkspaceCounterBytes + (std::int64_t{1} << 20);
+  CHECK(passes(runner.check(first, small)));
+  TimedLaunch timed = runner.prepare_timing(first, small);
+  CHECK(passes(runner.check(second, large)));
+  CHECK(std::holds_alternative<double>(runner.sample(timed, 2)));
+  CHECK(first.workspace == second.workspace);
+}
+
+TEST_CASE("a NaN is seen in elements that the reference leaves out") {
+  // More elements than are sampled.
+  const Problem problem = plain(3000, 2100, 1);
+  CHECK(is(check(problem, Flaw::kLeavesElementOut), Reason::kWrongResult));
+  CHECK(passes(check(problem, Flaw::kNone)));
+}
+
+TEST_CASE("what is written outside D is seen") {
+  CHECK(is(check(plain(8, 8, 8), Flaw::kWritesBehindD), Reason::kOutOfBounds));
+  CHECK(is(check(padded(plain(8, 8, 8)), Flaw::kWritesBetweenRows), Reason::kOutOfBounds));
+  CHECK(passes(check(padded(plain(8, 8, 8)), Flaw::kNone)));
+}
+
+TEST_CASE("what lies between the rows of A is poison") {
+  CHECK(is(check(padded(plain(8, 8, 8)), Flaw::kReadsPadding), Reason::kWrongResult));
+}
+
+TEST_CASE("counters of the workspace that are not zero afterwards are seen") {
+  const std::int64_t bytes = kWorkspaceCounterBytes + 1024;
+  CHECK(is(check(plain(8, 8, 8), Flaw::kSpoilsCounter, bytes), Reason::kWrongResult));
+  CHECK(passes(check(plain(8, 8, 8), Flaw::kNone, bytes)));
+}
+
+TEST_CASE("a workspace for which there is no memory now is a rejection that passes") {
+  const std::int64_t bytes = std::int64_t{1} << 30;
+  const Checked checked = check(plain(8, 8, 8), Flaw::kNone, bytes);
+  REQUIRE(is(checked, Reason::kUnavailable));
+  CHECK(std::get<Rejection>(checked).detail.find("1073741824 bytes") != std::string::npos);
+}
+
+TEST_CASE("a launch that fails is a rejection with the device's words") {
+  const Checked checked = check(plain(8, 8, 8), Flaw::kFailsToLaunch);
+  REQUIRE(is(checked, Reason::kLaunchFailed));
+  CHECK(std::get<Rejection>(checked).detail == "error 7");
+}
+
+TEST_CASE("DeviceEvaluator compiles what was announced once and gives it to every trial") {
+  const Problem problem = plain(16, 16, 16);
+  PlainDevice device(problem, Flaw::kNone);
+  const std::unique_ptr<Store> store = memory_store();
+  DeviceEvaluator evaluator(device, *store, problem);
+  const Instance candidate = default_candidate(problem, device.limits());
+  evaluator.compile_ahead(std::array{candidate, candidate});
+  for (int times = 0; times < 2; ++times) {
+    Prepared prepared = evaluator.prepare(candidate);
+    REQUIRE(std::holds_alternative<std::unique_ptr<Trial>>(prepared));
+    Trial& trial = *std::get<std::unique_ptr<Trial>>(prepared);
+    CHECK(passes(trial.check()));
+    evaluator.warm_up();
+    const auto us = trial.sample(3);
+    REQUIRE(std::holds_alternative<double>(us));
+    CHECK(std::get<double>(us) > 0);
+  }
+  CHECK(device.compilations() == 1);
+  CHECK(evaluator.roofline_us() > 0);
+}
+
+TEST_CASE("DeviceEvaluator keeps what it compiled for the next problem") {
+  const Problem problem = plain(16, 16, 16);
+  PlainDevice device(problem, Flaw::kNone);
+  const std::unique_ptr<Store> store = memory_store();
+  const Instance candidate = default_candidate(problem, device.limits());
+  BinaryCache binaries;
+  for (int times = 0; times < 2; ++times) {
+    DeviceEvaluator evaluator(device, *store, problem, &binaries);
+    REQUIRE(std::holds_alternative<std::unique_ptr<Trial>>(evaluator.prepare(candidate)));
+  }
+  CHECK(device.compilations() == 1);
+}
+
+TEST_CASE("BinaryCache drops what was not used for longest") {
+  const auto of_bytes = [](std::size_t bytes) {
+    Binary binary;
+    binary.code.resize(bytes);
+    return binary;
+  };
+  BinaryCache binaries(100);
+  binaries.keep("a", of_bytes(40));
+  binaries.keep("b", of_bytes(40));
+  REQUIRE(binaries.find("a"));
+  binaries.keep("c", of_bytes(30));
+  CHECK_FALSE(binaries.find("b"));
+  REQUIRE(binaries.find("a"));
+  CHECK(binaries.find("a")->code.size() == 40);
+  CHECK(binaries.find("c")->code.size() == 30);
+  binaries.keep("too large", of_bytes(101));
+  CHECK_FALSE(binaries.find("too large"));
+  CHECK(binaries.find("a"));
+}
+
+TEST_CASE("DeviceEvaluator hands on what the compiler says") {
+  const Problem problem = plain(16, 16, 16);
+  PlainDevice device(problem, Flaw::kDoesNotCompile);
+  const std::unique_ptr<Store> store = memory_store();
+  DeviceEvaluator evaluator(device, *store, problem);
+  const Prepared prepared = evaluator.prepare(default_candidate(problem, device.limits()));
+  REQUIRE(std::holds_alternative<Rejection>(prepared));
+  CHECK(std::get<Rejection>(prepared).reason == Reason::kCompileFailed);
+  CHECK(std::get<Rejection>(prepared).detail == "line 1: nothing but mistakes");
+}
+
+TEST_CASE("sampling leaves no position of a tile out and stays within what it was given") {
+  const Problem problem = plain(4096, 4096, 4096);
+  const reference::Sampling sampling = sampling_for(problem, 1e10, 4 << 20, test_seed());
+  CHECK(sampling.row_step % 2 == 1);
+  CHECK(sampling.first_row + (sampling.rows - 1) * sampling.row_step < 4096);
+  CHECK(sampling.first_column + (sampling.columns - 1) * sampling.column_step < 4096);
+  CHECK(static_cast<double>(sampling.rows * sampling.columns) * 4096 < 1.1e10);
+  const reference::Sampling all = sampling_for(plain(30, 40, 50), 1e10, 4 << 20, test_seed());
+  CHECK(all.rows == 30);
+  CHECK(all.columns == 40);
+}
+
+// A GPU's process without NVRTC, which refuses the machine code that it is given.
+class DeviceWithoutCompiler final : public PlainDevice {
+ public:
+  DeviceWithoutCompiler() : PlainDevice(plain(4, 4, 4), Flaw::kNone) {}
+  std::string why_not_compile() override { return "there is no NVRTC: install it"; }
+  std::variant<std::unique_ptr<CompiledKernel>, Rejection> load(const Binary&,
+                                                                const Launch&) override {
+    return Rejection{Reason::kLoadFailed, "seen"};
+  }
+};
+
+TEST_CASE("The verifier of GPUs runs stored machine code of any compiler, or says what it lacks") {
+  const auto store = memory_store();
+  DeviceWithoutCompiler device;
+  const auto message = [&] {
+    try {
+      make_cuda_verifier(device, *store)->fill({});
+    } catch (const DeviceError& error) {
+      CHECK(error.kind() == DeviceError::Kind::kUnavailable);
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  CHECK_THAT(message(), Catch::Matchers::ContainsSubstring("verify results") &&
+                            Catch::Matchers::ContainsSubstring("there is no NVRTC: install it"));
+  Source fill;
+  fill.backend = "cuda";
+  fill.file = embedded_file("cuda/reference/fill_random.cu");
+  fill.includes = included_files(fill.file);
+  fill.entry = "tunedgemm_fill_random";
+  Binary binary;
+  binary.entry = fill.entry;
+  binary.code.assign(16, std::byte{1});
+  store->put_binary(fill, {"nvrtc of another machine", ""}, device.limits().arch, binary);
+  CHECK_THAT(message(), Catch::Matchers::ContainsSubstring("cannot be loaded: seen"));
+  CHECK(device.compilations() == 0);
+}
+
+}  // namespace tunedgemm::internal

@@ -1,0 +1,174 @@
+// Tuning in a worker process, as a program sees it that asks for it.
+
+#include "runtime/tuning_worker.h"
+
+#include <signal.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "runtime/backend.h"
+#include "runtime/context/context.h"
+#include "tests/runtime/support/worker_bench.h"
+#include "tests/support/catch.h"
+#include "tests/support/instances.h"
+#include "tests/support/temporary_folder.h"
+
+namespace tunedgemm::internal {
+namespace {
+
+using Catch::Matchers::ContainsSubstring;
+
+std::unique_ptr<Context> context_on(const WorkerBench& bench,
+                                    std::vector<std::string> worker = {TUNEDGEMM_WORKER_PROGRAM,
+                                                                       std::string(kBeWorker)}) {
+  ContextOptions options;
+  options.backend = find_backend("host");
+  options.host_threads = 2;
+  options.store.path = bench.cache();
+  options.worker_command = std::move(worker);
+  return Context::create(options);
+}
+
+Problem problem_of(int n) {
+  return canonical(make_problem(40, n, 16, DataType::kF32, DataType::kF32, DataType::kF32)).problem;
+}
+
+TuneOptions quick(int candidates) {
+  TuneOptions options;
+  options.rigor = Rigor::kQuick;
+  options.budget = {.seconds = 60, .candidates = candidates};
+  options.candidate_seconds = 4;
+  return options;
+}
+
+std::vector<std::string> rejections(Context& context, const Problem& problem, Reason reason) {
+  std::vector<std::string> details;
+  for (const TrialRecord& trial :
+       context.store().trials(problem, context.device().identity(), context.device().toolchain())) {
+    if (trial.rejection && trial.rejection->reason == reason) {
+      details.push_back(trial.rejection->detail);
+    }
+  }
+  return details;
+}
+
+}  // namespace
+
+TEST_CASE("A worker tunes, and its caller finds the winner in the cache") {
+  const WorkerBench bench;
+  const auto context = context_on(bench);
+  int moves = 0;
+  TuneOptions options = quick(2);
+  options.on_progress = [&](const Progress&) { ++moves; };
+  const TuneResult result = context->tune(problem_of(24), options);
+  CAPTURE(result.tuning.failure);
+  REQUIRE(result.record);
+  CHECK(result.origin == TuneResult::Origin::kTuned);
+  CHECK(result.record->measurement.median_us > 0);
+  CHECK(moves > 3);
+  CHECK(bench.workers().size() == 1);
+  CHECK(context->tune(problem_of(24), options).origin == TuneResult::Origin::kCached);
+}
+
+TEST_CASE("A worker that is gone between two problems is replaced, and nobody is blamed") {
+  const WorkerBench bench;
+  const auto context = context_on(bench);
+  REQUIRE(context->tune(problem_of(24), quick(2)).record);
+  for (const pid_t worker : bench.workers()) {
+    kill(worker, SIGKILL);
+  }
+  CHECK(context->tune(problem_of(32), quick(2)).record);
+  CHECK(rejections(*context, problem_of(32), Reason::kUnavailable).empty());
+}
+
+TEST_CASE("Who cancels ends the tuning of a worker") {
+  const WorkerBench bench;
+  const auto context = context_on(bench);
+  TuneOptions options = quick(12);
+  int asked = 0;
+  options.cancelled = [&] { return ++asked > 2; };
+  options.must_be_whole = true;
+  const TuneResult result = context->tune(problem_of(24), options);
+  CHECK_FALSE(result.record);
+  CHECK(result.tuning.cancelled);
+}
+
+TEST_CASE("Candidates that crash or hang cost workers, and their caller is told") {
+  const WorkerBench bench;
+  bench.break_kernels(
+      "*BLOCK_N=512*) make '*(volatile int*)1 = 0' ;;\n"
+      "*PARTIAL_SUMS=32*) make 'for (;;) asm(\"\")' ;;");
+  const auto context = context_on(bench);
+  const TuneResult result = context->tune(problem_of(24), quick(12));
+  CAPTURE(result.tuning.failure);
+  REQUIRE(result.record);
+  CHECK_THAT(result.record->remark, ContainsSubstring("2 candidates crashed"));
+  CHECK(rejections(*context, problem_of(24), Reason::kCrashed).size() == 2);
+}
+
+TEST_CASE("A worker that talks nonsense costs its caller nothing but that worker") {
+  const WorkerBench bench;
+  const std::string says = GENERATE("read -r line; while echo garbage >&0; do :; done",
+                                    "echo began >&0; while echo progress 99 >&0; do :; done",
+                                    "echo done 0 0 0 0 >&0; sleep 60");
+  CAPTURE(says);
+  const auto context =
+      context_on(bench, {"/bin/sh", "-c", "echo tuning-worker >&0; echo ready >&0; " + says});
+  const TuneResult result = context->tune(problem_of(24), quick(2));
+  CHECK_FALSE(result.record);
+  CHECK_THAT(result.tuning.failure, ContainsSubstring("is not understood"));
+}
+
+TEST_CASE("Nobody waits for a worker that asks and never listens") {
+  const WorkerBench bench;
+  const std::string once = bench.cache() + ".once";
+  const auto context =
+      context_on(bench, {"/bin/sh", "-c",
+                         "test -e " + once + " && exit 1; touch " + once +
+                             "; echo tuning-worker >&0; echo ready >&0; echo began >&0; "
+                             "while echo may-go-on >&0; do :; done"});
+  // There is no second one, and so the candidates run in this process.
+  CHECK(context->tune(problem_of(24), quick(2)).record);
+}
+
+TEST_CASE("Workers that crash leave no temporary files") {
+  const WorkerBench bench;
+  bench.break_kernels("*) make '*(volatile int*)1 = 0' ;;");
+  const TemporaryFolder places;
+  const char* const before = std::getenv("TMPDIR");
+  const std::string restored = before == nullptr ? "" : before;
+  setenv("TMPDIR", places.path().c_str(), 1);
+  {
+    const auto context = context_on(bench);
+    CHECK_FALSE(context->tune(problem_of(24), quick(2)).record);
+  }
+  CHECK(std::filesystem::is_empty(places.path()));
+  before == nullptr ? unsetenv("TMPDIR") : setenv("TMPDIR", restored.c_str(), 1);
+}
+
+TEST_CASE("Lines between processes give back what was put in") {
+  for (const std::string text : {"", "one", "a b c", "two\nlines\\n \\", "\n\n"}) {
+    const std::string line = in_one_line(text);
+    CHECK(line.find('\n') == std::string::npos);
+    CHECK(LineReader(line).rest() == text);
+  }
+  LineReader line("word 1.5 -3  nan? rest of it");
+  CHECK(line.word() == "word");
+  CHECK(line.number() == 1.5);
+  CHECK(line.integer() == -3);
+  CHECK(line.word().empty());
+  CHECK(line.word() == "nan?");
+  CHECK(line.rest() == "rest of it");
+  for (const char* const number : {"nan", "inf", "1e999", "x"}) {
+    CHECK(LineReader(number).integer() == 0);
+  }
+  CHECK(LineReader("2147483648").integer() == 2147483647);
+  CHECK(LineReader("-1e300").integer() == -2147483647 - 1);
+}
+
+}  // namespace tunedgemm::internal

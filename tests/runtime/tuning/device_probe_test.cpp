@@ -1,0 +1,155 @@
+// What only launches tell of a device: found out once, and read from the store from then on.
+
+#include "runtime/tuning/device_probe.h"
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "cache/store.h"
+#include "runtime/calls/call_key.h"
+#include "runtime/cuda/driver.h"
+#include "tests/runtime/support/plain_device.h"
+#include "tests/runtime/support/winner_record.h"
+#include "tests/support/catch.h"
+#include "tests/support/device_fixture.h"
+#include "tests/support/temporary_folder.h"
+
+using namespace tunedgemm::internal;
+namespace fs = std::filesystem;
+
+namespace {
+
+// Sees something, or nothing.
+class DeviceWithSecret final : public PlainDevice {
+ public:
+  explicit DeviceWithSecret(std::string hardware, std::string sees = "seen")
+      : PlainDevice(make_problem(1, 1, 1, DataType::kF32, DataType::kF32, DataType::kF32),
+                    Flaw::kNone),
+        hardware_(std::move(hardware)),
+        sees_(std::move(sees)) {}
+
+  std::string probe_key() const override { return is_probed_ ? "" : hardware_; }
+  std::string probe() override {
+    ++launches;
+    is_probed_ = true;
+    return sees_;
+  }
+  void use_probe(std::string_view text) override { is_probed_ = text == "seen"; }
+
+  int launches = 0;
+
+ private:
+  std::string hardware_, sees_;
+  bool is_probed_ = false;
+};
+
+std::unique_ptr<Store> open_store(const fs::path& path) {
+  StoreOptions options;
+  options.path = path;
+  return Store::open(options);
+}
+
+// How often a device of this hardware launches in a process that needs to know.
+int launches_of(const std::string& hardware, const fs::path& path,
+                const std::string& sees = "seen") {
+  DeviceWithSecret device(hardware, sees);
+  const auto store = open_store(path);
+  DeviceProbe probe(device, *store);
+  CHECK(device.launches == 0);
+  probe.complete();
+  probe.complete();
+  return device.launches;
+}
+
+}  // namespace
+
+TEST_CASE("A piece of hardware is probed once, and known to every process that comes after") {
+  const TemporaryFolder folder;
+  const auto path = folder.path() / "cache.db";
+  CHECK(launches_of("first", path) == 1);
+  CHECK(launches_of("first", path) == 0);
+  CHECK(launches_of("second", path) == 1);
+  CHECK(launches_of("first", path) == 0);
+  CHECK(launches_of("second", path) == 0);
+}
+
+TEST_CASE("A probe that is not understood is made anew") {
+  const TemporaryFolder folder;
+  const auto path = folder.path() / "cache.db";
+  CHECK(launches_of("first", path) == 1);
+  open_store(path)->put_probe("first", "nonsense");
+  CHECK(launches_of("first", path) == 1);
+  CHECK(launches_of("first", path) == 0);
+}
+
+TEST_CASE("A probe that has seen nothing is not stored, and not repeated in its process") {
+  const TemporaryFolder folder;
+  const auto path = folder.path() / "cache.db";
+  CHECK(launches_of("first", path, "") == 1);
+  CHECK(launches_of("first", path, "") == 1);
+}
+
+TEST_CASE("A cache that is given away does not tell the hardware it comes from") {
+  const TemporaryFolder folder;
+  const auto path = folder.path() / "cache.db", copy = folder.path() / "copy.db";
+  CHECK(launches_of("first", path) == 1);
+  CHECK(open_store(path)->export_to(copy).empty());
+  CHECK(launches_of("first", copy) == 1);
+}
+
+TEST_CASE("A plan that asks for GPCs has those of the store, else of a probe", "[gpu][wgmma]") {
+  TUNEDGEMM_OPEN_TEST_GPU(device);
+  if (device->limits().gpc_of_sm.empty()) {
+    TUNEDGEMM_SKIP("the GPCs of this device are not known");
+  }
+  const TemporaryFolder folder;
+  ContextOptions options;
+  options.backend = &cuda_backend();
+  options.policy = Policy::kReplay;
+  options.store.path = folder.path() / "cache.db";
+  constexpr std::int64_t kM = 256, kN = 512, kK = 8192;
+  const Problem asked =
+      canonical(make_problem(kM, kN, kK, DataType::kF16, DataType::kF16, DataType::kF16)).problem;
+  std::optional<Instance> winner;
+  for (const Instance& instance : ranked_candidates(asked, device->limits())) {
+    if (instance.launch.workspace_is_optional) {
+      winner = instance;
+      break;
+    }
+  }
+  REQUIRE(winner);
+  Record record = winner_record(*winner, *device);
+  record.rigor = Rigor::kNormal;
+  const Source source = winner->source();
+  CHECK(open_store(options.store.path)
+            ->put(record, source, std::get<Binary>(device->compile(source)), {})
+            .stored);
+
+  tunedgemm_problem problem;
+  tunedgemm_problem_init(&problem, kM, kN, kK, TUNEDGEMM_F16, TUNEDGEMM_F16, TUNEDGEMM_F16);
+  const auto memory = device->allocate(64);
+  tunedgemm_buffers buffers;
+  tunedgemm_buffers_init(&buffers);
+  buffers.a = buffers.b = buffers.d = memory->data();
+  const auto opened = cuda::Driver::open();
+  const cuda::Driver& driver = *std::get<0>(opened);
+  constexpr auto kGlobal = static_cast<cuda::CUstreamCaptureMode>(0);
+  for (const bool is_stored : {false, true}) {
+    const auto context = Context::create(options);
+    CHECK(context->device().limits().gpc_of_sm.empty() != is_stored);
+    const Device::Current current(context->device());
+    // Another stream of this thread is captured, in the mode that forbids most.
+    cuda::CUstream captured = nullptr;
+    REQUIRE(driver.cuStreamCreate(&captured, 1) == 0);
+    REQUIRE(driver.cuStreamBeginCapture(captured, kGlobal) == 0);
+    const Plan& plan = context->plan(call_key(problem, buffers), nullptr);
+    cuda::CUgraph graph = nullptr;
+    CHECK(driver.cuStreamEndCapture(captured, &graph) == 0);
+    driver.cuGraphDestroy(graph);
+    driver.cuStreamDestroy(captured);
+    CHECK(plan.candidate == winner->candidate);
+    CHECK(plan.launch == winner->launch);
+    CHECK(context->device().limits().gpc_of_sm == device->limits().gpc_of_sm);
+  }
+}

@@ -1,0 +1,15 @@
+#pragma once
+
+#include <memory>
+
+#include "cache/store.h"
+
+namespace tunedgemm::internal {
+
+/// A store without a file. Header only: who includes it links cache.
+inline std::unique_ptr<Store> memory_store(StoreOptions options = {}) {
+  options.access = StoreOptions::Access::kMemoryOnly;
+  return Store::open(options);
+}
+
+}  // namespace tunedgemm::internal
