@@ -1,39 +1,11 @@
 #include "kernel_templates/tile_order.h"
 
-#include <algorithm>
-#include <bit>
 #include <set>
+#include <utility>
 
 #include "kernel_templates/geometry.h"
 
 namespace tunedgemm::internal {
-namespace {
-
-// Where Hilbert's curve is after `index` steps in a square with sides of `side` tiles, a power of
-// two: from the smallest square to the largest, the part is reflected so that its ends meet the
-// neighbours'.
-TileCoordinate hilbert_at(std::int64_t index, int side) {
-  int across = 0;
-  int down = 0;
-  for (int part = 1; part < side; part *= 2) {
-    const int right = static_cast<int>(index / 2 % 2);
-    const int below = static_cast<int>((index + right) % 2);
-    if (below == 0) {
-      if (right == 1) {
-        across = part - 1 - across;
-        down = part - 1 - down;
-      }
-      std::swap(across, down);
-    }
-    across += part * right;
-    down += part * below;
-    index /= 4;
-  }
-  return {down, across};
-}
-
-}  // namespace
-
 std::vector<TileCoordinate> grouped_order(const Rasterization& rasterization) {
   const auto clusters_m =
       static_cast<int>(ceil_divide(rasterization.tiles_m, rasterization.cluster_m));
@@ -65,19 +37,6 @@ std::vector<TileCoordinate> row_major_order(int tiles_m, int tiles_n) {
   order.reserve(static_cast<std::size_t>(tiles_m) * static_cast<std::size_t>(tiles_n));
   for (int index = 0; index < tiles_m * tiles_n; ++index) {
     order.push_back({index / tiles_n, index % tiles_n});
-  }
-  return order;
-}
-
-std::vector<TileCoordinate> hilbert_order(int tiles_m, int tiles_n) {
-  const auto side =
-      static_cast<int>(std::bit_ceil(static_cast<unsigned>(std::max(tiles_m, tiles_n))));
-  std::vector<TileCoordinate> order;
-  for (std::int64_t index = 0; index < std::int64_t{side} * side; ++index) {
-    const TileCoordinate tile = hilbert_at(index, side);
-    if (tile.tile_m < tiles_m && tile.tile_n < tiles_n) {
-      order.push_back(tile);
-    }
   }
   return order;
 }

@@ -29,9 +29,6 @@ struct Rasterization {
 std::vector<TileCoordinate> grouped_order(const Rasterization& rasterization);
 /// Row after row.
 std::vector<TileCoordinate> row_major_order(int tiles_m, int tiles_n);
-/// Along Hilbert's curve over the smallest square of a power of two (D. Hilbert, "Über die stetige
-/// Abbildung einer Linie auf ein Flächenstück", 1891), leaving out what lies beyond D.
-std::vector<TileCoordinate> hilbert_order(int tiles_m, int tiles_n);
 
 /// Tiles that are computed at the same time, and the rows of blocks of A and columns of blocks of B
 /// that they read together.

@@ -1,180 +1,249 @@
 #!/usr/bin/env python3
 """Races our winners against Triton's matmul, and against cuBLAS where that has the types, in one process.
 
-    tools/bench_triton.py --json triton.json --plot triton
-    tools/bench_triton.py --sizes 512,1024 --types e5m2 --library build/release/runtime/libtunedgemm.so
+    tools/bench_triton.py --sizes 512,1024 --types e5m2 --library build/release/runtime/libtunedgemm.so --plot triton
 
-The contenders: `tuned` is libtunedgemm through its C interface, where the first call of a shape tunes it; `triton` is the
-block-level kernel of Triton's matmul tutorial, autotuned over that tutorial's configs for NVIDIA; `cublas` is
-torch.matmul, for f16 alone. Sums are f32 and results f16; for e5m2 B is given transposed (layout nt).
-
-Every result is checked. Then each round takes one sample of every contender in a shuffled order: launches in one CUDA
-graph, about two milliseconds of the fastest contender, over copies of the operands that exceed twice the L2 cache.
-The JSON is that of `tunedgemm bench`. Needs PyTorch 2.9, Triton, a GPU and libtunedgemm.so.
-
-Exit status: 0 good; 1 a contender has no result; 2 the command line is wrong; 3 what it needs is missing; 130 interrupted,
-and what is done is kept.
+`tuned` is libtunedgemm through its C interface, `triton` the kernel of Triton's matmul tutorial with that tutorial's configs for
+NVIDIA, `cublas` torch.matmul, for f16 alone. Both tune before they are timed. Results are f16; for e5m2 B is given transposed.
+Every result is checked. Then each round takes one sample of every contender in a shuffled order: launches in one CUDA graph,
+about two milliseconds of the fastest contender, over copies of the operands that exceed twice the L2 cache. The JSON is that of
+`tunedgemm bench`. Exit status: 0 good; 1 a contender has no result; 2 the command line is wrong; 3 what it needs is missing.
 """
 import argparse
-import datetime
-import importlib
+import ctypes
+import json
 import pathlib
+import random
+import statistics
 import subprocess
 import sys
 import time
+from ctypes import byref, c_char_p, c_double, c_float, c_int32, c_int64, c_size_t, c_void_p
 
-from triton_race import results
-from triton_race.contenders import contender_makers
-from triton_race.gpu import Gpu
-from triton_race.kind import KINDS, Kind
-from triton_race.library import Library, LibraryError, find_library
-from triton_race.missing import Missing
-from triton_race.race import race, row_json, sentence_of
+try:
+    import torch
+    import triton
+    import triton.language as tl
+    MISSING = "" if torch.cuda.is_available() else "PyTorch sees no GPU; run this where nvidia-smi shows one"
+except ImportError as import_error:
+    MISSING = f"PyTorch and Triton are needed ({import_error}); run this with a Python that has them"
 
-LARGEST_SIZE = 32768  # the Triton kernel's offsets have 32 bits
-PYTHONS = (sys.executable, "/usr/bin/python3")  # Debian's matplotlib is in Debian's Python
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+LARGEST_SIZE, SAMPLE_US, PROBE_LAUNCHES, MOST_LAUNCHES, MOST_COPIES = 32768, 2000, 16, 1024, 4096
+# By type: its number in tunedgemm.h, PyTorch's name, bytes, its name in results, layout, and a bound: an element of D may be wrong
+# by it times (sqrt(K) + its magnitude). Tensor cores keep some 14 bits of a sum of fp8 products.
+KINDS = {"f16": (3, "float16", 2, "f16→f16", "nn", lambda k: 2**-9),
+         "e5m2": (6, "float8_e5m2", 1, "e5m2→f16 fast", "nt", lambda k: 2**-6 * (1 + k / 4096))}
+if not MISSING:
+    @triton.autotune(key=["m", "n", "k"], configs=[
+        triton.Config(dict(BLOCK_M=m, BLOCK_N=n, BLOCK_K=k, GROUP_M=8), num_stages=stages, num_warps=warps) for m, n, k, stages, warps in (
+            (128, 256, 64, 3, 8), (64, 256, 32, 4, 4), (128, 128, 32, 4, 4), (128, 64, 32, 4, 4), (64, 128, 32, 4, 4), (128, 32, 32, 4, 4),
+            (64, 32, 32, 5, 2), (32, 64, 32, 5, 2), (128, 256, 128, 3, 8), (256, 128, 128, 3, 8), (256, 64, 128, 4, 4),
+            (64, 256, 128, 4, 4), (128, 128, 128, 4, 4), (128, 64, 64, 4, 4), (64, 128, 64, 4, 4), (128, 32, 64, 4, 4))])
+    @triton.jit
+    def triton_matmul(a, b, d, m, n, k, a_stride_m, a_stride_k, b_stride_k, b_stride_n, d_stride_m, d_stride_n,
+                      BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, GROUP_M: tl.constexpr):
+        """D = A B. Groups of GROUP_M rows of tiles go from left to right, each column of a group from top to bottom."""
+        tile, group_tiles = tl.program_id(axis=0), GROUP_M * tl.cdiv(n, BLOCK_N)
+        first_row = tile // group_tiles * GROUP_M
+        height = min(tl.cdiv(m, BLOCK_M) - first_row, GROUP_M)
+        m0, n0 = (first_row + tile % group_tiles % height) * BLOCK_M, tile % group_tiles // height * BLOCK_N
+        # Rows and columns past the end are earlier ones once more, so that only K needs a mask.
+        rows, columns = (m0 + tl.arange(0, BLOCK_M)) % m, (n0 + tl.arange(0, BLOCK_N)) % n
+        depth = tl.arange(0, BLOCK_K)
+        a_tile = a + rows[:, None] * a_stride_m + depth[None, :] * a_stride_k
+        b_tile = b + depth[:, None] * b_stride_k + columns[None, :] * b_stride_n
+        accumulators = tl.zeros((BLOCK_M, BLOCK_N), dtype=tl.float32)
+        for step in range(0, tl.cdiv(k, BLOCK_K)):
+            accumulators = tl.dot(tl.load(a_tile, mask=depth[None, :] < k - step * BLOCK_K, other=0.0),
+                                  tl.load(b_tile, mask=depth[:, None] < k - step * BLOCK_K, other=0.0), accumulators)
+            a_tile, b_tile = a_tile + BLOCK_K * a_stride_k, b_tile + BLOCK_K * b_stride_k
+        rows, columns = m0 + tl.arange(0, BLOCK_M), n0 + tl.arange(0, BLOCK_N)
+        d_tile = d + rows[:, None] * d_stride_m + columns[None, :] * d_stride_n
+        tl.store(d_tile, accumulators.to(tl.float16), mask=(rows[:, None] < m) & (columns[None, :] < n))
+
+
+class Problem(ctypes.Structure):
+    _fields_ = [("struct_size", c_size_t), *((name, c_int64) for name in "m n k batch".split()),
+                *((name, c_int32) for name in "type_a type_b type_d order_a order_b order_c order_d".split()),
+                *((name, c_int64) for name in "lda ldb ldc ldd".split()), *((f"batch_stride_{name}", c_int64) for name in "abcd"),
+                *((name, c_int32) for name in "activation bias numerics".split())]
+
+
+class Buffers(ctypes.Structure):
+    _fields_ = [("struct_size", c_size_t), *((name, c_void_p) for name in "a b c d bias scale_a scale_b".split()),
+                ("alpha", c_double), ("beta", c_double), ("slope", c_float), ("workspace", c_void_p), ("workspace_bytes", c_size_t)]
+
+
+class Library:
+    """libtunedgemm with a context of default options: tunedgemm.h says what its functions mean."""
+
+    def __init__(self, path: str | None):
+        built = sorted(ROOT.glob("build/*/runtime/libtunedgemm.so"), key=lambda file: file.stat().st_mtime)
+        self.c, self.context = ctypes.CDLL(path or str(built[-1] if built else "libtunedgemm.so")), c_void_p()
+        self.c.tunedgemm_plan_description.restype = self.c.tunedgemm_error_message.restype = c_char_p
+        self.check(self.c.tunedgemm_context_create(None, byref(self.context)))
+        text = ctypes.create_string_buffer(1 << 16)
+        self.c.tunedgemm_context_report(self.context, text, c_size_t(len(text)))
+        self.report = dict(line.split(maxsplit=1) for line in text.value.decode(errors="replace").splitlines() if " " in line)
+
+    def check(self, status: int) -> None:
+        if status:
+            raise RuntimeError(self.c.tunedgemm_error_message().decode(errors="replace"))
+
+    def contender(self, types: str, size: int, addresses: list, stream: int | None) -> tuple:
+        """Of the copies' A, B and D: a function that launches for a copy, and one that tells the kernel. Tunes."""
+        number, problem, plan, copies = KINDS[types][0], Problem(), c_void_p(), [Buffers() for _ in addresses]
+        for buffers, (a, b, d) in zip(copies, addresses):
+            self.c.tunedgemm_buffers_init(byref(buffers))
+            buffers.a, buffers.b, buffers.d = a, b, d
+        self.c.tunedgemm_problem_init(byref(problem), *[c_int64(size)] * 3, number, number, KINDS["f16"][0])
+        problem.order_b = int(KINDS[types][4] == "nt")  # column-major
+        self.check(self.c.tunedgemm_plan_create(self.context, byref(problem), byref(copies[0]), byref(plan)))
+        return (lambda copy: self.check(self.c.tunedgemm_run(plan, byref(copies[copy]), c_void_p(stream))),
+                lambda: self.c.tunedgemm_plan_description(plan).decode(errors="replace"))
+
+
+def contenders(library: Library, types: str, size: int, sets: list) -> dict:
+    """For each name what makes it: a function that launches for a copy of the operands, and one that tells the kernel."""
+    def launch_triton(copy: int) -> None:
+        (a, b, d), strides = sets[copy], [stride for matrix in sets[copy] for stride in matrix.stride()]
+        grid = lambda knobs: (triton.cdiv(size, knobs["BLOCK_M"]) * triton.cdiv(size, knobs["BLOCK_N"]),)
+        triton_matmul[grid](a, b, d, size, size, size, *strides)
+
+    addresses = [[matrix.data_ptr() for matrix in one] for one in sets]
+    makers = {"tuned": lambda: library.contender(types, size, addresses, torch.cuda.current_stream().cuda_stream),
+              "triton": lambda: (launch_triton, lambda: str(triton_matmul.best_config)),
+              "cublas": lambda: (lambda copy: torch.matmul(*sets[copy][:2], out=sets[copy][2]), lambda: "")}
+    return {name: make for name, make in makers.items() if name != "cublas" or types == "f16"}  # it does not take fp8
+
+
+def operand_sets(types: str, size: int) -> list:
+    """Random A and B, and D, in copies whose inputs exceed twice the L2 cache."""
+    _, name, element_bytes, _, layout, _ = KINDS[types]
+    copies, sets = torch.cuda.get_device_properties(0).L2_cache_size // (size * size * element_bytes) + 1, []
+    for _ in range(min(max(copies, 2), MOST_COPIES)):
+        a, b, d = (torch.randn((size, size), device="cuda").to(getattr(torch, kind)) for kind in (name, name, "float16"))
+        sets.append((a, b.T if layout == "nt" else b, d))
+    return sets
+
+
+def graph_timer(launch, copies: int, launches: int):
+    """A function that measures the time of one launch, in us: launches over the copies, between two events, in one graph."""
+    graph, begin, end = torch.cuda.CUDAGraph(), *(torch.cuda.Event(enable_timing=True, external=True) for _ in range(2))
+    with torch.cuda.graph(graph, stream=torch.cuda.current_stream(), capture_error_mode="relaxed"):
+        launch(copies - 1)  # not timed: it starts on an idle device
+        begin.record()
+        for index in range(launches):
+            launch(index % copies)
+        end.record()
+
+    def sample_us() -> float:
+        graph.replay()
+        torch.cuda.synchronize()
+        return begin.elapsed_time(end) * 1e3 / launches
+    return sample_us
+
+
+def admit(launch, sets: list, bound: float) -> tuple[float, float]:
+    """The worst error over its bound of what a graph has computed, and a launch's time. A wrong result is refused."""
+    launch(0)  # tunes, which a graph cannot
+    torch.cuda.synchronize()
+    sample_us, (a, b, d) = graph_timer(launch, len(sets), PROBE_LAUNCHES), sets[0]
+    d.fill_(float("nan"))
+    us, expected = max(sample_us(), sample_us()), a.float().double() @ b.float().double()
+    error = ((d.double() - expected).abs() / (bound * (len(a)**0.5 + expected.abs()))).max().item()
+    if not error <= 1:  # NaN is wrong too
+        raise ArithmeticError(f"the result is wrong: {error:.3g} times the error bound")
+    return error, us
+
+
+def contender_record(name: str, kernel: str, samples_us: list[float], size: int, error: float) -> dict:
+    """As `tunedgemm bench --json` writes it."""
+    us = statistics.quantiles(samples_us * (1 + (len(samples_us) == 1)), n=10, method="inclusive")
+    return {"contender": name, "kernel": kernel or None, "median_us": us[4], "p20_us": us[1], "p80_us": us[7],
+            "tflops": 2e-6 * size**3 / us[4], "of_roofline": None, "clock_mhz": None, "max_error": error}
+
+
+def race(library: Library, types: str, size: int, rounds: int, cool_down_ms: int) -> dict:
+    """The row. A contender that fails is left out, and a remark says why."""
+    row = {"name": "", "types": KINDS[types][3], "layout": KINDS[types][4], "epilogue": "", "m": size, "n": size, "k": size,
+           "batch": 1, "kernel": "", "failure": None, "remarks": [], "contenders": []}
+    racing, order = [], random.Random(1)
+    try:
+        sets = operand_sets(types, size)
+        for name, make in contenders(library, types, size, sets).items():
+            try:
+                launch, kernel = make()
+                racing.append((name, launch, kernel, *admit(launch, sets, KINDS[types][5](size)), []))
+            except Exception as error:  # the others can race without it
+                row["remarks"].append(f"no {name}: {type(error).__name__}: {' '.join(str(error).split())}")
+        launches = max(min(int(SAMPLE_US / min(us for *_, us, _ in racing)), MOST_LAUNCHES), len(sets))
+        timers = [(samples, graph_timer(launch, len(sets), launches)) for _, launch, *_, samples in racing]
+        for is_counted in [False] + rounds * [True]:  # a graph's first replay is slower
+            for samples, sample_us in order.sample(timers, len(timers)):
+                time.sleep(cool_down_ms / 1e3)
+                samples += [sample_us()][:is_counted]
+    except Exception as error:  # the memory is too small, say
+        return row | {"failure": f"{type(error).__name__}: {error}"}
+    for name, _, kernel, error, _, samples in racing:
+        row["contenders"].append(contender_record(name, kernel(), samples, size, error))
+        row["remarks"] += [f"{name} runs {kernel()}"] * bool(kernel())
+        row["kernel"] = kernel() if name == "tuned" else row["kernel"]
+    return row if row["kernel"] else row | {"failure": row["remarks"][0]}
 
 
 def sizes(text: str) -> list[int]:
     """512,1024 or 256:4096:128, or both joined by commas."""
-    found = []
-    for part in text.split(","):
-        numbers = part.split(":")
-        if len(numbers) not in (1, 3) or not all(number.isascii() and number.isdecimal() for number in numbers):
-            raise argparse.ArgumentTypeError(f'"{part}" is neither a size nor first:last:step, such as 256:4096:128')
-        first, last, step = map(int, numbers if len(numbers) == 3 else numbers * 2 + ["1"])
-        if not (1 <= first <= last <= LARGEST_SIZE and step >= 1):
-            raise argparse.ArgumentTypeError(f'"{part}" has no sizes from 1 to {LARGEST_SIZE}, the least first')
-        found += range(first, last + 1, step)
+    ranges = [[int(number) for number in (part if ":" in part else f"{part}:{part}:1").split(":")] for part in text.split(",")]
+    found = [size for first, last, step in ranges for size in range(first, last + 1, step)]
+    if not found or min(found) < 1 or max(found) > LARGEST_SIZE:
+        raise argparse.ArgumentTypeError(f'"{text}" has no sizes, or others than from 1 to {LARGEST_SIZE}')
     return found
-
-
-def kinds(text: str) -> list[Kind]:
-    unknown = [name for name in text.split(",") if name not in KINDS]
-    if unknown:
-        raise argparse.ArgumentTypeError(f'"{unknown[0]}" is not one of {", ".join(KINDS)}')
-    return [KINDS[name] for name in text.split(",")]
-
-
-def whole_number(least: int, most: int):
-    def number(text: str) -> int:
-        if not (text.isascii() and text.isdecimal() and least <= int(text) <= most):
-            raise argparse.ArgumentTypeError(f'"{text}" is not a whole number from {least} to {most}')
-        return int(text)
-    return number
 
 
 def parse(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sizes", type=sizes, default="256:4096:128", help="M = N = K; default: %(default)s")
-    parser.add_argument("--types", type=kinds, default="f16,e5m2", help="default: %(default)s")
-    parser.add_argument("--rounds", type=whole_number(1, 1000), default=11, help="timed rounds; default: %(default)s")
-    parser.add_argument("--cool-down-ms", type=whole_number(0, 10000), default=20,
-                        help="how long the device cools down before each sample; default: %(default)s")
-    parser.add_argument("--library", metavar="FILE",
-                        help="libtunedgemm.so; default: the newest in a build folder, or the loader's")
+    parser.add_argument("--types", type=lambda text: text.split(","), default="f16,e5m2", help="default: %(default)s")
+    parser.add_argument("--rounds", type=int, choices=range(1, 1001), metavar="1..1000", default=11, help="default: %(default)s")
+    parser.add_argument("--cool-down-ms", type=int, choices=range(10001), metavar="0..10000", default=20, help="default: %(default)s")
+    parser.add_argument("--library", metavar="FILE", help="default: the newest libtunedgemm.so in a build folder, or the loader's")
     parser.add_argument("--json", type=pathlib.Path, metavar="FILE", help="what tools/plot_bench.py draws")
-    parser.add_argument("--csv", type=pathlib.Path, metavar="FILE", help="the same, a line for each contender")
-    parser.add_argument("--plot", metavar="PREFIX",
-                        help="draws PREFIX.png and PREFIX.svg; without --json it writes PREFIX.json too")
+    parser.add_argument("--plot", metavar="PREFIX", help="draws PREFIX.png and PREFIX.svg; without --json it writes PREFIX.json too")
     options = parser.parse_args(arguments)
-    if options.plot and not options.json:
-        options.json = pathlib.Path(f"{options.plot}.json")
+    if not set(options.types) <= KINDS.keys():
+        parser.error(f"argument --types: there are {', '.join(KINDS)}")
     return options
 
 
-def needed(module: str, name: str):
-    try:
-        return importlib.import_module(module)
-    except ImportError as error:
-        raise Missing(f"{name} cannot be imported ({error}); run this with a Python that has it") from error
-
-
-def open_torch():
-    torch = needed("torch", "PyTorch")
-    if not torch.cuda.is_available():
-        raise Missing("PyTorch sees no GPU; run this where nvidia-smi shows one, with a PyTorch built for CUDA")
-    return torch
-
-
-def open_library(path: str | None) -> Library:
-    try:
-        return Library(path or find_library())
-    except LibraryError as error:
-        raise Missing(f"libtunedgemm cannot use the GPU: {error}") from error
-
-
-def plotter(prefix: str | None) -> list[str] | None:
-    """The command's beginning, found before anything is measured."""
-    if prefix is None:
-        return None
-    for python in PYTHONS:
-        if pathlib.Path(python).exists() and subprocess.run([python, "-c", "import matplotlib"],
-                                                            capture_output=True).returncode == 0:
-            return [python, str(pathlib.Path(__file__).resolve().with_name("plot_bench.py"))]
-    raise Missing("no Python here has matplotlib, which --plot needs; give --json and draw later by plot_bench.py")
-
-
-def describe_run(gpu, library, versions: str, options: argparse.Namespace) -> dict:
-    compiler, driver = library.toolchain()
-    now = datetime.datetime.now(datetime.timezone.utc)
-    return {"device": gpu.name, "compiler": compiler, "driver": driver, "vendor": versions,
-            "began_at": f"{now:%Y-%m-%d %H:%M:%S}", "rounds": options.rounds, "cool_down_ms": options.cool_down_ms}
-
-
-def bench(gpu, make_contenders, run: dict, options: argparse.Namespace) -> int:
-    """All shapes, and the exit status."""
-    files, rows, is_interrupted = results.ResultFiles(run, options.csv, options.json), [], False
-    shapes = [(kind, size) for kind in options.types for size in options.sizes]
-    begin = time.monotonic()
-    try:
-        for kind, size in shapes:
-            try:
-                row = race(gpu, make_contenders, kind, size, options.rounds, options.cool_down_ms)
-            except Exception as error:  # too large for the memory, say; what is done is worth keeping
-                row = row_json(kind, size) | {"failure": sentence_of(error)}
-            rows.append(row)
-            files.add(row)
-            left = (time.monotonic() - begin) / len(rows) * (len(shapes) - len(rows))
-            told = [f"tuned runs {row['kernel']}", *row["remarks"]] if row["kernel"] else row["remarks"]
-            print(f"{len(rows)}/{len(shapes)}  {size} {kind.types} {kind.layout}: {results.result_text(row)}  "
-                  f"({left / 60:.1f} min left)", *told, sep="\n    ", file=sys.stderr, flush=True)
-    except KeyboardInterrupt:
-        print("interrupted; what is done is kept", file=sys.stderr)
-        is_interrupted = True
-    for line in (*results.table_lines(rows), *results.mean_lines(rows)):
-        print(line, flush=True)
-    wanted = sum(len(make_contenders(kind, [])) for kind, _ in shapes)
-    return 130 if is_interrupted else int(sum(len(row["contenders"]) for row in rows) < wanted)
-
-
-def run_race(options: argparse.Namespace) -> int:
-    drawing = plotter(options.plot)
-    torch = open_torch()
-    triton = needed("triton", "Triton")
-    library = open_library(options.library)
-    gpu = Gpu(torch)
-    run = describe_run(gpu, library, f"Triton {triton.__version__}, cuBLAS of PyTorch {torch.__version__}", options)
-    print(f"{run['device']}, {run['compiler']}, {run['vendor']}; {options.rounds} interleaved rounds, each sample after "
-          f"{options.cool_down_ms} ms of cool-down; medians", file=sys.stderr, flush=True)
-    with torch.cuda.stream(gpu.stream):
-        status = bench(gpu, lambda kind, sets: contender_makers(gpu, library, kind, sets), run, options)
-    library.close()
-    if drawing and subprocess.run([*drawing, str(options.json), "-o", options.plot]).returncode != 0:
-        return max(status, 1)
-    return status
-
-
 def main(arguments: list[str] | None = None) -> int:
-    options = parse(arguments)
+    options, status = parse(arguments), 0
+    file = options.json or pathlib.Path(f"{options.plot}.json")
     try:
-        return run_race(options)
-    except Missing as error:
+        if MISSING:
+            raise OSError(MISSING)
+        library = Library(options.library)
+    except (OSError, RuntimeError) as error:
         print(f"bench_triton.py: {error}", file=sys.stderr)
         return 3
-    except OSError as error:
-        print(f"bench_triton.py: the results cannot be written: {error}", file=sys.stderr)
-        return 1
+    compiler, _, driver = library.report["toolchain"].partition(", ")
+    run = {"device": torch.cuda.get_device_name(0), "compiler": compiler, "driver": driver,
+           "vendor": f"Triton {triton.__version__}, cuBLAS of PyTorch {torch.__version__}", "rounds": options.rounds,
+           "began_at": time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime()), "cool_down_ms": options.cool_down_ms, "rows": []}
+    print(*list(run.values())[:-1], sep=", ", file=sys.stderr)
+    for types, size in [(types, size) for types in options.types for size in options.sizes]:
+        with torch.cuda.stream(torch.cuda.Stream()):
+            row = race(library, types, size, options.rounds, options.cool_down_ms)
+        run["rows"].append(row)
+        status |= len(row["contenders"]) < (3 if types == "f16" else 2)
+        speeds = [f"{one['contender']} {one['tflops']:.4g} TFLOP/s" for one in row["contenders"]]
+        print(f"{size} {row['types']}:", row["failure"] or ", ".join(speeds), *row["remarks"], sep="\n    ", flush=True)
+        if options.json or options.plot:  # whole after every row
+            file.write_text(json.dumps(run, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    if options.plot:
+        status |= subprocess.run([sys.executable, ROOT / "tools" / "plot_bench.py", file, "-o", options.plot]).returncode
+    return status
 
 
 if __name__ == "__main__":

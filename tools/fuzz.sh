@@ -3,9 +3,9 @@
 #
 #   bash tools/fuzz.sh 60 c_api shape_list
 #
-# The committed inputs are the beginning, and what is found beside them stays in build/fuzz/corpus. An
-# input that breaks something is kept as build/fuzz/NAME-crash-*; run build/fuzz/tests/fuzz/fuzz_NAME
-# with it, and put it beside the committed ones when it is repaired.
+# The inputs of tests/fuzz/corpus.txt are the beginning, and what is found beside them stays in build/fuzz/corpus.
+# An input that breaks something is kept as build/fuzz/NAME-crash-*; run build/fuzz/tests/fuzz/fuzz_NAME with it,
+# and add its line to corpus.txt when it is repaired.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 # shellcheck source=tools/packages.sh
@@ -25,13 +25,19 @@ install_missing "${build_packages[@]}" "${fuzz_packages[@]}"
 cmake --preset fuzz >/dev/null
 cmake --build --preset fuzz --target "${names[@]/#/fuzz_}"
 
+rm -rf build/fuzz/inputs
+while read -r name bytes; do
+  mkdir -p "build/fuzz/inputs/${name%/*}"
+  LC_ALL=C printf '%b' "$bytes" >"build/fuzz/inputs/$name"
+done < <(grep -v '^#' tests/fuzz/corpus.txt)
+
 failed=0
 for name in "${names[@]}"; do
   corpus=build/fuzz/corpus/$name
   log=build/fuzz/$name.log
   mkdir -p "$corpus"
   if "build/fuzz/tests/fuzz/fuzz_$name" -max_total_time="$seconds" -max_len=1024 -timeout=20 \
-    -print_final_stats=1 -artifact_prefix="build/fuzz/$name-" "$corpus" "tests/fuzz/corpus/$name" \
+    -print_final_stats=1 -artifact_prefix="build/fuzz/$name-" "$corpus" "build/fuzz/inputs/$name" \
     >"$log" 2>&1; then
     result=good
   else

@@ -19,7 +19,6 @@ measure() {
   if python3 -c 'import torch, triton' 2>/dev/null; then
     python3 tools/bench_triton.py --json "$folder/triton.json"
   fi
-  "$tunedgemm" landscape 4096 4096 4096 --types f16 --json "$folder/landscape.json"
 }
 
 draw() {
@@ -29,10 +28,10 @@ draw() {
     "$python" tools/plot_bench.py "$folder/triton.json" -o "$folder/triton"
   fi
   "$python" tools/plot_ladder.py "$folder/ladder.json" -o "$folder/ladder"
-  "$python" tools/plot_landscape.py "$folder/landscape.json" -o "$folder/landscape"
-  "$tunedgemm" order 1152 1152 1152 --types f16 --compare --svg "$folder/order.svg" \
+  "$tunedgemm" order 1152 1152 1152 --types f16 --compare --json "$folder/order.json" \
     --config "block_m=128 block_n=128 block_k=64 group_m=3" --at-a-time 9
-  rm -f "$folder"/*.png
+  "$python" tools/plot_order.py "$folder/order.json" -o "$folder/order"
+  rm -f "$folder"/*.png "$folder/order.json"
   tools/update_readme.py headline "$folder"
   tools/update_readme.py gallery "$folder"
 }

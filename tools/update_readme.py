@@ -193,9 +193,7 @@ def gallery(folder: pathlib.Path, root: pathlib.Path) -> str:
         f"![A bar for each kernel, from the naive loop to the tuned one]({place}/ladder.svg)", "",
         "`tunedgemm ladder`: every kernel of the library on one problem, each checked against double precision.", "",
         f"![In which order tiles are computed]({place}/order.svg)", "",
-        "`tunedgemm order 1152 1152 1152 --types f16 --compare`: which tiles of D run at the same time, and how much they read.", "",
-        f"![Time against each knob]({place}/landscape.svg)", "",
-        "`tunedgemm landscape 4096 4096 4096 --types f16`: what the tuner saw.",
+        "`tunedgemm order 1152 1152 1152 --types f16 --compare`: which tiles of D run at the same time, and how much they read.",
     ])
 
 

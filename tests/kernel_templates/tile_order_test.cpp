@@ -3,7 +3,6 @@
 #include "kernel_templates/tile_order.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <set>
 #include <utility>
 
@@ -58,7 +57,6 @@ TEST_CASE("Every order has every tile once") {
   for (const auto& [m, n] : {std::pair(1, 1), {1, 7}, {7, 1}, {9, 9}, {5, 12}, {16, 3}, {13, 31}}) {
     INFO(m << " x " << n);
     CHECK(covers(row_major_order(m, n), m, n));
-    CHECK(covers(hilbert_order(m, n), m, n));
     for (const int group : {1, 2, 8, 100}) {
       for (const bool columns : {false, true}) {
         for (const auto& [of_m, of_n] : {std::pair(1, 1), {2, 1}, {1, 2}, {2, 2}, {4, 1}}) {
@@ -84,15 +82,6 @@ TEST_CASE("A cluster's tiles follow each other") {
       grouped_order({.tiles_m = 3, .tiles_n = 2, .group = 1, .cluster_m = 2});
   const std::vector<TileCoordinate> expected{{0, 0}, {1, 0}, {0, 1}, {1, 1}, {2, 0}, {2, 1}};
   CHECK(order == expected);
-}
-
-TEST_CASE("Each step of Hilbert's curve goes to a neighbour") {
-  const std::vector<TileCoordinate> order = hilbert_order(16, 16);
-  for (std::size_t index = 1; index < order.size(); ++index) {
-    CHECK(std::abs(order[index].tile_m - order[index - 1].tile_m) +
-              std::abs(order[index].tile_n - order[index - 1].tile_n) ==
-          1);
-  }
 }
 
 TEST_CASE("Waves are cut from the order, the last one shorter") {

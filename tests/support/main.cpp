@@ -34,6 +34,11 @@ class SkipCounter : public Catch::EventListenerBase {
  public:
   using Catch::EventListenerBase::EventListenerBase;
 
+  void testRunStarting(const Catch::TestRunInfo& /*run*/) override {  // a list of cases has none
+    std::cout << "seed: " << tunedgemm::internal::test_seed() << " (TUNEDGEMM_TEST_SEED sets it)"
+              << std::endl;
+  }
+
   void testCaseStarting(const Catch::TestCaseInfo& /*test_case*/) override {
     this_case_skipped = false;
   }
@@ -68,9 +73,6 @@ void note_skip(std::string_view reason) {
 int main(int argc, char** argv) {
   const tunedgemm::internal::TemporaryFolder folder;
   setenv("TUNEDGEMM_CACHE", (folder.path() / "tunedgemm.db").c_str(), 1);
-  std::cout << "seed: " << tunedgemm::internal::test_seed() << " (TUNEDGEMM_TEST_SEED sets it)"
-            << std::endl;
-
   const int failures = Catch::Session().run(argc, argv);
   if (cases_skipped > 0) {
     std::cout << cases_skipped << " of " << cases_run << " test cases skipped" << std::endl;

@@ -14,7 +14,7 @@ from plotting import PYTHON, main
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 TUNEDGEMM = sys.argv.pop() if len(sys.argv) > 1 else "tunedgemm"
-PICTURES = ("ladder", "landscape", "order", "squares", "triton")
+PICTURES = ("ladder", "order", "squares")
 
 
 class Gallery(unittest.TestCase):

@@ -2,6 +2,7 @@
 
 #include <fstream>
 #include <iterator>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "tests/support/catch.h"
@@ -25,10 +26,11 @@ TEST_CASE("A picture comes with the file that it is drawn from") {
   if (!can_draw(shell)) {
     TUNEDGEMM_SKIP("no Python has matplotlib; install the package python3-matplotlib");
   }
-  for (const std::string verb : {"landscape", "ladder"}) {
-    const std::string quick = verb == "ladder" ? " --rigor quick --rounds 1" : "";
-    const ProgramResult result =
-        shell.run(kCommand + verb + " 40 24 16 --device host --plot " + verb + quick);
+  const std::map<std::string, std::string> verbs{
+      {"order", " --config \"block_m=16 block_n=8 block_k=8 group_m=2\" --compare"},
+      {"ladder", " --device host --rigor quick --rounds 1"}};
+  for (const auto& [verb, options] : verbs) {
+    const ProgramResult result = shell.run(kCommand + verb + " 40 24 16 --plot " + verb + options);
     CAPTURE(verb, result.output, result.errors);
     REQUIRE(result.status == 0);
     CHECK_THAT(result.output, ContainsSubstring("Drawn in " + verb + ".png"));

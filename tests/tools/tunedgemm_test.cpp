@@ -39,21 +39,6 @@ TEST_CASE("A wrong command line exits with 2") {
   }
 }
 
-TEST_CASE("landscape shows time against every knob that varies") {
-  const TunedShell shell;
-  const ProgramResult result =
-      shell.run(kCommand + "landscape 40 24 16 --device host --json landscape.json");
-  CAPTURE(result.output, result.errors);
-  REQUIRE(result.status == 0);
-  REQUIRE_THAT(result.output, ContainsSubstring("winner: ") && ContainsSubstring("knob") &&
-                                  ContainsSubstring("1.00x"));
-  std::ifstream file(shell.folder() / "landscape.json");
-  const auto document = nlohmann::json::parse(file);
-  REQUIRE(document["m"] == 40);
-  REQUIRE(document["trials"].size() >= 3);
-  REQUIRE(document["winner"].is_string());
-}
-
 TEST_CASE("ladder climbs from the naive loop to the winner, each step checked") {
   const Shell shell;
   const ProgramResult result = shell.run(
@@ -138,35 +123,25 @@ TEST_CASE("bench adds what tunings of another rigor find") {
   REQUIRE(shell.run(kCommand + "bench 8 8 8 --most-candidates 4").status == 2);
 }
 
-TEST_CASE("landscape of a problem that was never tuned is a sentence and exit status 1") {
-  const Shell shell;
-  const ProgramResult result = shell.run(kCommand + "landscape 8 8 8 --device host");
-  REQUIRE(result.status == 1);
-  REQUIRE_THAT(result.errors, ContainsSubstring("no candidate was tried for 8x8x8"));
-}
-
 TEST_CASE("order shows a config's tiles, and beside other orders what they read") {
   const Shell shell;
   const std::string config =
       " --config \"mma block_m=64 block_n=64 block_k=64 group_m=3\" --at-a-time 9 ";
   const ProgramResult result =
-      shell.run(kCommand + "order 574 574 574 --types f16" + config + "--compare --svg order.svg");
+      shell.run(kCommand + "order 574 574 574 --types f16" + config + "--compare --json o.json");
   CAPTURE(result.output, result.errors);
   REQUIRE(result.status == 0);
   REQUIRE_THAT(result.output, ContainsSubstring("9 x 9 tiles of 64 x 64, each 9 blocks deep"));
   REQUIRE_THAT(result.output, ContainsSubstring("3 rows, 3 columns") && ContainsSubstring(" 54 "));
   REQUIRE_THAT(result.output, ContainsSubstring("1 rows, 9 columns") && ContainsSubstring(" 90 "));
-  std::ifstream picture(shell.folder() / "order.svg");
-  const std::string svg((std::istreambuf_iterator<char>(picture)), {});
-  REQUIRE_THAT(svg, ContainsSubstring("<svg") && ContainsSubstring("</svg>"));
-  const auto rectangles = [&] {
-    std::size_t count = 0;
-    for (std::size_t at = svg.find("<rect"); at != svg.npos; at = svg.find("<rect", at + 1)) {
-      ++count;
-    }
-    return count;
-  };
-  REQUIRE(rectangles() == 3 * 81 + 1);
+  const auto document = nlohmann::json::parse(std::ifstream(shell.folder() / "o.json"));
+  REQUIRE(document["orders"].size() == 2);
+  for (const auto& order : document["orders"]) {
+    CHECK(order["tiles"].size() == 81);
+    CHECK(order["first_wave"]["tiles"] == 9);
+  }
+  CHECK(document["orders"][0]["tiles"][4] == nlohmann::json{1, 1});
+  CHECK(document["orders"][0]["tiles"][30] == nlohmann::json{3, 1});
 }
 
 TEST_CASE("order shows the tiles of D's transpose where A and B are swapped") {

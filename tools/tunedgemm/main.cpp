@@ -18,12 +18,11 @@ using tunedgemm::internal::ExitStatus;
 
 // In the order of the help.
 constexpr std::array kVerbs{
-    tunedgemm::internal::add_best,      tunedgemm::internal::add_explain,
-    tunedgemm::internal::add_trials,    tunedgemm::internal::add_bench,
-    tunedgemm::internal::add_sweep,     tunedgemm::internal::add_ladder,
-    tunedgemm::internal::add_landscape, tunedgemm::internal::add_order,
-    tunedgemm::internal::add_doctor,    tunedgemm::internal::add_export,
-    tunedgemm::internal::add_merge,
+    tunedgemm::internal::add_best,   tunedgemm::internal::add_explain,
+    tunedgemm::internal::add_trials, tunedgemm::internal::add_bench,
+    tunedgemm::internal::add_sweep,  tunedgemm::internal::add_ladder,
+    tunedgemm::internal::add_order,  tunedgemm::internal::add_doctor,
+    tunedgemm::internal::add_export, tunedgemm::internal::add_merge,
 };
 
 ExitStatus run(int argc, char** argv) {

@@ -1,19 +1,24 @@
 // tunedgemm order: in which order a config computes the tiles of D, and what each wave of them
 // reads.
 
+#include <filesystem>
 #include <fstream>
 #include <iomanip>
 #include <iostream>
 #include <memory>
 #include <optional>
 #include <stdexcept>
+#include <string>
+#include <vector>
 
 #include "kernel_templates/geometry.h"
+#include "kernel_templates/tile_order.h"
 #include "tools/shared/context_options.h"
+#include "tools/shared/json_text.h"
 #include "tools/shared/shape_options.h"
 #include "tools/shared/table.h"
 #include "tools/shared/text.h"
-#include "tools/tunedgemm/order_picture.h"
+#include "tools/tunedgemm/picture_options.h"
 #include "tools/tunedgemm/verbs.h"
 
 namespace tunedgemm::internal {
@@ -22,10 +27,15 @@ namespace {
 struct Options {
   ContextChoice context;
   ShapeChoice shape;
+  PictureChoice picture;
   std::string config;
-  std::string svg;
   std::int64_t at_a_time = 0;  ///< 0: as many as the device has SMs
   bool compare = false;
+};
+
+struct NamedOrder {
+  std::string name;
+  std::vector<TileCoordinate> tiles;
 };
 
 // A config's tiles, and their rasterization.
@@ -165,7 +175,34 @@ void print_numbers(const NamedOrder& order, const Rasterization& rasterization) 
   }
 }
 
+// For plot_order.py.
+nlohmann::ordered_json to_json(const Tiles& tiles, const Problem& problem,
+                               const std::vector<NamedOrder>& orders, std::int64_t at_a_time) {
+  nlohmann::ordered_json document{
+      {"title", std::to_string(problem.m) + " x " + std::to_string(problem.n) + " in tiles of " +
+                    std::to_string(tiles.block_m) + " x " + std::to_string(tiles.block_n) + ", " +
+                    std::to_string(at_a_time) + " at a time"},
+      {"config", tiles.config},
+      {"tiles_m", tiles.rasterization.tiles_m},
+      {"tiles_n", tiles.rasterization.tiles_n},
+      {"at_a_time", at_a_time},
+      {"orders", nlohmann::ordered_json::array()}};
+  for (const NamedOrder& order : orders) {
+    const Wave first = waves(order.tiles, at_a_time).front();
+    nlohmann::ordered_json places = nlohmann::ordered_json::array();
+    for (const TileCoordinate& tile : order.tiles) {
+      places.push_back({tile.tile_m, tile.tile_n});
+    }
+    document["orders"].push_back(
+        {{"name", order.name},
+         {"first_wave", {{"tiles", first.tiles}, {"rows", first.rows}, {"columns", first.columns}}},
+         {"tiles", std::move(places)}});
+  }
+  return document;
+}
+
 ExitStatus order(const Options& options) {
+  const std::optional<Plotter> plotter = find_plotter(options.picture);
   Problem problem = canonical(to_shape(options.shape).problem).problem;
   if (problem.m < 1 || problem.n < 1 || problem.k < 1) {
     throw std::invalid_argument(
@@ -203,8 +240,6 @@ ExitStatus order(const Options& options) {
   if (options.compare) {
     orders.push_back(
         {"row after row", row_major_order(rasterization.tiles_m, rasterization.tiles_n)});
-    orders.push_back(
-        {"Hilbert's curve", hilbert_order(rasterization.tiles_m, rasterization.tiles_n)});
   }
   std::cout << tiles.config << '\n'
             << rasterization.tiles_m << " x " << rasterization.tiles_n << " tiles of "
@@ -216,17 +251,16 @@ ExitStatus order(const Options& options) {
   for (const NamedOrder& each : orders) {
     print_numbers(each, rasterization);
   }
-  if (!options.svg.empty()) {
-    std::ofstream file(options.svg);
-    const std::string title = std::to_string(problem.m) + " x " + std::to_string(problem.n) +
-                              " in tiles of " + std::to_string(tiles.block_m) + " x " +
-                              std::to_string(tiles.block_n) + ", " + std::to_string(at_a_time) +
-                              " at a time";
-    file << order_picture(title, orders, rasterization.tiles_m, rasterization.tiles_n, at_a_time);
+  if (const std::string json = json_path(options.picture); !json.empty()) {
+    std::ofstream file(json);
+    file << json_text(to_json(tiles, problem, orders, at_a_time)) << '\n';
     if (!file.flush()) {
-      throw std::runtime_error("cannot write " + options.svg);
+      throw std::runtime_error("cannot write " + json);
     }
-    std::cout << "\nDrawn in " << options.svg << '\n';
+    if (plotter) {
+      plot(*plotter, {json}, options.picture.plot);
+      std::cout << "\nDrawn in " << options.picture.plot << ".png and .svg\n";
+    }
   }
   return ExitStatus::kGood;
 }
@@ -245,8 +279,16 @@ void add_order(CLI::App& app, ExitStatus& status) {
   verb->add_option("--at-a-time", options->at_a_time,
                    "tiles of a wave; default the GPU's SMs, 132 with --config")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 30));
-  verb->add_flag("--compare", options->compare, "beside row after row and Hilbert's curve");
-  verb->add_option("--svg", options->svg, "draws the orders into this file");
+  verb->add_flag("--compare", options->compare, "beside row after row");
+  add_picture_options(*verb, options->picture, "plot_order.py");
+  verb->add_option_function<std::string>(
+          "--svg",
+          [options](const std::string& file) {
+            options->picture.plot = std::filesystem::path(file).replace_extension().string();
+          },
+          "as --plot, by the name of the SVG picture")
+      ->type_name("FILE.svg")
+      ->excludes("--plot");
   verb->footer(
       "Tiles of a wave run at the same time and share what they read in the L2 cache: the fewer\n"
       "rows of blocks of A and columns of blocks of B they touch together, the less is read.");

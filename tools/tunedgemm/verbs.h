@@ -25,7 +25,6 @@ void add_trials(CLI::App& app, ExitStatus& status);
 void add_bench(CLI::App& app, ExitStatus& status);
 void add_sweep(CLI::App& app, ExitStatus& status);
 void add_ladder(CLI::App& app, ExitStatus& status);
-void add_landscape(CLI::App& app, ExitStatus& status);
 void add_order(CLI::App& app, ExitStatus& status);
 void add_doctor(CLI::App& app, ExitStatus& status);
 void add_export(CLI::App& app, ExitStatus& status);

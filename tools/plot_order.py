@@ -1,0 +1,66 @@
+#!/usr/bin/env python3
+"""Draws what `tunedgemm order --json` wrote: the grid of D's tiles for each order, a colour for each wave, and the way through it.
+
+    tunedgemm order 1152 1152 1152 --config "block_m=128 block_n=128 block_k=64 group_m=3" --compare --json order.json
+    tools/plot_order.py order.json -o order                            order.png and order.svg
+
+The first wave is dark, the others alternate. Needs matplotlib (Debian: python3-matplotlib).
+"""
+import json
+import pathlib
+
+from drawing import fail, load_pyplot, parse_command_line, save
+
+FIRST, OTHERS, PATH = "#1F4E79", ("#E6EDF4", "#C9D8E8"), "#D1495B"
+
+
+def read(path: pathlib.Path) -> dict:
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+        document["title"], document["at_a_time"] + 0
+        for order in document["orders"]:
+            order["name"], [order["first_wave"][count] for count in ("tiles", "rows", "columns")]
+            if sorted(map(tuple, order["tiles"])) != [(m, n) for m in range(document["tiles_m"]) for n in range(document["tiles_n"])]:
+                raise ValueError(f"the order {order['name']} has not every tile once")
+    except OSError as error:
+        raise fail(f"{path} cannot be read: {error.strerror}", error) from error
+    except (ValueError, KeyError, TypeError) as error:  # a JSONDecodeError is a ValueError
+        raise fail(f"{path} is not what `tunedgemm order --json` writes: {error!r}", error) from error
+    return document
+
+
+def draw_panel(axes, order: dict, document: dict) -> None:
+    from matplotlib.colors import ListedColormap
+
+    colours = [[0] * document["tiles_n"] for _ in range(document["tiles_m"])]
+    for index, (m, n) in enumerate(order["tiles"]):
+        wave = index // document["at_a_time"]
+        colours[m][n] = 0 if wave == 0 else 1 + wave % 2
+    longest = max(document["tiles_m"], document["tiles_n"])
+    axes.imshow(colours, cmap=ListedColormap([FIRST, *OTHERS]), vmin=0, vmax=2, interpolation="nearest")
+    axes.plot([n for _, n in order["tiles"]], [m for m, _ in order["tiles"]], color=PATH, linewidth=min(1.8, max(0.3, 30 / longest)))
+    axes.set(xticks=[], yticks=[])
+    axes.spines[:].set_visible(False)
+    axes.set_title(order["name"], loc="left", fontsize=11)
+    first = order["first_wave"]
+    axes.set_xlabel(f"first wave (dark): {first['tiles']} tiles read\n{first['rows']} rows of A and {first['columns']} columns of B",
+                    loc="left")
+
+
+def draw(document: dict, prefix: str) -> None:
+    pyplot = load_pyplot()
+    orders = document["orders"]
+    figure, axes = pyplot.subplots(1, len(orders), figsize=(4.4 * len(orders), 5.6), squeeze=False, layout="constrained")
+    for cell, order in zip(axes.flat, orders):
+        draw_panel(cell, order, document)
+    figure.suptitle(document["title"] + "\n", fontsize=13, fontweight="bold")
+    save(figure, prefix)
+
+
+def main() -> None:
+    file, prefix = parse_command_line(__doc__, "order", "what tunedgemm order --json wrote")
+    draw(read(file), prefix)
+
+
+if __name__ == "__main__":
+    main()
