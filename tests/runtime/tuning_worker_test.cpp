@@ -111,6 +111,25 @@ TEST_CASE("Candidates that crash or hang cost workers, and their caller is told"
   CHECK(rejections(*context, problem_of(24), Reason::kCrashed).size() == 2);
 }
 
+TEST_CASE("Candidates that end every worker leave their caller as it is") {
+  const WorkerBench bench;
+  const std::string body = GENERATE(as<std::string>(), "__builtin_trap()", "*(volatile int*)1 = 0",
+                                    "void _exit(int); _exit(0)");
+  CAPTURE(body);
+  bench.break_kernels("*) make '" + body + "' ;;");
+  const auto context = context_on(bench);
+  CHECK_FALSE(context->tune(problem_of(24), quick(2)).record);
+  CHECK_FALSE(rejections(*context, problem_of(24), Reason::kCrashed).empty());
+}
+
+TEST_CASE("Where no worker can be started, candidates run in the process itself") {
+  const WorkerBench bench;
+  const char* const program = GENERATE("/nonexistent/program", "/bin/true", "/bin/cat");
+  CAPTURE(program);
+  const auto context = context_on(bench, {program});
+  CHECK(context->tune(problem_of(24), quick(2)).record);
+}
+
 TEST_CASE("A worker that talks nonsense costs its caller nothing but that worker") {
   const WorkerBench bench;
   const std::string says = GENERATE("read -r line; while echo garbage >&0; do :; done",

@@ -17,7 +17,7 @@ class LibraryError(Exception):
 class ContextOptions(ctypes.Structure):
     _fields_ = [("struct_size", c_size_t), ("backend", c_int32), ("ordinal", c_int32), ("host_threads", c_int32),
                 ("cache_path", c_char_p), ("policy", c_int32), ("rigor", c_int32), ("tune_seconds", c_double),
-                ("tune_candidates", c_int32), ("out_of_process", c_char_p)]
+                ("tune_candidates", c_int32)]
 
 
 class Problem(ctypes.Structure):

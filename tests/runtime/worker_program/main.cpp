@@ -1,4 +1,4 @@
-// What tuning_worker_test.cpp and out_of_process_test.cpp start as a worker.
+// The program that tuning_worker_test.cpp starts as a worker.
 
 #include "runtime/worker_process.h"
 
