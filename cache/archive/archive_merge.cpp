@@ -135,8 +135,9 @@ std::vector<std::string> conflicts(const Connection& connection) {
 std::int64_t add_winners(Connection& connection) {
   const std::vector<std::string> columns =
       common_columns(connection, "winner", {"problem", "device", "toolchain", "config", "kernel"});
-  run(connection, "DELETE FROM main.winner WHERE id IN "
-                  "(SELECT ours FROM temp.winner_pair WHERE is_taken)");
+  run(connection,
+      "DELETE FROM main.winner WHERE id IN "
+      "(SELECT ours FROM temp.winner_pair WHERE is_taken)");
   run(connection, "INSERT INTO main.winner (problem, device, toolchain, config, kernel" +
                       listed(columns, ", ") +
                       ") SELECT x.problem, x.device, x.toolchain, x.config, x.kernel" +
@@ -208,13 +209,15 @@ MergeResult Archive::merge(const fs::path& from) {
   }
   MergeResult result;
   // What is wrong with the other file is told by the way in which every file is opened.
-  const std::optional<StoreFile> other = open_to_read(
-      fs::absolute(from), options_, [&](std::string sentence) { result.failure = std::move(sentence); });
+  const std::optional<StoreFile> other =
+      open_to_read(fs::absolute(from), options_,
+                   [&](std::string sentence) { result.failure = std::move(sentence); });
   if (!other) {
     return result;
   }
   if (other->newer) {
-    return {.failure = from.string() + " is of a newer version of this library, which must merge it"};
+    return {.failure =
+                from.string() + " is of a newer version of this library, which must merge it"};
   }
   if (!other->was_replaced() && other->device == file_->device && other->inode == file_->inode) {
     return {.failure = from.string() + " is the cache itself"};
@@ -240,8 +243,8 @@ MergeResult Archive::merge(const fs::path& from) {
     result = merge_attached(into);
     transaction->commit();
   } catch (const sqlite::Error& error) {
-    return {.failure = from.string() + " could not be merged, and nothing has changed: " +
-                       error.what()};
+    return {.failure =
+                from.string() + " could not be merged, and nothing has changed: " + error.what()};
   }
   forget_found();
   return result;

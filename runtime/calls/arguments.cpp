@@ -1,17 +1,10 @@
 #include "runtime/calls/arguments.h"
 
-#include <dlfcn.h>
-
 #include <cmath>
 #include <cstring>
-#include <filesystem>
-#include <system_error>
 #include <vector>
 
 #include "kernel_templates/base/environment.h"
-#include "kernel_templates/base/log.h"
-#include "runtime/host/find_program.h"
-#include "runtime/worker_process.h"
 
 namespace tunedgemm::internal {
 namespace {
@@ -127,40 +120,6 @@ Policy policy_of_environment() {
   return *parsed;
 }
 
-// Where `make install` puts a program beside this library, or beside a program that it is linked
-// into.
-std::string installed_beside(const char* program) {
-  Dl_info here{};
-  const auto* const own = reinterpret_cast<const void*>(&tunedgemm_context_options_init);
-  if (dladdr(own, &here) == 0 || here.dli_fname == nullptr) {
-    return "";
-  }
-  std::error_code ignored;
-  const std::filesystem::path library = std::filesystem::canonical(here.dli_fname, ignored);
-  return library.parent_path().parent_path() / "bin" / program;
-}
-
-std::vector<std::string> worker_command(const std::string& asked) {
-  constexpr const char* kProgram = "tune-all";
-  const std::string named = environment("TUNEDGEMM_WORKER");
-  if (named == kNoWorker) {
-    return {};
-  }
-  const std::vector<std::string> places =
-      asked.empty() ? std::vector<std::string>{named, installed_beside(kProgram), kProgram}
-                    : std::vector<std::string>{asked};
-  for (const std::string& place : places) {
-    if (const std::filesystem::path found = find_program(place); !place.empty() && !found.empty()) {
-      return {found.string(), std::string(kBeWorker)};
-    }
-  }
-  log_warning("candidates run in this process: there is no worker, " +
-              (asked.empty() ? "since tune-all is neither installed with the library nor on the "
-                               "PATH; say where it is with TUNEDGEMM_WORKER"
-                             : asked + " is no program"));
-  return {};
-}
-
 template <class Number>
 void refuse_below_zero(const char* what, Number number) {
   if (!(number >= 0) || !std::isfinite(static_cast<double>(number))) {
@@ -211,9 +170,6 @@ ContextOptions checked_options(const tunedgemm_context_options* given) {
     options.store.path = whole.cache_path;
     options.store.access = *whole.cache_path == '\0' ? StoreOptions::Access::kMemoryOnly
                                                      : StoreOptions::Access::kReadWrite;
-  }
-  if (whole.out_of_process != nullptr) {
-    options.worker_command = worker_command(whole.out_of_process);
   }
   return options;
 }

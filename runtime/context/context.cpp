@@ -8,7 +8,7 @@
 #include "kernel_templates/base/printable.h"
 #include "runtime/calls/arguments.h"
 #include "runtime/context/stored_choice.h"
-#include "runtime/tuning_worker.h"
+#include "runtime/process/tuning_worker.h"
 #include "tuner/crashes.h"
 #include "tuner/neighbours.h"
 #include "tuner/search_limits.h"

@@ -15,16 +15,14 @@
 #include <utility>
 
 #include "runtime/cuda/nvrtc.h"
-#include "runtime/host/child_process.h"
-#include "runtime/host/private_folder.h"
+#include "runtime/process/caller.h"
+#include "runtime/process/child_process.h"
+#include "runtime/process/private_folder.h"
 
 namespace tunedgemm::internal::cuda {
 namespace {
 
 namespace fs = std::filesystem;
-
-// Of a cubin and its figures; the largest are some hundred KiB.
-constexpr std::int64_t kNeededBytes = 4 << 20;
 
 // The exit status of the program.
 enum Status { kCompiled = 0, kDoesNotCompile = 1, kCannotCompile = 2 };
@@ -81,15 +79,14 @@ CompileFailure failure_of(const ChildResult& result, std::chrono::milliseconds l
             Cause::kTimeLimit};
   }
   if (result.end == ChildResult::End::kSignalled) {
-    // Who has not enough memory for another process is rid of it by SIGKILL.
-    return {"NVRTC was ended by signal " + std::to_string(result.code) + "\n" + result.output,
+    // SIGKILL usually comes from the system that needs memory: blame the environment.
+    return {"NVRTC " + to_text(result) + "\n" + result.output,
             result.code == SIGKILL ? Cause::kEnvironment : Cause::kSource};
   }
   if (result.code == kDoesNotCompile) {
     return {result.output};
   }
-  return {"the process that compiles ended with status " + std::to_string(result.code) + "\n" +
-              result.output,
+  return {"the process that compiles " + to_text(result) + "\n" + result.output,
           Cause::kEnvironment};
 }
 
@@ -100,45 +97,39 @@ std::variant<Binary, CompileFailure> compile_in_process(const std::vector<std::s
                                                         const Source& source, int architecture,
                                                         std::chrono::milliseconds limit) {
   const auto start = std::chrono::steady_clock::now();
-  try {
-    const PrivateFolder folder(kNeededBytes);
-    const fs::path output = folder.path() / "kernel.cubin";
-    std::vector<std::string> line = command;
-    line.insert(line.end(), {nvrtc.path, nvrtc.version, output, std::to_string(architecture),
-                             source.needs_exact_architecture ? "exact" : "",
-                             std::string(source.file.name), source.entry});
-    for (const auto& [name, value] : source.defines) {
-      line.push_back(name);
-      line.back().append("=").append(value);
-    }
-    const ChildResult result =
-        run_child(line, {.time = limit}, {"TMPDIR=" + folder.path().string()});
-    if (result.end != ChildResult::End::kExited || result.code != kCompiled) {
-      return failure_of(result, limit);
-    }
-    std::optional<Binary> binary = read_output(output);
-    if (!binary) {
-      return CompileFailure{"the process that compiles wrote no machine code",
-                            CompileFailure::Cause::kEnvironment};
-    }
-    binary->entry = source.entry;
-    const std::chrono::duration<double, std::milli> spent =
-        std::chrono::steady_clock::now() - start;
-    binary->compile_ms = spent.count();
-    return *std::move(binary);
-  } catch (const std::system_error& error) {
-    return CompileFailure{
-        "compiling " + std::string(source.file.name) + " in a process of its own: " + error.what(),
-        CompileFailure::Cause::kEnvironment};
+  const PrivateFolder folder;
+  const fs::path output = folder.path() / "kernel.cubin";
+  std::vector<std::string> line = command;
+  line.insert(line.end(), {nvrtc.path, nvrtc.version, output, std::to_string(architecture),
+                           source.needs_exact_architecture ? "exact" : "",
+                           std::string(source.file.name), source.entry});
+  for (const auto& [name, value] : source.defines) {
+    line.push_back(name);
+    line.back().append("=").append(value);
   }
+  ChildProcess child(line, {.time = limit}, {"TMPDIR=" + folder.path().string()});
+  const ChildResult result = child.finish();
+  if (result.end != ChildResult::End::kExited || result.code != kCompiled) {
+    return failure_of(result, limit);
+  }
+  std::optional<Binary> binary = read_output(output);
+  if (!binary) {
+    return CompileFailure{"the process that compiles wrote no machine code",
+                          CompileFailure::Cause::kEnvironment};
+  }
+  binary->entry = source.entry;
+  const std::chrono::duration<double, std::milli> spent = std::chrono::steady_clock::now() - start;
+  binary->compile_ms = spent.count();
+  return *std::move(binary);
 }
 
-int compile_as_told(std::span<const char* const> arguments) {
+int run_compiler(std::span<const char* const> arguments) {
   if (arguments.size() < kDefines) {
     std::cout << "too few arguments to compile by" << std::endl;
     return kCannotCompile;
   }
   try {
+    const Caller caller(std::chrono::milliseconds(0));
     Source source;
     source.file = embedded_file(arguments[kFile]);
     source.includes = included_files(source.file);

@@ -4,7 +4,7 @@
 // since NVRTC runs its front end under a lock; processes do not share it. One that crashes or never
 // ends takes nothing with it, and can be stopped.
 //
-// The process is a program that hands its command line to compile_as_told(), of the same version of
+// The process is a program that hands its command line to run_compiler(), of the same version of
 // the library: a source is one of those that are embedded in both, and only its name is handed over.
 
 #include <chrono>
@@ -18,15 +18,16 @@
 
 namespace tunedgemm::internal::cuda {
 
-/// Starts `command` (a path and first arguments) for one compilation, and waits for it. What fails
-/// is a value: of the cause kSource if the compiler says so or crashes. Any thread may call it.
+/// Starts `command` (a path and first arguments) for one compilation, and waits for it. A failed
+/// compilation is a value, of the cause kSource if the compiler says so or crashes. Throws
+/// std::system_error if the process cannot be started. Any thread may call it.
 std::variant<Binary, CompileFailure> compile_in_process(const std::vector<std::string>& command,
                                                         const NvrtcLocation& nvrtc,
                                                         const Source& source, int architecture,
                                                         std::chrono::milliseconds limit);
 
-/// What the program does: `arguments` are those behind the command's own. The exit status, for main
-/// to return. Prints the compiler's log where it fails.
-int compile_as_told(std::span<const char* const> arguments);
+/// The program, for main to return its exit status. `arguments` are those behind the command's own.
+/// Prints the compiler's log where it fails.
+int run_compiler(std::span<const char* const> arguments);
 
 }  // namespace tunedgemm::internal::cuda

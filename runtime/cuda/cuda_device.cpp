@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <string>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -114,19 +116,16 @@ std::variant<Binary, CompileFailure> CudaDevice::compile(const Source& source) {
   return compile_within(source, kLongestCompilationSeconds);
 }
 
-// Where no process can be started, or it cannot use what this one can, this one compiles.
+// This process compiles where no other can be started.
 std::variant<Binary, CompileFailure> CudaDevice::compile_within(const Source& source,
                                                                 double seconds) {
-  if (!compile_command_.empty() && nvrtc_location_ && processes_compile_) {
+  if (!compile_command_.empty() && nvrtc_location_) {
     const double limit = std::clamp(seconds, 0.0, kLongestCompilationSeconds);
-    auto compiled = compile_in_process(compile_command_, *nvrtc_location_, source, limits_.arch,
-                                       std::chrono::milliseconds(std::llround(1e3 * limit)));
-    const auto* failure = std::get_if<CompileFailure>(&compiled);
-    if (failure == nullptr || failure->cause != CompileFailure::Cause::kEnvironment) {
-      return compiled;
-    }
-    if (processes_compile_.exchange(false)) {
-      log_info(failure->log + "; compiling in this process");
+    try {
+      return compile_in_process(compile_command_, *nvrtc_location_, source, limits_.arch,
+                                std::chrono::milliseconds(std::llround(1e3 * limit)));
+    } catch (const std::system_error& error) {
+      log_info(std::string(error.what()) + "; compiling in this process");
     }
   }
   return nvrtc().compile(source, limits_.arch);

@@ -88,8 +88,7 @@ class CudaDevice final : public Device {
   std::unique_ptr<const DeviceLimits> probed_limits_;  ///< written once
   std::atomic<const DeviceLimits*> current_limits_{&limits_};
   std::optional<NvrtcLocation> nvrtc_location_;
-  std::vector<std::string> compile_command_;    ///< empty: compiled in this process
-  std::atomic<bool> processes_compile_ = true;  ///< until one could not
+  std::vector<std::string> compile_command_;  ///< empty: compiled in this process
   Toolchain toolchain_;
   std::mutex nvrtc_mutex_;
   std::unique_ptr<const Nvrtc> nvrtc_;  ///< null until something was compiled

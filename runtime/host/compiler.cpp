@@ -13,17 +13,13 @@
 
 #include "kernel_templates/base/environment.h"
 #include "kernel_templates/base/file_size_signal.h"
-#include "runtime/host/child_process.h"
-#include "runtime/host/find_program.h"
-#include "runtime/host/private_folder.h"
+#include "runtime/process/child_process.h"
+#include "runtime/process/private_folder.h"
 
 namespace tunedgemm::internal {
 namespace {
 
 namespace fs = std::filesystem;
-
-// Of a compilation: sources, assembler text, objects.
-constexpr std::int64_t kNeededBytes = 8 << 20;
 
 #if defined(__aarch64__)
 constexpr std::string_view kForThisCpu = "-mcpu=native";
@@ -120,7 +116,7 @@ std::variant<Binary, CompileFailure> Compiler::compile(const Source& source,
   }
   const auto start = std::chrono::steady_clock::now();
   try {
-    const PrivateFolder folder(kNeededBytes);
+    const PrivateFolder folder;
     write_source(folder.path(), source.file);
     for (const SourceFile& include : source.includes) {
       write_source(folder.path(), include);
@@ -136,21 +132,23 @@ std::variant<Binary, CompileFailure> Compiler::compile(const Source& source,
     }
     command.insert(command.end(), {"-o", object, folder.path() / source.file.name});
 
-    const ChildResult result =
-        run_child(command, {.time = limit}, {"TMPDIR=" + folder.path().string()});
+    // The limit of CPU time ends a compiler whose caller was killed.
+    const ChildLimits limits{
+        .time = limit,
+        .cpu = std::chrono::ceil<std::chrono::seconds>(limit) + std::chrono::seconds(1)};
+    const ChildResult result = run_child(command, limits, {"TMPDIR=" + folder.path().string()});
     if (result.end == ChildResult::End::kTimedOut) {
       return broken("the compiler " + command_.front() + " took more than " +
                     std::to_string(limit.count()) + " ms and was stopped\n" + result.output);
     }
     if (result.end == ChildResult::End::kSignalled) {
-      return broken("the compiler " + command_.front() + " was ended by signal " +
-                    std::to_string(result.code) + "\n" + result.output);
+      return broken("the compiler " + command_.front() + " " + to_text(result) + "\n" +
+                    result.output);
     }
     Binary binary{.code = read_file(object), .entry = source.entry};
     if (result.code != 0 || binary.code.empty()) {
-      return CompileFailure{result.output.empty()
-                                ? "the compiler ended with status " + std::to_string(result.code)
-                                : result.output};
+      return CompileFailure{result.output.empty() ? "the compiler " + to_text(result)
+                                                  : result.output};
     }
     const std::chrono::duration<double, std::milli> spent =
         std::chrono::steady_clock::now() - start;

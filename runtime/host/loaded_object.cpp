@@ -15,7 +15,7 @@
 #include <system_error>
 
 #include "kernel_templates/base/file_size_signal.h"
-#include "runtime/host/private_folder.h"
+#include "runtime/process/private_folder.h"
 
 namespace tunedgemm::internal {
 namespace {
@@ -119,7 +119,7 @@ Loaded load_in_memory(std::span<const std::byte> bytes) {
 
 // Where there are no files in memory or /proc does not show them.
 Loaded load_from_disk(std::span<const std::byte> bytes) {
-  const PrivateFolder folder(static_cast<std::int64_t>(bytes.size()));
+  const PrivateFolder folder;
   const std::string path = folder.path() / "kernel.so";
   {
     const File file(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, S_IRUSR | S_IWUSR));

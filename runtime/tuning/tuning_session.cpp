@@ -10,7 +10,7 @@
 #include "runtime/evaluation/device_evaluator.h"
 #include "runtime/evaluation/launch_race.h"
 #include "runtime/evaluation/watched_evaluator.h"
-#include "runtime/tuning_worker.h"
+#include "runtime/process/tuning_worker.h"
 #include "tuner/remark.h"
 #include "tuner/search_limits.h"
 

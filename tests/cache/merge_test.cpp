@@ -47,7 +47,8 @@ std::vector<std::string> rows(const fs::path& path) {
   auto connection = sqlite::Connection::open(path, sqlite::Connection::Mode::kReadWrite, 0);
   std::vector<std::string> all;
   for (const char* query :
-       {"SELECT p.fingerprint || d.fingerprint || t.fingerprint || c.text || w.median_us || w.rigor "
+       {"SELECT p.fingerprint || d.fingerprint || t.fingerprint || c.text || w.median_us || "
+        "w.rigor "
         "|| w.tuned_at || ifnull(k.source, '') || hex(w.samples) FROM winner w "
         "JOIN problem p ON p.id = w.problem JOIN device d ON d.id = w.device JOIN toolchain t ON "
         "t.id = w.toolchain JOIN config c ON c.id = w.config LEFT JOIN kernel k ON k.id = w.kernel",
@@ -68,7 +69,8 @@ std::vector<std::string> rows(const fs::path& path) {
 }
 
 std::optional<Record> find(const Store& store, std::int64_t m) {
-  auto hit = store.find(sample::problem(m), sample::device(), sample::toolchain(), sample::limits());
+  auto hit =
+      store.find(sample::problem(m), sample::device(), sample::toolchain(), sample::limits());
   return hit ? std::optional(hit->record) : std::nullopt;
 }
 
@@ -145,8 +147,8 @@ TEST_CASE("Of two winners for one problem the better-measured one stays, and a s
   CHECK(result.winners == (is_taken ? 1 : 0));
   CHECK(find(*store, 1)->measurement.median_us == (is_taken ? theirs : ours).median_us);
   // The finals that the views show are those of the winner.
-  auto connection = sqlite::Connection::open(folder.path() / "ours.db",
-                                             sqlite::Connection::Mode::kReadOnly, 0);
+  auto connection =
+      sqlite::Connection::open(folder.path() / "ours.db", sqlite::Connection::Mode::kReadOnly, 0);
   CHECK(connection.integer("SELECT count(*) FROM best") == 1);
 }
 

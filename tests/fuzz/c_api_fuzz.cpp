@@ -227,8 +227,6 @@ void contexts(Input& input) {
   tunedgemm_context_options_init(&options);
   damage(input, options);
   options.cache_path = "";
-  constexpr std::array<const char*, 3> kWorkers{nullptr, "", "/nonexistent/worker"};
-  options.out_of_process = kWorkers[input.below(kWorkers.size())];
   options.host_threads = options.host_threads > 4 ? 4 : options.host_threads;
   tunedgemm_context* made = nullptr;
   const tunedgemm_status status = tunedgemm_context_create(&options, &made);

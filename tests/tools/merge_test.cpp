@@ -40,8 +40,9 @@ TEST_CASE("The command that is printed for a damaged cache brings its winners ba
   const TunedShell shell;
   const std::string best = shell.run(TUNEDGEMM " best").output;
   // A table of the schema is lost, which a start notices.
-  REQUIRE(shell.run("sqlite3 -cmd '.dbconfig defensive off' cache.db 'PRAGMA writable_schema = ON; "
-                    "DELETE FROM sqlite_schema WHERE name = \"lease\"'")
+  REQUIRE(shell
+              .run("sqlite3 -cmd '.dbconfig defensive off' cache.db 'PRAGMA writable_schema = ON; "
+                   "DELETE FROM sqlite_schema WHERE name = \"lease\"'")
               .status == 0);
   const ProgramResult doctor = shell.run(TUNEDGEMM " doctor --device host");
   CAPTURE(doctor.output, doctor.errors);
@@ -49,8 +50,7 @@ TEST_CASE("The command that is printed for a damaged cache brings its winners ba
   REQUIRE(fs::exists(shell.cache().string() + ".corrupt"));
   const std::string command = recovery_command_in(doctor.output);
   REQUIRE(recovery_command_in(doctor.errors) == command);  // the log says the same
-  const ProgramResult recovered =
-      shell.run("PATH=$(dirname " TUNEDGEMM "):$PATH; " + command);
+  const ProgramResult recovered = shell.run("PATH=$(dirname " TUNEDGEMM "):$PATH; " + command);
   CAPTURE(command, recovered.output, recovered.errors);
   REQUIRE(recovered.status == 0);
   REQUIRE(shell.run(TUNEDGEMM " best").output == best);

@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "runtime/cuda/compile_process.h"
-#include "runtime/worker_process.h"
+#include "runtime/process/worker_process.h"
 #include "tools/shared/interrupt.h"
 
 namespace tunedgemm::internal {
@@ -29,21 +29,21 @@ std::vector<std::string> compile_command() {
 }
 
 std::vector<std::string> worker_command() {
-  return {kThisProgram, std::string(kBeWorker)};
+  return {kThisProgram, std::string(kWorkerFlag)};
 }
 
 std::optional<int> compile_if_told(int argc, const char* const* argv) {
   const auto arguments = told(argc, argv, kCompile);
-  return arguments ? std::optional(cuda::compile_as_told(*arguments)) : std::nullopt;
+  return arguments ? std::optional(cuda::run_compiler(*arguments)) : std::nullopt;
 }
 
 std::optional<int> work_if_told(int argc, const char* const* argv) {
-  const auto arguments = told(argc, argv, kBeWorker);
+  const auto arguments = told(argc, argv, kWorkerFlag);
   if (!arguments) {
     return std::nullopt;
   }
   survive_file_size_limit();
-  return work_as_told(*arguments, compile_command());
+  return run_worker(*arguments, compile_command());
 }
 
 }  // namespace tunedgemm::internal

@@ -1,7 +1,7 @@
 #pragma once
 
 // What the tools start themselves as: compilers (runtime/cuda/compile_process.h) and, tune-all,
-// workers (runtime/worker_process.h).
+// workers (runtime/process/worker_process.h).
 
 #include <optional>
 #include <string>

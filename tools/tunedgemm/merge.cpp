@@ -43,8 +43,9 @@ ExitStatus merge(const Options& options) {
 
 void add_merge(CLI::App& app, ExitStatus& status) {
   auto* verb = app.add_subcommand(
-      "merge", "takes winners, trials and binaries of other caches; the better-measured of two "
-               "winners stays, and a line tells of each conflict");
+      "merge",
+      "takes winners, trials and binaries of other caches; the better-measured of two "
+      "winners stays, and a line tells of each conflict");
   const auto options = std::make_shared<Options>();
   verb->add_option("files", options->files, "the cache files to take from")->required();
   verb->add_option("--cache", options->cache,

@@ -3,7 +3,7 @@
 #include <chrono>
 #include <stdexcept>
 
-#include "runtime/host/child_process.h"
+#include "runtime/process/child_process.h"
 
 namespace tunedgemm::internal {
 namespace {

@@ -337,21 +337,6 @@ typedef struct tunedgemm_context_options {
   double tune_seconds;
   /** At most so many candidates for one problem; 0: what the rigor gives. */
   int32_t tune_candidates;
-  /** Where candidates run while a problem is tuned. NULL: in this process, which a candidate that
-   * crashes takes with it, and whose GPU one that faults. Otherwise in a worker process, which opens
-   * the same device and the same cache file: whatever a candidate does, this process, its CUDA
-   * context and its matrices stay as they are. Text: the path of the worker's program, which is
-   * `tune-all` of the library's own version; "": $TUNEDGEMM_WORKER, else `tune-all` where it is
-   * installed with the library, else on the PATH. A candidate that crashes, breaks the device or
-   * takes 30 seconds longer than expected ends the worker, is not tried again with this driver and
-   * compiler, and the next worker goes on with the whole budget; after five of a problem only
-   * those are tried that ran before, and after eight workers the call runs the next best kernel. A
-   * worker is started by the first tuning (on a GPU some tenths of a second, and some hundred MB of
-   * its memory), lives for ten seconds after the last one, and dies with this process. Where no
-   * worker can be started, the program is no worker (it has two seconds to say so), the cache is in
-   * memory only or $TUNEDGEMM_WORKER is "none", as it is in a worker, candidates run in this
-   * process; the first two are logged. */
-  const char* out_of_process;
 } tunedgemm_context_options;
 
 /** Sets `struct_size` and the defaults, which are 0 and NULL. `options` must not be NULL. */

@@ -54,7 +54,6 @@ struct ContextOptions {
   tunedgemm_rigor rigor = TUNEDGEMM_RIGOR_DEFAULT;     ///< how much a tuning spends
   double tune_seconds = 0;                             ///< 0: what the rigor gives
   int tune_candidates = 0;                             ///< 0: what the rigor gives
-  const char* out_of_process = nullptr;                ///< null: candidates run in this process
 };
 
 /// What is asked: the members of tunedgemm_problem. Unless set: f32, row-major, packed, one batch
@@ -188,7 +187,6 @@ class Context {
     c_options.rigor = options.rigor;
     c_options.tune_seconds = options.tune_seconds;
     c_options.tune_candidates = options.tune_candidates;
-    c_options.out_of_process = options.out_of_process;
     tunedgemm_context* made = nullptr;
     check(tunedgemm_context_create(&c_options, &made));
     context_.reset(made);

@@ -10,7 +10,7 @@
 // change.
 
 TEST_CASE("The options of a context lie where linked programs put them") {
-  STATIC_REQUIRE(sizeof(tunedgemm_context_options) == 64);
+  STATIC_REQUIRE(sizeof(tunedgemm_context_options) == 56);
   STATIC_REQUIRE(offsetof(tunedgemm_context_options, struct_size) == 0);
   STATIC_REQUIRE(offsetof(tunedgemm_context_options, backend) == 8);
   STATIC_REQUIRE(offsetof(tunedgemm_context_options, ordinal) == 12);
@@ -20,7 +20,6 @@ TEST_CASE("The options of a context lie where linked programs put them") {
   STATIC_REQUIRE(offsetof(tunedgemm_context_options, rigor) == 36);
   STATIC_REQUIRE(offsetof(tunedgemm_context_options, tune_seconds) == 40);
   STATIC_REQUIRE(offsetof(tunedgemm_context_options, tune_candidates) == 48);
-  STATIC_REQUIRE(offsetof(tunedgemm_context_options, out_of_process) == 56);
 }
 
 TEST_CASE("A problem lies where linked programs put it") {

@@ -3,6 +3,6 @@
 #include "runtime/cuda/compile_process.h"
 
 int main(int argc, char** argv) {
-  return tunedgemm::internal::cuda::compile_as_told(
+  return tunedgemm::internal::cuda::run_compiler(
       std::span(argv, static_cast<std::size_t>(argc)).subspan(1));
 }

@@ -481,3 +481,19 @@ TEST_CASE("Every status has a name") {
           "unknown status");
   }
 }
+
+TEST_CASE("What a call and a report say is fit to be shown") {
+  const TemporaryFolder folder;
+  const std::string path = folder.path() / "\x1b[31m\xff" / "cache.db";
+  tunedgemm::Context context({.backend = TUNEDGEMM_BACKEND_HOST, .cache_path = path.c_str()});
+  CHECK_THAT(context.report(), ContainsSubstring("\\u001b[31m\\xff"));
+  setenv("TUNEDGEMM_POLICY", "\x1b[31m", 1);
+  std::string message;
+  try {
+    const tunedgemm::Context refused({.backend = TUNEDGEMM_BACKEND_HOST, .cache_path = ""});
+  } catch (const tunedgemm::Error& error) {
+    message = error.what();
+  }
+  unsetenv("TUNEDGEMM_POLICY");
+  CHECK_THAT(message, ContainsSubstring("\\u001b[31m"));
+}

@@ -17,7 +17,7 @@
 #include "runtime/backend.h"
 #include "runtime/context/context.h"
 #include "runtime/cuda/nvrtc_location.h"
-#include "runtime/worker_process.h"
+#include "runtime/process/worker_process.h"
 #include "tests/support/catch.h"
 #include "tests/support/device_fixture.h"
 #include "tests/support/instances.h"
@@ -47,7 +47,7 @@ std::unique_ptr<Context> context_with_worker(const fs::path& cache) {
   options.backend = &cuda_backend();
   options.store.path = cache;
   options.worker_command = {beside_this_program("tunedgemm_worker_program"),
-                            std::string(kBeWorker)};
+                            std::string(kWorkerFlag)};
   return Context::create(options);
 }
 

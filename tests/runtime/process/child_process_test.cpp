@@ -1,15 +1,18 @@
-#include "runtime/host/child_process.h"
+#include "runtime/process/child_process.h"
 
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <string>
 #include <system_error>
 #include <thread>
 
+#include "runtime/process/private_folder.h"
 #include "tests/support/catch.h"
 #include "tests/support/comes_true.h"
 #include "tests/support/temporary_folder.h"
@@ -102,23 +105,11 @@ TEST_CASE("Nothing of a child is left when its time is over, even if it will not
   CHECK(comes_true([&] { return !lives(other); }));
 }
 
-TEST_CASE("A child dies with the process that has started it, however that dies", "[host]") {
-  const TemporaryFolder folder;
-  const std::string script = endless(folder);
-  const pid_t caller = fork();
-  if (caller == 0) {
-    shell(script, 60s);
-    _exit(0);
-  }
-  REQUIRE(comes_true([&] { return !text_of(folder.path() / "own").empty(); }));
-  const std::string own = text_of(folder.path() / "own"), other = text_of(folder.path() / "other");
-  CHECK(lives(own));
-  CHECK(lives(other));
-  std::this_thread::sleep_for(500ms);  // the watch begins a moment after the child
-  kill(caller, SIGKILL);
-  int status = 0;
-  REQUIRE(waitpid(caller, &status, 0) == caller);
-  CHECK(comes_true([&] { return !lives(own) && !lives(other); }));
+TEST_CASE("A child without a caller ends with its CPU time") {
+  const ChildResult result =
+      run_child({"/bin/sh", "-c", "while :; do :; done"}, {.time = 60s, .cpu = 1s});
+  CHECK(result.end == ChildResult::End::kSignalled);
+  CHECK(result.code == SIGKILL);  // the hard limit is that of SIGXCPU
 }
 
 TEST_CASE("A child cannot fill the disk", "[host]") {
@@ -148,31 +139,33 @@ TEST_CASE("A program that ignores its children's ends still learns that they hav
 }
 
 TEST_CASE("A child that talks is heard line by line, and its end is seen", "[host]") {
-  using Heard = TalkingChild::Heard;
+  using Received = ChildProcess::Received;
   const auto soon = [] { return std::chrono::steady_clock::now() + 10s; };
-  TalkingChild child({"/bin/sh", "-c",
-                      "while read -r line; do echo \"heard $line\" >&0; "
-                      "[ \"$line\" = crash ] && kill -SEGV $$; done; exit 3"});
+  ChildProcess child({"/bin/sh", "-c",
+                      "while read -r line; do echo \"heard $line\"; "
+                      "[ \"$line\" = crash ] && kill -SEGV $$; done; exit 3"},
+                     {});
   std::string line;
-  REQUIRE(child.say("one"));
-  REQUIRE(child.say("two"));
-  CHECK(child.hear(line, soon()) == Heard::kLine);
+  REQUIRE(child.send("one"));
+  REQUIRE(child.send("two"));
+  CHECK(child.receive(line, soon()) == Received::kLine);
   CHECK(line == "heard one");
-  CHECK(child.hear(line, soon()) == Heard::kLine);
+  CHECK(child.receive(line, soon()) == Received::kLine);
   CHECK(line == "heard two");
-  CHECK(child.hear(line, std::chrono::steady_clock::now() + 20ms) == Heard::kSilence);
+  CHECK(child.receive(line, std::chrono::steady_clock::now() + 20ms) == Received::kNothing);
   SECTION("It finds its input at the end") {
-    const ChildResult result = child.end(10s);
+    child.close_input();
+    const ChildResult result = child.finish(soon());
     CHECK(result.end == ChildResult::End::kExited);
     CHECK(result.code == 3);
-    CHECK_FALSE(child.say("three"));
-    CHECK(child.hear(line, soon()) == Heard::kEnd);
+    CHECK_FALSE(child.send("three"));
+    CHECK(child.receive(line, soon()) == Received::kEnd);
   }
   SECTION("It crashes") {
-    REQUIRE(child.say("crash"));
-    CHECK(child.hear(line, soon()) == Heard::kLine);
-    CHECK(child.hear(line, soon()) == Heard::kEnd);
-    const ChildResult result = child.end(10s);
+    REQUIRE(child.send("crash"));
+    CHECK(child.receive(line, soon()) == Received::kLine);
+    CHECK(child.receive(line, soon()) == Received::kEnd);
+    const ChildResult result = child.finish(soon());
     CHECK(result.end == ChildResult::End::kSignalled);
     CHECK(result.code == SIGSEGV);
   }
@@ -180,15 +173,50 @@ TEST_CASE("A child that talks is heard line by line, and its end is seen", "[hos
 
 TEST_CASE("A child that talks is killed with its group where it does not end", "[host]") {
   const TemporaryFolder folder;
-  TalkingChild child({"/bin/sh", "-c", endless(folder)});
   const auto written = [&] { return !text_of(folder.path() / "own").empty(); };
-  REQUIRE(comes_true(written));
-  CHECK(child.end(50ms).end == ChildResult::End::kTimedOut);
+  {
+    ChildProcess child({"/bin/sh", "-c", endless(folder)}, {});
+    REQUIRE(comes_true(written));
+    CHECK(child.finish(std::chrono::steady_clock::now() + 50ms).end == ChildResult::End::kTimedOut);
+  }
   const auto gone = [&] {
     return !lives(text_of(folder.path() / "own")) && !lives(text_of(folder.path() / "other"));
   };
   CHECK(comes_true(gone));
-  CHECK_THROWS_AS(TalkingChild({"/nonexistent/program"}), std::system_error);
+  CHECK_THROWS_AS(ChildProcess({"/nonexistent/program"}, {}), std::system_error);
+}
+
+TEST_CASE("A temporary folder of a process that was killed is removed by a later one") {
+  namespace fs = std::filesystem;
+  const TemporaryFolder places;
+  const char* const before = std::getenv("TMPDIR");
+  const std::string restored = before == nullptr ? "" : before;
+  setenv("TMPDIR", places.path().c_str(), 1);
+  const pid_t maker = fork();
+  if (maker == 0) {
+    const PrivateFolder folder;
+    std::ofstream(folder.path() / "file") << "left";
+    _exit(0);
+  }
+  int status = 0;
+  REQUIRE(waitpid(maker, &status, 0) == maker);
+  REQUIRE_FALSE(fs::is_empty(places.path()));
+  const auto make_old = [](const fs::path& path) {
+    fs::last_write_time(path, fs::file_time_type::clock::now() - 1h);
+  };
+  make_old(fs::directory_iterator(places.path())->path());
+  // Folders of a living process, and of others, stay.
+  const fs::path living = places.path() / ("tunedgemm-" + std::to_string(getpid()) + "-aaaaaa");
+  const fs::path other = places.path() / "tunedgemm-999999999";
+  for (const fs::path& folder : {living, other}) {
+    fs::create_directory(folder);
+    make_old(folder);
+  }
+  { const PrivateFolder folder; }
+  CHECK(std::distance(fs::directory_iterator(places.path()), {}) == 2);
+  CHECK(fs::exists(living));
+  CHECK(fs::exists(other));
+  before == nullptr ? unsetenv("TMPDIR") : setenv("TMPDIR", restored.c_str(), 1);
 }
 
 }  // namespace tunedgemm::internal

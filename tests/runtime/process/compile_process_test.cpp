@@ -3,15 +3,24 @@
 
 #include "runtime/cuda/compile_process.h"
 
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <chrono>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "runtime/cuda/nvrtc.h"
 #include "tests/runtime/support/compile_check.h"
+#include "tests/support/breaking_compiler.h"
 #include "tests/support/catch.h"
+#include "tests/support/comes_true.h"
 #include "tests/support/instances.h"
 #include "tests/support/skip.h"
+#include "tests/support/temporary_folder.h"
 
 namespace tunedgemm::internal::cuda {
 namespace {
@@ -89,7 +98,7 @@ TEST_CASE("A compiler that crashes, hangs, or is none, is a value") {
   CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(20));
   CHECK(failure_by(shell("exit 0")).cause == Cause::kEnvironment);  // and wrote nothing
   CHECK(failure_by(shell("exit 3")).cause == Cause::kEnvironment);
-  CHECK(failure_by({"/no/such/program"}).cause == Cause::kEnvironment);
+  CHECK_THROWS_AS(failure_by({"/no/such/program"}), std::system_error);
   // Told too little, or of a file that there is not.
   CHECK(failure_by(shell(std::string("exec ") + TUNEDGEMM_COMPILE_PROGRAM)).cause ==
         Cause::kEnvironment);
@@ -98,6 +107,24 @@ TEST_CASE("A compiler that crashes, hangs, or is none, is a value") {
   const auto compiled = compiled_by({TUNEDGEMM_COMPILE_PROGRAM}, source);
   REQUIRE(std::holds_alternative<CompileFailure>(compiled));
   CHECK(std::get<CompileFailure>(compiled).cause == Cause::kEnvironment);
+}
+
+TEST_CASE("A process that compiles dies with its caller, however that dies") {
+  const TemporaryFolder folder;
+  const std::string nvrtc = folder.path() / "nvrtc.so";  // opening it never ends
+  REQUIRE(mkfifo(nvrtc.c_str(), 0600) == 0);
+  const pid_t caller = fork();
+  if (caller == 0) {
+    static_cast<void>(
+        compile_in_process({TUNEDGEMM_COMPILE_PROGRAM}, {nvrtc, "0"}, some_source(), 80, kLong));
+    _exit(0);
+  }
+  const auto compilers = [&] { return processes_with(TUNEDGEMM_COMPILE_PROGRAM, nvrtc).size(); };
+  CHECK(comes_true([&] { return compilers() == 1; }));
+  kill(caller, SIGKILL);
+  int status = 0;
+  REQUIRE(waitpid(caller, &status, 0) == caller);
+  CHECK(comes_true([&] { return compilers() == 0; }));
 }
 
 }  // namespace tunedgemm::internal::cuda

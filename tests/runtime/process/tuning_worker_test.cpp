@@ -1,9 +1,10 @@
 // Tuning in a worker process, as a program sees it that asks for it.
 
-#include "runtime/tuning_worker.h"
+#include "runtime/process/tuning_worker.h"
 
 #include <signal.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
@@ -22,10 +23,11 @@ namespace tunedgemm::internal {
 namespace {
 
 using Catch::Matchers::ContainsSubstring;
+using namespace std::chrono_literals;
 
 std::unique_ptr<Context> context_on(const WorkerBench& bench,
                                     std::vector<std::string> worker = {TUNEDGEMM_WORKER_PROGRAM,
-                                                                       std::string(kBeWorker)}) {
+                                                                       std::string(kWorkerFlag)}) {
   ContextOptions options;
   options.backend = find_backend("host");
   options.host_threads = 2;
@@ -111,29 +113,69 @@ TEST_CASE("Candidates that crash or hang cost workers, and their caller is told"
   CHECK(rejections(*context, problem_of(24), Reason::kCrashed).size() == 2);
 }
 
-TEST_CASE("A worker that talks nonsense costs its caller nothing but that worker") {
+TEST_CASE("Candidates that end every worker leave their caller as it is") {
   const WorkerBench bench;
-  const std::string says = GENERATE("read -r line; while echo garbage >&0; do :; done",
-                                    "echo began >&0; while echo progress 99 >&0; do :; done",
-                                    "echo done 0 0 0 0 >&0; sleep 60");
-  CAPTURE(says);
-  const auto context =
-      context_on(bench, {"/bin/sh", "-c", "echo tuning-worker >&0; echo ready >&0; " + says});
-  const TuneResult result = context->tune(problem_of(24), quick(2));
-  CHECK_FALSE(result.record);
-  CHECK_THAT(result.tuning.failure, ContainsSubstring("is not understood"));
+  const std::string body = GENERATE(as<std::string>(), "__builtin_trap()", "*(volatile int*)1 = 0",
+                                    "void _exit(int); _exit(0)");
+  CAPTURE(body);
+  bench.break_kernels("*) make '" + body + "' ;;");
+  const auto context = context_on(bench);
+  CHECK_FALSE(context->tune(problem_of(24), quick(2)).record);
+  CHECK_FALSE(rejections(*context, problem_of(24), Reason::kCrashed).empty());
 }
 
-TEST_CASE("Nobody waits for a worker that asks and never listens") {
+TEST_CASE("Where no worker can be started, candidates run in the process itself") {
   const WorkerBench bench;
-  const std::string once = bench.cache() + ".once";
-  const auto context =
-      context_on(bench, {"/bin/sh", "-c",
-                         "test -e " + once + " && exit 1; touch " + once +
-                             "; echo tuning-worker >&0; echo ready >&0; echo began >&0; "
-                             "while echo may-go-on >&0; do :; done"});
-  // There is no second one, and so the candidates run in this process.
+  const char* const program = GENERATE("/nonexistent/program", "/bin/true", "/bin/cat");
+  CAPTURE(program);
+  const auto context = context_on(bench, {program});
   CHECK(context->tune(problem_of(24), quick(2)).record);
+}
+
+TEST_CASE("A worker that talks nonsense costs its caller nothing but that worker") {
+  const WorkerBench bench;
+  const std::string says =
+      GENERATE("read -r line; while echo garbage; do :; done", "while echo progress 99; do :; done",
+               "echo done 0 0 0 0; sleep 60");
+  CAPTURE(says);
+  const auto context = context_on(bench, {"/bin/sh", "-c", "echo progress 0 0 0 0; " + says});
+  const TuneResult result = context->tune(problem_of(24), quick(2));
+  CHECK_FALSE(result.record);
+  CHECK_THAT(result.tuning.failure, ContainsSubstring("use tune-all of the library's own version"));
+}
+
+TEST_CASE("A worker costs its caller no more than its patience, whatever it does") {
+  const WorkerBench bench;
+  const std::string does = GENERATE("kill -STOP $$", "trap '' TERM; while :; do sleep 100; done",
+                                    "while echo progress 0 0 0 0; do :; done",
+                                    "while echo running 1000 blocked; do :; done",
+                                    "echo running 1000 blocked; kill -STOP $$");
+  CAPTURE(does);
+  const auto context = context_on(bench, {});
+  TuningWorker worker({"/bin/sh", "-c", does}, {}, context->store(), 1s);
+  TuneOptions options = quick(2);
+  options.budget.seconds = 0.1;
+  const auto begin = std::chrono::steady_clock::now();
+  const TuneResult result = worker.tune(problem_of(24), options, context->device().identity(),
+                                        context->device().toolchain());
+  CHECK_FALSE(result.record);
+  CHECK_THAT(result.tuning.failure, ContainsSubstring("it was not done within 1 s"));
+  CHECK(std::chrono::steady_clock::now() - begin < 10s);
+  CHECK(rejections(*context, problem_of(24), Reason::kCrashed).empty());
+}
+
+TEST_CASE("A worker that is stopped with a candidate is lost when the candidate has hung") {
+  const WorkerBench bench;
+  const auto context = context_on(bench, {});
+  const Candidate candidate =
+      default_candidate(problem_of(24), context->device().limits()).candidate;
+  TuningWorker worker(
+      {"/bin/sh", "-c", "echo 'running 0.2 " + to_text(candidate) + "'; kill -STOP $$"}, {},
+      context->store());
+  const TuneResult result = worker.tune(problem_of(24), quick(2), context->device().identity(),
+                                        context->device().toolchain());
+  CHECK_THAT(result.tuning.failure, ContainsSubstring("it did not come back within 0 s"));
+  CHECK(rejections(*context, problem_of(24), Reason::kCrashed).size() == 1);
 }
 
 TEST_CASE("Workers that crash leave no temporary files") {
@@ -149,26 +191,6 @@ TEST_CASE("Workers that crash leave no temporary files") {
   }
   CHECK(std::filesystem::is_empty(places.path()));
   before == nullptr ? unsetenv("TMPDIR") : setenv("TMPDIR", restored.c_str(), 1);
-}
-
-TEST_CASE("Lines between processes give back what was put in") {
-  for (const std::string text : {"", "one", "a b c", "two\nlines\\n \\", "\n\n"}) {
-    const std::string line = in_one_line(text);
-    CHECK(line.find('\n') == std::string::npos);
-    CHECK(LineReader(line).rest() == text);
-  }
-  LineReader line("word 1.5 -3  nan? rest of it");
-  CHECK(line.word() == "word");
-  CHECK(line.number() == 1.5);
-  CHECK(line.integer() == -3);
-  CHECK(line.word().empty());
-  CHECK(line.word() == "nan?");
-  CHECK(line.rest() == "rest of it");
-  for (const char* const number : {"nan", "inf", "1e999", "x"}) {
-    CHECK(LineReader(number).integer() == 0);
-  }
-  CHECK(LineReader("2147483648").integer() == 2147483647);
-  CHECK(LineReader("-1e300").integer() == -2147483647 - 1);
 }
 
 }  // namespace tunedgemm::internal

@@ -1,6 +1,6 @@
 // What a caller makes of the lines of a worker, right ones and wrong ones.
 
-#include "runtime/worker_conversation.h"
+#include "runtime/process/worker_conversation.h"
 
 #include <chrono>
 #include <locale>
@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "runtime/device.h"
-#include "runtime/worker_process.h"
+#include "runtime/process/worker_process.h"
 #include "tests/support/catch.h"
 
 namespace tunedgemm::internal {
@@ -36,81 +36,74 @@ class ProgramLocale {
   std::locale before_;
 };
 
-seconds patience(const WorkerConversation& conversation) {
-  return std::chrono::round<seconds>(conversation.silence_until() -
-                                     std::chrono::steady_clock::now());
+seconds until_hung(const WorkerConversation& conversation) {
+  return std::chrono::round<seconds>(conversation.hung_at() - std::chrono::steady_clock::now());
 }
 
 }  // namespace
 
-TEST_CASE("A worker's lines become progress, answers and a result") {
+TEST_CASE("A worker's lines become progress and a result") {
   TuneOptions options;
   std::vector<Progress> moves;
   options.on_progress = [&](const Progress& progress) { moves.push_back(progress); };
-  bool is_cancelled = false;
-  options.cancelled = [&] { return is_cancelled; };
+  const Candidate candidate{find_family("naive_mnk"), {}};
   WorkerConversation conversation(options);
-  CHECK(conversation.take("info it is about to begin") == Next::kListen);
-  CHECK_FALSE(conversation.has_begun());
-  CHECK(conversation.take("began") == Next::kListen);
-  CHECK(conversation.take("progress 4 3 8 12.5") == Next::kListen);
+  CHECK_FALSE(conversation.has_spoken());
+  CHECK(conversation.take(log_line(LogLevel::kInfo, "it is about to begin")) == Next::kListen);
+  CHECK(conversation.has_spoken());
+  CHECK(conversation.take(to_line(Progress{Phase::kFinals, 3, 8, 12.5})) == Next::kListen);
   REQUIRE(moves.size() == 1);
   CHECK(moves[0].phase == Phase::kFinals);
   CHECK(moves[0].done == 3);
   CHECK(moves[0].total == 8);
   CHECK(moves[0].best_us == 12.5);
-  CHECK(conversation.take("may-go-on") == Next::kAnswerYes);
-  is_cancelled = true;
-  CHECK(conversation.take("may-go-on") == Next::kAnswerNo);
-  CHECK(conversation.take("running 40 blocked block_m=64") == Next::kListen);
-  CHECK(conversation.at_work() == "blocked block_m=64");
-  CHECK(patience(conversation) == seconds(40));
-  CHECK(conversation.take("back") == Next::kListen);
+  CHECK(conversation.take(running_line(&candidate, 40)) == Next::kListen);
+  CHECK(conversation.at_work() == to_text(candidate));
+  CHECK(until_hung(conversation) == seconds(40));
+  // Another thread may speak while a candidate hangs.
+  CHECK(conversation.take(log_line(LogLevel::kInfo, "another thread speaks")) == Next::kListen);
+  CHECK(until_hung(conversation) <= seconds(40));
+  CHECK(conversation.take(running_line(nullptr, 0)) == Next::kListen);
   CHECK(conversation.at_work().empty());
-  CHECK(conversation.take("done 3 1 0 0 two\\nlines") == Next::kDone);
+  CHECK(until_hung(conversation) > std::chrono::hours(1000));
+  TuneResult sent;
+  sent.tuning.cancelled = true;
+  sent.tuning.failure = "two\nlines";
+  CHECK(conversation.take(done_line(sent)) == Next::kDone);
   CHECK(conversation.result().origin == TuneResult::Origin::kFailed);
   CHECK(conversation.result().tuning.cancelled);
+  CHECK_FALSE(conversation.result().is_unsaved);
   CHECK(conversation.result().tuning.failure == "two\nlines");
 }
 
 TEST_CASE("A line that is none of the protocol loses the worker, and is shown") {
   const TuneOptions options;
-  for (const std::string line : {"", "garbage", "\x1b[2J", "Began", "progress 6 1 2 3",
-                                 "progress -1 1 2 3", "done 4 0 0 0 ", "done -1 0 0 0 "}) {
+  for (const std::string line :
+       {"", "garbage", "\x1b[2J", "Done 0 0 0 0 ", "progress 6 1 2 3", "progress -1 1 2 3",
+        "log 2 x", "done 4 0 0 0 ", "done -1 0 0 0 ", "failed 9 x"}) {
     WorkerConversation conversation(options);
-    REQUIRE(conversation.take("began") == Next::kListen);
     CAPTURE(line);
     CHECK(conversation.take(line) == Next::kLost);
+    CHECK_FALSE(conversation.has_spoken());
     CHECK_THAT(conversation.failure(), ContainsSubstring("is not understood"));
     CHECK(conversation.failure().find('\x1b') == std::string::npos);
   }
   WorkerConversation conversation(options);
-  CHECK(conversation.take("began") == Next::kListen);
   CHECK(conversation.take(std::string(1 << 20, 'x')) == Next::kLost);
   CHECK(conversation.failure().size() < 300);
-}
-
-TEST_CASE("What a worker says of the tuning before is no result of this one") {
-  const TuneOptions options;
-  for (const std::string line : {"done 0 0 0 0 ", "running 30 blocked", "no-memory none is left"}) {
-    WorkerConversation conversation(options);
-    CAPTURE(line);
-    CHECK(conversation.take(line) == Next::kLost);
-  }
 }
 
 TEST_CASE("No number of a worker makes its caller wait forever") {
   const TuneOptions options;
   WorkerConversation conversation(options);
-  conversation.take("began");
   for (const std::string number :
        {"nan", "-nan", "inf", "-inf", "1e999", "-1e308", "-1", "x", ""}) {
     CAPTURE(number);
     CHECK(conversation.take("running " + number + " blocked") == Next::kListen);
-    CHECK(patience(conversation) <= seconds(0));
+    CHECK(until_hung(conversation) <= seconds(0));
   }
   CHECK(conversation.take("running 1e308 blocked") == Next::kListen);
-  CHECK(patience(conversation) <= seconds(1'000'000));
+  CHECK(until_hung(conversation) <= seconds(1'000'000));
   for (const std::string number : {"nan", "1e300", "-1e300", "99999999999999"}) {
     std::string line = "progress 1";
     for (int field = 0; field < 3; ++field) {
@@ -120,44 +113,42 @@ TEST_CASE("No number of a worker makes its caller wait forever") {
   }
 }
 
-TEST_CASE("A worker whose process is stopped is not waited for, and one that compiles is") {
+TEST_CASE("A worker says why a tuning failed, and whether it goes on") {
+  using Kind = DeviceError::Kind;
   const TuneOptions options;
-  WorkerConversation conversation(options);
-  conversation.take("began");
-  CHECK(patience(conversation) == seconds(20));
-  CHECK(conversation.take("alive") == Next::kListen);
-  CHECK(patience(conversation) == seconds(20));
-  // A candidate hangs whether or not the process runs.
-  conversation.take("running 60 blocked block_m=64");
-  CHECK(conversation.take("alive") == Next::kListen);
-  CHECK(patience(conversation) == seconds(60));
-}
-
-TEST_CASE("What a worker says for the log keeps no candidate alive") {
-  const TuneOptions options;
-  WorkerConversation conversation(options);
-  conversation.take("began");
-  conversation.take("running 30 blocked block_m=64");
-  const auto until = conversation.silence_until();
-  CHECK(conversation.take("info another thread speaks") == Next::kListen);
-  CHECK(conversation.silence_until() == until);
-}
-
-TEST_CASE("A worker that goes on says why a tuning failed") {
-  const TuneOptions options;
-  const auto kind_of = [&](const std::string& line) {
+  for (const Kind kind : {Kind::kOutOfMemory, Kind::kUnavailable}) {
     WorkerConversation conversation(options);
-    conversation.take("began");
     try {
-      conversation.take(line);
+      conversation.take(failed_line(kind, "three\nGiB"));
+      FAIL("nothing was thrown");
     } catch (const DeviceError& error) {
+      CHECK(error.kind() == kind);
       CHECK(std::string(error.what()) == "three\nGiB");
-      return error.kind();
     }
-    return DeviceError::Kind::kFailed;
-  };
-  CHECK(kind_of("no-memory three\\nGiB") == DeviceError::Kind::kOutOfMemory);
-  CHECK(kind_of("unavailable three\\nGiB") == DeviceError::Kind::kUnavailable);
+  }
+  WorkerConversation conversation(options);
+  CHECK(conversation.take(failed_line(Kind::kFailed, "the device is lost")) == Next::kLost);
+  CHECK(conversation.failure() == "the device is lost");
+}
+
+TEST_CASE("Lines between processes give back what was put in") {
+  for (const std::string text : {"", "one", "a b c", "two\nlines\\n \\", "\n\n"}) {
+    const std::string line = in_one_line(text);
+    CHECK(line.find('\n') == std::string::npos);
+    CHECK(LineReader(line).rest() == text);
+  }
+  LineReader line("word 1.5 -3  nan? rest of it");
+  CHECK(line.word() == "word");
+  CHECK(line.number() == 1.5);
+  CHECK(line.integer() == -3);
+  CHECK(line.word().empty());
+  CHECK(line.word() == "nan?");
+  CHECK(line.rest() == "rest of it");
+  for (const char* const number : {"nan", "inf", "1e999", "x"}) {
+    CHECK(LineReader(number).integer() == 0);
+  }
+  CHECK(LineReader("2147483648").integer() == 2147483647);
+  CHECK(LineReader("-1e300").integer() == -2147483647 - 1);
 }
 
 TEST_CASE("Workers understand a program of any locale") {

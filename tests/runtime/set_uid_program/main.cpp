@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "kernel_templates/base/environment.h"
-#include "runtime/host/private_folder.h"
+#include "runtime/process/private_folder.h"
 #include "tunedgemm/tunedgemm.h"
 
 int main() {

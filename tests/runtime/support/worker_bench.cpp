@@ -3,7 +3,7 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "runtime/worker_process.h"
+#include "runtime/process/worker_process.h"
 #include "tests/support/breaking_compiler.h"
 
 namespace tunedgemm::internal {
@@ -19,7 +19,7 @@ void WorkerBench::break_kernels(const std::string& cases) const {
 }
 
 std::vector<pid_t> WorkerBench::workers() const {
-  return processes_with(std::string(kBeWorker), cache());
+  return processes_with(std::string(kWorkerFlag), cache());
 }
 
 }  // namespace tunedgemm::internal

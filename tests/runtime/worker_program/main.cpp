@@ -1,10 +1,10 @@
-// What tuning_worker_test.cpp and out_of_process_test.cpp start as a worker.
+// The program that tuning_worker_test.cpp starts as a worker.
 
-#include "runtime/worker_process.h"
+#include "runtime/process/worker_process.h"
 
 int main(int argc, char** argv) {
-  return argc < 2 || argv[1] != tunedgemm::internal::kBeWorker
+  return argc < 2 || argv[1] != tunedgemm::internal::kWorkerFlag
              ? 1
-             : tunedgemm::internal::work_as_told(
+             : tunedgemm::internal::run_worker(
                    std::span(argv, static_cast<std::size_t>(argc)).subspan(2), {});
 }

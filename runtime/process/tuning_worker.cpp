@@ -1,0 +1,154 @@
+#include "runtime/process/tuning_worker.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <iterator>
+#include <system_error>
+#include <utility>
+
+#include "kernel_templates/base/log.h"
+#include "tuner/search_limits.h"
+
+namespace tunedgemm::internal {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr double kMostSeconds = 1e6;
+// Between two questions to the caller's program whether the tuning is cancelled.
+constexpr std::chrono::milliseconds kBetweenQuestions{100};
+// A crash closes the socket a moment before the process is over.
+constexpr std::chrono::seconds kUntilGone{2};
+
+// These signals come from outside, a user or the system that needs memory, and not from a candidate.
+bool is_from_outside(const ChildResult& result) {
+  constexpr int kSignals[] = {SIGKILL, SIGTERM, SIGINT, SIGHUP};
+  return result.end == ChildResult::End::kSignalled &&
+         std::find(std::begin(kSignals), std::end(kSignals), result.code) != std::end(kSignals);
+}
+
+std::string seconds_text(double seconds) {
+  return std::to_string(static_cast<int>(seconds)) + " s";
+}
+
+}  // namespace
+
+TuningWorker::TuningWorker(std::vector<std::string> command, const WorkerPlace& place, Store& store,
+                           std::chrono::milliseconds patience)
+    : command_(std::move(command)), store_(store), patience_(patience) {
+  const std::vector<std::string> arguments = to_arguments(place);
+  command_.insert(command_.end(), arguments.begin(), arguments.end());
+}
+
+TuningWorker::~TuningWorker() {
+  if (child_) {
+    child_->close_input();
+    child_->finish(Clock::now() + std::chrono::seconds(1));
+  }
+}
+
+void TuningWorker::start() {
+  std::vector<std::string> variables;
+  try {
+    variables.push_back("TMPDIR=" + folder_.emplace().path().string());
+  } catch (const std::system_error&) {
+    folder_.reset();  // it finds its own, or does without
+  }
+  child_ = std::make_unique<ChildProcess>(command_, ChildLimits{.file_bytes = 0}, variables);
+}
+
+TuneResult TuningWorker::tune(const Problem& problem, const TuneOptions& options,
+                              const DeviceIdentity& device, const Toolchain& toolchain) {
+  TuneResult lost;
+  Loss last;
+  for (int workers = 0;
+       workers < kMostWorkers && last.cause != Cause::kTimeLimit && !lost.tuning.cancelled;
+       ++workers) {
+    WorkerConversation conversation(options);
+    const bool is_new = child_ == nullptr;
+    if (is_new) {
+      start();
+    }
+    const std::optional<Loss> loss = talk(problem, options, conversation);
+    if (!loss) {
+      return std::move(conversation.result());
+    }
+    child_.reset();
+    last = *loss;
+    if (is_new && !conversation.has_spoken() && last.cause == Cause::kCandidate) {
+      throw std::system_error(EPROTO, std::generic_category(),
+                              command_.front() + " is no worker: " + last.failure);
+    }
+    record_loss(problem, conversation.at_work(), last, device, toolchain);
+    lost.tuning.cancelled = options.cancelled && options.cancelled();
+  }
+  lost.tuning.failure = "the worker that tuned " + to_text(problem) + " was lost: " + last.failure;
+  return lost;
+}
+
+std::optional<TuningWorker::Loss> TuningWorker::talk(const Problem& problem,
+                                                     const TuneOptions& options,
+                                                     WorkerConversation& conversation) {
+  using Next = WorkerConversation::Next;
+  using Received = ChildProcess::Received;
+  const std::chrono::duration<double> limit =
+      patience_ + std::chrono::duration<double>(std::min(
+                      2 * search_limits_of(options.rigor, options.budget).seconds, kMostSeconds));
+  const Clock::time_point deadline =
+      Clock::now() + std::chrono::duration_cast<Clock::duration>(limit);
+  bool is_there = child_->send(to_line(problem, options)), is_cancelled = false;
+  std::string line;
+  while (is_there) {
+    const Received received = child_->receive(
+        line, std::min({Clock::now() + kBetweenQuestions, conversation.hung_at(), deadline}));
+    if (received == Received::kEnd) {
+      break;
+    }
+    if (received == Received::kLine) {
+      const Next next = conversation.take(line);
+      if (next == Next::kDone) {
+        return std::nullopt;
+      }
+      is_there = next != Next::kLost;
+    } else if (Clock::now() >= conversation.hung_at()) {
+      return Loss{"it did not come back within " + seconds_text(conversation.seconds()) +
+                  ", and its process was ended"};
+    }
+    if (Clock::now() >= deadline) {
+      return Loss{"it was not done within " + seconds_text(limit.count()) + " and was ended",
+                  Cause::kTimeLimit};
+    }
+    if (!is_cancelled && options.cancelled && options.cancelled()) {
+      is_cancelled = true;
+      is_there = child_->send(std::string(kCancelLine));
+    }
+  }
+  child_->close_input();
+  const ChildResult result = child_->finish(Clock::now() + kUntilGone);
+  return Loss{
+      conversation.failure().empty() ? "its process " + to_text(result) : conversation.failure(),
+      is_from_outside(result) ? Cause::kOutside : Cause::kCandidate};
+}
+
+void TuningWorker::record_loss(const Problem& problem, const std::string& at_work, const Loss& loss,
+                               const DeviceIdentity& device, const Toolchain& toolchain) {
+  // The lease of a dead process is taken over with what it marked.
+  { const Lease taken = store_.acquire(problem, device, toolchain, 0); }
+  const std::optional<Candidate> candidate = parse_candidate(at_work);
+  log_info("a worker that tuned " + to_text(problem) + " was lost" +
+           (candidate ? " with " + at_work : std::string()) + ": " + loss.failure);
+  if (!candidate) {
+    return;
+  }
+  TrialRecord trial;
+  trial.family = candidate->family->name();
+  trial.config = candidate->config;
+  trial.family_fingerprint = candidate->family->fingerprint();
+  trial.rejection = Rejection{
+      loss.cause == Cause::kCandidate ? Reason::kCrashed : Reason::kUnavailable, loss.failure};
+  store_.put_trial(problem, device, toolchain, trial);
+  store_.flush();
+}
+
+}  // namespace tunedgemm::internal

@@ -1,0 +1,208 @@
+#include "runtime/process/worker_conversation.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <limits>
+
+#include "kernel_templates/base/log.h"
+#include "kernel_templates/base/printable.h"
+#include "runtime/device.h"
+
+namespace tunedgemm::internal {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// The greatest double below 2^64.
+constexpr double kGreatestSeed = 18446744073709549568.0;
+constexpr double kMostSeconds = 1e6;
+constexpr std::size_t kShownOfLine = 80;
+
+// As every locale writes and reads it.
+std::string field(double number) {
+  std::array<char, 32> digits{};
+  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), number).ptr;
+  return ' ' + std::string(digits.data(), end);
+}
+
+template <class Enum>
+std::string number_of(Enum enumerator) {
+  return field(static_cast<int>(enumerator));
+}
+
+}  // namespace
+
+std::string_view LineReader::word() {
+  const std::size_t end = std::min(left_.find(' '), left_.size());
+  const std::string_view word = left_.substr(0, end);
+  left_.remove_prefix(std::min(end + 1, left_.size()));
+  return word;
+}
+
+double LineReader::number() {
+  const std::string_view digits = word();
+  double value = 0;
+  const auto error = std::from_chars(digits.data(), digits.data() + digits.size(), value).ec;
+  return error == std::errc() && std::isfinite(value) ? value : 0;
+}
+
+int LineReader::integer() {
+  using Limits = std::numeric_limits<int>;
+  return static_cast<int>(std::clamp<double>(number(), Limits::min(), Limits::max()));
+}
+
+std::string LineReader::rest() const {
+  std::string text;
+  for (std::size_t at = 0; at < left_.size(); ++at) {
+    const bool is_escape = left_[at] == '\\' && at + 1 < left_.size();
+    at += is_escape ? 1 : 0;
+    text += is_escape && left_[at] == 'n' ? '\n' : left_[at];
+  }
+  return text;
+}
+
+std::string in_one_line(std::string_view text) {
+  std::string line;
+  for (const char character : text) {
+    line += character == '\n' || character == '\\' ? "\\" : "";
+    line += character == '\n' ? 'n' : character;
+  }
+  return line;
+}
+
+std::string to_line(const Problem& problem, const TuneOptions& options) {
+  return "tune" + number_of(options.rigor) + field(options.budget.seconds) +
+         field(options.budget.candidates) + field(static_cast<double>(options.seed)) +
+         field(options.must_be_whole ? 1 : 0) + field(options.candidate_seconds) + ' ' +
+         in_one_line(to_text(problem));
+}
+
+std::optional<WorkerRequest> parse_request(std::string_view line) {
+  LineReader request(line);
+  if (request.word() != "tune") {
+    return std::nullopt;
+  }
+  const auto rigor = request.enumerator(Rigor::kExhaustive);
+  TuneOptions options;
+  options.budget.seconds = request.number();
+  options.budget.candidates = request.integer();
+  // Above 2^53 not all of it comes through: it only has to be another one for another problem.
+  options.seed = static_cast<std::uint64_t>(std::clamp(request.number(), 0.0, kGreatestSeed));
+  options.must_be_whole = request.integer() != 0;
+  options.candidate_seconds = request.number();
+  const std::optional<Problem> problem = parse_problem(request.rest());
+  if (!rigor || !parse_rigor(name(*rigor)) || !problem) {
+    return std::nullopt;
+  }
+  options.rigor = *rigor;
+  return WorkerRequest{*problem, std::move(options)};
+}
+
+std::string log_line(LogLevel level, std::string_view sentence) {
+  return "log" + number_of(level) + ' ' + in_one_line(sentence);
+}
+
+std::string to_line(const Progress& progress) {
+  return "progress" + number_of(progress.phase) + field(progress.done) + field(progress.total) +
+         field(progress.best_us);
+}
+
+std::string running_line(const Candidate* candidate, double seconds) {
+  return "running" + field(seconds) + ' ' + (candidate == nullptr ? "" : to_text(*candidate));
+}
+
+std::string done_line(const TuneResult& result) {
+  return "done" + number_of(result.origin) + field(result.tuning.cancelled ? 1 : 0) +
+         field(result.is_leased_elsewhere ? 1 : 0) + field(result.is_unsaved ? 1 : 0) + ' ' +
+         in_one_line(result.tuning.failure);
+}
+
+std::string failed_line(DeviceError::Kind kind, std::string_view sentence) {
+  return "failed" + number_of(kind) + ' ' + in_one_line(sentence);
+}
+
+WorkerConversation::Next WorkerConversation::take(std::string_view text) {
+  LineReader line(text);
+  const std::string_view word = line.word();
+  if (word == "failed") {
+    return take_failure(line) ? Next::kLost : lost(text);
+  }
+  const bool is_understood =
+      (word == "log" && take_log(line)) || (word == "progress" && take_progress(line)) ||
+      (word == "running" && take_running(line)) || (word == "done" && take_result(line));
+  if (!is_understood) {
+    return lost(text);
+  }
+  has_spoken_ = true;
+  return word == "done" ? Next::kDone : Next::kListen;
+}
+
+bool WorkerConversation::take_log(LineReader& fields) {
+  const auto level = fields.enumerator(LogLevel::kWarning);
+  if (level) {
+    (*level == LogLevel::kWarning ? log_warning : log_info)(fields.rest());
+  }
+  return level.has_value();
+}
+
+bool WorkerConversation::take_progress(LineReader& fields) {
+  const auto phase = fields.enumerator(Phase::kDone);
+  if (!phase) {
+    return false;
+  }
+  Progress progress;
+  progress.phase = *phase;
+  progress.done = fields.integer();
+  progress.total = fields.integer();
+  progress.best_us = fields.number();
+  if (options_.on_progress) {
+    options_.on_progress(progress);
+  }
+  return true;
+}
+
+bool WorkerConversation::take_running(LineReader& fields) {
+  seconds_ = std::clamp(fields.number(), 0.0, kMostSeconds);
+  at_work_ = fields.rest();
+  hung_at_ = at_work_.empty()
+                 ? Clock::time_point::max()
+                 : Clock::now() +
+                       std::chrono::ceil<Clock::duration>(std::chrono::duration<double>(seconds_));
+  return true;
+}
+
+bool WorkerConversation::take_result(LineReader& fields) {
+  const auto origin = fields.enumerator(TuneResult::Origin::kFailed);
+  if (!origin) {
+    return false;
+  }
+  result_.origin = *origin;
+  result_.tuning.cancelled = fields.integer() != 0;
+  result_.is_leased_elsewhere = fields.integer() != 0;
+  result_.is_unsaved = fields.integer() != 0;
+  result_.tuning.failure = fields.rest();
+  return true;
+}
+
+bool WorkerConversation::take_failure(LineReader& fields) {
+  const auto kind = fields.enumerator(DeviceError::Kind::kFailed);
+  if (!kind) {
+    return false;
+  }
+  has_spoken_ = true;
+  failure_ = fields.rest();
+  if (*kind != DeviceError::Kind::kFailed) {
+    throw DeviceError(*kind, failure_);
+  }
+  return true;
+}
+
+WorkerConversation::Next WorkerConversation::lost(std::string_view line) {
+  failure_ = "it said \"" + printable(line.substr(0, kShownOfLine), Lines::kOne) +
+             "\", which is not understood here; use tune-all of the library's own version";
+  return Next::kLost;
+}
+
+}  // namespace tunedgemm::internal

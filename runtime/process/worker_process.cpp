@@ -1,0 +1,121 @@
+#include "runtime/process/worker_process.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <memory>
+#include <system_error>
+
+#include "kernel_templates/base/log.h"
+#include "runtime/backend.h"
+#include "runtime/context/context.h"
+#include "runtime/process/caller.h"
+#include "runtime/process/worker_conversation.h"
+
+namespace tunedgemm::internal {
+namespace {
+
+// When the caller ends: for a store that is being written.
+constexpr std::chrono::seconds kGrace{1};
+
+enum Argument { kBackend, kOrdinal, kHostThreads, kCache, kArguments };
+
+// Nothing else of this process speaks to the caller, or reads what it says.
+bool leave_standard_streams() {
+  const int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
+  return nothing >= 0 && dup2(nothing, STDIN_FILENO) >= 0 && dup2(nothing, STDOUT_FILENO) >= 0 &&
+         dup2(nothing, STDERR_FILENO) >= 0;
+}
+
+void listen_to(const Caller& caller, TuneOptions& options) {
+  options.crash_cost = CrashCost::kWorker;
+  options.on_progress = [&](const Progress& progress) { caller.send(to_line(progress)); };
+  options.cancelled = [&] { return caller.has_spoken(); };
+  options.on_candidate = [&](const Candidate* candidate, double seconds) {
+    caller.send(running_line(candidate, seconds));
+  };
+}
+
+// Whether the winner is in the file is told, too: it may be stored later.
+TuneResult saved(Context& context, TuneResult result) {
+  context.store().flush();
+  const StoreHealth health = context.store().health();
+  result.is_unsaved = result.record && health.unsaved_winners > 0;
+  if (result.is_unsaved) {
+    result.tuning.failure = health.warnings.empty() ? "" : health.warnings.back();
+  }
+  return result;
+}
+
+TuneResult tuned(const Caller& caller, Context& context, std::string_view line) {
+  TuneResult result;
+  std::optional<WorkerRequest> request = parse_request(line);
+  if (!request) {
+    result.tuning.failure = "the worker does not understand \"" + std::string(line) +
+                            "\"; use tune-all of the library's own version";
+    return result;
+  }
+  listen_to(caller, request->options);
+  try {
+    result = context.tune(request->problem, request->options);
+  } catch (const DeviceError&) {
+    throw;
+  } catch (const std::exception& error) {
+    result.tuning.failure = error.what();
+  }
+  return saved(context, std::move(result));
+}
+
+void tune(const Caller& caller, Context& context, std::string_view line) {
+  try {
+    caller.send(done_line(tuned(caller, context, line)));
+  } catch (const DeviceError& error) {
+    context.store().flush();
+    caller.send(failed_line(error.kind(), error.what()));
+    if (error.kind() == DeviceError::Kind::kFailed) {
+      std::_Exit(EXIT_FAILURE);  // the end of a context would wait for the device
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> to_arguments(const WorkerPlace& place) {
+  return {place.backend, std::to_string(place.ordinal), std::to_string(place.host_threads),
+          place.cache};
+}
+
+int run_worker(std::span<const char* const> arguments,
+               const std::vector<std::string>& compile_command) {
+  const Caller caller(kGrace);
+  if (arguments.size() != kArguments || !leave_standard_streams()) {
+    return EXIT_FAILURE;
+  }
+  send_log_to([caller](LogLevel level, std::string_view sentence) {
+    caller.send(log_line(level, sentence));
+  });
+  ContextOptions options;
+  options.backend = find_backend(arguments[kBackend]);
+  options.ordinal = std::atoi(arguments[kOrdinal]);
+  options.host_threads = std::atoi(arguments[kHostThreads]);
+  options.store.path = arguments[kCache];
+  options.compile_command = compile_command;
+  std::unique_ptr<Context> context;
+  try {
+    context = Context::create(options);
+  } catch (const DeviceError& error) {
+    caller.send(failed_line(DeviceError::Kind::kUnavailable,
+                            std::string("the worker cannot open the device: ") + error.what()));
+    return EXIT_FAILURE;
+  }
+  while (const auto line = caller.receive()) {
+    if (*line != kCancelLine) {  // one that came too late
+      tune(caller, *context, *line);
+    }
+  }
+  return EXIT_SUCCESS;
+}
+
+}  // namespace tunedgemm::internal
