@@ -137,6 +137,57 @@ std::optional<Hit> Store::find(const Problem& problem, const DeviceIdentity& dev
   });
 }
 
+std::optional<OutdatedWinner> Store::find_outdated(const Problem& problem,
+                                                   const DeviceIdentity& device,
+                                                   const Toolchain& toolchain,
+                                                   const DeviceLimits& limits) const {
+  Archive& archive = *archive_;
+  return no_throw(archive, std::optional<OutdatedWinner>(), [&] {
+    const Problem asked = canonical(problem).problem;
+    std::vector<Record> winners =
+        archive.look_up_winners({fingerprint(asked), fingerprint(device)});
+    sort_for(toolchain, winners);
+    std::optional<OutdatedWinner> outdated;
+    for (Record& record : winners) {
+      const Family* family = archive.family(record.family);
+      if (family == nullptr || record.problem != asked || record.device != device ||
+          record.toolchain.compiler != toolchain.compiler) {
+        continue;
+      }
+      Instantiation made = family->instantiate(asked, record.config, limits);
+      if (!made) {
+        continue;
+      }
+      const TuningKey key{asked, device, record.toolchain};
+      archive.read(Archive::Having::kTables, [&](sqlite::Connection& connection) {
+        if (auto binary = find_binary_of_winner(connection, key)) {
+          const Match match = record.toolchain == toolchain ? Match::kExact : Match::kStale;
+          record.family_fingerprint = family->fingerprint();
+          outdated = {Hit{std::move(record), match, std::move(made).value()}, std::move(*binary)};
+        }
+        return outdated.has_value();
+      });
+      if (outdated) {
+        break;
+      }
+    }
+    return outdated;
+  });
+}
+
+void Store::renew(const OutdatedWinner& winner) {
+  Archive& archive = *archive_;
+  no_throw(archive, [&] {
+    const Record& record = winner.hit.record;
+    archive.write(
+        [key = TuningKey{record.problem, record.device, record.toolchain},
+         family = record.family_fingerprint, source = fingerprint(winner.hit.winner.source())](
+            sqlite::Connection& connection) { renew_winner(connection, key, family, source); },
+        Archive::Otherwise::kForget);
+    archive.forget_found();
+  });
+}
+
 std::vector<Record> Store::neighbours(const Problem& problem, const DeviceIdentity& device,
                                       int count) const {
   return winners_near(*archive_, find_neighbours, problem, device, count);

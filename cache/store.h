@@ -86,6 +86,12 @@ class Lease {
   bool winners_changed_ = false;
 };
 
+/// A winner of a template that has changed since.
+struct OutdatedWinner {
+  Hit hit;        ///< as if the row were of the current template
+  Binary binary;  ///< of the template as it was
+};
+
 /// What became of a record that was put.
 struct PutResult {
   bool stored = false;  ///< false: a fuller tuning was there before and stays the winner
@@ -129,6 +135,15 @@ class Store {
   /// files, which sees what other processes have stored; so nobody has to look a second time.
   std::optional<Hit> find(const Problem& problem, const DeviceIdentity& device,
                           const Toolchain& toolchain, const DeviceLimits& limits) const;
+
+  /// The newest void winner that this compiler made and that the family still allows within
+  /// `limits`, with the binary that won. Empty if there is none, or its binary was not stored.
+  std::optional<OutdatedWinner> find_outdated(const Problem& problem, const DeviceIdentity& device,
+                                              const Toolchain& toolchain,
+                                              const DeviceLimits& limits) const;
+  /// The outdated winner's template gives the same machine code as before: its row, and its binary,
+  /// are those of the current template from now on.
+  void renew(const OutdatedWinner& winner);
 
   /// Winners of the device for problems with the types, orders, epilogue and numerics of this one:
   /// of at most `count` problems in a file, those nearest in M, N, K and batch, the nearest first.

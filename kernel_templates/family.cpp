@@ -37,20 +37,14 @@ std::string number(Enum value) {
 }  // namespace
 
 Family::Family(std::string_view name, std::string_view backend, std::string_view file,
-               std::vector<Knob> knobs, int revision)
-    : name_(name),
-      backend_(backend),
-      file_(embedded_file(file)),
-      knobs_(std::move(knobs)),
-      revision_(revision) {}
+               std::vector<Knob> knobs)
+    : name_(name), backend_(backend), file_(embedded_file(file)), knobs_(std::move(knobs)) {}
 
 const Family::Text& Family::text() const {
   std::call_once(text_is_known_, [this] {
     text_.includes = included_files(file_);
     text_.template_fingerprint = template_fingerprint(file_, text_.includes);
-    text_.fingerprint = sha256_hex(
-        text_.template_fingerprint + knobs_text(knobs_) + "revision " + std::to_string(revision_),
-        32);
+    text_.fingerprint = sha256_hex(text_.template_fingerprint + knobs_text(knobs_), 32);
   });
   return text_;
 }

@@ -178,11 +178,9 @@ std::vector<Instance> launch_variants(const Instance& instance, const DeviceLimi
 /// canonical and well formed (`why_not(problem)` is empty), with M, N, batch >= 1 and K >= 0.
 class Family {
  public:
-  /// `file` is the kernel's name among the embedded files. `revision` counts what the fingerprint
-  /// would not see otherwise: other candidates or another cost model that might find a better
-  /// winner, or another launch.
+  /// `file` is the kernel's name among the embedded files.
   Family(std::string_view name, std::string_view backend, std::string_view file,
-         std::vector<Knob> knobs, int revision = 1);
+         std::vector<Knob> knobs);
   virtual ~Family() = default;
   Family(const Family&) = delete;
   Family& operator=(const Family&) = delete;
@@ -191,8 +189,8 @@ class Family {
   /// The devices that it is for: the folder of kernel_templates/ in which it lies.
   std::string_view backend() const { return backend_; }
   std::span<const Knob> knobs() const { return knobs_; }
-  /// Changes when the template's code, its knobs or its revision change: what was tuned before is
-  /// then void.
+  /// Changes when the template's code or its knobs change. A winner that was tuned before then
+  /// counts only where its machine code is still the same (TuningSession::renewed).
   const std::string& fingerprint() const { return text().fingerprint; }
 
   /// The kernel with this config for this problem on such a device; if it does not compute that, a
@@ -239,7 +237,6 @@ class Family {
   std::string_view backend_;
   SourceFile file_;
   std::vector<Knob> knobs_;
-  int revision_;
   mutable std::once_flag text_is_known_;
   mutable Text text_;
 };

@@ -6,7 +6,6 @@
 
 #include "cache/archive/archive.h"
 #include "cache/sqlite/schema.h"
-#include "kernel_templates/base/sha256.h"
 
 namespace tunedgemm::internal {
 namespace {
@@ -73,7 +72,7 @@ std::int64_t add_kernels(const Connection& connection) {
     std::vector<std::byte> code;
     std::string hash;
     theirs.read(id, code, hash);
-    if (sha256_hex({reinterpret_cast<const char*>(code.data()), code.size()}) == hash) {
+    if (hash_of(code) == hash) {
       add.bind(id).run();
       ++added;
     }

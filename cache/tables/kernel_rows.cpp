@@ -6,13 +6,10 @@
 #include "kernel_templates/base/sha256.h"
 
 namespace tunedgemm::internal {
-namespace {
 
 std::string hash_of(const std::vector<std::byte>& code) {
   return sha256_hex({reinterpret_cast<const char*>(code.data()), code.size()});
 }
-
-}  // namespace
 
 FoundKernels find_kernels(const sqlite::Connection& connection, const KernelKey& key) {
   sqlite::Statement find(

@@ -75,6 +75,13 @@ struct WinnerKey {
 /// The winners of one problem on one device, of all toolchains.
 std::vector<Record> find_winners(const sqlite::Connection& connection, const WinnerKey& key);
 
+/// The binary of a winner; empty if none is stored or its hash is wrong.
+std::optional<Binary> find_binary_of_winner(const sqlite::Connection& connection,
+                                            const TuningKey& key);
+/// The winner and its binary are of these fingerprints of family and source now.
+void renew_winner(sqlite::Connection& connection, const TuningKey& key,
+                  const std::string& family_fingerprint, const std::string& source_fingerprint);
+
 /// The fingerprints of problems with a winner on the device (one for each winner) that have the
 /// types, orders, epilogue and numerics of `canonical`: at most `count`, the nearest first. What is
 /// near is told by the product of the ratios of M, N, K and batch, each plus one.
@@ -104,6 +111,9 @@ std::vector<TrialRecord> read_trials(const sqlite::Connection& connection, const
 
 // kernel_rows.cpp: compiled binaries. A stored binary will be executed, so each carries the SHA-256
 // of its bytes; SQLite does not notice a changed byte in a blob.
+
+/// The SHA-256 that is stored with a binary.
+std::string hash_of(const std::vector<std::byte>& code);
 
 /// The driver is no part of it: what a compiler made runs under a newer driver as well.
 struct KernelKey {

@@ -167,6 +167,44 @@ std::vector<Record> find_winners(const sqlite::Connection& connection, const Win
   return winners;
 }
 
+std::optional<Binary> find_binary_of_winner(const sqlite::Connection& connection,
+                                            const TuningKey& key) {
+  sqlite::Statement row(
+      connection,
+      "SELECT k.code, k.sha256, k.entry, k.registers, k.shared_bytes, k.spill_bytes, k.compile_ms "
+      "FROM winner w JOIN kernel k ON k.id = w.kernel JOIN problem p ON p.id = w.problem "
+      "JOIN device d ON d.id = w.device JOIN toolchain t ON t.id = w.toolchain "
+      "WHERE p.fingerprint = ? AND d.fingerprint = ? AND t.fingerprint = ?");
+  if (!row.bind(fingerprint(key.problem), fingerprint(key.device), fingerprint(key.toolchain))
+           .step()) {
+    return std::nullopt;
+  }
+  Binary binary;
+  std::string hash;
+  row.read(binary.code, hash, binary.entry, binary.registers, binary.shared_bytes,
+           binary.spill_bytes, binary.compile_ms);
+  return hash_of(binary.code) == hash ? std::optional(std::move(binary)) : std::nullopt;
+}
+
+void renew_winner(sqlite::Connection& connection, const TuningKey& key,
+                  const std::string& family_fingerprint, const std::string& source_fingerprint) {
+  const KeyRows rows = key_rows(connection, key);
+  // The new source's binary, if it is stored already, takes the place of the old one.
+  sqlite::Statement(connection,
+                    "UPDATE OR IGNORE kernel SET source = ?1 WHERE id = (SELECT kernel FROM winner "
+                    "WHERE problem = ?2 AND device = ?3 AND toolchain = ?4)")
+      .bind(source_fingerprint, rows.problem, rows.device, rows.toolchain)
+      .run();
+  sqlite::Statement(
+      connection,
+      "UPDATE winner SET family_fingerprint = ?1, kernel = coalesce((SELECT k.id FROM "
+      "kernel k JOIN kernel old ON old.id = winner.kernel WHERE k.source = ?2 AND "
+      "(k.compiler, k.architecture) = (old.compiler, old.architecture)), kernel) "
+      "WHERE problem = ?3 AND device = ?4 AND toolchain = ?5")
+      .bind(family_fingerprint, source_fingerprint, rows.problem, rows.device, rows.toolchain)
+      .run();
+}
+
 std::vector<std::string> find_neighbours(const sqlite::Connection& connection,
                                          const Problem& canonical, const std::string& device,
                                          int count) {

@@ -6,9 +6,8 @@
 
 namespace tunedgemm::internal {
 
-CudaFamily::CudaFamily(std::string_view name, std::string_view file, std::vector<Knob> knobs,
-                       int revision)
-    : Family(name, "cuda", file, std::move(knobs), revision) {}
+CudaFamily::CudaFamily(std::string_view name, std::string_view file, std::vector<Knob> knobs)
+    : Family(name, "cuda", file, std::move(knobs)) {}
 
 std::string CudaFamily::why_not_device(const Config& config, const DeviceLimits& limits,
                                        int least_arch) const {

@@ -8,8 +8,7 @@ namespace tunedgemm::internal {
 
 class CudaFamily : public Family {
  public:
-  CudaFamily(std::string_view name, std::string_view file, std::vector<Knob> knobs,
-             int revision = 1);
+  CudaFamily(std::string_view name, std::string_view file, std::vector<Knob> knobs);
 
  protected:
   /// Refuses knobs, other devices, and those of an architecture below `least_arch`.

@@ -202,6 +202,9 @@ std::unique_ptr<Plan> Context::make_plan(const CallKey& key, const Canonical& ca
   }
   const std::int64_t tuned_before = tuning_.tuned();
   std::optional<Hit> hit = find_winner(problem);
+  if (!hit && compiling_under(policy) == Compiling::kAllowed) {
+    hit = or_nothing(problem, [&] { return tuning_.renewed(problem); });
+  }
   if (!hit && policy == Policy::kReplay) {
     throw CallError(CallError::Kind::kNotTuned,
                     "policy replay, and the cache " + store_->path().string() +

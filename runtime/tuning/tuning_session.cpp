@@ -20,6 +20,8 @@ namespace {
 // Of a budget that ended before all candidates were tried: the same budget again would only go on
 // where the cost model expects less and less.
 constexpr double kShareThatIsEnough = 0.5;
+// For the compilation that tells whether a winner still counts.
+constexpr double kRenewalSeconds = 30;
 // More than the race of a winner's launches makes.
 constexpr int kLaunchesOfRace = 100'000;
 
@@ -78,6 +80,9 @@ TuningSession::~TuningSession() {
 std::optional<Record> TuningSession::find_tuned(const Problem& problem,
                                                 const TuneOptions& options) {
   auto hit = store_.find(problem, device_.identity(), device_.toolchain(), device_.limits());
+  if (!hit) {
+    hit = renewed(canonical(problem).problem);
+  }
   if (!hit || hit->match != Match::kExact || hit->record.rigor < options.rigor) {
     return std::nullopt;
   }
@@ -87,6 +92,34 @@ std::optional<Record> TuningSession::find_tuned(const Problem& problem,
       record.complete || record.spent_seconds >= kShareThatIsEnough * search_limits.seconds ||
       (record.rigor > options.rigor && record.candidates_tried >= search_limits.candidates);
   return enough ? std::optional(std::move(hit->record)) : std::nullopt;
+}
+
+std::optional<Hit> TuningSession::renewed(const Problem& canonical) {
+  auto outdated =
+      store_.find_outdated(canonical, device_.identity(), device_.toolchain(), device_.limits());
+  if (!outdated || !device_.why_not_compile().empty()) {
+    return std::nullopt;
+  }
+  const Source source = outdated->hit.winner.source();
+  const int architecture = device_.limits().arch;
+  std::optional<Binary> now = store_.find_binary(source, device_.toolchain(), architecture);
+  if (!now) {
+    auto compiled = device_.compile_within(source, kRenewalSeconds);
+    if (!std::holds_alternative<Binary>(compiled)) {
+      return std::nullopt;
+    }
+    now = std::get<Binary>(std::move(compiled));
+    // Whatever comes of the comparison, nobody compiles this again.
+    store_.put_binary(source, device_.toolchain(), architecture, *now);
+  }
+  if (now->code != outdated->binary.code) {
+    return std::nullopt;
+  }
+  store_.renew(*outdated);
+  log_info("the template of " + to_text(outdated->hit.winner.candidate) +
+           " has changed and its machine code has not: the winner of " + to_text(canonical) +
+           " stays");
+  return std::move(outdated->hit);
 }
 
 std::mutex& TuningSession::turn() {

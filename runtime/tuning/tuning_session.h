@@ -56,6 +56,10 @@ class TuningSession {
   /// greater rigor and with as many candidates tried as this one would.
   std::optional<Record> find_tuned(const Problem& problem, const TuneOptions& options);
 
+  /// A winner of a template that has changed since, if this device's compiler still makes the same
+  /// machine code of it: then its row is renewed. Compiles one kernel at most; throws DeviceError.
+  std::optional<Hit> renewed(const Problem& canonical);
+
   /// How long a tuning waits for another process that tunes the same problem.
   static constexpr double kLeaseWaitSeconds = 60;
 

@@ -1,0 +1,108 @@
+// A winner of a template that has changed since it was tuned: it counts where the machine code is
+// still the same.
+
+#include <memory>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "runtime/context/context.h"
+#include "tests/runtime/support/host_call.h"
+#include "tests/runtime/support/winner_record.h"
+#include "tests/support/catch.h"
+#include "tests/support/skip.h"
+#include "tests/support/temporary_folder.h"
+#include "tuner/selection.h"
+
+namespace tunedgemm::internal {
+namespace {
+
+using Catch::Matchers::ContainsSubstring;
+
+const HostCall& call() {
+  static const HostCall same{31, 17, 64};
+  return same;
+}
+
+// A cache whose winner was tuned with a template of another text, from which the same compiler made
+// this machine code: as the template of now gives it, or with a byte changed.
+enum class Code { kSame, kOther };
+Candidate store_old_winner(const TemporaryFolder& folder, Code code) {
+  const auto context = host_context(folder, Policy::kNever);
+  Device& device = context->device();
+  if (!device.why_not_compile().empty()) {
+    TUNEDGEMM_SKIP("there is no compiler for host kernels");
+  }
+  const Problem problem = canonical(checked_problem(call().key())).problem;
+  const Instance winner = find_family("reordered_mkn")
+                              ->candidates(problem, device.limits())
+                              .front();
+  Source source = winner.source();
+  auto compiled = device.compile(source);
+  REQUIRE(std::holds_alternative<Binary>(compiled));
+  Binary binary = std::get<Binary>(std::move(compiled));
+  if (code == Code::kOther) {
+    binary.code.back() ^= std::byte{1};
+  }
+  source.defines.emplace_back("AN_OLDER_TEMPLATE", "1");
+  Record record = winner_record(winner, device);
+  record.family_fingerprint = "an older template";
+  record.measurement.median_us = 7;
+  REQUIRE(context->store().put(record, source, binary, {}).stored);
+  return winner.candidate;
+}
+
+}  // namespace
+
+TEST_CASE("A winner whose template changed and whose machine code did not is a hit, and is renewed",
+          "[host]") {
+  const Policy policy = GENERATE(Policy::kTune, Policy::kNever, Policy::kReplay);
+  const TemporaryFolder folder;
+  const Candidate winner = store_old_winner(folder, Code::kSame);
+  {
+    const auto context = host_context(folder, policy);
+    const Plan& plan = context->plan(call().key(), {});
+    CHECK(plan.candidate == winner);
+    CHECK(plan.is_final);
+    CHECK_THAT(plan.description, ContainsSubstring("tuned, 7"));
+    CHECK(call().is_right_with(plan));
+    CHECK(context->counters().hits == 1);
+    CHECK(context->kernel_counters().compiled == 0);  // one was compiled, to compare
+  }
+  // From now on it is a winner as any other: nothing is compiled, whatever the policy.
+  const auto context = host_context(folder, Policy::kStored);
+  const Plan& plan = context->plan(call().key(), {});
+  CHECK(plan.candidate == winner);
+  CHECK(plan.is_final);
+  CHECK(context->kernel_counters().loaded == 1);
+  CHECK(context->kernel_counters().compiled == 0);
+}
+
+TEST_CASE("A winner whose machine code changed with its template is void", "[host]") {
+  const TemporaryFolder folder;
+  store_old_winner(folder, Code::kOther);
+  const auto context = host_context(folder, Policy::kNever);
+  const Plan& plan = context->plan(call().key(), {});
+  CHECK_FALSE(plan.is_final);
+  CHECK(context->counters().hits == 0);
+  CHECK(call().is_right_with(plan));
+  CHECK_FALSE(context->find_tuned(checked_problem(call().key()), {}));
+}
+
+TEST_CASE("A policy that compiles nothing renews no winner, and the next tuning does", "[host]") {
+  const TemporaryFolder folder;
+  const Candidate winner = store_old_winner(folder, Code::kSame);
+  {
+    const auto context = host_context(folder, Policy::kStored);
+    CHECK_FALSE(context->plan(call().key(), {}).is_final);
+  }
+  const auto context = host_context(folder, Policy::kStored);
+  TuneOptions options;
+  options.rigor = Rigor::kModel;
+  const TuneResult result = context->tune(checked_problem(call().key()), options);
+  CHECK(result.origin == TuneResult::Origin::kCached);
+  REQUIRE(result.record);
+  CHECK(result.record->config == winner.config);
+}
+
+}  // namespace tunedgemm::internal
