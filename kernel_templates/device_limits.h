@@ -22,7 +22,7 @@ struct DeviceLimits {
   std::int64_t shared_bytes_per_block = 0;  ///< the opt-in maximum of dynamic shared memory
   std::int64_t shared_bytes_per_sm = 0;
   /// To which GPC a SM belongs, by its %smid; empty where that is not known. Not more
-  /// of either than cuda/wgmma/gpc_cluster_ranges.cuh has room for.
+  /// of either than cuda/wgmma/kernel_parameters.cuh has room for.
   std::vector<int> gpc_of_sm;
 
   // CPUs

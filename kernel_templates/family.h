@@ -16,8 +16,7 @@
 #include <variant>
 #include <vector>
 
-#include "kernel_templates/cuda/wgmma/gpc_cluster_ranges.cuh"
-#include "kernel_templates/cuda/wgmma/operand_padding.cuh"
+#include "kernel_templates/cuda/wgmma/kernel_parameters.cuh"
 #include "kernel_templates/device_limits.h"
 #include "kernel_templates/problem/config.h"
 #include "kernel_templates/problem/problem.h"
@@ -72,7 +71,7 @@ struct TensorMap {
 };
 
 /// CUDA: whether a kernel may be started while the one before it in its stream still runs, for which
-/// it waits itself (cuda/ptx/griddepcontrol.cuh). Behind a kernel that does not let others start
+/// it waits itself (cuda/ptx/synchronization.cuh). Behind a kernel that does not let others start
 /// early, asking for it costs time.
 enum class ProgrammaticLaunch : std::int32_t {
   kNever = 0,

@@ -14,9 +14,9 @@
 #include "tuner/evaluator.h"
 #include "tuner/search_limits.h"
 #include "tuner/selection.h"
-#include "tuner/task.h"
 #include "tuner/time_budget.h"
 #include "tuner/trial_log.h"
+#include "tuner/tune.h"
 
 namespace tunedgemm::internal {
 

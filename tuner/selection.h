@@ -13,6 +13,7 @@
 #include "cache/record.h"
 #include "kernel_templates/family.h"
 #include "tuner/search_limits.h"
+#include "tuner/tune.h"
 
 namespace tunedgemm::internal {
 
@@ -54,5 +55,19 @@ Selection refine(const Knowledge& knowledge, std::span<const Instance> best,
 
 /// Takes exactly `knowledge.ranked`, in its order, with the default before them.
 Selection select_given(const Knowledge& knowledge);
+
+struct Ranking {
+  std::vector<Instance> ranked;      ///< all legal candidates, the best predicted first
+  std::vector<TrialRecord> earlier;  ///< outcomes for this very problem, here
+  Selection selection;
+};
+
+/// What is known of all legal candidates, without those that deserve to be tried first. A view of
+/// `ranking`.
+Knowledge knowledge_of(const Ranking& ranking);
+
+/// Step 0: brings together what the cost model, the neighbouring shapes and earlier tunings know of
+/// the problem, and selects.
+Ranking rank(const Task& task, const SearchLimits& search_limits);
 
 }  // namespace tunedgemm::internal

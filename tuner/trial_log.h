@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "tuner/task.h"
+#include "tuner/tune.h"
 
 namespace tunedgemm::internal {
 

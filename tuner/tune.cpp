@@ -6,12 +6,11 @@
 #include "tuner/crashes.h"
 #include "tuner/decision.h"
 #include "tuner/finals.h"
-#include "tuner/ranking.h"
 #include "tuner/remark.h"
 #include "tuner/screening.h"
 #include "tuner/search_limits.h"
+#include "tuner/selection.h"
 #include "tuner/statistics.h"
-#include "tuner/task.h"
 #include "tuner/time_budget.h"
 #include "tuner/trial_log.h"
 

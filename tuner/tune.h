@@ -77,4 +77,16 @@ Tuning tune(const Problem& problem, const DeviceIdentity& device, const Toolchai
             const DeviceLimits& limits, Evaluator& evaluator, Store& store,
             const TuneOptions& options);
 
+/// What tune() was called with. Everything is referred to, nothing owned; lives as long as the
+/// call.
+struct Task {
+  const Problem& problem;
+  const DeviceIdentity& device;
+  const Toolchain& toolchain;
+  const DeviceLimits& limits;
+  Evaluator& evaluator;
+  Store& store;
+  const TuneOptions& options;
+};
+
 }  // namespace tunedgemm::internal

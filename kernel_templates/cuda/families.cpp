@@ -1,6 +1,8 @@
-// The families of CUDA devices.
-
 #include "kernel_templates/cuda/families.h"
+
+#include <algorithm>
+
+#include "kernel_templates/geometry.h"
 
 namespace tunedgemm::internal {
 namespace {
@@ -23,6 +25,52 @@ const BackendFamilies& cuda_families() {
       .compiler_command = compiler_command,
   };
   return all;
+}
+
+CudaFamily::CudaFamily(std::string_view name, std::string_view file, std::vector<Knob> knobs,
+                       int revision)
+    : Family(name, "cuda", file, std::move(knobs), revision) {}
+
+std::string CudaFamily::why_not_device(const Config& config, const DeviceLimits& limits,
+                                       int least_arch) const {
+  std::string why = why_not_knobs(config);
+  return why.empty() ? why_not_cuda(limits, least_arch) : why;
+}
+
+double naive_us(const Problem& problem, const NaiveCost& cost, double steps_of_a_thread,
+                const DeviceLimits& limits) {
+  const double multiply_adds = flops(problem) / 2;
+  // An f64 core, where there are few, is slower than the loads that feed it.
+  const double rate =
+      std::min(cost.multiply_adds_per_cycle,
+               multiply_adds_per_cycle(accumulator(problem.a.type, problem.b.type), limits.arch));
+  const double all = multiply_adds / (rate * std::max(limits.sm_count, 1));
+  const double one_thread = steps_of_a_thread * cost.cycles_per_step;
+  const double compute_us = cycles_us(std::max(all, one_thread), limits);
+  return kLaunchUs + std::max(compute_us, memory_us(minimum_bytes(problem), limits));
+}
+
+double scatter_of_b(const Problem& problem) {
+  return problem.b.order == Order::kRowMajor ? 1 : 4;
+}
+
+std::vector<std::pair<std::string, std::string>> CudaFamily::launch_defines(
+    const Config& config, const Launch& launch) const {
+  std::vector<std::pair<std::string, std::string>> defines;
+  if (!config.find("threads")) {
+    defines.emplace_back("THREADS",
+                         std::to_string(launch.block[0] * launch.block[1] * launch.block[2]));
+  }
+  defines.emplace_back("SHARED_BYTES", std::to_string(launch.shared_bytes));
+  return defines;
+}
+
+std::vector<int> in_steps(int least, int most, int step) {
+  std::vector<int> values;
+  for (int value = least; value <= most; value += step) {
+    values.push_back(value);
+  }
+  return values;
 }
 
 }  // namespace tunedgemm::internal

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <iterator>
 
-#include "kernel_templates/problem/name_list.h"
+#include "kernel_templates/problem/fields.h"
 
 namespace tunedgemm::internal {
 namespace {

@@ -6,7 +6,6 @@
 #include <charconv>
 
 #include "kernel_templates/problem/fields.h"
-#include "kernel_templates/problem/name_list.h"
 #include "kernel_templates/problem/problem.h"
 #include "kernel_templates/problem/problem_fields.h"
 

@@ -13,7 +13,7 @@
 #include <variant>
 #include <vector>
 
-#include "runtime/cuda/nvrtc_location.h"
+#include "runtime/cuda/nvrtc.h"
 #include "runtime/device.h"
 
 namespace tunedgemm::internal::cuda {

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "runtime/cuda/check.h"
+#include "runtime/cuda/driver.h"
 
 namespace tunedgemm::internal::cuda {
 namespace {

@@ -5,7 +5,7 @@
 #include "runtime/backend.h"
 #include "runtime/cuda/cuda_device.h"
 #include "runtime/cuda/driver.h"
-#include "runtime/cuda/nvrtc_location.h"
+#include "runtime/cuda/nvrtc.h"
 #include "runtime/evaluation/verifier.h"
 
 namespace tunedgemm::internal::cuda {

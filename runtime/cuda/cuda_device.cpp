@@ -10,14 +10,13 @@
 
 #include "kernel_templates/base/log.h"
 #include "runtime/backend.h"
-#include "runtime/cuda/check.h"
 #include "runtime/cuda/compile_process.h"
 #include "runtime/cuda/cuda_kernel.h"
 #include "runtime/cuda/device_properties.h"
+#include "runtime/cuda/driver.h"
 #include "runtime/cuda/gpcs.h"
 #include "runtime/cuda/graph.h"
 #include "runtime/cuda/memory.h"
-#include "runtime/cuda/reachable_memory.h"
 #include "runtime/cuda/stream_capture.h"
 
 namespace tunedgemm::internal::cuda {

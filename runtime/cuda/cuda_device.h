@@ -9,11 +9,11 @@
 #include <string_view>
 #include <vector>
 
+#include "runtime/cuda/module.h"
 #include "runtime/cuda/nvml.h"
 #include "runtime/cuda/nvrtc.h"
-#include "runtime/cuda/other_kernel.h"
 #include "runtime/cuda/stream.h"
-#include "runtime/cuda/triggering_kernels.h"
+#include "runtime/cuda/stream_capture.h"
 #include "runtime/device.h"
 
 namespace tunedgemm::internal::cuda {

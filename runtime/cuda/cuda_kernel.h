@@ -3,7 +3,7 @@
 // CudaKernel: a module's kernel as the runtime launches it.
 
 #include "runtime/cuda/module.h"
-#include "runtime/cuda/triggering_kernels.h"
+#include "runtime/cuda/stream_capture.h"
 #include "runtime/device.h"
 
 namespace tunedgemm::internal::cuda {

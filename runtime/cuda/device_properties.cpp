@@ -6,7 +6,7 @@
 
 #include "kernel_templates/base/sha256.h"
 #include "kernel_templates/cuda/gpu_facts.h"
-#include "runtime/cuda/check.h"
+#include "runtime/cuda/driver.h"
 
 namespace tunedgemm::internal::cuda {
 namespace {

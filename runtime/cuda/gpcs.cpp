@@ -12,12 +12,12 @@
 #include <utility>
 
 #include "kernel_templates/base/log.h"
-#include "kernel_templates/cuda/wgmma/gpc_cluster_ranges.cuh"
+#include "kernel_templates/cuda/wgmma/kernel_parameters.cuh"
 #include "kernel_templates/problem/fields.h"
-#include "runtime/cuda/check.h"
-#include "runtime/cuda/event.h"
+#include "runtime/cuda/driver.h"
 #include "runtime/cuda/memory.h"
 #include "runtime/cuda/module.h"
+#include "runtime/cuda/stream.h"
 
 namespace tunedgemm::internal::cuda {
 namespace {

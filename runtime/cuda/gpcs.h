@@ -24,7 +24,7 @@ std::vector<int> find_gpcs(const PrimaryContext& context, CUstream stream,
 
 /// The same from what was seen: each entry has the SMs of one cluster. Those that were
 /// seen in clusters of one only go to the smallest GPC: some devices have SMs that take
-/// part in no larger cluster. Empty if there are more than cuda/wgmma/gpc_cluster_ranges.cuh has
+/// part in no larger cluster. Empty if there are more than cuda/wgmma/kernel_parameters.cuh has
 /// room for.
 std::vector<int> gpcs_from_clusters(std::span<const std::vector<int>> clusters);
 

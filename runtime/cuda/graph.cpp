@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/cuda/check.h"
+#include "runtime/cuda/driver.h"
 #include "runtime/cuda/stream.h"
 #include "tuner/statistics.h"
 

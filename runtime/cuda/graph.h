@@ -7,8 +7,8 @@
 #include <optional>
 #include <vector>
 
-#include "runtime/cuda/event.h"
-#include "runtime/cuda/other_kernel.h"
+#include "runtime/cuda/module.h"
+#include "runtime/cuda/stream.h"
 #include "runtime/device.h"
 
 namespace tunedgemm::internal::cuda {

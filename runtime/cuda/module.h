@@ -1,11 +1,13 @@
 #pragma once
 
-// Module: a compiled kernel in the GPU's memory.
+// Module: a compiled kernel in the GPU's memory. OtherKernel: a small kernel that belongs to
+// nobody, as a program has them between matrix products.
 
 #include <string>
 
 #include "cache/record.h"
 #include "runtime/cuda/context.h"
+#include "runtime/cuda/memory.h"
 
 namespace tunedgemm::internal::cuda {
 
@@ -31,6 +33,23 @@ class Module {
   const PrimaryContext& context_;
   CUmodule handle_ = nullptr;
   CUfunction function_ = nullptr;
+};
+
+/// One block an SM, in which each thread counts a word of memory up. Used by one thread at a time.
+/// The context must outlive it.
+class OtherKernel {
+ public:
+  /// Throws DeviceError.
+  OtherKernel(const PrimaryContext& context, int sm_count);
+
+  /// Throws DeviceError.
+  void launch(CUstream stream) const;
+
+ private:
+  const PrimaryContext& context_;
+  unsigned blocks_;
+  Memory words_;
+  Module module_;
 };
 
 }  // namespace tunedgemm::internal::cuda

@@ -1,4 +1,4 @@
-#include "runtime/cuda/nvrtc_location.h"
+#include "runtime/cuda/nvrtc.h"
 
 #include <algorithm>
 #include <array>

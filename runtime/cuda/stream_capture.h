@@ -1,11 +1,16 @@
 #pragma once
 
-// CapturedStream: where a stream that is being captured stands in its graph.
+// CapturedStream: where a stream that is being captured stands in its graph. TriggeringKernels: the
+// kernels of this library that let the one behind them start early (griddepcontrol of
+// cuda/ptx/synchronization.cuh), so that a launch knows whether it follows one.
 
+#include <mutex>
 #include <span>
+#include <unordered_set>
 #include <vector>
 
 #include "runtime/cuda/context.h"
+#include "runtime/cuda/driver.h"
 #include "runtime/device.h"
 
 namespace tunedgemm::internal::cuda {
@@ -32,6 +37,24 @@ class CapturedStream final : public StreamCapture {
   std::uint64_t id_ = 0;
   CUgraph graph_ = nullptr;
   std::vector<CUgraphNode> dependencies_;  ///< of what is captured next
+};
+
+/// Shared by all threads.
+class TriggeringKernels {
+ public:
+  void add(CUfunction kernel);
+  void remove(CUfunction kernel) noexcept;
+
+  /// Whether what is launched on the stream now becomes a node of a graph behind one of these
+  /// kernels, and behind nothing else. Part of the hot path: of a stream that is not being captured
+  /// it only asks whether it is.
+  bool one_was_captured_last(const Driver& driver, CUstream stream) const noexcept;
+
+ private:
+  bool contains(CUfunction kernel) const;
+
+  mutable std::mutex mutex_;
+  std::unordered_set<CUfunction> kernels_;
 };
 
 }  // namespace tunedgemm::internal::cuda

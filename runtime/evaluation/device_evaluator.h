@@ -12,7 +12,7 @@
 
 #include "cache/store.h"
 #include "runtime/device.h"
-#include "runtime/evaluation/binary_cache.h"
+#include "runtime/evaluation/candidate_compiler.h"
 #include "runtime/evaluation/error_bound.h"
 #include "tuner/evaluator.h"
 

@@ -4,6 +4,7 @@
 // store.
 
 #include <mutex>
+#include <string>
 
 #include "cache/store.h"
 #include "runtime/device.h"
@@ -14,14 +15,28 @@ namespace tunedgemm::internal {
 class DeviceProbe {
  public:
   /// Gives the device what is stored; launches nothing.
-  DeviceProbe(Device& device, Store& store);
+  DeviceProbe(Device& device, Store& store) : device_(device), store_(store) {
+    // Another process may have changed the text, and a text that is not understood is probed anew.
+    if (const std::string key = device_.probe_key(); !key.empty()) {
+      device_.use_probe(store_.find_probe(key));
+    }
+  }
   ~DeviceProbe() = default;
   DeviceProbe(const DeviceProbe&) = delete;
   DeviceProbe& operator=(const DeviceProbe&) = delete;
 
   /// Lets the device probe what is not known yet, and stores it. Once in a process, whatever comes
   /// of it. Throws DeviceError.
-  void complete();
+  void complete() {
+    const std::lock_guard lock(one_at_a_time_);
+    const std::string key = device_.probe_key();
+    if (key.empty()) {
+      return;
+    }
+    if (const std::string seen = device_.probe(); !seen.empty()) {
+      store_.put_probe(key, seen);
+    }
+  }
 
  private:
   Device& device_;

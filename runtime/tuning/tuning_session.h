@@ -17,7 +17,7 @@
 
 #include "cache/store.h"
 #include "runtime/device.h"
-#include "runtime/evaluation/binary_cache.h"
+#include "runtime/evaluation/candidate_compiler.h"
 #include "runtime/tuning/device_probe.h"
 #include "tuner/tune.h"
 

@@ -8,8 +8,8 @@
 
 #include "kernel_templates/base/log.h"
 #include "kernel_templates/device_limits.h"
-#include "runtime/cuda/compiler_log.h"
 #include "runtime/cuda/gpcs.h"
+#include "runtime/cuda/nvrtc.h"
 #include "runtime/device.h"
 #include "runtime/process/worker_conversation.h"
 #include "runtime/process/worker_process.h"

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <vector>
 
-#include "kernel_templates/cuda/wgmma/cost.h"
+#include "kernel_templates/cuda/wgmma/wgmma.h"
 #include "tests/kernel_templates/support/wgmma_cases.h"
 #include "tests/support/catch.h"
 

@@ -1,6 +1,6 @@
 // The shape of the wgmma family and what they refuse, checked without a GPU or a compiler.
 
-#include "kernel_templates/cuda/wgmma/wgmma_shape.h"
+#include "kernel_templates/cuda/wgmma/wgmma.h"
 
 #include <string>
 #include <vector>

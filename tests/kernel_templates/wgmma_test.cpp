@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "kernel_templates/cuda/families.h"
-#include "kernel_templates/cuda/wgmma/gpc_cluster_ranges.h"
+#include "kernel_templates/cuda/wgmma/wgmma.h"
 #include "tests/kernel_templates/support/wgmma_cases.h"
 #include "tests/support/catch.h"
 #include "tests/support/instances.h"

@@ -7,7 +7,7 @@
 //               (the last 8 bytes of the counters: ../wgmma/claim_cluster_id.cuh)
 #pragma once
 
-#include "../ptx/named_barrier.cuh"
+#include "../ptx/synchronization.cuh"
 #include "problem.cuh"
 
 constexpr long long kCounterBytes = 64 << 10;  // the same for all kernels, which may share them

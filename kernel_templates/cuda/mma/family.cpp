@@ -2,7 +2,6 @@
 
 #include <limits>
 
-#include "kernel_templates/cuda/cuda_family.h"
 #include "kernel_templates/cuda/families.h"
 
 namespace tunedgemm::internal {

@@ -19,8 +19,7 @@
 #pragma once
 
 #include "../common/number.cuh"
-#include "../ptx/ldmatrix.cuh"
-#include "../ptx/prmt.cuh"
+#include "../ptx/data_movement.cuh"
 #include "tile.cuh"
 
 enum class RegisterOrder { kRowsFirst, kKFirst };

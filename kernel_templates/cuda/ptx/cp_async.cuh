@@ -2,7 +2,7 @@
 // instruction a function; the names in quotes are sections of the PTX ISA manual.
 #pragma once
 
-#include "shared_address.cuh"
+#include "data_movement.cuh"
 
 // "Data Movement and Conversion Instructions: cp.async". `present` of 4, 8 or 16 bytes are read,
 // zeros stand for the others. With none present nothing is read, and `from` may point anywhere.

@@ -1,6 +1,5 @@
 #include <limits>
 
-#include "kernel_templates/cuda/cuda_family.h"
 #include "kernel_templates/cuda/families.h"
 #include "kernel_templates/cuda/simt/simt.h"
 

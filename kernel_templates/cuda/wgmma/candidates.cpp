@@ -1,12 +1,9 @@
-#include "kernel_templates/cuda/wgmma/candidates.h"
+#include "kernel_templates/cuda/wgmma/wgmma.h"
 
 #include <algorithm>
 #include <limits>
 #include <utility>
 
-#include "kernel_templates/cuda/wgmma/cost.h"
-#include "kernel_templates/cuda/wgmma/operand_padding.h"
-#include "kernel_templates/cuda/wgmma/wgmma_shape.h"
 #include "kernel_templates/geometry.h"
 
 namespace tunedgemm::internal {

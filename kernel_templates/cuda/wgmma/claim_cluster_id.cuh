@@ -14,12 +14,12 @@
 
 #include "../common/arguments.cuh"
 #include "../common/split_k.cuh"
-#include "../ptx/griddepcontrol.cuh"
+#include "../ptx/data_movement.cuh"
 #include "../ptx/mbarrier.cuh"
-#include "../ptx/shared_memory.cuh"
 #include "../ptx/special_registers.cuh"
+#include "../ptx/synchronization.cuh"
 #include "../ptx/warpgroup.cuh"
-#include "gpc_cluster_ranges.cuh"
+#include "kernel_parameters.cuh"
 
 using ClaimCounters = unsigned long long;
 static_assert(sizeof(ClaimCounters) == kClaimCounterBytes, "each GPC must have a byte");

@@ -1,4 +1,4 @@
-#include "kernel_templates/cuda/wgmma/cost.h"
+#include "kernel_templates/cuda/wgmma/wgmma.h"
 
 #include <algorithm>
 #include <cmath>

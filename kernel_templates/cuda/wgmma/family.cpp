@@ -1,12 +1,7 @@
 #include <algorithm>
 
-#include "kernel_templates/cuda/cuda_family.h"
 #include "kernel_templates/cuda/families.h"
-#include "kernel_templates/cuda/wgmma/candidates.h"
-#include "kernel_templates/cuda/wgmma/cost.h"
-#include "kernel_templates/cuda/wgmma/gpc_cluster_ranges.h"
-#include "kernel_templates/cuda/wgmma/operand_padding.h"
-#include "kernel_templates/cuda/wgmma/wgmma_shape.h"
+#include "kernel_templates/cuda/wgmma/wgmma.h"
 #include "kernel_templates/geometry.h"
 
 namespace tunedgemm::internal {

@@ -1,4 +1,4 @@
-#include "kernel_templates/cuda/wgmma/gpc_cluster_ranges.h"
+#include "kernel_templates/cuda/wgmma/wgmma.h"
 
 #include <algorithm>
 #include <array>

@@ -1,4 +1,4 @@
-#include "kernel_templates/cuda/wgmma/operand_padding.h"
+#include "kernel_templates/cuda/wgmma/wgmma.h"
 
 #include <algorithm>
 

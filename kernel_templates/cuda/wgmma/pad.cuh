@@ -1,4 +1,4 @@
-// The kernel that copies operands whose rows are not aligned to 16 bytes (operand_padding.cuh).
+// The kernel that copies operands whose rows are not aligned to 16 bytes (kernel_parameters.cuh).
 //
 // A thread copies 16 bytes that are aligned where they go. Where they come from they lie in two
 // aligned 16-byte words, which neighbouring threads read, too, and are shifted out of them. Words
@@ -7,7 +7,7 @@
 #pragma once
 
 #include "../common/problem.cuh"
-#include "operand_padding.cuh"
+#include "kernel_parameters.cuh"
 
 // One operand: rows of `length` elements, over all batch entries.
 template <typename Type>

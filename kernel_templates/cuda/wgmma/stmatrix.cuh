@@ -11,7 +11,7 @@
 #pragma once
 
 #include "../common/number.cuh"
-#include "../ptx/shared_memory.cuh"
+#include "../ptx/data_movement.cuh"
 #include "../ptx/tensor_copy.cuh"
 
 // stmatrix: four matrices of 8 x 8 elements of 16 bits; lanes 8 i to 8 i + 7 give the addresses of

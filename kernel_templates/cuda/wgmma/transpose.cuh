@@ -7,7 +7,7 @@
 // conflicts.
 #pragma once
 
-#include "../ptx/shared_memory.cuh"
+#include "../ptx/data_movement.cuh"
 #include "shape.h"
 
 using namespace tunedgemm::internal;

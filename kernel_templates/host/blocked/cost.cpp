@@ -2,7 +2,7 @@
 
 #include "kernel_templates/geometry.h"
 #include "kernel_templates/host/blocked/blocked.h"
-#include "kernel_templates/host/host_family.h"
+#include "kernel_templates/host/families.h"
 
 namespace tunedgemm::internal {
 namespace {

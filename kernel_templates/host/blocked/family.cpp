@@ -2,7 +2,6 @@
 
 #include "kernel_templates/host/blocked/blocked.h"
 #include "kernel_templates/host/families.h"
-#include "kernel_templates/host/host_family.h"
 
 namespace tunedgemm::internal {
 namespace {

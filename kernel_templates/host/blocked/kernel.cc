@@ -63,7 +63,7 @@
 #endif
 
 #include "../common/epilogue.h"
-#include "../common/operand.h"
+#include "../common/problem.h"
 #include "../common/team.h"
 #include "shape.h"
 #include "vector.h"

@@ -1,7 +1,10 @@
-// What every kernel of this folder is told about the problem's class: its types, orders,
-// alignments and epilogue. Sizes and strides come at run time, in Arguments.
 #pragma once
 
+// What every kernel of this folder is told about the problem's class: its types, orders, alignments
+// and epilogue; and where the elements of A and B lie. Sizes and strides come at run time, in
+// Arguments.
+
+#include "../../cuda/common/arguments.cuh"
 #include "../../problem/activation.h"
 #include "number.h"
 
@@ -47,3 +50,19 @@ constexpr int kBias = BIAS;
 constexpr int kBiasPerRow = 1;
 constexpr int kBiasPerColumn = 2;
 constexpr auto kActivation = static_cast<Activation>(ACTIVATION);
+
+inline const TypeA* entry_of_a(const Arguments& arguments, long long entry) {
+  return static_cast<const TypeA*>(arguments.a) + entry * arguments.batch_stride_a;
+}
+
+inline const TypeB* entry_of_b(const Arguments& arguments, long long entry) {
+  return static_cast<const TypeB*>(arguments.b) + entry * arguments.batch_stride_b;
+}
+
+inline long long offset_a(const Arguments& arguments, long long m, long long k) {
+  return kRowMajorA ? m * arguments.lda + k : k * arguments.lda + m;
+}
+
+inline long long offset_b(const Arguments& arguments, long long k, long long n) {
+  return kRowMajorB ? k * arguments.ldb + n : n * arguments.ldb + k;
+}

@@ -23,7 +23,7 @@
 //       kernel_templates/host/naive/naive_mnk.cc
 
 #include "../common/epilogue.h"
-#include "../common/operand.h"
+#include "../common/problem.h"
 #include "../common/team.h"
 
 // ---- 2. Knobs -----------------------------------------------------------------------------------

@@ -23,7 +23,7 @@
 
 // ---- 2. Knobs -----------------------------------------------------------------------------------
 #include "../common/epilogue.h"
-#include "../common/operand.h"
+#include "../common/problem.h"
 #include "../common/team.h"
 
 #ifndef PARTIAL_SUMS

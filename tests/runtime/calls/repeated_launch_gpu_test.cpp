@@ -15,7 +15,6 @@
 
 #include "kernel_templates/cuda/families.h"
 #include "runtime/calls/plan.h"
-#include "runtime/cuda/check.h"
 #include "runtime/cuda/driver.h"
 #include "tests/support/catch.h"
 #include "tests/support/device_fixture.h"

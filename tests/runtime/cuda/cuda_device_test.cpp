@@ -8,11 +8,10 @@
 #include <vector>
 
 #include "cache/store.h"
-#include "kernel_templates/cuda/wgmma/gpc_cluster_ranges.cuh"
+#include "kernel_templates/cuda/wgmma/kernel_parameters.cuh"
 #include "kernel_templates/family.h"
 #include "runtime/backend.h"
 #include "runtime/calls/plan.h"
-#include "runtime/cuda/check.h"
 #include "runtime/cuda/driver.h"
 #include "runtime/cuda/gpcs.h"
 #include "runtime/evaluation/device_evaluator.h"

@@ -6,8 +6,6 @@
 #include <string>
 #include <string_view>
 
-#include "runtime/cuda/compiler_log.h"
-#include "runtime/cuda/nvrtc_location.h"
 #include "tests/runtime/support/in_parallel.h"
 #include "tests/support/catch.h"
 #include "tests/support/skip.h"

@@ -1,6 +1,6 @@
 // Which memory a GPU is told to be unable to use, by what a driver answers.
 
-#include "runtime/cuda/reachable_memory.h"
+#include "runtime/cuda/memory.h"
 
 #include "runtime/backend.h"
 #include "runtime/calls/launch.h"

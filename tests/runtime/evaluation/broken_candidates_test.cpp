@@ -16,7 +16,7 @@
 #include "kernel_templates/family.h"
 #include "runtime/backend.h"
 #include "runtime/context/context.h"
-#include "runtime/cuda/nvrtc_location.h"
+#include "runtime/cuda/nvrtc.h"
 #include "runtime/process/worker_process.h"
 #include "tests/support/catch.h"
 #include "tests/support/device_fixture.h"

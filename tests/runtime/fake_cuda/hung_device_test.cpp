@@ -1,8 +1,7 @@
 // A kernel that never ends: what it may use is not released, since the driver would wait for it.
 
-#include "runtime/cuda/event.h"
 #include "runtime/cuda/memory.h"
-#include "runtime/cuda/other_kernel.h"
+#include "runtime/cuda/module.h"
 #include "runtime/cuda/stream.h"
 #include "tests/runtime/fake_cuda/fake_gpu.h"
 #include "tests/support/catch.h"

@@ -3,7 +3,6 @@
 // Streams, events and captured graphs of the CUDA driver, for tests on a GPU. Each is destroyed
 // with its object; what the driver refuses throws DeviceError.
 
-#include "runtime/cuda/check.h"
 #include "runtime/cuda/driver.h"
 
 namespace tunedgemm::internal {

@@ -1,0 +1,194 @@
+#include <algorithm>
+
+#include "kernel_templates/cuda/families.h"
+#include "kernel_templates/cuda/naive/shape.h"
+#include "kernel_templates/geometry.h"
+
+namespace tunedgemm::internal {
+namespace {
+
+class Naive1d final : public CudaFamily {
+ public:
+  Naive1d()
+      : CudaFamily("naive_1d", "cuda/naive/naive_1d.cu",
+                   {{"threads", {128, 256, 512}, "threads of a block"}}) {}
+
+  Instantiation instantiate(const Problem& problem, const Config& config,
+                            const DeviceLimits& limits) const override {
+    if (std::string why = why_not_device(config, limits); !why.empty()) {
+      return why;
+    }
+    const int threads = config.at("threads");
+    // The kernel goes on in a loop where the grid ends.
+    const std::int64_t elements = problem.batch * problem.m * problem.n;
+    const std::int64_t blocks = std::min(ceil_divide(elements, threads), kMaxGridX);
+    const NaiveCost cost{.multiply_adds_per_cycle = 8 / scatter_of_b(problem),
+                         .cycles_per_step = 20};
+    Instance instance = begin_instance(problem, config);
+    instance.launch = {.grid = {static_cast<std::uint32_t>(blocks), 1, 1},
+                       .block = {static_cast<std::uint32_t>(threads), 1, 1}};
+    instance.predicted_us = naive_us(problem, cost, static_cast<double>(problem.k), limits);
+    return instance;
+  }
+};
+
+class Naive2d final : public CudaFamily {
+ public:
+  Naive2d() : CudaFamily("naive_2d", "cuda/naive/naive_2d.cu", {}) {}
+
+  Instantiation instantiate(const Problem& problem, const Config& config,
+                            const DeviceLimits& limits) const override {
+    if (std::string why = why_not_device(config, limits); !why.empty()) {
+      return why;
+    }
+    // The kernel goes on in loops where the grid ends.
+    const std::int64_t x = std::min(ceil_divide(problem.n, naive::kBlockN), kMaxGridX);
+    const std::int64_t y = std::min(ceil_divide(problem.m, naive::kBlockM), kMaxGridYZ);
+    const std::int64_t z = std::min(problem.batch, kMaxGridYZ);
+    const NaiveCost cost{.multiply_adds_per_cycle = 8 / scatter_of_b(problem),
+                         .cycles_per_step = 20};
+    Instance instance = begin_instance(problem, config);
+    instance.launch = {.grid = {static_cast<std::uint32_t>(x), static_cast<std::uint32_t>(y),
+                                static_cast<std::uint32_t>(z)},
+                       .block = {naive::kBlockN, naive::kBlockM, 1}};
+    instance.predicted_us = naive_us(problem, cost, static_cast<double>(problem.k), limits);
+    return instance;
+  }
+};
+
+class RowPerBlock final : public CudaFamily {
+ public:
+  RowPerBlock()
+      : CudaFamily("row_per_block", "cuda/naive/row_per_block.cu",
+                   {{"threads", {128, 256, 512}, "threads of a block"}}) {}
+
+  Instantiation instantiate(const Problem& problem, const Config& config,
+                            const DeviceLimits& limits) const override {
+    if (std::string why = why_not_device(config, limits); !why.empty()) {
+      return why;
+    }
+    // The kernel goes on in loops where the grid ends.
+    const std::int64_t rows = std::min(problem.m, kMaxGridX);
+    const std::int64_t entries = std::min(problem.batch, kMaxGridYZ);
+    const int threads = config.at("threads");
+    const double columns_of_a_thread = static_cast<double>(ceil_divide(problem.n, threads));
+    const double busy = static_cast<double>(problem.n) / (columns_of_a_thread * threads);
+    const NaiveCost cost{.multiply_adds_per_cycle = 8 * busy / scatter_of_b(problem),
+                         .cycles_per_step = 20};
+    Instance instance = begin_instance(problem, config);
+    instance.launch = {
+        .grid = {static_cast<std::uint32_t>(rows), static_cast<std::uint32_t>(entries), 1},
+        .block = {static_cast<std::uint32_t>(threads), 1, 1}};
+    instance.predicted_us =
+        naive_us(problem, cost, columns_of_a_thread * static_cast<double>(problem.k), limits);
+    return instance;
+  }
+};
+
+class RowShared final : public CudaFamily {
+ public:
+  RowShared()
+      : CudaFamily("row_shared", "cuda/naive/row_shared.cu",
+                   {{"threads", {128, 256, 512}, "threads of a block"},
+                    {"chunk", {256, 1024}, "elements of the row that are in shared memory"}}) {}
+
+  Instantiation instantiate(const Problem& problem, const Config& config,
+                            const DeviceLimits& limits) const override {
+    if (std::string why = why_not_device(config, limits); !why.empty()) {
+      return why;
+    }
+    const int threads = config.at("threads");
+    const auto accumulator_bytes =
+        static_cast<int>(size_bytes(accumulator(problem.a.type, problem.b.type)));
+    const int shared_bytes = naive::row_shared_bytes(config.at("chunk"), accumulator_bytes);
+    if (std::string why = why_not_block(threads, naive::kRegisters, shared_bytes, limits);
+        !why.empty()) {
+      return why;
+    }
+    // The kernel goes on in loops where the grid ends.
+    const std::int64_t rows = std::min(problem.m, kMaxGridX);
+    const std::int64_t entries = std::min(problem.batch, kMaxGridYZ);
+    const double columns_of_a_thread = static_cast<double>(ceil_divide(problem.n, threads));
+    const double busy = static_cast<double>(problem.n) / (columns_of_a_thread * threads);
+    // Barriers weigh more the shorter the chunk is.
+    const double barriers = 1 + 64.0 / config.at("chunk");
+    const NaiveCost cost{.multiply_adds_per_cycle = 10 * busy / (barriers * scatter_of_b(problem)),
+                         .cycles_per_step = 16 * barriers};
+    Instance instance = begin_instance(problem, config);
+    instance.launch = {
+        .grid = {static_cast<std::uint32_t>(rows), static_cast<std::uint32_t>(entries), 1},
+        .block = {static_cast<std::uint32_t>(threads), 1, 1},
+        .shared_bytes = static_cast<std::uint32_t>(shared_bytes)};
+    instance.predicted_us =
+        naive_us(problem, cost, columns_of_a_thread * static_cast<double>(problem.k), limits);
+    return instance;
+  }
+};
+
+class TiledShared final : public CudaFamily {
+ public:
+  TiledShared()
+      : CudaFamily("tiled_shared", "cuda/naive/tiled_shared.cu",
+                   {{"tile", {8, 16, 32}, "rows and columns of a block's tile, and its step"}}) {}
+
+  Instantiation instantiate(const Problem& problem, const Config& config,
+                            const DeviceLimits& limits) const override {
+    if (std::string why = why_not_device(config, limits); !why.empty()) {
+      return why;
+    }
+    const int tile = config.at("tile");
+    const auto accumulator_bytes =
+        static_cast<int>(size_bytes(accumulator(problem.a.type, problem.b.type)));
+    const int shared_bytes = naive::tiled_shared_bytes(tile, accumulator_bytes);
+    if (std::string why =
+            why_not_block(naive::tile_threads(tile), naive::kRegisters, shared_bytes, limits);
+        !why.empty()) {
+      return why;
+    }
+    const Tiling tiles = tiling(problem, tile, tile);
+    const double covered =
+        static_cast<double>(tiles.tiles_m) * tile * static_cast<double>(tiles.tiles_n) * tile;
+    const double busy = static_cast<double>(problem.m) * static_cast<double>(problem.n) / covered;
+    // Two reads from shared memory a multiply-add, and barriers that weigh more in a small tile.
+    const double rate = 14 * busy / (1 + 8.0 / tile);
+    const NaiveCost cost{.multiply_adds_per_cycle = rate, .cycles_per_step = 8 + 600.0 / tile};
+    // The kernel goes on in a loop where the grid ends.
+    const std::int64_t blocks = tiles.blocks().value_or(kMaxGridX);
+    const auto side = static_cast<std::uint32_t>(tile);
+    Instance instance = begin_instance(problem, config);
+    instance.launch = {.grid = {static_cast<std::uint32_t>(blocks), 1, 1},
+                       .block = {side, side, 1},
+                       .shared_bytes = static_cast<std::uint32_t>(shared_bytes)};
+    instance.predicted_us = naive_us(problem, cost, static_cast<double>(problem.k), limits);
+    return instance;
+  }
+};
+
+}  // namespace
+
+const Family& naive_1d_family() {
+  static const Naive1d family;
+  return family;
+}
+
+const Family& naive_2d_family() {
+  static const Naive2d family;
+  return family;
+}
+
+const Family& row_per_block_family() {
+  static const RowPerBlock family;
+  return family;
+}
+
+const Family& row_shared_family() {
+  static const RowShared family;
+  return family;
+}
+
+const Family& tiled_shared_family() {
+  static const TiledShared family;
+  return family;
+}
+
+}  // namespace tunedgemm::internal

@@ -1,0 +1,128 @@
+#include <algorithm>
+
+#include "kernel_templates/host/families.h"
+#include "kernel_templates/host/naive/shape.h"
+
+namespace tunedgemm::internal {
+namespace {
+
+constexpr double kAdditionLatency = 4;  // cycles from one addition to the next that needs it
+constexpr double kColumnStep = 6;       // with a load that goes to another cache line every time
+
+class NaiveMnk final : public HostFamily {
+ public:
+  NaiveMnk() : HostFamily("naive_mnk", "host/naive/naive_mnk.cc", {}) {}
+
+  Instantiation instantiate(const Problem& problem, const Config& config,
+                            const DeviceLimits& limits) const override {
+    if (std::string why = why_not_device(config, limits); !why.empty()) {
+      return why;
+    }
+    const double step = problem.b.order == Order::kRowMajor ? kColumnStep : kAdditionLatency;
+    const double cycles_per_element =
+        step * static_cast<double>(problem.k) + 5 + epilogue_cycles(problem);
+    const double cycles_per_row = static_cast<double>(problem.n) * cycles_per_element;
+    Instance instance = begin_instance(problem, config);
+    instance.launch = launch_for(problem.m, limits);
+    instance.predicted_us =
+        host_us(problem.m, cycles_per_row * static_cast<double>(problem.batch), limits) +
+        host_memory_us(minimum_bytes(problem), limits);
+    return instance;
+  }
+};
+
+class ReorderedMkn final : public HostFamily {
+ public:
+  ReorderedMkn()
+      : HostFamily("reordered_mkn", "host/naive/reordered_mkn.cc",
+                   {{"block_n", {512, 2048}, "columns whose sums are open", Knob::kTile}}) {}
+
+  Instantiation instantiate(const Problem& problem, const Config& config,
+                            const DeviceLimits& limits) const override {
+    if (std::string why = why_not_device(config, limits); !why.empty()) {
+      return why;
+    }
+    const auto sum_bytes =
+        static_cast<int>(size_bytes(accumulator(problem.a.type, problem.b.type)));
+    // Two loads and a store for each vector of sums; without neighbours along n, element by
+    // element from as many cache lines.
+    const double vector_step = 2.5 * (8 * static_cast<double>(sum_bytes)) / limits.simd_bits;
+    const double step = problem.b.order == Order::kRowMajor ? vector_step : 4;
+    const auto columns = static_cast<double>(problem.n);
+    const double loop_starts = 10 * (1 + columns / config.at("block_n"));
+    const double cycles_per_row = static_cast<double>(problem.k) * (columns * step + loop_starts) +
+                                  columns * epilogue_cycles(problem);
+    Instance instance = begin_instance(problem, config);
+    instance.launch = launch_for(problem.m, limits);
+    instance.launch.shared_bytes =
+        static_cast<std::uint32_t>(naive::scratch_bytes(config.at("block_n"), sum_bytes));
+    instance.predicted_us =
+        host_us(problem.m, cycles_per_row * static_cast<double>(problem.batch), limits) +
+        host_memory_us(minimum_bytes(problem), limits);
+    return instance;
+  }
+};
+
+constexpr double kTransposeStep = 4;  // cycles an element of B
+
+class TransposedB final : public HostFamily {
+ public:
+  TransposedB()
+      : HostFamily("transposed_b", "host/naive/transposed_b.cc",
+                   {{"partial_sums", {1, 16, 32}, "independent sums over k"}}) {}
+
+  Instantiation instantiate(const Problem& problem, const Config& config,
+                            const DeviceLimits& limits) const override {
+    if (std::string why = why_not_device(config, limits); !why.empty()) {
+      return why;
+    }
+    const auto batch = static_cast<double>(problem.batch);
+    const std::int64_t sum_bytes = size_bytes(accumulator(problem.a.type, problem.b.type));
+    const double quarter = static_cast<double>(limits.memory_bytes) / 4;
+    const double needed = static_cast<double>(problem.k) * static_cast<double>(problem.n) *
+                          static_cast<double>(sum_bytes);
+    if (limits.memory_bytes > 0 && needed > quarter) {
+      return "the transposed B of " + std::to_string(needed / 1e9) +
+             " GB is larger than a quarter of the memory";
+    }
+    Instance instance = begin_instance(problem, config);
+    instance.launch = launch_for(std::max(problem.m, problem.n), limits);
+    instance.launch.workspace_bytes = kWorkspaceCounterBytes + problem.k * problem.n * sum_bytes;
+    instance.defines = {{"COUNTER_BYTES", std::to_string(kWorkspaceCounterBytes)}};
+
+    const double sums_per_vector = limits.simd_bits / (8.0 * static_cast<double>(sum_bytes));
+    const bool vectors = problem.a.order == Order::kRowMajor;
+    const int partial_sums = config.at("partial_sums");
+    const double step = vectors && partial_sums > 1
+                            ? std::max(1.0 / sums_per_vector, kAdditionLatency / partial_sums)
+                            : kAdditionLatency / std::min(partial_sums, 4);
+    const double cycles_per_element =
+        step * static_cast<double>(problem.k) + 10 + epilogue_cycles(problem);
+    const double transpose_cycles = kTransposeStep * static_cast<double>(problem.k * problem.n) /
+                                    static_cast<double>(instance.launch.grid[0]);
+    instance.predicted_us =
+        host_us(problem.m, batch * static_cast<double>(problem.n) * cycles_per_element, limits) +
+        host_us(1, batch * transpose_cycles, limits) +
+        host_memory_us(minimum_bytes(problem), limits);
+    return instance;
+  }
+};
+
+}  // namespace
+
+const Family& naive_mnk_family() {
+  static const NaiveMnk family;
+  return family;
+}
+
+const Family& reordered_mkn_family() {
+  static const ReorderedMkn family;
+  return family;
+}
+
+const Family& transposed_b_family() {
+  static const TransposedB family;
+  return family;
+}
+
+}  // namespace tunedgemm::internal
