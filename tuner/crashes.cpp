@@ -23,6 +23,13 @@ std::vector<TrialRecord> crashes_among(std::span<const TrialRecord> trials) {
   return crashes;
 }
 
+TrialRecord race_mark(std::span<const TrialRecord> crashes) {
+  TrialRecord mark;
+  mark.family = "race";  // no family has this name
+  mark.config.set("attempt", static_cast<int>(crashes.size()) + 1);
+  return mark;
+}
+
 bool has_crashed(std::span<const TrialRecord> crashes, const Candidate& candidate) {
   return std::any_of(crashes.begin(), crashes.end(), [&](const TrialRecord& crash) {
     return crash.family == candidate.family->name() && crash.config == candidate.config;

@@ -19,6 +19,9 @@ constexpr std::size_t kMostCrashesOfWorkers = 5;
 
 /// Of these trials those of candidates that crashed, of templates as they are now.
 std::vector<TrialRecord> crashes_among(std::span<const TrialRecord> trials);
+/// The mark of a race of several candidates, which counts as one more crash of the problem when its
+/// process ends in it: nobody knows which candidate did it.
+TrialRecord race_mark(std::span<const TrialRecord> crashes);
 bool has_crashed(std::span<const TrialRecord> crashes, const Candidate& candidate);
 /// A sentence if there are too many to go on; else empty.
 std::string why_stopped(std::span<const TrialRecord> crashes);

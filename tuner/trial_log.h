@@ -35,8 +35,8 @@ class TrialLog {
   std::vector<TrialRecord> trials_;
 };
 
-/// Marks a candidate as running for the first time. The mark stays in the store if the process
-/// dies, and also if the device is lost, which an exception tells: then this candidate did it.
+/// Marks a candidate, or a race (race_mark), as running. The mark stays in the store if the process
+/// dies, and also if the device is lost, which an exception tells: then this one did it.
 class [[nodiscard]] InFlight {
  public:
   InFlight(const Task& task, const TrialRecord& trial);

@@ -1,6 +1,8 @@
 #include "tuner/tune.h"
 
 #include <algorithm>
+#include <optional>
+#include <span>
 #include <utility>
 
 #include "tuner/crashes.h"
@@ -32,8 +34,14 @@ std::vector<Contender*> contenders_of(std::vector<ScreenedCandidate>& screened) 
   return contenders;
 }
 
+// In a worker the caller knows which candidate runs.
 FinalsReport race(std::vector<ScreenedCandidate>& screened, const Task& task,
-                  const SearchLimits& search_limits, TimeBudget& time_budget) {
+                  const SearchLimits& search_limits, TimeBudget& time_budget,
+                  std::span<const TrialRecord> crashes) {
+  std::optional<InFlight> mark;
+  if (task.options.crash_cost == CrashCost::kCaller) {
+    mark.emplace(task, race_mark(crashes));
+  }
   const double best_us = screened.front().contender.launch_us;
   return run_finals(contenders_of(screened), task.evaluator, search_limits, time_budget,
                     task.options.seed, [&](int rounds) {
@@ -176,7 +184,7 @@ Tuning tune(const Problem& problem, const DeviceIdentity& device, const Toolchai
   FinalsReport finals;
   if (!finalists.empty()) {
     const Stopwatch racing(evaluator, seconds.finals);
-    finals = race(finalists, task, search_limits, time_budget);
+    finals = race(finalists, task, search_limits, time_budget, crashes);
   }
   write_outcomes(finalists, finals, trial_log);
 

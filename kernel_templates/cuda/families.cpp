@@ -27,9 +27,8 @@ const BackendFamilies& cuda_families() {
   return all;
 }
 
-CudaFamily::CudaFamily(std::string_view name, std::string_view file, std::vector<Knob> knobs,
-                       int revision)
-    : Family(name, "cuda", file, std::move(knobs), revision) {}
+CudaFamily::CudaFamily(std::string_view name, std::string_view file, std::vector<Knob> knobs)
+    : Family(name, "cuda", file, std::move(knobs)) {}
 
 std::string CudaFamily::why_not_device(const Config& config, const DeviceLimits& limits,
                                        int least_arch) const {

@@ -19,8 +19,7 @@ const Family& wgmma_family();
 /// A family whose kernels are CUDA sources.
 class CudaFamily : public Family {
  public:
-  CudaFamily(std::string_view name, std::string_view file, std::vector<Knob> knobs,
-             int revision = 1);
+  CudaFamily(std::string_view name, std::string_view file, std::vector<Knob> knobs);
 
  protected:
   /// Refuses knobs, other devices, and those of an architecture below `least_arch`.

@@ -11,6 +11,7 @@
 #include "runtime/evaluation/launch_race.h"
 #include "runtime/evaluation/watched_evaluator.h"
 #include "runtime/process/tuning_worker.h"
+#include "tuner/crashes.h"
 #include "tuner/remark.h"
 #include "tuner/search_limits.h"
 
@@ -44,8 +45,15 @@ void choose_launch(Device& device, Store& store, const TuneOptions& options, Tun
   if (options.on_candidate) {
     at_work.emplace(options, candidate, seconds_until_hung(options, winner, kLaunchesOfRace));
   }
+  if (options.crash_cost == CrashCost::kCaller) {
+    const TrialRecord mark =
+        race_mark(crashes_among(store.trials(record.problem, record.device, record.toolchain)));
+    store.mark_in_flight(record.problem, record.device, record.toolchain, mark.family, mark.config,
+                         mark.family_fingerprint);
+  }
   const LaunchRace race = fastest_launch(device, store, winner, tuning.winner_binary,
                                          record.measurement.median_us, budget);
+  store.clear_in_flight(record.problem, record.device, record.toolchain);
   record.spent_seconds += race.seconds;
   const bool is_back_to_back = record.problem.launches == Launches::kBackToBack;
   if (!race.choice || is_back_to_back) {

@@ -119,6 +119,37 @@ TEST_CASE("After five candidates that crashed the best of those that ran before 
              ContainsSubstring("5 candidates crashed"));
 }
 
+TEST_CASE("Without a worker, candidates that crash in the finals cost two processes") {
+  const Shell shell;
+  const std::filesystem::path compiler_path = shell.folder() / "c++";
+  // Kernels crash 50 ms after their first launch.
+  std::ofstream(compiler_path) << R"sh(#!/bin/sh
+for source; do :; done
+name=$(sed -n 's/^extern "C" void \(tunedgemm_[a-z_]*\)(.*/\1/p' $source)
+sed -i 's/^extern "C" void tunedgemm_[a-z_]*(/static void sound(/' $source
+cat >> $source << END
+#include <chrono>
+extern "C" void $name(const Arguments& arguments, const Team& team) {
+  using Clock = std::chrono::steady_clock;
+  static const Clock::time_point first = Clock::now();
+  if (Clock::now() - first > std::chrono::milliseconds(50)) *(volatile int*)1 = 0;
+  sound(arguments, team);
+}
+END
+exec c++ "$@"
+)sh";
+  std::filesystem::permissions(compiler_path, std::filesystem::perms::owner_all);
+  const std::string command = "env TUNEDGEMM_CXX=" + compiler_path.string() + " " + kQuick + kLong +
+                              "--in-process --candidates 2 --m 33 --n 47 --k 29";
+  for (int crash = 0; crash < 2; ++crash) {
+    CHECK(shell.run(command).status == 128 + SIGSEGV);
+  }
+  const ProgramResult third = shell.run(command);
+  CHECK(third.status == 1);
+  CHECK_THAT(outcomes_of(third)[0]["failure"].get<std::string>(),
+             ContainsSubstring("2 candidates have ended their process"));
+}
+
 TEST_CASE("Workers that are killed at any moment lose nothing") {
   const Shell shell;
   std::jthread killer([&](const std::stop_token& stop) {
