@@ -7,8 +7,6 @@
 namespace tunedgemm::internal {
 namespace {
 
-constexpr int kRevision = 2;  // 2: another expectation of f64
-
 std::string and_value(std::string_view left, int left_value, std::string_view right,
                       int right_value) {
   return std::string(left) + "=" + std::to_string(left_value) + " and " + std::string(right) + "=" +
@@ -91,8 +89,7 @@ class Mma final : public CudaFamily {
              {"group_m", {1, 2, 4, 8, 16}, "rows of tiles that rasterization takes together"},
              {"split_k",
               {kMmaSplits.begin(), kMmaSplits.end()},
-              "blocks that share the K of a tile"}},
-            kRevision) {}
+              "blocks that share the K of a tile"}}) {}
 
   Instantiation instantiate(const Problem& problem, const Config& config,
                             const DeviceLimits& limits) const override {

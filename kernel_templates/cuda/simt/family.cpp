@@ -9,7 +9,6 @@ namespace {
 constexpr int kAsyncCopyArch = 80;
 /// A block counts its steps, and those that it copies ahead, in 32 bits.
 constexpr std::int64_t kMostSteps = std::numeric_limits<int>::max() - 8;
-constexpr int kRevision = 2;  // 2: any number of split-K slices, other costs
 
 std::string product(std::string_view left, int left_value, std::string_view right,
                     int right_value) {
@@ -100,8 +99,7 @@ class Simt final : public CudaFamily {
              {"stages", in_steps(2, simt::kMostStages), "steps in shared memory at a time"},
              {"async_copy", {0, 1}, "1: copied by cp.async, 0: through registers"},
              {"group_m", {1, 2, 4, 8, 16}, "rows of tiles that rasterization takes together"},
-             {"split_k", in_steps(1, simt::kMostSplitK), "blocks that share the K of a tile"}},
-            kRevision) {}
+             {"split_k", in_steps(1, simt::kMostSplitK), "blocks that share the K of a tile"}}) {}
 
   Instantiation instantiate(const Problem& problem, const Config& config,
                             const DeviceLimits& limits) const override {

@@ -8,7 +8,6 @@ namespace tunedgemm::internal {
 namespace {
 
 constexpr int kArch = 90;
-constexpr int kRevision = 11;  // 11: operands of unaligned rows are padded
 
 class Wgmma final : public CudaFamily {
  public:
@@ -51,8 +50,7 @@ class Wgmma final : public CudaFamily {
              {"swap_ab", {0, 1}, "1: D's transpose is computed, from B and A", Knob::kTile},
              {"prefetch",
               {0, 1, 2, 4, 8, 16},
-              "tiles along K that are prefetched into the L2 cache"}},
-            kRevision) {}
+              "tiles along K that are prefetched into the L2 cache"}}) {}
 
   Instantiation instantiate(const Problem& asked, const Config& config,
                             const DeviceLimits& limits) const override {

@@ -67,7 +67,7 @@
  * and allocate memory, and so may wait for what the interrupted thread holds. A handler sets a flag
  * or writes to a pipe, and the program calls. Functions go on after a signal whose handler returns.
  * The library changes what no signal does. Compilers that it starts are in process groups of their
- * own, and are killed when their time is over and when this process dies.
+ * own, are killed when their time is over, and end by themselves when this process dies.
  *
  * @par Child processes
  * After fork() a child uses the library afresh: with contexts that it makes itself, or with none

@@ -34,9 +34,8 @@ Candidate store_old_winner(const TemporaryFolder& folder, Code code) {
     TUNEDGEMM_SKIP("there is no compiler for host kernels");
   }
   const Problem problem = canonical(checked_problem(call().key())).problem;
-  const Instance winner = find_family("reordered_mkn")
-                              ->candidates(problem, device.limits())
-                              .front();
+  const Instance winner =
+      find_family("reordered_mkn")->candidates(problem, device.limits()).front();
   Source source = winner.source();
   auto compiled = device.compile(source);
   REQUIRE(std::holds_alternative<Binary>(compiled));

@@ -21,8 +21,7 @@ int main(int argc, char** argv) {
   const auto winners = context->store().winners();
   std::size_t outdated = 0, lost = 0;
   for (const Record& winner : winners) {
-    const bool is_outdated =
-        find_family(winner.family)->fingerprint() != winner.family_fingerprint;
+    const bool is_outdated = find_family(winner.family)->fingerprint() != winner.family_fingerprint;
     outdated += is_outdated ? 1 : 0;
     TuneOptions tuning;
     tuning.rigor = winner.rigor;

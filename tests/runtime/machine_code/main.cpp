@@ -26,8 +26,9 @@ void print(const Instance& instance, const std::variant<Binary, CompileFailure>&
   const auto* binary = std::get_if<Binary>(&compiled);
   std::string code = "does not compile";
   if (binary != nullptr) {
-    code = sha256_hex({reinterpret_cast<const char*>(binary->code.data()), binary->code.size()}, 32) +
-           ' ' + std::to_string(binary->registers);
+    code =
+        sha256_hex({reinterpret_cast<const char*>(binary->code.data()), binary->code.size()}, 32) +
+        ' ' + std::to_string(binary->registers);
   }
   std::cout << code << ' ' << to_text(instance.candidate) << " | " << to_text(instance.problem)
             << std::endl;
@@ -59,8 +60,9 @@ int main(int argc, char** argv) {
   if (const auto location = cuda::find_nvrtc(); location && of_cuda > 0) {
     const cuda::Nvrtc nvrtc(*location);
     for (const Family* family : families("cuda")) {
-      draw(*family, of_cuda, limits_of(90),
-           [&](const Instance& instance) { print(instance, nvrtc.compile(instance.source(), 90)); });
+      draw(*family, of_cuda, limits_of(90), [&](const Instance& instance) {
+        print(instance, nvrtc.compile(instance.source(), 90));
+      });
     }
   } else if (of_cuda > 0) {
     std::cout << "no NVRTC" << std::endl;
