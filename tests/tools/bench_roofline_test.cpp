@@ -1,4 +1,4 @@
-#include "tools/tunedgemm/bench_roofline.h"
+#include "tools/tunedgemm/bench_result.h"
 
 #include "tests/support/catch.h"
 #include "tests/support/gpus.h"

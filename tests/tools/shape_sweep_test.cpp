@@ -1,4 +1,4 @@
-#include "tools/shared/shape_sweep.h"
+#include "tools/shared/shape_options.h"
 
 #include "tests/support/catch.h"
 

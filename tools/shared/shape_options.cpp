@@ -4,6 +4,8 @@
 #include <array>
 #include <string>
 
+#include "tools/shared/number_list.h"
+
 namespace tunedgemm::internal {
 namespace {
 
@@ -46,6 +48,22 @@ Shape to_shape(const ShapeChoice& choice) {
     fields.push_back({"types", "f32", {}});
   }
   return to_shape(fields, {});
+}
+
+std::vector<Shape> square_shapes(const ShapeChoice& choice, std::string_view sizes) {
+  std::vector<Shape> shapes;
+  for (const std::int64_t size : parse_number_list(sizes, 1)) {
+    std::vector<Field> fields = choice.fields;
+    if (std::none_of(fields.begin(), fields.end(),
+                     [](const Field& field) { return field.name == "types"; })) {
+      fields.push_back({"types", "f16", {}});
+    }
+    for (const char* extent : {"m", "n", "k"}) {
+      fields.push_back({extent, std::to_string(size), {}});
+    }
+    shapes.push_back(to_shape(fields, {}));
+  }
+  return shapes;
 }
 
 }  // namespace tunedgemm::internal

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "cache/record.h"
-#include "tools/tunedgemm/bench_roofline.h"
+#include "runtime/backend.h"
 #include "tuner/statistics.h"
 
 namespace tunedgemm::internal {
@@ -119,6 +119,19 @@ Ratios ratios(const std::vector<BenchRow>& rows,
   }
   result.geometric_mean = result.shapes > 0 ? std::exp(sum_of_logarithms / result.shapes) : 0;
   return result;
+}
+
+double roofline_us(const Problem& problem, const DeviceLimits& limits, double clock_mhz) {
+  const Backend* backend = find_backend(limits.backend);
+  const double operations =
+      backend == nullptr ? 0 : backend->peak_operations_per_cycle(problem, limits);
+  if (operations == 0) {
+    return 0;
+  }
+  const double cycles_per_us = clock_mhz > 0 ? clock_mhz : limits.clock_ghz * 1e3;
+  const double computing_us = flops(problem) / (operations * cycles_per_us);
+  const double moving_us = minimum_bytes(problem) / (limits.memory_gb_per_s * 1e3);
+  return problem.regime == Regime::kWarm ? computing_us : std::max(computing_us, moving_us);
 }
 
 }  // namespace tunedgemm::internal

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "kernel_templates/device_limits.h"
+#include "kernel_templates/problem/problem.h"
 #include "tools/baselines/baseline.h"
 #include "tools/shared/shape.h"
 #include "tuner/contender.h"
@@ -73,5 +74,13 @@ struct Ratios {
 };
 Ratios ratios(const std::vector<BenchRow>& rows,
               const std::function<const BenchContender*(const BenchRow&)>& other);
+
+/// The honest roofline, for the column that says how near a kernel comes to it; Backend::roofline_us
+/// is generous, since it throws results out. The least microseconds for the problem: its operations
+/// at the peak of the fastest unit for its types (Backend::peak_operations_per_cycle) at `clock_mhz`
+/// (0: the highest clock), or the bytes of its matrices, each once, at the memory's nominal bandwidth
+/// (cold inputs), whichever take longer. 0 where the peak is not known: on the host, before compute
+/// capability 8.0, and of an unknown one.
+double roofline_us(const Problem& problem, const DeviceLimits& limits, double clock_mhz);
 
 }  // namespace tunedgemm::internal

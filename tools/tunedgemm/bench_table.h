@@ -1,7 +1,10 @@
 #pragma once
 
-// What a person sees of a bench at its end.
+// The text that a bench prints: a line for each shape while it runs, the table and the means at its
+// end.
 
+#include <chrono>
+#include <cstddef>
 #include <iosfwd>
 #include <string>
 #include <vector>
@@ -18,5 +21,22 @@ void print_table(std::ostream& out, const std::vector<BenchRow>& rows, const std
 void print_means(std::ostream& out, const std::vector<BenchRow>& rows, const std::string& vendor);
 /// "812 TFLOP/s, 1.03x the default, 1.01x the best": one shape, while others follow.
 std::string result_text(const BenchRow& row);
+
+/// A line for each shape, with the time that is left. Used by one thread.
+class BenchProgress {
+ public:
+  BenchProgress(std::ostream& out, std::size_t shapes) : out_(out), shapes_(shapes) {}
+
+  /// The first half of the line.
+  void shape_begins(const Shape& shape);
+  /// The second half, and the remarks below it.
+  void shape_ends(const BenchRow& row);
+
+ private:
+  std::ostream& out_;
+  std::size_t shapes_;
+  std::size_t ended_ = 0;
+  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+};
 
 }  // namespace tunedgemm::internal

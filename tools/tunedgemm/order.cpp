@@ -18,7 +18,7 @@
 #include "tools/shared/shape_options.h"
 #include "tools/shared/table.h"
 #include "tools/shared/text.h"
-#include "tools/tunedgemm/picture_options.h"
+#include "tools/tunedgemm/measuring_options.h"
 #include "tools/tunedgemm/verbs.h"
 
 namespace tunedgemm::internal {
