@@ -13,8 +13,8 @@
 #include "kernel_templates/base/sha256.h"
 #include "runtime/cuda/nvrtc.h"
 #include "runtime/host/host_device.h"
-#include "tests/runtime/support/compile_check.h"
 #include "tests/runtime/support/gemm_cases.h"
+#include "tests/support/gpus.h"
 
 using namespace tunedgemm::internal;
 
@@ -60,7 +60,7 @@ int main(int argc, char** argv) {
   if (const auto location = cuda::find_nvrtc(); location && of_cuda > 0) {
     const cuda::Nvrtc nvrtc(*location);
     for (const Family* family : families("cuda")) {
-      draw(*family, of_cuda, limits_of(90), [&](const Instance& instance) {
+      draw(*family, of_cuda, h200(), [&](const Instance& instance) {
         print(instance, nvrtc.compile(instance.source(), 90));
       });
     }
