@@ -6,6 +6,7 @@
 
 #include "cache/archive/archive.h"
 #include "cache/sqlite/schema.h"
+#include "cache/trust.h"
 
 namespace tunedgemm::internal {
 namespace {
@@ -196,6 +197,28 @@ MergeResult merge_attached(Connection& connection) {
   return result;
 }
 
+// Empty if the other file is a cache of this version, or what was saved of one: then it has the
+// tables, and the numbers of its header are lost.
+std::string why_not_mergeable(Connection& connection) {
+  const std::int64_t id = connection.integer("PRAGMA other.application_id");
+  const std::int64_t version = connection.integer("PRAGMA other.user_version");
+  if (id != kApplicationId && (id != 0 || version != 0)) {
+    return "it is a file of another program";
+  }
+  if (version > kSchemaVersion) {
+    return "it is of a newer version of this library";
+  }
+  for (const char* table :
+       {"toolchain", "device", "problem", "config", "kernel", "trial", "winner"}) {
+    Statement found(connection,
+                    "SELECT 1 FROM other.sqlite_schema WHERE type = 'table' AND name = ?");
+    if (!found.bind(table).step()) {
+      return "it has no table " + std::string(table);
+    }
+  }
+  return "";
+}
+
 }  // namespace
 
 MergeResult Archive::merge(const fs::path& from) {
@@ -206,25 +229,22 @@ MergeResult Archive::merge(const fs::path& from) {
   if (!file_ || !file_->writable) {
     return {.failure = path().string() + " cannot be written, so nothing can be merged into it"};
   }
-  MergeResult result;
-  // What is wrong with the other file is told by the way in which every file is opened.
-  const std::optional<StoreFile> other =
-      open_to_read(fs::absolute(from), options_,
-                   [&](std::string sentence) { result.failure = std::move(sentence); });
-  if (!other) {
-    return result;
+  const Trust trust = examine_trust(from);
+  if (!trust) {
+    return {.failure = from.string() + " is not used: " + trust.why_not};
   }
-  if (other->newer) {
-    return {.failure =
-                from.string() + " is of a newer version of this library, which must merge it"};
-  }
-  if (!other->was_replaced() && other->device == file_->device && other->inode == file_->inode) {
+  std::error_code ignored;
+  if (fs::equivalent(trust.real_path, file_->path, ignored)) {
     return {.failure = from.string() + " is the cache itself"};
   }
+  MergeResult result;
   try {
     auto into =
         Connection::open(file_->path, Connection::Mode::kReadWrite, options_.busy_timeout_ms);
-    into.attach_to_read(other->path, "other");
+    into.attach_to_read(trust.real_path, "other");
+    if (const std::string why_not = why_not_mergeable(into); !why_not.empty()) {
+      return {.failure = from.string() + " cannot be merged: " + why_not};
+    }
     std::optional<sqlite::Transaction> transaction;
     {
       const LockFile::Held held(*file_->writers_lock, options_.busy_timeout_ms);

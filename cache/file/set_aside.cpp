@@ -140,11 +140,13 @@ fs::path aside_of(const fs::path& path) {
   return path.string() + ".corrupt";
 }
 
+// `.dump` ends in a rollback where it has met damage; `.recover` needs a build of SQLite that
+// Debian's is not.
 std::string recovery_command(const fs::path& path) {
-  const fs::path recovered = path.string() + ".recovered";
-  return "(umask 077; sqlite3 " + quoted(aside_of(path)) + " .recover | sqlite3 " +
-         quoted(recovered) + ") && tunedgemm merge " + quoted(recovered) + " --cache " +
-         quoted(path);
+  const std::string recovered = quoted(fs::path(path.string() + ".recovered"));
+  return "(umask 077; rm -f " + recovered + "; sqlite3 " + quoted(aside_of(path)) +
+         " .dump | sed 's/^ROLLBACK.*/COMMIT;/' | sqlite3 " + recovered + "); tunedgemm merge " +
+         recovered + " --cache " + quoted(path);
 }
 
 Replacement replace_damaged(const fs::path& path, StoreOptions::Journal journal,

@@ -1,7 +1,7 @@
 #pragma once
 
 // A damaged file is kept as "<name>.corrupt" and a new one begins in its place. A cache can be made
-// again, so nothing is repaired here; SQLite's own `.recover` reads what can be read. Private to
+// again, so nothing is repaired here; SQLite's own `.dump` reads what can be read. Private to
 // cache.
 
 #include <filesystem>

@@ -93,7 +93,7 @@ std::optional<WorkerRequest> parse_request(std::string_view line) {
   options.must_be_whole = request.integer() != 0;
   options.candidate_seconds = request.number();
   const std::optional<Problem> problem = parse_problem(request.rest());
-  if (!rigor || !parse_rigor(name(*rigor)) || !problem) {
+  if (!rigor || !problem) {
     return std::nullopt;
   }
   options.rigor = *rigor;

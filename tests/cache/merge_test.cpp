@@ -196,14 +196,17 @@ TEST_CASE("A file that cannot be merged is refused with a sentence, and nothing 
     CHECK(result.winners + result.trials + result.binaries == 0);
     CHECK(rows(ours) == before);
   };
-  refused(other, "cannot be read");
+  refused(other, "could not be merged");
   refused(ours, "is the cache itself");
   std::ofstream(other) << "a text";
-  refused(other, "a file of another program");
+  refused(other, "not a database");
   fill(folder.path() / "newer.db", {{.m = 2}});
   sqlite::Connection::open(folder.path() / "newer.db", sqlite::Connection::Mode::kReadWrite, 0)
       .execute("PRAGMA user_version = 99");
   refused(folder.path() / "newer.db", "newer version");
+  sqlite::Connection::open(folder.path() / "newer.db", sqlite::Connection::Mode::kReadWrite, 0)
+      .execute("PRAGMA application_id = 1");
+  refused(folder.path() / "newer.db", "a file of another program");
   fill(folder.path() / "cut.db", {{.m = 2}, {.m = 3}, {.m = 4}, {.m = 5}});
   fs::resize_file(folder.path() / "cut.db", fs::file_size(folder.path() / "cut.db") / 2);
   refused(folder.path() / "cut.db", "cut.db");

@@ -44,7 +44,7 @@ TEST_CASE("The command that is printed for a damaged cache brings its winners ba
               .run("sqlite3 -cmd '.dbconfig defensive off' cache.db 'PRAGMA writable_schema = ON; "
                    "DELETE FROM sqlite_schema WHERE name = \"lease\"'")
               .status == 0);
-  const ProgramResult doctor = shell.run(TUNEDGEMM " doctor --device host");
+  const ProgramResult doctor = shell.run(TUNEDGEMM " doctor");
   CAPTURE(doctor.output, doctor.errors);
   REQUIRE_THAT(doctor.output, ContainsSubstring("0 winners"));
   REQUIRE(fs::exists(shell.cache().string() + ".corrupt"));

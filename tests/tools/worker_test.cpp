@@ -122,7 +122,7 @@ TEST_CASE("After five candidates that crashed the best of those that ran before 
 TEST_CASE("Without a worker, candidates that crash in the finals cost two processes") {
   const Shell shell;
   const std::filesystem::path compiler_path = shell.folder() / "c++";
-  // Kernels crash 50 ms after their first launch.
+  // Kernels crash 10 ms after their first launch.
   std::ofstream(compiler_path) << R"sh(#!/bin/sh
 for source; do :; done
 name=$(sed -n 's/^extern "C" void \(tunedgemm_[a-z_]*\)(.*/\1/p' $source)
@@ -132,7 +132,7 @@ cat >> $source << END
 extern "C" void $name(const Arguments& arguments, const Team& team) {
   using Clock = std::chrono::steady_clock;
   static const Clock::time_point first = Clock::now();
-  if (Clock::now() - first > std::chrono::milliseconds(50)) *(volatile int*)1 = 0;
+  if (Clock::now() - first > std::chrono::milliseconds(10)) *(volatile int*)1 = 0;
   sound(arguments, team);
 }
 END

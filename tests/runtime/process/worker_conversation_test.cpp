@@ -196,10 +196,9 @@ TEST_CASE("A request that is none is not understood") {
   const std::string problem =
       in_one_line(to_text(make_problem(3, 4, 5, DataType::kF32, DataType::kF32, DataType::kF32)));
   CHECK(parse_request("tune 3 1 1 1 0 1 " + problem));
-  for (const std::string& line :
-       {std::string(), std::string("tune"), "tune 1 1 1 1 0 1 " + problem,
-        "tune 9 1 1 1 0 1 " + problem, "tune -1 1 1 1 0 1 " + problem,
-        "TUNE 3 1 1 1 0 1 " + problem, std::string("tune 3 1 1 1 0 1 m=1")}) {
+  for (const std::string& line : {std::string(), std::string("tune"), "tune 9 1 1 1 0 1 " + problem,
+                                  "tune -1 1 1 1 0 1 " + problem, "TUNE 3 1 1 1 0 1 " + problem,
+                                  std::string("tune 3 1 1 1 0 1 m=1")}) {
     CAPTURE(line);
     CHECK_FALSE(parse_request(line));
   }
