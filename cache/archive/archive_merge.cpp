@@ -125,9 +125,11 @@ std::vector<std::string> conflicts(const Connection& connection) {
     const auto told = [](const std::string& config, double us) {
       return config + " (" + std::to_string(us) + " us)";
     };
-    sentences.push_back(problem + " on " + device + ": " +
-                        (is_taken ? told(theirs, their_us) + " replaces " + told(ours, our_us)
-                                  : told(ours, our_us) + " stays, not " + told(theirs, their_us)));
+    std::string sentence = problem;
+    sentence.append(" on ").append(device).append(": ");
+    sentence += is_taken ? told(theirs, their_us) + " replaces " + told(ours, our_us)
+                         : told(ours, our_us) + " stays, not " + told(theirs, their_us);
+    sentences.push_back(std::move(sentence));
   }
   return sentences;
 }

@@ -78,12 +78,9 @@ TuningSession::TuningSession(Device& device, Store& store, std::unique_ptr<Tunin
     : device_(device),
       store_(store),
       probe_(device, store),
-      turn_(new Turn),
       worker_(std::move(worker)) {}
 
-TuningSession::~TuningSession() {
-  delete turn_.load();
-}
+TuningSession::~TuningSession() = default;
 
 std::optional<Record> TuningSession::find_tuned(const Problem& problem,
                                                 const TuneOptions& options) {
@@ -130,26 +127,15 @@ std::optional<Hit> TuningSession::renewed(const Problem& canonical) {
   return std::move(outdated->hit);
 }
 
-std::mutex& TuningSession::turn() {
-  Turn* known = turn_.load();
-  if (known->process != ::getpid()) {
-    auto own = std::make_unique<Turn>();
-    if (turn_.compare_exchange_strong(known, own.get())) {
-      known = own.release();  // the parent's is left as it is: its thread may hold it
-    }
-  }
-  return known->mutex;
-}
-
 TuneResult TuningSession::tune(const Problem& problem, const TuneOptions& options,
                                double lease_wait_seconds) {
-  const std::scoped_lock lock(turn());
+  const std::scoped_lock lock(one_at_a_time_);
   return tune_alone(canonical(problem).problem, options, Known::kNothing, lease_wait_seconds);
 }
 
 TuneResult TuningSession::tune_missing(const Problem& problem, const TuneOptions& options,
                                        std::int64_t tuned_before) {
-  const std::scoped_lock lock(turn());
+  const std::scoped_lock lock(one_at_a_time_);
   warn_of_budget(problem, options);
   return tune_alone(problem, options, tuned_ == tuned_before ? Known::kMissing : Known::kNothing,
                     kLeaseWaitSeconds);

@@ -7,8 +7,6 @@
 // Device and store must outlive it. Tuning works in memory and on a stream of its own, which it
 // gives back at the end.
 
-#include <unistd.h>
-
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -82,10 +80,10 @@ class TuningSession {
 
  private:
   enum class Known { kNothing, kMissing };
-  /// Precondition: the turn is held.
+  /// Precondition: one_at_a_time_ is held.
   TuneResult tune_alone(const Problem& canonical, const TuneOptions& options, Known known,
                         double lease_wait_seconds);
-  /// In the log, before the time is spent; once. Precondition: the turn is held.
+  /// In the log, before the time is spent; once. Precondition: one_at_a_time_ is held.
   void warn_of_budget(const Problem& problem, const TuneOptions& options);
   TuneResult measure(const Problem& problem, const TuneOptions& options);
   /// Precondition: nobody here holds the lease.
@@ -96,14 +94,7 @@ class TuningSession {
   Store& store_;
   DeviceProbe probe_;
   BinaryCache binaries_;
-  /// One at a time. In a child process made by fork nobody gives back what a thread of the parent
-  /// had, so it has a new one.
-  struct Turn {
-    std::mutex mutex;
-    pid_t process = ::getpid();
-  };
-  std::mutex& turn();
-  std::atomic<Turn*> turn_;
+  std::mutex one_at_a_time_;
   bool has_warned_ = false;
   std::unique_ptr<TuningWorker> worker_;
   std::atomic<std::int64_t> tuned_{0};
