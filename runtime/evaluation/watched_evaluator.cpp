@@ -9,10 +9,13 @@ namespace {
 constexpr double kCandidateSeconds = 30;
 // The cost model is not wrong by more, even on a busy machine.
 constexpr double kTimesPredicted = 20;
-// The first check fills the operands and computes what is expected.
 constexpr double kFilledBytesPerSecond = 50e6;
 
 }  // namespace
+
+double filling_seconds(const Problem& problem) {
+  return minimum_bytes(problem) / kFilledBytesPerSecond;
+}
 
 double seconds_until_hung(const TuneOptions& options, const Instance& instance, int launches) {
   const double base = options.candidate_seconds > 0 ? options.candidate_seconds : kCandidateSeconds;
@@ -59,9 +62,7 @@ class WatchedEvaluator::WatchedTrial final : public Trial {
 
 WatchedEvaluator::WatchedEvaluator(Evaluator& watched, const Problem& problem,
                                    const TuneOptions& options)
-    : watched_(watched),
-      options_(options),
-      filling_seconds_(minimum_bytes(problem) / kFilledBytesPerSecond) {}
+    : watched_(watched), options_(options), filling_seconds_(filling_seconds(problem)) {}
 
 // To compile has limits of its own, and what comes of it is loaded at once.
 Prepared WatchedEvaluator::prepare(const Instance& instance) {

@@ -36,6 +36,9 @@ class WatchedEvaluator final : public Evaluator {
   double filling_seconds_;
 };
 
+/// How long the first check may fill the operands and compute the expected result.
+double filling_seconds(const Problem& problem);
+
 /// What a candidate may take for so many launches before it has hung.
 double seconds_until_hung(const TuneOptions& options, const Instance& instance, int launches);
 

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "kernel_templates/base/log.h"
+#include "runtime/evaluation/watched_evaluator.h"
 #include "tuner/search_limits.h"
 
 namespace tunedgemm::internal {
@@ -92,9 +93,10 @@ std::optional<TuningWorker::Loss> TuningWorker::talk(const Problem& problem,
                                                      WorkerConversation& conversation) {
   using Next = WorkerConversation::Next;
   using Received = ChildProcess::Received;
+  const double expected_seconds =
+      search_limits_of(options.rigor, options.budget).seconds + filling_seconds(problem);
   const std::chrono::duration<double> limit =
-      patience_ + std::chrono::duration<double>(std::min(
-                      2 * search_limits_of(options.rigor, options.budget).seconds, kMostSeconds));
+      patience_ + std::chrono::duration<double>(std::min(2 * expected_seconds, kMostSeconds));
   const Clock::time_point deadline =
       Clock::now() + std::chrono::duration_cast<Clock::duration>(limit);
   bool is_there = child_->send(to_line(problem, options)), is_cancelled = false;

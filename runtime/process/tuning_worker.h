@@ -24,7 +24,7 @@ class TuningWorker {
  public:
   /// A worker is lost after this time beside twice the budget, whatever it does: a device is opened,
   /// a lease waited for, a compiler waited for on a starved machine.
-  static constexpr std::chrono::seconds kPatience{600};
+  static constexpr std::chrono::seconds kPatience{120};
   /// After so many workers that ended while they tuned a problem it is given up.
   static constexpr int kMostWorkers = 8;
 

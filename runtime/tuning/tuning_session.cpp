@@ -75,10 +75,7 @@ void choose_launch(Device& device, Store& store, const TuneOptions& options, Tun
 }  // namespace
 
 TuningSession::TuningSession(Device& device, Store& store, std::unique_ptr<TuningWorker> worker)
-    : device_(device),
-      store_(store),
-      probe_(device, store),
-      worker_(std::move(worker)) {}
+    : device_(device), store_(store), probe_(device, store), worker_(std::move(worker)) {}
 
 TuningSession::~TuningSession() = default;
 
