@@ -21,7 +21,8 @@ void after_fork_in_parent() {
 }
 
 void after_fork_in_child() {
-  // The lock still counts readers that do not exist in the child.
+  pthread_rwlock_unlock(&gate);
+  // It still counts waiting readers that do not exist in the child.
   pthread_rwlock_init(&gate, nullptr);
   current_process.store(getpid(), std::memory_order_relaxed);
 }
