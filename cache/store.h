@@ -50,7 +50,7 @@ std::string_view name(StoreState state);
 struct StoreHealth {
   StoreState state = StoreState::kMemoryOnly;
   std::filesystem::path path;
-  std::vector<std::string> warnings;  ///< sentences: what is wrong or was repaired, and what to do
+  std::vector<std::string> warnings;  ///< sentences: what is wrong or was done, and what to do
   /// The shell command that brings back what a damaged cache, which was set aside, still holds;
   /// empty if there is none beside the file.
   std::string recovery_command;

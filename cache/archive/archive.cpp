@@ -16,7 +16,7 @@ constexpr std::chrono::seconds kPauseAfterFailure{10};
 constexpr std::size_t kMostUnsaved = 256;
 constexpr std::size_t kMostWarnings = 100;
 // A file that is damaged again and again lies on a disk that is better left alone.
-constexpr int kMostRepairs = 3;
+constexpr int kMostReplacements = 3;
 
 std::string random_prefix() {
   std::random_device random;
@@ -186,7 +186,7 @@ bool Archive::write_to_file(const std::vector<Work>& works) {
     } catch (const sqlite::Error& error) {
       // What is written is sound: a row that it refers to and that is not found has been lost.
       if (error.is_damage() || error.code() == SQLITE_CONSTRAINT) {
-        repair();
+        replace_damaged_file();
         continue;
       }
       write_again_at_ = Clock::now() + kPauseAfterFailure;
@@ -224,13 +224,13 @@ void Archive::reopen() {
   forget_found();
 }
 
-void Archive::repair() {
+void Archive::replace_damaged_file() {
   const auto path = file_->path;
   file_.reset();
   data_version_ = 0;
   forget_found();
-  if (++repairs_ <= kMostRepairs) {
-    file_ = repair_and_open(path, options_, warn_function());
+  if (++replacements_ <= kMostReplacements) {
+    file_ = replace_and_open(path, options_, warn_function());
   } else {
     warn(path.string() + " is damaged again; results are kept in memory only");
   }
@@ -265,7 +265,7 @@ bool Archive::ask_one(StoreFile& file, Having having,
     return ask(file.connection);
   } catch (const sqlite::Error& error) {
     if (error.is_damage() && file_ && &file == &*file_ && file.writable) {
-      repair();
+      replace_damaged_file();
       return file_ && !file_->newer && ask(file_->connection);
     }
     warn(file.path.string() + " could not be read: " + error.what());

@@ -115,7 +115,7 @@ class Archive {
   void remember_toolchain_of(const std::string& device_fingerprint);
   void note_families();
   void reopen();
-  void repair();
+  void replace_damaged_file();
   Warn warn_function();
 
   const StoreOptions options_;
@@ -132,7 +132,7 @@ class Archive {
   std::vector<StoreFile> system_files_;
   std::vector<Work> unsaved_;
   Clock::time_point write_again_at_, queue_again_at_;
-  int repairs_ = 0;
+  int replacements_ = 0;
   std::int64_t data_version_ = 0;  // of the file's connection; it never has 0
   std::int64_t newest_winner_ = 0;
 

@@ -15,22 +15,11 @@ namespace fs = std::filesystem;
 using sqlite::Connection;
 using sqlite::Statement;
 
-std::vector<std::string> columns_of(const Connection& connection, const std::string& schema,
-                                    const std::string& table) {
-  Statement rows(connection, "SELECT name FROM pragma_table_info(?, ?)");
-  rows.bind(table, schema);
-  std::vector<std::string> names;
-  while (rows.step()) {
-    rows.read(names.emplace_back());
-  }
-  return names;
-}
-
 // The columns that both files have, without those that hold ids.
 std::vector<std::string> common_columns(const Connection& connection, const std::string& table,
                                         std::initializer_list<std::string_view> ids) {
-  std::vector<std::string> columns = columns_of(connection, "main", table);
-  const std::vector<std::string> theirs = columns_of(connection, "other", table);
+  std::vector<std::string> columns = connection.column_names(table);
+  const std::vector<std::string> theirs = connection.column_names(table, "other");
   std::erase_if(columns, [&](const std::string& column) {
     return column == "id" || std::find(ids.begin(), ids.end(), column) != ids.end() ||
            std::find(theirs.begin(), theirs.end(), column) == theirs.end();
@@ -47,15 +36,11 @@ std::string listed(std::span<const std::string> columns, const std::string& pref
   return text;
 }
 
-void run(const Connection& connection, const std::string& sql) {
-  Statement(connection, sql).run();
-}
-
-void add_dimension(const Connection& connection, const std::string& table) {
+void add_dimension(Connection& connection, const std::string& table) {
   const std::string columns =
       listed(common_columns(connection, table, {"toolchain"}), ", ").substr(2);
-  run(connection, "INSERT OR IGNORE INTO main." + table + " (" + columns + ") SELECT " + columns +
-                      " FROM other." + table);
+  connection.execute("INSERT OR IGNORE INTO main." + table + " (" + columns + ") SELECT " +
+                     columns + " FROM other." + table);
 }
 
 // Binaries whose hash is wrong stay where they are.
@@ -137,21 +122,21 @@ std::vector<std::string> conflicts(const Connection& connection) {
 std::int64_t add_winners(Connection& connection) {
   const std::vector<std::string> columns =
       common_columns(connection, "winner", {"problem", "device", "toolchain", "config", "kernel"});
-  run(connection,
+  connection.execute(
       "DELETE FROM main.winner WHERE id IN "
       "(SELECT ours FROM temp.winner_pair WHERE is_taken)");
-  run(connection, "INSERT INTO main.winner (problem, device, toolchain, config, kernel" +
-                      listed(columns, ", ") +
-                      ") SELECT x.problem, x.device, x.toolchain, x.config, x.kernel" +
-                      listed(columns, ", o.") +
-                      " FROM temp.winner_pair x JOIN other.winner o ON o.id = x.theirs "
-                      "WHERE x.is_taken ORDER BY o.id");
+  connection.execute("INSERT INTO main.winner (problem, device, toolchain, config, kernel" +
+                     listed(columns, ", ") +
+                     ") SELECT x.problem, x.device, x.toolchain, x.config, x.kernel" +
+                     listed(columns, ", o.") +
+                     " FROM temp.winner_pair x JOIN other.winner o ON o.id = x.theirs "
+                     "WHERE x.is_taken ORDER BY o.id");
   return connection.changes();
 }
 
 // The newest outcome of each candidate; a trial is of the final round only if it is of the winner's.
 std::int64_t add_trials(Connection& connection) {
-  run(connection,
+  connection.execute(
       "UPDATE main.trial SET final_round = 0 WHERE final_round AND (problem, device, toolchain) IN "
       "(SELECT problem, device, toolchain FROM temp.winner_pair WHERE is_taken)");
   const std::vector<std::string> columns = common_columns(
@@ -160,24 +145,24 @@ std::int64_t add_trials(Connection& connection) {
   for (const std::string& column : columns) {
     updates.append(", ").append(column).append(" = excluded.").append(column);
   }
-  run(connection,
+  connection.execute(
       "INSERT INTO main.trial (problem, device, toolchain, config, final_round" +
-          listed(columns, ", ") +
-          ") SELECT p.id, d.id, t.id, c.id, o.final_round AND EXISTS (SELECT 1 FROM "
-          "temp.winner_pair x WHERE x.is_taken AND (x.problem, x.device, x.toolchain) = "
-          "(p.id, d.id, t.id))" +
-          listed(columns, ", o.") +
-          " FROM other.trial o "
-          "JOIN other.problem op ON op.id = o.problem "
-          "JOIN main.problem p ON p.fingerprint = op.fingerprint "
-          "JOIN other.device od ON od.id = o.device "
-          "JOIN main.device d ON d.fingerprint = od.fingerprint "
-          "JOIN other.toolchain ot ON ot.id = o.toolchain "
-          "JOIN main.toolchain t ON t.fingerprint = ot.fingerprint "
-          "JOIN other.config oc ON oc.id = o.config JOIN main.config c ON c.text = oc.text "
-          "WHERE true ON CONFLICT (problem, device, toolchain, config) DO UPDATE SET " +
-          updates +
-          " WHERE (excluded.tried_at, excluded.final_round) > (trial.tried_at, trial.final_round)");
+      listed(columns, ", ") +
+      ") SELECT p.id, d.id, t.id, c.id, o.final_round AND EXISTS (SELECT 1 FROM "
+      "temp.winner_pair x WHERE x.is_taken AND (x.problem, x.device, x.toolchain) = "
+      "(p.id, d.id, t.id))" +
+      listed(columns, ", o.") +
+      " FROM other.trial o "
+      "JOIN other.problem op ON op.id = o.problem "
+      "JOIN main.problem p ON p.fingerprint = op.fingerprint "
+      "JOIN other.device od ON od.id = o.device "
+      "JOIN main.device d ON d.fingerprint = od.fingerprint "
+      "JOIN other.toolchain ot ON ot.id = o.toolchain "
+      "JOIN main.toolchain t ON t.fingerprint = ot.fingerprint "
+      "JOIN other.config oc ON oc.id = o.config JOIN main.config c ON c.text = oc.text "
+      "WHERE true ON CONFLICT (problem, device, toolchain, config) DO UPDATE SET " +
+      updates +
+      " WHERE (excluded.tried_at, excluded.final_round) > (trial.tried_at, trial.final_round)");
   return connection.changes();
 }
 
@@ -186,13 +171,13 @@ MergeResult merge_attached(Connection& connection) {
   for (const char* table : {"toolchain", "device", "problem", "config"}) {
     add_dimension(connection, table);
   }
-  run(connection,
+  connection.execute(
       "UPDATE main.device SET toolchain = (SELECT t.id FROM other.device od "
       "JOIN other.toolchain ot ON ot.id = od.toolchain "
       "JOIN main.toolchain t ON t.fingerprint = ot.fingerprint "
       "WHERE od.fingerprint = device.fingerprint) WHERE toolchain IS NULL");
   result.binaries = add_kernels(connection);
-  run(connection, kPairWinners);
+  connection.execute(kPairWinners);
   result.conflicts = conflicts(connection);
   result.winners = add_winners(connection);
   result.trials = add_trials(connection);

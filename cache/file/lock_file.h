@@ -6,7 +6,7 @@
 // Writers queue at it: each takes it before it asks SQLite for the right to write, and gives it
 // back when it has that right. Without it, a process that writes all the time takes the right again
 // before those who wait for it have woken up, and on a loaded machine they would wait until their
-// busy timeout ends. And it makes one process alone repair a damaged file.
+// busy timeout ends. And it makes one process alone replace a damaged file.
 
 #include <unistd.h>
 

@@ -154,7 +154,7 @@ Replacement replace_damaged(const fs::path& path, StoreOptions::Journal journal,
   const LockFile lock_file(path);
   const LockFile::Held alone(lock_file, busy_timeout_ms);
   if (!alone) {
-    return {false, path.string() + " is damaged, and its repair by another process takes long"};
+    return {false, path.string() + " is damaged, and another process takes long to set it aside"};
   }
   if (is_whole(path, busy_timeout_ms)) {
     return {true, ""};

@@ -144,7 +144,7 @@ std::optional<StoreFile> connect(const fs::path& path, const struct stat& found,
 }
 
 // Whether the path now has a file that is worth opening.
-bool repair(const fs::path& path, const StoreOptions& options, const Warn& warn) {
+bool replace(const fs::path& path, const StoreOptions& options, const Warn& warn) {
   const Replacement replacement =
       replace_damaged(path, journal_at(path, options), options.busy_timeout_ms);
   if (!replacement.message.empty()) {
@@ -155,13 +155,13 @@ bool repair(const fs::path& path, const StoreOptions& options, const Warn& warn)
 
 constexpr int kAttempts = 4;
 
-// Another process may be repairing the file: it moves the journals aside, which SQLite reports as
+// Another process may be replacing the file: it moves the journals aside, which SQLite reports as
 // an error of input and output to those who are just opening it. Who only reads sees the damage.
-bool may_be_in_repair(const sqlite::Error& error) {
+bool may_be_in_replacement(const sqlite::Error& error) {
   return error.code() == SQLITE_IOERR || error.is_damage();
 }
 
-void wait_for_repair(const fs::path& path, const StoreOptions& options) {
+void wait_for_replacement(const fs::path& path, const StoreOptions& options) {
   const LockFile lock_file = LockFile::if_there(path);
   const LockFile::Held after(lock_file, options.busy_timeout_ms);
 }
@@ -179,7 +179,7 @@ std::optional<StoreFile> try_to_write(const fs::path& path, const StoreOptions& 
       warn(path.string() + " cannot be used: " + std::strerror(errno) + kRemedy);
       return std::nullopt;
     case Found::kEmptyFile:
-      again = repair(path, options, warn);
+      again = replace(path, options, warn);
       return std::nullopt;
     case Found::kFile:
       break;
@@ -199,7 +199,7 @@ std::optional<StoreFile> try_to_write(const fs::path& path, const StoreOptions& 
       throw;
     }
   }
-  again = repair(path, options, warn);
+  again = replace(path, options, warn);
   return std::nullopt;
 }
 
@@ -247,23 +247,23 @@ std::optional<StoreFile> open_to_write(const fs::path& asked, const StoreOptions
           return file;
         }
       } catch (const sqlite::Error& error) {
-        if (!may_be_in_repair(error) || attempt == kAttempts) {
+        if (!may_be_in_replacement(error) || attempt == kAttempts) {
           throw;
         }
-        wait_for_repair(path, options);
+        wait_for_replacement(path, options);
       }
     }
-    warn(path.string() + " could not be repaired" + kRemedy);
+    warn(path.string() + " could not be replaced" + kRemedy);
   } catch (const std::exception& error) {
     warn(path.string() + ": " + error.what() + kRemedy);
   }
   return std::nullopt;
 }
 
-std::optional<StoreFile> repair_and_open(const fs::path& path, const StoreOptions& options,
-                                         const Warn& warn) {
+std::optional<StoreFile> replace_and_open(const fs::path& path, const StoreOptions& options,
+                                          const Warn& warn) {
   try {
-    if (repair(path, options, warn)) {
+    if (replace(path, options, warn)) {
       return open_to_write(path, options, warn);
     }
   } catch (const std::exception& error) {
@@ -285,16 +285,16 @@ std::optional<StoreFile> open_to_read(const fs::path& asked, const StoreOptions&
       path = trust.real_path;
       try {
         auto file = try_to_read(path, options, warn);
-        // Repaired while it was being opened: what is open now is the damaged one.
+        // Replaced while it was being opened: what is open now is the damaged one.
         const bool again = file && file->was_replaced();
         if (!again || attempt == kAttempts) {
           return file;
         }
       } catch (const sqlite::Error& error) {
-        if (!may_be_in_repair(error) || attempt == kAttempts) {
+        if (!may_be_in_replacement(error) || attempt == kAttempts) {
           throw;
         }
-        wait_for_repair(path, options);
+        wait_for_replacement(path, options);
       }
     }
   } catch (const std::exception& error) {

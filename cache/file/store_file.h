@@ -16,7 +16,7 @@
 
 namespace tunedgemm::internal {
 
-/// Takes a sentence: what is wrong or was repaired, and what to do.
+/// Takes a sentence: what is wrong or was done, and what to do.
 using Warn = std::function<void(std::string)>;
 
 struct StoreFile {
@@ -40,10 +40,10 @@ std::optional<StoreFile> open_to_write(const std::filesystem::path& path,
                                        const StoreOptions& options, const Warn& warn);
 
 /// The same for a file that turned out to be damaged while it was used. The caller has closed it.
-std::optional<StoreFile> repair_and_open(const std::filesystem::path& path,
-                                         const StoreOptions& options, const Warn& warn);
+std::optional<StoreFile> replace_and_open(const std::filesystem::path& path,
+                                          const StoreOptions& options, const Warn& warn);
 
-/// Opens a file that is there, changing nothing. Waits for a repair by another process.
+/// Opens a file that is there, changing nothing. Waits while another process replaces it.
 std::optional<StoreFile> open_to_read(const std::filesystem::path& path,
                                       const StoreOptions& options, const Warn& warn);
 

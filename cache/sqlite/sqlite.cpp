@@ -166,9 +166,10 @@ std::string Connection::text(const std::string& query) {
   return value;
 }
 
-std::vector<std::string> Connection::column_names(std::string_view table) const {
-  Statement statement(*this, "SELECT name FROM pragma_table_info(?)");
-  statement.bind(table);
+std::vector<std::string> Connection::column_names(std::string_view table,
+                                                  std::string_view schema) const {
+  Statement statement(*this, "SELECT name FROM pragma_table_info(?, ?)");
+  statement.bind(table, schema);
   std::vector<std::string> names;
   while (statement.step()) {
     statement.read(names.emplace_back());

@@ -109,7 +109,9 @@ class Connection {
   /// The first column of the first row of a query without parameters; 0 or "" if there is no row.
   std::int64_t integer(const std::string& query);
   std::string text(const std::string& query);
-  std::vector<std::string> column_names(std::string_view table) const;
+  /// `schema` is "main", or that of attach_to_read().
+  std::vector<std::string> column_names(std::string_view table,
+                                        std::string_view schema = "main") const;
 
   /// Inserts a row; `verb` is "INSERT", "INSERT OR IGNORE" or "INSERT OR REPLACE".
   void insert(std::string_view verb, std::string_view table, std::span<const Column> row);

@@ -122,8 +122,7 @@ void check_sound(const fs::path& path) {
   CHECK_NOTHROW(check_schema(connection));
 }
 
-// Starts twice with the damaged bytes. Where the whole file was examined, either it was set aside
-// as it was, or it has lost nothing that its pages still hold.
+// Starts twice with the damaged bytes. The second start finds nothing wrong and the same winners.
 void check_two_starts(const std::string& bytes) {
   const TemporaryFolder folder;
   const fs::path path = folder.path() / "cache.db", aside = path.string() + ".corrupt";
