@@ -43,6 +43,7 @@ for name in "${names[@]}"; do
   else
     result="FAILED, see $log"
     failed=1
+    tail -n 40 "$log"
   fi
   runs=$(sed -n 's/^stat::number_of_executed_units: *//p' "$log")
   printf '%-12s %12s inputs in %s s: %s\n' "$name" "${runs:-0}" "$seconds" "$result"

@@ -188,11 +188,11 @@ bool WorkerConversation::take_result(LineReader& fields) {
 
 bool WorkerConversation::take_failure(LineReader& fields) {
   const auto kind = fields.enumerator(DeviceError::Kind::kFailed);
-  if (!kind) {
+  failure_ = fields.rest();
+  if (!kind || failure_.empty()) {
     return false;
   }
   has_spoken_ = true;
-  failure_ = fields.rest();
   if (*kind != DeviceError::Kind::kFailed) {
     throw DeviceError(*kind, failure_);
   }

@@ -80,7 +80,7 @@ TEST_CASE("A line that is none of the protocol loses the worker, and is shown") 
   const TuneOptions options;
   for (const std::string line :
        {"", "garbage", "\x1b[2J", "Done 0 0 0 0 ", "progress 6 1 2 3", "progress -1 1 2 3",
-        "log 2 x", "done 4 0 0 0 ", "done -1 0 0 0 ", "failed 9 x"}) {
+        "log 2 x", "done 4 0 0 0 ", "done -1 0 0 0 ", "failed 9 x", "failed 2 "}) {
     WorkerConversation conversation(options);
     CAPTURE(line);
     CHECK(conversation.take(line) == Next::kLost);
