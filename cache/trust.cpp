@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "kernel_templates/base/environment.h"
-#include "kernel_templates/problem/fields.h"
+#include "kernel_templates/base/text.h"
 
 namespace tunedgemm::internal {
 namespace {

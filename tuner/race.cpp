@@ -4,7 +4,7 @@
 #include <numeric>
 #include <utility>
 
-#include "tuner/sample.h"
+#include "tuner/evaluator.h"
 #include "tuner/statistics.h"
 
 namespace tunedgemm::internal {

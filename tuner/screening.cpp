@@ -6,8 +6,8 @@
 #include <string>
 #include <utility>
 
+#include "tuner/evaluator.h"
 #include "tuner/race.h"
-#include "tuner/sample.h"
 
 namespace tunedgemm::internal {
 namespace {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "tuner/evaluator.h"
 #include "tuner/race.h"
-#include "tuner/sample.h"
 
 namespace tunedgemm::internal {
 namespace {

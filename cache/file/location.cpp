@@ -11,7 +11,7 @@
 #include <string_view>
 
 #include "kernel_templates/base/environment.h"
-#include "kernel_templates/problem/fields.h"
+#include "kernel_templates/base/text.h"
 
 namespace tunedgemm::internal {
 namespace {

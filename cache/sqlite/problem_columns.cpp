@@ -1,4 +1,4 @@
-#include "cache/sqlite/problem_columns.h"
+#include "cache/sqlite/schema.h"
 
 #include <algorithm>
 #include <array>

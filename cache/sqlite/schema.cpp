@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <array>
 
-#include "cache/sqlite/problem_columns.h"
-
 namespace tunedgemm::internal {
 namespace {
 

@@ -3,7 +3,7 @@
 #include <array>
 #include <vector>
 
-#include "cache/sqlite/problem_columns.h"
+#include "cache/sqlite/schema.h"
 
 namespace tunedgemm::internal {
 std::int64_t problem_row(sqlite::Connection& connection, const Problem& canonical) {

@@ -2,7 +2,7 @@
 
 #include <array>
 
-#include "kernel_templates/problem/fields.h"
+#include "kernel_templates/base/text.h"
 
 namespace tunedgemm::internal {
 namespace {

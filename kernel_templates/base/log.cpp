@@ -9,7 +9,7 @@
 #include <string>
 #include <utility>
 
-#include "kernel_templates/base/printable.h"
+#include "kernel_templates/base/text.h"
 
 #include "kernel_templates/base/process_fork.h"
 

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <iterator>
 
-#include "kernel_templates/problem/fields.h"
+#include "kernel_templates/base/text.h"
 
 namespace tunedgemm::internal {
 namespace {

@@ -5,7 +5,7 @@
 #include <array>
 #include <charconv>
 
-#include "kernel_templates/problem/fields.h"
+#include "kernel_templates/base/text.h"
 #include "kernel_templates/problem/problem.h"
 #include "kernel_templates/problem/problem_fields.h"
 

@@ -13,7 +13,7 @@
 #include <string_view>
 
 #include "kernel_templates/base/log.h"
-#include "kernel_templates/base/printable.h"
+#include "kernel_templates/base/text.h"
 #include "runtime/calls/arguments.h"
 #include "runtime/calls/launch.h"
 #include "runtime/calls/process_contexts.h"

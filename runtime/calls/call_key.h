@@ -5,9 +5,11 @@
 // is kept whole, so that no two problems have one key: only what checked_problem() (arguments.h)
 // lets through gets a plan, so that a key that has one needs no check.
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 #include <type_traits>
 
 #include "kernel_templates/problem/problem.h"
@@ -104,8 +106,23 @@ inline CallKey call_key(const tunedgemm_problem& problem,
 
 /// A matrix with what its caller left out: a packed leading dimension and batch stride for 0, and
 /// the alignment class of its pointer, rows and entries joined.
-Matrix completed(Matrix given, std::int64_t rows, std::int64_t columns, std::int64_t batch,
-                 std::uint32_t pointer_alignment);
+inline Matrix completed(Matrix given, std::int64_t rows, std::int64_t columns, std::int64_t batch,
+                        std::uint32_t pointer_alignment) {
+  const bool row_major = given.order == Order::kRowMajor;
+  Matrix matrix = given;
+  if (given.leading_dimension == 0) {
+    matrix.leading_dimension = std::max<std::int64_t>(row_major ? columns : rows, 1);
+  }
+  if (given.batch_stride == TUNEDGEMM_BROADCAST) {
+    matrix.batch_stride = 0;
+  } else if (given.batch_stride == 0 && batch > 1 &&
+             __builtin_mul_overflow(row_major ? rows : columns, matrix.leading_dimension,
+                                    &matrix.batch_stride)) {
+    matrix.batch_stride = std::numeric_limits<std::int64_t>::max();  // why_not refuses it
+  }
+  matrix.alignment_bytes = alignment_class(pointer_alignment, matrix, batch);
+  return matrix;
+}
 
 /// The problem that the key describes; see checked_problem() for one that nobody has looked at.
 inline Problem to_problem(const CallKey& key) {

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "kernel_templates/base/log.h"
-#include "kernel_templates/base/printable.h"
+#include "kernel_templates/base/text.h"
 #include "runtime/calls/arguments.h"
 #include "runtime/context/stored_choice.h"
 #include "runtime/process/tuning_worker.h"

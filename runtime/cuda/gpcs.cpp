@@ -12,8 +12,8 @@
 #include <utility>
 
 #include "kernel_templates/base/log.h"
+#include "kernel_templates/base/text.h"
 #include "kernel_templates/cuda/wgmma/kernel_parameters.cuh"
-#include "kernel_templates/problem/fields.h"
 #include "runtime/cuda/driver.h"
 #include "runtime/cuda/memory.h"
 #include "runtime/cuda/module.h"

@@ -13,9 +13,30 @@
 
 #include "kernel_templates/cuda/common/arguments.cuh"
 #include "kernel_templates/host/common/team.h"
-#include "runtime/host/scratch_memory.h"
 
 namespace tunedgemm::internal {
+
+/// Memory from the kernel itself, page by page: the scratch of a thread.
+/// A block that grows and never shrinks. Its pages become real when they are first touched, so
+/// asking for much costs little. Used by one thread at a time.
+class ScratchMemory {
+ public:
+  ScratchMemory() = default;
+  ~ScratchMemory();
+  ScratchMemory(const ScratchMemory&) = delete;
+  ScratchMemory& operator=(const ScratchMemory&) = delete;
+
+  /// At least so many bytes, whose contents are then arbitrary. False, with everything as before,
+  /// if there is no memory.
+  bool reserve(std::int64_t bytes) noexcept;
+
+  /// Page-aligned; null before the first reserve of more than 0 bytes.
+  void* data() const { return data_; }
+
+ private:
+  void* data_ = nullptr;
+  std::int64_t bytes_ = 0;
+};
 
 /// What every thread of a team calls. `kernel` is whatever `call` makes of it.
 struct TeamWork {

@@ -7,7 +7,7 @@
 #include <limits>
 
 #include "kernel_templates/base/log.h"
-#include "kernel_templates/base/printable.h"
+#include "kernel_templates/base/text.h"
 #include "runtime/device.h"
 
 namespace tunedgemm::internal {

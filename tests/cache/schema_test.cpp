@@ -1,6 +1,5 @@
 #include "cache/sqlite/schema.h"
 
-#include "cache/sqlite/problem_columns.h"
 #include "cache/tables/rows.h"
 #include "kernel_templates/problem/problem_fields.h"
 #include "tests/cache/support/sample.h"

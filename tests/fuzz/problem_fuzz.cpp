@@ -3,9 +3,9 @@
 
 #include <string>
 
+#include "kernel_templates/base/text.h"
 #include "kernel_templates/family.h"
 #include "kernel_templates/problem/config.h"
-#include "kernel_templates/problem/fields.h"
 #include "kernel_templates/problem/problem.h"
 #include "tests/fuzz/input.h"
 

@@ -1,4 +1,4 @@
-#include "kernel_templates/base/printable.h"
+#include "kernel_templates/base/text.h"
 
 #include <string>
 

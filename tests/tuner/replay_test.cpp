@@ -4,7 +4,7 @@
 #include <map>
 #include <sstream>
 
-#include "kernel_templates/problem/fields.h"
+#include "kernel_templates/base/text.h"
 #include "tests/support/catch.h"
 #include "tests/support/memory_store.h"
 #include "tests/tuner/support/fake_family.h"

@@ -3,7 +3,7 @@
 #include <charconv>
 #include <cmath>
 
-#include "kernel_templates/problem/fields.h"
+#include "kernel_templates/base/text.h"
 #include "tools/shared/text.h"
 
 namespace tunedgemm::internal {

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "kernel_templates/base/printable.h"
+#include "kernel_templates/base/text.h"
 
 namespace tunedgemm::internal {
 

@@ -4,7 +4,7 @@
 #include <cctype>
 #include <limits>
 
-#include "kernel_templates/base/printable.h"
+#include "kernel_templates/base/text.h"
 #include "tools/shared/shape_draft.h"
 
 namespace tunedgemm::internal {

@@ -1,7 +1,6 @@
 #include <algorithm>
 
-#include "kernel_templates/base/printable.h"
-#include "kernel_templates/problem/fields.h"
+#include "kernel_templates/base/text.h"
 #include "tools/shared/shape_list.h"
 #include "tools/shared/text.h"
 

@@ -4,7 +4,7 @@
 #include <charconv>
 #include <vector>
 
-#include "kernel_templates/problem/fields.h"
+#include "kernel_templates/base/text.h"
 #include "kernel_templates/problem/problem_fields.h"
 
 namespace tunedgemm::internal {

@@ -2,7 +2,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "kernel_templates/base/printable.h"
+#include "kernel_templates/base/text.h"
 #include "tools/shared/json_text.h"
 #include "tools/shared/shape_list.h"
 #include "tools/shared/text.h"

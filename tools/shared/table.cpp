@@ -4,7 +4,7 @@
 #include <cassert>
 #include <ostream>
 
-#include "kernel_templates/base/printable.h"
+#include "kernel_templates/base/text.h"
 
 namespace tunedgemm::internal {
 

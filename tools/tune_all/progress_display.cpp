@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <ostream>
 
-#include "kernel_templates/base/printable.h"
+#include "kernel_templates/base/text.h"
 #include "tools/shared/table.h"
 #include "tools/shared/text.h"
 

@@ -8,7 +8,7 @@
 
 #include "tools/shared/interrupt.h"
 #include "tools/shared/number_list.h"
-#include "tuner/sample.h"
+#include "tuner/evaluator.h"
 #include "tuner/statistics.h"
 
 namespace tunedgemm::internal {

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "cache/sqlite/problem_columns.h"
+#include "cache/sqlite/schema.h"
 #include "cache/sqlite/sqlite.h"
 #include "cache/tables/rows.h"
 #include "tests/cache/support/sample.h"

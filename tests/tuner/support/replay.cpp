@@ -4,7 +4,7 @@
 #include <charconv>
 #include <stdexcept>
 
-#include "kernel_templates/problem/fields.h"
+#include "kernel_templates/base/text.h"
 
 namespace tunedgemm::internal {
 namespace {

@@ -1,4 +1,4 @@
-#include "tuner/sample.h"
+#include "tuner/evaluator.h"
 
 #include <algorithm>
 #include <array>

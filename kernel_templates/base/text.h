@@ -1,16 +1,30 @@
 #pragma once
 
-// The text form that problems and configs share: words "name=value", separated by spaces. And the
-// names of a table's rows as one text, made at compile time: for helps and error messages, which so
-// name every row.
+// Texts: what is shown of those that come from elsewhere, and how those of the library are taken
+// apart and put together.
 
 #include <array>
 #include <cstddef>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 namespace tunedgemm::internal {
+
+// Texts that come from elsewhere (names in lists, logs of compilers, rows of a cache, paths) made
+// fit to be shown: whatever would act on a terminal, or make it show another text than is there.
+
+enum class Lines { kMany, kOne };
+
+/// The text, with "\u001b" for every control character and for those that turn the direction of
+/// writing, and "\xff" for every byte that is no UTF-8. Newlines and tabs stay where there may be
+/// many lines.
+std::string printable(std::string_view text, Lines lines);
+
+// The text form that problems and configs share: words "name=value", separated by spaces. And the
+// names of a table's rows as one text, made at compile time: for helps and error messages, which so
+// name every row.
 
 /// The fields of `text` in order; a word without '=' becomes a field with an empty value. Views
 /// into `text`.
