@@ -142,25 +142,6 @@ TEST_CASE("The naive families go on where a grid ends") {
   }
 }
 
-TEST_CASE("simt shares K among blocks wherever SMs would be idle") {
-  const DeviceLimits limits = h200();
-  const auto most_splits = [&](std::int64_t m, std::int64_t n, std::int64_t k) {
-    const Problem problem =
-        make_problem(m, n, k, DataType::kF32, DataType::kF32, DataType::kF32, "nn");
-    int most = 0;
-    for (const Config& config : configs_of(simt_family(), problem, limits)) {
-      most = std::max(most, config.at("split_k"));
-    }
-    return most;
-  };
-  CHECK(most_splits(64, 64, 1024) == 32);  // parts have 4 steps of 8 at the least
-  CHECK(most_splits(32, 32, 2000) == 62);
-  CHECK(most_splits(512, 512, 65536) == 64);
-  CHECK(most_splits(1024, 1024, 1024) == 16);  // 32 tiles of 256 x 128, 4 blocks an SM
-  CHECK(most_splits(4096, 4096, 4096) == 1);
-  CHECK(most_splits(64, 64, 24) == 1);
-}
-
 TEST_CASE("simt counts its steps in 32 bits") {
   const DeviceLimits limits = h200();
   const Problem problem =
@@ -220,4 +201,26 @@ TEST_CASE("The model ranks register tiles before naive kernels, but for tiny pro
       CHECK(best(simt_family()) <= best(*family));
     }
   }
+}
+
+TEST_CASE("There is a counter for each of so many tiles whose sum is split, and for no more") {
+  DeviceLimits limits;
+  limits.memory_bytes = std::int64_t{1} << 40;
+  const Problem problem =
+      make_problem(64, 64, 4096, DataType::kF16, DataType::kF16, DataType::kF16);
+  const std::int64_t counters = (kWorkspaceCounterBytes - kClaimCounterBytes) / 4;
+  Tiling some{.tiles_m = counters, .tiles_n = 1, .batch = 1, .split_k = 2};
+  CHECK(why_not_tiling(problem, some, 32, 64, limits).empty());
+  ++some.tiles_m;
+  CHECK_FALSE(why_not_tiling(problem, some, 32, 64, limits).empty());
+}
+
+TEST_CASE("Each block that an SM holds takes a KiB of shared memory for the system") {
+  DeviceLimits limits;
+  limits.registers_per_sm = 65536;
+  limits.max_threads_per_sm = 2048;
+  limits.shared_bytes_per_sm = 233472;
+  constexpr std::int64_t kHalf = 233472 / 2;
+  CHECK(blocks_per_sm(128, 32, kHalf - 1024, limits) == 2);
+  CHECK(blocks_per_sm(128, 32, kHalf - 512, limits) == 1);
 }

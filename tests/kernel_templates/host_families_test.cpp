@@ -32,14 +32,6 @@ Config blocked_config() {
 
 }  // namespace
 
-TEST_CASE("Host families come in teaching order") {
-  std::vector<std::string> names;
-  for (const Family* family : families("host")) {
-    names.emplace_back(family->name());
-  }
-  CHECK(names == std::vector<std::string>{"naive_mnk", "reordered_mkn", "transposed_b", "blocked"});
-}
-
 TEST_CASE("Host families refuse a GPU") {
   DeviceLimits gpu;
   gpu.backend = "cuda";

@@ -46,13 +46,6 @@ TEST_CASE("The first nine tiles load 90 blocks row by row, and 54 in groups of t
         54);
 }
 
-TEST_CASE("The last group may be shorter than the others") {
-  const std::vector<TileCoordinate> order = grouped_order({.tiles_m = 5, .tiles_n = 3, .group = 2});
-  CHECK(order[12] == TileCoordinate{4, 0});
-  CHECK(order[13] == TileCoordinate{4, 1});
-  CHECK(order[14] == TileCoordinate{4, 2});
-}
-
 TEST_CASE("Every order has every tile once") {
   for (const auto& [m, n] : {std::pair(1, 1), {1, 7}, {7, 1}, {9, 9}, {5, 12}, {16, 3}, {13, 31}}) {
     INFO(m << " x " << n);
