@@ -6,9 +6,9 @@
 #include <string>
 #include <string_view>
 
+#include "tests/runtime/support/compile_check.h"
 #include "tests/runtime/support/in_parallel.h"
 #include "tests/support/catch.h"
-#include "tests/support/skip.h"
 #include "tests/support/temporary_folder.h"
 
 namespace tunedgemm::internal::cuda {
@@ -139,11 +139,7 @@ TEST_CASE("an empty log has no figures") {
 }
 
 TEST_CASE("NVRTC makes a cubin and tells its figures", "[nvrtc]") {
-  const auto location = find_nvrtc();
-  if (!location) {
-    TUNEDGEMM_SKIP("no NVRTC");
-  }
-  const Nvrtc nvrtc(*location);
+  TUNEDGEMM_FIND_NVRTC(nvrtc);
   for (const int architecture : {80, 89, 90}) {
     const auto compiled = nvrtc.compile(fine_source(), architecture);
     REQUIRE(std::holds_alternative<Binary>(compiled));
@@ -159,11 +155,7 @@ TEST_CASE("NVRTC makes a cubin and tells its figures", "[nvrtc]") {
 }
 
 TEST_CASE("a source that does not compile is a value with the compiler's words", "[nvrtc]") {
-  const auto location = find_nvrtc();
-  if (!location) {
-    TUNEDGEMM_SKIP("no NVRTC");
-  }
-  const Nvrtc nvrtc(*location);
+  TUNEDGEMM_FIND_NVRTC(nvrtc);
   const auto compiled =
       nvrtc.compile(source_of("static_assert(1 > 2, \"block_m must be large\");"), 90);
   REQUIRE(std::holds_alternative<CompileFailure>(compiled));
@@ -171,22 +163,14 @@ TEST_CASE("a source that does not compile is a value with the compiler's words",
 }
 
 TEST_CASE("an architecture that NVRTC does not know takes the nearest that runs there", "[nvrtc]") {
-  const auto location = find_nvrtc();
-  if (!location) {
-    TUNEDGEMM_SKIP("no NVRTC");
-  }
-  const Nvrtc nvrtc(*location);
+  TUNEDGEMM_FIND_NVRTC(nvrtc);
   CHECK(std::holds_alternative<Binary>(nvrtc.compile(fine_source(), 99)));
   CHECK_THROWS_WITH(nvrtc.compile(fine_source(), 30),
                     Catch::Matchers::ContainsSubstring("cannot compile for sm_30"));
 }
 
 TEST_CASE("instructions of one architecture alone are had on request", "[nvrtc]") {
-  const auto location = find_nvrtc();
-  if (!location) {
-    TUNEDGEMM_SKIP("no NVRTC");
-  }
-  const Nvrtc nvrtc(*location);
+  TUNEDGEMM_FIND_NVRTC(nvrtc);
   Source source = source_of(
       "extern \"C\" __global__ void __launch_bounds__(128) probe() {"
       "  asm volatile(\"wgmma.fence.sync.aligned;\"); }");
@@ -196,11 +180,7 @@ TEST_CASE("instructions of one architecture alone are had on request", "[nvrtc]"
 }
 
 TEST_CASE("several threads compile at once to the same binaries", "[nvrtc]") {
-  const auto location = find_nvrtc();
-  if (!location) {
-    TUNEDGEMM_SKIP("no NVRTC");
-  }
-  const Nvrtc nvrtc(*location);
+  TUNEDGEMM_FIND_NVRTC(nvrtc);
   std::vector<Binary> binaries(8);
   for_each_in_parallel(binaries.size(), 4, [&](std::size_t index, std::size_t) {
     binaries[index] = std::get<Binary>(nvrtc.compile(fine_source(), 90));
@@ -211,11 +191,7 @@ TEST_CASE("several threads compile at once to the same binaries", "[nvrtc]") {
 }
 
 TEST_CASE("every reference kernel compiles for every architecture", "[nvrtc]") {
-  const auto location = find_nvrtc();
-  if (!location) {
-    TUNEDGEMM_SKIP("no NVRTC");
-  }
-  const Nvrtc nvrtc(*location);
+  TUNEDGEMM_FIND_NVRTC(nvrtc);
   for (const std::string name :
        {"fill_random", "gemm", "compare", "erase", "find_out_of_bounds_writes", "read_clocks"}) {
     Source source;
@@ -232,11 +208,7 @@ TEST_CASE("every reference kernel compiles for every architecture", "[nvrtc]") {
 }
 
 TEST_CASE("every header of the CUDA kernels compiles alone, and twice", "[nvrtc]") {
-  const auto location = find_nvrtc();
-  if (!location) {
-    TUNEDGEMM_SKIP("no NVRTC");
-  }
-  const Nvrtc nvrtc(*location);
+  TUNEDGEMM_FIND_NVRTC(nvrtc);
   const fs::path root = fs::path(TUNEDGEMM_SOURCE_FOLDER) / "kernel_templates";
   std::vector<std::string> headers;
   for (const fs::directory_entry& entry : fs::recursive_directory_iterator(root / "cuda")) {
