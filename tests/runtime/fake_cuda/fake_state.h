@@ -79,7 +79,6 @@ struct CUevent_st {
 struct CUgraphNode_st {
   CUgraphNodeType type{};
   std::vector<CUgraphNode> before;
-  bool is_programmatic = false;  ///< may overlap with the one before
   CUfunction function = nullptr;
   std::shared_ptr<const fake_cuda::Image> image;
   fake_cuda::LaunchArguments launch;
