@@ -130,14 +130,5 @@ TEST_CASE("A miss without tuning runs what won for a near problem, from its stor
   CHECK(context->kernel_counters().compiled == 0);
 }
 
-TEST_CASE("A miss without tuning is one look-up") {
-  const TemporaryFolder folder;
-  const auto context = host_context(folder, Policy::kNever);
-  context->plan(call(), {});
-  CHECK(context->counters().model == 1);
-  CHECK(context->store().lookups() == 1);
-  CHECK(context->kernel_counters().loaded == 1);
-}
-
 }  // namespace
 }  // namespace tunedgemm::internal
