@@ -107,28 +107,6 @@ TEST_CASE("A launch stays inside the limits of a grid and a block, and says so i
   }
 }
 
-TEST_CASE("The grids cover every element") {
-  const DeviceLimits limits = h200();
-  Problem problem =
-      make_problem(130, 257, 64, DataType::kF32, DataType::kF32, DataType::kF32, "nn");
-  problem.batch = 3;
-  const Launch flat =
-      instance_of(naive_1d_family(), problem, Config({{"threads", 128}}), limits).launch;
-  CHECK(flat.grid[0] * 128LL >= 3 * 130 * 257);
-  const Launch plane = instance_of(naive_2d_family(), problem, Config(), limits).launch;
-  CHECK(plane.grid == std::array<std::uint32_t, 3>{9, 17, 3});
-  const Launch rows =
-      instance_of(row_per_block_family(), problem, Config({{"threads", 128}}), limits).launch;
-  CHECK(rows.grid == std::array<std::uint32_t, 3>{130, 3, 1});
-  const Launch tiled =
-      instance_of(tiled_shared_family(), problem, Config({{"tile", 16}}), limits).launch;
-  CHECK(tiled.grid[0] == 3 * 9 * 17);
-  const Launch simt =
-      instance_of(simt_family(), problem, with(default_simt(), "split_k", 4), limits).launch;
-  CHECK(simt.grid[0] == 3 * 2 * 3 * 4);
-  CHECK(simt.workspace_bytes == kWorkspaceCounterBytes + 3 * 2 * 3 * 4 * 128 * 128 * 4);
-}
-
 TEST_CASE("The naive families go on where a grid ends") {
   const DeviceLimits limits = h200();
   Problem problem = make_problem(1, 1, 1, DataType::kS8, DataType::kS8, DataType::kS32, "nn");

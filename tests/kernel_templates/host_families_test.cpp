@@ -98,19 +98,4 @@ TEST_CASE("The host's default gives every thread work where there is enough of i
   CHECK(tiny.launch.grid[0] == 1);
 }
 
-TEST_CASE("The host's cost model knows the ladder") {
-  const DeviceLimits limits = host_limits(2, 512);
-  const Problem problem = f32_problem(512, 512, 256);
-  std::vector<double> best;
-  for (const Family* family : families("host")) {
-    double least = 1e30;
-    for (const Config& config : configs_of(*family, problem, limits)) {
-      least = std::min(least, instance_of(*family, problem, config, limits).predicted_us);
-    }
-    best.push_back(least);
-  }
-  CHECK(best.front() > 10 * best.back());
-  CHECK(*std::min_element(best.begin(), best.end()) == best.back());
-}
-
 }  // namespace tunedgemm::internal

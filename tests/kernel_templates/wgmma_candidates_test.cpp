@@ -107,25 +107,6 @@ TEST_CASE("wgmma computes split-K slices in one wave or not at all") {
   }
 }
 
-TEST_CASE("wgmma streams the large operand of a D of few rows, in any number of waves") {
-  const auto configs = [](const Size& size) {
-    return wgmma_candidates_for(padded({.layout = "nt"}, size));
-  };
-  bool has_narrow_tiles = false;
-  for (const Config& config : configs({1, 128256, 4096})) {
-    const bool narrow = config.at("swap_ab") == 1 && config.at("block_n") == 16;
-    has_narrow_tiles = has_narrow_tiles || narrow;
-    // A CTA or a cluster reads its own rows of the large one, which is A where tiles are transposed.
-    CHECK(config.at("raster_along_n") == config.at("swap_ab"));
-    CHECK(config.at("evict_first") == 2);
-    CHECK(config.at("gpc_aware") == 0);
-  }
-  CHECK(has_narrow_tiles);
-  for (const Config& config : configs({16, 4096, 1024})) {
-    CHECK(config.at("evict_first") == 0);  // all of it stays in the L2 cache
-  }
-}
-
 TEST_CASE("wgmma's predicted times are finite, positive, and grow with M") {
   for (const Kind& kind : wgmma_kinds()) {
     for (const Size& size : {Size{4096, 4096, 4096}, {1, 1, 1}, {96, 4096, 14336}}) {

@@ -15,7 +15,7 @@
 
 #include "kernel_templates/cuda/families.h"
 #include "runtime/calls/plan.h"
-#include "runtime/cuda/driver.h"
+#include "tests/runtime/support/captured_graph.h"
 #include "tests/support/catch.h"
 #include "tests/support/device_fixture.h"
 #include "tests/support/instances.h"
@@ -294,33 +294,30 @@ struct WholeProduct {
 
 // A stream, and all that a launch on it needs of its own.
 struct Lane {
-  Lane(Device& gpu, const cuda::Driver& cuda_driver, const Problem& problem, const Family& family,
-       const Config& config, const DeviceMemory& a, const DeviceMemory& b)
+  Lane(Device& gpu, const Problem& problem, const Family& family, const Config& config,
+       const DeviceMemory& a, const DeviceMemory& b)
       : device(gpu),
-        driver(cuda_driver),
         loaded(gpu, problem, family, config),
         d(gpu.allocate(static_cast<std::int64_t>(problem.m * problem.n * 2))),
         arguments(arguments_of(problem)) {
-    TUNEDGEMM_CHECK(driver, cuStreamCreate(&stream, cuda::CU_STREAM_NON_BLOCKING), "a stream");
     arguments.a = a.data();
     arguments.b = b.data();
     arguments.d = d->data();
     arguments.workspace = loaded.workspace->data();
   }
-  ~Lane() { driver.cuStreamDestroy(stream); }
-  Lane(const Lane&) = delete;
-  Lane& operator=(const Lane&) = delete;
 
   void poison() const {
     device.set_bytes(d->data(), 0xff, d->size_bytes());
     device.synchronize(device.own_stream());
   }
-  int run(const Launch& launch) const { return loaded.kernel->run(launch, arguments, stream); }
+  int run(const Launch& launch) const {
+    return loaded.kernel->run(launch, arguments, stream.handle());
+  }
   // Waits; whether D is right and the workspace's counters are zero again.
   bool is_right(const std::vector<std::uint16_t>& expected) const {
     std::vector<std::uint16_t> got(expected.size());
     std::vector<char> counters(kWorkspaceCounterBytes);
-    device.synchronize(stream);
+    device.synchronize(stream.handle());
     device.copy_to_host(got.data(), d->data(), d->size_bytes());
     device.copy_to_host(counters.data(), arguments.workspace, kWorkspaceCounterBytes);
     return got == expected && std::count(counters.begin(), counters.end(), 0) ==
@@ -328,11 +325,10 @@ struct Lane {
   }
 
   Device& device;
-  const cuda::Driver& driver;
   Loaded loaded;
   std::unique_ptr<DeviceMemory> d;
   Arguments arguments;
-  cuda::CUstream stream = nullptr;
+  OwnStream stream;
 };
 
 }  // namespace
@@ -341,8 +337,6 @@ TEST_CASE("Thread groups that reduce split-K slices do not need each other at th
           "[gpu][simt][wgmma]") {
   TUNEDGEMM_OPEN_TEST_GPU(device);
   const Device::Current current(*device);
-  const auto opened = cuda::Driver::open();
-  const cuda::Driver& driver = *std::get<0>(opened);
   const Problem problem = f16_problem(WholeProduct::kM, WholeProduct::kN, WholeProduct::kK);
   const WholeProduct product;
   const auto a = device->allocate(static_cast<std::int64_t>(product.a.size() * 2));
@@ -392,8 +386,8 @@ TEST_CASE("Thread groups that reduce split-K slices do not need each other at th
     const std::optional<Config> config = parse_config(knobs);
     REQUIRE(config);
     REQUIRE(refusal(family, problem, *config, device->limits()) == "");
-    const Lane first(*device, driver, problem, family, *config, *a, *b);
-    const Lane second(*device, driver, problem, family, *config, *a, *b);
+    const Lane first(*device, problem, family, *config, *a, *b);
+    const Lane second(*device, problem, family, *config, *a, *b);
 
     // One block does all works, one after the other: nobody waits for the others' parts.
     if (is_persistent && config->at("gpc_aware") == 0) {

@@ -1,14 +1,15 @@
 #include "runtime/cuda/nvrtc.h"
 
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "tests/runtime/support/compile_check.h"
 #include "tests/runtime/support/in_parallel.h"
 #include "tests/support/catch.h"
+#include "tests/support/environment_variable.h"
 #include "tests/support/temporary_folder.h"
 
 namespace tunedgemm::internal::cuda {
@@ -50,33 +51,28 @@ Source fine_source() {
 
 }  // namespace
 
-TEST_CASE("the version of NVRTC is told from the file that its name points to") {
-  const TemporaryFolder folder;
-  touch(folder.path() / "libnvrtc.so.12.4.127");
-  fs::create_symlink("libnvrtc.so.12.4.127", folder.path() / "libnvrtc.so.12");
-  const auto found = find_nvrtc_in(folder.path());
-  REQUIRE(found);
-  CHECK(found->version == "12.4");
-}
-
-TEST_CASE("the version of NVRTC is told from the file beside it") {
-  const TemporaryFolder folder;
-  touch(folder.path() / "libnvrtc.so.13");
-  touch(folder.path() / "libnvrtc-builtins.so.13.0");
-  touch(folder.path() / "libnvrtc-builtins.so.12.9");
-  const auto found = find_nvrtc_in(folder.path());
-  REQUIRE(found);
-  CHECK(found->version == "13.0");
-  CHECK(found->path.filename() == "libnvrtc.so.13");
-}
-
-TEST_CASE("of several NVRTCs in a folder the newest counts") {
-  const TemporaryFolder folder;
-  touch(folder.path() / "libnvrtc.so.11.2");
-  touch(folder.path() / "libnvrtc.so.12");
-  touch(folder.path() / "libnvrtc.so");
-  touch(folder.path() / "libnvrtc.alt.so.14");
-  CHECK(find_nvrtc_in(folder.path())->version == "12");
+TEST_CASE("the version of NVRTC is told from the files of its folder, of which the newest counts") {
+  struct Installed {
+    std::vector<const char*> files;
+    const char* version;
+  };
+  const Installed all[] = {
+      {{"libnvrtc.so.13", "libnvrtc-builtins.so.13.0", "libnvrtc-builtins.so.12.9"}, "13.0"},
+      {{"libnvrtc.so.11.2", "libnvrtc.so.12", "libnvrtc.so", "libnvrtc.alt.so.14"}, "12"}};
+  for (const auto& [files, version] : all) {
+    const TemporaryFolder folder;
+    for (const char* file : files) {
+      touch(folder.path() / file);
+    }
+    const auto found = find_nvrtc_in(folder.path());
+    REQUIRE(found);
+    CHECK(found->version == version);
+  }
+  const TemporaryFolder linked;
+  touch(linked.path() / "libnvrtc.so.12.4.127");
+  fs::create_symlink("libnvrtc.so.12.4.127", linked.path() / "libnvrtc.so.12");
+  REQUIRE(find_nvrtc_in(linked.path()));
+  CHECK(find_nvrtc_in(linked.path())->version == "12.4");
 }
 
 TEST_CASE("a folder without NVRTC, or that does not exist, has none") {
@@ -87,16 +83,13 @@ TEST_CASE("a folder without NVRTC, or that does not exist, has none") {
 
 TEST_CASE("TUNEDGEMM_NVRTC names the file or its folder, and nothing else is taken then") {
   const TemporaryFolder folder;
-  const char* before = std::getenv("TUNEDGEMM_NVRTC");
-  const std::string kept = before != nullptr ? before : "";
   touch(folder.path() / "libnvrtc.so.12.9.1");
-  setenv("TUNEDGEMM_NVRTC", folder.path().c_str(), 1);
-  CHECK(find_nvrtc()->version == "12.9");
-  setenv("TUNEDGEMM_NVRTC", (folder.path() / "libnvrtc.so.12.9.1").c_str(), 1);
-  CHECK(find_nvrtc()->version == "12.9");
-  setenv("TUNEDGEMM_NVRTC", (folder.path() / "missing").c_str(), 1);
+  for (const fs::path& named : {folder.path(), folder.path() / "libnvrtc.so.12.9.1"}) {
+    const EnvironmentVariable variable("TUNEDGEMM_NVRTC", named);
+    CHECK(find_nvrtc()->version == "12.9");
+  }
+  const EnvironmentVariable missing("TUNEDGEMM_NVRTC", folder.path() / "missing");
   CHECK_FALSE(find_nvrtc());
-  kept.empty() ? unsetenv("TUNEDGEMM_NVRTC") : setenv("TUNEDGEMM_NVRTC", kept.c_str(), 1);
 }
 
 TEST_CASE("a library that is not NVRTC cannot be opened, and the message says what to do") {
