@@ -157,22 +157,5 @@ TEST_CASE("More variants of the best tiles are taken, and half of them of one ti
   CHECK(refined().empty());
 }
 
-TEST_CASE("Where the best tiles have no more variants, the model's next are taken") {
-  const auto ranked = four_tiles();
-  Knowledge knowledge;
-  knowledge.ranked = ranked;
-  SearchLimits some = search_limits_of(8, 2);
-  some.refinements = 3;
-  const Selection first = select(knowledge, some);
-  REQUIRE(first.candidates.size() == 5);
-  std::vector<TrialRecord> tried;
-  for (const SelectedCandidate& selected : first.candidates) {
-    tried.push_back(timed(selected.ranked.candidate, 100));
-  }
-  CHECK(refine(knowledge, {}, tried, some).candidates.size() == 3);
-  some.refinements = 100;
-  CHECK(refine(knowledge, {}, tried, some).candidates.size() == 11);
-}
-
 }  // namespace
 }  // namespace tunedgemm::internal
