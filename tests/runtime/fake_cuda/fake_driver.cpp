@@ -299,9 +299,7 @@ CUresult cuLaunchKernelEx(const CUlaunchConfig* config, CUfunction function, voi
   }
   const CUresult result = enqueue(call, *stream, node);
   if (result == CUDA_SUCCESS && node->image->is_product()) {
-    call.state().products.push_back({node->image->entry, launch.arguments.d,
-                                     launch.arguments.workspace, stream->id,
-                                     stream->capture != nullptr});
+    call.state().products.push_back({launch.arguments.workspace, stream->id});
   }
   return result;
 }
