@@ -230,37 +230,6 @@ TEST_CASE("Threads on their per-thread default streams do not share a workspace"
   CHECK(wrong == std::vector<int>(kThreads));
 }
 
-TEST_CASE("A stream whose handle was another's has a workspace of its own", "[gpu]") {
-  TUNEDGEMM_OPEN_TEST_GPU_CONTEXT(context);
-  const Device::Current current(context->device());
-  const Surrounding surrounding(*context, splits_k);
-  REQUIRE(surrounding.plan->launch.needs_workspace());
-  constexpr int kStreams = 200;
-  const Results results(surrounding, 0, kStreams);
-  for (int round = 0; round < 5; ++round) {
-    results.poison();
-    for (int index = 0; index < kStreams; ++index) {
-      const OwnStream stream;  // destroyed while its launch is still at work
-      CHECK(results.run(index, stream.handle()) == 0);
-    }
-    CHECK(comes_true([&] { return results.wrong() == 0; }));
-  }
-  // Streams that have launched nothing for long leave their workspaces to new ones.
-  const auto launch_on_new_streams = [&](int count) {
-    for (int index = 0; index < count; ++index) {
-      const OwnStream stream;
-      CHECK(results.run(index, stream.handle()) == 0);
-    }
-  };
-  for (int round = 0; round < 2; ++round) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(250));
-    launch_on_new_streams(1);
-  }
-  const std::size_t before = context->workspaces().stream_workspaces();
-  launch_on_new_streams(kStreams);
-  CHECK(context->workspaces().stream_workspaces() == before);
-}
-
 TEST_CASE("Branches of a capture, and eager work beside its replays, have their own workspaces",
           "[gpu]") {
   TUNEDGEMM_OPEN_TEST_GPU_CONTEXT(context);

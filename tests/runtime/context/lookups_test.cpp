@@ -15,12 +15,8 @@
 namespace tunedgemm::internal {
 namespace {
 
-CallKey call(std::int64_t k = 64) {
-  tunedgemm_problem problem;
-  tunedgemm_problem_init(&problem, 31, 17, k, TUNEDGEMM_F32, TUNEDGEMM_F32, TUNEDGEMM_F32);
-  tunedgemm_buffers buffers;
-  tunedgemm_buffers_init(&buffers);
-  return call_key(problem, buffers);
+CallKey call(int k = 64) {
+  return HostCall(31, 17, k).key();
 }
 
 TEST_CASE("A miss that tunes is one look-up and one load of the winner, a hit is one of each") {

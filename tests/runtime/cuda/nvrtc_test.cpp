@@ -172,17 +172,6 @@ TEST_CASE("instructions of one architecture alone are had on request", "[nvrtc]"
   CHECK(std::holds_alternative<Binary>(nvrtc.compile(source, 90)));
 }
 
-TEST_CASE("several threads compile at once to the same binaries", "[nvrtc]") {
-  TUNEDGEMM_FIND_NVRTC(nvrtc);
-  std::vector<Binary> binaries(8);
-  for_each_in_parallel(binaries.size(), 4, [&](std::size_t index, std::size_t) {
-    binaries[index] = std::get<Binary>(nvrtc.compile(fine_source(), 90));
-  });
-  for (const Binary& binary : binaries) {
-    CHECK(binary.code == binaries.front().code);
-  }
-}
-
 TEST_CASE("every reference kernel compiles for every architecture", "[nvrtc]") {
   TUNEDGEMM_FIND_NVRTC(nvrtc);
   for (const std::string name :
