@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <map>
 #include <string>
 #include <vector>
 
@@ -155,30 +154,6 @@ TEST_CASE("wgmma's D is copied by columns where A and B are swapped") {
         map_of(Operand::kD, DataType::kF32, {200, 300}, 800, 16));
   CHECK(launch(problem, {{"swap_ab", 1}, {"block_n", 88}}).tensor_maps[2] ==
         swapped.tensor_maps[2]);
-}
-
-TEST_CASE("wgmma's source tells the kernel of the transposed problem where A and B are swapped") {
-  Problem problem = padded(
-      {DataType::kE4M3, DataType::kE5M2, DataType::kF16, "nn", Numerics::kFast}, {512, 512, 512});
-  problem.b.order = Order::kRowMajor;
-  problem.bias = Bias::kPerColumn;
-  const auto defines = [&](int swap_ab) {
-    const Source source =
-        instance_of(wgmma_family(), problem,
-                    wgmma_config({{"block_k", 128}, {"stages", 2}, {"swap_ab", swap_ab}}),
-                    wgmma_device())
-            .source();
-    return std::map<std::string, std::string>(source.defines.begin(), source.defines.end());
-  };
-  CHECK(defines(0).at("TYPE_A") == "e4m3");
-  CHECK(defines(0).at("ORDER_A") == "0");
-  CHECK(defines(0).at("BIAS") == "2");
-  CHECK(defines(1).at("TYPE_A") == "e5m2");
-  CHECK(defines(1).at("TYPE_B") == "e4m3");
-  CHECK(defines(1).at("ORDER_A") == "1");
-  CHECK(defines(1).at("ORDER_B") == "1");
-  CHECK(defines(1).at("BIAS") == "1");
-  CHECK(defines(1).at("SWAP_AB") == "1");
 }
 
 TEST_CASE("wgmma needs a workspace only where K is split, also for tiles outside D") {

@@ -65,19 +65,6 @@ bool contains(const Selection& selection, const Candidate& candidate) {
   return std::find(all.begin(), all.end(), to_text(candidate)) != all.end();
 }
 
-TEST_CASE("The default is tried first and is marked") {
-  const auto ranked = four_tiles();
-  Knowledge knowledge;
-  knowledge.ranked = ranked;
-  knowledge.default_candidate = ranked[5];
-  const Selection selection = select(knowledge, search_limits_of(6, 2));
-  REQUIRE(selection.candidates.size() == 6);
-  CHECK(selection.candidates[0].ranked.candidate == ranked[5].candidate);
-  CHECK(selection.candidates[0].is_default);
-  CHECK(std::count_if(selection.candidates.begin(), selection.candidates.end(),
-                      [](const SelectedCandidate& selected) { return selected.is_default; }) == 1);
-}
-
 TEST_CASE("A selection is spread over tiles before a tile's further variants come") {
   const auto ranked = four_tiles();
   Knowledge knowledge;

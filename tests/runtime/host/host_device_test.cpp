@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "kernel_templates/host/families.h"
+#include "runtime/calls/plan.h"
 #include "runtime/host/host_device.h"
 #include "runtime/host/loaded_object.h"
 #include "runtime/host/processor.h"
@@ -44,18 +45,10 @@ Source small_source(const Device& device) {
 void check_product(const CompiledKernel& kernel, const Launch& launch) {
   const std::vector<float> a(15, 1.0F), b(20, 2.0F);
   std::vector<float> d(12, -1.0F);
-  Arguments arguments{};
+  Arguments arguments = arguments_of(canonical(small_problem()).problem);
   arguments.a = a.data();
   arguments.b = b.data();
   arguments.d = d.data();
-  arguments.m = 3;
-  arguments.n = 4;
-  arguments.k = 5;
-  arguments.batch = 1;
-  arguments.lda = 5;
-  arguments.ldb = 4;
-  arguments.ldd = 4;
-  arguments.alpha = 1;
   CHECK(kernel.run(launch, arguments, nullptr) == 0);
   CHECK(d == std::vector<float>(12, 10.0F));
 }

@@ -2,9 +2,10 @@
 
 #include "runtime/tuning/device_probe.h"
 
+#include <algorithm>
 #include <memory>
-#include <optional>
 #include <string>
+#include <vector>
 
 #include "cache/store.h"
 #include "runtime/calls/call_key.h"
@@ -111,14 +112,10 @@ TEST_CASE("A plan that asks for GPCs has those of the store, else of a probe", "
   constexpr std::int64_t kM = 256, kN = 512, kK = 8192;
   const Problem asked =
       canonical(make_problem(kM, kN, kK, DataType::kF16, DataType::kF16, DataType::kF16)).problem;
-  std::optional<Instance> winner;
-  for (const Instance& instance : ranked_candidates(asked, device->limits())) {
-    if (instance.launch.workspace_is_optional) {
-      winner = instance;
-      break;
-    }
-  }
-  REQUIRE(winner);
+  const std::vector<Instance> ranked = ranked_candidates(asked, device->limits());
+  const auto winner = std::ranges::find_if(
+      ranked, [](const Instance& instance) { return instance.launch.workspace_is_optional; });
+  REQUIRE(winner != ranked.end());
   store_winner(*open_store(options.store.path), *winner, *device);
 
   tunedgemm_problem problem;
