@@ -1,7 +1,6 @@
 // What the host halves of the CUDA families promise, checked without a GPU or a compiler.
 
 #include <algorithm>
-#include <array>
 #include <set>
 #include <string>
 #include <vector>

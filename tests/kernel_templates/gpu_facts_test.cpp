@@ -3,7 +3,6 @@
 #include "kernel_templates/cuda/gpu_facts.h"
 
 #include "kernel_templates/family.h"
-#include "kernel_templates/geometry.h"
 #include "tests/support/catch.h"
 
 namespace tunedgemm::internal {

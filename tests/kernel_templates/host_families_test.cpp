@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <set>
 
 #include "kernel_templates/host/families.h"

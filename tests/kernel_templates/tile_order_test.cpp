@@ -2,7 +2,6 @@
 
 #include "kernel_templates/tile_order.h"
 
-#include <algorithm>
 #include <set>
 #include <utility>
 

@@ -5,7 +5,6 @@
 #include <cmath>
 #include <set>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "kernel_templates/cuda/families.h"

@@ -1,9 +1,6 @@
 #include "tuner/statistics.h"
 
-#include <random>
-
 #include "tests/support/catch.h"
-#include "tests/support/seed.h"
 
 namespace tunedgemm::internal {
 namespace {

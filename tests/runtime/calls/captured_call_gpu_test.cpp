@@ -1,12 +1,10 @@
 // Plans run their own kernel in every surrounding, and no two launches share a workspace that may
 // run at the same time: threads, streams, captured graphs and their branches.
 
-#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <random>
 #include <thread>
-#include <utility>
 #include <vector>
 
 #include "kernel_templates/cuda/families.h"
@@ -16,7 +14,6 @@
 #include "tests/support/catch.h"
 #include "tests/support/comes_true.h"
 #include "tests/support/device_fixture.h"
-#include "tests/support/instances.h"
 #include "tests/support/seed.h"
 #include "tests/support/skip.h"
 

@@ -7,7 +7,6 @@
 #include <cstring>
 #include <memory>
 #include <random>
-#include <string>
 #include <utility>
 #include <variant>
 #include <vector>

@@ -5,7 +5,6 @@
 #include <barrier>
 #include <cmath>
 #include <cstring>
-#include <limits>
 #include <string>
 #include <thread>
 #include <vector>

@@ -1,6 +1,5 @@
 // What a call costs on its first time: look-ups in the store and loads of kernels.
 
-#include <memory>
 #include <string>
 #include <vector>
 

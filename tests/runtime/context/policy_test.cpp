@@ -4,7 +4,6 @@
 #include <memory>
 #include <string>
 #include <thread>
-#include <vector>
 
 #include "runtime/context/context.h"
 #include "runtime/context/stored_choice.h"

@@ -17,7 +17,6 @@
 #include "tests/runtime/support/captured_graph.h"
 #include "tests/support/catch.h"
 #include "tests/support/device_fixture.h"
-#include "tests/support/instances.h"
 #include "tests/support/memory_store.h"
 
 namespace tunedgemm::internal {

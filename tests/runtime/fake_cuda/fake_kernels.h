@@ -5,7 +5,6 @@
 // arguments of a launch, is all that the result depends on.
 
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <string>
 #include <vector>
