@@ -1,7 +1,6 @@
 // What the host halves of the CUDA families promise, checked without a GPU or a compiler.
 
 #include <algorithm>
-#include <array>
 #include <set>
 #include <string>
 #include <vector>
@@ -107,28 +106,6 @@ TEST_CASE("A launch stays inside the limits of a grid and a block, and says so i
   }
 }
 
-TEST_CASE("The grids cover every element") {
-  const DeviceLimits limits = h200();
-  Problem problem =
-      make_problem(130, 257, 64, DataType::kF32, DataType::kF32, DataType::kF32, "nn");
-  problem.batch = 3;
-  const Launch flat =
-      instance_of(naive_1d_family(), problem, Config({{"threads", 128}}), limits).launch;
-  CHECK(flat.grid[0] * 128LL >= 3 * 130 * 257);
-  const Launch plane = instance_of(naive_2d_family(), problem, Config(), limits).launch;
-  CHECK(plane.grid == std::array<std::uint32_t, 3>{9, 17, 3});
-  const Launch rows =
-      instance_of(row_per_block_family(), problem, Config({{"threads", 128}}), limits).launch;
-  CHECK(rows.grid == std::array<std::uint32_t, 3>{130, 3, 1});
-  const Launch tiled =
-      instance_of(tiled_shared_family(), problem, Config({{"tile", 16}}), limits).launch;
-  CHECK(tiled.grid[0] == 3 * 9 * 17);
-  const Launch simt =
-      instance_of(simt_family(), problem, with(default_simt(), "split_k", 4), limits).launch;
-  CHECK(simt.grid[0] == 3 * 2 * 3 * 4);
-  CHECK(simt.workspace_bytes == kWorkspaceCounterBytes + 3 * 2 * 3 * 4 * 128 * 128 * 4);
-}
-
 TEST_CASE("The naive families go on where a grid ends") {
   const DeviceLimits limits = h200();
   Problem problem = make_problem(1, 1, 1, DataType::kS8, DataType::kS8, DataType::kS32, "nn");
@@ -140,25 +117,6 @@ TEST_CASE("The naive families go on where a grid ends") {
     CHECK(launch.grid[0] <= kMaxGridX);
     CHECK(launch.grid[1] <= kMaxGridYZ);
   }
-}
-
-TEST_CASE("simt shares K among blocks wherever SMs would be idle") {
-  const DeviceLimits limits = h200();
-  const auto most_splits = [&](std::int64_t m, std::int64_t n, std::int64_t k) {
-    const Problem problem =
-        make_problem(m, n, k, DataType::kF32, DataType::kF32, DataType::kF32, "nn");
-    int most = 0;
-    for (const Config& config : configs_of(simt_family(), problem, limits)) {
-      most = std::max(most, config.at("split_k"));
-    }
-    return most;
-  };
-  CHECK(most_splits(64, 64, 1024) == 32);  // parts have 4 steps of 8 at the least
-  CHECK(most_splits(32, 32, 2000) == 62);
-  CHECK(most_splits(512, 512, 65536) == 64);
-  CHECK(most_splits(1024, 1024, 1024) == 16);  // 32 tiles of 256 x 128, 4 blocks an SM
-  CHECK(most_splits(4096, 4096, 4096) == 1);
-  CHECK(most_splits(64, 64, 24) == 1);
 }
 
 TEST_CASE("simt counts its steps in 32 bits") {
@@ -220,4 +178,26 @@ TEST_CASE("The model ranks register tiles before naive kernels, but for tiny pro
       CHECK(best(simt_family()) <= best(*family));
     }
   }
+}
+
+TEST_CASE("There is a counter for each of so many tiles whose sum is split, and for no more") {
+  DeviceLimits limits;
+  limits.memory_bytes = std::int64_t{1} << 40;
+  const Problem problem =
+      make_problem(64, 64, 4096, DataType::kF16, DataType::kF16, DataType::kF16);
+  const std::int64_t counters = (kWorkspaceCounterBytes - kClaimCounterBytes) / 4;
+  Tiling some{.tiles_m = counters, .tiles_n = 1, .batch = 1, .split_k = 2};
+  CHECK(why_not_tiling(problem, some, 32, 64, limits).empty());
+  ++some.tiles_m;
+  CHECK_FALSE(why_not_tiling(problem, some, 32, 64, limits).empty());
+}
+
+TEST_CASE("Each block that an SM holds takes a KiB of shared memory for the system") {
+  DeviceLimits limits;
+  limits.registers_per_sm = 65536;
+  limits.max_threads_per_sm = 2048;
+  limits.shared_bytes_per_sm = 233472;
+  constexpr std::int64_t kHalf = 233472 / 2;
+  CHECK(blocks_per_sm(128, 32, kHalf - 1024, limits) == 2);
+  CHECK(blocks_per_sm(128, 32, kHalf - 512, limits) == 1);
 }

@@ -3,7 +3,6 @@
 #include "kernel_templates/cuda/gpu_facts.h"
 
 #include "kernel_templates/family.h"
-#include "kernel_templates/geometry.h"
 #include "tests/support/catch.h"
 
 namespace tunedgemm::internal {
@@ -22,25 +21,6 @@ DeviceLimits gpu(int arch) {
 
 Problem square(DataType type, DataType output) {
   return make_problem(2048, 2048, 2048, type, type, output, "nt");
-}
-
-TEST_CASE("A graphics card is not taken for one of a data centre") {
-  for (const int arch : {75, 86, 89, 120}) {
-    const GpuFacts& facts = gpu_facts(arch);
-    CHECK(facts.line == ProductLine::kGraphics);
-    CHECK(facts.cuda_f64 == 2);
-    CHECK(facts.mma_sync_f64 == 2);
-    CHECK(facts.tensor_f16 == 512);
-  }
-  for (const int arch : {80, 90, 100}) {
-    const GpuFacts& facts = gpu_facts(arch);
-    CHECK(facts.line == ProductLine::kDataCenter);
-    CHECK(facts.cuda_f64 >= 32);
-    CHECK(facts.tensor_f16 >= 1024);
-  }
-  CHECK(peak_multiply_adds(square(DataType::kF64, DataType::kF64), gpu_facts(86)) == 2);
-  CHECK(peak_multiply_adds(square(DataType::kF64, DataType::kF64), gpu_facts(90)) == 128);
-  CHECK(peak_multiply_adds(square(DataType::kE4M3, DataType::kF16), gpu_facts(90)) == 4096);
 }
 
 TEST_CASE("The peaks of data sheets are those of the table") {
@@ -64,14 +44,6 @@ TEST_CASE("The peaks of data sheets are those of the table") {
   CHECK(tera(103, gpu_facts(103).cuda_f64, 148, 1.92) == about(1.25));    // B300
   CHECK(tera(103, gpu_facts(103).tensor_s8, 148, 1.92) == about(150));    // B300
   CHECK(tera(120, gpu_facts(120).cuda_f32, 188, 2.62) == about(125));     // RTX PRO 6000
-}
-
-TEST_CASE("The rates that the cost models take of an H200") {
-  CHECK(multiply_adds_per_cycle(DataType::kF64, 90) == 64);
-  CHECK(multiply_adds_per_cycle(DataType::kF32, 90) == 128);
-  CHECK(multiply_adds_per_cycle(DataType::kS32, 90) == 64);
-  CHECK(gpu_facts(90).mma_sync_f16 == 1280);
-  CHECK(gpu_facts(90).mma_sync_f64 == 128);
 }
 
 TEST_CASE("An unknown GPU has the rates of a graphics card, and a bound beyond all known") {

@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <set>
 
 #include "kernel_templates/host/families.h"
@@ -31,14 +30,6 @@ Config blocked_config() {
 }
 
 }  // namespace
-
-TEST_CASE("Host families come in teaching order") {
-  std::vector<std::string> names;
-  for (const Family* family : families("host")) {
-    names.emplace_back(family->name());
-  }
-  CHECK(names == std::vector<std::string>{"naive_mnk", "reordered_mkn", "transposed_b", "blocked"});
-}
 
 TEST_CASE("Host families refuse a GPU") {
   DeviceLimits gpu;
@@ -104,21 +95,6 @@ TEST_CASE("The host's default gives every thread work where there is enough of i
 
   const Instance tiny = default_candidate(f32_problem(4, 4, 4), limits);
   CHECK(tiny.launch.grid[0] == 1);
-}
-
-TEST_CASE("The host's cost model knows the ladder") {
-  const DeviceLimits limits = host_limits(2, 512);
-  const Problem problem = f32_problem(512, 512, 256);
-  std::vector<double> best;
-  for (const Family* family : families("host")) {
-    double least = 1e30;
-    for (const Config& config : configs_of(*family, problem, limits)) {
-      least = std::min(least, instance_of(*family, problem, config, limits).predicted_us);
-    }
-    best.push_back(least);
-  }
-  CHECK(best.front() > 10 * best.back());
-  CHECK(*std::min_element(best.begin(), best.end()) == best.back());
 }
 
 }  // namespace tunedgemm::internal

@@ -19,26 +19,6 @@ Problem f16_problem() {
 
 }  // namespace
 
-TEST_CASE("A problem's text has every field by name") {
-  CHECK(to_text(f16_problem()) ==
-        "m=512 n=768 k=64 batch=1 a=f16,row,64,0,16 b=f16,col,64,0,16 c=f16,row,768,0,16 "
-        "d=f16,row,768,0,16 c_is_d=0 alpha=one beta=zero activation=none bias=none numerics=ieee "
-        "regime=cold");
-}
-
-TEST_CASE("A problem's text reads back as the same problem") {
-  Problem problem = make_problem(3, 5, 7, DataType::kE4M3, DataType::kE5M2, DataType::kBF16, "tn");
-  problem.batch = 4;
-  problem.a.batch_stride = 21;
-  problem.b.batch_stride = 0;
-  problem.d.batch_stride = 15;
-  problem.beta = ScalarClass::kOther;
-  problem.activation = Activation::kGeluErf;
-  problem.bias = Bias::kPerColumn;
-  problem.regime = Regime::kWarm;
-  CHECK(parse_problem(to_text(problem)) == problem);
-}
-
 TEST_CASE("A problem's text says how it is launched only where that is unusual") {
   Problem problem = f16_problem();
   CHECK(to_text(problem).ends_with(" regime=cold"));
@@ -158,12 +138,6 @@ TEST_CASE("Sizes beyond 2^31 elements are well formed") {
   CHECK(span_elements(problem.d, problem.m, problem.n, 1) == std::int64_t{1} << 34);
 }
 
-TEST_CASE("Empty problems are well formed") {
-  for (const auto& [m, n, k] : {std::tuple{0, 4, 4}, std::tuple{4, 0, 4}, std::tuple{4, 4, 0}}) {
-    CHECK(why_not(make_problem(m, n, k, DataType::kF32, DataType::kF32, DataType::kF32)).empty());
-  }
-}
-
 TEST_CASE("The entries of D may lie interleaved") {
   Problem problem = make_problem(8, 16, 4, DataType::kF32, DataType::kF32, DataType::kF32);
   problem.batch = 3;
@@ -183,17 +157,6 @@ TEST_CASE("Alignment is that of the address, the rows and the entries together")
   CHECK(alignment_class(0x1000, matrix, 2) == 8);
   matrix.leading_dimension = 63;
   CHECK(alignment_class(0x1000, matrix, 1) == 2);
-}
-
-TEST_CASE("Short texts name types, layout and epilogue") {
-  Problem problem = make_problem(4, 4, 4, DataType::kE4M3, DataType::kE5M2, DataType::kBF16, "nt");
-  CHECK(types_text(problem) == "e4m3×e5m2→bf16 fast");
-  CHECK(layout_text(problem) == "nt");
-  CHECK(epilogue_text(problem).empty());
-  problem.beta = ScalarClass::kOther;
-  problem.bias = Bias::kPerColumn;
-  problem.activation = Activation::kGeluTanh;
-  CHECK(epilogue_text(problem) == "beta·C bias/col gelu_tanh");
 }
 
 TEST_CASE("Work and bytes are counted once") {

@@ -77,16 +77,6 @@ TEST_CASE("wgmma's refusals of types and layouts name them and what would do") {
                ContainsSubstring(room(208, 192, 2)));
 }
 
-TEST_CASE("wgmma's refusals of an unaligned D name the alignment and the limit") {
-  Problem problem = square_f16();
-  problem.d.alignment_bytes = 8;
-  REQUIRE_THAT(why_not_with({}, problem),
-               ContainsSubstring("tensor_store=1") &&
-                   ContainsSubstring("rows of D are aligned to 8 bytes, and tensor copies need "
-                                     "16"));
-  CHECK(why_not_with({{"tensor_store", 0}}, problem) == "");
-}
-
 TEST_CASE("wgmma's refusals of sizes name the size") {
   REQUIRE_THAT(why_not_with({}, padded({}, {64, 64, 0})), ContainsSubstring("K=0"));
 
@@ -210,6 +200,9 @@ TEST_CASE("wgmma refuses to let tensor copies store what only threads can") {
   CHECK(why_not_with({{"tensor_store", 0}}, problem) == "");
   problem.activation = Activation::kLeakyRelu;
   CHECK(why_not_with({}, problem) == "");
+  problem.d.alignment_bytes = 8;
+  REQUIRE_THAT(why_not_with({}, problem),
+               ContainsSubstring("rows of D are aligned to 8 bytes, and tensor copies need 16"));
 }
 
 TEST_CASE("wgmma refuses tiles that need more accumulators than there is room for") {
@@ -284,28 +277,4 @@ TEST_CASE("wgmma's shared memory and threads are those of the kernel's formulas"
         4 * 64 * 2 * (128 + 64) + 2 * 16384 + 1024);
   CHECK(WgmmaShape(padded({.layout = "nt"}, {512, 512, 512}), narrow).shared_bytes() ==
         4 * 64 * 2 * (128 + 48) + 2 * 16384 + 1024);
-}
-
-TEST_CASE("wgmma cuts a tile whose parts are added so that they are added soonest") {
-  const auto columns = [](int block_m, int block_n, int split_k) {
-    const Config config = wgmma_config(
-        {{"block_m", block_m}, {"block_n", block_n}, {"split_k", split_k}, {"consumers", 2}});
-    return WgmmaShape(square_f16(), config).reduction_chunk_columns();
-  };
-  CHECK(columns(128, 256, 1) == 256);
-  CHECK(columns(128, 256, 2) == 128);  // a slice for either part
-  CHECK(columns(128, 192, 3) == 64);
-  CHECK(columns(128, 256, 16) == 16);
-  CHECK(columns(256, 192, 2) == 192);  // consumers have two blocks of 64 rows
-  CHECK(columns(256, 192, 4) == 96);
-  CHECK(columns(128, 176, 2) == 176);  // 11 slices of 16 would take longer than one
-  CHECK(columns(128, 160, 3) == 80);
-  CHECK(columns(128, 136, 4) == 136);  // 17 times 8, and a slice has at least 16
-  CHECK(columns(128, 168, 3) == 56);
-}
-
-TEST_CASE("wgmma takes as many stages as fit") {
-  const WgmmaShape shape(square_f16(), wgmma_config({{"block_n", 256}}));  // 48 KiB a stage
-  CHECK(stages_that_fit(shape, 12, wgmma_device()) == 4);
-  CHECK(stages_that_fit(shape, 3, wgmma_device()) == 3);
 }

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <map>
-#include <string>
 #include <vector>
 
 #include "kernel_templates/cuda/families.h"
@@ -97,14 +95,6 @@ TEST_CASE("wgmma's grid is whole clusters, no more than run at a time or have wo
   }
 }
 
-TEST_CASE("wgmma's clusters of four leave few SMs without a block") {
-  const Problem problem = padded({}, {4096, 4096, 4096});
-  for (const Knobs& four :
-       {Knobs{{"cluster_m", 4}}, {{"cluster_n", 4}}, {{"cluster_m", 2}, {"cluster_n", 2}}}) {
-    CHECK(launch(problem, four).grid[0] >= 112);
-  }
-}
-
 TEST_CASE("wgmma's tensor maps cut lines of 128 bytes, along K or across it") {
   using Operand = TensorMap::Operand;
   const TensorMap a_along_k = map_of(Operand::kA, DataType::kF16, {500, 300}, 1008, 128);
@@ -120,45 +110,6 @@ TEST_CASE("wgmma's tensor maps cut lines of 128 bytes, along K or across it") {
   CHECK(maps("nt") == std::array{a_along_k, b_along_k});
   CHECK(maps("tn") == std::array{a_across_k, b_across_k});
   CHECK(maps("tt") == std::array{a_across_k, b_along_k});
-}
-
-TEST_CASE("wgmma's tensor maps count elements of every size") {
-  using Operand = TensorMap::Operand;
-  const Size size{300, 200, 500};
-  const Kind mixed{DataType::kE4M3, DataType::kE5M2, DataType::kF32, "nt", Numerics::kFast};
-  const auto of_fp8 = launch(padded(mixed, size), {{"block_k", 256}, {"stages", 2}}).tensor_maps;
-  CHECK(of_fp8[0] == map_of(Operand::kA, DataType::kE4M3, {500, 300}, 512, 128));
-  CHECK(of_fp8[1] == map_of(Operand::kB, DataType::kE5M2, {500, 200}, 512, 128));
-  CHECK(of_fp8[2] == map_of(Operand::kD, DataType::kF32, {200, 300}, 800, 16));
-  const Kind tf32{DataType::kF32, DataType::kF32, DataType::kF16, "nt", Numerics::kTf32};
-  const auto of_tf32 = launch(padded(tf32, size), {{"block_k", 32}}).tensor_maps;
-  CHECK(of_tf32[0] == map_of(Operand::kA, DataType::kF32, {500, 300}, 2000, 128));
-  CHECK(of_tf32[1] == map_of(Operand::kB, DataType::kF32, {500, 200}, 2000, 128));
-  CHECK(of_tf32[2] == map_of(Operand::kD, DataType::kF16, {200, 300}, 400, 16));
-}
-
-TEST_CASE("Blocks of a wgmma cluster load equal parts of the lines that they share") {
-  const auto lines = [](std::string_view layout, int cluster_m, int cluster_n) {
-    const Problem problem = padded({.layout = layout}, {512, 512, 512});
-    const auto maps =
-        launch(problem, {{"block_n", 192}, {"cluster_m", cluster_m}, {"cluster_n", cluster_n}})
-            .tensor_maps;
-    CHECK(maps[0].box[0] == 64);
-    CHECK(maps[1].box[0] == 64);
-    CHECK(maps[2].box == std::array{64, 16});
-    return std::array{maps[0].box[1], maps[1].box[1]};
-  };
-  // Lines along K are the tile's rows or columns, lines across it are block_k.
-  CHECK(lines("nn", 2, 1) == std::array{128, 32});
-  CHECK(lines("nt", 2, 1) == std::array{128, 96});
-  CHECK(lines("tt", 2, 1) == std::array{64, 96});
-  CHECK(lines("nn", 1, 2) == std::array{64, 64});
-  CHECK(lines("nt", 1, 2) == std::array{64, 192});
-  CHECK(lines("tt", 1, 2) == std::array{32, 192});
-  CHECK(lines("nt", 2, 2) == std::array{64, 96});
-  CHECK(lines("tn", 4, 1) == std::array{64, 16});
-  CHECK(lines("nt", 4, 1) == std::array{128, 48});
-  CHECK(lines("nt", 1, 4) == std::array{32, 192});
 }
 
 TEST_CASE("wgmma's tensor maps have an entry for each matrix of a batch that is there") {
@@ -185,29 +136,6 @@ TEST_CASE("wgmma's tensor maps have an entry for each matrix of a batch that is 
   CHECK(entries(problem) == Entries{1, 1, 1});
 }
 
-TEST_CASE("wgmma's D is copied by the widest lines that divide a row of the tile, or by threads") {
-  const auto map_of_d = [](DataType type, int block_n, int tensor_store) {
-    const Problem problem = padded({DataType::kF16, DataType::kF16, type}, {512, 512, 512});
-    return launch(problem, {{"block_n", block_n}, {"tensor_store", tensor_store}}).tensor_maps[2];
-  };
-  for (const auto& [block_n, span] :
-       {std::pair(16, 32), {32, 64}, {48, 32}, {64, 128}, {224, 64}, {136, 128}}) {
-    CHECK(map_of_d(DataType::kBF16, block_n, 1).span_bytes == span);
-    CHECK(map_of_d(DataType::kBF16, block_n, 1).box == std::array{span / 2, 16});
-  }
-  for (const auto& [block_n, span] : {std::pair(16, 64), {32, 128}, {48, 64}}) {
-    CHECK(map_of_d(DataType::kF32, block_n, 1).span_bytes == span);
-    CHECK(map_of_d(DataType::kF32, block_n, 1).box == std::array{span / 4, 16});
-  }
-  CHECK(map_of_d(DataType::kF16, 128, 0) == TensorMap());
-  // Where K is split, of a slice of the tile.
-  const Launch in_parts = launch(padded({}, {512, 512, 512}), {{"block_n", 128}, {"split_k", 4}});
-  CHECK(in_parts.tensor_maps[2].span_bytes == 64);
-  // 56 columns are a slice, and 48 of them leave by tensor copies.
-  const Launch odd_parts = launch(padded({}, {512, 512, 512}), {{"block_n", 168}, {"split_k", 3}});
-  CHECK(odd_parts.tensor_maps[2].span_bytes == 32);
-}
-
 TEST_CASE("wgmma's D is copied by columns where A and B are swapped") {
   using Operand = TensorMap::Operand;
   const Problem problem = padded({}, {300, 200, 500});
@@ -225,30 +153,6 @@ TEST_CASE("wgmma's D is copied by columns where A and B are swapped") {
         map_of(Operand::kD, DataType::kF32, {200, 300}, 800, 16));
   CHECK(launch(problem, {{"swap_ab", 1}, {"block_n", 88}}).tensor_maps[2] ==
         swapped.tensor_maps[2]);
-}
-
-TEST_CASE("wgmma's source tells the kernel of the transposed problem where A and B are swapped") {
-  Problem problem = padded(
-      {DataType::kE4M3, DataType::kE5M2, DataType::kF16, "nn", Numerics::kFast}, {512, 512, 512});
-  problem.b.order = Order::kRowMajor;
-  problem.bias = Bias::kPerColumn;
-  const auto defines = [&](int swap_ab) {
-    const Source source =
-        instance_of(wgmma_family(), problem,
-                    wgmma_config({{"block_k", 128}, {"stages", 2}, {"swap_ab", swap_ab}}),
-                    wgmma_device())
-            .source();
-    return std::map<std::string, std::string>(source.defines.begin(), source.defines.end());
-  };
-  CHECK(defines(0).at("TYPE_A") == "e4m3");
-  CHECK(defines(0).at("ORDER_A") == "0");
-  CHECK(defines(0).at("BIAS") == "2");
-  CHECK(defines(1).at("TYPE_A") == "e5m2");
-  CHECK(defines(1).at("TYPE_B") == "e4m3");
-  CHECK(defines(1).at("ORDER_A") == "1");
-  CHECK(defines(1).at("ORDER_B") == "1");
-  CHECK(defines(1).at("BIAS") == "1");
-  CHECK(defines(1).at("SWAP_AB") == "1");
 }
 
 TEST_CASE("wgmma needs a workspace only where K is split, also for tiles outside D") {
@@ -297,18 +201,11 @@ TEST_CASE("wgmma's operands of unaligned rows are copied to the workspace, each 
   CHECK(one.padding.pitch_a == 0);
   CHECK(one.tensor_maps[0].workspace_offset == 0);
   CHECK(one.tensor_maps[0].stride_bytes[0] == 2016);
-  const std::int64_t unpadded =
-      instance_of(
-          wgmma_family(),
-          [&] {
-            Problem aligned = problem;
-            aligned.b.alignment_bytes = 16;
-            aligned.b.leading_dimension = 72;
-            return aligned;
-          }(),
-          wgmma_config({{"tensor_store", 0}, {"split_k", 2}}), wgmma_device())
-          .launch.workspace_bytes;
-  CHECK(one.padding.offset_b >= unpadded);
+  Problem aligned = problem;
+  aligned.b.alignment_bytes = 16;
+  aligned.b.leading_dimension = 72;
+  const Launch unpadded = launch(aligned, {{"tensor_store", 0}, {"split_k", 2}});
+  CHECK(one.padding.offset_b >= unpadded.workspace_bytes);
   CHECK(one.padding.offset_b % 256 == 0);
   CHECK(one.workspace_bytes >= one.padding.offset_b + bytes_b);
   CHECK(one.workspace_bytes < one.padding.offset_b + 2 * bytes_b);
@@ -380,16 +277,4 @@ TEST_CASE("Cluster ids are divided among all GPCs, and none is lost") {
   CHECK(firsts(11, 1) == std::vector{0, 4, 10, 11});
   CHECK(firsts(5, 2) == std::vector{0, 2, 5, 5});
   CHECK(firsts(20, 2) == std::vector{0, 2, 5, 20});  // more than there is room for
-}
-
-TEST_CASE("wgmma's source is compiled for 9.0a and knows the host's numbers") {
-  const Source source =
-      instance_of(wgmma_family(), padded({}, {512, 512, 512}), wgmma_config(), wgmma_device())
-          .source();
-  CHECK(source.needs_exact_architecture);
-  CHECK(source.entry == "tunedgemm_wgmma");
-  const std::string line = command_line(source, wgmma_device());
-  CHECK_THAT(line, ContainsSubstring("-arch=sm_90a "));
-  CHECK_THAT(line, ContainsSubstring("-DTHREADS=384 "));
-  CHECK_THAT(line, ContainsSubstring("-DSHARED_BYTES=164864 "));
 }

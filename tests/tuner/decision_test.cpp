@@ -4,6 +4,7 @@
 
 #include "tests/support/catch.h"
 #include "tests/support/seed.h"
+#include "tuner/remark.h"
 
 namespace tunedgemm::internal {
 namespace {
@@ -138,14 +139,6 @@ TEST_CASE("What keeps the default is told: too few rounds, or noise") {
   CHECK_FALSE(decide(contenders).passed_over);
 }
 
-TEST_CASE("Who is preferred among equals tells who was measured faster") {
-  std::vector<Contender> contenders{contender(rounds(100, 0, 0), 2),
-                                    contender({98, 104, 99, 103, 101, 97, 105, 100.5F, 102}, 1)};
-  REQUIRE(decide(contenders).winner == 1);
-  REQUIRE(decide(contenders).passed_over);
-  CHECK(decide(contenders).passed_over->speedup == Catch::Approx(1.01));
-}
-
 TEST_CASE("Of several equals, the default yields to one that beats it by the margin") {
   // The preferred one among the equals is within the margin of the default, the fastest is not.
   std::vector<Contender> contenders{contender(rounds(100, 0, 0), 5),
@@ -185,6 +178,39 @@ TEST_CASE("The order of the contenders does not matter") {
     std::shuffle(contenders.begin(), contenders.end(), random);
     CHECK(contenders[decide(contenders).winner].preference.family_position == expected);
   }
+}
+
+Decision passing_over(double speedup, double uncertainty, bool too_few_rounds) {
+  Decision decision;
+  decision.passed_over = PassedOver{
+      .index = 1, .speedup = speedup, .uncertainty = uncertainty, .too_few_rounds = too_few_rounds};
+  return decision;
+}
+
+Measurement within(double low_us, double high_us) {
+  return {.median_us = 100, .low_us = low_us, .high_us = high_us, .samples_us = {100, 100}};
+}
+
+TEST_CASE("A remark says who was kept, why, and what was measured") {
+  CHECK(why_kept({}, Winner::kDefault).empty());
+  CHECK(why_kept(passing_over(1.015, 0.083, true), Winner::kDefault) ==
+        "kept: default, too few rounds to tell (another measured 1.01x, +-8.3 %)");
+  CHECK(why_kept(passing_over(1.25, 0.4, false), Winner::kChallenger) ==
+        "kept: the preferred of equals, noise hides the difference (another measured 1.25x, "
+        "+-40.0 %)");
+  CHECK_THAT(why_kept(passing_over(1.25, 0.4, false), Winner::kTunedLaunch),
+             Catch::Matchers::StartsWith("kept: the launch that was tuned, noise hides"));
+}
+
+TEST_CASE("A remark says that the machine was busy or its clock dropped") {
+  const FinalsReport steady{.rounds = 7};
+  CHECK(why_noisy(within(99, 101), steady).empty());
+  CHECK(why_noisy(within(92, 110), steady) == "busy machine: samples within +-9.0 %");
+  CHECK(why_noisy(within(99, 101), {.rounds = 7, .repeated_rounds = 3}).empty());
+  CHECK(why_noisy(within(99, 101), {.rounds = 7, .repeated_rounds = 4}) ==
+        "the clock dropped in 4 rounds, 7 counted");
+  CHECK(why_noisy(within(92, 110), {.rounds = 7, .repeated_rounds = 4}) ==
+        "busy machine: samples within +-9.0 %; the clock dropped in 4 rounds, 7 counted");
 }
 
 }  // namespace

@@ -21,14 +21,9 @@
 namespace tunedgemm::internal {
 namespace {
 
-const FakeFamily& fake() {
-  static const FakeFamily family;
-  return family;
-}
-
 std::unique_ptr<Store> memory() {
   StoreOptions options;
-  options.find_family = [](std::string_view) { return &fake(); };
+  options.find_family = [](std::string_view) { return &fake_family(); };
   return memory_store(options);
 }
 
@@ -125,7 +120,7 @@ struct Shape {
       Behaviour behaviour;
       behaviour.us = slower * us * factors[static_cast<std::size_t>(number)];
       const int tiles[] = {32, 64, 128, 256};
-      const Candidate candidate = fake().candidate(number % 4, tiles[number / 4]);
+      const Candidate candidate = fake_family().candidate(number % 4, tiles[number / 4]);
       device.add(candidate, behaviour);
       options.candidates.push_back(candidate);
     }

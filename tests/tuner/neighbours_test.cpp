@@ -3,6 +3,7 @@
 #include <random>
 
 #include "tests/support/catch.h"
+#include "tests/support/gpus.h"
 #include "tests/support/seed.h"
 
 namespace tunedgemm::internal {
@@ -10,20 +11,6 @@ namespace {
 
 Problem f32(std::int64_t m, std::int64_t n, std::int64_t k) {
   return make_problem(m, n, k, DataType::kF32, DataType::kF32, DataType::kF32);
-}
-
-DeviceLimits gpu() {
-  DeviceLimits limits;
-  limits.backend = "cuda";
-  limits.arch = 90;
-  limits.sm_count = 132;
-  limits.shared_bytes_per_block = 227 << 10;
-  limits.shared_bytes_per_sm = 228 << 10;
-  limits.l2_bytes = 50 << 20;
-  limits.memory_bytes = std::int64_t{139} << 30;
-  limits.clock_ghz = 1.98;
-  limits.memory_gb_per_s = 4800;
-  return limits;
 }
 
 DeviceIdentity identity() {
@@ -87,38 +74,38 @@ TEST_CASE("Other types, orders and epilogues have nothing to say") {
 
 TEST_CASE("Seeds are the nearest winners of this device, with their ties, if legal") {
   const Problem problem = f32(512, 512, 512);
-  const auto ranked = ranked_candidates(problem, gpu());
+  const auto ranked = ranked_candidates(problem, h200());
   REQUIRE(ranked.size() >= 4);
   const auto candidate = [&](std::size_t index) { return ranked[index].candidate; };
   std::vector<Record> winners{
       won(f32(2048, 512, 512), candidate(2)),
       won(f32(1024, 512, 512), candidate(1), {to_text(candidate(3)), "gone block_m=7"}),
       won(f32(65536, 65536, 512), candidate(0))};
-  CHECK(neighbour_seeds(problem, identity(), gpu(), winners, 4) ==
+  CHECK(neighbour_seeds(problem, identity(), h200(), winners, 4) ==
         std::vector{ranked[1], ranked[3], ranked[2]});
-  CHECK(neighbour_seeds(problem, identity(), gpu(), winners, 1) ==
+  CHECK(neighbour_seeds(problem, identity(), h200(), winners, 1) ==
         std::vector{ranked[1], ranked[3]});
 
   winners[1].device.name = "another";
   winners[0].family = "a family that is gone";
-  CHECK(neighbour_seeds(problem, identity(), gpu(), winners, 4).empty());
+  CHECK(neighbour_seeds(problem, identity(), h200(), winners, 4).empty());
 }
 
 TEST_CASE("An untuned problem runs what won nearby, if the model likes it here as it did there") {
   const Problem problem = f32(1024, 1024, 1024);
-  const auto ranked = ranked_candidates(problem, gpu());
+  const auto ranked = ranked_candidates(problem, h200());
   const auto first_of = [&](const std::vector<Record>& winners) {
-    return untuned_choices(problem, identity(), gpu(), winners).front().candidate;
+    return untuned_choices(problem, identity(), h200(), winners).front().candidate;
   };
   const Problem near = f32(1024, 1024, 1280);
-  const auto ranked_there = ranked_candidates(near, gpu());
+  const auto ranked_there = ranked_candidates(near, h200());
   // One that the model puts second, there and here: that it won there is all that is known of it.
   const Candidate second = ranked_there[1].candidate;
   REQUIRE_FALSE(second == ranked.front().candidate);
   CHECK(first_of({}) == ranked.front().candidate);
-  CHECK(untuned_choices(problem, identity(), gpu(), {}) == ranked);
+  CHECK(untuned_choices(problem, identity(), h200(), {}) == ranked);
   CHECK(first_of({won(near, second)}) == second);
-  CHECK(untuned_choices(problem, identity(), gpu(), std::vector{won(near, second)}).size() ==
+  CHECK(untuned_choices(problem, identity(), h200(), std::vector{won(near, second)}).size() ==
         ranked.size());
 
   // Of several the nearest; none that is too far, aligned otherwise or another device's.
@@ -140,10 +127,10 @@ TEST_CASE("An untuned problem runs what won nearby, if the model likes it here a
 TEST_CASE("What won nearby is not taken where the model expects it to be slow") {
   // What is best without split K at the greater extents leaves SMs idle at the half of them.
   const Problem large = f32(1024, 1024, 1024), small = f32(512, 512, 1024);
-  const Candidate winner = ranked_candidates(large, gpu()).front().candidate;
-  const auto ranked = ranked_candidates(small, gpu());
-  REQUIRE(instantiate(small, winner, gpu())->predicted_us > 1.1 * ranked.front().predicted_us);
-  CHECK(untuned_choices(small, identity(), gpu(), std::vector{won(large, winner)}) == ranked);
+  const Candidate winner = ranked_candidates(large, h200()).front().candidate;
+  const auto ranked = ranked_candidates(small, h200());
+  REQUIRE(instantiate(small, winner, h200())->predicted_us > 1.1 * ranked.front().predicted_us);
+  CHECK(untuned_choices(small, identity(), h200(), std::vector{won(large, winner)}) == ranked);
 }
 
 }  // namespace

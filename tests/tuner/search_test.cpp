@@ -10,6 +10,7 @@
 #include "kernel_templates/cuda/families.h"
 #include "kernel_templates/cuda/mma/mma.h"
 #include "tests/support/catch.h"
+#include "tests/support/gpus.h"
 #include "tests/support/memory_store.h"
 #include "tests/support/seed.h"
 #include "tests/tuner/support/simulated_device.h"
@@ -20,26 +21,12 @@
 namespace tunedgemm::internal {
 namespace {
 
-DeviceLimits gpu() {
-  DeviceLimits limits;
-  limits.backend = "cuda";
-  limits.arch = 90;
-  limits.sm_count = 132;
-  limits.shared_bytes_per_block = 227 << 10;
-  limits.shared_bytes_per_sm = 228 << 10;
-  limits.l2_bytes = 50 << 20;
-  limits.memory_bytes = std::int64_t{139} << 30;
-  limits.clock_ghz = 1.98;
-  limits.memory_gb_per_s = 4800;
-  return limits;
-}
-
 Problem problem_of(std::int64_t m) {
   return make_problem(m, 512, 512, DataType::kF32, DataType::kF32, DataType::kF32);
 }
 
 struct Search {
-  explicit Search(std::uint64_t seed) : Search(seed, problem_of(1024), gpu()) {}
+  explicit Search(std::uint64_t seed) : Search(seed, problem_of(1024), h200()) {}
 
   Search(std::uint64_t seed, const Problem& asked, const DeviceLimits& of_device)
       : problem(canonical(asked).problem), limits(of_device), device(seed) {
@@ -114,7 +101,7 @@ double best_of_tutorial_us(const Search& search) {
 
 TEST_CASE("A winner is no slower than the best of the configs of Triton's tutorial") {
   // Where mma is the fastest family, and the cost model errs as often as it does.
-  DeviceLimits limits = gpu();
+  DeviceLimits limits = h200();
   limits.arch = 80;
   double log_of_normal = 0;
   for (const DataType type : {DataType::kF16, DataType::kE5M2}) {
@@ -139,7 +126,7 @@ TEST_CASE("A tile that turns out better than predicted is looked at more closely
   // The model is right but for one tile, and for the fifth that it would propose of it.
   Search search(
       test_seed(),
-      make_problem(4096, 4096, 4096, DataType::kF16, DataType::kF16, DataType::kF16, "nt"), gpu());
+      make_problem(4096, 4096, 4096, DataType::kF16, DataType::kF16, DataType::kF16, "nt"), h200());
   const auto ranked = ranked_candidates(search.problem, search.limits);
   const std::string& underrated = ranked[6].tile_key;
   std::vector<const Candidate*> variants;
@@ -191,7 +178,7 @@ TEST_CASE("The naive kernel is timed for comparison") {
 
 TEST_CASE("A neighbour's winner is among the first that are tried") {
   Search search(test_seed());
-  const auto ranked = ranked_candidates(search.problem, gpu());
+  const auto ranked = ranked_candidates(search.problem, h200());
   Record neighbour;
   neighbour.problem = canonical(problem_of(2048)).problem;
   neighbour.device.name = "simulated";
@@ -205,7 +192,7 @@ TEST_CASE("A neighbour's winner is among the first that are tried") {
   TuneOptions options;
   options.rigor = Rigor::kQuick;
   const DeviceIdentity same = neighbour.device;
-  tune(search.problem, same, {}, gpu(), search.device, *search.store, options);
+  tune(search.problem, same, {}, h200(), search.device, *search.store, options);
   CHECK(search.device.prepared.at(1) == to_text(unlikely));
 }
 

@@ -11,11 +11,6 @@ namespace {
 
 constexpr int kAll = std::numeric_limits<int>::max();
 
-const FakeFamily& family() {
-  static const FakeFamily fake;
-  return fake;
-}
-
 SearchLimits search_limits_of(int candidates, int variants_of_one_tile) {
   SearchLimits made;
   made.candidates = candidates;
@@ -30,7 +25,8 @@ std::vector<Instance> four_tiles() {
   for (const int block_m : {32, 64, 128, 256}) {
     for (int variant = 0; variant < 4; ++variant) {
       const auto rank = static_cast<double>(ranked.size());
-      ranked.push_back(family().instance(family().candidate(variant, block_m), 100 + rank));
+      ranked.push_back(
+          fake_family().instance(fake_family().candidate(variant, block_m), 100 + rank));
     }
   }
   return ranked;
@@ -69,55 +65,24 @@ bool contains(const Selection& selection, const Candidate& candidate) {
   return std::find(all.begin(), all.end(), to_text(candidate)) != all.end();
 }
 
-TEST_CASE("The default is tried first and is marked") {
-  const auto ranked = four_tiles();
-  Knowledge knowledge;
-  knowledge.ranked = ranked;
-  knowledge.default_candidate = ranked[5];
-  const Selection selection = select(knowledge, search_limits_of(6, 2));
-  REQUIRE(selection.candidates.size() == 6);
-  CHECK(selection.candidates[0].ranked.candidate == ranked[5].candidate);
-  CHECK(selection.candidates[0].is_default);
-  CHECK(std::count_if(selection.candidates.begin(), selection.candidates.end(),
-                      [](const SelectedCandidate& selected) { return selected.is_default; }) == 1);
-}
-
 TEST_CASE("A selection is spread over tiles before a tile's further variants come") {
   const auto ranked = four_tiles();
   Knowledge knowledge;
   knowledge.ranked = ranked;
   const Selection spread = select(knowledge, search_limits_of(8, 2));
   for (const int block_m : {32, 64, 128, 256}) {
-    CHECK(contains(spread, family().candidate(0, block_m)));
-    CHECK(contains(spread, family().candidate(1, block_m)));
+    CHECK(contains(spread, fake_family().candidate(0, block_m)));
+    CHECK(contains(spread, fake_family().candidate(1, block_m)));
   }
   const Selection filled = select(knowledge, search_limits_of(10, 2));
   CHECK(filled.candidates.size() == 10);
-  CHECK(contains(filled, family().candidate(3, 32)));
-}
-
-TEST_CASE("A tile that is computed in another way is another tile") {
-  std::vector<Instance> ranked;
-  for (const int consumers : {1, 2}) {
-    for (int variant = 0; variant < 4; ++variant) {
-      Candidate candidate = family().candidate(variant, 64);
-      candidate.config.set("consumers", consumers);
-      ranked.push_back(family().instance(candidate, 100.0 + static_cast<double>(ranked.size())));
-    }
-  }
-  Knowledge knowledge;
-  knowledge.ranked = ranked;
-  const Selection selection = select(knowledge, search_limits_of(4, 2));
-  REQUIRE(selection.candidates.size() == 4);
-  for (const int place : {0, 1, 4, 5}) {
-    CHECK(contains(selection, ranked[static_cast<std::size_t>(place)].candidate));
-  }
+  CHECK(contains(filled, fake_family().candidate(3, 32)));
 }
 
 TEST_CASE("An exhaustive selection has every candidate once, but for hopeless ones") {
   auto ranked = four_tiles();
-  ranked.push_back(family().instance(family().candidate(0, 32, 2), 1990));
-  ranked.push_back(family().instance(family().candidate(1, 32, 2), 2001));
+  ranked.push_back(fake_family().instance(fake_family().candidate(0, 32, 2), 1990));
+  ranked.push_back(fake_family().instance(fake_family().candidate(1, 32, 2), 2001));
   Knowledge knowledge;
   knowledge.ranked = ranked;
   knowledge.default_candidate = ranked[3];
@@ -127,44 +92,6 @@ TEST_CASE("An exhaustive selection has every candidate once, but for hopeless on
   auto all = texts(selection);
   std::sort(all.begin(), all.end());
   CHECK(std::adjacent_find(all.begin(), all.end()) == all.end());
-}
-
-TEST_CASE("Neighbours' winners come before the model's choice") {
-  const auto ranked = four_tiles();
-  Knowledge knowledge;
-  knowledge.ranked = ranked;
-  knowledge.default_candidate = ranked[0];
-  knowledge.seeds = std::span(ranked).subspan(14, 2);
-  const Selection selection = select(knowledge, search_limits_of(4, 2));
-  CHECK(selection.candidates[1].ranked.candidate == ranked[14].candidate);
-  CHECK(selection.candidates[2].ranked.candidate == ranked[15].candidate);
-}
-
-TEST_CASE("A rejected candidate is not tried again with the same template") {
-  const auto ranked = four_tiles();
-  std::vector<TrialRecord> earlier{rejected(ranked[0].candidate, Reason::kCrashed),
-                                   rejected(ranked[1].candidate, Reason::kTimedOut),
-                                   rejected(ranked[2].candidate, Reason::kWrongResult)};
-  earlier[2].family_fingerprint = "of another template";
-  Knowledge knowledge;
-  knowledge.ranked = ranked;
-  knowledge.earlier = earlier;
-  const Selection selection = select(knowledge, search_limits_of(kAll, kAll));
-  CHECK_FALSE(contains(selection, ranked[0].candidate));
-  CHECK_FALSE(contains(selection, ranked[1].candidate));
-  CHECK(contains(selection, ranked[2].candidate));
-  CHECK(selection.rejected.size() == 2);
-}
-
-TEST_CASE("A candidate that lacked memory or a compiler is tried again") {
-  const auto ranked = four_tiles();
-  const std::vector<TrialRecord> earlier{rejected(ranked[0].candidate, Reason::kUnavailable)};
-  Knowledge knowledge;
-  knowledge.ranked = ranked;
-  knowledge.earlier = earlier;
-  const Selection selection = select(knowledge, search_limits_of(kAll, kAll));
-  CHECK(contains(selection, ranked[0].candidate));
-  CHECK(selection.rejected.empty());
 }
 
 TEST_CASE("The default comes back if it was only slow, and not if it crashed") {
@@ -195,17 +122,6 @@ TEST_CASE("Earlier times decide the order: the best first, the untried next, the
   CHECK(selection.candidates.back().ranked.candidate == ranked[0].candidate);
 }
 
-TEST_CASE("The naive kernel is tried last and beyond the count") {
-  const auto ranked = four_tiles();
-  Knowledge knowledge;
-  knowledge.ranked = ranked;
-  knowledge.baseline = ranked[15];
-  const Selection selection = select(knowledge, search_limits_of(3, 1));
-  REQUIRE(selection.candidates.size() == 4);
-  CHECK(selection.candidates.back().is_baseline);
-  CHECK(selection.candidates.back().ranked.candidate == ranked[15].candidate);
-}
-
 TEST_CASE("More variants of the best tiles are taken, and half of them of one tile") {
   const auto ranked = four_tiles();
   SearchLimits some = search_limits_of(kAll, 2);
@@ -226,33 +142,6 @@ TEST_CASE("More variants of the best tiles are taken, and half of them of one ti
   CHECK(refined() == std::vector{text(5), text(11)});
   some.refinements = 0;
   CHECK(refined().empty());
-}
-
-TEST_CASE("Where the best tiles have no more variants, the model's next are taken") {
-  const auto ranked = four_tiles();
-  Knowledge knowledge;
-  knowledge.ranked = ranked;
-  SearchLimits some = search_limits_of(8, 2);
-  some.refinements = 3;
-  const Selection first = select(knowledge, some);
-  REQUIRE(first.candidates.size() == 5);
-  std::vector<TrialRecord> tried;
-  for (const SelectedCandidate& selected : first.candidates) {
-    tried.push_back(timed(selected.ranked.candidate, 100));
-  }
-  CHECK(refine(knowledge, {}, tried, some).candidates.size() == 3);
-  some.refinements = 100;
-  CHECK(refine(knowledge, {}, tried, some).candidates.size() == 11);
-}
-
-TEST_CASE("Given candidates are taken in their order, after the default") {
-  const auto ranked = four_tiles();
-  const std::vector<Instance> given{ranked[9], ranked[2], ranked[9]};
-  Knowledge knowledge;
-  knowledge.ranked = given;
-  knowledge.default_candidate = ranked[2];
-  CHECK(texts(select_given(knowledge)) ==
-        std::vector{to_text(ranked[2].candidate), to_text(ranked[9].candidate)});
 }
 
 }  // namespace

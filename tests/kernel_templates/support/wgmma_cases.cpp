@@ -8,16 +8,9 @@
 namespace tunedgemm::internal {
 
 DeviceLimits wgmma_device(int arch, int sm_count) {
-  DeviceLimits limits;
-  limits.backend = "cuda";
+  DeviceLimits limits = h200();
   limits.arch = arch;
   limits.sm_count = sm_count;
-  limits.shared_bytes_per_block = 232448;
-  limits.shared_bytes_per_sm = 233472;
-  limits.l2_bytes = 50ll << 20;
-  limits.memory_bytes = 140ll << 30;
-  limits.clock_ghz = 1.755;
-  limits.memory_gb_per_s = 4800;
   limits.gpc_of_sm = eight_gpcs(sm_count);
   return limits;
 }

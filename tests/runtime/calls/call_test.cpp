@@ -57,28 +57,6 @@ void check_refused(const Call& good, Enum tunedgemm_problem::*member, const std:
 
 }  // namespace
 
-TEST_CASE("A call's key describes its problem") {
-  Call call(3, 5, 7, TUNEDGEMM_F16);
-  call.problem.order_b = TUNEDGEMM_COLUMN_MAJOR;
-  call.problem.ldd = 8;
-  call.problem.activation = TUNEDGEMM_SILU;
-  call.buffers.a = address(0x1000);
-  call.buffers.b = address(0x2002);
-  call.buffers.d = address(0x3000);
-  call.buffers.alpha = 0.5;
-  const Problem problem = to_problem(call.key());
-  CHECK(problem.m == 3);
-  CHECK(problem.b.order == Order::kColumnMajor);
-  CHECK(problem.b.leading_dimension == 7);
-  CHECK(problem.d.leading_dimension == 8);
-  CHECK(problem.d.alignment_bytes == 16);
-  CHECK(problem.b.alignment_bytes == 2);
-  CHECK(problem.activation == Activation::kSilu);
-  CHECK(problem.numerics == Numerics::kIeee);
-  CHECK(problem.beta == ScalarClass::kZero);
-  CHECK(why_not(problem).empty());
-}
-
 TEST_CASE("Every member of the caller's problem reaches the problem") {
   Call call(6, 8, 4);
   call.problem.batch = 3;

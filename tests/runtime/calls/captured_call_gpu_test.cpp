@@ -1,12 +1,10 @@
 // Plans run their own kernel in every surrounding, and no two launches share a workspace that may
 // run at the same time: threads, streams, captured graphs and their branches.
 
-#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <random>
 #include <thread>
-#include <utility>
 #include <vector>
 
 #include "kernel_templates/cuda/families.h"
@@ -14,8 +12,8 @@
 #include "tests/runtime/support/captured_graph.h"
 #include "tests/runtime/support/winner_record.h"
 #include "tests/support/catch.h"
+#include "tests/support/comes_true.h"
 #include "tests/support/device_fixture.h"
-#include "tests/support/instances.h"
 #include "tests/support/seed.h"
 #include "tests/support/skip.h"
 
@@ -43,7 +41,7 @@ struct Surrounding {
         canonical(make_problem(kM, kN, kK, DataType::kF16, DataType::kF16, DataType::kF16)).problem;
     for (const Instance& instance : ranked_candidates(canonical_problem, device.limits())) {
       if (is_wanted(instance)) {
-        put_winner(instance);
+        winner = store_winner(context.store(), instance, device).config;
         break;
       }
     }
@@ -58,14 +56,6 @@ struct Surrounding {
     const tunedgemm_buffers some = buffers(0, operands->data());
     plan = &context.plan(call_key(problem, some), nullptr);
     REQUIRE((winner.knobs().empty() || plan->candidate.config == winner));
-  }
-
-  void put_winner(const Instance& instance) {
-    Record record = winner_record(instance, device);
-    record.rigor = Rigor::kNormal;
-    const Source source = instance.source();
-    context.store().put(record, source, std::get<Binary>(device.compile(source)), {});
-    winner = record.config;
   }
 
   tunedgemm_buffers buffers(int user, void* d) const {
@@ -127,12 +117,6 @@ struct Results {
   Bits expected;
 };
 
-// The stream that every thread calls its own by the same handle.
-cuda::CUstream per_thread_stream() {
-  constexpr std::uintptr_t kPerThread = 2;  // CU_STREAM_PER_THREAD
-  return reinterpret_cast<cuda::CUstream>(kPerThread);
-}
-
 }  // namespace
 
 TEST_CASE("A plan made on one stream is captured with its own kernel on another", "[gpu]") {
@@ -160,10 +144,7 @@ TEST_CASE("A plan made on one stream is captured with its own kernel on another"
       }
     }
     context->device().synchronize(stream.handle());
-    for (int wait = 0; wait < 1000 && context->workspaces().graph_workspaces() > 0; ++wait) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    }
-    CHECK(context->workspaces().graph_workspaces() == 0);
+    CHECK(comes_true([&] { return context->workspaces().graph_workspaces() == 0; }));
   }
 }
 
@@ -244,40 +225,6 @@ TEST_CASE("Threads on their per-thread default streams do not share a workspace"
   }
   CHECK(failed == std::vector<int>(kThreads));
   CHECK(wrong == std::vector<int>(kThreads));
-}
-
-TEST_CASE("A stream whose handle was another's has a workspace of its own", "[gpu]") {
-  TUNEDGEMM_OPEN_TEST_GPU_CONTEXT(context);
-  const Device::Current current(context->device());
-  const Surrounding surrounding(*context, splits_k);
-  REQUIRE(surrounding.plan->launch.needs_workspace());
-  constexpr int kStreams = 200;
-  const Results results(surrounding, 0, kStreams);
-  for (int round = 0; round < 5; ++round) {
-    results.poison();
-    for (int index = 0; index < kStreams; ++index) {
-      const OwnStream stream;  // destroyed while its launch is still at work
-      CHECK(results.run(index, stream.handle()) == 0);
-    }
-    for (int wait = 0; wait < 1000 && results.wrong() > 0; ++wait) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    }
-    CHECK(results.wrong() == 0);
-  }
-  // Streams that have launched nothing for long leave their workspaces to new ones.
-  const auto launch_on_new_streams = [&](int count) {
-    for (int index = 0; index < count; ++index) {
-      const OwnStream stream;
-      CHECK(results.run(index, stream.handle()) == 0);
-    }
-  };
-  for (int round = 0; round < 2; ++round) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(250));
-    launch_on_new_streams(1);
-  }
-  const std::size_t before = context->workspaces().stream_workspaces();
-  launch_on_new_streams(kStreams);
-  CHECK(context->workspaces().stream_workspaces() == before);
 }
 
 TEST_CASE("Branches of a capture, and eager work beside its replays, have their own workspaces",

@@ -6,20 +6,19 @@
 #include <cstdint>
 #include <cstring>
 #include <memory>
-#include <optional>
 #include <random>
-#include <string>
 #include <utility>
 #include <variant>
 #include <vector>
 
 #include "kernel_templates/cuda/families.h"
 #include "runtime/calls/plan.h"
-#include "runtime/cuda/driver.h"
+#include "tests/runtime/support/captured_graph.h"
 #include "tests/support/catch.h"
 #include "tests/support/device_fixture.h"
 #include "tests/support/instances.h"
 #include "tests/support/seed.h"
+#include "tests/support/wgmma_config.h"
 
 namespace tunedgemm::internal {
 namespace {
@@ -294,33 +293,30 @@ struct WholeProduct {
 
 // A stream, and all that a launch on it needs of its own.
 struct Lane {
-  Lane(Device& gpu, const cuda::Driver& cuda_driver, const Problem& problem, const Family& family,
-       const Config& config, const DeviceMemory& a, const DeviceMemory& b)
+  Lane(Device& gpu, const Problem& problem, const Family& family, const Config& config,
+       const DeviceMemory& a, const DeviceMemory& b)
       : device(gpu),
-        driver(cuda_driver),
         loaded(gpu, problem, family, config),
         d(gpu.allocate(static_cast<std::int64_t>(problem.m * problem.n * 2))),
         arguments(arguments_of(problem)) {
-    TUNEDGEMM_CHECK(driver, cuStreamCreate(&stream, cuda::CU_STREAM_NON_BLOCKING), "a stream");
     arguments.a = a.data();
     arguments.b = b.data();
     arguments.d = d->data();
     arguments.workspace = loaded.workspace->data();
   }
-  ~Lane() { driver.cuStreamDestroy(stream); }
-  Lane(const Lane&) = delete;
-  Lane& operator=(const Lane&) = delete;
 
   void poison() const {
     device.set_bytes(d->data(), 0xff, d->size_bytes());
     device.synchronize(device.own_stream());
   }
-  int run(const Launch& launch) const { return loaded.kernel->run(launch, arguments, stream); }
+  int run(const Launch& launch) const {
+    return loaded.kernel->run(launch, arguments, stream.handle());
+  }
   // Waits; whether D is right and the workspace's counters are zero again.
   bool is_right(const std::vector<std::uint16_t>& expected) const {
     std::vector<std::uint16_t> got(expected.size());
     std::vector<char> counters(kWorkspaceCounterBytes);
-    device.synchronize(stream);
+    device.synchronize(stream.handle());
     device.copy_to_host(got.data(), d->data(), d->size_bytes());
     device.copy_to_host(counters.data(), arguments.workspace, kWorkspaceCounterBytes);
     return got == expected && std::count(counters.begin(), counters.end(), 0) ==
@@ -328,11 +324,10 @@ struct Lane {
   }
 
   Device& device;
-  const cuda::Driver& driver;
   Loaded loaded;
   std::unique_ptr<DeviceMemory> d;
   Arguments arguments;
-  cuda::CUstream stream = nullptr;
+  OwnStream stream;
 };
 
 }  // namespace
@@ -341,62 +336,53 @@ TEST_CASE("Thread groups that reduce split-K slices do not need each other at th
           "[gpu][simt][wgmma]") {
   TUNEDGEMM_OPEN_TEST_GPU(device);
   const Device::Current current(*device);
-  const auto opened = cuda::Driver::open();
-  const cuda::Driver& driver = *std::get<0>(opened);
   const Problem problem = f16_problem(WholeProduct::kM, WholeProduct::kN, WholeProduct::kK);
   const WholeProduct product;
   const auto a = device->allocate(static_cast<std::int64_t>(product.a.size() * 2));
   const auto b = device->allocate(static_cast<std::int64_t>(product.b.size() * 2));
   device->copy_to_device(a->data(), product.a.data(), a->size_bytes());
   device->copy_to_device(b->data(), product.b.data(), b->size_bytes());
-  const std::string of_wgmma =
-      " block_k=64 consumers=2 ping_pong=0 group_m=8 raster_along_n=0 evict_first=1 in_flight=1 "
-      "tensor_store=1 programmatic=1 prefetch=2";
-  const std::string alone = "gpc_aware=0 cluster_m=1 cluster_n=1";
-  const std::string gpc_aware =
-      "block_m=128 block_n=256 split_k=4 swap_ab=0 stages=4 epilogue_stages=2 gpc_aware=1";
-  const std::string of_simt =
-      " block_k=8 warp_m=64 warp_n=64 thread_m=16 thread_n=8 stages=2 async_copy=0 group_m=8";
-  struct Adding {
-    const Family& family;
-    std::string knobs;
+  const auto of_wgmma = [](int block_m, int block_n, const Knobs& changes) {
+    Config config = wgmma_config(
+        {{"block_m", block_m}, {"block_n", block_n}, {"evict_first", 1}, {"prefetch", 2}});
+    for (const auto& [knob, value] : changes) {
+      config.set(knob, value);
+    }
+    return Candidate{&wgmma_family(), config};
   };
-  const Family &wgmma = wgmma_family(), &simt = simt_family();
-  const Adding addings[] = {
-      {wgmma, "block_m=128 block_n=256 split_k=4 swap_ab=0 stages=4 epilogue_stages=2 " + alone +
-                  of_wgmma},
-      {wgmma, "block_m=128 block_n=256 split_k=4 swap_ab=0 stages=4 epilogue_stages=1 " + alone +
-                  of_wgmma},
-      {wgmma, "block_m=256 block_n=192 split_k=5 swap_ab=1 stages=3 epilogue_stages=2 " + alone +
-                  of_wgmma},
-      {wgmma, "block_m=256 block_n=160 split_k=5 swap_ab=1 stages=4 epilogue_stages=1 " + alone +
-                  of_wgmma},
-      {wgmma, "block_m=128 block_n=128 split_k=2 swap_ab=0 stages=6 epilogue_stages=2 " + alone +
-                  of_wgmma},
-      {wgmma, "block_m=256 block_n=168 split_k=3 swap_ab=0 stages=3 epilogue_stages=2 " + alone +
-                  of_wgmma},
-      {wgmma, "block_m=256 block_n=168 split_k=3 swap_ab=1 stages=3 epilogue_stages=2 " + alone +
-                  of_wgmma},
-      {wgmma, gpc_aware + " cluster_m=1 cluster_n=1" + of_wgmma},
-      {wgmma, gpc_aware + " cluster_m=2 cluster_n=1" + of_wgmma},
-      {wgmma, gpc_aware + " cluster_m=2 cluster_n=2" + of_wgmma},
-      {simt, "block_m=256 block_n=128 split_k=4" + of_simt},
-      {simt, "block_m=64 block_n=256 split_k=3" + of_simt},
-      {simt, "block_m=128 block_n=64 split_k=21" + of_simt}};
-  for (const auto& [family, knobs] : addings) {
-    const bool is_persistent = &family == &wgmma;
+  const auto of_simt = [](int block_m, int block_n, int split_k) {
+    Config config = *parse_config(
+        "block_k=8 warp_m=64 warp_n=64 thread_m=16 thread_n=8 stages=2 async_copy=0 group_m=8");
+    config.set("block_m", block_m).set("block_n", block_n).set("split_k", split_k);
+    return Candidate{&simt_family(), config};
+  };
+  const Candidate reducing[] = {
+      of_wgmma(128, 256, {{"split_k", 4}}),
+      of_wgmma(128, 256, {{"split_k", 4}, {"epilogue_stages", 1}}),
+      of_wgmma(256, 192, {{"split_k", 5}, {"swap_ab", 1}, {"stages", 3}}),
+      of_wgmma(256, 160, {{"split_k", 5}, {"swap_ab", 1}, {"epilogue_stages", 1}}),
+      of_wgmma(128, 128, {{"split_k", 2}, {"stages", 6}}),
+      of_wgmma(256, 168, {{"split_k", 3}, {"stages", 3}}),
+      of_wgmma(256, 168, {{"split_k", 3}, {"swap_ab", 1}, {"stages", 3}}),
+      of_wgmma(128, 256, {{"split_k", 4}, {"gpc_aware", 1}}),
+      of_wgmma(128, 256, {{"split_k", 4}, {"gpc_aware", 1}, {"cluster_m", 2}}),
+      of_wgmma(128, 256, {{"split_k", 4}, {"gpc_aware", 1}, {"cluster_m", 2}, {"cluster_n", 2}}),
+      of_simt(256, 128, 4),
+      of_simt(64, 256, 3),
+      of_simt(128, 64, 21)};
+  for (const Candidate& candidate : reducing) {
+    const auto& [family, config] = candidate;
+    const bool is_persistent = family == &wgmma_family();
     if (is_persistent && device->limits().arch != 90) {
       continue;
     }
-    INFO(knobs);
-    const std::optional<Config> config = parse_config(knobs);
-    REQUIRE(config);
-    REQUIRE(refusal(family, problem, *config, device->limits()) == "");
-    const Lane first(*device, driver, problem, family, *config, *a, *b);
-    const Lane second(*device, driver, problem, family, *config, *a, *b);
+    INFO(to_text(candidate));
+    REQUIRE(refusal(*family, problem, config, device->limits()) == "");
+    const Lane first(*device, problem, *family, config, *a, *b);
+    const Lane second(*device, problem, *family, config, *a, *b);
 
     // One block does all works, one after the other: nobody waits for the others' parts.
-    if (is_persistent && config->at("gpc_aware") == 0) {
+    if (is_persistent && config.at("gpc_aware") == 0) {
       Launch of_one_block = first.loaded.launch;
       of_one_block.grid[0] = 1;
       first.poison();

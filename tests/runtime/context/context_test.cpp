@@ -4,19 +4,20 @@
 
 #include <barrier>
 #include <cmath>
-#include <cstdlib>
 #include <cstring>
-#include <limits>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "tests/runtime/support/host_call.h"
 #include "tests/support/catch.h"
 #include "tests/support/comes_true.h"
+#include "tests/support/environment_variable.h"
 #include "tests/support/temporary_folder.h"
 #include "tunedgemm/tunedgemm.hpp"
 
 using Catch::Matchers::ContainsSubstring;
+using tunedgemm::internal::EnvironmentVariable;
 using tunedgemm::internal::TemporaryFolder;
 
 namespace {
@@ -36,37 +37,11 @@ tunedgemm::Context host_context(const char* path, tunedgemm_policy policy) {
                              .tune_candidates = 2});
 }
 
-struct Matrices {
-  std::vector<float> a, b, d;
-  Matrices(int m, int n, int k)
-      : a(static_cast<std::size_t>(m * k)),
-        b(static_cast<std::size_t>(k * n)),
-        d(static_cast<std::size_t>(m * n), std::nanf("")) {
-    for (std::size_t index = 0; index < a.size(); ++index) {
-      a[index] = static_cast<float>(index % 13) - 6;
-    }
-    for (std::size_t index = 0; index < b.size(); ++index) {
-      b[index] = static_cast<float>(index % 7) - 3;
-    }
-  }
-  tunedgemm::Buffers buffers() { return {.a = a.data(), .b = b.data(), .d = d.data()}; }
-
-  // Small integers: every sum is exact.
-  bool right(int m, int n, int k) const {
-    for (int row = 0; row < m; ++row) {
-      for (int column = 0; column < n; ++column) {
-        double sum = 0;
-        for (int inner = 0; inner < k; ++inner) {
-          sum += static_cast<double>(a[static_cast<std::size_t>(row * k + inner)]) *
-                 static_cast<double>(b[static_cast<std::size_t>(inner * n + column)]);
-        }
-        const float got = d[static_cast<std::size_t>(row * n + column)];
-        if (!(static_cast<double>(got) == sum)) {
-          return false;
-        }
-      }
-    }
-    return true;
+struct Matrices : tunedgemm::internal::HostCall {
+  using HostCall::HostCall;
+  tunedgemm::Buffers buffers() const {
+    const tunedgemm_buffers given = HostCall::buffers();
+    return {.a = given.a, .b = given.b, .d = given.d};
   }
 };
 
@@ -98,13 +73,12 @@ TEST_CASE("A call tunes, the next process answers from the cache without compili
   {
     const auto context = host_context(cache.path.c_str(), TUNEDGEMM_POLICY_TUNE);
     tunedgemm::tuned_matmul(context, problem, matrices.buffers());
-    CHECK(matrices.right(37, 53, 29));
+    CHECK(matrices.is_right());
   }
   auto context = host_context(cache.path.c_str(), TUNEDGEMM_POLICY_REPLAY);
   Matrices again(37, 53, 29);
   tunedgemm::tuned_matmul(context, problem, again.buffers());
-  CHECK(again.right(37, 53, 29));
-  CHECK(again.d == matrices.d);
+  CHECK(again.is_right());
   CHECK_THAT(context.report(),
              ContainsSubstring("1 tuned, 0 stale") && ContainsSubstring("0 kernels compiled here"));
   CHECK_THAT(std::string(context.plan(problem, again.buffers()).description()),
@@ -123,22 +97,11 @@ TEST_CASE("Policy replay refuses what the cache does not know, and says what to 
                                             ContainsSubstring("tune-all"));
 }
 
-TEST_CASE("Policy never computes with the model's choice") {
-  const Cache cache;
-  auto context = host_context(cache.path.c_str(), TUNEDGEMM_POLICY_NEVER);
-  Matrices matrices(31, 17, 64);
-  const tunedgemm::Problem problem{.m = 31, .n = 17, .k = 64};
-  tunedgemm::tuned_matmul(context, problem, matrices.buffers());
-  CHECK(matrices.right(31, 17, 64));
-  CHECK_THAT(std::string(context.plan(problem, matrices.buffers()).description()),
-             ContainsSubstring("chosen by the model"));
-}
-
 TEST_CASE("A cache that cannot be used does not fail a call") {
   Matrices matrices(8, 8, 8);
   const auto context = host_context("/proc/no-such-folder/cache.db", TUNEDGEMM_POLICY_NEVER);
   tunedgemm::tuned_matmul(context, {.m = 8, .n = 8, .k = 8}, matrices.buffers());
-  CHECK(matrices.right(8, 8, 8));
+  CHECK(matrices.is_right());
 }
 
 TEST_CASE("Empty problems compute what BLAS computes") {
@@ -183,31 +146,22 @@ TEST_CASE("A column-major D is its row-major transpose") {
   }
 }
 
+// What else is refused: problem_test.cpp and call_test.cpp.
 TEST_CASE("Wrong calls are refused with the value that is wrong") {
   const auto context = host_context("", TUNEDGEMM_POLICY_NEVER);
-  Matrices matrices(8, 8, 8);
+  const Matrices matrices(8, 8, 8);
   const auto refused = [&](const tunedgemm::Problem& problem, const tunedgemm::Buffers& buffers) {
     CHECK(status_of([&] { tunedgemm::tuned_matmul(context, problem, buffers); }) ==
           TUNEDGEMM_INVALID_ARGUMENT);
     return std::string(tunedgemm_error_message());
   };
-  const tunedgemm::Problem good{.m = 8, .n = 8, .k = 8};
   CHECK_THAT(refused({.m = -8, .n = 8, .k = 8}, matrices.buffers()), ContainsSubstring("M is -8"));
-  CHECK_THAT(refused({.m = 8, .n = 8, .k = 8, .lda = 7}, matrices.buffers()),
-             ContainsSubstring("leading dimension of A is 7"));
-  CHECK_THAT(refused({.m = 8, .n = 8, .k = 8, .type_a = TUNEDGEMM_F64}, matrices.buffers()),
-             ContainsSubstring("A is f64, B is f32"));
-  CHECK_THAT(refused({.m = INT64_MAX / 4, .n = 8, .k = 8}, matrices.buffers()),
-             ContainsSubstring("2^56"));
-  tunedgemm::Buffers no_d = matrices.buffers();
-  no_d.d = nullptr;
-  CHECK_THAT(refused(good, no_d), ContainsSubstring("pointer d is null"));
   tunedgemm::Buffers on_a = matrices.buffers();
-  on_a.d = matrices.a.data();
-  CHECK_THAT(refused(good, on_a), ContainsSubstring("overlaps A"));
+  on_a.d = const_cast<void*>(on_a.a);
+  CHECK_THAT(refused({.m = 8, .n = 8, .k = 8}, on_a), ContainsSubstring("overlaps A"));
   tunedgemm::Buffers odd = matrices.buffers();
   odd.a = reinterpret_cast<const char*>(odd.a) + 1;
-  CHECK_THAT(refused(good, odd), ContainsSubstring("aligned to 1"));
+  CHECK_THAT(refused({.m = 8, .n = 8, .k = 8}, odd), ContainsSubstring("aligned to 1"));
 }
 
 TEST_CASE("A number that is none of its enumeration is refused, whatever was called before") {
@@ -233,25 +187,6 @@ TEST_CASE("A number that is none of its enumeration is refused, whatever was cal
   const std::int32_t low_half_of_default = 0xffff;
   problem.numerics = static_cast<tunedgemm_numerics>(low_half_of_default);
   CHECK(status() == TUNEDGEMM_INVALID_ARGUMENT);
-}
-
-TEST_CASE("Enumerations hold 32 bits, in which any number may be given") {
-  for (const int number : {-1, 9, 255, 0x10002, INT32_MIN}) {
-    CHECK(std::string(tunedgemm_status_name(static_cast<tunedgemm_status>(number))) ==
-          "unknown status");
-    tunedgemm_problem problem;
-    tunedgemm_problem_init(&problem, 4, 4, 4, static_cast<tunedgemm_type>(number), TUNEDGEMM_F32,
-                           TUNEDGEMM_F32);
-    tunedgemm_buffers buffers;
-    tunedgemm_buffers_init(&buffers);
-    const auto context = host_context("", TUNEDGEMM_POLICY_NEVER);
-    const tunedgemm_plan* plan = nullptr;
-    CHECK(tunedgemm_plan_create(context.get(), &problem, &buffers, &plan) ==
-          TUNEDGEMM_INVALID_ARGUMENT);
-    CHECK_THAT(tunedgemm_error_message(),
-               ContainsSubstring("type_a of the problem is " + std::to_string(number) +
-                                 "; use 1 (f64), 2 (f32), "));
-  }
 }
 
 TEST_CASE("A stream on the host is refused, before anything is tuned and after") {
@@ -282,7 +217,7 @@ TEST_CASE("Structs of another size are completed or refused") {
     problem.struct_size = offsetof(tunedgemm_problem, activation);
     buffers.struct_size = offsetof(tunedgemm_buffers, workspace);
     CHECK(tunedgemm_matmul(context.get(), &problem, &buffers, nullptr) == TUNEDGEMM_OK);
-    CHECK(matrices.right(4, 4, 4));
+    CHECK(matrices.is_right());
   }
   SECTION("a struct that was never initialised") {
     problem.struct_size = 0;
@@ -341,11 +276,10 @@ TEST_CASE("Options that make no sense are refused") {
       ContainsSubstring("use 0 (default), 1 (tune), 2 (never), 3 (replay), 4 (stored) or 5"));
   CHECK_THAT(refused({.rigor = static_cast<tunedgemm_rigor>(4)}),
              ContainsSubstring("use 0 (default), 1 (quick), 2 (normal) or 3 (exhaustive)"));
-  ::setenv("TUNEDGEMM_POLICY", "sometimes", 1);
+  const EnvironmentVariable variable("TUNEDGEMM_POLICY", "sometimes");
   CHECK(status_of([] { tunedgemm::Context({.backend = TUNEDGEMM_BACKEND_HOST}); }) ==
         TUNEDGEMM_INVALID_ARGUMENT);
   CHECK_THAT(tunedgemm_error_message(), ContainsSubstring("\"sometimes\""));
-  ::unsetenv("TUNEDGEMM_POLICY");
 }
 
 TEST_CASE("Memory that the CPU cannot read is refused before anything runs, with the remedy") {
@@ -384,7 +318,7 @@ TEST_CASE("Memory that the CPU cannot read is refused before anything runs, with
     buffers.b = wrong;
     CHECK(status_of([&] { plan.run(buffers); }) == TUNEDGEMM_INVALID_ARGUMENT);
     plan.run(matrices.buffers());
-    CHECK(matrices.right(8, 8, 8));
+    CHECK(matrices.is_right());
   }
 }
 
@@ -398,7 +332,7 @@ TEST_CASE("Many threads use one context") {
         const int m = 1 + (index + call) % 5;
         Matrices matrices(m, 9, 11);
         tunedgemm::tuned_matmul(context, {.m = m, .n = 9, .k = 11}, matrices.buffers());
-        wrong += !matrices.right(m, 9, 11);
+        wrong += !matrices.is_right();
       }
     });
   }
@@ -424,9 +358,9 @@ TEST_CASE("Threads run a plan while it goes over to the winner that is tuned in 
       const bool ends = tunedgemm::internal::comes_true([&] {
         for (int run = 0; run < 20; ++run) {
           plan.run(matrices.buffers());
-          wrong += !matrices.right(37, 53, 29);
+          wrong += !matrices.is_right();
           tunedgemm::tuned_matmul(context, problem, matrices.buffers());
-          wrong += !matrices.right(37, 53, 29);
+          wrong += !matrices.is_right();
         }
         pause.arrive_and_wait();
         std::this_thread::sleep_for(std::chrono::milliseconds(200));
@@ -456,10 +390,69 @@ TEST_CASE("A plan is made under a policy of its own") {
   context.plan(problem, matrices.buffers(), {.policy = TUNEDGEMM_POLICY_TUNE});
   CHECK_THAT(std::string(plan.description()), ContainsSubstring("(tuned, "));
   plan.run(matrices.buffers());
-  CHECK(matrices.right(37, 53, 29));
+  CHECK(matrices.is_right());
   CHECK(status_of([&] {
           context.plan(problem, matrices.buffers(), {.policy = static_cast<tunedgemm_policy>(6)});
         }) == TUNEDGEMM_INVALID_ARGUMENT);
+}
+
+TEST_CASE("Launches back to back have a plan of their own, and unknown ones are refused") {
+  auto context = host_context("", TUNEDGEMM_POLICY_STORED);
+  const Matrices matrices(5, 7, 9);
+  const tunedgemm_problem problem = matrices.problem();
+  const tunedgemm_buffers buffers = matrices.buffers().c_struct();
+  const auto status_with = [&](int launches, const tunedgemm_plan** plan) {
+    tunedgemm_plan_options options;
+    tunedgemm_plan_options_init(&options);
+    std::memcpy(&options.launches, &launches, sizeof launches);
+    return tunedgemm_plan_create_with(context.get(), &problem, &buffers, &options, plan);
+  };
+  const tunedgemm_plan *isolated = nullptr, *overlapping = nullptr, *none = nullptr;
+  CHECK(status_with(TUNEDGEMM_ISOLATED, &isolated) == TUNEDGEMM_OK);
+  CHECK(status_with(TUNEDGEMM_BACK_TO_BACK, &overlapping) == TUNEDGEMM_OK);
+  CHECK(isolated != overlapping);
+  CHECK(tunedgemm_run(overlapping, &buffers, nullptr) == TUNEDGEMM_OK);
+  CHECK(matrices.is_right());
+  CHECK(status_with(2, &none) == TUNEDGEMM_INVALID_ARGUMENT);
+  CHECK_THAT(tunedgemm_error_message(), ContainsSubstring("launches of the options is"));
+}
+
+TEST_CASE("A request counts the launches without a winner, and has the name that was given") {
+  const Cache cache;
+  const tunedgemm::Problem problem{.m = 5, .n = 7, .k = 9};
+  {
+    auto context = host_context(cache.path.c_str(), TUNEDGEMM_POLICY_STORED);
+    context.plan({.m = 300, .n = 200, .k = 100}, Matrices(300, 200, 100).buffers());
+    const tunedgemm::Plan plan =
+        context.plan(problem, Matrices(5, 7, 9).buffers(), {.name = "attention"});
+    std::vector<std::thread> threads;
+    threads.reserve(2);
+    for (int index = 0; index < 2; ++index) {
+      threads.emplace_back([&] {
+        const Matrices matrices(5, 7, 9);
+        for (int run = 0; run < 50; ++run) {
+          plan.run(matrices.buffers());
+          tunedgemm::tuned_matmul(context, problem, matrices.buffers());
+        }
+      });
+    }
+    for (std::thread& thread : threads) {
+      thread.join();
+    }
+    context.plan(problem, Matrices(5, 7, 9).buffers());
+  }
+  tunedgemm::internal::ContextOptions options;
+  options.backend = &tunedgemm::internal::host_backend();
+  options.host_threads = 2;
+  options.store.path = cache.path;
+  const auto reader = tunedgemm::internal::Context::create(options);
+  const auto requests = reader->store().requests(reader->device().identity());
+  REQUIRE(requests.size() == 2);
+  CHECK(requests[0].problem.m == 5);
+  CHECK(requests[0].calls == 200);
+  CHECK(requests[0].name == "attention");
+  CHECK(requests[1].calls == 0);
+  CHECK(requests[1].name.empty());
 }
 
 TEST_CASE("A plan runs with other buffers of its classes") {
@@ -468,18 +461,11 @@ TEST_CASE("A plan runs with other buffers of its classes") {
   Matrices second(6, 6, 6);
   const tunedgemm::Plan plan = context.plan({.m = 6, .n = 6, .k = 6}, first.buffers());
   plan.run(second.buffers());
-  CHECK(second.right(6, 6, 6));
+  CHECK(second.is_right());
   tunedgemm::Buffers with_c = second.buffers();
   with_c.c = first.a.data();
   with_c.beta = 1;
   CHECK(status_of([&] { plan.run(with_c); }) == TUNEDGEMM_INVALID_ARGUMENT);
-}
-
-TEST_CASE("Every status has a name") {
-  for (int status = TUNEDGEMM_OK; status <= TUNEDGEMM_INTERNAL; ++status) {
-    CHECK(std::string(tunedgemm_status_name(static_cast<tunedgemm_status>(status))) !=
-          "unknown status");
-  }
 }
 
 TEST_CASE("What a call and a report say is fit to be shown") {
@@ -487,13 +473,9 @@ TEST_CASE("What a call and a report say is fit to be shown") {
   const std::string path = folder.path() / "\x1b[31m\xff" / "cache.db";
   tunedgemm::Context context({.backend = TUNEDGEMM_BACKEND_HOST, .cache_path = path.c_str()});
   CHECK_THAT(context.report(), ContainsSubstring("\\u001b[31m\\xff"));
-  setenv("TUNEDGEMM_POLICY", "\x1b[31m", 1);
-  std::string message;
-  try {
-    const tunedgemm::Context refused({.backend = TUNEDGEMM_BACKEND_HOST, .cache_path = ""});
-  } catch (const tunedgemm::Error& error) {
-    message = error.what();
-  }
-  unsetenv("TUNEDGEMM_POLICY");
-  CHECK_THAT(message, ContainsSubstring("\\u001b[31m"));
+  const EnvironmentVariable variable("TUNEDGEMM_POLICY", "\x1b[31m");
+  CHECK(status_of([] {
+          tunedgemm::Context({.backend = TUNEDGEMM_BACKEND_HOST, .cache_path = ""});
+        }) == TUNEDGEMM_INVALID_ARGUMENT);
+  CHECK_THAT(tunedgemm_error_message(), ContainsSubstring("\\u001b[31m"));
 }

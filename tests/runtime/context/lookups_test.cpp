@@ -1,6 +1,5 @@
 // What a call costs on its first time: look-ups in the store and loads of kernels.
 
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -15,12 +14,8 @@
 namespace tunedgemm::internal {
 namespace {
 
-CallKey call(std::int64_t k = 64) {
-  tunedgemm_problem problem;
-  tunedgemm_problem_init(&problem, 31, 17, k, TUNEDGEMM_F32, TUNEDGEMM_F32, TUNEDGEMM_F32);
-  tunedgemm_buffers buffers;
-  tunedgemm_buffers_init(&buffers);
-  return call_key(problem, buffers);
+CallKey call(int k = 64) {
+  return HostCall(31, 17, k).key();
 }
 
 TEST_CASE("A miss that tunes is one look-up and one load of the winner, a hit is one of each") {
@@ -128,15 +123,6 @@ TEST_CASE("A miss without tuning runs what won for a near problem, from its stor
   CHECK(plan.candidate == second.candidate);
   CHECK(context->counters().model == 1);
   CHECK(context->kernel_counters().compiled == 0);
-}
-
-TEST_CASE("A miss without tuning is one look-up") {
-  const TemporaryFolder folder;
-  const auto context = host_context(folder, Policy::kNever);
-  context->plan(call(), {});
-  CHECK(context->counters().model == 1);
-  CHECK(context->store().lookups() == 1);
-  CHECK(context->kernel_counters().loaded == 1);
 }
 
 }  // namespace

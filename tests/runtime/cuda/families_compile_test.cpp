@@ -15,7 +15,6 @@
 #include "tests/runtime/support/gemm_cases.h"
 #include "tests/support/catch.h"
 #include "tests/support/instances.h"
-#include "tests/support/skip.h"
 
 namespace tunedgemm::internal {
 namespace {
@@ -119,10 +118,7 @@ std::string macro_of(std::string_view knob) {
 
 TEST_CASE("what a family thinks best compiles for every architecture and hardly ever spills",
           "[nvrtc]") {
-  const auto location = cuda::find_nvrtc();
-  if (!location) {
-    TUNEDGEMM_SKIP("no NVRTC");
-  }
+  TUNEDGEMM_FIND_NVRTC(nvrtc);
   Random random(1);
   const auto never = SteadyClock::time_point::max();
   std::vector<Sample> samples;
@@ -138,33 +134,22 @@ TEST_CASE("what a family thinks best compiles for every architecture and hardly 
     round.resize(std::min(round.size(), kSamplesOfArchitecture));
     samples.insert(samples.end(), round.begin(), round.end());
   }
-  const CompileReport report = compile_all(cuda::Nvrtc(*location), samples, never);
-  std::cout << to_table(report) << std::flush;
+  const CompileReport report = compile_all(nvrtc, samples, never);
   CHECK(report.spilling * 50 <= report.compiled);
 }
 
 TEST_CASE("a sample of each family's configs compiles", "[nvrtc]") {
-  const auto location = cuda::find_nvrtc();
-  if (!location) {
-    TUNEDGEMM_SKIP("no NVRTC");
-  }
-  compile_rounds(cuda::Nvrtc(*location), kSampleTime);
+  TUNEDGEMM_FIND_NVRTC(nvrtc);
+  compile_rounds(nvrtc, kSampleTime);
 }
 
 TEST_CASE("many more of each family's configs compile", "[nvrtc][slow]") {
-  const auto location = cuda::find_nvrtc();
-  if (!location) {
-    TUNEDGEMM_SKIP("no NVRTC");
-  }
-  compile_rounds(cuda::Nvrtc(*location), kFullTime);
+  TUNEDGEMM_FIND_NVRTC(nvrtc);
+  compile_rounds(nvrtc, kFullTime);
 }
 
 TEST_CASE("kernels refuse a launch that their host half would not make", "[nvrtc]") {
-  const auto location = cuda::find_nvrtc();
-  if (!location) {
-    TUNEDGEMM_SKIP("no NVRTC");
-  }
-  const cuda::Nvrtc nvrtc(*location);
+  TUNEDGEMM_FIND_NVRTC(nvrtc);
   const DeviceLimits limits = limits_of(90);
   for (const Family* family : families("cuda")) {
     const Problem problem = problem_for(*family);
@@ -184,11 +169,7 @@ TEST_CASE("kernels refuse a launch that their host half would not make", "[nvrtc
 }
 
 TEST_CASE("kernels refuse by assertion the knobs that their host half refuses", "[nvrtc]") {
-  const auto location = cuda::find_nvrtc();
-  if (!location) {
-    TUNEDGEMM_SKIP("no NVRTC");
-  }
-  const cuda::Nvrtc nvrtc(*location);
+  TUNEDGEMM_FIND_NVRTC(nvrtc);
   const DeviceLimits limits = limits_of(90);
   const DeviceLimits generous = generous_limits();
   constexpr std::size_t kStarts = 3;

@@ -25,8 +25,10 @@ constexpr int kAllActivations = static_cast<int>(std::size(kActivations.rows));
 constexpr int kSomeActivations = 2;
 constexpr std::size_t kNoLimit = std::numeric_limits<std::size_t>::max();
 
-constexpr std::array<std::string_view, 8> kTested{
-    "naive_1d", "naive_2d", "row_per_block", "row_shared", "tiled_shared", "simt", "mma", "wgmma"};
+constexpr std::array<std::string_view, 5> kLadder{"naive_1d", "naive_2d", "row_per_block",
+                                                  "row_shared", "tiled_shared"};
+constexpr std::array<std::string_view, 8> kTested{kLadder[0], kLadder[1], kLadder[2], kLadder[3],
+                                                  kLadder[4], "simt",     "mma",      "wgmma"};
 
 void test_family(std::string_view name, int classes, Device& device, const DeviceLimits& limits,
                  int shapes = kShapes, std::size_t most_cases = kNoLimit) {
@@ -49,29 +51,11 @@ void test_family(std::string_view name, int classes, Device& device, const Devic
 
 }  // namespace
 
-TEST_CASE("naive_1d multiplies every shape", "[gpu][naive_1d]") {
+TEST_CASE("the ladder multiplies every shape", "[gpu][ladder]") {
   TUNEDGEMM_OPEN_TEST_GPU(device);
-  test_family("naive_1d", kSomeActivations, *device, device->limits());
-}
-
-TEST_CASE("naive_2d multiplies every shape", "[gpu][naive_2d]") {
-  TUNEDGEMM_OPEN_TEST_GPU(device);
-  test_family("naive_2d", kSomeActivations, *device, device->limits());
-}
-
-TEST_CASE("row_per_block multiplies every shape", "[gpu][row_per_block]") {
-  TUNEDGEMM_OPEN_TEST_GPU(device);
-  test_family("row_per_block", kSomeActivations, *device, device->limits());
-}
-
-TEST_CASE("row_shared multiplies every shape", "[gpu][row_shared]") {
-  TUNEDGEMM_OPEN_TEST_GPU(device);
-  test_family("row_shared", kSomeActivations, *device, device->limits());
-}
-
-TEST_CASE("tiled_shared multiplies every shape", "[gpu][tiled_shared]") {
-  TUNEDGEMM_OPEN_TEST_GPU(device);
-  test_family("tiled_shared", kSomeActivations, *device, device->limits());
+  for (const std::string_view name : kLadder) {
+    test_family(name, kSomeActivations, *device, device->limits());
+  }
 }
 
 TEST_CASE("simt multiplies every shape", "[gpu][simt]") {
@@ -112,7 +96,7 @@ TEST_CASE("a few kernels of every family multiply", "[gpu][sample]") {
 
 TEST_CASE("the ladder multiplies every shape with every activation", "[gpu][slow]") {
   TUNEDGEMM_OPEN_TEST_GPU(device);
-  for (const char* name : {"naive_1d", "naive_2d", "row_per_block", "row_shared", "tiled_shared"}) {
+  for (const std::string_view name : kLadder) {
     test_family(name, kAllActivations, *device, device->limits());
   }
 }

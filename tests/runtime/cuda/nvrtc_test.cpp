@@ -1,14 +1,15 @@
 #include "runtime/cuda/nvrtc.h"
 
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "tests/runtime/support/compile_check.h"
 #include "tests/runtime/support/in_parallel.h"
 #include "tests/support/catch.h"
-#include "tests/support/skip.h"
+#include "tests/support/environment_variable.h"
 #include "tests/support/temporary_folder.h"
 
 namespace tunedgemm::internal::cuda {
@@ -50,33 +51,28 @@ Source fine_source() {
 
 }  // namespace
 
-TEST_CASE("the version of NVRTC is told from the file that its name points to") {
-  const TemporaryFolder folder;
-  touch(folder.path() / "libnvrtc.so.12.4.127");
-  fs::create_symlink("libnvrtc.so.12.4.127", folder.path() / "libnvrtc.so.12");
-  const auto found = find_nvrtc_in(folder.path());
-  REQUIRE(found);
-  CHECK(found->version == "12.4");
-}
-
-TEST_CASE("the version of NVRTC is told from the file beside it") {
-  const TemporaryFolder folder;
-  touch(folder.path() / "libnvrtc.so.13");
-  touch(folder.path() / "libnvrtc-builtins.so.13.0");
-  touch(folder.path() / "libnvrtc-builtins.so.12.9");
-  const auto found = find_nvrtc_in(folder.path());
-  REQUIRE(found);
-  CHECK(found->version == "13.0");
-  CHECK(found->path.filename() == "libnvrtc.so.13");
-}
-
-TEST_CASE("of several NVRTCs in a folder the newest counts") {
-  const TemporaryFolder folder;
-  touch(folder.path() / "libnvrtc.so.11.2");
-  touch(folder.path() / "libnvrtc.so.12");
-  touch(folder.path() / "libnvrtc.so");
-  touch(folder.path() / "libnvrtc.alt.so.14");
-  CHECK(find_nvrtc_in(folder.path())->version == "12");
+TEST_CASE("the version of NVRTC is told from the files of its folder, of which the newest counts") {
+  struct Installed {
+    std::vector<const char*> files;
+    const char* version;
+  };
+  const Installed all[] = {
+      {{"libnvrtc.so.13", "libnvrtc-builtins.so.13.0", "libnvrtc-builtins.so.12.9"}, "13.0"},
+      {{"libnvrtc.so.11.2", "libnvrtc.so.12", "libnvrtc.so", "libnvrtc.alt.so.14"}, "12"}};
+  for (const auto& [files, version] : all) {
+    const TemporaryFolder folder;
+    for (const char* file : files) {
+      touch(folder.path() / file);
+    }
+    const auto found = find_nvrtc_in(folder.path());
+    REQUIRE(found);
+    CHECK(found->version == version);
+  }
+  const TemporaryFolder linked;
+  touch(linked.path() / "libnvrtc.so.12.4.127");
+  fs::create_symlink("libnvrtc.so.12.4.127", linked.path() / "libnvrtc.so.12");
+  REQUIRE(find_nvrtc_in(linked.path()));
+  CHECK(find_nvrtc_in(linked.path())->version == "12.4");
 }
 
 TEST_CASE("a folder without NVRTC, or that does not exist, has none") {
@@ -87,16 +83,13 @@ TEST_CASE("a folder without NVRTC, or that does not exist, has none") {
 
 TEST_CASE("TUNEDGEMM_NVRTC names the file or its folder, and nothing else is taken then") {
   const TemporaryFolder folder;
-  const char* before = std::getenv("TUNEDGEMM_NVRTC");
-  const std::string kept = before != nullptr ? before : "";
   touch(folder.path() / "libnvrtc.so.12.9.1");
-  setenv("TUNEDGEMM_NVRTC", folder.path().c_str(), 1);
-  CHECK(find_nvrtc()->version == "12.9");
-  setenv("TUNEDGEMM_NVRTC", (folder.path() / "libnvrtc.so.12.9.1").c_str(), 1);
-  CHECK(find_nvrtc()->version == "12.9");
-  setenv("TUNEDGEMM_NVRTC", (folder.path() / "missing").c_str(), 1);
+  for (const fs::path& named : {folder.path(), folder.path() / "libnvrtc.so.12.9.1"}) {
+    const EnvironmentVariable variable("TUNEDGEMM_NVRTC", named);
+    CHECK(find_nvrtc()->version == "12.9");
+  }
+  const EnvironmentVariable missing("TUNEDGEMM_NVRTC", folder.path() / "missing");
   CHECK_FALSE(find_nvrtc());
-  kept.empty() ? unsetenv("TUNEDGEMM_NVRTC") : setenv("TUNEDGEMM_NVRTC", kept.c_str(), 1);
 }
 
 TEST_CASE("a library that is not NVRTC cannot be opened, and the message says what to do") {
@@ -139,11 +132,7 @@ TEST_CASE("an empty log has no figures") {
 }
 
 TEST_CASE("NVRTC makes a cubin and tells its figures", "[nvrtc]") {
-  const auto location = find_nvrtc();
-  if (!location) {
-    TUNEDGEMM_SKIP("no NVRTC");
-  }
-  const Nvrtc nvrtc(*location);
+  TUNEDGEMM_FIND_NVRTC(nvrtc);
   for (const int architecture : {80, 89, 90}) {
     const auto compiled = nvrtc.compile(fine_source(), architecture);
     REQUIRE(std::holds_alternative<Binary>(compiled));
@@ -159,11 +148,7 @@ TEST_CASE("NVRTC makes a cubin and tells its figures", "[nvrtc]") {
 }
 
 TEST_CASE("a source that does not compile is a value with the compiler's words", "[nvrtc]") {
-  const auto location = find_nvrtc();
-  if (!location) {
-    TUNEDGEMM_SKIP("no NVRTC");
-  }
-  const Nvrtc nvrtc(*location);
+  TUNEDGEMM_FIND_NVRTC(nvrtc);
   const auto compiled =
       nvrtc.compile(source_of("static_assert(1 > 2, \"block_m must be large\");"), 90);
   REQUIRE(std::holds_alternative<CompileFailure>(compiled));
@@ -171,22 +156,14 @@ TEST_CASE("a source that does not compile is a value with the compiler's words",
 }
 
 TEST_CASE("an architecture that NVRTC does not know takes the nearest that runs there", "[nvrtc]") {
-  const auto location = find_nvrtc();
-  if (!location) {
-    TUNEDGEMM_SKIP("no NVRTC");
-  }
-  const Nvrtc nvrtc(*location);
+  TUNEDGEMM_FIND_NVRTC(nvrtc);
   CHECK(std::holds_alternative<Binary>(nvrtc.compile(fine_source(), 99)));
   CHECK_THROWS_WITH(nvrtc.compile(fine_source(), 30),
                     Catch::Matchers::ContainsSubstring("cannot compile for sm_30"));
 }
 
 TEST_CASE("instructions of one architecture alone are had on request", "[nvrtc]") {
-  const auto location = find_nvrtc();
-  if (!location) {
-    TUNEDGEMM_SKIP("no NVRTC");
-  }
-  const Nvrtc nvrtc(*location);
+  TUNEDGEMM_FIND_NVRTC(nvrtc);
   Source source = source_of(
       "extern \"C\" __global__ void __launch_bounds__(128) probe() {"
       "  asm volatile(\"wgmma.fence.sync.aligned;\"); }");
@@ -195,27 +172,8 @@ TEST_CASE("instructions of one architecture alone are had on request", "[nvrtc]"
   CHECK(std::holds_alternative<Binary>(nvrtc.compile(source, 90)));
 }
 
-TEST_CASE("several threads compile at once to the same binaries", "[nvrtc]") {
-  const auto location = find_nvrtc();
-  if (!location) {
-    TUNEDGEMM_SKIP("no NVRTC");
-  }
-  const Nvrtc nvrtc(*location);
-  std::vector<Binary> binaries(8);
-  for_each_in_parallel(binaries.size(), 4, [&](std::size_t index, std::size_t) {
-    binaries[index] = std::get<Binary>(nvrtc.compile(fine_source(), 90));
-  });
-  for (const Binary& binary : binaries) {
-    CHECK(binary.code == binaries.front().code);
-  }
-}
-
 TEST_CASE("every reference kernel compiles for every architecture", "[nvrtc]") {
-  const auto location = find_nvrtc();
-  if (!location) {
-    TUNEDGEMM_SKIP("no NVRTC");
-  }
-  const Nvrtc nvrtc(*location);
+  TUNEDGEMM_FIND_NVRTC(nvrtc);
   for (const std::string name :
        {"fill_random", "gemm", "compare", "erase", "find_out_of_bounds_writes", "read_clocks"}) {
     Source source;
@@ -232,11 +190,7 @@ TEST_CASE("every reference kernel compiles for every architecture", "[nvrtc]") {
 }
 
 TEST_CASE("every header of the CUDA kernels compiles alone, and twice", "[nvrtc]") {
-  const auto location = find_nvrtc();
-  if (!location) {
-    TUNEDGEMM_SKIP("no NVRTC");
-  }
-  const Nvrtc nvrtc(*location);
+  TUNEDGEMM_FIND_NVRTC(nvrtc);
   const fs::path root = fs::path(TUNEDGEMM_SOURCE_FOLDER) / "kernel_templates";
   std::vector<std::string> headers;
   for (const fs::directory_entry& entry : fs::recursive_directory_iterator(root / "cuda")) {

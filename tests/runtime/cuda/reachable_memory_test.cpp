@@ -56,29 +56,24 @@ std::string on_device_1(const Answers& given) {
   return why_not_reachable(driver, 1, &somewhere);
 }
 
-TEST_CASE("A GPU takes its own, managed and registered memory") {
-  CHECK(on_device_1({.memory_type = CU_MEMORYTYPE_DEVICE, .device_pointer = 64, .ordinal = 1}) ==
-        "");
-  CHECK(on_device_1({.memory_type = CU_MEMORYTYPE_DEVICE, .is_managed = 1, .ordinal = 0}) == "");
-  CHECK(on_device_1({.memory_type = CU_MEMORYTYPE_HOST, .device_pointer = 64, .ordinal = 0}) == "");
+TEST_CASE("A GPU takes memory that it can reach, and what the driver cannot tell") {
+  for (const Answers& reachable :
+       {Answers{.memory_type = CU_MEMORYTYPE_DEVICE, .device_pointer = 64, .ordinal = 1},
+        {.memory_type = CU_MEMORYTYPE_DEVICE, .is_managed = 1, .ordinal = 0},
+        {.memory_type = CU_MEMORYTYPE_HOST, .device_pointer = 64, .ordinal = 0},
+        {.memory_type = CU_MEMORYTYPE_DEVICE, .device_pointer = 64, .ordinal = 0},  // a peer's
+        {.reads_pageable_memory = 1},
+        {.result = CUDA_ERROR_INVALID_CONTEXT}}) {
+    CHECK(on_device_1(reachable) == "");
+  }
 }
 
-TEST_CASE("A GPU that reads pageable memory takes that of malloc, another one says what to do") {
-  CHECK(on_device_1({.reads_pageable_memory = 1}) == "");
+TEST_CASE("A GPU says what to do about memory that it cannot reach") {
   CHECK_THAT(on_device_1({}), ContainsSubstring("host memory, which cuda:1 cannot read") &&
                                   ContainsSubstring("cudaMalloc"));
-}
-
-TEST_CASE("A GPU takes another one's memory only if it may access it") {
-  CHECK(on_device_1({.memory_type = CU_MEMORYTYPE_DEVICE, .device_pointer = 64, .ordinal = 0}) ==
-        "");
   CHECK_THAT(on_device_1({.memory_type = CU_MEMORYTYPE_DEVICE, .ordinal = 0}),
              ContainsSubstring("memory of cuda:0, which cuda:1 cannot access") &&
                  ContainsSubstring("cudaDeviceEnablePeerAccess"));
-}
-
-TEST_CASE("What the driver cannot tell is not refused") {
-  CHECK(on_device_1({.result = CUDA_ERROR_INVALID_CONTEXT}) == "");
 }
 
 TEST_CASE("A GPU tells its memory from the host's, and the host the GPU's", "[gpu]") {

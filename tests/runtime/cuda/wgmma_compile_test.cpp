@@ -7,7 +7,6 @@
 #include "tests/runtime/support/compile_check.h"
 #include "tests/support/catch.h"
 #include "tests/support/instances.h"
-#include "tests/support/skip.h"
 #include "tests/support/wgmma_config.h"
 
 namespace tunedgemm::internal {
@@ -38,10 +37,7 @@ Sample sample_of(DataType type, std::string_view layout, const Config& config,
 
 TEST_CASE("wgmma's largest tiles, and widths between whole blocks, compile and do not spill",
           "[nvrtc]") {
-  const auto location = cuda::find_nvrtc();
-  if (!location) {
-    TUNEDGEMM_SKIP("no NVRTC");
-  }
+  TUNEDGEMM_FIND_NVRTC(nvrtc);
   std::vector<Sample> samples;
   for (const int swap_ab : {0, 1}) {
     for (const auto& [block_m, block_n, consumers, split_k] : {std::tuple(128, 200, 2, 1),
@@ -79,18 +75,14 @@ TEST_CASE("wgmma's largest tiles, and widths between whole blocks, compile and d
     REQUIRE(refusal(*sample.family, sample.problem, sample.config, limits_of(90)) == "");
   }
   const CompileReport report =
-      compile_all(cuda::Nvrtc(*location), samples, std::chrono::steady_clock::time_point::max());
+      compile_all(nvrtc, samples, std::chrono::steady_clock::time_point::max());
   CHECK(report.compiled == samples.size());
   CHECK(report.spilling == 0);
 }
 
 TEST_CASE("wgmma refuses by assertion widths that its 8-bit products or copies do not take",
           "[nvrtc]") {
-  const auto location = cuda::find_nvrtc();
-  if (!location) {
-    TUNEDGEMM_SKIP("no NVRTC");
-  }
-  const cuda::Nvrtc nvrtc(*location);
+  TUNEDGEMM_FIND_NVRTC(nvrtc);
   const Config whole = config_of(128, 32, 2, 128);
   for (const Sample& sample : {sample_of(DataType::kS8, "nt", whole),
                                sample_of(DataType::kE4M3, "nn", whole, Numerics::kFast)}) {

@@ -27,13 +27,7 @@ Problem problem() {
 class LoopingGpu final : public PlainDevice {
  public:
   LoopingGpu() : PlainDevice(problem(), Flaw::kNone) {
-    limits_.backend = "cuda";
-    limits_.arch = 90;
-    limits_.sm_count = 132;
-    limits_.shared_bytes_per_block = 232448;
-    limits_.shared_bytes_per_sm = 233472;
-    limits_.memory_bytes = std::int64_t{64} << 30;
-    limits_.gpc_of_sm = eight_gpcs(132);
+    limits_.gpc_of_sm = eight_gpcs(limits_.sm_count);
   }
   const DeviceLimits& limits() const override { return limits_; }
 
@@ -45,7 +39,7 @@ class LoopingGpu final : public PlainDevice {
   }
 
  private:
-  DeviceLimits limits_;
+  DeviceLimits limits_ = h200();
 };
 
 LaunchRace race(LoopingGpu& device, const LaunchRaceBudget& budget) {

@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <map>
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
@@ -18,12 +19,7 @@ namespace tunedgemm::internal::fake_cuda {
 namespace {
 
 tunedgemm_context* open_by_c(int ordinal) {
-  tunedgemm_context_options options;
-  tunedgemm_context_options_init(&options);
-  options.backend = TUNEDGEMM_BACKEND_CUDA;
-  options.ordinal = ordinal;
-  options.cache_path = "";
-  options.policy = TUNEDGEMM_POLICY_NEVER;
+  const tunedgemm_context_options options = c_options(TUNEDGEMM_POLICY_NEVER, ordinal);
   tunedgemm_context* context = nullptr;
   return tunedgemm_context_create(&options, &context) == TUNEDGEMM_OK ? context : nullptr;
 }
@@ -39,7 +35,9 @@ tunedgemm_status plan_by_c(tunedgemm_context* context, const SmallProduct& produ
 TEST_CASE("A call without a context is for the current device of its thread") {
   const FakeGpu gpu;
   const OnDevice second_is_kept(1);
-  ProcessContexts contexts(cuda_backend(), [](const Backend&, int ordinal) {
+  std::atomic<int> made{0};
+  ProcessContexts contexts(cuda_backend(), [&](const Backend&, int ordinal) {
+    ++made;
     return open_context(Policy::kNever, ordinal);
   });
   const auto is_right_on = [&](int ordinal) {
@@ -65,6 +63,32 @@ TEST_CASE("A call without a context is for the current device of its thread") {
     thread.join();
   }
   CHECK(wrong == 0);
+  CHECK(made == 2);  // threads of one device share its context
+}
+
+TEST_CASE("A context that could not be made is tried again by the next call") {
+  const FakeGpu gpu;
+  bool fails = true;
+  ProcessContexts contexts(cuda_backend(), [&](const Backend&, int ordinal) {
+    if (fails) {
+      throw std::runtime_error("not now");
+    }
+    return open_context(Policy::kNever, ordinal);
+  });
+  CHECK_THROWS_AS(contexts.current(), std::runtime_error);
+  fails = false;
+  CHECK(contexts.current().options().ordinal == 0);
+}
+
+TEST_CASE("A tuned winner is checked, timed, stored and runs right") {
+  const FakeGpu gpu;
+  const SmallProduct product;
+  const auto context = open_context(Policy::kTune);
+  const Plan& plan = context->plan(call_key(product.problem(), product.buffers()), nullptr);
+  INFO(plan.description);
+  CHECK(context->store().health().winners == 1);
+  CHECK(launch(plan, product.buffers(), nullptr) == 0);
+  CHECK(product.is_right());
 }
 
 TEST_CASE("Memory that the device cannot read is told when a plan is made, and at the first run") {

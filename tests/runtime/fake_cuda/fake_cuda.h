@@ -23,11 +23,8 @@ enum class Lasts { kOnce, kForEver };
 
 /// A launch of a matrix product, eager or captured (a replay is no launch).
 struct Product {
-  std::string entry;
-  const void* d = nullptr;
   const void* workspace = nullptr;
   unsigned long long stream = 0;  ///< its id
-  bool is_captured = false;
 };
 
 /// Any thread may call it.

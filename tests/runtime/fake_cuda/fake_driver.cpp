@@ -67,42 +67,6 @@ CUresult copy(const char* function, void* destination, const void* source, std::
   return CUDA_SUCCESS;
 }
 
-CUresult capture_info(const char* function, CUstream handle, CUstreamCaptureStatus* status,
-                      unsigned long long* id, CUgraph* graph, const CUgraphNode** nodes,
-                      std::size_t* count) {
-  Call call(function);
-  CUstream_st* const stream = call.stream(handle);
-  if (call.failed()) {
-    return call.result();
-  }
-  *status = CU_STREAM_CAPTURE_STATUS_NONE;
-  if (stream->capture == nullptr) {
-    return CUDA_SUCCESS;
-  }
-  if (!stream->capture->is_valid) {
-    return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
-  }
-  *status = CU_STREAM_CAPTURE_STATUS_ACTIVE;
-  *id = stream->capture->id;
-  *graph = &stream->capture->graph;
-  *nodes = stream->last.data();
-  *count = stream->last.size();
-  return CUDA_SUCCESS;
-}
-
-CUresult node_dependencies(const char* function, CUgraphNode node, CUgraphNode* nodes,
-                           std::size_t* count) {
-  const Call call(function);
-  if (call.failed()) {
-    return call.result();
-  }
-  if (nodes != nullptr) {
-    std::copy_n(node->before.begin(), std::min(*count, node->before.size()), nodes);
-  }
-  *count = node->before.size();
-  return CUDA_SUCCESS;
-}
-
 CUresult record(const char* function, CUevent event, CUstream handle, bool as_node) {
   Call call(function);
   CUstream_st* const stream = call.stream(handle);
@@ -319,9 +283,6 @@ CUresult cuLaunchKernelEx(const CUlaunchConfig* config, CUfunction function, voi
     const CUlaunchAttribute& attribute = config->attrs[index];
     if (attribute.id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION) {
       launch.cluster = attribute.value.clusterDim.x;
-    } else {
-      node->is_programmatic = stream->capture != nullptr && stream->last.size() == 1 &&
-                              stream->last.front()->type == CU_GRAPH_NODE_TYPE_KERNEL;
     }
   }
   if (launch.cluster > kLargestCluster) {
@@ -338,24 +299,16 @@ CUresult cuLaunchKernelEx(const CUlaunchConfig* config, CUfunction function, voi
   }
   const CUresult result = enqueue(call, *stream, node);
   if (result == CUDA_SUCCESS && node->image->is_product()) {
-    call.state().products.push_back({node->image->entry, launch.arguments.d,
-                                     launch.arguments.workspace, stream->id,
-                                     stream->capture != nullptr});
+    call.state().products.push_back({launch.arguments.workspace, stream->id});
   }
   return result;
 }
-CUresult cuTensorMapEncodeTiled(CUtensorMap* map, CUtensorMapDataType, unsigned rank, void* address,
-                                const unsigned long long*, const unsigned long long* strides,
+CUresult cuTensorMapEncodeTiled(CUtensorMap*, CUtensorMapDataType, unsigned, void*,
+                                const unsigned long long*, const unsigned long long*,
                                 const unsigned*, const unsigned*, CUtensorMapInterleave,
                                 CUtensorMapSwizzle, CUtensorMapL2promotion,
                                 CUtensorMapFloatOOBfill) {
-  const Call call("cuTensorMapEncodeTiled");
-  bool is_aligned = reinterpret_cast<std::uintptr_t>(address) % 16 == 0;
-  for (unsigned index = 0; index + 1 < rank; ++index) {
-    is_aligned = is_aligned && strides[index] % 16 == 0;
-  }
-  *map = {};
-  return call.failed() ? call.result() : is_aligned ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+  return CUDA_ERROR_INVALID_VALUE;  // no kernel of f32 has any
 }
 
 // --- Memory --------------------------------------------------------------------------------------
@@ -534,17 +487,35 @@ CUresult cuStreamGetId(CUstream handle, unsigned long long* id) {
   *id = stream->id;
   return CUDA_SUCCESS;
 }
+CUresult cuStreamGetCaptureInfo_v3(CUstream handle, CUstreamCaptureStatus* status,
+                                   unsigned long long* id, CUgraph* graph,
+                                   const CUgraphNode** nodes, const CUgraphEdgeData** edges,
+                                   std::size_t* count) {
+  Call call("cuStreamGetCaptureInfo");
+  CUstream_st* const stream = call.stream(handle);
+  if (call.failed()) {
+    return call.result();
+  }
+  *edges = nullptr;
+  *status = CU_STREAM_CAPTURE_STATUS_NONE;
+  if (stream->capture == nullptr) {
+    return CUDA_SUCCESS;
+  }
+  if (!stream->capture->is_valid) {
+    return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
+  }
+  *status = CU_STREAM_CAPTURE_STATUS_ACTIVE;
+  *id = stream->capture->id;
+  *graph = &stream->capture->graph;
+  *nodes = stream->last.data();
+  *count = stream->last.size();
+  return CUDA_SUCCESS;
+}
 CUresult cuStreamGetCaptureInfo_v2(CUstream stream, CUstreamCaptureStatus* status,
                                    unsigned long long* id, CUgraph* graph,
-                                   const CUgraphNode** dependencies, std::size_t* count) {
-  return capture_info("cuStreamGetCaptureInfo", stream, status, id, graph, dependencies, count);
-}
-CUresult cuStreamGetCaptureInfo_v3(CUstream stream, CUstreamCaptureStatus* status,
-                                   unsigned long long* id, CUgraph* graph,
-                                   const CUgraphNode** dependencies, const CUgraphEdgeData** edges,
-                                   std::size_t* count) {
-  *edges = nullptr;
-  return capture_info("cuStreamGetCaptureInfo", stream, status, id, graph, dependencies, count);
+                                   const CUgraphNode** nodes, std::size_t* count) {
+  const CUgraphEdgeData* edges = nullptr;
+  return cuStreamGetCaptureInfo_v3(stream, status, id, graph, nodes, &edges, count);
 }
 CUresult cuEventCreate(CUevent* event, unsigned) {
   Call call("cuEventCreate");
@@ -622,15 +593,19 @@ CUresult cuGraphExecDestroy(CUgraphExec executable) {
   return call.result();
 }
 CUresult cuGraphNodeGetDependencies(CUgraphNode node, CUgraphNode* nodes, std::size_t* count) {
-  return node_dependencies("cuGraphNodeGetDependencies", node, nodes, count);
-}
-CUresult cuGraphNodeGetDependencies_v2(CUgraphNode node, CUgraphNode* nodes, CUgraphEdgeData* edges,
-                                       std::size_t* count) {
-  if (edges != nullptr && *count > 0) {
-    std::fill_n(edges, *count, CUgraphEdgeData{});
-    edges[0].type = node->is_programmatic ? 1 : 0;
+  const Call call("cuGraphNodeGetDependencies");
+  if (call.failed()) {
+    return call.result();
   }
-  return node_dependencies("cuGraphNodeGetDependencies", node, nodes, count);
+  if (nodes != nullptr) {
+    std::copy_n(node->before.begin(), std::min(*count, node->before.size()), nodes);
+  }
+  *count = node->before.size();
+  return CUDA_SUCCESS;
+}
+CUresult cuGraphNodeGetDependencies_v2(CUgraphNode node, CUgraphNode* nodes, CUgraphEdgeData*,
+                                       std::size_t* count) {
+  return cuGraphNodeGetDependencies(node, nodes, count);
 }
 CUresult cuGraphNodeGetType(CUgraphNode node, CUgraphNodeType* type) {
   *type = node->type;

@@ -37,16 +37,12 @@ Control& control() {
 
 FakeGpu::FakeGpu() {
   control().reset();
-  cuda::CUcontext context = nullptr;
-  test_driver().cuDevicePrimaryCtxRetain(&context, 0);
-  test_driver().cuCtxPushCurrent(context);
+  current_.emplace(0);
 }
 
 FakeGpu::~FakeGpu() {
   CHECK(why_not_clean().empty());
-  cuda::CUcontext context = nullptr;
-  test_driver().cuCtxPopCurrent(&context);
-  test_driver().cuDevicePrimaryCtxRelease(0);
+  current_.reset();
   control().reset();
 }
 
@@ -69,6 +65,18 @@ OnDevice::~OnDevice() {
   cuda::CUcontext context = nullptr;
   test_driver().cuCtxPopCurrent(&context);
   test_driver().cuDevicePrimaryCtxRelease(ordinal_);
+}
+
+tunedgemm_context_options c_options(tunedgemm_policy policy, int ordinal) {
+  tunedgemm_context_options options;
+  tunedgemm_context_options_init(&options);
+  options.backend = TUNEDGEMM_BACKEND_CUDA;
+  options.ordinal = ordinal;
+  options.cache_path = "";
+  options.policy = policy;
+  options.tune_candidates = 2;
+  options.rigor = TUNEDGEMM_QUICK;
+  return options;
 }
 
 std::unique_ptr<Context> open_context(Policy policy, int ordinal) {
@@ -131,10 +139,7 @@ const Plan& split_k_plan(Context& context, const SmallProduct& product) {
     if (!instance.launch.needs_workspace() || instance.launch.swaps_operands) {
       continue;
     }
-    Record record = winner_record(instance, device);
-    record.rigor = Rigor::kNormal;
-    const Source source = instance.source();
-    context.store().put(record, source, std::get<Binary>(device.compile(source)), {});
+    const Record record = store_winner(context.store(), instance, device);
     const Plan& plan = context.plan(key, nullptr);
     REQUIRE(plan.candidate.config == record.config);
     return plan;

@@ -3,17 +3,32 @@
 // A test with the fake driver: what every case does before and after, and a small product.
 
 #include <memory>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "runtime/calls/launch.h"
 #include "runtime/context/context.h"
 #include "tests/runtime/fake_cuda/fake_cuda.h"
+#include "tunedgemm/tunedgemm.h"
 
 namespace tunedgemm::internal::fake_cuda {
 
 /// The fake driver, loaded before the library asks for one; from then on the library finds it by
 /// the real one's name.
 Control& control();
+
+/// Makes this thread's current device another one, until it ends.
+class OnDevice {
+ public:
+  explicit OnDevice(int ordinal);
+  ~OnDevice();
+  OnDevice(const OnDevice&) = delete;
+  OnDevice& operator=(const OnDevice&) = delete;
+
+ private:
+  int ordinal_;
+};
 
 /// The fake as in a new process, with the context of one of its devices current, as in a program
 /// that uses the CUDA runtime. When it ends, the fake must have nothing to complain of, and nothing
@@ -28,19 +43,13 @@ class FakeGpu {
   /// What is wrong so far, what is left included; empty if nothing is. For use after everything but
   /// this object is gone.
   static std::string why_not_clean();
-};
-
-/// Makes this thread's current device another one, until it ends.
-class OnDevice {
- public:
-  explicit OnDevice(int ordinal);
-  ~OnDevice();
-  OnDevice(const OnDevice&) = delete;
-  OnDevice& operator=(const OnDevice&) = delete;
 
  private:
-  int ordinal_;
+  std::optional<OnDevice> current_;
 };
+
+/// The options of a context for C, in memory and of that policy; tuning takes few candidates.
+tunedgemm_context_options c_options(tunedgemm_policy policy, int ordinal = 0);
 
 /// In memory, of that policy; tuning takes few candidates.
 std::unique_ptr<Context> open_context(Policy policy = Policy::kNever, int ordinal = 0);

@@ -1,11 +1,10 @@
 #pragma once
 
-// What the kernels of the library compute, as loops on the CPU. A fake cubin names a kernel and
-// the defines that it was compiled with; that, and the arguments of a launch, is all that the
-// result depends on.
+// What the kernels of the library compute, as loops on the CPU; those of the verifier are the host's
+// verifier. A fake cubin names a kernel and the defines that it was compiled with; that, and the
+// arguments of a launch, is all that the result depends on.
 
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <string>
 #include <vector>

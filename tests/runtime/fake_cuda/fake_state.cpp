@@ -5,6 +5,7 @@
 #include <set>
 #include <string_view>
 #include <thread>
+#include <utility>
 
 namespace tunedgemm::internal::fake_cuda {
 namespace {

@@ -11,7 +11,6 @@
 #include <memory>
 #include <mutex>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "tests/runtime/fake_cuda/fake_cuda.h"
@@ -79,7 +78,6 @@ struct CUevent_st {
 struct CUgraphNode_st {
   CUgraphNodeType type{};
   std::vector<CUgraphNode> before;
-  bool is_programmatic = false;  ///< may overlap with the one before
   CUfunction function = nullptr;
   std::shared_ptr<const fake_cuda::Image> image;
   fake_cuda::LaunchArguments launch;

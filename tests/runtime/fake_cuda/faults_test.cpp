@@ -18,14 +18,7 @@ constexpr cuda::CUresult kUnknown = 999, kIllegalAddress = 700;
 // A program that opens a context and multiplies, by the C interface.
 class Program {
  public:
-  explicit Program(tunedgemm_policy policy) {
-    tunedgemm_context_options_init(&options_);
-    options_.backend = TUNEDGEMM_BACKEND_CUDA;
-    options_.cache_path = "";
-    options_.policy = policy;
-    options_.tune_candidates = 2;
-    options_.rigor = TUNEDGEMM_QUICK;
-  }
+  explicit Program(tunedgemm_policy policy) : options_(c_options(policy)) {}
   ~Program() { tunedgemm_context_destroy(context_); }
   Program(const Program&) = delete;
   Program& operator=(const Program&) = delete;

@@ -47,10 +47,7 @@ TEST_CASE("A call whose kernel never ends is refused, and its context ends witho
   {
     const OnDevice device(0);
     const SmallProduct product;
-    tunedgemm_context_options options;
-    tunedgemm_context_options_init(&options);
-    options.backend = TUNEDGEMM_BACKEND_CUDA;
-    options.cache_path = "";
+    const tunedgemm_context_options options = c_options(TUNEDGEMM_POLICY_TUNE);
     tunedgemm_context* context = nullptr;
     REQUIRE(tunedgemm_context_create(&options, &context) == TUNEDGEMM_OK);
     control().hang_next_launch();

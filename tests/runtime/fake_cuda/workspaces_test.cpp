@@ -2,7 +2,6 @@
 // their branches, contexts that end before them.
 
 #include <algorithm>
-#include <bit>
 #include <cstdint>
 #include <iterator>
 #include <map>
@@ -17,12 +16,6 @@
 
 namespace tunedgemm::internal::fake_cuda {
 namespace {
-
-// The stream that every thread calls its own by the same handle.
-cuda::CUstream per_thread_stream() {
-  constexpr std::uintptr_t kPerThread = 2;  // CU_STREAM_PER_THREAD
-  return std::bit_cast<cuda::CUstream>(kPerThread);
-}
 
 // Those of the last launches, from the oldest.
 std::vector<const void*> last_workspaces(std::size_t count) {
@@ -52,13 +45,6 @@ struct Planned {
     return launch(plan, product.buffers(index), stream);
   }
 };
-
-// A driver's graph of what was captured, as the program that captured it owns it.
-cuda::CUgraph end_capture(const OwnStream& stream) {
-  cuda::CUgraph graph = nullptr;
-  TUNEDGEMM_CHECK(test_driver(), cuStreamEndCapture(stream.handle(), &graph), "a stream");
-  return graph;
-}
 
 }  // namespace
 
@@ -133,7 +119,7 @@ TEST_CASE("A graph's workspace lives as long as the graph, its clones and its ex
   const std::vector<const void*> used = last_workspaces(3);
   CHECK(used[0] != used[1]);
   CHECK(used[1] == used[2]);
-  const cuda::CUgraph graph = end_capture(stream);
+  const cuda::CUgraph graph = stream.end_capture();
 
   cuda::CUgraph clone = nullptr;
   REQUIRE(control().clone(&clone, graph) == cuda::CUDA_SUCCESS);
@@ -180,6 +166,21 @@ TEST_CASE("Captured branches have workspaces of their own, and what follows one 
   for (int index = 0; index < 2 * kBranches + 1; ++index) {
     CHECK(planned.product.is_right(index));
   }
+}
+
+TEST_CASE("Two graphs that are captured at the same time have workspaces of their own") {
+  const FakeGpu gpu;
+  const Planned planned;
+  const OwnStream first, second;
+  first.begin_capture();
+  second.begin_capture();
+  CHECK(planned.run(first.handle(), 0) == 0);
+  CHECK(planned.run(second.handle(), 1) == 0);
+  CHECK(different(last_workspaces(2)) == 2);
+  CHECK(planned.context->workspaces().graph_workspaces() == 2);
+  test_driver().cuGraphDestroy(first.end_capture());
+  CHECK(planned.context->workspaces().graph_workspaces() == 1);
+  test_driver().cuGraphDestroy(second.end_capture());
 }
 
 TEST_CASE("A plan that is made, and a workspace allocated, beside a capture leave it valid") {

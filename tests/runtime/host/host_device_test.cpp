@@ -2,7 +2,6 @@
 #include <unistd.h>
 
 #include <atomic>
-#include <chrono>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -12,6 +11,7 @@
 #include <vector>
 
 #include "kernel_templates/host/families.h"
+#include "runtime/calls/plan.h"
 #include "runtime/host/host_device.h"
 #include "runtime/host/loaded_object.h"
 #include "runtime/host/processor.h"
@@ -44,21 +44,28 @@ Source small_source(const Device& device) {
 void check_product(const CompiledKernel& kernel, const Launch& launch) {
   const std::vector<float> a(15, 1.0F), b(20, 2.0F);
   std::vector<float> d(12, -1.0F);
-  Arguments arguments{};
+  Arguments arguments = arguments_of(canonical(small_problem()).problem);
   arguments.a = a.data();
   arguments.b = b.data();
   arguments.d = d.data();
-  arguments.m = 3;
-  arguments.n = 4;
-  arguments.k = 5;
-  arguments.batch = 1;
-  arguments.lda = 5;
-  arguments.ldb = 4;
-  arguments.ldd = 4;
-  arguments.alpha = 1;
   CHECK(kernel.run(launch, arguments, nullptr) == 0);
   CHECK(d == std::vector<float>(12, 10.0F));
 }
+
+// In the compiler's place while it lives: a script of this text.
+class [[nodiscard]] ScriptedCompiler {
+ public:
+  explicit ScriptedCompiler(const std::string& text) { write(text); }
+  void write(const std::string& text) const {
+    std::ofstream(program_) << "#!/bin/sh\n" << text << "\n";
+    std::filesystem::permissions(program_, std::filesystem::perms::owner_all);
+  }
+
+ private:
+  TemporaryFolder folder_;
+  std::string program_ = folder_.path() / "c++";
+  EnvironmentVariable variable_{"TUNEDGEMM_CXX", program_};
+};
 
 }  // namespace
 
@@ -208,11 +215,7 @@ TEST_CASE("A compiler command may have words behind the program", "[host]") {
 }
 
 TEST_CASE("A compiler that hangs or lies is a failure, not a kernel", "[host]") {
-  const TemporaryFolder folder;
-  const std::string program = folder.path() / "c++";
-  std::ofstream(program) << "#!/bin/sh\nexit 0\n";
-  std::filesystem::permissions(program, std::filesystem::perms::owner_all);
-  const EnvironmentVariable liar("TUNEDGEMM_CXX", program);
+  const ScriptedCompiler liar("exit 0");
   HostDevice device(1);
   CHECK(std::holds_alternative<CompileFailure>(device.compile(small_source(device))));
 }
@@ -229,11 +232,7 @@ TEST_CASE("An object that is cut short is a sentence, wherever it is cut", "[hos
 }
 
 TEST_CASE("A compiler that takes too long is stopped, which says nothing of the source", "[host]") {
-  const TemporaryFolder folder;
-  const std::string program = folder.path() / "c++";
-  std::ofstream(program) << "#!/bin/sh\nsleep 60\n";
-  std::filesystem::permissions(program, std::filesystem::perms::owner_all);
-  const EnvironmentVariable hanging("TUNEDGEMM_CXX", program);
+  const ScriptedCompiler hanging("sleep 60");
   HostDevice device(1);
   const auto stopped = device.compile_within(small_source(device), 0.2);
   REQUIRE(std::holds_alternative<CompileFailure>(stopped));
@@ -244,30 +243,12 @@ TEST_CASE("A compiler that takes too long is stopped, which says nothing of the 
 }
 
 TEST_CASE("The compiler's identity changes with its file and costs no process", "[host]") {
-  const TemporaryFolder folder;
-  const std::string program = folder.path() / "c++";
-  const auto write = [&](const std::string& text) {
-    std::ofstream(program) << text;
-    std::filesystem::permissions(program, std::filesystem::perms::owner_all);
-  };
-  const EnvironmentVariable compiler("TUNEDGEMM_CXX", program);
-  write("#!/bin/sh\nsleep 60\n");  // starting it would be noticed
+  const ScriptedCompiler compiler("sleep 60");  // starting it would be noticed
   const std::string first = Compiler::find().identity();
   CHECK(first == Compiler::find().identity());
   CHECK_THAT(first, ContainsSubstring("c++ "));
-  write("#!/bin/sh\nsleep 60 # another version\n");
+  compiler.write("sleep 60 # another version");
   CHECK(first != Compiler::find().identity());
-}
-
-TEST_CASE("Equal machines have equal identities", "[host]") {
-  const HostDevice first(2), second(2), third(1);
-  CHECK(first.identity() == second.identity());
-  CHECK_FALSE(first.identity() == third.identity());
-  CHECK(first.limits() == second.limits());
-  CHECK_THAT(first.identity().name, ContainsSubstring("2 threads"));
-  CHECK(first.limits().simd_bits >= 128);
-  CHECK(first.limits().l1_bytes > 0);
-  CHECK(first.limits().memory_bytes > 0);
 }
 
 TEST_CASE("TUNEDGEMM_THREADS sets the threads", "[host]") {
@@ -294,30 +275,6 @@ TEST_CASE("The host allocates aligned memory, or says that it cannot", "[host]")
   } catch (const DeviceError& error) {
     CHECK(error.kind() == DeviceError::Kind::kOutOfMemory);
   }
-}
-
-TEST_CASE("The host times launches and reports errors in words", "[host]") {
-  HostDevice device(2);
-  const auto kernel = device.built_in(small_source(device));
-  std::vector<float> a(15), b(20), d(12);
-  Arguments arguments{};
-  arguments.a = a.data();
-  arguments.b = b.data();
-  arguments.d = d.data();
-  arguments.m = 3;
-  arguments.n = 4;
-  arguments.k = 5;
-  arguments.batch = 1;
-  arguments.lda = 5;
-  arguments.ldb = 4;
-  arguments.ldd = 4;
-  TimedLaunch timed;
-  timed.kernel = kernel.get();
-  timed.rotation = {arguments};
-  const auto seconds = device.time(timed, 20);
-  REQUIRE(std::holds_alternative<double>(seconds));
-  CHECK(std::get<double>(seconds) > 0);
-  CHECK_THAT(device.describe(ENOMEM), ContainsSubstring("memory"));
 }
 
 }  // namespace tunedgemm::internal

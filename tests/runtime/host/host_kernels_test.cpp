@@ -99,16 +99,10 @@ class DeviceWithoutCompiler final : public HostDevice {
 
 }  // namespace
 
-TEST_CASE("naive_mnk multiplies every shape", "[host][naive_mnk]") {
-  test_family("naive_mnk");
-}
-
-TEST_CASE("reordered_mkn multiplies every shape", "[host][reordered_mkn]") {
-  test_family("reordered_mkn");
-}
-
-TEST_CASE("transposed_b multiplies every shape", "[host][transposed_b]") {
-  test_family("transposed_b");
+TEST_CASE("The ladder multiplies every shape", "[host][ladder]") {
+  for (const std::string_view name : {"naive_mnk", "reordered_mkn", "transposed_b"}) {
+    test_family(name);
+  }
 }
 
 TEST_CASE("blocked multiplies every shape", "[host][blocked]") {

@@ -3,6 +3,8 @@
 // Streams, events and captured graphs of the CUDA driver, for tests on a GPU. Each is destroyed
 // with its object; what the driver refuses throws DeviceError.
 
+#include <cstdint>
+
 #include "runtime/cuda/driver.h"
 
 namespace tunedgemm::internal {
@@ -10,6 +12,12 @@ namespace tunedgemm::internal {
 inline const cuda::Driver& test_driver() {
   static const auto opened = cuda::Driver::open();
   return *std::get<0>(opened);
+}
+
+/// The stream that every thread calls its own by the same handle.
+inline cuda::CUstream per_thread_stream() {
+  constexpr std::uintptr_t kPerThread = 2;  // CU_STREAM_PER_THREAD
+  return reinterpret_cast<cuda::CUstream>(kPerThread);
 }
 
 class OwnStream {
@@ -26,6 +34,12 @@ class OwnStream {
   void begin_capture() const {
     constexpr auto kGlobal = static_cast<cuda::CUstreamCaptureMode>(0);
     TUNEDGEMM_CHECK(test_driver(), cuStreamBeginCapture(handle_, kGlobal), "a stream");
+  }
+  /// The driver's graph of what was captured, which the caller destroys.
+  cuda::CUgraph end_capture() const {
+    cuda::CUgraph graph = nullptr;
+    TUNEDGEMM_CHECK(test_driver(), cuStreamEndCapture(handle_, &graph), "a stream");
+    return graph;
   }
 
  private:
@@ -52,8 +66,7 @@ class OwnEvent {
 class CapturedGraph {
  public:
   explicit CapturedGraph(const OwnStream& captured) {
-    cuda::CUgraph graph = nullptr;
-    TUNEDGEMM_CHECK(test_driver(), cuStreamEndCapture(captured.handle(), &graph), "a stream");
+    const cuda::CUgraph graph = captured.end_capture();
     TUNEDGEMM_CHECK(test_driver(), cuGraphInstantiate(&executable_, graph, 0), "a graph");
     test_driver().cuGraphDestroy(graph);
   }

@@ -1,10 +1,7 @@
 #include "tests/runtime/support/compile_check.h"
 
-#include <algorithm>
-#include <cstdio>
 #include <iostream>
 #include <mutex>
-#include <sstream>
 
 #include "tests/runtime/support/in_parallel.h"
 #include "tests/support/catch.h"
@@ -18,8 +15,6 @@ constexpr int kThreads = 2;
 
 struct Compiled {
   std::string failure;  ///< empty if all is well
-  int registers = 0;
-  std::size_t code_bytes = 0;
   std::int64_t spill_bytes = 0;
 };
 
@@ -43,27 +38,19 @@ Compiled compile_sample(const cuda::Nvrtc& nvrtc, const Sample& sample) {
                        std::to_string(binary.registers) + " registers and " +
                        std::to_string(shared_bytes) + " bytes of shared memory"};
   }
-  return {.failure = "",
-          .registers = binary.registers,
-          .code_bytes = binary.code.size(),
-          .spill_bytes = binary.spill_bytes};
+  return {.failure = "", .spill_bytes = binary.spill_bytes};
 }
 
 }  // namespace
 
 DeviceLimits limits_of(int arch) {
-  DeviceLimits limits;
-  limits.backend = "cuda";
+  DeviceLimits limits = h200();
   limits.arch = arch;
   const bool is_small = arch == 86 || arch == 89 || arch == 120;  // those of workstations
   limits.sm_count = arch == 80 ? 108 : 132;
   limits.max_threads_per_sm = is_small ? 1536 : 2048;
   limits.shared_bytes_per_block = (arch == 80 ? 163 : is_small ? 99 : 227) << 10;
   limits.shared_bytes_per_sm = limits.shared_bytes_per_block + 1024;
-  limits.l2_bytes = 50 << 20;
-  limits.memory_bytes = std::int64_t{80} << 30;
-  limits.clock_ghz = 1.7;
-  limits.memory_gb_per_s = 2000;
   limits.gpc_of_sm = eight_gpcs(limits.sm_count);
   return limits;
 }
@@ -71,22 +58,6 @@ DeviceLimits limits_of(int arch) {
 std::string text_of(const Sample& sample) {
   return to_text(Candidate{sample.family, sample.config}) + " sm_" + std::to_string(sample.arch) +
          "\n" + to_text(sample.problem);
-}
-
-std::string to_table(const CompileReport& report) {
-  std::ostringstream table;
-  table
-      << "family         arch  kernels  spilling  most bytes spilled  most registers  most KiB of "
-         "code\n";
-  for (const auto& [key, figures] : report.figures) {
-    std::array<char, 128> line{};
-    std::snprintf(line.data(), line.size(), "%-13s  %4d  %7zu  %8zu  %18lld  %14d  %16zu\n",
-                  std::string(key.first).c_str(), key.second, figures.compiled, figures.spilling,
-                  static_cast<long long>(figures.most_spill_bytes), figures.most_registers,
-                  figures.most_code_bytes / 1024);
-    table << line.data();
-  }
-  return table.str();
 }
 
 CompileReport compile_all(const cuda::Nvrtc& nvrtc, const std::vector<Sample>& samples,
@@ -100,18 +71,12 @@ CompileReport compile_all(const cuda::Nvrtc& nvrtc, const std::vector<Sample>& s
     }
     const Compiled compiled = compile_sample(nvrtc, samples[index]);
     const std::lock_guard<std::mutex> lock(mutex);
-    CompileFigures& figures = report.figures[{samples[index].family->name(), samples[index].arch}];
     ++report.compiled;
-    ++figures.compiled;
-    figures.most_registers = std::max(figures.most_registers, compiled.registers);
-    figures.most_code_bytes = std::max(figures.most_code_bytes, compiled.code_bytes);
-    figures.most_spill_bytes = std::max(figures.most_spill_bytes, compiled.spill_bytes);
     if (!compiled.failure.empty()) {
       failures.push_back(text_of(samples[index]) + "\n" + compiled.failure);
     }
     if (compiled.spill_bytes > 0) {
       ++report.spilling;
-      ++figures.spilling;
       std::cout << "spills " << compiled.spill_bytes << " bytes: " << text_of(samples[index])
                 << std::endl;
     }

@@ -5,15 +5,12 @@
 
 #include <array>
 #include <chrono>
-#include <cstdint>
-#include <map>
 #include <string>
-#include <string_view>
-#include <utility>
 #include <vector>
 
 #include "kernel_templates/family.h"
 #include "runtime/cuda/nvrtc.h"
+#include "tests/support/skip.h"
 
 namespace tunedgemm::internal {
 
@@ -32,19 +29,9 @@ struct Sample {
 };
 std::string text_of(const Sample& sample);
 
-/// What became of the kernels of a family for an architecture.
-struct CompileFigures {
-  std::size_t compiled = 0, spilling = 0;
-  int most_registers = 0;             ///< of a thread
-  std::size_t most_code_bytes = 0;    ///< of a cubin
-  std::int64_t most_spill_bytes = 0;  ///< of a thread
-};
 struct CompileReport {
   std::size_t compiled = 0, spilling = 0;
-  std::map<std::pair<std::string_view, int>, CompileFigures> figures;  ///< by family and arch
 };
-/// A line for each family and architecture.
-std::string to_table(const CompileReport& report);
 
 /// Compiles samples until `end`. Reports every one that fails, and lists those that spill.
 CompileReport compile_all(const cuda::Nvrtc& nvrtc, const std::vector<Sample>& samples,
@@ -56,3 +43,12 @@ Source with_define(Source source, const std::string& macro, const std::string& v
 bool is_refused_by_assertion(const cuda::Nvrtc& nvrtc, const Source& source);
 
 }  // namespace tunedgemm::internal
+
+/// Declares `const cuda::Nvrtc nvrtc`, or leaves the test case as skipped. Only directly in a
+/// TEST_CASE without sections.
+#define TUNEDGEMM_FIND_NVRTC(nvrtc)                                        \
+  const auto nvrtc##_location = ::tunedgemm::internal::cuda::find_nvrtc(); \
+  if (!nvrtc##_location) {                                                 \
+    TUNEDGEMM_SKIP("no NVRTC");                                            \
+  }                                                                        \
+  const ::tunedgemm::internal::cuda::Nvrtc nvrtc(*nvrtc##_location)

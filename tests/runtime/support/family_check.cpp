@@ -25,7 +25,6 @@ struct Built {
   Launch launch;
   std::unique_ptr<CompiledKernel> kernel;
   std::string failure;
-  std::int64_t spill_bytes = 0;
 };
 
 void build(Built& built, Device& device) {
@@ -34,7 +33,6 @@ void build(Built& built, Device& device) {
     built.failure = "does not compile: " + failure->log;
     return;
   }
-  built.spill_bytes = std::get<Binary>(compiled).spill_bytes;
   auto loaded = device.load(std::get<Binary>(compiled), built.launch);
   if (const auto* rejection = std::get_if<Rejection>(&loaded)) {
     built.failure = "cannot be loaded: " + rejection->detail;
@@ -272,9 +270,6 @@ FamilyReport check_family(const Family& family, const std::vector<FamilyCase>& c
     const std::lock_guard<std::mutex> lock(mutex);
     double& of_types = report.worst[to_text(types)];
     of_types = std::max(of_types, worst);
-    if (entry.spill_bytes > 0) {
-      report.spills[candidate] = entry.spill_bytes;
-    }
     if (!failure.empty()) {
       ++report.failed;
       if (report.failures.size() < kMostSentences) {
@@ -291,10 +286,6 @@ std::string to_text(const FamilyReport& report) {
        << " failed\n";
   for (const auto& [types, worst] : report.worst) {
     text << "  " << types << ": worst error " << worst << " of the bound\n";
-  }
-  if (!report.spills.empty()) {
-    text << "  " << report.spills.size() << " configs spill, such as "
-         << report.spills.begin()->first << '\n';
   }
   for (const std::string& failure : report.failures) {
     text << "FAILED " << failure << '\n';

@@ -22,9 +22,8 @@ struct FamilyCase {
 struct FamilyReport {
   std::size_t binaries = 0, runs = 0;
   std::size_t failed = 0;
-  std::vector<std::string> failures;           ///< the first few, as sentences
-  std::map<std::string, double> worst;         ///< by types: the greatest error over its bound
-  std::map<std::string, std::int64_t> spills;  ///< by candidate: bytes, where there are any
+  std::vector<std::string> failures;    ///< the first few, as sentences
+  std::map<std::string, double> worst;  ///< by types: the greatest error over its bound
 };
 std::string to_text(const FamilyReport& report);
 

@@ -28,16 +28,18 @@ inline std::unique_ptr<Context> host_context(const TemporaryFolder& folder, Poli
 
 class HostCall {
  public:
-  HostCall(int m, int n, int k) : m_(m), n_(n), k_(k), a_(size(m, k)), b_(size(k, n)) {
-    for (std::size_t index = 0; index < a_.size(); ++index) {
-      a_[index] = static_cast<float>(index % 13) - 6;
+  HostCall(int m, int n, int k)
+      : a(size(m, k)), b(size(k, n)), d(size(m, n), std::nanf("")), m_(m), n_(n), k_(k) {
+    for (std::size_t index = 0; index < a.size(); ++index) {
+      a[index] = static_cast<float>(index % 13) - 6;
     }
-    for (std::size_t index = 0; index < b_.size(); ++index) {
-      b_[index] = static_cast<float>(index % 7) - 3;
+    for (std::size_t index = 0; index < b.size(); ++index) {
+      b[index] = static_cast<float>(index % 7) - 3;
     }
-    d_.resize(size(m, n));
   }
 
+  std::vector<float> a, b;
+  mutable std::vector<float> d;  ///< NaN
   /// Elements from memory that is aligned to 16 bytes to the matrices.
   std::ptrdiff_t offset = 0;
 
@@ -49,29 +51,32 @@ class HostCall {
   tunedgemm_buffers buffers() const {
     tunedgemm_buffers buffers;
     tunedgemm_buffers_init(&buffers);
-    buffers.a = a_.data() + offset;
-    buffers.b = b_.data() + offset;
-    buffers.d = d_.data() + offset;
+    buffers.a = a.data() + offset;
+    buffers.b = b.data() + offset;
+    buffers.d = d.data() + offset;
     return buffers;
   }
   CallKey key() const { return call_key(problem(), buffers()); }
 
   /// Launches the plan and looks at the result.
   bool is_right_with(const Plan& plan) const {
-    std::fill(d_.begin(), d_.end(), std::nanf(""));
+    std::fill(d.begin(), d.end(), std::nanf(""));
     return why_not_buffers(plan, buffers()).empty() && launch(plan, buffers(), nullptr) == 0 &&
            is_right();
   }
   bool is_right() const {
-    const float *a = a_.data() + offset, *b = b_.data() + offset, *d = d_.data() + offset;
+    const tunedgemm_buffers given = buffers();
+    const auto* left = static_cast<const float*>(given.a);
+    const auto* right = static_cast<const float*>(given.b);
+    const auto* result = static_cast<const float*>(given.d);
     for (int row = 0; row < m_; ++row) {
       for (int column = 0; column < n_; ++column) {
         double sum = 0;
         for (int inner = 0; inner < k_; ++inner) {
-          sum += static_cast<double>(a[row * k_ + inner]) *
-                 static_cast<double>(b[inner * n_ + column]);
+          sum += static_cast<double>(left[row * k_ + inner]) *
+                 static_cast<double>(right[inner * n_ + column]);
         }
-        if (!(static_cast<double>(d[row * n_ + column]) == sum)) {
+        if (!(static_cast<double>(result[row * n_ + column]) == sum)) {
           return false;
         }
       }
@@ -85,8 +90,6 @@ class HostCall {
   }
 
   int m_, n_, k_;
-  std::vector<float> a_, b_;
-  mutable std::vector<float> d_;
 };
 
 }  // namespace tunedgemm::internal

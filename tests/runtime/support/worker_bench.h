@@ -2,9 +2,13 @@
 
 #include <sys/types.h>
 
+#include <cstdlib>
+#include <filesystem>
 #include <string>
 #include <vector>
 
+#include "runtime/process/worker_process.h"
+#include "tests/support/breaking_compiler.h"
 #include "tests/support/temporary_folder.h"
 
 namespace tunedgemm::internal {
@@ -14,17 +18,21 @@ namespace tunedgemm::internal {
 class WorkerBench {
  public:
   WorkerBench() = default;
-  ~WorkerBench();
+  ~WorkerBench() { unsetenv("TUNEDGEMM_CXX"); }
   WorkerBench(const WorkerBench&) = delete;
   WorkerBench& operator=(const WorkerBench&) = delete;
 
   std::string cache() const { return folder_.path() / "cache.db"; }
 
   /// From now on the host's compiler is that of write_breaking_compiler.
-  void break_kernels(const std::string& cases) const;
+  void break_kernels(const std::string& cases) const {
+    const std::filesystem::path path = folder_.path() / "c++";
+    write_breaking_compiler(path, cases);
+    setenv("TUNEDGEMM_CXX", path.c_str(), 1);
+  }
 
   /// The pids of the workers that use the cache.
-  std::vector<pid_t> workers() const;
+  std::vector<pid_t> workers() const { return processes_with(std::string(kWorkerFlag), cache()); }
 
  private:
   TemporaryFolder folder_;

@@ -2,13 +2,14 @@
 
 #include "runtime/tuning/device_probe.h"
 
+#include <algorithm>
 #include <memory>
-#include <optional>
 #include <string>
+#include <vector>
 
 #include "cache/store.h"
 #include "runtime/calls/call_key.h"
-#include "runtime/cuda/driver.h"
+#include "tests/runtime/support/captured_graph.h"
 #include "tests/runtime/support/plain_device.h"
 #include "tests/runtime/support/winner_record.h"
 #include "tests/support/catch.h"
@@ -111,20 +112,11 @@ TEST_CASE("A plan that asks for GPCs has those of the store, else of a probe", "
   constexpr std::int64_t kM = 256, kN = 512, kK = 8192;
   const Problem asked =
       canonical(make_problem(kM, kN, kK, DataType::kF16, DataType::kF16, DataType::kF16)).problem;
-  std::optional<Instance> winner;
-  for (const Instance& instance : ranked_candidates(asked, device->limits())) {
-    if (instance.launch.workspace_is_optional) {
-      winner = instance;
-      break;
-    }
-  }
-  REQUIRE(winner);
-  Record record = winner_record(*winner, *device);
-  record.rigor = Rigor::kNormal;
-  const Source source = winner->source();
-  CHECK(open_store(options.store.path)
-            ->put(record, source, std::get<Binary>(device->compile(source)), {})
-            .stored);
+  const std::vector<Instance> ranked = ranked_candidates(asked, device->limits());
+  const auto winner = std::ranges::find_if(
+      ranked, [](const Instance& instance) { return instance.launch.workspace_is_optional; });
+  REQUIRE(winner != ranked.end());
+  store_winner(*open_store(options.store.path), *winner, *device);
 
   tunedgemm_problem problem;
   tunedgemm_problem_init(&problem, kM, kN, kK, TUNEDGEMM_F16, TUNEDGEMM_F16, TUNEDGEMM_F16);
@@ -132,22 +124,15 @@ TEST_CASE("A plan that asks for GPCs has those of the store, else of a probe", "
   tunedgemm_buffers buffers;
   tunedgemm_buffers_init(&buffers);
   buffers.a = buffers.b = buffers.d = memory->data();
-  const auto opened = cuda::Driver::open();
-  const cuda::Driver& driver = *std::get<0>(opened);
-  constexpr auto kGlobal = static_cast<cuda::CUstreamCaptureMode>(0);
   for (const bool is_stored : {false, true}) {
     const auto context = Context::create(options);
     CHECK(context->device().limits().gpc_of_sm.empty() != is_stored);
     const Device::Current current(context->device());
     // Another stream of this thread is captured, in the mode that forbids most.
-    cuda::CUstream captured = nullptr;
-    REQUIRE(driver.cuStreamCreate(&captured, 1) == 0);
-    REQUIRE(driver.cuStreamBeginCapture(captured, kGlobal) == 0);
+    const OwnStream captured;
+    captured.begin_capture();
     const Plan& plan = context->plan(call_key(problem, buffers), nullptr);
-    cuda::CUgraph graph = nullptr;
-    CHECK(driver.cuStreamEndCapture(captured, &graph) == 0);
-    driver.cuGraphDestroy(graph);
-    driver.cuStreamDestroy(captured);
+    test_driver().cuGraphDestroy(captured.end_capture());
     CHECK(plan.candidate == winner->candidate);
     CHECK(plan.launch == winner->launch);
     CHECK(context->device().limits().gpc_of_sm == device->limits().gpc_of_sm);

@@ -4,8 +4,8 @@
 
 namespace tunedgemm::internal {
 
-FakeFamily::FakeFamily(std::string_view name)
-    : Family(name, "host", "cuda/common/arguments.cuh",
+FakeFamily::FakeFamily()
+    : Family("fake", "host", "cuda/common/arguments.cuh",
              {{"block_m", {32, 64, 128, 256}, "rows of a tile"},
               {"variant", {0, 1, 2, 3}, "the smaller, the better predicted"},
               {"split_k", {1, 2}, "split-K slices"}}) {}
@@ -18,11 +18,7 @@ Instantiation FakeFamily::instantiate(const Problem& problem, const Config& conf
   Instance instance;
   instance.problem = problem;
   instance.candidate = {this, config};
-  instance.tile_key = name();
-  for (const char* knob :
-       {"block_m", "block_n", "block_k", "swap_ab", "epilogue_stages", "consumers", "ping_pong"}) {
-    instance.tile_key += " " + std::to_string(config.find(knob).value_or(0));
-  }
+  instance.tile_key = std::to_string(config.find("block_m").value_or(0));
   const bool splits_k = config.find("split_k").value_or(1) > 1;
   instance.launch.workspace_bytes = splits_k ? kWorkspaceCounterBytes : 0;
   instance.predicted_us = 100.0 + config.find("variant").value_or(0);
@@ -43,6 +39,11 @@ Instance FakeFamily::instance(const Candidate& candidate, double predicted_us) c
   Instance made = instance(candidate);
   made.predicted_us = predicted_us;
   return made;
+}
+
+const FakeFamily& fake_family() {
+  static const FakeFamily family;
+  return family;
 }
 
 }  // namespace tunedgemm::internal

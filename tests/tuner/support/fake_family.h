@@ -7,11 +7,10 @@
 namespace tunedgemm::internal {
 
 /// Knobs: block_m, the tile; variant, which the cost model ranks by; split_k, which needs a
-/// workspace. Legal where block_m <= M. Other knobs are taken, and those that make a tile with the
-/// families of a recorded run make one here, so that it can stand for them.
+/// workspace. Legal where block_m <= M.
 class FakeFamily final : public Family {
  public:
-  explicit FakeFamily(std::string_view name = "fake");
+  FakeFamily();
 
   Instantiation instantiate(const Problem& problem, const Config& config,
                             const DeviceLimits& limits) const override;
@@ -21,5 +20,8 @@ class FakeFamily final : public Family {
   Instance instance(const Candidate& candidate) const;
   Instance instance(const Candidate& candidate, double predicted_us) const;
 };
+
+/// The one of all tests.
+const FakeFamily& fake_family();
 
 }  // namespace tunedgemm::internal
