@@ -1,4 +1,4 @@
-// tunedgemm bench: our winners beside the vendor's library, in one run.
+// tunedgemm bench: our winners beside another library's, in one run.
 
 #include <algorithm>
 #include <chrono>
@@ -124,7 +124,7 @@ std::vector<NamedCandidate> others(Context& context, const Problem& problem, con
 }
 
 // Empty if it was interrupted. What fails for this shape only is a row that says so.
-std::optional<BenchRow> bench_shape(Context& context, Vendor* vendor, const Shape& shape,
+std::optional<BenchRow> bench_shape(Context& context, Baseline* baseline, const Shape& shape,
                                     const Options& options) {
   BenchRow failed;
   failed.shape = shape;
@@ -148,11 +148,11 @@ std::optional<BenchRow> bench_shape(Context& context, Vendor* vendor, const Shap
     }
     const BenchRaceOptions race{.rounds = options.measuring.rounds,
                                 .cool_down = std::chrono::milliseconds(options.cool_down_ms)};
-    BenchRow row = race_kernels(context, shape, ours, vendor, race);
+    BenchRow row = race_kernels(context, shape, ours, baseline, race);
     if (options.back_to_back) {
       Shape overlapping = shape;
       overlapping.problem.launches = Launches::kBackToBack;
-      row.back_to_back = race_kernels(context, overlapping, ours, vendor, race).contenders;
+      row.back_to_back = race_kernels(context, overlapping, ours, baseline, race).contenders;
     }
     row.remarks.insert(row.remarks.end(), remarks.begin(), remarks.end());
     return row;
@@ -168,14 +168,14 @@ std::optional<BenchRow> bench_shape(Context& context, Vendor* vendor, const Shap
 }
 
 // The shapes one by one, until one is interrupted.
-std::vector<BenchRow> bench_shapes(Context& context, Vendor* vendor,
+std::vector<BenchRow> bench_shapes(Context& context, Baseline* baseline,
                                    const std::vector<Shape>& shapes, const Options& options,
                                    BenchFiles& files) {
   std::vector<BenchRow> rows;
   BenchProgress progress(std::cerr, shapes.size());
   for (const Shape& shape : shapes) {
     progress.shape_begins(shape);
-    std::optional<BenchRow> row = bench_shape(context, vendor, shape, options);
+    std::optional<BenchRow> row = bench_shape(context, baseline, shape, options);
     if (!row) {
       std::cerr << "interrupted\n";
       break;
@@ -231,18 +231,18 @@ ExitStatus bench(const Options& options) {
   const auto context = Context::create(to_context_options(options.context));
   context->complete_probe();
   Device& device = context->device();
-  std::string why_no_vendor;
-  const auto vendor = open_vendor(device, &why_no_vendor);
-  const BenchRun run = describe_run(device, vendor.get(), measuring.rounds, options.cool_down_ms);
+  std::string why_no_baseline;
+  const auto baseline = open_baseline(device, &why_no_baseline);
+  const BenchRun run = describe_run(device, baseline.get(), measuring.rounds, options.cool_down_ms);
   BenchFiles files(run, measuring.csv, json);
   std::cerr << run.device << ", " << run.compiler << ", "
-            << (vendor ? run.vendor : "no other library: " + why_no_vendor) << "; " << run.rounds
-            << " interleaved rounds, each sample after " << run.cool_down_ms
+            << (baseline ? run.baseline : "no other library: " + why_no_baseline) << "; "
+            << run.rounds << " interleaved rounds, each sample after " << run.cool_down_ms
             << " ms of cool-down; medians\n";
   note_interrupts();
-  const std::vector<BenchRow> rows = bench_shapes(*context, vendor.get(), shapes, options, files);
-  print_table(std::cout, rows, vendor == nullptr ? "" : vendor->name());
-  print_means(std::cout, rows, vendor == nullptr ? "" : vendor->name());
+  const std::vector<BenchRow> rows = bench_shapes(*context, baseline.get(), shapes, options, files);
+  print_table(std::cout, rows, baseline == nullptr ? "" : baseline->name());
+  print_means(std::cout, rows, baseline == nullptr ? "" : baseline->name());
   if (plotter && std::any_of(rows.begin(), rows.end(), tuned_contender)) {
     std::vector<std::filesystem::path> drawn{json};
     drawn.insert(drawn.end(), options.compared.begin(), options.compared.end());

@@ -84,7 +84,7 @@ std::string json_begin(const BenchRun& run) {
   Json json{{"device", run.device},
             {"compiler", run.compiler},
             {"driver", run.driver},
-            {"vendor", run.vendor.empty() ? Json(nullptr) : Json(run.vendor)},
+            {"vendor", run.baseline.empty() ? Json(nullptr) : Json(run.baseline)},
             {"began_at", run.began_at},
             {"rounds", run.rounds},
             {"cool_down_ms", run.cool_down_ms}};
@@ -129,7 +129,7 @@ void BenchFiles::add(const BenchRow& row) {
 void BenchFiles::add_csv(const BenchRow& row) {
   const Problem& problem = row.shape.problem;
   for (const BenchContender& contender : row.contenders) {
-    csv_ << csv_cell(run_.device) << ',' << csv_cell(run_.vendor) << ',' << run_.began_at << ','
+    csv_ << csv_cell(run_.device) << ',' << csv_cell(run_.baseline) << ',' << run_.began_at << ','
          << run_.cool_down_ms << ',' << csv_cell(row.shape.name) << ',' << types_text(problem)
          << ',' << layout_text(problem) << ',' << epilogue_text(problem) << ',' << problem.m << ','
          << problem.n << ',' << problem.k << ',' << problem.batch << ',' << name(problem.launches)

@@ -25,7 +25,7 @@ std::string known_text(double value) {
 std::string back_to_back_text(const BenchRow& row) {
   const BenchRow overlapping = back_to_back(row);
   const BenchContender* ours = tuned_contender(overlapping);
-  return ours == nullptr ? "" : ratio_text(vendor_best(overlapping), *ours);
+  return ours == nullptr ? "" : ratio_text(baseline_best(overlapping), *ours);
 }
 
 enum class Ends { kLeast, kBoth };
@@ -44,14 +44,15 @@ void print_ratios(std::ostream& out, const Ratios& found, std::string_view other
 
 }  // namespace
 
-void print_table(std::ostream& out, const std::vector<BenchRow>& rows, const std::string& vendor) {
+void print_table(std::ostream& out, const std::vector<BenchRow>& rows,
+                 const std::string& baseline) {
   Table table({{"shape"},
                {"types"},
                {"layout"},
                {"time", Align::kRight},
                {"spread", Align::kRight},
                {"TFLOP/s", Align::kRight},
-               {vendor + " default", Align::kRight},
+               {baseline + " default", Align::kRight},
                {"its best", Align::kRight},
                {"x default", Align::kRight},
                {"x best", Align::kRight},
@@ -67,16 +68,16 @@ void print_table(std::ostream& out, const std::vector<BenchRow>& rows, const std
     }
     table.add({shape_text(row.shape), types_text(row.shape.problem), layout_text(row.shape.problem),
                time_text(ours->median_us), spread_text(ours->spread), tflops_text(ours),
-               tflops_text(vendor_default(row)), tflops_text(vendor_best(row)),
-               ratio_text(vendor_default(row), *ours), ratio_text(vendor_best(row), *ours),
+               tflops_text(baseline_default(row)), tflops_text(baseline_best(row)),
+               ratio_text(baseline_default(row), *ours), ratio_text(baseline_best(row), *ours),
                back_to_back_text(row), "", known_text(ours->of_roofline),
                known_text(ours->clock_mhz), row.kernel});
     for (const BenchContender& contender : row.contenders) {
       if (&contender != ours && !contender.kernel.empty()) {  // another family of ours
         table.add(
             {"", contender.name, "", time_text(contender.median_us), spread_text(contender.spread),
-             tflops_text(&contender), "", "", ratio_text(vendor_default(row), contender),
-             ratio_text(vendor_best(row), contender), "", ratio_text(ours, contender),
+             tflops_text(&contender), "", "", ratio_text(baseline_default(row), contender),
+             ratio_text(baseline_best(row), contender), "", ratio_text(ours, contender),
              known_text(contender.of_roofline), known_text(contender.clock_mhz), contender.kernel});
       }
     }
@@ -92,15 +93,16 @@ void print_table(std::ostream& out, const std::vector<BenchRow>& rows, const std
   }
 }
 
-void print_means(std::ostream& out, const std::vector<BenchRow>& rows, const std::string& vendor) {
-  print_ratios(out, ratios(rows, vendor_default), vendor + "'s default", Ends::kLeast);
-  print_ratios(out, ratios(rows, vendor_best), "the best of its proposals", Ends::kLeast);
+void print_means(std::ostream& out, const std::vector<BenchRow>& rows,
+                 const std::string& baseline) {
+  print_ratios(out, ratios(rows, baseline_default), baseline + "'s default", Ends::kLeast);
+  print_ratios(out, ratios(rows, baseline_best), "the best of its proposals", Ends::kLeast);
   std::vector<BenchRow> overlapping;
   overlapping.reserve(rows.size());
   for (const BenchRow& row : rows) {
     overlapping.push_back(back_to_back(row));
   }
-  print_ratios(out, ratios(overlapping, vendor_best), "the same, all launched back to back",
+  print_ratios(out, ratios(overlapping, baseline_best), "the same, all launched back to back",
                Ends::kLeast);
   for (const std::string& name : other_contenders(rows)) {
     print_ratios(out, ratios(rows, [&](const BenchRow& row) { return contender_named(row, name); }),
@@ -114,10 +116,10 @@ std::string result_text(const BenchRow& row) {
     return "no result: " + row.failure;
   }
   std::string text = tflops_text(ours) + " TFLOP/s";
-  if (const BenchContender* theirs = vendor_default(row)) {
+  if (const BenchContender* theirs = baseline_default(row)) {
     text += ", " + ratio_text(theirs, *ours) + " the default";
   }
-  if (const BenchContender* theirs = vendor_best(row)) {
+  if (const BenchContender* theirs = baseline_best(row)) {
     text += ", " + ratio_text(theirs, *ours) + " the best";
   }
   return text;

@@ -14,11 +14,11 @@
 namespace tunedgemm::internal {
 
 /// A line for each shape, below it one for each family that was asked for, and one for each shape
-/// that failed. `vendor` is the name of the other library, "" where there is none.
-void print_table(std::ostream& out, const std::vector<BenchRow>& rows, const std::string& vendor);
-/// Geometric means and the least ratio, against the vendor's default and its best; nothing where
-/// the vendor took no part.
-void print_means(std::ostream& out, const std::vector<BenchRow>& rows, const std::string& vendor);
+/// that failed. `baseline` is the name of the other library, "" where there is none.
+void print_table(std::ostream& out, const std::vector<BenchRow>& rows, const std::string& baseline);
+/// Geometric means and the least ratio, against the baseline's default and its best; nothing where
+/// the baseline took no part.
+void print_means(std::ostream& out, const std::vector<BenchRow>& rows, const std::string& baseline);
 /// "812 TFLOP/s, 1.03x the default, 1.01x the best": one shape, while others follow.
 std::string result_text(const BenchRow& row);
 

@@ -126,13 +126,13 @@ std::vector<NamedCandidate> rungs_of(Context& context, const Problem& problem,
 }
 
 // Theirs as one step: its fastest proposal.
-void keep_best_of_vendor(BenchRow& row, const std::string& vendor) {
-  const BenchContender* best = vendor_best(row);
+void keep_best_of_baseline(BenchRow& row, const std::string& baseline) {
+  const BenchContender* best = baseline_best(row);
   if (best == nullptr) {
     return;
   }
   BenchContender step = *best;
-  step.name = vendor;
+  step.name = baseline;
   std::erase_if(row.contenders,
                 [](const BenchContender& contender) { return contender.kernel.empty(); });
   row.contenders.push_back(std::move(step));
@@ -146,14 +146,14 @@ ExitStatus ladder(const Options& options) {
   context->complete_probe();
   Device& device = context->device();
   const auto shapes = shapes_of(options.shape, device.limits());
-  std::string why_no_vendor;
-  const auto vendor = open_vendor(device, &why_no_vendor);
+  std::string why_no_baseline;
+  const auto baseline = open_baseline(device, &why_no_baseline);
   const BenchRaceOptions racing{.rounds = measuring.rounds};
-  const BenchRun run =
-      describe_run(device, vendor.get(), racing.rounds, static_cast<int>(racing.cool_down.count()));
+  const BenchRun run = describe_run(device, baseline.get(), racing.rounds,
+                                    static_cast<int>(racing.cool_down.count()));
   BenchFiles files(run, measuring.csv, json);
   std::cerr << run.device << ", " << run.compiler << ", "
-            << (vendor ? run.vendor : "no other library: " + why_no_vendor) << '\n';
+            << (baseline ? run.baseline : "no other library: " + why_no_baseline) << '\n';
   note_interrupts();
   for (const Shape& shape : shapes) {
     std::cerr << shape_text(shape) << '\n';
@@ -165,15 +165,15 @@ ExitStatus ladder(const Options& options) {
         std::cerr << "interrupted\n";
         return ExitStatus::kInterrupted;
       }
-      row = race_kernels(*context, shape, rungs, vendor.get(), racing);
+      row = race_kernels(*context, shape, rungs, baseline.get(), racing);
     } catch (const DeviceError&) {
       throw;
     } catch (const std::runtime_error& error) {
       std::cerr << "no result for " << shape_text(shape) << ": " << error.what() << '\n';
       return ExitStatus::kFoundNothing;
     }
-    if (vendor) {
-      keep_best_of_vendor(row, vendor->name());
+    if (baseline) {
+      keep_best_of_baseline(row, baseline->name());
     }
     files.add(row);
     print_rungs(row);
