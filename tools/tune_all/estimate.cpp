@@ -1,7 +1,9 @@
 #include "tools/tune_all/estimate.h"
 
 #include <algorithm>
+#include <ostream>
 
+#include "tools/shared/table.h"
 #include "tools/shared/text.h"
 #include "tuner/search_limits.h"
 
@@ -60,6 +62,34 @@ std::vector<std::string> budget_warnings(const Estimate& estimate, const Session
                        " of --total-seconds: the last ones may not be tried");
   }
   return warnings;
+}
+
+void print_estimate(std::ostream& out, const Estimate& estimate, Context& context) {
+  Table table({{"name"},
+               {"m x n x k"},
+               {"types"},
+               {"layout"},
+               {"epilogue"},
+               {"legal", Align::kRight},
+               {"tried at most", Align::kRight},
+               {"estimate", Align::kRight}});
+  std::ptrdiff_t known = 0;
+  for (const PlannedShape& planned : estimate.shapes) {
+    const Problem& problem = planned.shape.problem;
+    known += planned.tuned ? 1 : 0;
+    table.add({planned.shape.name, extents_text(problem), types_text(problem), layout_text(problem),
+               epilogue_text(problem), std::to_string(planned.legal), std::to_string(planned.tried),
+               planned.tuned ? "in the cache" : duration_text(planned.seconds)});
+  }
+  table.print_without_empty_columns(out);
+  out << counted(estimate.shapes.size(), "shape") << " on " << context.device().identity().name
+      << ": " << known << " in the cache, "
+      << static_cast<std::ptrdiff_t>(estimate.shapes.size()) - known << " to tune in about "
+      << duration_text(estimate.seconds) << " (" << rounded_text(estimate.seconds_per_candidate)
+      << " s a candidate, "
+      << (estimate.measured ? "as measured on this device before"
+                            : "assumed: nothing was tuned on this device yet")
+      << ").\nNothing was tuned: this was a dry run.\n";
 }
 
 }  // namespace tunedgemm::internal

@@ -2,6 +2,7 @@
 
 // How long a run would take: what --dry-run says.
 
+#include <iosfwd>
 #include <string>
 #include <vector>
 
@@ -33,5 +34,7 @@ Estimate estimate(Context& context, const std::vector<Shape>& shapes,
 
 /// Sentences that say what the session's budgets are too small for.
 std::vector<std::string> budget_warnings(const Estimate& estimate, const SessionOptions& options);
+/// Which shapes would be tuned, and how long that would take.
+void print_estimate(std::ostream& out, const Estimate& estimate, Context& context);
 
 }  // namespace tunedgemm::internal

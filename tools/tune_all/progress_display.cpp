@@ -1,7 +1,7 @@
 #include "tools/tune_all/progress_display.h"
 
 #include <algorithm>
-#include <ostream>
+#include <iostream>
 
 #include "kernel_templates/base/printable.h"
 #include "tools/shared/table.h"
@@ -45,9 +45,6 @@ std::string_view origin_text(TuneResult::Origin origin) {
 
 }  // namespace
 
-ProgressDisplay::ProgressDisplay(std::ostream& out, Style style, int shapes, int to_tune)
-    : out_(out), style_(style), shapes_(shapes), to_tune_(to_tune) {}
-
 void ProgressDisplay::shape_begins(const Shape& shape) {
   shape_text_ =
       shape_text(shape) + " " + types_text(shape.problem) + " " + layout_text(shape.problem);
@@ -86,15 +83,15 @@ void ProgressDisplay::shape_ends(const TuneResult& result) {
   tuned_ += result.origin == TuneResult::Origin::kCached ? 0 : 1;
   const bool failed = result.origin == TuneResult::Origin::kFailed;
   if (style_ == Style::kLines) {
-    out_ << ended_ << "/" << shapes_ << "  " << shape_text_ << "  " << origin_text(result.origin)
-         << ": " << printable(result_text(result), Lines::kOne);
+    std::clog << ended_ << "/" << shapes_ << "  " << shape_text_ << "  "
+              << origin_text(result.origin) << ": " << printable(result_text(result), Lines::kOne);
     if (tuned_ > 0 && tuned_ < to_tune_) {
-      out_ << "  (" << duration_text(seconds_left()) << " left)";
+      std::clog << "  (" << duration_text(seconds_left()) << " left)";
     }
-    out_ << std::endl;
+    std::clog << std::endl;
   } else if (failed) {
     rewrite(shape_text_ + "  " + result_text(result));
-    out_ << '\n';
+    std::clog << '\n';
   }
 }
 
@@ -111,7 +108,7 @@ void ProgressDisplay::rewrite(const std::string& text) {
     line.pop_back();
   }
   constexpr std::string_view kEraseLine = "\r\x1b[2K";
-  out_ << kEraseLine << line << std::flush;
+  std::clog << kEraseLine << line << std::flush;
 }
 
 }  // namespace tunedgemm::internal

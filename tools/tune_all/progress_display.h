@@ -1,10 +1,10 @@
 #pragma once
 
-// What a person sees while shapes are tuned: on a terminal one line that is rewritten in place,
-// else one line a shape.
+// What a person sees on the standard error stream while shapes are tuned: on a terminal one line
+// that is rewritten in place, else one line a shape. It moves the cursor, so that it writes to
+// std::clog, which run_program() leaves as it is.
 
 #include <chrono>
-#include <iosfwd>
 #include <string>
 
 #include "runtime/context/context.h"
@@ -18,7 +18,8 @@ class ProgressDisplay {
   enum class Style { kInPlace, kLines };
 
   /// `to_tune` of `shapes` shapes are not yet in the cache: only these take time.
-  ProgressDisplay(std::ostream& out, Style style, int shapes, int to_tune);
+  ProgressDisplay(Style style, int shapes, int to_tune)
+      : style_(style), shapes_(shapes), to_tune_(to_tune) {}
 
   void shape_begins(const Shape& shape);
   void shape_moves(const Progress& progress);
@@ -32,7 +33,6 @@ class ProgressDisplay {
   double seconds_left() const;
   void rewrite(const std::string& text);
 
-  std::ostream& out_;
   Style style_;
   int shapes_;
   int to_tune_;

@@ -1,8 +1,9 @@
 #pragma once
 
 // A session: one shape after the other is tuned, until all are done, the time is spent, or the user
-// has had enough.
+// has had enough; and what is printed of it.
 
+#include <iosfwd>
 #include <optional>
 #include <string>
 #include <vector>
@@ -36,5 +37,13 @@ struct Session {
 
 Session tune_shapes(Context& context, const std::vector<Shape>& shapes,
                     const SessionOptions& options, ProgressDisplay& display);
+
+/// A row a shape: the winner, its time and rate, and how it compares with the naive kernel and with
+/// what would have run without tuning.
+void print_table(std::ostream& out, const Session& session);
+/// How many were tuned, were known and have no winner; where the cache is.
+void print_summary(std::ostream& out, const Session& session, Context& context);
+/// The outcomes as a JSON array.
+void print_json(std::ostream& out, const Session& session);
 
 }  // namespace tunedgemm::internal

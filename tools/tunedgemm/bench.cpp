@@ -8,10 +8,9 @@
 #include <optional>
 #include <stdexcept>
 
-#include "tools/shared/context_options.h"
-#include "tools/shared/interrupt.h"
-#include "tools/shared/shape_list.h"
-#include "tools/shared/shape_options.h"
+#include "tools/shared/options.h"
+#include "tools/shared/program.h"
+#include "tools/shared/shape.h"
 #include "tools/shared/text.h"
 #include "tools/tunedgemm/bench_files.h"
 #include "tools/tunedgemm/bench_race.h"
@@ -31,7 +30,7 @@ constexpr const char* kModel = "model";
 
 struct Options {
   ContextChoice context;
-  ShapeChoice shape;
+  std::vector<Field> shape;
   std::string list, sizes, sweep;
   MeasuringChoice measuring;
   std::vector<std::filesystem::path> compared;
@@ -43,17 +42,17 @@ struct Options {
   bool back_to_back = false;
 };
 
-std::vector<Shape> sweep_shapes(const ShapeChoice& choice, std::string_view option,
+std::vector<Shape> sweep_shapes(const std::vector<Field>& fields, std::string_view option,
                                 std::string_view sizes) {
   try {
-    return square_shapes(choice, sizes);
-  } catch (const std::exception& error) {  // ShapeError, std::invalid_argument
+    return square_shapes(fields, sizes);
+  } catch (const std::invalid_argument& error) {
     throw std::invalid_argument(std::string(option) + ": " + error.what());
   }
 }
 
 std::vector<Shape> shapes_of(const Options& options) {
-  const auto& fields = options.shape.fields;
+  const std::vector<Field>& fields = options.shape;
   const auto is_extent = [](const Field& field) {
     return field.name == "m" || field.name == "n" || field.name == "k";
   };
@@ -79,7 +78,7 @@ std::vector<Shape> shapes_of(const Options& options) {
     throw std::invalid_argument(
         "bench needs shapes: M N K, or --sizes 256:4096:128, or --sweep squares, or --list FILE");
   }
-  return {to_shape(options.shape)};
+  return {shape_of_arguments(options.shape)};
 }
 
 // Our other contenders, by the names under which they were asked for; and a remark for each that
@@ -198,7 +197,7 @@ ExitStatus status_of(const std::vector<BenchRow>& rows, std::size_t wanted) {
   }
   const bool all = std::all_of(rows.begin(), rows.end(),
                                [](const BenchRow& row) { return row.failure.empty(); });
-  return all ? ExitStatus::kGood : ExitStatus::kFoundNothing;
+  return all ? ExitStatus::kGood : ExitStatus::kNoResult;
 }
 
 // Throws std::runtime_error with a sentence for a file that cannot be drawn beside this run.

@@ -6,13 +6,11 @@
 #include <stdexcept>
 #include <utility>
 
-#include "tools/shared/json_text.h"
+#include "tools/shared/results.h"
 #include "tools/shared/text.h"
 
 namespace tunedgemm::internal {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 constexpr std::string_view kJsonEnd = "\n ]\n}\n";
 

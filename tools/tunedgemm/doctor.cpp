@@ -9,7 +9,8 @@
 #include "cache/store.h"
 #include "kernel_templates/family.h"
 #include "runtime/backend.h"
-#include "tools/shared/json_text.h"
+#include "tools/shared/options.h"
+#include "tools/shared/results.h"
 #include "tools/shared/table.h"
 #include "tools/shared/text.h"
 #include "tools/tunedgemm/verbs.h"
@@ -132,7 +133,7 @@ void print(const std::vector<Finding>& findings) {
 }
 
 void print_json(const std::vector<Finding>& findings) {
-  auto array = nlohmann::ordered_json::array();
+  Json array = Json::array();
   for (const Finding& finding : findings) {
     array.push_back({{"what", finding.subject},
                      {"state", std::string(name(finding.state))},
@@ -152,7 +153,7 @@ ExitStatus doctor(const Options& options) {
   options.json ? print_json(findings) : print(findings);
   for (const Finding& finding : findings) {
     if (finding.state == State::kBroken) {
-      return ExitStatus::kFoundNothing;
+      return ExitStatus::kNoResult;
     }
   }
   return ExitStatus::kGood;
@@ -163,7 +164,7 @@ ExitStatus doctor(const Options& options) {
 void add_doctor(CLI::App& app, ExitStatus& status) {
   auto* verb = app.add_subcommand("doctor", "what is here, what is missing, can tuning work");
   const auto options = std::make_shared<Options>();
-  verb->add_option("--cache", options->cache, "the cache file; default as for the library");
+  add_cache_option(*verb, options->cache);
   verb->add_flag("--json", options->json, "as a JSON array");
   verb->footer("Exit status 1: something that is here is BROKEN, so that tuning would stop at it.");
   verb->callback([options, &status] { status = doctor(*options); });

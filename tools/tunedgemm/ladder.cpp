@@ -8,9 +8,8 @@
 #include <memory>
 #include <stdexcept>
 
-#include "tools/shared/context_options.h"
-#include "tools/shared/interrupt.h"
-#include "tools/shared/shape_options.h"
+#include "tools/shared/options.h"
+#include "tools/shared/program.h"
 #include "tools/shared/table.h"
 #include "tools/shared/text.h"
 #include "tools/tunedgemm/bench_files.h"
@@ -25,7 +24,7 @@ namespace {
 
 struct Options {
   ContextChoice context;
-  ShapeChoice shape;
+  std::vector<Field> shape;
   MeasuringChoice measuring;
 };
 
@@ -35,24 +34,20 @@ constexpr const char* kSmall[] = {"512", "512", "256"};
 constexpr const char* kLargeOnGpu[] = {"4096", "4096", "4096"};
 constexpr const char* kLargeOnHost[] = {"1024", "1024", "1024"};
 
-Shape shape_with(ShapeChoice choice, const char* const (&extents)[3]) {
+Shape shape_with(std::vector<Field> fields, const char* const (&extents)[3]) {
   constexpr const char* kNames[] = {"m", "n", "k"};
   for (int index = 0; index < 3; ++index) {
-    choice.fields.push_back({kNames[index], extents[index], {}});
+    fields.push_back({kNames[index], extents[index]});
   }
-  return to_shape(choice);
+  return shape_of_arguments(std::move(fields));
 }
 
-std::vector<Shape> shapes_of(const ShapeChoice& choice, const DeviceLimits& limits) {
-  const auto given = [&](std::string_view name) {
-    return std::any_of(choice.fields.begin(), choice.fields.end(),
-                       [&](const Field& field) { return field.name == name; });
-  };
-  if (given("m") || given("n") || given("k")) {
-    return {to_shape(choice)};
+std::vector<Shape> shapes_of(const std::vector<Field>& fields, const DeviceLimits& limits) {
+  if (has_field(fields, "m") || has_field(fields, "n") || has_field(fields, "k")) {
+    return {shape_of_arguments(fields)};
   }
-  return {shape_with(choice, kSmall),
-          shape_with(choice, limits.is_gpu() ? kLargeOnGpu : kLargeOnHost)};
+  return {shape_with(fields, kSmall),
+          shape_with(fields, limits.is_gpu() ? kLargeOnGpu : kLargeOnHost)};
 }
 
 std::string climbed_text(const BenchContender* from, const BenchContender& to) {
@@ -170,7 +165,7 @@ ExitStatus ladder(const Options& options) {
       throw;
     } catch (const std::runtime_error& error) {
       std::cerr << "no result for " << shape_text(shape) << ": " << error.what() << '\n';
-      return ExitStatus::kFoundNothing;
+      return ExitStatus::kNoResult;
     }
     if (baseline) {
       keep_best_of_baseline(row, baseline->name());

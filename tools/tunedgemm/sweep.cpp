@@ -6,7 +6,6 @@
 //   tunedgemm sweep 4096 4096 4096 --types f16 --family mma --config "block_m=128 block_n=256 ..."
 
 #include <algorithm>
-#include <fstream>
 #include <iostream>
 #include <memory>
 #include <stdexcept>
@@ -15,12 +14,10 @@
 
 #include "cache/record.h"
 #include "runtime/evaluation/device_evaluator.h"
-#include "tools/shared/context_options.h"
-#include "tools/shared/interrupt.h"
-#include "tools/shared/json_text.h"
-#include "tools/shared/number_list.h"
-#include "tools/shared/shape_list.h"
-#include "tools/shared/shape_options.h"
+#include "tools/shared/options.h"
+#include "tools/shared/program.h"
+#include "tools/shared/results.h"
+#include "tools/shared/shape.h"
 #include "tools/shared/table.h"
 #include "tools/shared/text.h"
 #include "tools/tunedgemm/sweep_configs.h"
@@ -29,11 +26,9 @@
 namespace tunedgemm::internal {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 struct Options {
   ContextChoice context;
-  ShapeChoice shape;
+  std::vector<Field> shape;
   std::string list;
   std::string family;
   std::vector<std::string> configs, knobs;
@@ -46,10 +41,10 @@ struct Options {
 
 std::vector<Shape> shapes_of(const Options& options) {
   if (options.list.empty()) {
-    return {to_shape(options.shape)};
+    return {shape_of_arguments(options.shape)};
   }
-  if (!options.shape.fields.empty()) {
-    const Field& field = options.shape.fields.front();
+  if (!options.shape.empty()) {
+    const Field& field = options.shape.front();
     throw std::invalid_argument(field.name + " " + field.value +
                                 " does not go with --list, whose lines say it themselves");
   }
@@ -111,35 +106,10 @@ Json to_json(const Shape& shape, const SweptConfig& config) {
           {"rejection", rejection ? Json(to_text(*rejection)) : Json()}};
 }
 
-void write(const std::string& path, const std::string& text) {
-  std::ofstream file(path);
-  file << text;
-  if (!file.flush()) {
-    throw std::runtime_error("the results cannot be written to " + path);
-  }
-}
-
-std::string csv_of(const Json& rows) {
-  std::string text;
-  for (const Json& row : rows) {
-    std::string header, line;
-    for (const auto& [name, value] : row.items()) {
-      header += name + ",";
-      line += (value.is_string() ? csv_cell(value.get<std::string>())
-               : value.is_null() ? ""
-                                 : json_text(value)) +
-              ",";
-    }
-    header.back() = line.back() = '\n';
-    text += (text.empty() ? header : "") + line;
-  }
-  return text;
-}
-
 void write_files(const Options& options, Device& device, const std::string& began_at,
-                 const Json& rows) {
+                 const std::vector<Json>& rows) {
   if (!options.csv.empty()) {
-    write(options.csv, csv_of(rows));
+    write_file(options.csv, csv_text(rows));
   }
   if (!options.json.empty()) {
     const Json document{{"device", device.identity().name},
@@ -149,12 +119,12 @@ void write_files(const Options& options, Device& device, const std::string& bega
                         {"rounds", options.rounds},
                         {"cool_down_ms", options.cool_down_ms},
                         {"rows", rows}};
-    write(options.json, json_text(document, 1) + "\n");
+    write_file(options.json, json_text(document, 1) + "\n");
   }
 }
 
 // A row for each config.
-Json sweep_shape(Context& context, const Shape& shape, const Options& options) {
+std::vector<Json> sweep_shape(Context& context, const Shape& shape, const Options& options) {
   Device& device = context.device();
   const Device::Current current(device);
   const Problem problem = canonical(shape.problem).problem;
@@ -171,7 +141,7 @@ Json sweep_shape(Context& context, const Shape& shape, const Options& options) {
                  .most_repeated_rounds = (options.rounds + 1) / 2,
                  .seed = 1});
   print(configs, problem);
-  Json rows = Json::array();
+  std::vector<Json> rows;
   for (const SweptConfig& config : configs) {
     rows.push_back(to_json(shape, config));
   }
@@ -188,10 +158,10 @@ ExitStatus sweep(const Options& options) {
             << options.rounds << " rounds, each sample after " << options.cool_down_ms
             << " ms of cool-down; medians\n";
   note_interrupts();
-  Json rows = Json::array();
+  std::vector<Json> rows;
   bool all_timed = true;
   for (const Shape& shape : shapes) {
-    const Json found = sweep_shape(*context, shape, options);
+    const std::vector<Json> found = sweep_shape(*context, shape, options);
     rows.insert(rows.end(), found.begin(), found.end());
     all_timed = all_timed && std::any_of(found.begin(), found.end(), [](const Json& row) {
                   return row["median_us"].is_number();
@@ -202,7 +172,7 @@ ExitStatus sweep(const Options& options) {
       return ExitStatus::kInterrupted;
     }
   }
-  return all_timed ? ExitStatus::kGood : ExitStatus::kFoundNothing;
+  return all_timed ? ExitStatus::kGood : ExitStatus::kNoResult;
 }
 
 }  // namespace
@@ -230,7 +200,6 @@ void add_sweep(CLI::App& app, ExitStatus& status) {
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
   verb->add_option("--sample-ms", options->sample_ms, "how long a sample takes")
-      ->check(why_not_finite)
       ->check(CLI::Range(0.001, 10000.0))
       ->capture_default_str();
   verb->add_option("--cool-down-ms", options->cool_down_ms,

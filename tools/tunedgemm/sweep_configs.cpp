@@ -6,8 +6,8 @@
 #include <stdexcept>
 #include <utility>
 
-#include "tools/shared/interrupt.h"
-#include "tools/shared/number_list.h"
+#include "tools/shared/program.h"
+#include "tools/shared/text.h"
 #include "tuner/sample.h"
 #include "tuner/statistics.h"
 
