@@ -9,8 +9,7 @@
 #include "tests/support/catch.h"
 #include "tests/support/gpus.h"
 #include "tests/support/temporary_folder.h"
-#include "tools/tunedgemm/bench_files.h"
-#include "tools/tunedgemm/bench_table.h"
+#include "tools/tunedgemm/bench_output.h"
 
 namespace tunedgemm::internal {
 namespace {

@@ -36,8 +36,7 @@ ExitStatus export_cache(const Options& options) {
     return ExitStatus::kNoResult;
   }
   if (options.csv || options.json) {
-    const std::string text =
-        options.csv ? csv_of(records) : json_text(to_json(records), 2) + "\n";
+    const std::string text = options.csv ? csv_of(records) : json_text(to_json(records), 2) + "\n";
     if (options.destination == "-") {
       std::cout << text;
     } else {

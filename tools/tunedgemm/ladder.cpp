@@ -12,11 +12,10 @@
 #include "tools/shared/program.h"
 #include "tools/shared/table.h"
 #include "tools/shared/text.h"
-#include "tools/tunedgemm/bench_files.h"
+#include "tools/tunedgemm/bench_output.h"
 #include "tools/tunedgemm/bench_race.h"
 #include "tools/tunedgemm/best_of.h"
 #include "tools/tunedgemm/measuring_options.h"
-#include "tools/tunedgemm/plotter.h"
 #include "tools/tunedgemm/verbs.h"
 
 namespace tunedgemm::internal {
