@@ -195,6 +195,16 @@ void place(Matrix& matrix, std::int64_t rows, std::int64_t columns, std::size_t 
   matrix.alignment_bytes = alignment_class(0, matrix, draft.problem.batch);
 }
 
+void read_field(const Field& field, ShapeDraft& draft) {
+  const FieldRule* rule = find_rule(field.name);
+  if (rule == nullptr) {
+    throw std::invalid_argument('"' + field.name + "\" is not a field of a shape");
+  }
+  if (const std::string expected = rule->read(field.value, draft); !expected.empty()) {
+    throw std::invalid_argument(field.name + " is \"" + field.value + "\"; expected " + expected);
+  }
+}
+
 Problem to_problem(const ShapeDraft& draft) {
   const DataType output = draft.d.value_or(traits(*draft.a).output);
   Problem problem = draft.problem;
@@ -255,14 +265,8 @@ bool has_field(std::span<const Field> fields, std::string_view name) {
 
 Shape to_shape(std::span<const Field> fields) {
   ShapeDraft draft;
-  for (const auto& [name, value] : fields) {
-    const FieldRule* rule = find_rule(name);
-    if (rule == nullptr) {
-      throw std::invalid_argument('"' + name + "\" is not a field of a shape");
-    }
-    if (const std::string expected = rule->read(value, draft); !expected.empty()) {
-      throw std::invalid_argument(name + " is \"" + value + "\"; expected " + expected);
-    }
+  for (const Field& field : fields) {
+    read_field(field, draft);
   }
   for (const char* name : {"types", "m", "n", "k"}) {
     if (!has_field(fields, name)) {

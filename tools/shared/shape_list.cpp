@@ -47,18 +47,22 @@ std::vector<std::string> split_line(std::string_view line) {
   return cells;
 }
 
+std::string column_name(const std::string& cell) {
+  if (std::string name = field_name(cell); !name.empty()) {
+    return name;
+  }
+  std::string expected;
+  for (const FieldDescription& field : shape_fields()) {
+    expected += (expected.empty() ? "" : ", ") + std::string(field.name);
+  }
+  throw std::invalid_argument("the header has a column \"" + cell + "\"; expected one of " +
+                              expected);
+}
+
 std::vector<std::string> header_names(const std::vector<std::string>& cells) {
   std::vector<std::string> names;
   for (const std::string& cell : cells) {
-    const std::string name = field_name(cell);
-    if (name.empty()) {
-      std::string expected;
-      for (const FieldDescription& field : shape_fields()) {
-        expected += (expected.empty() ? "" : ", ") + std::string(field.name);
-      }
-      throw std::invalid_argument("the header has a column \"" + cell + "\"; expected one of " +
-                                  expected);
-    }
+    const std::string name = column_name(cell);
     if (std::find(names.begin(), names.end(), name) != names.end()) {
       throw std::invalid_argument("the header has the column \"" + name + "\" twice");
     }

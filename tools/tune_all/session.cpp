@@ -1,10 +1,13 @@
 #include "tools/tune_all/session.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <chrono>
+#include <iostream>
 #include <limits>
-#include <ostream>
 
+#include "kernel_templates/base/printable.h"
 #include "tools/shared/program.h"
 #include "tools/shared/results.h"
 #include "tools/shared/table.h"
@@ -12,6 +15,127 @@
 
 namespace tunedgemm::internal {
 namespace {
+
+// What a person sees on the standard error stream while shapes are tuned: on a terminal one line that is
+// rewritten in place, else one line a shape. It moves the cursor, so that it writes to std::clog,
+// which run_program() leaves as it is.
+class ProgressDisplay {
+ public:
+  // `to_tune` of `shapes` shapes are not yet in the cache: only these take time.
+  ProgressDisplay(std::size_t shapes, std::size_t to_tune) : shapes_(shapes), to_tune_(to_tune) {}
+
+  void shape_begins(const Shape& shape);
+  void shape_moves(const Progress& progress);
+  void shape_ends(const TuneResult& result);
+  // Leaves the cursor at the beginning of an empty line.
+  void finish();
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  double seconds_left() const;
+  void rewrite(const std::string& text);
+
+  bool is_terminal_ = isatty(STDERR_FILENO) != 0;
+  std::size_t shapes_, to_tune_;
+  std::size_t ended_ = 0, tuned_ = 0;
+  Clock::time_point begin_ = Clock::now();
+  Clock::time_point last_rewrite_;
+  std::string shape_text_;
+};
+
+constexpr std::size_t kLineWidth = 100;
+constexpr auto kBetweenRewrites = std::chrono::milliseconds(100);
+
+std::string result_text(const TuneResult& result) {
+  if (!result.record) {
+    return "no winner: " + first_line(result.tuning.failure, 200);
+  }
+  const Record& record = *result.record;
+  const double us = record.measurement.median_us;
+  return time_text(us) + ", " + gflops_text(flops(record.problem), us) + " GFLOP/s, " +
+         record.family + " " + to_text(record.config);
+}
+
+std::string_view origin_text(TuneResult::Origin origin) {
+  switch (origin) {
+    case TuneResult::Origin::kTuned:
+      return "tuned";
+    case TuneResult::Origin::kCached:
+      return "cached";
+    case TuneResult::Origin::kElsewhere:
+      return "tuned by another process";
+    case TuneResult::Origin::kFailed:
+      break;
+  }
+  return "failed";
+}
+
+void ProgressDisplay::shape_begins(const Shape& shape) {
+  shape_text_ =
+      shape_text(shape) + " " + types_text(shape.problem) + " " + layout_text(shape.problem);
+  last_rewrite_ = {};
+  shape_moves({});
+}
+
+double ProgressDisplay::seconds_left() const {
+  const double spent = std::chrono::duration<double>(Clock::now() - begin_).count();
+  const auto left = static_cast<double>(to_tune_) - static_cast<double>(tuned_);
+  return tuned_ == 0 ? 0 : spent / static_cast<double>(tuned_) * left;
+}
+
+void ProgressDisplay::shape_moves(const Progress& progress) {
+  const auto now = Clock::now();
+  if (!is_terminal_ || now - last_rewrite_ < kBetweenRewrites) {
+    return;
+  }
+  last_rewrite_ = now;
+  std::string text = std::to_string(ended_ + 1) + "/" + std::to_string(shapes_) + "  " +
+                     shape_text_ + "  " + std::string(name(progress.phase));
+  if (progress.total > 0) {
+    text += " " + std::to_string(progress.done) + "/" + std::to_string(progress.total);
+  }
+  if (progress.best_us > 0) {
+    text += "  best " + time_text(progress.best_us);
+  }
+  if (tuned_ > 0) {
+    text += "  " + duration_text(seconds_left()) + " left";
+  }
+  rewrite(text);
+}
+
+void ProgressDisplay::shape_ends(const TuneResult& result) {
+  ++ended_;
+  tuned_ += result.origin == TuneResult::Origin::kCached ? 0 : 1;
+  const bool failed = result.origin == TuneResult::Origin::kFailed;
+  if (!is_terminal_) {
+    std::clog << ended_ << "/" << shapes_ << "  " << shape_text_ << "  "
+              << origin_text(result.origin) << ": " << printable(result_text(result), Lines::kOne);
+    if (tuned_ > 0 && tuned_ < to_tune_) {
+      std::clog << "  (" << duration_text(seconds_left()) << " left)";
+    }
+    std::clog << std::endl;
+  } else if (failed) {
+    rewrite(shape_text_ + "  " + result_text(result));
+    std::clog << '\n';
+  }
+}
+
+void ProgressDisplay::finish() {
+  if (is_terminal_) {
+    rewrite("");
+  }
+}
+
+void ProgressDisplay::rewrite(const std::string& text) {
+  // Cut to a line, so that the carriage return finds its beginning again.
+  std::string line = printable(text, Lines::kOne);
+  while (display_width(line) > kLineWidth) {
+    line.pop_back();
+  }
+  constexpr std::string_view kEraseLine = "\r\x1b[2K";
+  std::clog << kEraseLine << line << std::flush;
+}
 
 // The time since the session began, against its limit.
 class SessionClock {
@@ -104,7 +228,8 @@ auto count(const Session& session, TuneResult::Origin origin) {
 }  // namespace
 
 Session tune_shapes(Context& context, const std::vector<Shape>& shapes,
-                    const SessionOptions& options, ProgressDisplay& display) {
+                    const SessionOptions& options, std::size_t to_tune) {
+  ProgressDisplay display(shapes.size(), to_tune);
   const SessionClock clock(options.total_seconds);
   Session session;
   for (const Shape& shape : shapes) {
@@ -149,7 +274,7 @@ void print_table(std::ostream& out, const Session& session) {
   for (const Outcome& outcome : session.outcomes) {
     table.add(row(outcome));
   }
-  table.print_without_empty_columns(out);
+  table.print(out);
 }
 
 void print_summary(std::ostream& out, const Session& session, Context& context) {

@@ -10,7 +10,6 @@
 
 #include "runtime/context/context.h"
 #include "tools/shared/shape.h"
-#include "tools/tune_all/progress_display.h"
 
 namespace tunedgemm::internal {
 
@@ -35,8 +34,9 @@ struct Session {
   std::string device_failure;  ///< what ended the session early, if the device did
 };
 
+/// `to_tune` of the shapes are not yet in the cache: only these take time.
 Session tune_shapes(Context& context, const std::vector<Shape>& shapes,
-                    const SessionOptions& options, ProgressDisplay& display);
+                    const SessionOptions& options, std::size_t to_tune);
 
 /// A row a shape: the winner, its time and rate, and how it compares with the naive kernel and with
 /// what would have run without tuning.

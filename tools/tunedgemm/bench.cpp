@@ -40,15 +40,6 @@ struct Options {
   bool back_to_back = false;
 };
 
-std::vector<Shape> sweep_shapes(const std::vector<Field>& fields, std::string_view option,
-                                std::string_view sizes) {
-  try {
-    return square_shapes(fields, sizes);
-  } catch (const std::invalid_argument& error) {
-    throw std::invalid_argument(std::string(option) + ": " + error.what());
-  }
-}
-
 std::vector<Shape> shapes_of(const Options& options) {
   const std::vector<Field>& fields = options.shape;
   const auto is_extent = [](const Field& field) {
@@ -69,8 +60,7 @@ std::vector<Shape> shapes_of(const Options& options) {
     return read_shape_list(options.list);
   }
   if (is_swept) {
-    return options.sweep.empty() ? sweep_shapes(options.shape, "--sizes", options.sizes)
-                                 : sweep_shapes(options.shape, "--sweep squares", kSquares);
+    return square_shapes(fields, options.sweep.empty() ? options.sizes : kSquares);
   }
   if (extent == fields.end()) {
     throw std::invalid_argument(
@@ -214,11 +204,6 @@ void check_compared(const Plotter& plotter, const std::vector<std::filesystem::p
 ExitStatus bench(const Options& options) {
   // Wrong input and missing tools are told before anything is measured.
   const std::vector<Shape> shapes = shapes_of(options);
-  for (const std::string& rigor : options.rigors) {
-    if (std::count(options.rigors.begin(), options.rigors.end(), rigor) > 1) {
-      throw std::invalid_argument("--against " + rigor + " was given twice; once is enough");
-    }
-  }
   const MeasuringChoice& measuring = options.measuring;
   const std::optional<Plotter> plotter = find_plotter(measuring.picture);
   const std::string json = json_path(measuring.picture);

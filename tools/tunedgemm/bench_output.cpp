@@ -133,17 +133,12 @@ std::string result_text(const BenchRow& row) {
   return text;
 }
 
-enum class Ends { kLeast, kBoth };
-
-void print_ratios(std::ostream& out, const Ratios& found, std::string_view other, Ends ends) {
+void print_ratios(std::ostream& out, const Ratios& found, std::string_view other) {
   if (found.shapes > 0) {
     out << "against " << other << ": geometric mean " << speedup_text(found.geometric_mean, 1)
         << " over " << counted(static_cast<std::size_t>(found.shapes), "shape") << ", least "
-        << speedup_text(found.least, 1) << " at " << found.least_shape;
-    if (ends == Ends::kBoth) {
-      out << ", greatest " << speedup_text(found.greatest, 1) << " at " << found.greatest_shape;
-    }
-    out << '\n';
+        << speedup_text(found.least, 1) << " at " << found.least_shape << ", greatest "
+        << speedup_text(found.greatest, 1) << " at " << found.greatest_shape << '\n';
   }
 }
 
@@ -211,7 +206,7 @@ void print_table(std::ostream& out, const std::vector<BenchRow>& rows,
     }
   }
   if (table.size() > 0) {
-    table.print_without_empty_columns(out);
+    table.print(out);
   }
   for (const BenchRow& row : rows) {
     if (!row.failure.empty()) {
@@ -223,18 +218,17 @@ void print_table(std::ostream& out, const std::vector<BenchRow>& rows,
 
 void print_means(std::ostream& out, const std::vector<BenchRow>& rows,
                  const std::string& baseline) {
-  print_ratios(out, ratios(rows, baseline_default), baseline + "'s default", Ends::kLeast);
-  print_ratios(out, ratios(rows, baseline_best), "the best of its proposals", Ends::kLeast);
+  print_ratios(out, ratios(rows, baseline_default), baseline + "'s default");
+  print_ratios(out, ratios(rows, baseline_best), "the best of its proposals");
   std::vector<BenchRow> overlapping;
   overlapping.reserve(rows.size());
   for (const BenchRow& row : rows) {
     overlapping.push_back(back_to_back(row));
   }
-  print_ratios(out, ratios(overlapping, baseline_best), "the same, all launched back to back",
-               Ends::kLeast);
+  print_ratios(out, ratios(overlapping, baseline_best), "the same, all launched back to back");
   for (const std::string& name : other_contenders(rows)) {
     print_ratios(out, ratios(rows, [&](const BenchRow& row) { return contender_named(row, name); }),
-                 name, Ends::kBoth);
+                 name);
   }
 }
 

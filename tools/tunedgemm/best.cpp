@@ -70,7 +70,7 @@ void print_table(const std::vector<WinnerWithState>& winners) {
                record.toolchain.compiler, record.tuned_at,
                record.family + " " + to_text(record.config), record.remark});
   }
-  table.print_without_empty_columns(std::cout);
+  table.print(std::cout);
 }
 
 ExitStatus best(const Options& options) {

@@ -27,26 +27,18 @@ struct Options {
   MeasuringChoice measuring;
 };
 
-// The text that the first rungs come from times this one.
-constexpr const char* kSmall[] = {"512", "512", "256"};
-// On which the last rungs differ.
-constexpr const char* kLargeOnGpu[] = {"4096", "4096", "4096"};
-constexpr const char* kLargeOnHost[] = {"1024", "1024", "1024"};
-
-Shape shape_with(std::vector<Field> fields, const char* const (&extents)[3]) {
-  constexpr const char* kNames[] = {"m", "n", "k"};
-  for (int index = 0; index < 3; ++index) {
-    fields.push_back({kNames[index], extents[index]});
-  }
-  return shape_of_arguments(std::move(fields));
-}
-
 std::vector<Shape> shapes_of(const std::vector<Field>& fields, const DeviceLimits& limits) {
   if (has_field(fields, "m") || has_field(fields, "n") || has_field(fields, "k")) {
     return {shape_of_arguments(fields)};
   }
-  return {shape_with(fields, kSmall),
-          shape_with(fields, limits.is_gpu() ? kLargeOnGpu : kLargeOnHost)};
+  const auto shape_with = [&](const char* m, const char* n, const char* k) {
+    std::vector<Field> all = fields;
+    all.insert(all.end(), {{"m", m}, {"n", n}, {"k", k}});
+    return shape_of_arguments(std::move(all));
+  };
+  // The text that the first rungs come from times the small one; on the large one the last differ.
+  const char* large = limits.is_gpu() ? "4096" : "1024";
+  return {shape_with("512", "512", "256"), shape_with(large, large, large)};
 }
 
 std::string climbed_text(const BenchContender* from, const BenchContender& to) {

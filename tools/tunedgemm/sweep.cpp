@@ -7,12 +7,17 @@
 
 #include <algorithm>
 #include <iostream>
+#include <limits>
 #include <memory>
+#include <optional>
+#include <span>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cache/record.h"
+#include "kernel_templates/family.h"
 #include "runtime/evaluation/device_evaluator.h"
 #include "tools/shared/options.h"
 #include "tools/shared/program.h"
@@ -20,8 +25,11 @@
 #include "tools/shared/shape.h"
 #include "tools/shared/table.h"
 #include "tools/shared/text.h"
-#include "tools/tunedgemm/sweep_configs.h"
 #include "tools/tunedgemm/verbs.h"
+#include "tuner/evaluator.h"
+#include "tuner/race.h"
+#include "tuner/sample.h"
+#include "tuner/statistics.h"
 
 namespace tunedgemm::internal {
 namespace {
@@ -51,6 +59,167 @@ std::vector<Shape> shapes_of(const Options& options) {
   return read_shape_list(options.list);
 }
 
+// A config, and what came of it. Move-only: it owns the kernel, and its contender refers to that.
+struct SweptConfig {
+  Instance ranked;
+  std::unique_ptr<Trial> trial;  //< null if it was not made
+  double max_error = 0;          //< relative to the error bound
+  Contender contender;
+
+  // Of the times so far; empty if it was rejected or not timed.
+  std::optional<Measurement> measurement() const {
+    const bool was_timed = !contender.rejection && !contender.rounds_us.empty();
+    return was_timed ? std::optional(summarize(contender.rounds_us)) : std::nullopt;
+  }
+};
+
+// "stages=3,4": which values the knob may have. Throws std::invalid_argument.
+std::pair<std::string, std::vector<std::int64_t>> parse_filter(const Family& family,
+                                                               const std::string& text) {
+  const std::size_t sign = text.find('=');
+  const std::string name = text.substr(0, sign);
+  const auto knobs = family.knobs();
+  if (sign == std::string::npos || std::none_of(knobs.begin(), knobs.end(), [&](const Knob& knob) {
+        return knob.name == name;
+      })) {
+    throw std::invalid_argument("--knob " + text + " is not knob=value,value ... with a knob of " +
+                                std::string(family.name()));
+  }
+  return {name, parse_number_list(text.substr(sign + 1), 0)};
+}
+
+// The legal candidates of the family that pass every filter, the best predicted first.
+std::vector<Instance> filtered_candidates(const Family& family, const Problem& problem,
+                                          const DeviceLimits& limits,
+                                          const std::vector<std::string>& filters) {
+  std::vector<Instance> candidates = family.candidates(problem, limits);
+  std::stable_sort(candidates.begin(), candidates.end(),
+                   [](const Instance& left, const Instance& right) {
+                     return left.predicted_us < right.predicted_us;
+                   });
+  for (const std::string& filter : filters) {
+    const auto [knob, values] = parse_filter(family, filter);
+    std::erase_if(candidates, [&, &knob = knob, &values = values](const Instance& ranked) {
+      const std::int64_t value = ranked.candidate.config.at(knob);
+      return std::find(values.begin(), values.end(), value) == values.end();
+    });
+  }
+  return candidates;
+}
+
+// Throws std::invalid_argument for what is no config of the family, or not legal here.
+Instance given_candidate(const Family& family, const Problem& problem, const DeviceLimits& limits,
+                         const std::string& text) {
+  const auto config = parse_config(text);
+  Instantiation made = config ? family.instantiate(problem, *config, limits)
+                              : Instantiation("it is not knob=value knob=value ...");
+  if (!made) {
+    throw std::invalid_argument("--config \"" + text + "\": " + made.why_not());
+  }
+  return std::move(made).value();
+}
+
+// Compiles, checks, and takes one sample; what fails gets its rejection.
+void try_config(SweptConfig& config, Evaluator& evaluator) {
+  Prepared prepared = evaluator.prepare(config.ranked);
+  if (auto* rejection = std::get_if<Rejection>(&prepared)) {
+    config.contender.rejection = std::move(*rejection);
+    return;
+  }
+  config.trial = std::move(std::get<std::unique_ptr<Trial>>(prepared));
+  const auto checked = config.trial->check();
+  if (const auto* rejection = std::get_if<Rejection>(&checked)) {
+    config.contender.rejection = *rejection;
+    return;
+  }
+  config.max_error = std::get<double>(checked);
+  const auto us = plausible_sample(*config.trial, 1, evaluator.roofline_us());
+  if (const auto* rejection = std::get_if<Rejection>(&us)) {
+    config.contender.rejection = *rejection;
+    return;
+  }
+  config.contender = contender_of(*config.trial, std::get<double>(us));
+}
+
+// In batches where the device compiles before it returns, so that an interrupt is noticed in time.
+void try_all(std::span<SweptConfig> configs, Evaluator& evaluator) {
+  const auto batch = static_cast<std::size_t>(evaluator.compile_batch());
+  while (!configs.empty() && !interrupted()) {
+    const auto next = configs.first(batch == 0 ? configs.size() : std::min(batch, configs.size()));
+    std::vector<Instance> candidates;
+    for (const SweptConfig& config : next) {
+      candidates.push_back(config.ranked);
+    }
+    evaluator.compile_ahead(candidates);
+    evaluator.warm_up();
+    for (SweptConfig& config : next) {
+      if (!interrupted()) {
+        try_config(config, evaluator);
+      }
+    }
+    configs = configs.subspan(next.size());
+  }
+}
+
+void race_all(std::vector<SweptConfig>& configs, Evaluator& evaluator, int rounds,
+              const RaceOptions& options) {
+  std::vector<Contender*> contenders;
+  for (SweptConfig& config : configs) {
+    if (config.trial && !config.contender.rejection) {
+      contenders.push_back(&config.contender);
+    }
+  }
+  evaluator.warm_up();
+  Race race(std::move(contenders), evaluator, options);
+  while (!race.contenders().empty() && race.rounds() < rounds && !interrupted()) {
+    race.run_round();
+  }
+}
+
+// The fastest first, then what was rejected.
+void sort_by_time(std::vector<SweptConfig>& configs) {
+  const auto us = [](const SweptConfig& config) {
+    const auto measurement = config.measurement();
+    return measurement ? measurement->median_us : std::numeric_limits<double>::infinity();
+  };
+  std::stable_sort(configs.begin(), configs.end(),
+                   [&](const SweptConfig& a, const SweptConfig& b) { return us(a) < us(b); });
+}
+
+// Throws std::invalid_argument for a family of another device, a filter without sense, or a config that
+// is none or not legal.
+std::vector<SweptConfig> chosen_configs(const Options& options, const Problem& problem,
+                                        const DeviceLimits& limits) {
+  const Family& family = *find_family(options.family);
+  if (family.backend() != limits.backend) {
+    throw std::invalid_argument("the family " + std::string(family.name()) +
+                                " is not for this device");
+  }
+  std::vector<Instance> candidates;
+  for (const std::string& text : options.configs) {
+    candidates.push_back(given_candidate(family, problem, limits, text));
+  }
+  if (options.configs.empty()) {
+    candidates = filtered_candidates(family, problem, limits, options.knobs);
+  }
+  std::vector<SweptConfig> configs;
+  for (Instance& candidate : candidates) {
+    if (configs.size() < options.top) {
+      configs.emplace_back().ranked = std::move(candidate);
+    }
+  }
+  return configs;
+}
+
+// Compiles, checks and times all of them, unless interrupted() ends it; then the fastest come first and
+// the rejected last. They must not outlive the evaluator.
+void sweep_configs(std::vector<SweptConfig>& configs, Evaluator& evaluator, int rounds,
+                   const RaceOptions& options) {
+  try_all(configs, evaluator);
+  race_all(configs, evaluator, rounds, options);
+  sort_by_time(configs);
+}
+
 void print(const std::vector<SweptConfig>& configs, const Problem& problem) {
   Table table({{"time", Align::kRight},
                {"TFLOP/s", Align::kRight},
@@ -72,7 +241,7 @@ void print(const std::vector<SweptConfig>& configs, const Problem& problem) {
          rounded_text(config.max_error), to_text(config.ranked.candidate.config),
          config.contender.rejection ? first_line(to_text(*config.contender.rejection), 80) : ""});
   }
-  table.print_without_empty_columns(std::cout);
+  table.print(std::cout);
 }
 
 // One config as a flat object: an entry of the JSON file, and a line of the CSV file.
@@ -81,7 +250,9 @@ Json to_json(const Shape& shape, const SweptConfig& config) {
   const auto measurement = config.measurement();
   const Binary binary = config.trial ? config.trial->binary() : Binary{};
   const auto& rejection = config.contender.rejection;
-  const auto known = [](bool is_known, double value) { return is_known ? Json(value) : Json(); };
+  const auto known = [&](double Measurement::*time) {
+    return measurement ? Json((*measurement).*time) : Json();
+  };
   return {{"name", shape.name},
           {"types", types_text(problem)},
           {"layout", layout_text(problem)},
@@ -92,11 +263,10 @@ Json to_json(const Shape& shape, const SweptConfig& config) {
           {"batch", problem.batch},
           {"family", config.ranked.candidate.family->name()},
           {"config", to_text(config.ranked.candidate.config)},
-          {"median_us", known(measurement.has_value(), measurement ? measurement->median_us : 0)},
-          {"p20_us", known(measurement.has_value(), measurement ? measurement->low_us : 0)},
-          {"p80_us", known(measurement.has_value(), measurement ? measurement->high_us : 0)},
-          {"tflops", known(measurement.has_value(),
-                           measurement ? flops(problem) / measurement->median_us * 1e-6 : 0)},
+          {"median_us", known(&Measurement::median_us)},
+          {"p20_us", known(&Measurement::low_us)},
+          {"p80_us", known(&Measurement::high_us)},
+          {"tflops", measurement ? Json(flops(problem) / measurement->median_us * 1e-6) : Json()},
           {"predicted_us", config.ranked.predicted_us},
           {"registers", binary.registers},
           {"shared_bytes", binary.shared_bytes},
@@ -128,9 +298,7 @@ std::vector<Json> sweep_shape(Context& context, const Shape& shape, const Option
   Device& device = context.device();
   const Device::Current current(device);
   const Problem problem = canonical(shape.problem).problem;
-  std::vector<SweptConfig> configs =
-      chosen_configs({find_family(options.family), options.configs, options.knobs, options.top},
-                     problem, device.limits());
+  std::vector<SweptConfig> configs = chosen_configs(options, problem, device.limits());
   DeviceEvaluator evaluator(device, context.store(), problem);
   std::cout << shape_text(shape) << "  " << types_text(problem) << "  " << layout_text(problem)
             << ": " << counted(configs.size(), "config") << " of " << options.family

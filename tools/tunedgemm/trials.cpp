@@ -59,7 +59,7 @@ void print_table(const std::vector<TrialRecord>& trials) {
                std::to_string(trial.spill_bytes), time_text(1e3 * trial.compile_ms),
                trial.rejection ? first_line(trial.rejection->detail, kDetailWidth) : ""});
   }
-  table.print_without_empty_columns(std::cout);
+  table.print(std::cout);
 }
 
 ExitStatus trials(const Options& options) {
