@@ -44,7 +44,7 @@ class SimpleProduct final : public CompiledKernel {
   mutable std::atomic<int> launches_ = 0;
 };
 
-class MadeUpLibrary final : public Vendor {
+class MadeUpLibrary final : public Baseline {
  public:
   std::string name() const override { return "Made up"; }
   std::string version() const override { return "1"; }
@@ -75,7 +75,7 @@ Candidate naive() {
   return {find_family("naive_mnk"), Config{}};
 }
 
-TEST_CASE("A race times ours and the vendor's in the same rounds, and says who is not there") {
+TEST_CASE("A race times ours and the baseline's in the same rounds, and says who is not there") {
   const auto context = host_context();
   MadeUpLibrary library;
   const BenchRow row = race_kernels(*context, small_shape(), {{"tuned", naive()}}, &library,

@@ -7,9 +7,9 @@
 #include <sstream>
 
 #include "tests/support/catch.h"
+#include "tests/support/gpus.h"
 #include "tests/support/temporary_folder.h"
-#include "tools/tunedgemm/bench_files.h"
-#include "tools/tunedgemm/bench_table.h"
+#include "tools/tunedgemm/bench_output.h"
 
 namespace tunedgemm::internal {
 namespace {
@@ -20,7 +20,7 @@ using Catch::Matchers::ContainsSubstring;
 const BenchRun kRun{.device = "A GPU, large",
                     .compiler = "nvrtc 13.0",
                     .driver = "580",
-                    .vendor = "OpenBLAS 0.3.21, Haswell",
+                    .baseline = "OpenBLAS 0.3.21, Haswell",
                     .began_at = "2026-01-02 03:04:05",
                     .rounds = 5,
                     .cool_down_ms = 20};
@@ -29,8 +29,8 @@ Shape square(std::int64_t size) {
   return {"", make_problem(size, size, size, DataType::kF16, DataType::kF16, DataType::kF16)};
 }
 
-// Ours takes 10 us; the vendor's proposals take the given times.
-BenchRow row(std::int64_t size, const std::vector<float>& vendor_us) {
+// Ours takes 10 us; the baseline's proposals take the given times.
+BenchRow row(std::int64_t size, const std::vector<float>& baseline_us) {
   DeviceLimits limits;
   limits.backend = "cuda";
   limits.arch = 90;
@@ -41,7 +41,7 @@ BenchRow row(std::int64_t size, const std::vector<float>& vendor_us) {
   ours.rounds_us = {9, 10, 11, 10, 10};
   ours.clocks_mhz = {1700, 1800, 1800, 1800, 1900};
   row.add({.name = "tuned", .kernel = "wgmma block_m=128", .max_error = 0.5}, ours, limits);
-  for (const float us : vendor_us) {
+  for (const float us : baseline_us) {
     Contender theirs;
     theirs.rounds_us = {us, us, us, us, us};
     theirs.clocks_mhz = {0, 0, 0, 0, 0};
@@ -73,21 +73,21 @@ TEST_CASE("A contender has the median and the percentiles 20 and 80 of its round
   REQUIRE(ours->clock_mhz == Approx(1800));
   REQUIRE(ours->tflops == Approx(2.0 * 256 * 256 * 256 / 10 * 1e-6));
   REQUIRE(ours->of_roofline > 0);
-  REQUIRE(vendor_default(found)->median_us == Approx(12));
-  REQUIRE(vendor_best(found)->name == "cublaslt 1");
-  REQUIRE(vendor_default(row(256, {})) == nullptr);
-  REQUIRE(vendor_best(row(256, {})) == nullptr);
+  REQUIRE(baseline_default(found)->median_us == Approx(12));
+  REQUIRE(baseline_best(found)->name == "cublaslt 1");
+  REQUIRE(baseline_default(row(256, {})) == nullptr);
+  REQUIRE(baseline_best(row(256, {})) == nullptr);
 }
 
 TEST_CASE("Means are geometric, and the least ratio has its shape") {
   const std::vector<BenchRow> rows{row(256, {20, 9}), row(384, {5}), row(512, {}), failed_row()};
-  const Ratios against_default = ratios(rows, vendor_default);
+  const Ratios against_default = ratios(rows, baseline_default);
   REQUIRE(against_default.shapes == 2);
   REQUIRE(against_default.geometric_mean == Approx(1));  // 2 and 1/2
   REQUIRE(against_default.least == Approx(0.5));
   REQUIRE(against_default.least_shape == "384x384x384");
-  REQUIRE(ratios(rows, vendor_best).geometric_mean == Approx(std::sqrt(0.9 * 0.5)));
-  REQUIRE(ratios({failed_row()}, vendor_best).shapes == 0);
+  REQUIRE(ratios(rows, baseline_best).geometric_mean == Approx(std::sqrt(0.9 * 0.5)));
+  REQUIRE(ratios({failed_row()}, baseline_best).shapes == 0);
   std::ostringstream text;
   print_table(text, rows, "cuBLASLt");
   print_means(text, rows, "cuBLASLt");
@@ -182,6 +182,46 @@ TEST_CASE("Results that cannot be written are refused before anything is measure
                       ContainsSubstring("/nowhere/a.csv: No such file"));
   REQUIRE_THROWS_WITH(BenchFiles(kRun, "", "/nowhere/a.json"),
                       ContainsSubstring("/nowhere/a.json"));
+}
+
+TEST_CASE("What computes much is limited by the tensor peak at the clock seen") {
+  const Problem problem =
+      make_problem(4096, 4096, 4096, DataType::kF16, DataType::kF16, DataType::kF16);
+  // The data sheet's 989.4 TFLOP/s are at 1830 MHz.
+  REQUIRE(roofline_us(problem, h200(), 1830) == Approx(flops(problem) / 989.4e6).epsilon(1e-3));
+  REQUIRE(roofline_us(problem, h200(), 915) == Approx(2 * roofline_us(problem, h200(), 1830)));
+  REQUIRE(roofline_us(problem, h200(), 0) == Approx(roofline_us(problem, h200(), 1980)));
+}
+
+TEST_CASE("What computes little is limited by the memory, unless the inputs are warm") {
+  Problem problem =
+      make_problem(1, 8192, 8192, DataType::kBF16, DataType::kBF16, DataType::kBF16, "nt");
+  REQUIRE(roofline_us(problem, h200(), 1830) == Approx(minimum_bytes(problem) / 4.8e6));
+  problem.regime = Regime::kWarm;
+  REQUIRE(roofline_us(problem, h200(), 1830) < 1);
+}
+
+TEST_CASE("Smaller types and fewer products have a higher peak") {
+  const auto roofline = [](DataType type, DataType output, Numerics numerics) {
+    Problem problem = make_problem(4096, 4096, 4096, type, type, output, "nt");
+    problem.numerics = numerics;
+    return roofline_us(problem, h200(), 1830);
+  };
+  const double f16 = roofline(DataType::kF16, DataType::kF16, Numerics::kIeee);
+  REQUIRE(roofline(DataType::kE4M3, DataType::kF16, Numerics::kFast) == Approx(f16 / 2));
+  REQUIRE(roofline(DataType::kS8, DataType::kS32, Numerics::kIeee) == Approx(f16 / 2));
+  REQUIRE(roofline(DataType::kF32, DataType::kF32, Numerics::kTf32) == Approx(f16 * 2));
+  REQUIRE(roofline(DataType::kF32, DataType::kF32, Numerics::kEmulated) == Approx(f16 * 6));
+  REQUIRE(roofline(DataType::kF32, DataType::kF32, Numerics::kIeee) == Approx(f16 * 16));
+  REQUIRE(roofline(DataType::kF64, DataType::kF64, Numerics::kIeee) == Approx(f16 * 16));
+}
+
+TEST_CASE("Where the peak is not known there is no roofline") {
+  const Problem problem = make_problem(64, 64, 64, DataType::kF32, DataType::kF32, DataType::kF32);
+  REQUIRE(roofline_us(problem, DeviceLimits{}, 3000) == 0);
+  DeviceLimits old = h200();
+  old.arch = 70;
+  REQUIRE(roofline_us(problem, old, 1500) == 0);
 }
 
 }  // namespace

@@ -1,7 +1,5 @@
 // What cuBLASLt is asked, with a library in its place that notes it. The numbers are the manual's.
 
-#include "tools/baselines/cublaslt.h"
-
 #include <dlfcn.h>
 
 #include <cstdlib>
@@ -9,6 +7,7 @@
 #include "runtime/backend.h"
 #include "tests/support/catch.h"
 #include "tests/tools/fake_cublaslt/fake_cublaslt.h"
+#include "tools/baselines/baseline.h"
 
 namespace tunedgemm::internal {
 namespace {
@@ -20,30 +19,30 @@ constexpr int kTransposeA = 3, kTransposeB = 4, kFastAccumulation = 25;
 constexpr int kLeastAlignmentOfA = 5, kLeastAlignmentOfB = 6, kLeastAlignmentOfD = 8;
 constexpr int kF16 = 2, kE4M3 = 28, kE5M2 = 29;
 
-class FakeVendor {
+class FakeCublasLt {
  public:
-  FakeVendor() {
+  FakeCublasLt() {
     setenv("TUNEDGEMM_CUBLASLT", TUNEDGEMM_FAKE_CUBLASLT, 1);
-    vendor_ = CublasLt::open(*device_, &why_not);
+    baseline_ = open_cublaslt(*device_, &why_not);
     unsetenv("TUNEDGEMM_CUBLASLT");
     CAPTURE(why_not);
-    REQUIRE(vendor_);
+    REQUIRE(baseline_);
     void* library = dlopen(TUNEDGEMM_FAKE_CUBLASLT, RTLD_NOW);
     using LastCall = const FakeCall* (*)();
     last_call_ = reinterpret_cast<LastCall>(dlsym(library, "fake_cublaslt_last_call"))();
   }
 
-  CublasLt& vendor() { return *vendor_; }
+  Baseline& baseline() { return *baseline_; }
   const FakeCall& last_call() const { return *last_call_; }
   std::size_t proposals(const Problem& problem) {
-    return vendor_->proposals(problem, 1, 8, &why_not).size();
+    return baseline_->proposals(problem, 1, 8, &why_not).size();
   }
 
   std::string why_not;
 
  private:
   std::unique_ptr<Device> device_ = host_backend().open(0, 1);
-  std::unique_ptr<CublasLt> vendor_;
+  std::unique_ptr<Baseline> baseline_;
   const FakeCall* last_call_ = nullptr;
 };
 
@@ -55,9 +54,9 @@ Problem fp8_problem(Numerics numerics) {
 }
 
 TEST_CASE("cuBLASLt gets the scales of fp8 inputs within alpha") {
-  FakeVendor fake;
+  FakeCublasLt fake;
   const auto proposals =
-      fake.vendor().proposals(fp8_problem(Numerics::kFast), 0.625, 8, &fake.why_not);
+      fake.baseline().proposals(fp8_problem(Numerics::kFast), 0.625, 8, &fake.why_not);
   CAPTURE(fake.why_not);
   REQUIRE(proposals.size() == 2);
   Arguments arguments{};
@@ -67,7 +66,7 @@ TEST_CASE("cuBLASLt gets the scales of fp8 inputs within alpha") {
 }
 
 TEST_CASE("cuBLASLt sums fp8 fast or with promotion as the problem says") {
-  FakeVendor fake;
+  FakeCublasLt fake;
   REQUIRE(fake.proposals(fp8_problem(Numerics::kFast)) == 2);
   REQUIRE(fake.last_call().operation.at(kFastAccumulation) == 1);
   REQUIRE(fake.proposals(fp8_problem(Numerics::kPromoted)) == 2);
@@ -75,7 +74,7 @@ TEST_CASE("cuBLASLt sums fp8 fast or with promotion as the problem says") {
 }
 
 TEST_CASE("A row-major nt problem is cuBLASLt's TN with B first") {
-  FakeVendor fake;
+  FakeCublasLt fake;
   REQUIRE(fake.proposals(fp8_problem(Numerics::kFast)) == 2);
   const FakeCall& call = fake.last_call();
   REQUIRE(call.operation.at(kTransposeA) == 1);
@@ -92,7 +91,7 @@ TEST_CASE("A row-major nt problem is cuBLASLt's TN with B first") {
 }
 
 TEST_CASE("cuBLASLt hears of C's own layout and of rows that are not aligned") {
-  FakeVendor fake;
+  FakeCublasLt fake;
   Problem problem = make_problem(64, 96, 128, DataType::kF16, DataType::kF16, DataType::kF16);
   REQUIRE(fake.proposals(problem) == 2);
   REQUIRE_FALSE(fake.last_call().preference.contains(kLeastAlignmentOfA));
@@ -109,7 +108,7 @@ TEST_CASE("cuBLASLt hears of C's own layout and of rows that are not aligned") {
 }
 
 TEST_CASE("What is not raced against cuBLASLt has a reason") {
-  FakeVendor fake;
+  FakeCublasLt fake;
   Problem problem = make_problem(64, 96, 128, DataType::kF16, DataType::kF16, DataType::kF16);
   problem.activation = Activation::kRelu;
   REQUIRE(fake.proposals(problem) == 0);

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "tests/support/catch.h"
-#include "tests/tools/support/tuned_shell.h"
+#include "tests/tools/support/shell.h"
 
 using namespace tunedgemm::internal;
 using Catch::Matchers::ContainsSubstring;

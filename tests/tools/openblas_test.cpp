@@ -1,12 +1,11 @@
 // OpenBLAS as a contender: skipped where it is not installed.
 
-#include "tools/baselines/openblas.h"
-
 #include <vector>
 
 #include "runtime/calls/plan.h"
 #include "tests/support/catch.h"
 #include "tests/support/skip.h"
+#include "tools/baselines/baseline.h"
 
 namespace tunedgemm::internal {
 namespace {
@@ -19,7 +18,7 @@ Problem f64_problem() {
 
 TEST_CASE("OpenBLAS multiplies with alpha, beta and either order") {
   std::string why_not;
-  const auto library = OpenBlas::open(1, &why_not);
+  const auto library = open_openblas(1, &why_not);
   if (!library) {
     TUNEDGEMM_SKIP(why_not);
   }
@@ -46,7 +45,7 @@ TEST_CASE("OpenBLAS multiplies with alpha, beta and either order") {
 
 TEST_CASE("OpenBLAS says what it does not compute") {
   std::string why_not;
-  const auto library = OpenBlas::open(1, &why_not);
+  const auto library = open_openblas(1, &why_not);
   if (!library) {
     TUNEDGEMM_SKIP(why_not);
   }

@@ -7,7 +7,7 @@
 
 #include "tests/support/catch.h"
 #include "tests/support/skip.h"
-#include "tests/tools/support/tuned_shell.h"
+#include "tests/tools/support/shell.h"
 
 namespace tunedgemm::internal {
 namespace {

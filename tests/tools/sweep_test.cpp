@@ -79,7 +79,7 @@ TEST_CASE("sweep takes a list of shapes, and leaves no winner") {
   const auto rows = nlohmann::json::parse(std::ifstream(shell.folder() / "sweep.json"))["rows"];
   REQUIRE(rows.size() == 2);
   CHECK(rows[1]["layout"] == "tn");
-  CHECK(shell.run(TUNEDGEMM " best --device host").status == 1);
+  CHECK(shell.run(TUNEDGEMM " best").status == 1);
 }
 
 TEST_CASE("sweep refuses what it cannot sweep, and says what") {

@@ -1,17 +1,18 @@
 #include "tools/shared/text.h"
 
 #include <cmath>
-#include <fstream>
 #include <limits>
 #include <sstream>
 
 #include "tests/support/catch.h"
-#include "tools/shared/json_text.h"
-#include "tools/shared/printable_output.h"
+#include "tools/shared/results.h"
 #include "tools/shared/table.h"
 
 namespace tunedgemm::internal {
 namespace {
+
+using Catch::Matchers::ContainsSubstring;
+using Numbers = std::vector<std::int64_t>;
 
 TEST_CASE("Numbers keep three significant digits") {
   REQUIRE(rounded_text(0) == "0.00");
@@ -48,24 +49,6 @@ TEST_CASE("Numbers and times that have no end are told") {
   REQUIRE(duration_text(infinite) == "over 30 years");
   REQUIRE(duration_text(1e300) == "over 30 years");
   REQUIRE(duration_text(std::nan("")) == "over 30 years");
-}
-
-TEST_CASE("A stream is printable while it is told to be") {
-  std::ostringstream out;
-  {
-    const PrintableOutput printable(out);
-    out << "a\x1b[1m → \xff" << 1 << "\n\tb\r" << std::flush << '\xe2' << '\x86' << '\x92';
-  }
-  CHECK(out.str() == "a\\u001b[1m → \\xff1\n\tb\\u000d→");
-  out << '\r';
-  CHECK(out.str().back() == '\r');
-}
-
-TEST_CASE("A stream whose text cannot be written has failed") {
-  std::ofstream out("/dev/full");
-  const PrintableOutput printable(out);
-  out << "text\n" << std::flush;
-  CHECK(out.fail());
 }
 
 TEST_CASE("A cell of a table begins no line") {
@@ -106,13 +89,37 @@ TEST_CASE("Columns are aligned by characters, not by bytes") {
           "tf32     12345\n");
 }
 
-TEST_CASE("Columns that are empty in every row can be left out") {
+TEST_CASE("Columns that are empty in every row are left out") {
   Table table({{"a"}, {"b"}, {"c"}});
   table.add({"1", "", ""});
   table.add({"2", "", "x"});
   std::ostringstream text;
-  table.print_without_empty_columns(text);
+  table.print(text);
   REQUIRE(text.str() == "a  c\n1\n2  x\n");
+}
+
+TEST_CASE("Number lists are single numbers, ranges, and both joined by commas") {
+  REQUIRE(parse_number_list("512", 1) == Numbers{512});
+  REQUIRE(parse_number_list("512,1024", 1) == Numbers{512, 1024});
+  REQUIRE(parse_number_list("128:512:128", 1) == Numbers{128, 256, 384, 512});
+  REQUIRE(parse_number_list("1,10:25:10,7", 1) == Numbers{1, 10, 20, 7});
+  REQUIRE(parse_number_list("5:5:1", 1) == Numbers{5});
+  REQUIRE(parse_number_list("1:2:9223372036854775807", 1) == Numbers{1});
+}
+
+TEST_CASE("A wrong number list names the part that is wrong") {
+  const auto fails_with = [](const char* text, const char* sentence) {
+    REQUIRE_THROWS_WITH(parse_number_list(text, 1), ContainsSubstring(sentence));
+  };
+  fails_with("", "\"\" in \"\" is not a whole number");
+  fails_with("12x", "\"12x\"");
+  fails_with("0", "at least 1");
+  fails_with("1,,2", "is not a whole number");
+  fails_with("1:2", "\"1:2\" is not first:last:step");
+  fails_with("9:1:1", "ends before it begins");
+  fails_with("1:9:0", "\"0\" in \"1:9:0\"");
+  fails_with("1:9223372036854775807:1", "more than a million");
+  fails_with("1:600000:1,1:600000:1", "\"1:600000:1\" in \"1:600000:1,1:600000:1\" makes more");
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 #pragma once
 
-// Vendor: somebody else's library, as contenders of a benchmark.
+// Baseline: another library, opened at run time where it is installed, as contenders of a benchmark.
 
 #include <memory>
 #include <string>
@@ -11,9 +11,9 @@
 namespace tunedgemm::internal {
 
 /// Used by one thread, which must have the device's context current.
-class Vendor {
+class Baseline {
  public:
-  virtual ~Vendor() = default;
+  virtual ~Baseline() = default;
 
   /// "cuBLASLt", and "13.1.0".
   virtual std::string name() const = 0;
@@ -31,8 +31,18 @@ class Vendor {
                                                                  std::string* why_not) = 0;
 };
 
-/// The one for this device: cuBLASLt for CUDA, OpenBLAS for the host. Null where there is none, or
-/// it is not installed; then `why_not` gets a sentence.
-std::unique_ptr<Vendor> open_vendor(Device& device, std::string* why_not);
+// Each null where the library is not installed or refuses the device; then `why_not` gets a sentence.
+
+/// The one for this device: cuBLASLt for CUDA, OpenBLAS for the host.
+std::unique_ptr<Baseline> open_baseline(Device& device, std::string* why_not);
+
+/// Looks for $TUNEDGEMM_CUBLASLT, then what the loader finds, then beside the CUDA toolkit. Owns a
+/// workspace on the device. Computes no fused activation or bias, no emulated f32, and fp8 in
+/// layout "nt" alone.
+std::unique_ptr<Baseline> open_cublaslt(Device& device, std::string* why_not);
+
+/// Computes f32 and f64 without a bias and an activation, with so many threads. Picks its kernels
+/// while it is loaded, by $OPENBLAS_CORETYPE or what it takes the CPU for.
+std::unique_ptr<Baseline> open_openblas(int threads, std::string* why_not);
 
 }  // namespace tunedgemm::internal

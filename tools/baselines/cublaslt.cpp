@@ -1,13 +1,21 @@
-#include "tools/baselines/cublaslt.h"
+// cuBLASLt as a baseline.
 
+#include <dlfcn.h>
+
+#include <type_traits>
 #include <utility>
+#include <vector>
+
+#include "kernel_templates/base/environment.h"
+#include "tools/baselines/baseline.h"
+#include "tools/baselines/cublaslt_library.h"
 
 namespace tunedgemm::internal {
 namespace {
 
 using namespace cublaslt;
 
-// As much as the vendor's own framework bindings give it on this class of device.
+// As much as PyTorch gives it on this class of device.
 constexpr std::int64_t kWorkspaceBytes = 64 << 20;
 
 enum DataTypeNumber {
@@ -33,7 +41,7 @@ enum PreferenceAttribute {
 };
 enum StatusNumber { kSuccess = 0, kNotSupported = 15 };
 
-int vendor_type(DataType type) {
+int cublaslt_type(DataType type) {
   switch (type) {
     case DataType::kF64:
       return kR64F;
@@ -56,7 +64,7 @@ int vendor_type(DataType type) {
   }
 }
 
-int vendor_compute(const Problem& problem) {
+int cublaslt_compute(const Problem& problem) {
   switch (accumulator(problem.a.type, problem.b.type)) {
     case DataType::kF64:
       return kCompute64F;
@@ -70,7 +78,7 @@ int vendor_compute(const Problem& problem) {
 // Empty if the library's interface can express the problem.
 std::string why_not_expressed(const Problem& problem) {
   for (const DataType type : {problem.a.type, problem.b.type, problem.d.type}) {
-    if (vendor_type(type) == kNoDataType) {
+    if (cublaslt_type(type) == kNoDataType) {
       return "it has no " + std::string(name(type));
     }
   }
@@ -92,7 +100,7 @@ std::string why_not_expressed(const Problem& problem) {
 // A pointer with the function that releases it.
 using Owned = std::unique_ptr<void, Status (*)(void*)>;
 
-// What all proposals for a problem share. The vendor's matrices are column-major: a row-major D is
+// What all proposals for a problem share. Its matrices are column-major: a row-major D is
 // its transpose, computed from the transposes of B and A, in this order.
 struct Call {
   const CublasLtLibrary& library;
@@ -153,7 +161,7 @@ Owned layout_of(const CublasLtLibrary& library, const Matrix& matrix, std::int64
   const bool row_major = matrix.order == Order::kRowMajor;
   Layout layout = nullptr;
   library.cublasLtMatrixLayoutCreate(
-      &layout, vendor_type(matrix.type), static_cast<std::uint64_t>(row_major ? columns : rows),
+      &layout, cublaslt_type(matrix.type), static_cast<std::uint64_t>(row_major ? columns : rows),
       static_cast<std::uint64_t>(row_major ? rows : columns), matrix.leading_dimension);
   Owned owned(layout, library.cublasLtMatrixLayoutDestroy);
   if (layout != nullptr && batch > 1) {
@@ -167,7 +175,7 @@ Owned layout_of(const CublasLtLibrary& library, const Matrix& matrix, std::int64
 
 Owned operation_of(const CublasLtLibrary& library, const Problem& problem, int scale_type) {
   Operation operation = nullptr;
-  library.cublasLtMatmulDescCreate(&operation, vendor_compute(problem), scale_type);
+  library.cublasLtMatmulDescCreate(&operation, cublaslt_compute(problem), scale_type);
   Owned owned(operation, library.cublasLtMatmulDescDestroy);
   if (operation != nullptr) {
     const std::int32_t transpose_first = problem.b.order == Order::kColumnMajor;
@@ -218,20 +226,21 @@ std::string refusal(Status status, const Problem& problem) {
   return text;
 }
 
-}  // namespace
+class CublasLt final : public Baseline {
+ public:
+  CublasLt(std::unique_ptr<CublasLtLibrary> library, std::unique_ptr<DeviceMemory> workspace)
+      : library_(std::move(library)), workspace_(std::move(workspace)) {}
 
-CublasLt::CublasLt(std::unique_ptr<CublasLtLibrary> library,
-                   std::unique_ptr<DeviceMemory> workspace)
-    : library_(std::move(library)), workspace_(std::move(workspace)) {}
+  std::string name() const override { return "cuBLASLt"; }
+  std::string version() const override;
+  std::string short_name() const override { return "cublaslt"; }
+  std::vector<std::unique_ptr<CompiledKernel>> proposals(const Problem& problem, double scale,
+                                                         int count, std::string* why_not) override;
 
-CublasLt::~CublasLt() = default;
-
-std::unique_ptr<CublasLt> CublasLt::open(Device& device, std::string* why_not) {
-  auto library = CublasLtLibrary::open(why_not);
-  return library == nullptr ? nullptr
-                            : std::unique_ptr<CublasLt>(new CublasLt(
-                                  std::move(library), device.allocate(kWorkspaceBytes)));
-}
+ private:
+  std::unique_ptr<CublasLtLibrary> library_;
+  std::unique_ptr<DeviceMemory> workspace_;
+};
 
 std::string CublasLt::version() const {
   const std::size_t number = library_->cublasLtGetVersion();
@@ -252,7 +261,7 @@ std::vector<std::unique_ptr<CompiledKernel>> CublasLt::proposals(const Problem& 
   const Matrix& c = problem.beta == ScalarClass::kZero ? problem.d : problem.c;
   const auto call = std::make_shared<Call>(
       Call{.library = library,
-           .operation = operation_of(library, problem, vendor_type(sums)),
+           .operation = operation_of(library, problem, cublaslt_type(sums)),
            .first = layout_of(library, problem.b, problem.k, problem.n, problem.batch),
            .second = layout_of(library, problem.a, problem.m, problem.k, problem.batch),
            .c = layout_of(library, c, problem.m, problem.n, problem.batch),
@@ -284,6 +293,68 @@ std::vector<std::unique_ptr<CompiledKernel>> CublasLt::proposals(const Problem& 
     *why_not = "none of its " + std::to_string(given) + " proposals is valid";
   }
   return proposals;
+}
+
+}  // namespace
+
+std::unique_ptr<CublasLtLibrary> CublasLtLibrary::open(std::string* why_not) {
+  void* opened = nullptr;
+  std::vector<std::string> names;
+  if (std::string named = environment("TUNEDGEMM_CUBLASLT"); !named.empty()) {
+    names.push_back(std::move(named));
+  }
+  for (const char* folder : {"", "/usr/local/cuda/lib64/"}) {
+    for (const char* version : {".13", ".12"}) {
+      names.push_back(std::string(folder) + "libcublasLt.so" + version);
+    }
+  }
+  for (const std::string& name : names) {
+    opened = opened != nullptr ? opened : dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
+  }
+  if (opened == nullptr) {
+    *why_not =
+        "there is no cuBLASLt: install a CUDA toolkit, or name libcublasLt.so by "
+        "TUNEDGEMM_CUBLASLT";
+    return nullptr;
+  }
+  auto library = std::unique_ptr<CublasLtLibrary>(new CublasLtLibrary);
+  if (!library->find_functions(opened)) {
+    *why_not = "the cuBLASLt that was found lacks a function; versions 12 and 13 are known";
+    return nullptr;
+  }
+  if (const Status status = library->cublasLtCreate(&library->handle); status != 0) {
+    *why_not = "cublasLtCreate failed with status " + std::to_string(status);
+    return nullptr;
+  }
+  return library;
+}
+
+bool CublasLtLibrary::find_functions(void* opened) {
+  const auto find = [&](auto& function, const char* name) {
+    function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(opened, name));
+    return function != nullptr;
+  };
+  return find(cublasLtCreate, "cublasLtCreate") && find(cublasLtDestroy, "cublasLtDestroy") &&
+         find(cublasLtGetVersion, "cublasLtGetVersion") &&
+         find(cublasLtMatmulDescCreate, "cublasLtMatmulDescCreate") &&
+         find(cublasLtMatmulDescDestroy, "cublasLtMatmulDescDestroy") &&
+         find(cublasLtMatmulDescSetAttribute, "cublasLtMatmulDescSetAttribute") &&
+         find(cublasLtMatrixLayoutCreate, "cublasLtMatrixLayoutCreate") &&
+         find(cublasLtMatrixLayoutDestroy, "cublasLtMatrixLayoutDestroy") &&
+         find(cublasLtMatrixLayoutSetAttribute, "cublasLtMatrixLayoutSetAttribute") &&
+         find(cublasLtMatmulPreferenceCreate, "cublasLtMatmulPreferenceCreate") &&
+         find(cublasLtMatmulPreferenceDestroy, "cublasLtMatmulPreferenceDestroy") &&
+         find(cublasLtMatmulPreferenceSetAttribute, "cublasLtMatmulPreferenceSetAttribute") &&
+         find(cublasLtMatmulAlgoGetHeuristic, "cublasLtMatmulAlgoGetHeuristic") &&
+         find(cublasLtMatmul, "cublasLtMatmul");
+}
+
+std::unique_ptr<Baseline> open_cublaslt(Device& device, std::string* why_not) {
+  auto library = CublasLtLibrary::open(why_not);
+  if (library == nullptr) {
+    return nullptr;
+  }
+  return std::make_unique<CublasLt>(std::move(library), device.allocate(kWorkspaceBytes));
 }
 
 }  // namespace tunedgemm::internal

@@ -1,4 +1,4 @@
-#include "tools/baselines/openblas.h"
+// OpenBLAS as a baseline.
 
 #include <dlfcn.h>
 
@@ -6,32 +6,31 @@
 #include <limits>
 #include <utility>
 
+#include "tools/baselines/baseline.h"
+
 namespace tunedgemm::internal {
+namespace {
 
-// "CBLAS: cblas_?gemm"; the library is never closed, since its threads would not survive that.
-struct OpenBlas::Library {
-  template <class Element>
-  using Gemm = void (*)(int order, int transpose_a, int transpose_b, int m, int n, int k,
-                        Element alpha, const Element* a, int lda, const Element* b, int ldb,
-                        Element beta, Element* c, int ldc);
+// CBLAS's cblas_?gemm.
+template <class Element>
+using Gemm = void (*)(int order, int transpose_a, int transpose_b, int m, int n, int k,
+                      Element alpha, const Element* a, int lda, const Element* b, int ldb,
+                      Element beta, Element* c, int ldc);
 
+// It is never closed, since its threads would not survive that.
+struct Library {
   Gemm<float> sgemm = nullptr;
   Gemm<double> dgemm = nullptr;
   char* (*core)() = nullptr;
   char* (*config)() = nullptr;
 };
 
-namespace {
-
 constexpr int kRowMajor = 101, kAsItIs = 111, kTransposed = 112;
 
 template <class Element>
 class Product final : public CompiledKernel {
  public:
-  using Gemm = void (*)(int, int, int, int, int, int, Element, const Element*, int, const Element*,
-                        int, Element, Element*, int);
-
-  Product(Gemm gemm, const Problem& problem) : gemm_(gemm), problem_(problem) {}
+  Product(Gemm<Element> gemm, const Problem& problem) : gemm_(gemm), problem_(problem) {}
 
   int run(const Launch&, const Arguments& arguments, StreamHandle) const noexcept override {
     const auto small = [](long long extent) { return static_cast<int>(extent); };
@@ -54,7 +53,7 @@ class Product final : public CompiledKernel {
     return matrix.order == Order::kRowMajor ? kAsItIs : kTransposed;
   }
 
-  Gemm gemm_;
+  Gemm<Element> gemm_;
   Problem problem_;
 };
 
@@ -86,38 +85,25 @@ std::string why_not_expressed(const Problem& problem) {
   return "";
 }
 
-}  // namespace
+class OpenBlas final : public Baseline {
+ public:
+  explicit OpenBlas(const Library& library) : library_(library) {}
 
-std::unique_ptr<OpenBlas> OpenBlas::open(int threads, std::string* why_not) {
-  // Its threads wait for the next call in a loop, as ours do, but for 2^28 cycles: all the while
-  // that other contenders are timed, on the cores that they need. 2^16 cycles are our 30
-  // microseconds.
-  constexpr int kUnlessSet = 0;
-  setenv("OPENBLAS_THREAD_TIMEOUT", "16", kUnlessSet);
-  void* const handle = dlopen("libopenblas.so.0", RTLD_NOW | RTLD_LOCAL);
-  if (handle == nullptr) {
-    *why_not = "libopenblas.so.0 cannot be opened; install libopenblas0-pthread";
-    return nullptr;
-  }
-  const auto library = std::make_shared<Library>();
-  void (*set_threads)(int) = nullptr;
-  if (!find(handle, "cblas_sgemm", library->sgemm) ||
-      !find(handle, "cblas_dgemm", library->dgemm) ||
-      !find(handle, "openblas_get_corename", library->core) ||
-      !find(handle, "openblas_get_config", library->config) ||
-      !find(handle, "openblas_set_num_threads", set_threads)) {
-    *why_not = "libopenblas.so.0 lacks a function of OpenBLAS; is it another library?";
-    return nullptr;
-  }
-  set_threads(threads);
-  return std::unique_ptr<OpenBlas>(new OpenBlas(library));
-}
+  std::string name() const override { return "OpenBLAS"; }
+  std::string version() const override;
+  std::string short_name() const override { return "openblas"; }
+  std::vector<std::unique_ptr<CompiledKernel>> proposals(const Problem& problem, double scale,
+                                                         int count, std::string* why_not) override;
+
+ private:
+  Library library_;
+};
 
 // "0.3.21, Haswell"
 std::string OpenBlas::version() const {
-  const std::string config = library_->config();  // "OpenBLAS 0.3.21 DYNAMIC_ARCH ..."
+  const std::string config = library_.config();  // "OpenBLAS 0.3.21 DYNAMIC_ARCH ..."
   const std::size_t begin = config.find(' ') + 1;
-  return config.substr(begin, config.find(' ', begin) - begin) + ", " + library_->core();
+  return config.substr(begin, config.find(' ', begin) - begin) + ", " + library_.core();
 }
 
 std::vector<std::unique_ptr<CompiledKernel>> OpenBlas::proposals(const Problem& problem,
@@ -129,11 +115,37 @@ std::vector<std::unique_ptr<CompiledKernel>> OpenBlas::proposals(const Problem& 
     return proposals;
   }
   if (problem.a.type == DataType::kF32) {
-    proposals.push_back(std::make_unique<Product<float>>(library_->sgemm, problem));
+    proposals.push_back(std::make_unique<Product<float>>(library_.sgemm, problem));
   } else {
-    proposals.push_back(std::make_unique<Product<double>>(library_->dgemm, problem));
+    proposals.push_back(std::make_unique<Product<double>>(library_.dgemm, problem));
   }
   return proposals;
+}
+
+}  // namespace
+
+std::unique_ptr<Baseline> open_openblas(int threads, std::string* why_not) {
+  // Its threads wait for the next call in a loop, as ours do, but for 2^28 cycles: all the while
+  // that other contenders are timed, on the cores that they need. 2^16 cycles are our 30
+  // microseconds.
+  constexpr int kUnlessSet = 0;
+  setenv("OPENBLAS_THREAD_TIMEOUT", "16", kUnlessSet);
+  void* const handle = dlopen("libopenblas.so.0", RTLD_NOW | RTLD_LOCAL);
+  if (handle == nullptr) {
+    *why_not = "libopenblas.so.0 cannot be opened; install libopenblas0-pthread";
+    return nullptr;
+  }
+  Library library;
+  void (*set_threads)(int) = nullptr;
+  if (!find(handle, "cblas_sgemm", library.sgemm) || !find(handle, "cblas_dgemm", library.dgemm) ||
+      !find(handle, "openblas_get_corename", library.core) ||
+      !find(handle, "openblas_get_config", library.config) ||
+      !find(handle, "openblas_set_num_threads", set_threads)) {
+    *why_not = "libopenblas.so.0 lacks a function of OpenBLAS; is it another library?";
+    return nullptr;
+  }
+  set_threads(threads);
+  return std::make_unique<OpenBlas>(library);
 }
 
 }  // namespace tunedgemm::internal

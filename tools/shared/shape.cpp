@@ -1,17 +1,183 @@
 #include "tools/shared/shape.h"
 
 #include <algorithm>
+#include <array>
 #include <cctype>
+#include <charconv>
+#include <cstdint>
+#include <functional>
 #include <limits>
+#include <optional>
 
 #include "kernel_templates/base/text.h"
-#include "tools/shared/shape_draft.h"
+#include "kernel_templates/problem/problem_fields.h"
 
 namespace tunedgemm::internal {
 namespace {
 
-std::string quoted(std::string_view text) {
-  return '"' + printable(text, Lines::kOne) + '"';
+// What the fields of a shape have said so far. What was not said is empty or packed.
+struct ShapeDraft {
+  std::string name;
+  std::optional<DataType> a, b, d;
+  std::optional<Numerics> numerics;  // of the type "tf32"
+  std::string layout = "nn";
+  Order order_c = Order::kRowMajor, order_d = Order::kRowMajor;
+  std::array<std::optional<std::int64_t>, 4> leading_dimensions, batch_strides;
+  Problem problem;  // the extents, and the fields that are read as problem_fields() says
+};
+
+struct FieldRule {
+  FieldDescription description;
+  // Returns "" or what it would have understood, as all readers below.
+  std::function<std::string(std::string_view text, ShapeDraft& draft)> read;
+};
+
+std::string read_whole(std::string_view text, std::int64_t least, std::int64_t& value) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const bool understood = error == std::errc() && end == text.data() + text.size();
+  return understood && value >= least
+             ? ""
+             : "a whole number, at least " + std::to_string(least) + " and below 2^63";
+}
+
+std::string read_order(std::string_view text, Order& order) {
+  const std::optional<Order> parsed = parse_order(text);
+  order = parsed.value_or(order);
+  return parsed ? "" : "row or col";
+}
+
+// What stands before the separator, which leaves `text` with what stands behind it.
+std::optional<std::string_view> cut(std::string_view& text, std::string_view separator) {
+  const std::size_t at = text.find(separator);
+  if (at == text.npos) {
+    return std::nullopt;
+  }
+  const std::string_view before = text.substr(0, at);
+  text.remove_prefix(at + separator.size());
+  return before;
+}
+
+std::optional<DataType> read_type(std::string_view text, ShapeDraft& draft) {
+  if (text == "tf32") {
+    draft.numerics = draft.numerics.value_or(Numerics::kTf32);
+    return DataType::kF32;
+  }
+  return text == "i8" ? DataType::kS8 : parse_data_type(text);
+}
+
+// "f16", "e4m3xe5m2", "f16->f32", and the same with the signs that the library prints.
+std::string read_types(std::string_view text, ShapeDraft& draft) {
+  constexpr NameList kInputs =
+      name_list(kDataTypes, ", ", [](const DataTypeTraits& row) { return row.outputs != 0; });
+  std::string expected =
+      std::string(kInputs.text()) + " or tf32, or more fully \"e4m3xe5m2->bf16\"";
+  std::string_view output = text;
+  std::optional<std::string_view> inputs = cut(output, "->");
+  if (!inputs) {
+    inputs = cut(output, "→");
+  }
+  if (inputs) {
+    draft.d = parse_data_type(output);
+    if (!draft.d) {
+      return expected;
+    }
+  }
+  std::string_view second = inputs.value_or(text);
+  std::optional<std::string_view> first = cut(second, "x");
+  if (!first) {
+    first = cut(second, "×");
+  }
+  draft.a = read_type(first.value_or(second), draft);
+  draft.b = read_type(second, draft);
+  return draft.a && draft.b ? "" : expected;
+}
+
+std::string read_layout(std::string_view text, ShapeDraft& draft) {
+  draft.layout = text;
+  return text.size() == 2 && text.find_first_not_of("nt") == text.npos ? "" : "nn, nt, tn or tt";
+}
+
+constexpr bool is_output(const DataTypeTraits& row) {
+  return std::any_of(std::begin(kDataTypes), std::end(kDataTypes),
+                     [&](const auto& input) { return (input.outputs & types({row.type})) != 0; });
+}
+
+std::string read_output(std::string_view text, ShapeDraft& draft) {
+  constexpr NameList kOutputs = name_list(kDataTypes, " or ", is_output);
+  draft.d = parse_data_type(text);
+  return draft.d ? "" : std::string(kOutputs.text());
+}
+
+// Of A, B, C and D.
+constexpr std::array<FieldDescription, 4> kLeadingDimensions{{
+    {"lda", "leading dimension of A in elements; default packed"},
+    {"ldb", "leading dimension of B"},
+    {"ldc", "leading dimension of C"},
+    {"ldd", "leading dimension of D"},
+}};
+constexpr std::array<FieldDescription, 4> kBatchStrides{{
+    {"batch_stride_a", "elements from one A to the next; default packed, 0: the same A for all"},
+    {"batch_stride_b", "elements from one B to the next"},
+    {"batch_stride_c", "elements from one C to the next"},
+    {"batch_stride_d", "elements from one D to the next"},
+}};
+
+// Those that shapes say in their own way, and those of problem_fields() that have a meaning.
+std::vector<FieldRule> make_rules() {
+  using Text = std::string_view;
+  std::vector<FieldRule> rules{
+      {{"types", "element types: f16, tf32, e4m3xe5m2->bf16, ..."}, read_types},
+      {{"layout", "nn, nt, tn, tt: A and B row-major (n) or transposed (t); default nn"},
+       read_layout},
+      {{"m", "rows of D"},
+       [](Text text, ShapeDraft& draft) { return read_whole(text, 1, draft.problem.m); }},
+      {{"n", "columns of D"},
+       [](Text text, ShapeDraft& draft) { return read_whole(text, 1, draft.problem.n); }},
+      {{"k", "columns of A"},
+       [](Text text, ShapeDraft& draft) { return read_whole(text, 0, draft.problem.k); }},
+      {{"batch", "batch entries; default 1"},
+       [](Text text, ShapeDraft& draft) { return read_whole(text, 1, draft.problem.batch); }},
+      {{"name", "what the shape is called in tables"},
+       [](Text text, ShapeDraft& draft) {
+         draft.name = text;
+         return std::string();
+       }},
+      {{"output", "element type of C and D; default as the inputs, f16 for fp8, s32 for s8"},
+       read_output},
+      {{"order_c", "order of C: row (default) or col"},
+       [](Text text, ShapeDraft& draft) { return read_order(text, draft.order_c); }},
+      {{"order_d", "order of D: row (default) or col"},
+       [](Text text, ShapeDraft& draft) { return read_order(text, draft.order_d); }},
+  };
+  for (std::size_t matrix = 0; matrix < 4; ++matrix) {
+    rules.push_back({kLeadingDimensions[matrix], [matrix](Text text, ShapeDraft& draft) {
+                       return read_whole(text, 1, draft.leading_dimensions[matrix].emplace());
+                     }});
+    rules.push_back({kBatchStrides[matrix], [matrix](Text text, ShapeDraft& draft) {
+                       return read_whole(text, 0, draft.batch_strides[matrix].emplace());
+                     }});
+  }
+  for (const ProblemField& field : problem_fields()) {
+    if (!field.meaning.empty()) {
+      rules.push_back({{field.name, field.meaning}, [&field](Text text, ShapeDraft& draft) {
+                         return std::string(field.read(text, draft.problem) ? "" : field.expected);
+                       }});
+    }
+  }
+  return rules;
+}
+
+const std::vector<FieldRule>& field_rules() {
+  static const std::vector<FieldRule> rules = make_rules();
+  return rules;
+}
+
+const FieldRule* find_rule(std::string_view name) {
+  const auto& rules = field_rules();
+  const auto rule = std::find_if(rules.begin(), rules.end(), [&](const FieldRule& candidate) {
+    return candidate.description.name == name;
+  });
+  return rule == rules.end() ? nullptr : &*rule;
 }
 
 // Gives the matrix what the draft says of it, and what follows from that.
@@ -27,6 +193,16 @@ void place(Matrix& matrix, std::int64_t rows, std::int64_t columns, std::size_t 
   }
   matrix.batch_stride = draft.batch_strides[index].value_or(entry);
   matrix.alignment_bytes = alignment_class(0, matrix, draft.problem.batch);
+}
+
+void read_field(const Field& field, ShapeDraft& draft) {
+  const FieldRule* rule = find_rule(field.name);
+  if (rule == nullptr) {
+    throw std::invalid_argument('"' + field.name + "\" is not a field of a shape");
+  }
+  if (const std::string expected = rule->read(field.value, draft); !expected.empty()) {
+    throw std::invalid_argument(field.name + " is \"" + field.value + "\"; expected " + expected);
+  }
 }
 
 Problem to_problem(const ShapeDraft& draft) {
@@ -48,14 +224,6 @@ Problem to_problem(const ShapeDraft& draft) {
   return problem;
 }
 
-const FieldRule* find_rule(std::string_view name) {
-  const auto rules = field_rules();
-  const auto rule = std::find_if(rules.begin(), rules.end(), [&](const FieldRule& candidate) {
-    return candidate.description.name == name;
-  });
-  return rule == rules.end() ? nullptr : &*rule;
-}
-
 }  // namespace
 
 std::string extents_text(const Problem& problem) {
@@ -65,7 +233,7 @@ std::string extents_text(const Problem& problem) {
 }
 
 std::string shape_text(const Shape& shape) {
-  return shape.name.empty() ? extents_text(shape.problem) : printable(shape.name, Lines::kOne);
+  return shape.name.empty() ? extents_text(shape.problem) : shape.name;
 }
 
 std::vector<FieldDescription> shape_fields() {
@@ -90,40 +258,30 @@ std::string field_name(std::string_view header) {
   return find_rule(name) != nullptr ? name : "";
 }
 
-Shape to_shape(std::span<const Field> fields, Position at) {
+bool has_field(std::span<const Field> fields, std::string_view name) {
+  return std::any_of(fields.begin(), fields.end(),
+                     [&](const Field& field) { return field.name == name; });
+}
+
+Shape to_shape(std::span<const Field> fields) {
   ShapeDraft draft;
   for (const Field& field : fields) {
-    const FieldRule* rule = find_rule(field.name);
-    if (rule == nullptr) {
-      throw ShapeError(field.at, quoted(field.name) + " is not a field of a shape");
-    }
-    if (const std::string expected = rule->read(field.value, draft); !expected.empty()) {
-      throw ShapeError(field.at, printable(field.name, Lines::kOne) + " is " + quoted(field.value) +
-                                     "; expected " + expected);
-    }
+    read_field(field, draft);
   }
-  const auto is_given = [&](std::string_view name) {
-    return std::any_of(fields.begin(), fields.end(),
-                       [&](const Field& field) { return field.name == name; });
-  };
   for (const char* name : {"types", "m", "n", "k"}) {
-    if (!is_given(name)) {
-      throw ShapeError(
-          at, "the shape has no " + std::string(name) + "; expected at least types, m, n and k");
+    if (!has_field(fields, name)) {
+      throw std::invalid_argument("the shape has no " + std::string(name) +
+                                  "; expected at least types, m, n and k");
     }
   }
-  if (is_given("numerics")) {
+  if (has_field(fields, "numerics")) {
     draft.numerics = draft.problem.numerics;
   }
-  try {
-    const Problem problem = to_problem(draft);
-    if (const std::string reason = why_not(problem); !reason.empty()) {
-      throw ShapeError(at, reason);
-    }
-    return {draft.name, problem};
-  } catch (const std::invalid_argument& error) {
-    throw ShapeError(at, error.what());
+  const Problem problem = to_problem(draft);
+  if (const std::string reason = why_not(problem); !reason.empty()) {
+    throw std::invalid_argument(reason);
   }
+  return {draft.name, problem};
 }
 
 }  // namespace tunedgemm::internal

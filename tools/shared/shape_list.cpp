@@ -1,59 +1,177 @@
-#include "tools/shared/shape_list.h"
+// Lists of shapes in files, see shape.h.
 
-#include <array>
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
-#include <istream>
-#include <optional>
-#include <string>
-#include <utility>
+#include <iterator>
+#include <nlohmann/json.hpp>
+
+#include "kernel_templates/base/text.h"
+#include "tools/shared/shape.h"
 
 namespace tunedgemm::internal {
 namespace {
 
-// Millions of shapes. A device such as /dev/zero has no end.
-constexpr std::size_t kLongestList = std::size_t{256} << 20;
+using Json = nlohmann::ordered_json;
 
-// Empty if there is more.
-std::optional<std::string> read_at_most(std::istream& file, std::size_t most) {
-  std::string text;
-  std::array<char, 1 << 16> chunk{};
-  do {
-    file.read(chunk.data(), chunk.size());
-    text.append(chunk.data(), static_cast<std::size_t>(file.gcount()));
-  } while (file && text.size() <= most);
-  return text.size() <= most ? std::optional(std::move(text)) : std::nullopt;
+std::string_view trimmed(std::string_view text) {
+  constexpr std::string_view kBlank = " \t\r";
+  const std::size_t first = text.find_first_not_of(kBlank);
+  return first == text.npos ? "" : text.substr(first, text.find_last_not_of(kBlank) - first + 1);
+}
+
+// Between quotes a comma is a part of the cell, and a doubled quote stands for one.
+std::vector<std::string> split_line(std::string_view line) {
+  std::vector<std::string> cells(1);
+  bool is_quoted = false;
+  for (std::size_t index = 0; index < line.size(); ++index) {
+    const char character = line[index];
+    if (character == '"' && is_quoted && line.substr(index + 1).starts_with('"')) {
+      cells.back() += line[index++];
+    } else if (character == '"') {
+      is_quoted = !is_quoted;
+    } else if (character == ',' && !is_quoted) {
+      cells.emplace_back();
+    } else {
+      cells.back() += character;
+    }
+  }
+  if (is_quoted) {
+    throw std::invalid_argument("a quote does not end on its line");
+  }
+  for (std::string& cell : cells) {
+    cell = trimmed(cell);
+  }
+  return cells;
+}
+
+std::string column_name(const std::string& cell) {
+  if (std::string name = field_name(cell); !name.empty()) {
+    return name;
+  }
+  std::string expected;
+  for (const FieldDescription& field : shape_fields()) {
+    expected += (expected.empty() ? "" : ", ") + std::string(field.name);
+  }
+  throw std::invalid_argument("the header has a column \"" + cell + "\"; expected one of " +
+                              expected);
+}
+
+std::vector<std::string> header_names(const std::vector<std::string>& cells) {
+  std::vector<std::string> names;
+  for (const std::string& cell : cells) {
+    const std::string name = column_name(cell);
+    if (std::find(names.begin(), names.end(), name) != names.end()) {
+      throw std::invalid_argument("the header has the column \"" + name + "\" twice");
+    }
+    names.push_back(name);
+  }
+  return names;
+}
+
+Shape shape_of_cells(const std::vector<std::string>& names, const std::vector<std::string>& cells) {
+  if (cells.size() > names.size()) {
+    throw std::invalid_argument("the line has " + std::to_string(cells.size()) +
+                                " cells; expected at most " + std::to_string(names.size()));
+  }
+  std::vector<Field> fields;
+  for (std::size_t column = 0; column < cells.size(); ++column) {
+    if (!cells[column].empty()) {
+      fields.push_back({names[column], cells[column]});
+    }
+  }
+  return to_shape(fields);
+}
+
+Shape shape_of_object(const Json& object) {
+  if (!object.is_object()) {
+    throw std::invalid_argument("it is of type " + std::string(object.type_name()) +
+                                "; expected an object with the fields of a shape");
+  }
+  std::vector<Field> fields;
+  for (const auto& [key, value] : object.items()) {
+    const std::string name = field_name(key);
+    if (value.is_null() || value.is_structured()) {
+      throw std::invalid_argument(key + " is of type " + value.type_name() +
+                                  "; expected a text, a number or true, false");
+    }
+    fields.push_back(
+        {name.empty() ? key : name, value.is_string() ? value.get<std::string>() : value.dump()});
+  }
+  return to_shape(fields);
 }
 
 }  // namespace
 
-std::vector<Shape> read_shape_list(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  const int reason = errno;
-  std::error_code ignored;
-  const bool folder = std::filesystem::is_directory(path, ignored);
-  if (!file || folder) {
-    throw ShapeListError("the shape list " + path.string() +
-                         " cannot be read: " + std::strerror(folder ? EISDIR : reason));
+std::vector<Shape> parse_csv_shapes(std::string_view text) {
+  constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
+  if (text.starts_with(kByteOrderMark)) {
+    text.remove_prefix(kByteOrderMark.size());
   }
-  const std::optional<std::string> whole = read_at_most(file, kLongestList);
-  if (!whole) {
-    throw ShapeListError("the shape list " + path.string() + " has more than " +
-                         std::to_string(kLongestList >> 20) +
-                         " MiB; split it, if it is a list at all");
+  std::vector<std::string> names{"types", "layout", "m", "n", "k", "batch"};
+  std::vector<Shape> shapes;
+  bool may_be_header = true;
+  int line_number = 0;
+  for (const std::string_view line : split(text, '\n')) {
+    ++line_number;
+    if (const auto content = trimmed(line); content.empty() || content.starts_with('#')) {
+      continue;
+    }
+    try {
+      const std::vector<std::string> cells = split_line(line);
+      if (may_be_header && !field_name(cells.front()).empty()) {
+        names = header_names(cells);
+      } else {
+        shapes.push_back(shape_of_cells(names, cells));
+      }
+    } catch (const std::invalid_argument& error) {
+      throw std::invalid_argument("line " + std::to_string(line_number) + ": " + error.what());
+    }
+    may_be_header = false;
   }
-  const std::string& text = *whole;
+  return shapes;
+}
+
+std::vector<Shape> parse_json_shapes(std::string_view text) {
+  Json document;
   try {
-    auto shapes = path.extension() == ".json" ? parse_json_shapes(text) : parse_csv_shapes(text);
+    document = Json::parse(text);
+  } catch (const Json::exception& error) {
+    throw std::invalid_argument(std::string("it is no JSON that can be read: ") + error.what());
+  }
+  if (!document.is_array()) {
+    throw std::invalid_argument("the document is of type " + std::string(document.type_name()) +
+                                "; expected an array of objects, each one a shape");
+  }
+  std::vector<Shape> shapes;
+  for (const Json& object : document) {
+    try {
+      shapes.push_back(shape_of_object(object));
+    } catch (const std::invalid_argument& error) {
+      throw std::invalid_argument("entry " + std::to_string(shapes.size() + 1) + ": " +
+                                  error.what());
+    }
+  }
+  return shapes;
+}
+
+std::vector<Shape> read_shape_list(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file || std::filesystem::is_directory(path)) {
+    throw std::invalid_argument("the shape list " + path +
+                                " cannot be read: " + std::strerror(file ? EISDIR : errno));
+  }
+  const std::string text(std::istreambuf_iterator<char>(file), {});
+  try {
+    auto shapes = path.ends_with(".json") ? parse_json_shapes(text) : parse_csv_shapes(text);
     if (shapes.empty()) {
-      throw ShapeListError("the shape list " + path.string() + " has no shapes in it");
+      throw std::invalid_argument("the shape list has no shapes in it");
     }
     return shapes;
-  } catch (const ShapeError& error) {
-    const auto [line, column] = error.at();
-    throw ShapeListError(path.string() + ":" + std::to_string(line) + ":" + std::to_string(column) +
-                         ": " + error.what());
+  } catch (const std::invalid_argument& error) {
+    throw std::invalid_argument(path + ": " + error.what());
   }
 }
 

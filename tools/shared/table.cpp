@@ -20,19 +20,21 @@ void Table::print(std::ostream& out) const {
   std::vector<std::string> titles;
   std::vector<std::size_t> widths;
   for (std::size_t column = 0; column < columns_.size(); ++column) {
-    titles.push_back(columns_[column].title);
-    std::size_t width = display_width(titles.back());
+    std::size_t width = 0;
     for (const auto& row : rows_) {
       width = std::max(width, display_width(row[column]));
     }
-    widths.push_back(width);
+    titles.push_back(columns_[column].title);
+    widths.push_back(width == 0 ? 0 : std::max(width, display_width(titles.back())));
   }
   const auto print_row = [&](const std::vector<std::string>& row) {
     std::string line;
     for (std::size_t column = 0; column < row.size(); ++column) {
-      const std::string padding(widths[column] - display_width(row[column]), ' ');
-      const bool left = columns_[column].align == Align::kLeft;
-      line += (column == 0 ? "" : "  ") + (left ? row[column] + padding : padding + row[column]);
+      if (widths[column] > 0) {
+        const std::string padding(widths[column] - display_width(row[column]), ' ');
+        const bool left = columns_[column].align == Align::kLeft;
+        line += (line.empty() ? "" : "  ") + (left ? row[column] + padding : padding + row[column]);
+      }
     }
     line.erase(line.find_last_not_of(' ') + 1);
     out << line << '\n';
@@ -41,27 +43,6 @@ void Table::print(std::ostream& out) const {
   for (const auto& row : rows_) {
     print_row(row);
   }
-}
-
-void Table::print_without_empty_columns(std::ostream& out) const {
-  std::vector<std::size_t> kept;
-  for (std::size_t column = 0; column < columns_.size(); ++column) {
-    if (std::any_of(rows_.begin(), rows_.end(),
-                    [&](const auto& row) { return !row[column].empty(); })) {
-      kept.push_back(column);
-    }
-  }
-  Table table({});
-  for (const std::size_t column : kept) {
-    table.columns_.push_back(columns_[column]);
-  }
-  for (const auto& row : rows_) {
-    std::vector<std::string>& cells = table.rows_.emplace_back();
-    for (const std::size_t column : kept) {
-      cells.push_back(row[column]);
-    }
-  }
-  table.print(out);
 }
 
 std::size_t display_width(std::string_view text) {

@@ -26,10 +26,9 @@ class Table {
   void add(std::vector<std::string> row);
   std::size_t size() const { return rows_.size(); }
 
-  /// The titles, then the rows. Columns are two spaces apart and as wide as their widest text.
+  /// The titles, then the rows. Columns are two spaces apart and as wide as their widest text; those
+  /// in which every row is empty are left out.
   void print(std::ostream& out) const;
-  /// The same without the columns in which every row is empty.
-  void print_without_empty_columns(std::ostream& out) const;
 
  private:
   std::vector<Column> columns_;

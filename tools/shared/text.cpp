@@ -1,9 +1,12 @@
 #include "tools/shared/text.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <cstdio>
+#include <stdexcept>
 
+#include "kernel_templates/base/text.h"
 #include "tuner/statistics.h"
 
 namespace tunedgemm::internal {
@@ -13,6 +16,17 @@ std::string fixed(double value, int decimals) {
   char text[64];
   std::snprintf(text, sizeof text, "%.*f", decimals, value);
   return text;
+}
+
+std::int64_t parse_number(std::string_view text, std::string_view part, std::int64_t least) {
+  std::int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || value < least) {
+    throw std::invalid_argument('"' + std::string(text) + "\" in \"" + std::string(part) +
+                                "\" is not a whole number of at least " + std::to_string(least) +
+                                "; expected something like 512 or 512,1024 or 128:4096:128");
+  }
+  return value;
 }
 
 }  // namespace
@@ -83,15 +97,35 @@ std::string first_line(std::string_view text, std::size_t width) {
   return std::string(line.substr(0, end)) + "...";
 }
 
-std::string csv_cell(std::string_view text) {
-  if (text.find_first_of("\",\r\n") == text.npos) {
-    return std::string(text);
+std::vector<std::int64_t> parse_number_list(std::string_view text, std::int64_t least) {
+  std::vector<std::int64_t> numbers;
+  for (const std::string_view part : split(text, ',')) {
+    const auto bounds = split(part, ':');
+    const std::int64_t first = parse_number(bounds[0], part, least);
+    if (bounds.size() == 1) {
+      numbers.push_back(first);
+      continue;
+    }
+    if (bounds.size() != 3) {
+      throw std::invalid_argument('"' + std::string(part) +
+                                  "\" is not first:last:step, such as 128:4096:128");
+    }
+    const std::int64_t last = parse_number(bounds[1], part, least);
+    const std::int64_t step = parse_number(bounds[2], part, 1);
+    if (last < first) {
+      throw std::invalid_argument('"' + std::string(part) +
+                                  "\" ends before it begins; expected the least number first");
+    }
+    if (static_cast<std::uint64_t>((last - first) / step) >= kMostNumbers - numbers.size()) {
+      throw std::invalid_argument('"' + std::string(part) + "\" in \"" + first_line(text, 60) +
+                                  "\" makes more than a million numbers; give a larger step");
+    }
+    for (std::int64_t number = first; number <= last - step; number += step) {
+      numbers.push_back(number);
+    }
+    numbers.push_back(first + (last - first) / step * step);
   }
-  std::string quoted = "\"";
-  for (const char character : text) {
-    quoted += character == '"' ? "\"\"" : std::string(1, character);
-  }
-  return quoted + '"';
+  return numbers;
 }
 
 }  // namespace tunedgemm::internal

@@ -1,11 +1,13 @@
 #pragma once
 
-// How numbers and texts look in the tools' output. Everywhere the same, so that tables can be
-// compared.
+// How numbers and texts look in the tools' output, everywhere the same, so that tables can be
+// compared; and the lists of numbers on their command lines.
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "cache/record.h"
 
@@ -29,7 +31,13 @@ std::string counted(std::size_t count, std::string_view noun);
 /// The first line of a text, at most `width` characters of it, with "..." where something was left
 /// out.
 std::string first_line(std::string_view text, std::size_t width);
-/// A cell of a CSV file, as RFC 4180 has it: in quotes where it must be, and quotes inside doubled.
-std::string csv_cell(std::string_view text);
+
+/// More numbers are a slip of the pen.
+inline constexpr std::size_t kMostNumbers = 1'000'000;
+/// "512", "512,1024", "128:4096:128" (first:last:step, the last one included where a step meets it),
+/// and these joined by commas; in the order in which they are written. Throws std::invalid_argument
+/// with a sentence that names the part that is wrong; numbers below `least` are, and ranges with
+/// which there are more than kMostNumbers.
+std::vector<std::int64_t> parse_number_list(std::string_view text, std::int64_t least);
 
 }  // namespace tunedgemm::internal

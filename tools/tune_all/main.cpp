@@ -1,27 +1,189 @@
-// tune-all: fills a cache with the winners of many shapes. See command_line.cpp for its options.
+// tune-all: fills a cache with the winners of many shapes.
 
-#include <unistd.h>
-
+#include <CLI/CLI.hpp>
 #include <algorithm>
+#include <array>
 #include <iostream>
-#include <stdexcept>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
 
-#include "tools/shared/full_disk.h"
-#include "tools/shared/interrupt.h"
-#include "tools/shared/own_processes.h"
-#include "tools/shared/printable_output.h"
-#include "tools/shared/shape_list.h"
+#include "tools/shared/options.h"
+#include "tools/shared/program.h"
+#include "tools/shared/table.h"
 #include "tools/shared/text.h"
-#include "tools/tune_all/command_line.h"
-#include "tools/tune_all/report.h"
+#include "tools/tune_all/session.h"
+#include "tools/tune_all/work_list.h"
+#include "tuner/search_limits.h"
 
 namespace {
 
 using namespace tunedgemm::internal;
 
-// And kCannotWrite.
-enum ExitStatus { kAllHaveWinners = 0, kSomeHaveNone = 1, kWrongUse = 2, kNoDevice = 3 };
-constexpr int kInterrupted = 130;  // as shells say it
+struct CommandLine {
+  WorkRequest work;
+  ContextChoice context;
+  SessionOptions session;
+  bool dry_run = false;
+  bool json = false;
+  bool in_process = false;
+};
+
+void add_options(CLI::App& app, CommandLine& line) {
+  app.footer(
+      "A list is CSV (types,layout,m,n,k[,batch], or with a header that names the fields) or an\n"
+      "array of objects in a .json file. Number lists are 512 or 512,1024 or 128:4096:128.\n"
+      "Exit status: 0 every shape has a winner; 1 some have none; 2 the command line or a list is\n"
+      "wrong; 3 no device, or no cache that can be written; 4 winners or the table could not be\n"
+      "written; 130 interrupted.");
+  app.add_option("lists", line.work.lists, "files with shapes")->type_name("LIST");
+  app.add_option("--m", line.work.m, "numbers for M: every combination of m, n and k is a shape");
+  app.add_option("--n", line.work.n, "numbers for N");
+  app.add_option("--k", line.work.k, "numbers for K");
+  line.work.types = {"f32"};
+  app.add_option("--types", line.work.types, "element types for --m --n --k, joined by commas")
+      ->delimiter(',')
+      ->capture_default_str();
+  line.work.layouts = {"nn"};
+  app.add_option("--layouts", line.work.layouts, "layouts for --m --n --k, joined by commas")
+      ->delimiter(',')
+      ->capture_default_str();
+  app.add_flag(
+      "--from-requests", line.work.from_requests,
+      "the shapes that programs asked for on this device and the cache did not know: policies "
+      "background, stored and never note them (never may compile a kernel, but never tunes)");
+
+  add_context_options(app, line.context);
+  const std::map<std::string, Rigor> rigors{
+      {"quick", Rigor::kQuick}, {"normal", Rigor::kNormal}, {"exhaustive", Rigor::kExhaustive}};
+  app.add_option("--rigor", line.session.shape.rigor, "quick, normal or exhaustive; default normal")
+      ->transform(CLI::CheckedTransformer(rigors))
+      ->type_name("RIGOR");
+  app.add_option("--budget-seconds", line.session.shape.budget.seconds, "for each shape")
+      ->check(CLI::PositiveNumber);
+  app.add_option("--candidates", line.session.shape.budget.candidates,
+                 "tried at most for each shape")
+      ->check(CLI::PositiveNumber);
+  app.add_option("--total-seconds", line.session.total_seconds, "for all shapes together")
+      ->check(CLI::PositiveNumber);
+  app.add_option("--candidate-seconds", line.session.shape.candidate_seconds,
+                 "after which a candidate has hung and its process is ended, beside what it is "
+                 "expected to take; default 30")
+      ->check(CLI::PositiveNumber);
+  app.add_flag("--in-process", line.in_process,
+               "run candidates in this process, for debuggers and profilers: one that crashes or "
+               "hangs takes the run with it");
+  app.add_flag("--dry-run", line.dry_run,
+               "only say what would be tuned and how long it would take");
+  app.add_flag("--json", line.json, "print the outcomes as JSON instead of a table");
+
+  using namespace std::string_view_literals;
+  constexpr std::array kElsewhere{"m"sv, "n"sv, "k"sv, "types"sv, "layout"sv, "name"sv};
+  auto* fields = app.add_option_group("Fields of the shapes of --m --n --k");
+  add_shape_options(*fields, kElsewhere, line.work.further_fields);
+}
+
+struct PlannedShape {
+  Shape shape;
+  bool tuned = false;         // the cache answers already
+  int legal = 0;              // candidates that the constraints allow
+  int tried = 0;              // how many of them would be tried at most
+  double seconds = 0;         // estimated
+  std::string why_too_small;  // the budget for a decision; else empty
+};
+
+struct Estimate {
+  std::vector<PlannedShape> shapes;
+  double seconds = 0;  // of all; more than the session's limit, if that is too small
+  double seconds_per_candidate = 0;
+  bool measured = false;  // seconds_per_candidate comes from earlier tunings on this device
+};
+
+// How long a run would take. Compiles and measures nothing.
+Estimate estimate(Context& context, const std::vector<Shape>& shapes,
+                  const SessionOptions& options) {
+  Estimate result;
+  double spent = 0;
+  double tried = 0;
+  for (const Record& record : context.store().winners()) {
+    if (record.device == context.device().identity()) {
+      spent += record.spent_seconds;
+      tried += record.candidates_tried;
+    }
+  }
+  result.measured = tried > 0;
+  const double assumed = context.device().backend().usual_seconds_per_candidate();
+  result.seconds_per_candidate = result.measured ? spent / tried : assumed;
+
+  const SearchLimits search_limits = search_limits_of(options.shape.rigor, options.shape.budget);
+  for (const Shape& shape : shapes) {
+    const Problem problem = canonical(shape.problem).problem;
+    PlannedShape planned;
+    planned.shape = shape;
+    planned.tuned = context.find_tuned(problem, options.shape).has_value();
+    const std::vector<Instance> ranked = ranked_candidates(problem, context.device().limits());
+    planned.legal = static_cast<int>(ranked.size());
+    if (!planned.tuned) {
+      planned.why_too_small = why_too_small(
+          search_limits, {.seconds_per_candidate = result.seconds_per_candidate,
+                          .launch_us = ranked.front().predicted_us,
+                          .cool_down_seconds = context.device().backend().cool_down_seconds()});
+      planned.tried = std::min(planned.legal, search_limits.candidates);
+      planned.seconds =
+          std::min(planned.tried * result.seconds_per_candidate, search_limits.seconds);
+    }
+    result.seconds += planned.seconds;
+    result.shapes.push_back(std::move(planned));
+  }
+  return result;
+}
+
+// What the budgets are too small for.
+std::vector<std::string> budget_warnings(const Estimate& estimate, const SessionOptions& options) {
+  std::vector<std::string> warnings;
+  const auto is_too_small = [](const PlannedShape& shape) { return !shape.why_too_small.empty(); };
+  const auto first = std::find_if(estimate.shapes.begin(), estimate.shapes.end(), is_too_small);
+  if (first != estimate.shapes.end()) {
+    const auto count = std::count_if(first, estimate.shapes.end(), is_too_small);
+    warnings.push_back(std::to_string(count) + " of " + counted(estimate.shapes.size(), "shape") +
+                       ": " + first->why_too_small);
+  }
+  if (options.total_seconds > 0 && estimate.seconds > options.total_seconds) {
+    warnings.push_back("all shapes take about " + duration_text(estimate.seconds) +
+                       ", more than the " + duration_text(options.total_seconds) +
+                       " of --total-seconds: the last ones may not be tried");
+  }
+  return warnings;
+}
+
+void print_estimate(const Estimate& estimate, Context& context) {
+  Table table({{"name"},
+               {"m x n x k"},
+               {"types"},
+               {"layout"},
+               {"epilogue"},
+               {"legal", Align::kRight},
+               {"tried at most", Align::kRight},
+               {"estimate", Align::kRight}});
+  std::ptrdiff_t known = 0;
+  for (const PlannedShape& planned : estimate.shapes) {
+    const Problem& problem = planned.shape.problem;
+    known += planned.tuned ? 1 : 0;
+    table.add({planned.shape.name, extents_text(problem), types_text(problem), layout_text(problem),
+               epilogue_text(problem), std::to_string(planned.legal), std::to_string(planned.tried),
+               planned.tuned ? "in the cache" : duration_text(planned.seconds)});
+  }
+  table.print(std::cout);
+  std::cout << counted(estimate.shapes.size(), "shape") << " on "
+            << context.device().identity().name << ": " << known << " in the cache, "
+            << static_cast<std::ptrdiff_t>(estimate.shapes.size()) - known << " to tune in about "
+            << duration_text(estimate.seconds) << " ("
+            << rounded_text(estimate.seconds_per_candidate) << " s a candidate, "
+            << (estimate.measured ? "as measured on this device before"
+                                  : "assumed: nothing was tuned on this device yet")
+            << ").\nNothing was tuned: this was a dry run.\n";
+}
 
 std::string why_not_writable(const Store& store) {
   const StoreHealth health = store.health();
@@ -50,8 +212,7 @@ bool all_winners_are_stored(Store& store, const Session& session) {
   return false;
 }
 
-// Progress is shown on the terminal, as it is: it moves the cursor.
-int tune_all(const CommandLine& line, Context& context, std::ostream& terminal) {
+ExitStatus tune_all(const CommandLine& line, Context& context) {
   std::vector<Request> noted;
   if (line.work.from_requests) {
     noted = context.store().requests(context.device().identity());
@@ -66,20 +227,17 @@ int tune_all(const CommandLine& line, Context& context, std::ostream& terminal) 
     std::cerr << warning << '\n';
   }
   if (line.dry_run) {
-    print_estimate(std::cout, estimated, context);
-    return kAllHaveWinners;
+    print_estimate(estimated, context);
+    return ExitStatus::kGood;
   }
   if (const auto reason = why_not_writable(context.store()); !reason.empty()) {
     std::cerr << "tune-all: " << reason << '\n';
-    return kNoDevice;
+    return ExitStatus::kNoDevice;
   }
   const auto to_tune = std::count_if(estimated.shapes.begin(), estimated.shapes.end(),
                                      [](const PlannedShape& shape) { return !shape.tuned; });
-  const auto style = isatty(STDERR_FILENO) != 0 ? ProgressDisplay::Style::kInPlace
-                                                : ProgressDisplay::Style::kLines;
-  ProgressDisplay display(terminal, style, static_cast<int>(work.shapes.size()),
-                          static_cast<int>(to_tune));
-  const Session session = tune_shapes(context, work.shapes, line.session, display);
+  const Session session =
+      tune_shapes(context, work.shapes, line.session, static_cast<std::size_t>(to_tune));
   if (line.json) {
     print_json(std::cout, session);
   } else {
@@ -87,33 +245,25 @@ int tune_all(const CommandLine& line, Context& context, std::ostream& terminal) 
   }
   print_summary(line.json ? std::cerr : std::cout, session, context);
   if (!all_winners_are_stored(context.store(), session)) {
-    return kCannotWrite;
+    return ExitStatus::kCannotWrite;
   }
   if (session.interrupted) {
-    return kInterrupted;
+    return ExitStatus::kInterrupted;
   }
   if (!session.device_failure.empty()) {
-    return kNoDevice;
+    return ExitStatus::kNoDevice;
   }
   const bool all = std::all_of(session.outcomes.begin(), session.outcomes.end(),
                                [](const Outcome& outcome) { return outcome.record.has_value(); });
-  return all ? kAllHaveWinners : kSomeHaveNone;
+  return all ? ExitStatus::kGood : ExitStatus::kNoResult;
 }
 
-int run(int argc, char** argv, std::ostream& terminal) {
-  CLI::App app("", "tune-all");
-  CommandLine line;
-  add_options(app, line);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? kAllHaveWinners : kWrongUse;
-  }
+ExitStatus run(const CommandLine& line) {
   if (line.work.lists.empty() && line.work.m.empty() && line.work.n.empty() &&
       line.work.k.empty() && !line.work.from_requests) {
     std::cerr << "tune-all: nothing to tune; give a list of shapes, or --m --n --k, or "
                  "--from-requests (--help says more)\n";
-    return kWrongUse;
+    return ExitStatus::kWrongUse;
   }
   // Wrong input is told before a device is opened.
   if (!line.work.from_requests) {
@@ -125,29 +275,18 @@ int run(int argc, char** argv, std::ostream& terminal) {
     options.worker_command = worker_command();
   }
   const auto context = Context::create(options);
-  return tune_all(line, *context, terminal);
+  return tune_all(line, *context);
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (const auto compiled = compile_if_told(argc, argv)) {
-    return *compiled;
-  }
-  if (const auto worked = work_if_told(argc, argv)) {
-    return *worked;
-  }
-  survive_file_size_limit();
-  const PrintableOutput results(std::cout);
-  const PrintableOutput messages(std::cerr);
-  std::ostream terminal(messages.destination());
-  try {
-    return status_after_output(run(argc, argv, terminal), "tune-all");
-  } catch (const DeviceError& error) {
-    std::cerr << "tune-all: " << error.what() << '\n';
-    return kNoDevice;
-  } catch (const std::exception& error) {  // ShapeListError, ShapeError, std::invalid_argument
-    std::cerr << "tune-all: " << error.what() << '\n';
-    return kWrongUse;
-  }
+  CLI::App app(
+      "Tunes a list of shapes, so that programs find the winners in the cache.\n"
+      "Shapes that the cache answers already are skipped: the same command goes on where an\n"
+      "earlier run ended.",
+      "tune-all");
+  CommandLine line;
+  add_options(app, line);
+  return run_program(app, argc, argv, [&] { return run(line); });
 }

@@ -1,13 +1,141 @@
 #include "tools/tune_all/session.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <chrono>
+#include <iostream>
 #include <limits>
 
-#include "tools/shared/interrupt.h"
+#include "kernel_templates/base/text.h"
+#include "tools/shared/program.h"
+#include "tools/shared/results.h"
+#include "tools/shared/table.h"
+#include "tools/shared/text.h"
 
 namespace tunedgemm::internal {
 namespace {
+
+// What a person sees on the standard error stream while shapes are tuned: on a terminal one line that is
+// rewritten in place, else one line a shape. It moves the cursor, so that it writes to std::clog,
+// which run_program() leaves as it is.
+class ProgressDisplay {
+ public:
+  // `to_tune` of `shapes` shapes are not yet in the cache: only these take time.
+  ProgressDisplay(std::size_t shapes, std::size_t to_tune) : shapes_(shapes), to_tune_(to_tune) {}
+
+  void shape_begins(const Shape& shape);
+  void shape_moves(const Progress& progress);
+  void shape_ends(const TuneResult& result);
+  // Leaves the cursor at the beginning of an empty line.
+  void finish();
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  double seconds_left() const;
+  void rewrite(const std::string& text);
+
+  bool is_terminal_ = isatty(STDERR_FILENO) != 0;
+  std::size_t shapes_, to_tune_;
+  std::size_t ended_ = 0, tuned_ = 0;
+  Clock::time_point begin_ = Clock::now();
+  Clock::time_point last_rewrite_;
+  std::string shape_text_;
+};
+
+constexpr std::size_t kLineWidth = 100;
+constexpr auto kBetweenRewrites = std::chrono::milliseconds(100);
+
+std::string result_text(const TuneResult& result) {
+  if (!result.record) {
+    return "no winner: " + first_line(result.tuning.failure, 200);
+  }
+  const Record& record = *result.record;
+  const double us = record.measurement.median_us;
+  return time_text(us) + ", " + gflops_text(flops(record.problem), us) + " GFLOP/s, " +
+         record.family + " " + to_text(record.config);
+}
+
+std::string_view origin_text(TuneResult::Origin origin) {
+  switch (origin) {
+    case TuneResult::Origin::kTuned:
+      return "tuned";
+    case TuneResult::Origin::kCached:
+      return "cached";
+    case TuneResult::Origin::kElsewhere:
+      return "tuned by another process";
+    case TuneResult::Origin::kFailed:
+      break;
+  }
+  return "failed";
+}
+
+void ProgressDisplay::shape_begins(const Shape& shape) {
+  shape_text_ =
+      shape_text(shape) + " " + types_text(shape.problem) + " " + layout_text(shape.problem);
+  last_rewrite_ = {};
+  shape_moves({});
+}
+
+double ProgressDisplay::seconds_left() const {
+  const double spent = std::chrono::duration<double>(Clock::now() - begin_).count();
+  const auto left = static_cast<double>(to_tune_) - static_cast<double>(tuned_);
+  return tuned_ == 0 ? 0 : spent / static_cast<double>(tuned_) * left;
+}
+
+void ProgressDisplay::shape_moves(const Progress& progress) {
+  const auto now = Clock::now();
+  if (!is_terminal_ || now - last_rewrite_ < kBetweenRewrites) {
+    return;
+  }
+  last_rewrite_ = now;
+  std::string text = std::to_string(ended_ + 1) + "/" + std::to_string(shapes_) + "  " +
+                     shape_text_ + "  " + std::string(name(progress.phase));
+  if (progress.total > 0) {
+    text += " " + std::to_string(progress.done) + "/" + std::to_string(progress.total);
+  }
+  if (progress.best_us > 0) {
+    text += "  best " + time_text(progress.best_us);
+  }
+  if (tuned_ > 0) {
+    text += "  " + duration_text(seconds_left()) + " left";
+  }
+  rewrite(text);
+}
+
+void ProgressDisplay::shape_ends(const TuneResult& result) {
+  ++ended_;
+  tuned_ += result.origin == TuneResult::Origin::kCached ? 0 : 1;
+  const bool failed = result.origin == TuneResult::Origin::kFailed;
+  if (!is_terminal_) {
+    std::clog << ended_ << "/" << shapes_ << "  " << shape_text_ << "  "
+              << origin_text(result.origin) << ": " << printable(result_text(result), Lines::kOne);
+    if (tuned_ > 0 && tuned_ < to_tune_) {
+      std::clog << "  (" << duration_text(seconds_left()) << " left)";
+    }
+    std::clog << std::endl;
+  } else if (failed) {
+    rewrite(shape_text_ + "  " + result_text(result));
+    std::clog << '\n';
+  }
+}
+
+void ProgressDisplay::finish() {
+  if (is_terminal_) {
+    rewrite("");
+  }
+}
+
+void ProgressDisplay::rewrite(const std::string& text) {
+  // Cut to a line, so that the carriage return finds its beginning again.
+  std::string line = printable(text, Lines::kOne);
+  while (display_width(line) > kLineWidth) {
+    line.pop_back();
+  }
+  constexpr std::string_view kEraseLine = "\r\x1b[2K";
+  std::clog << kEraseLine << line << std::flush;
+}
 
 // The time since the session began, against its limit.
 class SessionClock {
@@ -56,10 +184,52 @@ void find_stored_later(Context& context, const SessionOptions& options, Session&
   }
 }
 
+constexpr std::size_t kFailureWidth = 60;
+
+std::string_view state_text(const Outcome& outcome) {
+  switch (outcome.origin) {
+    case TuneResult::Origin::kTuned:
+      return outcome.record->complete ? "tuned" : "tuned in part";
+    case TuneResult::Origin::kCached:
+      return "cached";
+    case TuneResult::Origin::kElsewhere:
+      return "tuned elsewhere";
+    case TuneResult::Origin::kFailed:
+      break;
+  }
+  return "no winner";
+}
+
+std::vector<std::string> row(const Outcome& outcome) {
+  const Problem& problem = outcome.shape.problem;
+  std::vector<std::string> cells{outcome.shape.name, extents_text(problem), types_text(problem),
+                                 layout_text(problem), epilogue_text(problem)};
+  if (!outcome.record) {
+    cells.insert(cells.end(), {"-", "-", "-", "-", "-"});
+  } else {
+    const Record& record = *outcome.record;
+    const double us = record.measurement.median_us;
+    cells.insert(cells.end(),
+                 {time_text(us), spread_text(record.measurement), gflops_text(flops(problem), us),
+                  speedup_text(record.naive_us, us), speedup_text(record.default_us, us)});
+  }
+  cells.emplace_back(state_text(outcome));
+  cells.push_back(outcome.record ? outcome.record->family + " " + to_text(outcome.record->config)
+                                 : first_line(outcome.failure, kFailureWidth));
+  cells.push_back(outcome.record ? outcome.record->remark : "");
+  return cells;
+}
+
+auto count(const Session& session, TuneResult::Origin origin) {
+  return std::count_if(session.outcomes.begin(), session.outcomes.end(),
+                       [&](const Outcome& outcome) { return outcome.origin == origin; });
+}
+
 }  // namespace
 
 Session tune_shapes(Context& context, const std::vector<Shape>& shapes,
-                    const SessionOptions& options, ProgressDisplay& display) {
+                    const SessionOptions& options, std::size_t to_tune) {
+  ProgressDisplay display(shapes.size(), to_tune);
   const SessionClock clock(options.total_seconds);
   Session session;
   for (const Shape& shape : shapes) {
@@ -85,6 +255,74 @@ Session tune_shapes(Context& context, const std::vector<Shape>& shapes,
   session.seconds = clock.spent();
   session.interrupted = interrupted();
   return session;
+}
+
+void print_table(std::ostream& out, const Session& session) {
+  Table table({{"name"},
+               {"m x n x k"},
+               {"types"},
+               {"layout"},
+               {"epilogue"},
+               {"time", Align::kRight},
+               {"spread", Align::kRight},
+               {"GFLOP/s", Align::kRight},
+               {"vs naive", Align::kRight},
+               {"vs default", Align::kRight},
+               {"state"},
+               {"winner"},
+               {"remark"}});
+  for (const Outcome& outcome : session.outcomes) {
+    table.add(row(outcome));
+  }
+  table.print(out);
+}
+
+void print_summary(std::ostream& out, const Session& session, Context& context) {
+  const auto tuned = count(session, TuneResult::Origin::kTuned);
+  const auto elsewhere = count(session, TuneResult::Origin::kElsewhere);
+  const auto cached = count(session, TuneResult::Origin::kCached);
+  const auto failed = count(session, TuneResult::Origin::kFailed);
+  for (const Outcome& outcome : session.outcomes) {
+    if (!outcome.record) {
+      out << "no winner for " << shape_text(outcome.shape) << " "
+          << types_text(outcome.shape.problem) << ": " << outcome.failure << '\n';
+    }
+  }
+  out << counted(session.outcomes.size(), "shape") << " on " << context.device().identity().name
+      << ": " << tuned << " tuned in " << duration_text(session.seconds) << ", " << cached
+      << " already in the cache";
+  if (elsewhere > 0) {
+    out << ", " << elsewhere << " tuned meanwhile by another process";
+  }
+  out << ", " << failed << " without a winner.\n";
+  if (tuned == 0 && failed == 0) {
+    out << "Nothing was tuned: the cache had the winner of every shape.\n";
+  }
+  const auto remarked =
+      std::count_if(session.outcomes.begin(), session.outcomes.end(), [](const Outcome& outcome) {
+        return outcome.record.has_value() && !outcome.record->remark.empty();
+      });
+  if (remarked > 0) {
+    out << counted(static_cast<std::size_t>(remarked), "shape")
+        << " with a remark: more time (--budget-seconds, --rigor) or an idle machine decides.\n";
+  }
+  if (session.interrupted) {
+    out << "Interrupted: what is done is kept, and the same command goes on from there.\n";
+  }
+  out << "Cache: " << context.store().health().path.string() << '\n';
+}
+
+void print_json(std::ostream& out, const Session& session) {
+  Json array = Json::array();
+  for (const Outcome& outcome : session.outcomes) {
+    Json entry{{"name", outcome.shape.name},
+               {"problem", to_text(outcome.shape.problem)},
+               {"state", state_text(outcome)}};
+    entry["record"] = outcome.record ? to_json(*outcome.record) : Json(nullptr);
+    entry["failure"] = outcome.failure;
+    array.push_back(std::move(entry));
+  }
+  out << json_text(array, 2) << '\n';
 }
 
 }  // namespace tunedgemm::internal

@@ -4,8 +4,7 @@
 #include <set>
 #include <stdexcept>
 
-#include "tools/shared/number_list.h"
-#include "tools/shared/shape_list.h"
+#include "tools/shared/shape.h"
 #include "tools/shared/text.h"
 
 namespace tunedgemm::internal {
@@ -17,7 +16,7 @@ void append(std::vector<Shape>& shapes, std::vector<Shape> more) {
 }
 
 std::vector<Shape> shapes_of_ranges(const WorkRequest& request) {
-  if (request.n.empty() || request.k.empty()) {
+  if (request.m.empty() || request.n.empty() || request.k.empty()) {
     throw std::invalid_argument("--m, --n and --k belong together");
   }
   const auto numbers_m = parse_number_list(request.m, 1);
@@ -36,13 +35,13 @@ std::vector<Shape> shapes_of_ranges(const WorkRequest& request) {
   std::vector<Shape> shapes;
   const auto add = [&](const std::string& types, const std::string& layout, std::int64_t m,
                        std::int64_t n, std::int64_t k) {
-    std::vector<Field> fields{{"types", types, {}},
-                              {"layout", layout, {}},
-                              {"m", std::to_string(m), {}},
-                              {"n", std::to_string(n), {}},
-                              {"k", std::to_string(k), {}}};
+    std::vector<Field> fields{{"types", types},
+                              {"layout", layout},
+                              {"m", std::to_string(m)},
+                              {"n", std::to_string(n)},
+                              {"k", std::to_string(k)}};
     fields.insert(fields.end(), request.further_fields.begin(), request.further_fields.end());
-    shapes.push_back(to_shape(fields, {}));
+    shapes.push_back(to_shape(fields));
   };
   for (const std::string& types : request.types) {
     for (const std::string& layout : request.layouts) {
@@ -79,9 +78,6 @@ WorkList make_work_list(const WorkRequest& request, std::span<const Request> not
     append(shapes, read_shape_list(list));
   }
   if (!request.m.empty() || !request.n.empty() || !request.k.empty()) {
-    if (request.m.empty()) {
-      throw std::invalid_argument("--m, --n and --k belong together");
-    }
     append(shapes, shapes_of_ranges(request));
   }
   if (request.from_requests) {

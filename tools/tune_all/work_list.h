@@ -2,7 +2,6 @@
 
 // The shapes that a run of tune-all is about, each once.
 
-#include <filesystem>
 #include <span>
 #include <string>
 #include <vector>
@@ -14,7 +13,7 @@ namespace tunedgemm::internal {
 
 /// What the command line asks for, as text.
 struct WorkRequest {
-  std::vector<std::filesystem::path> lists;
+  std::vector<std::string> lists;
   std::string m, n, k;                ///< number lists; all three or none
   std::vector<std::string> types;     ///< with m, n, k
   std::vector<std::string> layouts;   ///< with m, n, k
@@ -28,7 +27,7 @@ struct WorkList {
 };
 
 /// The shapes of the lists, then those of m, n, k, then those of the requests. Throws
-/// ShapeListError, ShapeError and std::invalid_argument with a sentence.
+/// std::invalid_argument with a sentence.
 WorkList make_work_list(const WorkRequest& request, std::span<const Request> noted);
 
 }  // namespace tunedgemm::internal

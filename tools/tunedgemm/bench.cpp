@@ -1,4 +1,4 @@
-// tunedgemm bench: our winners beside the vendor's library, in one run.
+// tunedgemm bench: our winners beside another library's, in one run.
 
 #include <algorithm>
 #include <chrono>
@@ -8,17 +8,14 @@
 #include <optional>
 #include <stdexcept>
 
-#include "tools/shared/context_options.h"
-#include "tools/shared/interrupt.h"
-#include "tools/shared/shape_list.h"
-#include "tools/shared/shape_options.h"
+#include "tools/shared/options.h"
+#include "tools/shared/program.h"
+#include "tools/shared/shape.h"
 #include "tools/shared/text.h"
-#include "tools/tunedgemm/bench_files.h"
+#include "tools/tunedgemm/bench_output.h"
 #include "tools/tunedgemm/bench_race.h"
-#include "tools/tunedgemm/bench_table.h"
 #include "tools/tunedgemm/best_of.h"
 #include "tools/tunedgemm/measuring_options.h"
-#include "tools/tunedgemm/plotter.h"
 #include "tools/tunedgemm/verbs.h"
 #include "tuner/search_limits.h"
 
@@ -31,7 +28,7 @@ constexpr const char* kModel = "model";
 
 struct Options {
   ContextChoice context;
-  ShapeChoice shape;
+  std::vector<Field> shape;
   std::string list, sizes, sweep;
   MeasuringChoice measuring;
   std::vector<std::filesystem::path> compared;
@@ -43,17 +40,8 @@ struct Options {
   bool back_to_back = false;
 };
 
-std::vector<Shape> sweep_shapes(const ShapeChoice& choice, std::string_view option,
-                                std::string_view sizes) {
-  try {
-    return square_shapes(choice, sizes);
-  } catch (const std::exception& error) {  // ShapeError, std::invalid_argument
-    throw std::invalid_argument(std::string(option) + ": " + error.what());
-  }
-}
-
 std::vector<Shape> shapes_of(const Options& options) {
-  const auto& fields = options.shape.fields;
+  const std::vector<Field>& fields = options.shape;
   const auto is_extent = [](const Field& field) {
     return field.name == "m" || field.name == "n" || field.name == "k";
   };
@@ -72,14 +60,13 @@ std::vector<Shape> shapes_of(const Options& options) {
     return read_shape_list(options.list);
   }
   if (is_swept) {
-    return options.sweep.empty() ? sweep_shapes(options.shape, "--sizes", options.sizes)
-                                 : sweep_shapes(options.shape, "--sweep squares", kSquares);
+    return square_shapes(fields, options.sweep.empty() ? options.sizes : kSquares);
   }
   if (extent == fields.end()) {
     throw std::invalid_argument(
         "bench needs shapes: M N K, or --sizes 256:4096:128, or --sweep squares, or --list FILE");
   }
-  return {to_shape(options.shape)};
+  return {shape_of_arguments(options.shape)};
 }
 
 // Our other contenders, by the names under which they were asked for; and a remark for each that
@@ -124,7 +111,7 @@ std::vector<NamedCandidate> others(Context& context, const Problem& problem, con
 }
 
 // Empty if it was interrupted. What fails for this shape only is a row that says so.
-std::optional<BenchRow> bench_shape(Context& context, Vendor* vendor, const Shape& shape,
+std::optional<BenchRow> bench_shape(Context& context, Baseline* baseline, const Shape& shape,
                                     const Options& options) {
   BenchRow failed;
   failed.shape = shape;
@@ -148,11 +135,11 @@ std::optional<BenchRow> bench_shape(Context& context, Vendor* vendor, const Shap
     }
     const BenchRaceOptions race{.rounds = options.measuring.rounds,
                                 .cool_down = std::chrono::milliseconds(options.cool_down_ms)};
-    BenchRow row = race_kernels(context, shape, ours, vendor, race);
+    BenchRow row = race_kernels(context, shape, ours, baseline, race);
     if (options.back_to_back) {
       Shape overlapping = shape;
       overlapping.problem.launches = Launches::kBackToBack;
-      row.back_to_back = race_kernels(context, overlapping, ours, vendor, race).contenders;
+      row.back_to_back = race_kernels(context, overlapping, ours, baseline, race).contenders;
     }
     row.remarks.insert(row.remarks.end(), remarks.begin(), remarks.end());
     return row;
@@ -168,14 +155,14 @@ std::optional<BenchRow> bench_shape(Context& context, Vendor* vendor, const Shap
 }
 
 // The shapes one by one, until one is interrupted.
-std::vector<BenchRow> bench_shapes(Context& context, Vendor* vendor,
+std::vector<BenchRow> bench_shapes(Context& context, Baseline* baseline,
                                    const std::vector<Shape>& shapes, const Options& options,
                                    BenchFiles& files) {
   std::vector<BenchRow> rows;
   BenchProgress progress(std::cerr, shapes.size());
   for (const Shape& shape : shapes) {
     progress.shape_begins(shape);
-    std::optional<BenchRow> row = bench_shape(context, vendor, shape, options);
+    std::optional<BenchRow> row = bench_shape(context, baseline, shape, options);
     if (!row) {
       std::cerr << "interrupted\n";
       break;
@@ -198,7 +185,7 @@ ExitStatus status_of(const std::vector<BenchRow>& rows, std::size_t wanted) {
   }
   const bool all = std::all_of(rows.begin(), rows.end(),
                                [](const BenchRow& row) { return row.failure.empty(); });
-  return all ? ExitStatus::kGood : ExitStatus::kFoundNothing;
+  return all ? ExitStatus::kGood : ExitStatus::kNoResult;
 }
 
 // Throws std::runtime_error with a sentence for a file that cannot be drawn beside this run.
@@ -217,11 +204,6 @@ void check_compared(const Plotter& plotter, const std::vector<std::filesystem::p
 ExitStatus bench(const Options& options) {
   // Wrong input and missing tools are told before anything is measured.
   const std::vector<Shape> shapes = shapes_of(options);
-  for (const std::string& rigor : options.rigors) {
-    if (std::count(options.rigors.begin(), options.rigors.end(), rigor) > 1) {
-      throw std::invalid_argument("--against " + rigor + " was given twice; once is enough");
-    }
-  }
   const MeasuringChoice& measuring = options.measuring;
   const std::optional<Plotter> plotter = find_plotter(measuring.picture);
   const std::string json = json_path(measuring.picture);
@@ -231,18 +213,18 @@ ExitStatus bench(const Options& options) {
   const auto context = Context::create(to_context_options(options.context));
   context->complete_probe();
   Device& device = context->device();
-  std::string why_no_vendor;
-  const auto vendor = open_vendor(device, &why_no_vendor);
-  const BenchRun run = describe_run(device, vendor.get(), measuring.rounds, options.cool_down_ms);
+  std::string why_no_baseline;
+  const auto baseline = open_baseline(device, &why_no_baseline);
+  const BenchRun run = describe_run(device, baseline.get(), measuring.rounds, options.cool_down_ms);
   BenchFiles files(run, measuring.csv, json);
   std::cerr << run.device << ", " << run.compiler << ", "
-            << (vendor ? run.vendor : "no other library: " + why_no_vendor) << "; " << run.rounds
-            << " interleaved rounds, each sample after " << run.cool_down_ms
+            << (baseline ? run.baseline : "no other library: " + why_no_baseline) << "; "
+            << run.rounds << " interleaved rounds, each sample after " << run.cool_down_ms
             << " ms of cool-down; medians\n";
   note_interrupts();
-  const std::vector<BenchRow> rows = bench_shapes(*context, vendor.get(), shapes, options, files);
-  print_table(std::cout, rows, vendor == nullptr ? "" : vendor->name());
-  print_means(std::cout, rows, vendor == nullptr ? "" : vendor->name());
+  const std::vector<BenchRow> rows = bench_shapes(*context, baseline.get(), shapes, options, files);
+  print_table(std::cout, rows, baseline == nullptr ? "" : baseline->name());
+  print_means(std::cout, rows, baseline == nullptr ? "" : baseline->name());
   if (plotter && std::any_of(rows.begin(), rows.end(), tuned_contender)) {
     std::vector<std::filesystem::path> drawn{json};
     drawn.insert(drawn.end(), options.compared.begin(), options.compared.end());

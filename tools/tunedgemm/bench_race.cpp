@@ -19,10 +19,10 @@ constexpr int kProposals = 8;
 // One sample before the race: a proposal that is this much slower than the fastest is left out.
 constexpr double kFarBehind = 1.5;
 
-// Of ours or of the vendor's, before and in the race. Its contender refers to the trial.
+// Of ours or of the baseline's, before and in the race. Its contender refers to the trial.
 struct RacedKernel {
   std::string name;
-  std::string kernel;  ///< the candidate, as text; empty for the vendor's
+  std::string kernel;  ///< the candidate, as text; empty for the baseline's
   std::unique_ptr<Trial> trial;
   bool must_stay = true;  ///< however slow it is before the race
   double max_error = 0;   ///< relative to the error bound
@@ -38,7 +38,7 @@ class BenchRace {
         evaluator_(context.device(), context.store(), problem) {}
 
   void add(const NamedCandidate& ours);
-  void add_proposals(Vendor& vendor);
+  void add_proposals(Baseline& baseline);
   void run();
   BenchRow row(const Shape& shape) const;
 
@@ -99,17 +99,17 @@ void BenchRace::add(const NamedCandidate& ours) {
   kernels_.push_back(std::move(raced));
 }
 
-void BenchRace::add_proposals(Vendor& vendor) {
+void BenchRace::add_proposals(Baseline& baseline) {
   const Scalars& scalars = evaluator_.scalars();
   std::string why_not;
   auto proposals =
-      vendor.proposals(problem_, scalars.scale_a * scalars.scale_b, kProposals, &why_not);
+      baseline.proposals(problem_, scalars.scale_a * scalars.scale_b, kProposals, &why_not);
   if (!why_not.empty()) {
-    remarks_.push_back(vendor.name() + " takes no part: " + why_not);
+    remarks_.push_back(baseline.name() + " takes no part: " + why_not);
   }
   for (std::size_t index = 0; index < proposals.size(); ++index) {
     RacedKernel raced;
-    raced.name = vendor.short_name() + " " + std::to_string(index);
+    raced.name = baseline.short_name() + " " + std::to_string(index);
     raced.trial = evaluator_.trial(std::move(proposals[index]), {});
     raced.must_stay = index == 0;
     const auto error = raced.trial->check();
@@ -119,7 +119,7 @@ void BenchRace::add_proposals(Vendor& vendor) {
     } else {
       raced.max_error = std::get<double>(error);
     }
-    // The vendor's rounding may be coarser than our bound: that is told, and it races all the same.
+    // The baseline's rounding may be coarser than our bound: that is told, and it races all the same.
     if (rejection == nullptr || rejection->reason == Reason::kWrongResult) {
       kernels_.push_back(std::move(raced));
     }
@@ -198,15 +198,15 @@ BenchRow BenchRace::row(const Shape& shape) const {
 }  // namespace
 
 BenchRow race_kernels(Context& context, const Shape& shape, const std::vector<NamedCandidate>& ours,
-                      Vendor* vendor, const BenchRaceOptions& options) {
+                      Baseline* baseline, const BenchRaceOptions& options) {
   const Device::Current current(context.device());
   const Problem problem = canonical(shape.problem).problem;
   BenchRace race(context, problem, options);
   for (const NamedCandidate& one : ours) {
     race.add(one);
   }
-  if (vendor != nullptr) {
-    race.add_proposals(*vendor);
+  if (baseline != nullptr) {
+    race.add_proposals(*baseline);
   }
   race.run();
   return race.row(shape);

@@ -27,11 +27,11 @@ struct NamedCandidate {
   Candidate candidate;
 };
 
-/// Races our candidates, at least one, against the vendor's proposals (null: among themselves). The
-/// row has ours first; its remarks say why one of ours, the vendor, or one of its proposals is not
+/// Races our candidates, at least one, against the baseline's proposals (null: among themselves). The
+/// row has ours first; its remarks say why one of ours, the baseline, or one of its proposals is not
 /// there, and which results are outside our error bound. Throws DeviceError; std::runtime_error
 /// with a sentence if the first candidate is wrong or cannot be made.
 BenchRow race_kernels(Context& context, const Shape& shape, const std::vector<NamedCandidate>& ours,
-                      Vendor* vendor, const BenchRaceOptions& options);
+                      Baseline* baseline, const BenchRaceOptions& options);
 
 }  // namespace tunedgemm::internal

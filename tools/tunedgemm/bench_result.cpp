@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::string_view kTuned = "tuned";
 
-bool is_vendors(const BenchContender& contender) {
+bool is_baseline(const BenchContender& contender) {
   return contender.kernel.empty();
 }
 
@@ -25,11 +25,11 @@ const BenchContender* find_contender(const BenchRow& row, Predicate is_it) {
 
 }  // namespace
 
-BenchRun describe_run(Device& device, const Vendor* vendor, int rounds, int cool_down_ms) {
+BenchRun describe_run(Device& device, const Baseline* baseline, int rounds, int cool_down_ms) {
   return {.device = device.identity().name,
           .compiler = device.toolchain().compiler,
           .driver = device.toolchain().driver,
-          .vendor = vendor == nullptr ? "" : vendor->name() + " " + vendor->version(),
+          .baseline = baseline == nullptr ? "" : baseline->name() + " " + baseline->version(),
           .began_at = utc_now(),
           .rounds = rounds,
           .cool_down_ms = cool_down_ms};
@@ -61,16 +61,16 @@ const BenchContender* tuned_contender(const BenchRow& row) {
                         [](const BenchContender& contender) { return contender.name == kTuned; });
 }
 
-const BenchContender* vendor_default(const BenchRow& row) {
+const BenchContender* baseline_default(const BenchRow& row) {
   return find_contender(row, [](const BenchContender& contender) {
-    return is_vendors(contender) && contender.name.ends_with(" 0");
+    return is_baseline(contender) && contender.name.ends_with(" 0");
   });
 }
 
-const BenchContender* vendor_best(const BenchRow& row) {
+const BenchContender* baseline_best(const BenchRow& row) {
   const BenchContender* best = nullptr;
   for (const BenchContender& contender : row.contenders) {
-    if (is_vendors(contender) && (best == nullptr || contender.median_us < best->median_us)) {
+    if (is_baseline(contender) && (best == nullptr || contender.median_us < best->median_us)) {
       best = &contender;
     }
   }
@@ -81,7 +81,7 @@ std::vector<std::string> other_contenders(const std::vector<BenchRow>& rows) {
   std::vector<std::string> names;
   for (const BenchRow& row : rows) {
     for (const BenchContender& contender : row.contenders) {
-      if (!is_vendors(contender) && contender.name != kTuned &&
+      if (!is_baseline(contender) && contender.name != kTuned &&
           std::find(names.begin(), names.end(), contender.name) == names.end()) {
         names.push_back(contender.name);
       }

@@ -18,18 +18,18 @@ namespace tunedgemm::internal {
 /// What is the same for all rows.
 struct BenchRun {
   std::string device, compiler, driver;
-  std::string vendor;    ///< "cuBLASLt 13.1.0", or "" where it is not there
+  std::string baseline;  ///< "cuBLASLt 13.1.0", or "" where it is not there
   std::string began_at;  ///< UTC
   int rounds = 0;
   int cool_down_ms = 0;
 };
 
-BenchRun describe_run(Device& device, const Vendor* vendor, int rounds, int cool_down_ms);
+BenchRun describe_run(Device& device, const Baseline* baseline, int rounds, int cool_down_ms);
 
 /// One kernel's figures: medians over the rounds.
 struct BenchContender {
-  std::string name;    ///< "tuned", "naive_1d"; the vendor's: "cublaslt 0" (its default), ...
-  std::string kernel;  ///< the candidate; empty for the vendor's
+  std::string name;    ///< "tuned", "naive_1d"; the baseline's: "cublaslt 0" (its default), ...
+  std::string kernel;  ///< the candidate; empty for the baseline's
   double median_us = 0, p20_us = 0, p80_us = 0;
   double spread = 0;  ///< relative_spread of the rounds
   double tflops = 0;
@@ -56,15 +56,15 @@ BenchRow back_to_back(const BenchRow& row);
 
 /// Each null if it took no part.
 const BenchContender* tuned_contender(const BenchRow& row);
-const BenchContender* vendor_default(const BenchRow& row);  ///< the vendor's first proposal
-const BenchContender* vendor_best(const BenchRow& row);     ///< the vendor's fastest
+const BenchContender* baseline_default(const BenchRow& row);  ///< the baseline's first proposal
+const BenchContender* baseline_best(const BenchRow& row);     ///< the baseline's fastest
 
 /// The names of our other contenders, in the order in which they first come.
 std::vector<std::string> other_contenders(const std::vector<BenchRow>& rows);
 const BenchContender* contender_named(const BenchRow& row,
                                       std::string_view name);  ///< null if it is not there
 
-/// Over all rows in which ours and one of the vendor's contenders ran: how many times as fast ours
+/// Over all rows in which ours and one of the baseline's contenders ran: how many times as fast ours
 /// is.
 struct Ratios {
   int shapes = 0;

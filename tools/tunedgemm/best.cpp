@@ -6,14 +6,11 @@
 #include <string_view>
 #include <vector>
 
-#include "tools/shared/json_text.h"
-#include "tools/shared/number_list.h"
-#include "tools/shared/record_json.h"
-#include "tools/shared/shape.h"
+#include "tools/shared/options.h"
+#include "tools/shared/results.h"
 #include "tools/shared/table.h"
 #include "tools/shared/text.h"
 #include "tools/tunedgemm/verbs.h"
-#include "tools/tunedgemm/winners.h"
 
 namespace tunedgemm::internal {
 namespace {
@@ -21,16 +18,12 @@ namespace {
 struct Options {
   std::string cache;
   std::string m, n, k;
-  std::string types, layout, device, family;
+  std::string types;
   bool json = false;
 };
 
 bool contains(const std::vector<std::int64_t>& numbers, std::int64_t number) {
   return numbers.empty() || std::find(numbers.begin(), numbers.end(), number) != numbers.end();
-}
-
-bool contains(std::string_view text, std::string_view part) {
-  return text.find(part) != text.npos;
 }
 
 // An option that was not given lets everything through.
@@ -43,13 +36,9 @@ std::vector<WinnerWithState> filtered(std::vector<WinnerWithState> winners,
   const auto n = numbers(options.n);
   const auto k = numbers(options.k);
   std::erase_if(winners, [&](const WinnerWithState& winner) {
-    const Record& record = winner.record;
-    const Problem& problem = record.problem;
+    const Problem& problem = winner.record.problem;
     return !contains(m, problem.m) || !contains(n, problem.n) || !contains(k, problem.k) ||
-           !contains(types_text(problem), options.types) ||
-           !contains(layout_text(problem), options.layout) ||
-           !contains(record.device.name, options.device) ||
-           !contains(record.family, options.family);
+           types_text(problem).find(options.types) == std::string::npos;
   });
   return winners;
 }
@@ -81,24 +70,26 @@ void print_table(const std::vector<WinnerWithState>& winners) {
                record.toolchain.compiler, record.tuned_at,
                record.family + " " + to_text(record.config), record.remark});
   }
-  table.print_without_empty_columns(std::cout);
+  table.print(std::cout);
 }
 
 ExitStatus best(const Options& options) {
-  const auto store = open_for_reading(options.cache);
+  const auto store = open_store_for_reading(options.cache);
   const auto winners = filtered(store->winners_with_state(), options);
   if (options.json) {
-    auto array = nlohmann::ordered_json::array();
-    for (const auto& [record, state] : winners) {
-      array.push_back(to_json(record));
+    Json array = Json::array();
+    for (const WinnerWithState& winner : winners) {
+      array.push_back(to_json(winner.record));
     }
     std::cout << json_text(array, 2) << '\n';
   } else if (!winners.empty()) {
     print_table(winners);
   }
   if (winners.empty()) {
-    std::cerr << why_no_winners(*store) << '\n';
-    return ExitStatus::kFoundNothing;
+    const StoreHealth health = store->health();
+    std::cerr << "no winner in " << health.path.string() << " is of this kind; there are "
+              << health.winners << " others; tune-all makes some\n";
+    return ExitStatus::kNoResult;
   }
   return ExitStatus::kGood;
 }
@@ -108,14 +99,11 @@ ExitStatus best(const Options& options) {
 void add_best(CLI::App& app, ExitStatus& status) {
   auto* verb = app.add_subcommand("best", "the winners, as a table");
   const auto options = std::make_shared<Options>();
-  verb->add_option("--cache", options->cache, "the cache file; default as for the library");
+  add_cache_option(*verb, options->cache);
   verb->add_option("--m", options->m, "only these M: 512 or 512,1024 or 128:4096:128");
   verb->add_option("--n", options->n, "only these N");
   verb->add_option("--k", options->k, "only these K");
   verb->add_option("--types", options->types, "only types that contain this: f16");
-  verb->add_option("--layout", options->layout, "only this layout: nn, nt, tn, tt");
-  verb->add_option("--device", options->device, "only devices whose name contains this");
-  verb->add_option("--family", options->family, "only families whose name contains this");
   verb->add_flag("--json", options->json, "as a JSON array");
   verb->footer(
       "State: confirmed; provisional (quick, or its budget ended first); stale (another\n"

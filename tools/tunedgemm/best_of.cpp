@@ -6,7 +6,7 @@
 #include "kernel_templates/cuda/families.h"
 #include "kernel_templates/cuda/mma/mma.h"
 #include "runtime/evaluation/device_evaluator.h"
-#include "tools/shared/interrupt.h"
+#include "tools/shared/program.h"
 #include "tuner/neighbours.h"
 
 namespace tunedgemm::internal {

@@ -9,7 +9,8 @@
 #include "cache/store.h"
 #include "kernel_templates/family.h"
 #include "runtime/backend.h"
-#include "tools/shared/json_text.h"
+#include "tools/shared/options.h"
+#include "tools/shared/results.h"
 #include "tools/shared/table.h"
 #include "tools/shared/text.h"
 #include "tools/tunedgemm/verbs.h"
@@ -22,58 +23,42 @@ struct Options {
   bool json = false;
 };
 
-// kAbsent: not there, and nobody needs it. kBroken: stops tuning.
-enum class State { kGood, kAbsent, kBroken };
-
-std::string_view name(State state) {
-  switch (state) {
-    case State::kGood:
-      return "ok";
-    case State::kAbsent:
-      return "absent";
-    case State::kBroken:
-      break;
-  }
-  return "BROKEN";
-}
+constexpr std::string_view kGood = "ok";
+constexpr std::string_view kAbsent = "absent";  // and nobody needs it
+constexpr std::string_view kBroken = "BROKEN";  // which stops tuning
 
 struct Finding {
   std::string subject;
-  State state = State::kGood;
+  std::string_view state;
   std::string text;
 };
+using Findings = std::vector<Finding>;
 
 std::string gib_text(std::int64_t bytes) {
   return rounded_text(static_cast<double>(bytes) / (1 << 30)) + " GiB";
 }
 
 // The cache as the library would open it: it is created where there is none, since that may fail.
-std::vector<Finding> examine_cache(const std::string& path) {
+void examine_cache(const std::string& path, Findings& findings) {
   StoreOptions options;
   options.path = path;
   options.examination = StoreOptions::Examination::kWhole;
   const StoreHealth health = Store::open(options)->health();
-  std::string text = health.path.string() + ": " +
-                     std::string(tunedgemm::internal::name(health.state)) + ", SQLite " +
+  std::string text = health.path.string() + ": " + std::string(name(health.state)) + ", SQLite " +
                      health.sqlite_version;
   if (!health.journal_mode.empty()) {
     text += ", journal mode " + health.journal_mode;
   }
   text += ", " + std::to_string(health.winners) + " winners, " +
           rounded_text(static_cast<double>(health.file_bytes) / (1 << 20)) + " MiB";
-  const bool writable = health.state == StoreState::kReadWrite;
-  std::vector<Finding> findings{{"cache", writable ? State::kGood : State::kBroken, text}};
-  if (!health.recovery_command.empty()) {
-    text += "\na damaged cache was set aside. To bring back what can be read: " +
-            health.recovery_command;
-  }
+  const std::string_view state = health.state == StoreState::kReadWrite ? kGood : kBroken;
+  findings.push_back({"cache", state, text});
   for (const std::string& warning : health.warnings) {
-    findings.push_back({"", findings.front().state, warning});
+    findings.push_back({"", state, warning});
   }
-  return findings;
 }
 
-std::vector<Finding> examine_device(const Backend& backend, int ordinal) {
+void examine_device(const Backend& backend, int ordinal, Findings& findings) {
   const std::string subject = backend.device_name(ordinal);
   try {
     const auto device = backend.open(ordinal, 0);
@@ -83,33 +68,29 @@ std::vector<Finding> examine_device(const Backend& backend, int ordinal) {
       text += std::to_string(identity.units) + " SMs, ";
     }
     text += gib_text(identity.memory_bytes) + ", " + device->toolchain().driver;
-    std::vector<Finding> findings{{subject, State::kGood, text}};
+    findings.push_back({subject, kGood, text});
     const std::string reason = device->why_not_compile();
     const bool compiles = reason.empty();
-    findings.push_back({subject + " compiler", compiles ? State::kGood : State::kBroken,
+    findings.push_back({subject + " compiler", compiles ? kGood : kBroken,
                         compiles ? device->toolchain().compiler : reason});
-    return findings;
   } catch (const DeviceError& error) {
-    return {{subject, State::kBroken, error.what()}};
+    findings.push_back({subject, kBroken, error.what()});
   }
 }
 
-std::vector<Finding> examine_devices(const Backend& backend) {
+void examine_devices(const Backend& backend, Findings& findings) {
   std::string why_not;
   const int count = backend.device_count(&why_not);
   if (count == 0) {
-    return {{std::string(backend.name()), State::kAbsent, why_not}};
+    findings.push_back({std::string(backend.name()), kAbsent, why_not});
+    return;
   }
-  std::vector<Finding> findings;
   for (int ordinal = 0; ordinal < count; ++ordinal) {
-    for (Finding& finding : examine_device(backend, ordinal)) {
-      findings.push_back(std::move(finding));
-    }
+    examine_device(backend, ordinal, findings);
   }
   if (const std::string file = backend.compiler_file(); !file.empty()) {
-    findings.push_back({std::string(backend.name()) + " compiler file", State::kGood, file});
+    findings.push_back({std::string(backend.name()) + " compiler file", kGood, file});
   }
-  return findings;
 }
 
 Finding list_families() {
@@ -120,39 +101,37 @@ Finding list_families() {
       text += " " + std::string(family->name());
     }
   }
-  return {"families", State::kGood, text};
+  return {"families", kGood, text};
 }
 
-void print(const std::vector<Finding>& findings) {
+void print(const Findings& findings) {
   Table table({{"what"}, {"state"}, {"details"}});
   for (const Finding& finding : findings) {
-    table.add({finding.subject, std::string(name(finding.state)), finding.text});
+    table.add({finding.subject, std::string(finding.state), finding.text});
   }
   table.print(std::cout);
 }
 
-void print_json(const std::vector<Finding>& findings) {
-  auto array = nlohmann::ordered_json::array();
+void print_json(const Findings& findings) {
+  Json array = Json::array();
   for (const Finding& finding : findings) {
-    array.push_back({{"what", finding.subject},
-                     {"state", std::string(name(finding.state))},
-                     {"details", finding.text}});
+    array.push_back(
+        {{"what", finding.subject}, {"state", finding.state}, {"details", finding.text}});
   }
   std::cout << json_text(array, 2) << '\n';
 }
 
 ExitStatus doctor(const Options& options) {
-  std::vector<Finding> findings = examine_cache(options.cache);
+  Findings findings;
+  examine_cache(options.cache, findings);
   for (const Backend* backend : backends()) {
-    for (Finding& finding : examine_devices(*backend)) {
-      findings.push_back(std::move(finding));
-    }
+    examine_devices(*backend, findings);
   }
   findings.push_back(list_families());
   options.json ? print_json(findings) : print(findings);
   for (const Finding& finding : findings) {
-    if (finding.state == State::kBroken) {
-      return ExitStatus::kFoundNothing;
+    if (finding.state == kBroken) {
+      return ExitStatus::kNoResult;
     }
   }
   return ExitStatus::kGood;
@@ -163,7 +142,7 @@ ExitStatus doctor(const Options& options) {
 void add_doctor(CLI::App& app, ExitStatus& status) {
   auto* verb = app.add_subcommand("doctor", "what is here, what is missing, can tuning work");
   const auto options = std::make_shared<Options>();
-  verb->add_option("--cache", options->cache, "the cache file; default as for the library");
+  add_cache_option(*verb, options->cache);
   verb->add_flag("--json", options->json, "as a JSON array");
   verb->footer("Exit status 1: something that is here is BROKEN, so that tuning would stop at it.");
   verb->callback([options, &status] { status = doctor(*options); });

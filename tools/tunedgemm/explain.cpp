@@ -7,14 +7,11 @@
 #include <string>
 #include <vector>
 
-#include "tools/shared/context_options.h"
-#include "tools/shared/json_text.h"
-#include "tools/shared/record_json.h"
-#include "tools/shared/shape_options.h"
+#include "tools/shared/options.h"
+#include "tools/shared/results.h"
 #include "tools/shared/table.h"
 #include "tools/shared/text.h"
 #include "tools/tunedgemm/verbs.h"
-#include "tools/tunedgemm/winners.h"
 #include "tuner/neighbours.h"
 
 namespace tunedgemm::internal {
@@ -22,8 +19,7 @@ namespace {
 
 struct Options {
   ContextChoice context;
-  ShapeChoice shape;
-  int rows = 8;
+  std::vector<Field> shape;
   bool json = false;
 };
 
@@ -120,7 +116,8 @@ void print_prediction(const Explanation& explanation) {
 }
 
 // The fastest of what was measured, beside what the cost model had said.
-void print_fastest(std::vector<TrialRecord> trials, int rows) {
+void print_fastest(std::vector<TrialRecord> trials) {
+  constexpr std::size_t kMostRows = 8;
   std::erase_if(trials, [](const TrialRecord& trial) { return !trial.final_round; });
   std::sort(trials.begin(), trials.end(), [](const TrialRecord& left, const TrialRecord& right) {
     return left.measurement->median_us < right.measurement->median_us;
@@ -133,7 +130,7 @@ void print_fastest(std::vector<TrialRecord> trials, int rows) {
                {"predicted", Align::kRight},
                {"registers", Align::kRight}});
   for (const TrialRecord& trial : trials) {
-    if (table.size() == static_cast<std::size_t>(rows)) {
+    if (table.size() == kMostRows) {
       break;
     }
     table.add({trial.family + " " + to_text(trial.config), time_text(trial.measurement->median_us),
@@ -143,7 +140,7 @@ void print_fastest(std::vector<TrialRecord> trials, int rows) {
   table.print(std::cout);
 }
 
-void print(const Explanation& explanation, Context& context, int rows) {
+void print(const Explanation& explanation, Context& context) {
   Device& device = context.device();
   print_line("problem", to_text(explanation.problem));
   print_line("device", device.identity().name + ", " + device.toolchain().compiler + ", " +
@@ -155,28 +152,26 @@ void print(const Explanation& explanation, Context& context, int rows) {
   }
   print_prediction(explanation);
   print_line("rebuild", explanation.command_line);
-  print_fastest(explanation.trials, rows);
+  print_fastest(explanation.trials);
 }
 
 void print_json(const Explanation& explanation) {
-  nlohmann::ordered_json json{{"problem", to_text(explanation.problem)},
-                              {"candidate", to_text(explanation.chosen.candidate)},
-                              {"because", origin_text(explanation)},
-                              {"command_line", explanation.command_line}};
+  Json json{{"problem", to_text(explanation.problem)},
+            {"candidate", to_text(explanation.chosen.candidate)},
+            {"because", origin_text(explanation)},
+            {"command_line", explanation.command_line}};
   json["record"] = explanation.hit ? to_json(explanation.hit->record) : nullptr;
   std::cout << json_text(json, 2) << '\n';
 }
 
 ExitStatus explain(const Options& options) {
-  const Shape shape = to_shape(options.shape);
-  ContextOptions context_options = to_context_options(options.context);
-  context_options.store.access = StoreOptions::Access::kReadOnly;
-  const auto context = Context::create(context_options);
+  const Shape shape = shape_of_arguments(options.shape);
+  const auto context = open_for_reading(options.context);
   const Explanation explanation = explain(*context, shape.problem);
   if (options.json) {
     print_json(explanation);
   } else {
-    print(explanation, *context, options.rows);
+    print(explanation, *context);
   }
   return ExitStatus::kGood;
 }
@@ -188,9 +183,6 @@ void add_explain(CLI::App& app, ExitStatus& status) {
   const auto options = std::make_shared<Options>();
   add_shape_arguments(*verb, options->shape);
   add_context_options(*verb, options->context);
-  verb->add_option("--rows", options->rows, "finalists shown at most")
-      ->check(CLI::NonNegativeNumber)
-      ->capture_default_str();
   verb->add_flag("--json", options->json, "as a JSON object");
   verb->callback([options, &status] { status = explain(*options); });
 }

@@ -8,16 +8,14 @@
 #include <memory>
 #include <stdexcept>
 
-#include "tools/shared/context_options.h"
-#include "tools/shared/interrupt.h"
-#include "tools/shared/shape_options.h"
+#include "tools/shared/options.h"
+#include "tools/shared/program.h"
 #include "tools/shared/table.h"
 #include "tools/shared/text.h"
-#include "tools/tunedgemm/bench_files.h"
+#include "tools/tunedgemm/bench_output.h"
 #include "tools/tunedgemm/bench_race.h"
 #include "tools/tunedgemm/best_of.h"
 #include "tools/tunedgemm/measuring_options.h"
-#include "tools/tunedgemm/plotter.h"
 #include "tools/tunedgemm/verbs.h"
 
 namespace tunedgemm::internal {
@@ -25,34 +23,22 @@ namespace {
 
 struct Options {
   ContextChoice context;
-  ShapeChoice shape;
+  std::vector<Field> shape;
   MeasuringChoice measuring;
 };
 
-// The text that the first rungs come from times this one.
-constexpr const char* kSmall[] = {"512", "512", "256"};
-// On which the last rungs differ.
-constexpr const char* kLargeOnGpu[] = {"4096", "4096", "4096"};
-constexpr const char* kLargeOnHost[] = {"1024", "1024", "1024"};
-
-Shape shape_with(ShapeChoice choice, const char* const (&extents)[3]) {
-  constexpr const char* kNames[] = {"m", "n", "k"};
-  for (int index = 0; index < 3; ++index) {
-    choice.fields.push_back({kNames[index], extents[index], {}});
+std::vector<Shape> shapes_of(const std::vector<Field>& fields, const DeviceLimits& limits) {
+  if (has_field(fields, "m") || has_field(fields, "n") || has_field(fields, "k")) {
+    return {shape_of_arguments(fields)};
   }
-  return to_shape(choice);
-}
-
-std::vector<Shape> shapes_of(const ShapeChoice& choice, const DeviceLimits& limits) {
-  const auto given = [&](std::string_view name) {
-    return std::any_of(choice.fields.begin(), choice.fields.end(),
-                       [&](const Field& field) { return field.name == name; });
+  const auto shape_with = [&](const char* m, const char* n, const char* k) {
+    std::vector<Field> all = fields;
+    all.insert(all.end(), {{"m", m}, {"n", n}, {"k", k}});
+    return shape_of_arguments(std::move(all));
   };
-  if (given("m") || given("n") || given("k")) {
-    return {to_shape(choice)};
-  }
-  return {shape_with(choice, kSmall),
-          shape_with(choice, limits.is_gpu() ? kLargeOnGpu : kLargeOnHost)};
+  // The text that the first rungs come from times the small one; on the large one the last differ.
+  const char* large = limits.is_gpu() ? "4096" : "1024";
+  return {shape_with("512", "512", "256"), shape_with(large, large, large)};
 }
 
 std::string climbed_text(const BenchContender* from, const BenchContender& to) {
@@ -126,13 +112,13 @@ std::vector<NamedCandidate> rungs_of(Context& context, const Problem& problem,
 }
 
 // Theirs as one step: its fastest proposal.
-void keep_best_of_vendor(BenchRow& row, const std::string& vendor) {
-  const BenchContender* best = vendor_best(row);
+void keep_best_of_baseline(BenchRow& row, const std::string& baseline) {
+  const BenchContender* best = baseline_best(row);
   if (best == nullptr) {
     return;
   }
   BenchContender step = *best;
-  step.name = vendor;
+  step.name = baseline;
   std::erase_if(row.contenders,
                 [](const BenchContender& contender) { return contender.kernel.empty(); });
   row.contenders.push_back(std::move(step));
@@ -146,14 +132,14 @@ ExitStatus ladder(const Options& options) {
   context->complete_probe();
   Device& device = context->device();
   const auto shapes = shapes_of(options.shape, device.limits());
-  std::string why_no_vendor;
-  const auto vendor = open_vendor(device, &why_no_vendor);
+  std::string why_no_baseline;
+  const auto baseline = open_baseline(device, &why_no_baseline);
   const BenchRaceOptions racing{.rounds = measuring.rounds};
-  const BenchRun run =
-      describe_run(device, vendor.get(), racing.rounds, static_cast<int>(racing.cool_down.count()));
+  const BenchRun run = describe_run(device, baseline.get(), racing.rounds,
+                                    static_cast<int>(racing.cool_down.count()));
   BenchFiles files(run, measuring.csv, json);
   std::cerr << run.device << ", " << run.compiler << ", "
-            << (vendor ? run.vendor : "no other library: " + why_no_vendor) << '\n';
+            << (baseline ? run.baseline : "no other library: " + why_no_baseline) << '\n';
   note_interrupts();
   for (const Shape& shape : shapes) {
     std::cerr << shape_text(shape) << '\n';
@@ -165,15 +151,15 @@ ExitStatus ladder(const Options& options) {
         std::cerr << "interrupted\n";
         return ExitStatus::kInterrupted;
       }
-      row = race_kernels(*context, shape, rungs, vendor.get(), racing);
+      row = race_kernels(*context, shape, rungs, baseline.get(), racing);
     } catch (const DeviceError&) {
       throw;
     } catch (const std::runtime_error& error) {
       std::cerr << "no result for " << shape_text(shape) << ": " << error.what() << '\n';
-      return ExitStatus::kFoundNothing;
+      return ExitStatus::kNoResult;
     }
-    if (vendor) {
-      keep_best_of_vendor(row, vendor->name());
+    if (baseline) {
+      keep_best_of_baseline(row, baseline->name());
     }
     files.add(row);
     print_rungs(row);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cache/store.h"
+#include "tools/shared/options.h"
 #include "tools/tunedgemm/verbs.h"
 
 namespace tunedgemm::internal {
@@ -14,7 +15,7 @@ namespace {
 
 struct Options {
   std::vector<std::filesystem::path> files;
-  std::filesystem::path cache;
+  std::string cache;
 };
 
 ExitStatus merge(const Options& options) {
@@ -26,7 +27,7 @@ ExitStatus merge(const Options& options) {
     const MergeResult result = store->merge(file);
     if (!result.failure.empty()) {
       std::cerr << "tunedgemm: " << result.failure << '\n';
-      status = ExitStatus::kFoundNothing;
+      status = ExitStatus::kNoResult;
       continue;
     }
     for (const std::string& conflict : result.conflicts) {
@@ -48,8 +49,7 @@ void add_merge(CLI::App& app, ExitStatus& status) {
       "winners stays, and a line tells of each conflict");
   const auto options = std::make_shared<Options>();
   verb->add_option("files", options->files, "the cache files to take from")->required();
-  verb->add_option("--cache", options->cache,
-                   "the cache file to merge into; default as for the library");
+  add_cache_option(*verb, options->cache);
   verb->callback([options, &status] { status = merge(*options); });
 }
 

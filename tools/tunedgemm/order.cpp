@@ -2,7 +2,6 @@
 // reads.
 
 #include <filesystem>
-#include <fstream>
 #include <iomanip>
 #include <iostream>
 #include <memory>
@@ -13,9 +12,8 @@
 
 #include "kernel_templates/geometry.h"
 #include "kernel_templates/tile_order.h"
-#include "tools/shared/context_options.h"
-#include "tools/shared/json_text.h"
-#include "tools/shared/shape_options.h"
+#include "tools/shared/options.h"
+#include "tools/shared/results.h"
 #include "tools/shared/table.h"
 #include "tools/shared/text.h"
 #include "tools/tunedgemm/measuring_options.h"
@@ -26,7 +24,7 @@ namespace {
 
 struct Options {
   ContextChoice context;
-  ShapeChoice shape;
+  std::vector<Field> shape;
   PictureChoice picture;
   std::string config;
   std::int64_t at_a_time = 0;  ///< 0: as many as the device has SMs
@@ -176,9 +174,9 @@ void print_numbers(const NamedOrder& order, const Rasterization& rasterization) 
 }
 
 // For plot_order.py.
-nlohmann::ordered_json to_json(const Tiles& tiles, const Problem& problem,
-                               const std::vector<NamedOrder>& orders, std::int64_t at_a_time) {
-  nlohmann::ordered_json document{
+Json to_json(const Tiles& tiles, const Problem& problem, const std::vector<NamedOrder>& orders,
+             std::int64_t at_a_time) {
+  Json document{
       {"title", std::to_string(problem.m) + " x " + std::to_string(problem.n) + " in tiles of " +
                     std::to_string(tiles.block_m) + " x " + std::to_string(tiles.block_n) + ", " +
                     std::to_string(at_a_time) + " at a time"},
@@ -186,10 +184,10 @@ nlohmann::ordered_json to_json(const Tiles& tiles, const Problem& problem,
       {"tiles_m", tiles.rasterization.tiles_m},
       {"tiles_n", tiles.rasterization.tiles_n},
       {"at_a_time", at_a_time},
-      {"orders", nlohmann::ordered_json::array()}};
+      {"orders", Json::array()}};
   for (const NamedOrder& order : orders) {
     const Wave first = waves(order.tiles, at_a_time).front();
-    nlohmann::ordered_json places = nlohmann::ordered_json::array();
+    Json places = Json::array();
     for (const TileCoordinate& tile : order.tiles) {
       places.push_back({tile.tile_m, tile.tile_n});
     }
@@ -203,7 +201,7 @@ nlohmann::ordered_json to_json(const Tiles& tiles, const Problem& problem,
 
 ExitStatus order(const Options& options) {
   const std::optional<Plotter> plotter = find_plotter(options.picture);
-  Problem problem = canonical(to_shape(options.shape).problem).problem;
+  Problem problem = canonical(shape_of_arguments(options.shape).problem).problem;
   if (problem.m < 1 || problem.n < 1 || problem.k < 1) {
     throw std::invalid_argument(
         "M, N and K must be 1 or more: a D without elements, and a sum of "
@@ -219,9 +217,7 @@ ExitStatus order(const Options& options) {
     tiles = tiles_of(problem, config, text);
   };
   if (options.config.empty()) {
-    ContextOptions context_options = to_context_options(options.context);
-    context_options.store.access = StoreOptions::Access::kReadOnly;
-    const auto context = Context::create(context_options);
+    const auto context = open_for_reading(options.context);
     if (!context->device().limits().is_gpu()) {
       throw std::invalid_argument(
           "there is no GPU whose config could be taken; give one by --config \"block_m=128 "
@@ -252,11 +248,7 @@ ExitStatus order(const Options& options) {
     print_numbers(each, rasterization);
   }
   if (const std::string json = json_path(options.picture); !json.empty()) {
-    std::ofstream file(json);
-    file << json_text(to_json(tiles, problem, orders, at_a_time)) << '\n';
-    if (!file.flush()) {
-      throw std::runtime_error("cannot write " + json);
-    }
+    write_file(json, json_text(to_json(tiles, problem, orders, at_a_time)) + "\n");
     if (plotter) {
       plot(*plotter, {json}, options.picture.plot);
       std::cout << "\nDrawn in " << options.picture.plot << ".png and .svg\n";

@@ -6,34 +6,36 @@
 //   tunedgemm sweep 4096 4096 4096 --types f16 --family mma --config "block_m=128 block_n=256 ..."
 
 #include <algorithm>
-#include <fstream>
 #include <iostream>
+#include <limits>
 #include <memory>
+#include <optional>
+#include <span>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cache/record.h"
+#include "kernel_templates/family.h"
 #include "runtime/evaluation/device_evaluator.h"
-#include "tools/shared/context_options.h"
-#include "tools/shared/interrupt.h"
-#include "tools/shared/json_text.h"
-#include "tools/shared/number_list.h"
-#include "tools/shared/shape_list.h"
-#include "tools/shared/shape_options.h"
+#include "tools/shared/options.h"
+#include "tools/shared/program.h"
+#include "tools/shared/results.h"
+#include "tools/shared/shape.h"
 #include "tools/shared/table.h"
 #include "tools/shared/text.h"
-#include "tools/tunedgemm/sweep_configs.h"
 #include "tools/tunedgemm/verbs.h"
+#include "tuner/evaluator.h"
+#include "tuner/race.h"
+#include "tuner/statistics.h"
 
 namespace tunedgemm::internal {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 struct Options {
   ContextChoice context;
-  ShapeChoice shape;
+  std::vector<Field> shape;
   std::string list;
   std::string family;
   std::vector<std::string> configs, knobs;
@@ -46,14 +48,175 @@ struct Options {
 
 std::vector<Shape> shapes_of(const Options& options) {
   if (options.list.empty()) {
-    return {to_shape(options.shape)};
+    return {shape_of_arguments(options.shape)};
   }
-  if (!options.shape.fields.empty()) {
-    const Field& field = options.shape.fields.front();
+  if (!options.shape.empty()) {
+    const Field& field = options.shape.front();
     throw std::invalid_argument(field.name + " " + field.value +
                                 " does not go with --list, whose lines say it themselves");
   }
   return read_shape_list(options.list);
+}
+
+// A config, and what came of it. Move-only: it owns the kernel, and its contender refers to that.
+struct SweptConfig {
+  Instance ranked;
+  std::unique_ptr<Trial> trial;  //< null if it was not made
+  double max_error = 0;          //< relative to the error bound
+  Contender contender;
+
+  // Of the times so far; empty if it was rejected or not timed.
+  std::optional<Measurement> measurement() const {
+    const bool was_timed = !contender.rejection && !contender.rounds_us.empty();
+    return was_timed ? std::optional(summarize(contender.rounds_us)) : std::nullopt;
+  }
+};
+
+// "stages=3,4": which values the knob may have. Throws std::invalid_argument.
+std::pair<std::string, std::vector<std::int64_t>> parse_filter(const Family& family,
+                                                               const std::string& text) {
+  const std::size_t sign = text.find('=');
+  const std::string name = text.substr(0, sign);
+  const auto knobs = family.knobs();
+  if (sign == std::string::npos || std::none_of(knobs.begin(), knobs.end(), [&](const Knob& knob) {
+        return knob.name == name;
+      })) {
+    throw std::invalid_argument("--knob " + text + " is not knob=value,value ... with a knob of " +
+                                std::string(family.name()));
+  }
+  return {name, parse_number_list(text.substr(sign + 1), 0)};
+}
+
+// The legal candidates of the family that pass every filter, the best predicted first.
+std::vector<Instance> filtered_candidates(const Family& family, const Problem& problem,
+                                          const DeviceLimits& limits,
+                                          const std::vector<std::string>& filters) {
+  std::vector<Instance> candidates = family.candidates(problem, limits);
+  std::stable_sort(candidates.begin(), candidates.end(),
+                   [](const Instance& left, const Instance& right) {
+                     return left.predicted_us < right.predicted_us;
+                   });
+  for (const std::string& filter : filters) {
+    const auto [knob, values] = parse_filter(family, filter);
+    std::erase_if(candidates, [&, &knob = knob, &values = values](const Instance& ranked) {
+      const std::int64_t value = ranked.candidate.config.at(knob);
+      return std::find(values.begin(), values.end(), value) == values.end();
+    });
+  }
+  return candidates;
+}
+
+// Throws std::invalid_argument for what is no config of the family, or not legal here.
+Instance given_candidate(const Family& family, const Problem& problem, const DeviceLimits& limits,
+                         const std::string& text) {
+  const auto config = parse_config(text);
+  Instantiation made = config ? family.instantiate(problem, *config, limits)
+                              : Instantiation("it is not knob=value knob=value ...");
+  if (!made) {
+    throw std::invalid_argument("--config \"" + text + "\": " + made.why_not());
+  }
+  return std::move(made).value();
+}
+
+// Compiles, checks, and takes one sample; what fails gets its rejection.
+void try_config(SweptConfig& config, Evaluator& evaluator) {
+  Prepared prepared = evaluator.prepare(config.ranked);
+  if (auto* rejection = std::get_if<Rejection>(&prepared)) {
+    config.contender.rejection = std::move(*rejection);
+    return;
+  }
+  config.trial = std::move(std::get<std::unique_ptr<Trial>>(prepared));
+  const auto checked = config.trial->check();
+  if (const auto* rejection = std::get_if<Rejection>(&checked)) {
+    config.contender.rejection = *rejection;
+    return;
+  }
+  config.max_error = std::get<double>(checked);
+  const auto us = plausible_sample(*config.trial, 1, evaluator.roofline_us());
+  if (const auto* rejection = std::get_if<Rejection>(&us)) {
+    config.contender.rejection = *rejection;
+    return;
+  }
+  config.contender = contender_of(*config.trial, std::get<double>(us));
+}
+
+// In batches where the device compiles before it returns, so that an interrupt is noticed in time.
+void try_all(std::span<SweptConfig> configs, Evaluator& evaluator) {
+  const auto batch = static_cast<std::size_t>(evaluator.compile_batch());
+  while (!configs.empty() && !interrupted()) {
+    const auto next = configs.first(batch == 0 ? configs.size() : std::min(batch, configs.size()));
+    std::vector<Instance> candidates;
+    for (const SweptConfig& config : next) {
+      candidates.push_back(config.ranked);
+    }
+    evaluator.compile_ahead(candidates);
+    evaluator.warm_up();
+    for (SweptConfig& config : next) {
+      if (!interrupted()) {
+        try_config(config, evaluator);
+      }
+    }
+    configs = configs.subspan(next.size());
+  }
+}
+
+void race_all(std::vector<SweptConfig>& configs, Evaluator& evaluator, int rounds,
+              const RaceOptions& options) {
+  std::vector<Contender*> contenders;
+  for (SweptConfig& config : configs) {
+    if (config.trial && !config.contender.rejection) {
+      contenders.push_back(&config.contender);
+    }
+  }
+  evaluator.warm_up();
+  Race race(std::move(contenders), evaluator, options);
+  while (!race.contenders().empty() && race.rounds() < rounds && !interrupted()) {
+    race.run_round();
+  }
+}
+
+// The fastest first, then what was rejected.
+void sort_by_time(std::vector<SweptConfig>& configs) {
+  const auto us = [](const SweptConfig& config) {
+    const auto measurement = config.measurement();
+    return measurement ? measurement->median_us : std::numeric_limits<double>::infinity();
+  };
+  std::stable_sort(configs.begin(), configs.end(),
+                   [&](const SweptConfig& a, const SweptConfig& b) { return us(a) < us(b); });
+}
+
+// Throws std::invalid_argument for a family of another device, a filter without sense, or a config that
+// is none or not legal.
+std::vector<SweptConfig> chosen_configs(const Options& options, const Problem& problem,
+                                        const DeviceLimits& limits) {
+  const Family& family = *find_family(options.family);
+  if (family.backend() != limits.backend) {
+    throw std::invalid_argument("the family " + std::string(family.name()) +
+                                " is not for this device");
+  }
+  std::vector<Instance> candidates;
+  for (const std::string& text : options.configs) {
+    candidates.push_back(given_candidate(family, problem, limits, text));
+  }
+  if (options.configs.empty()) {
+    candidates = filtered_candidates(family, problem, limits, options.knobs);
+  }
+  std::vector<SweptConfig> configs;
+  for (Instance& candidate : candidates) {
+    if (configs.size() < options.top) {
+      configs.emplace_back().ranked = std::move(candidate);
+    }
+  }
+  return configs;
+}
+
+// Compiles, checks and times all of them, unless interrupted() ends it; then the fastest come first and
+// the rejected last. They must not outlive the evaluator.
+void sweep_configs(std::vector<SweptConfig>& configs, Evaluator& evaluator, int rounds,
+                   const RaceOptions& options) {
+  try_all(configs, evaluator);
+  race_all(configs, evaluator, rounds, options);
+  sort_by_time(configs);
 }
 
 void print(const std::vector<SweptConfig>& configs, const Problem& problem) {
@@ -77,7 +240,7 @@ void print(const std::vector<SweptConfig>& configs, const Problem& problem) {
          rounded_text(config.max_error), to_text(config.ranked.candidate.config),
          config.contender.rejection ? first_line(to_text(*config.contender.rejection), 80) : ""});
   }
-  table.print_without_empty_columns(std::cout);
+  table.print(std::cout);
 }
 
 // One config as a flat object: an entry of the JSON file, and a line of the CSV file.
@@ -86,7 +249,9 @@ Json to_json(const Shape& shape, const SweptConfig& config) {
   const auto measurement = config.measurement();
   const Binary binary = config.trial ? config.trial->binary() : Binary{};
   const auto& rejection = config.contender.rejection;
-  const auto known = [](bool is_known, double value) { return is_known ? Json(value) : Json(); };
+  const auto known = [&](double Measurement::*time) {
+    return measurement ? Json((*measurement).*time) : Json();
+  };
   return {{"name", shape.name},
           {"types", types_text(problem)},
           {"layout", layout_text(problem)},
@@ -97,11 +262,10 @@ Json to_json(const Shape& shape, const SweptConfig& config) {
           {"batch", problem.batch},
           {"family", config.ranked.candidate.family->name()},
           {"config", to_text(config.ranked.candidate.config)},
-          {"median_us", known(measurement.has_value(), measurement ? measurement->median_us : 0)},
-          {"p20_us", known(measurement.has_value(), measurement ? measurement->low_us : 0)},
-          {"p80_us", known(measurement.has_value(), measurement ? measurement->high_us : 0)},
-          {"tflops", known(measurement.has_value(),
-                           measurement ? flops(problem) / measurement->median_us * 1e-6 : 0)},
+          {"median_us", known(&Measurement::median_us)},
+          {"p20_us", known(&Measurement::low_us)},
+          {"p80_us", known(&Measurement::high_us)},
+          {"tflops", measurement ? Json(flops(problem) / measurement->median_us * 1e-6) : Json()},
           {"predicted_us", config.ranked.predicted_us},
           {"registers", binary.registers},
           {"shared_bytes", binary.shared_bytes},
@@ -111,35 +275,10 @@ Json to_json(const Shape& shape, const SweptConfig& config) {
           {"rejection", rejection ? Json(to_text(*rejection)) : Json()}};
 }
 
-void write(const std::string& path, const std::string& text) {
-  std::ofstream file(path);
-  file << text;
-  if (!file.flush()) {
-    throw std::runtime_error("the results cannot be written to " + path);
-  }
-}
-
-std::string csv_of(const Json& rows) {
-  std::string text;
-  for (const Json& row : rows) {
-    std::string header, line;
-    for (const auto& [name, value] : row.items()) {
-      header += name + ",";
-      line += (value.is_string() ? csv_cell(value.get<std::string>())
-               : value.is_null() ? ""
-                                 : json_text(value)) +
-              ",";
-    }
-    header.back() = line.back() = '\n';
-    text += (text.empty() ? header : "") + line;
-  }
-  return text;
-}
-
 void write_files(const Options& options, Device& device, const std::string& began_at,
-                 const Json& rows) {
+                 const std::vector<Json>& rows) {
   if (!options.csv.empty()) {
-    write(options.csv, csv_of(rows));
+    write_file(options.csv, csv_text(rows));
   }
   if (!options.json.empty()) {
     const Json document{{"device", device.identity().name},
@@ -149,18 +288,16 @@ void write_files(const Options& options, Device& device, const std::string& bega
                         {"rounds", options.rounds},
                         {"cool_down_ms", options.cool_down_ms},
                         {"rows", rows}};
-    write(options.json, json_text(document, 1) + "\n");
+    write_file(options.json, json_text(document, 1) + "\n");
   }
 }
 
 // A row for each config.
-Json sweep_shape(Context& context, const Shape& shape, const Options& options) {
+std::vector<Json> sweep_shape(Context& context, const Shape& shape, const Options& options) {
   Device& device = context.device();
   const Device::Current current(device);
   const Problem problem = canonical(shape.problem).problem;
-  std::vector<SweptConfig> configs =
-      chosen_configs({find_family(options.family), options.configs, options.knobs, options.top},
-                     problem, device.limits());
+  std::vector<SweptConfig> configs = chosen_configs(options, problem, device.limits());
   DeviceEvaluator evaluator(device, context.store(), problem);
   std::cout << shape_text(shape) << "  " << types_text(problem) << "  " << layout_text(problem)
             << ": " << counted(configs.size(), "config") << " of " << options.family
@@ -171,7 +308,7 @@ Json sweep_shape(Context& context, const Shape& shape, const Options& options) {
                  .most_repeated_rounds = (options.rounds + 1) / 2,
                  .seed = 1});
   print(configs, problem);
-  Json rows = Json::array();
+  std::vector<Json> rows;
   for (const SweptConfig& config : configs) {
     rows.push_back(to_json(shape, config));
   }
@@ -188,10 +325,10 @@ ExitStatus sweep(const Options& options) {
             << options.rounds << " rounds, each sample after " << options.cool_down_ms
             << " ms of cool-down; medians\n";
   note_interrupts();
-  Json rows = Json::array();
+  std::vector<Json> rows;
   bool all_timed = true;
   for (const Shape& shape : shapes) {
-    const Json found = sweep_shape(*context, shape, options);
+    const std::vector<Json> found = sweep_shape(*context, shape, options);
     rows.insert(rows.end(), found.begin(), found.end());
     all_timed = all_timed && std::any_of(found.begin(), found.end(), [](const Json& row) {
                   return row["median_us"].is_number();
@@ -202,7 +339,7 @@ ExitStatus sweep(const Options& options) {
       return ExitStatus::kInterrupted;
     }
   }
-  return all_timed ? ExitStatus::kGood : ExitStatus::kFoundNothing;
+  return all_timed ? ExitStatus::kGood : ExitStatus::kNoResult;
 }
 
 }  // namespace
@@ -230,7 +367,6 @@ void add_sweep(CLI::App& app, ExitStatus& status) {
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
   verb->add_option("--sample-ms", options->sample_ms, "how long a sample takes")
-      ->check(why_not_finite)
       ->check(CLI::Range(0.001, 10000.0))
       ->capture_default_str();
   verb->add_option("--cool-down-ms", options->cool_down_ms,

@@ -6,10 +6,8 @@
 #include <tuple>
 #include <vector>
 
-#include "tools/shared/context_options.h"
-#include "tools/shared/json_text.h"
-#include "tools/shared/record_json.h"
-#include "tools/shared/shape_options.h"
+#include "tools/shared/options.h"
+#include "tools/shared/results.h"
 #include "tools/shared/table.h"
 #include "tools/shared/text.h"
 #include "tools/tunedgemm/verbs.h"
@@ -19,8 +17,7 @@ namespace {
 
 struct Options {
   ContextChoice context;
-  ShapeChoice shape;
-  bool failures = false;
+  std::vector<Field> shape;
   bool json = false;
 };
 
@@ -62,35 +59,26 @@ void print_table(const std::vector<TrialRecord>& trials) {
                std::to_string(trial.spill_bytes), time_text(1e3 * trial.compile_ms),
                trial.rejection ? first_line(trial.rejection->detail, kDetailWidth) : ""});
   }
-  table.print_without_empty_columns(std::cout);
+  table.print(std::cout);
 }
 
 ExitStatus trials(const Options& options) {
-  const Shape shape = to_shape(options.shape);
-  ContextOptions context_options = to_context_options(options.context);
-  context_options.store.access = StoreOptions::Access::kReadOnly;
-  const auto context = Context::create(context_options);
+  const Shape shape = shape_of_arguments(options.shape);
+  const auto context = open_for_reading(options.context);
   Device& device = context->device();
   std::vector<TrialRecord> trials =
       context->store().trials(shape.problem, device.identity(), device.toolchain());
-  if (options.failures) {
-    std::erase_if(trials, [](const TrialRecord& trial) { return !trial.rejection; });
-  }
   std::stable_sort(trials.begin(), trials.end(), goes_before);
   if (options.json) {
-    auto array = nlohmann::ordered_json::array();
-    for (const TrialRecord& trial : trials) {
-      array.push_back(to_json(trial));
-    }
-    std::cout << json_text(array, 2) << '\n';
+    std::cout << json_text(to_json(trials), 2) << '\n';
   } else if (!trials.empty()) {
     print_table(trials);
   }
   if (trials.empty()) {
-    std::cerr << "no candidate " << (options.failures ? "was rejected" : "was tried") << " for "
-              << extents_text(shape.problem) << " " << types_text(shape.problem) << " on "
-              << device.identity().name << " with " << device.toolchain().compiler << '\n';
-    return ExitStatus::kFoundNothing;
+    std::cerr << "no candidate was tried for " << extents_text(shape.problem) << " "
+              << types_text(shape.problem) << " on " << device.identity().name << " with "
+              << device.toolchain().compiler << '\n';
+    return ExitStatus::kNoResult;
   }
   return ExitStatus::kGood;
 }
@@ -102,7 +90,6 @@ void add_trials(CLI::App& app, ExitStatus& status) {
   const auto options = std::make_shared<Options>();
   add_shape_arguments(*verb, options->shape);
   add_context_options(*verb, options->context);
-  verb->add_flag("--failures", options->failures, "only those that were rejected");
   verb->add_flag("--json", options->json, "as a JSON array, with the whole compiler logs");
   verb->footer("error: of the permitted one; 1 is the limit.");
   verb->callback([options, &status] { status = trials(*options); });

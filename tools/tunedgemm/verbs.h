@@ -5,16 +5,9 @@
 
 #include <CLI/CLI.hpp>
 
-namespace tunedgemm::internal {
+#include "tools/shared/program.h"
 
-/// The exit statuses of the command; a wrong command line gives 2.
-enum class ExitStatus {
-  kGood = 0,
-  kFoundNothing = 1,
-  kWrongUse = 2,
-  kNoDevice = 3,
-  kInterrupted = 130,  ///< as shells say it
-};
+namespace tunedgemm::internal {
 
 // Each adds its verb to `app`. When the verb was given it runs while the command line is parsed and
 // sets `status`, which must outlive the parsing.

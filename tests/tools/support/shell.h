@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <string>
 
+#include "tests/support/catch.h"
 #include "tests/support/temporary_folder.h"
 
 namespace tunedgemm::internal {
@@ -26,6 +27,19 @@ class Shell {
 
  private:
   TemporaryFolder folder_;
+};
+
+/// A shell whose cache has one winner: f32, 40 x 24 x 16 on the host.
+class TunedShell : public Shell {
+ public:
+  TunedShell() {
+    const ProgramResult tuned =
+        run(TUNE_ALL
+            " --device host --rigor quick --candidates 3 --budget-seconds 100 --m 40 --n 24 "
+            "--k 16");
+    CAPTURE(tuned.output, tuned.errors);
+    REQUIRE(tuned.status == 0);
+  }
 };
 
 }  // namespace tunedgemm::internal

@@ -1,4 +1,5 @@
-// The programs where there is no room: none ends as if what it was started for were there.
+// Both programs where there is no room, or a file that is not theirs; and texts that would act on the
+// terminal.
 
 #include <filesystem>
 
@@ -20,7 +21,7 @@ TEST_CASE("tune-all says what a full disk kept it from storing, and exits with 4
   // No file may grow beyond what the cache has now.
   const auto kib = std::filesystem::file_size(shell.cache()) / 1024;
   const ProgramResult result = shell.run(
-      "bash -c 'ulimit -f " + std::to_string(kib) +
+      "bash -c 'trap \"\" XFSZ; ulimit -f " + std::to_string(kib) +
       "; " TUNE_ALL " --device host --m 24:40:4 --n 24 --k 24 --rigor quick --candidates 2'");
   CAPTURE(result.output, result.errors);
   CHECK(result.status == 4);
@@ -47,7 +48,6 @@ TEST_CASE("Whatever prints to a full disk says so and exits with 4") {
 
 TEST_CASE("A file that is no cache is left alone by every program, with a sentence") {
   const Shell shell;
-
   REQUIRE(shell.run("echo precious > letter.txt").status == 0);
   const std::string command =
       GENERATE(as<std::string>(), TUNE_ALL " --device host --m 8 --n 8 --k 8", TUNEDGEMM " best",
@@ -57,6 +57,19 @@ TEST_CASE("A file that is no cache is left alone by every program, with a senten
   CHECK(result.status != 0);
   CHECK_THAT(result.output + result.errors, ContainsSubstring("is a file of another program"));
   CHECK(shell.run("cat letter.txt").output == "precious\n");
+}
+
+TEST_CASE("Nothing that is printed acts on the terminal, wherever the text is from") {
+  const Shell shell;
+  const std::string name = "$(printf 'a\\033[2J\\377\\342\\206\\222')";
+  REQUIRE(shell.run("echo \"name,types,m,n,k\n" + name + ",f32,24,24,24\" > list.csv").status == 0);
+  const ProgramResult dry_run = shell.run(TUNE_ALL " --dry-run --device host list.csv");
+  CAPTURE(dry_run.output, dry_run.errors);
+  CHECK_THAT(dry_run.output, ContainsSubstring("a\\u001b[2J\\xff→ "));
+  const ProgramResult absent = shell.run(TUNEDGEMM " bench --list \"" + name + "\"");
+  CAPTURE(absent.errors);
+  CHECK(absent.status == 2);
+  CHECK_THAT(absent.errors, ContainsSubstring("a\\u001b[2J\\xff→ cannot be read"));
 }
 
 }  // namespace

@@ -1,9 +1,12 @@
-#include "tools/shared/record_json.h"
+#include "tools/shared/results.h"
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <stdexcept>
 
 namespace tunedgemm::internal {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 Json known(double us) {
   return us > 0 ? Json(us) : Json(nullptr);
@@ -18,6 +21,47 @@ Json to_json(const Config& config) {
 }
 
 }  // namespace
+
+std::string json_text(const Json& json, int indent) {
+  return json.dump(indent, ' ', false, Json::error_handler_t::replace);
+}
+
+std::string csv_text(const std::vector<Json>& rows) {
+  std::string text;
+  for (const Json& row : rows) {
+    std::string names, cells;
+    for (const auto& [name, value] : row.items()) {
+      names += name + ",";
+      if (!value.is_null()) {
+        cells += csv_cell(value.is_string() ? value.get<std::string>() : json_text(value));
+      }
+      cells += ",";
+    }
+    names.back() = cells.back() = '\n';
+    text += (text.empty() ? names : "") + cells;
+  }
+  return text;
+}
+
+std::string csv_cell(std::string_view text) {
+  if (text.find_first_of("\",\r\n") == text.npos) {
+    return std::string(text);
+  }
+  std::string quoted = "\"";
+  for (const char character : text) {
+    quoted += character == '"' ? "\"\"" : std::string(1, character);
+  }
+  return quoted + '"';
+}
+
+void write_file(const std::string& path, const std::string& text) {
+  std::ofstream file(path);
+  file << text;
+  if (!file.flush()) {
+    throw std::runtime_error("the results cannot be written to " + path + ": " +
+                             std::strerror(errno));
+  }
+}
 
 Json to_json(const Record& record) {
   const Problem& problem = record.problem;

@@ -1,0 +1,152 @@
+#include "tools/shared/options.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <optional>
+
+#include "tools/shared/program.h"
+#include "tools/shared/text.h"
+
+namespace tunedgemm::internal {
+namespace {
+
+struct ChosenDevice {
+  const Backend* backend = nullptr;
+  int ordinal = 0;
+};
+
+bool are_numbered(const Backend& backend) {
+  return backend.device_name(0).find(':') != std::string::npos;
+}
+
+// "cuda, cuda:N, host"
+std::string device_names() {
+  std::string names;
+  for (const Backend* backend : backends()) {
+    const std::string name(backend->name());
+    names +=
+        (names.empty() ? "" : ", ") + name + (are_numbered(*backend) ? ", " + name + ":N" : "");
+  }
+  return names;
+}
+
+// A backend's name for its first device, or "cuda:1". Empty if it is none.
+std::optional<ChosenDevice> parse_device(std::string_view text) {
+  const std::string_view name = text.substr(0, text.find(':'));
+  ChosenDevice chosen{.backend = find_backend(name)};
+  if (chosen.backend == nullptr) {
+    return std::nullopt;
+  }
+  if (text.size() > name.size()) {
+    const char* const end = text.data() + text.size();
+    const auto [stopped, error] =
+        std::from_chars(text.data() + name.size() + 1, end, chosen.ordinal);
+    if (error != std::errc() || stopped != end || !are_numbered(*chosen.backend) ||
+        chosen.ordinal < 0) {
+      return std::nullopt;
+    }
+  }
+  return chosen;
+}
+
+std::string why_not_device(const std::string& text) {
+  if (text == "auto" || parse_device(text)) {
+    return "";
+  }
+  return '"' + text + "\" is not a device; expected auto, " + device_names();
+}
+
+using namespace std::string_view_literals;
+constexpr std::array kExtents{"m"sv, "n"sv, "k"sv};
+
+void add_field(CLI::App& app, const std::string& option, const FieldDescription& field,
+               std::vector<Field>& fields, bool required) {
+  const auto keep = [&fields, name = std::string(field.name)](const std::string& value) {
+    fields.push_back({name, value});
+  };
+  app.add_option_function<std::string>(option, keep, std::string(field.meaning))
+      ->required(required);
+}
+
+}  // namespace
+
+void add_context_options(CLI::App& app, ContextChoice& choice) {
+  app.add_option("--device", choice.device,
+                 "auto (the first GPU, else the host), " + device_names())
+      ->check(why_not_device)
+      ->capture_default_str();
+  add_cache_option(app, choice.cache);
+}
+
+void add_cache_option(CLI::App& app, std::string& cache) {
+  app.add_option("--cache", cache,
+                 "the cache file; default $TUNEDGEMM_CACHE, else tunedgemm/tunedgemm.db in the "
+                 "user's cache folder");
+}
+
+ContextOptions to_context_options(const ContextChoice& choice) {
+  ContextOptions options;
+  options.store.path = choice.cache;
+  options.compile_command = compile_command();
+  if (const auto chosen = parse_device(choice.device)) {
+    options.backend = chosen->backend;
+    options.ordinal = chosen->ordinal;
+  }
+  return options;
+}
+
+std::unique_ptr<Context> open_for_reading(const ContextChoice& choice) {
+  ContextOptions options = to_context_options(choice);
+  options.store.access = StoreOptions::Access::kReadOnly;
+  return Context::create(options);
+}
+
+std::unique_ptr<Store> open_store_for_reading(const std::string& cache) {
+  StoreOptions options;
+  options.path = cache;
+  options.access = StoreOptions::Access::kReadOnly;
+  return Store::open(options);
+}
+
+void add_shape_options(CLI::App& app, std::span<const std::string_view> left_out,
+                       std::vector<Field>& fields) {
+  for (const FieldDescription& field : shape_fields()) {
+    if (std::find(left_out.begin(), left_out.end(), field.name) == left_out.end()) {
+      add_field(app, "--" + std::string(field.name), field, fields, false);
+    }
+  }
+}
+
+void add_shape_arguments(CLI::App& app, std::vector<Field>& fields, Extents extents) {
+  for (const FieldDescription& field : shape_fields()) {
+    if (std::find(kExtents.begin(), kExtents.end(), field.name) != kExtents.end()) {
+      add_field(app, std::string(field.name), field, fields, extents == Extents::kRequired);
+    }
+  }
+  add_shape_options(app, kExtents, fields);
+}
+
+Shape shape_of_arguments(std::vector<Field> fields) {
+  if (!has_field(fields, "types")) {
+    fields.push_back({"types", "f32"});
+  }
+  return to_shape(fields);
+}
+
+std::vector<Shape> square_shapes(const std::vector<Field>& fields, std::string_view sizes) {
+  std::vector<Shape> shapes;
+  for (const std::int64_t size : parse_number_list(sizes, 1)) {
+    std::vector<Field> all = fields;
+    if (!has_field(fields, "types")) {
+      all.push_back({"types", "f16"});
+    }
+    for (const std::string_view extent : kExtents) {
+      all.push_back({std::string(extent), std::to_string(size)});
+    }
+    shapes.push_back(to_shape(all));
+  }
+  return shapes;
+}
+
+}  // namespace tunedgemm::internal

@@ -1,0 +1,51 @@
+#pragma once
+
+// The options that several commands have: which device and which cache file, the fields of a shape
+// (--types, --layout, --batch, --activation, ...), and sweeps of square shapes.
+
+#include <CLI/CLI.hpp>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/context/context.h"
+#include "tools/shared/shape.h"
+
+namespace tunedgemm::internal {
+
+// What is chosen must outlive the parsing.
+
+struct ContextChoice {
+  std::string device = "auto";
+  std::string cache;
+};
+/// Adds --device auto|host|cuda[:n] and --cache PATH.
+void add_context_options(CLI::App& app, ContextChoice& choice);
+void add_cache_option(CLI::App& app, std::string& cache);
+
+/// Precondition: parsed by CLI11, which has refused what is wrong.
+ContextOptions to_context_options(const ContextChoice& choice);
+/// For those who only look: the cache is never written to.
+std::unique_ptr<Context> open_for_reading(const ContextChoice& choice);
+std::unique_ptr<Store> open_store_for_reading(const std::string& cache);
+
+/// Adds an option for every field of a shape but those in `left_out`; what was given is appended to
+/// `fields`.
+void add_shape_options(CLI::App& app, std::span<const std::string_view> left_out,
+                       std::vector<Field>& fields);
+/// Adds M, N and K as arguments and the other fields as options.
+enum class Extents { kRequired, kOptional };
+void add_shape_arguments(CLI::App& app, std::vector<Field>& fields,
+                         Extents extents = Extents::kRequired);
+
+/// The one shape of "M N K" and its options, f32 unless types were given. Throws as to_shape().
+Shape shape_of_arguments(std::vector<Field> fields);
+
+/// The sizes that "squares" means: 128 * i for i = 2 .. 32.
+inline constexpr std::string_view kSquares = "256:4096:128";
+/// Shapes with M = N = K for every size in the list (parse_number_list) and the other fields as
+/// chosen; f16 unless types were chosen. Throws std::invalid_argument.
+std::vector<Shape> square_shapes(const std::vector<Field>& fields, std::string_view sizes);
+
+}  // namespace tunedgemm::internal

@@ -1,0 +1,127 @@
+#include "tools/shared/program.h"
+
+#include <CLI/CLI.hpp>
+#include <csignal>
+#include <iostream>
+#include <optional>
+#include <span>
+#include <sstream>
+#include <string_view>
+
+#include "kernel_templates/base/text.h"
+#include "runtime/cuda/compile_process.h"
+#include "runtime/device.h"
+#include "runtime/process/worker_process.h"
+
+namespace tunedgemm::internal {
+namespace {
+
+constexpr const char* kThisProgram = "/proc/self/exe";
+constexpr std::string_view kCompile = "--compile-kernel";
+
+std::optional<int> run_as_child(std::span<char* const> arguments) {
+  const std::string_view role = arguments.size() < 2 ? "" : arguments[1];
+  if (role == kCompile) {
+    return cuda::run_compiler(arguments.subspan(2));
+  }
+  if (role == kWorkerFlag) {
+    return run_worker(arguments.subspan(2), compile_command());
+  }
+  return std::nullopt;
+}
+
+// While it lives, the stream shows its text as printable() does.
+class PrintableOutput final : private std::stringbuf {
+ public:
+  [[nodiscard]] explicit PrintableOutput(std::ostream& stream)
+      : stream_(stream), destination_(stream.rdbuf(this)) {}
+  ~PrintableOutput() override {
+    stream_.flush();
+    stream_.rdbuf(destination_);
+  }
+  PrintableOutput(const PrintableOutput&) = delete;
+  PrintableOutput& operator=(const PrintableOutput&) = delete;
+
+ private:
+  int sync() override {
+    const std::string text = printable(str(), Lines::kMany);
+    str("");
+    const auto size = static_cast<std::streamsize>(text.size());
+    return destination_->sputn(text.data(), size) == size ? destination_->pubsync() : -1;
+  }
+
+  std::ostream& stream_;
+  std::streambuf* destination_;
+};
+
+ExitStatus run_and_tell(CLI::App& app, int argc, char** argv,
+                        const std::function<ExitStatus()>& run) {
+  try {
+    app.parse(argc, argv);
+    return run();
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? ExitStatus::kGood : ExitStatus::kWrongUse;
+  } catch (const DeviceError& error) {
+    std::cerr << app.get_name() << ": " << error.what() << '\n';
+    return ExitStatus::kNoDevice;
+  } catch (const std::exception& error) {
+    std::cerr << app.get_name() << ": " << error.what() << '\n';
+    return ExitStatus::kWrongUse;
+  }
+}
+
+volatile std::sig_atomic_t signal_came = 0;
+
+extern "C" void note_signal(int /*signal*/) {
+  signal_came = 1;
+}
+
+void note(int signal, unsigned flags) {
+  struct sigaction before {};
+  sigaction(signal, nullptr, &before);
+  if (before.sa_handler == SIG_IGN) {  // as nohup does
+    return;
+  }
+  struct sigaction action {};
+  action.sa_handler = note_signal;
+  action.sa_flags = static_cast<int>(SA_RESTART | flags);
+  sigaction(signal, &action, nullptr);
+}
+
+}  // namespace
+
+int run_program(CLI::App& app, int argc, char** argv, const std::function<ExitStatus()>& run) {
+  if (const auto status = run_as_child({argv, static_cast<std::size_t>(argc)})) {
+    return *status;
+  }
+  const PrintableOutput results(std::cout);
+  const PrintableOutput messages(std::cerr);
+  ExitStatus status = run_and_tell(app, argc, argv, run);
+  if (!std::cout.flush()) {
+    std::cerr << app.get_name() << ": the standard output could not be written\n";
+    status = status == ExitStatus::kGood ? ExitStatus::kCannotWrite : status;
+  }
+  return static_cast<int>(status);
+}
+
+std::vector<std::string> compile_command() {
+  return {kThisProgram, std::string(kCompile)};
+}
+
+std::vector<std::string> worker_command() {
+  return {kThisProgram, std::string(kWorkerFlag)};
+}
+
+void note_interrupts() {
+  // The handler leaves after its first use, so that the second Ctrl-C ends the process.
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    note(signal, SA_RESETHAND);
+  }
+  note(SIGPIPE, 0);
+}
+
+bool interrupted() {
+  return signal_came != 0;
+}
+
+}  // namespace tunedgemm::internal
