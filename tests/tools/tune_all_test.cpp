@@ -30,7 +30,12 @@ TEST_CASE("tune-all says what is wrong with its command line and exits with 2") 
   fails_with("--m 5 --n 5 --k 5 --rigor lazy", "lazy");
   fails_with("--colour", "--colour");
   fails_with("--m 1:2000:1 --n 1:2000:1 --k 1:2000:1", "make 8000000000 shapes");
-  fails_with("--m 5 --n 5 --k 5 --total-seconds inf", "inf not in range");
+  for (const std::string seconds : {"nan", "-nan", "inf", "1e400", "x"}) {
+    for (const std::string option :
+         {"--budget-seconds ", "--total-seconds ", "--candidate-seconds "}) {
+      fails_with("--m 5 --n 5 --k 5 " + option + seconds, "is not a number such as 2.5");
+    }
+  }
   fails_with("--m 5 --n 5 --k 5 --types $(printf '\\033[31m\\377')", "\"\\u001b[31m\\xff\"");
   fails_with("absent.csv", "absent.csv cannot be read");
   std::ofstream(shell.folder() / "list.csv") << "f16,nn,1,2,3\nf16,nx,1,2,3\n";

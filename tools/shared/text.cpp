@@ -128,4 +128,11 @@ std::vector<std::int64_t> parse_number_list(std::string_view text, std::int64_t 
   return numbers;
 }
 
+std::string why_not_finite(const std::string& text) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const bool is_number = error == std::errc() && end == text.data() + text.size();
+  return is_number && std::isfinite(value) ? "" : '"' + text + "\" is not a number such as 2.5";
+}
+
 }  // namespace tunedgemm::internal

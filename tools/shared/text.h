@@ -40,4 +40,7 @@ inline constexpr std::size_t kMostNumbers = 1'000'000;
 /// which there are more than kMostNumbers.
 std::vector<std::int64_t> parse_number_list(std::string_view text, std::int64_t least);
 
+/// For options: empty if the text is a number, neither infinite nor NaN; else a sentence.
+std::string why_not_finite(const std::string& text);
+
 }  // namespace tunedgemm::internal

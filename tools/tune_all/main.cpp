@@ -61,15 +61,18 @@ void add_options(CLI::App& app, CommandLine& line) {
       ->transform(CLI::CheckedTransformer(rigors))
       ->type_name("RIGOR");
   app.add_option("--budget-seconds", line.session.shape.budget.seconds, "for each shape")
+      ->check(why_not_finite)
       ->check(CLI::PositiveNumber);
   app.add_option("--candidates", line.session.shape.budget.candidates,
                  "tried at most for each shape")
       ->check(CLI::PositiveNumber);
   app.add_option("--total-seconds", line.session.total_seconds, "for all shapes together")
+      ->check(why_not_finite)
       ->check(CLI::PositiveNumber);
   app.add_option("--candidate-seconds", line.session.shape.candidate_seconds,
                  "after which a candidate has hung and its process is ended, beside what it is "
                  "expected to take; default 30")
+      ->check(why_not_finite)
       ->check(CLI::PositiveNumber);
   app.add_flag("--in-process", line.in_process,
                "run candidates in this process, for debuggers and profilers: one that crashes or "

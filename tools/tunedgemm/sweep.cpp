@@ -367,6 +367,7 @@ void add_sweep(CLI::App& app, ExitStatus& status) {
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
   verb->add_option("--sample-ms", options->sample_ms, "how long a sample takes")
+      ->check(why_not_finite)
       ->check(CLI::Range(0.001, 10000.0))
       ->capture_default_str();
   verb->add_option("--cool-down-ms", options->cool_down_ms,
