@@ -283,6 +283,8 @@ ExitStatus run(const CommandLine& line) {
 
 }  // namespace
 
+// Only a mistake in the options themselves is thrown here.
+// NOLINTNEXTLINE(bugprone-exception-escape)
 int main(int argc, char** argv) {
   CLI::App app(
       "Tunes a list of shapes, so that programs find the winners in the cache.\n"

@@ -4,6 +4,8 @@
 
 using namespace tunedgemm::internal;
 
+// Only a mistake in the options themselves is thrown here.
+// NOLINTNEXTLINE(bugprone-exception-escape)
 int main(int argc, char** argv) {
   CLI::App app("Looks at what libtunedgemm has tuned, and at what it would do.", "tunedgemm");
   app.footer(

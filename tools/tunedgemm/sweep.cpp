@@ -309,6 +309,7 @@ std::vector<Json> sweep_shape(Context& context, const Shape& shape, const Option
                  .seed = 1});
   print(configs, problem);
   std::vector<Json> rows;
+  rows.reserve(configs.size());
   for (const SweptConfig& config : configs) {
     rows.push_back(to_json(shape, config));
   }
