@@ -92,7 +92,7 @@ struct TimedLaunch {
   Launch launch;
   std::vector<Arguments> rotation;  ///< used in turn, so that inputs are cold
   /// Where isolated, a small kernel of nobody's goes before each launch (CUDA).
-  Launches launches = Launches::kBackToBack;
+  LaunchRegime launch_regime = LaunchRegime::kBackToBack;
   /// What the device keeps from one sample to the next (CUDA: the graph). Only Device::time looks
   /// at it; a caller who changes any member above resets it.
   mutable std::shared_ptr<void> prepared;

@@ -99,7 +99,7 @@ class Library:
             buffers.a, buffers.b, buffers.d = a, b, d
         self.c.tunedgemm_problem_init(byref(problem), *[c_int64(size)] * 3, number, number, KINDS["f16"][0])
         problem.order_b = int(KINDS[types][4] == "nt")  # column-major
-        self.check(self.c.tunedgemm_plan_create(self.context, byref(problem), byref(copies[0]), byref(plan)))
+        self.check(self.c.tunedgemm_plan_create(self.context, byref(problem), byref(copies[0]), None, byref(plan)))
         return (lambda copy: self.check(self.c.tunedgemm_run(plan, byref(copies[copy]), c_void_p(stream))),
                 lambda: self.c.tunedgemm_plan_description(plan).decode(errors="replace"))
 

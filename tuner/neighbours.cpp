@@ -108,7 +108,7 @@ std::optional<double> distance(const Problem& left, const Problem& right) {
   return size_difference(left.m, right.m) + size_difference(left.n, right.n) +
          size_difference(left.k, right.k) + size_difference(left.batch, right.batch) +
          (same_alignment(left, right) ? 0 : 1) + (same_strides(left, right) ? 0 : 0.25) +
-         (left.launches == right.launches ? 0 : 0.25);
+         (left.launch_regime == right.launch_regime ? 0 : 0.25);
 }
 
 std::vector<NearWinner> nearest_winners(const Problem& problem, const DeviceIdentity& device,

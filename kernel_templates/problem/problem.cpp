@@ -134,8 +134,8 @@ constexpr Names<Numerics, 5> kNumerics{{{Numerics::kIeee, "ieee"},
                                         {Numerics::kFast, "fast"},
                                         {Numerics::kPromoted, "promoted"}}};
 constexpr Names<Regime, 2> kRegimes{{{Regime::kCold, "cold"}, {Regime::kWarm, "warm"}}};
-constexpr Names<Launches, 2> kLaunches{
-    {{Launches::kIsolated, "isolated"}, {Launches::kBackToBack, "back_to_back"}}};
+constexpr Names<LaunchRegime, 2> kLaunchRegimes{
+    {{LaunchRegime::kIsolated, "isolated"}, {LaunchRegime::kBackToBack, "back_to_back"}}};
 
 template <class Enum, std::size_t Count>
 std::string_view name_in(const Names<Enum, Count>& names, Enum value) {
@@ -182,8 +182,8 @@ std::string_view name(Numerics numerics) {
 std::string_view name(Regime regime) {
   return name_in(kRegimes, regime);
 }
-std::string_view name(Launches launches) {
-  return name_in(kLaunches, launches);
+std::string_view name(LaunchRegime regime) {
+  return name_in(kLaunchRegimes, regime);
 }
 std::optional<Order> parse_order(std::string_view text) {
   return value_in(kOrders, text);
@@ -208,8 +208,8 @@ std::optional<Numerics> parse_numerics(std::string_view text) {
 std::optional<Regime> parse_regime(std::string_view text) {
   return value_in(kRegimes, text);
 }
-std::optional<Launches> parse_launches(std::string_view text) {
-  return value_in(kLaunches, text);
+std::optional<LaunchRegime> parse_launch_regime(std::string_view text) {
+  return value_in(kLaunchRegimes, text);
 }
 
 Problem make_problem(std::int64_t m, std::int64_t n, std::int64_t k, DataType a, DataType b,

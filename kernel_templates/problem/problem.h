@@ -54,7 +54,7 @@ enum class Regime : std::int32_t { kCold = 0, kWarm = 1 };
 
 /// In what surroundings a kernel is launched, in a tuning as in a program: after a kernel of
 /// somebody else (the usual case), or right after one of this library, with which it may overlap.
-enum class Launches : std::int32_t { kIsolated = 0, kBackToBack = 1 };
+enum class LaunchRegime : std::int32_t { kIsolated = 0, kBackToBack = 1 };
 
 /// Where one matrix lies: element type, order, leading dimension and batch stride in elements, and
 /// the largest power of two up to 16 that divides the address of every row (column, if
@@ -79,7 +79,7 @@ struct Problem {
   Bias bias = Bias::kNone;
   Numerics numerics = Numerics::kIeee;
   Regime regime = Regime::kCold;
-  Launches launches = Launches::kIsolated;
+  LaunchRegime launch_regime = LaunchRegime::kIsolated;
 
   friend bool operator==(const Problem&, const Problem&) = default;
 };
@@ -147,11 +147,11 @@ std::string_view name(Bias bias);
 std::string_view name(ScalarClass scalar);
 std::string_view name(Numerics numerics);
 std::string_view name(Regime regime);
-std::string_view name(Launches launches);
+std::string_view name(LaunchRegime regime);
 std::optional<Order> parse_order(std::string_view text);
 std::optional<ScalarClass> parse_scalar_class(std::string_view text);
 std::optional<Regime> parse_regime(std::string_view text);
-std::optional<Launches> parse_launches(std::string_view text);
+std::optional<LaunchRegime> parse_launch_regime(std::string_view text);
 std::optional<Activation> parse_activation(std::string_view text);
 std::optional<Bias> parse_bias(std::string_view text);
 std::optional<Numerics> parse_numerics(std::string_view text);

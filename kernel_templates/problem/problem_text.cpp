@@ -133,7 +133,7 @@ constexpr std::array kFields{
     choice_field<&Problem::regime, parse_regime>(
         "regime", "cold (default) or warm: whether measuring finds the inputs in the caches",
         "cold or warm"),
-    choice_field<&Problem::launches, parse_launches>(
+    choice_field<&Problem::launch_regime, parse_launch_regime>(
         "launches",
         "isolated (default) or back_to_back: whether other kernels run between those of this "
         "library",

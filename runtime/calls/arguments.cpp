@@ -78,7 +78,7 @@ constexpr NumberedMember kNumberedMembers[] = {
     {"activation of the problem", &CallKey::activation, name_of<Activation>},
     {"bias of the problem", &CallKey::bias, name_of<Bias>},
     {"numerics of the problem", &CallKey::numerics, name_of_numerics},
-    {"launches of the plan", &CallKey::launches, name_of<Launches>},
+    {"launch regime of the plan", &CallKey::launch_regime, name_of<LaunchRegime>},
 };
 
 // A member ends at every multiple of the alignment, so a struct of such a size is that of some
@@ -115,7 +115,8 @@ Policy policy_of_environment() {
   }
   const auto parsed = parse_policy(text);
   if (!parsed) {
-    refuse("TUNEDGEMM_POLICY is \"" + text + "\"; use tune, background, stored, never or replay");
+    refuse("TUNEDGEMM_POLICY is \"" + text +
+           "\"; use tune, tune_in_background, compile, stored or fail");
   }
   return *parsed;
 }
@@ -135,7 +136,8 @@ void refuse(const std::string& message) {
 
 tunedgemm_problem complete(const tunedgemm_problem* given) {
   return complete(given, "problem", [](tunedgemm_problem* whole) {
-    tunedgemm_problem_init(whole, 0, 0, 0, TUNEDGEMM_F32, TUNEDGEMM_F32, TUNEDGEMM_F32);
+    tunedgemm_problem_init(whole, 0, 0, 0, TUNEDGEMM_TYPE_F32, TUNEDGEMM_TYPE_F32,
+                           TUNEDGEMM_TYPE_F32);
   });
 }
 
@@ -179,9 +181,9 @@ PlanOptions checked_options(const tunedgemm_plan_options* given) {
     return {};
   }
   const tunedgemm_plan_options whole = complete(given, "plan_options", tunedgemm_plan_options_init);
-  refuse_unknown("launches of the options", whole.launches, name_of<Launches>);
+  refuse_unknown("launch regime of the options", whole.launch_regime, name_of<LaunchRegime>);
   return {.policy = checked_policy(whole.policy),
-          .launches = static_cast<Launches>(whole.launches),
+          .launch_regime = static_cast<LaunchRegime>(whole.launch_regime),
           .name = whole.name == nullptr ? "" : whole.name};
 }
 

@@ -28,7 +28,7 @@ ContextOptions checked_options(const tunedgemm_context_options* given);
 
 struct PlanOptions {
   std::optional<Policy> policy;  ///< empty: the context's
-  Launches launches = Launches::kIsolated;
+  LaunchRegime launch_regime = LaunchRegime::kIsolated;
   std::string_view name;
 };
 /// Null for all defaults. The name is the caller's.

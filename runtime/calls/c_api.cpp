@@ -38,25 +38,25 @@ std::string& error_message() {
 tunedgemm_status to_status(CallError::Kind kind) {
   switch (kind) {
     case CallError::Kind::kInvalidArgument:
-      return TUNEDGEMM_INVALID_ARGUMENT;
+      return TUNEDGEMM_STATUS_INVALID_ARGUMENT;
     case CallError::Kind::kUnsupported:
-      return TUNEDGEMM_UNSUPPORTED;
+      return TUNEDGEMM_STATUS_UNSUPPORTED;
     case CallError::Kind::kNotTuned:
-      return TUNEDGEMM_NOT_TUNED;
+      return TUNEDGEMM_STATUS_NOT_TUNED;
   }
-  return TUNEDGEMM_INTERNAL;
+  return TUNEDGEMM_STATUS_INTERNAL;
 }
 
 tunedgemm_status to_status(DeviceError::Kind kind) {
   switch (kind) {
     case DeviceError::Kind::kUnavailable:
-      return TUNEDGEMM_NO_DEVICE;
+      return TUNEDGEMM_STATUS_NO_DEVICE;
     case DeviceError::Kind::kOutOfMemory:
-      return TUNEDGEMM_OUT_OF_MEMORY;
+      return TUNEDGEMM_STATUS_OUT_OF_MEMORY;
     case DeviceError::Kind::kFailed:
-      return TUNEDGEMM_DEVICE_FAILED;
+      return TUNEDGEMM_STATUS_DEVICE_FAILED;
   }
-  return TUNEDGEMM_INTERNAL;
+  return TUNEDGEMM_STATUS_INTERNAL;
 }
 
 tunedgemm_status fail(tunedgemm_status status, const char* message) noexcept {
@@ -79,11 +79,11 @@ tunedgemm_status guarded(Body&& body) noexcept {
   } catch (const DeviceError& error) {
     return fail(to_status(error.kind()), error.what());
   } catch (const std::bad_alloc&) {
-    return fail(TUNEDGEMM_OUT_OF_MEMORY, "the host's memory is used up");
+    return fail(TUNEDGEMM_STATUS_OUT_OF_MEMORY, "the host's memory is used up");
   } catch (const std::exception& error) {
-    return fail(TUNEDGEMM_INTERNAL, error.what());
+    return fail(TUNEDGEMM_STATUS_INTERNAL, error.what());
   } catch (...) {
-    return fail(TUNEDGEMM_INTERNAL, "an exception of unknown type");
+    return fail(TUNEDGEMM_STATUS_INTERNAL, "an exception of unknown type");
   }
 }
 
@@ -125,7 +125,7 @@ tunedgemm::internal::ProcessContexts& process_contexts() {
     std::atexit([] {
       guarded([] {
         process_contexts().settle();
-        return TUNEDGEMM_OK;
+        return TUNEDGEMM_STATUS_OK;
       });
     });
   }
@@ -170,7 +170,7 @@ const Plan& plan_for(Context& context, const tunedgemm_problem& problem,
                      const tunedgemm_buffers& buffers, void* stream,
                      const tunedgemm::internal::PlanOptions& options) {
   tunedgemm::internal::CallKey key = tunedgemm::internal::call_key(problem, buffers);
-  key.launches = static_cast<std::int32_t>(options.launches);
+  key.launch_regime = static_cast<std::int32_t>(options.launch_regime);
   check_stream(context.device().has_streams(), stream);
   check_memory(context, tunedgemm::internal::checked_problem(key), buffers);
   return context.plan(key, stream, options.policy, options.name);
@@ -199,7 +199,7 @@ tunedgemm_status run(const Plan& asked, const tunedgemm_buffers& buffers, void* 
   if (!plan.is_final) [[unlikely]] {
     plan.calls.fetch_add(1, std::memory_order_relaxed);
   }
-  return TUNEDGEMM_OK;
+  return TUNEDGEMM_STATUS_OK;
 }
 
 bool is_complete(const tunedgemm_problem* problem, const tunedgemm_buffers* buffers) noexcept {
@@ -245,7 +245,7 @@ tunedgemm_status tunedgemm_context_create(const tunedgemm_context_options* optio
     *context = nullptr;
     *context =
         new tunedgemm_context{Context::create(tunedgemm::internal::checked_options(options))};
-    return TUNEDGEMM_OK;
+    return TUNEDGEMM_STATUS_OK;
   });
 }
 
@@ -260,7 +260,7 @@ void tunedgemm_context_destroy(tunedgemm_context* context) {
 tunedgemm_status tunedgemm_context_freeze(tunedgemm_context* context) {
   return guarded([&] {
     context_of(context).freeze();
-    return TUNEDGEMM_OK;
+    return TUNEDGEMM_STATUS_OK;
   });
 }
 
@@ -288,15 +288,8 @@ void tunedgemm_plan_options_init(tunedgemm_plan_options* options) {
 
 tunedgemm_status tunedgemm_plan_create(tunedgemm_context* context, const tunedgemm_problem* problem,
                                        const tunedgemm_buffers* buffers,
+                                       const tunedgemm_plan_options* options,
                                        const tunedgemm_plan** plan) {
-  return tunedgemm_plan_create_with(context, problem, buffers, nullptr, plan);
-}
-
-tunedgemm_status tunedgemm_plan_create_with(tunedgemm_context* context,
-                                            const tunedgemm_problem* problem,
-                                            const tunedgemm_buffers* buffers,
-                                            const tunedgemm_plan_options* options,
-                                            const tunedgemm_plan** plan) {
   return guarded([&] {
     if (plan == nullptr) {
       refuse("the place for the new plan is a null pointer");
@@ -306,7 +299,7 @@ tunedgemm_status tunedgemm_plan_create_with(tunedgemm_context* context,
                                 tunedgemm::internal::complete(buffers), nullptr,
                                 tunedgemm::internal::checked_options(options));
     *plan = reinterpret_cast<const tunedgemm_plan*>(&made);
-    return TUNEDGEMM_OK;
+    return TUNEDGEMM_STATUS_OK;
   });
 }
 
@@ -340,21 +333,21 @@ const char* tunedgemm_error_message(void) {
 
 const char* tunedgemm_status_name(tunedgemm_status status) {
   switch (status) {
-    case TUNEDGEMM_OK:
+    case TUNEDGEMM_STATUS_OK:
       return "ok";
-    case TUNEDGEMM_INVALID_ARGUMENT:
+    case TUNEDGEMM_STATUS_INVALID_ARGUMENT:
       return "invalid argument";
-    case TUNEDGEMM_UNSUPPORTED:
+    case TUNEDGEMM_STATUS_UNSUPPORTED:
       return "unsupported";
-    case TUNEDGEMM_NOT_TUNED:
+    case TUNEDGEMM_STATUS_NOT_TUNED:
       return "not tuned";
-    case TUNEDGEMM_OUT_OF_MEMORY:
+    case TUNEDGEMM_STATUS_OUT_OF_MEMORY:
       return "out of memory";
-    case TUNEDGEMM_NO_DEVICE:
+    case TUNEDGEMM_STATUS_NO_DEVICE:
       return "no device";
-    case TUNEDGEMM_DEVICE_FAILED:
+    case TUNEDGEMM_STATUS_DEVICE_FAILED:
       return "device failed";
-    case TUNEDGEMM_INTERNAL:
+    case TUNEDGEMM_STATUS_INTERNAL:
       return "internal error";
   }
   return "unknown status";
@@ -364,9 +357,9 @@ size_t tunedgemm_context_report(tunedgemm_context* context, char* text, size_t s
   std::string report;
   const tunedgemm_status status = guarded([&] {
     report = context_of(context).report();
-    return TUNEDGEMM_OK;
+    return TUNEDGEMM_STATUS_OK;
   });
-  if (status != TUNEDGEMM_OK) {
+  if (status != TUNEDGEMM_STATUS_OK) {
     report = error_message();
   }
   if (text != nullptr && size > 0) {

@@ -25,10 +25,10 @@ struct CallKey {
   std::int32_t type_a, type_b, type_d;
   std::int32_t order_a, order_b, order_c, order_d;
   std::int32_t activation, bias, numerics;
-  std::int32_t launches;     ///< of the plan
-  std::int32_t zero;         ///< whole words are hashed
-  std::uint32_t alignments;  ///< of the pointers a, b, c, d as 1, 2, 4, 8, 16: 8 bits each
-  std::uint32_t scalars;     ///< classes of alpha and beta, whether C is D: 8 bits each
+  std::int32_t launch_regime;  ///< of the plan
+  std::int32_t zero;           ///< whole words are hashed
+  std::uint32_t alignments;    ///< of the pointers a, b, c, d as 1, 2, 4, 8, 16: 8 bits each
+  std::uint32_t scalars;       ///< classes of alpha and beta, whether C is D: 8 bits each
 
   friend bool operator==(const CallKey& left, const CallKey& right) noexcept {
     return std::memcmp(&left, &right, sizeof(CallKey)) == 0;
@@ -97,7 +97,7 @@ inline CallKey call_key(const tunedgemm_problem& problem,
   key.activation = problem.activation;
   key.bias = problem.bias;
   key.numerics = problem.numerics;
-  key.launches = TUNEDGEMM_ISOLATED;
+  key.launch_regime = TUNEDGEMM_LAUNCH_ISOLATED;
   key.zero = 0;
   key.alignments = alignments_of(buffers, !(buffers.beta == 0));
   key.scalars = scalars_of(buffers);
@@ -153,7 +153,7 @@ inline Problem to_problem(const CallKey& key) {
                          ? static_cast<Numerics>(key.numerics)
                      : is_fp8(problem.a.type) ? Numerics::kFast
                                               : Numerics::kIeee;
-  problem.launches = static_cast<Launches>(key.launches);
+  problem.launch_regime = static_cast<LaunchRegime>(key.launch_regime);
   problem.alpha = static_cast<ScalarClass>(byte(key.scalars, 0));
   problem.beta = static_cast<ScalarClass>(byte(key.scalars, 1));
   problem.c_is_d = byte(key.scalars, 2) != 0;

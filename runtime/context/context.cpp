@@ -16,11 +16,12 @@
 namespace tunedgemm::internal {
 namespace {
 
-constexpr std::pair<std::string_view, Policy> kPolicies[] = {{"tune", Policy::kTune},
-                                                             {"never", Policy::kNever},
-                                                             {"replay", Policy::kReplay},
-                                                             {"stored", Policy::kStored},
-                                                             {"background", Policy::kBackground}};
+constexpr std::pair<std::string_view, Policy> kPolicies[] = {
+    {"tune", Policy::kTune},
+    {"compile", Policy::kCompile},
+    {"fail", Policy::kFail},
+    {"stored", Policy::kStored},
+    {"tune_in_background", Policy::kTuneInBackground}};
 
 std::unique_ptr<Device> open_device(const ContextOptions& options) {
   const Backend& backend = options.backend != nullptr ? *options.backend : automatic_backend();
@@ -136,12 +137,12 @@ Context::~Context() {
 const Plan& Context::plan(const CallKey& key, StreamHandle stream, std::optional<Policy> asked,
                           std::string_view name) {
   const Plan* known = plans_.find(key);
-  const bool looks_again = asked == Policy::kTune || asked == Policy::kReplay;
+  const bool looks_again = asked == Policy::kTune || asked == Policy::kFail;
   if (known != nullptr && (known->is_final || !looks_again)) {
     if (!known->is_final && !name.empty()) {
       store_->note_request(known->problem, device_->identity(), 0, name);
     }
-    if (!known->is_final && asked == Policy::kBackground) {
+    if (!known->is_final && asked == Policy::kTuneInBackground) {
       background_.add(known->problem);
     }
     return *known;
@@ -163,7 +164,7 @@ const Plan& Context::plan(const CallKey& key, StreamHandle stream, std::optional
     store_->note_request(plan.problem, device_->identity(), 0, name);
     note_calls();
     await_winner(plan, tuned_before);
-    if (asked.value_or(options_.policy) == Policy::kBackground) {
+    if (asked.value_or(options_.policy) == Policy::kTuneInBackground) {
       background_.add(plan.problem);
     }
   }
@@ -187,7 +188,7 @@ const Plan& Context::plan_during_capture(const CallKey& key, const Canonical& ca
   if (!added.is_final) {
     store_->note_request(added.problem, device_->identity(), 0);
     await_winner(added, tuned_before);
-    if (options_.policy == Policy::kBackground) {
+    if (options_.policy == Policy::kTuneInBackground) {
       background_.add(added.problem);
     }
   }
@@ -205,11 +206,11 @@ std::unique_ptr<Plan> Context::make_plan(const CallKey& key, const Canonical& ca
   if (!hit && compiling_under(policy) == Compiling::kAllowed) {
     hit = or_nothing(problem, [&] { return tuning_.renewed(problem); });
   }
-  if (!hit && policy == Policy::kReplay) {
+  if (!hit && policy == Policy::kFail) {
     throw CallError(CallError::Kind::kNotTuned,
-                    "policy replay, and the cache " + store_->path().string() +
-                        " has no winner on " + device_->identity().name + " for " +
-                        to_text(problem) + "; tune it with tune-all, or use policy tune");
+                    "policy fail, and the cache " + store_->path().string() + " has no winner on " +
+                        device_->identity().name + " for " + to_text(problem) +
+                        "; tune it with tune-all, or use policy tune");
   }
   bool nothing_compiles = false;
   if (!hit && policy == Policy::kTune) {
@@ -252,7 +253,7 @@ std::unique_ptr<Plan> Context::make_plan(const CallKey& key, const Canonical& ca
     throw CallError(CallError::Kind::kNotTuned, why_not_stored(problem));
   }
   // What has to be compiled anyhow may as well be the winner.
-  if (policy == Policy::kBackground) {
+  if (policy == Policy::kTuneInBackground) {
     if (auto plan = plan_of_winner(Compiling::kAllowed)) {
       return plan;
     }
@@ -262,15 +263,14 @@ std::unique_ptr<Plan> Context::make_plan(const CallKey& key, const Canonical& ca
 }
 
 Context::Compiling Context::compiling_under(Policy policy) {
-  const bool at_once = policy == Policy::kStored || policy == Policy::kBackground;
+  const bool at_once = policy == Policy::kStored || policy == Policy::kTuneInBackground;
   return at_once ? Compiling::kForbidden : Compiling::kAllowed;
 }
 
 std::string Context::why_not_stored(const Problem& problem) {
   return "policy stored, and neither the cache " + store_->path().string() +
          " nor the library has a kernel for " + device_->identity().name + " that computes " +
-         to_text(problem) +
-         "; tune it or one like it with tune-all, or use policy never, which may compile a kernel";
+         to_text(problem) + "; tune it or one like it with tune-all, or use policy compile";
 }
 
 std::optional<Hit> Context::find_winner(const Problem& canonical) {

@@ -36,10 +36,10 @@ namespace tunedgemm::internal {
 /// What a miss in the cache leads to. The numbers cross the C ABI: never renumber.
 enum class Policy : std::int32_t {
   kTune = 1,
-  kNever = 2,
-  kReplay = 3,
+  kTuneInBackground = 2,
+  kCompile = 3,
   kStored = 4,
-  kBackground = 5,
+  kFail = 5,
 };
 std::string_view name(Policy policy);
 std::optional<Policy> parse_policy(std::string_view text);

@@ -264,7 +264,7 @@ std::variant<double, Rejection> CudaDevice::time(const TimedLaunch& timed, int l
   check_usable();
   auto graph = std::static_pointer_cast<TimingGraph>(timed.prepared);
   if (!graph || graph->launches() != launches) {
-    const bool isolated = timed.launches == Launches::kIsolated;
+    const bool isolated = timed.launch_regime == LaunchRegime::kIsolated;
     graph = std::make_shared<TimingGraph>(context_, timed, launches,
                                           isolated ? &other_kernel() : nullptr);
     timed.prepared = graph;

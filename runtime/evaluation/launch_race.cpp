@@ -109,7 +109,7 @@ LaunchRace fastest_launch(Device& device, Store& store, const Instance& winner,
     return {};
   }
   Problem back_to_back = winner.problem;
-  back_to_back.launches = Launches::kBackToBack;
+  back_to_back.launch_regime = LaunchRegime::kBackToBack;
   const Instantiation made = instantiate(back_to_back, winner.candidate, device.limits());
   if (!made) {
     return {};

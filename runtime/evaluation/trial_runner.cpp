@@ -195,7 +195,7 @@ TimedLaunch TrialRunner::prepare_timing(const CompiledKernel& kernel, const Laun
   TimedLaunch timed;
   timed.kernel = &kernel;
   timed.launch = launch;
-  timed.launches = verified_.problem.launches;
+  timed.launch_regime = verified_.problem.launch_regime;
   for (std::int64_t index = 0; index < sets_; ++index) {
     timed.rotation.push_back(arguments(index));
   }

@@ -55,7 +55,7 @@ void choose_launch(Device& device, Store& store, const TuneOptions& options, Tun
                                          record.measurement.median_us, budget);
   store.clear_in_flight(record.problem, record.device, record.toolchain);
   record.spent_seconds += race.seconds;
-  const bool is_back_to_back = record.problem.launches == Launches::kBackToBack;
+  const bool is_back_to_back = record.problem.launch_regime == LaunchRegime::kBackToBack;
   if (!race.choice || is_back_to_back) {
     record.remark = joined_remarks(record.remark, race.remark);
   }

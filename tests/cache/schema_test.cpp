@@ -52,9 +52,9 @@ TEST_CASE("The details of a problem are what is unusual about it") {
   problem.b.alignment_bytes = 4;
   problem.regime = Regime::kWarm;
   CHECK(details_text(problem) == "lda=1025 align_b=4 warm");
-  problem.launches = Launches::kBackToBack;
+  problem.launch_regime = LaunchRegime::kBackToBack;
   CHECK(details_text(problem) == "lda=1025 align_b=4 warm launches=back_to_back");
-  problem.launches = Launches::kIsolated;
+  problem.launch_regime = LaunchRegime::kIsolated;
   problem = sample::problem(64);
   problem.batch = 3;
   problem.a.batch_stride = 64 * 1024;

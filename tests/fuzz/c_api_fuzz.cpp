@@ -43,7 +43,7 @@ void begin_input() {
     options.cache_path = "";
     options.policy = TUNEDGEMM_POLICY_STORED;
     tunedgemm_context* made = nullptr;
-    must_hold(tunedgemm_context_create(&options, &made) == TUNEDGEMM_OK);
+    must_hold(tunedgemm_context_create(&options, &made) == TUNEDGEMM_STATUS_OK);
     current_context().reset(made);
   }
 }
@@ -64,8 +64,8 @@ void damage(Input& input, Struct& object) {
 }
 
 void check_refusal(tunedgemm_status status) {
-  must_hold(status != TUNEDGEMM_INTERNAL && status != TUNEDGEMM_DEVICE_FAILED);
-  must_hold(status == TUNEDGEMM_OK || *tunedgemm_error_message() != '\0');
+  must_hold(status != TUNEDGEMM_STATUS_INTERNAL && status != TUNEDGEMM_STATUS_DEVICE_FAILED);
+  must_hold(status == TUNEDGEMM_STATUS_OK || *tunedgemm_error_message() != '\0');
 }
 
 bool is_within(Wide number, int least, int greatest) {
@@ -91,7 +91,7 @@ int element_bytes(tunedgemm_type type) {
 // The bytes from the first to the last element.
 Wide span_bytes(tunedgemm_type type, tunedgemm_order order, std::int64_t rows, std::int64_t columns,
                 std::int64_t leading_dimension, std::int64_t batch, std::int64_t batch_stride) {
-  const bool row_major = order == TUNEDGEMM_ROW_MAJOR;
+  const bool row_major = order == TUNEDGEMM_ORDER_ROW_MAJOR;
   const Wide lines = row_major ? rows : columns;
   const Wide length = row_major ? columns : rows;
   if (lines <= 0 || length <= 0 || batch <= 0) {
@@ -162,7 +162,7 @@ void multiply(Input& input, const tunedgemm_problem& problem, tunedgemm_buffers 
   void* const on = input.below(16) == 0 ? &stream : nullptr;
   tunedgemm_status status = tunedgemm_matmul(context(), &problem, &buffers, on);
   check_refusal(status);
-  must_hold(on == nullptr || status == TUNEDGEMM_INVALID_ARGUMENT);
+  must_hold(on == nullptr || status == TUNEDGEMM_STATUS_INVALID_ARGUMENT);
   status = tunedgemm_run(plan, &buffers, nullptr);
   check_refusal(status);
 
@@ -177,15 +177,19 @@ void multiply(Input& input, const tunedgemm_problem& problem, tunedgemm_buffers 
       offsetof(tunedgemm_problem, bias),    offsetof(tunedgemm_problem, numerics)};
   const std::size_t at = kNumbers[input.below(kNumbers.size())];
   bytes[at + 1 + input.below(3)] ^= static_cast<unsigned char>(1 + input.below(255));
-  must_hold(tunedgemm_matmul(context(), &other, &buffers, nullptr) == TUNEDGEMM_INVALID_ARGUMENT);
+  must_hold(tunedgemm_matmul(context(), &other, &buffers, nullptr) ==
+            TUNEDGEMM_STATUS_INVALID_ARGUMENT);
 }
 
 void multiplications(Input& input) {
-  constexpr std::array kTypes{
-      std::pair{TUNEDGEMM_F32, TUNEDGEMM_F32},   std::pair{TUNEDGEMM_F64, TUNEDGEMM_F64},
-      std::pair{TUNEDGEMM_F16, TUNEDGEMM_F32},   std::pair{TUNEDGEMM_BF16, TUNEDGEMM_BF16},
-      std::pair{TUNEDGEMM_E4M3, TUNEDGEMM_F16},  std::pair{TUNEDGEMM_S8, TUNEDGEMM_S32},
-      std::pair{TUNEDGEMM_E5M2, TUNEDGEMM_BF16}, std::pair{TUNEDGEMM_F32, TUNEDGEMM_F16}};
+  constexpr std::array kTypes{std::pair{TUNEDGEMM_TYPE_F32, TUNEDGEMM_TYPE_F32},
+                              std::pair{TUNEDGEMM_TYPE_F64, TUNEDGEMM_TYPE_F64},
+                              std::pair{TUNEDGEMM_TYPE_F16, TUNEDGEMM_TYPE_F32},
+                              std::pair{TUNEDGEMM_TYPE_BF16, TUNEDGEMM_TYPE_BF16},
+                              std::pair{TUNEDGEMM_TYPE_E4M3, TUNEDGEMM_TYPE_F16},
+                              std::pair{TUNEDGEMM_TYPE_S8, TUNEDGEMM_TYPE_S32},
+                              std::pair{TUNEDGEMM_TYPE_E5M2, TUNEDGEMM_TYPE_BF16},
+                              std::pair{TUNEDGEMM_TYPE_F32, TUNEDGEMM_TYPE_F16}};
   const auto [inputs, output] = kTypes[input.below(kTypes.size())];
   tunedgemm_problem problem;
   tunedgemm_problem_init(&problem, static_cast<std::int64_t>(input.below(12)),
@@ -199,17 +203,17 @@ void multiplications(Input& input) {
   tunedgemm_plan_options_init(&options);
   damage(input, options);
   // Nothing is compiled here, and a name is a text or none.
-  if (options.policy == TUNEDGEMM_POLICY_TUNE || options.policy == TUNEDGEMM_POLICY_NEVER ||
-      options.policy == TUNEDGEMM_POLICY_BACKGROUND) {
+  if (options.policy == TUNEDGEMM_POLICY_TUNE || options.policy == TUNEDGEMM_POLICY_COMPILE ||
+      options.policy == TUNEDGEMM_POLICY_TUNE_IN_BACKGROUND) {
     options.policy = TUNEDGEMM_POLICY_STORED;
   }
   options.name = input.below(2) == 0 ? nullptr : "a layer";
 
   const tunedgemm_plan* plan = nullptr;
   const tunedgemm_status status =
-      tunedgemm_plan_create_with(context(), &problem, &buffers, &options, &plan);
+      tunedgemm_plan_create(context(), &problem, &buffers, &options, &plan);
   check_refusal(status);
-  must_hold((plan != nullptr) == (status == TUNEDGEMM_OK));
+  must_hold((plan != nullptr) == (status == TUNEDGEMM_STATUS_OK));
   must_hold(*tunedgemm_plan_description(plan) != '\0' || plan == nullptr);
   if (plan == nullptr) {
     check_refusal(tunedgemm_run(plan, &buffers, nullptr));
@@ -231,7 +235,7 @@ void contexts(Input& input) {
   tunedgemm_context* made = nullptr;
   const tunedgemm_status status = tunedgemm_context_create(&options, &made);
   check_refusal(status);
-  must_hold((made != nullptr) == (status == TUNEDGEMM_OK));
+  must_hold((made != nullptr) == (status == TUNEDGEMM_STATUS_OK));
   must_hold(made == nullptr || options.struct_size < sizeof options ||
             (is_within(options.backend, 0, 2) && is_within(options.policy, 0, 5)));
   tunedgemm_context_destroy(made);

@@ -22,10 +22,10 @@ Problem f16_problem() {
 TEST_CASE("A problem's text says how it is launched only where that is unusual") {
   Problem problem = f16_problem();
   CHECK(to_text(problem).ends_with(" regime=cold"));
-  problem.launches = Launches::kBackToBack;
+  problem.launch_regime = LaunchRegime::kBackToBack;
   CHECK(to_text(problem).ends_with(" regime=cold launches=back_to_back"));
   CHECK(parse_problem(to_text(problem)) == problem);
-  problem.launches = static_cast<Launches>(2);
+  problem.launch_regime = static_cast<LaunchRegime>(2);
   CHECK_THAT(why_not(problem), ContainsSubstring("launches is") && ContainsSubstring("isolated"));
 }
 
@@ -96,7 +96,7 @@ TEST_CASE("Fields that matter change the key") {
   CHECK(differs([](Problem& p) { p.activation = Activation::kRelu; }));
   CHECK(differs([](Problem& p) { p.bias = Bias::kPerRow; }));
   CHECK(differs([](Problem& p) { p.regime = Regime::kWarm; }));
-  CHECK(differs([](Problem& p) { p.launches = Launches::kBackToBack; }));
+  CHECK(differs([](Problem& p) { p.launch_regime = LaunchRegime::kBackToBack; }));
   CHECK(differs([](Problem& p) { p.alpha = ScalarClass::kZero; }));
   CHECK(fingerprint(problem).size() == 32);
 }

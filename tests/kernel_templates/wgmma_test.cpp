@@ -54,7 +54,7 @@ TEST_CASE("wgmma overlaps with kernels before it where the config and the surrou
   };
   CHECK(instance(1).launch.programmatic == ProgrammaticLaunch::kAfterOwn);
   CHECK(instance(0).launch.programmatic == ProgrammaticLaunch::kNever);
-  problem.launches = Launches::kBackToBack;
+  problem.launch_regime = LaunchRegime::kBackToBack;
   CHECK(instance(1).launch.programmatic == ProgrammaticLaunch::kAlways);
   CHECK(instance(0).launch.programmatic == ProgrammaticLaunch::kNever);
   CHECK(instance(0).launch.triggers_next);

@@ -13,7 +13,6 @@ tunedgemm_context_report
 tunedgemm_error_message
 tunedgemm_matmul
 tunedgemm_plan_create
-tunedgemm_plan_create_with
 tunedgemm_plan_description
 tunedgemm_plan_options_init
 tunedgemm_plan_workspace_bytes

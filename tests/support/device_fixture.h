@@ -29,7 +29,7 @@ inline std::unique_ptr<Context> open_test_gpu_context(std::string& why_not) {
   }
   ContextOptions options;
   options.backend = &cuda_backend();
-  options.policy = Policy::kNever;
+  options.policy = Policy::kCompile;
   options.store.access = StoreOptions::Access::kMemoryOnly;
   auto context = Context::create(options);
   context->complete_probe();

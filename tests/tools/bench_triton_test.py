@@ -22,7 +22,7 @@ import bench_triton  # noqa: E402
 LIBRARY = sys.argv.pop() if len(sys.argv) > 1 else None
 CC = shutil.which(os.environ.get("CC", "cc"))
 STRUCTS = {"tunedgemm_problem": bench_triton.Problem, "tunedgemm_buffers": bench_triton.Buffers}
-FIELDS = set(re.findall(r'\{"(\w+)",', (ROOT / "tools" / "tunedgemm" / "bench_files.cpp").read_text(encoding="utf-8")))
+FIELDS = set(re.findall(r'\{"(\w+)",', (ROOT / "tools" / "tunedgemm" / "bench_output.cpp").read_text(encoding="utf-8")))
 
 
 class Options(unittest.TestCase):
@@ -95,8 +95,8 @@ class Binding(unittest.TestCase):
 
     @unittest.skipUnless(CC, "there is no C compiler")
     def test_structs_and_types_are_the_header_s(self):
-        values = {f"TUNEDGEMM_{name.upper()}": kind[0] for name, kind in bench_triton.KINDS.items()}
-        values |= {"TUNEDGEMM_OK": 0, "TUNEDGEMM_ROW_MAJOR": 0, "TUNEDGEMM_COLUMN_MAJOR": 1}
+        values = {f"TUNEDGEMM_TYPE_{name.upper()}": kind[0] for name, kind in bench_triton.KINDS.items()}
+        values |= {"TUNEDGEMM_STATUS_OK": 0, "TUNEDGEMM_ORDER_ROW_MAJOR": 0, "TUNEDGEMM_ORDER_COLUMN_MAJOR": 1}
         for struct, mirror in STRUCTS.items():
             values[f"sizeof({struct})"] = ctypes.sizeof(mirror)
             for field, *_ in mirror._fields_:
@@ -115,7 +115,7 @@ class Binding(unittest.TestCase):
 
     @unittest.skipUnless(LIBRARY, "no library is given")
     def test_multiplies(self):
-        os.environ |= {"TUNEDGEMM_CACHE": str(self.folder / "cache.db"), "TUNEDGEMM_POLICY": "never", "CUDA_VISIBLE_DEVICES": ""}
+        os.environ |= {"TUNEDGEMM_CACHE": str(self.folder / "cache.db"), "TUNEDGEMM_POLICY": "compile", "CUDA_VISIBLE_DEVICES": ""}
         library, size = bench_triton.Library(LIBRARY), 8
         self.assertIn("device", library.report)
         ones, twos = ((ctypes.c_uint16 * size**2)(*[bits] * size**2) for bits in (0x3C00, 0x4000))  # 1 and 2 in f16

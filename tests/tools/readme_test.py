@@ -37,7 +37,7 @@ def main() -> None:
         # A program with the default options would tune with care; here its code is what matters.
         environment = os.environ | {
             "TUNEDGEMM_CACHE": f"{folder}/cache.db",
-            "TUNEDGEMM_POLICY": "never",
+            "TUNEDGEMM_POLICY": "compile",
             "PATH": f"{arguments.tools}:{os.environ['PATH']}",
         }
         for number, (kind, text) in enumerate(blocks):

@@ -24,7 +24,7 @@ make_reference() {
 
 output=$3
 make_reference "$output"
-for name in tunedgemm_matmul tunedgemm_run TUNEDGEMM_EMULATED; do
+for name in tunedgemm_matmul tunedgemm_run TUNEDGEMM_NUMERICS_EMULATED; do
   grep -q "$name" "$output/html/tunedgemm_8h.html" || {
     echo "the reference does not have $name"
     exit 1

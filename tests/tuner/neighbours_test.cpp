@@ -43,7 +43,7 @@ TEST_CASE("The distance is zero for equal problems only, and symmetric") {
     problems.push_back(problems[problems.size() - 3]);
     problems.back().b.leading_dimension += 8;
     problems.push_back(problems[problems.size() - 4]);
-    problems.back().launches = Launches::kBackToBack;
+    problems.back().launch_regime = LaunchRegime::kBackToBack;
   }
   for (const Problem& left : problems) {
     for (const Problem& right : problems) {

@@ -15,9 +15,10 @@ int main(void) {
 
   for (int i = 0; i < kM * kK; ++i) a[i] = 1.0f;
   for (int i = 0; i < kK * kN; ++i) b[i] = 2.0f;
-  if (status == TUNEDGEMM_OK) {
+  if (status == TUNEDGEMM_STATUS_OK) {
     tunedgemm_problem problem;
-    tunedgemm_problem_init(&problem, kM, kN, kK, TUNEDGEMM_F32, TUNEDGEMM_F32, TUNEDGEMM_F32);
+    tunedgemm_problem_init(&problem, kM, kN, kK, TUNEDGEMM_TYPE_F32, TUNEDGEMM_TYPE_F32,
+                           TUNEDGEMM_TYPE_F32);
     tunedgemm_buffers buffers;
     tunedgemm_buffers_init(&buffers);
     buffers.a = a;
@@ -25,7 +26,7 @@ int main(void) {
     buffers.d = d;
     status = tunedgemm_matmul(context, &problem, &buffers, NULL);
   }
-  if (status != TUNEDGEMM_OK) {
+  if (status != TUNEDGEMM_STATUS_OK) {
     fprintf(stderr, "%s: %s\n", tunedgemm_status_name(status), tunedgemm_error_message());
   }
   printf("d[0] = %g\n", d[0]);

@@ -13,15 +13,16 @@ int main() {
   std::filesystem::remove(file);
 
   for (const char* moment : {"first", "second"}) {
-    tunedgemm::Context context(
-        {.backend = TUNEDGEMM_BACKEND_HOST, .cache_path = file.c_str(), .rigor = TUNEDGEMM_QUICK});
+    tunedgemm::Context context({.backend = TUNEDGEMM_BACKEND_HOST,
+                                .cache_path = file.c_str(),
+                                .rigor = TUNEDGEMM_RIGOR_QUICK});
     tunedgemm::tuned_matmul(context,
                             {.m = m,
                              .n = n,
                              .k = k,
-                             .type_a = TUNEDGEMM_F64,
-                             .type_b = TUNEDGEMM_F64,
-                             .type_d = TUNEDGEMM_F64},
+                             .type_a = TUNEDGEMM_TYPE_F64,
+                             .type_b = TUNEDGEMM_TYPE_F64,
+                             .type_d = TUNEDGEMM_TYPE_F64},
                             {.a = a.data(), .b = b.data(), .d = d.data()});
     std::printf("%s context:\n%s\n", moment, context.report().c_str());
   }

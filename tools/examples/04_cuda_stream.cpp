@@ -30,9 +30,9 @@ int main() {
   const tunedgemm::Plan plan = context.plan({.m = m,
                                              .n = n,
                                              .k = k,
-                                             .type_a = TUNEDGEMM_F16,
-                                             .type_b = TUNEDGEMM_F16,
-                                             .type_d = TUNEDGEMM_F16},
+                                             .type_a = TUNEDGEMM_TYPE_F16,
+                                             .type_b = TUNEDGEMM_TYPE_F16,
+                                             .type_d = TUNEDGEMM_TYPE_F16},
                                             buffers);
   std::printf("%s\n", std::string(plan.description()).c_str());
 

@@ -16,7 +16,7 @@ int main() {
     tunedgemm::Context starting({.backend = TUNEDGEMM_BACKEND_HOST,
                                  .cache_path = file.c_str(),
                                  .policy = TUNEDGEMM_POLICY_TUNE,
-                                 .rigor = TUNEDGEMM_QUICK,
+                                 .rigor = TUNEDGEMM_RIGOR_QUICK,
                                  .tune_candidates = 4});
     for (const std::int64_t m : batches) {
       starting.plan({.m = m, .n = n, .k = k}, buffers);

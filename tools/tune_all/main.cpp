@@ -52,7 +52,7 @@ void add_options(CLI::App& app, CommandLine& line) {
   app.add_flag(
       "--from-requests", line.work.from_requests,
       "the shapes that programs asked for on this device and the cache did not know: policies "
-      "background, stored and never note them (never may compile a kernel, but never tunes)");
+      "tune_in_background, compile and stored note them");
 
   add_context_options(app, line.context);
   const std::map<std::string, Rigor> rigors{

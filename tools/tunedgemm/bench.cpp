@@ -138,7 +138,7 @@ std::optional<BenchRow> bench_shape(Context& context, Baseline* baseline, const 
     BenchRow row = race_kernels(context, shape, ours, baseline, race);
     if (options.back_to_back) {
       Shape overlapping = shape;
-      overlapping.problem.launches = Launches::kBackToBack;
+      overlapping.problem.launch_regime = LaunchRegime::kBackToBack;
       row.back_to_back = race_kernels(context, overlapping, ours, baseline, race).contenders;
     }
     row.remarks.insert(row.remarks.end(), remarks.begin(), remarks.end());

@@ -89,11 +89,11 @@ std::string csv_lines(const BenchRun& run, const BenchRow& row) {
     csv << csv_cell(run.device) << ',' << csv_cell(run.baseline) << ',' << run.began_at << ','
         << run.cool_down_ms << ',' << csv_cell(row.shape.name) << ',' << types_text(problem) << ','
         << layout_text(problem) << ',' << epilogue_text(problem) << ',' << problem.m << ','
-        << problem.n << ',' << problem.k << ',' << problem.batch << ',' << name(problem.launches)
-        << ',' << contender.name << ',' << contender.median_us << ',' << contender.p20_us << ','
-        << contender.p80_us << ',' << contender.tflops << ',' << cell(contender.of_roofline) << ','
-        << cell(contender.clock_mhz) << ',' << contender.max_error << ','
-        << csv_cell(contender.kernel) << '\n';
+        << problem.n << ',' << problem.k << ',' << problem.batch << ','
+        << name(problem.launch_regime) << ',' << contender.name << ',' << contender.median_us << ','
+        << contender.p20_us << ',' << contender.p80_us << ',' << contender.tflops << ','
+        << cell(contender.of_roofline) << ',' << cell(contender.clock_mhz) << ','
+        << contender.max_error << ',' << csv_cell(contender.kernel) << '\n';
   }
   return csv.str();
 }

@@ -50,7 +50,7 @@ void BenchRow::add(BenchContender added, const Contender& raced, const DeviceLim
 
 BenchRow back_to_back(const BenchRow& row) {
   BenchRow other = row;
-  other.shape.problem.launches = Launches::kBackToBack;
+  other.shape.problem.launch_regime = LaunchRegime::kBackToBack;
   other.contenders = row.back_to_back;
   other.back_to_back.clear();
   return other;

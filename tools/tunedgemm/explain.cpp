@@ -59,7 +59,7 @@ void print_line(std::string_view title, const std::string& text) {
 std::string origin_text(const Explanation& explanation) {
   if (!explanation.hit) {
     return "model: the cache does not know this problem, so this is the cost model's choice, "
-           "or what won for a near shape (policy never); policy tune would tune it first";
+           "or what won for a near shape (policy compile); policy tune would tune it first";
   }
   const Record& record = explanation.hit->record;
   if (explanation.hit->match == Match::kStale) {

@@ -72,7 +72,7 @@ class Wgmma final : public CudaFamily {
     Instance instance = begin_instance(asked, config);
     instance.launch = launch(problem, shape, limits);
     if (config.at("programmatic") == 1) {
-      instance.launch.programmatic = problem.launches == Launches::kBackToBack
+      instance.launch.programmatic = problem.launch_regime == LaunchRegime::kBackToBack
                                          ? ProgrammaticLaunch::kAlways
                                          : ProgrammaticLaunch::kAfterOwn;
     }

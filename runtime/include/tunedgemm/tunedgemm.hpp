@@ -1,15 +1,12 @@
 #pragma once
 
 /// @file tunedgemm.hpp
-/// The C++20 face of tunedgemm.h: the same contracts, with defaults in place, owners that release
-/// and exceptions. Header-only over the C functions, so a program may use another compiler than the
-/// library was built with.
+/// tunedgemm.h for C++20, header-only: default values, owners and exceptions.
 ///
 ///     tunedgemm::tuned_matmul({.m = 512, .n = 128, .k = 256}, {.a = a, .b = b, .d = d});
 ///
-/// What a matrix, a stream and a workspace must be, which calls block, compile or tune, and what
-/// happens during a capture is said in tunedgemm.h. Where a C function returns a status other than
-/// TUNEDGEMM_OK, its counterpart here throws tunedgemm::Error; std::bad_alloc may pass, too.
+/// The contracts are those of tunedgemm.h. A function throws tunedgemm::Error where its C
+/// counterpart returns a status other than TUNEDGEMM_STATUS_OK; std::bad_alloc may pass, too.
 
 #include <memory>
 #include <stdexcept>
@@ -21,7 +18,7 @@
 /// Everything of this library.
 namespace tunedgemm {
 
-/// A status other than TUNEDGEMM_OK. what() is its name and the sentence of
+/// A status other than TUNEDGEMM_STATUS_OK. what() is its name and the sentence of
 /// tunedgemm_error_message().
 class Error : public std::runtime_error {
  public:
@@ -37,9 +34,9 @@ class Error : public std::runtime_error {
   tunedgemm_status status_;
 };
 
-/// Throws Error unless `status` is TUNEDGEMM_OK. For those who call the C functions.
+/// Throws Error unless `status` is TUNEDGEMM_STATUS_OK. For those who call the C functions.
 inline void check(tunedgemm_status status) {
-  if (status != TUNEDGEMM_OK) {
+  if (status != TUNEDGEMM_STATUS_OK) {
     throw Error(status);
   }
 }
@@ -59,54 +56,54 @@ struct ContextOptions {
 /// What is asked: the members of tunedgemm_problem. Unless set: f32, row-major, packed, one batch
 /// entry, no activation, no bias, default numerics.
 struct Problem {
-  std::int64_t m = 0,                             ///< rows of op(A), C and D
-      n = 0,                                      ///< columns of op(B), C and D
-      k = 0,                                      ///< columns of op(A) and rows of op(B)
-      batch = 1;                                  ///< products of these sizes
-  tunedgemm_type type_a = TUNEDGEMM_F32,          ///< element type of A
-      type_b = TUNEDGEMM_F32,                     ///< of B
-      type_d = TUNEDGEMM_F32;                     ///< of D, C and the bias
-  tunedgemm_order order_a = TUNEDGEMM_ROW_MAJOR,  ///< how op(A) lies in memory
-      order_b = TUNEDGEMM_ROW_MAJOR;              ///< how op(B) lies in memory
-  tunedgemm_order order_c = TUNEDGEMM_ROW_MAJOR,  ///< how C lies in memory
-      order_d = TUNEDGEMM_ROW_MAJOR;              ///< how D lies in memory
-  std::int64_t lda = 0,                           ///< leading dimension of A in elements; 0: packed
-      ldb = 0,                                    ///< of B
-      ldc = 0,                                    ///< of C
-      ldd = 0;                                    ///< of D
-  std::int64_t batch_stride_a = 0,                ///< elements from one A to the next; 0: packed
-      batch_stride_b = 0,                         ///< from one B to the next
-      batch_stride_c = 0,                         ///< from one C to the next
-      batch_stride_d = 0;                         ///< from one D to the next
+  std::int64_t m = 0,                                   ///< rows of op(A), C and D
+      n = 0,                                            ///< columns of op(B), C and D
+      k = 0,                                            ///< columns of op(A) and rows of op(B)
+      batch = 1;                                        ///< products of these sizes
+  tunedgemm_type type_a = TUNEDGEMM_TYPE_F32,           ///< element type of A
+      type_b = TUNEDGEMM_TYPE_F32,                      ///< of B
+      type_d = TUNEDGEMM_TYPE_F32;                      ///< of D, C and the bias
+  tunedgemm_order order_a = TUNEDGEMM_ORDER_ROW_MAJOR,  ///< how op(A) lies in memory
+      order_b = TUNEDGEMM_ORDER_ROW_MAJOR;              ///< how op(B) lies in memory
+  tunedgemm_order order_c = TUNEDGEMM_ORDER_ROW_MAJOR,  ///< how C lies in memory
+      order_d = TUNEDGEMM_ORDER_ROW_MAJOR;              ///< how D lies in memory
+  std::int64_t lda = 0,             ///< leading dimension of A in elements; 0: packed
+      ldb = 0,                      ///< of B
+      ldc = 0,                      ///< of C
+      ldd = 0;                      ///< of D
+  std::int64_t batch_stride_a = 0,  ///< elements from one A to the next; 0: packed
+      batch_stride_b = 0,           ///< from one B to the next
+      batch_stride_c = 0,           ///< from one C to the next
+      batch_stride_d = 0;           ///< from one D to the next
   tunedgemm_activation activation = TUNEDGEMM_ACTIVATION_NONE;  ///< applied last
   tunedgemm_bias bias = TUNEDGEMM_BIAS_NONE;                    ///< whether a bias is added
   tunedgemm_numerics numerics = TUNEDGEMM_NUMERICS_DEFAULT;     ///< how products are formed
 
   /// The same for the C functions.
   tunedgemm_problem c_struct() const noexcept {
-    return {sizeof(tunedgemm_problem),
-            m,
-            n,
-            k,
-            batch,
-            type_a,
-            type_b,
-            type_d,
-            order_a,
-            order_b,
-            order_c,
-            order_d,
-            lda,
-            ldb,
-            ldc,
-            ldd,
-            batch_stride_a,
-            batch_stride_b,
-            batch_stride_c,
-            batch_stride_d,
-            activation,
-            bias,
-            numerics};
+    return {.struct_size = sizeof(tunedgemm_problem),
+            .m = m,
+            .n = n,
+            .k = k,
+            .batch = batch,
+            .type_a = type_a,
+            .type_b = type_b,
+            .type_d = type_d,
+            .order_a = order_a,
+            .order_b = order_b,
+            .order_c = order_c,
+            .order_d = order_d,
+            .lda = lda,
+            .ldb = ldb,
+            .ldc = ldc,
+            .ldd = ldd,
+            .batch_stride_a = batch_stride_a,
+            .batch_stride_b = batch_stride_b,
+            .batch_stride_c = batch_stride_c,
+            .batch_stride_d = batch_stride_d,
+            .activation = activation,
+            .bias = bias,
+            .numerics = numerics};
   }
 };
 
@@ -122,33 +119,34 @@ struct Buffers {
   const float* scale_b = nullptr;   ///< one value; null: 1
   double alpha = 1,                 ///< factor of the product
       beta = 0;                     ///< factor of C
-  float slope = 0.01f;              ///< of TUNEDGEMM_LEAKY_RELU
+  float slope = 0.01f;              ///< of TUNEDGEMM_ACTIVATION_LEAKY_RELU
   void* workspace = nullptr;        ///< see Plan::workspace_bytes()
   std::size_t workspace_bytes = 0;  ///< of `workspace`
 
   /// The same for the C functions.
   tunedgemm_buffers c_struct() const noexcept {
-    return {sizeof(tunedgemm_buffers),
-            a,
-            b,
-            c,
-            d,
-            bias,
-            scale_a,
-            scale_b,
-            alpha,
-            beta,
-            slope,
-            workspace,
-            workspace_bytes};
+    return {.struct_size = sizeof(tunedgemm_buffers),
+            .a = a,
+            .b = b,
+            .c = c,
+            .d = d,
+            .bias = bias,
+            .scale_a = scale_a,
+            .scale_b = scale_b,
+            .alpha = alpha,
+            .beta = beta,
+            .slope = slope,
+            .workspace = workspace,
+            .workspace_bytes = workspace_bytes};
   }
 };
 
 /// How a plan is made: the members of tunedgemm_plan_options, with the same defaults.
 struct PlanOptions {
   tunedgemm_policy policy = TUNEDGEMM_POLICY_DEFAULT;  ///< instead of the context's
-  tunedgemm_launches launches = TUNEDGEMM_ISOLATED;    ///< what runs between the kernels
-  const char* name = nullptr;                          ///< for requests; null: none
+  tunedgemm_launch_regime launch_regime =
+      TUNEDGEMM_LAUNCH_ISOLATED;  ///< what runs between the kernels
+  const char* name = nullptr;     ///< for requests; null: none
 };
 
 /// A problem with its kernel: a plain value that refers to a plan of its context, which must
@@ -195,17 +193,17 @@ class Context {
   /// The plan for a problem, made if it is not there yet: may read the cache, compile and tune. Of
   /// the buffers only alignments, whether alpha and beta are 0, whether C is D, and whether the
   /// device can use what is not null are looked at.
-  /// See tunedgemm_plan_create_with(). Throws Error.
+  /// See tunedgemm_plan_create(). Throws Error.
   Plan plan(const Problem& problem, const Buffers& buffers, const PlanOptions& options = {}) {
     const tunedgemm_problem c_problem = problem.c_struct();
     const tunedgemm_buffers c_buffers = buffers.c_struct();
     tunedgemm_plan_options c_options;
     tunedgemm_plan_options_init(&c_options);
     c_options.policy = options.policy;
-    c_options.launches = options.launches;
+    c_options.launch_regime = options.launch_regime;
     c_options.name = options.name;
     const tunedgemm_plan* made = nullptr;
-    check(tunedgemm_plan_create_with(context_.get(), &c_problem, &c_buffers, &c_options, &made));
+    check(tunedgemm_plan_create(context_.get(), &c_problem, &c_buffers, &c_options, &made));
     return Plan(made);
   }
 

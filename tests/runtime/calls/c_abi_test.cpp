@@ -70,6 +70,6 @@ TEST_CASE("The options of a plan lie where linked programs put them") {
   STATIC_REQUIRE(sizeof(tunedgemm_plan_options) == 24);
   STATIC_REQUIRE(offsetof(tunedgemm_plan_options, struct_size) == 0);
   STATIC_REQUIRE(offsetof(tunedgemm_plan_options, policy) == 8);
-  STATIC_REQUIRE(offsetof(tunedgemm_plan_options, launches) == 12);
+  STATIC_REQUIRE(offsetof(tunedgemm_plan_options, launch_regime) == 12);
   STATIC_REQUIRE(offsetof(tunedgemm_plan_options, name) == 16);
 }

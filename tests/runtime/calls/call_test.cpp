@@ -19,7 +19,7 @@ namespace {
 struct Call {
   tunedgemm_problem problem;
   tunedgemm_buffers buffers;
-  Call(std::int64_t m, std::int64_t n, std::int64_t k, tunedgemm_type type = TUNEDGEMM_F32) {
+  Call(std::int64_t m, std::int64_t n, std::int64_t k, tunedgemm_type type = TUNEDGEMM_TYPE_F32) {
     tunedgemm_problem_init(&problem, m, n, k, type, type, type);
     tunedgemm_buffers_init(&buffers);
   }
@@ -60,10 +60,10 @@ void check_refused(const Call& good, Enum tunedgemm_problem::*member, const std:
 TEST_CASE("Every member of the caller's problem reaches the problem") {
   Call call(6, 8, 4);
   call.problem.batch = 3;
-  call.problem.type_a = TUNEDGEMM_E4M3;
-  call.problem.type_b = TUNEDGEMM_E5M2;
-  call.problem.type_d = TUNEDGEMM_BF16;
-  call.problem.order_a = call.problem.order_c = TUNEDGEMM_COLUMN_MAJOR;
+  call.problem.type_a = TUNEDGEMM_TYPE_E4M3;
+  call.problem.type_b = TUNEDGEMM_TYPE_E5M2;
+  call.problem.type_d = TUNEDGEMM_TYPE_BF16;
+  call.problem.order_a = call.problem.order_c = TUNEDGEMM_ORDER_COLUMN_MAJOR;
   call.problem.lda = 10;
   call.problem.ldb = 11;
   call.problem.ldc = 12;
@@ -72,9 +72,9 @@ TEST_CASE("Every member of the caller's problem reaches the problem") {
   call.problem.batch_stride_b = 200;
   call.problem.batch_stride_c = 300;
   call.problem.batch_stride_d = 400;
-  call.problem.activation = TUNEDGEMM_TANH;
+  call.problem.activation = TUNEDGEMM_ACTIVATION_TANH;
   call.problem.bias = TUNEDGEMM_BIAS_PER_COLUMN;
-  call.problem.numerics = TUNEDGEMM_PROMOTED;
+  call.problem.numerics = TUNEDGEMM_NUMERICS_PROMOTED;
   call.buffers.a = address(0x1000);
   call.buffers.b = address(0x2008);
   call.buffers.c = call.buffers.d = address(0x3002);
@@ -98,8 +98,9 @@ TEST_CASE("A number that is none of its enumeration is no other one's key, and i
   check_refused(good, &tunedgemm_problem::bias, "bias");
   check_refused(good, &tunedgemm_problem::numerics, "numerics");
   CallKey key = good.key();
-  key.launches = 2;
-  CHECK(reason_against(key) == "launches of the plan is 2; use 0 (isolated) or 1 (back_to_back)");
+  key.launch_regime = 2;
+  CHECK(reason_against(key) ==
+        "launch regime of the plan is 2; use 0 (isolated) or 1 (back_to_back)");
   Call numerics = good;
   numerics.problem.numerics = static_cast<tunedgemm_numerics>(5);
   CHECK_THAT(
@@ -148,7 +149,7 @@ TEST_CASE("C that is D lies as D does") {
     other.problem.*member = 80;
     CHECK_THAT(reason_against(other.key()), ContainsSubstring("C and D are the same memory"));
   }
-  call.problem.order_c = TUNEDGEMM_COLUMN_MAJOR;
+  call.problem.order_c = TUNEDGEMM_ORDER_COLUMN_MAJOR;
   CHECK_THAT(reason_against(call.key()), ContainsSubstring("C and D are the same memory"));
 }
 
@@ -181,14 +182,14 @@ TEST_CASE("Every field of a call changes its key and its hash") {
   }
   for (auto member :
        {&tunedgemm_problem::type_a, &tunedgemm_problem::type_b, &tunedgemm_problem::type_d}) {
-    change([&](Call& c) { c.problem.*member = TUNEDGEMM_F16; });
+    change([&](Call& c) { c.problem.*member = TUNEDGEMM_TYPE_F16; });
   }
   for (auto member : {&tunedgemm_problem::order_a, &tunedgemm_problem::order_b,
                       &tunedgemm_problem::order_c, &tunedgemm_problem::order_d}) {
-    change([&](Call& c) { c.problem.*member = TUNEDGEMM_COLUMN_MAJOR; });
+    change([&](Call& c) { c.problem.*member = TUNEDGEMM_ORDER_COLUMN_MAJOR; });
   }
-  change([](Call& c) { c.problem.activation = TUNEDGEMM_RELU; });
-  change([](Call& c) { c.problem.numerics = TUNEDGEMM_TF32; });
+  change([](Call& c) { c.problem.activation = TUNEDGEMM_ACTIVATION_RELU; });
+  change([](Call& c) { c.problem.numerics = TUNEDGEMM_NUMERICS_TF32; });
   change([](Call& c) { c.problem.bias = TUNEDGEMM_BIAS_PER_ROW; });
   change([](Call& c) { c.buffers.a = address(4); });
   change([](Call& c) { c.buffers.b = address(4); });
@@ -309,8 +310,8 @@ TEST_CASE("Columns of one larger matrix do not overlap") {
   call.buffers.d = address(0x100c);
   CHECK_THAT(reason_for(call, call), ContainsSubstring("overlaps A"));
   SECTION("bytes, too, when one more would reach into the next row") {
-    Call bytes(4, 4, 4, TUNEDGEMM_S8);
-    bytes.problem.type_d = TUNEDGEMM_S32;
+    Call bytes(4, 4, 4, TUNEDGEMM_TYPE_S8);
+    bytes.problem.type_d = TUNEDGEMM_TYPE_S32;
     bytes.problem.lda = 40;
     bytes.problem.ldd = 10;
     bytes.buffers.b = address(0x2000);

@@ -45,7 +45,8 @@ struct Surrounding {
         break;
       }
     }
-    tunedgemm_problem_init(&problem, kM, kN, kK, TUNEDGEMM_F16, TUNEDGEMM_F16, TUNEDGEMM_F16);
+    tunedgemm_problem_init(&problem, kM, kN, kK, TUNEDGEMM_TYPE_F16, TUNEDGEMM_TYPE_F16,
+                           TUNEDGEMM_TYPE_F16);
     std::mt19937 random(test_seed());
     std::vector<std::uint16_t> elements(static_cast<std::size_t>((kM + kN) * kK + kMostUsers * 64));
     for (std::uint16_t& element : elements) {  // of [0.5, 1) with either sign

@@ -80,8 +80,8 @@ TEST_CASE("A warm call costs little more than the launch and allocates nothing",
   device.set_bytes(memory->data(), 0, memory->size_bytes());
   char* base = static_cast<char*>(memory->data());
   tunedgemm_problem problem;
-  tunedgemm_problem_init(&problem, kSize, kSize, kSize, TUNEDGEMM_F32, TUNEDGEMM_F32,
-                         TUNEDGEMM_F32);
+  tunedgemm_problem_init(&problem, kSize, kSize, kSize, TUNEDGEMM_TYPE_F32, TUNEDGEMM_TYPE_F32,
+                         TUNEDGEMM_TYPE_F32);
   tunedgemm_buffers buffers;
   tunedgemm_buffers_init(&buffers);
   buffers.a = base;

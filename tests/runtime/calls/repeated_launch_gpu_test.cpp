@@ -125,7 +125,7 @@ TEST_CASE("Kernels that start early see what the kernels before them wrote", "[g
   }
   const Device::Current current(*device);
   Problem problem = f16_problem(kSize, kSize, kSize);
-  problem.launches = Launches::kBackToBack;
+  problem.launch_regime = LaunchRegime::kBackToBack;
   const std::vector<Config> configs = configs_of(wgmma_family(), problem, device->limits());
   const Chain chain(*device);
   const StreamHandle stream = device->own_stream();
@@ -147,14 +147,14 @@ TEST_CASE("Kernels that start early see what the kernels before them wrote", "[g
       CHECK(chain.wrong_elements() == 0);
 
       for (const auto programmatic : {ProgrammaticLaunch::kAlways, ProgrammaticLaunch::kAfterOwn}) {
-        for (const Launches launches : {Launches::kBackToBack, Launches::kIsolated}) {
+        for (const LaunchRegime launches : {LaunchRegime::kBackToBack, LaunchRegime::kIsolated}) {
           chain.begin();
           TimedLaunch graph;
           graph.kernel = loaded.kernel.get();
           graph.launch = loaded.launch;
           graph.launch.programmatic = programmatic;
           graph.rotation = steps;
-          graph.launches = launches;
+          graph.launch_regime = launches;
           REQUIRE(std::holds_alternative<double>(device->time(graph, kSteps)));
           CHECK(chain.wrong_elements() == 0);
         }

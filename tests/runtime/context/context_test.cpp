@@ -32,7 +32,7 @@ tunedgemm::Context host_context(const char* path, tunedgemm_policy policy) {
                              .host_threads = 2,
                              .cache_path = path,
                              .policy = policy,
-                             .rigor = TUNEDGEMM_QUICK,
+                             .rigor = TUNEDGEMM_RIGOR_QUICK,
                              .tune_seconds = 30,
                              .tune_candidates = 2});
 }
@@ -61,7 +61,7 @@ tunedgemm_status status_of(auto body) {
   } catch (const tunedgemm::Error& error) {
     return error.status();
   }
-  return TUNEDGEMM_OK;
+  return TUNEDGEMM_STATUS_OK;
 }
 
 }  // namespace
@@ -75,7 +75,7 @@ TEST_CASE("A call tunes, the next process answers from the cache without compili
     tunedgemm::tuned_matmul(context, problem, matrices.buffers());
     CHECK(matrices.is_right());
   }
-  auto context = host_context(cache.path.c_str(), TUNEDGEMM_POLICY_REPLAY);
+  auto context = host_context(cache.path.c_str(), TUNEDGEMM_POLICY_FAIL);
   Matrices again(37, 53, 29);
   tunedgemm::tuned_matmul(context, problem, again.buffers());
   CHECK(again.is_right());
@@ -85,13 +85,13 @@ TEST_CASE("A call tunes, the next process answers from the cache without compili
              ContainsSubstring("(tuned, "));
 }
 
-TEST_CASE("Policy replay refuses what the cache does not know, and says what to do") {
+TEST_CASE("Policy fail refuses what the cache does not know, and says what to do") {
   const Cache cache;
-  const auto context = host_context(cache.path.c_str(), TUNEDGEMM_POLICY_REPLAY);
+  const auto context = host_context(cache.path.c_str(), TUNEDGEMM_POLICY_FAIL);
   Matrices matrices(4, 5, 6);
   CHECK(status_of([&] {
           tunedgemm::tuned_matmul(context, {.m = 4, .n = 5, .k = 6}, matrices.buffers());
-        }) == TUNEDGEMM_NOT_TUNED);
+        }) == TUNEDGEMM_STATUS_NOT_TUNED);
   CHECK_THAT(tunedgemm_error_message(), ContainsSubstring(cache.path) &&
                                             ContainsSubstring("m=4 n=5 k=6") &&
                                             ContainsSubstring("tune-all"));
@@ -99,13 +99,13 @@ TEST_CASE("Policy replay refuses what the cache does not know, and says what to 
 
 TEST_CASE("A cache that cannot be used does not fail a call") {
   Matrices matrices(8, 8, 8);
-  const auto context = host_context("/proc/no-such-folder/cache.db", TUNEDGEMM_POLICY_NEVER);
+  const auto context = host_context("/proc/no-such-folder/cache.db", TUNEDGEMM_POLICY_COMPILE);
   tunedgemm::tuned_matmul(context, {.m = 8, .n = 8, .k = 8}, matrices.buffers());
   CHECK(matrices.is_right());
 }
 
 TEST_CASE("Empty problems compute what BLAS computes") {
-  const auto context = host_context("", TUNEDGEMM_POLICY_NEVER);
+  const auto context = host_context("", TUNEDGEMM_POLICY_COMPILE);
   SECTION("no rows: nothing is touched, pointers may be null") {
     tunedgemm::tuned_matmul(context, {.m = 0, .n = 5, .k = 6}, {});
   }
@@ -133,11 +133,12 @@ TEST_CASE("The linked-in kernel reads no A and B of any batch entry where alpha 
 }
 
 TEST_CASE("A column-major D is its row-major transpose") {
-  const auto context = host_context("", TUNEDGEMM_POLICY_NEVER);
+  const auto context = host_context("", TUNEDGEMM_POLICY_COMPILE);
   Matrices matrices(5, 7, 9);
   Matrices transposed(5, 7, 9);
   tunedgemm::tuned_matmul(context, {.m = 5, .n = 7, .k = 9}, matrices.buffers());
-  tunedgemm::tuned_matmul(context, {.m = 5, .n = 7, .k = 9, .order_d = TUNEDGEMM_COLUMN_MAJOR},
+  tunedgemm::tuned_matmul(context,
+                          {.m = 5, .n = 7, .k = 9, .order_d = TUNEDGEMM_ORDER_COLUMN_MAJOR},
                           transposed.buffers());
   for (std::size_t row = 0; row < 5; ++row) {
     for (std::size_t column = 0; column < 7; ++column) {
@@ -148,11 +149,11 @@ TEST_CASE("A column-major D is its row-major transpose") {
 
 // What else is refused: problem_test.cpp and call_test.cpp.
 TEST_CASE("Wrong calls are refused with the value that is wrong") {
-  const auto context = host_context("", TUNEDGEMM_POLICY_NEVER);
+  const auto context = host_context("", TUNEDGEMM_POLICY_COMPILE);
   const Matrices matrices(8, 8, 8);
   const auto refused = [&](const tunedgemm::Problem& problem, const tunedgemm::Buffers& buffers) {
     CHECK(status_of([&] { tunedgemm::tuned_matmul(context, problem, buffers); }) ==
-          TUNEDGEMM_INVALID_ARGUMENT);
+          TUNEDGEMM_STATUS_INVALID_ARGUMENT);
     return std::string(tunedgemm_error_message());
   };
   CHECK_THAT(refused({.m = -8, .n = 8, .k = 8}, matrices.buffers()), ContainsSubstring("M is -8"));
@@ -165,28 +166,28 @@ TEST_CASE("Wrong calls are refused with the value that is wrong") {
 }
 
 TEST_CASE("A number that is none of its enumeration is refused, whatever was called before") {
-  const auto context = host_context("", TUNEDGEMM_POLICY_NEVER);
+  const auto context = host_context("", TUNEDGEMM_POLICY_COMPILE);
   Matrices matrices(8, 8, 8);
   const tunedgemm_buffers buffers = matrices.buffers().c_struct();
   tunedgemm_problem problem = tunedgemm::Problem{.m = 8, .n = 8, .k = 8}.c_struct();
   const auto status = [&] { return tunedgemm_matmul(context.get(), &problem, &buffers, nullptr); };
-  REQUIRE(status() == TUNEDGEMM_OK);
+  REQUIRE(status() == TUNEDGEMM_STATUS_OK);
   for (const std::int32_t number : {256, 0x10000, 0xff00, 127, -1}) {
     INFO(number);
     problem.activation = static_cast<tunedgemm_activation>(number);
-    CHECK(status() == TUNEDGEMM_INVALID_ARGUMENT);
+    CHECK(status() == TUNEDGEMM_STATUS_INVALID_ARGUMENT);
     CHECK_THAT(tunedgemm_error_message(),
                ContainsSubstring("activation of the problem is " + std::to_string(number) +
                                  "; use 0 (none), 1 (relu), "));
     problem.activation = TUNEDGEMM_ACTIVATION_NONE;
     problem.order_b = static_cast<tunedgemm_order>(number);
-    CHECK(status() == TUNEDGEMM_INVALID_ARGUMENT);
+    CHECK(status() == TUNEDGEMM_STATUS_INVALID_ARGUMENT);
     CHECK_THAT(tunedgemm_error_message(), ContainsSubstring("use 0 (row) or 1 (col)"));
-    problem.order_b = TUNEDGEMM_ROW_MAJOR;
+    problem.order_b = TUNEDGEMM_ORDER_ROW_MAJOR;
   }
   const std::int32_t low_half_of_default = 0xffff;
   problem.numerics = static_cast<tunedgemm_numerics>(low_half_of_default);
-  CHECK(status() == TUNEDGEMM_INVALID_ARGUMENT);
+  CHECK(status() == TUNEDGEMM_STATUS_INVALID_ARGUMENT);
 }
 
 TEST_CASE("A stream on the host is refused, before anything is tuned and after") {
@@ -196,33 +197,34 @@ TEST_CASE("A stream on the host is refused, before anything is tuned and after")
   const tunedgemm_problem problem = tunedgemm::Problem{.m = 4, .n = 4, .k = 4}.c_struct();
   int not_a_stream = 0;
   const auto refused = [&](tunedgemm_status status) {
-    CHECK(status == TUNEDGEMM_INVALID_ARGUMENT);
+    CHECK(status == TUNEDGEMM_STATUS_INVALID_ARGUMENT);
     CHECK_THAT(tunedgemm_error_message(), ContainsSubstring("the host has no streams"));
   };
   refused(tunedgemm_matmul(context.get(), &problem, &buffers, &not_a_stream));
   CHECK_THAT(context.report(), ContainsSubstring("plans      0:"));
-  REQUIRE(tunedgemm_matmul(context.get(), &problem, &buffers, nullptr) == TUNEDGEMM_OK);
+  REQUIRE(tunedgemm_matmul(context.get(), &problem, &buffers, nullptr) == TUNEDGEMM_STATUS_OK);
   refused(tunedgemm_matmul(context.get(), &problem, &buffers, &not_a_stream));
   const tunedgemm_plan* plan = nullptr;
-  REQUIRE(tunedgemm_plan_create(context.get(), &problem, &buffers, &plan) == TUNEDGEMM_OK);
+  REQUIRE(tunedgemm_plan_create(context.get(), &problem, &buffers, nullptr, &plan) ==
+          TUNEDGEMM_STATUS_OK);
   refused(tunedgemm_run(plan, &buffers, &not_a_stream));
 }
 
 TEST_CASE("Structs of another size are completed or refused") {
-  const auto context = host_context("", TUNEDGEMM_POLICY_NEVER);
+  const auto context = host_context("", TUNEDGEMM_POLICY_COMPILE);
   Matrices matrices(4, 4, 4);
   tunedgemm_problem problem = tunedgemm::Problem{.m = 4, .n = 4, .k = 4}.c_struct();
   tunedgemm_buffers buffers = matrices.buffers().c_struct();
   SECTION("an older caller's shorter struct") {
     problem.struct_size = offsetof(tunedgemm_problem, activation);
     buffers.struct_size = offsetof(tunedgemm_buffers, workspace);
-    CHECK(tunedgemm_matmul(context.get(), &problem, &buffers, nullptr) == TUNEDGEMM_OK);
+    CHECK(tunedgemm_matmul(context.get(), &problem, &buffers, nullptr) == TUNEDGEMM_STATUS_OK);
     CHECK(matrices.is_right());
   }
   SECTION("a struct that was never initialised") {
     problem.struct_size = 0;
     CHECK(tunedgemm_matmul(context.get(), &problem, &buffers, nullptr) ==
-          TUNEDGEMM_INVALID_ARGUMENT);
+          TUNEDGEMM_STATUS_INVALID_ARGUMENT);
     CHECK_THAT(tunedgemm_error_message(), ContainsSubstring("tunedgemm_problem_init"));
   }
   SECTION("a size that ends within a member") {
@@ -231,7 +233,7 @@ TEST_CASE("Structs of another size are completed or refused") {
         INFO(size);
         problem.struct_size = size;
         CHECK(tunedgemm_matmul(context.get(), &problem, &buffers, nullptr) ==
-              TUNEDGEMM_INVALID_ARGUMENT);
+              TUNEDGEMM_STATUS_INVALID_ARGUMENT);
         CHECK_THAT(tunedgemm_error_message(), ContainsSubstring("struct_size of the problem is"));
       }
     }
@@ -239,28 +241,28 @@ TEST_CASE("Structs of another size are completed or refused") {
     for (const std::size_t size : {offsetof(tunedgemm_buffers, d) + 4, sizeof buffers - 1}) {
       buffers.struct_size = size;
       CHECK(tunedgemm_matmul(context.get(), &problem, &buffers, nullptr) ==
-            TUNEDGEMM_INVALID_ARGUMENT);
+            TUNEDGEMM_STATUS_INVALID_ARGUMENT);
     }
   }
   SECTION("a newer caller's longer struct") {
     buffers.struct_size = sizeof buffers + 8;
     CHECK(tunedgemm_matmul(context.get(), &problem, &buffers, nullptr) ==
-          TUNEDGEMM_INVALID_ARGUMENT);
+          TUNEDGEMM_STATUS_INVALID_ARGUMENT);
   }
   SECTION("null structs") {
     CHECK(tunedgemm_matmul(context.get(), nullptr, &buffers, nullptr) ==
-          TUNEDGEMM_INVALID_ARGUMENT);
+          TUNEDGEMM_STATUS_INVALID_ARGUMENT);
     CHECK(tunedgemm_matmul(context.get(), &problem, nullptr, nullptr) ==
-          TUNEDGEMM_INVALID_ARGUMENT);
-    CHECK(tunedgemm_plan_create(context.get(), &problem, &buffers, nullptr) ==
-          TUNEDGEMM_INVALID_ARGUMENT);
-    CHECK(tunedgemm_run(nullptr, &buffers, nullptr) == TUNEDGEMM_INVALID_ARGUMENT);
+          TUNEDGEMM_STATUS_INVALID_ARGUMENT);
+    CHECK(tunedgemm_plan_create(context.get(), &problem, &buffers, nullptr, nullptr) ==
+          TUNEDGEMM_STATUS_INVALID_ARGUMENT);
+    CHECK(tunedgemm_run(nullptr, &buffers, nullptr) == TUNEDGEMM_STATUS_INVALID_ARGUMENT);
   }
 }
 
 TEST_CASE("Options that make no sense are refused") {
   const auto refused = [](const tunedgemm::ContextOptions& options) {
-    CHECK(status_of([&] { tunedgemm::Context{options}; }) == TUNEDGEMM_INVALID_ARGUMENT);
+    CHECK(status_of([&] { tunedgemm::Context{options}; }) == TUNEDGEMM_STATUS_INVALID_ARGUMENT);
     return std::string(tunedgemm_error_message());
   };
   CHECK_THAT(refused({.host_threads = -1}), ContainsSubstring("host_threads of the options is -1"));
@@ -273,12 +275,13 @@ TEST_CASE("Options that make no sense are refused") {
              ContainsSubstring("backend of the options is 3; use 0 (auto), 1 (host) or 2 (cuda)"));
   CHECK_THAT(
       refused({.policy = static_cast<tunedgemm_policy>(0x10001)}),
-      ContainsSubstring("use 0 (default), 1 (tune), 2 (never), 3 (replay), 4 (stored) or 5"));
+      ContainsSubstring(
+          "use 0 (default), 1 (tune), 2 (tune_in_background), 3 (compile), 4 (stored) or 5"));
   CHECK_THAT(refused({.rigor = static_cast<tunedgemm_rigor>(4)}),
              ContainsSubstring("use 0 (default), 1 (quick), 2 (normal) or 3 (exhaustive)"));
   const EnvironmentVariable variable("TUNEDGEMM_POLICY", "sometimes");
   CHECK(status_of([] { tunedgemm::Context({.backend = TUNEDGEMM_BACKEND_HOST}); }) ==
-        TUNEDGEMM_INVALID_ARGUMENT);
+        TUNEDGEMM_STATUS_INVALID_ARGUMENT);
   CHECK_THAT(tunedgemm_error_message(), ContainsSubstring("\"sometimes\""));
 }
 
@@ -290,7 +293,7 @@ TEST_CASE("Memory that the CPU cannot read is refused before anything runs, with
   Matrices matrices(8, 8, 8);
   const auto refused = [&](const tunedgemm::Buffers& buffers) {
     CHECK(status_of([&] { tunedgemm::tuned_matmul(context, problem, buffers); }) ==
-          TUNEDGEMM_INVALID_ARGUMENT);
+          TUNEDGEMM_STATUS_INVALID_ARGUMENT);
     return std::string(tunedgemm_error_message());
   };
   tunedgemm::Buffers buffers = matrices.buffers();
@@ -316,14 +319,14 @@ TEST_CASE("Memory that the CPU cannot read is refused before anything runs, with
     const tunedgemm::Plan plan = context.plan(problem, {});
     buffers = matrices.buffers();
     buffers.b = wrong;
-    CHECK(status_of([&] { plan.run(buffers); }) == TUNEDGEMM_INVALID_ARGUMENT);
+    CHECK(status_of([&] { plan.run(buffers); }) == TUNEDGEMM_STATUS_INVALID_ARGUMENT);
     plan.run(matrices.buffers());
     CHECK(matrices.is_right());
   }
 }
 
 TEST_CASE("Many threads use one context") {
-  const auto context = host_context("", TUNEDGEMM_POLICY_NEVER);
+  const auto context = host_context("", TUNEDGEMM_POLICY_COMPILE);
   std::vector<std::thread> threads;
   std::atomic<int> wrong{0};
   for (int index = 0; index < 4; ++index) {
@@ -344,7 +347,7 @@ TEST_CASE("Many threads use one context") {
 
 TEST_CASE("Threads run a plan while it goes over to the winner that is tuned in the background") {
   const Cache cache;
-  auto context = host_context(cache.path.c_str(), TUNEDGEMM_POLICY_BACKGROUND);
+  auto context = host_context(cache.path.c_str(), TUNEDGEMM_POLICY_TUNE_IN_BACKGROUND);
   const tunedgemm::Problem problem{.m = 37, .n = 53, .k = 29};
   const tunedgemm::Plan plan = context.plan(problem, Matrices(37, 53, 29).buffers());
   constexpr int kThreads = 3;
@@ -385,15 +388,15 @@ TEST_CASE("A plan is made under a policy of its own") {
   const tunedgemm::Plan plan = context.plan(problem, matrices.buffers());
   CHECK_THAT(std::string(plan.description()), ContainsSubstring("linked in"));
   CHECK(status_of([&] {
-          context.plan(problem, matrices.buffers(), {.policy = TUNEDGEMM_POLICY_REPLAY});
-        }) == TUNEDGEMM_NOT_TUNED);
+          context.plan(problem, matrices.buffers(), {.policy = TUNEDGEMM_POLICY_FAIL});
+        }) == TUNEDGEMM_STATUS_NOT_TUNED);
   context.plan(problem, matrices.buffers(), {.policy = TUNEDGEMM_POLICY_TUNE});
   CHECK_THAT(std::string(plan.description()), ContainsSubstring("(tuned, "));
   plan.run(matrices.buffers());
   CHECK(matrices.is_right());
   CHECK(status_of([&] {
           context.plan(problem, matrices.buffers(), {.policy = static_cast<tunedgemm_policy>(6)});
-        }) == TUNEDGEMM_INVALID_ARGUMENT);
+        }) == TUNEDGEMM_STATUS_INVALID_ARGUMENT);
 }
 
 TEST_CASE("Launches back to back have a plan of their own, and unknown ones are refused") {
@@ -404,17 +407,17 @@ TEST_CASE("Launches back to back have a plan of their own, and unknown ones are 
   const auto status_with = [&](int launches, const tunedgemm_plan** plan) {
     tunedgemm_plan_options options;
     tunedgemm_plan_options_init(&options);
-    std::memcpy(&options.launches, &launches, sizeof launches);
-    return tunedgemm_plan_create_with(context.get(), &problem, &buffers, &options, plan);
+    std::memcpy(&options.launch_regime, &launches, sizeof launches);
+    return tunedgemm_plan_create(context.get(), &problem, &buffers, &options, plan);
   };
   const tunedgemm_plan *isolated = nullptr, *overlapping = nullptr, *none = nullptr;
-  CHECK(status_with(TUNEDGEMM_ISOLATED, &isolated) == TUNEDGEMM_OK);
-  CHECK(status_with(TUNEDGEMM_BACK_TO_BACK, &overlapping) == TUNEDGEMM_OK);
+  CHECK(status_with(TUNEDGEMM_LAUNCH_ISOLATED, &isolated) == TUNEDGEMM_STATUS_OK);
+  CHECK(status_with(TUNEDGEMM_LAUNCH_BACK_TO_BACK, &overlapping) == TUNEDGEMM_STATUS_OK);
   CHECK(isolated != overlapping);
-  CHECK(tunedgemm_run(overlapping, &buffers, nullptr) == TUNEDGEMM_OK);
+  CHECK(tunedgemm_run(overlapping, &buffers, nullptr) == TUNEDGEMM_STATUS_OK);
   CHECK(matrices.is_right());
-  CHECK(status_with(2, &none) == TUNEDGEMM_INVALID_ARGUMENT);
-  CHECK_THAT(tunedgemm_error_message(), ContainsSubstring("launches of the options is"));
+  CHECK(status_with(2, &none) == TUNEDGEMM_STATUS_INVALID_ARGUMENT);
+  CHECK_THAT(tunedgemm_error_message(), ContainsSubstring("launch regime of the options is"));
 }
 
 TEST_CASE("A request counts the launches without a winner, and has the name that was given") {
@@ -456,7 +459,7 @@ TEST_CASE("A request counts the launches without a winner, and has the name that
 }
 
 TEST_CASE("A plan runs with other buffers of its classes") {
-  auto context = host_context("", TUNEDGEMM_POLICY_NEVER);
+  auto context = host_context("", TUNEDGEMM_POLICY_COMPILE);
   Matrices first(6, 6, 6);
   Matrices second(6, 6, 6);
   const tunedgemm::Plan plan = context.plan({.m = 6, .n = 6, .k = 6}, first.buffers());
@@ -465,7 +468,7 @@ TEST_CASE("A plan runs with other buffers of its classes") {
   tunedgemm::Buffers with_c = second.buffers();
   with_c.c = first.a.data();
   with_c.beta = 1;
-  CHECK(status_of([&] { plan.run(with_c); }) == TUNEDGEMM_INVALID_ARGUMENT);
+  CHECK(status_of([&] { plan.run(with_c); }) == TUNEDGEMM_STATUS_INVALID_ARGUMENT);
 }
 
 TEST_CASE("What a call and a report say is fit to be shown") {
@@ -476,6 +479,6 @@ TEST_CASE("What a call and a report say is fit to be shown") {
   const EnvironmentVariable variable("TUNEDGEMM_POLICY", "\x1b[31m");
   CHECK(status_of([] {
           tunedgemm::Context({.backend = TUNEDGEMM_BACKEND_HOST, .cache_path = ""});
-        }) == TUNEDGEMM_INVALID_ARGUMENT);
+        }) == TUNEDGEMM_STATUS_INVALID_ARGUMENT);
   CHECK_THAT(tunedgemm_error_message(), ContainsSubstring("\\u001b[31m"));
 }

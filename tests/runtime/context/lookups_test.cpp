@@ -59,8 +59,8 @@ TEST_CASE("A cache that was exported runs where nothing compiles, under every po
     }
     REQUIRE(context->store().export_to(shipped).empty());
   }
-  for (const Policy policy :
-       {Policy::kTune, Policy::kNever, Policy::kReplay, Policy::kStored, Policy::kBackground}) {
+  for (const Policy policy : {Policy::kTune, Policy::kCompile, Policy::kFail, Policy::kStored,
+                              Policy::kTuneInBackground}) {
     for (const bool is_system_file : {false, true}) {
       const TemporaryFolder user;
       ContextOptions options;
@@ -82,7 +82,7 @@ TEST_CASE("A cache that was exported runs where nothing compiles, under every po
         CHECK_FALSE(plan.kernel->is_built_in());
         CHECK(calls[index].is_right_with(plan));
       }
-      if (policy != Policy::kReplay) {
+      if (policy != Policy::kFail) {
         const HostCall other(30, 20, 64);
         const Plan& plan = context->plan(other.key(), {});
         CHECK_THAT(plan.description,
@@ -98,7 +98,7 @@ TEST_CASE("A cache that was exported runs where nothing compiles, under every po
 TEST_CASE("Where nothing compiles and nothing is stored, the kernel that is linked in says so") {
   const TemporaryFolder folder;
   const WithoutCompiler none;
-  const auto context = host_context(folder, Policy::kNever);
+  const auto context = host_context(folder, Policy::kCompile);
   const Plan& plan = context->plan(call(), {});
   CHECK(plan.kernel->is_built_in());
   CHECK(plan.description.find("linked in") != std::string::npos);
@@ -106,7 +106,7 @@ TEST_CASE("Where nothing compiles and nothing is stored, the kernel that is link
 
 TEST_CASE("A miss without tuning runs what won for a near problem, from its stored binary") {
   const TemporaryFolder folder;
-  const auto context = host_context(folder, Policy::kNever);
+  const auto context = host_context(folder, Policy::kCompile);
   Device& device = context->device();
   const Problem near = canonical(to_problem(call(96))).problem;
   const std::vector<Instance> ranked = ranked_candidates(near, device.limits());

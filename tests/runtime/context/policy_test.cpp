@@ -45,7 +45,7 @@ TEST_CASE("A tuning that is cut short leaves a winner only where it may") {
   const Problem problem = canonical(to_problem(HostCall(64, 48, 32).key())).problem;
   for (const bool must_be_whole : {false, true}) {
     const TemporaryFolder folder;
-    const auto context = host_context(folder, Policy::kNever);
+    const auto context = host_context(folder, Policy::kCompile);
     if (!context->device().why_not_compile().empty()) {
       TUNEDGEMM_SKIP("there is no compiler for host kernels");
     }
@@ -104,7 +104,7 @@ TEST_CASE("Policy stored takes a kernel that needs less alignment than there is"
 TEST_CASE("Policy stored finds a kernel that was compiled without a tuning") {
   const TemporaryFolder folder;
   HostCall call(31, 17, 64);
-  host_context(folder, Policy::kNever)->plan(call.key(), {});
+  host_context(folder, Policy::kCompile)->plan(call.key(), {});
   const auto context = host_context(folder, Policy::kStored);
   const Plan& plan = context->plan(call.key(), {});
   CHECK_THAT(plan.description, ContainsSubstring("a stored kernel, chosen by the model"));
@@ -141,7 +141,7 @@ TEST_CASE("Policy stored runs a kernel as soon as another process has stored it"
   const CallKey key = HostCall(4, 5, 6).key();
   CHECK_THROWS_AS(context->plan(key, {}), CallError);
   CHECK_THROWS_AS(context->plan(key, {}), CallError);
-  options.policy = Policy::kNever;
+  options.policy = Policy::kCompile;
   const Candidate compiled = Context::create(options)->plan(key, {}).candidate;
   CHECK(context->plan(key, {}).candidate == compiled);
   CHECK(context->kernel_counters().compiled == 0);
@@ -149,7 +149,7 @@ TEST_CASE("Policy stored runs a kernel as soon as another process has stored it"
 
 TEST_CASE("A plan that the model chose goes over to the winner when there is one") {
   const TemporaryFolder folder;
-  const auto context = host_context(folder, Policy::kNever);
+  const auto context = host_context(folder, Policy::kCompile);
   HostCall call(37, 53, 29);
   const Plan& chosen = context->plan(call.key(), {});
   CHECK_FALSE(chosen.is_final);
@@ -165,7 +165,7 @@ TEST_CASE("A plan that the model chose goes over to the winner when there is one
 
 TEST_CASE("A tuning from outside of the calls replaces plans of all keys of the problem") {
   const TemporaryFolder folder;
-  const auto context = host_context(folder, Policy::kNever);
+  const auto context = host_context(folder, Policy::kCompile);
   const HostCall call(8, 9, 10);
   CallKey written_out = call.key();
   written_out.lda = 10;  // what 0 stands for
@@ -181,18 +181,19 @@ TEST_CASE("A tuning from outside of the calls replaces plans of all keys of the 
   CHECK(context->counters().replaced == 2);
 }
 
-TEST_CASE("Replay asked for by one call refuses what ran without a winner so far") {
+TEST_CASE("Policy fail of one call refuses what ran without a winner so far") {
   const TemporaryFolder folder;
-  const auto context = host_context(folder, Policy::kNever);
+  const auto context = host_context(folder, Policy::kCompile);
   const HostCall call(8, 9, 10);
   context->plan(call.key(), {});
-  CHECK_THROWS_AS(context->plan(call.key(), {}, Policy::kReplay), CallError);
+  CHECK_THROWS_AS(context->plan(call.key(), {}, Policy::kFail), CallError);
   CHECK_NOTHROW(context->plan(call.key(), {}, Policy::kStored));
 }
 
-TEST_CASE("Policy background answers at once, and later with the winner that it has tuned") {
+TEST_CASE(
+    "Policy tune_in_background answers at once, and later with the winner that it has tuned") {
   const TemporaryFolder folder;
-  const auto context = host_context(folder, Policy::kBackground);
+  const auto context = host_context(folder, Policy::kTuneInBackground);
   HostCall call(37, 53, 29);
   const Plan& first = context->plan(call.key(), {});
   CHECK(first.kernel->is_built_in());
@@ -213,13 +214,13 @@ bool tune_and_forget_binary(const TemporaryFolder& folder, const HostCall& call)
   return plan.is_final && !plan.kernel->is_built_in();
 }
 
-TEST_CASE("Policy background compiles a winner without a binary in its own thread") {
+TEST_CASE("Policy tune_in_background compiles a winner without a binary in its own thread") {
   const TemporaryFolder folder;
   const HostCall call(37, 53, 29);
   if (!tune_and_forget_binary(folder, call)) {
     TUNEDGEMM_SKIP("there is no compiler for host kernels");
   }
-  const auto context = host_context(folder, Policy::kBackground);
+  const auto context = host_context(folder, Policy::kTuneInBackground);
   const Plan& first = context->plan(call.key(), {});
   CHECK(first.kernel->is_built_in());
   CHECK_FALSE(first.is_final);
@@ -233,12 +234,14 @@ TEST_CASE("Policy background compiles a winner without a binary in its own threa
   CHECK(call.is_right_with(first.newest()));
 }
 
-TEST_CASE("Policy background compiles the winner at once where nothing else computes the problem") {
+TEST_CASE(
+    "Policy tune_in_background compiles the winner at once where nothing else computes the "
+    "problem") {
   const PlainBackend backend;
   ContextOptions options;
   options.backend = &backend;
   options.store.access = StoreOptions::Access::kMemoryOnly;
-  options.policy = Policy::kBackground;
+  options.policy = Policy::kTuneInBackground;
   const auto context = Context::create(options);
   context->freeze();
   const CallKey key = HostCall(4, 5, 6).key();
@@ -256,7 +259,7 @@ TEST_CASE("Policy background compiles the winner at once where nothing else comp
 
 TEST_CASE("What is frozen stays what it is") {
   const TemporaryFolder folder;
-  const auto context = host_context(folder, Policy::kBackground);
+  const auto context = host_context(folder, Policy::kTuneInBackground);
   const HostCall early(37, 53, 29);
   const HostCall late(37, 53, 31);
   const Plan& plan = context->plan(early.key(), {});
@@ -271,7 +274,7 @@ TEST_CASE("What is frozen stays what it is") {
 TEST_CASE("A context that tunes in the background can be destroyed at any time") {
   for (const auto pause : {0, 120, 400}) {
     const TemporaryFolder folder;
-    const auto context = host_context(folder, Policy::kBackground);
+    const auto context = host_context(folder, Policy::kTuneInBackground);
     for (int size = 8; size < 12; ++size) {
       context->plan(HostCall(size, 9, 10).key(), {});
     }
@@ -281,10 +284,10 @@ TEST_CASE("A context that tunes in the background can be destroyed at any time")
 
 TEST_CASE("Every policy has the name that the environment gives it") {
   CHECK(parse_policy("tune") == Policy::kTune);
-  CHECK(parse_policy("never") == Policy::kNever);
-  CHECK(parse_policy("replay") == Policy::kReplay);
+  CHECK(parse_policy("compile") == Policy::kCompile);
+  CHECK(parse_policy("fail") == Policy::kFail);
   CHECK(parse_policy("stored") == Policy::kStored);
-  CHECK(parse_policy("background") == Policy::kBackground);
+  CHECK(parse_policy("tune_in_background") == Policy::kTuneInBackground);
   CHECK_FALSE(parse_policy(""));
   CHECK_FALSE(parse_policy("Stored"));
 }

@@ -19,15 +19,15 @@ namespace tunedgemm::internal::fake_cuda {
 namespace {
 
 tunedgemm_context* open_by_c(int ordinal) {
-  const tunedgemm_context_options options = c_options(TUNEDGEMM_POLICY_NEVER, ordinal);
+  const tunedgemm_context_options options = c_options(TUNEDGEMM_POLICY_COMPILE, ordinal);
   tunedgemm_context* context = nullptr;
-  return tunedgemm_context_create(&options, &context) == TUNEDGEMM_OK ? context : nullptr;
+  return tunedgemm_context_create(&options, &context) == TUNEDGEMM_STATUS_OK ? context : nullptr;
 }
 
 tunedgemm_status plan_by_c(tunedgemm_context* context, const SmallProduct& product,
                            const tunedgemm_buffers& buffers) {
   const tunedgemm_plan* plan = nullptr;
-  return tunedgemm_plan_create(context, &product.problem(), &buffers, &plan);
+  return tunedgemm_plan_create(context, &product.problem(), &buffers, nullptr, &plan);
 }
 
 }  // namespace
@@ -38,7 +38,7 @@ TEST_CASE("A call without a context is for the current device of its thread") {
   std::atomic<int> made{0};
   ProcessContexts contexts(cuda_backend(), [&](const Backend&, int ordinal) {
     ++made;
-    return open_context(Policy::kNever, ordinal);
+    return open_context(Policy::kCompile, ordinal);
   });
   const auto is_right_on = [&](int ordinal) {
     const OnDevice device(ordinal);
@@ -73,7 +73,7 @@ TEST_CASE("A context that could not be made is tried again by the next call") {
     if (fails) {
       throw std::runtime_error("not now");
     }
-    return open_context(Policy::kNever, ordinal);
+    return open_context(Policy::kCompile, ordinal);
   });
   CHECK_THROWS_AS(contexts.current(), std::runtime_error);
   fails = false;
@@ -99,20 +99,20 @@ TEST_CASE("Memory that the device cannot read is told when a plan is made, and a
   std::vector<float> on_host(static_cast<std::size_t>(SmallProduct::kM * SmallProduct::kN));
   tunedgemm_buffers buffers = product.buffers();
   buffers.d = on_host.data();
-  CHECK(plan_by_c(context, product, buffers) == TUNEDGEMM_INVALID_ARGUMENT);
+  CHECK(plan_by_c(context, product, buffers) == TUNEDGEMM_STATUS_INVALID_ARGUMENT);
   CHECK_THAT(tunedgemm_error_message(), Catch::Matchers::ContainsSubstring("is host memory"));
   CHECK(tunedgemm_matmul(context, &product.problem(), &buffers, nullptr) ==
-        TUNEDGEMM_INVALID_ARGUMENT);
+        TUNEDGEMM_STATUS_INVALID_ARGUMENT);
   {
     const OnDevice other(1);
     const SmallProduct elsewhere;
     buffers = product.buffers();
     buffers.a = elsewhere.buffers().a;
-    CHECK(plan_by_c(context, product, buffers) == TUNEDGEMM_INVALID_ARGUMENT);
+    CHECK(plan_by_c(context, product, buffers) == TUNEDGEMM_STATUS_INVALID_ARGUMENT);
     CHECK_THAT(tunedgemm_error_message(),
                Catch::Matchers::ContainsSubstring("is memory of cuda:1"));
   }
-  CHECK(plan_by_c(context, product, product.buffers()) == TUNEDGEMM_OK);
+  CHECK(plan_by_c(context, product, product.buffers()) == TUNEDGEMM_STATUS_OK);
   tunedgemm_context_destroy(context);
 }
 
@@ -127,7 +127,7 @@ TEST_CASE("A forked child is refused the GPU of its parent, and calls the driver
   tunedgemm_context* const context = open_by_c(0);
   REQUIRE(context != nullptr);
   const SmallProduct product;
-  REQUIRE(plan_by_c(context, product, product.buffers()) == TUNEDGEMM_OK);
+  REQUIRE(plan_by_c(context, product, product.buffers()) == TUNEDGEMM_STATUS_OK);
   const pid_t child = fork();
   if (child == 0) {
     alarm(30);
@@ -137,7 +137,7 @@ TEST_CASE("A forked child is refused the GPU of its parent, and calls the driver
       return std::string(tunedgemm_error_message()).find("fork()") != std::string::npos;
     };
     const bool is_refused =
-        tunedgemm_matmul(context, &product.problem(), &buffers, nullptr) != TUNEDGEMM_OK &&
+        tunedgemm_matmul(context, &product.problem(), &buffers, nullptr) != TUNEDGEMM_STATUS_OK &&
         told_of_fork() && open_by_c(0) == nullptr && told_of_fork();
     tunedgemm_context_destroy(context);
     _exit(!is_refused ? 1 : control().calls() != before ? 2 : 0);

@@ -75,7 +75,7 @@ tunedgemm_context_options c_options(tunedgemm_policy policy, int ordinal) {
   options.cache_path = "";
   options.policy = policy;
   options.tune_candidates = 2;
-  options.rigor = TUNEDGEMM_QUICK;
+  options.rigor = TUNEDGEMM_RIGOR_QUICK;
   return options;
 }
 
@@ -90,7 +90,8 @@ std::unique_ptr<Context> open_context(Policy policy, int ordinal) {
 }
 
 SmallProduct::SmallProduct(std::int64_t k) {
-  tunedgemm_problem_init(&problem_, kM, kN, k, TUNEDGEMM_F32, TUNEDGEMM_F32, TUNEDGEMM_F32);
+  tunedgemm_problem_init(&problem_, kM, kN, k, TUNEDGEMM_TYPE_F32, TUNEDGEMM_TYPE_F32,
+                         TUNEDGEMM_TYPE_F32);
   const std::int64_t inputs = kM * k + k * kN;
   TUNEDGEMM_CHECK(test_driver(), cuMemAlloc(&memory_, bytes_of(inputs + kResults * kM * kN)),
                   "a test's matrices");

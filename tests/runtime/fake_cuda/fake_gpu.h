@@ -52,7 +52,7 @@ class FakeGpu {
 tunedgemm_context_options c_options(tunedgemm_policy policy, int ordinal = 0);
 
 /// In memory, of that policy; tuning takes few candidates.
-std::unique_ptr<Context> open_context(Policy policy = Policy::kNever, int ordinal = 0);
+std::unique_ptr<Context> open_context(Policy policy = Policy::kCompile, int ordinal = 0);
 
 /// A product of small whole numbers in f32, in the memory of the current device.
 class SmallProduct {

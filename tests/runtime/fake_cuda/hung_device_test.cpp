@@ -49,12 +49,12 @@ TEST_CASE("A call whose kernel never ends is refused, and its context ends witho
     const SmallProduct product;
     const tunedgemm_context_options options = c_options(TUNEDGEMM_POLICY_TUNE);
     tunedgemm_context* context = nullptr;
-    REQUIRE(tunedgemm_context_create(&options, &context) == TUNEDGEMM_OK);
+    REQUIRE(tunedgemm_context_create(&options, &context) == TUNEDGEMM_STATUS_OK);
     control().hang_next_launch();
     const tunedgemm_buffers buffers = product.buffers();
     for (int call = 0; call < 2; ++call) {
       CHECK(tunedgemm_matmul(context, &product.problem(), &buffers, nullptr) ==
-            TUNEDGEMM_DEVICE_FAILED);
+            TUNEDGEMM_STATUS_DEVICE_FAILED);
       CHECK_THAT(tunedgemm_error_message(), Catch::Matchers::ContainsSubstring("has not ended"));
     }
     tunedgemm_context_destroy(context);

@@ -49,9 +49,9 @@ struct Call {
   bool has_winner;
 };
 constexpr Call kTune{"tune", TUNEDGEMM_POLICY_TUNE, false};
-constexpr Call kNever{"never", TUNEDGEMM_POLICY_NEVER, false};
+constexpr Call kCompile{"compile", TUNEDGEMM_POLICY_COMPILE, false};
 constexpr Call kStored{"stored", TUNEDGEMM_POLICY_STORED, false};
-constexpr Call kReplay{"replay", TUNEDGEMM_POLICY_REPLAY, true};
+constexpr Call kFail{"fail", TUNEDGEMM_POLICY_FAIL, true};
 
 // Empty if D is right.
 std::string multiply(const Context& context) {
@@ -82,7 +82,7 @@ std::string call(tunedgemm_policy policy, const std::string& cache, int threads 
                          .host_threads = threads,
                          .cache_path = cache.c_str(),
                          .policy = policy,
-                         .rigor = TUNEDGEMM_QUICK,
+                         .rigor = TUNEDGEMM_RIGOR_QUICK,
                          .tune_seconds = kBudgetSeconds,
                          .tune_candidates = 2});
   const auto begin = steady_clock::now();
@@ -156,7 +156,7 @@ class Bench {
                              .host_threads = 2,
                              .cache_path = path.c_str(),
                              .policy = TUNEDGEMM_POLICY_TUNE,
-                             .rigor = TUNEDGEMM_QUICK,
+                             .rigor = TUNEDGEMM_RIGOR_QUICK,
                              .tune_candidates = 1});
       CHECK(multiply(context).empty());
     }
@@ -198,18 +198,19 @@ TEST_CASE("A temporary folder that is not there, no folder, or full fails no cal
   Bench bench;
   bench.check("no TMPDIR", {kTune}, [] { return setenv("TMPDIR", "/proc/nowhere", 1) == 0; });
   const std::string file = bench.program("file", "");
-  bench.check("TMPDIR is a file", {kNever}, [&] { return setenv("TMPDIR", file.c_str(), 1) == 0; });
+  bench.check("TMPDIR is a file", {kCompile},
+              [&] { return setenv("TMPDIR", file.c_str(), 1) == 0; });
   const auto full = [] {
     return own_mounts() && cover("/tmp", "size=16k") && cover("/var/tmp", "size=16k") &&
            cover("/dev/shm", "size=16k") && unsetenv("TMPDIR") == 0;
   };
-  bench.check("all temporary folders full", {kTune, kNever, kStored}, full);
+  bench.check("all temporary folders full", {kTune, kCompile, kStored}, full);
   const auto read_only = [&] {
     return full() && mount("none", "/tmp", nullptr, MS_REMOUNT | MS_RDONLY, nullptr) == 0 &&
            mount("none", "/var/tmp", nullptr, MS_REMOUNT | MS_RDONLY, nullptr) == 0 &&
            mount("none", "/dev/shm", nullptr, MS_REMOUNT | MS_RDONLY, nullptr) == 0;
   };
-  bench.check("no temporary folder can be written", {kTune, kNever}, read_only);
+  bench.check("no temporary folder can be written", {kTune, kCompile}, read_only);
 }
 
 TEST_CASE("A compiler that is broken fails no call") {
@@ -230,12 +231,12 @@ TEST_CASE("A compiler that is broken fails no call") {
   }};
   for (const auto& [name, text] : compilers) {
     const std::string program = bench.program("c++", text);
-    bench.check("the compiler " + name, {kTune, name == "exits 1" ? kNever : kStored},
+    bench.check("the compiler " + name, {kTune, name == "exits 1" ? kCompile : kStored},
                 [&] { return setenv("TUNEDGEMM_CXX", program.c_str(), 1) == 0; });
   }
   // A good winner needs no compiler.
   const std::string broken = bench.program("c++", "#!/bin/sh\nexit 1\n");
-  bench.check("the compiler exits 1", {kReplay},
+  bench.check("the compiler exits 1", {kFail},
               [&] { return setenv("TUNEDGEMM_CXX", broken.c_str(), 1) == 0; });
 }
 
@@ -265,7 +266,7 @@ TEST_CASE("A compiler that hangs holds no call beyond its budget and leaves no p
   const std::string started = bench.file("started");
   const std::string program = bench.program(
       "c++", "#!/bin/sh\ntrap '' TERM\nsleep 1000 &\necho $$ $! >> " + started + "\nwait\nwait\n");
-  bench.check("the compiler hangs", {kTune, kNever, kReplay, kStored},
+  bench.check("the compiler hangs", {kTune, kCompile, kFail, kStored},
               [&] { return setenv("TUNEDGEMM_CXX", program.c_str(), 1) == 0; });
   std::ifstream pids(started);
   int count = 0;
@@ -278,7 +279,7 @@ TEST_CASE("A compiler that hangs holds no call beyond its budget and leaves no p
   }
   CHECK(count > 0);
   const std::string talking = bench.program("c++", "#!/bin/sh\nwhile :; do echo error; done\n");
-  bench.check("the compiler talks without end", {kNever},
+  bench.check("the compiler talks without end", {kCompile},
               [&] { return setenv("TUNEDGEMM_CXX", talking.c_str(), 1) == 0; });
 }
 
@@ -288,7 +289,7 @@ TEST_CASE("Few descriptors fail no call") {
   }
   Bench bench;
   for (const rlim_t more : {0U, 3U, 8U}) {
-    bench.check(std::to_string(more) + " descriptors", {more % 2 == 0 ? kTune : kNever}, [&] {
+    bench.check(std::to_string(more) + " descriptors", {more % 2 == 0 ? kTune : kCompile}, [&] {
       const int next = open("/dev/null", O_RDONLY);
       close(next);
       return next >= 0 && limit(RLIMIT_NOFILE, static_cast<rlim_t>(next) + more);
@@ -300,11 +301,11 @@ TEST_CASE("No room for files and no /proc fail no call") {
   Bench bench;
   for (const rlim_t bytes : {0U, 40000U}) {
     bench.check("files of " + std::to_string(bytes) + " bytes",
-                bytes == 0 ? std::vector{kTune, kNever, kReplay} : std::vector{kTune},
+                bytes == 0 ? std::vector{kTune, kCompile, kFail} : std::vector{kTune},
                 [&] { return limit(RLIMIT_FSIZE, bytes); });
   }
   const auto no_proc = [] { return own_mounts() && cover("/proc", "size=16k"); };
-  bench.check("no /proc", {kTune, kReplay}, no_proc);
+  bench.check("no /proc", {kTune, kFail}, no_proc);
 }
 
 TEST_CASE("A temporary folder that few descriptors leave is removed by a later process") {
@@ -324,20 +325,20 @@ TEST_CASE("A temporary folder that few descriptors leave is removed by a later p
                 return setenv("TMPDIR", places.c_str(), 1) == 0 && next >= 0 &&
                        limit(RLIMIT_NOFILE, static_cast<rlim_t>(next) + more);
               },
-              [&] { return call(TUNEDGEMM_POLICY_NEVER, path); }) == "");
+              [&] { return call(TUNEDGEMM_POLICY_COMPILE, path); }) == "");
     for (const auto& left : fs::directory_iterator(places)) {
       fs::last_write_time(left, fs::file_time_type::clock::now() - std::chrono::hours(1));
     }
   }
   const std::string path = bench.cache(kTune);
   CHECK(in_child([&] { return setenv("TMPDIR", places.c_str(), 1) == 0; },
-                 [&] { return call(TUNEDGEMM_POLICY_NEVER, path); }) == "");
+                 [&] { return call(TUNEDGEMM_POLICY_COMPILE, path); }) == "");
   CHECK(fs::is_empty(places));
 }
 
 TEST_CASE("A stored winner is loaded where /proc does not show descriptors") {
   Bench bench;
-  const std::string cache = bench.cache(kReplay);
+  const std::string cache = bench.cache(kFail);
   const auto only_what_the_cpu_is = [] {
     std::ifstream cpu("/proc/cpuinfo"), memory("/proc/meminfo");
     const std::string cpu_text{std::istreambuf_iterator<char>(cpu), {}};
@@ -353,7 +354,7 @@ TEST_CASE("A stored winner is loaded where /proc does not show descriptors") {
           Context context({.backend = TUNEDGEMM_BACKEND_HOST,
                            .host_threads = 2,
                            .cache_path = cache.c_str(),
-                           .policy = TUNEDGEMM_POLICY_REPLAY});
+                           .policy = TUNEDGEMM_POLICY_FAIL});
           const std::string wrong = multiply(context);
           const std::string report = context.report();
           // Another compiler made it, and it is none that is linked in.
@@ -368,7 +369,7 @@ TEST_CASE("Threads that cannot be started are done without") {
                                setresuid(65534, 65534, 65534) == 0)) &&
            limit(RLIMIT_NPROC, 0);
   };
-  for (const Call& one : {kTune, kNever, kStored}) {
+  for (const Call& one : {kTune, kCompile, kStored}) {
     INFO("policy " << one.name);
     CHECK(in_child(no_processes, [&] { return call(one.policy, "", 4); }) == "");
   }

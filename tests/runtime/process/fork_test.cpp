@@ -157,7 +157,7 @@ TEST_CASE("A context of the parent is refused in the child, and destroyed withou
               }
               return false;
             } catch (const Error& error) {
-              if (error.status() != TUNEDGEMM_INVALID_ARGUMENT ||
+              if (error.status() != TUNEDGEMM_STATUS_INVALID_ARGUMENT ||
                   std::string(error.what()).find("before fork()") == std::string::npos) {
                 return false;
               }
@@ -187,16 +187,16 @@ TEST_CASE("A call without a context works in a child, and in its child") {
     options.policy = TUNEDGEMM_POLICY_STORED;
     const tunedgemm_plan* plan = nullptr;
     tunedgemm_problem problem;
-    tunedgemm_problem_init(&problem, kSize, kSize, kSize, TUNEDGEMM_F32, TUNEDGEMM_F32,
-                           TUNEDGEMM_F32);
+    tunedgemm_problem_init(&problem, kSize, kSize, kSize, TUNEDGEMM_TYPE_F32, TUNEDGEMM_TYPE_F32,
+                           TUNEDGEMM_TYPE_F32);
     tunedgemm_buffers buffers;
     tunedgemm_buffers_init(&buffers);
     buffers.a = matrices.a.data();
     buffers.b = matrices.b.data();
     buffers.d = matrices.d.data();
-    return tunedgemm_plan_create_with(nullptr, &problem, &buffers, &options, &plan) ==
-               TUNEDGEMM_OK &&
-           tunedgemm_run(plan, &buffers, nullptr) == TUNEDGEMM_OK && matrices.right();
+    return tunedgemm_plan_create(nullptr, &problem, &buffers, &options, &plan) ==
+               TUNEDGEMM_STATUS_OK &&
+           tunedgemm_run(plan, &buffers, nullptr) == TUNEDGEMM_STATUS_OK && matrices.right();
   };
   setenv("TUNEDGEMM_CACHE", (folder.path() / "cache.db").c_str(), 1);
   CHECK(multiply());

@@ -31,13 +31,14 @@ int main() {
   const std::vector<float> b(64, 2.0F);
   std::vector<float> d(64);
   tunedgemm_problem problem;
-  tunedgemm_problem_init(&problem, 8, 8, 8, TUNEDGEMM_F32, TUNEDGEMM_F32, TUNEDGEMM_F32);
+  tunedgemm_problem_init(&problem, 8, 8, 8, TUNEDGEMM_TYPE_F32, TUNEDGEMM_TYPE_F32,
+                         TUNEDGEMM_TYPE_F32);
   tunedgemm_buffers buffers;
   tunedgemm_buffers_init(&buffers);
   buffers.a = a.data();
   buffers.b = b.data();
   buffers.d = d.data();
-  if (status == TUNEDGEMM_OK) {
+  if (status == TUNEDGEMM_STATUS_OK) {
     status = tunedgemm_matmul(context, &problem, &buffers, nullptr);
   }
   std::printf("%s %s, d is %.0f\n", tunedgemm_status_name(status), tunedgemm_error_message(),

@@ -45,7 +45,8 @@ class HostCall {
 
   tunedgemm_problem problem() const {
     tunedgemm_problem problem;
-    tunedgemm_problem_init(&problem, m_, n_, k_, TUNEDGEMM_F32, TUNEDGEMM_F32, TUNEDGEMM_F32);
+    tunedgemm_problem_init(&problem, m_, n_, k_, TUNEDGEMM_TYPE_F32, TUNEDGEMM_TYPE_F32,
+                           TUNEDGEMM_TYPE_F32);
     return problem;
   }
   tunedgemm_buffers buffers() const {

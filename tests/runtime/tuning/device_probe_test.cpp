@@ -107,7 +107,7 @@ TEST_CASE("A plan that asks for GPCs has those of the store, else of a probe", "
   const TemporaryFolder folder;
   ContextOptions options;
   options.backend = &cuda_backend();
-  options.policy = Policy::kReplay;
+  options.policy = Policy::kFail;
   options.store.path = folder.path() / "cache.db";
   constexpr std::int64_t kM = 256, kN = 512, kK = 8192;
   const Problem asked =
@@ -119,7 +119,8 @@ TEST_CASE("A plan that asks for GPCs has those of the store, else of a probe", "
   store_winner(*open_store(options.store.path), *winner, *device);
 
   tunedgemm_problem problem;
-  tunedgemm_problem_init(&problem, kM, kN, kK, TUNEDGEMM_F16, TUNEDGEMM_F16, TUNEDGEMM_F16);
+  tunedgemm_problem_init(&problem, kM, kN, kK, TUNEDGEMM_TYPE_F16, TUNEDGEMM_TYPE_F16,
+                         TUNEDGEMM_TYPE_F16);
   const auto memory = device->allocate(64);
   tunedgemm_buffers buffers;
   tunedgemm_buffers_init(&buffers);
