@@ -34,8 +34,8 @@ struct StoreFile {
   bool was_replaced() const;
 };
 
-/// Creates the file, opens it, or sets it aside if it is damaged and begins a new one. Empty where nothing can be done; a warning
-/// tells why.
+/// Creates the file, opens it, or sets it aside if it is damaged and begins a new one. Empty where
+/// nothing can be done; a warning tells why.
 std::optional<StoreFile> open_to_write(const std::filesystem::path& path,
                                        const StoreOptions& options, const Warn& warn);
 

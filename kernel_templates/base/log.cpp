@@ -9,9 +9,8 @@
 #include <string>
 #include <utility>
 
-#include "kernel_templates/base/text.h"
-
 #include "kernel_templates/base/process_fork.h"
+#include "kernel_templates/base/text.h"
 
 namespace tunedgemm::internal {
 namespace {

@@ -90,8 +90,8 @@ class Context {
 
   /// The plan for a call, made if there is none yet: may tune and compile, as the policy says, the
   /// context's or one that is asked for. The plan lives as long as the context. While `stream` is
-  /// captured only a kernel that is loaded already is used. The key may hold any numbers. A problem without a winner is noted as
-  /// a request of this name. Throws CallError, DeviceError.
+  /// captured only a kernel that is loaded already is used. The key may hold any numbers. A problem
+  /// without a winner is noted as a request of this name. Throws CallError, DeviceError.
   const Plan& plan(const CallKey& key, StreamHandle stream, std::optional<Policy> asked = {},
                    std::string_view name = {});
 

@@ -63,6 +63,18 @@ void write_file(const std::string& path, const std::string& text) {
   }
 }
 
+Json to_json(const Shape& shape) {
+  const Problem& problem = shape.problem;
+  return {{"name", shape.name},
+          {"types", types_text(problem)},
+          {"layout", layout_text(problem)},
+          {"epilogue", epilogue_text(problem)},
+          {"m", problem.m},
+          {"n", problem.n},
+          {"k", problem.k},
+          {"batch", problem.batch}};
+}
+
 Json to_json(const Record& record) {
   const Problem& problem = record.problem;
   const double median_us = record.measurement.median_us;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cache/record.h"
+#include "tools/shared/shape.h"
 
 namespace tunedgemm::internal {
 
@@ -24,6 +25,8 @@ std::string csv_cell(std::string_view text);
 /// Throws std::runtime_error with a sentence.
 void write_file(const std::string& path, const std::string& text);
 
+/// The name, types, layout, epilogue and sizes: the first fields of a measured row.
+Json to_json(const Shape& shape);
 /// Every field by name, times in microseconds, types, layout and epilogue as the views spell them.
 Json to_json(const Record& record);
 Json to_json(const TrialRecord& trial);

@@ -35,19 +35,11 @@ Json to_json(const BenchContender& contender) {
 }
 
 Json to_json(const BenchRow& row) {
-  const Problem& problem = row.shape.problem;
-  Json json{{"name", row.shape.name},
-            {"types", types_text(problem)},
-            {"layout", layout_text(problem)},
-            {"epilogue", epilogue_text(problem)},
-            {"m", problem.m},
-            {"n", problem.n},
-            {"k", problem.k},
-            {"batch", problem.batch},
-            {"problem", to_text(problem)},
-            {"kernel", row.kernel},
-            {"failure", row.failure.empty() ? Json(nullptr) : Json(row.failure)},
-            {"remarks", row.remarks}};
+  Json json = to_json(row.shape);
+  json.update({{"problem", to_text(row.shape.problem)},
+               {"kernel", row.kernel},
+               {"failure", row.failure.empty() ? Json(nullptr) : Json(row.failure)},
+               {"remarks", row.remarks}});
   Json contenders = Json::array();
   for (const BenchContender& contender : row.contenders) {
     contenders.push_back(to_json(contender));

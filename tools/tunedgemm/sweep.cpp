@@ -252,27 +252,22 @@ Json to_json(const Shape& shape, const SweptConfig& config) {
   const auto known = [&](double Measurement::*time) {
     return measurement ? Json((*measurement).*time) : Json();
   };
-  return {{"name", shape.name},
-          {"types", types_text(problem)},
-          {"layout", layout_text(problem)},
-          {"epilogue", epilogue_text(problem)},
-          {"m", problem.m},
-          {"n", problem.n},
-          {"k", problem.k},
-          {"batch", problem.batch},
-          {"family", config.ranked.candidate.family->name()},
-          {"config", to_text(config.ranked.candidate.config)},
-          {"median_us", known(&Measurement::median_us)},
-          {"p20_us", known(&Measurement::low_us)},
-          {"p80_us", known(&Measurement::high_us)},
-          {"tflops", measurement ? Json(flops(problem) / measurement->median_us * 1e-6) : Json()},
-          {"predicted_us", config.ranked.predicted_us},
-          {"registers", binary.registers},
-          {"shared_bytes", binary.shared_bytes},
-          {"spill_bytes", binary.spill_bytes},
-          {"compile_ms", binary.compile_ms},
-          {"max_error", config.max_error},
-          {"rejection", rejection ? Json(to_text(*rejection)) : Json()}};
+  Json json = to_json(shape);
+  json.update(
+      {{"family", config.ranked.candidate.family->name()},
+       {"config", to_text(config.ranked.candidate.config)},
+       {"median_us", known(&Measurement::median_us)},
+       {"p20_us", known(&Measurement::low_us)},
+       {"p80_us", known(&Measurement::high_us)},
+       {"tflops", measurement ? Json(flops(problem) / measurement->median_us * 1e-6) : Json()},
+       {"predicted_us", config.ranked.predicted_us},
+       {"registers", binary.registers},
+       {"shared_bytes", binary.shared_bytes},
+       {"spill_bytes", binary.spill_bytes},
+       {"compile_ms", binary.compile_ms},
+       {"max_error", config.max_error},
+       {"rejection", rejection ? Json(to_text(*rejection)) : Json()}});
+  return json;
 }
 
 void write_files(const Options& options, Device& device, const std::string& began_at,

@@ -25,8 +25,9 @@ const HostCall& call() {
   return same;
 }
 
-// Empty where there is no compiler. A cache whose winner was tuned with a template of another text, from which the same compiler made
-// this machine code: as the template of now gives it, or with a byte changed.
+// Empty where there is no compiler. A cache whose winner was tuned with a template of another text,
+// from which the same compiler made this machine code: as the template of now gives it, or with a
+// byte changed.
 enum class Code { kSame, kOther };
 std::optional<Candidate> store_old_winner(const TemporaryFolder& folder, Code code) {
   const auto context = host_context(folder, Policy::kCompile);
