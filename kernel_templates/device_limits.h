@@ -21,8 +21,7 @@ struct DeviceLimits {
   int registers_per_sm = 65536;
   std::int64_t shared_bytes_per_block = 0;  ///< the opt-in maximum of dynamic shared memory
   std::int64_t shared_bytes_per_sm = 0;
-  /// To which GPC a SM belongs, by its %smid; empty where that is not known. Not more
-  /// of either than cuda/wgmma/kernel_parameters.cuh has room for.
+  /// The GPC of each SM, counted from 0, by its %smid; empty where that is not known.
   std::vector<int> gpc_of_sm;
 
   // CPUs

@@ -123,7 +123,7 @@ Instance Family::begin_instance(const Problem& problem, const Config& config) co
 
 Launch without_workspace(Launch launch) {
   launch.workspace_bytes = 0;
-  launch.gpc_cluster_ranges = {};
+  launch.parameters = launch.parameters.zeroed();
   return launch;
 }
 

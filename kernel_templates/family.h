@@ -4,8 +4,6 @@
 // family.cpp beside it is this class: which knobs there are, and what a config makes of the
 // template for a problem: an Instance, or a sentence why not.
 
-#include <algorithm>
-#include <array>
 #include <cstdint>
 #include <mutex>
 #include <optional>
@@ -16,22 +14,11 @@
 #include <variant>
 #include <vector>
 
-#include "kernel_templates/cuda/wgmma/kernel_parameters.cuh"
 #include "kernel_templates/device_limits.h"
+#include "kernel_templates/launch.h"
 #include "kernel_templates/problem/config.h"
 #include "kernel_templates/problem/problem.h"
 #include "kernel_templates/source.h"
-
-inline bool operator==(const GpcClusterRanges& left, const GpcClusterRanges& right) {
-  return left.gpcs == right.gpcs && std::ranges::equal(left.first, right.first) &&
-         std::ranges::equal(left.gpc_of_sm, right.gpc_of_sm);
-}
-
-inline bool operator==(const OperandPadding& left, const OperandPadding& right) {
-  return left.offset_a == right.offset_a && left.offset_b == right.offset_b &&
-         left.pitch_a == right.pitch_a && left.pitch_b == right.pitch_b &&
-         left.blocks == right.blocks;
-}
 
 namespace tunedgemm::internal {
 
@@ -45,71 +32,6 @@ struct Knob {
   enum Role { kVariant, kTile, kLaunch };
   Role role = kVariant;
 };
-
-/// A workspace begins with counters that are zero before a launch and that the kernel leaves zero;
-/// whatever else a kernel keeps there begins behind them. The place is fixed so that kernels
-/// with different needs can share one. The last counters are those of
-/// cuda/wgmma/claim_cluster_id.cuh.
-inline constexpr std::int64_t kWorkspaceCounterBytes = 64 << 10;
-
-/// How tensor copies cut one matrix into boxes: all that a CUtensorMap is made of but the address
-/// of the operand or of the workspace (CUDA Driver API, "Tensor Map Object Management"). The
-/// kernel's half is cuda/ptx/tensor_copy.cuh.
-struct TensorMap {
-  enum class Operand : std::int32_t { kNone = 0, kA = 1, kB = 2, kD = 3 };
-
-  Operand operand = Operand::kNone;
-  DataType type = DataType::kF32;              ///< f32 operands are rounded to tf32
-  std::array<std::int64_t, 3> extent{};        ///< elements of a line, lines, batch entries
-  std::array<std::int64_t, 2> stride_bytes{};  ///< from line to line, from entry to entry
-  std::array<int, 2> box{};                    ///< elements of a line, lines
-  int span_bytes = 0;                          ///< of the box's lines, which is also the swizzle
-  /// Where the operand's padded copy begins in the workspace; 0: there is none.
-  std::int64_t workspace_offset = 0;
-
-  friend bool operator==(const TensorMap&, const TensorMap&) = default;
-};
-
-/// CUDA: whether a kernel may be started while the one before it in its stream still runs, for which
-/// it waits itself (cuda/ptx/synchronization.cuh). Behind a kernel that does not let others start
-/// early, asking for it costs time.
-enum class ProgrammaticLaunch : std::int32_t {
-  kNever = 0,
-  kAfterOwn = 1,  ///< in a graph, behind a kernel of this library that lets it: else nobody knows
-  kAlways = 2,    ///< the caller has said that such kernels follow each other
-};
-
-/// How a kernel is started. On the host grid[0] threads of the team take part, each with
-/// shared_bytes of scratch of its own.
-struct Launch {
-  std::array<std::uint32_t, 3> grid{1, 1, 1};
-  std::array<std::uint32_t, 3> block{1, 1, 1};
-  std::uint32_t shared_bytes = 0;
-  /// 0, or kWorkspaceCounterBytes and the bytes behind them. A kernel that needs more
-  /// counters than fit is refused by Family::instantiate.
-  std::int64_t workspace_bytes = 0;
-  /// CUDA: the kernel is faster with its workspace, and runs without one (without_workspace()).
-  bool workspace_is_optional = false;
-  bool needs_workspace() const { return workspace_bytes > 0 && !workspace_is_optional; }
-  ProgrammaticLaunch programmatic = ProgrammaticLaunch::kNever;
-  /// CUDA: the kernel lets the one behind it start early.
-  bool triggers_next = false;
-  /// CUDA: the kernel computes D's transpose: in its Arguments A and B change places, and all that
-  /// belongs to them.
-  bool swaps_operands = false;
-  /// CUDA: if the first is not kNone, the kernel takes all of them behind its Arguments, and
-  /// gpc_cluster_ranges behind them.
-  std::array<TensorMap, 3> tensor_maps{};
-  GpcClusterRanges gpc_cluster_ranges{};
-  /// CUDA: if it has blocks, the kernel `<entry>_pad` of the same binary goes before the other. It
-  /// takes the Arguments and this.
-  OperandPadding padding{};
-
-  friend bool operator==(const Launch&, const Launch&) = default;
-};
-
-/// The same launch without its workspace. Precondition: workspace_is_optional.
-Launch without_workspace(Launch launch);
 
 class Family;
 
@@ -135,8 +57,8 @@ struct Instance {
   /// define as well gets this value.
   std::vector<std::pair<std::string_view, std::string>> defines;
   bool needs_exact_architecture = false;  ///< as in Source
-  /// CUDA: the launch would be another, faster one if limits.gpc_of_sm had been known.
-  bool lacks_gpcs = false;
+  /// The launch would be a faster one if the device had been probed (Device::probe).
+  bool lacks_probe = false;
 
   /// Made anew by each call: a search looks at thousands of instances and compiles few.
   Source source() const;

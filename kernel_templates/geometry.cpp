@@ -93,7 +93,7 @@ std::string why_not_tiling(const Problem& problem, const Tiling& tiling, int blo
            std::to_string(ceil_divide(problem.k, block_k)) +
            " of block_k=" + std::to_string(block_k);
   }
-  constexpr std::int64_t kCounters = (kWorkspaceCounterBytes - kClaimCounterBytes) / kCounterBytes;
+  constexpr std::int64_t kCounters = (kWorkspaceCounterBytes - kFamilyCounterBytes) / kCounterBytes;
   if (tiling.tiles() > kCounters) {
     return "split_k=" + std::to_string(tiling.split_k) + " needs a counter for each of " +
            std::to_string(tiling.tiles()) + " tiles, and there are " + std::to_string(kCounters);

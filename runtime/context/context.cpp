@@ -220,10 +220,10 @@ std::unique_ptr<Plan> Context::make_plan(const CallKey& key, const Canonical& ca
   }
   // What answers at once must not wait for a probe that it may not need.
   const bool at_once = compiling_under(policy) == Compiling::kForbidden;
-  if (hit ? hit->winner.lacks_gpcs : !at_once) {
+  if (hit ? hit->winner.lacks_probe : !at_once) {
     tuning_.complete_probe();
   }
-  if (hit && hit->winner.lacks_gpcs) {
+  if (hit && hit->winner.lacks_probe) {
     hit = hit_of(std::move(hit->record), problem, device_->limits(), hit->match);
   }
   const auto plan_of_winner = [&](Compiling compiling) -> std::unique_ptr<Plan> {

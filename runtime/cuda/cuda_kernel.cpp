@@ -31,7 +31,8 @@ CudaKernel::CudaKernel(const PrimaryContext& context, TriggeringKernels& trigger
     : context_(context),
       triggering_kernels_(triggering_kernels),
       module_(context, binary, launch.shared_bytes),
-      padding_(launch.padding.blocks > 0 ? module_.function(binary.entry + "_pad") : nullptr) {
+      prologue_(launch.prologue.grid > 0 ? module_.function(std::string(launch.prologue.entry))
+                                         : nullptr) {
   if (launch.triggers_next) {
     triggering_kernels_.add(module_.function());
   }
@@ -61,39 +62,43 @@ int CudaKernel::run_as_told(const Launch& launch, const Arguments& arguments,
   return repeated;
 }
 
-CUresult CudaKernel::start_padding(const Launch& launch, const Arguments& arguments,
-                                   CUstream stream) const noexcept {
+CUresult CudaKernel::start_prologue(const Launch& launch, const Arguments& arguments,
+                                    CUstream stream) const noexcept {
   void* parameters[] = {const_cast<Arguments*>(&arguments),
-                        const_cast<OperandPadding*>(&launch.padding)};
+                        const_cast<void*>(launch.prologue.parameters.data())};
   CUlaunchAttribute attribute = kProgrammatic;
-  const CUlaunchConfig config{.gridDimX = launch.padding.blocks,
+  const CUlaunchConfig config{.gridDimX = launch.prologue.grid,
                               .gridDimY = 1,
                               .gridDimZ = 1,
-                              .blockDimX = kPaddingThreads,
+                              .blockDimX = launch.prologue.block,
                               .blockDimY = 1,
                               .blockDimZ = 1,
                               .sharedMemBytes = 0,
                               .hStream = stream,
                               .attrs = &attribute,
                               .numAttrs = is_programmatic(launch, stream) ? 1U : 0U};
-  return context_.driver().cuLaunchKernelEx(&config, padding_, parameters, nullptr);
+  return context_.driver().cuLaunchKernelEx(&config, prologue_, parameters, nullptr);
 }
 
 CUresult CudaKernel::start(const Launch& launch, const Arguments& arguments,
                            StreamHandle stream) const noexcept {
-  // The driver copies the arguments and does not write to them; its signature predates const.
-  std::array<CUtensorMap, 3> maps;
-  void* parameters[] = {const_cast<Arguments*>(&arguments), &maps[0], &maps[1], &maps[2],
-                        const_cast<GpcClusterRanges*>(&launch.gpc_cluster_ranges)};
-  if (launch.tensor_maps[0].operand != TensorMap::Operand::kNone) {
-    const CUresult result = encode(context_.driver(), launch.tensor_maps, arguments, maps);
+  // The driver copies the parameters and does not write to them; its signature predates const.
+  std::array<CUtensorMap, kMostTensorMaps> maps;
+  std::array<void*, 1 + kMostTensorMaps + 1> parameters;
+  std::size_t count = 0;
+  parameters[count++] = const_cast<Arguments*>(&arguments);
+  for (std::size_t index = 0; index < static_cast<std::size_t>(launch.tensor_map_count); ++index) {
+    const CUresult result =
+        encode(context_.driver(), launch.tensor_maps[index], arguments, maps[index]);
     if (result != CUDA_SUCCESS) [[unlikely]] {
       return result;
     }
+    parameters[count++] = &maps[index];
   }
-  const bool is_padded = launch.padding.blocks > 0;
-  if (is_padded) {
-    const CUresult result = start_padding(launch, arguments, static_cast<CUstream>(stream));
+  parameters[count] = const_cast<void*>(launch.parameters.data());
+  const bool has_prologue = launch.prologue.grid > 0;
+  if (has_prologue) {
+    const CUresult result = start_prologue(launch, arguments, static_cast<CUstream>(stream));
     if (result != CUDA_SUCCESS) [[unlikely]] {
       return result;
     }
@@ -109,8 +114,9 @@ CUresult CudaKernel::start(const Launch& launch, const Arguments& arguments,
       .sharedMemBytes = launch.shared_bytes,
       .hStream = static_cast<CUstream>(stream),
       .attrs = &attribute,
-      .numAttrs = is_padded || is_programmatic(launch, static_cast<CUstream>(stream)) ? 1U : 0U};
-  return context_.driver().cuLaunchKernelEx(&config, module_.function(), parameters, nullptr);
+      .numAttrs = has_prologue || is_programmatic(launch, static_cast<CUstream>(stream)) ? 1U : 0U};
+  return context_.driver().cuLaunchKernelEx(&config, module_.function(), parameters.data(),
+                                            nullptr);
 }
 
 bool CudaKernel::is_programmatic(const Launch& launch, CUstream stream) const noexcept {

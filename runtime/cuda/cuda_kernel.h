@@ -29,8 +29,8 @@ class CudaKernel final : public CompiledKernel {
   /// `arguments` are those of the kernel, which may compute D's transpose.
   int run_as_told(const Launch& launch, const Arguments& arguments,
                   StreamHandle stream) const noexcept;
-  CUresult start_padding(const Launch& launch, const Arguments& arguments,
-                         CUstream stream) const noexcept;
+  CUresult start_prologue(const Launch& launch, const Arguments& arguments,
+                          CUstream stream) const noexcept;
   CUresult start(const Launch& launch, const Arguments& arguments,
                  StreamHandle stream) const noexcept;
   bool is_programmatic(const Launch& launch, CUstream stream) const noexcept;
@@ -38,7 +38,7 @@ class CudaKernel final : public CompiledKernel {
   const PrimaryContext& context_;
   TriggeringKernels& triggering_kernels_;
   Module module_;
-  CUfunction padding_ = nullptr;  // the kernel before, where the launch has one
+  CUfunction prologue_ = nullptr;  // null where the launch has none
 };
 
 }  // namespace tunedgemm::internal::cuda

@@ -13,7 +13,6 @@
 
 #include "kernel_templates/base/log.h"
 #include "kernel_templates/base/text.h"
-#include "kernel_templates/cuda/wgmma/kernel_parameters.cuh"
 #include "runtime/cuda/driver.h"
 #include "runtime/cuda/memory.h"
 #include "runtime/cuda/module.h"

@@ -14,6 +14,9 @@
 
 namespace tunedgemm::internal::cuda {
 
+/// More than any device has: what exceeds them was read wrongly.
+inline constexpr int kMostSms = 1024, kMostGpcs = 64;
+
 /// Whether some kernel makes use of the GPCs of such a device.
 bool have_gpcs(const DeviceLimits& limits);
 
@@ -24,8 +27,7 @@ std::vector<int> find_gpcs(const PrimaryContext& context, CUstream stream,
 
 /// The same from what was seen: each entry has the SMs of one cluster. Those that were
 /// seen in clusters of one only go to the smallest GPC: some devices have SMs that take
-/// part in no larger cluster. Empty if there are more than cuda/wgmma/kernel_parameters.cuh has
-/// room for.
+/// part in no larger cluster. Empty if there are more than a device can have.
 std::vector<int> gpcs_from_clusters(std::span<const std::vector<int>> clusters);
 
 /// GPCs as text, "0,0,1,1".

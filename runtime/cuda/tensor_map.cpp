@@ -10,8 +10,9 @@ CUtensorMapDataType type_of(const TensorMap& map) noexcept {
     case DataType::kBF16:
       return CU_TENSOR_MAP_DATA_TYPE_BFLOAT16;
     case DataType::kF32:
-      return map.operand == TensorMap::Operand::kD ? CU_TENSOR_MAP_DATA_TYPE_FLOAT32
-                                                   : CU_TENSOR_MAP_DATA_TYPE_TFLOAT32;
+      return map.operand == TensorMap::Operand::kA || map.operand == TensorMap::Operand::kB
+                 ? CU_TENSOR_MAP_DATA_TYPE_TFLOAT32
+                 : CU_TENSOR_MAP_DATA_TYPE_FLOAT32;
     case DataType::kS32:
       return CU_TENSOR_MAP_DATA_TYPE_INT32;
     default:
@@ -25,43 +26,43 @@ CUtensorMapSwizzle swizzle_of(int span_bytes) noexcept {
                             : CU_TENSOR_MAP_SWIZZLE_32B;
 }
 
+// The driver's signature predates const.
 void* address_of(const TensorMap& map, const Arguments& arguments) noexcept {
   if (map.workspace_offset != 0) {
     return static_cast<char*>(arguments.workspace) + map.workspace_offset;
   }
-  const void* const address = map.operand == TensorMap::Operand::kA   ? arguments.a
-                              : map.operand == TensorMap::Operand::kB ? arguments.b
-                                                                      : arguments.d;
-  return const_cast<void*>(address);  // the driver's signature predates const
+  switch (map.operand) {
+    case TensorMap::Operand::kA:
+      return const_cast<void*>(arguments.a);
+    case TensorMap::Operand::kB:
+      return const_cast<void*>(arguments.b);
+    case TensorMap::Operand::kC:
+      return const_cast<void*>(arguments.c);
+    default:
+      return arguments.d;
+  }
 }
 
 }  // namespace
 
-CUresult encode(const Driver& driver, const std::array<TensorMap, 3>& maps,
-                const Arguments& arguments, std::array<CUtensorMap, 3>& encoded) noexcept {
+CUresult encode(const Driver& driver, const TensorMap& map, const Arguments& arguments,
+                CUtensorMap& encoded) noexcept {
+  if (map.operand == TensorMap::Operand::kNone) {
+    return CUDA_SUCCESS;
+  }
   constexpr unsigned kRank = 3;
   constexpr unsigned kElementStrides[kRank] = {1, 1, 1};
-  for (std::size_t index = 0; index < maps.size(); ++index) {
-    const TensorMap& map = maps[index];
-    if (map.operand == TensorMap::Operand::kNone) {
-      continue;
-    }
-    const auto wide = [](std::int64_t value) { return static_cast<unsigned long long>(value); };
-    const unsigned long long extents[kRank] = {wide(map.extent[0]), wide(map.extent[1]),
-                                               wide(map.extent[2])};
-    const unsigned long long strides[kRank - 1] = {wide(map.stride_bytes[0]),
-                                                   wide(map.stride_bytes[1])};
-    const unsigned box[kRank] = {static_cast<unsigned>(map.box[0]),
-                                 static_cast<unsigned>(map.box[1]), 1};
-    const CUresult result = driver.cuTensorMapEncodeTiled(
-        &encoded[index], type_of(map), kRank, address_of(map, arguments), extents, strides, box,
-        kElementStrides, CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle_of(map.span_bytes),
-        CU_TENSOR_MAP_L2_PROMOTION_L2_128B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
-    if (result != CUDA_SUCCESS) {
-      return result;
-    }
-  }
-  return CUDA_SUCCESS;
+  const auto wide = [](std::int64_t value) { return static_cast<unsigned long long>(value); };
+  const unsigned long long extents[kRank] = {wide(map.extent[0]), wide(map.extent[1]),
+                                             wide(map.extent[2])};
+  const unsigned long long strides[kRank - 1] = {wide(map.stride_bytes[0]),
+                                                 wide(map.stride_bytes[1])};
+  const unsigned box[kRank] = {static_cast<unsigned>(map.box[0]), static_cast<unsigned>(map.box[1]),
+                               1};
+  return driver.cuTensorMapEncodeTiled(
+      &encoded, type_of(map), kRank, address_of(map, arguments), extents, strides, box,
+      kElementStrides, CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle_of(map.span_bytes),
+      CU_TENSOR_MAP_L2_PROMOTION_L2_128B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
 }
 
 }  // namespace tunedgemm::internal::cuda

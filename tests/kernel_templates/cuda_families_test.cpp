@@ -185,7 +185,7 @@ TEST_CASE("There is a counter for each of so many tiles whose sum is split, and 
   limits.memory_bytes = std::int64_t{1} << 40;
   const Problem problem =
       make_problem(64, 64, 4096, DataType::kF16, DataType::kF16, DataType::kF16);
-  const std::int64_t counters = (kWorkspaceCounterBytes - kClaimCounterBytes) / 4;
+  const std::int64_t counters = (kWorkspaceCounterBytes - kFamilyCounterBytes) / 4;
   Tiling some{.tiles_m = counters, .tiles_n = 1, .batch = 1, .split_k = 2};
   CHECK(why_not_tiling(problem, some, 32, 64, limits).empty());
   ++some.tiles_m;

@@ -22,6 +22,10 @@ Launch launch(const Problem& problem, const Knobs& changes = {},
   return instance_of(wgmma_family(), problem, config, limits).launch;
 }
 
+OperandPadding padding_of(const Launch& launch) {
+  return launch.prologue.parameters.as<OperandPadding>();
+}
+
 /// Boxes of this many lines, in lines of 128 bytes, of a single matrix.
 TensorMap map_of(TensorMap::Operand operand, DataType type, std::array<std::int64_t, 2> extent,
                  std::int64_t stride_bytes, int lines) {
@@ -176,15 +180,15 @@ TEST_CASE("wgmma's operands of unaligned rows are copied to the workspace, each 
   problem.d.alignment_bytes = 2;
   const Launch both = launch(problem, {{"tensor_store", 0}});
   const std::int64_t bytes_a = 100 * 2048, bytes_b = 1003 * 256;  // rows of 2006 and of 134 bytes
-  CHECK(both.padding.pitch_a == 2048);
-  CHECK(both.padding.pitch_b == 256);
-  CHECK(both.padding.offset_a == kWorkspaceCounterBytes);
-  CHECK(both.padding.offset_b == kWorkspaceCounterBytes + bytes_a);
-  CHECK(both.padding.blocks > 0);
+  CHECK(padding_of(both).pitch_a == 2048);
+  CHECK(padding_of(both).pitch_b == 256);
+  CHECK(padding_of(both).offset_a == kWorkspaceCounterBytes);
+  CHECK(padding_of(both).offset_b == kWorkspaceCounterBytes + bytes_a);
+  CHECK(both.prologue.grid > 0);
   CHECK(both.needs_workspace());
-  CHECK(both.workspace_bytes >= both.padding.offset_b + bytes_b);
-  CHECK(both.tensor_maps[0].workspace_offset == both.padding.offset_a);
-  CHECK(both.tensor_maps[1].workspace_offset == both.padding.offset_b);
+  CHECK(both.workspace_bytes >= padding_of(both).offset_b + bytes_b);
+  CHECK(both.tensor_maps[0].workspace_offset == padding_of(both).offset_a);
+  CHECK(both.tensor_maps[1].workspace_offset == padding_of(both).offset_b);
   CHECK(both.tensor_maps[0].stride_bytes[0] == 2048);
   CHECK(both.tensor_maps[1].stride_bytes[0] == 256);
   CHECK(both.tensor_maps[0].extent == std::array<std::int64_t, 3>{1003, 100, 1});
@@ -198,24 +202,25 @@ TEST_CASE("wgmma's operands of unaligned rows are copied to the workspace, each 
   problem.b.batch_stride = 0;
   problem.d.batch_stride = 100 * 67;
   const Launch one = launch(problem, {{"tensor_store", 0}, {"split_k", 2}});
-  CHECK(one.padding.pitch_a == 0);
+  CHECK(padding_of(one).pitch_a == 0);
   CHECK(one.tensor_maps[0].workspace_offset == 0);
   CHECK(one.tensor_maps[0].stride_bytes[0] == 2016);
   Problem aligned = problem;
   aligned.b.alignment_bytes = 16;
   aligned.b.leading_dimension = 72;
   const Launch unpadded = launch(aligned, {{"tensor_store", 0}, {"split_k", 2}});
-  CHECK(one.padding.offset_b >= unpadded.workspace_bytes);
-  CHECK(one.padding.offset_b % 256 == 0);
-  CHECK(one.workspace_bytes >= one.padding.offset_b + bytes_b);
-  CHECK(one.workspace_bytes < one.padding.offset_b + 2 * bytes_b);
+  CHECK(unpadded.prologue == Prologue());
+  CHECK(padding_of(one).offset_b >= unpadded.workspace_bytes);
+  CHECK(padding_of(one).offset_b % 256 == 0);
+  CHECK(one.workspace_bytes >= padding_of(one).offset_b + bytes_b);
+  CHECK(one.workspace_bytes < padding_of(one).offset_b + 2 * bytes_b);
   CHECK(one.tensor_maps[1].extent[2] == 1);
 
   problem.b.batch_stride = 1003 * 67;
   const Launch each = launch(problem, {{"tensor_store", 0}});
   CHECK(each.tensor_maps[1].stride_bytes[1] == bytes_b);
   CHECK(each.tensor_maps[1].extent[2] == 3);
-  CHECK(each.workspace_bytes >= each.padding.offset_b + 3 * bytes_b);
+  CHECK(each.workspace_bytes >= padding_of(each).offset_b + 3 * bytes_b);
 
   DeviceLimits small = wgmma_device();
   small.memory_bytes = bytes_b;
@@ -225,15 +230,15 @@ TEST_CASE("wgmma's operands of unaligned rows are copied to the workspace, each 
 
 TEST_CASE("wgmma's clusters have an id each, and those of a GPC follow each other") {
   const Problem problem = padded({}, {4096, 4096, 4096});
-  CHECK(launch(problem).gpc_cluster_ranges == GpcClusterRanges{});
+  CHECK(launch(problem).parameters == ParameterBytes(GpcClusterRanges{}));
   for (const int cluster_m : {1, 2, 4}) {
     INFO("cluster_m=" << cluster_m);
     const Launch started = launch(problem, {{"gpc_aware", 1}, {"cluster_m", cluster_m}});
     CHECK(started.workspace_bytes == kWorkspaceCounterBytes);
     CHECK(started.workspace_is_optional);
     CHECK(without_workspace(started).workspace_bytes == 0);
-    CHECK(without_workspace(started).gpc_cluster_ranges == GpcClusterRanges{});
-    const GpcClusterRanges& ranges = started.gpc_cluster_ranges;
+    CHECK(without_workspace(started).parameters == ParameterBytes(GpcClusterRanges{}));
+    const auto ranges = started.parameters.as<GpcClusterRanges>();
     REQUIRE(ranges.gpcs == 8);
     CHECK(ranges.first[0] == 0);
     CHECK(ranges.first[8] * cluster_m == static_cast<int>(started.grid[0]));
@@ -253,7 +258,7 @@ TEST_CASE("wgmma's clusters have an id each, and those of a GPC follow each othe
   DeviceLimits unknown = wgmma_device();
   unknown.gpc_of_sm.clear();
   const Launch by_number = launch(problem, {{"gpc_aware", 1}}, unknown);
-  CHECK(by_number.gpc_cluster_ranges == GpcClusterRanges{});
+  CHECK(by_number.parameters == ParameterBytes(GpcClusterRanges{}));
   CHECK(by_number.workspace_bytes == 0);
   CHECK_FALSE(by_number.workspace_is_optional);
   for (const Config& config : wgmma_candidates_for(problem, unknown)) {

@@ -8,6 +8,7 @@ namespace tunedgemm::internal {
 namespace {
 
 constexpr int kArch = 90;
+static_assert(kClaimCounterBytes <= kFamilyCounterBytes);
 
 class Wgmma final : public CudaFamily {
  public:
@@ -78,7 +79,7 @@ class Wgmma final : public CudaFamily {
     }
     instance.predicted_us = wgmma_us(padded(problem), shape, limits) + padding_us(problem, limits);
     instance.needs_exact_architecture = true;
-    instance.lacks_gpcs = shape.gpc_aware && limits.gpc_of_sm.empty();
+    instance.lacks_probe = shape.gpc_aware && limits.gpc_of_sm.empty();
     return instance;
   }
 
@@ -120,26 +121,33 @@ class Wgmma final : public CudaFamily {
                        const DeviceLimits& limits) {
     const std::int64_t grid = shape.grid(problem, limits);
     const std::int64_t clusters = grid / shape.cluster_size();
-    const bool claims = shape.gpc_aware && !limits.gpc_of_sm.empty() && clusters <= kMostSms;
+    const bool claims = shape.gpc_aware && ranges_fit(limits) && clusters <= kMostSms;
     const bool is_padded = needs_padding(problem);
     const std::int64_t unpadded_bytes =
         std::max(split_workspace_bytes(shape.partial_tiles(problem), shape.partial_tile_bytes()),
                  claims || is_padded ? kWorkspaceCounterBytes : 0);
-    const OperandPadding padding = operand_padding(problem, unpadded_bytes, limits);
+    const OperandPadding padding = operand_padding(problem, unpadded_bytes);
     const Problem in_copies = padded(problem);
-    Launch launch{.grid = {static_cast<std::uint32_t>(grid), 1, 1},
-                  .block = {static_cast<std::uint32_t>(shape.threads()), 1, 1},
-                  .shared_bytes = static_cast<std::uint32_t>(shape.shared_bytes()),
-                  .workspace_bytes = padding_end(problem, unpadded_bytes),
-                  .workspace_is_optional = claims && shape.split_k == 1 && !is_padded,
-                  .triggers_next = true,
-                  .swaps_operands = shape.swap_ab,
-                  .tensor_maps = {map_of_a(in_copies, shape), map_of_b(in_copies, shape),
-                                  map_of_d(problem, shape)},
-                  .gpc_cluster_ranges = claims ? gpc_cluster_ranges(static_cast<int>(clusters),
-                                                                    shape.cluster_size(), limits)
-                                               : GpcClusterRanges{},
-                  .padding = padding};
+    Launch launch{
+        .grid = {static_cast<std::uint32_t>(grid), 1, 1},
+        .block = {static_cast<std::uint32_t>(shape.threads()), 1, 1},
+        .shared_bytes = static_cast<std::uint32_t>(shape.shared_bytes()),
+        .workspace_bytes = padding_end(problem, unpadded_bytes),
+        .workspace_is_optional = claims && shape.split_k == 1 && !is_padded,
+        .swaps_operands = shape.swap_ab,
+        .triggers_next = true,
+        .tensor_map_count = 3,
+        .tensor_maps = {map_of_a(in_copies, shape), map_of_b(in_copies, shape),
+                        map_of_d(problem, shape)},
+        .parameters = ParameterBytes(
+            claims ? gpc_cluster_ranges(static_cast<int>(clusters), shape.cluster_size(), limits)
+                   : GpcClusterRanges{})};
+    if (is_padded) {
+      launch.prologue = {.entry = "tunedgemm_wgmma_pad",
+                         .grid = padding_grid(problem, limits),
+                         .block = kPaddingThreads,
+                         .parameters = ParameterBytes(padding)};
+    }
     launch.tensor_maps[0].workspace_offset = padding.offset_a;
     launch.tensor_maps[1].workspace_offset = padding.offset_b;
     return launch;

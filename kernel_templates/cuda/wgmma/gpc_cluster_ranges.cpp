@@ -7,14 +7,18 @@
 
 namespace tunedgemm::internal {
 
+bool ranges_fit(const DeviceLimits& limits) {
+  return !limits.gpc_of_sm.empty() && limits.gpc_of_sm.size() <= kMostSms &&
+         std::ranges::all_of(limits.gpc_of_sm, [](int gpc) { return gpc < kMostGpcs; });
+}
+
 GpcClusterRanges gpc_cluster_ranges(int clusters, int cluster, const DeviceLimits& limits) {
-  assert(!limits.gpc_of_sm.empty() && limits.gpc_of_sm.size() <= kMostSms);
-  assert(clusters <= kMostSms);
+  assert(ranges_fit(limits) && clusters <= kMostSms);
   GpcClusterRanges ranges{};
   std::array<int, kMostGpcs> room{}, count{};
   for (std::size_t sm = 0; sm < limits.gpc_of_sm.size(); ++sm) {
     const int gpc = limits.gpc_of_sm[sm];
-    assert(gpc >= 0 && gpc < kMostGpcs);
+    assert(gpc >= 0);
     ranges.gpc_of_sm[sm] = static_cast<unsigned char>(gpc);
     ranges.gpcs = std::max(ranges.gpcs, gpc + 1);
     ++room[static_cast<std::size_t>(gpc)];

@@ -13,6 +13,7 @@ struct GpcClusterRanges {
   // many as clusters.
   unsigned char first[kMostGpcs + 1];
   unsigned char gpc_of_sm[kMostSms];  // by %smid
+  unsigned char padding[3];           // host code compares whole structs
 };
 
 constexpr int kPaddingThreads = 256, kPaddingBlocksOfSm = 4;  // of that kernel
@@ -24,5 +25,4 @@ struct OperandPadding {
   // column-major), in bytes; a pitch of 0: the operand is not copied.
   long long offset_a, offset_b;
   long long pitch_a, pitch_b;
-  unsigned blocks;  // of the kernel that copies; 0: there is none
 };

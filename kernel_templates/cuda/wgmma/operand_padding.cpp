@@ -75,8 +75,7 @@ std::string why_not_padding(const Problem& problem, const DeviceLimits& limits) 
          " bytes are more than a quarter of the device's memory";
 }
 
-OperandPadding operand_padding(const Problem& problem, std::int64_t begin,
-                               const DeviceLimits& limits) {
+OperandPadding operand_padding(const Problem& problem, std::int64_t begin) {
   OperandPadding padding{};
   if (!needs_padding(problem)) {
     return padding;
@@ -92,10 +91,13 @@ OperandPadding operand_padding(const Problem& problem, std::int64_t begin,
     padding.offset_b = at;
     padding.pitch_b = rows_of_b(problem).pitch_bytes;
   }
+  return padding;
+}
+
+std::uint32_t padding_grid(const Problem& problem, const DeviceLimits& limits) {
   const double chunks = bytes_of_copies(problem) / 16;
   const double most = kPaddingBlocksOfSm * std::max(limits.sm_count, 1);
-  padding.blocks = static_cast<unsigned>(std::clamp(chunks / kPaddingThreads + 1, 1.0, most));
-  return padding;
+  return static_cast<std::uint32_t>(std::clamp(chunks / kPaddingThreads + 1, 1.0, most));
 }
 
 std::int64_t padding_end(const Problem& problem, std::int64_t begin) {

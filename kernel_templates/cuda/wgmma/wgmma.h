@@ -76,10 +76,12 @@ Problem padded(const Problem& problem);
 /// Why the copies have no place; empty if they have, or are not needed.
 std::string why_not_padding(const Problem& problem, const DeviceLimits& limits);
 
-/// The copies begin at byte `begin` of the workspace or a little later. Precondition:
-/// why_not_padding is empty. Without blocks if nothing is padded.
-OperandPadding operand_padding(const Problem& problem, std::int64_t begin,
-                               const DeviceLimits& limits);
+/// The copies begin at byte `begin` of the workspace or a little later. All zero if nothing is
+/// padded. Precondition: why_not_padding is empty.
+OperandPadding operand_padding(const Problem& problem, std::int64_t begin);
+
+/// CTAs of the kernel that copies. Precondition: needs_padding.
+std::uint32_t padding_grid(const Problem& problem, const DeviceLimits& limits);
 
 /// Of the copies, from `begin` on.
 std::int64_t padding_end(const Problem& problem, std::int64_t begin);
@@ -87,10 +89,12 @@ std::int64_t padding_end(const Problem& problem, std::int64_t begin);
 /// 0 if nothing is padded.
 double padding_us(const Problem& problem, const DeviceLimits& limits);
 
+/// Whether the device's GPCs are known, and GpcClusterRanges has room for them.
+bool ranges_fit(const DeviceLimits& limits);
+
 /// A cluster id for each of `clusters` clusters of `cluster` blocks, of which an SM runs one at a
 /// time. Blocks are started on one GPC after the other as long as they have room, so that is how
-/// the ids are divided. Precondition: limits.gpc_of_sm is not empty, it has no more than
-/// kernel_parameters.cuh has room for, and there are at most kMostSms clusters.
+/// the ids are divided. Precondition: ranges_fit, and there are at most kMostSms clusters.
 GpcClusterRanges gpc_cluster_ranges(int clusters, int cluster, const DeviceLimits& limits);
 
 }  // namespace tunedgemm::internal

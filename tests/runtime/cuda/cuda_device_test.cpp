@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "cache/store.h"
-#include "kernel_templates/cuda/wgmma/kernel_parameters.cuh"
 #include "kernel_templates/family.h"
 #include "runtime/backend.h"
 #include "runtime/calls/plan.h"
@@ -58,9 +57,9 @@ TEST_CASE("SMs that were seen in one cluster are of one GPC") {
   CHECK(cuda::gpcs_from_clusters(Clusters{{3, 2}, {0, 3}, {1, 4}, {4, 1}}) == Gpcs{0, 1, 0, 0, 1});
   CHECK(cuda::gpcs_from_clusters(Clusters{{0}, {1}}).empty());
   CHECK(cuda::gpcs_from_clusters(Clusters{}).empty());
-  CHECK(cuda::gpcs_from_clusters(Clusters{{0, kMostSms}}).empty());
+  CHECK(cuda::gpcs_from_clusters(Clusters{{0, cuda::kMostSms}}).empty());
   Clusters pairs;
-  for (int gpc = 0; gpc <= kMostGpcs; ++gpc) {
+  for (int gpc = 0; gpc <= cuda::kMostGpcs; ++gpc) {
     pairs.push_back({2 * gpc, 2 * gpc + 1});
   }
   CHECK(cuda::gpcs_from_clusters(pairs).empty());
@@ -78,7 +77,7 @@ TEST_CASE("The GPCs of SMs are read from their text, and nothing else is") {
     INFO(wrong);
     CHECK(cuda::parse_gpcs(wrong, limits).empty());
   }
-  const Gpcs too_many(kMostSms + 1);
+  const Gpcs too_many(cuda::kMostSms + 1);
   CHECK(cuda::parse_gpcs(cuda::to_text(too_many), limits).empty());
 }
 
@@ -90,10 +89,10 @@ TEST_CASE("A device with clusters knows the GPCs of its SMs when it was probed",
     return;
   }
   REQUIRE(static_cast<int>(gpcs.size()) >= device->limits().sm_count);
-  std::vector<int> sizes(kMostGpcs);
+  std::vector<int> sizes(cuda::kMostGpcs);
   for (const int gpc : gpcs) {
     REQUIRE(gpc >= 0);
-    REQUIRE(gpc < kMostGpcs);
+    REQUIRE(gpc < cuda::kMostGpcs);
     ++sizes[static_cast<std::size_t>(gpc)];
   }
   constexpr int kMostOfGpc = 18;
