@@ -12,6 +12,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "kernel_templates/family.h"
 #include "runtime/device.h"
@@ -20,6 +21,17 @@ namespace tunedgemm::internal {
 
 class Store;
 class Verifier;
+
+struct DeviceOptions {
+  int ordinal = 0;
+  /// For the CPU. 0: $TUNEDGEMM_THREADS, else all cores that this process may use.
+  int host_threads = 0;
+  /// A path and first arguments: a program that answers as runtime/cuda/compile_process.h says.
+  /// Kernels are then compiled in its processes, which is faster and stays out of this one. Empty:
+  /// the device compiles as it does by itself. Without effect on the CPU, whose compiler is a
+  /// process of its own anyway.
+  std::vector<std::string> compile_command{};
+};
 
 class Backend {
  public:
@@ -37,9 +49,8 @@ class Backend {
   virtual int current_ordinal() const = 0;
   /// "cuda:1", or just "host" where there is only one.
   virtual std::string device_name(int ordinal) const = 0;
-  /// `threads` is for the CPU; 0: $TUNEDGEMM_THREADS, else all cores that this process may use.
-  /// Throws DeviceError(kUnavailable) with a sentence where there is no such device.
-  virtual std::unique_ptr<Device> open(int ordinal, int threads) const = 0;
+  /// Throws DeviceError(kUnavailable) with a sentence if there is no such device.
+  virtual std::unique_ptr<Device> open(const DeviceOptions& options) const = 0;
   /// The file of the compiler that kernels are made with, for people; "" where there is none, or
   /// where Device::toolchain() says enough.
   virtual std::string compiler_file() const = 0;

@@ -98,84 +98,104 @@ struct TimedLaunch {
   mutable std::shared_ptr<void> prepared;
 };
 
-/// One GPU, or the CPU. Thread-safe. Lives as long as the context that made it.
-class Device {
+/// The memory of a device. The copies and `set_bytes` are complete when they return.
+class MemorySpace {
  public:
-  virtual ~Device() = default;
+  virtual ~MemorySpace() = default;
 
-  /// The kind of device that it is.
-  virtual const Backend& backend() const = 0;
-  virtual const DeviceIdentity& identity() const = 0;
-  virtual const DeviceLimits& limits() const = 0;
-  /// Names the compiler without opening it where a warm cache makes that unnecessary.
-  virtual const Toolchain& toolchain() = 0;
-  /// Empty if sources can be compiled here; else a sentence: what is missing and how to get it.
-  virtual std::string why_not_compile() = 0;
-
-  /// What only launches tell of a device (CUDA: which SM belongs to which GPC), which opening it
-  /// therefore leaves open. The name under which it is kept, of this very piece of hardware, since
-  /// equal devices differ in it; empty if nothing is left open.
-  virtual std::string probe_key() const { return ""; }
-  /// Launches, waits, and makes what was seen part of limits(); references to the former ones stay
-  /// valid. Allowed while streams are captured, and captured itself by none. The text by which
-  /// use_probe() knows it again; empty if nothing could be seen, of which the log is told. Once:
-  /// from then on probe_key() is empty.
-  virtual std::string probe() { return ""; }
-  /// Makes what was seen before part of limits(). A text that is not understood changes nothing.
-  virtual void use_probe(std::string_view /*text*/) {}
-
-  /// Several threads may compile at once. A failed compilation is a value, and so is a compiler that
-  /// cannot be started. Throws DeviceError where there is none (why_not_compile).
-  virtual std::variant<Binary, CompileFailure> compile(const Source& source) = 0;
-  /// The same, given up after so many seconds where the compiler can be stopped.
-  virtual std::variant<Binary, CompileFailure> compile_within(const Source& source,
-                                                              double /*seconds*/) {
-    return compile(source);
-  }
-  /// Has everything compiled in processes of `command` (a path and first arguments), a program that
-  /// answers as runtime/cuda/compile_process.h says; which takes less time, and stays out of this
-  /// process. Before anything is compiled. Without effect where that is done anyway.
-  virtual void compile_by(const std::vector<std::string>& /*command*/) {}
-  /// How many compilations at once are worth it.
-  virtual int compile_threads() const = 0;
-  /// Whether compiling while timing would spoil the times.
-  virtual bool compiling_disturbs_timing() const = 0;
-  virtual std::variant<std::unique_ptr<CompiledKernel>, Rejection> load(const Binary& binary,
-                                                                        const Launch& launch) = 0;
-  /// A kernel that is linked into the library, if the device has one for this candidate; else null.
-  virtual std::unique_ptr<CompiledKernel> built_in(const Source& source) = 0;
-
-  /// Empty if kernels of this device can use the memory that lies there, or if that cannot be told;
-  /// else how it is of the wrong kind, and the remedy: the end of a sentence that began with what
-  /// is stored there. Precondition: the pointer is not null.
-  virtual std::string why_not_memory(const void* pointer) const = 0;
   virtual std::unique_ptr<DeviceMemory> allocate(std::int64_t bytes) = 0;
   virtual std::int64_t free_memory_bytes() const = 0;
-  /// The copies and `set_bytes` are complete when they return.
   virtual void copy_to_device(void* destination, const void* source, std::int64_t bytes) = 0;
   virtual void copy_to_host(void* destination, const void* source, std::int64_t bytes) = 0;
   virtual void set_bytes(void* destination, int value, std::int64_t bytes) = 0;
   /// In stream order, without waiting; for a workspace that a user's stream will read.
   virtual int set_bytes_async(void* destination, int value, std::int64_t bytes,
                               StreamHandle stream) noexcept = 0;
+  /// Empty if kernels of this device can use the memory that lies there, or if that cannot be told;
+  /// else how it is of the wrong kind, and the remedy: the end of a sentence that began with what
+  /// is stored there. Precondition: the pointer is not null.
+  virtual std::string why_not_memory(const void* pointer) const = 0;
+};
+
+/// The streams of a device.
+class Streams {
+ public:
+  virtual ~Streams() = default;
 
   /// Whether there are any but null.
   virtual bool has_streams() const { return true; }
   /// The stream that tuning uses; never a user's.
   virtual StreamHandle own_stream() = 0;
   virtual void synchronize(StreamHandle stream) = 0;
-  /// What no other stream of the process has had, also where handles are equal: one of a stream
-  /// that was destroyed, or that means another stream in every thread. Empty while the stream is
-  /// captured. Part of the hot path.
+  /// A number that no other stream of the process has had, even if their handles are equal: one
+  /// was destroyed, or means another stream in every thread. Empty while the stream is captured.
+  /// Part of the hot path.
   virtual std::optional<std::uint64_t> stream_id(StreamHandle stream) const noexcept = 0;
   /// Null unless the stream is being captured. Throws DeviceError.
   virtual std::unique_ptr<StreamCapture> capture_of(StreamHandle stream) const = 0;
+};
+
+/// From a candidate to a kernel that can be launched.
+class KernelCompiler {
+ public:
+  /// Every compilation ends after this, and is a CompileFailure.
+  static constexpr double kLongestSeconds = 300;
+
+  virtual ~KernelCompiler() = default;
+
+  /// Names the compiler without opening it where a warm cache makes that unnecessary.
+  virtual const Toolchain& toolchain() = 0;
+  /// Empty if sources can be compiled here; else a sentence: what is missing and how to get it.
+  virtual std::string why_not_compile() = 0;
+  /// Several threads may compile at once. A failed compilation is a value, and so is a compiler that
+  /// cannot be started. Gives up after `seconds` if the compiler can be stopped. Throws DeviceError
+  /// if there is none (why_not_compile).
+  virtual std::variant<Binary, CompileFailure> compile_within(const Source& source,
+                                                              double seconds) = 0;
+  std::variant<Binary, CompileFailure> compile(const Source& source) {
+    return compile_within(source, kLongestSeconds);
+  }
+  /// How many compilations at once are worth it.
+  virtual int compile_threads() const = 0;
+  /// Whether compiling while timing would spoil the times.
+  virtual bool compiling_disturbs_timing() const = 0;
+  virtual std::variant<std::unique_ptr<CompiledKernel>, Rejection> load(const Binary& binary,
+                                                                        const Launch& launch) = 0;
+  /// The kernel that is linked into the library and computes the instance's problem; null if the
+  /// device has none.
+  virtual std::unique_ptr<CompiledKernel> built_in(const Instance& /*instance*/) { return nullptr; }
+};
+
+/// Properties that a device shows only to launches, so that opening it leaves them unknown (CUDA:
+/// the GPC of each SM). Once they are known, they are part of Device::limits().
+class HardwareProbe {
+ public:
+  virtual ~HardwareProbe() = default;
+  /// Identifies this piece of hardware, since equal devices differ. Empty once all is known.
+  virtual std::string key() const = 0;
+  /// Launches, waits, and completes limits(); references to the former ones stay valid. Allowed
+  /// while streams are captured, and captured by none. Returns the result as text for use(); empty
+  /// if nothing was seen, which the log says. Runs once: afterwards key() is empty.
+  virtual std::string run() = 0;
+  /// Completes limits() from the text of an earlier run(). Ignores a text that it does not
+  /// understand.
+  virtual void use(std::string_view text) = 0;
+};
+
+/// One GPU, or the CPU. Thread-safe. Lives as long as the context that made it.
+class Device : public MemorySpace, public Streams, public KernelCompiler {
+ public:
+  /// The kind of device that it is.
+  virtual const Backend& backend() const = 0;
+  virtual const DeviceIdentity& identity() const = 0;
+  virtual const DeviceLimits& limits() const = 0;
+  /// Null if opening the device tells everything about it.
+  virtual HardwareProbe* probe() { return nullptr; }
 
   /// Seconds that so many launches take on the device itself, without the cost of starting them
-  /// where the device can (CUDA: one graph), and without what stands between them where they are
-  /// isolated. One uncounted launch goes before. A
-  /// kernel that takes longer than ten seconds is a Rejection; one that does not end, or that
-  /// leaves the device unusable, throws DeviceError.
+  /// where the device can (CUDA: one graph), and without the kernels between them if they are
+  /// isolated. One uncounted launch goes before. A kernel that takes longer than ten seconds is a
+  /// Rejection; one that does not end, or that leaves the device unusable, throws DeviceError.
   virtual std::variant<double, Rejection> time(const TimedLaunch& timed, int launches) = 0;
 
   struct Clock {

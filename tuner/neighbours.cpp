@@ -148,8 +148,8 @@ std::vector<Instance> neighbour_seeds(const Problem& problem, const DeviceIdenti
 }
 
 std::vector<Instance> untuned_choices(const Problem& problem, const DeviceIdentity& device,
-                                      const DeviceLimits& limits, std::span<const Record> winners) {
-  std::vector<Instance> choices = ranked_candidates(problem, limits);
+                                      const DeviceLimits& limits, std::span<const Record> winners,
+                                      std::vector<Instance> ranked) {
   int asked = 0;
   for (const auto& [apart, winner] : nearest_winners(problem, device, winners)) {
     if (!is_near_enough(problem, winner->problem)) {
@@ -158,14 +158,14 @@ std::vector<Instance> untuned_choices(const Problem& problem, const DeviceIdenti
     if (asked++ == kNearWinners) {
       break;
     }
-    if (auto carried = carried_over(*winner, problem, limits, choices)) {
-      std::erase_if(choices,
+    if (auto carried = carried_over(*winner, problem, limits, ranked)) {
+      std::erase_if(ranked,
                     [&](const Instance& choice) { return choice.candidate == carried->candidate; });
-      choices.insert(choices.begin(), *std::move(carried));
+      ranked.insert(ranked.begin(), *std::move(carried));
       break;
     }
   }
-  return choices;
+  return ranked;
 }
 
 }  // namespace tunedgemm::internal

@@ -40,7 +40,9 @@ inline constexpr int kAskedNeighbours = 32;
 /// order, and before it the winner of the nearest problem on this device that is near enough: tuned
 /// to the end, no extent more than twice the other's, the same alignments, and liked by the model
 /// here (where it knows of waves, split K and bytes) about as well as where it won.
+/// `ranked` are the problem's ranked_candidates().
 std::vector<Instance> untuned_choices(const Problem& problem, const DeviceIdentity& device,
-                                      const DeviceLimits& limits, std::span<const Record> winners);
+                                      const DeviceLimits& limits, std::span<const Record> winners,
+                                      std::vector<Instance> ranked);
 
 }  // namespace tunedgemm::internal

@@ -161,8 +161,8 @@ ContextOptions checked_options(const tunedgemm_context_options* given) {
 
   ContextOptions options;
   options.backend = find_backend(static_cast<int>(whole.backend));  // null for AUTO
-  options.ordinal = whole.ordinal;
-  options.host_threads = whole.host_threads;
+  options.device.ordinal = whole.ordinal;
+  options.device.host_threads = whole.host_threads;
   options.policy = policy ? *policy : policy_of_environment();
   if (whole.rigor != TUNEDGEMM_RIGOR_DEFAULT) {
     options.rigor = static_cast<Rigor>(whole.rigor);
@@ -187,7 +187,7 @@ PlanOptions checked_options(const tunedgemm_plan_options* given) {
           .name = whole.name == nullptr ? "" : whole.name};
 }
 
-Problem checked_problem(const CallKey& key) {
+CheckedCall checked_call(const CallKey& key) {
   for (const NumberedMember& member : kNumberedMembers) {
     refuse_unknown(member.what, key.*member.number, member.name_of);
   }
@@ -203,7 +203,7 @@ Problem checked_problem(const CallKey& key) {
         "C and D are the same memory, but differ in order, leading dimension or batch stride; make "
         "them equal or give D memory of its own");
   }
-  return problem;
+  return {key, problem, canonical(problem)};
 }
 
 }  // namespace tunedgemm::internal

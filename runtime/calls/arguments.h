@@ -34,8 +34,4 @@ struct PlanOptions {
 /// Null for all defaults. The name is the caller's.
 PlanOptions checked_options(const tunedgemm_plan_options* given);
 
-/// The problem of a key that no plan has yet, whose numbers may be any. Of the keys of plans,
-/// to_problem() gives it.
-Problem checked_problem(const CallKey& key);
-
 }  // namespace tunedgemm::internal

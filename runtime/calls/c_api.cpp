@@ -92,7 +92,7 @@ tunedgemm::internal::ProcessContexts& process_contexts() {
     tunedgemm::internal::ContextOptions options = tunedgemm::internal::checked_options(
         static_cast<const tunedgemm_context_options*>(nullptr));
     options.backend = &backend;
-    options.ordinal = ordinal;
+    options.device.ordinal = ordinal;
     return Context::create(options);
   };
   // A forked child has its own, and leaves its parent's as they are, whose locks may be held.
@@ -166,14 +166,21 @@ void check_memory(const Context& context, const tunedgemm::internal::Problem& pr
   }
 }
 
-const Plan& plan_for(Context& context, const tunedgemm_problem& problem,
+const Plan& plan_for(Context& context, const tunedgemm::internal::CallKey& key,
                      const tunedgemm_buffers& buffers, void* stream,
                      const tunedgemm::internal::PlanOptions& options) {
-  tunedgemm::internal::CallKey key = tunedgemm::internal::call_key(problem, buffers);
-  key.launch_regime = static_cast<std::int32_t>(options.launch_regime);
+  const tunedgemm::internal::CheckedCall call = tunedgemm::internal::checked_call(key);
   check_stream(context.device().has_streams(), stream);
-  check_memory(context, tunedgemm::internal::checked_problem(key), buffers);
-  return context.plan(key, stream, options.policy, options.name);
+  check_memory(context, call.asked, buffers);
+  return context.plan(call, stream, options.policy, options.name);
+}
+
+// The plan of a call that runs it at once: its memory has been checked already.
+const Plan& plan_for_call(Context& context, const tunedgemm::internal::CallKey& key,
+                          const tunedgemm_buffers& buffers, void* stream) {
+  const Plan& plan = plan_for(context, key, buffers, stream, {});
+  plan.has_seen_memory.store(true, std::memory_order_relaxed);
+  return plan;
 }
 
 tunedgemm_status run(const Plan& asked, const tunedgemm_buffers& buffers, void* stream) {
@@ -271,11 +278,14 @@ tunedgemm_status tunedgemm_matmul(tunedgemm_context* context, const tunedgemm_pr
     if (!is_complete(problem, buffers)) [[unlikely]] {
       const tunedgemm_problem whole_problem = tunedgemm::internal::complete(problem);
       const tunedgemm_buffers whole_buffers = tunedgemm::internal::complete(buffers);
-      return run(plan_for(on, whole_problem, whole_buffers, stream, {}), whole_buffers, stream);
+      return run(plan_for_call(on, tunedgemm::internal::call_key(whole_problem, whole_buffers),
+                               whole_buffers, stream),
+                 whole_buffers, stream);
     }
-    const Plan* plan = on.find_plan(tunedgemm::internal::call_key(*problem, *buffers));
+    const tunedgemm::internal::CallKey key = tunedgemm::internal::call_key(*problem, *buffers);
+    const Plan* plan = on.find_plan(key);
     if (plan == nullptr) [[unlikely]] {
-      plan = &plan_for(on, *problem, *buffers, stream, {});
+      plan = &plan_for_call(on, key, *buffers, stream);
     }
     return run(*plan, *buffers, stream);
   });
@@ -295,9 +305,12 @@ tunedgemm_status tunedgemm_plan_create(tunedgemm_context* context, const tunedge
       refuse("the place for the new plan is a null pointer");
     }
     *plan = nullptr;
-    const Plan& made = plan_for(context_of(context), tunedgemm::internal::complete(problem),
-                                tunedgemm::internal::complete(buffers), nullptr,
-                                tunedgemm::internal::checked_options(options));
+    const tunedgemm::internal::PlanOptions asked = tunedgemm::internal::checked_options(options);
+    const tunedgemm_buffers whole_buffers = tunedgemm::internal::complete(buffers);
+    tunedgemm::internal::CallKey key =
+        tunedgemm::internal::call_key(tunedgemm::internal::complete(problem), whole_buffers);
+    key.launch_regime = static_cast<std::int32_t>(asked.launch_regime);
+    const Plan& made = plan_for(context_of(context), key, whole_buffers, nullptr, asked);
     *plan = reinterpret_cast<const tunedgemm_plan*>(&made);
     return TUNEDGEMM_STATUS_OK;
   });

@@ -2,7 +2,7 @@
 
 // CallKey: what a call says about its problem, as plain integers that can be compared and hashed as
 // bytes. Here alone stands how a caller's struct becomes a key, and a key a problem. Every member
-// is kept whole, so that no two problems have one key: only what checked_problem() (arguments.h)
+// is kept whole, so that no two problems have one key: only what checked_call() (checked_call.h)
 // lets through gets a plan, so that a key that has one needs no check.
 
 #include <algorithm>
@@ -124,7 +124,7 @@ inline Matrix completed(Matrix given, std::int64_t rows, std::int64_t columns, s
   return matrix;
 }
 
-/// The problem that the key describes; see checked_problem() for one that nobody has looked at.
+/// The problem that the key describes; see checked_call() for a key that has not been checked.
 inline Problem to_problem(const CallKey& key) {
   const auto matrix = [](std::int32_t type, std::int32_t order, std::int64_t leading_dimension,
                          std::int64_t batch_stride) {

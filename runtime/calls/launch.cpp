@@ -189,7 +189,7 @@ std::string why_not_buffers(const Plan& plan, const tunedgemm_buffers& buffers) 
   return why_not_overlap(plan, buffers);
 }
 
-std::string why_not_memory(const Device& device, const Problem& problem,
+std::string why_not_memory(const MemorySpace& memory, const Problem& problem,
                            const tunedgemm_buffers& buffers) {
   if (problem.m == 0 || problem.n == 0 || problem.batch == 0) {
     return "";
@@ -209,7 +209,7 @@ std::string why_not_memory(const Device& device, const Problem& problem,
       {"the workspace", buffers.workspace},
   };
   for (const auto& [name, pointer] : used) {
-    if (const std::string reason = pointer != nullptr ? device.why_not_memory(pointer) : "";
+    if (const std::string reason = pointer != nullptr ? memory.why_not_memory(pointer) : "";
         !reason.empty()) {
       return std::string(name) + " at " + hexadecimal(pointer) + " " + reason;
     }

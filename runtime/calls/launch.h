@@ -17,10 +17,10 @@ bool plainly_usable(const Plan& plan, const tunedgemm_buffers& buffers) noexcept
 /// Empty if the buffers can be used with the plan, else a sentence with the value that is wrong.
 std::string why_not_buffers(const Plan& plan, const tunedgemm_buffers& buffers);
 
-/// Empty if the device's kernels can use the memory of the buffers that are given and that a call
+/// Empty if kernels can use the memory of the buffers that are given and that a call
 /// with this problem reads or writes, or if that cannot be told; else a sentence. Asks the
 /// operating system or the driver, so that it is for a first call.
-std::string why_not_memory(const Device& device, const Problem& problem,
+std::string why_not_memory(const MemorySpace& memory, const Problem& problem,
                            const tunedgemm_buffers& buffers);
 
 /// Launches. Precondition: the buffers can be used. Returns 0 or the device's error number.

@@ -24,14 +24,14 @@ Arguments arguments_of(const Problem& problem) {
   return arguments;
 }
 
-Plan::Plan(const CallKey& asked, const Canonical& canonical)
-    : key(asked),
-      problem(canonical.problem),
-      swapped(canonical.swapped),
-      arguments(arguments_of(canonical.problem)),
-      reads_inputs(canonical.problem.k > 0),
-      reads_c(canonical.problem.beta != ScalarClass::kZero) {
-  const Problem as_asked = to_problem(asked);
+Plan::Plan(const CheckedCall& call)
+    : key(call.key),
+      problem(call.problem()),
+      swapped(call.canonical.swapped),
+      arguments(arguments_of(problem)),
+      reads_inputs(problem.k > 0),
+      reads_c(problem.beta != ScalarClass::kZero) {
+  const Problem& as_asked = call.asked;
   const auto& [m, n, k] = std::tuple(as_asked.m, as_asked.n, as_asked.k);
   const auto bytes = [&](const Matrix& matrix, std::int64_t rows, std::int64_t columns) {
     return span_elements(matrix, rows, columns, as_asked.batch).value_or(0) *

@@ -8,7 +8,7 @@
 #include <memory>
 #include <string>
 
-#include "runtime/calls/call_key.h"
+#include "runtime/calls/checked_call.h"
 #include "runtime/device.h"
 
 namespace tunedgemm::internal {
@@ -18,7 +18,7 @@ class Context;
 /// Immutable once its context has made it, but for the atomics, so that threads share it.
 struct Plan {
   /// A plan without a kernel: right for a D without elements, else to be completed.
-  Plan(const CallKey& asked, const Canonical& canonical);
+  explicit Plan(const CheckedCall& call);
 
   Context* context = nullptr;
   CallKey key;

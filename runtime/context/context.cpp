@@ -7,10 +7,7 @@
 #include "kernel_templates/base/log.h"
 #include "kernel_templates/base/text.h"
 #include "runtime/calls/arguments.h"
-#include "runtime/context/stored_choice.h"
 #include "runtime/process/tuning_worker.h"
-#include "tuner/crashes.h"
-#include "tuner/neighbours.h"
 #include "tuner/search_limits.h"
 
 namespace tunedgemm::internal {
@@ -25,9 +22,7 @@ constexpr std::pair<std::string_view, Policy> kPolicies[] = {
 
 std::unique_ptr<Device> open_device(const ContextOptions& options) {
   const Backend& backend = options.backend != nullptr ? *options.backend : automatic_backend();
-  std::unique_ptr<Device> device = backend.open(options.ordinal, options.host_threads);
-  device->compile_by(options.compile_command);
-  return device;
+  return backend.open(options.device);
 }
 
 std::unique_ptr<TuningWorker> worker_of(const ContextOptions& options, const Device& device,
@@ -37,8 +32,8 @@ std::unique_ptr<TuningWorker> worker_of(const ContextOptions& options, const Dev
   }
   return std::make_unique<TuningWorker>(options.worker_command,
                                         WorkerPlace{.backend = std::string(device.backend().name()),
-                                                    .ordinal = options.ordinal,
-                                                    .host_threads = options.host_threads,
+                                                    .ordinal = options.device.ordinal,
+                                                    .host_threads = options.device.host_threads,
                                                     .cache = store.path().string()},
                                         store);
 }
@@ -59,33 +54,6 @@ std::optional<Hit> hit_of(Record record, const Problem& problem, const DeviceLim
     return std::nullopt;
   }
   return Hit{.record = std::move(record), .match = match, .winner = std::move(made).value()};
-}
-
-std::string microseconds(double us) {
-  const std::string text = std::to_string(us);
-  return text.substr(0, text.find('.') + 3) + " us";
-}
-
-// What the attempt returns. Where the environment breaks it (no memory, no thread, no file), a null
-// or empty result and a line in the log: the caller has a next best answer. A device that has failed
-// has none.
-template <class Attempt>
-auto or_nothing(const Problem& problem, Attempt&& attempt) -> decltype(attempt()) {
-  std::string reason;
-  try {
-    return attempt();
-  } catch (const CallError&) {
-    throw;
-  } catch (const DeviceError& error) {
-    if (error.kind() == DeviceError::Kind::kFailed) {
-      throw;
-    }
-    reason = error.what();
-  } catch (const std::exception& error) {
-    reason = error.what();
-  }
-  log_warning(to_text(problem) + " is computed by the next best kernel: " + reason);
-  return {};
 }
 
 double compile_seconds(const ContextOptions& options) {
@@ -122,7 +90,8 @@ Context::Context(const ContextOptions& options, std::unique_ptr<Device> device,
     : options_(options),
       device_(std::move(device)),
       store_(std::move(store)),
-      kernels_(*device_, *store_, compile_seconds(options)),
+      maker_(*this, *device_, *store_, compile_seconds(options)),
+      provisional_(*device_, *store_),
       workspaces_(*device_),
       tuning_(*device_, *store_, worker_of(options, *device_, *store_)),
       background_([this](const Problem& canonical, const BackgroundTuner::MustEnd& must_end) {
@@ -134,9 +103,9 @@ Context::~Context() {
   note_calls();
 }
 
-const Plan& Context::plan(const CallKey& key, StreamHandle stream, std::optional<Policy> asked,
+const Plan& Context::plan(const CheckedCall& call, StreamHandle stream, std::optional<Policy> asked,
                           std::string_view name) {
-  const Plan* known = plans_.find(key);
+  const Plan* known = plans_.find(call.key);
   const bool looks_again = asked == Policy::kTune || asked == Policy::kFail;
   if (known != nullptr && (known->is_final || !looks_again)) {
     if (!known->is_final && !name.empty()) {
@@ -147,14 +116,14 @@ const Plan& Context::plan(const CallKey& key, StreamHandle stream, std::optional
     }
     return *known;
   }
-  const Canonical canonical = tunedgemm::internal::canonical(checked_problem(key));
   if (!device_->stream_id(stream)) {
-    return plan_during_capture(key, canonical);
+    return plan_during_capture(call);
   }
   const std::int64_t tuned_before = tuning_.tuned();
-  std::unique_ptr<Plan> made = make_plan(key, canonical, asked.value_or(options_.policy));
-  // What came of a tuning may have replaced the known plan already.
-  known = plans_.find(key);
+  PlanMaker::Miss miss(maker_, call);
+  std::unique_ptr<Plan> made = make_plan(miss, asked.value_or(options_.policy));
+  // A tuning may have replaced the known plan already.
+  known = plans_.find(call.key);
   if (known != nullptr && (known->is_final || !made->is_final)) {
     return *known;
   }
@@ -171,16 +140,18 @@ const Plan& Context::plan(const CallKey& key, StreamHandle stream, std::optional
   return plan.newest();
 }
 
-const Plan& Context::plan_during_capture(const CallKey& key, const Canonical& canonical) {
-  if (const Plan* known = capture_plans_.find(key)) {
+const Plan& Context::plan_during_capture(const CheckedCall& call) {
+  if (const Plan* known = capture_plans_.find(call.key)) {
     return *known;
   }
   const std::int64_t tuned_before = tuning_.tuned();
-  std::unique_ptr<Plan> plan = plan_from_loaded(key, canonical);
+  PlanMaker::Miss miss(maker_, call);
+  std::unique_ptr<Plan> plan =
+      is_empty(call.problem()) ? maker_.empty(call) : maker_.of_loaded(miss);
   if (plan == nullptr) {
     throw CallError(CallError::Kind::kNotTuned,
                     "the stream is being captured and no loaded kernel computes " +
-                        to_text(canonical.problem) +
+                        to_text(call.problem()) +
                         "; call once with this problem before the capture");
   }
   ++counters_.fallbacks;
@@ -195,16 +166,15 @@ const Plan& Context::plan_during_capture(const CallKey& key, const Canonical& ca
   return added;
 }
 
-std::unique_ptr<Plan> Context::make_plan(const CallKey& key, const Canonical& canonical,
-                                         Policy policy) {
-  const Problem& problem = canonical.problem;
+std::unique_ptr<Plan> Context::make_plan(PlanMaker::Miss& miss, Policy policy) {
+  const Problem& problem = miss.problem();
   if (is_empty(problem)) {
-    return empty_plan(key, canonical);
+    return maker_.empty(miss.call());
   }
   const std::int64_t tuned_before = tuning_.tuned();
   std::optional<Hit> hit = find_winner(problem);
   if (!hit && compiling_under(policy) == Compiling::kAllowed) {
-    hit = or_nothing(problem, [&] { return tuning_.renewed(problem); });
+    hit = try_or_log(problem, [&] { return tuning_.renewed(problem); });
   }
   if (!hit && policy == Policy::kFail) {
     throw CallError(CallError::Kind::kNotTuned,
@@ -214,7 +184,7 @@ std::unique_ptr<Plan> Context::make_plan(const CallKey& key, const Canonical& ca
   }
   bool nothing_compiles = false;
   if (!hit && policy == Policy::kTune) {
-    Missing missing = or_nothing(problem, [&] { return tune_missing(problem, tuned_before); });
+    Missing missing = try_or_log(problem, [&] { return tune_missing(problem, tuned_before); });
     hit = std::move(missing.hit);
     nothing_compiles = missing.nothing_compiles;
   }
@@ -230,9 +200,9 @@ std::unique_ptr<Plan> Context::make_plan(const CallKey& key, const Canonical& ca
     if (!hit) {
       return nullptr;
     }
-    return or_nothing(problem, [&] {
+    return try_or_log(problem, [&] {
       replace_plans(problem, *hit, compiling);
-      std::unique_ptr<Plan> plan = plan_from_hit(key, canonical, *hit, compiling);
+      std::unique_ptr<Plan> plan = maker_.of_winner(miss.call(), *hit, compiling);
       if (plan != nullptr) {
         ++(hit->match == Match::kExact ? counters_.hits : counters_.stale);
       }
@@ -243,7 +213,7 @@ std::unique_ptr<Plan> Context::make_plan(const CallKey& key, const Canonical& ca
     return plan;
   }
   if (at_once || nothing_compiles || !device_->why_not_compile().empty()) {
-    if (auto plan = or_nothing(problem, [&] { return plan_from_stored(key, canonical); })) {
+    if (auto plan = try_or_log(problem, [&] { return maker_.of_stored(miss); })) {
       ++counters_.nearest;
       return plan;
     }
@@ -252,17 +222,17 @@ std::unique_ptr<Plan> Context::make_plan(const CallKey& key, const Canonical& ca
     store_->note_request(problem, device_->identity(), 1);
     throw CallError(CallError::Kind::kNotTuned, why_not_stored(problem));
   }
-  // What has to be compiled anyhow may as well be the winner.
+  // If something must be compiled, it may as well be the winner.
   if (policy == Policy::kTuneInBackground) {
     if (auto plan = plan_of_winner(Compiling::kAllowed)) {
       return plan;
     }
   }
   ++counters_.model;
-  return plan_from_model(key, canonical);
+  return maker_.of_model(miss);
 }
 
-Context::Compiling Context::compiling_under(Policy policy) {
+Compiling Context::compiling_under(Policy policy) {
   const bool at_once = policy == Policy::kStored || policy == Policy::kTuneInBackground;
   return at_once ? Compiling::kForbidden : Compiling::kAllowed;
 }
@@ -336,11 +306,8 @@ BackgroundTuner::Outcome Context::tune_in_background(const Problem& canonical,
 }
 
 void Context::await_winner(const Plan& plan, std::int64_t tuned_before) {
-  {
-    const std::scoped_lock lock(without_winner_mutex_);
-    without_winner_.push_back(&plan);
-  }
-  // A tuning that ended before the plan was noted has not replaced it.
+  provisional_.add(plan);
+  // A tuning that ended before the plan was added has not replaced it.
   if (tuning_.tuned() != tuned_before) {
     if (const std::optional<Hit> hit = find_winner(plan.problem)) {
       replace_plans(plan.problem, *hit, compiling_under(options_.policy));
@@ -348,219 +315,18 @@ void Context::await_winner(const Plan& plan, std::int64_t tuned_before) {
   }
 }
 
-void Context::note_calls() {
-  const std::scoped_lock lock(without_winner_mutex_);
-  for (const Plan* plan : without_winner_) {
-    if (const std::int64_t calls = plan->calls.exchange(0, std::memory_order_relaxed); calls > 0) {
-      store_->note_request(plan->problem, device_->identity(), calls);
-    }
-  }
-}
-
 bool Context::replace_plans(const Problem& canonical, const Hit& hit, Compiling compiling) {
-  std::vector<const Plan*> old;
-  {
-    const std::scoped_lock lock(without_winner_mutex_);
-    const auto begin =
-        std::partition(without_winner_.begin(), without_winner_.end(),
-                       [&](const Plan* plan) { return !(plan->problem == canonical); });
-    old.assign(begin, without_winner_.end());
-    without_winner_.erase(begin, without_winner_.end());
-  }
-  std::vector<const Plan*> kept;
-  for (const Plan* plan : old) {
-    const Plan* successor = nullptr;
+  return provisional_.replace(canonical, [&](const Plan& plan) -> const Plan* {
     try {
-      if (auto made = plan_from_hit(
-              plan->key, tunedgemm::internal::canonical(to_problem(plan->key)), hit, compiling)) {
-        successor = &plans_.add(std::move(made));
+      if (auto made = maker_.of_winner(call_of_plan(plan.key), hit, compiling)) {
+        ++counters_.replaced;
+        return &plans_.add(std::move(made));
       }
     } catch (const DeviceError& error) {  // of another plan than the one that is asked for
       log_warning("the plan of " + to_text(canonical) + " stays as it is: " + error.what());
     }
-    if (successor == nullptr) {
-      kept.push_back(plan);
-      continue;
-    }
-    ++counters_.replaced;
-    plan->successor.store(successor, std::memory_order_release);
-    if (const std::int64_t calls = plan->calls.exchange(0, std::memory_order_relaxed); calls > 0) {
-      store_->note_request(plan->problem, device_->identity(), calls);
-    }
-  }
-  const std::scoped_lock lock(without_winner_mutex_);
-  without_winner_.insert(without_winner_.end(), kept.begin(), kept.end());
-  return kept.empty();
-}
-
-std::unique_ptr<Plan> Context::plan_from_hit(const CallKey& key, const Canonical& canonical,
-                                             const Hit& hit, Compiling compiling) {
-  const Source source = hit.winner.source();
-  const std::string& compiler = hit.record.toolchain.compiler;
-  std::variant<KernelCache::Kernel, Rejection> kernel =
-      kernels_.find_stored(source, hit.winner.launch, compiler);
-  if (std::get<0>(kernel) == nullptr) {
-    if (compiling == Compiling::kForbidden) {
-      return nullptr;
-    }
-    kernel = kernels_.get(source, hit.winner.launch, compiler);
-  }
-  if (const auto* rejection = std::get_if<Rejection>(&kernel)) {
-    log_warning("the winner " + to_text(hit.winner.candidate) +
-                " cannot be used: " + rejection->detail);
     return nullptr;
-  }
-  const std::string origin = std::string(hit.match == Match::kExact ? "tuned" : "stale") + ", " +
-                             microseconds(hit.record.measurement.median_us);
-  std::unique_ptr<Plan> plan =
-      plan_of(key, canonical, hit.winner, std::get<0>(std::move(kernel)), origin);
-  plan->is_final = true;
-  return plan;
-}
-
-std::unique_ptr<Plan> Context::plan_from_stored(const CallKey& key, const Canonical& canonical) {
-  const std::string problem = fingerprint(canonical.problem);
-  const std::int64_t seen = kernels_seen();
-  {
-    const std::scoped_lock lock(without_kernel_mutex_);
-    const auto known = without_kernel_.find(problem);
-    if (known != without_kernel_.end() && known->second == seen) {
-      return nullptr;
-    }
-  }
-  std::unique_ptr<Plan> plan = find_stored_plan(key, canonical);
-  if (plan == nullptr) {
-    const std::scoped_lock lock(without_kernel_mutex_);
-    without_kernel_[problem] = seen;
-  }
-  return plan;
-}
-
-std::unique_ptr<Plan> Context::find_stored_plan(const CallKey& key, const Canonical& canonical) {
-  const Problem& problem = canonical.problem;
-  const DeviceIdentity& device = device_->identity();
-  const DeviceLimits& limits = device_->limits();
-  const std::string& compiler = device_->toolchain().compiler;
-  const auto stored = [&](const Instance& instance) {
-    return kernels_.find_stored(instance.source(), instance.launch, compiler);
-  };
-  const auto plan_of_winner = [&](std::span<const Record> winners) -> std::unique_ptr<Plan> {
-    for (const Instance& instance : instances_of_winners(problem, device, limits, winners)) {
-      if (KernelCache::Kernel kernel = stored(instance)) {
-        return plan_of(key, canonical, instance, std::move(kernel), "the nearest stored kernel");
-      }
-    }
-    return nullptr;
-  };
-  if (auto plan = plan_of_winner(store_->neighbours(problem, device, kAskedNeighbours))) {
-    return plan;
-  }
-  if (auto plan = plan_of_winner(store_->distant_neighbours(problem, device, kAskedNeighbours))) {
-    return plan;
-  }
-  // What was compiled without a tuning has no winner's row: it was among the model's first choices.
-  // Beyond those, what is loaded costs no look-up.
-  constexpr std::size_t kLookedUp = 32;
-  const std::vector<Instance> ranked = ranked_candidates(problem, limits);
-  for (std::size_t rank = 0; rank < ranked.size(); ++rank) {
-    const Instance& instance = ranked[rank];
-    KernelCache::Kernel kernel =
-        rank < kLookedUp ? stored(instance) : kernels_.find(fingerprint(instance.source()));
-    if (kernel != nullptr) {
-      return plan_of(key, canonical, instance, std::move(kernel),
-                     "a stored kernel, chosen by the model");
-    }
-  }
-  return plan_from_built_in(key, canonical, ranked);
-}
-
-std::unique_ptr<Plan> Context::plan_from_built_in(const CallKey& key, const Canonical& canonical,
-                                                  std::span<const Instance> ranked) {
-  KernelCache::Kernel kernel =
-      ranked.empty() ? nullptr : device_->built_in(ranked.front().source());
-  return kernel == nullptr ? nullptr
-                           : plan_of(key, canonical, ranked.front(), std::move(kernel), "");
-}
-
-std::unique_ptr<Plan> Context::plan_from_model(const CallKey& key, const Canonical& canonical) {
-  const Problem& problem = canonical.problem;
-  const DeviceLimits& limits = device_->limits();
-  // One candidate that does not compile must not fail a call: there are others.
-  constexpr std::size_t kAttempts = 8;
-  std::string reasons;
-  std::size_t attempts = 0;
-  // What has crashed in a tuning would do so in the caller's process.
-  const std::vector<TrialRecord> crashes =
-      crashes_among(store_->trials(problem, device_->identity(), device_->toolchain()));
-  if (crashes.size() >= kMostCrashes) {
-    if (auto plan = plan_from_built_in(key, canonical, ranked_candidates(problem, limits))) {
-      return plan;
-    }
-  }
-  // A workspace is allocated when the kernel runs, in one stream or in several.
-  const std::int64_t room = device_->free_memory_bytes() / 2;
-  for (const Instance& instance :
-       untuned_choices(problem, device_->identity(), limits,
-                       store_->neighbours(problem, device_->identity(), kAskedNeighbours))) {
-    if (instance.launch.needs_workspace() && instance.launch.workspace_bytes > room) {
-      continue;
-    }
-    if (has_crashed(crashes, instance.candidate)) {
-      continue;
-    }
-    if (attempts++ == kAttempts) {
-      break;
-    }
-    auto kernel = or_nothing(problem, [&] { return this->kernel(instance); });
-    const auto* rejection = std::get_if<Rejection>(&kernel);
-    if (rejection == nullptr && std::get<0>(kernel) != nullptr) {
-      return plan_of(key, canonical, instance, std::get<0>(std::move(kernel)),
-                     "chosen by the model");
-    }
-    reasons = rejection != nullptr ? rejection->detail : "the environment does not let it";
-  }
-  if (std::unique_ptr<Plan> plan =
-          plan_from_built_in(key, canonical, ranked_candidates(problem, limits))) {
-    log_warning(to_text(problem) + " is computed by the kernel that is linked in: " + reasons);
-    return plan;
-  }
-  throw CallError(CallError::Kind::kUnsupported,
-                  "no kernel could be made for " + to_text(problem) + ": " + reasons);
-}
-
-std::unique_ptr<Plan> Context::plan_from_loaded(const CallKey& key, const Canonical& canonical) {
-  const Problem& problem = canonical.problem;
-  if (is_empty(problem)) {
-    return empty_plan(key, canonical);
-  }
-  const DeviceLimits& limits = device_->limits();
-  for (const Instance& instance : ranked_candidates(problem, limits)) {
-    if (KernelCache::Kernel kernel = kernels_.find(fingerprint(instance.source()))) {
-      return plan_of(key, canonical, instance, std::move(kernel), "loaded before a capture");
-    }
-  }
-  return nullptr;
-}
-
-std::unique_ptr<Plan> Context::empty_plan(const CallKey& key, const Canonical& canonical) {
-  auto plan = std::make_unique<Plan>(key, canonical);
-  plan->context = this;
-  plan->has_streams = device_->has_streams();
-  return plan;
-}
-
-std::unique_ptr<Plan> Context::plan_of(const CallKey& key, const Canonical& canonical,
-                                       const Instance& instance, KernelCache::Kernel kernel,
-                                       std::string_view origin) {
-  std::unique_ptr<Plan> plan = empty_plan(key, canonical);
-  plan->launch = instance.launch;
-  plan->description =
-      to_text(instance.candidate) + " (" +
-      std::string(kernel->is_built_in() ? "linked in: nothing is compiled" : origin) + ")";
-  plan->candidate = instance.candidate;
-  plan->is_final = false;
-  plan->kernel = std::move(kernel);
-  return plan;
+  });
 }
 
 std::string Context::report() {
@@ -579,8 +345,9 @@ std::string Context::report() {
   text << "plans      " << counters_.plans << ": " << counters_.hits << " tuned, "
        << counters_.stale << " stale, " << counters_.nearest << " of the nearest stored kernel, "
        << counters_.model << " chosen by the model, " << counters_.replaced
-       << " of these replaced; " << tuning_.tuned() << " tuned and " << kernels_.counters().compiled
-       << " kernels compiled here; " << counters_.fallbacks << " fallbacks during stream capture\n";
+       << " of these replaced; " << tuning_.tuned() << " tuned and "
+       << maker_.kernels().counters().compiled << " kernels compiled here; " << counters_.fallbacks
+       << " fallbacks during stream capture\n";
   return printable(text.str(), Lines::kMany);
 }
 

@@ -30,31 +30,32 @@ KernelCache::Kernel KernelCache::keep(const Key& key, Kernel kernel) {
   return kernels_.emplace(key, std::move(kernel)).first->second;
 }
 
-KernelCache::Kernel KernelCache::find_stored(const Source& source, const Launch& launch,
+KernelCache::Kernel KernelCache::find_stored(const Instance& instance,
                                              const std::string& compiler) {
+  const Source source = instance.source();
   const Key key{fingerprint(source), compiler};
   if (Kernel known = find(key); known != nullptr && !known->is_built_in()) {
     return known;
   }
   const Device::Current current(device_);
-  Kernel loaded = load_stored(source, launch, compiler);
+  Kernel loaded = load_stored(source, instance.launch, compiler);
   return loaded == nullptr ? nullptr : keep(key, std::move(loaded));
 }
 
-std::variant<KernelCache::Kernel, Rejection> KernelCache::get(const Source& source,
-                                                              const Launch& launch,
+std::variant<KernelCache::Kernel, Rejection> KernelCache::get(const Instance& instance,
                                                               const std::string& compiler) {
+  const Source source = instance.source();
   const Key key{fingerprint(source), compiler};
   if (Kernel known = find(key)) {
     return known;
   }
   const Device::Current current(device_);
-  if (Kernel loaded = load_stored(source, launch, compiler)) {
+  if (Kernel loaded = load_stored(source, instance.launch, compiler)) {
     return keep(key, std::move(loaded));
   }
-  Made made = make(source, launch);
+  Made made = make(source, instance.launch);
   if (auto* rejection = std::get_if<Rejection>(&made)) {
-    if (std::unique_ptr<CompiledKernel> built_in = device_.built_in(source)) {
+    if (std::unique_ptr<CompiledKernel> built_in = device_.built_in(instance)) {
       log_warning(source.entry + " gives way to the kernel that is linked in: " +
                   rejection->detail.substr(0, kLoggedText));
       return Kernel(std::move(built_in));

@@ -39,12 +39,11 @@ class KernelCache {
   /// The kernel: loaded already, from the store, compiled now, or, where it cannot be compiled or
   /// loaded, the one that is linked in, which is not remembered. A stored one of `compiler`, with
   /// which it was tuned, comes before those of others. Throws DeviceError.
-  std::variant<Kernel, Rejection> get(const Source& source, const Launch& launch,
-                                      const std::string& compiler);
+  std::variant<Kernel, Rejection> get(const Instance& instance, const std::string& compiler);
 
   /// The same kernel if it is loaded already or stored; null if it would have to be compiled.
   /// Throws DeviceError.
-  Kernel find_stored(const Source& source, const Launch& launch, const std::string& compiler);
+  Kernel find_stored(const Instance& instance, const std::string& compiler);
 
   struct Counters {
     std::atomic<std::int64_t> loaded{0}, compiled{0};

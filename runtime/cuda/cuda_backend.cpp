@@ -50,12 +50,12 @@ class CudaBackend final : public Backend {
 
   std::string device_name(int ordinal) const override { return "cuda:" + std::to_string(ordinal); }
 
-  std::unique_ptr<Device> open(int ordinal, int) const override {
+  std::unique_ptr<Device> open(const DeviceOptions& options) const override {
     auto opened = Driver::open();
     if (const auto* sentence = std::get_if<std::string>(&opened)) {
       throw DeviceError(DeviceError::Kind::kUnavailable, *sentence);
     }
-    return std::make_unique<CudaDevice>(std::move(std::get<0>(opened)), ordinal);
+    return std::make_unique<CudaDevice>(std::move(std::get<0>(opened)), options);
   }
 
   std::string compiler_file() const override {

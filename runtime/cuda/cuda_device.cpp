@@ -28,7 +28,6 @@ constexpr int kSlowSeconds = 10;
 constexpr int kHungSeconds = 60;
 
 // Of a compilation, if nothing else limits it.
-constexpr double kLongestCompilationSeconds = 300;
 
 // Each compilation takes a few hundred MB.
 constexpr unsigned kMostCompileThreads = 32;
@@ -39,14 +38,15 @@ std::string bytes_text(std::int64_t bytes) {
 
 }  // namespace
 
-CudaDevice::CudaDevice(std::unique_ptr<const Driver> driver, int ordinal)
+CudaDevice::CudaDevice(std::unique_ptr<const Driver> driver, const DeviceOptions& options)
     : driver_(std::move(driver)),
-      device_(device_at(*driver_, ordinal)),
+      device_(device_at(*driver_, options.ordinal)),
       context_(*driver_, device_),
       stream_(context_),
       nvml_(Nvml::open(pci_bus_id(*driver_, device_))),
       limits_(read_limits(*driver_, device_)),
-      nvrtc_location_(find_nvrtc()) {
+      nvrtc_location_(find_nvrtc()),
+      compile_command_(options.compile_command) {
   identity_ = read_identity(*driver_, device_, limits_, nvml_.get());
   toolchain_.compiler = nvrtc_location_ ? "nvrtc " + nvrtc_location_->version : "none";
   toolchain_.driver = driver_version_text(driver_->version());
@@ -73,11 +73,11 @@ std::string CudaDevice::why_not_compile() {
   }
 }
 
-std::string CudaDevice::probe_key() const {
+std::string CudaDevice::key() const {
   return current_limits_ == &limits_ ? probe_key_ : "";
 }
 
-std::string CudaDevice::probe() {
+std::string CudaDevice::run() {
   const std::lock_guard<std::mutex> lock(probe_mutex_);
   if (current_limits_ == &limits_) {
     know_gpcs(find_gpcs(context_, stream_.handle(), limits_));
@@ -85,7 +85,7 @@ std::string CudaDevice::probe() {
   return to_text(std::span(limits().gpc_of_sm));
 }
 
-void CudaDevice::use_probe(std::string_view text) {
+void CudaDevice::use(std::string_view text) {
   const std::lock_guard<std::mutex> lock(probe_mutex_);
   std::vector<int> gpc_of_sm = parse_gpcs(text, limits_);
   if (!gpc_of_sm.empty() && current_limits_ == &limits_) {
@@ -111,15 +111,11 @@ const Nvrtc& CudaDevice::nvrtc() {
   return *nvrtc_;
 }
 
-std::variant<Binary, CompileFailure> CudaDevice::compile(const Source& source) {
-  return compile_within(source, kLongestCompilationSeconds);
-}
-
 // This process compiles where no other can be started.
 std::variant<Binary, CompileFailure> CudaDevice::compile_within(const Source& source,
                                                                 double seconds) {
   if (!compile_command_.empty() && nvrtc_location_) {
-    const double limit = std::clamp(seconds, 0.0, kLongestCompilationSeconds);
+    const double limit = std::clamp(seconds, 0.0, kLongestSeconds);
     try {
       return compile_in_process(compile_command_, *nvrtc_location_, source, limits_.arch,
                                 std::chrono::milliseconds(std::llround(1e3 * limit)));
@@ -143,10 +139,6 @@ std::variant<std::unique_ptr<CompiledKernel>, Rejection> CudaDevice::load(const 
     const bool passes = error.kind() == DeviceError::Kind::kOutOfMemory;
     return Rejection{passes ? Reason::kUnavailable : Reason::kLoadFailed, error.what()};
   }
-}
-
-std::unique_ptr<CompiledKernel> CudaDevice::built_in(const Source& /*source*/) {
-  return nullptr;
 }
 
 std::string CudaDevice::why_not_memory(const void* pointer) const {

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "runtime/backend.h"
 #include "runtime/cuda/module.h"
 #include "runtime/cuda/nvml.h"
 #include "runtime/cuda/nvrtc.h"
@@ -19,10 +20,10 @@
 namespace tunedgemm::internal::cuda {
 
 /// Thread-safe.
-class CudaDevice final : public Device {
+class CudaDevice final : public Device, private HardwareProbe {
  public:
   /// Throws DeviceError.
-  CudaDevice(std::unique_ptr<const Driver> driver, int ordinal);
+  CudaDevice(std::unique_ptr<const Driver> driver, const DeviceOptions& options);
 
   const Backend& backend() const override;
   const DeviceIdentity& identity() const override { return identity_; }
@@ -30,19 +31,14 @@ class CudaDevice final : public Device {
   const Toolchain& toolchain() override { return toolchain_; }
   std::string why_not_compile() override;
 
-  std::string probe_key() const override;
-  std::string probe() override;
-  void use_probe(std::string_view text) override;
+  HardwareProbe* probe() override { return this; }
 
-  std::variant<Binary, CompileFailure> compile(const Source& source) override;
   std::variant<Binary, CompileFailure> compile_within(const Source& source,
                                                       double seconds) override;
-  void compile_by(const std::vector<std::string>& command) override { compile_command_ = command; }
   int compile_threads() const override;
   bool compiling_disturbs_timing() const override { return false; }
   std::variant<std::unique_ptr<CompiledKernel>, Rejection> load(const Binary& binary,
                                                                 const Launch& launch) override;
-  std::unique_ptr<CompiledKernel> built_in(const Source& source) override;
 
   std::string why_not_memory(const void* pointer) const override;
   std::unique_ptr<DeviceMemory> allocate(std::int64_t bytes) override;
@@ -69,6 +65,11 @@ class CudaDevice final : public Device {
   void restore_current(void* previous) const noexcept override;
 
  private:
+  // HardwareProbe: which SM belongs to which GPC.
+  std::string key() const override;
+  std::string run() override;
+  void use(std::string_view text) override;
+
   const Nvrtc& nvrtc();
   const OtherKernel& other_kernel();
   /// Throws DeviceError once a kernel has not ended.

@@ -96,13 +96,12 @@ int DeviceEvaluator::compile_batch() const {
 Prepared DeviceEvaluator::prepare(const Instance& instance) {
   const Device::Current current(device_);
   if (const std::string why_not = device_.why_not_compile(); !why_not.empty()) {
-    const Source source = instance.source();
-    auto built_in = device_.built_in(source);
+    auto built_in = device_.built_in(instance);
     if (!built_in) {
       return Rejection{Reason::kUnavailable, why_not};
     }
     Binary binary;
-    binary.entry = source.entry;
+    binary.entry = instance.source().entry;
     return std::make_unique<DeviceTrial>(device_, *runner_, std::move(binary), std::move(built_in),
                                          instance.launch);
   }

@@ -266,29 +266,15 @@ void run(const void* kernel, const Arguments& arguments, const Team& team) {
 
 }  // namespace
 
-std::optional<ProblemClass> problem_class(const Source& source) {
-  const std::map<std::string, std::string> defines(source.defines.begin(), source.defines.end());
-  const auto text = [&](const char* macro) {
-    const auto found = defines.find(macro);
-    return found == defines.end() ? std::string() : found->second;
-  };
-  const auto number = [&](const char* macro) {
-    const std::string digits = text(macro);
-    return digits.size() == 1 && digits[0] >= '0' && digits[0] <= '9' ? digits[0] - '0' : -1;
-  };
-  const auto a = parse_data_type(text("TYPE_A"));
-  const auto b = parse_data_type(text("TYPE_B"));
-  const auto d = parse_data_type(text("TYPE_D"));
-  const int order_a = number("ORDER_A"), order_b = number("ORDER_B"), read_c = number("READ_C");
-  const int bias = number("BIAS"), activation = number("ACTIVATION");
-  const bool known = a && b && d && order_a >= 0 && order_a <= 1 && order_b >= 0 && order_b <= 1 &&
-                     read_c >= 0 && bias >= 0 && bias <= 2 && activation >= 0 &&
-                     activation < static_cast<int>(std::size(kActivations.rows));
-  if (!known) {
-    return std::nullopt;
-  }
-  return ProblemClass{
-      *a, *b, *d, Order{order_a}, Order{order_b}, read_c == 1, Bias{bias}, Activation{activation}};
+ProblemClass problem_class(const Problem& problem) {
+  return {.a = problem.a.type,
+          .b = problem.b.type,
+          .d = problem.d.type,
+          .order_a = problem.a.order,
+          .order_b = problem.b.order,
+          .read_c = problem.beta != ScalarClass::kZero,
+          .bias = problem.bias,
+          .activation = problem.activation};
 }
 
 std::int64_t built_in_scratch_bytes() {

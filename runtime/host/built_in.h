@@ -3,15 +3,14 @@
 // The multiplication that is linked into the library, for machines without a C++ compiler. One
 // blocked kernel a type of sums, which learns the element types, orders and epilogue at run time.
 
-#include <optional>
+#include <cstdint>
 
 #include "kernel_templates/problem/problem.h"
-#include "kernel_templates/source.h"
 #include "runtime/host/thread_team.h"
 
 namespace tunedgemm::internal {
 
-/// What a kernel is otherwise told by defines: the class of the problem.
+/// What other kernels learn from their defines.
 struct ProblemClass {
   DataType a = DataType::kF32, b = DataType::kF32, d = DataType::kF32;
   Order order_a = Order::kRowMajor, order_b = Order::kRowMajor;
@@ -20,8 +19,7 @@ struct ProblemClass {
   Activation activation = Activation::kNone;
 };
 
-/// The class that the source's defines name; empty if one of them is missing or unknown.
-std::optional<ProblemClass> problem_class(const Source& source);
+ProblemClass problem_class(const Problem& problem);
 
 /// The scratch that every thread needs.
 std::int64_t built_in_scratch_bytes();

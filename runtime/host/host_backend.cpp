@@ -28,8 +28,8 @@ class HostBackend final : public Backend {
   int current_ordinal() const override { return 0; }
   std::string device_name(int) const override { return "host"; }
 
-  std::unique_ptr<Device> open(int, int threads) const override {
-    return std::make_unique<HostDevice>(threads);
+  std::unique_ptr<Device> open(const DeviceOptions& options) const override {
+    return std::make_unique<HostDevice>(options.host_threads);
   }
 
   // The toolchain of the device names it.

@@ -99,14 +99,10 @@ const Backend& HostDevice::backend() const {
   return host_backend();
 }
 
-std::variant<Binary, CompileFailure> HostDevice::compile(const Source& source) {
-  return compile_within(source, static_cast<double>(Compiler::kLongest.count()));
-}
-
 std::variant<Binary, CompileFailure> HostDevice::compile_within(const Source& source,
                                                                 double seconds) {
-  const auto limit = std::chrono::milliseconds(std::llround(
-      1e3 * std::clamp(seconds, 0.0, static_cast<double>(Compiler::kLongest.count()))));
+  const auto limit =
+      std::chrono::milliseconds(std::llround(1e3 * std::clamp(seconds, 0.0, kLongestSeconds)));
   return compiler_.compile(source, limit);
 }
 
@@ -128,9 +124,8 @@ std::variant<std::unique_ptr<CompiledKernel>, Rejection> HostDevice::load(const 
   return std::make_unique<LoadedKernel>(std::move(object), entry, team_);
 }
 
-std::unique_ptr<CompiledKernel> HostDevice::built_in(const Source& source) {
-  const auto problem = problem_class(source);
-  return problem ? std::make_unique<BuiltInKernel>(*problem, team_) : nullptr;
+std::unique_ptr<CompiledKernel> HostDevice::built_in(const Instance& instance) {
+  return std::make_unique<BuiltInKernel>(problem_class(instance.problem), team_);
 }
 
 std::string HostDevice::why_not_memory(const void* pointer) const {

@@ -24,7 +24,6 @@ class HostDevice : public Device {
   const Toolchain& toolchain() override { return toolchain_; }
   std::string why_not_compile() override { return compiler_.why_not(); }
 
-  std::variant<Binary, CompileFailure> compile(const Source& source) override;
   std::variant<Binary, CompileFailure> compile_within(const Source& source,
                                                       double seconds) override;
   int compile_threads() const override { return team_.size(); }
@@ -32,7 +31,7 @@ class HostDevice : public Device {
   std::variant<std::unique_ptr<CompiledKernel>, Rejection> load(const Binary& binary,
                                                                 const Launch& launch) override;
   /// There is one for every class of problems: it stands in for any family and config.
-  std::unique_ptr<CompiledKernel> built_in(const Source& source) override;
+  std::unique_ptr<CompiledKernel> built_in(const Instance& instance) override;
 
   std::string why_not_memory(const void* pointer) const override;
   std::unique_ptr<DeviceMemory> allocate(std::int64_t bytes) override;

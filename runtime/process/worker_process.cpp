@@ -98,10 +98,10 @@ int run_worker(std::span<const char* const> arguments,
   });
   ContextOptions options;
   options.backend = find_backend(arguments[kBackend]);
-  options.ordinal = std::atoi(arguments[kOrdinal]);
-  options.host_threads = std::atoi(arguments[kHostThreads]);
+  options.device.ordinal = std::atoi(arguments[kOrdinal]);
+  options.device.host_threads = std::atoi(arguments[kHostThreads]);
   options.store.path = arguments[kCache];
-  options.compile_command = compile_command;
+  options.device.compile_command = compile_command;
   std::unique_ptr<Context> context;
   try {
     context = Context::create(options);

@@ -26,7 +26,7 @@ struct WorkerPlace {
 std::vector<std::string> to_arguments(const WorkerPlace& place);
 
 /// The worker, for main to return its exit status. `arguments` are those behind kWorkerFlag.
-/// `compile_command`: see Device::compile_by.
+/// `compile_command`: see DeviceOptions.
 int run_worker(std::span<const char* const> arguments,
                const std::vector<std::string>& compile_command);
 

@@ -17,8 +17,9 @@ class DeviceProbe {
   /// Gives the device what is stored; launches nothing.
   DeviceProbe(Device& device, Store& store) : device_(device), store_(store) {
     // Another process may have changed the text, and a text that is not understood is probed anew.
-    if (const std::string key = device_.probe_key(); !key.empty()) {
-      device_.use_probe(store_.find_probe(key));
+    HardwareProbe* const probe = device_.probe();
+    if (probe != nullptr && !probe->key().empty()) {
+      probe->use(store_.find_probe(probe->key()));
     }
   }
   ~DeviceProbe() = default;
@@ -29,11 +30,12 @@ class DeviceProbe {
   /// of it. Throws DeviceError.
   void complete() {
     const std::lock_guard lock(one_at_a_time_);
-    const std::string key = device_.probe_key();
+    HardwareProbe* const probe = device_.probe();
+    const std::string key = probe == nullptr ? "" : probe->key();
     if (key.empty()) {
       return;
     }
-    if (const std::string seen = device_.probe(); !seen.empty()) {
+    if (const std::string seen = probe->run(); !seen.empty()) {
       store_.put_probe(key, seen);
     }
   }

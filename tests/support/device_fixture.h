@@ -17,8 +17,8 @@ inline std::unique_ptr<Device> open_test_gpu(std::string& why_not) {
   if (cuda_backend().device_count(&why_not) == 0) {
     return nullptr;
   }
-  auto device = cuda_backend().open(0, 0);
-  device->probe();
+  auto device = cuda_backend().open({});
+  device->probe()->run();
   return device;
 }
 

@@ -41,7 +41,7 @@ class FakeCublasLt {
   std::string why_not;
 
  private:
-  std::unique_ptr<Device> device_ = host_backend().open(0, 1);
+  std::unique_ptr<Device> device_ = host_backend().open({.host_threads = 1});
   std::unique_ptr<Baseline> baseline_;
   const FakeCall* last_call_ = nullptr;
 };

@@ -95,7 +95,7 @@ TEST_CASE("An untuned problem runs what won nearby, if the model likes it here a
   const Problem problem = f32(1024, 1024, 1024);
   const auto ranked = ranked_candidates(problem, h200());
   const auto first_of = [&](const std::vector<Record>& winners) {
-    return untuned_choices(problem, identity(), h200(), winners).front().candidate;
+    return untuned_choices(problem, identity(), h200(), winners, ranked).front().candidate;
   };
   const Problem near = f32(1024, 1024, 1280);
   const auto ranked_there = ranked_candidates(near, h200());
@@ -103,10 +103,11 @@ TEST_CASE("An untuned problem runs what won nearby, if the model likes it here a
   const Candidate second = ranked_there[1].candidate;
   REQUIRE_FALSE(second == ranked.front().candidate);
   CHECK(first_of({}) == ranked.front().candidate);
-  CHECK(untuned_choices(problem, identity(), h200(), {}) == ranked);
+  CHECK(untuned_choices(problem, identity(), h200(), {}, ranked) == ranked);
   CHECK(first_of({won(near, second)}) == second);
-  CHECK(untuned_choices(problem, identity(), h200(), std::vector{won(near, second)}).size() ==
-        ranked.size());
+  CHECK(
+      untuned_choices(problem, identity(), h200(), std::vector{won(near, second)}, ranked).size() ==
+      ranked.size());
 
   // Of several the nearest; none that is too far, aligned otherwise or another device's.
   CHECK(first_of({won(f32(1024, 2048, 1024), ranked_there[2].candidate), won(near, second)}) ==
@@ -130,7 +131,8 @@ TEST_CASE("What won nearby is not taken where the model expects it to be slow") 
   const Candidate winner = ranked_candidates(large, h200()).front().candidate;
   const auto ranked = ranked_candidates(small, h200());
   REQUIRE(instantiate(small, winner, h200())->predicted_us > 1.1 * ranked.front().predicted_us);
-  CHECK(untuned_choices(small, identity(), h200(), std::vector{won(large, winner)}) == ranked);
+  CHECK(untuned_choices(small, identity(), h200(), std::vector{won(large, winner)}, ranked) ==
+        ranked);
 }
 
 }  // namespace

@@ -88,10 +88,10 @@ void add_cache_option(CLI::App& app, std::string& cache) {
 ContextOptions to_context_options(const ContextChoice& choice) {
   ContextOptions options;
   options.store.path = choice.cache;
-  options.compile_command = compile_command();
+  options.device.compile_command = compile_command();
   if (const auto chosen = parse_device(choice.device)) {
     options.backend = chosen->backend;
-    options.ordinal = chosen->ordinal;
+    options.device.ordinal = chosen->ordinal;
   }
   return options;
 }

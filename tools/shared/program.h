@@ -30,7 +30,7 @@ enum class ExitStatus {
 /// instead.
 int run_program(CLI::App& app, int argc, char** argv, const std::function<ExitStatus()>& run);
 
-/// What starts this program as a compiler: ContextOptions::compile_command.
+/// What starts this program as a compiler: DeviceOptions::compile_command.
 std::vector<std::string> compile_command();
 /// What starts this program as a worker: ContextOptions::worker_command.
 std::vector<std::string> worker_command();

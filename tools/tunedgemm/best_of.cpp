@@ -84,7 +84,10 @@ Candidate untuned_choice(Context& context, const Problem& problem, Neighbours ne
     std::erase_if(winners, [&](const Record& winner) { return winner.problem == problem; });
   }
   const Device& device = context.device();
-  return untuned_choices(problem, device.identity(), device.limits(), winners).front().candidate;
+  return untuned_choices(problem, device.identity(), device.limits(), winners,
+                         ranked_candidates(problem, device.limits()))
+      .front()
+      .candidate;
 }
 
 std::vector<Candidate> favourites_of_family(const Family& family, const Problem& problem,

@@ -61,7 +61,7 @@ void examine_cache(const std::string& path, Findings& findings) {
 void examine_device(const Backend& backend, int ordinal, Findings& findings) {
   const std::string subject = backend.device_name(ordinal);
   try {
-    const auto device = backend.open(ordinal, 0);
+    const auto device = backend.open({.ordinal = ordinal});
     const DeviceIdentity& identity = device->identity();
     std::string text = identity.name + ", ";
     if (device->limits().is_gpu()) {

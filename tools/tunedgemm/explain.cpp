@@ -39,14 +39,15 @@ Explanation explain(Context& context, const Problem& asked) {
   Explanation result;
   result.problem = canonical(asked).problem;
   result.hit = context.store().find(result.problem, device.identity(), device.toolchain(), limits);
+  result.ranked = ranked_candidates(result.problem, limits);
   result.chosen = result.hit
                       ? result.hit->winner
                       : untuned_choices(result.problem, device.identity(), limits,
                                         context.store().neighbours(
-                                            result.problem, device.identity(), kAskedNeighbours))
+                                            result.problem, device.identity(), kAskedNeighbours),
+                                        result.ranked)
                             .front();
   result.command_line = command_line(result.chosen.source(), limits);
-  result.ranked = ranked_candidates(result.problem, limits);
   result.trials = context.store().trials(result.problem, device.identity(), device.toolchain());
   return result;
 }

@@ -33,7 +33,7 @@ void* address(Integer number) {
 
 std::string reason_against(const CallKey& key) {
   try {
-    checked_problem(key);
+    checked_call(key);
     return "";
   } catch (const CallError& error) {
     return error.what();
@@ -218,8 +218,7 @@ TEST_CASE("The plan cache forgets nothing while another thread adds") {
   constexpr int kPlans = 3000;
   const auto key_of = [](int index) { return Call(index + 1, 8, 8).key(); };
   const auto plan_of = [&](int index) {
-    const CallKey key = key_of(index);
-    return std::make_unique<Plan>(key, canonical(to_problem(key)));
+    return std::make_unique<Plan>(call_of_plan(key_of(index)));
   };
   std::atomic<int> added{0};
   std::atomic<int> lost{0};
@@ -245,8 +244,7 @@ namespace {
 constexpr std::int64_t kWorkspaceBytes = 0x200;
 
 std::string reason_for(const Call& call, const Call& planned) {
-  const CallKey key = planned.key();
-  Plan plan(key, canonical(to_problem(key)));
+  Plan plan(call_of_plan(planned.key()));
   // Any kernel will do: why_not_buffers only asks whether there is one.
   struct Kernel : CompiledKernel {
     int run(const Launch&, const Arguments&, StreamHandle) const noexcept override { return 0; }

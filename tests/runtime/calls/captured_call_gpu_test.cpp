@@ -55,7 +55,7 @@ struct Surrounding {
     operands = device.allocate(static_cast<std::int64_t>(elements.size()) * 2);
     device.copy_to_device(operands->data(), elements.data(), operands->size_bytes());
     const tunedgemm_buffers some = buffers(0, operands->data());
-    plan = &context.plan(call_key(problem, some), nullptr);
+    plan = &context.plan(checked_call(call_key(problem, some)), nullptr);
     REQUIRE((winner.knobs().empty() || plan->candidate.config == winner));
   }
 

@@ -92,7 +92,7 @@ TEST_CASE("A warm call costs little more than the launch and allocates nothing",
   const auto matmul = [&] {
     const Plan* plan = context->find_plan(call_key(problem, buffers));
     if (plan == nullptr) {
-      plan = &context->plan(call_key(problem, buffers), nullptr);
+      plan = &context->plan(checked_call(call_key(problem, buffers)), nullptr);
     }
     const bool usable = plainly_usable(*plan, buffers);
     return usable ? tunedgemm::internal::launch(*plan, buffers, nullptr) : -1;

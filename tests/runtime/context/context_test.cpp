@@ -446,7 +446,7 @@ TEST_CASE("A request counts the launches without a winner, and has the name that
   }
   tunedgemm::internal::ContextOptions options;
   options.backend = &tunedgemm::internal::host_backend();
-  options.host_threads = 2;
+  options.device.host_threads = 2;
   options.store.path = cache.path;
   const auto reader = tunedgemm::internal::Context::create(options);
   const auto requests = reader->store().requests(reader->device().identity());

@@ -14,8 +14,8 @@
 namespace tunedgemm::internal {
 namespace {
 
-CallKey call(int k = 64) {
-  return HostCall(31, 17, k).key();
+CheckedCall call(int k = 64) {
+  return HostCall(31, 17, k).checked();
 }
 
 TEST_CASE("A miss that tunes is one look-up and one load of the winner, a hit is one of each") {
@@ -55,7 +55,7 @@ TEST_CASE("A cache that was exported runs where nothing compiles, under every po
       TUNEDGEMM_SKIP("there is no compiler for host kernels");
     }
     for (const HostCall& call : calls) {
-      tuned.push_back(context->plan(call.key(), {}).candidate);
+      tuned.push_back(context->plan(call.checked(), {}).candidate);
     }
     REQUIRE(context->store().export_to(shipped).empty());
   }
@@ -65,7 +65,7 @@ TEST_CASE("A cache that was exported runs where nothing compiles, under every po
       const TemporaryFolder user;
       ContextOptions options;
       options.backend = &host_backend();
-      options.host_threads = 2;
+      options.device.host_threads = 2;
       options.policy = policy;
       options.store.path = is_system_file ? user.path() / "cache.db" : shipped;
       if (is_system_file) {
@@ -76,7 +76,7 @@ TEST_CASE("A cache that was exported runs where nothing compiles, under every po
       REQUIRE_FALSE(context->device().why_not_compile().empty());
       INFO("policy " << static_cast<int>(policy) << ", system file " << is_system_file);
       for (std::size_t index = 0; index < calls.size(); ++index) {
-        const Plan& plan = context->plan(calls[index].key(), {});
+        const Plan& plan = context->plan(calls[index].checked(), {});
         CHECK(plan.candidate == tuned[index]);
         CHECK(plan.is_final);
         CHECK_FALSE(plan.kernel->is_built_in());
@@ -84,7 +84,7 @@ TEST_CASE("A cache that was exported runs where nothing compiles, under every po
       }
       if (policy != Policy::kFail) {
         const HostCall other(30, 20, 64);
-        const Plan& plan = context->plan(other.key(), {});
+        const Plan& plan = context->plan(other.checked(), {});
         CHECK_THAT(plan.description,
                    Catch::Matchers::ContainsSubstring("the nearest stored kernel"));
         CHECK(other.is_right_with(plan));
@@ -104,11 +104,38 @@ TEST_CASE("Where nothing compiles and nothing is stored, the kernel that is link
   CHECK(plan.description.find("linked in") != std::string::npos);
 }
 
+TEST_CASE("A miss ranks its candidates once, and a hit does not rank them") {
+  const TemporaryFolder folder;
+  {
+    const auto context = host_context(folder, Policy::kTune);
+    if (!context->device().why_not_compile().empty()) {
+      TUNEDGEMM_SKIP("there is no compiler for host kernels");
+    }
+    context->plan(call(), {});
+    CHECK(context->rankings() == 0);  // the tuning ranks them itself
+    const TemporaryFolder empty;
+    const auto compiling = host_context(empty, Policy::kCompile);
+    compiling->plan(call(), {});
+    CHECK(compiling->rankings() == 1);
+    compiling->plan(call(), {});
+    CHECK(compiling->rankings() == 1);
+  }
+  const WithoutCompiler none;
+  CHECK(host_context(folder, Policy::kTune)->plan(call(), {}).is_final);
+  for (const Policy policy : {Policy::kTune, Policy::kCompile, Policy::kStored}) {
+    INFO("policy " << static_cast<int>(policy));
+    const TemporaryFolder empty;
+    const auto context = host_context(empty, policy);
+    context->plan(call(), {});
+    CHECK(context->rankings() == 1);
+  }
+}
+
 TEST_CASE("A miss without tuning runs what won for a near problem, from its stored binary") {
   const TemporaryFolder folder;
   const auto context = host_context(folder, Policy::kCompile);
   Device& device = context->device();
-  const Problem near = canonical(to_problem(call(96))).problem;
+  const Problem near = call(96).problem();
   const std::vector<Instance> ranked = ranked_candidates(near, device.limits());
   const Instance& second = ranked.at(1);
   const auto compiled = device.compile(second.source());

@@ -6,7 +6,6 @@
 #include <thread>
 
 #include "runtime/context/context.h"
-#include "runtime/context/stored_choice.h"
 #include "runtime/evaluation/verifier.h"
 #include "tests/runtime/support/host_call.h"
 #include "tests/runtime/support/plain_device.h"
@@ -28,7 +27,7 @@ class PlainBackend final : public Backend {
   int device_count(std::string*) const override { return 1; }
   int current_ordinal() const override { return 0; }
   std::string device_name(int) const override { return "plain"; }
-  std::unique_ptr<Device> open(int, int) const override {
+  std::unique_ptr<Device> open(const DeviceOptions&) const override {
     return std::make_unique<PlainDevice>(Problem{}, Flaw::kNone);
   }
   std::string compiler_file() const override { return ""; }
@@ -71,18 +70,18 @@ TEST_CASE("Policy stored computes other sizes with the kernel of the nearest win
   Candidate tuned;
   {
     const auto tuning = host_context(folder, Policy::kTune);
-    tuning->plan(HostCall(5, 401, 901).key(), {});
-    tuned = tuning->plan(near.key(), {}).candidate;
+    tuning->plan(HostCall(5, 401, 901).checked(), {});
+    tuned = tuning->plan(near.checked(), {}).candidate;
   }
   const auto context = host_context(folder, Policy::kStored);
   for (const HostCall& call : {HostCall(41, 53, 29), HostCall(65, 67, 63), HostCall(1, 33, 7),
                                HostCall(2570, 3, 333)}) {  // far away in all extents
-    const Plan& plan = context->plan(call.key(), {});
+    const Plan& plan = context->plan(call.checked(), {});
     CHECK_THAT(plan.description, ContainsSubstring("the nearest stored kernel"));
     CHECK_FALSE(plan.is_final);
     CHECK(call.is_right_with(plan));
   }
-  CHECK(context->plan(HostCall(41, 53, 29).key(), {}).candidate == tuned);
+  CHECK(context->plan(HostCall(41, 53, 29).checked(), {}).candidate == tuned);
   CHECK(context->counters().nearest == 4);
   CHECK(context->kernel_counters().compiled == 0);
   CHECK(context->store().requests(context->device().identity()).size() == 4);
@@ -92,10 +91,10 @@ TEST_CASE("Policy stored takes a kernel that needs less alignment than there is"
   const TemporaryFolder folder;
   HostCall unaligned(33, 31, 29);
   unaligned.offset = 1;
-  Candidate tuned = host_context(folder, Policy::kTune)->plan(unaligned.key(), {}).candidate;
+  Candidate tuned = host_context(folder, Policy::kTune)->plan(unaligned.checked(), {}).candidate;
   const auto context = host_context(folder, Policy::kStored);
   HostCall aligned(32, 32, 32);
-  const Plan& plan = context->plan(aligned.key(), {});
+  const Plan& plan = context->plan(aligned.checked(), {});
   CHECK(plan.candidate == tuned);
   CHECK_THAT(plan.description, ContainsSubstring("the nearest stored kernel"));
   CHECK(aligned.is_right_with(plan));
@@ -104,9 +103,9 @@ TEST_CASE("Policy stored takes a kernel that needs less alignment than there is"
 TEST_CASE("Policy stored finds a kernel that was compiled without a tuning") {
   const TemporaryFolder folder;
   HostCall call(31, 17, 64);
-  host_context(folder, Policy::kCompile)->plan(call.key(), {});
+  host_context(folder, Policy::kCompile)->plan(call.checked(), {});
   const auto context = host_context(folder, Policy::kStored);
-  const Plan& plan = context->plan(call.key(), {});
+  const Plan& plan = context->plan(call.checked(), {});
   CHECK_THAT(plan.description, ContainsSubstring("a stored kernel, chosen by the model"));
   CHECK(context->kernel_counters().compiled == 0);
   CHECK(call.is_right_with(plan));
@@ -120,7 +119,7 @@ TEST_CASE("Policy stored says what to do where no kernel computes the problem") 
   options.store.access = StoreOptions::Access::kMemoryOnly;
   const auto context = Context::create(options);
   try {
-    context->plan(HostCall(4, 5, 6).key(), {});
+    context->plan(HostCall(4, 5, 6).checked(), {});
     FAIL("a plan without a kernel");
   } catch (const CallError& error) {
     CHECK(error.kind() == CallError::Kind::kNotTuned);
@@ -139,11 +138,11 @@ TEST_CASE("Policy stored runs a kernel as soon as another process has stored it"
   options.policy = Policy::kStored;
   const auto context = Context::create(options);
   const CallKey key = HostCall(4, 5, 6).key();
-  CHECK_THROWS_AS(context->plan(key, {}), CallError);
-  CHECK_THROWS_AS(context->plan(key, {}), CallError);
+  CHECK_THROWS_AS(context->plan(checked_call(key), {}), CallError);
+  CHECK_THROWS_AS(context->plan(checked_call(key), {}), CallError);
   options.policy = Policy::kCompile;
-  const Candidate compiled = Context::create(options)->plan(key, {}).candidate;
-  CHECK(context->plan(key, {}).candidate == compiled);
+  const Candidate compiled = Context::create(options)->plan(checked_call(key), {}).candidate;
+  CHECK(context->plan(checked_call(key), {}).candidate == compiled);
   CHECK(context->kernel_counters().compiled == 0);
 }
 
@@ -151,11 +150,11 @@ TEST_CASE("A plan that the model chose goes over to the winner when there is one
   const TemporaryFolder folder;
   const auto context = host_context(folder, Policy::kCompile);
   HostCall call(37, 53, 29);
-  const Plan& chosen = context->plan(call.key(), {});
+  const Plan& chosen = context->plan(call.checked(), {});
   CHECK_FALSE(chosen.is_final);
-  CHECK(&context->plan(call.key(), {}) == &chosen);
+  CHECK(&context->plan(call.checked(), {}) == &chosen);
 
-  const Plan& tuned = context->plan(call.key(), {}, Policy::kTune);
+  const Plan& tuned = context->plan(call.checked(), {}, Policy::kTune);
   CHECK(tuned.is_final);
   CHECK(context->find_plan(call.key()) == &tuned);
   CHECK(&chosen.newest() == &tuned);
@@ -169,8 +168,8 @@ TEST_CASE("A tuning from outside of the calls replaces plans of all keys of the 
   const HostCall call(8, 9, 10);
   CallKey written_out = call.key();
   written_out.lda = 10;  // what 0 stands for
-  const Plan& first = context->plan(call.key(), {});
-  const Plan& second = context->plan(written_out, {});
+  const Plan& first = context->plan(call.checked(), {});
+  const Plan& second = context->plan(checked_call(written_out), {});
   CHECK(&first != &second);
   TuneOptions tuning;
   tuning.rigor = Rigor::kQuick;
@@ -185,9 +184,9 @@ TEST_CASE("Policy fail of one call refuses what ran without a winner so far") {
   const TemporaryFolder folder;
   const auto context = host_context(folder, Policy::kCompile);
   const HostCall call(8, 9, 10);
-  context->plan(call.key(), {});
-  CHECK_THROWS_AS(context->plan(call.key(), {}, Policy::kFail), CallError);
-  CHECK_NOTHROW(context->plan(call.key(), {}, Policy::kStored));
+  context->plan(call.checked(), {});
+  CHECK_THROWS_AS(context->plan(call.checked(), {}, Policy::kFail), CallError);
+  CHECK_NOTHROW(context->plan(call.checked(), {}, Policy::kStored));
 }
 
 TEST_CASE(
@@ -195,11 +194,11 @@ TEST_CASE(
   const TemporaryFolder folder;
   const auto context = host_context(folder, Policy::kTuneInBackground);
   HostCall call(37, 53, 29);
-  const Plan& first = context->plan(call.key(), {});
+  const Plan& first = context->plan(call.checked(), {});
   CHECK(first.kernel->is_built_in());
   CHECK(call.is_right_with(first));
   REQUIRE(comes_true([&] { return first.newest().is_final; }));
-  CHECK(&context->plan(call.key(), {}) == &first.newest());
+  CHECK(&context->plan(call.checked(), {}) == &first.newest());
   CHECK_THAT(first.newest().description, ContainsSubstring("(tuned, "));
   CHECK(call.is_right_with(first.newest()));
 }
@@ -207,7 +206,7 @@ TEST_CASE(
 // Leaves the winner of the call in the cache, and not its binary. Whether there is a winner.
 bool tune_and_forget_binary(const TemporaryFolder& folder, const HostCall& call) {
   const auto context = host_context(folder, Policy::kTune);
-  const Plan& plan = context->plan(call.key(), {});
+  const Plan& plan = context->plan(call.checked(), {});
   Device& device = context->device();
   const auto winner = instantiate(plan.problem, plan.candidate, device.limits());
   context->store().forget_binary(winner->source(), device.toolchain(), device.limits().arch);
@@ -221,7 +220,7 @@ TEST_CASE("Policy tune_in_background compiles a winner without a binary in its o
     TUNEDGEMM_SKIP("there is no compiler for host kernels");
   }
   const auto context = host_context(folder, Policy::kTuneInBackground);
-  const Plan& first = context->plan(call.key(), {});
+  const Plan& first = context->plan(call.checked(), {});
   CHECK(first.kernel->is_built_in());
   CHECK_FALSE(first.is_final);
   CHECK(context->kernel_counters().compiled == 0);
@@ -251,7 +250,7 @@ TEST_CASE(
   Record record = winner_record(second, device);
   record.measurement = {.median_us = 1, .low_us = 1, .high_us = 1, .samples_us = {1, 1}};
   REQUIRE(context->store().put(record, second.source(), {}, {}).stored);
-  const Plan& plan = context->plan(key, {});
+  const Plan& plan = context->plan(checked_call(key), {});
   CHECK(plan.is_final);
   CHECK(plan.candidate == second.candidate);
   CHECK(context->kernel_counters().compiled == 1);
@@ -262,9 +261,9 @@ TEST_CASE("What is frozen stays what it is") {
   const auto context = host_context(folder, Policy::kTuneInBackground);
   const HostCall early(37, 53, 29);
   const HostCall late(37, 53, 31);
-  const Plan& plan = context->plan(early.key(), {});
+  const Plan& plan = context->plan(early.checked(), {});
   context->freeze();
-  const Plan& after = context->plan(late.key(), {});
+  const Plan& after = context->plan(late.checked(), {});
   std::this_thread::sleep_for(3 * BackgroundTuner::kQuiet);
   CHECK(&plan.newest() == &plan);
   CHECK(&after.newest() == &after);
@@ -276,7 +275,7 @@ TEST_CASE("A context that tunes in the background can be destroyed at any time")
     const TemporaryFolder folder;
     const auto context = host_context(folder, Policy::kTuneInBackground);
     for (int size = 8; size < 12; ++size) {
-      context->plan(HostCall(size, 9, 10).key(), {});
+      context->plan(HostCall(size, 9, 10).checked(), {});
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(pause));
   }

@@ -35,7 +35,7 @@ std::optional<Candidate> store_old_winner(const TemporaryFolder& folder, Code co
   if (!device.why_not_compile().empty()) {
     return std::nullopt;
   }
-  const Problem problem = canonical(checked_problem(call().key())).problem;
+  const Problem problem = call().checked().problem();
   const Instance winner =
       find_family("reordered_mkn")->candidates(problem, device.limits()).front();
   Source source = winner.source();
@@ -65,7 +65,7 @@ TEST_CASE("A winner whose template changed and whose machine code did not is a h
   }
   {
     const auto context = host_context(folder, policy);
-    const Plan& plan = context->plan(call().key(), {});
+    const Plan& plan = context->plan(call().checked(), {});
     CHECK(plan.candidate == winner);
     CHECK(plan.is_final);
     CHECK_THAT(plan.description, ContainsSubstring("tuned, 7"));
@@ -75,7 +75,7 @@ TEST_CASE("A winner whose template changed and whose machine code did not is a h
   }
   // From now on it is a winner as any other: nothing is compiled, whatever the policy.
   const auto context = host_context(folder, Policy::kStored);
-  const Plan& plan = context->plan(call().key(), {});
+  const Plan& plan = context->plan(call().checked(), {});
   CHECK(plan.candidate == winner);
   CHECK(plan.is_final);
   CHECK(context->kernel_counters().loaded == 1);
@@ -88,11 +88,11 @@ TEST_CASE("A winner whose machine code changed with its template is void", "[hos
     TUNEDGEMM_SKIP("there is no compiler for host kernels");
   }
   const auto context = host_context(folder, Policy::kCompile);
-  const Plan& plan = context->plan(call().key(), {});
+  const Plan& plan = context->plan(call().checked(), {});
   CHECK_FALSE(plan.is_final);
   CHECK(context->counters().hits == 0);
   CHECK(call().is_right_with(plan));
-  CHECK_FALSE(context->find_tuned(checked_problem(call().key()), {}));
+  CHECK_FALSE(context->find_tuned(call().checked().asked, {}));
 }
 
 TEST_CASE("A policy that compiles nothing renews no winner, and the next tuning does", "[host]") {
@@ -103,12 +103,12 @@ TEST_CASE("A policy that compiles nothing renews no winner, and the next tuning 
   }
   {
     const auto context = host_context(folder, Policy::kStored);
-    CHECK_FALSE(context->plan(call().key(), {}).is_final);
+    CHECK_FALSE(context->plan(call().checked(), {}).is_final);
   }
   const auto context = host_context(folder, Policy::kStored);
   TuneOptions options;
   options.rigor = Rigor::kModel;
-  const TuneResult result = context->tune(checked_problem(call().key()), options);
+  const TuneResult result = context->tune(call().checked().asked, options);
   CHECK(result.origin == TuneResult::Origin::kCached);
   REQUIRE(result.record);
   CHECK(result.record->config == winner->config);

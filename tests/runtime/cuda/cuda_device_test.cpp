@@ -97,15 +97,15 @@ TEST_CASE("A device with clusters knows the GPCs of its SMs when it was probed",
   }
   constexpr int kMostOfGpc = 18;
   CHECK(*std::max_element(sizes.begin(), sizes.end()) <= kMostOfGpc);
-  CHECK(device->probe_key().empty());
-  const auto again = cuda_backend().open(0, 0), told = cuda_backend().open(0, 0);
+  CHECK(device->probe()->key().empty());
+  const auto again = cuda_backend().open({}), told = cuda_backend().open({});
   CHECK(again->limits().gpc_of_sm.empty());
-  CHECK_FALSE(again->probe_key().empty());
-  CHECK(again->probe_key() == told->probe_key());
+  CHECK_FALSE(again->probe()->key().empty());
+  CHECK(again->probe()->key() == told->probe()->key());
   const DeviceLimits& before = again->limits();
-  told->use_probe("0,1,2");  // of another GPU
+  told->probe()->use("0,1,2");  // of another GPU
   CHECK(told->limits().gpc_of_sm.empty());
-  told->use_probe(again->probe());
+  told->probe()->use(again->probe()->run());
   CHECK(before.gpc_of_sm.empty());
   CHECK(again->limits().gpc_of_sm == gpcs);
   CHECK(told->limits().gpc_of_sm == gpcs);
@@ -115,9 +115,9 @@ TEST_CASE("without a CUDA device there is a sentence instead") {
   std::string why_not;
   if (cuda_backend().device_count(&why_not) == 0) {
     CHECK_FALSE(why_not.empty());
-    CHECK_THROWS_AS(cuda_backend().open(0, 0), DeviceError);
+    CHECK_THROWS_AS(cuda_backend().open({}), DeviceError);
   } else {
-    CHECK_THROWS_WITH(cuda_backend().open(999, 0),
+    CHECK_THROWS_WITH(cuda_backend().open({.ordinal = 999}),
                       Catch::Matchers::ContainsSubstring("there is no CUDA device 999"));
   }
 }

@@ -86,7 +86,7 @@ TEST_CASE("A GPU tells its memory from the host's, and the host the GPU's", "[gp
                                             0);
   const std::vector<float> plain(1024);
   CHECK(device->why_not_memory(plain.data()).empty() == (pageable != 0));
-  CHECK_THAT(host_backend().open(0, 1)->why_not_memory(memory->data()),
+  CHECK_THAT(host_backend().open({.host_threads = 1})->why_not_memory(memory->data()),
              ContainsSubstring("cannot be read by the CPU"));
 }
 

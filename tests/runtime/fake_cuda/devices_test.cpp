@@ -45,8 +45,8 @@ TEST_CASE("A call without a context is for the current device of its thread") {
     const SmallProduct product;
     Context& context = contexts.current();
     const CallKey key = call_key(product.problem(), product.buffers());
-    return context.options().ordinal == ordinal &&
-           launch(context.plan(key, nullptr), product.buffers(), nullptr) == 0 &&
+    return context.options().device.ordinal == ordinal &&
+           launch(context.plan(checked_call(key), nullptr), product.buffers(), nullptr) == 0 &&
            product.is_right();
   };
   for (const int ordinal : {1, 0, 1}) {
@@ -58,7 +58,8 @@ TEST_CASE("A call without a context is for the current device of its thread") {
   for (const int ordinal : {0, 1, 0, 1}) {
     threads.emplace_back([&, ordinal] { wrong += !is_right_on(ordinal); });
   }
-  threads.emplace_back([&] { wrong += contexts.current().options().ordinal != 0; });  // chose none
+  threads.emplace_back(
+      [&] { wrong += contexts.current().options().device.ordinal != 0; });  // chose none
   for (std::thread& thread : threads) {
     thread.join();
   }
@@ -77,14 +78,15 @@ TEST_CASE("A context that could not be made is tried again by the next call") {
   });
   CHECK_THROWS_AS(contexts.current(), std::runtime_error);
   fails = false;
-  CHECK(contexts.current().options().ordinal == 0);
+  CHECK(contexts.current().options().device.ordinal == 0);
 }
 
 TEST_CASE("A tuned winner is checked, timed, stored and runs right") {
   const FakeGpu gpu;
   const SmallProduct product;
   const auto context = open_context(Policy::kTune);
-  const Plan& plan = context->plan(call_key(product.problem(), product.buffers()), nullptr);
+  const Plan& plan =
+      context->plan(checked_call(call_key(product.problem(), product.buffers())), nullptr);
   INFO(plan.description);
   CHECK(context->store().health().winners == 1);
   CHECK(launch(plan, product.buffers(), nullptr) == 0);

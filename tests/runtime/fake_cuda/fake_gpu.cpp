@@ -82,7 +82,7 @@ tunedgemm_context_options c_options(tunedgemm_policy policy, int ordinal) {
 std::unique_ptr<Context> open_context(Policy policy, int ordinal) {
   ContextOptions options;
   options.backend = &cuda_backend();
-  options.ordinal = ordinal;
+  options.device.ordinal = ordinal;
   options.policy = policy;
   options.store.access = StoreOptions::Access::kMemoryOnly;
   options.budget = {.seconds = 5, .candidates = 2};
@@ -141,7 +141,7 @@ const Plan& split_k_plan(Context& context, const SmallProduct& product) {
       continue;
     }
     const Record record = store_winner(context.store(), instance, device);
-    const Plan& plan = context.plan(key, nullptr);
+    const Plan& plan = context.plan(checked_call(key), nullptr);
     REQUIRE(plan.candidate.config == record.config);
     return plan;
   }

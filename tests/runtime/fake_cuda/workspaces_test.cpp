@@ -193,8 +193,8 @@ TEST_CASE("A plan that is made, and a workspace allocated, beside a capture leav
   std::thread([&] {
     const OnDevice device(0);
     const CallKey key = call_key(another.problem(), another.buffers());
-    CHECK(launch(planned.context->plan(key, other.handle()), another.buffers(), other.handle()) ==
-          0);
+    CHECK(launch(planned.context->plan(checked_call(key), other.handle()), another.buffers(),
+                 other.handle()) == 0);
     CHECK(another.is_right());
     CHECK(planned.run(other.handle(), 1) == 0);
   }).join();

@@ -36,8 +36,11 @@ Problem small_problem() {
   return make_problem(3, 4, 5, DataType::kF32, DataType::kF32, DataType::kF32);
 }
 
+Instance small_instance(const Device& device) {
+  return instance_of(naive_mnk_family(), small_problem(), Config(), device.limits());
+}
 Source small_source(const Device& device) {
-  return instance_of(naive_mnk_family(), small_problem(), Config(), device.limits()).source();
+  return small_instance(device).source();
 }
 
 // A 3x5 of ones times a 5x4 of twos.
@@ -200,9 +203,9 @@ TEST_CASE("Without a compiler the host says what to do, and still multiplies", "
   HostDevice device(2);
   CHECK_THAT(device.why_not_compile(), ContainsSubstring("/nonexistent/c++"));
   CHECK_THAT(device.toolchain().compiler, ContainsSubstring("none"));
-  const Source source = small_source(device);
-  CHECK_THROWS_AS(device.compile(source), DeviceError);
-  const auto kernel = device.built_in(source);
+  const Instance instance = small_instance(device);
+  CHECK_THROWS_AS(device.compile(instance.source()), DeviceError);
+  const auto kernel = device.built_in(instance);
   REQUIRE(kernel);
   check_product(*kernel, {});
 }

@@ -30,7 +30,7 @@ std::unique_ptr<Context> context_on(const WorkerBench& bench,
                                                                        std::string(kWorkerFlag)}) {
   ContextOptions options;
   options.backend = find_backend("host");
-  options.host_threads = 2;
+  options.device.host_threads = 2;
   options.store.path = bench.cache();
   options.worker_command = std::move(worker);
   return Context::create(options);

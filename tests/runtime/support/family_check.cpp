@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <sstream>
 #include <stdexcept>
 #include <utility>
@@ -21,19 +22,23 @@ constexpr std::size_t kMostSentences = 12;
 
 // A kernel that is made once for all cases that share its source.
 struct Built {
-  Source source;
-  Launch launch;
+  std::optional<Instance> instance;
   std::unique_ptr<CompiledKernel> kernel;
   std::string failure;
 };
 
 void build(Built& built, Device& device) {
-  auto compiled = device.compile(built.source);
+  if (!device.why_not_compile().empty()) {
+    built.kernel = device.built_in(*built.instance);
+    built.failure = built.kernel == nullptr ? device.why_not_compile() : "";
+    return;
+  }
+  auto compiled = device.compile(built.instance->source());
   if (const auto* failure = std::get_if<CompileFailure>(&compiled)) {
     built.failure = "does not compile: " + failure->log;
     return;
   }
-  auto loaded = device.load(std::get<Binary>(compiled), built.launch);
+  auto loaded = device.load(std::get<Binary>(compiled), built.instance->launch);
   if (const auto* rejection = std::get_if<Rejection>(&loaded)) {
     built.failure = "cannot be loaded: " + rejection->detail;
     return;
@@ -223,11 +228,10 @@ FamilyReport check_family(const Family& family, const std::vector<FamilyCase>& c
   std::vector<Built*> built_for(cases.size());
   for (std::size_t index = 0; index < cases.size(); ++index) {
     const auto& [types, problem, config] = cases[index];
-    Source source = instance_of(family, problem, config, limits).source();
-    Built& entry = built[text_of_defines(source)];
-    if (entry.source.entry.empty()) {
-      entry.launch = instance_of(family, problem, config, limits).launch;
-      entry.source = std::move(source);
+    Instance instance = instance_of(family, problem, config, limits);
+    Built& entry = built[text_of_defines(instance.source())];
+    if (!entry.instance) {
+      entry.instance = std::move(instance);
     }
     built_for[index] = &entry;
   }

@@ -18,7 +18,7 @@ namespace tunedgemm::internal {
 inline std::unique_ptr<Context> host_context(const TemporaryFolder& folder, Policy policy) {
   ContextOptions options;
   options.backend = &host_backend();
-  options.host_threads = 2;
+  options.device.host_threads = 2;
   options.store.path = folder.path() / "cache.db";
   options.policy = policy;
   options.rigor = Rigor::kQuick;
@@ -58,6 +58,7 @@ class HostCall {
     return buffers;
   }
   CallKey key() const { return call_key(problem(), buffers()); }
+  CheckedCall checked() const { return checked_call(key()); }
 
   /// Launches the plan and looks at the result.
   bool is_right_with(const Plan& plan) const {

@@ -117,7 +117,7 @@ PlainDevice::PlainDevice(const Problem& problem, Flaw flaw) : problem_(problem),
   limits_.threads = 2;
 }
 
-std::variant<Binary, CompileFailure> PlainDevice::compile(const Source& source) {
+std::variant<Binary, CompileFailure> PlainDevice::compile_within(const Source& source, double) {
   ++compilations_;
   if (flaw_ == Flaw::kDoesNotCompile) {
     return CompileFailure{"line 1: nothing but mistakes"};
@@ -131,10 +131,6 @@ std::variant<Binary, CompileFailure> PlainDevice::compile(const Source& source) 
 std::variant<std::unique_ptr<CompiledKernel>, Rejection> PlainDevice::load(const Binary&,
                                                                            const Launch&) {
   return std::make_unique<LoopKernel>(problem_, flaw_);
-}
-
-std::unique_ptr<CompiledKernel> PlainDevice::built_in(const Source&) {
-  return nullptr;
 }
 
 std::unique_ptr<DeviceMemory> PlainDevice::allocate(std::int64_t bytes) {

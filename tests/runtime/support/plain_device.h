@@ -58,12 +58,12 @@ class PlainDevice : public Device {
   const DeviceLimits& limits() const override { return limits_; }
   const Toolchain& toolchain() override { return toolchain_; }
   std::string why_not_compile() override { return ""; }
-  std::variant<Binary, CompileFailure> compile(const Source& source) override;
+  std::variant<Binary, CompileFailure> compile_within(const Source& source,
+                                                      double seconds) override;
   int compile_threads() const override { return 2; }
   bool compiling_disturbs_timing() const override { return false; }
   std::variant<std::unique_ptr<CompiledKernel>, Rejection> load(const Binary& binary,
                                                                 const Launch& launch) override;
-  std::unique_ptr<CompiledKernel> built_in(const Source& source) override;
   std::string why_not_memory(const void*) const override { return ""; }
   std::unique_ptr<DeviceMemory> allocate(std::int64_t bytes) override;
   std::int64_t free_memory_bytes() const override { return std::int64_t{64} << 20; }

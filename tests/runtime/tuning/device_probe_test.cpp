@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 namespace {
 
 // Sees something, or nothing.
-class DeviceWithSecret final : public PlainDevice {
+class DeviceWithSecret final : public PlainDevice, private HardwareProbe {
  public:
   explicit DeviceWithSecret(std::string hardware, std::string sees = "seen")
       : PlainDevice(make_problem(1, 1, 1, DataType::kF32, DataType::kF32, DataType::kF32),
@@ -30,17 +30,19 @@ class DeviceWithSecret final : public PlainDevice {
         hardware_(std::move(hardware)),
         sees_(std::move(sees)) {}
 
-  std::string probe_key() const override { return is_probed_ ? "" : hardware_; }
-  std::string probe() override {
-    ++launches;
-    is_probed_ = true;
-    return sees_;
-  }
-  void use_probe(std::string_view text) override { is_probed_ = text == "seen"; }
+  HardwareProbe* probe() override { return this; }
 
   int launches = 0;
 
  private:
+  std::string key() const override { return is_probed_ ? "" : hardware_; }
+  std::string run() override {
+    ++launches;
+    is_probed_ = true;
+    return sees_;
+  }
+  void use(std::string_view text) override { is_probed_ = text == "seen"; }
+
   std::string hardware_, sees_;
   bool is_probed_ = false;
 };
@@ -132,7 +134,7 @@ TEST_CASE("A plan that asks for GPCs has those of the store, else of a probe", "
     // Another stream of this thread is captured, in the mode that forbids most.
     const OwnStream captured;
     captured.begin_capture();
-    const Plan& plan = context->plan(call_key(problem, buffers), nullptr);
+    const Plan& plan = context->plan(checked_call(call_key(problem, buffers)), nullptr);
     test_driver().cuGraphDestroy(captured.end_capture());
     CHECK(plan.candidate == winner->candidate);
     CHECK(plan.launch == winner->launch);

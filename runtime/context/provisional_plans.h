@@ -1,0 +1,44 @@
+#pragma once
+
+// ProvisionalPlans: the plans of problems that had no winner. Callers run them until a successor
+// takes over, and the store learns how often, as requests.
+//
+// Any number of threads may use it. It owns no plan.
+
+#include <functional>
+#include <mutex>
+#include <vector>
+
+#include "cache/store.h"
+#include "runtime/calls/plan.h"
+#include "runtime/device.h"
+
+namespace tunedgemm::internal {
+
+class ProvisionalPlans {
+ public:
+  /// Device and store must outlive it.
+  ProvisionalPlans(const Device& device, Store& store) : device_(device), store_(store) {}
+  ~ProvisionalPlans() = default;
+  ProvisionalPlans(const ProvisionalPlans&) = delete;
+  ProvisionalPlans& operator=(const ProvisionalPlans&) = delete;
+
+  void add(const Plan& plan);
+
+  /// Notes how often plans were run since the last time.
+  void note_calls();
+
+  /// Gives each plan of the problem the successor that `make` returns; a plan for which it returns
+  /// null stays. Returns whether none stays.
+  bool replace(const Problem& canonical, const std::function<const Plan*(const Plan&)>& make);
+
+ private:
+  void note_calls_of(const Plan& plan);
+
+  const Device& device_;
+  Store& store_;
+  std::mutex mutex_;
+  std::vector<const Plan*> plans_;
+};
+
+}  // namespace tunedgemm::internal
