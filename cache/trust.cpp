@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 
 bool is_at_or_below(const fs::path& path, const fs::path& folder) {
   const auto [rest, at] = std::mismatch(folder.begin(), folder.end(), path.begin(), path.end());
-  // A slash at the end of the folder's name makes an empty last part.
+  // A trailing slash in the folder's name makes an empty last part.
   return rest == folder.end() || (rest->empty() && std::next(rest) == folder.end());
 }
 
@@ -108,7 +108,7 @@ class Walk {
       if (errno != ENOENT) {
         return next.string() + " cannot be looked at: " + std::strerror(errno);
       }
-      // Whoever makes the rest makes it for this user alone.
+      // The missing rest will be created for this user alone.
       at_ = next;
       for (; !rest_.empty(); rest_.pop_front()) {
         at_ /= rest_.front();
@@ -132,7 +132,7 @@ class Walk {
     if (std::string bad = why_not(link, found, Role::kLink); !bad.empty()) {
       return bad;
     }
-    constexpr int kMostLinks = 40;  // as many as Linux follows
+    constexpr int kMostLinks = 40;  // the limit of Linux
     std::error_code error;
     const fs::path target = fs::read_symlink(link, error);
     if (error || ++links_ > kMostLinks) {
@@ -142,13 +142,13 @@ class Walk {
     if (target.is_absolute()) {
       at_ = "/";
     }
-    // Its last name is now another one, so the folder's role may be too.
+    // Another name is last now, so the folder's role may have changed.
     return look_at_folder();
   }
 
   std::deque<fs::path> rest_;
   fs::path at_ = "/";
-  struct stat folder_ {};  // of at_, while names follow
+  struct stat folder_ {};  // of at_, while names remain
   int links_ = 0;
 };
 

@@ -27,12 +27,11 @@ std::string boot_of_this_machine() {
   return boot;
 }
 
-// Field 22 of /proc/<pid>/stat (proc(5)); empty if the process has ended, also if nobody has yet
-// asked for its exit status.
+// Field 22 of /proc/<pid>/stat (proc(5)); empty if the process has ended, even if it is a zombie.
 std::optional<std::int64_t> start_of(std::int64_t pid) {
   std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
   const std::string text{std::istreambuf_iterator<char>(file), {}};
-  // The second field is the program's name in parentheses, which may hold anything.
+  // The second field is the program's name in parentheses, which may contain any character.
   const std::size_t name_end = text.rfind(')');
   if (name_end == std::string::npos) {
     return std::nullopt;

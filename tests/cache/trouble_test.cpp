@@ -181,7 +181,7 @@ TEST_CASE("A stored binary with a changed byte is a miss that heals itself") {
   const auto store = Store::open(sample::options(path));
   CHECK(store->find_binary(sample::source(1), sample::toolchain(), 90));
   CHECK_FALSE(store->find_binary(sample::source(2), sample::toolchain(), 90));
-  CHECK_THAT(all_warnings(*store), ContainsSubstring("1 stored binaries did not have the hash"));
+  CHECK_THAT(all_warnings(*store), ContainsSubstring("1 stored binaries did not match their stored hash"));
   CHECK(has(*store, 2));
   store->put_binary(sample::source(2), sample::toolchain(), 90, sample::binary(3000));
   CHECK(store->find_binary(sample::source(2), sample::toolchain(), 90));
