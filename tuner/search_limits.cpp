@@ -9,7 +9,7 @@
 namespace tunedgemm::internal {
 namespace {
 
-/// Of a small budget at most one candidate in so many waits for the best tiles.
+// At most 1/4 of a small budget is kept for refinement.
 constexpr int kCandidatesPerRefinement = 4;
 
 SearchLimits search_limits_of(Rigor rigor) {
