@@ -22,9 +22,8 @@ struct Sample {
 /// The fixed order among equals: the smaller one is preferred. No measured value is part of it, so
 /// two tunings whose candidates tie choose the same winner.
 struct Preference {
-  bool needs_workspace =
-      false;                ///< split K, say: more memory, one more buffer to clear
-  int family_position = 0;  ///< in the registry, which lists the simplest family first
+  bool needs_workspace = false;  ///< such as split K: more memory, one more buffer to clear
+  int family_position = 0;       ///< in the registry, which lists the simplest family first
   double predicted_us = 0;
   std::string text;  ///< of the candidate, so that no two preferences are equal
 

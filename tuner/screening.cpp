@@ -258,9 +258,9 @@ void Screening::reject_stragglers() {
         std::any_of(leaders_.begin(), leaders_.end(),
                     [&](const ScreenedCandidate& leader) { return leader.line == line; });
     if (!races && us > kFarBehind * best_us) {
-      trial_log_.reject(line, Reason::kTooSlow,
-                        four_digits(us) + " us in the screening, " + four_digits(us / best_us) +
-                            " times the best");
+      trial_log_.reject(
+          line, Reason::kTooSlow,
+          four_digits(us) + " us in screening, " + four_digits(us / best_us) + " times the best");
     }
   }
 }

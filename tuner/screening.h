@@ -44,7 +44,7 @@ class Screening {
   void run(const Selection& selection);
 
   /// The candidates near the fastest so far, the fastest first: at most `finalists` of the search
-  /// limits, plus the default.
+  /// limits, plus the default if it is near.
   std::vector<Instance> fastest() const;
   /// Moves the finalists out: fastest() and always the default. Rejects stragglers.
   [[nodiscard]] std::vector<ScreenedCandidate> take_leaders();

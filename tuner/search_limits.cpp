@@ -84,7 +84,7 @@ std::string why_too_small(const SearchLimits& search_limits, const DecisionCost&
   }
   return "a budget of " + four_digits(search_limits.seconds) +
          " s is too small to compare two candidates, which takes about " + four_digits(needed) +
-         " s; where rounds are too few to tell, the default is kept";
+         " s; the default is kept if there are too few rounds to tell";
 }
 
 }  // namespace tunedgemm::internal

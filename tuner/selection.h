@@ -2,7 +2,7 @@
 
 // Selection: which candidates are tried, and in which order. The default comes first, so that even
 // the smallest budget has tried it; then candidates known to be good; then the cost model's best,
-// spread over different tiles, since the model predicts the same for candidates that are alike.
+// spread over different tiles, since the model errs by the same amount for similar candidates.
 
 #include <cstddef>
 #include <optional>

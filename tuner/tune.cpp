@@ -34,7 +34,7 @@ std::vector<Contender*> contenders_of(std::vector<ScreenedCandidate>& screened) 
   return contenders;
 }
 
-// A worker's parent knows which candidate runs, so a worker sets no mark.
+// A worker's parent knows which candidate runs, so a worker needs no race mark.
 FinalsReport race(std::vector<ScreenedCandidate>& screened, const Task& task,
                   const SearchLimits& search_limits, TimeBudget& time_budget,
                   std::span<const TrialRecord> crashes) {
@@ -71,7 +71,7 @@ void write_outcomes(std::vector<ScreenedCandidate>& screened, const FinalsReport
 
 std::string failure_of(const std::vector<TrialRecord>& trials, bool cancelled) {
   if (cancelled) {
-    return "cancelled before a candidate was found to be valid";
+    return "cancelled before any candidate was valid";
   }
   if (trials.empty()) {
     return "there is no candidate for this problem on this device";

@@ -39,8 +39,8 @@ Archive::Archive(const StoreOptions& options)
     case StoreOptions::Access::kReadWrite:
       if (path.empty()) {
         warn(
-            "there is no home for the results; they are kept in memory only. Set TUNEDGEMM_CACHE "
-            "to a file in a folder that you can write");
+            "there is no home folder, so results are kept in memory only. Set TUNEDGEMM_CACHE to a "
+            "file in a folder that you can write");
       } else {
         file_ = open_to_write(path, options_, warn_function());
       }
@@ -191,7 +191,7 @@ bool Archive::write_to_file(const std::vector<Work>& works) {
       }
       write_again_at_ = Clock::now() + kPauseAfterFailure;
       warn(file_->path.string() +
-           " could not be written, so results wait in memory: " + error.what());
+           " could not be written, so results are kept in memory for now: " + error.what());
     }
   }
   return false;

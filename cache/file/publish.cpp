@@ -46,7 +46,7 @@ fs::path make_private_file(const fs::path& target) {
   return name;
 }
 
-void bring_to_disk(const fs::path& path) {
+void sync_to_disk(const fs::path& path) {
   const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (file < 0) {
     fail("cannot open", path);
@@ -66,7 +66,7 @@ PrivateBuild::PrivateBuild(const fs::path& target,
   try {
     remove_leftovers(target);
     build(path_);
-    bring_to_disk(path_);
+    sync_to_disk(path_);
   } catch (...) {
     remove();
     throw;

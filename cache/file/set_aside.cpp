@@ -154,7 +154,7 @@ Replacement replace_damaged(const fs::path& path, StoreOptions::Journal journal,
   const LockFile lock_file(path);
   const LockFile::Held alone(lock_file, busy_timeout_ms);
   if (!alone) {
-    return {false, path.string() + " is damaged, and another process takes long to set it aside"};
+    return {false, path.string() + " is damaged, and another process is still setting it aside"};
   }
   if (is_whole(path, busy_timeout_ms)) {
     return {true, ""};
@@ -173,19 +173,19 @@ Replacement replace_damaged(const fs::path& path, StoreOptions::Journal journal,
   struct stat status {};
   const bool is_empty = fstat(damaged.number(), &status) == 0 && status.st_size == 0;
   if (!is_empty && application_id(damaged) != kApplicationId) {
-    return {false, path.string() + " is now a file of another program, and is left alone"};
+    return {false, path.string() + " is now a file of another program and is left alone"};
   }
   // Anything that fails, fails before a change: a full disk leaves the damaged file in place.
   const PrivateBuild fresh(path, [&](const fs::path& build) { build_database(build, journal); });
   if (is_empty) {
     fresh.publish_in_place();
-    return {true, path.string() + " was an empty file and is a database now"};
+    return {true, path.string() + " was an empty file and is now a database"};
   }
   set_aside(damaged, path);
   fresh.publish_in_place();
   return {true, path.string() + " was damaged: it is kept as " +
                     aside_of(path).filename().string() +
-                    " and a new cache has begun. To bring back what can be read, run: " +
+                    " and a new cache was started. To recover its readable rows, run: " +
                     recovery_command(path)};
 }
 

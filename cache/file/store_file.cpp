@@ -23,19 +23,19 @@ constexpr const char* kRemedy =
     "; results are kept in memory only. Set TUNEDGEMM_CACHE to a file in a folder that you can "
     "write";
 
-enum class Found { kNothing, kEmptyFile, kFile, kOther };
+enum class PathState { kNothing, kEmptyFile, kFile, kOther };
 
 // Uses only stat(2): opening and closing the file here would drop the locks that another Store of
 // this process has on it (fcntl(2), "Record locking").
-Found look(const fs::path& path, struct stat& found) {
-  if (stat(path.c_str(), &found) != 0) {
-    return errno == ENOENT ? Found::kNothing : Found::kOther;
+PathState path_state(const fs::path& path, struct stat& status) {
+  if (stat(path.c_str(), &status) != 0) {
+    return errno == ENOENT ? PathState::kNothing : PathState::kOther;
   }
-  if (!S_ISREG(found.st_mode)) {
-    errno = S_ISDIR(found.st_mode) ? EISDIR : EINVAL;
-    return Found::kOther;
+  if (!S_ISREG(status.st_mode)) {
+    errno = S_ISDIR(status.st_mode) ? EISDIR : EINVAL;
+    return PathState::kOther;
   }
-  return found.st_size == 0 ? Found::kEmptyFile : Found::kFile;
+  return status.st_size == 0 ? PathState::kEmptyFile : PathState::kFile;
 }
 
 StoreOptions::Journal journal_at(const fs::path& path, const StoreOptions& options) {
@@ -63,15 +63,15 @@ void create(const fs::path& path, const StoreOptions& options) {
 void check_side_files(const fs::path& path) {
   for (const char* side_file : {"-journal", "-wal", "-shm", ".lock"}) {
     const std::string name = path.string() + side_file;
-    struct stat found {};
-    if (lstat(name.c_str(), &found) == 0 && !S_ISREG(found.st_mode)) {
-      throw sqlite::Error(SQLITE_IOERR, name + " is in the way: it is not a file");
+    struct stat status {};
+    if (lstat(name.c_str(), &status) == 0 && !S_ISREG(status.st_mode)) {
+      throw sqlite::Error(SQLITE_IOERR, name + " is in the way: it is not a regular file");
     }
   }
 }
 
 // Opening the file for writing rolls back the transaction of a killed process.
-void take_back_unfinished(const fs::path& path, int busy_timeout_ms) {
+void roll_back_unfinished(const fs::path& path, int busy_timeout_ms) {
   sqlite::Connection::open(path, Mode::kReadWrite, busy_timeout_ms)
       .integer("PRAGMA schema_version");
 }
@@ -91,7 +91,7 @@ sqlite::Connection connect_to_read(const fs::path& path, int busy_timeout_ms) {
       throw;
     }
     if (can_be_written(path)) {
-      take_back_unfinished(path, busy_timeout_ms);
+      roll_back_unfinished(path, busy_timeout_ms);
       return sqlite::Connection::open(path, Mode::kReadOnly, busy_timeout_ms);
     }
     if (access(path.parent_path().c_str(), W_OK) == 0) {
@@ -103,20 +103,20 @@ sqlite::Connection connect_to_read(const fs::path& path, int busy_timeout_ms) {
 
 enum class Purpose { kRead, kWrite };
 
-std::optional<StoreFile> connect(const fs::path& path, const struct stat& found, Purpose purpose,
+std::optional<StoreFile> connect(const fs::path& path, const struct stat& status, Purpose purpose,
                                  const StoreOptions& options, const Warn& warn) {
   const bool writes = purpose == Purpose::kWrite;
   check_side_files(path);
   StoreFile file{writes ? sqlite::Connection::open(path, Mode::kReadWrite, options.busy_timeout_ms)
                         : connect_to_read(path, options.busy_timeout_ms),
                  path,
-                 found.st_dev,
-                 found.st_ino,
+                 status.st_dev,
+                 status.st_ino,
                  writes,
                  false,
                  std::nullopt};
   if (file.connection.header_on_disk().application_id != kApplicationId) {
-    warn(path.string() + " is a file of another program, and is left alone" + kRemedy);
+    warn(path.string() + " is a file of another program and is left alone" + kRemedy);
     return std::nullopt;
   }
   const std::int64_t version = file.connection.integer("PRAGMA user_version");
@@ -127,9 +127,9 @@ std::optional<StoreFile> connect(const fs::path& path, const struct stat& found,
     file.newer = true;
     if (writes) {
       warn(path.string() + " is of a newer version of this library (schema " +
-           std::to_string(version) + ", known here: " + std::to_string(kSchemaVersion) +
+           std::to_string(version) + ", this library has " + std::to_string(kSchemaVersion) +
            ") and is only read");
-      return connect(path, found, Purpose::kRead, options, [](const std::string&) {});
+      return connect(path, status, Purpose::kRead, options, [](const std::string&) {});
     }
   } else if (writes) {
     file.connection.execute("PRAGMA synchronous = NORMAL");
@@ -169,19 +169,19 @@ void wait_for_replacement(const fs::path& path, const StoreOptions& options) {
 // One attempt. Sets `again` if the path has changed and another attempt is worthwhile.
 std::optional<StoreFile> try_to_write(const fs::path& path, const StoreOptions& options,
                                       const Warn& warn, bool& again) {
-  struct stat found {};
-  switch (look(path, found)) {
-    case Found::kNothing:
+  struct stat status {};
+  switch (path_state(path, status)) {
+    case PathState::kNothing:
       create(path, options);
       again = true;
       return std::nullopt;
-    case Found::kOther:
+    case PathState::kOther:
       warn(path.string() + " cannot be used: " + std::strerror(errno) + kRemedy);
       return std::nullopt;
-    case Found::kEmptyFile:
+    case PathState::kEmptyFile:
       again = replace(path, options, warn);
       return std::nullopt;
-    case Found::kFile:
+    case PathState::kFile:
       break;
   }
   if (!can_be_written(path)) {
@@ -189,7 +189,7 @@ std::optional<StoreFile> try_to_write(const fs::path& path, const StoreOptions& 
     return open_to_read(path, options, warn);
   }
   try {
-    auto file = connect(path, found, Purpose::kWrite, options, warn);
+    auto file = connect(path, status, Purpose::kWrite, options, warn);
     if (!file || options.examination == StoreOptions::Examination::kQuick ||
         is_whole(path, options.busy_timeout_ms)) {
       return file;
@@ -206,15 +206,15 @@ std::optional<StoreFile> try_to_write(const fs::path& path, const StoreOptions& 
 // One attempt to open an existing file.
 std::optional<StoreFile> try_to_read(const fs::path& path, const StoreOptions& options,
                                      const Warn& warn) {
-  struct stat found {};
-  switch (look(path, found)) {
-    case Found::kFile:
-      return connect(path, found, Purpose::kRead, options, warn);
-    case Found::kEmptyFile:
+  struct stat status {};
+  switch (path_state(path, status)) {
+    case PathState::kFile:
+      return connect(path, status, Purpose::kRead, options, warn);
+    case PathState::kEmptyFile:
       warn(path.string() + " is empty and is not used");
       break;
-    case Found::kNothing:
-    case Found::kOther:
+    case PathState::kNothing:
+    case PathState::kOther:
       warn(path.string() + " cannot be read: " + std::strerror(errno));
       break;
   }
@@ -224,8 +224,8 @@ std::optional<StoreFile> try_to_read(const fs::path& path, const StoreOptions& o
 }  // namespace
 
 bool StoreFile::was_replaced() const {
-  struct stat found {};
-  return stat(path.c_str(), &found) != 0 || found.st_dev != device || found.st_ino != inode;
+  struct stat status {};
+  return stat(path.c_str(), &status) != 0 || status.st_dev != device || status.st_ino != inode;
 }
 
 std::optional<StoreFile> open_to_write(const fs::path& requested, const StoreOptions& options,

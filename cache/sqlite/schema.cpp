@@ -190,7 +190,7 @@ void check_names(sqlite::Connection& connection) {
   }
   // Our statements would run a trigger, and it might never end.
   if (connection.integer("SELECT count(*) FROM sqlite_schema WHERE type = 'trigger'") != 0) {
-    throw sqlite::Error(SQLITE_CORRUPT, "there are triggers, which this library never makes");
+    throw sqlite::Error(SQLITE_CORRUPT, "there are triggers, which this library never creates");
   }
 }
 

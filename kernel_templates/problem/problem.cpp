@@ -116,7 +116,7 @@ std::string why_not_batch_of_d(const Problem& problem) {
   return behind_each_other || interleaved
              ? ""
              : "the batch stride of D is " + std::to_string(stride) +
-                   " elements, so that the entries of D overlap; give at least " +
+                   " elements, so the batch entries of D overlap; give at least " +
                    std::to_string(one_entry);
 }
 

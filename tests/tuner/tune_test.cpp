@@ -81,11 +81,11 @@ Config winner_of(const Tuning& tuning) {
 }
 
 const TrialRecord& trial_of(const Tuning& tuning, int number) {
-  const auto trial = std::find_if(
+  const auto row = std::find_if(
       tuning.trials.begin(), tuning.trials.end(),
       [&](const TrialRecord& trial) { return trial.config == Bench::candidate(number).config; });
-  REQUIRE(trial != tuning.trials.end());
-  return *trial;
+  REQUIRE(row != tuning.trials.end());
+  return *row;
 }
 
 Reason reason_of(const Tuning& tuning, int number) {
@@ -156,7 +156,7 @@ TEST_CASE("A budget that is too small to decide is reported before it is spent")
   CHECK(why_too_small(limits(0.3, 0), cost).empty());
   CHECK(why_too_small(limits(0.29, 0), cost) ==
         "a budget of 0.29 s is too small to compare two candidates, which takes about 0.298 s; "
-        "where rounds are too few to tell, the default is kept");
+        "the default is kept if there are too few rounds to tell");
   CHECK_THAT(why_too_small(limits(100, 1), cost), Catch::Matchers::StartsWith("a budget of 1 "));
   CHECK(why_too_small(limits(100, 2), cost).empty());
 }

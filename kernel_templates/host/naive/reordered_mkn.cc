@@ -15,8 +15,8 @@
 // The accumulators of block_n columns stay in the cache and are cleared before every row of D.
 // (Adding into a D that was never cleared is the classic mistake of this loop order.)
 //
-// Cost: a load of B, and a load and a store of an accumulator, for every multiplication. Scratch:
-// block_n accumulators for each thread.
+// Cost: a load of B, and a load and a store of an accumulator, for every multiplication.
+// Scratch: block_n accumulators for each thread.
 //
 //   c++ -std=c++20 -O3 -march=native -shared -fPIC -Ikernel_templates/cuda
 //       kernel_templates/host/naive/reordered_mkn.cc
