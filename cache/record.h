@@ -37,8 +37,7 @@ std::int64_t in_whole_gib(std::int64_t bytes);
 
 struct Toolchain {
   /// "nvrtc 13.0"; on the host "g++ 12.2.0 for 85ffb4c1", where the text after " for " names the
-  /// CPU features that the machine code may use. "none" if there is no compiler, also with " for
-  /// ...".
+  /// CPU features that the machine code may use. Without a compiler "none", with the same suffix.
   std::string compiler;
   std::string driver;  ///< "580.159", or the C library for the host
 

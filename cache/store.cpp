@@ -112,7 +112,7 @@ std::optional<Hit> Store::find(const Problem& problem, const DeviceIdentity& dev
       std::optional<Hit> hit;
       sort_for(toolchain, winners);
       for (Record& record : winners) {
-        // Compare the fields too: in a file that others write a fingerprint proves nothing.
+        // Compare the fields too: in a file that others write, a fingerprint proves nothing.
         if (!is_current(record.family, record.family_fingerprint) || record.problem != target ||
             record.device != device) {
           continue;

@@ -96,7 +96,7 @@ class Archive {
   void warn_of_failure(const char* what) noexcept;
   void count_damaged_binary() { ++damaged_binaries_; }
   StoreHealth health();
-  /// A copy for another machine. Empty on success, else a sentence.
+  /// Writes a self-contained copy. Empty on success, else a sentence.
   std::string export_to(const std::filesystem::path& destination);
   /// See Store::merge.
   MergeResult merge(const std::filesystem::path& from);

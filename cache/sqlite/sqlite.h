@@ -45,7 +45,7 @@ class Error : public std::runtime_error {
   /// The primary result code: SQLITE_BUSY, SQLITE_CORRUPT, ...
   int code() const { return code_ & 0xff; }
   /// Whether the file's content is at fault, not a passing condition. Every statement is ours and
-  /// valid on an intact file, so one that fails ("no such table") means that schema was lost.
+  /// valid on an intact file: one that fails ("no such table") shows that some schema was lost.
   bool is_damage() const {
     return code() == SQLITE_CORRUPT || code() == SQLITE_NOTADB || code() == SQLITE_ERROR;
   }

@@ -2,7 +2,7 @@
 
 // fork(): one rule and one gate. The rule: a context belongs to the process that created it, and a
 // child creates its own. The gate: a child has one thread, and memory as the parent's other threads
-// left it, so a lock held by one of them stays locked for ever. The few process-wide locks
+// left it, so a lock held by one of them stays locked forever. The few process-wide locks
 // (SQLite's, the logger's) are taken only inside a ForkGuard, and fork() waits until no thread is
 // inside one.
 

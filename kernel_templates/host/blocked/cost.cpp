@@ -37,8 +37,7 @@ double step_cycles(const BlockedShape& shape, const Problem& problem, const Devi
   const double stream = panel_bytes > limits.l1_bytes ? vectors * 2.2 * wide : 0;
   const std::int64_t tile_of_a_bytes = shape.tile_m * shape.accumulator_bytes * depth;
   const double crowded = panel_bytes + tile_of_a_bytes > limits.l1_bytes ? 1.05 : 1.0;
-  // On CPUs with two units of 512 bits, half vectors are half as fast: rank them after their
-  // equals.
+  // With two 512-bit units, vectors of half the width are half as fast: rank them after equals.
   const double half = 8 * shape.vector_bytes < limits.simd_bits ? 1.05 : 1.0;
   return crowded * half * std::max({multiply, loads, stream, 4.0});
 }
