@@ -13,8 +13,8 @@ constexpr std::array kRigors{Rigor::kModel, Rigor::kQuick, Rigor::kNormal, Rigor
 
 }  // namespace
 
-// A line for each field: no value contains a line break of its own, so equal texts are equal
-// values.
+// Fingerprints hash one line for each field: no value contains a line break, so equal texts mean
+// equal values.
 
 std::string_view cpu_features(std::string_view compiler) {
   constexpr std::string_view kSeparator = " for ";

@@ -1,7 +1,7 @@
 #pragma once
 
-// What the cache remembers, as plain values: on which device and with which toolchain a problem was
-// tuned, what came of every candidate, and which one won.
+// What the cache stores, as plain values: the device and toolchain on which a problem was tuned,
+// the outcome of every candidate, and the winner.
 
 #include <cstddef>
 #include <cstdint>
@@ -19,40 +19,40 @@ namespace tunedgemm::internal {
 
 /// The identity of a device in a key. No ordinal and no UUID: equal devices share what was tuned.
 struct DeviceIdentity {
-  std::string backend = "host";   ///< whose families run there
+  std::string backend = "host";   ///< the backend whose families run on it
   std::string name;               ///< "NVIDIA H200", "AMD EPYC 9354 (AVX-512, 2 threads)"
   int compute_capability = 0;     ///< 90; 0 on the host
-  int units = 0;                  ///< SMs, or the threads a multiplication may use
+  int units = 0;                  ///< SMs, or the threads that a multiplication may use
   std::int64_t memory_bytes = 0;  ///< in whole GiB
   std::int64_t l2_bytes = 0;
-  int clock_mhz = 0;          ///< the maximum clock; 0 where it cannot be told
-  int power_limit_watts = 0;  ///< rounded to 10 W; 0 where it cannot be told
+  int clock_mhz = 0;          ///< the maximum clock; 0 if unknown
+  int power_limit_watts = 0;  ///< rounded to 10 W; 0 if unknown
 
   friend bool operator==(const DeviceIdentity&, const DeviceIdentity&) = default;
 };
 
-/// Rounded up to whole GiB. Drivers keep some MB for themselves, each another number: what they
-/// report is less than what the device has, and not the same with all of them.
+/// Rounded up to whole GiB. Drivers reserve some MB, each a different amount, so the reported size
+/// is less than the device has and varies between them.
 std::int64_t in_whole_gib(std::int64_t bytes);
 
 struct Toolchain {
-  /// "nvrtc 13.0"; on the host "g++ 12.2.0 for 85ffb4c1": what stands behind " for " are the CPU
-  /// features that the machine code may use. "none" where there is no compiler, with them as well.
+  /// "nvrtc 13.0"; on the host "g++ 12.2.0 for 85ffb4c1", where the text after " for " names the
+  /// CPU features that the machine code may use. Without a compiler "none", with the same suffix.
   std::string compiler;
   std::string driver;  ///< "580.159", or the C library for the host
 
   friend bool operator==(const Toolchain&, const Toolchain&) = default;
 };
 
-/// The CPU features that the compiler's name tells; empty where machine code needs no more than the
-/// architecture that it was made for.
+/// The CPU features in a compiler's name; empty if its machine code needs only the baseline of the
+/// architecture.
 std::string_view cpu_features(std::string_view compiler);
 
 /// 32 hexadecimal digits each; equal values have equal fingerprints.
 std::string fingerprint(const DeviceIdentity& device);
 std::string fingerprint(const Toolchain& toolchain);
 
-/// What the compiler made, and what it said about it.
+/// A compiler's output and its resource figures.
 struct Binary {
   std::vector<std::byte> code;  ///< a cubin, or a shared object
   std::string entry;
@@ -63,7 +63,7 @@ struct Binary {
 };
 
 struct StoredBinary {
-  std::string compiler;  ///< that made it
+  std::string compiler;  ///< the one that made it
   Binary binary;
 };
 
@@ -84,12 +84,12 @@ enum class Reason : std::int32_t {
   kLoadFailed = 3,
   kLaunchFailed = 4,
   kWrongResult = 5,
-  kOutOfBounds = 6,  ///< it wrote outside D
-  kTooSlow = 7,      ///< far behind in the screening, so not timed further
+  kOutOfBounds = 6,  ///< wrote outside D
+  kTooSlow = 7,      ///< far behind in screening, so not timed further
   kTimedOut = 8,
-  kCrashed = 9,       ///< it was in flight when its process died
+  kCrashed = 9,       ///< in flight when its process died
   kImplausible = 10,  ///< faster than the device can be
-  kUnavailable = 11,  ///< memory or a compiler was not there; the next tuning tries it again
+  kUnavailable = 11,  ///< no memory or no compiler; the next tuning retries it
 };
 std::string_view name(Reason reason);
 
@@ -102,7 +102,7 @@ struct Rejection {
 /// The reason's name, a colon and the detail.
 std::string to_text(const Rejection& rejection);
 
-/// How far a candidate came: `ok` with a measurement of the finals, `screened` with one short
+/// The outcome of a candidate: `ok` with a measurement from the finals, `screened` with one short
 /// sample, or rejected.
 struct TrialRecord {
   std::string family;
@@ -110,18 +110,18 @@ struct TrialRecord {
   std::string family_fingerprint;
   std::optional<Measurement> measurement;
   std::optional<Rejection> rejection;
-  bool final_round = false;  ///< the measurement is of the interleaved finals
+  bool final_round = false;  ///< the measurement is from the interleaved finals
   double predicted_us = 0;
   double max_error = 0;  ///< relative to the error bound: 1 is the limit
   int registers = 0;
   std::int64_t shared_bytes = 0;
   std::int64_t spill_bytes = 0;
   double compile_ms = 0;
-  int sm_clock_mhz = 0;  ///< during the finals; 0 where it cannot be told
+  int sm_clock_mhz = 0;  ///< during the finals; 0 if unknown
 };
 
-/// How thorough a tuning was. Stored on disk: never renumber. A lesser one never replaces a fuller
-/// one.
+/// How thorough a tuning was. Stored on disk: never renumber. A less thorough tuning never replaces
+/// a more thorough one.
 enum class Rigor : std::int32_t { kModel = 0, kQuick = 1, kNormal = 2, kExhaustive = 3 };
 std::string_view name(Rigor rigor);
 std::optional<Rigor> parse_rigor(std::string_view text);
@@ -138,35 +138,35 @@ struct Record {
   double default_us = 0;    ///< the default config in the same finals; 0 if it could not run
   double naive_us = 0;      ///< the naive kernel in the same session; 0 if not measured
   double runner_up_us = 0;  ///< 0 if there is none
-  /// Other candidates, as text, that could not be told apart from the winner.
+  /// The other candidates, as text, that are statistically indistinguishable from the winner.
   std::vector<std::string> ties;
   Rigor rigor = Rigor::kModel;
   int candidates_tried = 0;
   int candidates_legal = 0;
-  bool complete = true;  ///< false: the budget ended before the rigor's candidates were all tried
+  bool complete = true;  ///< false: the budget ended before all candidates were tried
   double spent_seconds = 0;
   double compile_seconds = 0, check_seconds = 0, screen_seconds = 0, finals_seconds = 0;
   double max_error = 0;
-  /// How the winner was decided or measured, where a reader must know it: that it is not the one
-  /// measured fastest, and why; that the machine was busy. Mostly empty.
+  /// A note that a reader of the record needs: why the winner is not the one measured fastest, or
+  /// that the machine was busy. Usually empty.
   std::string remark;
-  std::string tuned_at;  ///< as utc_now() has it; set by the store when empty
+  std::string tuned_at;  ///< in the format of utc_now(); set by the store if empty
 };
 
-/// Whether the tuning was normal or more thorough and came to its end.
+/// Whether the tuning was at least normal and ran to completion.
 bool is_confirmed(const Record& record);
 
-/// The time now, in UTC, as rows have it: "2026-11-21 10:32:05".
+/// The current time in UTC, in the format of the rows: "2026-11-21 10:32:05".
 std::string utc_now();
 
-/// How well a record answers. Stale: tuned with another compiler or driver; good to use, due for
-/// confirmation.
+/// How well a record matches the request. Stale: tuned with another compiler or driver; usable, and
+/// due for re-tuning.
 enum class Match : std::int32_t { kExact = 1, kStale = 2 };
 
 struct Hit {
   Record record;
   Match match = Match::kExact;
-  Instance winner;  ///< what the record's config makes of its family on the device asked for
+  Instance winner;  ///< the record's config instantiated for the requested device
 };
 
 }  // namespace tunedgemm::internal

@@ -14,20 +14,20 @@ KernelKey kernel_key(const Source& source, const Toolchain& toolchain, int archi
   return {fingerprint(source), toolchain.compiler, architecture};
 }
 
-void count(const Request& request, std::vector<Request>& requests) {
-  const auto known = std::find_if(requests.begin(), requests.end(), [&](const Request& other) {
+void add_up(const Request& request, std::vector<Request>& requests) {
+  const auto same = std::find_if(requests.begin(), requests.end(), [&](const Request& other) {
     return other.problem == request.problem;
   });
-  if (known == requests.end()) {
+  if (same == requests.end()) {
     requests.push_back(request);
   } else {
-    known->calls += request.calls;
-    known->name = known->name.empty() ? request.name : known->name;
+    same->calls += request.calls;
+    same->name = same->name.empty() ? request.name : same->name;
   }
 }
 
-// The order in which winners of one problem are tried: those of the toolchain as they stand, since
-// files come in the order in which they are asked, then the others, the newest first.
+// The order in which a problem's winners are tried: those of the toolchain in query order (the
+// first file first), then the others, the newest first.
 void sort_for(const Toolchain& toolchain, std::vector<Record>& winners) {
   const auto others =
       std::stable_partition(winners.begin(), winners.end(),
@@ -40,15 +40,15 @@ void sort_for(const Toolchain& toolchain, std::vector<Record>& winners) {
 std::vector<Record> winners_near(Archive& archive, decltype(find_neighbours)& find_problems,
                                  const Problem& problem, const DeviceIdentity& device, int count) {
   return no_throw(archive, std::vector<Record>(), [&] {
-    const Problem asked = canonical(problem).problem;
-    const std::string on = fingerprint(device);
+    const Problem target = canonical(problem).problem;
+    const std::string device_fingerprint = fingerprint(device);
     std::vector<Record> winners;
     archive.read(Archive::Having::kViewsForPrograms, [&](sqlite::Connection& connection) {
       std::string previous;
-      for (const std::string& near : find_problems(connection, asked, on, count)) {
+      for (const std::string& near : find_problems(connection, target, device_fingerprint, count)) {
         if (near != previous) {
-          std::vector<Record> here = find_winners(connection, {near, on});
-          std::move(here.begin(), here.end(), std::back_inserter(winners));
+          std::vector<Record> stored = find_winners(connection, {near, device_fingerprint});
+          std::move(stored.begin(), stored.end(), std::back_inserter(winners));
         }
         previous = near;
       }
@@ -105,23 +105,23 @@ std::optional<Hit> Store::find(const Problem& problem, const DeviceIdentity& dev
                                const Toolchain& toolchain, const DeviceLimits& limits) const {
   Archive& archive = *archive_;
   return no_throw(archive, std::optional<Hit>(), [&] {
-    const Problem asked = canonical(problem).problem;
-    const WinnerKey key{fingerprint(asked), fingerprint(device)};
+    const Problem target = canonical(problem).problem;
+    const WinnerKey key{fingerprint(target), fingerprint(device)};
     const IsCurrent is_current = is_current_in(archive);
     const auto hit_among = [&](std::vector<Record> winners) {
       std::optional<Hit> hit;
       sort_for(toolchain, winners);
       for (Record& record : winners) {
-        // The fields are compared too: a fingerprint proves nothing about a file that others write.
-        if (!is_current(record.family, record.family_fingerprint) || record.problem != asked ||
+        // Compare the fields too: in a file that others write, a fingerprint proves nothing.
+        if (!is_current(record.family, record.family_fingerprint) || record.problem != target ||
             record.device != device) {
           continue;
         }
-        Instantiation made =
-            archive.family(record.family)->instantiate(asked, record.config, limits);
-        if (made) {
+        Instantiation instance =
+            archive.family(record.family)->instantiate(target, record.config, limits);
+        if (instance) {
           const Match match = record.toolchain == toolchain ? Match::kExact : Match::kStale;
-          hit = Hit{std::move(record), match, std::move(made).value()};
+          hit = Hit{std::move(record), match, std::move(instance).value()};
           break;
         }
       }
@@ -143,27 +143,28 @@ std::optional<OutdatedWinner> Store::find_outdated(const Problem& problem,
                                                    const DeviceLimits& limits) const {
   Archive& archive = *archive_;
   return no_throw(archive, std::optional<OutdatedWinner>(), [&] {
-    const Problem asked = canonical(problem).problem;
+    const Problem target = canonical(problem).problem;
     std::vector<Record> winners =
-        archive.look_up_winners({fingerprint(asked), fingerprint(device)});
+        archive.look_up_winners({fingerprint(target), fingerprint(device)});
     sort_for(toolchain, winners);
     std::optional<OutdatedWinner> outdated;
     for (Record& record : winners) {
       const Family* family = archive.family(record.family);
-      if (family == nullptr || record.problem != asked || record.device != device ||
+      if (family == nullptr || record.problem != target || record.device != device ||
           record.toolchain.compiler != toolchain.compiler) {
         continue;
       }
-      Instantiation made = family->instantiate(asked, record.config, limits);
-      if (!made) {
+      Instantiation instance = family->instantiate(target, record.config, limits);
+      if (!instance) {
         continue;
       }
-      const TuningKey key{asked, device, record.toolchain};
+      const TuningKey key{target, device, record.toolchain};
       archive.read(Archive::Having::kTables, [&](sqlite::Connection& connection) {
         if (auto binary = find_binary_of_winner(connection, key)) {
           const Match match = record.toolchain == toolchain ? Match::kExact : Match::kStale;
           record.family_fingerprint = family->fingerprint();
-          outdated = {Hit{std::move(record), match, std::move(made).value()}, std::move(*binary)};
+          outdated = {Hit{std::move(record), match, std::move(instance).value()},
+                      std::move(*binary)};
         }
         return outdated.has_value();
       });
@@ -208,10 +209,10 @@ std::int64_t Store::lookups() const {
 
 std::optional<Binary> Store::find_binary(const Source& source, const Toolchain& toolchain,
                                          int architecture) const {
-  std::vector<StoredBinary> found =
+  std::vector<StoredBinary> binaries =
       find_binaries(source, toolchain, architecture, toolchain.compiler);
-  return !found.empty() && found.front().compiler == toolchain.compiler
-             ? std::optional(std::move(found.front().binary))
+  return !binaries.empty() && binaries.front().compiler == toolchain.compiler
+             ? std::optional(std::move(binaries.front().binary))
              : std::nullopt;
 }
 
@@ -222,10 +223,10 @@ std::vector<StoredBinary> Store::find_binaries(const Source& source, const Toolc
     const KernelKey key = kernel_key(source, toolchain, architecture);
     FoundKernels all;
     archive.read(Archive::Having::kViewsForPrograms, [&](sqlite::Connection& connection) {
-      FoundKernels here = find_kernels(connection, key);
-      std::move(here.sound.begin(), here.sound.end(), std::back_inserter(all.sound));
-      std::move(here.damaged.begin(), here.damaged.end(), std::back_inserter(all.damaged));
-      return false;  // a system file may have what `compiler` made, where the user's has another's
+      FoundKernels stored = find_kernels(connection, key);
+      std::move(stored.sound.begin(), stored.sound.end(), std::back_inserter(all.sound));
+      std::move(stored.damaged.begin(), stored.damaged.end(), std::back_inserter(all.damaged));
+      return false;  // a later file may have the binary of `compiler`
     });
     for (const KernelKey& damaged : all.damaged) {
       archive.count_damaged_binary();
@@ -300,7 +301,7 @@ std::vector<Request> Store::requests(const DeviceIdentity& device) const {
     std::vector<Request> requests;
     archive.read(Archive::Having::kTables, [&](sqlite::Connection& connection) {
       for (const Request& request : read_requests(connection, device)) {
-        count(request, requests);
+        add_up(request, requests);
       }
       return false;
     });
@@ -328,8 +329,8 @@ std::vector<WinnerWithState> Store::winners_with_state() const {
     archive.write_pending();
     std::vector<WinnerWithState> winners;
     archive.read(Archive::Having::kViewsForPrograms, [&](sqlite::Connection& connection) {
-      std::vector<WinnerWithState> here = read_winners(connection);
-      std::move(here.begin(), here.end(), std::back_inserter(winners));
+      std::vector<WinnerWithState> stored = read_winners(connection);
+      std::move(stored.begin(), stored.end(), std::back_inserter(winners));
       return false;
     });
     return winners;

@@ -1,5 +1,4 @@
-// The members of Store that a tuning uses: the winner, the trials, the candidate in flight and the
-// lease.
+// The members of Store for tuning: the winner, the trials, the candidate in flight and the lease.
 
 #include <algorithm>
 #include <chrono>
@@ -13,7 +12,7 @@
 namespace tunedgemm::internal {
 namespace {
 
-// Releases the lease while its store is open.
+// Releases the lease, if its store is still open.
 class HeldLease {
  public:
   HeldLease(const std::shared_ptr<Archive>& archive, TuningKey key, LeaseHolder holder)
@@ -39,7 +38,7 @@ class HeldLease {
 };
 
 bool claim(Archive& archive, const TuningKey& key, const LeaseHolder& holder) {
-  // Asked first, because waiting must not keep others from writing.
+  // Read first: waiting must not block other writers.
   bool held = false;
   archive.read(Archive::Having::kTables, [&](sqlite::Connection& connection) {
     held = held || is_held(connection, key);
@@ -71,7 +70,7 @@ PutResult Store::put(const Record& record, const Source& winner_source, const Bi
     const auto stored = std::make_shared<bool>(false);
     archive.write(
         [=, is_current = is_current_in(archive)](sqlite::Connection& connection) {
-          // A kernel that is linked into the library has no binary.
+          // A kernel linked into the library has no binary.
           const auto kernel =
               winner_binary.code.empty()
                   ? std::nullopt
@@ -79,7 +78,7 @@ PutResult Store::put(const Record& record, const Source& winner_source, const Bi
           *stored = put_winner(connection, winner, kernel, is_current);
           const KeyRows key =
               key_rows(connection, {winner.problem, winner.device, winner.toolchain});
-          // Finals say who was faster than whom; those of another tuning than the winner's do not.
+          // Times of different finals cannot be compared: only the winner's own finals count.
           if (*stored) {
             forget_finals(connection, key);
           }
@@ -95,7 +94,7 @@ PutResult Store::put(const Record& record, const Source& winner_source, const Bi
       archive.put_winner(winner);
       return PutResult{true, std::move(winner)};
     }
-    // Another process may have stored the one that stays.
+    // Another process may have stored the winner that stays.
     archive.forget_found();
     PutResult kept{false, winner};
     for (Record& other :
@@ -131,11 +130,12 @@ std::vector<TrialRecord> Store::trials(const Problem& problem, const DeviceIdent
     std::vector<TrialRecord> trials;
     archive.read(Archive::Having::kTables, [&](sqlite::Connection& connection) {
       for (TrialRecord& trial : read_trials(connection, key)) {
-        // What is asked first is newer.
-        const bool known = std::any_of(trials.begin(), trials.end(), [&](const TrialRecord& other) {
-          return other.family == trial.family && other.config == trial.config;
-        });
-        if (!known) {
+        // The database queried first has the newer outcome.
+        const bool is_old =
+            std::any_of(trials.begin(), trials.end(), [&](const TrialRecord& other) {
+              return other.family == trial.family && other.config == trial.config;
+            });
+        if (!is_old) {
           trials.push_back(std::move(trial));
         }
       }

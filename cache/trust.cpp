@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 
 bool is_at_or_below(const fs::path& path, const fs::path& folder) {
   const auto [rest, at] = std::mismatch(folder.begin(), folder.end(), path.begin(), path.end());
-  // A slash at the end of the folder's name makes an empty last part.
+  // A trailing slash in the folder's name makes an empty last part.
   return rest == folder.end() || (rest->empty() && std::next(rest) == folder.end());
 }
 
@@ -37,35 +37,35 @@ bool is_trusted_by_user(const fs::path& path) {
   return false;
 }
 
-bool others_can_write(const struct stat& found) {
-  return (found.st_mode & (S_IWGRP | S_IWOTH)) != 0;
+bool others_can_write(const struct stat& status) {
+  return (status.st_mode & (S_IWGRP | S_IWOTH)) != 0;
 }
 
 constexpr const char* kRemedy =
-    ", who could put code of theirs there. Use a place that is yours alone, or name it in "
+    ", who could plant code there. Use a folder that only you can write, or name the path in "
     "TUNEDGEMM_TRUST if you trust them";
 
 enum class Role { kFile, kFolderOfFile, kFolderAbove, kLink };
 
-std::string why_not(const fs::path& path, const struct stat& found, Role role) {
-  if (found.st_uid != geteuid() && found.st_uid != 0) {
-    return path.string() + " belongs to user " + std::to_string(found.st_uid) + kRemedy;
+std::string why_not(const fs::path& path, const struct stat& status, Role role) {
+  if (status.st_uid != geteuid() && status.st_uid != 0) {
+    return path.string() + " belongs to user " + std::to_string(status.st_uid) + kRemedy;
   }
-  const bool sticky = role == Role::kFolderAbove && (found.st_mode & S_ISVTX) != 0;
-  if (role != Role::kLink && others_can_write(found) && !sticky) {
+  const bool sticky = role == Role::kFolderAbove && (status.st_mode & S_ISVTX) != 0;
+  if (role != Role::kLink && others_can_write(status) && !sticky) {
     return path.string() + " can be written by others" + kRemedy;
   }
   return {};
 }
 
-// Follows a path from the root, one name after the other.
+// Follows a path from the root, name by name.
 class Walk {
  public:
   /// The path is absolute.
-  explicit Walk(const fs::path& path) { put_in_front(path); }
+  explicit Walk(const fs::path& path) { prepend(path); }
 
   Trust run() {
-    if (std::string bad = look_at_folder(); !bad.empty()) {
+    if (std::string bad = check_folder(); !bad.empty()) {
       return {at_, std::move(bad)};
     }
     while (!rest_.empty()) {
@@ -77,7 +77,7 @@ class Walk {
   }
 
  private:
-  void put_in_front(const fs::path& path) {
+  void prepend(const fs::path& path) {
     std::vector<fs::path> names;
     for (const fs::path& name : path.relative_path()) {
       if (!name.empty() && name != ".") {
@@ -87,10 +87,10 @@ class Walk {
     rest_.insert(rest_.begin(), names.begin(), names.end());
   }
 
-  // The role of a folder follows from how many names come after it.
-  std::string look_at_folder() {
+  // A folder's role depends on how many names follow it.
+  std::string check_folder() {
     if (stat(at_.c_str(), &folder_) != 0) {
-      return at_.string() + " cannot be looked at: " + std::strerror(errno);
+      return at_.string() + " cannot be examined: " + std::strerror(errno);
     }
     return why_not(at_, folder_, rest_.size() <= 1 ? Role::kFolderOfFile : Role::kFolderAbove);
   }
@@ -100,55 +100,55 @@ class Walk {
     rest_.pop_front();
     if (name == "..") {
       at_ = at_.parent_path();
-      return look_at_folder();
+      return check_folder();
     }
     const fs::path next = at_ / name;
-    struct stat found {};
-    if (lstat(next.c_str(), &found) != 0) {
+    struct stat status {};
+    if (lstat(next.c_str(), &status) != 0) {
       if (errno != ENOENT) {
-        return next.string() + " cannot be looked at: " + std::strerror(errno);
+        return next.string() + " cannot be examined: " + std::strerror(errno);
       }
-      // Whoever makes the rest makes it for this user alone.
+      // The missing rest will be created for this user alone.
       at_ = next;
       for (; !rest_.empty(); rest_.pop_front()) {
         at_ /= rest_.front();
       }
       return {};
     }
-    if (S_ISLNK(found.st_mode)) {
-      return follow(next, found);
+    if (S_ISLNK(status.st_mode)) {
+      return follow(next, status);
     }
     at_ = next;
     if (!rest_.empty()) {
-      return look_at_folder();
+      return check_folder();
     }
-    return why_not(next, found, Role::kFile);
+    return why_not(next, status, Role::kFile);
   }
 
-  std::string follow(const fs::path& link, const struct stat& found) {
+  std::string follow(const fs::path& link, const struct stat& status) {
     if (others_can_write(folder_)) {
       return link.string() + " is a link in a folder that can be written by others" + kRemedy;
     }
-    if (std::string bad = why_not(link, found, Role::kLink); !bad.empty()) {
+    if (std::string bad = why_not(link, status, Role::kLink); !bad.empty()) {
       return bad;
     }
-    constexpr int kMostLinks = 40;  // as many as Linux follows
+    constexpr int kMostLinks = 40;  // the limit of Linux
     std::error_code error;
     const fs::path target = fs::read_symlink(link, error);
     if (error || ++links_ > kMostLinks) {
       return link.string() + " is a link that cannot be followed";
     }
-    put_in_front(target);
+    prepend(target);
     if (target.is_absolute()) {
       at_ = "/";
     }
-    // Its last name is now another one, so the folder's role may be too.
-    return look_at_folder();
+    // Another name is last now, so the folder's role may have changed.
+    return check_folder();
   }
 
   std::deque<fs::path> rest_;
   fs::path at_ = "/";
-  struct stat folder_ {};  // of at_, while names follow
+  struct stat folder_ {};  // of at_, while names remain
   int links_ = 0;
 };
 

@@ -43,8 +43,9 @@ std::string why_stopped(std::span<const TrialRecord> crashes) {
   return std::to_string(crashes.size()) +
          " candidates have ended their process or broken the device, the last " +
          text_of(crashes.back()) +
-         ": the problem is not tuned any more with this compiler and driver; see tunedgemm trials, "
-         "and look for what is wrong with the machine";
+         ": the problem is no longer tuned with this compiler and driver; see tunedgemm trials, "
+         "and "
+         "check the machine for faults";
 }
 
 std::string remark_on(std::span<const TrialRecord> crashes) {

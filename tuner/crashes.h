@@ -1,7 +1,7 @@
 #pragma once
 
 // Crashes: candidates that were running when their process ended or the device was lost. They are
-// not tried again, until the template, the compiler or the driver is another one.
+// not tried again until the template, the compiler or the driver changes.
 
 #include <span>
 #include <string>
@@ -12,21 +12,23 @@
 
 namespace tunedgemm::internal {
 
-/// After so many of one problem nothing more is tried for it: each has cost somebody a process.
+/// After this many crashes for one problem, the problem is not tuned again: each has cost a
+/// process.
 constexpr std::size_t kMostCrashes = 2;
-/// Where a crash costs a worker: after so many only those are tried again that ran before.
+/// The limit if a crash costs only a worker: from then on, only candidates that ran before are
+/// tried.
 constexpr std::size_t kMostCrashesOfWorkers = 5;
 
-/// Of these trials those of candidates that crashed, of templates as they are now.
+/// The trials of candidates that crashed and whose template is current.
 std::vector<TrialRecord> crashes_among(std::span<const TrialRecord> trials);
-/// The mark of a race of several candidates, which counts as one more crash of the problem when its
-/// process ends in it: nobody knows which candidate did it.
+/// The in-flight mark of a race. If the process ends during a race, it counts as one more crash of
+/// the problem: nobody knows which candidate caused it.
 TrialRecord race_mark(std::span<const TrialRecord> crashes);
 bool has_crashed(std::span<const TrialRecord> crashes, const Candidate& candidate);
-/// A sentence if there are too many to go on; else empty.
+/// A sentence if there are too many crashes to continue; else empty.
 std::string why_stopped(std::span<const TrialRecord> crashes);
-/// For the record's remark, "2 candidates crashed, the last blocked block_m=4 ..."; empty if none
-/// did.
+/// For the record's remark: "2 candidates crashed, the last blocked block_m=4 ..."; empty if none
+/// crashed.
 std::string remark_on(std::span<const TrialRecord> crashes);
 
 }  // namespace tunedgemm::internal

@@ -15,7 +15,7 @@ double median_us(const Contender& contender) {
   return median({contender.rounds_us.begin(), contender.rounds_us.end()});
 }
 
-// The fastest that is not `except`; the preferred one where medians are equal.
+// The contender with the lowest median, except `except`; among equal medians the preferred one.
 std::optional<std::size_t> fastest(std::span<const Contender* const> contenders,
                                    std::optional<std::size_t> except) {
   std::optional<std::size_t> best;
@@ -51,7 +51,7 @@ std::vector<std::size_t> ties_of(std::size_t reference,
   return ties;
 }
 
-// Whether the interval leaves open on which side of the margin the truth lies.
+// Whether the interval has values on both sides of the margin.
 bool straddles(const Interval& interval, double margin) {
   return interval.low <= margin && interval.high > margin;
 }
@@ -66,7 +66,7 @@ bool is_settled(std::size_t best, std::span<const Contender* const> contenders) 
   });
 }
 
-// Whether every sample of the one is faster than every sample of the other.
+// Whether every sample of `faster` is below every sample of `slower`.
 bool is_apart(const Contender& faster, const Contender& slower) {
   return *std::max_element(faster.rounds_us.begin(), faster.rounds_us.end()) <
          *std::min_element(slower.rounds_us.begin(), slower.rounds_us.end());
@@ -77,7 +77,7 @@ bool replaces(const Contender& challenger, const Contender& default_candidate) {
   if (slower.interval.low > 0) {
     return slower.median >= kDefaultMargin;
   }
-  // Ranks prove nothing here, and yet a difference can be plain.
+  // Without an interval that excludes 0, only a plain difference counts.
   return slower.median > kTieCeiling && (is_apart(challenger, default_candidate) ||
                                          slower.median > kFarBeyondNoise * slower.deviation);
 }

@@ -1,7 +1,7 @@
 #pragma once
 
-// Which contender wins. It looks at numbers alone: no device, no randomness, and the same rounds
-// always give the same winner. The rules stand in the README of this folder.
+// Decides which contender wins. A pure function of the times: no device, no randomness; the same
+// rounds always give the same winner. The README of this folder has the rules.
 
 #include <cstddef>
 #include <optional>
@@ -12,38 +12,38 @@
 
 namespace tunedgemm::internal {
 
-/// Two candidates this close are equal for all purposes, however sure the difference is.
+/// Candidates within this margin are equal, however certain the difference is.
 inline constexpr double kTieMargin = 0.005;
-/// Beyond this a candidate is not called equal, however noisy its times are.
+/// Beyond this margin candidates are never equal, however noisy their times are.
 inline constexpr double kTieCeiling = 0.02;
-/// A challenger replaces the default only if it is this much better.
+/// A challenger must beat the default by this margin to replace it.
 inline constexpr double kDefaultMargin = kTieMargin;
-/// With too few rounds for an interval, or an outlier in one of few, a challenger replaces the
+/// With too few rounds for an interval, or an outlier among few rounds, a challenger replaces the
 /// default if it is faster by more than kTieCeiling and by this many median deviations of the
 /// rounds.
 inline constexpr double kFarBeyondNoise = 4;
 
-/// One that was measured faster than the winner, by more than kTieMargin, and did not win.
+/// A contender that was measured faster than the winner by more than kTieMargin and did not win.
 struct PassedOver {
   std::size_t index = 0;
-  double speedup = 1;  ///< the winner's median over its own
+  double speedup = 1;  ///< the winner's median over this contender's
   double uncertainty =
-      0;  ///< of the speedup: half the 95 % interval, or half the range without one
+      0;  ///< of the speedup: half the 95 % interval, or half the range if there is none
   bool too_few_rounds = false;  ///< for an interval
 };
 
-/// All indices are positions in what was given to decide().
+/// All indices are positions in the argument of decide().
 struct Decision {
   std::size_t winner = 0;
-  std::vector<std::size_t> ties;  ///< not distinguishable from the winner, which is not listed
-  std::optional<std::size_t> runner_up;   ///< the fastest of the others
+  std::vector<std::size_t> ties;         ///< indistinguishable from the winner, which is not listed
+  std::optional<std::size_t> runner_up;  ///< the fastest of the others
   std::optional<PassedOver> passed_over;  ///< empty: the winner is the fastest, or equal to it
-  /// Further rounds would hardly change the decision: each comparison's interval lies on one side
-  /// of the margin that it is held against.
+  /// More rounds are unlikely to change the decision: the interval of each comparison is entirely
+  /// on one side of the margin that applies to it.
   bool settled = false;
 };
 
-/// Precondition: at least one contender, all with the same number of rounds, at least one.
+/// Precondition: at least one contender; all have the same number of rounds, at least one.
 Decision decide(std::span<const Contender* const> contenders);
 
 }  // namespace tunedgemm::internal

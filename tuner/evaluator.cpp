@@ -9,7 +9,7 @@ namespace tunedgemm::internal {
 namespace {
 
 constexpr double kMostLaunches = 128;
-// A clock has its errors, and so has the figure of the memory's bandwidth.
+// Tolerates errors of the clock and of the stated memory bandwidth.
 constexpr double kPlausible = 0.9;
 
 }  // namespace

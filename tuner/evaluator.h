@@ -1,6 +1,6 @@
 #pragma once
 
-// Evaluator: the one seam between decisions (this folder) and a device (runtime/). The tuner
+// Evaluator: the only interface between decisions (this folder) and a device (runtime/). The tuner
 // decides what to try and what the samples mean; an evaluator compiles, checks and times.
 
 #include <cstdint>
@@ -15,19 +15,19 @@
 
 namespace tunedgemm::internal {
 
-/// One candidate, compiled and loaded. Used by one thread. Destroying it unloads the kernel.
+/// One compiled and loaded candidate. Used by one thread. Destroying it unloads the kernel.
 class Trial {
  public:
   virtual ~Trial() = default;
 
   virtual const Binary& binary() const = 0;
 
-  /// Runs once on fresh random inputs into a poisoned, guarded output and compares with the
-  /// reference. The value is the greatest error over the error bound, always <= 1.
+  /// Runs once on fresh random inputs into a poisoned, guarded output and compares it with the
+  /// reference. The value is the largest error relative to the error bound, always <= 1.
   virtual std::variant<double, Rejection> check() = 0;
 
   /// The mean time of one launch, in microseconds, over `launches` back-to-back launches after one
-  /// that is not counted, with inputs that are cold or warm as the problem's regime asks.
+  /// uncounted launch, with inputs cold or warm as the problem's regime asks.
   virtual std::variant<double, Rejection> sample(int launches) = 0;
 };
 
@@ -38,56 +38,55 @@ class Evaluator {
  public:
   virtual ~Evaluator() = default;
 
-  /// Compilations that have not ended at this moment (of now_seconds) are given up, where the
-  /// compiler can be stopped: their candidates are rejected as unavailable.
+  /// Compilations still running at this time (of now_seconds) are abandoned, if the compiler can be
+  /// stopped: their candidates are rejected as unavailable.
   virtual void set_compile_deadline(double /*seconds*/) {}
 
-  /// A hint: these will be prepared, in this order. A device may compile them in the background
-  /// meanwhile; one whose timing that would disturb compiles them all before it returns.
+  /// A hint: these will be prepared, in this order. A device may compile them in the background;
+  /// one whose timing that would disturb compiles them all before it returns.
   virtual void compile_ahead(std::span<const Instance> candidates) = 0;
 
   /// How many candidates compile_ahead should get in one call; 0: all at once. A device that
-  /// compiles before it returns says a number that takes about a second, so that a budget that ends
-  /// and a user who cancels are noticed in time.
+  /// compiles before it returns gives a number that takes about a second, so that the end of the
+  /// budget and a cancellation are noticed in time.
   virtual int compile_batch() const { return 0; }
 
-  /// Compiles (or takes what compile_ahead made, or what the store has) and loads. Spilling is not
-  /// refused here: see Binary::spill_bytes.
+  /// Compiles the candidate, or takes its binary from compile_ahead or the store, and loads it.
+  /// Does not refuse spilling: see Binary::spill_bytes.
   virtual Prepared prepare(const Instance& instance) = 0;
 
   /// Brings the device to its working clock. Called before the first sample and before the finals.
   virtual void warm_up() = 0;
 
-  /// Leaves the device idle for so long before a sample: under a long load it lowers its clock, and
-  /// a candidate must not pay for what the one before it drew.
+  /// Leaves the device idle for this long before a sample: under a long load it lowers its clock,
+  /// and a candidate must not pay for the power that the one before it drew.
   virtual void cool_down(double seconds) = 0;
-  /// How long that should be in the finals; may be 0.
+  /// The cool-down to use in the finals; may be 0.
   virtual double cool_down_seconds() const { return 0; }
 
-  /// The clock now in MHz, 0 where it cannot be told, and whether the device reports that it is
-  /// held back.
+  /// The current clock in MHz, 0 if unknown, and whether the device reports throttling.
   struct Clock {
     int mhz = 0;
     bool throttled = false;
   };
   virtual Clock clock() = 0;
 
-  /// Seconds since some fixed moment. Time is the evaluator's, so that a replay has the recorded
-  /// one.
+  /// Seconds since some fixed moment. All time comes from the evaluator, so that a simulated device
+  /// has simulated time.
   virtual double now_seconds() = 0;
 
-  /// The roofline: the least time in microseconds that the device can possibly take, bytes over
-  /// bandwidth or operations over peak. A sample below it is implausible.
+  /// The roofline: the least possible time on this device in microseconds, bytes over bandwidth or
+  /// operations over peak. A sample below it is implausible.
   virtual double roofline_us() const = 0;
 };
 
-/// How many launches make a sample of about `sample_us`: at least 1, and not so many that a tiny
-/// kernel's sample takes long to set up.
+/// The number of launches in a sample of about `sample_us`: at least 1, and capped, so that a tiny
+/// kernel's sample does not take long to set up.
 int launches_for(double sample_us, double launch_us);
 
-/// Why a time cannot be believed, as kImplausible: the device cannot reach it, or it is no number.
+/// Why a time is not credible, as kImplausible: the device cannot reach it, or it is not a number.
 std::optional<Rejection> why_implausible(double us, double roofline_us);
-/// A sample of the trial in microseconds a launch, rejected where it is implausible.
+/// A sample of the trial in microseconds a launch, rejected if it is implausible.
 std::variant<double, Rejection> plausible_sample(Trial& trial, int launches, double roofline_us);
 
 /// Four digits: "0.1234", "1.235e+04".

@@ -17,7 +17,7 @@ double seconds_per_round(const std::vector<Contender*>& contenders, const RaceOp
   return seconds;
 }
 
-// Leaves out the slowest until the time suffices; at least the fastest and the default stay.
+// Removes the slowest until the time suffices; keeps at least the fastest and the default.
 void leave_out_slowest(std::vector<Contender*>& contenders, int rounds, const RaceOptions& options,
                        double seconds) {
   while (contenders.size() > 2 && rounds * seconds_per_round(contenders, options) > seconds) {
@@ -53,7 +53,7 @@ FinalsReport run_finals(std::vector<Contender*> contenders, Evaluator& evaluator
         return true;
       }
     }
-    // Asked in this order, since cancelling shortens the time that is left.
+    // In this order, since cancelling shortens the time that is left.
     return race.rounds() > 0 && (time_budget.cancelled(), time_budget.seconds_left() <= 0);
   };
   while (!race.contenders().empty() && !is_over()) {

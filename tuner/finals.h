@@ -15,14 +15,14 @@ namespace tunedgemm::internal {
 
 struct FinalsReport {
   int rounds = 0;
-  int repeated_rounds = 0;  ///< thrown away because the clock had dropped
-  int clock_mhz = 0;        ///< median over the rounds; 0 where it cannot be told
-  bool enough = false;      ///< at least the minimum of rounds
+  int repeated_rounds = 0;  ///< discarded because the clock had dropped
+  int clock_mhz = 0;        ///< median over the rounds; 0 if unknown
+  bool enough = false;      ///< at least the minimum number of rounds
 };
 
-/// Races the contenders, who are sorted by their `launch_us`, until the decision is settled, the
-/// rounds are all done or the time is over; at least one round. Where time is short the slowest are
-/// left out (they have no rounds) before the number of rounds is cut; the default is not.
+/// Races the contenders, which are sorted by `launch_us`, until the decision is settled, all rounds
+/// are done, or the time is over; at least one round. If time is short, the slowest contenders
+/// except the default are left out (they have no rounds) before the number of rounds is cut.
 /// `on_round` gets the number of rounds and may be empty.
 FinalsReport run_finals(std::vector<Contender*> contenders, Evaluator& evaluator,
                         const SearchLimits& search_limits, TimeBudget& time_budget,

@@ -9,16 +9,16 @@
 namespace tunedgemm::internal {
 namespace {
 
-// Farther away, a winner says no more than the cost model does: 4 doublings in all.
+// Beyond 4 doublings in total, a winner predicts no better than the cost model.
 constexpr double kReach = 4;
-// A winner's ties are many on small problems, and much alike.
+// On small problems a winner has many ties, and they are much alike.
 constexpr std::size_t kSeedsOfOneNeighbour = 3;
 
-// How far a winner may lie to be taken without measuring: one doubling of each extent.
+// A winner this near can be used without measuring: one doubling of each extent.
 constexpr double kNearEnough = 1;
-// The model errs by some percent, but much alike for shapes that are alike.
+// The model errs by some percent, by about the same for similar shapes.
 constexpr double kModelScatter = 1.05;
-// So many of the nearest are asked: for each, all configs of its problem are ranked.
+// Only this many of the nearest are checked, since each needs all configs of its problem ranked.
 constexpr int kNearWinners = 3;
 
 double size_difference(std::int64_t left, std::int64_t right) {
@@ -63,39 +63,39 @@ bool is_near_enough(const Problem& left, const Problem& right) {
          size_difference(left.batch, right.batch) <= kNearEnough;
 }
 
-// How many times as long as its best the model expects the candidate to take.
+// The predicted time relative to the best prediction.
 double disfavour(const Instance& instance, std::span<const Instance> ranked) {
   return instance.predicted_us / ranked.front().predicted_us;
 }
 
-// What the winner's config makes of `problem`, unless the model likes it less than where it won.
+// The winner's config on `problem`, unless the model ranks it worse here than where it won.
 std::optional<Instance> carried_over(const Record& winner, const Problem& problem,
                                      const DeviceLimits& limits, std::span<const Instance> ranked) {
   const Candidate candidate{find_family(winner.family), winner.config};
-  // A tuning that its budget cut short knows little more than the model.
+  // A tuning that its budget cut short says little more than the model.
   if (!winner.complete || candidate.family == nullptr ||
       candidate.family->backend() != limits.backend) {
     return std::nullopt;
   }
-  Instantiation here = instantiate(problem, candidate, limits);
-  const Instantiation there = instantiate(winner.problem, candidate, limits);
-  if (!here || !there) {
+  Instantiation on_problem = instantiate(problem, candidate, limits);
+  const Instantiation where_it_won = instantiate(winner.problem, candidate, limits);
+  if (!on_problem || !where_it_won) {
     return std::nullopt;
   }
-  const double as_there = disfavour(*there, ranked_candidates(winner.problem, limits));
-  const bool is_liked = disfavour(*here, ranked) <= kModelScatter * std::max(1.0, as_there);
-  return is_liked ? std::optional(std::move(here).value()) : std::nullopt;
+  const double before = disfavour(*where_it_won, ranked_candidates(winner.problem, limits));
+  const bool is_favoured = disfavour(*on_problem, ranked) <= kModelScatter * std::max(1.0, before);
+  return is_favoured ? std::optional(std::move(on_problem).value()) : std::nullopt;
 }
 
 void add_seed(std::vector<Instance>& seeds, const Candidate& seed, const Problem& problem,
               const DeviceLimits& limits) {
-  const bool known = std::any_of(seeds.begin(), seeds.end(),
-                                 [&](const Instance& other) { return other.candidate == seed; });
-  if (known || seed.family == nullptr || seed.family->backend() != limits.backend) {
+  const bool is_duplicate = std::any_of(
+      seeds.begin(), seeds.end(), [&](const Instance& other) { return other.candidate == seed; });
+  if (is_duplicate || seed.family == nullptr || seed.family->backend() != limits.backend) {
     return;
   }
-  if (Instantiation made = instantiate(problem, seed, limits)) {
-    seeds.push_back(std::move(made).value());
+  if (Instantiation instance = instantiate(problem, seed, limits)) {
+    seeds.push_back(std::move(instance).value());
   }
 }
 
@@ -130,9 +130,9 @@ std::vector<Instance> neighbour_seeds(const Problem& problem, const DeviceIdenti
                                       const DeviceLimits& limits, std::span<const Record> winners,
                                       int count) {
   std::vector<Instance> seeds;
-  int asked = 0;
+  int used = 0;
   for (const auto& [apart, winner] : nearest_winners(problem, device, winners)) {
-    if (apart > kReach || asked++ == count) {
+    if (apart > kReach || used++ == count) {
       break;
     }
     const std::size_t enough = seeds.size() + kSeedsOfOneNeighbour;
@@ -150,12 +150,12 @@ std::vector<Instance> neighbour_seeds(const Problem& problem, const DeviceIdenti
 std::vector<Instance> untuned_choices(const Problem& problem, const DeviceIdentity& device,
                                       const DeviceLimits& limits, std::span<const Record> winners,
                                       std::vector<Instance> ranked) {
-  int asked = 0;
+  int checked = 0;
   for (const auto& [apart, winner] : nearest_winners(problem, device, winners)) {
     if (!is_near_enough(problem, winner->problem)) {
       continue;
     }
-    if (asked++ == kNearWinners) {
+    if (checked++ == kNearWinners) {
       break;
     }
     if (auto carried = carried_over(*winner, problem, limits, ranked)) {

@@ -1,10 +1,10 @@
 #pragma once
 
-// Race: the one loop in which kernels are timed beside each other. Each round takes one sample of
-// every contender, in an order that is shuffled anew, so that whatever drifts (clock, temperature,
-// a neighbour on the machine) meets all of them alike. When the race ends, and what its times mean,
-// the caller decides: the finals end when the decision is settled (finals.h), a benchmark after a
-// number of rounds.
+// Race: the only loop that times kernels against each other. Each round takes one sample of every
+// contender, in a newly shuffled order, so that drift (clock, temperature, other load on the
+// machine) affects all of them alike. The caller decides when the race ends and what its times
+// mean: the finals end when the decision is settled (finals.h), a benchmark after a number of
+// rounds.
 
 #include <cstdint>
 #include <limits>
@@ -15,42 +15,42 @@
 
 namespace tunedgemm::internal {
 
-/// Samples the trial, which must outlive it. `launch_us` is what a launch took before the race.
+/// Samples the trial, which must outlive it. `launch_us` is the time of a launch before the race.
 Contender contender_of(Trial& trial, double launch_us);
 
 struct RaceOptions {
-  double sample_us = 2000;       ///< about how long a sample is to take
+  double sample_us = 2000;       ///< the approximate length of a sample
   double cool_down_seconds = 0;  ///< before each sample
-  /// How many rounds may be thrown away because the clock had dropped; beyond that they count,
-  /// since a clock that stays low is the device's clock now.
+  /// How many rounds may be discarded because the clock had dropped. Further such rounds count: a
+  /// clock that stays low is the device's clock.
   int most_repeated_rounds = 0;
-  std::uint64_t seed = 0;  ///< of the orders
+  std::uint64_t seed = 0;  ///< of the shuffled orders
 };
 
-/// What the contender takes of a round: the cool-down, and its sample with the launch before it.
+/// The contender's part of a round: the cool-down, its sample, and the uncounted launch before it.
 double seconds_per_round(const Contender& contender, const RaceOptions& options);
 
-/// Used by one thread. Refers to the contenders and to the evaluator, which says the time and the
+/// Used by one thread. Refers to the contenders and to the evaluator, which provides time and
 /// clock.
 class Race {
  public:
-  /// The device has its working clock: see Evaluator::warm_up.
+  /// Precondition: the device has its working clock: see Evaluator::warm_up.
   Race(std::vector<Contender*> contenders, Evaluator& evaluator, const RaceOptions& options);
 
-  /// A round, whose times go to the contenders. Who fails, or has a time that the device cannot
-  /// reach, gets a rejection and leaves the race. If the clock had dropped and of `seconds_left`
-  /// something is left afterwards, the round is thrown away, the device is warmed up, and the
-  /// result is false.
+  /// Runs a round and gives its times to the contenders. A contender that fails, or has an
+  /// impossible time, gets a rejection and leaves the race. If the clock had dropped and the round
+  /// took less than `seconds_left`, the round is discarded, the device is warmed up, and the result
+  /// is false.
   bool run_round(double seconds_left = std::numeric_limits<double>::infinity());
 
-  /// A round of which no time is kept, for kernels whose first long sample has something to set up.
+  /// Runs a round and discards its times, for kernels with setup work in their first long sample.
   void run_uncounted_round();
 
-  /// Those who have not left.
+  /// The contenders that are still in the race.
   const std::vector<Contender*>& contenders() const { return contenders_; }
   int rounds() const { return static_cast<int>(clocks_mhz_.size()); }
   int repeated_rounds() const { return repeated_rounds_; }
-  /// The median over the rounds; 0 where it cannot be told.
+  /// The median over the rounds; 0 if unknown.
   int clock_mhz() const;
 
  private:

@@ -13,14 +13,14 @@ namespace tunedgemm::internal {
 namespace {
 
 constexpr double kSampleUs = 300;
-// A single sample is within a few percent of the truth: this far behind there is nothing to hope
-// for, and this near the finals must tell.
+// A single sample is within a few percent of the truth: a candidate this far behind cannot win, and
+// one this near needs the finals to decide.
 constexpr double kFarBehind = 1.5;
 constexpr double kNear = 1.2;
 constexpr double kHopeless = 3;
-// After so many that could not be compiled or loaded it is not their own doing.
+// After this many in a row that could not be compiled or loaded, the cause is the environment.
 constexpr int kHopelesslyMany = 4;
-// The part of the budget that screening leaves to the finals, if they need so much.
+// The largest fraction of the budget that screening reserves for the finals.
 constexpr double kLargestReserve = 0.5;
 
 Preference preference_of(const Instance& ranked) {
@@ -107,7 +107,7 @@ void Screening::compile(std::span<const SelectedCandidate> batch) {
   }
 }
 
-// Where the device compiles in the background, the clock rises meanwhile.
+// If the device compiles in the background, its clock rises meanwhile.
 void Screening::warm_up() {
   if (!must_stop()) {
     const Stopwatch screening(task_.evaluator, seconds_.screen);
@@ -207,8 +207,8 @@ std::variant<double, Rejection> Screening::screening_sample(Trial& trial) const 
                                           : leaders_.front().contender.launch_us;
   auto first = plausible_sample(trial, 1, roofline_us);
   const double* first_us = std::get_if<double>(&first);
-  // A short kernel needs more launches to be told from the next, and a single sample may have been
-  // disturbed: a second one decides, unless the first is hopeless.
+  // A second sample decides if a launch is too short for one sample to tell, or if the first may
+  // have been disturbed; not if it is hopeless.
   if (first_us == nullptr || *first_us > kHopeless * best_us) {
     return first;
   }
@@ -223,7 +223,7 @@ std::variant<double, Rejection> Screening::screening_sample(Trial& trial) const 
   return first;
 }
 
-// Unloads at once what can no longer reach the finals: an exhaustive search tries thousands.
+// Unloads candidates that can no longer reach the finals: an exhaustive search tries thousands.
 void Screening::admit(ScreenedCandidate screened) {
   const auto slower = [](double us, const ScreenedCandidate& other) {
     return us < other.contender.launch_us;
@@ -239,8 +239,8 @@ void Screening::admit(ScreenedCandidate screened) {
   });
 }
 
-// Where not one can be compiled and loaded it is not the candidates' doing: a full disk must not
-// exclude them for good.
+// If not one candidate can be compiled and loaded, the cause is the environment: a full disk must
+// not exclude them for good.
 void Screening::excuse_all() {
   for (const std::size_t line : lines_not_made_) {
     trial_log_.reject(line, Reason::kUnavailable, trial_log_.at(line).rejection->detail);
@@ -258,9 +258,9 @@ void Screening::reject_stragglers() {
         std::any_of(leaders_.begin(), leaders_.end(),
                     [&](const ScreenedCandidate& leader) { return leader.line == line; });
     if (!races && us > kFarBehind * best_us) {
-      trial_log_.reject(line, Reason::kTooSlow,
-                        four_digits(us) + " us in the screening, " + four_digits(us / best_us) +
-                            " times the best");
+      trial_log_.reject(
+          line, Reason::kTooSlow,
+          four_digits(us) + " us in screening, " + four_digits(us / best_us) + " times the best");
     }
   }
 }
@@ -269,8 +269,7 @@ bool Screening::must_stop() {
   if (time_budget_.cancelled()) {
     return true;
   }
-  // While no candidate is valid the next one is tried, even when the time is over, unless nothing
-  // compiles here.
+  // While no candidate is valid, go on even if the time is over, unless nothing compiles.
   if (not_made_ >= kHopelesslyMany && time_budget_.seconds_left() <= 0) {
     return true;
   }

@@ -1,7 +1,7 @@
 #pragma once
 
-// Screening: steps 1 to 3. Every candidate is compiled, checked and, if right, timed once; the
-// fastest go on to the finals. While one is checked, the device may compile the next.
+// Screening: steps 1 to 3. Every candidate is compiled, checked and, if correct, timed once; the
+// fastest reach the finals. While one is checked, the device may compile the next.
 
 #include <cstddef>
 #include <memory>
@@ -29,23 +29,24 @@ struct ScreenedCandidate {
   SelectedCandidate selected;
   std::size_t line = 0;  ///< in the trial log
   std::unique_ptr<Trial> trial;
-  Contender contender;  ///< of the finals; samples the trial
+  Contender contender;  ///< for the finals; samples the trial
 };
 
-/// Used by one thread. Refers to all that it is given.
+/// Used by one thread. Refers to all constructor arguments.
 class Screening {
  public:
   Screening(const Task& task, const SearchLimits& search_limits, TimeBudget& time_budget,
             TrialLog& trial_log, PhaseSeconds& seconds);
 
-  /// Tries the candidates in order until the time is over; then on until one is valid. Those that
-  /// spill registers are tried only if none is left. May be called again with others.
+  /// Tries the candidates in order until the time is over, then continues until one is valid. Tries
+  /// those that spill registers only if no other is valid. May be called again with other
+  /// candidates.
   void run(const Selection& selection);
 
-  /// Who is near the fastest so far, at most `finalists` of the search limits and the default, the
-  /// fastest first.
+  /// The candidates near the fastest so far, the fastest first: at most `finalists` of the search
+  /// limits, plus the default if it is near.
   std::vector<Instance> fastest() const;
-  /// The same and the default, as who goes on. Who was far behind is rejected now.
+  /// Moves the finalists out: fastest() and always the default. Rejects stragglers.
   [[nodiscard]] std::vector<ScreenedCandidate> take_leaders();
   bool tried_all() const { return tried_all_; }
   /// The time of the naive kernel; 0 if it was not timed.
@@ -76,7 +77,7 @@ class Screening {
   std::vector<std::size_t> timed_;          // lines in the trial log
   std::vector<SelectedCandidate> spilling_;
   bool tried_all_ = true;
-  int not_made_ = 0;  // candidates in a row that could not be compiled or loaded
+  int not_made_ = 0;  // consecutive candidates that could not be compiled or loaded
   bool has_made_one_ = false;
   std::vector<std::size_t> lines_not_made_;  // in the trial log
   double baseline_us_ = 0;

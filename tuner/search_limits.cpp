@@ -9,7 +9,7 @@
 namespace tunedgemm::internal {
 namespace {
 
-/// Of a small budget at most one candidate in so many waits for the best tiles.
+// At most 1/4 of a small budget is kept for refinement.
 constexpr int kCandidatesPerRefinement = 4;
 
 SearchLimits search_limits_of(Rigor rigor) {
@@ -84,7 +84,7 @@ std::string why_too_small(const SearchLimits& search_limits, const DecisionCost&
   }
   return "a budget of " + four_digits(search_limits.seconds) +
          " s is too small to compare two candidates, which takes about " + four_digits(needed) +
-         " s; where rounds are too few to tell, the default is kept";
+         " s; the default is kept if there are too few rounds to tell";
 }
 
 }  // namespace tunedgemm::internal

@@ -1,6 +1,6 @@
 #pragma once
 
-// SearchLimits: what a rigor level spends, as numbers.
+// SearchLimits: the costs of a rigor level in numbers.
 
 #include <string>
 
@@ -9,25 +9,25 @@
 namespace tunedgemm::internal {
 
 struct SearchLimits {
-  double seconds = 0;            ///< for the whole tuning, compiling included
+  double seconds = 0;            ///< for the whole tuning, including compilation
   int candidates = 0;            ///< how many are compiled and checked
-  int refinements = 0;           ///< how many of them wait until the best tiles are known
-  int variants_of_one_tile = 0;  ///< how many of the others may compute a tile alike
-  int neighbours = 0;            ///< how many tuned shapes lend their winners
-  int finalists = 0;             ///< beside the default
+  int refinements = 0;           ///< how many of them are kept until the best tiles are known
+  int variants_of_one_tile = 0;  ///< at most this many of the others share a tile
+  int neighbours = 0;            ///< how many tuned shapes provide seeds
+  int finalists = 0;             ///< in addition to the default
   int minimum_rounds = 0;        ///< of the finals
   int maximum_rounds = 0;
-  double finals_seconds = 0;  ///< after which no round beyond the minimum begins
+  double finals_seconds = 0;  ///< no round beyond the minimum begins after this long
 };
 
-/// How long a compilation may take, even where less of the budget is left: else the smallest budgets
-/// would let nothing be compiled.
+/// A compilation may take this long even if less of the budget is left: otherwise a tiny budget
+/// could not compile anything.
 constexpr double kLeastCompileSeconds = 2;
 
-/// The rigor's numbers, with the limits that the budget gives put in their place.
+/// The rigor's numbers, overridden by those that the budget gives.
 SearchLimits search_limits_of(Rigor rigor, const Budget& budget);
 
-/// What a decision costs on a device, about.
+/// The approximate cost of a decision on a device.
 struct DecisionCost {
   double seconds_per_candidate = 0;  ///< compiled, checked and screened
   double launch_us = 0;
@@ -37,8 +37,8 @@ struct DecisionCost {
 /// The least time in which two candidates can be compared.
 double seconds_to_decide(const SearchLimits& search_limits, const DecisionCost& cost);
 
-/// A sentence if so little is tried, or in so little time, that the default has no rival or rounds
-/// are too few to tell; else empty.
+/// A sentence if the budget has too few candidates for the default to have a rival, or too little
+/// time for enough rounds; else empty.
 std::string why_too_small(const SearchLimits& search_limits, const DecisionCost& cost);
 
 }  // namespace tunedgemm::internal

@@ -12,10 +12,11 @@
 namespace tunedgemm::internal {
 namespace {
 
-// What the model believes to be this many times slower than the best is not worth compiling, not
-// even in an exhaustive search; the model errs by less.
+// A candidate predicted to be this many times slower than the best is not worth compiling, not even
+// in an exhaustive search; the model errs by less.
 constexpr double kHopeless = 20;
-// A time of an earlier session within this factor of that session's best promises something.
+// An earlier time within this factor of the same session's best makes a candidate worth timing
+// early.
 constexpr double kPromising = 1.5;
 
 std::string key_of(const Candidate& candidate) {
@@ -31,10 +32,10 @@ double hopeless_from(const Knowledge& knowledge) {
   return knowledge.ranked.empty() ? 0 : kHopeless * knowledge.ranked.front().predicted_us;
 }
 
-// Grows a selection, one candidate at a time.
-class Selecting {
+// Builds a selection, one candidate at a time.
+class SelectionBuilder {
  public:
-  explicit Selecting(std::span<const TrialRecord> earlier) {
+  explicit SelectionBuilder(std::span<const TrialRecord> earlier) {
     for (const TrialRecord& trial : earlier) {
       if (!trial.rejection || trial.rejection->reason != Reason::kUnavailable) {
         earlier_.emplace(key_of(trial), &trial);
@@ -43,19 +44,19 @@ class Selecting {
   }
 
   const TrialRecord* earlier(const Candidate& candidate) const {
-    const auto found = earlier_.find(key_of(candidate));
-    return found == earlier_.end() ? nullptr : found->second;
+    const auto trial = earlier_.find(key_of(candidate));
+    return trial == earlier_.end() ? nullptr : trial->second;
   }
 
-  // The selected one, or null if it is rejected.
+  // Returns the selected candidate, or null if it is rejected.
   SelectedCandidate* add(const SelectedCandidate& selected) {
     const Instance& ranked = selected.ranked;
     const std::string key = key_of(ranked.candidate);
-    const auto [known, is_new] = positions_.try_emplace(key, selection_.candidates.size());
+    const auto [position, is_new] = positions_.try_emplace(key, selection_.candidates.size());
     if (is_new) {
       const TrialRecord* before = earlier(ranked.candidate);
       if (before != nullptr && before->rejection) {
-        known->second = std::nullopt;
+        position->second = std::nullopt;
         selection_.rejected.push_back(*before);
         if (before->rejection->reason == Reason::kSpills) {
           selection_.spilling.push_back(selected);
@@ -65,10 +66,10 @@ class Selecting {
         selection_.candidates.push_back(selected);
       }
     }
-    return known->second ? &selection_.candidates[*known->second] : nullptr;
+    return position->second ? &selection_.candidates[*position->second] : nullptr;
   }
 
-  // As many of `some` as are wanted, in their order, until there are `most`.
+  // Adds the `wanted` ones among `some`, in their order, until there are `most` in total.
   template <class Wanted>
   void add_all(std::span<const Instance> some, int most, const Wanted& wanted) {
     for (const Instance& ranked : some) {
@@ -114,11 +115,12 @@ double earlier_us(const TrialRecord* trial) {
              : std::numeric_limits<double>::infinity();
 }
 
-// The fastest of an earlier, perhaps interrupted session, in the order of its times.
-std::vector<Instance> promising(const Knowledge& knowledge, const Selecting& selecting, int count) {
+// The fastest candidates of an earlier, perhaps interrupted session, in the order of their times.
+std::vector<Instance> promising(const Knowledge& knowledge, const SelectionBuilder& builder,
+                                int count) {
   std::vector<std::pair<double, const Instance*>> timed;
   for (const Instance& ranked : knowledge.ranked) {
-    const double us = earlier_us(selecting.earlier(ranked.candidate));
+    const double us = earlier_us(builder.earlier(ranked.candidate));
     if (us < std::numeric_limits<double>::infinity()) {
       timed.emplace_back(us, &ranked);
     }
@@ -137,68 +139,68 @@ std::vector<Instance> promising(const Knowledge& knowledge, const Selecting& sel
 }  // namespace
 
 Selection select(const Knowledge& knowledge, const SearchLimits& search_limits) {
-  Selecting selecting(knowledge.earlier);
+  SelectionBuilder builder(knowledge.earlier);
   const int most = search_limits.candidates - search_limits.refinements;
   const auto any = [](const Instance&) { return true; };
   const double hopeless_us = hopeless_from(knowledge);
   const auto hopeful = [&](const Instance& ranked) { return ranked.predicted_us <= hopeless_us; };
   const auto untried = [&](const Instance& ranked) {
-    return hopeful(ranked) && selecting.earlier(ranked.candidate) == nullptr;
+    return hopeful(ranked) && builder.earlier(ranked.candidate) == nullptr;
   };
   const auto different = [&](const Instance& ranked) {
-    return untried(ranked) && selecting.variants(ranked) < search_limits.variants_of_one_tile;
+    return untried(ranked) && builder.variants(ranked) < search_limits.variants_of_one_tile;
   };
 
-  selecting.add_default(knowledge.default_candidate);
-  selecting.add_all(promising(knowledge, selecting, search_limits.finalists), most, any);
-  selecting.add_all(knowledge.seeds, most, any);
-  selecting.add_all(knowledge.ranked, most, different);
-  selecting.add_all(knowledge.ranked, most, untried);
-  selecting.add_all(knowledge.ranked, most, hopeful);
-  selecting.add_baseline(knowledge.baseline);
-  return selecting.take();
+  builder.add_default(knowledge.default_candidate);
+  builder.add_all(promising(knowledge, builder, search_limits.finalists), most, any);
+  builder.add_all(knowledge.seeds, most, any);
+  builder.add_all(knowledge.ranked, most, different);
+  builder.add_all(knowledge.ranked, most, untried);
+  builder.add_all(knowledge.ranked, most, hopeful);
+  builder.add_baseline(knowledge.baseline);
+  return builder.take();
 }
 
 Selection refine(const Knowledge& knowledge, std::span<const Instance> best,
                  std::span<const TrialRecord> tried, const SearchLimits& search_limits) {
-  std::unordered_set<std::string> known;
+  std::unordered_set<std::string> tried_keys;
   for (const TrialRecord& trial : tried) {
-    known.insert(key_of(trial));
+    tried_keys.insert(key_of(trial));
   }
-  Selecting selecting(knowledge.earlier);
+  SelectionBuilder builder(knowledge.earlier);
   const auto untried = [&](const Instance& ranked) {
-    return selecting.earlier(ranked.candidate) == nullptr &&
-           !known.contains(key_of(ranked.candidate));
+    return builder.earlier(ranked.candidate) == nullptr &&
+           !tried_keys.contains(key_of(ranked.candidate));
   };
   const int most_of_one_tile = (search_limits.refinements + 1) / 2;
   for (const Instance& leader : best) {
-    selecting.add_all(knowledge.ranked, search_limits.refinements, [&](const Instance& ranked) {
-      return ranked.tile_key == leader.tile_key && selecting.variants(ranked) < most_of_one_tile &&
+    builder.add_all(knowledge.ranked, search_limits.refinements, [&](const Instance& ranked) {
+      return ranked.tile_key == leader.tile_key && builder.variants(ranked) < most_of_one_tile &&
              untried(ranked);
     });
   }
   const double hopeless_us = hopeless_from(knowledge);
-  selecting.add_all(knowledge.ranked, search_limits.refinements, [&](const Instance& ranked) {
+  builder.add_all(knowledge.ranked, search_limits.refinements, [&](const Instance& ranked) {
     return ranked.predicted_us <= hopeless_us && untried(ranked);
   });
-  return selecting.take();
+  return builder.take();
 }
 
 Selection select_given(const Knowledge& knowledge) {
-  Selecting selecting(knowledge.earlier);
-  selecting.add_default(knowledge.default_candidate);
+  SelectionBuilder builder(knowledge.earlier);
+  builder.add_default(knowledge.default_candidate);
   for (const Instance& ranked : knowledge.ranked) {
-    selecting.add({.ranked = ranked, .is_default = false, .is_baseline = false});
+    builder.add({.ranked = ranked, .is_default = false, .is_baseline = false});
   }
-  return selecting.take();
+  return builder.take();
 }
 
 namespace {
 
-// Of the naive kernel, whose time is nice to know and must not cost more than the tuning.
+// A slower naive kernel is not timed: the comparison must not cost more than the tuning.
 constexpr double kAffordableUs = 0.25e6;
-// The store tells what is near by sizes alone; of so many times the seeds the nearest are taken,
-// which alignment and strides decide too.
+// The store measures distance by size alone: fetch 4x the neighbours by size, then keep the nearest
+// by alignment and strides too.
 constexpr int kNearBySize = 4;
 
 std::vector<Instance> instances_of(std::span<const Candidate> candidates, const Task& task) {
@@ -210,10 +212,10 @@ std::vector<Instance> instances_of(std::span<const Candidate> candidates, const 
 }
 
 std::optional<Instance> baseline_of(std::span<const Instance> ranked, const Family& baseline) {
-  const auto found = std::find_if(ranked.begin(), ranked.end(), [&](const Instance& instance) {
-    return instance.candidate.family == &baseline && instance.predicted_us < kAffordableUs;
+  const auto instance = std::find_if(ranked.begin(), ranked.end(), [&](const Instance& each) {
+    return each.candidate.family == &baseline && each.predicted_us < kAffordableUs;
   });
-  return found == ranked.end() ? std::nullopt : std::optional(*found);
+  return instance == ranked.end() ? std::nullopt : std::optional(*instance);
 }
 
 }  // namespace

@@ -1,8 +1,8 @@
 #pragma once
 
-// Selection: which candidates are tried, and in which order. The default first, so that even the
-// smallest budget has tried it; then what is known to be good; then the cost model's best, spread
-// over different tiles, since the model is surest about what makes candidates alike.
+// Selection: which candidates are tried, and in which order. The default comes first, so that even
+// the smallest budget has tried it; then candidates known to be good; then the cost model's best,
+// spread over different tiles, since the model errs by the same amount for similar candidates.
 
 #include <cstddef>
 #include <optional>
@@ -17,13 +17,13 @@
 
 namespace tunedgemm::internal {
 
-/// All that is known before a tuning begins. The views are only used during the call.
+/// Everything known before a tuning begins. The views are used only during the call.
 struct Knowledge {
-  std::span<const Instance> ranked;           ///< all legal ones, the best predicted first
-  std::optional<Instance> default_candidate;  ///< the default, which always races
-  std::optional<Instance> baseline;           ///< the naive kernel, beyond the count
+  std::span<const Instance> ranked;           ///< all legal candidates, the best predicted first
+  std::optional<Instance> default_candidate;  ///< always races
+  std::optional<Instance> baseline;           ///< the naive kernel, not counted as a candidate
   std::span<const Instance> seeds;            ///< winners of neighbouring shapes, the nearest first
-  std::span<const TrialRecord> earlier;       ///< outcomes for this very problem, here
+  std::span<const TrialRecord> earlier;       ///< outcomes for the same problem on this device
 };
 
 struct SelectedCandidate {
@@ -33,41 +33,41 @@ struct SelectedCandidate {
 };
 
 struct Selection {
-  std::vector<SelectedCandidate> candidates;  ///< to be tried in this order, without duplicates
-  /// Earlier rejections that hold still: these candidates are not tried again.
+  std::vector<SelectedCandidate> candidates;  ///< in the order to try them, without duplicates
+  /// Earlier rejections that still hold: these candidates are not tried again.
   std::vector<TrialRecord> rejected;
-  /// Those of them that only spill registers: what is left to try if nothing else is valid.
+  /// Candidates rejected only because they spill registers: tried if no other is valid.
   std::vector<SelectedCandidate> spilling;
 };
 
-/// Takes at most `search_limits.candidates`, less those that refine() may take. A candidate that
-/// was rejected earlier, with the same template, is left out; the default comes back if it was only
-/// slow. Earlier times decide the order and nothing more: the best of them come early, the others
-/// last.
+/// Selects at most `search_limits.candidates`, minus those reserved for refine(). Leaves out
+/// candidates that were rejected earlier with the same template; the default is tried again if it
+/// was only slow. Earlier times decide nothing but the order: the best of them come early, the
+/// others last.
 Selection select(const Knowledge& knowledge, const SearchLimits& search_limits);
 
-/// Takes `search_limits.refinements` more when those of select() have been tried: variants of the
-/// tiles of the fastest of them, `best`, in other orders and clusters, of which select() has few,
-/// half of them of one tile at most; then the next of the cost model's order. What was tried before
-/// is left out: here (`tried`), or earlier (`knowledge.earlier`).
+/// Selects `search_limits.refinements` more after those of select() have been tried: variants of
+/// the tiles of `best`, the fastest of them, with other orders and clusters, of which select()
+/// takes few, at most half of them of one tile; then the next ones in the cost model's order.
+/// Leaves out candidates tried in this tuning (`tried`) or earlier (`knowledge.earlier`).
 Selection refine(const Knowledge& knowledge, std::span<const Instance> best,
                  std::span<const TrialRecord> tried, const SearchLimits& search_limits);
 
-/// Takes exactly `knowledge.ranked`, in its order, with the default before them.
+/// Selects exactly `knowledge.ranked`, in its order, after the default.
 Selection select_given(const Knowledge& knowledge);
 
 struct Ranking {
   std::vector<Instance> ranked;      ///< all legal candidates, the best predicted first
-  std::vector<TrialRecord> earlier;  ///< outcomes for this very problem, here
+  std::vector<TrialRecord> earlier;  ///< outcomes for the same problem on this device
   Selection selection;
 };
 
-/// What is known of all legal candidates, without those that deserve to be tried first. A view of
+/// The ranked candidates and earlier outcomes, without default, baseline and seeds. A view of
 /// `ranking`.
 Knowledge knowledge_of(const Ranking& ranking);
 
-/// Step 0: brings together what the cost model, the neighbouring shapes and earlier tunings know of
-/// the problem, and selects.
+/// Step 0: combines the cost model, the winners of neighbouring shapes and earlier outcomes for the
+/// problem, and selects.
 Ranking rank(const Task& task, const SearchLimits& search_limits);
 
 }  // namespace tunedgemm::internal

@@ -1,8 +1,8 @@
 #pragma once
 
-// What samples mean. All statistics are of order (medians and ranks), because times have outliers
-// on one side and no bell shape. Nothing here draws random numbers: the same samples always give
-// the same answer.
+// Statistics of samples. All are order statistics (medians and ranks), because times have outliers
+// on one side and are not normally distributed. Nothing here draws random numbers: the same samples
+// always give the same answer.
 
 #include <limits>
 #include <span>
@@ -17,15 +17,14 @@ namespace tunedgemm::internal {
 double quantile(std::vector<double> values, double fraction);
 double median(std::vector<double> values);
 
-/// How far values lie from their median, in the median: half of them are nearer. Precondition as
-/// above.
+/// The median absolute deviation of the values from their median. Precondition as above.
 double median_deviation(std::vector<double> values);
 
-/// How far samples scatter: half the distance from the 20th to the 80th percentile, relative to the
-/// median. 0 for a lone sample, which cannot tell.
+/// The scatter of the samples: half the distance from the 20th to the 80th percentile, relative to
+/// the median. 0 for a single sample, which has no scatter.
 double relative_spread(const Measurement& measurement);
 
-/// The median and the 20th and 80th percentiles of the samples, which are kept.
+/// The median and the 20th and 80th percentiles of the samples, with the samples themselves.
 /// Precondition: not empty.
 Measurement summarize(std::span<const float> samples_us);
 
@@ -37,21 +36,20 @@ struct Interval {
   friend bool operator==(const Interval&, const Interval&) = default;
 };
 
-/// Where the median of the distribution lies that the values were drawn from, with at least 95 %
-/// confidence: the narrowest pair of order statistics x(r), x(n+1-r) with
-/// P(Binomial(n, 1/2) < r) <= 2.5 %. Holds for every distribution. Unbounded for fewer than 6
-/// values, for which no such pair exists.
+/// The interval that contains the median of the values' distribution with at least 95 % confidence:
+/// the narrowest pair of order statistics x(r), x(n+1-r) with P(Binomial(n, 1/2) < r) <= 2.5 %.
+/// Holds for every distribution. Unbounded for fewer than 6 values, for which no such pair exists.
 Interval median_interval(std::vector<double> values);
 
 /// How much slower one candidate is than another: 0.02 is 2 % slower, -0.02 is 2 % faster.
 struct Comparison {
   double median = 0;
   Interval interval;     ///< 95 %
-  double deviation = 0;  ///< of the rounds from their median, in the median
+  double deviation = 0;  ///< median absolute deviation of the rounds
 };
 
-/// Compares round by round, so that what slows a whole round down cancels out.
-/// Precondition: both have the same number of rounds, at least one.
+/// Compares round by round, so that a slowdown of a whole round cancels out. Precondition: both
+/// have the same number of rounds, at least one.
 Comparison compare(std::span<const float> rounds_us, std::span<const float> reference_us);
 
 }  // namespace tunedgemm::internal

@@ -15,13 +15,13 @@ bool TimeBudget::cancelled() {
   if (cancelled_ || !ask_) {
     return cancelled_;
   }
-  const double asked = evaluator_.now_seconds();
+  const double before = evaluator_.now_seconds();
   cancelled_ = ask_();
-  const double answered = evaluator_.now_seconds();
-  begin_ += answered - asked;
-  end_ += answered - asked;
+  const double after = evaluator_.now_seconds();
+  begin_ += after - before;
+  end_ += after - before;
   if (cancelled_) {
-    end_ = std::min(end_, answered + kGraceSeconds);
+    end_ = std::min(end_, after + kGraceSeconds);
   }
   return cancelled_;
 }

@@ -1,6 +1,6 @@
 #pragma once
 
-// TimeBudget: how much time a tuning still has. The budget ends it, and so does the user.
+// TimeBudget: the time that a tuning has left. It ends with the budget, or when the user cancels.
 
 #include <functional>
 
@@ -8,22 +8,22 @@
 
 namespace tunedgemm::internal {
 
-/// Used by one thread. Keeps a reference to the evaluator, whose time it goes by.
+/// Used by one thread. Refers to the evaluator, which provides the time.
 class TimeBudget {
  public:
-  /// Even a tuning that is out of time gets this long for its finals, so that it ends with a
+  /// A tuning that is out of time still gets this long for its finals, so that it ends with a
   /// measured winner.
   static constexpr double kGraceSeconds = 0.25;
 
   TimeBudget(Evaluator& evaluator, double seconds, std::function<bool()> cancelled);
 
-  /// Asks whether the user has cancelled, and remembers it. From then on only the grace is left.
-  /// The time that the answer takes does not count.
+  /// Asks whether the user has cancelled, and remembers the answer. After cancellation only the
+  /// grace period is left. The time spent in asking does not count.
   bool cancelled();
   double seconds_left();
   double seconds_spent();
 
-  /// Sees to it that at least the grace is left from now on.
+  /// Extends the budget so that at least the grace period is left.
   void grant_grace();
 
  private:
@@ -34,7 +34,7 @@ class TimeBudget {
   double end_ = 0;
 };
 
-/// Adds the seconds that it lives to `total`.
+/// Adds its lifetime in seconds to `total`.
 class [[nodiscard]] Stopwatch {
  public:
   Stopwatch(Evaluator& evaluator, double& total)

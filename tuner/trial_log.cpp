@@ -13,12 +13,12 @@ std::size_t TrialLog::open(const Instance& candidate) {
   line.config = config;
   line.family_fingerprint = family->fingerprint();
   line.predicted_us = candidate.predicted_us;
-  const auto known = std::find_if(trials_.begin(), trials_.end(), [&](const TrialRecord& trial) {
+  const auto old = std::find_if(trials_.begin(), trials_.end(), [&](const TrialRecord& trial) {
     return trial.family == line.family && trial.config == line.config;
   });
-  if (known != trials_.end()) {
-    *known = std::move(line);
-    return static_cast<std::size_t>(known - trials_.begin());
+  if (old != trials_.end()) {
+    *old = std::move(line);
+    return static_cast<std::size_t>(old - trials_.begin());
   }
   trials_.push_back(std::move(line));
   return trials_.size() - 1;

@@ -1,7 +1,7 @@
 #pragma once
 
-// TrialLog: what came of every candidate, told to the store as it happens, so that a tuning which
-// is killed loses nothing and does not meet its killer again.
+// TrialLog: the outcome of every candidate, stored as it happens, so that a killed tuning loses
+// nothing and does not run the same crashing candidate again.
 
 #include <cstddef>
 #include <string>
@@ -16,14 +16,14 @@ class TrialLog {
  public:
   explicit TrialLog(const Task& task) : task_(task) {}
 
-  /// Takes over outcomes that the store has already.
+  /// Takes over outcomes that the store already has.
   void adopt(std::vector<TrialRecord> trials) { trials_ = std::move(trials); }
 
-  /// A new line without an outcome, which is not stored yet. Returns its number. A candidate that
-  /// has a line already begins anew on it.
+  /// Adds a line without an outcome; it is not stored yet. Returns its number. A candidate that
+  /// already has a line reuses it.
   std::size_t open(const Instance& instance);
   TrialRecord& at(std::size_t line) { return trials_[line]; }
-  /// Stores the line as it is now.
+  /// Stores the line's current state.
   void write(std::size_t line) const;
   void reject(std::size_t line, Reason reason, std::string detail);
   void reject(std::size_t line, const Rejection& rejection);
@@ -36,7 +36,7 @@ class TrialLog {
 };
 
 /// Marks a candidate, or a race (race_mark), as running. The mark stays in the store if the process
-/// dies, and also if the device is lost, which an exception tells: then this one did it.
+/// dies or an exception is thrown (a lost device): then this candidate is to blame.
 class [[nodiscard]] InFlight {
  public:
   InFlight(const Task& task, const TrialRecord& trial);

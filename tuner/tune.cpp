@@ -34,7 +34,7 @@ std::vector<Contender*> contenders_of(std::vector<ScreenedCandidate>& screened) 
   return contenders;
 }
 
-// In a worker the caller knows which candidate runs.
+// A worker's parent knows which candidate runs, so a worker needs no race mark.
 FinalsReport race(std::vector<ScreenedCandidate>& screened, const Task& task,
                   const SearchLimits& search_limits, TimeBudget& time_budget,
                   std::span<const TrialRecord> crashes) {
@@ -49,7 +49,7 @@ FinalsReport race(std::vector<ScreenedCandidate>& screened, const Task& task,
                     });
 }
 
-// Afterwards only those are left who have run all rounds.
+// Stores the outcomes and keeps only the finalists that ran all rounds.
 void write_outcomes(std::vector<ScreenedCandidate>& screened, const FinalsReport& finals,
                     TrialLog& trial_log) {
   for (const ScreenedCandidate& candidate : screened) {
@@ -71,7 +71,7 @@ void write_outcomes(std::vector<ScreenedCandidate>& screened, const FinalsReport
 
 std::string failure_of(const std::vector<TrialRecord>& trials, bool cancelled) {
   if (cancelled) {
-    return "cancelled before a candidate was found to be valid";
+    return "cancelled before any candidate was valid";
   }
   if (trials.empty()) {
     return "there is no candidate for this problem on this device";
@@ -114,7 +114,7 @@ Record record_of(const Task& task, const std::vector<ScreenedCandidate>& finalis
   return record;
 }
 
-// A decision that looked at nothing but the default says so, too.
+// Also says if only the default was tried.
 std::string remark_of(const Decision& decision, const std::vector<ScreenedCandidate>& finalists,
                       const Record& record, const FinalsReport& finals) {
   const bool is_default = finalists[decision.winner].selected.is_default;
@@ -126,7 +126,7 @@ std::string remark_of(const Decision& decision, const std::vector<ScreenedCandid
   return joined_remarks(kept, why_noisy(record.measurement, finals));
 }
 
-// Nothing new after too many crashes: of the selection only who has been timed before.
+// After too many crashes only candidates that were timed before are tried.
 void keep_those_that_ran(Ranking& ranking) {
   const auto has_run = [&](const SelectedCandidate& selected) {
     const Candidate& candidate = selected.ranked.candidate;
@@ -171,7 +171,7 @@ Tuning tune(const Problem& problem, const DeviceIdentity& device, const Toolchai
     return tuning;
   }
 
-  // 1. Compile, 2. check, 3. screen: one candidate after the other; then more of the best tiles.
+  // 1. Compile, 2. check, 3. screen: candidate by candidate; then variants of the best tiles.
   Screening screening(task, search_limits, time_budget, trial_log, seconds);
   screening.run(ranking.selection);
   if (options.candidates.empty() && !only_those_that_ran) {

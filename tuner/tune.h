@@ -1,7 +1,7 @@
 #pragma once
 
-// tune(): from a problem to a winner. The steps, one screen of code in tune.cpp: rank, compile,
-// check, screen, finals, decide. See the README of this folder for what each step promises.
+// tune(): from a problem to a winner, as one screen of code in tune.cpp: rank, compile, check,
+// screen, finals, decide. The README of this folder says what each step guarantees.
 
 #include <cstdint>
 #include <functional>
@@ -18,8 +18,8 @@
 namespace tunedgemm::internal {
 
 struct Budget {
-  double seconds = 0;  ///< for this problem; 0: what the rigor gives
-  int candidates = 0;  ///< how many are compiled and checked; 0: what the rigor gives
+  double seconds = 0;  ///< for this problem; 0: the rigor's default
+  int candidates = 0;  ///< how many are compiled and checked; 0: the rigor's default
 };
 
 enum class Phase { kRank, kCompile, kCheck, kScreen, kFinals, kDone };
@@ -27,41 +27,40 @@ std::string_view name(Phase phase);
 
 struct Progress {
   Phase phase = Phase::kRank;
-  int done = 0, total = 0;  ///< candidates, of which more may come; or rounds in the finals
-  double best_us = 0;       ///< 0 until something was timed
+  int done = 0, total = 0;  ///< candidates (the total may grow), or rounds in the finals
+  double best_us = 0;       ///< 0 until a candidate has been timed
 };
 
-/// What a candidate takes with it that crashes: the caller, or a worker that is started anew.
+/// What a crashing candidate takes down: the caller, or a worker that can be restarted.
 enum class CrashCost { kCaller, kWorker };
 
 struct TuneOptions {
   Rigor rigor = Rigor::kNormal;
   Budget budget;
-  /// Empty: all legal candidates in the cost model's order. Else exactly these, in this order (and
-  /// the default). All must be legal.
+  /// Empty: all legal candidates in the cost model's order. Else exactly these, in this order, plus
+  /// the default. All must be legal.
   std::vector<Candidate> candidates;
-  /// What a challenger must beat; empty: default_candidate().
+  /// The candidate that a challenger must beat; empty: default_candidate().
   std::optional<Candidate> default_candidate;
-  std::uint64_t seed = 0;  ///< of the shuffled order of the finals
+  std::uint64_t seed = 0;  ///< of the shuffled orders in the finals
   /// May be empty; called from the tuning thread.
   std::function<void(const Progress&)> on_progress;
-  /// May be empty; asked between candidates and rounds. It may wait, for the device to be idle:
-  /// that time is not the tuning's.
+  /// May be empty; called between candidates and rounds. It may wait for the device to be idle:
+  /// that time does not count for the budget.
   std::function<bool()> cancelled;
-  /// Of a tuning that is cancelled only the outcomes are kept, from which the next one goes on, and
-  /// no winner.
+  /// A cancelled tuning keeps only its outcomes, with which the next one continues, and no winner.
   bool must_be_whole = false;
   /// Decides how many crashes end the tuning of a problem; see tuner/crashes.h.
   CrashCost crash_cost = CrashCost::kCaller;
   /// May be empty; called before a candidate is loaded, checked or timed, with the seconds after
-  /// which it has hung, and with null when it has come back.
+  /// which it counts as hung, and with null when it has returned.
   std::function<void(const Candidate*, double seconds)> on_candidate;
-  /// Of these seconds what a candidate gets beside the time that the cost model expects; 0: 30.
+  /// The part of these seconds added to the time that the cost model expects; 0: 30.
   double candidate_seconds = 0;
 };
 
 struct Tuning {
-  /// Empty if no candidate was valid; then `failure` says why in a sentence.
+  /// Empty if no candidate was valid; then `failure` is a sentence that says why.
   std::optional<Record> record;
   std::string failure;
   Source winner_source;
@@ -70,15 +69,14 @@ struct Tuning {
   bool cancelled = false;
 };
 
-/// Tunes the canonical problem with the evaluator. Takes earlier outcomes from the store and writes
-/// each new one to it, but not the winner: that is the caller's `store.put`. Throws nothing of its
-/// own; an evaluator's exception (a lost device) passes through.
+/// Tunes the canonical problem with the evaluator. Reads earlier outcomes from the store and writes
+/// each new one to it, but not the winner, which the caller stores with `store.put`. Throws nothing
+/// of its own; an evaluator's exception (a lost device) passes through.
 Tuning tune(const Problem& problem, const DeviceIdentity& device, const Toolchain& toolchain,
             const DeviceLimits& limits, Evaluator& evaluator, Store& store,
             const TuneOptions& options);
 
-/// What tune() was called with. Everything is referred to, nothing owned; lives as long as the
-/// call.
+/// The arguments of tune(). Refers to everything and owns nothing; lives as long as the call.
 struct Task {
   const Problem& problem;
   const DeviceIdentity& device;

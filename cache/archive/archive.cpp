@@ -10,12 +10,12 @@
 namespace tunedgemm::internal {
 namespace {
 
-// After a file was busy for the whole of the busy timeout, or full, nobody waits for it again so
-// soon; nor for the queue of those who write.
+// After the file was busy for the whole busy timeout, or full, wait this long before trying it
+// again; the same for the writers' queue.
 constexpr std::chrono::seconds kPauseAfterFailure{10};
 constexpr std::size_t kMostUnsaved = 256;
 constexpr std::size_t kMostWarnings = 100;
-// A file that is damaged again and again lies on a disk that is better left alone.
+// A file damaged this often is on a bad disk and better left alone.
 constexpr int kMostReplacements = 3;
 
 std::string random_prefix() {
@@ -39,8 +39,8 @@ Archive::Archive(const StoreOptions& options)
     case StoreOptions::Access::kReadWrite:
       if (path.empty()) {
         warn(
-            "there is no home for the results; they are kept in memory only. Set TUNEDGEMM_CACHE "
-            "to a file in a folder that you can write");
+            "there is no home folder, so results are kept in memory only. Set TUNEDGEMM_CACHE to a "
+            "file in a folder that you can write");
       } else {
         file_ = open_to_write(path, options_, warn_function());
       }
@@ -92,7 +92,7 @@ const Family* Archive::family(std::string_view name) const {
   return options_.find_family ? options_.find_family(name) : find_family(name);
 }
 
-// By what `meta` says about the families the views tell which winners are void.
+// The views decide which winners are void by the families' rows in `meta`.
 void Archive::note_families() {
   if (!file_ || !file_->writable) {
     return;
@@ -104,9 +104,9 @@ void Archive::note_families() {
     std::string name, fingerprint;
     while (rows.step()) {
       rows.read(name, fingerprint);
-      const Family* known = family(name);
-      if (known != nullptr && known->fingerprint() != fingerprint) {
-        pending_.add_family(name, known->fingerprint());
+      const Family* registered = family(name);
+      if (registered != nullptr && registered->fingerprint() != fingerprint) {
+        pending_.add_family(name, registered->fingerprint());
       }
     }
     return true;
@@ -163,7 +163,7 @@ bool Archive::write_to_file(const std::vector<Work>& works) {
       }
       std::optional<sqlite::Transaction> transaction;
       {
-        // Whoever has not left the queue by then is stuck: it is waited for once, not each time.
+        // A writer still in the queue after the timeout is stuck: wait for it once, not every time.
         const bool is_moving = Clock::now() >= queue_again_at_;
         const LockFile::Held held(*file_->writers_lock, is_moving ? options_.busy_timeout_ms : 0);
         if (is_moving && !held) {
@@ -171,8 +171,8 @@ bool Archive::write_to_file(const std::vector<Work>& works) {
         }
         transaction.emplace(file_->connection);
       }
-      // With the right to write nobody can replace the file any more: see replace_damaged. A newer
-      // library may have brought it to its own version since it was opened.
+      // While we hold the write lock nobody can replace the file: see replace_damaged. A newer
+      // library may have migrated it since it was opened.
       is_ours = !file_->was_replaced() &&
                 file_->connection.integer("PRAGMA user_version") == kSchemaVersion;
       if (!is_ours) {
@@ -184,20 +184,20 @@ bool Archive::write_to_file(const std::vector<Work>& works) {
       forget_unsaved();
       return true;
     } catch (const sqlite::Error& error) {
-      // What is written is sound: a row that it refers to and that is not found has been lost.
+      // Our writes satisfy all constraints: a violation means that a referenced row was lost.
       if (error.is_damage() || error.code() == SQLITE_CONSTRAINT) {
         replace_damaged_file();
         continue;
       }
       write_again_at_ = Clock::now() + kPauseAfterFailure;
       warn(file_->path.string() +
-           " could not be written, so results wait in memory: " + error.what());
+           " could not be written, so results are kept in memory for now: " + error.what());
     }
   }
   return false;
 }
 
-// The file has now what was in memory only.
+// The file now has everything that was in memory only.
 void Archive::forget_unsaved() {
   if (!unsaved_.empty()) {
     unsaved_.clear();
@@ -292,7 +292,7 @@ void Archive::warn(std::string sentence) {
 
 void Archive::warn_of_failure(const char* what) noexcept {
   try {
-    warn(std::string("the store could not do what it was asked for: ") + what);
+    warn(std::string("a store operation failed: ") + what);
   } catch (const std::exception&) {
     log_warning(what);
   }

@@ -2,13 +2,13 @@
 
 // Archive: the databases behind a store. Private to cache. Thread-safe.
 //
-// There is at most one file that is written; files that are only read; and a database in memory
-// that is made when something cannot be written to the file, so that every other part of cache/
-// works in the same way whatever the file system does. What was kept in memory because the
-// file was busy or the disk full goes to the file with the next transaction that succeeds.
+// There is at most one writable file, any number of read-only files, and an in-memory database. The
+// in-memory database is created when a write to the file fails, so that the rest of cache/ works
+// the same way whatever the file system does. Writes that failed because the file was busy or the
+// disk full are repeated with the next transaction that succeeds.
 //
-// One lock guards the databases, another the winners that were found, so that finding one again
-// never waits for a disk.
+// One lock guards the databases and another the cached winners, so that a cached look-up never
+// waits for a disk.
 
 #include <atomic>
 #include <chrono>
@@ -32,9 +32,9 @@
 
 namespace tunedgemm::internal {
 
-/// Every call of SQLite is made under one of these. SQLite's own locks must be free when another
-/// thread forks, since the child opens databases too; and a file that grows past the process's
-/// limit is a full disk, which SQLite can take.
+/// Held around every SQLite call. SQLite's own locks must be free when another thread forks, since
+/// the child opens databases too. With SIGXFSZ blocked, a file that grows past the process's size
+/// limit looks like a full disk, which SQLite handles.
 struct [[nodiscard]] DatabaseUse {
   ForkGuard no_fork;
   FileSizeSignalBlocked no_signal;
@@ -43,60 +43,60 @@ struct [[nodiscard]] DatabaseUse {
 class Archive {
  public:
   explicit Archive(const StoreOptions& options);
-  /// Writes what has not been written yet.
+  /// Flushes pending writes.
   ~Archive();
   Archive(const Archive&) = delete;
   Archive& operator=(const Archive&) = delete;
 
-  /// By the options or of the registered ones; null if there is none of this name.
+  /// The family of this name from the options or the registry; null if there is none.
   const Family* family(std::string_view name) const;
   PendingWrites& pending() { return pending_; }
   /// See Store::path.
   std::filesystem::path path() const;
 
-  /// What happens to work that could only be done in memory.
+  /// What happens to work that could be done only in memory.
   enum class Otherwise { kWriteLater, kForget };
-  /// Does the work in one transaction, together with what is pending: in the file, else in memory.
-  /// The work may run more than once, each time on a database without what it did before.
+  /// Runs the work and all pending writes in one transaction: in the file, else in memory. The work
+  /// may run more than once, each time on a database without its earlier effects.
   void write(const Work& work, Otherwise otherwise);
   void write_pending();
 
-  /// Which databases can be asked: all that have the views for programs, or those of this version.
+  /// Which databases are queried: all with the views for programs, or only those of this version.
   enum class Having { kViewsForPrograms, kTables };
-  /// Asks one database after the other until `ask` returns true.
+  /// Queries the databases in order until `ask` returns true.
   void read(Having having, const std::function<bool(sqlite::Connection&)>& ask);
 
-  /// The winners of a problem on a device that were found before; asks no database.
+  /// The cached winners of a problem on a device; reads no database.
   std::vector<Record> known_winners(const WinnerKey& key) const;
-  /// Those that the databases have, in the order in which they are asked; known from then on.
+  /// Reads the winners from the databases, in query order, and caches them.
   std::vector<Record> look_up_winners(const WinnerKey& key);
-  /// A winner that was just stored, if those of its problem are known.
+  /// Adds a winner that was just stored, if the winners of its problem are cached.
   void put_winner(const Record& record);
-  /// What was found no longer tells what the files hold.
+  /// Drops the cached winners, which no longer match the files.
   void forget_found();
-  /// Follows what other processes have done to the file. Returns whether one has stored winners or
-  /// replaced the file since the last time.
+  /// Picks up what other processes have done to the file. Returns whether one of them has stored a
+  /// winner or replaced the file since the last call.
   bool refresh();
   void count_lookup() { ++lookups_; }
   std::int64_t lookups() const { return lookups_; }
   /// See Store::changes.
   void count_change() { ++changes_; }
   std::int64_t changes() const { return changes_; }
-  /// Remembers to write that the device is used with this toolchain, if the file has another one.
+  /// Queues a write of the device's current toolchain, if the file has another one.
   void note_toolchain(const std::string& device_fingerprint, const DeviceIdentity& device,
                       const Toolchain& toolchain);
 
-  /// Who this is for the leases, with a token that was never used before.
+  /// The identity of this process for its leases, with a token that was never used before.
   LeaseHolder new_lease_holder();
   const ProcessIdentity& process() const { return process_; }
 
-  /// Adds a sentence to the health and, once, to the log.
+  /// Adds a sentence to health() and, once, to the log.
   void warn(std::string sentence);
-  /// The same for something that nobody has thought of.
+  /// The same for an unexpected exception.
   void warn_of_failure(const char* what) noexcept;
   void count_damaged_binary() { ++damaged_binaries_; }
   StoreHealth health();
-  /// A copy to give away. Empty on success, else a sentence.
+  /// Writes a self-contained copy. Empty on success, else a sentence.
   std::string export_to(const std::filesystem::path& destination);
   /// See Store::merge.
   MergeResult merge(const std::filesystem::path& from);
@@ -138,13 +138,13 @@ class Archive {
 
   mutable std::shared_mutex winners_lock_;                      // guards the next group
   std::unordered_map<std::string, std::vector<Record>> found_;  // by both fingerprints of the key
-  std::unordered_map<std::string, std::string> toolchain_of_;   // by fingerprints; "": not known
+  std::unordered_map<std::string, std::string> toolchain_of_;   // fingerprints; "" if unknown
 
   mutable std::mutex warnings_lock_;  // guards the next one
   std::vector<std::string> warnings_;
 };
 
-/// Runs the body of a member of Store, which lets nothing through: see the contract in store.h.
+/// Runs the body of a Store member, which must not throw: see the contract in store.h.
 template <class Result, class Body>
 Result no_throw(Archive& archive, Result otherwise, Body&& body) noexcept {
   try {
@@ -163,10 +163,10 @@ void no_throw(Archive& archive, Body&& body) noexcept {
   });
 }
 
-/// Whether a winner counts still, by the families of the archive's options.
+/// Whether a winner still counts, by the families of the archive's options.
 IsCurrent is_current_in(const Archive& archive);
 
-/// Of the canonical problem.
+/// The key has the canonical problem.
 TuningKey tuning_key(const Problem& problem, const DeviceIdentity& device,
                      const Toolchain& toolchain);
 

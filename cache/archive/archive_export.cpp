@@ -1,5 +1,5 @@
-// The part of Archive that makes a copy to give away. A plain copy of the file would miss what is
-// in its journal or log.
+// The part of Archive that exports a copy. Copying the file itself would miss what is in its
+// journal or write-ahead log.
 
 #include <sys/stat.h>
 
@@ -13,12 +13,11 @@ namespace fs = std::filesystem;
 
 void copy(sqlite::Connection& from, const fs::path& to) {
   sqlite::Statement(from, "VACUUM INTO ?").bind(to.string()).run();
-  // Who tunes what here, who misses what, and which hardware is here, means nothing where the copy
-  // goes.
+  // Leases, requests and probes are local to this machine.
   auto copied = sqlite::Connection::open(to, sqlite::Connection::Mode::kReadWrite, 0);
   copied.execute(
       "DELETE FROM lease; DELETE FROM request; DELETE FROM meta WHERE name GLOB 'probe *'");
-  // A file for all users of a machine must be readable by them.
+  // A system file must be readable by all users.
   chmod(to.c_str(), S_IRUSR | S_IWUSR | S_IRGRP | S_IROTH);
 }
 

@@ -1,5 +1,5 @@
-// The part of Archive that takes over the rows of another file. Both files have the same schema, so
-// sets of rows move by SQL: rows are matched by what identifies them, never by their ids.
+// The part of Archive that merges another file. Both files have the same schema, so SQL copies sets
+// of rows; rows are matched by their identity, never by their ids.
 
 #include <algorithm>
 #include <span>
@@ -15,7 +15,7 @@ namespace fs = std::filesystem;
 using sqlite::Connection;
 using sqlite::Statement;
 
-// The columns that both files have, without those that hold ids.
+// The columns that both files have, except those that hold ids.
 std::vector<std::string> common_columns(const Connection& connection, const std::string& table,
                                         std::initializer_list<std::string_view> ids) {
   std::vector<std::string> columns = connection.column_names(table);
@@ -27,7 +27,7 @@ std::vector<std::string> common_columns(const Connection& connection, const std:
   return columns;
 }
 
-// Each with the prefix in front: ", o.x, o.y".
+// The columns, each after the prefix: ", o.x, o.y".
 std::string listed(std::span<const std::string> columns, const std::string& prefix) {
   std::string text;
   for (const std::string& column : columns) {
@@ -43,7 +43,7 @@ void add_dimension(Connection& connection, const std::string& table) {
                      columns + " FROM other." + table);
 }
 
-// Binaries whose hash is wrong stay where they are.
+// Skips binaries whose hash is wrong.
 std::int64_t add_kernels(const Connection& connection) {
   const std::string columns = listed(common_columns(connection, "kernel", {}), ", ").substr(2);
   Statement theirs(connection,
@@ -66,9 +66,9 @@ std::int64_t add_kernels(const Connection& connection) {
   return added;
 }
 
-// `winner_pair` has a row for each winner of the other file, with the winner that it meets here.
-// The better-measured one stays: of a current template, of a finished and more rigorous tuning, with
-// more samples, the newer one.
+// `winner_pair` has a row for each winner of the other file, paired with this file's winner for the
+// same key. The better-measured one stays: of a current template, of a finished and more rigorous
+// tuning, with more samples, the newer one.
 constexpr const char* kPairWinners = R"sql(
 CREATE TEMP TABLE winner_pair AS
 SELECT o.id AS theirs, w.id AS ours, p.id AS problem, d.id AS device, t.id AS toolchain,
@@ -107,13 +107,13 @@ std::vector<std::string> conflicts(const Connection& connection) {
     bool is_taken = false;
     double their_us = 0, our_us = 0;
     rows.read(problem, device, is_taken, theirs, their_us, ours, our_us);
-    const auto told = [](const std::string& config, double us) {
+    const auto timed = [](const std::string& config, double us) {
       return config + " (" + std::to_string(us) + " us)";
     };
     std::string sentence = problem;
     sentence.append(" on ").append(device).append(": ");
-    sentence += is_taken ? told(theirs, their_us) + " replaces " + told(ours, our_us)
-                         : told(ours, our_us) + " stays, not " + told(theirs, their_us);
+    sentence += is_taken ? timed(theirs, their_us) + " replaces " + timed(ours, our_us)
+                         : timed(ours, our_us) + " stays, not " + timed(theirs, their_us);
     sentences.push_back(std::move(sentence));
   }
   return sentences;
@@ -134,7 +134,7 @@ std::int64_t add_winners(Connection& connection) {
   return connection.changes();
 }
 
-// The newest outcome of each candidate; a trial is of the final round only if it is of the winner's.
+// Keeps each candidate's newest outcome; only trials of the winner's tuning keep `final_round`.
 std::int64_t add_trials(Connection& connection) {
   connection.execute(
       "UPDATE main.trial SET final_round = 0 WHERE final_round AND (problem, device, toolchain) IN "
@@ -184,8 +184,8 @@ MergeResult merge_attached(Connection& connection) {
   return result;
 }
 
-// Empty if the other file is a cache of this version, or what was saved of one: then it has the
-// tables, and the numbers of its header are lost.
+// Empty if the other file is a cache of this version, or one recovered by `.dump`, which keeps the
+// tables and loses the application id and version.
 std::string why_not_mergeable(Connection& connection) {
   const std::int64_t id = connection.integer("PRAGMA other.application_id");
   const std::int64_t version = connection.integer("PRAGMA other.user_version");
@@ -197,9 +197,9 @@ std::string why_not_mergeable(Connection& connection) {
   }
   for (const char* table :
        {"toolchain", "device", "problem", "config", "kernel", "trial", "winner"}) {
-    Statement found(connection,
-                    "SELECT 1 FROM other.sqlite_schema WHERE type = 'table' AND name = ?");
-    if (!found.bind(table).step()) {
+    Statement find(connection,
+                   "SELECT 1 FROM other.sqlite_schema WHERE type = 'table' AND name = ?");
+    if (!find.bind(table).step()) {
       return "it has no table " + std::string(table);
     }
   }
@@ -237,13 +237,13 @@ MergeResult Archive::merge(const fs::path& from) {
       const LockFile::Held held(*file_->writers_lock, options_.busy_timeout_ms);
       transaction.emplace(into);
     }
-    // Which template of a family is current, this library knows best.
+    // This library decides which template of a family is current.
     Statement families(into, "SELECT DISTINCT family FROM other.config");
     std::string name;
     while (families.step()) {
       families.read(name);
-      if (const Family* known = family(name)) {
-        set_current_family(into, name, known->fingerprint());
+      if (const Family* registered = family(name)) {
+        set_current_family(into, name, registered->fingerprint());
       }
     }
     result = merge_attached(into);

@@ -1,4 +1,4 @@
-// The part of Archive that keeps in memory which winners were found.
+// The part of Archive that caches winners in memory.
 
 #include <algorithm>
 #include <iterator>
@@ -11,20 +11,20 @@ namespace tunedgemm::internal {
 
 std::vector<Record> Archive::known_winners(const WinnerKey& key) const {
   const std::shared_lock lock(winners_lock_);
-  const auto found = found_.find(key.problem + key.device);
-  return found == found_.end() ? std::vector<Record>() : found->second;
+  const auto cached = found_.find(key.problem + key.device);
+  return cached == found_.end() ? std::vector<Record>() : cached->second;
 }
 
 std::vector<Record> Archive::look_up_winners(const WinnerKey& key) {
   const DatabaseUse use;
   const std::lock_guard databases(databases_);
-  // Before reading: what is stored meanwhile is seen at the next look-up.
+  // Before reading, so that winners stored meanwhile are seen at the next look-up.
   follow_file();
   remember_toolchain_of(key.device);
   std::vector<Record> winners;
   read_locked(Having::kViewsForPrograms, [&](sqlite::Connection& connection) {
-    std::vector<Record> here = find_winners(connection, key);
-    std::move(here.begin(), here.end(), std::back_inserter(winners));
+    std::vector<Record> stored = find_winners(connection, key);
+    std::move(stored.begin(), stored.end(), std::back_inserter(winners));
     return false;
   });
   if (!winners.empty()) {
@@ -36,11 +36,11 @@ std::vector<Record> Archive::look_up_winners(const WinnerKey& key) {
 
 void Archive::put_winner(const Record& record) {
   const std::unique_lock lock(winners_lock_);
-  const auto known = found_.find(fingerprint(record.problem) + fingerprint(record.device));
-  if (known != found_.end()) {
-    std::erase_if(known->second,
+  const auto cached = found_.find(fingerprint(record.problem) + fingerprint(record.device));
+  if (cached != found_.end()) {
+    std::erase_if(cached->second,
                   [&](const Record& old) { return old.toolchain == record.toolchain; });
-    known->second.insert(known->second.begin(), record);
+    cached->second.insert(cached->second.begin(), record);
   }
   toolchain_of_[fingerprint(record.device)] = fingerprint(record.toolchain);
 }
@@ -112,18 +112,18 @@ void Archive::remember_toolchain_of(const std::string& device_fingerprint) {
 void Archive::note_toolchain(const std::string& device_fingerprint, const DeviceIdentity& device,
                              const Toolchain& toolchain) {
   const std::string current = fingerprint(toolchain);
-  const auto is_known = [&] {
-    const auto known = toolchain_of_.find(device_fingerprint);
-    return known == toolchain_of_.end() || known->second.empty() || known->second == current;
+  const auto is_current = [&] {
+    const auto seen = toolchain_of_.find(device_fingerprint);
+    return seen == toolchain_of_.end() || seen->second.empty() || seen->second == current;
   };
   {
     const std::shared_lock lock(winners_lock_);
-    if (is_known()) {
+    if (is_current()) {
       return;
     }
   }
   const std::unique_lock lock(winners_lock_);
-  if (!is_known()) {
+  if (!is_current()) {
     toolchain_of_[device_fingerprint] = current;
     pending_.add_toolchain(device, toolchain);
   }
@@ -165,8 +165,7 @@ StoreHealth Archive::health() {
   health.warnings = warnings_;
   if (damaged_binaries_ > 0) {
     health.warnings.push_back(std::to_string(damaged_binaries_) +
-                              " stored binaries did not have the hash that was stored with them "
-                              "and were forgotten");
+                              " stored binaries did not match their stored hash and were deleted");
   }
   return health;
 }

@@ -13,11 +13,11 @@ constexpr std::chrono::seconds kLongestWait{1};
 void PendingWrites::add_request(const Request& request, const DeviceIdentity& device) {
   const std::string key = fingerprint(request.problem) + fingerprint(device);
   const std::lock_guard lock(mutex_);
-  const auto [asked, is_new] = requests_.try_emplace(key, Asked{request, device});
+  const auto [entry, is_new] = requests_.try_emplace(key, PendingRequest{request, device});
   if (!is_new) {
-    Request& known = asked->second.request;
-    known.calls += request.calls;
-    known.name = request.name.empty() ? known.name : request.name;
+    Request& pending = entry->second.request;
+    pending.calls += request.calls;
+    pending.name = request.name.empty() ? pending.name : request.name;
   }
 }
 
@@ -58,11 +58,11 @@ Work PendingWrites::take() {
   return [requests = std::exchange(requests_, {}), trials = std::exchange(trials_, {}),
           toolchains = std::exchange(toolchains_, {}),
           families = std::exchange(families_, {})](sqlite::Connection& connection) {
-    for (const auto& [key, asked] : requests) {
-      add_calls(connection, asked.request, asked.device);
+    for (const auto& [key, pending] : requests) {
+      add_calls(connection, pending.request, pending.device);
     }
-    for (const Tried& tried : trials) {
-      put_trial(connection, key_rows(connection, tried.key), tried.trial);
+    for (const PendingTrial& pending : trials) {
+      put_trial(connection, key_rows(connection, pending.key), pending.trial);
     }
     for (const auto& [device, toolchain] : toolchains) {
       set_current_toolchain(connection, device, toolchain);

@@ -1,7 +1,7 @@
 #pragma once
 
-// PendingWrites: what can wait a little before it is written, so that several things share a
-// transaction. Private to cache. Thread-safe; its lock is never held while a file is touched.
+// PendingWrites: writes that can be delayed a little, so that several share a transaction. Private
+// to cache. Thread-safe; its lock is never held during file I/O.
 
 #include <chrono>
 #include <cstdint>
@@ -19,39 +19,39 @@
 
 namespace tunedgemm::internal {
 
-/// Something to be written. It owns all that it writes, since it may be kept for later.
+/// A write. It owns all of its data, since it may run later.
 using Work = std::function<void(sqlite::Connection&)>;
 
 class PendingWrites {
  public:
   void add_request(const Request& request, const DeviceIdentity& device);
   void add_trial(const TuningKey& key, const TrialRecord& trial);
-  /// The device is used with this toolchain now.
+  /// The device now uses this toolchain.
   void add_toolchain(const DeviceIdentity& device, const Toolchain& toolchain);
 
-  /// The library that uses the file has this template of the family.
+  /// The library now has this template of the family.
   void add_family(const std::string& name, const std::string& fingerprint);
 
   bool has_trials() const;
-  /// Whether the trials are too many or too old to wait any longer.
+  /// Whether there are too many trials, or the oldest has waited too long.
   bool trials_are_due() const;
 
-  /// Everything, once; an empty function if there is nothing.
+  /// All pending writes, which are then no longer pending; an empty function if there are none.
   Work take();
 
  private:
-  struct Asked {
+  struct PendingRequest {
     Request request;
     DeviceIdentity device;
   };
-  struct Tried {
+  struct PendingTrial {
     TuningKey key;
     TrialRecord trial;
   };
 
   mutable std::mutex mutex_;
-  std::unordered_map<std::string, Asked> requests_;
-  std::vector<Tried> trials_;
+  std::unordered_map<std::string, PendingRequest> requests_;
+  std::vector<PendingTrial> trials_;
   std::chrono::steady_clock::time_point oldest_trial_;
   std::vector<std::pair<DeviceIdentity, Toolchain>> toolchains_;
   std::unordered_map<std::string, std::string> families_;

@@ -39,7 +39,7 @@ fs::path store_path(const StoreOptions& options) {
   if (const std::string named = environment("TUNEDGEMM_CACHE"); !named.empty()) {
     return whole_path(named);
   }
-  // The XDG base directory specification: a relative path is invalid and to be ignored.
+  // The XDG base directory specification: relative paths are invalid and must be ignored.
   if (const fs::path cache = environment("XDG_CACHE_HOME"); cache.is_absolute()) {
     return cache / "tunedgemm" / "tunedgemm.db";
   }
@@ -80,12 +80,12 @@ std::error_code make_private_folder(const fs::path& folder) {
 }
 
 bool is_on_local_file_system(const fs::path& folder) {
-  struct statfs found {};
-  if (statfs(folder.c_str(), &found) != 0) {
+  struct statfs status {};
+  if (statfs(folder.c_str(), &status) != 0) {
     return false;
   }
   return std::find(kLocalFileSystems.begin(), kLocalFileSystems.end(),
-                   static_cast<std::uint32_t>(found.f_type)) != kLocalFileSystems.end();
+                   static_cast<std::uint32_t>(status.f_type)) != kLocalFileSystems.end();
 }
 
 bool has_wal_reset_repair(int sqlite_version_number) {

@@ -1,12 +1,12 @@
 #pragma once
 
-// LockFile: "<database>.lock", where processes wait for what SQLite's own locks do not give.
-// Private to cache.
+// LockFile: "<database>.lock", for the two things that SQLite's own locks do not provide. Private
+// to cache.
 //
-// Writers queue at it: each takes it before it asks SQLite for the right to write, and gives it
-// back when it has that right. Without it, a process that writes all the time takes the right again
-// before those who wait for it have woken up, and on a loaded machine they would wait until their
-// busy timeout ends. And it makes one process alone replace a damaged file.
+// Writers queue at it: each takes it before asking SQLite for the write lock and releases it once
+// it has that lock. Without the queue, a process that writes continuously takes the write lock
+// again before any waiter has woken up, and on a loaded machine the waiters run into their busy
+// timeout. The lock file also ensures that only one process replaces a damaged file.
 
 #include <unistd.h>
 
@@ -19,7 +19,7 @@ namespace tunedgemm::internal {
 class Descriptor {
  public:
   Descriptor() = default;
-  /// Takes over what open(2) gave; negative: none.
+  /// Takes ownership of a result of open(2); negative: none.
   explicit Descriptor(int number) : number_(number) {}
   ~Descriptor() {
     if (number_ >= 0) {
@@ -36,7 +36,7 @@ class Descriptor {
 
   explicit operator bool() const { return number_ >= 0; }
   int number() const { return number_; }
-  /// Leaves it open for ever.
+  /// Leaks the descriptor.
   void keep_open() { number_ = -1; }
 
  private:
@@ -46,13 +46,13 @@ class Descriptor {
 /// Move-only; used by one thread at a time.
 class LockFile {
  public:
-  /// Made if it is not there. Where that cannot be, locking fails.
+  /// Created if missing. If it cannot be created, locking fails.
   explicit LockFile(const std::filesystem::path& database);
-  /// For those who change nothing: where it is not there, nobody has ever locked it.
+  /// For readers: does not create the file. If it is missing, nobody has ever locked it.
   static LockFile if_there(const std::filesystem::path& database);
 
-  /// Waits for at most `busy_timeout_ms` until nobody else holds the lock, and holds it until
-  /// destroyed.
+  /// Waits up to `busy_timeout_ms` for the lock and holds it until destroyed; false if it could not
+  /// be taken.
   class Held {
    public:
     [[nodiscard]] Held(const LockFile& file, int busy_timeout_ms);

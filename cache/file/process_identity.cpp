@@ -27,12 +27,11 @@ std::string boot_of_this_machine() {
   return boot;
 }
 
-// Field 22 of /proc/<pid>/stat (proc(5)); empty if the process has ended, also if nobody has yet
-// asked for its exit status.
-std::optional<std::int64_t> start_of(std::int64_t pid) {
+// Field 22 of /proc/<pid>/stat (proc(5)); empty if the process has ended, even if it is a zombie.
+std::optional<std::int64_t> start_time(std::int64_t pid) {
   std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
   const std::string text{std::istreambuf_iterator<char>(file), {}};
-  // The second field is the program's name in parentheses, which may hold anything.
+  // The second field is the program's name in parentheses, which may contain any character.
   const std::size_t name_end = text.rfind(')');
   if (name_end == std::string::npos) {
     return std::nullopt;
@@ -54,7 +53,7 @@ std::optional<std::int64_t> start_of(std::int64_t pid) {
 
 ProcessIdentity this_process() {
   const std::int64_t pid = getpid();
-  return {host_and_process_space(), boot_of_this_machine(), pid, start_of(pid).value_or(0)};
+  return {host_and_process_space(), boot_of_this_machine(), pid, start_time(pid).value_or(0)};
 }
 
 Liveness liveness(const ProcessIdentity& process) {
@@ -64,7 +63,7 @@ Liveness liveness(const ProcessIdentity& process) {
   if (process.boot != boot_of_this_machine()) {
     return Liveness::kDead;
   }
-  return start_of(process.pid) == process.started ? Liveness::kAlive : Liveness::kDead;
+  return start_time(process.pid) == process.started ? Liveness::kAlive : Liveness::kDead;
 }
 
 }  // namespace tunedgemm::internal

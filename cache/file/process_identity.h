@@ -1,6 +1,6 @@
 #pragma once
 
-// Which process holds a lease, so that another one can tell whether it still lives.
+// The identity of the process that holds a lease, so that another can tell whether it is alive.
 
 #include <sys/types.h>
 
@@ -9,14 +9,13 @@
 
 namespace tunedgemm::internal {
 
-/// A process of one start of one machine. A number of a process is used again after a while, and in
-/// another container it means another process; the time of its start and the container tell them
-/// apart.
+/// A process during one boot of one machine. Process numbers are reused, and in another container
+/// the same number is another process; start time and container tell them apart.
 struct ProcessIdentity {
-  std::string host;  ///< the machine's name and the space in which process numbers are counted
-  std::string boot;  ///< of this start of the machine
+  std::string host;  ///< the machine's name and its PID namespace
+  std::string boot;  ///< the machine's boot id
   std::int64_t pid = 0;
-  std::int64_t started = 0;  ///< clock ticks after the start of the machine
+  std::int64_t started = 0;  ///< clock ticks since boot
 
   friend bool operator==(const ProcessIdentity&, const ProcessIdentity&) = default;
 };

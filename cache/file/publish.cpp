@@ -23,7 +23,7 @@ std::string private_prefix(const fs::path& target) {
   return target.filename().string() + ".new-";
 }
 
-// What processes have left that were killed while they built.
+// Removes the private files of processes that were killed while building.
 void remove_leftovers(const fs::path& target) {
   const auto long_ago = fs::file_time_type::clock::now() - std::chrono::hours(1);
   std::error_code error;
@@ -35,7 +35,7 @@ void remove_leftovers(const fs::path& target) {
   }
 }
 
-// An empty file that only this user can read and that nobody else has; SQLite keeps its mode.
+// An empty file, readable by this user alone, under an unused name; SQLite keeps its mode.
 fs::path make_private_file(const fs::path& target) {
   std::string name = (target.parent_path() / (private_prefix(target) + "XXXXXX")).string();
   const int file = mkstemp(name.data());
@@ -46,7 +46,7 @@ fs::path make_private_file(const fs::path& target) {
   return name;
 }
 
-void bring_to_disk(const fs::path& path) {
+void sync_to_disk(const fs::path& path) {
   const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (file < 0) {
     fail("cannot open", path);
@@ -66,7 +66,7 @@ PrivateBuild::PrivateBuild(const fs::path& target,
   try {
     remove_leftovers(target);
     build(path_);
-    bring_to_disk(path_);
+    sync_to_disk(path_);
   } catch (...) {
     remove();
     throw;
@@ -87,7 +87,7 @@ bool PrivateBuild::publish_unless_there() const {
   if (link(path_.c_str(), target_.c_str()) == 0) {
     return true;
   }
-  // A file system without hard links: the kernel may still be able to rename without replacing.
+  // For a file system without hard links: the kernel may still rename without replacing.
   if (errno != EEXIST &&
       renameat2(AT_FDCWD, path_.c_str(), AT_FDCWD, target_.c_str(), RENAME_NOREPLACE) == 0) {
     return true;
@@ -106,7 +106,7 @@ void PrivateBuild::publish_in_place() const {
 
 void build_database(const fs::path& path, StoreOptions::Journal journal) {
   auto connection = sqlite::Connection::open(path, sqlite::Connection::Mode::kReadWrite, 0);
-  // Nobody else sees the file, and it is thrown away if anything fails.
+  // Nobody else sees the file, and it is discarded if anything fails.
   connection.execute("PRAGMA synchronous = OFF; PRAGMA journal_mode = MEMORY");
   create_schema(connection);
   if (journal == StoreOptions::Journal::kWriteAhead) {

@@ -1,9 +1,8 @@
 #pragma once
 
-// How a database comes into being: it is built whole under a private name, where nobody looks, and
-// only then gets its name. So no process ever sees half a database, nobody has to wait for another
-// one at the first start, and the journal mode, which is kept in the file, is never set on a file
-// that others use. Private to cache.
+// Creates a database: it is built completely under a private name and published under its own name
+// afterwards. So no process sees half a database, none waits for another at the first start, and
+// the journal mode, which is stored in the file, is never set on a file in use. Private to cache.
 
 #include <filesystem>
 #include <functional>
@@ -13,12 +12,12 @@
 
 namespace tunedgemm::internal {
 
-/// A file under a private name beside the place where it shall be, for this user alone. Removed by
-/// the destructor, with what SQLite has left beside it, unless it was published. Its members throw
+/// A file under a private name beside its target, readable by this user alone. The destructor
+/// removes the private name and SQLite's files beside it. Members throw
 /// std::filesystem::filesystem_error.
 class PrivateBuild {
  public:
-  /// Calls `build` with the name of an empty file and brings to the disk what that has become.
+  /// Calls `build` with the name of an empty file and syncs the result to disk.
   PrivateBuild(const std::filesystem::path& target,
                const std::function<void(const std::filesystem::path&)>& build);
   ~PrivateBuild();
@@ -26,9 +25,9 @@ class PrivateBuild {
   PrivateBuild& operator=(const PrivateBuild&) = delete;
 
   const std::filesystem::path& path() const { return path_; }
-  /// Gives it its name, unless there is a file of that name; returns whether it did.
+  /// Publishes it under the target's name unless that name is taken; returns whether it did.
   bool publish_unless_there() const;
-  /// Gives it its name, in place of the file that has it.
+  /// Publishes it under the target's name, replacing the file there.
   void publish_in_place() const;
 
  private:

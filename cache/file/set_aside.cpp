@@ -24,7 +24,7 @@ using Mode = sqlite::Connection::Mode;
 
 constexpr std::array kSideFiles{"-journal", "-wal", "-shm"};
 
-// The bytes that SQLite's processes lock to exclude one another (sqlite.org/fileformat.html, "The
+// The bytes that SQLite locks to exclude other processes (sqlite.org/fileformat.html, "The
 // Lock-Byte Page"): pending, reserved, and 510 shared ones.
 constexpr off_t kFirstLockByte = 0x40000000;
 constexpr off_t kLockBytes = 512;
@@ -59,8 +59,8 @@ bool lock_against_sqlite(const Descriptor& file, int busy_timeout_ms) {
 }  // namespace
 
 bool is_whole(const fs::path& path, int busy_timeout_ms) {
-  struct stat found {};
-  if (stat(path.c_str(), &found) != 0 || found.st_size == 0) {
+  struct stat status {};
+  if (stat(path.c_str(), &status) != 0 || status.st_size == 0) {
     return false;
   }
   try {
@@ -99,8 +99,8 @@ void copy_bytes(const Descriptor& from, const fs::path& destination) {
   }
 }
 
-// The damaged file under its second name. A link, since the file must stay under its lock until the
-// new one has its name; a copy where there are no links.
+// Gives the damaged file its second name by a link, since it must stay under its lock until the new
+// file has its name; by a copy on a file system without links.
 void set_aside(const Descriptor& damaged, const fs::path& path) {
   const fs::path aside = aside_of(path);
   unlink(aside.c_str());
@@ -108,12 +108,12 @@ void set_aside(const Descriptor& damaged, const fs::path& path) {
     copy_bytes(damaged, aside);
   }
   for (const char* side_file : kSideFiles) {
-    // Beside the new file it would be taken for that one's.
+    // If it stayed, SQLite would apply it to the new file.
     (void)std::rename((path.string() + side_file).c_str(), (aside.string() + side_file).c_str());
   }
 }
 
-// As Connection::header_on_disk, of a file that is locked here.
+// Like Connection::header_on_disk, for the file locked here.
 std::uint32_t application_id(const Descriptor& file) {
   std::array<unsigned char, 4> bytes{};
   constexpr off_t kOffset = 68;
@@ -125,7 +125,7 @@ std::uint32_t application_id(const Descriptor& file) {
   return id;
 }
 
-// One line that a shell takes as it stands, whatever is in the path.
+// Quoted for a shell, whatever characters the path has.
 std::string quoted(const fs::path& path) {
   std::string text = "'";
   for (const char letter : path.string()) {
@@ -140,8 +140,8 @@ fs::path aside_of(const fs::path& path) {
   return path.string() + ".corrupt";
 }
 
-// `.dump` ends in a rollback where it has met damage; `.recover` needs a build of SQLite that
-// Debian's is not.
+// `.dump` ends in ROLLBACK if it has met damage; `.recover` needs a build option that Debian's
+// SQLite lacks.
 std::string recovery_command(const fs::path& path) {
   const std::string recovered = quoted(fs::path(path.string() + ".recovered"));
   return "(umask 077; rm -f " + recovered + "; sqlite3 " + quoted(aside_of(path)) +
@@ -154,14 +154,14 @@ Replacement replace_damaged(const fs::path& path, StoreOptions::Journal journal,
   const LockFile lock_file(path);
   const LockFile::Held alone(lock_file, busy_timeout_ms);
   if (!alone) {
-    return {false, path.string() + " is damaged, and another process takes long to set it aside"};
+    return {false, path.string() + " is damaged, and another process is still setting it aside"};
   }
   if (is_whole(path, busy_timeout_ms)) {
     return {true, ""};
   }
 
-  // Excludes every process that has the file open with SQLite: none is in the middle of something,
-  // and each finds after its next lock that the path has another file.
+  // Excludes every process that has the file open with SQLite: none is inside a transaction, and
+  // each notices after its next lock that the path has another file.
   Descriptor damaged = open_file(path, O_RDWR);
   if (!lock_against_sqlite(damaged, busy_timeout_ms)) {
     // Closing it would drop the locks of another Store in this process (fcntl(2), "Record
@@ -170,22 +170,22 @@ Replacement replace_damaged(const fs::path& path, StoreOptions::Journal journal,
     return {false, path.string() + " is damaged and in use by other processes; close them"};
   }
 
-  struct stat found {};
-  const bool is_empty = fstat(damaged.number(), &found) == 0 && found.st_size == 0;
+  struct stat status {};
+  const bool is_empty = fstat(damaged.number(), &status) == 0 && status.st_size == 0;
   if (!is_empty && application_id(damaged) != kApplicationId) {
-    return {false, path.string() + " is now a file of another program, and is left alone"};
+    return {false, path.string() + " is now a file of another program and is left alone"};
   }
-  // What fails, fails before anything has changed: a full disk leaves the damaged file in place.
+  // Anything that fails, fails before a change: a full disk leaves the damaged file in place.
   const PrivateBuild fresh(path, [&](const fs::path& build) { build_database(build, journal); });
   if (is_empty) {
     fresh.publish_in_place();
-    return {true, path.string() + " was an empty file and is a database now"};
+    return {true, path.string() + " was an empty file and is now a database"};
   }
   set_aside(damaged, path);
   fresh.publish_in_place();
   return {true, path.string() + " was damaged: it is kept as " +
                     aside_of(path).filename().string() +
-                    " and a new cache has begun. To bring back what can be read, run: " +
+                    " and a new cache was started. To recover its readable rows, run: " +
                     recovery_command(path)};
 }
 

@@ -1,8 +1,7 @@
 #pragma once
 
-// A damaged file is kept as "<name>.corrupt" and a new one begins in its place. A cache can be made
-// again, so nothing is repaired here; SQLite's own `.dump` reads what can be read. Private to
-// cache.
+// A damaged file is kept as "<name>.corrupt" and a new one takes its place. A cache can be rebuilt,
+// so nothing is repaired; SQLite's own `.dump` reads what is readable. Private to cache.
 
 #include <filesystem>
 #include <string>
@@ -11,29 +10,29 @@
 
 namespace tunedgemm::internal {
 
-/// Whether every page can be read, every reference has its row, and every table, column and view is
-/// there: reads the whole file. One of a newer version is not judged.
+/// Whether every page is readable, every reference has its row, and every table, column and view
+/// exists. Reads the whole file. A file of a newer version counts as whole.
 bool is_whole(const std::filesystem::path& path, int busy_timeout_ms);
 
 struct Replacement {
-  /// Whether the path now has a file that is worth opening.
+  /// Whether the path now has a usable file.
   bool done = false;
-  /// What was done or why it could not be; empty where another process had done it already.
+  /// What was done, or why it failed; empty if another process had done it already.
   std::string message;
 };
 
-/// Call it with no connection of one's own to the file. Several processes may see the damage at the
-/// same time: one of them sets it aside, and the others wait for that one. Throws sqlite::Error or
+/// The caller must have no connection to the file. Several processes may see the damage at once:
+/// one sets the file aside, the others wait for it. Throws sqlite::Error or
 /// std::filesystem::filesystem_error.
 Replacement replace_damaged(const std::filesystem::path& path, StoreOptions::Journal journal,
                             int busy_timeout_ms);
 
-/// The name of a file that was set aside. It is one name, so that one copy is kept, the newest,
-/// however often a file is damaged.
+/// The name of the file set aside. It is fixed, so only the newest copy is kept, however often a
+/// file is damaged.
 std::filesystem::path aside_of(const std::filesystem::path& path);
 
-/// The shell command that brings the readable rows of the file that was set aside back into the
-/// cache at `path`.
+/// The shell command that brings the readable rows of the file set aside back into the cache at
+/// `path`.
 std::string recovery_command(const std::filesystem::path& path);
 
 }  // namespace tunedgemm::internal

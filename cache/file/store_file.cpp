@@ -23,19 +23,19 @@ constexpr const char* kRemedy =
     "; results are kept in memory only. Set TUNEDGEMM_CACHE to a file in a folder that you can "
     "write";
 
-enum class Found { kNothing, kEmptyFile, kFile, kOther };
+enum class PathState { kNothing, kEmptyFile, kFile, kOther };
 
-// Only stat(2): opening and closing the file here would drop the locks that another Store in this
-// process has on it (fcntl(2), "Record locking").
-Found look(const fs::path& path, struct stat& found) {
-  if (stat(path.c_str(), &found) != 0) {
-    return errno == ENOENT ? Found::kNothing : Found::kOther;
+// Uses only stat(2): opening and closing the file here would drop the locks that another Store of
+// this process has on it (fcntl(2), "Record locking").
+PathState path_state(const fs::path& path, struct stat& status) {
+  if (stat(path.c_str(), &status) != 0) {
+    return errno == ENOENT ? PathState::kNothing : PathState::kOther;
   }
-  if (!S_ISREG(found.st_mode)) {
-    errno = S_ISDIR(found.st_mode) ? EISDIR : EINVAL;
-    return Found::kOther;
+  if (!S_ISREG(status.st_mode)) {
+    errno = S_ISDIR(status.st_mode) ? EISDIR : EINVAL;
+    return PathState::kOther;
   }
-  return found.st_size == 0 ? Found::kEmptyFile : Found::kFile;
+  return status.st_size == 0 ? PathState::kEmptyFile : PathState::kFile;
 }
 
 StoreOptions::Journal journal_at(const fs::path& path, const StoreOptions& options) {
@@ -52,32 +52,32 @@ void create(const fs::path& path, const StoreOptions& options) {
   if (const auto error = make_private_folder(path.parent_path())) {
     throw fs::filesystem_error("cannot make the folder", path.parent_path(), error);
   }
-  // If another process is faster, its file is as good.
+  // If another process is faster, use its file.
   PrivateBuild(path, [&](const fs::path& build) {
     build_database(build, journal_at(path, options));
   }).publish_unless_there();
 }
 
-// What lies beside the file and is opened with it must be a file too: a FIFO would be waited for.
-// The moment matters where another process moves them aside, which is told as SQLite tells it.
+// SQLite opens these with the file and would block on a FIFO. Another process may be moving them
+// aside at this moment, so the error has the code that SQLite reports for that.
 void check_side_files(const fs::path& path) {
   for (const char* side_file : {"-journal", "-wal", "-shm", ".lock"}) {
     const std::string name = path.string() + side_file;
-    struct stat found {};
-    if (lstat(name.c_str(), &found) == 0 && !S_ISREG(found.st_mode)) {
-      throw sqlite::Error(SQLITE_IOERR, name + " is in the way: it is not a file");
+    struct stat status {};
+    if (lstat(name.c_str(), &status) == 0 && !S_ISREG(status.st_mode)) {
+      throw sqlite::Error(SQLITE_IOERR, name + " is in the way: it is not a regular file");
     }
   }
 }
 
-// A transaction that a killed process has left half done is taken back by who may write.
-void take_back_unfinished(const fs::path& path, int busy_timeout_ms) {
+// Opening the file for writing rolls back the transaction of a killed process.
+void roll_back_unfinished(const fs::path& path, int busy_timeout_ms) {
   sqlite::Connection::open(path, Mode::kReadWrite, busy_timeout_ms)
       .integer("PRAGMA schema_version");
 }
 
-// A file with a write-ahead log in a folder where no log can be made opens only with the promise
-// that nobody changes it, which such a folder gives.
+// In a folder without write permission a file in WAL mode cannot have a log. It opens only as
+// immutable, which is safe: nobody can change it there.
 sqlite::Connection connect_to_read(const fs::path& path, int busy_timeout_ms) {
   try {
     auto connection = sqlite::Connection::open(path, Mode::kReadOnly, busy_timeout_ms);
@@ -91,7 +91,7 @@ sqlite::Connection connect_to_read(const fs::path& path, int busy_timeout_ms) {
       throw;
     }
     if (can_be_written(path)) {
-      take_back_unfinished(path, busy_timeout_ms);
+      roll_back_unfinished(path, busy_timeout_ms);
       return sqlite::Connection::open(path, Mode::kReadOnly, busy_timeout_ms);
     }
     if (access(path.parent_path().c_str(), W_OK) == 0) {
@@ -103,39 +103,39 @@ sqlite::Connection connect_to_read(const fs::path& path, int busy_timeout_ms) {
 
 enum class Purpose { kRead, kWrite };
 
-std::optional<StoreFile> connect(const fs::path& path, const struct stat& found, Purpose purpose,
+std::optional<StoreFile> connect(const fs::path& path, const struct stat& status, Purpose purpose,
                                  const StoreOptions& options, const Warn& warn) {
   const bool writes = purpose == Purpose::kWrite;
   check_side_files(path);
   StoreFile file{writes ? sqlite::Connection::open(path, Mode::kReadWrite, options.busy_timeout_ms)
                         : connect_to_read(path, options.busy_timeout_ms),
                  path,
-                 found.st_dev,
-                 found.st_ino,
+                 status.st_dev,
+                 status.st_ino,
                  writes,
                  false,
                  std::nullopt};
   if (file.connection.header_on_disk().application_id != kApplicationId) {
-    warn(path.string() + " is a file of another program, and is left alone" + kRemedy);
+    warn(path.string() + " is a file of another program and is left alone" + kRemedy);
     return std::nullopt;
   }
   const std::int64_t version = file.connection.integer("PRAGMA user_version");
   if (version < 1 || (version == kSchemaVersion && !file.connection.header_on_disk().is_writable)) {
-    throw sqlite::Error(SQLITE_CORRUPT, "the header tells a version that there is not");
+    throw sqlite::Error(SQLITE_CORRUPT, "the header has a schema version that does not exist");
   }
   if (version > kSchemaVersion) {
     file.newer = true;
     if (writes) {
       warn(path.string() + " is of a newer version of this library (schema " +
-           std::to_string(version) + ", known here: " + std::to_string(kSchemaVersion) +
+           std::to_string(version) + ", this library has " + std::to_string(kSchemaVersion) +
            ") and is only read");
-      return connect(path, found, Purpose::kRead, options, [](const std::string&) {});
+      return connect(path, status, Purpose::kRead, options, [](const std::string&) {});
     }
   } else if (writes) {
     file.connection.execute("PRAGMA synchronous = NORMAL");
     file.writers_lock.emplace(path);
   }
-  // Reads the whole schema, which finds a damaged one, and one that is not what the header says.
+  // Reads the whole schema, which finds a damaged one and one that does not match the header.
   { const sqlite::Statement statement(file.connection, "SELECT 1 FROM winner_v1, kernel_v1"); }
   if (!file.newer) {
     check_names(file.connection);
@@ -143,7 +143,7 @@ std::optional<StoreFile> connect(const fs::path& path, const struct stat& found,
   return file;
 }
 
-// Whether the path now has a file that is worth opening.
+// Returns whether the path now has a usable file.
 bool replace(const fs::path& path, const StoreOptions& options, const Warn& warn) {
   const Replacement replacement =
       replace_damaged(path, journal_at(path, options), options.busy_timeout_ms);
@@ -155,8 +155,8 @@ bool replace(const fs::path& path, const StoreOptions& options, const Warn& warn
 
 constexpr int kAttempts = 4;
 
-// Another process may be replacing the file: it moves the journals aside, which SQLite reports as
-// an error of input and output to those who are just opening it. Who only reads sees the damage.
+// Another process may be replacing the file and moving its journals aside: a process that is
+// opening the file gets an I/O error for that, and a reader sees the damage.
 bool may_be_in_replacement(const sqlite::Error& error) {
   return error.code() == SQLITE_IOERR || error.is_damage();
 }
@@ -166,22 +166,22 @@ void wait_for_replacement(const fs::path& path, const StoreOptions& options) {
   const LockFile::Held after(lock_file, options.busy_timeout_ms);
 }
 
-// One attempt. Sets `again` where the path has changed and is worth another one.
+// One attempt. Sets `again` if the path has changed and another attempt is worthwhile.
 std::optional<StoreFile> try_to_write(const fs::path& path, const StoreOptions& options,
                                       const Warn& warn, bool& again) {
-  struct stat found {};
-  switch (look(path, found)) {
-    case Found::kNothing:
+  struct stat status {};
+  switch (path_state(path, status)) {
+    case PathState::kNothing:
       create(path, options);
       again = true;
       return std::nullopt;
-    case Found::kOther:
+    case PathState::kOther:
       warn(path.string() + " cannot be used: " + std::strerror(errno) + kRemedy);
       return std::nullopt;
-    case Found::kEmptyFile:
+    case PathState::kEmptyFile:
       again = replace(path, options, warn);
       return std::nullopt;
-    case Found::kFile:
+    case PathState::kFile:
       break;
   }
   if (!can_be_written(path)) {
@@ -189,7 +189,7 @@ std::optional<StoreFile> try_to_write(const fs::path& path, const StoreOptions& 
     return open_to_read(path, options, warn);
   }
   try {
-    auto file = connect(path, found, Purpose::kWrite, options, warn);
+    auto file = connect(path, status, Purpose::kWrite, options, warn);
     if (!file || options.examination == StoreOptions::Examination::kQuick ||
         is_whole(path, options.busy_timeout_ms)) {
       return file;
@@ -203,18 +203,18 @@ std::optional<StoreFile> try_to_write(const fs::path& path, const StoreOptions& 
   return std::nullopt;
 }
 
-// One attempt to open what is there.
+// One attempt to open an existing file.
 std::optional<StoreFile> try_to_read(const fs::path& path, const StoreOptions& options,
                                      const Warn& warn) {
-  struct stat found {};
-  switch (look(path, found)) {
-    case Found::kFile:
-      return connect(path, found, Purpose::kRead, options, warn);
-    case Found::kEmptyFile:
+  struct stat status {};
+  switch (path_state(path, status)) {
+    case PathState::kFile:
+      return connect(path, status, Purpose::kRead, options, warn);
+    case PathState::kEmptyFile:
       warn(path.string() + " is empty and is not used");
       break;
-    case Found::kNothing:
-    case Found::kOther:
+    case PathState::kNothing:
+    case PathState::kOther:
       warn(path.string() + " cannot be read: " + std::strerror(errno));
       break;
   }
@@ -224,19 +224,19 @@ std::optional<StoreFile> try_to_read(const fs::path& path, const StoreOptions& o
 }  // namespace
 
 bool StoreFile::was_replaced() const {
-  struct stat found {};
-  return stat(path.c_str(), &found) != 0 || found.st_dev != device || found.st_ino != inode;
+  struct stat status {};
+  return stat(path.c_str(), &status) != 0 || status.st_dev != device || status.st_ino != inode;
 }
 
-std::optional<StoreFile> open_to_write(const fs::path& asked, const StoreOptions& options,
+std::optional<StoreFile> open_to_write(const fs::path& requested, const StoreOptions& options,
                                        const Warn& warn) {
-  fs::path path = asked;
+  fs::path path = requested;
   try {
     for (int attempt = 1; attempt <= kAttempts; ++attempt) {
-      // Each time, since what was missing may have been made by somebody else.
-      const Trust trust = examine_trust(asked);
+      // Checked each time, since somebody else may have created what was missing.
+      const Trust trust = examine_trust(requested);
       if (!trust) {
-        warn(asked.string() + " is not used: " + trust.why_not + kRemedy);
+        warn(requested.string() + " is not used: " + trust.why_not + kRemedy);
         return std::nullopt;
       }
       path = trust.real_path;
@@ -272,20 +272,20 @@ std::optional<StoreFile> replace_and_open(const fs::path& path, const StoreOptio
   return std::nullopt;
 }
 
-std::optional<StoreFile> open_to_read(const fs::path& asked, const StoreOptions& options,
+std::optional<StoreFile> open_to_read(const fs::path& requested, const StoreOptions& options,
                                       const Warn& warn) {
-  fs::path path = asked;
+  fs::path path = requested;
   try {
     for (int attempt = 1;; ++attempt) {
-      const Trust trust = examine_trust(asked);
+      const Trust trust = examine_trust(requested);
       if (!trust) {
-        warn(asked.string() + " is not used: " + trust.why_not);
+        warn(requested.string() + " is not used: " + trust.why_not);
         return std::nullopt;
       }
       path = trust.real_path;
       try {
         auto file = try_to_read(path, options, warn);
-        // Replaced while it was being opened: what is open now is the damaged one.
+        // Replaced while being opened: this one is the damaged file.
         const bool again = file && file->was_replaced();
         if (!again || attempt == kAttempts) {
           return file;

@@ -1,7 +1,7 @@
 #pragma once
 
-// One database file of a store, open; and the way to it from whatever lies at a path. Private to
-// cache.
+// StoreFile: one open database file of a store, and the functions that open it whatever is at the
+// path. Private to cache.
 
 #include <sys/types.h>
 
@@ -16,7 +16,7 @@
 
 namespace tunedgemm::internal {
 
-/// Takes a sentence: what is wrong or was done, and what to do.
+/// Takes a sentence: what is wrong or was done, and the remedy.
 using Warn = std::function<void(std::string)>;
 
 struct StoreFile {
@@ -25,25 +25,25 @@ struct StoreFile {
   dev_t device = 0;
   ino_t inode = 0;
   bool writable = false;
-  /// A newer library has written it: only the views for programs are known here.
+  /// Written by a newer library: only the views for programs are known.
   bool newer = false;
-  /// Where those wait who write the file.
+  /// Where writers queue; empty if the file is read-only.
   std::optional<LockFile> writers_lock;
 
-  /// Whether the path now has another file, or none: then what is written here is lost.
+  /// Whether the path now has another file, or none: then writes to this one are lost.
   bool was_replaced() const;
 };
 
-/// Creates the file, opens it, or sets it aside if it is damaged and begins a new one. Empty where
-/// nothing can be done; a warning tells why.
+/// Creates the file or opens it; a damaged one is set aside and replaced by a new one. Empty if
+/// nothing can be done; a warning says why.
 std::optional<StoreFile> open_to_write(const std::filesystem::path& path,
                                        const StoreOptions& options, const Warn& warn);
 
-/// The same for a file that turned out to be damaged while it was used. The caller has closed it.
+/// The same for a file that turned out to be damaged while in use. The caller has closed it.
 std::optional<StoreFile> replace_and_open(const std::filesystem::path& path,
                                           const StoreOptions& options, const Warn& warn);
 
-/// Opens a file that is there, changing nothing. Waits while another process replaces it.
+/// Opens an existing file and changes nothing. Waits while another process replaces it.
 std::optional<StoreFile> open_to_read(const std::filesystem::path& path,
                                       const StoreOptions& options, const Warn& warn);
 

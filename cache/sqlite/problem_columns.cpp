@@ -9,13 +9,13 @@
 namespace tunedgemm::internal {
 namespace {
 
-struct Placed {
+struct ShapedMatrix {
   const char* letter;
   const Matrix& matrix;
   std::int64_t rows, columns;
 };
 
-// The alignment that the matrix would have at a 16-byte aligned address.
+// The matrix's alignment if it started at a 16-byte boundary.
 std::int64_t natural_alignment(const Matrix& matrix) {
   const std::int64_t stride_bytes = matrix.leading_dimension * size_bytes(matrix.type);
   std::int64_t alignment = 16;
@@ -25,16 +25,16 @@ std::int64_t natural_alignment(const Matrix& matrix) {
   return alignment;
 }
 
-std::string details_of(const Placed& placed, std::int64_t batch) {
-  const auto& [letter, matrix, rows, columns] = placed;
+std::string details_of(const ShapedMatrix& shaped, std::int64_t batch) {
+  const auto& [letter, matrix, rows, columns] = shaped;
   const bool row_major = matrix.order == Order::kRowMajor;
   const std::int64_t packed = row_major ? columns : rows;
-  const std::int64_t lines = row_major ? rows : columns;
+  const std::int64_t vectors = row_major ? rows : columns;
   std::string text;
   if (matrix.leading_dimension != packed) {
     text += std::string(" ld") + letter + "=" + std::to_string(matrix.leading_dimension);
   }
-  if (batch > 1 && matrix.batch_stride != matrix.leading_dimension * lines) {
+  if (batch > 1 && matrix.batch_stride != matrix.leading_dimension * vectors) {
     text += std::string(" stride_") + letter + "=" + std::to_string(matrix.batch_stride);
   }
   if (matrix.alignment_bytes < natural_alignment(matrix)) {

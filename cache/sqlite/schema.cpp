@@ -6,9 +6,9 @@
 namespace tunedgemm::internal {
 namespace {
 
-// Everything that has an identity has a table with that identity as its unique column, and is
-// referred to by id. Numbers of enumerators are those of the C++ headers; a problem's fields are
-// spelled out for people, and `text` is what the library reads.
+// Each value with an identity has a table with that identity as its unique column, and is referred
+// to by id. Enumerators have the numbers of the C++ headers. A problem's fields are columns for
+// people; the library reads `text`.
 constexpr const char* kFirstTables = R"sql(
 CREATE TABLE meta (
   name  TEXT NOT NULL PRIMARY KEY,  -- "created by", "family mma": its fingerprint when last used
@@ -42,7 +42,7 @@ CREATE TABLE problem (
   text          TEXT NOT NULL,
 )sql";
 
-// Behind the columns of a problem's fields.
+// The columns of `problem` after those of its fields, and the other tables.
 constexpr const char* kOtherTables = R"sql(
   types         TEXT NOT NULL,  -- "f16→f16"
   layout        TEXT NOT NULL,  -- "nn"
@@ -188,9 +188,9 @@ void check_names(sqlite::Connection& connection) {
   if (missing != 0) {
     throw sqlite::Error(SQLITE_CORRUPT, std::to_string(missing) + " tables or views are missing");
   }
-  // What writes or reads here would run it, and it need not end.
+  // Our statements would run a trigger, and it might never end.
   if (connection.integer("SELECT count(*) FROM sqlite_schema WHERE type = 'trigger'") != 0) {
-    throw sqlite::Error(SQLITE_CORRUPT, "there are triggers, which this library never makes");
+    throw sqlite::Error(SQLITE_CORRUPT, "there are triggers, which this library never creates");
   }
 }
 
@@ -203,7 +203,7 @@ void check_schema(sqlite::Connection& connection) {
     for (const std::string& column : whole.column_names(table)) {
       columns += (columns.empty() ? "" : ", ") + column;
     }
-    // Fails where one is missing.
+    // Preparing it fails if a column is missing.
     const sqlite::Statement statement(connection, "SELECT " + columns + " FROM " + table);
   };
   std::for_each(kTables.begin(), kTables.end(), check_columns);

@@ -38,7 +38,7 @@ namespace {
   throw Error(code, what);
 }
 
-// In a "file:" URI these have a meaning of their own.
+// Escapes the characters that have a meaning in a "file:" URI.
 std::string uri_of(const std::filesystem::path& path, std::string_view parameter) {
   std::string uri = "file:";
   for (const char letter : path.string()) {
@@ -68,8 +68,8 @@ std::string placeholders(std::span<const Column> row) {
   return "(" + names + ") VALUES (" + marks + ")";
 }
 
-// SQLite's own busy timeout looks less and less often, up to ten times a second: where several
-// processes write all the time, one of them can find the file locked at each of its looks.
+// SQLite's own busy timeout polls less and less often, down to ten times a second: if several
+// processes write all the time, one of them can find the file locked at every poll.
 int wait_for_others(void* timeout, int times) {
   auto& waiting = *static_cast<BusyTimeout*>(timeout);
   if (times == 0) {
@@ -82,7 +82,7 @@ int wait_for_others(void* timeout, int times) {
 
 Connection Connection::open(const std::filesystem::path& path, Mode mode, int busy_timeout_ms) {
   const std::string file = mode == Mode::kImmutable ? uri_of(path, "immutable=1") : path.string();
-  // A path that does not begin with "file:" is no URI, and all paths here are absolute.
+  // A path is a URI only if it begins with "file:", and all paths here are absolute.
   const int flags = (mode == Mode::kReadWrite ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY) |
                     SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE;
   sqlite3* opened = nullptr;
@@ -92,7 +92,7 @@ Connection Connection::open(const std::filesystem::path& path, Mode mode, int bu
     fail(opened, code, "opening " + path.string());
   }
   sqlite3_busy_handler(opened, wait_for_others, connection.busy_timeout_.get());
-  // The file may come from someone else: its schema must not call anything.
+  // The file may come from someone else: its schema must not call functions.
   sqlite3_db_config(opened, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
   sqlite3_db_config(opened, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
   sqlite3_db_config(opened, SQLITE_DBCONFIG_ENABLE_FKEY, 1, nullptr);
@@ -118,8 +118,8 @@ void Connection::attach_to_read(const std::filesystem::path& path, const std::st
       .run();
 }
 
-// By SQLite's own descriptor: closing another one would drop the locks that this process has on the
-// file (fcntl(2), "Record locking").
+// Reads through SQLite's own descriptor: closing another one would drop the locks that this process
+// has on the file (fcntl(2), "Record locking").
 Connection::Header Connection::header_on_disk() const {
   sqlite3_file* file = nullptr;
   sqlite3_file_control(handle(), "main", SQLITE_FCNTL_FILE_POINTER, &file);
@@ -224,7 +224,7 @@ void Statement::bind_one(int parameter, const Value& value) {
           return sqlite3_bind_text64(statement, parameter, held.data(), held.size(),
                                      SQLITE_TRANSIENT, SQLITE_UTF8);
         } else if constexpr (std::is_same_v<Held, std::vector<std::byte>>) {
-          // A null pointer would bind NULL: an empty blob is zero bytes.
+          // A null pointer would bind NULL.
           return held.empty() ? sqlite3_bind_zeroblob(statement, parameter, 0)
                               : sqlite3_bind_blob64(statement, parameter, held.data(), held.size(),
                                                     SQLITE_TRANSIENT);
@@ -323,7 +323,7 @@ Transaction::Transaction(Connection& connection) : connection_(connection) {
 }
 
 void Transaction::roll_back() noexcept {
-  // A full disk or a damaged file has rolled the transaction back already.
+  // A full disk or a damaged file has already rolled the transaction back.
   if (sqlite3_get_autocommit(connection_.handle()) == 0) {
     sqlite3_exec(connection_.handle(), "ROLLBACK", nullptr, nullptr, nullptr);
   }

@@ -1,7 +1,7 @@
 #pragma once
 
-// SQLite as owners that release in their destructors and errors that are exceptions. Private to
-// cache: the exceptions stop at the members of Store.
+// RAII owners for SQLite's handles, with errors as exceptions. Private to cache: the exceptions
+// stop at the members of Store.
 
 #include <sqlite3.h>
 
@@ -21,13 +21,13 @@
 
 namespace tunedgemm::internal {
 
-/// Waits for other processes by looking again and again. Not thread-safe.
+/// Waits for other processes by polling. Not thread-safe.
 class BusyTimeout {
  public:
   explicit BusyTimeout(std::chrono::milliseconds limit) : limit_(limit) { restart(); }
   void restart() { end_ = std::chrono::steady_clock::now() + limit_; }
-  /// Sleeps for a short and random time, by which those who wait for the same thing get equal
-  /// chances; false once there has been enough of that.
+  /// Sleeps for a short random time, which gives all waiters equal chances; false once the limit
+  /// has passed.
   bool wait() const;
 
  private:
@@ -44,8 +44,8 @@ class Error : public std::runtime_error {
   Error(int code, const std::string& what) : std::runtime_error(what), code_(code) {}
   /// The primary result code: SQLITE_BUSY, SQLITE_CORRUPT, ...
   int code() const { return code_ & 0xff; }
-  /// The file's content is at fault, not the moment. All statements are ours and fit a whole file:
-  /// one that does not ("no such table") tells that a part of the schema was lost.
+  /// Whether the file's content is at fault, not a passing condition. Every statement is ours and
+  /// valid on an intact file: one that fails ("no such table") shows that some schema was lost.
   bool is_damage() const {
     return code() == SQLITE_CORRUPT || code() == SQLITE_NOTADB || code() == SQLITE_ERROR;
   }
@@ -54,31 +54,31 @@ class Error : public std::runtime_error {
   int code_;
 };
 
-/// What a column can hold.
+/// A column's value.
 using Value =
     std::variant<std::monostate, std::int64_t, double, std::string, std::vector<std::byte>>;
 
-/// A column by name with its value; enumerators are stored as their numbers.
+/// A column's name and value; enumerators are stored as their numbers.
 struct Column {
   template <class T>
-  Column(std::string_view column, T&& given)
-      : name(column), value(to_value(std::forward<T>(given))) {}
+  Column(std::string_view column, T&& column_value)
+      : name(column), value(to_value(std::forward<T>(column_value))) {}
 
   std::string_view name;
   Value value;
 
  private:
   template <class T>
-  static Value to_value(T&& given) {
+  static Value to_value(T&& argument) {
     using Plain = std::remove_cvref_t<T>;
     if constexpr (std::is_same_v<Plain, Value> || std::is_same_v<Plain, std::vector<std::byte>>) {
-      return std::forward<T>(given);
+      return std::forward<T>(argument);
     } else if constexpr (std::is_enum_v<Plain> || std::is_integral_v<Plain>) {
-      return static_cast<std::int64_t>(given);
+      return static_cast<std::int64_t>(argument);
     } else if constexpr (std::is_floating_point_v<Plain>) {
-      return static_cast<double>(given);
+      return static_cast<double>(argument);
     } else {
-      return std::string(std::forward<T>(given));
+      return std::string(std::forward<T>(argument));
     }
   }
 };
@@ -86,30 +86,30 @@ struct Column {
 /// One database. Move-only; used by one thread at a time.
 class Connection {
  public:
-  /// kImmutable promises that nobody changes the file while it is open: no locks, no journal.
+  /// kImmutable promises that nobody changes the file while it is open: no locks and no journal.
   enum class Mode { kReadWrite, kReadOnly, kImmutable };
   static Connection open(const std::filesystem::path& path, Mode mode, int busy_timeout_ms);
   static Connection in_memory();
 
-  /// Makes the tables of another file known under `schema`, for reading alone.
+  /// Attaches another file, read-only, as `schema`.
   void attach_to_read(const std::filesystem::path& path, const std::string& schema);
 
   struct Header {
-    std::uint32_t application_id = 0;  ///< 0: there is none
-    /// Whether SQLite can write such a file: of a format that it knows, and with no free pages that
-    /// are nowhere, which its own check does not see.
+    std::uint32_t application_id = 0;  ///< 0: none
+    /// Whether SQLite can write the file: its format is known, and its free-page count and free
+    /// list agree, which integrity_check does not test.
     bool is_writable = false;
   };
-  /// What stands in the file, read without a look at anything else, so that a file of another
-  /// program, or one that is no database, is not touched.
+  /// Reads the header and nothing else, so that a file of another program, or one that is not a
+  /// database, stays untouched.
   Header header_on_disk() const;
 
-  /// Runs statements without parameters, one after the other.
+  /// Runs statements without parameters, in order.
   void execute(const std::string& statements);
   /// The first column of the first row of a query without parameters; 0 or "" if there is no row.
   std::int64_t integer(const std::string& query);
   std::string text(const std::string& query);
-  /// `schema` is "main", or that of attach_to_read().
+  /// `schema` is "main", or the one given to attach_to_read().
   std::vector<std::string> column_names(std::string_view table,
                                         std::string_view schema = "main") const;
 
@@ -118,7 +118,7 @@ class Connection {
   void insert(std::string_view verb, std::string_view table, std::initializer_list<Column> row) {
     insert(verb, table, std::span(row.begin(), row.size()));
   }
-  /// The `id` of the row with this value in the unique column, which is inserted if need be.
+  /// The `id` of the row with this value in the unique column; inserts the row if it is missing.
   std::int64_t find_or_insert(std::string_view table, const Column& unique,
                               std::span<const Column> row);
   /// How many rows the last statement changed.
@@ -143,7 +143,7 @@ class Statement {
  public:
   Statement(const Connection& connection, std::string_view sql);
 
-  /// Binds the parameters in order and makes the statement ready to run (again).
+  /// Binds the parameters in order; resets the statement first, so it can be run again.
   template <class... T>
   Statement& bind(const T&... values) {
     sqlite3_reset(handle_.get());
@@ -159,10 +159,10 @@ class Statement {
 
   /// Moves to the next row; false after the last one.
   bool step();
-  /// Runs a statement whose rows, if any, do not matter.
+  /// Runs a statement and ignores its rows.
   void run();
 
-  /// Reads the columns of the current row from left to right, as far as there are variables.
+  /// Reads the leading columns of the current row, one for each variable.
   template <class... T>
   void read(T&... variables) const {
     int column = 0;
@@ -198,11 +198,11 @@ class Statement {
   std::unique_ptr<sqlite3_stmt, Finalize> handle_;
 };
 
-/// Samples as they are stored: the bytes of the floats.
+/// Samples in stored form: the bytes of the floats.
 std::vector<std::byte> to_blob(const std::vector<float>& samples);
 
-/// A write transaction that holds the right to write from its first moment (BEGIN IMMEDIATE), so
-/// that waiting for other writers happens there and nowhere else. Rolled back unless committed.
+/// A write transaction that takes the write lock at once (BEGIN IMMEDIATE), so that it waits for
+/// other writers nowhere else. Rolled back unless committed.
 class Transaction {
  public:
   [[nodiscard]] explicit Transaction(Connection& connection);

@@ -39,14 +39,14 @@ std::int64_t put_kernel(sqlite::Connection& connection, const KernelKey& key,
                         const Binary& binary) {
   const std::string hash = hash_of(binary.code);
   std::int64_t id = 0;
-  sqlite::Statement known(connection,
-                          "SELECT id FROM kernel "
-                          "WHERE source = ? AND compiler = ? AND architecture = ? AND sha256 = ?");
-  if (known.bind(key.source, key.compiler, key.architecture, hash).step()) {
-    known.read(id);
+  sqlite::Statement same(connection,
+                         "SELECT id FROM kernel "
+                         "WHERE source = ? AND compiler = ? AND architecture = ? AND sha256 = ?");
+  if (same.bind(key.source, key.compiler, key.architecture, hash).step()) {
+    same.read(id);
     return id;
   }
-  // Winners refer to the row, so one that is there keeps its id.
+  // Winners refer to the row, so an existing row keeps its id.
   sqlite::Statement put(
       connection,
       "INSERT INTO kernel (source, compiler, architecture, entry, code, sha256, registers, "

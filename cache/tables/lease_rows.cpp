@@ -5,15 +5,15 @@
 namespace tunedgemm::internal {
 namespace {
 
-// Whether a process on another machine lives cannot be seen. It renews its lease with every
-// candidate, and none takes as long as this; nor is any clock so wrong that it is ahead by more.
+// Processes on another machine cannot be checked. A live one renews its lease with every candidate,
+// and no candidate takes this long; nor is any clock this far ahead.
 constexpr std::int64_t kSilentSeconds = 15 * 60;
 
 struct LeaseRow {
   ProcessIdentity process;
   std::string token;
   std::int64_t renewed = 0;
-  std::string family, knobs, family_fingerprint;  // of the candidate in flight; empty: none
+  std::string family, knobs, family_fingerprint;  // of the candidate in flight; empty if none
 };
 
 std::optional<LeaseRow> find_lease(sqlite::Connection& connection, const TuningKey& key) {
@@ -89,7 +89,7 @@ void release_lease(sqlite::Connection& connection, const TuningKey& key,
                    const LeaseHolder& holder) {
   const KeyRows rows = key_rows(connection, key);
   const ProcessIdentity& process = holder.process;
-  // A tuning that an exception ended leaves the mark: the candidate may have cost it the device.
+  // An exception leaves the mark in place: the candidate may have made the device unusable.
   const auto row = find_lease(connection, key);
   const bool is_own = row && row->process == process && row->token == holder.token;
   if (is_own && !row->family.empty()) {
@@ -114,7 +114,7 @@ void set_in_flight(sqlite::Connection& connection, const TuningKey& key,
               process.host, process.boot, process.pid, process.started);
   update.run();
   if (connection.changes() == 0) {
-    // Nobody's lease: this process is made its holder. Another's is left alone.
+    // No lease of this process: insert one, unless another process holds it.
     connection.insert("INSERT OR IGNORE", "lease",
                       {{"problem", rows.problem},
                        {"device", rows.device},

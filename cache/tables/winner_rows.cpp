@@ -15,7 +15,7 @@ std::string joined(const std::vector<std::string>& lines) {
   return text;
 }
 
-// Whether the winner that is there is more thorough, and still counts.
+// Whether the stored winner is more thorough and still current.
 bool must_keep(sqlite::Connection& connection, const KeyRows& key, const Record& record,
                const IsCurrent& is_current) {
   sqlite::Statement find(connection,
@@ -31,7 +31,7 @@ bool must_keep(sqlite::Connection& connection, const KeyRows& key, const Record&
   int tried = 0;
   std::string family, fingerprint;
   find.read(rigor, complete, tried, family, fingerprint);
-  // An unfinished tuning counts for what it has tried, whatever it was meant to become.
+  // An unfinished tuning counts for what it has tried, whatever rigor it was started with.
   const bool greater = rigor > record.rigor && (complete || tried >= record.candidates_tried);
   const bool finished =
       complete && !record.complete && (rigor == record.rigor || tried > record.candidates_tried);
@@ -39,7 +39,7 @@ bool must_keep(sqlite::Connection& connection, const KeyRows& key, const Record&
   return fuller && is_current(family, fingerprint);
 }
 
-// Of the view winner_v1, as record_in() reads them.
+// Columns of the view winner_v1, in the order of record_in().
 constexpr std::string_view kColumns =
     "problem_text, backend, device_name, compute_capability, units, memory_bytes, l2_bytes, "
     "clock_mhz, power_limit_watts, compiler, driver, family, knobs, family_fingerprint, median_us, "
@@ -48,10 +48,10 @@ constexpr std::string_view kColumns =
     "finals_seconds, max_error, tuned_at, remark";
 constexpr int kColumnCount = 34;
 
-// How far apart neighbours may be, looked through one after the other: winners are many, and those
-// next to a problem few. Beyond the last, one says no more than a cost model does.
+// Neighbours are searched within these factors in turn: winners are many, but few are near a
+// problem. Beyond the last factor a neighbour predicts no better than the cost model.
 constexpr std::array kReaches{2.0, 4.0, 16.0};
-// Of the winners next in M, on either side.
+// How many of the winners next in M are searched, on either side.
 constexpr int kDistantNeighbours = 1000;
 
 // The index `problem_neighbours` has these columns, then M.
@@ -59,7 +59,7 @@ constexpr std::string_view kOfOneClass =
     "device_fingerprint = ?1 AND type_a = ?2 AND type_b = ?3 AND type_d = ?4 AND order_a = ?5 AND "
     "order_b = ?6 AND beta = ?7 AND bias = ?8 AND activation = ?9 AND numerics = ?10";
 
-// Binds the parameters of kOfOneClass and those after them.
+// Binds the parameters of kOfOneClass, then `values`.
 template <class... Values>
 void bind_class(sqlite::Statement& rows, const Problem& canonical, const std::string& device,
                 const Values&... values) {
@@ -68,7 +68,7 @@ void bind_class(sqlite::Statement& rows, const Problem& canonical, const std::st
             name(canonical.bias), name(canonical.activation), name(canonical.numerics), values...);
 }
 
-// As neighbours are compared: defined for an extent of 0, too.
+// An extent plus one, so that ratios are defined for an extent of 0.
 double size(std::int64_t extent) {
   return 1.0 + static_cast<double>(extent);
 }
@@ -189,7 +189,7 @@ std::optional<Binary> find_binary_of_winner(const sqlite::Connection& connection
 void renew_winner(sqlite::Connection& connection, const TuningKey& key,
                   const std::string& family_fingerprint, const std::string& source_fingerprint) {
   const KeyRows rows = key_rows(connection, key);
-  // The new source's binary, if it is stored already, takes the place of the old one.
+  // If the new source's binary is stored already, it replaces the old one.
   sqlite::Statement(connection,
                     "UPDATE OR IGNORE kernel SET source = ?1 WHERE id = (SELECT kernel FROM winner "
                     "WHERE problem = ?2 AND device = ?3 AND toolchain = ?4)")
@@ -208,7 +208,7 @@ void renew_winner(sqlite::Connection& connection, const TuningKey& key,
 std::vector<std::string> find_neighbours(const sqlite::Connection& connection,
                                          const Problem& canonical, const std::string& device,
                                          int count) {
-  // What is near in all is near in M.
+  // The ratio of M alone bounds the distance, so M narrows the search.
   sqlite::Statement rows(
       connection,
       "SELECT problem_fingerprint FROM (SELECT problem_fingerprint, "
@@ -227,7 +227,7 @@ std::vector<std::string> find_neighbours(const sqlite::Connection& connection,
       rows.read(problems.emplace_back());
     }
     if (problems.size() == static_cast<std::size_t>(count)) {
-      break;  // none that is farther away could be nearer than these
+      break;  // a wider factor can only add more distant ones
     }
   }
   return problems;
@@ -238,7 +238,7 @@ std::vector<std::string> find_distant_neighbours(const sqlite::Connection& conne
                                                  const std::string& device, int count) {
   const std::string next = "SELECT problem_fingerprint, family, knobs, m FROM winner_v1 WHERE " +
                            std::string(kOfOneClass) + " AND m ";
-  // Of each group SQLite takes the row that has the minimum.
+  // With min(), SQLite takes the other columns from the row that has the minimum.
   sqlite::Statement rows(
       connection,
       "SELECT problem_fingerprint, min(max(1.0 + m, ?12) / min(1.0 + m, ?12)) AS apart FROM ("

@@ -1,15 +1,15 @@
 #pragma once
 
-// FileSizeSignalBlocked: a file that grows past the process's limit (ulimit -f) is an error of the
-// call that writes, as a full disk is, and not the end of the process.
+// FileSizeSignalBlocked: turns a file that grows past the process's limit (ulimit -f) into an error
+// of the write call, like a full disk, instead of the end of the process.
 
 #include <csignal>
 #include <ctime>
 
 namespace tunedgemm::internal {
 
-/// SIGXFSZ is sent to the thread that writes, which is this one while the object lives. What
-/// the program does about the signal elsewhere is left as it is.
+/// SIGXFSZ is sent to the writing thread, so it is blocked in this thread during the object's
+/// lifetime. The program's own handling of the signal stays as it is.
 class [[nodiscard]] FileSizeSignalBlocked {
  public:
   FileSizeSignalBlocked() noexcept {
@@ -18,7 +18,7 @@ class [[nodiscard]] FileSizeSignalBlocked {
     pthread_sigmask(SIG_BLOCK, &blocked_, &before_);
   }
   ~FileSizeSignalBlocked() {
-    // Where the thread had it blocked already, what is pending is for others to take.
+    // If the thread had already blocked it, a pending signal belongs to the program.
     if (sigismember(&before_, SIGXFSZ) == 0) {
       const timespec at_once{};
       while (sigtimedwait(&blocked_, nullptr, &at_once) > 0) {

@@ -18,15 +18,15 @@ namespace {
 constexpr const char* kLoggerName = "tunedgemm";
 
 std::shared_ptr<spdlog::logger> logger() {
-  if (auto known = spdlog::get(kLoggerName)) {
-    return known;
+  if (auto registered = spdlog::get(kLoggerName)) {
+    return registered;
   }
   try {
-    auto made = spdlog::stderr_color_mt(kLoggerName);
-    made->set_level(spdlog::level::warn);
-    return made;
+    auto created = spdlog::stderr_color_mt(kLoggerName);
+    created->set_level(spdlog::level::warn);
+    return created;
   } catch (const spdlog::spdlog_ex&) {
-    // Another thread has registered it since.
+    // Another thread has registered it in the meantime.
     return spdlog::get(kLoggerName);
   }
 }
@@ -49,12 +49,12 @@ class ListenerSink final : public spdlog::sinks::base_sink<std::mutex> {
 void log(spdlog::level::level_enum level, std::string_view sentence) noexcept {
   const ForkGuard guard;
   try {
-    if (const auto speaker = logger()) {
+    if (const auto destination = logger()) {
       const std::string shown = printable(sentence, Lines::kMany);
-      speaker->log(level, spdlog::string_view_t(shown.data(), shown.size()));
+      destination->log(level, spdlog::string_view_t(shown.data(), shown.size()));
     }
   } catch (...) {
-    // A message that cannot be written must not harm the multiplication that it is about.
+    // A message that cannot be written must not fail a multiplication.
   }
 }
 
@@ -70,11 +70,11 @@ void log_info(std::string_view sentence) noexcept {
 
 void send_log_to(std::function<void(LogLevel, std::string_view)> listener) {
   const ForkGuard guard;
-  auto heard = std::make_shared<spdlog::logger>(
+  auto forwarder = std::make_shared<spdlog::logger>(
       kLoggerName, std::make_shared<ListenerSink>(std::move(listener)));
-  heard->set_level(spdlog::level::info);
+  forwarder->set_level(spdlog::level::info);
   spdlog::drop(kLoggerName);
-  spdlog::register_logger(std::move(heard));
+  spdlog::register_logger(std::move(forwarder));
 }
 
 }  // namespace tunedgemm::internal

@@ -8,9 +8,9 @@
 namespace tunedgemm::internal {
 namespace {
 
-// The handlers of pthread_atfork get no argument.
+// Global, since pthread_atfork handlers have no argument.
 pthread_rwlock_t gate = PTHREAD_RWLOCK_INITIALIZER;
-constinit std::atomic<pid_t> current_process{0};  // 0: not asked for yet
+constinit std::atomic<pid_t> current_process{0};  // 0: not read yet
 
 void before_fork() {
   pthread_rwlock_wrlock(&gate);
@@ -22,7 +22,7 @@ void after_fork_in_parent() {
 
 void after_fork_in_child() {
   pthread_rwlock_unlock(&gate);
-  // It still counts waiting readers that do not exist in the child.
+  // The lock still counts waiting readers that do not exist in the child.
   pthread_rwlock_init(&gate, nullptr);
   current_process.store(getpid(), std::memory_order_relaxed);
 }
@@ -41,9 +41,9 @@ ForkGuard::~ForkGuard() {
 }
 
 pid_t process_id() noexcept {
-  const pid_t known = current_process.load(std::memory_order_relaxed);
-  if (known != 0) [[likely]] {
-    return known;
+  const pid_t cached = current_process.load(std::memory_order_relaxed);
+  if (cached != 0) [[likely]] {
+    return cached;
   }
   current_process.store(getpid(), std::memory_order_relaxed);
   return getpid();

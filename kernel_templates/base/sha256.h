@@ -1,7 +1,6 @@
 #pragma once
 
-// SHA-256 as in FIPS 180-4. Here because keys and stored binaries are identified by it in every
-// layer.
+// SHA-256 (FIPS 180-4). In base/, since every layer identifies keys and stored binaries by it.
 
 #include <array>
 #include <cstddef>

@@ -1,7 +1,6 @@
 #pragma once
 
-// Texts: what is shown of those that come from elsewhere, and how those of the library are taken
-// apart and put together.
+// Text functions: escaping of foreign text, and parsing and joining of the library's own.
 
 #include <array>
 #include <cstddef>
@@ -12,19 +11,18 @@
 
 namespace tunedgemm::internal {
 
-// Texts that come from elsewhere (names in lists, logs of compilers, rows of a cache, paths) made
-// fit to be shown: whatever would act on a terminal, or make it show another text than is there.
+// Foreign text (names in lists, compiler logs, rows of a cache, paths) made safe to print: nothing
+// in it acts on a terminal or makes a terminal show other text.
 
 enum class Lines { kMany, kOne };
 
-/// The text, with "\u001b" for every control character and for those that turn the direction of
-/// writing, and "\xff" for every byte that is no UTF-8. Newlines and tabs stay where there may be
-/// many lines.
+/// The text, with "\u001b" in place of every control character and direction mark, and "\xff" in
+/// place of every byte that is not UTF-8. Newlines and tabs stay if several lines are allowed.
 std::string printable(std::string_view text, Lines lines);
 
-// The text form that problems and configs share: words "name=value", separated by spaces. And the
-// names of a table's rows as one text, made at compile time: for helps and error messages, which so
-// name every row.
+// The text form of problems and configs: words "name=value", separated by spaces. And the names of
+// a table's rows as one text, built at compile time, so that help and error messages name every
+// row.
 
 /// The fields of `text` in order; a word without '=' becomes a field with an empty value. Views
 /// into `text`.
@@ -46,7 +44,7 @@ struct NameList {
   }
 };
 
-/// "f64, f32 or f16" of the rows that `is_listed` takes; `last` stands before the last of them.
+/// "f64, f32 or f16": the rows for which `is_listed` is true; `last` precedes the last of them.
 template <class Row, std::size_t kRows, class Predicate>
 constexpr NameList name_list(const Row (&rows)[kRows], std::string_view last, Predicate is_listed) {
   std::size_t left = 0;

@@ -11,8 +11,7 @@ std::string compiler_command(const Source&, const DeviceLimits&) {
   return "c++ -std=c++20 -O3 -march=native -shared -fPIC";
 }
 
-// AMD EPYC, 2 threads, 2026-11: a call into the kernel; waking one sleeping thread and waiting for
-// it.
+// AMD EPYC, 2 threads, 2026-11: a kernel call; waking a sleeping thread and waiting for it.
 constexpr double kCallUs = 0.2;
 constexpr double kWakeUs = 4.0;
 

@@ -1,8 +1,8 @@
 #pragma once
 
-// The families of CPUs by name, which families.cpp lists, and what they share. On the host a Launch
-// says: `grid[0]` threads of the team take part, each with `shared_bytes` of scratch of its own, as
-// a block of a GPU has shared memory.
+// The CPU families by name, listed by families.cpp, and their common code. In a Launch on the host,
+// `grid[0]` is the number of participating threads, and `shared_bytes` is the scratch memory of
+// each, like the shared memory of a CTA.
 
 #include "kernel_templates/family.h"
 
@@ -19,23 +19,23 @@ class HostFamily : public Family {
   HostFamily(std::string_view name, std::string_view file, std::vector<Knob> knobs);
 
  protected:
-  /// Refuses knobs, and other devices.
+  /// Refuses bad knobs, and devices other than the host.
   std::string why_not_device(const Config& config, const DeviceLimits& limits) const;
   std::vector<std::pair<std::string, std::string>> launch_defines(
       const Config& config, const Launch& launch) const override;
 };
 
-/// A launch that gives each of `jobs` equal pieces of work a thread, as far as there are threads.
+/// A launch with one thread for each of `jobs` equal pieces of work, up to the number of threads.
 Launch launch_for(std::int64_t jobs, const DeviceLimits& limits);
 
-/// The time of `jobs` equal pieces of work of so many cycles each, dealt out to the threads, with
-/// what it costs to wake them.
+/// The time of `jobs` equal pieces of work of `cycles_per_job`, distributed over the threads,
+/// including the cost of waking them.
 double host_us(std::int64_t jobs, double cycles_per_job, const DeviceLimits& limits);
 
-/// The time to move these bytes between the memory and the cores.
+/// The time to move these bytes between memory and cores.
 double host_memory_us(double bytes, const DeviceLimits& limits);
 
-/// Cycles to take one sum to its element of D.
+/// Cycles to turn one accumulator into an element of D.
 double epilogue_cycles(const Problem& problem);
 
 }  // namespace tunedgemm::internal

@@ -1,7 +1,7 @@
 #pragma once
 
-// The activations: one table, which the host halves, the kernels and the verifier ask, so that none
-// of them compares enumerators. What one computes stands in cuda/common/activation.cuh for the
+// The activations: the only table, read by the host halves, the kernels and the verifier, so that
+// none of them compares enumerators. The formulas are in cuda/common/activation.cuh for the
 // kernels, and in f64 in cuda/reference/activation.cuh. Kernels include this file, so it is plain
 // C++ without library headers.
 
@@ -9,7 +9,7 @@
 
 namespace tunedgemm::internal {
 
-/// The formulas stand in tunedgemm.h. The numbers are stored on disk and cross the C ABI: never
+/// tunedgemm.h documents the formulas. The numbers are stored on disk and cross the C ABI: never
 /// renumber.
 enum class Activation : int {
   kNone = 0,
@@ -26,21 +26,21 @@ enum class Activation : int {
 struct ActivationTraits {
   Activation activation;
   const char* name;  ///< in texts and tables
-  /// It calls or divides: too long to be unrolled, and kernels may approximate it.
+  /// Has a call or a division: too long to be unrolled, and kernels may approximate it.
   bool is_long;
-  /// 1: its slope is at most `steepest` (leaky_relu's own is not counted). 2: at most that times
-  /// |x|, as of steepest / 2 * x^2.
+  /// 1: the slope is at most `steepest` (not counting leaky_relu's own). 2: the slope is at most
+  /// `steepest` times |x|, like that of steepest / 2 * x^2.
   int degree;
   double steepest;
-  double host_cycles;      ///< of an f32 on a CPU: vector instructions, or a call
-  double host_cycles_f64;  ///< likewise, of an f64
+  double host_cycles;      ///< for an f32 on a CPU: vector instructions, or a call
+  double host_cycles_f64;  ///< for an f64
 };
 
 struct ActivationTable {
   ActivationTraits rows[9];
 };
 
-/// A function, since NVRTC would store a constant with every kernel.
+/// A function, since NVRTC would store a constant in every kernel.
 // clang-format off
 TUNEDGEMM_CONSTEXPR ActivationTable activation_table() {
   return {{
@@ -58,7 +58,7 @@ TUNEDGEMM_CONSTEXPR ActivationTable activation_table() {
 }
 // clang-format on
 
-/// Of a number that is in no row: those of kNone.
+/// For an unknown number: the traits of kNone.
 TUNEDGEMM_CONSTEXPR ActivationTraits traits(Activation activation) {
   const ActivationTable table = activation_table();
   for (const ActivationTraits& row : table.rows) {

@@ -9,10 +9,10 @@
 namespace tunedgemm::internal {
 
 Config& Config::set(std::string_view knob, int value) {
-  const auto known = std::find_if(knobs_.begin(), knobs_.end(),
-                                  [&](const auto& pair) { return pair.first == knob; });
-  if (known != knobs_.end()) {
-    known->second = value;
+  const auto old = std::find_if(knobs_.begin(), knobs_.end(),
+                                [&](const auto& pair) { return pair.first == knob; });
+  if (old != knobs_.end()) {
+    old->second = value;
   } else {
     knobs_.emplace_back(knob, value);
   }

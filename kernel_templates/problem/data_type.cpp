@@ -10,10 +10,10 @@ namespace tunedgemm::internal {
 namespace {
 
 const DataTypeTraits* find(DataType type) {
-  const auto* const found =
+  const auto* const row =
       std::find_if(std::begin(kDataTypes), std::end(kDataTypes),
-                   [&](const DataTypeTraits& row) { return row.type == type; });
-  return found == std::end(kDataTypes) ? nullptr : found;
+                   [&](const DataTypeTraits& each) { return each.type == type; });
+  return row == std::end(kDataTypes) ? nullptr : row;
 }
 
 int exponent_bias(const ElementFormat& format) {
@@ -23,13 +23,13 @@ int exponent_bias(const ElementFormat& format) {
 }  // namespace
 
 const DataTypeTraits& traits(DataType type) {
-  const DataTypeTraits* found = find(type);
-  return found == nullptr ? kDataTypes[0] : *found;
+  const DataTypeTraits* row = find(type);
+  return row == nullptr ? kDataTypes[0] : *row;
 }
 
 std::string_view name(DataType type) {
-  const DataTypeTraits* found = find(type);
-  return found == nullptr ? "unknown" : found->name;
+  const DataTypeTraits* row = find(type);
+  return row == nullptr ? "unknown" : row->name;
 }
 
 std::optional<DataType> parse_data_type(std::string_view text) {
@@ -42,8 +42,8 @@ std::optional<DataType> parse_data_type(std::string_view text) {
 }
 
 std::int64_t size_bytes(DataType type) {
-  const DataTypeTraits* found = find(type);
-  return found == nullptr ? 0 : found->format.bits / 8;
+  const DataTypeTraits* row = find(type);
+  return row == nullptr ? 0 : row->format.bits / 8;
 }
 
 DataType accumulator(DataType a, DataType /*b*/) {
@@ -72,7 +72,7 @@ double largest(DataType type) {
   if (is_integer(type)) {
     return std::ldexp(1.0, format.mantissa_bits) - 1;
   }
-  // The mantissa of all ones; without infinities it is one less, and the exponent one more.
+  // All mantissa bits set; without infinities the mantissa is one less and the exponent one more.
   const int exponent = exponent_bias(format) + (format.has_infinity ? 0 : 1);
   const int missing_steps = format.has_infinity ? 1 : 2;
   return std::ldexp(std::ldexp(2.0, format.mantissa_bits) - missing_steps,

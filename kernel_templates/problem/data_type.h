@@ -1,7 +1,7 @@
 #pragma once
 
-// The element types of a matrix multiplication: one table, from which their texts, which of them go
-// together, how elements are read, verified and how large errors may be are derived.
+// The element types of a matrix multiplication: one table, which determines their texts and valid
+// combinations, how elements are read and verified, and how large errors may be.
 
 #include <cstdint>
 #include <initializer_list>
@@ -25,7 +25,7 @@ enum class DataType : std::int32_t {
   kS32 = 8,
 };
 
-/// Element types, a bit each.
+/// A set of element types, one bit each.
 using DataTypes = std::uint32_t;
 constexpr DataTypes types(std::initializer_list<DataType> list) {
   DataTypes bits = 0;
@@ -39,12 +39,12 @@ struct DataTypeTraits {
   DataType type;
   const char* name;  ///< in texts and tables, and the type's name in kernel sources
   ElementFormat format;
-  DataType accumulator;  ///< in which products are summed: f64, f32 or s32
-  DataType output;       ///< of D, unless the caller chooses
-  DataTypes outputs;     ///< those that D may have; none: a type of C, D and the bias only
-  /// Tensor cores multiply it, as it is or after an exact conversion (f32: as tf32).
+  DataType accumulator;  ///< f64, f32 or s32
+  DataType output;       ///< the default type of D
+  DataTypes outputs;     ///< the possible types of D; none: a type of C, D and the bias only
+  /// Tensor cores multiply it, directly or after an exact conversion (f32: as tf32).
   bool tensor_cores;
-  /// Goes with other such types in any mix, is summed in a choice of ways, and has scales.
+  /// May be mixed with other such types, has a choice of numerics, and has scales.
   bool is_fp8;
 };
 
@@ -72,7 +72,7 @@ inline constexpr DataTypeTraits kDataTypes[] = {
 };
 // clang-format on
 
-/// Of a number that is in no row: those of f64.
+/// For an unknown number: the traits of f64.
 const DataTypeTraits& traits(DataType type);
 
 /// "f64", "f32", "f16", "bf16", "e4m3", "e5m2", "s8", "s32": the spelling in texts, tables and
@@ -82,21 +82,21 @@ std::optional<DataType> parse_data_type(std::string_view text);
 
 std::int64_t size_bytes(DataType type);
 
-/// The type in which products of `a` and `b` are summed: f64, f32 or s32.
-/// Precondition: why_not_types(a, b, d) is empty for some d.
+/// The accumulator type for products of `a` and `b`: f64, f32 or s32. Precondition:
+/// why_not_types(a, b, d) is empty for some d.
 DataType accumulator(DataType a, DataType b);
 
 bool is_fp8(DataType type);
 bool is_integer(DataType type);
 
-/// Of a float: half the distance between neighbours, relative to the value; 0 of an integer.
+/// For a float: half the distance between neighbours, relative to the value; 0 for an integer.
 double unit_roundoff(DataType type);
 /// The distance between neighbours next to zero.
 double smallest_step(DataType type);
 double largest(DataType type);
 
-/// Empty if A of type `a` times B of type `b` into D of type `d` is computed by this library, else
-/// a sentence that names the pair and what would be possible instead.
+/// Empty if the library can multiply A of type `a` by B of type `b` into D of type `d`, else a
+/// sentence that names the types and the possible ones.
 std::string why_not_types(DataType a, DataType b, DataType d);
 
 }  // namespace tunedgemm::internal

@@ -1,17 +1,17 @@
 #pragma once
 
-// How the bits of an element are read. The kernels of the verifier include this file as well, so it
-// is plain C++ without library headers.
+// The bit format of an element. The verifier's kernels include this file, so it is plain C++
+// without library headers.
 
 namespace tunedgemm::internal {
 
-/// sign | exponent | mantissa, as IEEE 754 reads them, or an integer in two's complement.
+/// sign | exponent | mantissa, as in IEEE 754, or an integer in two's complement.
 struct ElementFormat {
   int bits;
   int exponent_bits;  ///< 0: an integer
-  int mantissa_bits;  ///< those that are stored; of an integer all but the sign
-  /// Exponent bits that are all ones mean infinity or NaN; if false, that is a number like others,
-  /// and NaN alone has all bits set.
+  int mantissa_bits;  ///< the stored ones; for an integer all but the sign
+  /// If true, an exponent of all ones means infinity or NaN. If false, it is an ordinary exponent,
+  /// and only the value with all bits set is NaN.
   bool has_infinity;
 };
 

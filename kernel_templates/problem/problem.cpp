@@ -41,22 +41,22 @@ std::string why_not_sizes(const Problem& problem) {
 
 std::string why_not_numerics(const Problem& problem) {
   const Numerics numerics = problem.numerics;
-  const std::string given = "numerics " + std::string(name(numerics));
+  const std::string refused = "numerics " + std::string(name(numerics));
   if (is_fp8(problem.a.type)) {
-    const bool known = numerics == Numerics::kFast || numerics == Numerics::kPromoted;
-    return known ? "" : given + " does not apply to fp8 inputs; use fast or promoted";
+    const bool applies = numerics == Numerics::kFast || numerics == Numerics::kPromoted;
+    return applies ? "" : refused + " does not apply to fp8 inputs; use fast or promoted";
   }
   if (problem.a.type == DataType::kF32) {
-    const bool known = numerics == Numerics::kIeee || numerics == Numerics::kTf32 ||
-                       numerics == Numerics::kEmulated;
-    return known ? "" : given + " does not apply to f32 inputs; use ieee, tf32 or emulated";
+    const bool applies = numerics == Numerics::kIeee || numerics == Numerics::kTf32 ||
+                         numerics == Numerics::kEmulated;
+    return applies ? "" : refused + " does not apply to f32 inputs; use ieee, tf32 or emulated";
   }
   return numerics == Numerics::kIeee ? ""
-                                     : given + " does not apply to " +
+                                     : refused + " does not apply to " +
                                            std::string(name(problem.a.type)) + " inputs; use ieee";
 }
 
-// A number that is none of its enumeration has no name to be read back.
+// An enumerator's name cannot be parsed if its number is not part of the enumeration.
 std::string why_not_enumerators(const Problem& problem) {
   for (const ProblemField& field : problem_fields()) {
     Problem read_back;
@@ -100,8 +100,8 @@ std::string why_not_matrix(std::string_view letter, const Matrix& matrix, std::i
   return "";
 }
 
-// The entries of D must be apart, else the result would depend on which is written last. They may
-// lie one behind the other, or interleaved line by line.
+// The batch entries of D must not overlap, else the result depends on the order of the writes. They
+// may be consecutive, or interleaved row by row.
 std::string why_not_batch_of_d(const Problem& problem) {
   if (problem.batch <= 1 || problem.m == 0 || problem.n == 0) {
     return "";
@@ -116,7 +116,7 @@ std::string why_not_batch_of_d(const Problem& problem) {
   return behind_each_other || interleaved
              ? ""
              : "the batch stride of D is " + std::to_string(stride) +
-                   " elements, so that the entries of D overlap; give at least " +
+                   " elements, so the batch entries of D overlap; give at least " +
                    std::to_string(one_entry);
 }
 
@@ -139,8 +139,8 @@ constexpr Names<LaunchRegime, 2> kLaunchRegimes{
 
 template <class Enum, std::size_t Count>
 std::string_view name_in(const Names<Enum, Count>& names, Enum value) {
-  for (const auto& [known, text] : names) {
-    if (known == value) {
+  for (const auto& [enumerator, text] : names) {
+    if (enumerator == value) {
       return text;
     }
   }
@@ -149,8 +149,8 @@ std::string_view name_in(const Names<Enum, Count>& names, Enum value) {
 
 template <class Enum, std::size_t Count>
 std::optional<Enum> value_in(const Names<Enum, Count>& names, std::string_view text) {
-  for (const auto& [value, known] : names) {
-    if (known == text) {
+  for (const auto& [value, name] : names) {
+    if (name == text) {
       return value;
     }
   }

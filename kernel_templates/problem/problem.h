@@ -1,14 +1,13 @@
 #pragma once
 
-// Problem: what is asked, as a plain value.
+// Problem: the requested multiplication, as a plain value.
 //
 //     D = act( alpha * scale_a * scale_b * op(A) * op(B) + beta * C + bias ),   per batch entry
 //
 // op(A) is M x K, op(B) K x N, C and D M x N. A transposed row-major matrix is a column-major one,
-// so op() is folded into the order: `a.order` is the order in which the M x K matrix op(A) lies in
-// memory. Everything that may change which kernel is legal or fastest is a field here, and nothing
-// else is: the pointers themselves, alpha's value and the activation's slope are given with the
-// call.
+// so op() is part of the order: `a.order` is the memory order of the M x K matrix op(A). A field
+// exists for everything that may change which kernel is legal or fastest, and for nothing else:
+// pointers, alpha's value and the activation's slope are arguments of the call.
 
 #include <cstdint>
 #include <optional>
@@ -22,43 +21,44 @@ namespace tunedgemm::internal {
 
 inline constexpr ActivationTable kActivations = activation_table();
 
-/// More than the address space of any program, and so far from 2^63 that what is computed of a
-/// matrix's extents and strides (its size with one row more, the end of a tile beyond its last row)
-/// stays below.
+/// More than any program's address space, and far enough below 2^63 that arithmetic on a matrix's
+/// extents and strides (its size plus one row, the end of a tile beyond its last row) does not
+/// overflow.
 inline constexpr std::int64_t kMostBytes = std::int64_t{1} << 56;
 
 // All enumerators below are stored on disk and cross the C ABI: never renumber.
 
 enum class Order : std::int32_t { kRowMajor = 0, kColumnMajor = 1 };
 
-/// The bias has D's element type: M values, one a row of D, or N values, one a column of D.
+/// The bias has D's element type: M values, one for each row of D, or N values, one for each
+/// column.
 enum class Bias : std::int32_t { kNone = 0, kPerRow = 1, kPerColumn = 2 };
 
 /// Only the class of a scalar is part of the problem. `beta` of class kZero means that C is never
-/// read.
+/// Only a scalar's class is part of the problem. If `beta` is of class kZero, C is never read.
 enum class ScalarClass : std::int32_t { kZero = 0, kOne = 1, kOther = 2 };
 
-/// How products are formed where there is a choice (f32 inputs: the first three; fp8 inputs: the
+/// How products are computed if there is a choice (f32 inputs: the first three; fp8 inputs: the
 /// last two).
 enum class Numerics : std::int32_t {
   kIeee = 0,      ///< f32 products and sums in f32; the only one for f64, f16, bf16 and s8
-  kTf32 = 1,      ///< f32 inputs rounded to tf32 (10 mantissa bits), summed in f32
+  kTf32 = 1,      ///< f32 inputs rounded to tf32 (10 mantissa bits), accumulated in f32
   kEmulated = 2,  ///< f32 inputs split into parts so that the error stays within that of kIeee
-  kFast = 3,      ///< fp8 summed as the tensor core does it
-  kPromoted = 4,  ///< fp8 partial sums moved to f32 registers at short intervals
+  kFast = 3,      ///< fp8 accumulated as the tensor core does it
+  kPromoted = 4,  ///< fp8 partial sums added to f32 registers at short intervals
 };
 
 /// Whether a tuning measures with inputs that are not in the cache (the usual case) or with the
-/// same ones again.
+/// same inputs again.
 enum class Regime : std::int32_t { kCold = 0, kWarm = 1 };
 
-/// In what surroundings a kernel is launched, in a tuning as in a program: after a kernel of
-/// somebody else (the usual case), or right after one of this library, with which it may overlap.
+/// What precedes a kernel's launch, both in a tuning and in a program: an unrelated kernel (the
+/// usual case), or a kernel of this library, with which it may overlap.
 enum class LaunchRegime : std::int32_t { kIsolated = 0, kBackToBack = 1 };
 
-/// Where one matrix lies: element type, order, leading dimension and batch stride in elements, and
-/// the largest power of two up to 16 that divides the address of every row (column, if
-/// column-major) start, in bytes.
+/// The memory layout of a matrix: element type, order, leading dimension and batch stride in
+/// elements, and the largest power of two up to 16 that divides the address of every row (column if
+/// column-major), in bytes.
 struct Matrix {
   DataType type = DataType::kF32;
   Order order = Order::kRowMajor;
@@ -84,28 +84,28 @@ struct Problem {
   friend bool operator==(const Problem&, const Problem&) = default;
 };
 
-/// A problem with packed matrices, 16-byte aligned where the sizes allow it, alpha = 1 and beta =
-/// 0. `layout` has a letter for A and one for B: n = row-major, t = column-major ("nn", "nt", "tn",
-/// "tt"). Numerics is kIeee, or kFast for fp8. Throws std::invalid_argument with a sentence for a
-/// bad layout or types.
+/// A problem with packed matrices, 16-byte aligned if the sizes allow it, alpha = 1 and beta = 0.
+/// `layout` has a letter for A and one for B: n = row-major, t = column-major ("nn", "nt", "tn",
+/// "tt"). Numerics is kIeee, or kFast for fp8. Throws std::invalid_argument with a sentence if the
+/// layout or the types are bad.
 Problem make_problem(std::int64_t m, std::int64_t n, std::int64_t k, DataType a, DataType b,
                      DataType d, std::string_view layout = "nn");
 
-/// Empty if the problem is well formed, else a sentence with the value that is wrong and what to
-/// do. Sizes may be zero; leading dimensions must cover the rows; no matrix, leading dimension or
-/// batch stride may span more than kMostBytes; types and numerics must match.
+/// Empty if the problem is well formed, else a sentence with the bad value and the remedy. Sizes
+/// may be zero; leading dimensions must cover the rows; no matrix, leading dimension or batch
+/// stride may span more than kMostBytes; types and numerics must match.
 std::string why_not(const Problem& problem);
 
-/// The same multiplication told by its transpose: A and B, M and N and row and column bias change
-/// places, and every order is the other one.
+/// The same multiplication as its transpose: swaps A and B, M and N, and row and column bias, and
+/// flips every order.
 Problem transposed(const Problem& problem);
 
 /// The same multiplication with D row-major: a column-major D is computed as its transpose. Fields
-/// that cannot matter are reset, so that equal work has equal keys: batch strides of a single batch
-/// entry, all of C where beta is zero.
+/// without effect are reset, so that equal work has equal keys: the batch strides of a single batch
+/// entry, and all of C if beta is zero.
 struct Canonical {
   Problem problem;
-  bool swapped = false;  ///< A and B have changed places: so must their pointers and scales
+  bool swapped = false;  ///< A and B were swapped: swap their pointers and scales too
 };
 Canonical canonical(const Problem& problem);
 
@@ -115,25 +115,25 @@ Canonical canonical(const Problem& problem);
 std::string to_text(const Problem& problem);
 std::optional<Problem> parse_problem(std::string_view text);
 
-/// The one function that makes the key of a problem, for writing and for reading: 32 hexadecimal
+/// The problem's key, made by this function alone, for writing and for reading: 32 hexadecimal
 /// digits over to_text(canonical(problem).problem).
 std::string fingerprint(const Problem& problem);
 
-/// "f16→f16", "e4m3×e5m2→bf16", with the numerics where they are a choice: "f32→f32 tf32".
+/// "f16→f16", "e4m3×e5m2→bf16", with the numerics if there is a choice: "f32→f32 tf32".
 std::string types_text(const Problem& problem);
-/// "nn", "nt", "tn", "tt": a letter for A and one for B, n = row-major; " C:col" is added for a
+/// "nn", "nt", "tn", "tt": a letter for A and one for B, n = row-major; " C:col" is appended for a
 /// column-major C.
 std::string layout_text(const Problem& problem);
-/// "", or what is fused: "beta bias/col gelu_tanh".
+/// The fused operations, or "": "beta bias/col gelu_tanh".
 std::string epilogue_text(const Problem& problem);
 
-/// 2 m n k batch, as a double since it may pass 2^63.
+/// 2 m n k batch, as a double since it may exceed 2^63.
 double flops(const Problem& problem);
-/// Bytes of A, B and D (and C where it is read), each once.
+/// Bytes of A, B and D (and C if it is read), each counted once.
 double minimum_bytes(const Problem& problem);
 
 /// The number of elements that a rows x columns matrix with this order, stride and batch spans,
-/// from its first to its last element; empty if that is more than kMostBytes.
+/// from its first to its last element; empty if they are more than kMostBytes.
 std::optional<std::int64_t> span_elements(const Matrix& matrix, std::int64_t rows,
                                           std::int64_t columns, std::int64_t batch);
 

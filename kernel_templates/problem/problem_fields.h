@@ -1,7 +1,7 @@
 #pragma once
 
-// The fields of a Problem, one by one: the table from which its text, and with it its key, its
-// columns in a cache, and the fields of shapes in lists and on command lines are made.
+// The fields of a Problem, one by one. This table determines the problem's text, and thereby its
+// key, its columns in a cache, and the fields of shapes in lists and on command lines.
 
 #include <array>
 #include <cstdint>
@@ -22,22 +22,23 @@ inline constexpr std::size_t kMostValues = 5;
 struct ProblemField {
   std::string_view name;
   std::vector<FieldValue> (*values)(const Problem& problem);
-  /// Whether the text was understood. Takes more than text() gives, where people may write more.
+  /// Whether the text was understood. For fields that people write it accepts more than text()
+  /// gives.
   bool (*read)(std::string_view text, Problem& problem);
-  /// For each value the column of a database that has it; "" for a value that another one tells.
+  /// The database column of each value; "" if another column has the value.
   std::array<std::string_view, kMostValues> columns;
-  /// For people who write a shape down; empty where shapes say it in another way.
+  /// The help text for people who write a shape; empty if shapes express the field in another way.
   std::string_view meaning;
-  std::string_view expected;  ///< what read() understands
+  std::string_view expected;  ///< the texts that read() understands
 
   /// The values, separated by commas.
   std::string text(const Problem& problem) const;
 };
 
-/// In the order of the text.
+/// In the order of the problem's text.
 std::span<const ProblemField> problem_fields();
-/// Of these, the fields behind the first so many are left out of the text at their default, so that
-/// the keys of problems that are older than a field stay what they are.
+/// The text has the first fields always and the later ones only if they differ from their default,
+/// so that a new field leaves the keys of older problems unchanged.
 inline constexpr std::size_t kFieldsAlwaysWritten = 15;
 
 }  // namespace tunedgemm::internal

@@ -1,5 +1,5 @@
-// A problem's text form, written and read by one table of its fields. The key of a problem is made
-// of the text (problem.cpp, fingerprint), so a field that stands here is part of the key, too.
+// A problem's text form, written and read by one table of its fields. The problem's key is computed
+// from the text (problem.cpp, fingerprint), so every field of the table is part of the key.
 
 #include <algorithm>
 #include <array>
@@ -105,7 +105,7 @@ constexpr ProblemField choice_field(std::string_view name, std::string_view mean
 
 constexpr NameList kAnyActivation = name_list(kActivations.rows, " or ");
 
-// In the order of the text. A field that is added stands last.
+// In the order of the text. New fields are added at the end.
 constexpr std::array kFields{
     number_field<&Problem::m>("m"),
     number_field<&Problem::n>("n"),
@@ -175,12 +175,12 @@ std::optional<Problem> parse_problem(std::string_view text) {
   for (const auto& [name, value] : split_fields(text)) {
     const auto field =
         std::find_if(kFields.begin(), kFields.end(),
-                     [name = name](const ProblemField& known) { return known.name == name; });
+                     [name = name](const ProblemField& each) { return each.name == name; });
     if (field == kFields.end() || !field->read(value, problem)) {
       return std::nullopt;
     }
   }
-  // A field that is missing, or came twice, makes another text of what was read.
+  // The text differs if a field was missing or came twice.
   return to_text(problem) == text ? std::optional(problem) : std::nullopt;
 }
 

@@ -1,5 +1,5 @@
-// Many processes and threads on one file: nobody gets an error, nothing that was stored is lost,
-// and what is killed leaves a sound file.
+// Many processes and threads use one file: no call fails, nothing that was stored is lost, and a
+// killed process leaves a sound file.
 
 #include <algorithm>
 #include <atomic>
@@ -34,7 +34,7 @@ bool put(Store& store, std::int64_t m) {
       .stored;
 }
 
-// What a store has to complain about that shares its file with others.
+// The complaints of a store whose file other processes use too.
 std::string complaint_of(const Store& store) {
   const StoreHealth health = store.health();
   std::string text =
@@ -51,7 +51,7 @@ void check_sound(const fs::path& path) {
   CHECK(connection.text("PRAGMA foreign_key_check").empty());
 }
 
-// As the tuner does it, without the tuning. Returns whether this process has tuned it.
+// The tuner's calls without the tuning. Returns whether this process has tuned the problem.
 bool tune(Store& store, std::int64_t m) {
   const auto problem = sample::problem(m);
   const Lease lease = store.acquire(problem, sample::device(), sample::toolchain(), 60);
@@ -152,8 +152,7 @@ TEST_CASE("Eight processes tune the same shapes", "[slow]") {
   check_sound(options.path);
 }
 
-TEST_CASE("What was acknowledged before a SIGKILL is there after it, at fifty random moments",
-          "[slow]") {
+TEST_CASE("An acknowledged write survives a SIGKILL at any of fifty random moments", "[slow]") {
   constexpr int kKills = 50;
   constexpr int kProcesses = 3;
   const TemporaryFolder folder;
@@ -176,7 +175,7 @@ TEST_CASE("What was acknowledged before a SIGKILL is there after it, at fifty ra
       }
       return std::string("never killed");
     });
-    // Now in the middle of the work, now at the start.
+    // Alternately during the work and during the start.
     if (round % 2 == 0) {
       processes.wait_for_a_line();
     }
@@ -229,6 +228,6 @@ TEST_CASE("Threads share a store") {
   CHECK(failures == 0);
   CHECK(complaint_of(*store).empty());
   CHECK(complaint_of(*other).empty());
-  // Each sees what the other has stored.
+  // Each thread sees what the other has stored.
   CHECK(store->winners().size() == 40);
 }

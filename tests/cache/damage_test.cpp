@@ -1,6 +1,6 @@
-// Damage of every kind, each in a copy of one small cache: files cut off at many lengths, pages and
-// headers overwritten. The damaged file is set aside once and a new one begins; a file that shows no
-// damage keeps all its winners.
+// Damage of every kind, each to a copy of one small cache: files cut off at many lengths, pages and
+// headers overwritten. The damaged file is set aside once and a new one starts; a file that shows
+// no damage keeps all its winners.
 
 #include <algorithm>
 #include <fstream>
@@ -35,7 +35,7 @@ sqlite::Connection connect(const fs::path& path) {
   return sqlite::Connection::open(path, sqlite::Connection::Mode::kReadWrite, 0);
 }
 
-// The bytes of a whole cache, made once.
+// The bytes of an intact cache, made once.
 const std::string& whole_cache() {
   static const std::string bytes = [] {
     const TemporaryFolder folder;
@@ -78,7 +78,7 @@ int count_looked_up(const Store& store, const std::set<int>& winners) {
   }));
 }
 
-// A start of a program, which reads all that there is and stores something.
+// A program start that reads everything and stores something.
 struct Start {
   explicit Start(const fs::path& path) {
     const auto store = Store::open(sample::options(path));
@@ -122,7 +122,7 @@ void check_sound(const fs::path& path) {
   CHECK_NOTHROW(check_schema(connection));
 }
 
-// Starts twice with the damaged bytes. The second start finds nothing wrong and the same winners.
+// Starts twice with the damaged bytes. The second start finds no damage and the same winners.
 void check_two_starts(const std::string& bytes) {
   const TemporaryFolder folder;
   const fs::path path = folder.path() / "cache.db", aside = path.string() + ".corrupt";
@@ -151,7 +151,7 @@ void check_two_starts(const std::string& bytes) {
   CHECK(second.warnings.empty());
   CHECK(second.state == StoreState::kReadWrite);
   CHECK(second.found == first.found);
-  // A changed byte in an index can hide a row from look-ups, which nobody sees; doctor does.
+  // A changed byte in an index can hide a row from look-ups; only doctor notices.
   auto options = sample::options(path);
   options.examination = StoreOptions::Examination::kWhole;
   { const auto examined = Store::open(options); }
@@ -159,7 +159,7 @@ void check_two_starts(const std::string& bytes) {
   check_sound(path);
 }
 
-// Starts with bytes whose damage a start must notice.
+// Starts with bytes whose damage must be noticed at once.
 void check_is_set_aside(const std::string& bytes) {
   const TemporaryFolder folder;
   const fs::path path = folder.path() / "cache.db";
@@ -172,7 +172,7 @@ void check_is_set_aside(const std::string& bytes) {
   check_sound(path);
 }
 
-// Half of them where the header, the schema and the roots of the tables are.
+// Cuts every second file off within the header, the schema and the roots of the tables.
 void check_truncations(int count) {
   std::mt19937_64 random(test_seed());
   const std::string& whole = whole_cache();
@@ -192,7 +192,7 @@ void check_damaged_pages(int count) {
     std::string what;
     for (std::size_t damages = 1 + random() % 3; damages > 0; --damages) {
       const std::size_t page = random() % pages;
-      // The whole page, or a piece of it; the application id stays.
+      // The whole page, or a part of it, without the application id.
       const bool all = random() % 2 == 0;
       const std::size_t begin = page * kPage + (all ? 0 : random() % kPage);
       const std::size_t end =
@@ -213,23 +213,23 @@ void check_damaged_pages(int count) {
 
 }  // namespace
 
-TEST_CASE("A cache that was cut off is set aside once, and a new one begins") {
+TEST_CASE("A cache that was cut off is set aside once, and a new one starts") {
   check_truncations(16);
 }
 
-TEST_CASE("A cache with damaged pages is set aside once, and a new one begins") {
+TEST_CASE("A cache with damaged pages is set aside once, and a new one starts") {
   check_damaged_pages(16);
 }
 
-TEST_CASE("A cache that was cut off anywhere, at 200 lengths", "[slow]") {
+TEST_CASE("A cache cut off at any of 200 lengths is set aside once", "[slow]") {
   check_truncations(200);
 }
 
-TEST_CASE("A cache with any damaged pages, 200 times", "[slow]") {
+TEST_CASE("A cache with any damaged pages is set aside once, 200 times", "[slow]") {
   check_damaged_pages(200);
 }
 
-TEST_CASE("Whatever byte of the header is changed, two starts come to a sound cache") {
+TEST_CASE("After a change to any byte of the header, two starts lead to a sound cache") {
   std::mt19937_64 random(test_seed());
   for (int round = 0; round < 20; ++round) {
     std::string bytes = whole_cache();
@@ -245,7 +245,7 @@ TEST_CASE("Whatever byte of the header is changed, two starts come to a sound ca
   check_is_set_aside(bytes);
 }
 
-TEST_CASE("A version that cannot be is damage") {
+TEST_CASE("An impossible version is damage") {
   const int version = GENERATE(-1, 0, -2147483647 - 1);
   std::string bytes = whole_cache();
   for (std::size_t byte = 0; byte < 4; ++byte) {
@@ -255,7 +255,7 @@ TEST_CASE("A version that cannot be is damage") {
   check_is_set_aside(bytes);
 }
 
-TEST_CASE("Tables and views that are missing are damage") {
+TEST_CASE("Missing tables and views are damage") {
   const std::string name = GENERATE("trial", "request", "lease", "meta", "best", "winner_v1");
   const TemporaryFolder folder;
   const fs::path path = folder.path() / "cache.db";
@@ -289,7 +289,7 @@ TEST_CASE("Code that would run when the cache is read or written is damage") {
   check_is_set_aside(read_file(path));
 }
 
-TEST_CASE("However often a cache is damaged, one copy is kept aside") {
+TEST_CASE("Only one copy is kept aside, however often a cache is damaged") {
   const TemporaryFolder folder;
   const fs::path path = folder.path() / "cache.db";
   for (int round = 1; round <= 4; ++round) {

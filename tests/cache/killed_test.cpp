@@ -1,4 +1,4 @@
-// Processes that are killed while they store, beside one that goes on: what was stored stays.
+// Processes are killed while they store and another one continues: what was stored stays.
 
 #include <unistd.h>
 
@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// As many winners as it gets stored; says the number of each that is.
+// Stores `count` winners and says the number of each one that is in the file.
 void store_until_killed(const fs::path& path, int first, int count, const Processes::Say& say) {
   const auto store = Store::open(sample::options(path));
   for (int m = first; m < first + count; ++m) {
@@ -79,7 +79,7 @@ void check_kills(int rounds) {
 
 }  // namespace
 
-TEST_CASE("Nothing that was stored is lost when processes are killed beside another one") {
+TEST_CASE("Nothing that was stored is lost when other processes are killed") {
   check_kills(6);
 }
 
@@ -87,7 +87,7 @@ TEST_CASE("Nothing that was stored is lost in 60 kills", "[slow]") {
   check_kills(60);
 }
 
-TEST_CASE("Who only reads takes back what a killed process has left half done") {
+TEST_CASE("A reader rolls back the half-done transaction of a killed process") {
   const TemporaryFolder folder;
   auto options = sample::options(folder.path() / "cache.db");
   options.journal = GENERATE(StoreOptions::Journal::kRollback, StoreOptions::Journal::kWriteAhead);
@@ -97,7 +97,7 @@ TEST_CASE("Who only reads takes back what a killed process has left half done") 
     Processes process(1, [&](int, const Processes::Say&) {
       auto connection =
           sqlite::Connection::open(options.path, sqlite::Connection::Mode::kReadWrite, 1000);
-      // So small a cache that pages go to the file before the transaction ends.
+      // So small a page cache that pages reach the file before the transaction ends.
       connection.execute("PRAGMA cache_size = 1; BEGIN IMMEDIATE");
       for (int name = 0; name < 300; ++name) {
         connection.execute("INSERT INTO meta VALUES ('half done " + std::to_string(name) +

@@ -1,4 +1,4 @@
-// Leases: who may tune a problem, and what a process that died has left behind.
+// Leases: who may tune a problem, and what a dead process has left behind.
 
 #include <signal.h>
 #include <sys/wait.h>
@@ -43,7 +43,7 @@ void clear(Store& store) {
   store.clear_in_flight(sample::problem(1), sample::device(), sample::toolchain());
 }
 
-// Runs `body` in a process that then dies as if killed.
+// Runs `body` in a process that ends as if killed.
 template <class Body>
 void in_process_that_dies(Body&& body) {
   const pid_t child = fork();
@@ -58,7 +58,7 @@ void in_process_that_dies(Body&& body) {
 
 }  // namespace
 
-TEST_CASE("A lease is held by one at a time, for one problem") {
+TEST_CASE("Only one holder at a time has a problem's lease") {
   const TemporaryFolder folder;
   const auto options = sample::options(folder.path() / "cache.db");
   const auto store = Store::open(options);
@@ -73,7 +73,7 @@ TEST_CASE("A lease is held by one at a time, for one problem") {
   CHECK(acquire(*other, 1));
 }
 
-TEST_CASE("Who waits for a lease gets it when it is given back") {
+TEST_CASE("A waiting process gets the lease when it is released") {
   const TemporaryFolder folder;
   const auto store = Store::open(sample::options(folder.path() / "cache.db"));
   Lease lease = acquire(*store, 1);
@@ -87,7 +87,7 @@ TEST_CASE("Who waits for a lease gets it when it is given back") {
   CHECK(got);
 }
 
-TEST_CASE("A lease that outlives its store does no harm, and the store gives it back") {
+TEST_CASE("A lease that outlives its store does no harm, and the store releases it") {
   const TemporaryFolder folder;
   const auto options = sample::options(folder.path() / "cache.db");
   auto store = Store::open(options);
@@ -96,7 +96,7 @@ TEST_CASE("A lease that outlives its store does no harm, and the store gives it 
   CHECK(acquire(*Store::open(options), 1));
 }
 
-TEST_CASE("The candidate that was in flight when its process died is not tried again") {
+TEST_CASE("A candidate in flight when its process died is not tried again") {
   const TemporaryFolder folder;
   const auto options = sample::options(folder.path() / "cache.db");
   in_process_that_dies([&] {
@@ -120,7 +120,7 @@ TEST_CASE("The candidate that was in flight when its process died is not tried a
   CHECK(left[0].rejection->reason == Reason::kCrashed);
 }
 
-TEST_CASE("The candidate that was in flight when a tuning gave its lease back is not tried again") {
+TEST_CASE("A candidate in flight when its lease was released is not tried again") {
   const TemporaryFolder folder;
   const auto options = sample::options(folder.path() / "cache.db");
   const auto store = Store::open(options);
@@ -156,7 +156,7 @@ TEST_CASE("A process that died with nothing in flight leaves a lease to take ove
   CHECK(trials(*store).empty());
 }
 
-TEST_CASE("A candidate in flight without a lease is remembered and cleared too") {
+TEST_CASE("A candidate in flight without a lease is recorded and cleared too") {
   const TemporaryFolder folder;
   const auto options = sample::options(folder.path() / "cache.db");
   const auto store = Store::open(options);
@@ -184,7 +184,7 @@ TEST_CASE("The lease of another machine is respected for a quarter of an hour") 
   CHECK(acquire(*store, 1));
 }
 
-TEST_CASE("A lease is renewed by each candidate") {
+TEST_CASE("Each candidate renews the lease") {
   const TemporaryFolder folder;
   const auto path = folder.path() / "cache.db";
   const auto store = Store::open(sample::options(path));
@@ -196,7 +196,7 @@ TEST_CASE("A lease is renewed by each candidate") {
   CHECK_FALSE(acquire(*store, 1));
 }
 
-TEST_CASE("A lease that was taken over gives nothing back") {
+TEST_CASE("Releasing a lease that was taken over does nothing") {
   const TemporaryFolder folder;
   const auto path = folder.path() / "cache.db";
   const auto store = Store::open(sample::options(path));
@@ -209,7 +209,7 @@ TEST_CASE("A lease that was taken over gives nothing back") {
   CHECK_FALSE(acquire(*store, 1));
 }
 
-TEST_CASE("A lease of another machine that is dated ahead by more than a clock is wrong is over") {
+TEST_CASE("A lease of another machine has ended if its time is too far ahead") {
   const TemporaryFolder folder;
   const auto path = folder.path() / "cache.db";
   const auto store = Store::open(sample::options(path));
@@ -223,7 +223,7 @@ TEST_CASE("A lease of another machine that is dated ahead by more than a clock i
   CHECK(acquire(*store, 1));
 }
 
-TEST_CASE("A process is known by its start, its machine's start and its machine") {
+TEST_CASE("A process is identified by its start, its machine's boot and its machine") {
   const ProcessIdentity self = this_process();
   CHECK(liveness(self) == Liveness::kAlive);
   ProcessIdentity other = self;
@@ -240,7 +240,7 @@ TEST_CASE("A process is known by its start, its machine's start and its machine"
   CHECK(liveness(other) == Liveness::kDead);
 }
 
-TEST_CASE("A lease tells whether others have stored winners since the last look-up") {
+TEST_CASE("A lease says whether others have stored winners since the last look-up") {
   const TemporaryFolder folder;
   const auto options = sample::options(folder.path() / "cache.db");
   const auto store = Store::open(options);
@@ -255,7 +255,7 @@ TEST_CASE("A lease tells whether others have stored winners since the last look-
   CHECK(lease);
   CHECK(lease.winners_changed());
   CHECK(find());
-  // One's own winners are known without looking.
+  // A store knows its own winners without a look-up.
   CHECK(store->put(sample::record(2), sample::source(), sample::binary(), {}).stored);
   CHECK_FALSE(acquire(*store, 2).winners_changed());
 }

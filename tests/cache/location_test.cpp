@@ -12,7 +12,7 @@ using Journal = StoreOptions::Journal;
 
 namespace {
 
-// An environment variable with another value, or none, for a while.
+// Sets or unsets an environment variable during its lifetime.
 class Environment {
  public:
   [[nodiscard]] Environment(const char* name, const char* value) : name_(name) {
@@ -39,7 +39,7 @@ class Environment {
 
 }  // namespace
 
-TEST_CASE("The store's file is the option, else the environment's, else in the home") {
+TEST_CASE("The store's file comes from the option, else the environment, else the home folder") {
   const Environment cache("TUNEDGEMM_CACHE", "/a/cache.db");
   const Environment xdg("XDG_CACHE_HOME", "/b");
   const Environment home("HOME", "/c");
@@ -62,7 +62,7 @@ TEST_CASE("The store's file is the option, else the environment's, else in the h
   CHECK(store_path(options) == std::filesystem::current_path() / "here.db");
 }
 
-TEST_CASE("System files are the option's, else those of the environment") {
+TEST_CASE("System files come from the option, else from the environment") {
   const Environment system("TUNEDGEMM_SYSTEM_CACHE", "/a/x.db::/b/y.db");
   CHECK(system_store_paths({}) == std::vector<std::filesystem::path>{"/a/x.db", "/b/y.db"});
   StoreOptions options;
@@ -70,7 +70,7 @@ TEST_CASE("System files are the option's, else those of the environment") {
   CHECK(system_store_paths(options) == options.system_paths);
 }
 
-TEST_CASE("A write-ahead log is chosen only on a local file system and with a repaired SQLite") {
+TEST_CASE("A write-ahead log is chosen only on a local file system and with a fixed SQLite") {
   for (const int repaired : {3'044'006, 3'044'999, 3'050'007, 3'051'003, 3'053'000}) {
     CHECK(has_wal_reset_repair(repaired));
     CHECK(journal_for(Journal::kAutomatic, true, repaired) == Journal::kWriteAhead);
@@ -84,12 +84,12 @@ TEST_CASE("A write-ahead log is chosen only on a local file system and with a re
   CHECK(journal_for(Journal::kRollback, true, 3'051'003) == Journal::kRollback);
 }
 
-TEST_CASE("File systems that are not known are not local") {
+TEST_CASE("An unknown file system is not local") {
   CHECK_FALSE(is_on_local_file_system("/proc"));
   CHECK_FALSE(is_on_local_file_system("/no/such/folder"));
 }
 
-TEST_CASE("The journal mode that was chosen is the file's") {
+TEST_CASE("The file has the chosen journal mode") {
   const TemporaryFolder folder;
   StoreOptions options;
   options.path = folder.path() / "cache.db";

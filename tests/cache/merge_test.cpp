@@ -1,4 +1,4 @@
-// Store::merge: what is taken over from another cache, and what of two winners stays.
+// Store::merge: which rows of another cache are taken, and which of two winners stays.
 
 #include <algorithm>
 #include <fstream>
@@ -76,7 +76,7 @@ std::optional<Record> find(const Store& store, std::int64_t m) {
 
 }  // namespace
 
-TEST_CASE("A merge takes winners, trials and binaries that are not there, and finds them") {
+TEST_CASE("A merge adds missing winners, trials and binaries, and the store finds them") {
   const TemporaryFolder folder;
   const fs::path ours = folder.path() / "ours.db", theirs = folder.path() / "theirs.db";
   fill(ours, {{.m = 1}});
@@ -96,7 +96,7 @@ TEST_CASE("A merge takes winners, trials and binaries that are not there, and fi
   }
 }
 
-TEST_CASE("Merging a file again changes nothing, whichever file was merged into which") {
+TEST_CASE("Merging a file again changes nothing, in either direction") {
   const TemporaryFolder folder;
   const fs::path ours = folder.path() / "ours.db", theirs = folder.path() / "theirs.db";
   fill(ours, {{.m = 1}, {.m = 2, .median_us = 9, .block_m = 128}});
@@ -121,7 +121,7 @@ TEST_CASE("Merging a file again changes nothing, whichever file was merged into 
   CHECK(std::equal(once.begin(), once.begin() + 3, back.begin()));  // the three winners
 }
 
-TEST_CASE("Of two winners for one problem the better-measured one stays, and a sentence says so") {
+TEST_CASE("The better-measured of two winners for one problem stays, and a sentence says so") {
   struct Case {
     Winner ours, theirs;
     bool is_taken;
@@ -146,13 +146,13 @@ TEST_CASE("Of two winners for one problem the better-measured one stays, and a s
   CHECK_THAT(result.conflicts.front(), ContainsSubstring(is_taken ? "replaces" : "stays, not"));
   CHECK(result.winners == (is_taken ? 1 : 0));
   CHECK(find(*store, 1)->measurement.median_us == (is_taken ? theirs : ours).median_us);
-  // The finals that the views show are those of the winner.
+  // The views show the winner's finals.
   auto connection =
       sqlite::Connection::open(folder.path() / "ours.db", sqlite::Connection::Mode::kReadOnly, 0);
   CHECK(connection.integer("SELECT count(*) FROM best") == 1);
 }
 
-TEST_CASE("A winner of a template that is current here is better than one that is not") {
+TEST_CASE("A winner of a current template is better than one of an outdated template") {
   const TemporaryFolder folder;
   auto old_options = sample::options(folder.path() / "theirs.db");
   old_options.find_family = sample::find_old;
@@ -169,7 +169,7 @@ TEST_CASE("A winner of a template that is current here is better than one that i
   CHECK(find(*store, 1)->rigor == Rigor::kQuick);
 }
 
-TEST_CASE("A binary whose hash is wrong is not taken") {
+TEST_CASE("A binary whose hash is wrong is not merged") {
   const TemporaryFolder folder;
   const fs::path theirs = folder.path() / "theirs.db";
   fill(theirs, {{.m = 1}, {.m = 2}});

@@ -27,7 +27,7 @@ TEST_CASE("A device's fingerprint changes with each of its fields") {
   CHECK(fingerprint(sample::device()).size() == 32);
 }
 
-TEST_CASE("A device's memory is told in whole GiB, whatever its driver keeps for itself") {
+TEST_CASE("A device's memory is in whole GiB, whatever its driver reserves") {
   constexpr std::int64_t kGiB = std::int64_t{1} << 30;
   CHECK(in_whole_gib(0) == 0);
   CHECK(in_whole_gib(1) == kGiB);
@@ -42,7 +42,7 @@ TEST_CASE("A toolchain's fingerprint changes with compiler and driver") {
   CHECK(fingerprint(Toolchain{"a", "b"}) != fingerprint(Toolchain{"b", "a"}));
 }
 
-TEST_CASE("A rigor's name is parsed back, and other names are not") {
+TEST_CASE("A rigor's name can be parsed, and other names cannot") {
   for (const Rigor rigor : {Rigor::kModel, Rigor::kQuick, Rigor::kNormal, Rigor::kExhaustive}) {
     CHECK(parse_rigor(name(rigor)) == rigor);
   }
@@ -50,7 +50,7 @@ TEST_CASE("A rigor's name is parsed back, and other names are not") {
   CHECK_FALSE(parse_rigor(""));
 }
 
-TEST_CASE("Reasons have names of their own") {
+TEST_CASE("Each reason has its own name") {
   std::set<std::string_view> names;
   for (int reason = 1; reason <= 10; ++reason) {
     CHECK(names.insert(name(static_cast<Reason>(reason))).second);

@@ -1,5 +1,5 @@
-// A store that is opened while another process repairs the file. The other process is this test: it
-// holds the lock of those who repair, and leaves behind what they leave at each moment.
+// A store is opened while another process repairs the file. This test plays the other process: it
+// holds the repair lock and leaves behind what a repair leaves at each moment.
 
 #include <atomic>
 #include <chrono>
@@ -41,12 +41,12 @@ sqlite::Connection connect(const fs::path& path) {
   return sqlite::Connection::open(path, sqlite::Connection::Mode::kReadWrite, 0);
 }
 
-// A cache of which only the application id is left.
+// A cache of which only the application id remains.
 void write_damaged(const fs::path& path) {
   std::ofstream(path) << std::string(68, 'x') + "tgem" + std::string(5000, 'x');
 }
 
-// SQLite takes what lies there for the journal of a process that died, and cannot read it.
+// SQLite takes this for the journal of a dead process, and cannot read it.
 fs::path make_unreadable_journal(const fs::path& path) {
   const fs::path journal = path.string() + "-journal";
   fs::create_directory(journal);
@@ -59,7 +59,7 @@ fs::path make_unreadable_journal(const fs::path& path) {
   return journal;
 }
 
-// Somebody who repairs the file, and is done with it a while after others have begun to open it.
+// A process that repairs the file, and finishes a while after others have begun to open it.
 class Repair {
  public:
   Repair(const fs::path& path, std::function<void()> finish)
@@ -88,7 +88,7 @@ class Repair {
 
 }  // namespace
 
-TEST_CASE("Who opens a file whose journal is being moved aside waits for the repair") {
+TEST_CASE("A writer waits for the repair if the journal is being moved aside") {
   const TemporaryFolder folder;
   auto options = sample::options(folder.path() / "cache.db");
   fill(options.path, 3);
@@ -102,7 +102,7 @@ TEST_CASE("Who opens a file whose journal is being moved aside waits for the rep
   CHECK(store->health().winners == 3);
 }
 
-TEST_CASE("Who only reads waits for the repair of a damaged file") {
+TEST_CASE("A reader waits for the repair of a damaged file") {
   const TemporaryFolder folder;
   const fs::path path = folder.path() / "cache.db", repaired = folder.path() / "repaired.db";
   fill(repaired, 3);
@@ -122,13 +122,13 @@ TEST_CASE("Who only reads waits for the repair of a damaged file") {
   CHECK(store->health().winners == 3);
 }
 
-TEST_CASE("Who only reads takes the file that has come into the place of the one it was opening") {
+TEST_CASE("A reader opens the new file if the one it was opening is replaced") {
   const TemporaryFolder folder;
   auto options = sample::options(folder.path() / "cache.db");
   const fs::path repaired = folder.path() / "repaired.db";
   fill(options.path, 1);
   fill(repaired, 3);
-  // As who repairs keeps others from reading the file until the new one has its name.
+  // As during a repair, nobody can read the file until the new one has its name.
   auto old = connect(options.path);
   old.execute("BEGIN EXCLUSIVE");
   std::thread other([&] {
@@ -143,7 +143,7 @@ TEST_CASE("Who only reads takes the file that has come into the place of the one
   CHECK(store->health().winners == 3);
 }
 
-TEST_CASE("Who only reads a damaged file that nobody repairs says so soon, and changes nothing") {
+TEST_CASE("A reader of a damaged file that nobody repairs says so soon, and changes nothing") {
   const TemporaryFolder folder;
   auto options = sample::options(folder.path() / "cache.db");
   options.access = StoreOptions::Access::kReadOnly;

@@ -7,7 +7,7 @@
 
 using namespace tunedgemm::internal;
 
-TEST_CASE("A new database has the id and the version of this library, and strict tables") {
+TEST_CASE("A new database has this library's id and version, and strict tables") {
   auto connection = sqlite::Connection::in_memory();
   create_schema(connection);
   CHECK(connection.integer("PRAGMA application_id") == kApplicationId);
@@ -19,7 +19,7 @@ TEST_CASE("A new database has the id and the version of this library, and strict
   CHECK(connection.integer("SELECT count(*) FROM pragma_table_list WHERE type = 'view'") == 8);
 }
 
-TEST_CASE("Every field of a problem has its values in columns of the table") {
+TEST_CASE("Every field of a problem has columns with its values") {
   auto connection = sqlite::Connection::in_memory();
   create_schema(connection);
   Problem problem = sample::problem(64);
@@ -44,7 +44,7 @@ TEST_CASE("Every field of a problem has its values in columns of the table") {
   CHECK(columns >= 29);
 }
 
-TEST_CASE("The details of a problem are what is unusual about it") {
+TEST_CASE("The details of a problem are its unusual properties") {
   Problem problem = sample::problem(64);
   CHECK(details_text(problem).empty());
   problem.a.leading_dimension = 1025;

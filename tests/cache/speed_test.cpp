@@ -1,5 +1,6 @@
-// How long a call waits for the store, and what the size of the file has to do with it. The bounds
-// are two to three times what is promised, since the machine may be busy; the figures are printed.
+// How long a call waits for the store, depending on the size of the file. The bounds are two to
+// three times the promised figures, since the machine may be busy; the measured figures are
+// printed.
 
 #include <malloc.h>
 
@@ -29,7 +30,7 @@ double milliseconds(Body&& body) {
   return spent.count();
 }
 
-// The shortest of a few: what it costs when nothing else runs.
+// The shortest of a few runs: the cost when nothing else runs.
 template <class Body>
 double least_milliseconds(int times, Body&& body) {
   double least = std::numeric_limits<double>::infinity();
@@ -54,14 +55,14 @@ double heap_megabytes() {
 }
 
 struct Cost {
-  double first_call_ms = 0;  // with opening the store
-  double next_call_ms = 0;   // of a problem that was not asked for before
+  double first_call_ms = 0;  // including opening the store
+  double next_call_ms = 0;   // of a problem that was not requested before
   double megabytes = 0;
-  double distant_ms = 0;  // the kernels of winners, where none is near
-  double tuning_ms = 0;   // of the store's part in it
+  double distant_ms = 0;  // the distant neighbours of a problem without near ones
+  double tuning_ms = 0;   // the store's part of a tuning
 };
 
-// On a file whose winners begin with those of the problems 0 and 1.
+// On a file whose first winners are those of the problems 0 and 1.
 Cost cost_of(const fs::path& path) {
   constexpr int kTimes = 10;
   const auto options = sample::options(path);

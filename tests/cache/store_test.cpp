@@ -1,4 +1,4 @@
-// What a store remembers, and what it answers with.
+// What a store keeps, and what it answers.
 
 #include "cache/store.h"
 
@@ -29,7 +29,7 @@ std::optional<Hit> find(const Store& store, std::int64_t m,
 
 }  // namespace
 
-TEST_CASE("Store returns every field of a record, now and after it was opened again") {
+TEST_CASE("Store returns every field of a record, now and after it was reopened") {
   const TemporaryFolder folder;
   const auto options = sample::options(folder.path() / "sub" / "cache.db");
   Record record = sample::record(512);
@@ -103,7 +103,7 @@ TEST_CASE("Store finds the canonical form of a problem") {
   CHECK(store->find(transposed, sample::device(), sample::toolchain(), sample::limits()));
 }
 
-TEST_CASE("Store tells problems, devices and layouts of the same size apart") {
+TEST_CASE("Store distinguishes problems, devices and layouts of the same size") {
   const TemporaryFolder folder;
   const auto store = Store::open(sample::options(folder.path() / "cache.db"));
   put(*store, sample::record(64));
@@ -118,7 +118,7 @@ TEST_CASE("Store tells problems, devices and layouts of the same size apart") {
   CHECK_FALSE(store->find(unaligned, sample::device(), sample::toolchain(), sample::limits()));
 }
 
-TEST_CASE("A winner of another toolchain is stale, and of several the newest is taken") {
+TEST_CASE("A winner of another toolchain is stale, and the newest of several is returned") {
   const TemporaryFolder folder;
   const auto store = Store::open(sample::options(folder.path() / "cache.db"));
   Record old = sample::record(64, 10);
@@ -143,7 +143,7 @@ TEST_CASE("A winner of another toolchain is stale, and of several the newest is 
   CHECK(hit->record.measurement.median_us == 12);
 }
 
-TEST_CASE("A winner is void when its template changed, is unknown, or may not run here") {
+TEST_CASE("A winner is void if its template has changed, is unknown, or may not run here") {
   const TemporaryFolder folder;
   auto options = sample::options(folder.path() / "cache.db");
   {
@@ -166,7 +166,7 @@ TEST_CASE("A winner is void when its template changed, is unknown, or may not ru
   options.find_family = sample::find_old;
   const auto store = Store::open(options);
   CHECK_FALSE(find(*store, 64));
-  // What is void does not stand in the way of a lesser tuning.
+  // A void winner does not stand in the way of a less thorough tuning.
   Record fresh = sample::record(64, 9, Rigor::kQuick);
   fresh.family_fingerprint = sample::family(1).fingerprint();
   put(*store, fresh);
@@ -199,7 +199,7 @@ TEST_CASE("Store keeps the winner of the more thorough tuning") {
   CHECK(offer(other));
 }
 
-TEST_CASE("A greater tuning that was begun counts for as many candidates as it has tried") {
+TEST_CASE("An unfinished tuning of greater rigor counts for as many candidates as it has tried") {
   const TemporaryFolder folder;
   const auto store = Store::open(sample::options(folder.path() / "cache.db"));
   Record begun = sample::record(64, 10, Rigor::kExhaustive);
@@ -217,7 +217,7 @@ TEST_CASE("A greater tuning that was begun counts for as many candidates as it h
   CHECK(offer(lesser));
 }
 
-TEST_CASE("Store tells which winner a put has left, as it is stored") {
+TEST_CASE("A put returns the winner that is stored after it") {
   const TemporaryFolder folder;
   const auto store = Store::open(sample::options(folder.path() / "cache.db"));
   const PutResult first =
@@ -233,7 +233,7 @@ TEST_CASE("Store tells which winner a put has left, as it is stored") {
   CHECK(second.winner.tuned_at == first.winner.tuned_at);
 }
 
-TEST_CASE("One look-up that misses sees what another store has just put") {
+TEST_CASE("A look-up that misses sees what another store has just put") {
   const TemporaryFolder folder;
   const auto options = sample::options(folder.path() / "cache.db");
   const auto store = Store::open(options);
@@ -248,7 +248,7 @@ TEST_CASE("One look-up that misses sees what another store has just put") {
   CHECK(store->winners().size() == 3);
 }
 
-TEST_CASE("What was found is forgotten when another store has renewed or deleted it") {
+TEST_CASE("Cached winners are dropped when another store has renewed or deleted them") {
   const TemporaryFolder folder;
   const auto options = sample::options(folder.path() / "cache.db");
   const auto store = Store::open(options);
@@ -268,7 +268,7 @@ TEST_CASE("What was found is forgotten when another store has renewed or deleted
   CHECK(median_us() == 0);
 }
 
-TEST_CASE("A winner that was put is found among those that were known before") {
+TEST_CASE("A winner that was put is found among those that were cached before") {
   const TemporaryFolder folder;
   const auto store = Store::open(sample::options(folder.path() / "cache.db"));
   Record old = sample::record(64, 10);
@@ -285,7 +285,7 @@ TEST_CASE("A winner that was put is found among those that were known before") {
 
 namespace {
 
-// The ratios of two extents, each plus one, multiplied.
+// The product of the ratios of M, N, K and batch, each plus one.
 double apart(const Problem& left, const Problem& right) {
   double product = 1;
   for (const auto extent : {&Problem::m, &Problem::n, &Problem::k, &Problem::batch}) {
@@ -326,20 +326,20 @@ TEST_CASE("The neighbours of a problem are the winners nearest in size") {
   }
   const auto store = Store::open(options);
   for (int round = 0; round < 50; ++round) {
-    const Problem asked = round % 2 == 0 ? any_problem() : problems[static_cast<size_t>(round)];
+    const Problem target = round % 2 == 0 ? any_problem() : problems[static_cast<size_t>(round)];
     std::vector<double> expected, found;
     for (const Problem& problem : problems) {
-      if (apart(asked, problem) <= 16) {
-        expected.push_back(apart(asked, problem));
+      if (apart(target, problem) <= 16) {
+        expected.push_back(apart(target, problem));
       }
     }
     std::sort(expected.begin(), expected.end());
     const int count = 1 + round % 12;
     expected.resize(std::min(expected.size(), static_cast<std::size_t>(count)));
-    for (const Record& neighbour : store->neighbours(asked, sample::device(), count)) {
-      found.push_back(apart(asked, neighbour.problem));
+    for (const Record& neighbour : store->neighbours(target, sample::device(), count)) {
+      found.push_back(apart(target, neighbour.problem));
     }
-    INFO(to_text(asked));
+    INFO(to_text(target));
     REQUIRE(found.size() == expected.size());
     for (std::size_t index = 0; index < found.size(); ++index) {
       CHECK(found[index] == Catch::Approx(expected[index]));
@@ -347,10 +347,10 @@ TEST_CASE("The neighbours of a problem are the winners nearest in size") {
   }
 }
 
-TEST_CASE("Neighbours are of the same device, types, orders, epilogue and numerics") {
+TEST_CASE("Neighbours have the same device, types, orders, epilogue and numerics") {
   const TemporaryFolder folder;
   const auto system = folder.path() / "system.db";
-  const Problem asked = sample::problem(64);
+  const Problem target = sample::problem(64);
   {
     const auto store = Store::open(sample::options(system));
     put(*store, sample::record(65, 10));
@@ -376,14 +376,14 @@ TEST_CASE("Neighbours are of the same device, types, orders, epilogue and numeri
         make_problem(64, 4096, 1024, DataType::kF16, DataType::kF16, DataType::kF16, "nn");
   });
   put_other([](Record& other) { other.problem = sample::problem(64 * 17); });
-  CHECK(store->neighbours(asked, sample::device(), 8).size() == 1);
-  // A stale one counts, and all winners of a problem come together.
+  CHECK(store->neighbours(target, sample::device(), 8).size() == 1);
+  // A stale winner counts, and all winners of a problem come together.
   put_other([](Record& other) { other.toolchain = sample::toolchain("570"); });
   put_other([](Record& other) { other.toolchain = sample::toolchain("560"); });
-  const auto neighbours = store->neighbours(asked, sample::device(), 8);
+  const auto neighbours = store->neighbours(target, sample::device(), 8);
   REQUIRE(neighbours.size() == 3);
-  CHECK(neighbours[0].problem == asked);
-  CHECK(neighbours[1].problem == asked);
+  CHECK(neighbours[0].problem == target);
+  CHECK(neighbours[1].problem == target);
   CHECK(neighbours[2].problem == sample::problem(65));
 }
 
@@ -395,7 +395,7 @@ TEST_CASE("Distant neighbours are one problem for each config, those nearest in 
     record.config.set("stages", stages);
     put(*store, record);
   };
-  const Problem asked = sample::problem(1000);
+  const Problem target = sample::problem(1000);
   for (std::int64_t m = 2000; m < 2040; ++m) {
     put_winner_of(m, 2);
   }
@@ -404,7 +404,7 @@ TEST_CASE("Distant neighbours are one problem for each config, those nearest in 
   put_winner_of(1000, 5);
   const auto m_of = [&](int count) {
     std::vector<std::int64_t> all;
-    for (const Record& record : store->distant_neighbours(asked, sample::device(), count)) {
+    for (const Record& record : store->distant_neighbours(target, sample::device(), count)) {
       all.push_back(record.problem.m);
     }
     return all;
@@ -413,10 +413,10 @@ TEST_CASE("Distant neighbours are one problem for each config, those nearest in 
   CHECK(m_of(2) == std::vector<std::int64_t>{1000, 2000});
   DeviceIdentity other = sample::device();
   other.name = "Other GPU";
-  CHECK(store->distant_neighbours(asked, other, 8).empty());
+  CHECK(store->distant_neighbours(target, other, 8).empty());
 }
 
-TEST_CASE("Changes of a store grow when it or another process has stored something") {
+TEST_CASE("The count of changes grows when this store or another process has stored something") {
   const TemporaryFolder folder;
   const auto store = Store::open(sample::options(folder.path() / "cache.db"));
   const auto other = Store::open(sample::options(folder.path() / "cache.db"));
@@ -460,7 +460,7 @@ TEST_CASE("Store returns a binary for its source, compiler and architecture, wha
   CHECK_FALSE(store->find_binary(sample::source(1), sample::toolchain(), 90));
 }
 
-TEST_CASE("Machine code of all compilers is found, that of the one asked for first") {
+TEST_CASE("Machine code of all compilers is found, that of the requested one first") {
   const TemporaryFolder folder;
   const auto path = folder.path() / "cache.db";
   const auto store = Store::open(sample::options(path));
@@ -487,7 +487,7 @@ TEST_CASE("Machine code of all compilers is found, that of the one asked for fir
   CHECK(compilers("none", 90, "nvrtc 12.4.1") == "nvrtc 12.4.1;nvrtc 13.0;");
   CHECK(compilers("none", 90, "nvrtc 13.0") == "nvrtc 13.0;nvrtc 12.4.1;");
 
-  SECTION("of the host, for the same CPU features alone") {
+  SECTION("on the host, only for the same CPU features") {
     put("g++ 12 for 0a", 0);
     CHECK(compilers("none for 0a", 0, "g++ 12 for 0a") == "g++ 12 for 0a;");
     CHECK(compilers("clang++ 14 for 0a", 0, "") == "g++ 12 for 0a;");
@@ -504,7 +504,7 @@ TEST_CASE("Machine code of all compilers is found, that of the one asked for fir
     left.read(rows);
     CHECK(rows == 1);
   }
-  SECTION("a system file's as well") {
+  SECTION("also in a system file") {
     StoreOptions options = sample::options(folder.path() / "user.db");
     options.system_paths = {path};
     const auto layered = Store::open(options);
@@ -641,7 +641,7 @@ TEST_CASE("An exported file serves as a system file, and the user's own comes fi
   CHECK(find(*store, 64)->record.measurement.median_us == 10);
 }
 
-TEST_CASE("A store in memory remembers until it is destroyed") {
+TEST_CASE("A store in memory keeps its content until it is destroyed") {
   StoreOptions options = sample::options("");
   options.access = StoreOptions::Access::kMemoryOnly;
   const auto store = Store::open(options);

@@ -1,5 +1,5 @@
-// What a store does when the file system, another process or the file itself is in its way: no call
-// fails, the health tells, and nothing that can be kept is lost.
+// What a store does if the file system, another process or the file itself causes trouble: no call
+// fails, health() reports it, and nothing that can be kept is lost.
 
 #include <fcntl.h>
 #include <signal.h>
@@ -38,7 +38,7 @@ bool has(const Store& store, std::int64_t m) {
       .has_value();
 }
 
-// Everything that a caller does, on a store that is in whatever state.
+// Every call of a user, on a store in any state.
 void check_works(Store& store) {
   CHECK(put(store, 1));
   CHECK(has(store, 1));
@@ -66,7 +66,7 @@ std::string read_file(const fs::path& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-// Overwrites part of a file as a failing disk does.
+// Overwrites a part of a file, like a failing disk.
 void overwrite(const fs::path& path, std::int64_t offset, const std::string& bytes) {
   std::fstream file(path, std::ios::binary | std::ios::in | std::ios::out);
   file.seekp(offset);
@@ -100,7 +100,7 @@ sqlite::Connection connect(const fs::path& path) {
   return sqlite::Connection::open(path, sqlite::Connection::Mode::kReadWrite, 0);
 }
 
-// The rights of a user who owns nothing, where the tests run as root.
+// The rights of a user who owns nothing, if the tests run as root.
 class AsNobody {
  public:
   [[nodiscard]] AsNobody() : was_root_(getuid() == 0) {
@@ -120,7 +120,7 @@ class AsNobody {
 
 }  // namespace
 
-TEST_CASE("A file that is no cache is left alone") {
+TEST_CASE("A file that is not a cache is left alone") {
   const TemporaryFolder folder;
   const auto path = folder.path() / "cache.db";
   write_file(path, GENERATE(std::string(5000, 'x'), std::string("x"), std::string(100'000, '\0')));
@@ -181,7 +181,8 @@ TEST_CASE("A stored binary with a changed byte is a miss that heals itself") {
   const auto store = Store::open(sample::options(path));
   CHECK(store->find_binary(sample::source(1), sample::toolchain(), 90));
   CHECK_FALSE(store->find_binary(sample::source(2), sample::toolchain(), 90));
-  CHECK_THAT(all_warnings(*store), ContainsSubstring("1 stored binaries did not have the hash"));
+  CHECK_THAT(all_warnings(*store),
+             ContainsSubstring("1 stored binaries did not match their stored hash"));
   CHECK(has(*store, 2));
   store->put_binary(sample::source(2), sample::toolchain(), 90, sample::binary(3000));
   CHECK(store->find_binary(sample::source(2), sample::toolchain(), 90));
@@ -218,7 +219,7 @@ TEST_CASE("A file of a newer version is read and never written") {
   const auto path = folder.path() / "cache.db";
   fill(path, 3);
   {
-    // What a later version may do: other tables behind the same views.
+    // A later version may have other tables behind the same views.
     auto connection = connect(path);
     connection.execute(
         "PRAGMA user_version = 99; ALTER TABLE trial RENAME TO attempt; "
@@ -237,7 +238,7 @@ TEST_CASE("A file of a newer version is read and never written") {
   CHECK(read_file(path) == before);
 }
 
-TEST_CASE("A file that becomes newer while it is open is not written any more") {
+TEST_CASE("A file that becomes newer while it is open is no longer written") {
   const TemporaryFolder folder;
   const auto path = folder.path() / "cache.db";
   const auto store = Store::open(sample::options(path));
@@ -264,7 +265,7 @@ TEST_CASE("A file that is locked at the start gives a store in memory") {
   check_works(*store);
 }
 
-TEST_CASE("What is stored while the file is locked is written when it no longer is") {
+TEST_CASE("Rows stored while the file is locked are written once it is free") {
   const TemporaryFolder folder;
   const auto path = folder.path() / "cache.db";
   auto options = sample::options(path);
@@ -296,7 +297,7 @@ TEST_CASE("What is stored while the file is locked is written when it no longer 
   CHECK(connect(path).integer("SELECT calls FROM request") == 1);
 }
 
-TEST_CASE("A queue of writers that does not move is waited for once") {
+TEST_CASE("A stuck queue of writers is waited for only once") {
   const TemporaryFolder folder;
   const auto path = folder.path() / "cache.db";
   auto options = sample::options(path);
@@ -315,7 +316,7 @@ TEST_CASE("A queue of writers that does not move is waited for once") {
   CHECK(connect(path).integer("SELECT count(*) FROM winner") == 1 + kPuts);
 }
 
-TEST_CASE("What is stored while the disk is full is written when there is room") {
+TEST_CASE("Rows stored while the disk is full are written once there is room") {
   const TemporaryFolder folder;
   const auto path = folder.path() / "cache.db";
   const auto store = Store::open(sample::options(path));
@@ -387,7 +388,7 @@ TEST_CASE("A file that cannot be read gives a store in memory") {
   check_works(*store);
 }
 
-TEST_CASE("A file that is removed while it is open is made anew") {
+TEST_CASE("A file that is removed while it is open is created again") {
   const TemporaryFolder folder;
   const auto path = folder.path() / "cache.db";
   const auto store = Store::open(sample::options(path));
@@ -398,7 +399,7 @@ TEST_CASE("A file that is removed while it is open is made anew") {
   CHECK(store->health().state == StoreState::kReadWrite);
 }
 
-TEST_CASE("A file that is replaced while it is open is followed") {
+TEST_CASE("A store follows a file that is replaced while it is open") {
   const TemporaryFolder folder;
   const auto path = folder.path() / "cache.db";
   fill(folder.path() / "other.db", 3);

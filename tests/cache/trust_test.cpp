@@ -56,7 +56,7 @@ std::string all_warnings(const Store& store) {
   return text;
 }
 
-// $TUNEDGEMM_TRUST while it lives.
+// Sets $TUNEDGEMM_TRUST during its lifetime.
 class TrustedPaths {
  public:
   [[nodiscard]] explicit TrustedPaths(const std::string& paths) {
@@ -65,7 +65,7 @@ class TrustedPaths {
   ~TrustedPaths() { unsetenv("TUNEDGEMM_TRUST"); }
 };
 
-// A path in a folder of its own that is as safe as can be, and one way to make it unsafe.
+// A path in its own safe folder, and one way to make it unsafe.
 struct Unsafe {
   std::string what;
   bool needs_root;
@@ -105,7 +105,7 @@ const Unsafe kUnsafe[] = {
 
 }  // namespace
 
-TEST_CASE("Trust: what is this user's or root's alone is used, whatever links lead to it") {
+TEST_CASE("Trust: a file of this user or root is used, whatever links lead to it") {
   const TemporaryFolder folder;
   fs::create_directory(folder.path() / "real");
   write_file(folder.path() / "real" / "file");
@@ -121,7 +121,7 @@ TEST_CASE("Trust: what is this user's or root's alone is used, whatever links le
   CHECK(examine_trust("/bin/sh"));
 }
 
-TEST_CASE("Trust: what is not there yet is used if nobody else can make it") {
+TEST_CASE("Trust: a missing file is used if nobody else can create it") {
   const TemporaryFolder folder;
   const Trust trust = examine_trust(folder.path() / "a" / "b");
   CHECK(trust);
@@ -131,15 +131,15 @@ TEST_CASE("Trust: what is not there yet is used if nobody else can make it") {
   CHECK_FALSE(examine_trust(folder.path() / "a" / "b"));
 }
 
-TEST_CASE("Trust: a loop of links and a file in the place of a folder are no files") {
+TEST_CASE("Trust: a loop of links, and a file in place of a folder, are refused") {
   const TemporaryFolder folder;
   fs::create_symlink("loop", folder.path() / "loop");
   write_file(folder.path() / "file");
   CHECK_THAT(examine_trust(folder.path() / "loop").why_not, ContainsSubstring("followed"));
-  CHECK_THAT(examine_trust(folder.path() / "file" / "x").why_not, ContainsSubstring("looked at"));
+  CHECK_THAT(examine_trust(folder.path() / "file" / "x").why_not, ContainsSubstring("examined"));
 }
 
-TEST_CASE("A cache in an unsafe place is not used, and left as it is, unless it is trusted") {
+TEST_CASE("A cache in an unsafe place is neither used nor changed, unless it is trusted") {
   const Unsafe& unsafe = kUnsafe[GENERATE(range(std::size_t{0}, std::size(kUnsafe)))];
   if (unsafe.needs_root && getuid() != 0) {
     TUNEDGEMM_SKIP("only root can give files away");
@@ -174,7 +174,7 @@ TEST_CASE("A cache in an unsafe place is not used, and left as it is, unless it 
   CHECK_FALSE(has_winner(*Store::open(options)));
 }
 
-TEST_CASE("A cache is found through links in folders of its user") {
+TEST_CASE("A cache is found through links in its user's folders") {
   const TemporaryFolder folder;
   fill(folder.path() / "real" / "cache.db");
   fs::create_symlink("real/cache.db", folder.path() / "link.db");
@@ -188,7 +188,7 @@ TEST_CASE("A cache is found through links in folders of its user") {
   CHECK(Store::open(sample::options(folder.path() / "real" / "cache.db"))->health().winners == 2);
 }
 
-TEST_CASE("What is no file is not waited for, in the place of the cache or beside it") {
+TEST_CASE("A FIFO, folder or socket in place of the cache or beside it never blocks") {
   const TemporaryFolder folder;
   const fs::path path = folder.path() / "cache.db";
   const std::string suffix = GENERATE("", "-journal", "-wal", "-shm", ".lock");

@@ -1,4 +1,4 @@
-// The views, as a person sees them: every query of the documentation runs through the sqlite3
+// The views, as a person sees them: every query in the documentation runs through the sqlite3
 // command on a file that the library has written.
 
 #include <array>
@@ -28,7 +28,7 @@ struct Outcome {
   std::string output;
 };
 
-// What a shell prints for the command, errors included.
+// The shell's output of the command, errors included.
 Outcome shell(const std::string& command) {
   Outcome outcome;
   FILE* pipe = popen(("{ " + command + "\n} 2>&1").c_str(), "r");
@@ -52,7 +52,7 @@ Outcome query(const fs::path& database, const std::string& sql) {
                file.string() + "'");
 }
 
-// A database with something for each of the views.
+// A database with rows for each of the views.
 fs::path make_database(const fs::path& folder) {
   const fs::path path = folder / "tunedgemm.db";
   const auto store = Store::open(sample::options(path));
@@ -131,7 +131,7 @@ TEST_CASE("The view best is readable by a person who never saw the schema") {
   CHECK_THAT(outcome.output, ContainsSubstring("| void | normal |"));
 }
 
-TEST_CASE("The other views tell what was tried, failed, is missing, stale and covered") {
+TEST_CASE("The other views show what was tried, failed, is missing, stale and covered") {
   if (!has_sqlite3()) {
     TUNEDGEMM_SKIP("no sqlite3 command; install the package sqlite3");
   }
@@ -155,7 +155,7 @@ TEST_CASE("The other views tell what was tried, failed, is missing, stale and co
                "missing_calls FROM coverage;") == "6 | 3 | 1 | 1 | 1 | 1 | 85.7 | 2\n");
 }
 
-TEST_CASE("The views call reasons and rigors what the library calls them") {
+TEST_CASE("The views name reasons and rigors as the library does") {
   if (!has_sqlite3()) {
     TUNEDGEMM_SKIP("no sqlite3 command; install the package sqlite3");
   }
@@ -165,7 +165,7 @@ TEST_CASE("The views call reasons and rigors what the library calls them") {
   {
     const auto store = Store::open(sample::options(path));
     std::vector<TrialRecord> trials;
-    // The numbers that are stored. A file of a later library may have others.
+    // These are the stored numbers. A file of a later library may have others.
     for (int number = 1; number <= 11; ++number) {
       const auto reason = static_cast<Reason>(number);
       trials.push_back(sample::rejected(number, reason));
@@ -186,7 +186,7 @@ TEST_CASE("The views call reasons and rigors what the library calls them") {
         "m | rigor\n" + rigors);
 }
 
-TEST_CASE("Of several winners for one problem the view best shows the one that a call would get") {
+TEST_CASE("The view best shows the winner that a call would get among several") {
   if (!has_sqlite3()) {
     TUNEDGEMM_SKIP("no sqlite3 command; install the package sqlite3");
   }
@@ -200,14 +200,14 @@ TEST_CASE("Of several winners for one problem the view best shows the one that a
   }
   const std::string sql = "SELECT median_us, state FROM best;";
   CHECK(query(path, sql).output == "median_us | state\n10.0 | confirmed\n");
-  // A process that uses the device with another driver makes that one the current one.
+  // A process that uses the device with another driver makes that driver the current one.
   CHECK(store->find(sample::problem(64), sample::device(), sample::toolchain("535"),
                     sample::limits()));
   store->flush();
   CHECK(query(path, sql).output == "median_us | state\n20.0 | confirmed\n");
 }
 
-TEST_CASE("The views and the store have one word for the state of a winner") {
+TEST_CASE("The views and the store name the state of a winner alike") {
   if (!has_sqlite3()) {
     TUNEDGEMM_SKIP("no sqlite3 command; install the package sqlite3");
   }
@@ -234,7 +234,7 @@ TEST_CASE("The views and the store have one word for the state of a winner") {
         "64 | provisional\n512 | confirmed\n1024 | confirmed\n2048 | stale\n4096 | void\n"
         "4097 | confirmed\n");
   CHECK(words_of_store() == words_of_view());
-  // A library with another template uses the file: it has nothing to tune, and its words count.
+  // A library with another template opens the file: without tuning, it changes the states.
   StoreOptions older = sample::options(path);
   older.find_family = sample::find_old;
   Store::open(older);

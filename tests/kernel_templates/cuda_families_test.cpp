@@ -1,4 +1,4 @@
-// What the host halves of the CUDA families promise, checked without a GPU or a compiler.
+// The guarantees of the CUDA families' host halves, checked without a GPU or a compiler.
 
 #include <algorithm>
 #include <set>
@@ -73,7 +73,7 @@ TEST_CASE("Every candidate of a typical problem is legal and comes once") {
   }
 }
 
-TEST_CASE("A launch stays inside the limits of a grid and a block, and says so in the defines") {
+TEST_CASE("A launch stays within the limits of a grid and a block, and its defines match it") {
   const DeviceLimits limits = h200();
   for (const Problem& problem : typical_problems()) {
     for (const Family* family : ladder()) {
@@ -106,7 +106,7 @@ TEST_CASE("A launch stays inside the limits of a grid and a block, and says so i
   }
 }
 
-TEST_CASE("The naive families go on where a grid ends") {
+TEST_CASE("The naive families also compute what is beyond the end of a grid") {
   const DeviceLimits limits = h200();
   Problem problem = make_problem(1, 1, 1, DataType::kS8, DataType::kS8, DataType::kS32, "nn");
   problem.m = 1LL << 33;
@@ -128,7 +128,7 @@ TEST_CASE("simt counts its steps in 32 bits") {
   CHECK(refusal(simt_family(), problem, with(default_simt(), "split_k", 2), limits) == "");
 }
 
-TEST_CASE("A bad knob gets a sentence that names it") {
+TEST_CASE("A bad knob is refused with a sentence that names it") {
   const DeviceLimits limits = h200();
   const Problem problem =
       make_problem(512, 512, 512, DataType::kF32, DataType::kF32, DataType::kF32, "nn");
@@ -161,7 +161,7 @@ TEST_CASE("A bad knob gets a sentence that names it") {
   CHECK_THAT(refusal(simt_family(), problem, default_simt(), cpu), ContainsSubstring("CUDA"));
 }
 
-TEST_CASE("The model ranks register tiles before naive kernels, but for tiny problems") {
+TEST_CASE("The model ranks register tiles before naive kernels, except for tiny problems") {
   const DeviceLimits limits = h200();
   for (const std::int64_t size : {256, 512, 1024, 4096}) {
     const Problem problem =
@@ -180,7 +180,7 @@ TEST_CASE("The model ranks register tiles before naive kernels, but for tiny pro
   }
 }
 
-TEST_CASE("There is a counter for each of so many tiles whose sum is split, and for no more") {
+TEST_CASE("The number of tiles with split K is limited by the number of counters") {
   DeviceLimits limits;
   limits.memory_bytes = std::int64_t{1} << 40;
   const Problem problem =
@@ -192,7 +192,7 @@ TEST_CASE("There is a counter for each of so many tiles whose sum is split, and 
   CHECK_FALSE(why_not_tiling(problem, some, 32, 64, limits).empty());
 }
 
-TEST_CASE("Each block that an SM holds takes a KiB of shared memory for the system") {
+TEST_CASE("Each resident CTA takes a KiB of an SM's shared memory for the system") {
   DeviceLimits limits;
   limits.registers_per_sm = 65536;
   limits.max_threads_per_sm = 2048;

@@ -1,4 +1,4 @@
-// What is known of GPUs, and what the cost models make of one that is not known.
+// The table of GPUs, and the cost models' assumptions about an unknown one.
 
 #include "kernel_templates/cuda/gpu_facts.h"
 
@@ -23,13 +23,13 @@ Problem square(DataType type, DataType output) {
   return make_problem(2048, 2048, 2048, type, type, output, "nt");
 }
 
-TEST_CASE("The peaks of data sheets are those of the table") {
+TEST_CASE("The table has the peaks of the data sheets") {
   const auto tera = [](int arch, double multiply_adds, int sm_count, double ghz) {
     INFO(arch);
     CHECK(gpu_facts(arch).is_known());
     return 2e-3 * multiply_adds * sm_count * ghz;
   };
-  // Within a tenth, since some are told at another clock than the highest.
+  // Within a tenth, since some data sheets use a clock below the highest.
   const auto about = [](double value) { return Catch::Approx(value).epsilon(0.1); };
   CHECK(tera(70, gpu_facts(70).tensor_f16, 80, 1.53) == about(125));      // V100
   CHECK(tera(75, gpu_facts(75).tensor_s8, 40, 1.59) == about(130));       // T4
@@ -46,7 +46,7 @@ TEST_CASE("The peaks of data sheets are those of the table") {
   CHECK(tera(120, gpu_facts(120).cuda_f32, 188, 2.62) == about(125));     // RTX PRO 6000
 }
 
-TEST_CASE("An unknown GPU has the rates of a graphics card, and a bound beyond all known") {
+TEST_CASE("An unknown GPU has a graphics card's rates and the bounds of the fastest known GPU") {
   for (const int arch : {99, 130, 200}) {
     CHECK_FALSE(gpu_facts(arch).is_known());
     CHECK(gpu_facts(arch).cuda_f64 == 2);
@@ -56,7 +56,7 @@ TEST_CASE("An unknown GPU has the rates of a graphics card, and a bound beyond a
   CHECK(greatest_gpu_facts().tensor_f16 == gpu_facts(100).tensor_f16);
 }
 
-TEST_CASE("What a driver does not tell is filled in, and nothing else") {
+TEST_CASE("Values that a driver does not report are filled in, and no others") {
   DeviceLimits silent;
   silent.backend = "cuda";
   silent.arch = 86;

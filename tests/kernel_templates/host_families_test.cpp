@@ -38,7 +38,7 @@ TEST_CASE("Host families refuse a GPU") {
              Catch::Matchers::ContainsSubstring("host"));
 }
 
-TEST_CASE("blocked says which knob does not fit the CPU") {
+TEST_CASE("blocked names the knob that does not fit the CPU") {
   const Problem problem = f32_problem(64, 64, 64);
   const DeviceLimits avx2 = host_limits(2, 256);
   CHECK(refusal(blocked_family(), problem, blocked_config(), avx2).empty());
@@ -61,7 +61,7 @@ TEST_CASE("transposed_b refuses a B that would fill the memory") {
              Catch::Matchers::ContainsSubstring("memory"));
 }
 
-TEST_CASE("Candidates of host families are legal, different and not too many") {
+TEST_CASE("Candidates of host families are legal, distinct and not too many") {
   for (const int threads : {1, 2, 7, 24, 96, 1000}) {
     for (const int simd_bits : {128, 256, 512}) {
       const DeviceLimits limits = host_limits(threads, simd_bits);
@@ -87,7 +87,7 @@ TEST_CASE("Candidates of host families are legal, different and not too many") {
   }
 }
 
-TEST_CASE("The host's default gives every thread work where there is enough of it") {
+TEST_CASE("The host's default gives every thread work if there is enough") {
   const DeviceLimits limits = host_limits(8, 512);
   const Candidate large = default_candidate(f32_problem(2048, 2048, 2048), limits).candidate;
   CHECK(large.family == &blocked_family());

@@ -1,4 +1,4 @@
-// What the host half of the mma family promises, checked without a GPU or a compiler.
+// The guarantees of the mma family's host half, checked without a GPU or a compiler.
 
 #include "kernel_templates/cuda/mma/mma.h"
 
@@ -35,7 +35,7 @@ Problem problem_of(DataType type, DataType output, std::string_view layout = "nn
   return problem;
 }
 
-/// One of every kind of products, in f16's place and in every layout.
+/// Every kind of product, in every layout.
 std::vector<Problem> problems() {
   std::vector<Problem> all;
   for (const std::string_view layout : {"nn", "nt", "tn", "tt"}) {
@@ -107,7 +107,7 @@ TEST_CASE("mma's candidates for fp8 contain all 16 configs of Triton's tutorial"
   }
 }
 
-TEST_CASE("mma's candidates are legal, different and not too many, for every type and alignment") {
+TEST_CASE("mma's candidates are legal, distinct and not too many, for every type and alignment") {
   for (const DeviceLimits& limits :
        {device(80, 166912), device(86, 101376), device(89, 101376), h200(), device(120, 101376)}) {
     for (const Problem& square : problems()) {
@@ -127,7 +127,7 @@ TEST_CASE("mma's candidates are legal, different and not too many, for every typ
   }
 }
 
-TEST_CASE("mma refuses IEEE products of f32 and names the family that forms them") {
+TEST_CASE("mma refuses IEEE products of f32 and names the family that computes them") {
   const Problem problem = problem_of(DataType::kF32, DataType::kF32);
   CHECK_THAT(refusal(mma_family(), problem, usual(), h200()), ContainsSubstring("simt"));
   CHECK(configs_of(mma_family(), problem, h200()).empty());
@@ -155,7 +155,7 @@ TEST_CASE("mma's refusals name the knob and its value") {
              ContainsSubstring("split_k=32"));
 }
 
-TEST_CASE("mma needs a workspace only where K is split") {
+TEST_CASE("mma needs a workspace only for split K") {
   const Problem problem = sized(problem_of(DataType::kF16, DataType::kF16), 128, 256, 8192);
   CHECK(instance_of(mma_family(), problem, usual(), h200()).launch.workspace_bytes == 0);
   const Launch launch =

@@ -19,7 +19,7 @@ Problem f16_problem() {
 
 }  // namespace
 
-TEST_CASE("A problem's text says how it is launched only where that is unusual") {
+TEST_CASE("A problem's text has its launch regime only if that is unusual") {
   Problem problem = f16_problem();
   CHECK(to_text(problem).ends_with(" regime=cold"));
   problem.launch_regime = LaunchRegime::kBackToBack;
@@ -66,7 +66,7 @@ TEST_CASE("A column-major D becomes its row-major transpose") {
   CHECK(transposed(problem).bias == Bias::kPerColumn);
 }
 
-TEST_CASE("Fields that cannot matter do not change the key") {
+TEST_CASE("Fields without effect do not change the key") {
   const Problem problem = f16_problem();
   Problem other = problem;
   other.c.leading_dimension = 10000;  // beta is zero
@@ -80,7 +80,7 @@ TEST_CASE("Fields that cannot matter do not change the key") {
   CHECK(fingerprint(scaled) == fingerprint(halved));
 }
 
-TEST_CASE("Fields that matter change the key") {
+TEST_CASE("Fields with an effect change the key") {
   const Problem problem = f16_problem();
   const auto differs = [&](auto change) {
     Problem other = problem;
@@ -101,13 +101,13 @@ TEST_CASE("Fields that matter change the key") {
   CHECK(fingerprint(problem).size() == 32);
 }
 
-TEST_CASE("Alpha zero is a problem without K") {
+TEST_CASE("Alpha zero makes a problem without K") {
   Problem problem = f16_problem();
   problem.alpha = ScalarClass::kZero;
   CHECK(canonical(problem).problem.k == 0);
 }
 
-TEST_CASE("What is wrong with a problem is said with its value") {
+TEST_CASE("The message about a bad problem has the bad value") {
   const auto reason = [](auto change) {
     Problem problem = f16_problem();
     change(problem);
@@ -138,7 +138,7 @@ TEST_CASE("Sizes beyond 2^31 elements are well formed") {
   CHECK(span_elements(problem.d, problem.m, problem.n, 1) == std::int64_t{1} << 34);
 }
 
-TEST_CASE("The entries of D may lie interleaved") {
+TEST_CASE("The batch entries of D may be interleaved") {
   Problem problem = make_problem(8, 16, 4, DataType::kF32, DataType::kF32, DataType::kF32);
   problem.batch = 3;
   problem.a.batch_stride = 32;
@@ -150,7 +150,7 @@ TEST_CASE("The entries of D may lie interleaved") {
   CHECK_FALSE(why_not(problem).empty());
 }
 
-TEST_CASE("Alignment is that of the address, the rows and the entries together") {
+TEST_CASE("The alignment combines those of the address, the rows and the batch entries") {
   Matrix matrix{.type = DataType::kF16, .leading_dimension = 64, .batch_stride = 4};
   CHECK(alignment_class(0x1000, matrix, 1) == 16);
   CHECK(alignment_class(0x1004, matrix, 1) == 4);
@@ -166,10 +166,10 @@ TEST_CASE("Work and bytes are counted once") {
   problem.batch = 10;
   problem.a.batch_stride = 8;
   problem.d.batch_stride = 6;
-  CHECK(minimum_bytes(problem) == 4 * (80 + 12 + 60));  // one B for all
+  CHECK(minimum_bytes(problem) == 4 * (80 + 12 + 60));  // one B for all batch indices
 }
 
-// Caches in use know these problems by these keys.
+// Existing caches have these problems under these keys.
 TEST_CASE("The texts and keys of problems are those that version 0.1 wrote") {
   std::ifstream file(std::string(TUNEDGEMM_SOURCE_FOLDER) + "/tests/data/problem_keys.txt");
   int problems = 0;

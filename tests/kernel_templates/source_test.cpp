@@ -61,7 +61,7 @@ TEST_CASE("A source's fingerprint covers its defines, entry and flag") {
   CHECK(fingerprint(source).size() == 32);
 }
 
-TEST_CASE("Embedded files are found by name, with the files that they include") {
+TEST_CASE("Embedded files are found by name, together with their includes") {
   const SourceFile kernel = embedded_file("cuda/naive/naive_2d.cu");
   CHECK(kernel.text.find("tunedgemm_naive_2d") != std::string_view::npos);
   bool has_arguments = false;
@@ -72,7 +72,7 @@ TEST_CASE("Embedded files are found by name, with the files that they include") 
   CHECK_THROWS_AS(embedded_file("none.cu"), std::out_of_range);
 }
 
-TEST_CASE("An include is relative to the file that holds it") {
+TEST_CASE("An include is relative to the including file") {
   CHECK(included_name("#include \"../common/a.cuh\"\n", "cuda/mma/kernel.cu") ==
         "cuda/common/a.cuh");
   CHECK(included_name("#include \"b.cuh\"", "cuda/mma/kernel.cu") == "cuda/mma/b.cuh");
@@ -81,7 +81,7 @@ TEST_CASE("An include is relative to the file that holds it") {
         "int a;\n#include \"cuda/y/b.cuh\"\nint c;");
 }
 
-TEST_CASE("A config's text reads back, and knobs come once") {
+TEST_CASE("A config's text can be parsed, and each knob occurs once") {
   Config config;
   config.set("block_m", 128).set("stages", 3).set("block_m", 64);
   CHECK(to_text(config) == "block_m=64 stages=3");
@@ -96,26 +96,26 @@ TEST_CASE("A config's text reads back, and knobs come once") {
   }
 }
 
-TEST_CASE("What acts on a terminal is shown escaped") {
+TEST_CASE("Characters that act on a terminal are escaped") {
   CHECK(line("plain text") == "plain text");
   CHECK(line("\x1b]0;title\x07") == "\\u001b]0;title\\u0007");
   CHECK(line(std::string_view("a\0b\x7f", 4)) == "a\\u0000b\\u007f");
   CHECK(line("\xc2\x9b") == "\\u009b");      // a control sequence in one character
-  CHECK(line("\xe2\x80\xae") == "\\u202e");  // from right to left
+  CHECK(line("\xe2\x80\xae") == "\\u202e");  // right-to-left override
   CHECK(line("a\r\n\tb") == "a\\u000d\\u000a\\u0009b");
   CHECK(printable("a\r\n\tb", Lines::kMany) == "a\\u000d\n\tb");
 }
 
-TEST_CASE("UTF-8 stays, and bytes that are none are shown as numbers") {
+TEST_CASE("UTF-8 is kept, and bytes that are not UTF-8 are shown as numbers") {
   for (const char* text : {"ä", "→", "±0.4 %", "矩阵", "😀", "\xf4\x8f\xbf\xbf"}) {
     CHECK(line(text) == text);
   }
   CHECK(line("\xff") == "\\xff");
-  CHECK(line("a\xc3") == "a\\xc3");  // cut off
+  CHECK(line("a\xc3") == "a\\xc3");  // truncated
   CHECK(line("\xe2\x86") == "\\xe2\\x86");
   CHECK(line("\xc3(") == "\\xc3(");
   CHECK(line("\x80") == "\\x80");
-  CHECK(line("\xc0\xaf") == "\\xc0\\xaf");  // not the shortest form
+  CHECK(line("\xc0\xaf") == "\\xc0\\xaf");  // overlong
   CHECK(line("\xe0\x80\x9b") == "\\xe0\\x80\\x9b");
   CHECK(line("\xed\xa0\x80") == "\\xed\\xa0\\x80");           // a surrogate
   CHECK(line("\xf4\x90\x80\x80") == "\\xf4\\x90\\x80\\x80");  // beyond the last character

@@ -1,4 +1,4 @@
-// The orders of tiles, with the worked examples of public texts on the subject.
+// The tile orders, with the worked examples of public texts on the subject.
 
 #include "kernel_templates/tile_order.h"
 
@@ -23,7 +23,7 @@ bool covers(const std::vector<TileCoordinate>& order, std::int64_t tiles_m, std:
          static_cast<std::int64_t>(order.size()) == tiles_m * tiles_n;
 }
 
-// The kernels ask at run time, their host halves as they like.
+// Kernels call it at run time; host code may also do so at compile time.
 static_assert(tile_at(30, 9, 9, 3).tile_m == 3 && tile_at(30, 9, 9, 3).tile_n == 1);
 
 std::int64_t blocks_of(const Wave& wave, std::int64_t depth) {
@@ -76,7 +76,7 @@ TEST_CASE("A cluster's tiles follow each other") {
   CHECK(order == expected);
 }
 
-TEST_CASE("Waves are cut from the order, the last one shorter") {
+TEST_CASE("Waves are cut from the order, and the last one is shorter") {
   const std::vector<Wave> cut = waves(row_major_order(2, 5), 4);
   CHECK(cut == std::vector<Wave>{{4, 1, 4}, {4, 2, 4}, {2, 1, 2}});
 }

@@ -1,5 +1,4 @@
-// Which configs of the wgmma family are tried, and what they are believed to cost, checked without a
-// GPU or a compiler.
+// The wgmma family's candidates and their predicted costs, checked without a GPU or a compiler.
 
 #include <algorithm>
 #include <cmath>
@@ -17,15 +16,15 @@ using namespace tunedgemm::internal;
 
 namespace {
 
-/// Also of a config that the family would refuse.
-double predicted_us(const Problem& asked, const Config& config) {
-  const Problem problem = problem_of_kernel(asked, config);
+/// Also for a config that the family would refuse.
+double predicted_us(const Problem& any_form, const Config& config) {
+  const Problem problem = problem_of_kernel(any_form, config);
   return wgmma_us(problem, WgmmaShape(problem, config), wgmma_device());
 }
 
 }  // namespace
 
-TEST_CASE("wgmma's candidates are legal and different, for every type and size") {
+TEST_CASE("wgmma's candidates are legal and distinct, for every type and size") {
   for (const Kind& kind : wgmma_kinds()) {
     for (const Size& size : {Size{4096, 4096, 4096},
                              {4095, 1023, 515},
@@ -48,7 +47,7 @@ TEST_CASE("wgmma's candidates are legal and different, for every type and size")
   }
 }
 
-TEST_CASE("wgmma has candidates for a batch, for one matrix of it, and for every epilogue") {
+TEST_CASE("wgmma has candidates for a batch, for a single matrix, and for every epilogue") {
   Problem problem = batched(padded({}, {197, 197, 64}), 768);
   CHECK(!wgmma_candidates_for(problem).empty());
   problem.b.batch_stride = 0;
@@ -60,7 +59,7 @@ TEST_CASE("wgmma has candidates for a batch, for one matrix of it, and for every
   CHECK(!wgmma_candidates_for(problem).empty());
 }
 
-TEST_CASE("wgmma has no candidates where it has no instruction or no tensor copy") {
+TEST_CASE("wgmma has no candidates without an instruction or a tensor copy for the problem") {
   const Size size{512, 512, 512};
   CHECK(
       wgmma_candidates_for(padded({DataType::kF64, DataType::kF64, DataType::kF64}, size)).empty());
@@ -118,7 +117,7 @@ TEST_CASE("wgmma's predicted times are finite, positive, and grow with M") {
           const double us = predicted_us(problem, config);
           CHECK(std::isfinite(us));
           CHECK(us > 0);
-          CHECK(us >= shorter_us);  // the same where a tile holds either
+          CHECK(us >= shorter_us);  // equal if one tile holds either
           shorter_us = us;
         }
         problem.m = 1;
@@ -128,7 +127,7 @@ TEST_CASE("wgmma's predicted times are finite, positive, and grow with M") {
   }
 }
 
-TEST_CASE("What runs when nothing is known splits K where few tiles have a long K") {
+TEST_CASE("The untuned choice splits K if few tiles have a long K") {
   for (const Size& size : {Size{96, 160, 98304}, {512, 512, 65536}, {128, 128, 131072}}) {
     const Problem problem = padded({DataType::kBF16, DataType::kBF16, DataType::kBF16, "nt"}, size);
     const Instance chosen = default_candidate(problem, wgmma_device());

@@ -1,4 +1,4 @@
-// The shape of the wgmma family and what they refuse, checked without a GPU or a compiler.
+// The shape of the wgmma family and its refusals, checked without a GPU or a compiler.
 
 #include "kernel_templates/cuda/wgmma/wgmma.h"
 
@@ -36,9 +36,9 @@ std::string room(int needed, int most, int consumers) {
          "for " + std::to_string(most) + " with consumers=" + std::to_string(consumers);
 }
 
-/// The formula of wgmma.cu's price, written anew.
-std::int64_t shared_bytes(const Problem& asked, const Config& config) {
-  const Problem problem = config.at("swap_ab") != 0 ? transposed(asked) : asked;
+/// An independent version of the kernel's shared memory formula.
+std::int64_t shared_bytes(const Problem& original, const Config& config) {
+  const Problem problem = config.at("swap_ab") != 0 ? transposed(original) : original;
   const std::int64_t element = size_bytes(problem.b.type);
   const std::int64_t columns = problem.b.order == Order::kColumnMajor
                                    ? config.at("block_n")
@@ -52,7 +52,7 @@ std::int64_t shared_bytes(const Problem& asked, const Config& config) {
 
 }  // namespace
 
-TEST_CASE("wgmma's refusals of types and layouts name them and what would do") {
+TEST_CASE("wgmma's refusals of types and layouts name them and the alternative") {
   REQUIRE_THAT(why_not_kind({DataType::kF64, DataType::kF64, DataType::kF64}),
                ContainsSubstring("f64"));
   for (const Numerics numerics : {Numerics::kIeee, Numerics::kEmulated}) {
@@ -70,7 +70,7 @@ TEST_CASE("wgmma's refusals of types and layouts name them and what would do") {
                ContainsSubstring("block_k=64") && ContainsSubstring("need 128"));
   REQUIRE_THAT(why_not_with({{"block_k", 32}, {"in_flight", 0}}, from_registers),
                ContainsSubstring("in_flight=0"));
-  // Two row blocks a consumer keep a second set of A's fragments.
+  // With two row blocks, a consumer keeps a second set of A's fragments.
   const Knobs wide{{"block_m", 256}, {"block_k", 32}, {"stages", 2}};
   CHECK(why_not_with(and_also(wide, {{"block_n", 160}}), from_registers) == "");
   REQUIRE_THAT(why_not_with(and_also(wide, {{"block_n", 176}}), from_registers),
@@ -105,10 +105,10 @@ TEST_CASE("wgmma's refusals of sizes name the size") {
   }
 }
 
-TEST_CASE("wgmma refuses batch entries that do not follow each other") {
+TEST_CASE("wgmma refuses interleaved batch entries") {
   Problem problem = batched(padded({}, {64, 64, 64}), 2);
   problem.a.leading_dimension = 192;
-  problem.a.batch_stride = 64;  // interleaved line by line
+  problem.a.batch_stride = 64;  // interleaved row by row
   REQUIRE_THAT(why_not_with({}, problem),
                ContainsSubstring("entries of A are 64 elements apart, its lines 192"));
   problem.a.batch_stride = 192;
@@ -142,7 +142,7 @@ TEST_CASE("wgmma's refusals of a schedule name the knobs, their values and the l
   CHECK(why_not_with({{"block_k", 128}, {"in_flight", 0}}, promoted) == "");
 }
 
-TEST_CASE("wgmma's tiles are any multiple of 8 wide, or of 16") {
+TEST_CASE("wgmma's tiles are any multiple of 8 or of 16 wide") {
   std::vector<Kind> kinds = wgmma_kinds();
   kinds.push_back(fp8(Numerics::kFast, "nn"));
   for (const Kind& kind : kinds) {
@@ -165,7 +165,7 @@ TEST_CASE("wgmma's tiles are any multiple of 8 wide, or of 16") {
   }
 }
 
-TEST_CASE("wgmma refuses clusters whose blocks would load parts of 8 lines") {
+TEST_CASE("wgmma refuses clusters whose CTAs would load parts of 8 rows") {
   const Problem along_k = padded({.layout = "nt"}, {512, 512, 512});
   const Problem across_k = padded({.layout = "nn"}, {512, 512, 512});
   for (const int block_n : {16, 48, 80, 240}) {
@@ -179,7 +179,7 @@ TEST_CASE("wgmma refuses clusters whose blocks would load parts of 8 lines") {
   }
 }
 
-TEST_CASE("wgmma refuses to let tensor copies store what only threads can") {
+TEST_CASE("wgmma refuses tensor copies of a D that only threads can store") {
   Problem problem = padded({}, {512, 500, 512});
   REQUIRE_THAT(why_not_with({}, problem),
                ContainsSubstring("tensor_store=1") && ContainsSubstring("N=500") &&
@@ -205,7 +205,7 @@ TEST_CASE("wgmma refuses to let tensor copies store what only threads can") {
                ContainsSubstring("rows of D are aligned to 8 bytes, and tensor copies need 16"));
 }
 
-TEST_CASE("wgmma refuses tiles that need more accumulators than there is room for") {
+TEST_CASE("wgmma refuses tiles that need more accumulators than there are") {
   const Knobs two{{"block_m", 256}, {"block_n", 192}, {"stages", 2}};
   CHECK(why_not_with(two) == "");
   REQUIRE_THAT(why_not_with(and_also(two, {{"block_n", 208}})),
@@ -219,7 +219,7 @@ TEST_CASE("wgmma refuses tiles that need more accumulators than there is room fo
   REQUIRE_THAT(why_not_with(and_also(three, {{"block_n", 208}})),
                ContainsSubstring(room(104, 100, 3)));
 
-  // An instruction that takes A from registers names these, too.
+  // An instruction that reads A from registers limits these, too.
   const Problem from_registers = padded(
       {DataType::kF32, DataType::kF32, DataType::kF32, "tt", Numerics::kTf32}, {512, 512, 512});
   REQUIRE_THAT(why_not_with(and_also(three, {{"block_k", 32}}), from_registers),
@@ -241,7 +241,7 @@ TEST_CASE("wgmma refuses tiles that need more accumulators than there is room fo
     CHECK(why_not_with(and_also(three, {{"block_n", 160}}), problem) == "");
   }
 
-  // Promoted sums are there twice for 64 rows.
+  // Promoted accumulators exist twice for 64 rows.
   const Problem promoted = padded(fp8(Numerics::kPromoted), {512, 512, 512});
   const Knobs twice{{"block_n", 192}, {"block_k", 128}, {"stages", 2}, {"in_flight", 0}};
   CHECK(why_not_with(twice, promoted) == "");
@@ -249,7 +249,7 @@ TEST_CASE("wgmma refuses tiles that need more accumulators than there is room fo
                ContainsSubstring(room(208, 192, 2)));
 }
 
-TEST_CASE("wgmma refuses what an SM or the workspace does not hold") {
+TEST_CASE("wgmma refuses configs that do not fit an SM or the workspace") {
   REQUIRE_THAT(why_not_with({{"block_n", 256}, {"stages", 5}}),
                ContainsSubstring("279552 bytes of shared memory") && ContainsSubstring("232448"));
   REQUIRE_THAT(why_not_with({{"split_k", 16}}, padded({}, {64, 64, 960})),
@@ -260,7 +260,7 @@ TEST_CASE("wgmma refuses what an SM or the workspace does not hold") {
                ContainsSubstring("split_k=2") && ContainsSubstring("there are 16382"));
 }
 
-TEST_CASE("wgmma's shared memory and threads are those of the kernel's formulas") {
+TEST_CASE("wgmma's shared memory and threads match the kernel's formulas") {
   for (const Kind& kind : wgmma_kinds()) {
     const Problem problem = padded(kind, {4096, 4096, 4096});
     for (const Config& config : wgmma_candidates_for(problem)) {
@@ -271,7 +271,7 @@ TEST_CASE("wgmma's shared memory and threads are those of the kernel's formulas"
       CHECK(shape.threads() == 128 * (1 + config.at("consumers")));
     }
   }
-  // 48 columns: lines of row-major B are loaded whole, those of column-major B are as many.
+  // With 48 columns, row-major B is loaded in whole 128-byte rows, column-major B in 48 columns.
   const Config narrow = wgmma_config({{"block_n", 48}});
   CHECK(WgmmaShape(padded({.layout = "nn"}, {512, 512, 512}), narrow).shared_bytes() ==
         4 * 64 * 2 * (128 + 64) + 2 * 16384 + 1024);

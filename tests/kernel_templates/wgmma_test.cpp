@@ -1,4 +1,4 @@
-// What the host half of the wgmma family launches, checked without a GPU or a compiler.
+// The launches of the wgmma family's host half, checked without a GPU or a compiler.
 
 #include <algorithm>
 #include <array>
@@ -26,7 +26,7 @@ OperandPadding padding_of(const Launch& launch) {
   return launch.prologue.parameters.as<OperandPadding>();
 }
 
-/// Boxes of this many lines, in lines of 128 bytes, of a single matrix.
+/// Boxes of this many rows of 128 bytes, in a single matrix.
 TensorMap map_of(TensorMap::Operand operand, DataType type, std::array<std::int64_t, 2> extent,
                  std::int64_t stride_bytes, int lines) {
   return {.operand = operand,
@@ -48,7 +48,7 @@ TEST_CASE("wgmma's refusals of a device name its compute capability") {
   CHECK_THAT(why(100), ContainsSubstring("10.0") && ContainsSubstring("9.0a"));
 }
 
-TEST_CASE("wgmma overlaps with kernels before it where the config and the surroundings say so") {
+TEST_CASE("wgmma overlaps with earlier kernels if config and launch regime say so") {
   Problem problem =
       canonical(make_problem(4096, 4096, 4096, DataType::kF16, DataType::kF16, DataType::kF16))
           .problem;
@@ -63,7 +63,7 @@ TEST_CASE("wgmma overlaps with kernels before it where the config and the surrou
   CHECK(instance(0).launch.programmatic == ProgrammaticLaunch::kNever);
   CHECK(instance(0).launch.triggers_next);
 
-  // The same machine code.
+  // The machine code is the same.
   CHECK(fingerprint(instance(1).source()) == fingerprint(instance(0).source()));
   const auto variants = launch_variants(instance(0), wgmma_device());
   REQUIRE(variants.size() == 2);
@@ -71,7 +71,7 @@ TEST_CASE("wgmma overlaps with kernels before it where the config and the surrou
   CHECK(variants[1] == instance(1));
 }
 
-TEST_CASE("wgmma's grid is whole clusters, no more than run at a time or have work") {
+TEST_CASE("wgmma's grid is whole clusters, no more than can run at once or have work") {
   for (const int sm_count : {132, 131, 3, 1}) {
     const DeviceLimits limits = wgmma_device(90, sm_count);
     for (const Size& size : {Size{4096, 4096, 4096}, {300, 200, 8192}, {64, 16, 64}}) {
@@ -99,7 +99,7 @@ TEST_CASE("wgmma's grid is whole clusters, no more than run at a time or have wo
   }
 }
 
-TEST_CASE("wgmma's tensor maps cut lines of 128 bytes, along K or across it") {
+TEST_CASE("wgmma's tensor maps cut rows of 128 bytes, along K or across it") {
   using Operand = TensorMap::Operand;
   const TensorMap a_along_k = map_of(Operand::kA, DataType::kF16, {500, 300}, 1008, 128);
   const TensorMap a_across_k = map_of(Operand::kA, DataType::kF16, {300, 500}, 608, 64);
@@ -116,7 +116,7 @@ TEST_CASE("wgmma's tensor maps cut lines of 128 bytes, along K or across it") {
   CHECK(maps("tt") == std::array{a_across_k, b_along_k});
 }
 
-TEST_CASE("wgmma's tensor maps have an entry for each matrix of a batch that is there") {
+TEST_CASE("wgmma's tensor maps have an entry for each stored matrix of a batch") {
   const auto entries = [](const Problem& problem) {
     const auto maps = launch(problem).tensor_maps;
     return std::array{maps[0].extent[2], maps[1].extent[2], maps[2].extent[2]};
@@ -140,13 +140,13 @@ TEST_CASE("wgmma's tensor maps have an entry for each matrix of a batch that is 
   CHECK(entries(problem) == Entries{1, 1, 1});
 }
 
-TEST_CASE("wgmma's D is copied by columns where A and B are swapped") {
+TEST_CASE("wgmma's D is copied by columns if A and B are swapped") {
   using Operand = TensorMap::Operand;
   const Problem problem = padded({}, {300, 200, 500});
   const Launch swapped = launch(problem, {{"swap_ab", 1}, {"block_n", 80}});
   CHECK(swapped.swaps_operands);
   CHECK_FALSE(launch(problem).swaps_operands);
-  // B is the kernel's A, and its lines do not follow K.
+  // B is the kernel's A, and it is not K-major.
   CHECK(swapped.tensor_maps[0] == map_of(Operand::kA, DataType::kF16, {200, 500}, 400, 64));
   CHECK(swapped.tensor_maps[1] == map_of(Operand::kB, DataType::kF16, {500, 300}, 1008, 80));
   CHECK(swapped.tensor_maps[2] == map_of(Operand::kD, DataType::kF16, {200, 300}, 400, 16));
@@ -159,7 +159,7 @@ TEST_CASE("wgmma's D is copied by columns where A and B are swapped") {
         swapped.tensor_maps[2]);
 }
 
-TEST_CASE("wgmma needs a workspace only where K is split, also for tiles outside D") {
+TEST_CASE("wgmma needs a workspace only for split K, also for tiles outside D") {
   const Problem problem = batched(padded({}, {300, 200, 4096}), 3);
   const auto bytes_for = [](int tiles) {
     return kWorkspaceCounterBytes + std::int64_t{3} * tiles * 4 * 128 * 128 * 4;
@@ -171,7 +171,7 @@ TEST_CASE("wgmma needs a workspace only where K is split, also for tiles outside
   CHECK(launch(problem, {{"split_k", 4}, {"cluster_n", 4}}).workspace_bytes == bytes_for(3 * 4));
 }
 
-TEST_CASE("wgmma's operands of unaligned rows are copied to the workspace, each row padded") {
+TEST_CASE("wgmma copies operands with unaligned rows to the workspace and pads each row") {
   Problem problem =
       canonical(make_problem(100, 67, 1003, DataType::kF16, DataType::kF16, DataType::kF16))
           .problem;
@@ -193,8 +193,8 @@ TEST_CASE("wgmma's operands of unaligned rows are copied to the workspace, each 
   CHECK(both.tensor_maps[1].stride_bytes[0] == 256);
   CHECK(both.tensor_maps[0].extent == std::array<std::int64_t, 3>{1003, 100, 1});
 
-  // The copies lie behind the partial tiles; an operand that is aligned stays where it is; and one
-  // that all entries of a batch share is copied once.
+  // The copies are after the partial tiles. An aligned operand is not copied, and one shared by all
+  // batch indices is copied once.
   problem.a.alignment_bytes = 16;
   problem.a.leading_dimension = 1008;
   problem.batch = 3;
@@ -228,7 +228,7 @@ TEST_CASE("wgmma's operands of unaligned rows are copied to the workspace, each 
              ContainsSubstring("quarter of the device's memory"));
 }
 
-TEST_CASE("wgmma's clusters have an id each, and those of a GPC follow each other") {
+TEST_CASE("Each wgmma cluster has an id, and the ids of a GPC are consecutive") {
   const Problem problem = padded({}, {4096, 4096, 4096});
   CHECK(launch(problem).parameters == ParameterBytes(GpcClusterRanges{}));
   for (const int cluster_m : {1, 2, 4}) {
@@ -250,7 +250,7 @@ TEST_CASE("wgmma's clusters have an id each, and those of a GPC follow each othe
     CHECK(ranges.gpc_of_sm[17] == 0);
     CHECK(ranges.gpc_of_sm[131] == 1);
   }
-  // With split-K slices the partial tiles come behind the counters as ever.
+  // With split-K slices the partial tiles are after the counters as usual.
   const Knobs parts{{"gpc_aware", 1}, {"split_k", 2}};
   CHECK(launch(problem, parts).workspace_bytes ==
         launch(problem, {{"split_k", 2}}).workspace_bytes);
@@ -273,7 +273,7 @@ TEST_CASE("Cluster ids are divided among all GPCs, and none is lost") {
     const GpcClusterRanges ranges = gpc_cluster_ranges(clusters, cluster, limits);
     REQUIRE(ranges.gpcs == 3);
     for (int gpc = 3; gpc <= kMostGpcs; ++gpc) {
-      CHECK(ranges.first[gpc] == clusters);  // the others have none
+      CHECK(ranges.first[gpc] == clusters);  // the other GPCs have none
     }
     return std::vector<int>(ranges.first, ranges.first + 4);
   };
@@ -281,5 +281,5 @@ TEST_CASE("Cluster ids are divided among all GPCs, and none is lost") {
   CHECK(firsts(5, 1) == std::vector{0, 2, 4, 5});
   CHECK(firsts(11, 1) == std::vector{0, 4, 10, 11});
   CHECK(firsts(5, 2) == std::vector{0, 2, 5, 5});
-  CHECK(firsts(20, 2) == std::vector{0, 2, 5, 20});  // more than there is room for
+  CHECK(firsts(20, 2) == std::vector{0, 2, 5, 20});  // more clusters than room
 }

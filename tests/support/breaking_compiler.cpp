@@ -27,16 +27,16 @@ void write_breaking_compiler(const fs::path& path, const std::string& cases,
 }
 
 std::vector<pid_t> processes_with(const std::string& one, const std::string& other) {
-  std::vector<pid_t> found;
+  std::vector<pid_t> pids;
   for (const auto& entry : fs::directory_iterator("/proc")) {
     std::ifstream file(entry.path() / "cmdline");
     std::string line;
-    std::getline(file, line);  // with what ends meanwhile this fails, and nothing throws
+    std::getline(file, line);  // fails, without an exception, if the process ends meanwhile
     if (line.find(one) != std::string::npos && line.find(other) != std::string::npos) {
-      found.push_back(std::stoi(entry.path().filename()));
+      pids.push_back(std::stoi(entry.path().filename()));
     }
   }
-  return found;
+  return pids;
 }
 
 }  // namespace tunedgemm::internal

@@ -1,6 +1,6 @@
 #pragma once
 
-// For tests of candidates that harm the process that they run in, and of who outlives them.
+// For tests of candidates that harm their process, and of the processes that survive them.
 
 #include <sys/types.h>
 
@@ -10,13 +10,13 @@
 
 namespace tunedgemm::internal {
 
-/// Writes a compiler in whose place kernels of the host have another body where a line of a shell's
-/// `case` says `make BODY`: "PATTERN) make BODY ;;". The patterns meet the kernel's name, a space,
-/// and the arguments. Kernels without the argument `only` stay as they are.
+/// Writes a compiler wrapper that replaces the body of host kernels for which a line of a shell
+/// `case` says `make BODY`: "PATTERN) make BODY ;;". Patterns match the kernel's name, a space, and
+/// the arguments. Kernels compiled without the argument `only` are left alone.
 void write_breaking_compiler(const std::filesystem::path& path, const std::string& cases,
                              const std::string& only = "");
 
-/// The pids of the processes in whose command line both texts stand.
+/// The pids of processes whose command line contains both texts.
 std::vector<pid_t> processes_with(const std::string& one, const std::string& other);
 
 }  // namespace tunedgemm::internal

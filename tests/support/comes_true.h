@@ -1,6 +1,6 @@
 #pragma once
 
-// Waiting for what another thread does.
+// Waits for the effect of another thread.
 
 #include <chrono>
 #include <functional>
@@ -8,8 +8,8 @@
 
 namespace tunedgemm::internal {
 
-/// Whether the condition holds within a minute, asked every millisecond: what a test waits for
-/// comes at once, unless the machine is busy.
+/// Whether the condition becomes true within a minute, polled every millisecond. The minute is for
+/// a busy machine; usually the condition is true at once.
 inline bool comes_true(const std::function<bool()>& condition) {
   const auto end = std::chrono::steady_clock::now() + std::chrono::minutes(1);
   while (std::chrono::steady_clock::now() < end) {

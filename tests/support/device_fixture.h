@@ -1,7 +1,7 @@
 #pragma once
 
-// The GPU of a test, or a context on it: opened once a test case, or the case is skipped where
-// there is none.
+// A test's GPU, or a context on it: opened once for each test case, which is skipped if there is no
+// GPU.
 
 #include <memory>
 #include <string>
@@ -12,7 +12,7 @@
 
 namespace tunedgemm::internal {
 
-/// Null if there is no CUDA device; then `why_not` says so. Its GPCs are known.
+/// Null if there is no CUDA device; `why_not` then says so. The device's GPCs have been probed.
 inline std::unique_ptr<Device> open_test_gpu(std::string& why_not) {
   if (cuda_backend().device_count(&why_not) == 0) {
     return nullptr;
@@ -22,7 +22,7 @@ inline std::unique_ptr<Device> open_test_gpu(std::string& why_not) {
   return device;
 }
 
-/// The same, of a context that tunes nothing and keeps its cache in memory.
+/// The same for a context that tunes nothing and keeps its cache in memory.
 inline std::unique_ptr<Context> open_test_gpu_context(std::string& why_not) {
   if (cuda_backend().device_count(&why_not) == 0) {
     return nullptr;
@@ -38,8 +38,8 @@ inline std::unique_ptr<Context> open_test_gpu_context(std::string& why_not) {
 
 }  // namespace tunedgemm::internal
 
-/// Declares `const auto opened = open(why_not)`, or leaves the test case as skipped. Only directly
-/// in a TEST_CASE without sections.
+/// Declares `const auto opened = open(why_not)`, or returns and marks the test case as skipped.
+/// Only directly in a TEST_CASE without sections.
 #define TUNEDGEMM_OPEN_OR_SKIP(opened, open)               \
   std::string opened##_missing;                            \
   const auto opened = open(opened##_missing);              \

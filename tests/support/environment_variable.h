@@ -6,7 +6,7 @@
 
 namespace tunedgemm::internal {
 
-/// Sets a variable of the environment while it lives, and then restores it.
+/// Sets an environment variable during its lifetime, then restores it.
 class [[nodiscard]] EnvironmentVariable {
  public:
   EnvironmentVariable(const char* name, const std::string& value) : name_(name) {

@@ -1,6 +1,6 @@
 #pragma once
 
-// What tests know of GPUs that need not be there. Header only.
+// Properties of GPUs for tests that run without one. Header only.
 
 #include <cstddef>
 #include <vector>
@@ -23,7 +23,7 @@ inline DeviceLimits h200() {
   return limits;
 }
 
-/// Which of eight GPCs each SM belongs to: pairs alternately.
+/// The GPC of each SM, of eight: alternating by pairs of SMs.
 inline std::vector<int> eight_gpcs(int sm_count) {
   std::vector<int> gpc_of_sm;
   gpc_of_sm.reserve(static_cast<std::size_t>(sm_count));

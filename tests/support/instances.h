@@ -1,6 +1,6 @@
 #pragma once
 
-// Shorter ways to ask a family about one config.
+// Short forms for instantiating one config of a family.
 
 #include <string>
 #include <vector>

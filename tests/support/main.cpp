@@ -1,5 +1,5 @@
 // The main function of every test program: prints the seed, keeps the tests away from the user's
-// cache, and tells CTest when everything was skipped.
+// cache, and reports to CTest if all test cases were skipped.
 
 #if __has_include(<catch2/catch_all.hpp>)
 #include <catch2/catch_all.hpp>
@@ -25,7 +25,7 @@ namespace {
 // CTest reports this status as "Skipped" (SKIP_RETURN_CODE in tests/CMakeLists.txt).
 constexpr int kAllSkipped = 77;
 
-// Of the whole process, since Catch creates its listeners itself.
+// Global, since Catch creates its listeners itself.
 bool this_case_skipped = false;
 std::size_t cases_skipped = 0;
 std::size_t cases_run = 0;
@@ -34,7 +34,7 @@ class SkipCounter : public Catch::EventListenerBase {
  public:
   using Catch::EventListenerBase::EventListenerBase;
 
-  void testRunStarting(const Catch::TestRunInfo& /*run*/) override {  // a list of cases has none
+  void testRunStarting(const Catch::TestRunInfo& /*run*/) override {  // not for a list of cases
     std::cout << "seed: " << tunedgemm::internal::test_seed() << " (TUNEDGEMM_TEST_SEED sets it)"
               << std::endl;
   }
@@ -57,8 +57,8 @@ namespace tunedgemm::internal {
 
 std::uint64_t test_seed() {
   static const std::uint64_t seed = [] {
-    const char* given = std::getenv("TUNEDGEMM_TEST_SEED");
-    return given != nullptr ? std::stoull(given) : std::uint64_t{std::random_device{}()};
+    const char* text = std::getenv("TUNEDGEMM_TEST_SEED");
+    return text != nullptr ? std::stoull(text) : std::uint64_t{std::random_device{}()};
   }();
   return seed;
 }

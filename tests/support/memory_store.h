@@ -6,7 +6,7 @@
 
 namespace tunedgemm::internal {
 
-/// A store without a file. Header only: who includes it links cache.
+/// A store without a file. Header only: its users link cache.
 inline std::unique_ptr<Store> memory_store(StoreOptions options = {}) {
   options.access = StoreOptions::Access::kMemoryOnly;
   return Store::open(options);

@@ -1,6 +1,6 @@
 #pragma once
 
-// The one seed of a test process: $TUNEDGEMM_TEST_SEED, else a fresh one. The banner prints it.
+// The seed of a test process: $TUNEDGEMM_TEST_SEED, else a random one. The banner prints it.
 
 #include <cstdint>
 

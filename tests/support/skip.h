@@ -1,8 +1,7 @@
 #pragma once
 
-// Leaving a test case because the machine lacks what it needs, so that everybody sees it: the line
-// "skipped: ..." is printed, and a program all of whose test cases skipped ends with the status
-// that CTest reports as "Skipped".
+// Skips a test case, visibly, if the machine lacks what it needs: prints "skipped: ...". A program
+// whose test cases were all skipped exits with the status that CTest reports as "Skipped".
 
 #include <string_view>
 

@@ -1,15 +1,15 @@
 #pragma once
 
-// TemporaryFolder: a fresh folder for one test, removed with everything in it afterwards.
+// TemporaryFolder: a fresh folder for one test, removed with its contents afterwards.
 
 #include <filesystem>
 
 namespace tunedgemm::internal {
 
-/// Move is not needed and not offered. Used by one thread.
+/// Not movable. Used by one thread.
 class TemporaryFolder {
  public:
-  /// Throws std::system_error where no folder can be made.
+  /// Throws std::system_error if no folder can be made.
   [[nodiscard]] TemporaryFolder();
   ~TemporaryFolder();
   TemporaryFolder(const TemporaryFolder&) = delete;

@@ -1,6 +1,6 @@
 #pragma once
 
-// A config of the wgmma family, for the tests of several layers. Header only: who includes it links
+// A config of the wgmma family, for the tests of several layers. Header only: its users link
 // kernel_templates.
 
 #include <string>
@@ -13,7 +13,7 @@ namespace tunedgemm::internal {
 
 using Knobs = std::vector<std::pair<std::string, int>>;
 
-/// A config for elements of 16 bits, with some knobs changed.
+/// A config for 16-bit elements, with some knobs changed.
 inline Config wgmma_config(const Knobs& changes = {}) {
   Config config({{"block_m", 128},
                  {"block_n", 128},

@@ -10,10 +10,10 @@ namespace tunedgemm::internal {
 namespace {
 
 Contender contender(std::vector<float> rounds_us, int family_position) {
-  Contender made;
-  made.rounds_us = std::move(rounds_us);
-  made.preference.family_position = family_position;
-  return made;
+  Contender contender;
+  contender.rounds_us = std::move(rounds_us);
+  contender.preference.family_position = family_position;
+  return contender;
 }
 
 Decision decide(const std::vector<Contender>& contenders) {
@@ -34,7 +34,7 @@ std::vector<float> rounds(double us, double spread, int phase) {
   return rounds_us;
 }
 
-TEST_CASE("The clearly fastest wins, and the next one is the runner-up") {
+TEST_CASE("The clearly fastest contender wins, and the next one is the runner-up") {
   const std::vector<Contender> contenders{contender(rounds(120, 0.01, 0), 0),
                                           contender(rounds(100, 0.01, 1), 1),
                                           contender(rounds(110, 0.01, 2), 2)};
@@ -45,7 +45,7 @@ TEST_CASE("The clearly fastest wins, and the next one is the runner-up") {
   CHECK(decision.settled);
 }
 
-TEST_CASE("Half a percent is a tie, however sure the difference, and the fixed rule breaks it") {
+TEST_CASE("Half a percent is a tie, however certain the difference, and the fixed rule breaks it") {
   std::vector<Contender> contenders{contender(rounds(100, 0.0001, 0), 2),
                                     contender(rounds(100.3, 0.0001, 1), 1)};
   CHECK(decide(contenders).winner == 1);
@@ -56,7 +56,7 @@ TEST_CASE("Half a percent is a tie, however sure the difference, and the fixed r
   CHECK(decide(contenders).ties.empty());
 }
 
-TEST_CASE("What noise cannot tell apart is a tie, but not beyond two percent") {
+TEST_CASE("Contenders that noise hides from each other tie, but not beyond two percent") {
   std::vector<Contender> contenders{contender(rounds(100, 0, 0), 2),
                                     contender({98, 104, 99, 103, 101, 97, 105, 100.5F, 102}, 1)};
   CHECK(decide(contenders).winner == 1);
@@ -67,7 +67,7 @@ TEST_CASE("What noise cannot tell apart is a tie, but not beyond two percent") {
   CHECK_FALSE(decide(contenders).settled);
 }
 
-TEST_CASE("Among equals, the one without a workspace is preferred, then the simpler family") {
+TEST_CASE("Among equals, one without a workspace is preferred, then the simpler family") {
   std::vector<Contender> contenders{contender(rounds(100, 0, 0), 1),
                                     contender(rounds(100, 0, 0), 3),
                                     contender(rounds(100, 0, 0), 2)};
@@ -78,7 +78,7 @@ TEST_CASE("Among equals, the one without a workspace is preferred, then the simp
   CHECK(decide(contenders).winner == 1);
 }
 
-TEST_CASE("A challenger replaces the default only by half a percent, and surely") {
+TEST_CASE("A challenger must beat the default by half a percent, and with certainty") {
   std::vector<Contender> contenders{contender(rounds(100, 0.0005, 0), 0),
                                     contender(rounds(100.3, 0.0005, 1), 1)};
   contenders[1].is_default = true;
@@ -89,8 +89,7 @@ TEST_CASE("A challenger replaces the default only by half a percent, and surely"
   CHECK(decide(contenders).winner == 1);
 }
 
-TEST_CASE(
-    "With few rounds, who is faster in every sample by more than a tie replaces the default") {
+TEST_CASE("With few rounds, a challenger clearly faster in every sample replaces the default") {
   std::vector<Contender> contenders{contender({100, 104, 101}, 5), contender({106, 112, 150}, 1)};
   contenders[1].is_default = true;
   CHECK(decide(contenders).winner == 0);
@@ -112,7 +111,7 @@ TEST_CASE("A margin far beyond the noise replaces the default in spite of an out
   CHECK(decide(contenders).winner == 0);
 }
 
-TEST_CASE("What keeps the default is told: too few rounds, or noise") {
+TEST_CASE("The decision says why it keeps the default: too few rounds, or noise") {
   std::vector<Contender> contenders{contender({98.4F, 98.5F, 98.6F}, 5),
                                     contender({100, 100, 100}, 1)};
   contenders[1].is_default = true;
@@ -139,8 +138,8 @@ TEST_CASE("What keeps the default is told: too few rounds, or noise") {
   CHECK_FALSE(decide(contenders).passed_over);
 }
 
-TEST_CASE("Of several equals, the default yields to one that beats it by the margin") {
-  // The preferred one among the equals is within the margin of the default, the fastest is not.
+TEST_CASE("The default yields to one of several equals that beats it by the margin") {
+  // The preferred equal is within the margin of the default; the fastest is not.
   std::vector<Contender> contenders{contender(rounds(100, 0, 0), 5),
                                     contender(rounds(100.4, 0, 0), 1),
                                     contender(rounds(100.7, 0, 0), 0)};
@@ -191,7 +190,7 @@ Measurement within(double low_us, double high_us) {
   return {.median_us = 100, .low_us = low_us, .high_us = high_us, .samples_us = {100, 100}};
 }
 
-TEST_CASE("A remark says who was kept, why, and what was measured") {
+TEST_CASE("A remark says which contender was kept, why, and what was measured") {
   CHECK(why_kept({}, Winner::kDefault).empty());
   CHECK(why_kept(passing_over(1.015, 0.083, true), Winner::kDefault) ==
         "kept: default, too few rounds to tell (another measured 1.01x, +-8.3 %)");

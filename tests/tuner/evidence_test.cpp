@@ -1,6 +1,6 @@
-// What a cache says about its winners holds, however noisy the machine was and however small the
-// budget: each was measured fastest among the finalists of its tuning, or its remark says why
-// another one was not taken. Looked at in the store, as a reader of the tables would.
+// The cache's statements about its winners hold, however noisy the machine and however small the
+// budget: each winner was measured fastest among its finalists, or its remark says why another one
+// was passed over. The test reads the store as a reader of the tables would.
 
 #include <algorithm>
 #include <array>
@@ -48,7 +48,7 @@ double number_after(const std::string& text, const std::string& mark) {
   return found == std::string::npos ? 0 : std::strtod(text.c_str() + found + mark.size(), nullptr);
 }
 
-// Of the stored winner, with the trials of its tuning and perhaps of a lesser one after it.
+// Checks the stored winner against its tuning's trials; a less thorough tuning may have followed.
 std::string what_is_wrong(const Store& store, bool is_of_newest_tuning) {
   const auto winners = store.winners();
   if (winners.size() != 1) {
@@ -71,7 +71,7 @@ std::string what_is_wrong(const Store& store, bool is_of_newest_tuning) {
   if (faster <= 1 + kTieMargin) {
     return "";
   }
-  // With two decimals. A lesser tuning may have timed the fastest again, and put it in a new row.
+  // Two decimals. A less thorough tuning may have timed the fastest again, in a new row.
   const double told = number_after(winner.remark, "another measured ");
   const bool says_why = winner.remark.find("kept: ") != std::string::npos &&
                         winner.remark.find("+-") != std::string::npos;
@@ -132,7 +132,7 @@ struct Shape {
 
 }  // namespace
 
-TEST_CASE("Each winner in the store was measured fastest, or says why another one was not taken") {
+TEST_CASE("Each stored winner was measured fastest, or says why another was passed over") {
   std::mt19937_64 random(test_seed());
   int remarked = 0;
   constexpr int kShapes = 300;
@@ -155,7 +155,7 @@ TEST_CASE("Each winner in the store was measured fastest, or says why another on
   CHECK(remarked < kShapes / 2);
 }
 
-TEST_CASE("The same holds after a tuning on another day, when the machine was slower or faster") {
+TEST_CASE("The same holds after a tuning on another day, with a slower or faster machine") {
   std::mt19937_64 random(test_seed());
   for (int shape = 0; shape < 150; ++shape) {
     const auto store = memory();

@@ -56,13 +56,13 @@ TEST_CASE("Finals of clearly different candidates stop at the minimum of rounds"
   CHECK(finals.device.warm_ups == 1);
 }
 
-TEST_CASE("Finals of candidates that noise hides go on to the maximum of rounds") {
+TEST_CASE("Finals of candidates that noise hides continue to the maximum of rounds") {
   Finals finals({100, 100.7});
   finals.device.noise = 0.03;
   CHECK(finals.run().rounds == finals.search_limits.maximum_rounds);
 }
 
-TEST_CASE("Rounds with a dropped clock are run again") {
+TEST_CASE("Rounds with a dropped clock are repeated") {
   Finals finals({100, 110});
   finals.device.clock_ratio = [](double now) { return now > 0.075 && now < 0.08 ? 0.5 : 1.0; };
   const FinalsReport report = finals.run();
@@ -76,9 +76,9 @@ TEST_CASE("Rounds with a dropped clock are run again") {
   }
 }
 
-TEST_CASE("A clock that has risen during the finals and falls back has dropped") {
+TEST_CASE("A clock that rises during the finals and falls back counts as dropped") {
   Finals finals({100, 110});
-  // Far above the 0.9 of the clock at the beginning, and below that of the highest one.
+  // Far above 0.9 of the first clock, and below 0.9 of the highest.
   finals.device.clock_ratio = [](double now) {
     return now < 0.07 ? 0.8 : now > 0.075 && now < 0.08 ? 0.85 : 1.0;
   };
@@ -87,7 +87,7 @@ TEST_CASE("A clock that has risen during the finals and falls back has dropped")
   CHECK(report.repeated_rounds > 0);
 }
 
-TEST_CASE("A finalist that fails in a round leaves, and the others go on") {
+TEST_CASE("A finalist that fails in a round leaves, and the others continue") {
   Finals finals({100, 110});
   Behaviour failing;
   failing.us = 90;
@@ -101,7 +101,7 @@ TEST_CASE("A finalist that fails in a round leaves, and the others go on") {
   CHECK(finals.rounds(0) == 7);
 }
 
-TEST_CASE("Where time is short the slowest stay out, but not the default") {
+TEST_CASE("If time is short the slowest are left out, but not the default") {
   Finals finals({50e3, 55e3, 60e3, 70e3});
   finals.contenders[3].is_default = true;
   finals.seconds = 2;
@@ -113,7 +113,7 @@ TEST_CASE("Where time is short the slowest stay out, but not the default") {
   CHECK(finals.rounds(3) == 7);
 }
 
-TEST_CASE("Without time at least one round is run, and the report says that it was not enough") {
+TEST_CASE("Without time one round is run, and the report says that it was not enough") {
   Finals finals({1e6, 2e6});
   finals.seconds = 0;
   const FinalsReport report = finals.run();
@@ -121,7 +121,7 @@ TEST_CASE("Without time at least one round is run, and the report says that it w
   CHECK_FALSE(report.enough);
 }
 
-TEST_CASE("Cancelled finals end within the grace") {
+TEST_CASE("Cancelled finals end within the grace period") {
   Finals finals({20e3, 20.1e3});
   finals.device.noise = 0.05;
   finals.seconds = 1000;

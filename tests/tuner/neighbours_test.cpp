@@ -47,21 +47,21 @@ TEST_CASE("The distance is zero for equal problems only, and symmetric") {
   }
   for (const Problem& left : problems) {
     for (const Problem& right : problems) {
-      const auto there = distance(left, right), back = distance(right, left);
-      REQUIRE(there.has_value());
-      CHECK(*there == *back);
-      CHECK((*there == 0) == (left == right));
+      const auto forward = distance(left, right), back = distance(right, left);
+      REQUIRE(forward.has_value());
+      CHECK(*forward == *back);
+      CHECK((*forward == 0) == (left == right));
     }
   }
 }
 
-TEST_CASE("A doubling of one size is a distance of about one, wherever it happens") {
+TEST_CASE("A doubling of one size is a distance of about one, at any size") {
   CHECK(*distance(f32(1024, 1024, 1024), f32(2048, 1024, 1024)) == Catch::Approx(1).margin(0.01));
-  // Equal volume is not nearness.
+  // Equal volume does not make problems near.
   CHECK(*distance(f32(1024, 1024, 1024), f32(1, 1048576, 1024)) > 15);
 }
 
-TEST_CASE("Other types, orders and epilogues have nothing to say") {
+TEST_CASE("Problems of other types, orders or epilogues have no distance") {
   const Problem problem = f32(512, 512, 512);
   CHECK_FALSE(distance(
       problem, make_problem(512, 512, 512, DataType::kF64, DataType::kF64, DataType::kF64)));
@@ -91,7 +91,7 @@ TEST_CASE("Seeds are the nearest winners of this device, with their ties, if leg
   CHECK(neighbour_seeds(problem, identity(), h200(), winners, 4).empty());
 }
 
-TEST_CASE("An untuned problem runs what won nearby, if the model likes it here as it did there") {
+TEST_CASE("An untuned problem runs a near winner that the model ranks as well as where it won") {
   const Problem problem = f32(1024, 1024, 1024);
   const auto ranked = ranked_candidates(problem, h200());
   const auto first_of = [&](const std::vector<Record>& winners) {
@@ -99,7 +99,7 @@ TEST_CASE("An untuned problem runs what won nearby, if the model likes it here a
   };
   const Problem near = f32(1024, 1024, 1280);
   const auto ranked_there = ranked_candidates(near, h200());
-  // One that the model puts second, there and here: that it won there is all that is known of it.
+  // The model ranks it second for both problems: only its win speaks for it.
   const Candidate second = ranked_there[1].candidate;
   REQUIRE_FALSE(second == ranked.front().candidate);
   CHECK(first_of({}) == ranked.front().candidate);
@@ -109,7 +109,7 @@ TEST_CASE("An untuned problem runs what won nearby, if the model likes it here a
       untuned_choices(problem, identity(), h200(), std::vector{won(near, second)}, ranked).size() ==
       ranked.size());
 
-  // Of several the nearest; none that is too far, aligned otherwise or another device's.
+  // The nearest of several; none that is too far, aligned otherwise or another device's.
   CHECK(first_of({won(f32(1024, 2048, 1024), ranked_there[2].candidate), won(near, second)}) ==
         second);
   CHECK(first_of({won(f32(1024, 1024, 2100), second)}) == ranked.front().candidate);
@@ -125,8 +125,8 @@ TEST_CASE("An untuned problem runs what won nearby, if the model likes it here a
   CHECK(first_of({elsewhere}) == ranked.front().candidate);
 }
 
-TEST_CASE("What won nearby is not taken where the model expects it to be slow") {
-  // What is best without split K at the greater extents leaves SMs idle at the half of them.
+TEST_CASE("A near winner is not run if the model expects it to be slow") {
+  // The best config without split K for the large problem leaves SMs idle on the small one.
   const Problem large = f32(1024, 1024, 1024), small = f32(512, 512, 1024);
   const Candidate winner = ranked_candidates(large, h200()).front().candidate;
   const auto ranked = ranked_candidates(small, h200());

@@ -9,20 +9,20 @@
 namespace tunedgemm::internal {
 namespace {
 
-// Contenders that are timed by nobody: each takes the time that it is said to take.
+// Contenders that nobody times: each reports the time that it was given.
 class Track {
  public:
   Contender contender(std::string name, double us) {
-    Contender made;
-    made.launch_us = us;
-    made.sample = [this, name = std::move(name),
-                   us](int launches) -> std::variant<Sample, Rejection> {
+    Contender contender;
+    contender.launch_us = us;
+    contender.sample = [this, name = std::move(name),
+                        us](int launches) -> std::variant<Sample, Rejection> {
       order += name;
       launches_of_samples.push_back(launches);
       device.now += 1e-6 * us * (launches + 1);
       return Sample{.us = us, .clock_mhz = 1000};
     };
-    return made;
+    return contender;
   }
 
   SimulatedDevice device{7};
@@ -30,7 +30,7 @@ class Track {
   std::vector<int> launches_of_samples;
 };
 
-TEST_CASE("A seed means the same order of a race everywhere") {
+TEST_CASE("A seed gives the same order of a race on every platform") {
   Track track;
   Contender a = track.contender("a", 100), b = track.contender("b", 100),
             c = track.contender("c", 100);
@@ -45,7 +45,7 @@ TEST_CASE("A seed means the same order of a race everywhere") {
   CHECK(b.clocks_mhz == std::vector<double>(4, 1000));
 }
 
-TEST_CASE("A sample has the launches that it takes to fill its time, after a cool-down") {
+TEST_CASE("A sample has as many launches as fill its time, after a cool-down") {
   Track track;
   Contender brief = track.contender("b", 10), long_lasting = track.contender("l", 5000);
   const RaceOptions options{.sample_us = 500, .cool_down_seconds = 0.25};
@@ -59,7 +59,7 @@ TEST_CASE("A sample has the launches that it takes to fill its time, after a coo
                                           seconds_per_round(long_lasting, options)));
 }
 
-TEST_CASE("An uncounted round leaves no times, but rejects who fails in it") {
+TEST_CASE("An uncounted round stores no times, but rejects contenders that fail in it") {
   Track track;
   Contender good = track.contender("g", 100), failing = track.contender("f", 100);
   failing.sample = [](int) { return Rejection{Reason::kTimedOut, "hung"}; };
@@ -84,7 +84,7 @@ TEST_CASE("A time below the roofline rejects a contender of any race") {
   CHECK(possible.rounds_us.size() == 1);
 }
 
-TEST_CASE("A round with a dropped clock is thrown away, as often as the caller wants") {
+TEST_CASE("A round with a dropped clock is discarded, as often as the caller allows") {
   Track track;
   Contender one = track.contender("o", 100);
   Race race({&one}, track.device, {.most_repeated_rounds = 2});
@@ -98,7 +98,7 @@ TEST_CASE("A round with a dropped clock is thrown away, as often as the caller w
   CHECK(race.clock_mhz() == 990);
 }
 
-TEST_CASE("Where no time is left a round with a dropped clock counts") {
+TEST_CASE("A round with a dropped clock counts if no time is left") {
   Track track;
   Contender one = track.contender("o", 100);
   Race race({&one}, track.device, {.most_repeated_rounds = 2});

@@ -1,5 +1,5 @@
-// The whole of tune() with the real families' candidates and a simulated device: how much of the
-// best does a search of 32 candidates find, where the cost model is right in tendency only?
+// All of tune() with the real families' candidates on a simulated device: how much of the best time
+// does a search of 32 candidates reach if the cost model is right only in tendency?
 
 #include <algorithm>
 #include <cmath>
@@ -28,8 +28,8 @@ Problem problem_of(std::int64_t m) {
 struct Search {
   explicit Search(std::uint64_t seed) : Search(seed, problem_of(1024), h200()) {}
 
-  Search(std::uint64_t seed, const Problem& asked, const DeviceLimits& of_device)
-      : problem(canonical(asked).problem), limits(of_device), device(seed) {
+  Search(std::uint64_t seed, const Problem& any_form, const DeviceLimits& of_device)
+      : problem(canonical(any_form).problem), limits(of_device), device(seed) {
     store = memory_store();
     device.noise = 0.003;
     std::mt19937_64 random(seed);
@@ -88,7 +88,7 @@ TEST_CASE("An exhaustive search finds the best, a normal one comes near with 32 
   CHECK(std::exp(lost) < 1.1);
 }
 
-// The fastest in truth of those configs of Triton's tutorial that the device can run.
+// The true time of the fastest config of Triton's tutorial that the device can run.
 double best_of_tutorial_us(const Search& search) {
   double best = std::numeric_limits<double>::infinity();
   for (const Config& config : mma_configs_of_triton_tutorial()) {
@@ -100,7 +100,7 @@ double best_of_tutorial_us(const Search& search) {
 }
 
 TEST_CASE("A winner is no slower than the best of the configs of Triton's tutorial") {
-  // Where mma is the fastest family, and the cost model errs as often as it does.
+  // On a device where mma is the fastest family, with a cost model that errs as usual.
   DeviceLimits limits = h200();
   limits.arch = 80;
   double log_of_normal = 0;
@@ -112,18 +112,18 @@ TEST_CASE("A winner is no slower than the best of the configs of Triton's tutori
         Search normal(seed, problem, limits), exhaustive(seed, problem, limits);
         const double tutorial_us = best_of_tutorial_us(exhaustive);
         INFO(to_text(problem) << ", seed " << seed);
-        // Beyond the ceiling nothing is called equal, so nothing slower can win.
+        // Beyond the ceiling there are no ties, so nothing slower can win.
         CHECK(exhaustive.winner_us(exhaustive.run(Rigor::kExhaustive)) <=
               (1 + kTieCeiling) * tutorial_us);
         log_of_normal += std::log(normal.winner_us(normal.run(Rigor::kNormal)) / tutorial_us);
       }
     }
   }
-  CHECK(log_of_normal < 0);  // 32 candidates are no promise, but better than 16 fixed ones
+  CHECK(log_of_normal < 0);  // 32 candidates guarantee nothing, but beat 16 fixed ones on average
 }
 
-TEST_CASE("A tile that turns out better than predicted is looked at more closely") {
-  // The model is right but for one tile, and for the fifth that it would propose of it.
+TEST_CASE("More variants are tried of a tile that turns out better than predicted") {
+  // The model is right except about one tile and that tile's fifth proposal.
   Search search(
       test_seed(),
       make_problem(4096, 4096, 4096, DataType::kF16, DataType::kF16, DataType::kF16, "nt"), h200());
@@ -144,13 +144,13 @@ TEST_CASE("A tile that turns out better than predicted is looked at more closely
   const Tuning tuning = search.run(Rigor::kNormal);
   REQUIRE(tuning.record);
   CHECK(tuning.record->config == variants[4]->config);
-  CHECK(tuning.record->candidates_tried == 33);  // the naive kernel comes beyond the count
+  CHECK(tuning.record->candidates_tried == 33);  // the naive kernel is not part of the count
   std::vector<std::string> tried = search.device.prepared;
   std::sort(tried.begin(), tried.end());
   CHECK(std::adjacent_find(tried.begin(), tried.end()) == tried.end());
 }
 
-TEST_CASE("Budgets hold for the refinements, too") {
+TEST_CASE("Budgets also limit the refinements") {
   Search few(test_seed()), none(test_seed()), short_of_time(test_seed());
   CHECK(few.run(Rigor::kNormal, {.candidates = 8}).record->candidates_tried == 9);
   CHECK(none.run(Rigor::kNormal, {.candidates = 1}).record->candidates_tried == 2);
@@ -160,7 +160,7 @@ TEST_CASE("Budgets hold for the refinements, too") {
     behaviour.compile_seconds = 0.2;
     short_of_time.device.add(ranked.candidate, behaviour);
   }
-  // Enough for the first 25, and not for the eight after them.
+  // Enough for the first 25, but not for the eight after them.
   const Tuning tuning = short_of_time.run(Rigor::kNormal, {.seconds = 6.5});
   REQUIRE(tuning.record);
   CHECK_FALSE(tuning.record->complete);
@@ -176,13 +176,13 @@ TEST_CASE("The naive kernel is timed for comparison") {
   CHECK(tuning.record->candidates_legal == static_cast<int>(search.truth_us.size()));
 }
 
-TEST_CASE("A neighbour's winner is among the first that are tried") {
+TEST_CASE("A neighbour's winner is among the first candidates tried") {
   Search search(test_seed());
   const auto ranked = ranked_candidates(search.problem, h200());
   Record neighbour;
   neighbour.problem = canonical(problem_of(2048)).problem;
   neighbour.device.name = "simulated";
-  // Something that the model would never propose.
+  // A candidate that the model would never propose.
   const Candidate& unlikely = ranked[ranked.size() / 2].candidate;
   neighbour.family = unlikely.family->name();
   neighbour.config = unlikely.config;

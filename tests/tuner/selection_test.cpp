@@ -12,14 +12,14 @@ namespace {
 constexpr int kAll = std::numeric_limits<int>::max();
 
 SearchLimits search_limits_of(int candidates, int variants_of_one_tile) {
-  SearchLimits made;
-  made.candidates = candidates;
-  made.variants_of_one_tile = variants_of_one_tile;
-  made.finalists = 4;
-  return made;
+  SearchLimits search_limits;
+  search_limits.candidates = candidates;
+  search_limits.variants_of_one_tile = variants_of_one_tile;
+  search_limits.finalists = 4;
+  return search_limits;
 }
 
-// Tile by tile, so that without a cap the first tile would take all.
+// Sorted by tile, so that without a cap the first tile would take all.
 std::vector<Instance> four_tiles() {
   std::vector<Instance> ranked;
   for (const int block_m : {32, 64, 128, 256}) {
@@ -79,7 +79,7 @@ TEST_CASE("A selection is spread over tiles before a tile's further variants com
   CHECK(contains(filled, fake_family().candidate(3, 32)));
 }
 
-TEST_CASE("An exhaustive selection has every candidate once, but for hopeless ones") {
+TEST_CASE("An exhaustive selection has every candidate once, except hopeless ones") {
   auto ranked = four_tiles();
   ranked.push_back(fake_family().instance(fake_family().candidate(0, 32, 2), 1990));
   ranked.push_back(fake_family().instance(fake_family().candidate(1, 32, 2), 2001));
@@ -94,7 +94,7 @@ TEST_CASE("An exhaustive selection has every candidate once, but for hopeless on
   CHECK(std::adjacent_find(all.begin(), all.end()) == all.end());
 }
 
-TEST_CASE("The default comes back if it was only slow, and not if it crashed") {
+TEST_CASE("The default is tried again if it was only slow, and not if it crashed") {
   const auto ranked = four_tiles();
   Knowledge knowledge;
   knowledge.ranked = ranked;
@@ -107,7 +107,7 @@ TEST_CASE("The default comes back if it was only slow, and not if it crashed") {
   CHECK_FALSE(contains(select(knowledge, search_limits_of(4, 2)), ranked[0].candidate));
 }
 
-TEST_CASE("Earlier times decide the order: the best first, the untried next, the slow last") {
+TEST_CASE("Earlier times decide the order: the best first, then the untried, the slow last") {
   const auto ranked = four_tiles();
   const std::vector<TrialRecord> earlier{timed(ranked[0].candidate, 300),
                                          timed(ranked[4].candidate, 110),
@@ -122,11 +122,11 @@ TEST_CASE("Earlier times decide the order: the best first, the untried next, the
   CHECK(selection.candidates.back().ranked.candidate == ranked[0].candidate);
 }
 
-TEST_CASE("More variants of the best tiles are taken, and half of them of one tile") {
+TEST_CASE("Refinement takes variants of the best tiles, at most half of them of one tile") {
   const auto ranked = four_tiles();
   SearchLimits some = search_limits_of(kAll, 2);
   some.refinements = 5;
-  // Of tile 64 one has been tried, of tile 128 one; others were rejected, earlier and now.
+  // One candidate of tile 64 and one of tile 128 were tried; others were rejected, earlier and now.
   const std::vector<Instance> best{ranked[4], ranked[9]};
   const std::vector<TrialRecord> earlier{rejected(ranked[10].candidate, Reason::kCrashed)};
   std::vector<TrialRecord> tried{timed(ranked[4].candidate, 100), timed(ranked[9].candidate, 110)};

@@ -34,7 +34,7 @@ TEST_CASE("The median's interval has the ranks of the binomial table") {
   CHECK(median_interval(values) == Interval{8, 18});
 }
 
-TEST_CASE("Compared round by round, what slows a whole round down cancels out") {
+TEST_CASE("A round-by-round comparison cancels the slowdown of a whole round") {
   std::vector<float> reference, slower;
   for (int round = 0; round < 9; ++round) {
     const float drift = 1.0F + 0.2F * static_cast<float>(round);

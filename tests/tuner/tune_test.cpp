@@ -54,7 +54,7 @@ class Bench {
     return tune(problem, {}, {}, {}, device, *store, options);
   }
 
-  // What an earlier session left of a candidate; timed, if it was not rejected.
+  // Stores the outcome of an earlier session for a candidate; a time, unless it was rejected.
   void remember(int number, const std::optional<Rejection>& rejection,
                 const std::string& fingerprint = fake_family().fingerprint()) const {
     TrialRecord trial;
@@ -81,11 +81,11 @@ Config winner_of(const Tuning& tuning) {
 }
 
 const TrialRecord& trial_of(const Tuning& tuning, int number) {
-  const auto found = std::find_if(
+  const auto row = std::find_if(
       tuning.trials.begin(), tuning.trials.end(),
       [&](const TrialRecord& trial) { return trial.config == Bench::candidate(number).config; });
-  REQUIRE(found != tuning.trials.end());
-  return *found;
+  REQUIRE(row != tuning.trials.end());
+  return *row;
 }
 
 Reason reason_of(const Tuning& tuning, int number) {
@@ -145,7 +145,7 @@ TEST_CASE("A tuning on a busy machine says so, and one on an idle machine has no
   CHECK(idle.run().record->remark.empty());
 }
 
-TEST_CASE("A budget that is too small to decide is known before it is spent") {
+TEST_CASE("A budget that is too small to decide is reported before it is spent") {
   const DecisionCost cost{
       .seconds_per_candidate = 0.1, .launch_us = 1000, .cool_down_seconds = 0.004};
   const auto limits = [](double seconds, int candidates) {
@@ -156,7 +156,7 @@ TEST_CASE("A budget that is too small to decide is known before it is spent") {
   CHECK(why_too_small(limits(0.3, 0), cost).empty());
   CHECK(why_too_small(limits(0.29, 0), cost) ==
         "a budget of 0.29 s is too small to compare two candidates, which takes about 0.298 s; "
-        "where rounds are too few to tell, the default is kept");
+        "the default is kept if there are too few rounds to tell");
   CHECK_THAT(why_too_small(limits(100, 1), cost), Catch::Matchers::StartsWith("a budget of 1 "));
   CHECK(why_too_small(limits(100, 2), cost).empty());
 }
@@ -184,7 +184,7 @@ TEST_CASE("A wrong result never wins, however fast, and is never timed") {
   }
 }
 
-TEST_CASE("A spiller is refused, and never run") {
+TEST_CASE("A spilling candidate is refused, and never run") {
   Bench bench;
   bench.add({100});
   Behaviour spiller;
@@ -198,7 +198,7 @@ TEST_CASE("A spiller is refused, and never run") {
   CHECK(bench.device.checked.size() == 1);
 }
 
-TEST_CASE("A spiller wins where nothing else is left") {
+TEST_CASE("A spilling candidate wins if no other is valid") {
   Bench bench;
   Behaviour broken;
   broken.when_prepared = Rejection{Reason::kCompileFailed, "line 3: no"};
@@ -214,7 +214,7 @@ TEST_CASE("A spiller wins where nothing else is left") {
   CHECK(tuning.trials.size() == 2);
 }
 
-TEST_CASE("A spiller of an earlier session wins too where nothing else is left") {
+TEST_CASE("A spilling candidate of an earlier session also wins if no other is valid") {
   Bench bench;
   Behaviour spiller;
   spiller.spill_bytes = 48;
@@ -237,7 +237,7 @@ TEST_CASE("A time that the device cannot reach is implausible") {
   }
 }
 
-TEST_CASE("Where nothing is valid there is no record, and a sentence says why") {
+TEST_CASE("If nothing is valid there is no record, and a sentence says why") {
   Bench bench;
   Behaviour broken;
   broken.when_prepared = Rejection{Reason::kCompileFailed, "line 3: no"};
@@ -247,7 +247,7 @@ TEST_CASE("Where nothing is valid there is no record, and a sentence says why") 
   CHECK_THAT(tuning.failure, Catch::Matchers::ContainsSubstring("line 3: no"));
 }
 
-TEST_CASE("When the seconds end, the finals are run with what is there") {
+TEST_CASE("When the seconds end, the finals are run with the candidates screened so far") {
   Bench bench;
   for (int number = 0; number < 16; ++number) {
     Behaviour behaviour;
@@ -279,7 +279,7 @@ TEST_CASE("Even the smallest budget finds one valid candidate") {
   CHECK_FALSE(tuning.record->complete);
 }
 
-TEST_CASE("A device that compiles in batches is asked for no further one when the time is over") {
+TEST_CASE("A device that compiles in batches gets no further batch when the time is over") {
   Bench bench;
   bench.device.batch = 4;
   for (int number = 0; number < 16; ++number) {
@@ -318,7 +318,7 @@ TEST_CASE("Cancelling before anything is valid returns no record") {
   CHECK_FALSE(tuning.failure.empty());
 }
 
-TEST_CASE("Progress goes through the phases and never goes back in number") {
+TEST_CASE("Progress goes through the phases, and its count never decreases") {
   Bench bench;
   bench.add({100, 90, 80});
   std::map<Phase, int> last;
@@ -342,7 +342,7 @@ TEST_CASE("Outcomes are in the store as they happen, and an interrupted tuning r
   wrong.error = 2;
   bench.add(wrong);
   bench.add({95, 90});
-  // The process ends, as it were, when the third candidate is prepared.
+  // The exception stands for the end of the process, as the third candidate is prepared.
   struct Interrupted {};
   bench.options.cancelled = [&] {
     if (bench.device.prepared.size() == 3) {
@@ -380,7 +380,7 @@ TEST_CASE("A candidate that was rejected with another template is tried again") 
   CHECK(winner_of(bench.run()) == Bench::candidate(1).config);
 }
 
-TEST_CASE("Where nothing compiles, the time ends the search, and another tuning tries again") {
+TEST_CASE("If nothing compiles, the time ends the search, and another tuning tries again") {
   Bench bench;
   Behaviour broken;
   broken.when_prepared = Rejection{Reason::kCompileFailed, "no space left on device"};
@@ -413,7 +413,7 @@ TEST_CASE("After two candidates that crashed a process no third one is tried") {
   CHECK_THAT(tuning.failure, Catch::Matchers::StartsWith("2 candidates have ended their process"));
 }
 
-TEST_CASE("Where crashes cost workers, the rest is tried, and after five who has run before") {
+TEST_CASE("After five worker crashes only candidates that ran before are tried") {
   Bench bench;
   bench.options.crash_cost = CrashCost::kWorker;
   bench.add({100, 50, 40});
@@ -446,8 +446,8 @@ TEST_CASE("Where crashes cost workers, the rest is tried, and after five who has
 }
 
 TEST_CASE("Two tunings agree on the winner, whatever the noise") {
-  // Ties within the margin and gaps beyond it, as real runs have them: no two neighbours in time
-  // lie on different sides of a threshold by less than the noise of a median.
+  // Ties within the margin and gaps beyond it, as in real runs: no candidate is so near a threshold
+  // that the noise of a median could move it across.
   std::map<std::string, int> winners;
   constexpr int kTunings = 200;
   for (int tuning = 0; tuning < kTunings; ++tuning) {
@@ -462,7 +462,7 @@ TEST_CASE("Two tunings agree on the winner, whatever the noise") {
   for (const auto& [winner, count] : winners) {
     most = std::max(most, count);
   }
-  CHECK(most >= 0.9 * kTunings);  // 95 % are wanted; three standard deviations are 4.6 %
+  CHECK(most >= 0.9 * kTunings);  // the goal is 95 %; three standard deviations are 4.6 %
 }
 
 TEST_CASE("The winner is never slower than the default, in truth and not only as measured") {
@@ -494,7 +494,7 @@ TEST_CASE("An in-flight mark is gone after a tuning") {
   Bench bench;
   bench.add({100, 90});
   bench.run();
-  // What a lease finds in flight becomes a crashed trial.
+  // A lease turns a mark that it finds into a crashed trial.
   const Lease lease = bench.store->acquire(bench.problem, {}, {}, 0);
   for (const TrialRecord& trial : bench.store->trials(bench.problem, {}, {})) {
     CHECK((!trial.rejection || trial.rejection->reason != Reason::kCrashed));

@@ -1,6 +1,6 @@
 #pragma once
 
-// What the files of blocked's host half share.
+// Shared by the files of blocked's host half.
 
 #include <array>
 #include <vector>
@@ -12,25 +12,25 @@
 
 namespace tunedgemm::internal {
 
-/// The kernel's Shape of a problem and a config, which has all knobs of the family. A plain value.
+/// The kernel's Shape for a problem and a config, which has all knobs of the family. A plain value.
 struct BlockedShape : blocked::Shape {
   BlockedShape(const Problem& problem, const Config& config);
 
   int prefetch;
 };
 
-/// What split_m and split_n may be: the factors of the usual numbers of threads.
+/// The values of split_m and split_n: the factors of the usual numbers of threads.
 inline constexpr std::array kBlockedSplits{1,  2,  3,  4,  5,  6,  7,  8,  10, 12, 14,  16,
                                            20, 24, 28, 32, 40, 48, 56, 64, 80, 96, 112, 128};
 
-/// Vector registers of a core.
+/// The number of vector registers of a core.
 int vector_registers(const DeviceLimits& limits);
 
-/// What is worth trying: tiles of many sums for few loads, the ways to give every thread a part of
-/// D, and blocks that differ for this problem.
+/// The configs worth trying: tiles with many accumulators for few loads, splits that give every
+/// thread a part of D, and blocks that make a difference for this problem.
 std::vector<Config> blocked_candidates(const Problem& problem, const DeviceLimits& limits);
 
-/// The time of a launch. Good for ranking.
+/// The predicted time of a launch, for ranking.
 double blocked_us(const Problem& problem, const BlockedShape& shape, const DeviceLimits& limits);
 
 }  // namespace tunedgemm::internal

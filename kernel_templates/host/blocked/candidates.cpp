@@ -14,8 +14,8 @@ struct Split {
   int m, n;
 };
 
-// What is worth trying: many sums for few loads, and flat tiles for problems with few rows. In
-// vectors of half the width, only tiles whose finer grain may fit the problem better.
+// Tiles worth trying: many accumulators for few loads, and flat tiles for problems with few rows.
+// With vectors of half the width, only tiles whose finer grain may fit the problem better.
 constexpr std::array<Tile, 12> kTiles{{{12, 2},
                                        {14, 2},
                                        {8, 3},
@@ -34,35 +34,35 @@ constexpr std::array<Tile, 7> kTilesOf16Registers{
 
 constexpr std::size_t kSplitsTried = 3;
 
-// The ways to give every thread a part, those first whose parts have the least rows and columns
-// together: that is what each thread packs.
+// The splits that give every thread a part, ordered by the rows plus columns of a part, which is
+// what each thread packs.
 std::vector<Split> splits(const Problem& problem, int threads) {
-  std::vector<Split> found;
+  std::vector<Split> splits;
   for (const int split_m : kBlockedSplits) {
     if (split_m > threads) {
       break;
     }
     const auto beyond =
         std::upper_bound(kBlockedSplits.begin(), kBlockedSplits.end(), threads / split_m);
-    found.push_back({split_m, *std::prev(beyond)});
+    splits.push_back({split_m, *std::prev(beyond)});
   }
   const auto unused_and_packed = [&](Split split) {
     const double packed =
         static_cast<double>(problem.m) / split.m + static_cast<double>(problem.n) / split.n;
     return packed * threads / (split.m * split.n);
   };
-  std::stable_sort(found.begin(), found.end(), [&](Split left, Split right) {
+  std::stable_sort(splits.begin(), splits.end(), [&](Split left, Split right) {
     return unused_and_packed(left) < unused_and_packed(right);
   });
-  found.resize(std::min(found.size(), kSplitsTried));
+  splits.resize(std::min(splits.size(), kSplitsTried));
   if (threads > 1) {
-    found.push_back({1, 1});  // whole batch entries, or too little to wake anybody
+    splits.push_back({1, 1});  // for whole batch entries, or problems too small to wake threads
   }
-  return found;
+  return splits;
 }
 
-// The blocks that differ for this problem: one that holds all of K, or all rows of a part, is not
-// tried in larger sizes.
+// The blocks that make a difference for this problem: if a block holds all of K, or all rows of a
+// part, larger blocks are not tried.
 std::vector<Config> block_configs(const Problem& problem, Split split) {
   std::vector<Config> configs;
   for (const int block_m : {256, 1024}) {

@@ -12,8 +12,8 @@ double widening_cycles(DataType type) {
   return is_fp8(type) ? 2.0 : size_bytes(type) < 4 ? 1.2 : 0.0;
 }
 
-// Cycles to pack an element of A or B, `line` elements of which lie in one line of memory. Beyond
-// the second-level cache every line has a price, and so has every byte.
+// Cycles to pack an element of A or B; `line` elements are in one line of memory. Beyond the
+// second-level cache, every line and every byte has a cost.
 double packing_cycles(const Matrix& matrix, bool straight, double line, double matrix_bytes,
                       const DeviceLimits& limits) {
   const bool is_far = matrix_bytes > static_cast<double>(limits.l2_bytes);
@@ -22,9 +22,9 @@ double packing_cycles(const Matrix& matrix, bool straight, double line, double m
 }
 
 // Cycles of one step of k in a tile: two FMA units of 256 bits or one of 512, two loads a cycle,
-// and additions that take four cycles before the next one may start. A panel of B that does not
-// fit into the first-level cache comes at 29 bytes a cycle; where it and a tile of A do not fit
-// together, all goes slower (Xeon, 2 threads, 2026-11-21, 1024^3 in f32: by 4 to 8 % in all tiles).
+// and a latency of four cycles for an addition. A panel of B that does not fit the first-level
+// cache is loaded at 29 bytes a cycle; if it does not fit together with a tile of A, everything is
+// slower (Xeon, 2 threads, 2026-11-21, 1024^3 in f32: by 4 to 8 % for all tiles).
 double step_cycles(const BlockedShape& shape, const Problem& problem, const DeviceLimits& limits) {
   const double wide = shape.vector_bytes == 64 ? 1.0 : 0.5;
   const auto tile_m = static_cast<double>(shape.tile_m);
@@ -37,7 +37,7 @@ double step_cycles(const BlockedShape& shape, const Problem& problem, const Devi
   const double stream = panel_bytes > limits.l1_bytes ? vectors * 2.2 * wide : 0;
   const std::int64_t tile_of_a_bytes = shape.tile_m * shape.accumulator_bytes * depth;
   const double crowded = panel_bytes + tile_of_a_bytes > limits.l1_bytes ? 1.05 : 1.0;
-  // Where 512 bits have two units, half of them are half as fast: they come behind what is equal.
+  // With two 512-bit units, vectors of half the width are half as fast: rank them after equals.
   const double half = 8 * shape.vector_bytes < limits.simd_bits ? 1.05 : 1.0;
   return crowded * half * std::max({multiply, loads, stream, 4.0});
 }
@@ -78,7 +78,7 @@ double blocked_us(const Problem& problem, const BlockedShape& shape, const Devic
   const std::int64_t jobs = problem.batch * shape.parts();
   const double computing =
       host_us(jobs, static_cast<double>(part_m * part_n) * tile + packing, limits);
-  // One thread alone does not draw all of the memory's bandwidth.
+  // One thread does not use the whole memory bandwidth.
   const auto threads = static_cast<double>(launch_for(jobs, limits).grid[0]);
   const double drawn = std::min(1.0, threads / std::max(1, limits.threads / 2));
   return std::max(computing, host_memory_us(minimum_bytes(problem), limits) / drawn);

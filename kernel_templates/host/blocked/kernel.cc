@@ -2,8 +2,8 @@
 //
 //   D = act(alpha * A * B + beta * C + bias)        D is M x N
 //
-// Read transposed_b.cc first. New here: a small tile of D lives in SIMD registers while K passes
-// by, and what it needs is packed into memory that is small, near, and in the order of use.
+// Read transposed_b.cc first. New here: a small tile of D stays in SIMD registers for a whole block
+// of K, and its operands are packed into small, near memory in the order of use.
 //
 //                      tile_n vectors
 //                        +------+            packed panel of B: k after k, tile_n vectors each
@@ -12,22 +12,22 @@
 //      +--------+        +------+              row      = the panel's vectors at k
 //      | tile_m |        +------+              sums[m] += A[m][k] * row,   m = 0 ... tile_m - 1
 //      +--------+        |      |
-//      | tile_m |        +------+            tile_m * tile_n vectors of sums, and a multiply-add
-//      +--------+        |      |            in every one of them, for tile_m + tile_n loads
-//      packed block      +------+
+//      | tile_m |        +------+            tile_m * tile_n vectors of accumulators, and a
+//      +--------+        |      |            multiply-add in each of them, for tile_m + tile_n
+//      packed block      +------+            loads
 //      of A: block_m     block_m x tile_n of D
 //
-// The threads share D as a grid of split_m x split_n parts. A part goes in blocks of block_m rows,
-// block_n columns and block_k of K. For each of them the block of A is packed (it then stays in the
-// second-level cache), and panel after panel of B meets all tiles of the block. The first tile
-// packs a row-major panel in passing: the loads are needed anyway, and stores are free. Packing
-// widens small types, so that nothing after it knows them; tiles that reach beyond the edge of a
-// matrix are filled up with zeros.
+// D is divided among the threads as a grid of split_m x split_n parts. A part is computed in blocks
+// of block_m rows, block_n columns and block_k of K. For each of them the block of A is packed (and
+// then stays in the second-level cache), and each panel of B is multiplied by all tiles of the
+// block. The first tile packs a row-major panel while it multiplies: the loads are needed anyway,
+// and stores are free. Packing widens small types, so later code sees only accumulators; tiles that
+// reach beyond the edge of a matrix are padded with zeros.
 //
-// Sums of a K longer than block_k wait in `partial` between the blocks. Every sum adds the same
-// products in the same order however many threads there are.
+// If K is longer than block_k, accumulators are kept in `partial` between the blocks. Every
+// accumulator adds the same products in the same order, whatever the number of threads.
 //
-// Cost: (1 + tile_n + tile_m * tile_n) vector registers. Scratch of a thread, in accumulators:
+// Cost: (1 + tile_n + tile_m * tile_n) vector registers. Scratch for each thread, in accumulators:
 // block_m * block_k + one panel + block_m * block_n.
 //
 //   c++ -std=c++20 -O3 -march=native -ffp-contract=fast -shared -fPIC -Ikernel_templates/cuda
@@ -47,7 +47,7 @@
 #define BLOCK_M 256  // rows of a block; rounded down to whole tiles
 #endif
 #ifndef BLOCK_N
-#define BLOCK_N 1024  // columns of a block; likewise
+#define BLOCK_N 1024  // columns of a block; rounded likewise
 #endif
 #ifndef BLOCK_K
 #define BLOCK_K 256  // depth of a block
@@ -59,7 +59,7 @@
 #define SPLIT_N 1  // parts of D from left to right
 #endif
 #ifndef PREFETCH
-#define PREFETCH 8  // rows of B fetched ahead while packing; 0: none, nor the panel after this one
+#define PREFETCH 8  // rows of B fetched ahead while packing; 0: none, and not the next panel either
 #endif
 
 #include "../common/epilogue.h"
@@ -88,7 +88,7 @@ static_assert(kShape.tiles_fit_n(), "block_n must be at least tile_n vectors");
 static_assert(SCRATCH_BYTES == kShape.scratch_bytes(),
               "scratch holds a block of A, a panel of B and a block of sums");
 
-// What follows from the knobs, by the names that are used below.
+// Short names for the values that follow from the knobs.
 constexpr int kTileM = kShape.tile_m, kVectors = kShape.vectors, kTileN = kShape.tile_n();
 constexpr long long kTilesM = kShape.tiles_m(), kTilesN = kShape.tiles_n();  // of a block
 constexpr long long kBlockK = kShape.block_k;
@@ -99,7 +99,7 @@ struct Range {
   long long first, count;
 };
 
-// Part `part` of `parts` that differ by one at most.
+// Part `part` of `parts`, whose sizes differ by one at most.
 inline Range share(Range all, long long parts, long long part) {
   const long long begin = all.count * part / parts;
   const long long end = all.count * (part + 1) / parts;
@@ -110,16 +110,16 @@ inline long long divide_up(long long dividend, long long divisor) {
   return (dividend + divisor - 1) / divisor;
 }
 
-// What is left of `extent` from `first` on, but no more than a tile.
+// The rest of `extent` from `first` on, at most a tile.
 inline int within(long long extent, long long first, int tile) {
   return extent - first < tile ? static_cast<int>(extent - first) : tile;
 }
 
-// The two ways to pack `width` lines of an operand, so that out[k * kWidth + line] is its element
-// at k. Lines from `lines` on do not exist and become zeros. Templates, since the width (a tile's
-// rows for A, its columns for B) shapes the code.
+// Two ways to pack `width` rows or columns of an operand ("lines"), so that out[k * kWidth + line]
+// is a line's element at k. Lines from `lines` on do not exist and become zeros. Templates, since
+// the width (a tile's rows for A, its columns for B) shapes the code.
 
-// For lines that are neighbours in memory: every k is copied.
+// For lines that are adjacent in memory: copies every k.
 template <int kWidth>
 inline void pack_along(Accumulator* out, const auto* source, long long stride, long long depth,
                        int lines) {
@@ -131,8 +131,8 @@ inline void pack_along(Accumulator* out, const auto* source, long long stride, l
   }
 }
 
-// Rows of kLanes neighbours each; those from `lines` on are zeros. `auto`: A and B may differ in
-// type. Loops over elements to be widened stay loops, or the compiler would take seconds.
+// Loads rows of kLanes adjacent elements; those from `lines` on are zeros. `auto`: A and B may
+// differ in type. Loops that widen elements are not unrolled, or compilation would take seconds.
 template <int kRows>
 inline void load_rows(Vector (&rows)[kRows], const Accumulator* source, long long stride,
                       int lines) {
@@ -157,9 +157,9 @@ inline void load_rows(Vector (&rows)[kRows], const auto* source, long long strid
   }
 }
 
-// For lines whose own elements are neighbours: square after square is transposed in registers.
-// Groups go from the last to the first, and k upwards, since a store of a whole vector spills over
-// what comes behind, and that must be written afterwards.
+// For lines whose own elements are adjacent: transposes square after square in registers. Groups go
+// from the last to the first, and k upwards, since storing a whole vector overwrites what follows
+// it: that must be written afterwards.
 template <int kWidth>
 inline void pack_across(Accumulator* out, const auto* source, long long stride, long long depth,
                         int lines) {
@@ -234,8 +234,9 @@ inline void fetch(const Accumulator* first, int elements) {
   __builtin_prefetch(first + elements - 1);
 }
 
-// sums += tile of A * panel of B, both packed. Meanwhile a line of every row from `ahead` on comes
-// into the second-level cache; the first-level one has few places for rows a power of two apart.
+// sums += tile of A * panel of B, both packed. Also prefetches a cache line of every row from
+// `ahead` on into the second-level cache; the first-level cache has few ways for rows a power of
+// two apart.
 inline void multiply(Sums& sums, const Accumulator* a, const Accumulator* b, long long depth,
                      const TypeB* ahead, long long ahead_stride) {
 #pragma GCC unroll 4
@@ -250,7 +251,7 @@ inline void multiply(Sums& sums, const Accumulator* a, const Accumulator* b, lon
   }
 }
 
-// The same from a row-major panel of B as it lies in memory, which is packed on the way.
+// The same from a row-major panel of B in place, which is packed on the way.
 inline void multiply_packing(Sums& sums, const Accumulator* a, const Accumulator* b, long long ldb,
                              long long depth, Accumulator* packed) {
   for (long long k = 0; k < depth; ++k) {
@@ -268,7 +269,7 @@ inline void multiply_packing(Sums& sums, const Accumulator* a, const Accumulator
   }
 }
 
-// Elements that must be widened are packed before: see kPacksInPassing.
+// Elements that must be widened are packed in advance: see kPacksInPassing.
 inline void multiply_packing(Sums&, const Accumulator*, const void*, long long, long long,
                              Accumulator*) {}
 
@@ -298,13 +299,14 @@ struct PanelJob {
   const Epilogue& epilogue;
   const Accumulator* packed_a;
   Accumulator* packed_b;
-  Accumulator* partial;  // of this panel, a tile after the other
+  Accumulator* partial;  // of this panel, tile after tile
   Range tiles_m, k;      // of the block
   bool first_of_k, last_of_k;
 };
 
-// The tiles behind the first one fetch the panel to the right, a line of each row at a time. That
-// pays where they are few (Xeon, 2 threads, 2026-11-21, f32: 64x4096x4096 264 -> 274 GFLOP/s).
+// All tiles but the first prefetch the next panel to the right, one cache line of each row at a
+// time. That pays if the tiles are few (Xeon, 2 threads, 2026-11-21, f32: 64x4096x4096 264 -> 274
+// GFLOP/s).
 inline void multiply_packed(const PanelJob& job, const TypeB* source, long long n0, int tile,
                             Sums& sums) {
   constexpr int kLine = 64 / static_cast<int>(sizeof(TypeB));
@@ -316,8 +318,8 @@ inline void multiply_packed(const PanelJob& job, const TypeB* source, long long 
 }
 
 // ---- 5. Epilogue --------------------------------------------------------------------------------
-// A panel of B against all tiles of the block of A, which are finished after the last block along
-// K.
+// Multiplies a panel of B by all tiles of the block of A and, after the last block along K, applies
+// the epilogue.
 inline void multiply_panel(const PanelJob& job, const TypeB* source, long long n0) {
   const int columns = within(job.arguments.n, n0, kTileN);
   const long long ldb = job.arguments.ldb;
@@ -369,7 +371,7 @@ inline void multiply_part(const Arguments& arguments, long long entry, Range par
       const Range tiles_n = share(part_n, blocks_n, block_n);
       for (long long block_k = 0; block_k < blocks_k; ++block_k) {
         const Range k = share({0, arguments.k}, blocks_k, block_k);
-        if (block_n == 0 || blocks_k > 1) {  // else the block is packed already
+        if (block_n == 0 || blocks_k > 1) {  // else the block is still packed
           pack_block_of_a(arguments, a, tiles_m, k, scratch);
         }
         for (long long panel = 0; panel < tiles_n.count; ++panel) {

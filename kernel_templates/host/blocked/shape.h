@@ -1,5 +1,5 @@
-// What a config of blocked means in lanes, registers and scratch memory, in plain constexpr C++.
-// The kernel and its host half both include this file, so that nothing is computed twice.
+// A config of blocked in lanes, registers and scratch memory, in plain constexpr C++. The kernel
+// and its host half both include this file, so that nothing is computed twice.
 #pragma once
 
 namespace tunedgemm::internal::blocked {
@@ -12,7 +12,7 @@ constexpr long long round_to_line(long long elements) {
   return (elements + 63) / 64 * 64;
 }
 
-// The knobs, and what the kernel must know of the problem.
+// The knobs, and the properties of the problem that the kernel needs.
 struct Shape {
   int vector_bytes;
   int tile_m, vectors;  // of a tile of D: rows, and vectors of columns
@@ -23,24 +23,24 @@ struct Shape {
 
   constexpr int lanes() const { return blocked::lanes(vector_bytes, accumulator_bytes); }
   constexpr int tile_n() const { return vectors * lanes(); }
-  // Whole tiles of a block.
+  // Whole tiles in a block.
   constexpr int tiles_m() const { return block_m / tile_m; }
   constexpr int tiles_n() const { return block_n / tile_n(); }
-  // Of D, each for a thread.
+  // Parts of D, one for each thread.
   constexpr int parts() const { return split_m * split_n; }
 
-  // Of vectors: a tile's sums, a row of B, and an element of A.
+  // Vector registers: a tile's accumulators, a row of B, and an element of A.
   constexpr int registers() const { return 1 + vectors + tile_m * vectors; }
 
   // ---- Scratch memory of a thread, in accumulators ----------------------------------------------
-  // A store of a whole vector may run over the end of what is packed by less than a vector.
+  // Storing a whole vector may write past the end of the packed data by less than a vector.
   constexpr long long packed_a() const {
     return round_to_line(static_cast<long long>(tiles_m()) * tile_m * block_k + lanes());
   }
   constexpr long long packed_b() const {
     return round_to_line(static_cast<long long>(tile_n()) * block_k + lanes());
   }
-  // Sums that wait for the next block along K.
+  // Accumulators kept until the next block along K.
   constexpr long long partial() const {
     return static_cast<long long>(tiles_m()) * tile_m * tiles_n() * tile_n();
   }

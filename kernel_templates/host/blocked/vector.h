@@ -1,5 +1,5 @@
-// A SIMD register as the compiler's vector extension has it: + and * work on all lanes at once, and
-// the target decides the instruction (AVX-512, AVX2, SSE, NEON).
+// A SIMD register by the compiler's vector extension: + and * work on all lanes at once, and the
+// target determines the instruction (AVX-512, AVX2, SSE, NEON).
 #pragma once
 
 #include <utility>
@@ -13,7 +13,7 @@
 
 constexpr int kLanes = blocked::lanes(VECTOR_BYTES, sizeof(Accumulator));
 
-// Sums of s32 are modulo 2^32, which unsigned lanes give.
+// s32 accumulates modulo 2^32, which unsigned lanes do.
 inline f64 lane_type(f64);
 inline f32 lane_type(f32);
 inline std::uint32_t lane_type(s32);
@@ -36,8 +36,8 @@ inline void store_part(Accumulator* destination, Vector value) {
   std::memcpy(destination, &value, kCount * sizeof(Accumulator));
 }
 
-// a0 b0 a1 b1 ... of the lower halves, or of the upper ones. The builtin wants its indices as
-// constants: hence the templates.
+// a0 b0 a1 b1 ... from the lower halves, or from the upper ones. Templates, since the builtin needs
+// constant indices.
 template <int... kLane>
 inline Vector zip_lower(Vector a, Vector b, std::integer_sequence<int, kLane...>) {
   return __builtin_shufflevector(a, b, (kLane / 2 + kLane % 2 * kLanes)...);
@@ -48,10 +48,10 @@ inline Vector zip_upper(Vector a, Vector b, std::integer_sequence<int, kLane...>
   return __builtin_shufflevector(a, b, (kLanes / 2 + kLane / 2 + kLane % 2 * kLanes)...);
 }
 
-// kRows vectors are read as one row-major matrix of kRows rows; afterwards they are its transpose,
-// one column after the other. Written in bits, the place of an element is (row | lane); a zip of
-// the upper half of the rows with the lower one turns these bits by one place to the left, and
-// after as many zips as the row has bits, row and lane have changed places.
+// Transposes a row-major matrix of kRows vectors in place: afterwards its columns follow one
+// another. In bits, an element's position is (row | lane). A zip of the upper half of the rows with
+// the lower half rotates these bits left by one; after as many zips as the row has bits, row and
+// lane have swapped.
 template <int kRows>
 inline void transpose(Vector (&rows)[kRows]) {
   static_assert(kRows >= 1 && kRows <= kLanes && (kRows & (kRows - 1)) == 0, "a power of two");

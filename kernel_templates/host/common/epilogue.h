@@ -1,15 +1,15 @@
-// The way from sums to D:  D = round(act(alpha * scale_a * scale_b * sum + beta * C + bias)).
+// From accumulators to D:  D = round(act(alpha * scale_a * scale_b * sum + beta * C + bias)).
 // Computed in f64 for f64 and s32, else in f32, one row of D (or a part of it) at a time.
 //
-// The functions of f32 are free of branches and calls, so that the loop over a row becomes vector
-// instructions; those of f64 are the C library's.
+// The f32 functions have no branches and no calls, so that the loop over a row is vectorized; the
+// f64 functions are the C library's.
 #pragma once
 
 #include "../../cuda/common/activation.cuh"
 #include "../../cuda/common/arguments.cuh"
 #include "problem.h"
 
-// The type of the epilogue's arithmetic: f64 where an f32 would lose bits of the sums.
+// The type of the epilogue's arithmetic: f64 if f32 would lose bits of the accumulators.
 inline f64 epilogue_type(f64);
 inline f64 epilogue_type(s32);
 inline f32 epilogue_type(f32);
@@ -19,7 +19,7 @@ using Real = decltype(epilogue_type(Accumulator{}));
 
 // e^x = 2^n * (1 + p): x = n * ln 2 + r with |r| <= ln 2 / 2, and p = e^r - 1.
 struct Exponential {
-  f32 half_power_low, half_power_high;  // their product is 2^n; each alone is in range
+  f32 half_power_low, half_power_high;  // their product is 2^n; each factor is in range
   f32 p;
 };
 
@@ -33,7 +33,7 @@ inline Exponential exponential(f32 x) {
   const f32 shifted = inside * kLog2E + kRound;
   const f32 n = shifted - kRound;
   const f32 r = (inside - n * kLn2High) - n * kLn2Low;
-  // The series of e^r - 1; its next term is below 2^-27 of the first.
+  // The series of e^r - 1; the next term is less than 2^-27 of the first.
   f32 p = 1.0f / 5040.0f;
   p = p * r + 1.0f / 720.0f;
   p = p * r + 1.0f / 120.0f;
@@ -62,8 +62,8 @@ inline f32 tanh_of(f32 x) {
   return t / (t + 2.0f);
 }
 
-// Near zero an odd polynomial, and beyond 1 erf |x| = 1 - e^-q(|x|) with a polynomial q; both were
-// fitted to the C library's erf and erfc in f64, and are within 2e-9 of them before rounding.
+// An odd polynomial near zero, and beyond 1 erf |x| = 1 - e^-q(|x|) with a polynomial q. Both were
+// fitted to the C library's erf and erfc in f64 and differ by less than 2e-9 before rounding.
 inline f32 erf_of(f32 x) {
   const f32 square = x * x;
   f32 near_zero = 7.882497e-05f;
@@ -75,7 +75,7 @@ inline f32 erf_of(f32 x) {
   near_zero = near_zero * square + 1.1283792e+00f;
 
   const f32 size = x < 0 ? -x : x;
-  const f32 inside = size > 4.0f ? 4.0f : size;  // from there on it rounds to 1
+  const f32 inside = size > 4.0f ? 4.0f : size;  // beyond 4 it rounds to 1
   f32 q = -1.9242703e-04f;
   q = q * inside + 3.0085462e-03f;
   q = q * inside - 2.2087675e-02f;
@@ -105,13 +105,13 @@ struct EpilogueFunctions {
   static Real erf(Real x) { return erf_of(x); }
   static Real leaky_relu(Real x, Real slope) { return x >= 0 ? x : slope * x; }
   static Real gate(Real x, Real y) { return x * (Real(1) / (Real(1) + exp_of(-y))); }
-  // By exp, which has no branch.
+  // With exp, which has no branch.
   static Real gate_by_tanh(Real x, Real factor, Real y) { return gate(x, 2 * factor * y); }
 };
 
 // ---- the row ------------------------------------------------------------------------------------
 
-// What does not change from row to row.
+// The values that are the same for all rows.
 struct Epilogue {
   const TypeD* c;  // of this batch entry
   TypeD* d;
@@ -119,7 +119,7 @@ struct Epilogue {
   long long c_stride_m, c_stride_n, ldd;
   Real factor;  // alpha * scale_a * scale_b
   Real beta, slope;
-  bool sums_are_result;  // s32 with nothing to be done: kept exact, modulo 2^32
+  bool sums_are_result;  // s32 without an epilogue: kept exact, modulo 2^32
 };
 
 inline Epilogue epilogue_of(const Arguments& arguments, long long entry) {
@@ -142,17 +142,17 @@ inline Epilogue epilogue_of(const Arguments& arguments, long long entry) {
   return epilogue;
 }
 
-// True if the sums have become D as they are.
+// Returns true if it has copied the accumulators to D unchanged.
 inline bool store_exact(s32* d, const s32* sums, long long columns) {
   std::memcpy(d, sums, static_cast<std::size_t>(columns) * sizeof(s32));
   return true;
 }
 
 inline bool store_exact(void*, const void*, long long) {
-  return false;  // floats take the general way
+  return false;  // floats need the epilogue
 }
 
-// Writes D[m][n0 ... n0 + columns - 1] from the sums of these elements.
+// Writes D[m][n0 ... n0 + columns - 1] from the accumulators of these elements.
 inline void finish_row(const Epilogue& epilogue, long long m, long long n0, long long columns,
                        const Accumulator* sums) {
   TypeD* d = epilogue.d + m * epilogue.ldd + n0;
@@ -166,7 +166,7 @@ inline void finish_row(const Epilogue& epilogue, long long m, long long n0, long
   const TypeD* c = kReadC ? epilogue.c + m * epilogue.c_stride_m + n0 * c_stride : nullptr;
   const Real row_bias = kBias == kBiasPerRow ? Real(widen(epilogue.bias[m])) : Real(0);
   const TypeD* column_bias = kBias == kBiasPerColumn ? epilogue.bias + n0 : nullptr;
-// C may be D, but then element by element: no turn of the loop reads what another one writes.
+// C may be D, but element by element: no iteration reads what another one writes.
 #pragma GCC ivdep
   for (long long n = 0; n < columns; ++n) {
     Real x = factor * static_cast<Real>(sums[n]);

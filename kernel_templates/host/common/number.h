@@ -1,9 +1,9 @@
-// The element types and their conversions. Every function is free of branches, so that the compiler
-// turns a loop over it into vector instructions.
+// The element types and their conversions. The functions have no branches, so that the compiler
+// vectorizes loops over them.
 //
-// A small float has the bits  sign | exponent | mantissa. Moved to the place where an f32 has them,
-// exponent and mantissa give the same number but for the exponent's bias, and one multiplication
-// by a power of two mends that: exactly, and for subnormal numbers too.
+// A small float has the bits  sign | exponent | mantissa. Shifted to their positions in an f32,
+// exponent and mantissa give the same number except for the exponent's bias. One multiplication by
+// a power of two corrects the bias exactly, for subnormal numbers too.
 #pragma once
 
 #include <cmath>
@@ -35,7 +35,7 @@ inline std::uint32_t to_bits(f32 value) {
   return __builtin_bit_cast(std::uint32_t, value);
 }
 
-// ---- widen: to the type in which products are summed. Exact. -----------------------------------
+// ---- widen: to the accumulator type. Exact. -----------------------------------------------------
 
 inline f64 widen(f64 value) {
   return value;
@@ -77,7 +77,7 @@ inline f32 widen(e4m3 value) {
   return from_bits(sign | finite | special);
 }
 
-// ---- narrow: to the type of D, rounded to nearest even. The second parameter picks the type. ----
+// ---- narrow: to the type of D, rounded to nearest even. The second parameter selects the type. --
 
 inline f64 narrow(f64 value, f64) {
   return value;
@@ -100,11 +100,11 @@ inline f16 narrow(f32 value, f16) {
   const std::uint32_t sign = bits >> 16 & 0x8000u;
   const std::uint32_t magnitude = bits & 0x7fffffffu;
   const std::uint32_t rounded = magnitude + 0xfffu + (magnitude >> 13 & 1u);
-  // Added to 0.5, whose last bit is worth 2^-24, a number below 2^-14 is rounded by the addition
-  // itself to a multiple of f16's smallest step.
+  // Adding 0.5, whose last bit is worth 2^-24, rounds a number below 2^-14 to a multiple of f16's
+  // smallest step.
   const std::uint32_t subnormal = to_bits(from_bits(magnitude) + 0.5f) - 0x3f000000u;
   std::uint32_t result = (rounded - 0x38000000u) >> 13;
-  result = rounded >= 0x47800000u ? 0x7c00u : result;     // 65520 and more: infinity
+  result = rounded >= 0x47800000u ? 0x7c00u : result;     // 65520 and above: infinity
   result = magnitude < 0x38800000u ? subnormal : result;  // below 2^-14
   result = magnitude > 0x7f800000u ? 0x7e00u : result;    // NaN
   return {static_cast<std::uint16_t>(sign | result)};
@@ -118,9 +118,9 @@ inline s32 narrow(f64 value, s32) {
   return inside == inside ? static_cast<s32>(inside) : 0;
 }
 
-// ---- arithmetic that means the same for every type ----------------------------------------------
+// ---- arithmetic with the same meaning for every type --------------------------------------------
 
-// sum + a * b. Sums of s32 are modulo 2^32.
+// sum + a * b. s32 is summed modulo 2^32.
 inline f64 multiply_add(f64 sum, f64 a, f64 b) {
   return sum + a * b;
 }

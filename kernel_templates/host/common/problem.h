@@ -1,8 +1,8 @@
 #pragma once
 
-// What every kernel of this folder is told about the problem's class: its types, orders, alignments
-// and epilogue; and where the elements of A and B lie. Sizes and strides come at run time, in
-// Arguments.
+// The problem's compile-time properties, for every kernel of this folder: types, orders, alignments
+// and epilogue; and the positions of the elements of A and B. Sizes and strides are run-time values
+// in Arguments.
 
 #include "../../cuda/common/arguments.cuh"
 #include "../../problem/activation.h"
@@ -29,10 +29,10 @@ using namespace tunedgemm::internal;
 #define ORDER_B 0  // of op(B), K x N
 #endif
 #ifndef READ_C
-#define READ_C 0  // 1: beta * C is added
+#define READ_C 0  // 1: adds beta * C
 #endif
 #ifndef BIAS
-#define BIAS 0  // 1: one value a row of D, 2: one a column
+#define BIAS 0  // 1: one value for each row of D, 2: one for each column
 #endif
 #ifndef ACTIVATION
 #define ACTIVATION 0  // a number of problem/activation.h

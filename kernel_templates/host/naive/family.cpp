@@ -6,8 +6,8 @@
 namespace tunedgemm::internal {
 namespace {
 
-constexpr double kAdditionLatency = 4;  // cycles from one addition to the next that needs it
-constexpr double kColumnStep = 6;       // with a load that goes to another cache line every time
+constexpr double kAdditionLatency = 4;  // cycles between dependent additions
+constexpr double kColumnStep = 6;       // cycles with a load from another cache line in every step
 
 class NaiveMnk final : public HostFamily {
  public:
@@ -44,8 +44,8 @@ class ReorderedMkn final : public HostFamily {
     }
     const auto sum_bytes =
         static_cast<int>(size_bytes(accumulator(problem.a.type, problem.b.type)));
-    // Two loads and a store for each vector of sums; without neighbours along n, element by
-    // element from as many cache lines.
+    // Two loads and a store for each vector of accumulators; for a column-major B element by
+    // element, each from another cache line.
     const double vector_step = 2.5 * (8 * static_cast<double>(sum_bytes)) / limits.simd_bits;
     const double step = problem.b.order == Order::kRowMajor ? vector_step : 4;
     const auto columns = static_cast<double>(problem.n);
@@ -63,7 +63,7 @@ class ReorderedMkn final : public HostFamily {
   }
 };
 
-constexpr double kTransposeStep = 4;  // cycles an element of B
+constexpr double kTransposeStep = 4;  // cycles for an element of B
 
 class TransposedB final : public HostFamily {
  public:

@@ -3,7 +3,7 @@
 //   D = act(alpha * A * B + beta * C + bias)        D is M x N
 //
 // The first kernel: the definition of the matrix product, as three loops. Every other kernel of
-// this folder computes the same, and is measured against this one.
+// this folder computes the same and is measured against this one.
 //
 //                        n
 //                   +----|----+
@@ -11,13 +11,13 @@
 //            K x N  |    v    |
 //      k            +---------+
 //   +------+        +---------+
-//   |----->| m      |    *    |   The rows of D are dealt out to the threads: row r goes to
+//   |----->| m      |    *    |   The rows of D are distributed over the threads: row r goes to
 //   |      |        |         |   thread r mod team size.
 //   +------+        +---------+
 //    A M x K           D M x N
 //
-// Cost: K dependent additions an element, each waiting for the one before; down a column of a
-// row-major B, every step touches another cache line.
+// Cost: K dependent additions for each element; down a column of a row-major B, every step touches
+// another cache line.
 //
 //   c++ -std=c++20 -O3 -march=native -shared -fPIC -Ikernel_templates/cuda
 //       kernel_templates/host/naive/naive_mnk.cc
@@ -30,7 +30,7 @@
 // None.
 
 // ---- 3. What must hold --------------------------------------------------------------------------
-// Nothing: every problem will do.
+// Nothing: every problem is allowed.
 
 // ---- 4. Mainloop --------------------------------------------------------------------------------
 inline Accumulator dot(const Arguments& arguments, const TypeA* a, const TypeB* b, long long m,

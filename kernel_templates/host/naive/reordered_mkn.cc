@@ -2,21 +2,21 @@
 //
 //   D = act(alpha * A * B + beta * C + bias)        D is M x N
 //
-// Read naive_mnk.cc first. New here: the loops over k and n have changed places. One element of A
-// is now multiplied with a whole row of B, and a whole row of sums is open at once.
+// Read naive_mnk.cc first. New here: the loops over k and n are swapped. One element of A is now
+// multiplied by a whole row of B, and a whole row of D is accumulated at once.
 //
 //      k            +---------+
 //   +--|---+   k -->|---------|   for m, for k, for n:  sums[n] += A[m][k] * B[k][n]
 //   |  *   | m      |         |
 //   |      |        +---------+
-//   +------+         B K x N      A row-major B is read as it lies in memory, and neighbouring sums
-//    A M x K                      do not wait for each other: the compiler makes SIMD of the loop.
+//   +------+         B K x N      A row-major B is read in memory order, and neighbouring sums are
+//    A M x K                      independent: the compiler vectorizes the loop.
 //
-// The sums of block_n columns stay in the cache, cleared before every row of D. (Adding into a D
-// that nobody has cleared is the classic mistake of this loop order.)
+// The accumulators of block_n columns stay in the cache and are cleared before every row of D.
+// (Adding into a D that was never cleared is the classic mistake of this loop order.)
 //
-// Cost: a load of B, and a load and a store of a sum, for every multiplication.
-// Scratch: block_n sums a thread.
+// Cost: a load of B, and a load and a store of an accumulator, for every multiplication.
+// Scratch: block_n accumulators for each thread.
 //
 //   c++ -std=c++20 -O3 -march=native -shared -fPIC -Ikernel_templates/cuda
 //       kernel_templates/host/naive/reordered_mkn.cc
@@ -28,7 +28,7 @@
 #include "shape.h"
 
 #ifndef BLOCK_N
-#define BLOCK_N 2048  // columns whose sums are open at once
+#define BLOCK_N 2048  // columns accumulated at once
 #endif
 #ifndef SCRATCH_BYTES
 #define SCRATCH_BYTES naive::scratch_bytes(BLOCK_N, sizeof(Accumulator))
@@ -47,7 +47,7 @@ inline void clear(Accumulator* sums, long long columns) {
   }
 }
 
-// b is op(B)[k][n0]: its neighbours along n are one element or ldb elements away.
+// b points to op(B)[k][n0]: its neighbours along n are one element or ldb elements away.
 inline void add_scaled_row(Accumulator* sums, Accumulator factor, const TypeB* b, long long ldb,
                            long long columns) {
   const long long stride = kRowMajorB ? 1 : ldb;
@@ -57,7 +57,7 @@ inline void add_scaled_row(Accumulator* sums, Accumulator factor, const TypeB* b
 }
 
 // ---- 5. Epilogue --------------------------------------------------------------------------------
-// finish_row() of ../common/epilogue.h, for the columns of a row whose sums are open.
+// finish_row() of ../common/epilogue.h, for the accumulated columns of a row.
 
 // ---- 6. Entry -----------------------------------------------------------------------------------
 extern "C" void tunedgemm_reordered_mkn(const Arguments& arguments, const Team& team) {

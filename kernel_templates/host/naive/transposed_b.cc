@@ -2,21 +2,21 @@
 //
 //   D = act(alpha * A * B + beta * C + bias)        D is M x N
 //
-// Read naive_mnk.cc first. New here: B is transposed before anything is multiplied, so that the
-// innermost loop reads two contiguous lines.
+// Read naive_mnk.cc first. New here: B is transposed before the multiplication, so that the
+// innermost loop reads two contiguous rows.
 //
 //         n                k
 //      +--|--+          +-----+
 //    K |  |  |    =>  n |---->|      for m, for n:  sum over k of A[m][k] * Bt[n][k]
 //      |  v  |        N |     |
-//      +-----+          +-----+      Bt is converted as well: its elements are accumulators, so
-//         B            Bt, in the    that small types are widened once and not M times.
+//      +-----+          +-----+      Bt is also widened: its elements are accumulators, so that
+//         B            Bt, in the    small types are converted once and not M times.
 //                       workspace
 //
-// The additions of one element still wait for each other. With partial_sums = s the sum over k is
-// split into s sums that do not, and which the compiler keeps in SIMD registers.
+// The additions of one element are still dependent. With partial_sums = s the sum over k is split
+// into s independent sums, which the compiler keeps in SIMD registers.
 //
-// Cost: K * N accumulators of workspace, written once and read M times; two barriers an entry.
+// Cost: K * N accumulators of workspace, written once and read M times; two barriers a batch entry.
 //
 //   c++ -std=c++20 -O3 -march=native -shared -fPIC -Ikernel_templates/cuda
 //       kernel_templates/host/naive/transposed_b.cc
@@ -88,6 +88,6 @@ extern "C" void tunedgemm_transposed_b(const Arguments& arguments, const Team& t
         finish_row(epilogue, m, n, 1, &sum);
       }
     }
-    wait_for_all(team);  // nobody may overwrite what another one still reads
+    wait_for_all(team);  // before the next entry overwrites the workspace
   }
 }

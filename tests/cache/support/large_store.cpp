@@ -13,7 +13,7 @@ namespace {
 
 constexpr int kConfigs = 1000;
 
-// The statement for rows like this one, whose values stand in it as parameters.
+// The INSERT statement for a row like this one, with its values as parameters.
 std::string insertion(const std::string& table, const std::vector<sqlite::Column>& row) {
   std::string names, marks;
   for (const sqlite::Column& column : row) {
@@ -75,7 +75,7 @@ void fill(const std::filesystem::path& path, int winners) {
   set_current_toolchain(connection, record.device, record.toolchain);
   add_problems(connection, winners);
   add_configs(connection);
-  // The others are like the first, but for the problem, the config and the time.
+  // The other rows differ from the first in problem, config and time.
   const std::string copied =
       "family_fingerprint, kernel, low_us, high_us, samples, default_us, naive_us, runner_up_us, "
       "tie_count, ties, rigor, candidates_tried, candidates_legal, complete, spent_seconds, "

@@ -1,6 +1,6 @@
 #pragma once
 
-// A cache as years of tuning make it, for tests of what its size costs.
+// A cache as large as years of tuning make it, to test the cost of its size.
 
 #include <filesystem>
 
@@ -10,11 +10,11 @@ namespace tunedgemm::internal::large_store {
 
 constexpr int kTrialsOfAWinner = 20;
 
-/// The problem with the number: 2 types, 100 layers and 250 counts of rows.
+/// The problem with this number: 2 types, 100 layers and 250 values of M.
 Problem problem(int number);
 
-/// Adds the winners of the problems from 0 on, of sample::device() and sample::toolchain(), with
-/// their trials. Precondition: the file was made by a store, and is empty.
+/// Adds the winners of the problems from 0 on, with their trials, for sample::device() and
+/// sample::toolchain(). Precondition: a store made the file, and it is empty.
 void fill(const std::filesystem::path& path, int winners);
 
 }  // namespace tunedgemm::internal::large_store

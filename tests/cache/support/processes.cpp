@@ -26,7 +26,7 @@ struct Pipe {
   int reading = -1, writing = -1;
 };
 
-// Short enough to arrive in one piece: pipe(7), "PIPE_BUF".
+// Short enough to be written atomically: pipe(7), "PIPE_BUF".
 void write_line(int end, const std::string& line) {
   std::string text = line.substr(0, 4000);
   std::replace(text.begin(), text.end(), '\n', ' ');
@@ -52,7 +52,7 @@ Processes::Processes(int count, const std::function<std::string(int, const Say&)
     }
     close(start.writing);
     char nothing = 0;
-    (void)!read(start.reading, &nothing, 1);  // ends when the parent closes its end
+    (void)!read(start.reading, &nothing, 1);  // returns when the parent closes its end
     const std::string complaint =
         body(number, [&](const std::string& line) { write_line(lines.writing, line); });
     if (!complaint.empty()) {

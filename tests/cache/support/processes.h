@@ -1,6 +1,6 @@
 #pragma once
 
-// Several processes that run a function of the test each, with one file between them.
+// Several processes that each run a function of the test, connected by one pipe.
 
 #include <sys/types.h>
 
@@ -10,12 +10,12 @@
 
 namespace tunedgemm::internal {
 
-/// Forked children of the test, which must have no store open itself. Killed and waited for when
-/// destroyed.
+/// Forked children of the test, which must not have a store open. The destructor kills them and
+/// waits for them.
 class Processes {
  public:
-  /// Starts `count` processes that wait for each other and then run `body` with their number. What
-  /// `body` returns is what went wrong, if anything; `say` sends a line to the parent.
+  /// Starts `count` processes that wait for each other and then run `body` with their number.
+  /// `body` returns its failure, or an empty string; `say` sends a line to the parent.
   using Say = std::function<void(const std::string& line)>;
   [[nodiscard]] Processes(int count,
                           const std::function<std::string(int number, const Say& say)>& body);
@@ -25,12 +25,11 @@ class Processes {
 
   /// Waits for the first lines; wait() returns them too.
   void wait_for_a_line();
-  /// Kills one with SIGKILL.
+  /// Sends SIGKILL to one process.
   void kill(int number);
-  /// Waits until all have ended. The lines that they have sent, without those about what went
-  /// wrong.
+  /// Waits until all have ended. Returns the lines that they have sent, without failures.
   std::vector<std::string> wait();
-  /// After wait(): what went wrong in those that were not killed.
+  /// After wait(): the failures of the processes that were not killed.
   const std::vector<std::string>& complaints() const { return complaints_; }
 
  private:

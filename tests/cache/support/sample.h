@@ -11,10 +11,10 @@
 
 namespace tunedgemm::internal::sample {
 
-/// A family that allows block_m = 64 and 128, and 128 only where a block may have 256 threads.
-/// `age` 1 has another fingerprint than `age` 0.
+/// A family that allows block_m = 64 and 128, and 128 only if a block may have 256 threads. `age` 1
+/// has another fingerprint than `age` 0.
 const Family& family(int age = 0);
-/// For StoreOptions::find_family: knows `sample::family` of an age and no other.
+/// For StoreOptions::find_family: returns `sample::family` of one age and nothing else.
 const Family* find_young(std::string_view name);
 const Family* find_old(std::string_view name);
 

@@ -15,30 +15,30 @@ namespace tunedgemm::internal {
 
 using Size = std::array<std::int64_t, 3>;  // M, N, K
 
-/// An H200, but for these.
+/// An H200 with this compute capability and number of SMs.
 DeviceLimits wgmma_device(int arch = 90, int sm_count = 132);
 
-/// Which products: element types, layout, and numerics.
+/// A kind of product: element types, layout, and numerics.
 struct Kind {
   DataType a = DataType::kF16, b = DataType::kF16, d = DataType::kF16;
   std::string_view layout = "nn";
   Numerics numerics = Numerics::kIeee;
 };
-/// One of everything that the family multiplies.
+/// One of every kind that the family multiplies.
 std::vector<Kind> wgmma_kinds();
-/// fp8 to f16 with these sums.
+/// fp8 to f16 with this accumulation.
 Kind fp8(Numerics numerics, std::string_view layout = "nt");
 
-/// Rows padded to 16 bytes, which tensor copies need, whatever the extents.
+/// Rows padded to 16 bytes, as tensor copies require, whatever the extents.
 Problem padded(const Kind& kind, const Size& size);
-/// Entries one behind the other.
+/// Consecutive batch entries.
 Problem batched(Problem problem, std::int64_t batch);
 
 std::int64_t up_to_multiple(std::int64_t value, std::int64_t of);
 
 std::vector<Config> wgmma_candidates_for(const Problem& problem,
                                          const DeviceLimits& limits = wgmma_device());
-/// What clusters have to do: a part of K of their tiles.
+/// How many units of work the clusters have: one for each split-K slice of a cluster's tiles.
 std::int64_t wgmma_works(const Problem& problem, const Config& config);
 
 }  // namespace tunedgemm::internal

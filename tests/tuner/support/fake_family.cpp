@@ -36,9 +36,9 @@ Instance FakeFamily::instance(const Candidate& candidate) const {
 }
 
 Instance FakeFamily::instance(const Candidate& candidate, double predicted_us) const {
-  Instance made = instance(candidate);
-  made.predicted_us = predicted_us;
-  return made;
+  Instance ranked = instance(candidate);
+  ranked.predicted_us = predicted_us;
+  return ranked;
 }
 
 const FakeFamily& fake_family() {

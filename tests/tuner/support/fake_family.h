@@ -6,8 +6,8 @@
 
 namespace tunedgemm::internal {
 
-/// Knobs: block_m, the tile; variant, which the cost model ranks by; split_k, which needs a
-/// workspace. Legal where block_m <= M.
+/// Knobs: block_m, the tile; variant, by which the cost model ranks; split_k, which needs a
+/// workspace. Legal if block_m <= M.
 class FakeFamily final : public Family {
  public:
   FakeFamily();
@@ -16,12 +16,12 @@ class FakeFamily final : public Family {
                             const DeviceLimits& limits) const override;
 
   Candidate candidate(int variant, int block_m = 64, int split_k = 1) const;
-  /// For a problem that has room for any block_m.
+  /// For a problem with room for any block_m.
   Instance instance(const Candidate& candidate) const;
   Instance instance(const Candidate& candidate, double predicted_us) const;
 };
 
-/// The one of all tests.
+/// The one shared by all tests.
 const FakeFamily& fake_family();
 
 }  // namespace tunedgemm::internal

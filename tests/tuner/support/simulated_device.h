@@ -1,7 +1,7 @@
 #pragma once
 
-// SimulatedDevice: an evaluator whose truth is known. Times have noise, outliers and a clock that
-// may drop; compiling and running take (simulated) time.
+// SimulatedDevice: an evaluator with known true times. Samples have noise, outliers and a clock
+// that may drop; compiling and running take simulated time.
 
 #include <functional>
 #include <map>
@@ -14,7 +14,7 @@
 
 namespace tunedgemm::internal {
 
-/// What a candidate is like.
+/// A candidate's behaviour.
 struct Behaviour {
   double us = 100;
   double error = 0.1;
@@ -23,7 +23,7 @@ struct Behaviour {
   std::optional<Rejection> when_prepared;
   std::optional<Rejection> when_checked;
   std::optional<Rejection> when_sampled;
-  int good_samples = 0;  ///< before when_sampled comes
+  int good_samples = 0;  ///< before when_sampled applies
 };
 
 class SimulatedDevice final : public Evaluator {
@@ -47,15 +47,15 @@ class SimulatedDevice final : public Evaluator {
   double now_seconds() override { return now; }
   double roofline_us() const override { return least_us; }
 
-  // What may be set before a tuning.
+  // Settings, made before a tuning.
   double noise = 0;                ///< relative standard deviation of a sample
   double outlier_probability = 0;  ///< of a sample that takes 1.2 to 3 times as long
   double least_us = 1;
   int batch = 0;
   double cool_down_before_sample = 0;
-  std::function<double(double)> clock_ratio;  ///< of the time; empty: always 1
+  std::function<double(double)> clock_ratio;  ///< as a function of time; empty: always 1
 
-  // What may be looked at afterwards.
+  // Observations, read after a tuning.
   double now = 0;
   int warm_ups = 0, cool_downs = 0;
   std::vector<std::string> prepared;  ///< in order
