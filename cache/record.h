@@ -48,6 +48,15 @@ struct Toolchain {
 /// architecture.
 std::string_view cpu_features(std::string_view compiler);
 
+/// The key of a tuning and everything that comes of it: winner, trials, lease.
+struct TuningKey {
+  Problem problem;
+  DeviceIdentity device;
+  Toolchain toolchain;
+
+  friend bool operator==(const TuningKey&, const TuningKey&) = default;
+};
+
 /// 32 hexadecimal digits each; equal values have equal fingerprints.
 std::string fingerprint(const DeviceIdentity& device);
 std::string fingerprint(const Toolchain& toolchain);

@@ -67,9 +67,9 @@ IsCurrent is_current_in(const Archive& archive) {
   };
 }
 
-TuningKey tuning_key(const Problem& problem, const DeviceIdentity& device,
-                     const Toolchain& toolchain) {
-  return {canonical(problem).problem, device, toolchain};
+TuningKey canonical(TuningKey key) {
+  key.problem = canonical(key.problem).problem;
+  return key;
 }
 
 std::string_view name(StoreState state) {
@@ -101,12 +101,12 @@ std::filesystem::path Store::path() const {
   return no_throw(archive, std::filesystem::path(), [&] { return archive.path(); });
 }
 
-std::optional<Hit> Store::find(const Problem& problem, const DeviceIdentity& device,
-                               const Toolchain& toolchain, const DeviceLimits& limits) const {
+std::optional<Hit> Store::find(const TuningKey& key, const DeviceLimits& limits) const {
   Archive& archive = *archive_;
   return no_throw(archive, std::optional<Hit>(), [&] {
+    const auto& [problem, device, toolchain] = key;
     const Problem target = canonical(problem).problem;
-    const WinnerKey key{fingerprint(target), fingerprint(device)};
+    const WinnerKey winner_key{fingerprint(target), fingerprint(device)};
     const IsCurrent is_current = is_current_in(archive);
     const auto hit_among = [&](std::vector<Record> winners) {
       std::optional<Hit> hit;
@@ -128,21 +128,20 @@ std::optional<Hit> Store::find(const Problem& problem, const DeviceIdentity& dev
       return hit;
     };
     archive.count_lookup();
-    std::optional<Hit> hit = hit_among(archive.known_winners(key));
+    std::optional<Hit> hit = hit_among(archive.known_winners(winner_key));
     if (!hit) {
-      hit = hit_among(archive.look_up_winners(key));
+      hit = hit_among(archive.look_up_winners(winner_key));
     }
-    archive.note_toolchain(key.device, device, toolchain);
+    archive.note_toolchain(winner_key.device, device, toolchain);
     return hit;
   });
 }
 
-std::optional<OutdatedWinner> Store::find_outdated(const Problem& problem,
-                                                   const DeviceIdentity& device,
-                                                   const Toolchain& toolchain,
+std::optional<OutdatedWinner> Store::find_outdated(const TuningKey& key,
                                                    const DeviceLimits& limits) const {
   Archive& archive = *archive_;
   return no_throw(archive, std::optional<OutdatedWinner>(), [&] {
+    const auto& [problem, device, toolchain] = key;
     const Problem target = canonical(problem).problem;
     std::vector<Record> winners =
         archive.look_up_winners({fingerprint(target), fingerprint(device)});
@@ -158,9 +157,9 @@ std::optional<OutdatedWinner> Store::find_outdated(const Problem& problem,
       if (!instance) {
         continue;
       }
-      const TuningKey key{target, device, record.toolchain};
+      const TuningKey key_of_winner{target, device, record.toolchain};
       archive.read(Archive::Having::kTables, [&](sqlite::Connection& connection) {
-        if (auto binary = find_binary_of_winner(connection, key)) {
+        if (auto binary = find_binary_of_winner(connection, key_of_winner)) {
           const Match match = record.toolchain == toolchain ? Match::kExact : Match::kStale;
           record.family_fingerprint = family->fingerprint();
           outdated = {Hit{std::move(record), match, std::move(instance).value()},

@@ -129,17 +129,17 @@ class Store {
   /// winners.
   std::filesystem::path path() const;
 
-  /// The winner for the problem (canonical or not) on the device. Void rows are not returned:
+  /// Problems in keys may be canonical or not.
+
+  /// The winner for the problem on the device. Void rows are not returned:
   /// another template fingerprint, or a config that the family no longer allows within `limits`.
   /// Cached winners are answered from memory. Anything else is one indexed look-up in the files,
   /// which sees what other processes have stored, so there is no need to look a second time.
-  std::optional<Hit> find(const Problem& problem, const DeviceIdentity& device,
-                          const Toolchain& toolchain, const DeviceLimits& limits) const;
+  std::optional<Hit> find(const TuningKey& key, const DeviceLimits& limits) const;
 
   /// The newest void winner that this compiler made and that the family still allows within
   /// `limits`, with its binary. Empty if there is none, or its binary was not stored.
-  std::optional<OutdatedWinner> find_outdated(const Problem& problem, const DeviceIdentity& device,
-                                              const Toolchain& toolchain,
+  std::optional<OutdatedWinner> find_outdated(const TuningKey& key,
                                               const DeviceLimits& limits) const;
   /// Call it if the current template compiles to the same machine code: moves the winner's row and
   /// binary to the current template.
@@ -184,26 +184,21 @@ class Store {
                 const std::vector<TrialRecord>& trials);
 
   /// Stores one outcome before the tuning is finished, so that an interrupted tuning resumes.
-  void put_trial(const Problem& problem, const DeviceIdentity& device, const Toolchain& toolchain,
-                 const TrialRecord& trial);
+  void put_trial(const TuningKey& key, const TrialRecord& trial);
   /// All outcomes for the problem with this device and toolchain, the newest for each candidate.
-  std::vector<TrialRecord> trials(const Problem& problem, const DeviceIdentity& device,
-                                  const Toolchain& toolchain) const;
+  std::vector<TrialRecord> trials(const TuningKey& key) const;
 
   /// Set before a candidate runs for the first time and cleared after it. A mark that remains
   /// becomes a trial rejected as kCrashed: when the lease is released or, if the process died, when
   /// the lease is next taken.
-  void mark_in_flight(const Problem& problem, const DeviceIdentity& device,
-                      const Toolchain& toolchain, std::string_view family, const Config& config,
+  void mark_in_flight(const TuningKey& key, std::string_view family, const Config& config,
                       std::string_view family_fingerprint);
-  void clear_in_flight(const Problem& problem, const DeviceIdentity& device,
-                       const Toolchain& toolchain);
+  void clear_in_flight(const TuningKey& key);
 
   /// Waits up to `wait_seconds` for another process that tunes the same problem; empty if it is
   /// still tuning then. A lease whose process is gone (by host, boot, pid and start time) is taken
   /// over.
-  Lease acquire(const Problem& problem, const DeviceIdentity& device, const Toolchain& toolchain,
-                double wait_seconds);
+  Lease acquire(const TuningKey& key, double wait_seconds);
 
   /// The result of measuring launches on one piece of hardware (Device::probe), by a key that names
   /// the hardware; empty if nothing is stored.

@@ -108,28 +108,26 @@ PutResult Store::put(const Record& record, const Source& winner_source, const Bi
   });
 }
 
-void Store::put_trial(const Problem& problem, const DeviceIdentity& device,
-                      const Toolchain& toolchain, const TrialRecord& trial) {
+void Store::put_trial(const TuningKey& key, const TrialRecord& trial) {
   Archive& archive = *archive_;
   no_throw(archive, [&] {
-    archive.pending().add_trial(tuning_key(problem, device, toolchain), trial);
+    archive.pending().add_trial(canonical(key), trial);
     if (archive.pending().trials_are_due()) {
       archive.write_pending();
     }
   });
 }
 
-std::vector<TrialRecord> Store::trials(const Problem& problem, const DeviceIdentity& device,
-                                       const Toolchain& toolchain) const {
+std::vector<TrialRecord> Store::trials(const TuningKey& key) const {
   Archive& archive = *archive_;
   return no_throw(archive, std::vector<TrialRecord>(), [&] {
     if (archive.pending().has_trials()) {
       archive.write_pending();
     }
-    const TuningKey key = tuning_key(problem, device, toolchain);
+    const TuningKey stored_key = canonical(key);
     std::vector<TrialRecord> trials;
     archive.read(Archive::Having::kTables, [&](sqlite::Connection& connection) {
-      for (TrialRecord& trial : read_trials(connection, key)) {
+      for (TrialRecord& trial : read_trials(connection, stored_key)) {
         // The database queried first has the newer outcome.
         const bool is_old =
             std::any_of(trials.begin(), trials.end(), [&](const TrialRecord& other) {
@@ -145,13 +143,12 @@ std::vector<TrialRecord> Store::trials(const Problem& problem, const DeviceIdent
   });
 }
 
-void Store::mark_in_flight(const Problem& problem, const DeviceIdentity& device,
-                           const Toolchain& toolchain, std::string_view family,
-                           const Config& config, std::string_view family_fingerprint) {
+void Store::mark_in_flight(const TuningKey& key, std::string_view family, const Config& config,
+                           std::string_view family_fingerprint) {
   Archive& archive = *archive_;
   no_throw(archive, [&] {
     archive.write(
-        [key = tuning_key(problem, device, toolchain), process = archive.process(),
+        [key = canonical(key), process = archive.process(),
          candidate =
              CandidateInFlight{std::string(family), config, std::string(family_fingerprint)}](
             sqlite::Connection& connection) { set_in_flight(connection, key, process, candidate); },
@@ -159,35 +156,32 @@ void Store::mark_in_flight(const Problem& problem, const DeviceIdentity& device,
   });
 }
 
-void Store::clear_in_flight(const Problem& problem, const DeviceIdentity& device,
-                            const Toolchain& toolchain) {
+void Store::clear_in_flight(const TuningKey& key) {
   Archive& archive = *archive_;
   no_throw(archive, [&] {
     archive.write(
-        [key = tuning_key(problem, device, toolchain),
-         process = archive.process()](sqlite::Connection& connection) {
+        [key = canonical(key), process = archive.process()](sqlite::Connection& connection) {
           internal::clear_in_flight(connection, key, process);
         },
         Archive::Otherwise::kWriteLater);
   });
 }
 
-Lease Store::acquire(const Problem& problem, const DeviceIdentity& device,
-                     const Toolchain& toolchain, double wait_seconds) {
+Lease Store::acquire(const TuningKey& key, double wait_seconds) {
   using Clock = std::chrono::steady_clock;
   constexpr std::chrono::milliseconds kBetweenLooks{50};
   const auto end = Clock::now() + std::chrono::duration<double>(wait_seconds);
   const std::shared_ptr<Archive> archive = archive_;
   return no_throw(*archive, Lease(), [&] {
-    const TuningKey key = tuning_key(problem, device, toolchain);
+    const TuningKey leased = canonical(key);
     const LeaseHolder holder = archive->new_lease_holder();
-    while (!claim(*archive, key, holder)) {
+    while (!claim(*archive, leased, holder)) {
       if (Clock::now() >= end) {
         return Lease(nullptr, archive->refresh());
       }
       std::this_thread::sleep_for(kBetweenLooks);
     }
-    auto held = std::make_shared<HeldLease>(archive, key, holder);
+    auto held = std::make_shared<HeldLease>(archive, leased, holder);
     return Lease(std::move(held), archive->refresh());
   });
 }

@@ -206,7 +206,7 @@ constexpr int kNearBySize = 4;
 std::vector<Instance> instances_of(std::span<const Candidate> candidates, const Task& task) {
   std::vector<Instance> all;
   for (const Candidate& candidate : candidates) {
-    all.push_back(instantiate(task.problem, candidate, task.limits).value());
+    all.push_back(instantiate(task.key.problem, candidate, task.limits).value());
   }
   return all;
 }
@@ -228,15 +228,17 @@ Knowledge knowledge_of(const Ranking& ranking) {
 }
 
 Ranking rank(const Task& task, const SearchLimits& search_limits) {
-  const auto& [problem, device, toolchain, limits, evaluator, store, options] = task;
+  const auto& [key, limits, evaluator, store, options] = task;
+  const auto& [problem, device, toolchain] = key;
   Ranking ranking;
-  ranking.earlier = store.trials(problem, device, toolchain);
+  ranking.earlier = store.trials(key);
   const bool all = options.candidates.empty();
   ranking.ranked =
       all ? ranked_candidates(problem, limits) : instances_of(options.candidates, task);
   Knowledge knowledge = knowledge_of(ranking);
   knowledge.default_candidate =
       options.default_candidate ? instantiate(problem, *options.default_candidate, limits).value()
+      : all                     ? ranking.ranked.front()
                                 : default_candidate(problem, limits);
   if (!all) {
     ranking.selection = select_given(knowledge);

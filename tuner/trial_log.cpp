@@ -25,7 +25,7 @@ std::size_t TrialLog::open(const Instance& candidate) {
 }
 
 void TrialLog::write(std::size_t line) const {
-  task_.store.put_trial(task_.problem, task_.device, task_.toolchain, trials_[line]);
+  task_.store.put_trial(task_.key, trials_[line]);
 }
 
 void TrialLog::reject(std::size_t line, Reason reason, std::string detail) {
@@ -39,13 +39,12 @@ void TrialLog::reject(std::size_t line, const Rejection& rejection) {
 
 InFlight::InFlight(const Task& task, const TrialRecord& trial)
     : task_(task), exceptions_(std::uncaught_exceptions()) {
-  task_.store.mark_in_flight(task_.problem, task_.device, task_.toolchain, trial.family,
-                             trial.config, trial.family_fingerprint);
+  task_.store.mark_in_flight(task_.key, trial.family, trial.config, trial.family_fingerprint);
 }
 
 InFlight::~InFlight() {
   if (std::uncaught_exceptions() == exceptions_) {
-    task_.store.clear_in_flight(task_.problem, task_.device, task_.toolchain);
+    task_.store.clear_in_flight(task_.key);
   }
 }
 

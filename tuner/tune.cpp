@@ -90,9 +90,9 @@ Record record_of(const Task& task, const std::vector<ScreenedCandidate>& finalis
   const ScreenedCandidate& winner = finalists[decision.winner];
   const TrialRecord& trial = trial_log.trials()[winner.line];
   Record record;
-  record.problem = task.problem;
-  record.device = task.device;
-  record.toolchain = task.toolchain;
+  record.problem = task.key.problem;
+  record.device = task.key.device;
+  record.toolchain = task.key.toolchain;
   record.family = trial.family;
   record.config = trial.config;
   record.family_fingerprint = trial.family_fingerprint;
@@ -144,10 +144,9 @@ void keep_those_that_ran(Ranking& ranking) {
 
 }  // namespace
 
-Tuning tune(const Problem& problem, const DeviceIdentity& device, const Toolchain& toolchain,
-            const DeviceLimits& limits, Evaluator& evaluator, Store& store,
+Tuning tune(const TuningKey& key, const DeviceLimits& limits, Evaluator& evaluator, Store& store,
             const TuneOptions& options) {
-  const Task task{problem, device, toolchain, limits, evaluator, store, options};
+  const Task task{key, limits, evaluator, store, options};
   const SearchLimits search_limits = search_limits_of(options.rigor, options.budget);
   TimeBudget time_budget(evaluator, search_limits.seconds, options.cancelled);
   PhaseSeconds seconds;

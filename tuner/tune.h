@@ -69,18 +69,15 @@ struct Tuning {
   bool cancelled = false;
 };
 
-/// Tunes the canonical problem with the evaluator. Reads earlier outcomes from the store and writes
+/// Tunes the key's problem, which is canonical, with the evaluator. Reads earlier outcomes from the store and writes
 /// each new one to it, but not the winner, which the caller stores with `store.put`. Throws nothing
 /// of its own; an evaluator's exception (a lost device) passes through.
-Tuning tune(const Problem& problem, const DeviceIdentity& device, const Toolchain& toolchain,
-            const DeviceLimits& limits, Evaluator& evaluator, Store& store,
+Tuning tune(const TuningKey& key, const DeviceLimits& limits, Evaluator& evaluator, Store& store,
             const TuneOptions& options);
 
 /// The arguments of tune(). Refers to everything and owns nothing; lives as long as the call.
 struct Task {
-  const Problem& problem;
-  const DeviceIdentity& device;
-  const Toolchain& toolchain;
+  const TuningKey& key;
   const DeviceLimits& limits;
   Evaluator& evaluator;
   Store& store;

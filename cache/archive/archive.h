@@ -166,8 +166,7 @@ void no_throw(Archive& archive, Body&& body) noexcept {
 /// Whether a winner still counts, by the families of the archive's options.
 IsCurrent is_current_in(const Archive& archive);
 
-/// The key has the canonical problem.
-TuningKey tuning_key(const Problem& problem, const DeviceIdentity& device,
-                     const Toolchain& toolchain);
+/// The same key with its problem in canonical form.
+TuningKey canonical(TuningKey key);
 
 }  // namespace tunedgemm::internal

@@ -26,17 +26,12 @@ std::int64_t toolchain_row(sqlite::Connection& connection, const Toolchain& tool
 std::int64_t config_row(sqlite::Connection& connection, std::string_view family,
                         const Config& config);
 
-/// The key of winners, trials and leases, as row ids.
+/// A TuningKey as row ids.
 struct KeyRows {
   std::int64_t problem = 0, device = 0, toolchain = 0;
 };
 
-/// The same key as values.
-struct TuningKey {
-  Problem problem;  ///< canonical
-  DeviceIdentity device;
-  Toolchain toolchain;
-};
+/// The problem is canonical in this and all other keys below.
 KeyRows key_rows(sqlite::Connection& connection, const TuningKey& key);
 
 /// The device now uses this toolchain: winners tuned with another become stale.

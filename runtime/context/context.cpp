@@ -244,7 +244,7 @@ std::string Context::why_not_stored(const Problem& problem) {
 }
 
 std::optional<Hit> Context::find_winner(const Problem& canonical) {
-  return store_->find(canonical, device_->identity(), device_->toolchain(), device_->limits());
+  return store_->find({canonical, device_->identity(), device_->toolchain()}, device_->limits());
 }
 
 Context::Missing Context::tune_missing(const Problem& canonical, std::int64_t tuned_before) {

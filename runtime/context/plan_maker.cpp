@@ -111,8 +111,7 @@ std::unique_ptr<Plan> PlanMaker::of_winner(const CheckedCall& call, const Hit& h
   }
   const std::string origin = std::string(hit.match == Match::kExact ? "tuned" : "stale") + ", " +
                              microseconds(hit.record.measurement.median_us);
-  std::unique_ptr<Plan> plan =
-      of_kernel(call, hit.winner, std::get<0>(std::move(kernel)), origin);
+  std::unique_ptr<Plan> plan = of_kernel(call, hit.winner, std::get<0>(std::move(kernel)), origin);
   plan->is_final = true;
   return plan;
 }
@@ -150,8 +149,8 @@ std::unique_ptr<Plan> PlanMaker::find_winner_of_others(const CheckedCall& call,
 std::unique_ptr<Plan> PlanMaker::find_stored(Miss& miss) {
   const Problem& problem = miss.problem();
   const DeviceIdentity& device = device_.identity();
-  if (auto plan = find_winner_of_others(
-          miss.call(), store_.neighbours(problem, device, kAskedNeighbours))) {
+  if (auto plan = find_winner_of_others(miss.call(),
+                                        store_.neighbours(problem, device, kAskedNeighbours))) {
     return plan;
   }
   if (auto plan = find_winner_of_others(
@@ -165,9 +164,8 @@ std::unique_ptr<Plan> PlanMaker::find_stored(Miss& miss) {
   const std::vector<Instance>& ranked = miss.ranked();
   for (std::size_t rank = 0; rank < ranked.size(); ++rank) {
     const Instance& instance = ranked[rank];
-    KernelCache::Kernel kernel = rank < kLookedUp
-                                     ? kernels_.find_stored(instance, compiler)
-                                     : kernels_.find(fingerprint(instance.source()));
+    KernelCache::Kernel kernel = rank < kLookedUp ? kernels_.find_stored(instance, compiler)
+                                                  : kernels_.find(fingerprint(instance.source()));
     if (kernel != nullptr) {
       return of_kernel(miss.call(), instance, std::move(kernel),
                        "a stored kernel, chosen by the model");
@@ -193,7 +191,7 @@ std::unique_ptr<Plan> PlanMaker::of_model(Miss& miss) {
   std::size_t attempts = 0;
   // A candidate that crashed a tuning would crash the caller's process.
   const std::vector<TrialRecord> crashes =
-      crashes_among(store_.trials(problem, device_.identity(), device_.toolchain()));
+      crashes_among(store_.trials({problem, device_.identity(), device_.toolchain()}));
   if (crashes.size() >= kMostCrashes) {
     if (auto plan = of_built_in(miss)) {
       return plan;
@@ -201,10 +199,9 @@ std::unique_ptr<Plan> PlanMaker::of_model(Miss& miss) {
   }
   // A workspace is allocated when the kernel runs, in one stream or in several.
   const std::int64_t room = device_.free_memory_bytes() / 2;
-  for (const Instance& instance :
-       untuned_choices(problem, device_.identity(), device_.limits(),
-                       store_.neighbours(problem, device_.identity(), kAskedNeighbours),
-                       miss.ranked())) {
+  for (const Instance& instance : untuned_choices(
+           problem, device_.identity(), device_.limits(),
+           store_.neighbours(problem, device_.identity(), kAskedNeighbours), miss.ranked())) {
     if (instance.launch.needs_workspace() && instance.launch.workspace_bytes > room) {
       continue;
     }
@@ -214,8 +211,8 @@ std::unique_ptr<Plan> PlanMaker::of_model(Miss& miss) {
     if (attempts++ == kAttempts) {
       break;
     }
-    auto kernel = try_or_log(
-        problem, [&] { return kernels_.get(instance, device_.toolchain().compiler); });
+    auto kernel =
+        try_or_log(problem, [&] { return kernels_.get(instance, device_.toolchain().compiler); });
     const auto* rejection = std::get_if<Rejection>(&kernel);
     if (rejection == nullptr && std::get<0>(kernel) != nullptr) {
       return of_kernel(miss.call(), instance, std::get<0>(std::move(kernel)),

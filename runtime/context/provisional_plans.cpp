@@ -28,9 +28,9 @@ bool ProvisionalPlans::replace(const Problem& canonical,
   std::vector<const Plan*> old;
   {
     const std::scoped_lock lock(mutex_);
-    const auto begin =
-        std::partition(plans_.begin(), plans_.end(),
-                       [&](const Plan* plan) { return !(plan->problem == canonical); });
+    const auto begin = std::partition(plans_.begin(), plans_.end(), [&](const Plan* plan) {
+      return !(plan->problem == canonical);
+    });
     old.assign(begin, plans_.end());
     plans_.erase(begin, plans_.end());
   }

@@ -59,8 +59,8 @@ void TuningWorker::start() {
   child_ = std::make_unique<ChildProcess>(command_, ChildLimits{.file_bytes = 0}, variables);
 }
 
-TuneResult TuningWorker::tune(const Problem& problem, const TuneOptions& options,
-                              const DeviceIdentity& device, const Toolchain& toolchain) {
+TuneResult TuningWorker::tune(const TuningKey& key, const TuneOptions& options) {
+  const Problem& problem = key.problem;
   TuneResult lost;
   Loss last;
   for (int workers = 0;
@@ -81,7 +81,7 @@ TuneResult TuningWorker::tune(const Problem& problem, const TuneOptions& options
       throw std::system_error(EPROTO, std::generic_category(),
                               command_.front() + " is no worker: " + last.failure);
     }
-    record_loss(problem, conversation.at_work(), last, device, toolchain);
+    record_loss(key, conversation.at_work(), last);
     lost.tuning.cancelled = options.cancelled && options.cancelled();
   }
   lost.tuning.failure = "the worker that tuned " + to_text(problem) + " was lost: " + last.failure;
@@ -133,12 +133,11 @@ std::optional<TuningWorker::Loss> TuningWorker::talk(const Problem& problem,
       is_from_outside(result) ? Cause::kOutside : Cause::kCandidate};
 }
 
-void TuningWorker::record_loss(const Problem& problem, const std::string& at_work, const Loss& loss,
-                               const DeviceIdentity& device, const Toolchain& toolchain) {
+void TuningWorker::record_loss(const TuningKey& key, const std::string& at_work, const Loss& loss) {
   // The lease of a dead process is taken over with what it marked.
-  { const Lease taken = store_.acquire(problem, device, toolchain, 0); }
+  { const Lease taken = store_.acquire(key, 0); }
   const std::optional<Candidate> candidate = parse_candidate(at_work);
-  log_info("a worker that tuned " + to_text(problem) + " was lost" +
+  log_info("a worker that tuned " + to_text(key.problem) + " was lost" +
            (candidate ? " with " + at_work : std::string()) + ": " + loss.failure);
   if (!candidate) {
     return;
@@ -149,7 +148,7 @@ void TuningWorker::record_loss(const Problem& problem, const std::string& at_wor
   trial.family_fingerprint = candidate->family->fingerprint();
   trial.rejection = Rejection{
       loss.cause == Cause::kCandidate ? Reason::kCrashed : Reason::kUnavailable, loss.failure};
-  store_.put_trial(problem, device, toolchain, trial);
+  store_.put_trial(key, trial);
   store_.flush();
 }
 

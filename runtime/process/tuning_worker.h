@@ -36,11 +36,10 @@ class TuningWorker {
   TuningWorker(const TuningWorker&) = delete;
   TuningWorker& operator=(const TuningWorker&) = delete;
 
-  /// Has the canonical problem tuned. The record is not in the result: it is in the store. Nobody
+  /// Has the key's problem, which is canonical, tuned on its device. The record is not in the result: it is in the store. Nobody
   /// may hold the problem's lease here. Throws std::system_error if the command starts no worker,
   /// and DeviceError if it cannot open the device, or as tuning does.
-  TuneResult tune(const Problem& problem, const TuneOptions& options, const DeviceIdentity& device,
-                  const Toolchain& toolchain);
+  TuneResult tune(const TuningKey& key, const TuneOptions& options);
 
  private:
   enum class Cause { kCandidate, kOutside, kTimeLimit };
@@ -55,8 +54,7 @@ class TuningWorker {
   std::optional<Loss> talk(const Problem& problem, const TuneOptions& options,
                            WorkerConversation& conversation);
   /// Says in the store and the log which candidate cost the worker.
-  void record_loss(const Problem& problem, const std::string& at_work, const Loss& loss,
-                   const DeviceIdentity& device, const Toolchain& toolchain);
+  void record_loss(const TuningKey& key, const std::string& at_work, const Loss& loss);
 
   std::vector<std::string> command_;
   Store& store_;

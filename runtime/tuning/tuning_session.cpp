@@ -36,6 +36,7 @@ TuneResult failed(std::string reason) {
 // budget has left. For isolated launches that changes nothing that was measured.
 void choose_launch(Device& device, Store& store, const TuneOptions& options, Tuning& tuning) {
   Record& record = *tuning.record;
+  const TuningKey key{record.problem, record.device, record.toolchain};
   const Candidate candidate{find_family(record.family), record.config};
   const Instance winner = instantiate(record.problem, candidate, device.limits()).value();
   const LaunchRaceBudget budget{
@@ -46,14 +47,12 @@ void choose_launch(Device& device, Store& store, const TuneOptions& options, Tun
     at_work.emplace(options, candidate, seconds_until_hung(options, winner, kLaunchesOfRace));
   }
   if (options.crash_cost == CrashCost::kCaller) {
-    const TrialRecord mark =
-        race_mark(crashes_among(store.trials(record.problem, record.device, record.toolchain)));
-    store.mark_in_flight(record.problem, record.device, record.toolchain, mark.family, mark.config,
-                         mark.family_fingerprint);
+    const TrialRecord mark = race_mark(crashes_among(store.trials(key)));
+    store.mark_in_flight(key, mark.family, mark.config, mark.family_fingerprint);
   }
   const LaunchRace race = fastest_launch(device, store, winner, tuning.winner_binary,
                                          record.measurement.median_us, budget);
-  store.clear_in_flight(record.problem, record.device, record.toolchain);
+  store.clear_in_flight(key);
   record.spent_seconds += race.seconds;
   const bool is_back_to_back = record.problem.launch_regime == LaunchRegime::kBackToBack;
   if (!race.choice || is_back_to_back) {
@@ -79,9 +78,13 @@ TuningSession::TuningSession(Device& device, Store& store, std::unique_ptr<Tunin
 
 TuningSession::~TuningSession() = default;
 
+TuningKey TuningSession::key_of(const Problem& problem) const {
+  return {problem, device_.identity(), device_.toolchain()};
+}
+
 std::optional<Record> TuningSession::find_tuned(const Problem& problem,
                                                 const TuneOptions& options) {
-  auto hit = store_.find(problem, device_.identity(), device_.toolchain(), device_.limits());
+  auto hit = store_.find(key_of(problem), device_.limits());
   if (!hit) {
     hit = renewed(canonical(problem).problem);
   }
@@ -97,8 +100,7 @@ std::optional<Record> TuningSession::find_tuned(const Problem& problem,
 }
 
 std::optional<Hit> TuningSession::renewed(const Problem& canonical) {
-  auto outdated =
-      store_.find_outdated(canonical, device_.identity(), device_.toolchain(), device_.limits());
+  auto outdated = store_.find_outdated(key_of(canonical), device_.limits());
   if (!outdated || !device_.why_not_compile().empty()) {
     return std::nullopt;
   }
@@ -148,8 +150,7 @@ TuneResult TuningSession::tune_alone(const Problem& canonical, const TuneOptions
   if (const std::string reason = device_.why_not_compile(); !reason.empty()) {
     return failed(reason);
   }
-  Lease lease =
-      store_.acquire(canonical, device_.identity(), device_.toolchain(), lease_wait_seconds);
+  Lease lease = store_.acquire(key_of(canonical), lease_wait_seconds);
   if (lease.winners_changed()) {
     if (auto record = find_tuned(canonical, options)) {
       return {.origin = TuneResult::Origin::kElsewhere, .record = std::move(record), .tuning = {}};
@@ -177,7 +178,7 @@ bool TuningSession::can_use_worker(const TuneOptions& options) const {
 TuneResult TuningSession::measure_in_worker(const Problem& problem, const TuneOptions& options) {
   TuneResult result;
   try {
-    result = worker_->tune(problem, options, device_.identity(), device_.toolchain());
+    result = worker_->tune(key_of(problem), options);
   } catch (const std::system_error& error) {
     log_warning(std::string("candidates run in this process: no worker can be started: ") +
                 error.what());
@@ -185,13 +186,13 @@ TuneResult TuningSession::measure_in_worker(const Problem& problem, const TuneOp
     return tune_alone(problem, options, Known::kNothing, 0);
   }
   if (result.origin == TuneResult::Origin::kFailed) {
-    result.tuning.trials = store_.trials(problem, device_.identity(), device_.toolchain());
+    result.tuning.trials = store_.trials(key_of(problem));
     return result;
   }
   result.record = find_tuned(problem, options);
   if (!result.record) {  // what was found before is answered from memory until then
-    { const Lease refresh = store_.acquire(problem, device_.identity(), device_.toolchain(), 0); }
-    auto hit = store_.find(problem, device_.identity(), device_.toolchain(), device_.limits());
+    { const Lease refresh = store_.acquire(key_of(problem), 0); }
+    auto hit = store_.find(key_of(problem), device_.limits());
     if (hit && hit->match == Match::kExact) {
       result.record = std::move(hit->record);
     }
@@ -241,8 +242,8 @@ TuneResult TuningSession::measure(const Problem& problem, const TuneOptions& opt
         watched.emplace(evaluator, problem, options);
       }
       Evaluator& used = watched ? static_cast<Evaluator&>(*watched) : evaluator;
-      result.tuning = tunedgemm::internal::tune(problem, device_.identity(), device_.toolchain(),
-                                                device_.limits(), used, store_, options);
+      result.tuning =
+          tunedgemm::internal::tune(key_of(problem), device_.limits(), used, store_, options);
     }
     if (result.tuning.cancelled && options.must_be_whole) {
       result.tuning.record.reset();
@@ -252,7 +253,7 @@ TuneResult TuningSession::measure(const Problem& problem, const TuneOptions& opt
     }
   } catch (const DeviceError& error) {
     if (error.kind() != DeviceError::Kind::kFailed) {  // then no candidate is to blame
-      store_.clear_in_flight(problem, device_.identity(), device_.toolchain());
+      store_.clear_in_flight(key_of(problem));
     }
     // A problem too large to be tuned beside what the memory holds already can still be computed.
     if (error.kind() != DeviceError::Kind::kOutOfMemory) {
@@ -260,7 +261,7 @@ TuneResult TuningSession::measure(const Problem& problem, const TuneOptions& opt
     }
     return failed(error.what());
   } catch (...) {  // of the host, such as threads that cannot be started
-    store_.clear_in_flight(problem, device_.identity(), device_.toolchain());
+    store_.clear_in_flight(key_of(problem));
     throw;
   }
   if (!result.tuning.record) {

@@ -79,6 +79,7 @@ class TuningSession {
   std::int64_t tuned() const { return tuned_; }
 
  private:
+  TuningKey key_of(const Problem& problem) const;
   enum class Known { kNothing, kMissing };
   /// Precondition: one_at_a_time_ is held.
   TuneResult tune_alone(const Problem& canonical, const TuneOptions& options, Known known,

@@ -23,8 +23,7 @@ namespace fs = std::filesystem;
 namespace {
 
 bool has(const Store& store, std::int64_t m) {
-  return store.find(sample::problem(m), sample::device(), sample::toolchain(), sample::limits())
-      .has_value();
+  return store.find(sample::key(m), sample::limits()).has_value();
 }
 
 bool put(Store& store, std::int64_t m) {
@@ -54,16 +53,16 @@ void check_sound(const fs::path& path) {
 // The tuner's calls without the tuning. Returns whether this process has tuned the problem.
 bool tune(Store& store, std::int64_t m) {
   const auto problem = sample::problem(m);
-  const Lease lease = store.acquire(problem, sample::device(), sample::toolchain(), 60);
+  const Lease lease = store.acquire({problem, sample::device(), sample::toolchain()}, 60);
   if (!lease) {
     return false;
   }
   for (const int block_m : {64, 128}) {
     const TrialRecord trial = sample::trial(block_m, 12.5);
-    store.mark_in_flight(problem, sample::device(), sample::toolchain(), trial.family, trial.config,
-                         trial.family_fingerprint);
-    store.put_trial(problem, sample::device(), sample::toolchain(), trial);
-    store.clear_in_flight(problem, sample::device(), sample::toolchain());
+    store.mark_in_flight({problem, sample::device(), sample::toolchain()}, trial.family,
+                         trial.config, trial.family_fingerprint);
+    store.put_trial({problem, sample::device(), sample::toolchain()}, trial);
+    store.clear_in_flight({problem, sample::device(), sample::toolchain()});
   }
   return put(store, m);
 }
@@ -144,7 +143,7 @@ TEST_CASE("Eight processes tune the same shapes", "[slow]") {
   for (int m = 1; m <= kShapes; ++m) {
     CHECK(has(*store, m));
     CHECK(store->find_binary(sample::source(m), sample::toolchain(), 90));
-    CHECK(store->trials(sample::problem(m), sample::device(), sample::toolchain()).size() == 2);
+    CHECK(store->trials(sample::key(m)).size() == 2);
   }
   auto connection =
       sqlite::Connection::open(options.path, sqlite::Connection::Mode::kReadWrite, 1000);

@@ -73,8 +73,7 @@ std::set<int> winners_in(const Store& store) {
 
 int count_looked_up(const Store& store, const std::set<int>& winners) {
   return static_cast<int>(std::count_if(winners.begin(), winners.end(), [&](int m) {
-    return store.find(sample::problem(m), sample::device(), sample::toolchain(), sample::limits())
-        .has_value();
+    return store.find(sample::key(m), sample::limits()).has_value();
   }));
 }
 
@@ -84,7 +83,7 @@ struct Start {
     const auto store = Store::open(sample::options(path));
     count_looked_up(*store, all_winners());
     for (int m = 1; m <= kWinners; ++m) {
-      store->trials(sample::problem(m), sample::device(), sample::toolchain());
+      store->trials(sample::key(m));
       store->find_binaries(sample::source(m), sample::toolchain(), 90,
                            sample::toolchain().compiler);
     }

@@ -26,7 +26,7 @@ namespace {
 void store_until_killed(const fs::path& path, int first, int count, const Processes::Say& say) {
   const auto store = Store::open(sample::options(path));
   for (int m = first; m < first + count; ++m) {
-    const auto lease = store->acquire(sample::problem(m), sample::device(), sample::toolchain(), 5);
+    const auto lease = store->acquire(sample::key(m), 5);
     const bool stored = store
                             ->put(sample::record(m), sample::source(m), sample::binary(20'000),
                                   {sample::trial(64, m)})
@@ -65,10 +65,8 @@ void check_kills(int rounds) {
   CHECK(store->health().warnings.empty());
   int lost = 0;
   for (const int m : stored) {
-    const bool found =
-        store->find(sample::problem(m), sample::device(), sample::toolchain(), sample::limits())
-            .has_value() &&
-        store->find_binary(sample::source(m), sample::toolchain(), 90).has_value();
+    const bool found = store->find(sample::key(m), sample::limits()).has_value() &&
+                       store->find_binary(sample::source(m), sample::toolchain(), 90).has_value();
     lost += found ? 0 : 1;
   }
   CHECK(stored.size() >= static_cast<std::size_t>(15 * rounds));

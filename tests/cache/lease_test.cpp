@@ -21,11 +21,11 @@ using namespace tunedgemm::internal;
 namespace {
 
 Lease acquire(Store& store, std::int64_t m, double wait_seconds = 0) {
-  return store.acquire(sample::problem(m), sample::device(), sample::toolchain(), wait_seconds);
+  return store.acquire(sample::key(m), wait_seconds);
 }
 
 std::vector<TrialRecord> trials(const Store& store) {
-  return store.trials(sample::problem(1), sample::device(), sample::toolchain());
+  return store.trials(sample::key(1));
 }
 
 Config block_m(int value) {
@@ -35,12 +35,11 @@ Config block_m(int value) {
 }
 
 void mark(Store& store, int value) {
-  store.mark_in_flight(sample::problem(1), sample::device(), sample::toolchain(), "sample",
-                       block_m(value), "fingerprint");
+  store.mark_in_flight(sample::key(1), "sample", block_m(value), "fingerprint");
 }
 
 void clear(Store& store) {
-  store.clear_in_flight(sample::problem(1), sample::device(), sample::toolchain());
+  store.clear_in_flight(sample::key(1));
 }
 
 // Runs `body` in a process that ends as if killed.
@@ -245,9 +244,7 @@ TEST_CASE("A lease says whether others have stored winners since the last look-u
   const auto options = sample::options(folder.path() / "cache.db");
   const auto store = Store::open(options);
   const auto other = Store::open(options);
-  const auto find = [&] {
-    return store->find(sample::problem(1), sample::device(), sample::toolchain(), sample::limits());
-  };
+  const auto find = [&] { return store->find(sample::key(1), sample::limits()); };
   CHECK_FALSE(find());
   CHECK_FALSE(acquire(*store, 1).winners_changed());
   CHECK(other->put(sample::record(1), sample::source(), sample::binary(), {}).stored);

@@ -69,8 +69,7 @@ std::vector<std::string> rows(const fs::path& path) {
 }
 
 std::optional<Record> find(const Store& store, std::int64_t m) {
-  auto hit =
-      store.find(sample::problem(m), sample::device(), sample::toolchain(), sample::limits());
+  auto hit = store.find(sample::key(m), sample::limits());
   return hit ? std::optional(hit->record) : std::nullopt;
 }
 
@@ -92,7 +91,7 @@ TEST_CASE("A merge adds missing winners, trials and binaries, and the store find
   for (const int m : {1, 2, 3}) {
     CHECK(find(*store, m));
     CHECK(store->find_binary(sample::source(m), sample::toolchain(), 90));
-    CHECK(store->trials(sample::problem(m), sample::device(), sample::toolchain()).size() == 2);
+    CHECK(store->trials(sample::key(m)).size() == 2);
   }
 }
 

@@ -46,7 +46,7 @@ void report(const std::string& what, double figure, const char* unit) {
 
 bool has(const Store& store, int number) {
   return store
-      .find(large_store::problem(number), sample::device(), sample::toolchain(), sample::limits())
+      .find({large_store::problem(number), sample::device(), sample::toolchain()}, sample::limits())
       .has_value();
 }
 
@@ -82,7 +82,7 @@ Cost cost_of(const fs::path& path) {
   std::int64_t m = 1'000'000;
   cost.tuning_ms = least_milliseconds(kTimes, [&] {
     const Record record = sample::record(++m);
-    const Lease lease = store->acquire(record.problem, record.device, record.toolchain, 0);
+    const Lease lease = store->acquire({record.problem, record.device, record.toolchain}, 0);
     store->neighbours(record.problem, record.device, 16);
     CHECK(store->put(record, sample::source(m), sample::binary(50000), {sample::trial(64, 13)})
               .stored);

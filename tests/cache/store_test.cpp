@@ -24,7 +24,7 @@ void put(Store& store, const Record& record) {
 
 std::optional<Hit> find(const Store& store, std::int64_t m,
                         const Toolchain& toolchain = sample::toolchain()) {
-  return store.find(sample::problem(m), sample::device(), toolchain, sample::limits());
+  return store.find({sample::problem(m), sample::device(), toolchain}, sample::limits());
 }
 
 }  // namespace
@@ -100,7 +100,7 @@ TEST_CASE("Store finds the canonical form of a problem") {
   record.problem = transposed;
   put(*store, record);
   CHECK(find(*store, 64));
-  CHECK(store->find(transposed, sample::device(), sample::toolchain(), sample::limits()));
+  CHECK(store->find({transposed, sample::device(), sample::toolchain()}, sample::limits()));
 }
 
 TEST_CASE("Store distinguishes problems, devices and layouts of the same size") {
@@ -109,13 +109,13 @@ TEST_CASE("Store distinguishes problems, devices and layouts of the same size") 
   put(*store, sample::record(64));
   DeviceIdentity slower = sample::device();
   slower.power_limit_watts = 350;
-  CHECK_FALSE(store->find(sample::problem(64), slower, sample::toolchain(), sample::limits()));
+  CHECK_FALSE(store->find({sample::problem(64), slower, sample::toolchain()}, sample::limits()));
   Problem strided = sample::problem(64);
   strided.a.leading_dimension += 8;
-  CHECK_FALSE(store->find(strided, sample::device(), sample::toolchain(), sample::limits()));
+  CHECK_FALSE(store->find({strided, sample::device(), sample::toolchain()}, sample::limits()));
   Problem unaligned = sample::problem(64);
   unaligned.d.alignment_bytes = 2;
-  CHECK_FALSE(store->find(unaligned, sample::device(), sample::toolchain(), sample::limits()));
+  CHECK_FALSE(store->find({unaligned, sample::device(), sample::toolchain()}, sample::limits()));
 }
 
 TEST_CASE("A winner of another toolchain is stale, and the newest of several is returned") {
@@ -160,7 +160,7 @@ TEST_CASE("A winner is void if its template has changed, is unknown, or may not 
     CHECK_FALSE(find(*store, 256));
     DeviceLimits small = sample::limits();
     small.max_threads_per_block = 128;
-    CHECK_FALSE(store->find(sample::problem(64), sample::device(), sample::toolchain(), small));
+    CHECK_FALSE(store->find(sample::key(64), small));
     CHECK(store->winners().size() == 3);
   }
   options.find_family = sample::find_old;
@@ -260,8 +260,7 @@ TEST_CASE("Cached winners are dropped when another store has renewed or deleted 
   put(*other, sample::record(64, 12));
   CHECK(median_us() == 12);
   put(*other, sample::record(64, 9, Rigor::kExhaustive));
-  CHECK(store->acquire(sample::problem(1), sample::device(), sample::toolchain(), 0)
-            .winners_changed());
+  CHECK(store->acquire(sample::key(1), 0).winners_changed());
   CHECK(median_us() == 9);
   CHECK(other->forget(sample::problem(64)) == 1);
   CHECK_FALSE(find(*store, 128));
@@ -421,7 +420,7 @@ TEST_CASE("The count of changes grows when this store or another process has sto
   const auto store = Store::open(sample::options(folder.path() / "cache.db"));
   const auto other = Store::open(sample::options(folder.path() / "cache.db"));
   const auto look_up = [&] {
-    store->find(sample::problem(3), sample::device(), sample::toolchain(), sample::limits());
+    store->find(sample::key(3), sample::limits());
     return store->changes();
   };
   std::int64_t before = look_up();
@@ -525,7 +524,7 @@ TEST_CASE("The winner's binary is stored with it") {
             .stored);
   CHECK(store->find_binary(sample::source(64), sample::toolchain(),
                            sample::device().compute_capability));
-  CHECK(store->trials(sample::problem(64), sample::device(), sample::toolchain()).size() == 2);
+  CHECK(store->trials(sample::key(64)).size() == 2);
 }
 
 TEST_CASE("Store returns the newest outcome of each candidate") {
@@ -534,15 +533,13 @@ TEST_CASE("Store returns the newest outcome of each candidate") {
   const TrialRecord measured = sample::trial(64, 14);
   {
     const auto store = Store::open(options);
-    const auto put = [&](const TrialRecord& trial) {
-      store->put_trial(sample::problem(64), sample::device(), sample::toolchain(), trial);
-    };
+    const auto put = [&](const TrialRecord& trial) { store->put_trial(sample::key(64), trial); };
     put(sample::rejected(64, Reason::kTooSlow));
     put(measured);
     put(sample::rejected(128, Reason::kSpills));
   }
   const auto store = Store::open(options);
-  const auto trials = store->trials(sample::problem(64), sample::device(), sample::toolchain());
+  const auto trials = store->trials(sample::key(64));
   REQUIRE(trials.size() == 2);
   CHECK(trials[0].family == measured.family);
   CHECK(trials[0].config == measured.config);
@@ -559,7 +556,7 @@ TEST_CASE("Store returns the newest outcome of each candidate") {
   REQUIRE(trials[1].rejection);
   CHECK_FALSE(trials[1].measurement);
   CHECK(*trials[1].rejection == Rejection{Reason::kSpills, "because of the test"});
-  CHECK(store->trials(sample::problem(64), sample::device(), sample::toolchain("1")).empty());
+  CHECK(store->trials({sample::problem(64), sample::device(), sample::toolchain("1")}).empty());
 }
 
 TEST_CASE("A request keeps its name until it gets another one") {
@@ -608,12 +605,11 @@ TEST_CASE("Store forgets a problem on every device") {
   put(*store, sample::record(64));
   put(*store, other);
   put(*store, sample::record(128));
-  store->put_trial(sample::problem(64), sample::device(), sample::toolchain(),
-                   sample::trial(64, 1));
+  store->put_trial(sample::key(64), sample::trial(64, 1));
   CHECK(store->forget(sample::problem(64)) == 2);
   CHECK_FALSE(find(*store, 64));
   CHECK(find(*store, 128));
-  CHECK(store->trials(sample::problem(64), sample::device(), sample::toolchain()).empty());
+  CHECK(store->trials(sample::key(64)).empty());
   CHECK(store->forget(sample::problem(64)) == 0);
 }
 
@@ -650,7 +646,7 @@ TEST_CASE("A store in memory keeps its content until it is destroyed") {
             .stored);
   CHECK(find(*store, 64));
   CHECK(store->find_binary(sample::source(), sample::toolchain(), 90));
-  CHECK(store->trials(sample::problem(64), sample::device(), sample::toolchain()).size() == 1);
+  CHECK(store->trials(sample::key(64)).size() == 1);
   store->note_request(sample::problem(1), sample::device(), 1);
   CHECK(store->requests(sample::device()).size() == 1);
 }

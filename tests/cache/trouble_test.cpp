@@ -34,8 +34,7 @@ bool put(Store& store, std::int64_t m, double median_us = 12.5) {
 }
 
 bool has(const Store& store, std::int64_t m) {
-  return store.find(sample::problem(m), sample::device(), sample::toolchain(), sample::limits())
-      .has_value();
+  return store.find(sample::key(m), sample::limits()).has_value();
 }
 
 // Every call of a user, on a store in any state.
@@ -43,9 +42,9 @@ void check_works(Store& store) {
   CHECK(put(store, 1));
   CHECK(has(store, 1));
   CHECK(store.find_binary(sample::source(1), sample::toolchain(), 90));
-  store.put_trial(sample::problem(1), sample::device(), sample::toolchain(), sample::trial(64, 1));
-  CHECK(store.trials(sample::problem(1), sample::device(), sample::toolchain()).size() == 1);
-  CHECK(store.acquire(sample::problem(1), sample::device(), sample::toolchain(), 0));
+  store.put_trial(sample::key(1), sample::trial(64, 1));
+  CHECK(store.trials(sample::key(1)).size() == 1);
+  CHECK(store.acquire(sample::key(1), 0));
   store.flush();
 }
 

@@ -44,8 +44,7 @@ void fill(const fs::path& path) {
 }
 
 bool has_winner(const Store& store) {
-  return store.find(sample::problem(1), sample::device(), sample::toolchain(), sample::limits())
-      .has_value();
+  return store.find(sample::key(1), sample::limits()).has_value();
 }
 
 std::string all_warnings(const Store& store) {

@@ -201,7 +201,7 @@ TEST_CASE("The view best shows the winner that a call would get among several") 
   const std::string sql = "SELECT median_us, state FROM best;";
   CHECK(query(path, sql).output == "median_us | state\n10.0 | confirmed\n");
   // A process that uses the device with another driver makes that driver the current one.
-  CHECK(store->find(sample::problem(64), sample::device(), sample::toolchain("535"),
+  CHECK(store->find({sample::problem(64), sample::device(), sample::toolchain("535")},
                     sample::limits()));
   store->flush();
   CHECK(query(path, sql).output == "median_us | state\n20.0 | confirmed\n");

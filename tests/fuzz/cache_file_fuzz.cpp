@@ -107,8 +107,7 @@ void check_health(const Store& store) {
 
 void look_at_all(const Store& store) {
   for (int m = 1; m <= 5; ++m) {
-    const auto hit =
-        store.find(sample::problem(m), sample::device(), sample::toolchain(), sample::limits());
+    const auto hit = store.find(sample::key(m), sample::limits());
     must_hold(!hit || hit->record.problem == sample::problem(m));
   }
   for (const WinnerWithState& winner : store.winners_with_state()) {
@@ -118,7 +117,7 @@ void look_at_all(const Store& store) {
   store.neighbours(sample::problem(3), sample::device(), 4);
   store.distant_neighbours(sample::problem(3), sample::device(), 4);
   store.find_binaries(sample::source(1), sample::toolchain(), 90, "nvrtc 13.0");
-  store.trials(sample::problem(1), sample::device(), sample::toolchain());
+  store.trials(sample::key(1));
   store.requests(sample::device());
   store.find_probe("a GPU");
 }
@@ -126,12 +125,11 @@ void look_at_all(const Store& store) {
 void write_all(Store& store) {
   store.put(sample::record(5), sample::source(5), sample::binary(100), {sample::trial(64, 5)});
   {
-    const Lease lease = store.acquire(sample::problem(1), sample::device(), sample::toolchain(), 0);
-    store.mark_in_flight(sample::problem(1), sample::device(), sample::toolchain(), "sample",
-                         sample::record(1).config, sample::family().fingerprint());
+    const Lease lease = store.acquire(sample::key(1), 0);
+    store.mark_in_flight(sample::key(1), "sample", sample::record(1).config,
+                         sample::family().fingerprint());
   }
-  store.put_trial(sample::problem(2), sample::device(), sample::toolchain(),
-                  sample::rejected(64, Reason::kTimedOut));
+  store.put_trial(sample::key(2), sample::rejected(64, Reason::kTimedOut));
   store.put_binary(sample::source(7), sample::toolchain(), 90, sample::binary(50));
   store.forget_binary(sample::source(2), sample::toolchain(), 90);
   store.note_request(sample::problem(101), sample::device(), 1);
@@ -218,8 +216,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   const auto store = Store::open(options);
   must_hold(store->health().state == StoreState::kReadWrite && store->health().warnings.empty());
-  must_hold(store->find(sample::problem(5), sample::device(), sample::toolchain(), sample::limits())
-                .has_value());
+  must_hold(store->find(sample::key(5), sample::limits()).has_value());
   read_views(path);
   check_folder(folder.path());
   return 0;

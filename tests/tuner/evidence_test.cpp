@@ -36,7 +36,7 @@ const Problem& problem() {
 
 // Whether a new winner was stored.
 bool tune_and_store(Evaluator& evaluator, Store& store, const TuneOptions& options) {
-  const Tuning tuning = tune(problem(), {}, {}, {}, evaluator, store, options);
+  const Tuning tuning = tune({problem(), {}, {}}, {}, evaluator, store, options);
   REQUIRE(tuning.record);
   return store.put(*tuning.record, tuning.winner_source, tuning.winner_binary, tuning.trials)
       .stored;
@@ -57,7 +57,7 @@ std::string what_is_wrong(const Store& store, bool is_of_newest_tuning) {
   const Record& winner = winners.front();
   double fastest_us = winner.measurement.median_us;
   bool is_there = false;
-  for (const TrialRecord& trial : store.trials(problem(), {}, {})) {
+  for (const TrialRecord& trial : store.trials({problem(), {}, {}})) {
     if (trial.final_round && !trial.rejection) {
       fastest_us = std::min(fastest_us, trial.measurement->median_us);
       is_there |= trial.config == winner.config && trial.family == winner.family &&

@@ -48,7 +48,7 @@ struct Search {
     TuneOptions options;
     options.rigor = rigor;
     options.budget = budget;
-    return tune(problem, {}, {}, limits, device, *store, options);
+    return tune({problem, {}, {}}, limits, device, *store, options);
   }
 
   double winner_us(const Tuning& tuning) const {
@@ -192,7 +192,7 @@ TEST_CASE("A neighbour's winner is among the first candidates tried") {
   TuneOptions options;
   options.rigor = Rigor::kQuick;
   const DeviceIdentity same = neighbour.device;
-  tune(search.problem, same, {}, h200(), search.device, *search.store, options);
+  tune({search.problem, same, {}}, h200(), search.device, *search.store, options);
   CHECK(search.device.prepared.at(1) == to_text(unlikely));
 }
 

@@ -51,7 +51,7 @@ class Bench {
 
   Tuning run() {
     options.default_candidate = candidate(0);
-    return tune(problem, {}, {}, {}, device, *store, options);
+    return tune({problem, {}, {}}, {}, device, *store, options);
   }
 
   // Stores the outcome of an earlier session for a candidate; a time, unless it was rejected.
@@ -65,7 +65,7 @@ class Bench {
     if (!rejection) {
       trial.measurement = Measurement{50, 50, 50, {50.0F}};
     }
-    store->put_trial(problem, {}, {}, trial);
+    store->put_trial({problem, {}, {}}, trial);
   }
 
   const Problem problem =
@@ -351,7 +351,7 @@ TEST_CASE("Outcomes are in the store as they happen, and an interrupted tuning r
     return false;
   };
   CHECK_THROWS_AS(bench.run(), Interrupted);
-  CHECK(bench.store->trials(bench.problem, {}, {}).size() == 3);
+  CHECK(bench.store->trials({bench.problem, {}, {}}).size() == 3);
 
   bench.options.cancelled = nullptr;
   bench.device.prepared.clear();
@@ -495,8 +495,8 @@ TEST_CASE("An in-flight mark is gone after a tuning") {
   bench.add({100, 90});
   bench.run();
   // A lease turns a mark that it finds into a crashed trial.
-  const Lease lease = bench.store->acquire(bench.problem, {}, {}, 0);
-  for (const TrialRecord& trial : bench.store->trials(bench.problem, {}, {})) {
+  const Lease lease = bench.store->acquire({bench.problem, {}, {}}, 0);
+  for (const TrialRecord& trial : bench.store->trials({bench.problem, {}, {}})) {
     CHECK((!trial.rejection || trial.rejection->reason != Reason::kCrashed));
   }
 }

@@ -23,7 +23,7 @@ std::optional<Candidate> tune_apart(Context& context, const Problem& problem,
   StoreOptions apart;
   apart.access = StoreOptions::Access::kMemoryOnly;
   const std::unique_ptr<Store> trials = Store::open(apart);
-  const Tuning tuning = tune(problem, device.identity(), device.toolchain(), device.limits(),
+  const Tuning tuning = tune({problem, device.identity(), device.toolchain()}, device.limits(),
                              evaluator, *trials, options);
   if (!tuning.record) {
     *failure = tuning.failure;

@@ -38,7 +38,8 @@ Explanation explain(Context& context, const Problem& asked) {
   const DeviceLimits& limits = device.limits();
   Explanation result;
   result.problem = canonical(asked).problem;
-  result.hit = context.store().find(result.problem, device.identity(), device.toolchain(), limits);
+  result.hit =
+      context.store().find({result.problem, device.identity(), device.toolchain()}, limits);
   result.ranked = ranked_candidates(result.problem, limits);
   result.chosen = result.hit
                       ? result.hit->winner
@@ -48,7 +49,7 @@ Explanation explain(Context& context, const Problem& asked) {
                                         result.ranked)
                             .front();
   result.command_line = command_line(result.chosen.source(), limits);
-  result.trials = context.store().trials(result.problem, device.identity(), device.toolchain());
+  result.trials = context.store().trials({result.problem, device.identity(), device.toolchain()});
   return result;
 }
 

@@ -100,7 +100,7 @@ Tiles tiles_of(const Problem& problem, const Config& config, const std::string& 
 Candidate candidate_of(Context& context, const Problem& problem) {
   Device& device = context.device();
   const auto hit =
-      context.store().find(problem, device.identity(), device.toolchain(), device.limits());
+      context.store().find({problem, device.identity(), device.toolchain()}, device.limits());
   return hit ? hit->winner.candidate : default_candidate(problem, device.limits()).candidate;
 }
 

@@ -67,7 +67,7 @@ ExitStatus trials(const Options& options) {
   const auto context = open_for_reading(options.context);
   Device& device = context->device();
   std::vector<TrialRecord> trials =
-      context->store().trials(shape.problem, device.identity(), device.toolchain());
+      context->store().trials({shape.problem, device.identity(), device.toolchain()});
   std::stable_sort(trials.begin(), trials.end(), goes_before);
   if (options.json) {
     std::cout << json_text(to_json(trials), 2) << '\n';

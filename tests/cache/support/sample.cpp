@@ -59,6 +59,10 @@ Toolchain toolchain(const std::string& driver) {
   return {"nvrtc 13.0", driver};
 }
 
+TuningKey key(std::int64_t m) {
+  return {problem(m), device(), toolchain()};
+}
+
 DeviceLimits limits() {
   DeviceLimits limits;
   limits.backend = "cuda";

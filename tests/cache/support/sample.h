@@ -23,6 +23,7 @@ StoreOptions options(const std::filesystem::path& path);
 Problem problem(std::int64_t m);
 DeviceIdentity device();
 Toolchain toolchain(const std::string& driver = "580.65");
+TuningKey key(std::int64_t m);
 DeviceLimits limits();
 
 Record record(std::int64_t m, double median_us = 12.5, Rigor rigor = Rigor::kNormal);

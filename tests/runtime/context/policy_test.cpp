@@ -59,8 +59,9 @@ TEST_CASE("A tuning that is cut short leaves a winner only where it may") {
     CHECK(result.record.has_value() == !must_be_whole);
     CHECK(context->store().winners().size() == (must_be_whole ? 0 : 1));
     const Device& device = context->device();
-    CHECK_FALSE(
-        context->store().trials(problem, device.identity(), context->device().toolchain()).empty());
+    CHECK_FALSE(context->store()
+                    .trials({problem, device.identity(), context->device().toolchain()})
+                    .empty());
   }
 }
 

@@ -60,7 +60,8 @@ TuneResult tune(Context& context, const Problem& problem) {
 }
 
 std::vector<TrialRecord> trials_of(Context& context, const Problem& problem) {
-  return context.store().trials(problem, context.device().identity(), context.device().toolchain());
+  return context.store().trials(
+      {problem, context.device().identity(), context.device().toolchain()});
 }
 
 std::string defines_of(const Context& context, const Problem& problem, const TrialRecord& trial) {

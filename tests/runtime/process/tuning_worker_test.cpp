@@ -50,8 +50,8 @@ TuneOptions quick(int candidates) {
 
 std::vector<std::string> rejections(Context& context, const Problem& problem, Reason reason) {
   std::vector<std::string> details;
-  for (const TrialRecord& trial :
-       context.store().trials(problem, context.device().identity(), context.device().toolchain())) {
+  for (const TrialRecord& trial : context.store().trials(
+           {problem, context.device().identity(), context.device().toolchain()})) {
     if (trial.rejection && trial.rejection->reason == reason) {
       details.push_back(trial.rejection->detail);
     }
@@ -156,8 +156,8 @@ TEST_CASE("A worker costs its caller no more than its patience, whatever it does
   TuneOptions options = quick(2);
   options.budget.seconds = 0.1;
   const auto begin = std::chrono::steady_clock::now();
-  const TuneResult result = worker.tune(problem_of(24), options, context->device().identity(),
-                                        context->device().toolchain());
+  const TuneResult result = worker.tune(
+      {problem_of(24), context->device().identity(), context->device().toolchain()}, options);
   CHECK_FALSE(result.record);
   CHECK_THAT(result.tuning.failure, ContainsSubstring("it was not done within 1 s"));
   CHECK(std::chrono::steady_clock::now() - begin < 10s);
@@ -172,8 +172,8 @@ TEST_CASE("A worker that is stopped with a candidate is lost when the candidate 
   TuningWorker worker(
       {"/bin/sh", "-c", "echo 'running 0.2 " + to_text(candidate) + "'; kill -STOP $$"}, {},
       context->store());
-  const TuneResult result = worker.tune(problem_of(24), quick(2), context->device().identity(),
-                                        context->device().toolchain());
+  const TuneResult result = worker.tune(
+      {problem_of(24), context->device().identity(), context->device().toolchain()}, quick(2));
   CHECK_THAT(result.tuning.failure, ContainsSubstring("it did not come back within 0 s"));
   CHECK(rejections(*context, problem_of(24), Reason::kCrashed).size() == 1);
 }
