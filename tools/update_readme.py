@@ -170,7 +170,7 @@ def headline(folder: pathlib.Path, root: pathlib.Path) -> str:
     return "\n".join([
         f"On an {squares['device']}, {rows[0]['types'].split('→')[0]} {rows[0]['layout']}, {len(ratios)} sizes from {rows[0]['m']} to "
         f"{rows[-1]['m']} cubed: {mean_text(ratios, 'the best of the eight kernels that cuBLASLt proposes')}. Isolated launches, "
-        f"cold inputs, medians of {squares['rounds']} interleaved rounds; [more results below](#what-it-looks-like).", "",
+        f"cold inputs, medians of {squares['rounds']} interleaved rounds; [more results below](#benchmarks).", "",
         f"![TFLOP/s over size, ours and cuBLASLt's]({place}/squares.svg)",
     ])
 
