@@ -1,6 +1,7 @@
 #pragma once
 
-// CublasLtLibrary: libcublasLt, opened at run time, as a table of functions with the manual's names.
+// CublasLtLibrary: libcublasLt, opened at run time, as a table of functions with the manual's
+// names.
 
 #include <cstddef>
 #include <cstdint>

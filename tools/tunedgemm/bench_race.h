@@ -1,7 +1,7 @@
 #pragma once
 
-// A race (tuner/race.h) of our kernels against another library's proposals for one problem, with the
-// same cold inputs. Each result is checked first.
+// A race (tuner/race.h) of our kernels against another library's proposals for one problem, with
+// the same cold inputs. Each result is checked first.
 
 #include <chrono>
 #include <cstdint>
@@ -26,10 +26,10 @@ struct NamedCandidate {
   Candidate candidate;
 };
 
-/// Races our candidates, at least one, against the baseline's proposals (null: among themselves). The
-/// row has ours first; its remarks say why one of ours, the baseline, or one of its proposals is
-/// missing, and which results exceed our error bound. Throws DeviceError, and std::runtime_error if
-/// the first candidate is wrong or does not compile.
+/// Races our candidates, at least one, against the baseline's proposals (null: among themselves).
+/// The row has ours first; its remarks say why one of ours, the baseline, or one of its proposals
+/// is missing, and which results exceed our error bound. Throws DeviceError, and std::runtime_error
+/// if the first candidate is wrong or does not compile.
 BenchRow race_kernels(Context& context, const Shape& shape, const std::vector<NamedCandidate>& ours,
                       Baseline* baseline, const BenchRaceOptions& options);
 

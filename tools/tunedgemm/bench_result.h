@@ -74,12 +74,12 @@ struct Ratios {
 Ratios ratios(const std::vector<BenchRow>& rows,
               const std::function<const BenchContender*(const BenchRow&)>& other);
 
-/// The roofline of the column "of roofline"; Backend::roofline_us is more generous, because it serves
-/// to reject results. The least time for the problem: its operations at the peak rate of the fastest
-/// unit for its types (Backend::peak_operations_per_cycle) at `clock_mhz` (0: the highest clock), or
-/// the bytes of its matrices, each once, at the memory's nominal bandwidth (cold inputs), whichever
-/// takes longer. 0 if the peak is unknown: on the host, and for compute capabilities before 8.0 or
-/// unknown ones.
+/// The roofline of the column "of roofline"; Backend::roofline_us is more generous, because it
+/// serves to reject results. The least time for the problem: its operations at the peak rate of the
+/// fastest unit for its types (Backend::peak_operations_per_cycle) at `clock_mhz` (0: the highest
+/// clock), or the bytes of its matrices, each once, at the memory's nominal bandwidth (cold
+/// inputs), whichever takes longer. 0 if the peak is unknown: on the host, and for compute
+/// capabilities before 8.0 or unknown ones.
 double roofline_us(const Problem& problem, const DeviceLimits& limits, double clock_mhz);
 
 }  // namespace tunedgemm::internal

@@ -22,14 +22,14 @@ std::optional<Candidate> tuned_winner(Context& context, const Problem& problem, 
 std::optional<Candidate> best_of(Context& context, const Problem& problem,
                                  std::vector<Candidate> candidates);
 
-/// The winner of a fresh tuning with this rigor, which ignores earlier results and leaves the cache's
-/// winner unchanged. `most_candidates`: 0 means the rigor's number. Empty, with `failure` set, as for
-/// tuned_winner(). Throws DeviceError.
+/// The winner of a fresh tuning with this rigor, which ignores earlier results and leaves the
+/// cache's winner unchanged. `most_candidates`: 0 means the rigor's number. Empty, with `failure`
+/// set, as for tuned_winner(). Throws DeviceError.
 std::optional<Candidate> fresh_winner(Context& context, const Problem& problem, Rigor rigor,
                                       int most_candidates, std::string* failure);
 
-/// The kernel of a call for an untuned problem: the cost model's choice, or with kUsed the winner of a
-/// similar problem in the cache.
+/// The kernel of a call for an untuned problem: the cost model's choice, or with kUsed the winner
+/// of a similar problem in the cache.
 enum class Neighbours { kIgnored, kUsed };
 Candidate untuned_choice(Context& context, const Problem& problem, Neighbours neighbours);
 

@@ -1,4 +1,5 @@
-// tunedgemm: inspects a cache and this machine, and measures kernels. One file per verb, see verbs.h.
+// tunedgemm: inspects a cache and this machine, and measures kernels. One file per verb, see
+// verbs.h.
 
 #include "tools/tunedgemm/verbs.h"
 

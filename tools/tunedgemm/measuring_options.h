@@ -38,8 +38,8 @@ struct Plotter {
 // These throw std::runtime_error; the message names the missing part and its remedy, or has the
 // script's output.
 
-/// Empty without --plot. Searches the script in ../share/tunedgemm of the installed program, then in
-/// the source tree, and Python on the path, then in /usr/bin.
+/// Empty without --plot. Searches the script in ../share/tunedgemm of the installed program, then
+/// in the source tree, and Python on the path, then in /usr/bin.
 std::optional<Plotter> find_plotter(const PictureChoice& choice);
 /// Runs the script in its checking mode, which only reads the file.
 void check_drawable(const Plotter& plotter, const std::filesystem::path& file);

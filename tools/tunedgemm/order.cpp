@@ -1,5 +1,5 @@
-// tunedgemm order: the order in which a config computes the tiles of D, and the blocks that each wave
-// reads.
+// tunedgemm order: the order in which a config computes the tiles of D, and the blocks that each
+// wave reads.
 
 #include <filesystem>
 #include <iomanip>

@@ -1,5 +1,5 @@
-// tunedgemm sweep: checks and times the configs of one kernel family in one race and prints a table.
-// A tool for kernel authors; users have tune-all.
+// tunedgemm sweep: checks and times the configs of one kernel family in one race and prints a
+// table. A tool for kernel authors; users have tune-all.
 //
 //   tunedgemm sweep 4096 4096 4096 --types f16 --family mma --top 30
 //   tunedgemm sweep 4096 4096 4096 --types f16 --family mma --knob block_m=128 --knob stages=3,4
@@ -185,8 +185,8 @@ void sort_by_time(std::vector<SweptConfig>& configs) {
                    [&](const SweptConfig& a, const SweptConfig& b) { return us(a) < us(b); });
 }
 
-// Throws std::invalid_argument for a family of another device, a wrong filter, or a wrong or illegal
-// config.
+// Throws std::invalid_argument for a family of another device, a wrong filter, or a wrong or
+// illegal config.
 std::vector<SweptConfig> chosen_configs(const Options& options, const Problem& problem,
                                         const DeviceLimits& limits) {
   const Family& family = *find_family(options.family);

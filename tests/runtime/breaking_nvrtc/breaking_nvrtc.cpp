@@ -1,8 +1,8 @@
 // Replaces NVRTC: compiles with the real one, and breaks selected kernels.
 //
 // $TUNEDGEMM_TEST_NVRTC is the real library. $TUNEDGEMM_TEST_BREAK is a file whose lines are
-// `WHAT -DNAME=VALUE ...`: kernels that are compiled with all these defines fault, hang, race, write
-// NaN or nothing, or crash the compiler.
+// `WHAT -DNAME=VALUE ...`: kernels compiled with all these defines fault, hang, race, write NaN or
+// nothing, or crash the compiler.
 
 #include <dlfcn.h>
 

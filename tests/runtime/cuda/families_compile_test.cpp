@@ -1,5 +1,5 @@
-// The CUDA families' sources compiled by NVRTC, without a GPU: they compile for each architecture, do
-// not spill, and refuse the configs that their host halves refuse.
+// The CUDA families' sources compiled by NVRTC, without a GPU: they compile for each architecture,
+// do not spill, and refuse the configs that their host halves refuse.
 
 #include <algorithm>
 #include <cctype>
@@ -76,8 +76,8 @@ std::vector<Sample> draw_round(Choice choice, Random& random, std::span<const in
   return samples;
 }
 
-// Runs rounds until the time is over. Spills are limited only to save tuning time: the tuner refuses
-// configs that spill.
+// Runs rounds until the time is over. Spills are limited only to save tuning time: the tuner
+// refuses configs that spill.
 void compile_rounds(const cuda::Nvrtc& nvrtc, SteadyClock::duration time) {
   const SteadyClock::time_point end = SteadyClock::now() + time;
   Random random(1);  // always the same sample, so that failures repeat

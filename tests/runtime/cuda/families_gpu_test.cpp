@@ -1,6 +1,6 @@
 // Every CUDA family on the GPU against the reference on the CPU: element types, layouts and
-// epilogues, each with random configs and 40 random shapes, in guarded and poisoned memory.
-// To run one family: runtime_tests "[mma]".
+// epilogues, each with random configs and 40 random shapes, in guarded and poisoned memory. To run
+// one family: runtime_tests "[mma]".
 
 #include <algorithm>
 #include <array>

@@ -1,5 +1,5 @@
-// wgmma's largest tiles, and tiles whose width is no multiple of a block, compiled by NVRTC without a
-// GPU.
+// wgmma's largest tiles, and tiles whose width is no multiple of a block, compiled by NVRTC without
+// a GPU.
 
 #include <tuple>
 #include <vector>

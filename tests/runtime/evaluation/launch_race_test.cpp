@@ -1,5 +1,5 @@
-// The race of a winner's launches runs in the rest of the tuning's budget, on a device whose kernels
-// are loops.
+// The race of a winner's launches runs in the rest of the tuning's budget, on a device whose
+// kernels are loops.
 
 #include "runtime/evaluation/launch_race.h"
 

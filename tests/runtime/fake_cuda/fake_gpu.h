@@ -31,8 +31,8 @@ class OnDevice {
 };
 
 /// The fake in the state of a new process, with the context of one of its devices current, as in a
-/// program that uses the CUDA runtime. Its destructor checks that the fake has no complaints and that
-/// no object is left, unless the device is lost.
+/// program that uses the CUDA runtime. Its destructor checks that the fake has no complaints and
+/// that no object is left, unless the device is lost.
 class FakeGpu {
  public:
   FakeGpu();

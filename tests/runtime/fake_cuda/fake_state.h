@@ -180,7 +180,8 @@ struct State {
 };
 
 /// One call of a driver function: holds the state's lock, counts the call, and decides whether it
-/// fails. Its destructor destroys the released user objects in a separate thread, as the driver does.
+/// fails. Its destructor destroys the released user objects in a separate thread, as the driver
+/// does.
 class Call {
  public:
   explicit Call(const char* function);

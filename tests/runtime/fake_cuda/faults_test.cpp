@@ -1,5 +1,6 @@
-// Every call of the driver and of NVRTC may fail, once or permanently: the library's call succeeds or
-// fails with a message, leaves nothing behind, and after a temporary failure the next call succeeds.
+// Every call of the driver and of NVRTC may fail, once or permanently: the library's call succeeds
+// or fails with a message, leaves nothing behind, and after a temporary failure the next call
+// succeeds.
 
 #include <iterator>
 #include <map>

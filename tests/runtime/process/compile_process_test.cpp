@@ -1,5 +1,5 @@
-// Kernels compiled by NVRTC in a separate process: the machine code is the same, and every failure of
-// the process is a value.
+// Kernels compiled by NVRTC in a separate process: the machine code is the same, and every failure
+// of the process is a value.
 
 #include "runtime/cuda/compile_process.h"
 

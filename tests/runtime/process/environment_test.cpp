@@ -1,5 +1,5 @@
-// A broken environment affects a call at most by a slower kernel. Each case runs in a separate process,
-// which breaks its environment and calls the library.
+// A broken environment affects a call at most by a slower kernel. Each case runs in a separate
+// process, which breaks its environment and calls the library.
 
 #include <fcntl.h>
 #include <grp.h>

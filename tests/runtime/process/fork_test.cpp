@@ -42,7 +42,8 @@ Context host_context(const std::string& cache, int threads = 2) {
 
 constexpr Problem kProblem{.m = kSize, .n = kSize, .k = kSize};
 
-// The exit status of a child that runs `work`; -1 if a signal ended it, including the alarm for a hang.
+// The exit status of a child that runs `work`; -1 if a signal ended it, including the alarm for a
+// hang.
 int status_of(const std::function<bool()>& work) {
   const pid_t child = fork();
   if (child == 0) {
@@ -102,8 +103,8 @@ class Busy {
   std::vector<std::thread> threads_;
 };
 
-// A sanitizer's allocator does not take its locks across fork(), as malloc does: a child of a process
-// whose other threads allocate hangs in it.
+// Sanitizers' allocators, unlike malloc, do not take their locks across fork(): the child of a
+// process whose other threads allocate would hang.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr bool kCanForkBesideThreads = false;
 #else

@@ -43,8 +43,8 @@ bool is_refused_by_assertion(const cuda::Nvrtc& nvrtc, const Source& source);
 
 }  // namespace tunedgemm::internal
 
-/// Declares `const cuda::Nvrtc nvrtc`, or skips the test case. Use it only directly in a
-/// TEST_CASE without sections.
+/// Declares `const cuda::Nvrtc nvrtc`, or skips the test case. Use it only directly in a TEST_CASE
+/// without sections.
 #define TUNEDGEMM_FIND_NVRTC(nvrtc)                                        \
   const auto nvrtc##_location = ::tunedgemm::internal::cuda::find_nvrtc(); \
   if (!nvrtc##_location) {                                                 \

@@ -194,8 +194,8 @@ std::vector<FamilyCase> random_cases(const Family& family, const DeviceLimits& l
     for (const std::string_view layout : {"nn", "nt", "tn", "tt"}) {
       for (int index = 0; index < classes; ++index) {
         const Problem drawn = random_class(types, layout, activation++, random);
-        // Large enough that few configs are refused for the shape; alternately with few rows,
-        // which have other candidates.
+        // Large enough that few configs are refused for the shape; alternately with few rows, which
+        // have other candidates.
         const Problem large = with_sizes(drawn, index % 2 == 0 ? 1000 : 100, 1000, 1000);
         const std::vector<Config> considered = configs_of(family, large, limits);
         if (considered.empty()) {

@@ -13,8 +13,8 @@
 
 namespace tunedgemm::internal {
 
-/// A folder with a cache and a compiler that breaks kernels, for tests of workers. Only one may exist,
-/// since it sets an environment variable.
+/// A folder with a cache and a compiler that breaks kernels, for tests of workers. Only one may
+/// exist, since it sets an environment variable.
 class WorkerBench {
  public:
   WorkerBench() = default;
