@@ -103,8 +103,8 @@ void add_best(CLI::App& app, ExitStatus& status) {
   verb->add_option("--m", options->m, "only these M: 512 or 512,1024 or 128:4096:128");
   verb->add_option("--n", options->n, "only these N");
   verb->add_option("--k", options->k, "only these K");
-  verb->add_option("--types", options->types, "only types that contain this: f16");
-  verb->add_flag("--json", options->json, "as a JSON array");
+  verb->add_option("--types", options->types, "only types that contain this text: f16");
+  verb->add_flag("--json", options->json, "print a JSON array");
   verb->footer(
       "State: confirmed; provisional (quick, or its budget ran out); stale (another compiler or\n"
       "driver has been seen since); void (its template has changed since).\n"

@@ -143,7 +143,7 @@ void add_doctor(CLI::App& app, ExitStatus& status) {
   auto* verb = app.add_subcommand("doctor", "check the cache, the devices and the compilers");
   const auto options = std::make_shared<Options>();
   add_cache_option(*verb, options->cache);
-  verb->add_flag("--json", options->json, "as a JSON array");
+  verb->add_flag("--json", options->json, "print a JSON array");
   verb->footer("Exit status 1: something is BROKEN, and tuning would fail.");
   verb->callback([options, &status] { status = doctor(*options); });
 }

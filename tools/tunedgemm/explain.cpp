@@ -183,7 +183,7 @@ void add_explain(CLI::App& app, ExitStatus& status) {
   const auto options = std::make_shared<Options>();
   add_shape_arguments(*verb, options->shape);
   add_context_options(*verb, options->context);
-  verb->add_flag("--json", options->json, "as a JSON object");
+  verb->add_flag("--json", options->json, "print a JSON object");
   verb->callback([options, &status] { status = explain(*options); });
 }
 

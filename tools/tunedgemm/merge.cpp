@@ -45,8 +45,8 @@ ExitStatus merge(const Options& options) {
 void add_merge(CLI::App& app, ExitStatus& status) {
   auto* verb = app.add_subcommand(
       "merge",
-      "import winners, trials and binaries from other caches; of two winners the better-measured "
-      "one is kept, and each conflict is reported");
+      "import winners, trials and binaries from other caches; reports conflicts, in which the "
+      "better-measured winner is kept");
   const auto options = std::make_shared<Options>();
   verb->add_option("files", options->files, "the cache files to import")->required();
   add_cache_option(*verb, options->cache);

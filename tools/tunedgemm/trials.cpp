@@ -90,7 +90,7 @@ void add_trials(CLI::App& app, ExitStatus& status) {
   const auto options = std::make_shared<Options>();
   add_shape_arguments(*verb, options->shape);
   add_context_options(*verb, options->context);
-  verb->add_flag("--json", options->json, "as a JSON array, with complete compiler logs");
+  verb->add_flag("--json", options->json, "print a JSON array, with complete compiler logs");
   verb->footer("error: relative to the error bound; 1 is the limit.");
   verb->callback([options, &status] { status = trials(*options); });
 }

@@ -177,7 +177,7 @@ std::string compute(const Image& image, const LaunchArguments& launch) {
   };
   const auto found = kernels.find(image.entry);
   if (found == kernels.end()) {
-    return "nobody knows what " + image.entry + " computes";
+    return "the fake does not know the kernel " + image.entry;
   }
   found->second();
   return "";

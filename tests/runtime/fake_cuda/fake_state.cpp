@@ -219,7 +219,8 @@ bool Call::free(CUdeviceptr address) const {
   const unsigned char* const end = begin + kRedZone + memory.bytes;
   const auto is_red = [](unsigned char byte) { return byte == kRedByte; };
   if (!std::all_of(begin, begin + kRedZone, is_red) || !std::all_of(end, end + kRedZone, is_red)) {
-    complain("finds bytes beside " + std::to_string(memory.bytes) + " overwritten");
+    complain("finds the red zone of an allocation of " + std::to_string(memory.bytes) +
+             " bytes overwritten");
   }
   std::free(memory.base);
   state_.memory.erase(found);
@@ -308,7 +309,7 @@ Graph Call::end_capture(CUstream_st& stream) const {
     for (const auto& right : nodes) {
       if (left < right && share_a_workspace(*left, *right) &&
           !comes_before(left.get(), right.get()) && !comes_before(right.get(), left.get())) {
-        complain("finds two launches that may run at the same time with one workspace");
+        complain("finds one workspace in two launches that may run at the same time");
       }
     }
   }
@@ -317,7 +318,7 @@ Graph Call::end_capture(CUstream_st& stream) const {
 
 void Call::invalidate(Capture& capture) const {
   capture.is_valid = false;
-  complain("makes a capture invalid");
+  complain("invalidates a capture");
 }
 
 void Call::forget(CUstream_st& stream) const {

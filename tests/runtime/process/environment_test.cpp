@@ -41,7 +41,7 @@ constexpr bool kSanitized = false;
 constexpr int kM = 33, kN = 47, kK = 29;
 constexpr double kBudgetSeconds = 2;
 constexpr double kSecondsBeyondBudget = kSanitized ? 30 : 1;  // a sanitizer reads files slowly
-constexpr int kCannotBeMade = 77;
+constexpr int kCannotBeSetUp = 77;
 
 struct Call {
   const char* name;
@@ -109,7 +109,7 @@ std::string in_child(const std::function<bool()>& breaks,
     std::string wrong;
     try {
       if (!breaks()) {
-        _exit(kCannotBeMade);
+        _exit(kCannotBeSetUp);
       }
       wrong = calls();
     } catch (const std::exception& error) {  // must not continue with the other tests
@@ -128,10 +128,10 @@ std::string in_child(const std::function<bool()>& breaks,
   int status = 0;
   REQUIRE(waitpid(child, &status, 0) == child);
   if (WIFSIGNALED(status)) {
-    return "the process was ended by signal " + std::to_string(WTERMSIG(status));
+    return "the process was killed by signal " + std::to_string(WTERMSIG(status));
   }
-  if (WEXITSTATUS(status) == kCannotBeMade) {
-    WARN("skipped: this environment cannot be made here");
+  if (WEXITSTATUS(status) == kCannotBeSetUp) {
+    WARN("skipped: this environment cannot be set up here");
     return "";
   }
   return WEXITSTATUS(status) == 0 ? "" : "wrong: " + message;
@@ -285,7 +285,7 @@ TEST_CASE("A compiler that hangs delays no call beyond its budget and leaves no 
 
 TEST_CASE("Too few descriptors fail no call") {
   if (kSanitized) {
-    TUNEDGEMM_SKIP("a sanitizer needs descriptors of its own");
+    TUNEDGEMM_SKIP("sanitizers need more descriptors");
   }
   Bench bench;
   for (const rlim_t more : {0U, 3U, 8U}) {
@@ -310,7 +310,7 @@ TEST_CASE("A limit on file sizes or a missing /proc fails no call") {
 
 TEST_CASE("A temporary folder left for want of descriptors is removed by a later process") {
   if (kSanitized) {
-    TUNEDGEMM_SKIP("a sanitizer needs descriptors of its own");
+    TUNEDGEMM_SKIP("sanitizers need more descriptors");
   }
   Bench bench;
   const std::string places = bench.file("places");
