@@ -1,5 +1,5 @@
 # Run as a script: cmake -DOUTPUT=x.cpp -DFOLDER=/path -DFILES="cuda/simt/kernel.cu;..." -P embed.cmake
-# Writes a C++ file that holds every file as bytes, so that no character in it needs care:
+# Writes a C++ file with every file as an array of characters, so that nothing needs escaping:
 #   extern const SourceFile kEmbeddedFiles[]; extern const std::size_t kEmbeddedFileCount;
 set(content "#include \"kernel_templates/source.h\"\n\n#include <cstddef>\n\nnamespace tunedgemm::internal {\nnamespace {\n")
 set(table "")

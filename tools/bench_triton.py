@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
-"""Races our winners against Triton's matmul, and against cuBLAS where that has the types, in one process.
+"""Races our winners against Triton's matmul, and for f16 against cuBLAS, in one process.
 
     tools/bench_triton.py --sizes 512,1024 --types e5m2 --library build/release/runtime/libtunedgemm.so --plot triton
 
-`tuned` is libtunedgemm through its C interface, `triton` the kernel of Triton's matmul tutorial with that tutorial's configs for
-NVIDIA, `cublas` torch.matmul, for f16 alone. Both tune before they are timed. Results are f16; for e5m2 B is given transposed.
-Every result is checked. Then each round takes one sample of every contender in a shuffled order: launches in one CUDA graph,
-about two milliseconds of the fastest contender, over copies of the operands that exceed twice the L2 cache. The JSON is that of
-`tunedgemm bench`. Exit status: 0 good; 1 a contender has no result; 2 the command line is wrong; 3 what it needs is missing.
+`tuned` is libtunedgemm through its C interface, `triton` the kernel of Triton's matmul tutorial with that tutorial's NVIDIA
+configs, `cublas` torch.matmul (f16 only). `tuned` and `triton` tune before they are timed. Results are f16; for e5m2 B is
+transposed. Every result is checked. Then each round takes one sample of every contender in random order: launches in one CUDA
+graph, about two milliseconds of the fastest contender, over copies of the operands that exceed twice the L2 cache. The JSON has
+the format of `tunedgemm bench`. Exit status: 0 success; 1 a contender has no result; 2 the command line is wrong; 3 PyTorch, a
+GPU or the library is missing.
 """
 import argparse
 import ctypes
@@ -24,14 +25,14 @@ try:
     import torch
     import triton
     import triton.language as tl
-    MISSING = "" if torch.cuda.is_available() else "PyTorch sees no GPU; run this where nvidia-smi shows one"
+    MISSING = "" if torch.cuda.is_available() else "PyTorch finds no GPU; run this where nvidia-smi shows one"
 except ImportError as import_error:
     MISSING = f"PyTorch and Triton are needed ({import_error}); run this with a Python that has them"
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 LARGEST_SIZE, SAMPLE_US, PROBE_LAUNCHES, MOST_LAUNCHES, MOST_COPIES = 32768, 2000, 16, 1024, 4096
-# By type: its number in tunedgemm.h, PyTorch's name, bytes, its name in results, layout, and a bound: an element of D may be wrong
-# by it times (sqrt(K) + its magnitude). Tensor cores keep some 14 bits of a sum of fp8 products.
+# By type: its number in tunedgemm.h, PyTorch's name, bytes, its name in results, layout, and the error bound of an element of D,
+# relative to sqrt(K) + its magnitude. Tensor cores keep about 14 bits of a sum of fp8 products.
 KINDS = {"f16": (3, "float16", 2, "f16→f16", "nn", lambda k: 2**-9),
          "e5m2": (6, "float8_e5m2", 1, "e5m2→f16 fast", "nt", lambda k: 2**-6 * (1 + k / 4096))}
 if not MISSING:
@@ -43,12 +44,12 @@ if not MISSING:
     @triton.jit
     def triton_matmul(a, b, d, m, n, k, a_stride_m, a_stride_k, b_stride_k, b_stride_n, d_stride_m, d_stride_n,
                       BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, GROUP_M: tl.constexpr):
-        """D = A B. Groups of GROUP_M rows of tiles go from left to right, each column of a group from top to bottom."""
+        """D = A B. Tiles run in groups of GROUP_M rows, column by column within a group."""
         tile, group_tiles = tl.program_id(axis=0), GROUP_M * tl.cdiv(n, BLOCK_N)
         first_row = tile // group_tiles * GROUP_M
         height = min(tl.cdiv(m, BLOCK_M) - first_row, GROUP_M)
         m0, n0 = (first_row + tile % group_tiles % height) * BLOCK_M, tile % group_tiles // height * BLOCK_N
-        # Rows and columns past the end are earlier ones once more, so that only K needs a mask.
+        # Rows and columns past the end wrap around, so that only K needs a mask.
         rows, columns = (m0 + tl.arange(0, BLOCK_M)) % m, (n0 + tl.arange(0, BLOCK_N)) % n
         depth = tl.arange(0, BLOCK_K)
         a_tile = a + rows[:, None] * a_stride_m + depth[None, :] * a_stride_k
@@ -76,7 +77,7 @@ class Buffers(ctypes.Structure):
 
 
 class Library:
-    """libtunedgemm with a context of default options: tunedgemm.h says what its functions mean."""
+    """libtunedgemm with a default context; tunedgemm.h documents the functions."""
 
     def __init__(self, path: str | None):
         built = sorted(ROOT.glob("build/*/runtime/libtunedgemm.so"), key=lambda file: file.stat().st_mtime)
@@ -92,7 +93,7 @@ class Library:
             raise RuntimeError(self.c.tunedgemm_error_message().decode(errors="replace"))
 
     def contender(self, types: str, size: int, addresses: list, stream: int | None) -> tuple:
-        """Of the copies' A, B and D: a function that launches for a copy, and one that tells the kernel. Tunes."""
+        """Tunes. Returns a function that launches on a copy of A, B and D, and one that names the kernel."""
         number, problem, plan, copies = KINDS[types][0], Problem(), c_void_p(), [Buffers() for _ in addresses]
         for buffers, (a, b, d) in zip(copies, addresses):
             self.c.tunedgemm_buffers_init(byref(buffers))
@@ -105,7 +106,7 @@ class Library:
 
 
 def contenders(library: Library, types: str, size: int, sets: list) -> dict:
-    """For each name what makes it: a function that launches for a copy of the operands, and one that tells the kernel."""
+    """Maps names to makers; a maker returns a function that launches on a copy of the operands, and one that names the kernel."""
     def launch_triton(copy: int) -> None:
         (a, b, d), strides = sets[copy], [stride for matrix in sets[copy] for stride in matrix.stride()]
         grid = lambda knobs: (triton.cdiv(size, knobs["BLOCK_M"]) * triton.cdiv(size, knobs["BLOCK_N"]),)
@@ -115,11 +116,11 @@ def contenders(library: Library, types: str, size: int, sets: list) -> dict:
     makers = {"tuned": lambda: library.contender(types, size, addresses, torch.cuda.current_stream().cuda_stream),
               "triton": lambda: (launch_triton, lambda: str(triton_matmul.best_config)),
               "cublas": lambda: (lambda copy: torch.matmul(*sets[copy][:2], out=sets[copy][2]), lambda: "")}
-    return {name: make for name, make in makers.items() if name != "cublas" or types == "f16"}  # it does not take fp8
+    return {name: make for name, make in makers.items() if name != "cublas" or types == "f16"}  # torch.matmul lacks fp8
 
 
 def operand_sets(types: str, size: int) -> list:
-    """Random A and B, and D, in copies whose inputs exceed twice the L2 cache."""
+    """Copies of random A and B, and of D; the inputs together exceed twice the L2 cache."""
     _, name, element_bytes, _, layout, _ = KINDS[types]
     copies, sets = torch.cuda.get_device_properties(0).L2_cache_size // (size * size * element_bytes) + 1, []
     for _ in range(min(max(copies, 2), MOST_COPIES)):
@@ -129,10 +130,10 @@ def operand_sets(types: str, size: int) -> list:
 
 
 def graph_timer(launch, copies: int, launches: int):
-    """A function that measures the time of one launch, in us: launches over the copies, between two events, in one graph."""
+    """Returns a function that measures the time of a launch in us, from launches over the copies between two events in one graph."""
     graph, begin, end = torch.cuda.CUDAGraph(), *(torch.cuda.Event(enable_timing=True, external=True) for _ in range(2))
     with torch.cuda.graph(graph, stream=torch.cuda.current_stream(), capture_error_mode="relaxed"):
-        launch(copies - 1)  # not timed: it starts on an idle device
+        launch(copies - 1)  # untimed, because it starts on an idle device
         begin.record()
         for index in range(launches):
             launch(index % copies)
@@ -146,27 +147,27 @@ def graph_timer(launch, copies: int, launches: int):
 
 
 def admit(launch, sets: list, bound: float) -> tuple[float, float]:
-    """The worst error over its bound of what a graph has computed, and a launch's time. A wrong result is refused."""
-    launch(0)  # tunes, which a graph cannot
+    """Runs a graph; returns the largest error relative to the bound and the time of a launch. Raises for a wrong result."""
+    launch(0)  # tunes: not possible in a capture
     torch.cuda.synchronize()
     sample_us, (a, b, d) = graph_timer(launch, len(sets), PROBE_LAUNCHES), sets[0]
     d.fill_(float("nan"))
     us, expected = max(sample_us(), sample_us()), a.float().double() @ b.float().double()
     error = ((d.double() - expected).abs() / (bound * (len(a)**0.5 + expected.abs()))).max().item()
-    if not error <= 1:  # NaN is wrong too
+    if not error <= 1:  # also fails on NaN
         raise ArithmeticError(f"the result is wrong: {error:.3g} times the error bound")
     return error, us
 
 
 def contender_record(name: str, kernel: str, samples_us: list[float], size: int, error: float) -> dict:
-    """As `tunedgemm bench --json` writes it."""
+    """In the format of `tunedgemm bench --json`."""
     us = statistics.quantiles(samples_us * (1 + (len(samples_us) == 1)), n=10, method="inclusive")
     return {"contender": name, "kernel": kernel or None, "median_us": us[4], "p20_us": us[1], "p80_us": us[7],
             "tflops": 2e-6 * size**3 / us[4], "of_roofline": None, "clock_mhz": None, "max_error": error}
 
 
 def race(library: Library, types: str, size: int, rounds: int, cool_down_ms: int) -> dict:
-    """The row. A contender that fails is left out, and a remark says why."""
+    """Returns the row. A contender that fails is left out with a remark."""
     row = {"name": "", "types": KINDS[types][3], "layout": KINDS[types][4], "epilogue": "", "m": size, "n": size, "k": size,
            "batch": 1, "kernel": "", "failure": None, "remarks": [], "contenders": []}
     racing, order = [], random.Random(1)
@@ -176,7 +177,7 @@ def race(library: Library, types: str, size: int, rounds: int, cool_down_ms: int
             try:
                 launch, kernel = make()
                 racing.append((name, launch, kernel, *admit(launch, sets, KINDS[types][5](size)), []))
-            except Exception as error:  # the others can race without it
+            except Exception as error:  # race the others
                 row["remarks"].append(f"no {name}: {type(error).__name__}: {' '.join(str(error).split())}")
         launches = max(min(int(SAMPLE_US / min(us for *_, us, _ in racing)), MOST_LAUNCHES), len(sets))
         timers = [(samples, graph_timer(launch, len(sets), launches)) for _, launch, *_, samples in racing]
@@ -184,7 +185,7 @@ def race(library: Library, types: str, size: int, rounds: int, cool_down_ms: int
             for samples, sample_us in order.sample(timers, len(timers)):
                 time.sleep(cool_down_ms / 1e3)
                 samples += [sample_us()][:is_counted]
-    except Exception as error:  # the memory is too small, say
+    except Exception as error:  # out of memory, for example
         return row | {"failure": f"{type(error).__name__}: {error}"}
     for name, _, kernel, error, _, samples in racing:
         row["contenders"].append(contender_record(name, kernel(), samples, size, error))
@@ -196,10 +197,10 @@ def race(library: Library, types: str, size: int, rounds: int, cool_down_ms: int
 def sizes(text: str) -> list[int]:
     """512,1024 or 256:4096:128, or both joined by commas."""
     ranges = [[int(number) for number in (part if ":" in part else f"{part}:{part}:1").split(":")] for part in text.split(",")]
-    found = [size for first, last, step in ranges for size in range(first, last + 1, step)]
-    if not found or min(found) < 1 or max(found) > LARGEST_SIZE:
-        raise argparse.ArgumentTypeError(f'"{text}" has no sizes, or others than from 1 to {LARGEST_SIZE}')
-    return found
+    numbers = [size for first, last, step in ranges for size in range(first, last + 1, step)]
+    if not numbers or min(numbers) < 1 or max(numbers) > LARGEST_SIZE:
+        raise argparse.ArgumentTypeError(f'"{text}" is not a list of sizes from 1 to {LARGEST_SIZE}')
+    return numbers
 
 
 def parse(arguments: list[str] | None) -> argparse.Namespace:
@@ -209,11 +210,11 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--rounds", type=int, choices=range(1, 1001), metavar="1..1000", default=11, help="default: %(default)s")
     parser.add_argument("--cool-down-ms", type=int, choices=range(10001), metavar="0..10000", default=20, help="default: %(default)s")
     parser.add_argument("--library", metavar="FILE", help="default: the newest libtunedgemm.so in a build folder, or the loader's")
-    parser.add_argument("--json", type=pathlib.Path, metavar="FILE", help="what tools/plot_bench.py draws")
-    parser.add_argument("--plot", metavar="PREFIX", help="draws PREFIX.png and PREFIX.svg; without --json it writes PREFIX.json too")
+    parser.add_argument("--json", type=pathlib.Path, metavar="FILE", help="write results to FILE, for tools/plot_bench.py")
+    parser.add_argument("--plot", metavar="PREFIX", help="draw PREFIX.png and PREFIX.svg; without --json also write PREFIX.json")
     options = parser.parse_args(arguments)
     if not set(options.types) <= KINDS.keys():
-        parser.error(f"argument --types: there are {', '.join(KINDS)}")
+        parser.error(f"argument --types: choose from {', '.join(KINDS)}")
     return options
 
 
@@ -239,7 +240,7 @@ def main(arguments: list[str] | None = None) -> int:
         status |= len(row["contenders"]) < (3 if types == "f16" else 2)
         speeds = [f"{one['contender']} {one['tflops']:.4g} TFLOP/s" for one in row["contenders"]]
         print(f"{size} {row['types']}:", row["failure"] or ", ".join(speeds), *row["remarks"], sep="\n    ", flush=True)
-        if options.json or options.plot:  # whole after every row
+        if options.json or options.plot:  # complete after every row
             file.write_text(json.dumps(run, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     if options.plot:
         status |= subprocess.run([sys.executable, ROOT / "tools" / "plot_bench.py", file, "-o", options.plot]).returncode

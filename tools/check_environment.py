@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""One place reads the environment, as a test: kernel_templates/base/environment.cpp.
+"""Checks that only kernel_templates/base/environment.cpp reads the environment.
 
-No other source of the library and its tools calls getenv or its kin, uses environ, or calls what reads
-the environment unseen: a search along the PATH, the C++ library's folder for temporary files. A set-uid
-program would let its caller choose what is executed.
+No other source of the library and its tools may call getenv or its variants, use environ, or call a
+function that reads the environment implicitly: a PATH search, the C++ library's temporary folder.
+Otherwise a set-uid program would let its caller choose what is executed.
 
     tools/check_environment.py          exit status 1 and a line for every violation
     tools/check_environment.py --self-test
@@ -15,8 +15,8 @@ import tempfile
 
 LAYERS = ["kernel_templates", "cache", "tuner", "runtime", "tools"]
 SUFFIXES = {".h", ".hpp", ".c", ".cpp"}
-THE_ONE_PLACE = "kernel_templates/base/environment.cpp"
-# Examples stand for the programs of others.
+ENVIRONMENT_SOURCE = "kernel_templates/base/environment.cpp"
+# Examples are user programs.
 EXCEPT = "tools/examples/"
 READS = re.compile(
     r"\b(getenv|secure_getenv|__secure_getenv|environ|__environ|execvpe?|execlp|posix_spawnp|popen"
@@ -33,17 +33,17 @@ def violations(root: pathlib.Path) -> list[str]:
     for layer in LAYERS:
         for path in sorted((root / layer).rglob("*")):
             name = path.relative_to(root).as_posix()
-            if path.suffix not in SUFFIXES or name == THE_ONE_PLACE or name.startswith(EXCEPT):
+            if path.suffix not in SUFFIXES or name == ENVIRONMENT_SOURCE or name.startswith(EXCEPT):
                 continue
             text = COMMENT.sub(blank, path.read_text(encoding="utf-8"))
             for match in READS.finditer(text):
                 line = text.count("\n", 0, match.start()) + 1
-                found.append(f"{name}:{line}: {match.group()}: ask kernel_templates/base/environment.h")
+                found.append(f"{name}:{line}: {match.group()}: use kernel_templates/base/environment.h")
     return found
 
 
 def self_test() -> int:
-    """Plants one violation of each kind, and files that are right."""
+    """Checks one violation of each kind, and valid files."""
     wrong = {
         "cache/a.cpp": 'const char* a = std::getenv("HOME");',
         "runtime/host/b.cpp": 'const char* b = secure_getenv("CXX");',
@@ -54,7 +54,7 @@ def self_test() -> int:
         "tuner/g.h": 'inline FILE* g() { return popen("ls", "r"); }',
     }
     right = {
-        THE_ONE_PLACE: "char** all = environ;",
+        ENVIRONMENT_SOURCE: "char** all = environ;",
         "cache/h.cpp": 'const std::string h = environment("HOME");  // not getenv',
         "tools/examples/i.cpp": 'std::getenv("HOME");',
         "tests/runtime/j.cpp": 'std::getenv("HOME");',
@@ -67,9 +67,9 @@ def self_test() -> int:
         seen = {line.split(":")[0] for line in violations(root)}
     missed, false = set(wrong) - seen, seen - set(wrong)
     for name in sorted(missed):
-        print(f"not noticed: {name}: {wrong[name]}")
+        print(f"missed: {name}: {wrong[name]}")
     for name in sorted(false):
-        print(f"wrongly noticed: {name}: {right[name]}")
+        print(f"false alarm: {name}: {right[name]}")
     return 1 if missed or false else 0
 
 
@@ -77,7 +77,7 @@ def main() -> int:
     if sys.argv[1:] == ["--self-test"]:
         return self_test()
     found = violations(pathlib.Path(__file__).resolve().parent.parent)
-    print("\n".join(found) if found else f"{THE_ONE_PLACE} alone reads the environment")
+    print("\n".join(found) if found else f"only {ENVIRONMENT_SOURCE} reads the environment")
     return 1 if found else 0
 
 

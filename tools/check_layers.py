@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""The include rule as a test: kernel_templates <- cache <- tuner <- runtime <- tools, tests.
+"""Checks the include rule: kernel_templates <- cache <- tuner <- runtime <- tools, tests.
 
-A file may include its own layer or a lower one, by its path from the root. SQLite is known in
-cache/sqlite/ alone, the folders of cache/ in cache/ alone, CUDA and NVRTC in runtime/cuda/ alone.
-Kernels include files of the backends' folders in kernel_templates/ and two tables of problem/ alone,
-by relative paths, so that NVRTC needs no include path. Examples include the public headers alone.
+A file may include its own layer or a lower one, by its path from the root. Only cache/sqlite/ may
+include SQLite, only cache/ its own folders, only runtime/cuda/ CUDA and NVRTC. Kernels may include only
+files of the backends' folders in kernel_templates/ and two tables of problem/, by relative paths, so
+that NVRTC needs no include path. Examples may include only the public headers.
 
     tools/check_layers.py          exit status 1 and a line for every violation
     tools/check_layers.py --self-test
@@ -19,7 +19,7 @@ LAYERS = ["kernel_templates", "cache", "tuner", "runtime", "tools", "tests"]
 SUFFIXES = {".h", ".hpp", ".c", ".cpp", ".cc", ".cu", ".cuh"}
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"]+)[>"]', re.MULTILINE)
 
-# Headers of others: who may know them.
+# Third-party headers, and the files that may include them.
 OWNERS = [
     (re.compile(r"^sqlite3"), ("cache/sqlite/", "tests/cache/")),
     (re.compile(r"^(cuda|nvrtc|nvml|cublas|driver_types|cooperative_groups)"),
@@ -32,12 +32,12 @@ OWNERS = [
 
 
 KERNEL_FOLDER = re.compile(r"^kernel_templates/(?!problem/|base/)\w+/")
-# Tables that kernels ask as well.
+# Tables that kernels include as well.
 KERNEL_TABLES = {"kernel_templates/problem/activation.h", "kernel_templates/problem/element_format.h"}
 
 
 def is_kernel_code(name: str) -> bool:
-    """What the kernels' compilers see; a host half includes such files by their path from the root."""
+    """Files that kernel compilers read; host halves include them by their path from the root."""
     path = pathlib.PurePath(name)
     is_shared_header = path.name in {"shape.h", "vector.h"} or path.parent.name == "common"
     return name in KERNEL_TABLES or bool(KERNEL_FOLDER.match(name)) and (
@@ -45,30 +45,30 @@ def is_kernel_code(name: str) -> bool:
 
 
 def complaint(name: str, quote: str, included: str) -> str:
-    """Empty, or why the file `name` must not include `included`."""
+    """Why the file `name` must not include `included`, or ""."""
     layer = name.split("/")[0]
     first = included.split("/")[0]
     for pattern, owners in OWNERS:
         if pattern.match(included):
-            return "" if name.startswith(owners) else f"only {' and '.join(owners)} may know it"
+            return "" if name.startswith(owners) else f"only {' and '.join(owners)} may include it"
     if is_kernel_code(name):
         if quote == "<":
             is_standard = "/" not in included and "." not in included
-            return "" if is_standard else "kernels include no library's header"
+            return "" if is_standard else "kernels include no library headers"
         target = posixpath.normpath(posixpath.join(posixpath.dirname(name), included))
         is_kernel_file = (KERNEL_FOLDER.match(target) or target in KERNEL_TABLES) and first not in LAYERS
-        return "" if is_kernel_file else "kernels include kernel files alone, by relative paths"
+        return "" if is_kernel_file else "kernels include only kernel files, by relative paths"
     if first == "tunedgemm":  # the public headers
-        return "" if layer in ("runtime", "tools", "tests") else "lower layers do not know the public face"
+        return "" if layer in ("runtime", "tools", "tests") else "lower layers do not include the public headers"
     if quote == "<":
-        return "is of this tree: write it in quotes" if first in LAYERS else ""
+        return "belongs to this tree: use quotes" if first in LAYERS else ""
     if first not in LAYERS:
-        return "write the path from the root, such as cache/store.h"
+        return "use the path from the root, such as cache/store.h"
     if re.match(r"^cache/\w+/", included) and not name.startswith(
             ("cache/", "tests/cache/", "tests/fuzz/cache_file_fuzz.cpp")):
         return "the folders of cache/ are private: use cache/store.h or cache/record.h"
     if name.startswith("tools/examples/"):
-        return "examples use the public headers alone"
+        return "examples use only the public headers"
     if layer == "tests" or (layer == "tools" and first != "tests"):
         return ""
     return f"{layer} is below {first}" if LAYERS.index(first) > LAYERS.index(layer) else ""
@@ -91,7 +91,7 @@ def violations(root: pathlib.Path) -> list[str]:
 
 
 def self_test() -> int:
-    """Plants one violation of each kind, and files that are right."""
+    """Checks one violation of each kind, and valid files."""
     wrong = {
         "kernel_templates/a.h": '#include "cache/store.h"',
         "cache/b.cpp": '#include "tuner/tune.h"',
@@ -132,9 +132,9 @@ def self_test() -> int:
         seen = {line.split(":")[0] for line in violations(root)}
     missed, false = set(wrong) - seen, seen - set(wrong)
     for name in sorted(missed):
-        print(f"not noticed: {name}: {wrong[name]}")
+        print(f"missed: {name}: {wrong[name]}")
     for name in sorted(false):
-        print(f"wrongly noticed: {name}: {right[name]}")
+        print(f"false alarm: {name}: {right[name]}")
     return 1 if missed or false else 0
 
 
@@ -142,7 +142,7 @@ def main() -> int:
     if sys.argv[1:] == ["--self-test"]:
         return self_test()
     found = violations(pathlib.Path(__file__).resolve().parent.parent)
-    print("\n".join(found) if found else "every include keeps to the ladder")
+    print("\n".join(found) if found else "every include follows the rule")
     return 1 if found else 0
 
 

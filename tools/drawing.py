@@ -1,17 +1,17 @@
-"""What the scripts that draw share: matplotlib, errors in a sentence, and pictures as files."""
+"""Code shared by the plot scripts: loading matplotlib, error messages, saving pictures."""
 import argparse
 import pathlib
 import sys
 
 
-def fail(sentence: str, cause: Exception | None = None) -> SystemExit:
-    stop = SystemExit(f"{sys.argv[0].rsplit('/', 1)[-1]}: {sentence}")
+def fail(message: str, cause: Exception | None = None) -> SystemExit:
+    stop = SystemExit(f"{sys.argv[0].rsplit('/', 1)[-1]}: {message}")
     stop.__cause__ = cause
     return stop
 
 
 def load_pyplot():
-    """matplotlib.pyplot without a screen, whose pictures are the same every time."""
+    """matplotlib.pyplot without a display, set up for reproducible pictures."""
     try:
         import matplotlib
     except ImportError as error:
@@ -34,9 +34,9 @@ def save(figure, prefix: str) -> None:
 
 
 def parse_command_line(description: str, name: str, meaning: str) -> tuple[pathlib.Path, str]:
-    """The one file to draw, and the prefix of its pictures."""
+    """The file to draw, and the prefix of its pictures."""
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument(name, type=pathlib.Path, help=meaning)
-    parser.add_argument("-o", "--output", required=True, metavar="PREFIX", help="PREFIX.png and PREFIX.svg are written")
+    parser.add_argument("-o", "--output", required=True, metavar="PREFIX", help="write PREFIX.png and PREFIX.svg")
     arguments = parser.parse_args()
     return getattr(arguments, name), arguments.output

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Formats every source file that git knows, or with --check says which ones are not formatted.
+# Formats every source file that git tracks; with --check only lists the unformatted ones.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -11,7 +11,7 @@ elif [[ $# -gt 0 ]]; then
   exit 2
 fi
 
-# Version 14, since other versions break lines differently.
+# Version 14: other versions break lines differently.
 formatter=$(command -v clang-format-14 || command -v clang-format || true)
 if [[ -z "$formatter" ]]; then
   echo "format.sh: clang-format is missing (Debian: apt-get install clang-format-14)" >&2

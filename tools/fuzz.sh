@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Runs each program of tests/fuzz for so many seconds: fuzz.sh SECONDS [NAME...], such as
+# Runs each program of tests/fuzz for SECONDS: fuzz.sh SECONDS [NAME...], for example
 #
 #   bash tools/fuzz.sh 60 c_api shape_list
 #
-# The inputs of tests/fuzz/corpus.txt are the beginning, and what is found beside them stays in build/fuzz/corpus.
-# An input that breaks something is kept as build/fuzz/NAME-crash-*; run build/fuzz/tests/fuzz/fuzz_NAME with it,
-# and add its line to corpus.txt when it is repaired.
+# Starts from the inputs of tests/fuzz/corpus.txt; new ones accumulate in build/fuzz/corpus. An input that finds a
+# bug is kept as build/fuzz/NAME-crash-*; run build/fuzz/tests/fuzz/fuzz_NAME with it, and add it to corpus.txt with
+# the fix.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 # shellcheck source=tools/packages.sh

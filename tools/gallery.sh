@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# The README's pictures and figures: measured on this machine's GPU, drawn, and written into it.
+# Measures the README's figures on this machine's GPU, draws its pictures and writes both into it.
 #
-#   bash tools/gallery.sh            both
-#   bash tools/gallery.sh measure    tools/gallery/*.json, on a machine with a GPU
-#   bash tools/gallery.sh draw       from them the pictures and the README, on any machine
+#   bash tools/gallery.sh            both steps
+#   bash tools/gallery.sh measure    writes tools/gallery/*.json, on a machine with a GPU
+#   bash tools/gallery.sh draw       draws the pictures and updates the README, on any machine
 #
-# Takes the tunedgemm command of build/quickstart (tools/quickstart.sh), or $TUNEDGEMM.
+# Uses the tunedgemm command of build/quickstart (tools/quickstart.sh), or $TUNEDGEMM.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 tunedgemm=${TUNEDGEMM:-build/quickstart/tools/tunedgemm}

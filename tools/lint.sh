@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
-# Runs clang-tidy over the sources: lint.sh BUILD_FOLDER [FILE...]. Without files, over every .cpp
-# of the layers and tools. BUILD_FOLDER has been configured by CMake and holds
-# compile_commands.json.
+# Runs clang-tidy: lint.sh BUILD_FOLDER [FILE...]. Without files it checks every .cpp of the layers
+# and tools. BUILD_FOLDER is a CMake build folder with compile_commands.json.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -18,7 +17,7 @@ if [[ -z "$tidy" ]]; then
   exit 2
 fi
 
-# A typing error in .clang-tidy can turn checks off without a word, so that they are counted.
+# A typing error in .clang-tidy can silently turn checks off: count them.
 readonly least=80
 checks=$("$tidy" --list-checks | grep -c '^    ')
 if ((checks < least)); then

@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
-# Sourced by the other scripts: which Debian packages are needed, and installing those that are not
-# there.
+# Sourced by the other scripts: lists the required Debian packages and installs the missing ones.
 
 # shellcheck disable=SC2034  # used by the scripts that source this
 build_packages=(cmake ninja-build g++ libspdlog-dev libfmt-dev libsqlite3-dev libcli11-dev
@@ -11,11 +10,11 @@ test_packages=(catch2 python3 python3-matplotlib sqlite3 pkg-config doxygen shel
 # shellcheck disable=SC2034
 fuzz_packages=(clang-14 libclang-rt-14-dev)
 
-# install_missing PACKAGE...: says what it installs; does nothing where all is there.
+# install_missing PACKAGE...: prints what it installs; does nothing if all are installed.
 install_missing() {
   local missing=() package
   if ! command -v dpkg-query >/dev/null; then
-    echo "This is not Debian or Ubuntu: what these packages hold must be there already: $*"
+    echo "This is not Debian or Ubuntu: install the contents of these packages yourself: $*"
     return
   fi
   for package in "$@"; do

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Draws what `tunedgemm bench --json` or bench_triton.py found: TFLOP/s over size, a line for each provider.
+"""Plots the results of `tunedgemm bench --json` or bench_triton.py: TFLOP/s over size, a line for each provider.
 
     tunedgemm bench --sweep squares --json squares.json
     tools/plot_bench.py squares.json -o squares                       squares.png and squares.svg
     tools/plot_bench.py old.json new.json --labels before,after -o both
-    tools/plot_bench.py --check old.json                              says what is wrong with it
+    tools/plot_bench.py --check old.json                              only reports errors in the file
 
-The line is the median and the band around it reaches from the 20th to the 80th percentile. Shapes of
-other types or another layout have a panel of their own. Needs matplotlib (Debian: python3-matplotlib).
+The line is the median, the band around it reaches from the 20th to the 80th percentile. Each
+combination of types and layout has its own panel. Needs matplotlib (Debian: python3-matplotlib).
 """
 import argparse
 import itertools
@@ -18,14 +18,14 @@ from dataclasses import dataclass
 
 from drawing import fail, load_pyplot, save
 
-# And the contender that is drawn for each; the best of cuBLASLt is another one at every size.
+# Providers and their contenders; cuBLASLt's best proposal differs by size.
 PROVIDERS = {"tuned": "tuned", "cuBLASLt default": "cublaslt 0", "cuBLASLt best of 8": None,
              "Triton": "triton", "cuBLAS": "cublas", "OpenBLAS": "openblas 0"}
-# Colours that differ for colour-blind eyes too (Okabe and Ito); ours lies on top.
+# Colours for colour-blind readers (Okabe and Ito).
 COLOURS = {"tuned": "#0072B2", "cuBLASLt default": "#8C8C8C", "cuBLASLt best of 8": "#D55E00", "Triton": "#009E73",
            "cuBLAS": "#CC79A7", "OpenBLAS": "#D55E00"}
 MARKERS = {"tuned": "o", "cuBLASLt default": "s", "cuBLASLt best of 8": "^", "Triton": "D", "cuBLAS": "v", "OpenBLAS": "s"}
-LINES = ("-", "--", ":", "-.")  # one a run
+LINES = ("-", "--", ":", "-.")  # one per run
 
 
 @dataclass
@@ -48,7 +48,7 @@ class Point:
 
 
 def check_row(row: dict) -> None:
-    """Raises KeyError, TypeError or ValueError where something is missing or wrong that is drawn."""
+    """Raises KeyError, TypeError or ValueError if a plotted field is missing or wrong."""
     if "" in (row["types"] + "", row["layout"] + "") or min(row[extent] for extent in "mnk") < 1:
         raise ValueError("a row without types, layout or size")
     for contender in row["contenders"]:
@@ -81,7 +81,7 @@ def contender_of(row: dict, provider: str) -> dict | None:
 
 
 def size_axis(rows: list[dict]) -> tuple[str, list[float], bool]:
-    """The axis' name, each row's place on it, and whether neighbours on it are alike."""
+    """The axis label, each row's position, and whether a line may connect neighbours."""
     if all(row["m"] == row["n"] == row["k"] for row in rows):
         return "M = N = K (elements)", [row["m"] for row in rows], True
     varying = [name for name in "mnk" if len({row[name] for row in rows}) > 1]
@@ -92,12 +92,12 @@ def size_axis(rows: list[dict]) -> tuple[str, list[float], bool]:
 
 
 def points(rows: list[dict], sizes: list[float], provider: str) -> list[Point]:
-    found = []
+    result = []
     for row, size in zip(rows, sizes):
         if contender := contender_of(row, provider):
             rate = contender["tflops"] * contender["median_us"]
-            found.append(Point(size, contender["tflops"], rate / contender["p80_us"], rate / contender["p20_us"]))
-    return sorted(found, key=lambda point: point.size)
+            result.append(Point(size, contender["tflops"], rate / contender["p80_us"], rate / contender["p20_us"]))
+    return sorted(result, key=lambda point: point.size)
 
 
 def draw_provider(axes, line_points: list[Point], provider: str, label: str, line: str, is_filled: bool) -> None:
@@ -140,7 +140,7 @@ def draw_panel(axes, runs: list[Run], panel: tuple[str, str], only_panel: bool) 
 def titles(runs: list[Run], panels: list[tuple[str, str]]) -> tuple[str, str]:
     devices = " and ".join(dict.fromkeys(run.device for run in runs))
     what = " ".join(panels[0]) if len(panels) == 1 else "matrix multiplication"
-    measured = [run for run in runs if run.rounds > 0] or runs  # others are published figures
+    measured = [run for run in runs if run.rounds > 0] or runs  # published figures have no rounds
     days = " and ".join(dict.fromkeys(run.began_at.split(" ")[0] for run in measured))
     with_what = dict.fromkeys(text for run in runs for text in (run.compiler, run.vendor) if text)
     rounds = " and ".join(dict.fromkeys(str(run.rounds) for run in measured))
@@ -170,7 +170,7 @@ def draw(runs: list[Run], prefix: str) -> None:
 
 
 def labels_of(paths: list[pathlib.Path], given: str | None) -> list[str]:
-    """What was given, else the files' names, or all of their paths where names are alike."""
+    """The given labels, else the file names, or the paths if names repeat."""
     names = given.split(",") if given else [path.stem for path in paths]
     return names if given or len(set(names)) == len(names) else [str(path) for path in paths]
 
@@ -178,11 +178,11 @@ def labels_of(paths: list[pathlib.Path], given: str | None) -> list[str]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("results", nargs="+", type=pathlib.Path,
-                        help="what tunedgemm bench --json wrote; several are overlaid")
+                        help="JSON files of tunedgemm bench; several are overlaid")
     purpose = parser.add_mutually_exclusive_group(required=True)
-    purpose.add_argument("-o", "--output", metavar="PREFIX", help="PREFIX.png and PREFIX.svg are written")
-    purpose.add_argument("--check", action="store_true", help="only read the files, and say what is wrong with them")
-    parser.add_argument("--labels", help="what the runs are called, joined by commas; default: the files' names")
+    purpose.add_argument("-o", "--output", metavar="PREFIX", help="write PREFIX.png and PREFIX.svg")
+    purpose.add_argument("--check", action="store_true", help="only read the files and report errors")
+    parser.add_argument("--labels", help="names of the runs, joined by commas; default: the file names")
     arguments = parser.parse_args()
     labels = labels_of(arguments.results, arguments.labels)
     if len(labels) != len(arguments.results) or len(set(labels)) != len(labels):

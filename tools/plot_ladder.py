@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Draws what `tunedgemm ladder --json` found: a bar for each step, from the naive loop to the winner.
+"""Plots the results of `tunedgemm ladder --json`: a bar for each step, from the naive loop to the winner.
 
     tunedgemm ladder --json ladder.json
     tools/plot_ladder.py ladder.json -o ladder                         ladder.png and ladder.svg
 
-The bars are on a logarithmic scale; beside each stands its GFLOP/s and how many times as fast it is as the
-step before. Needs matplotlib (Debian: python3-matplotlib).
+The bars are on a logarithmic scale, labelled with GFLOP/s and the speedup over the previous step. Needs
+matplotlib (Debian: python3-matplotlib).
 """
 import json
 import pathlib
@@ -41,11 +41,11 @@ def draw_panel(axes, row: dict) -> None:
     contenders = row["contenders"]
     gflops = [1000 * contender["tflops"] for contender in contenders]
     axes.barh(range(len(contenders)), gflops, color=[colour_of(contender) for contender in contenders], height=0.7)
-    for place, speed in enumerate(gflops):
-        times = f"  ×{speed / gflops[place - 1]:.2f}" if place else ""
-        axes.text(speed * 1.06, place, f"{speed:,.0f}" if speed >= 100 else f"{speed:.3g}", va="center", fontsize=10,
+    for step, speed in enumerate(gflops):
+        times = f"  ×{speed / gflops[step - 1]:.2f}" if step else ""
+        axes.text(speed * 1.06, step, f"{speed:,.0f}" if speed >= 100 else f"{speed:.3g}", va="center", fontsize=10,
                   fontweight="bold")
-        axes.text(1.0, place, times, va="center", ha="right", fontsize=10, color="#555555",
+        axes.text(1.0, step, times, va="center", ha="right", fontsize=10, color="#555555",
                   transform=axes.get_yaxis_transform())
     axes.set_yticks(range(len(contenders)), [contender["contender"] for contender in contenders])
     axes.invert_yaxis()
@@ -67,15 +67,15 @@ def draw(document: dict, prefix: str) -> None:
         draw_panel(cell, row)
     figure.text(0.2 / width, 1 - 0.12 / height, f"From the naive loop to the tuned kernel: {document['device']}", fontsize=14,
                 fontweight="bold", va="top")
-    beside = f", {document['vendor']}" if document["vendor"] else ""
-    figure.text(0.2 / width, 1 - 0.45 / height, f"{document['began_at'].split(' ')[0]}, {document['compiler']}{beside}; "
-                "on the right: times as fast as the step before", fontsize=10, color="#555555", va="top")
+    vendor = f", {document['vendor']}" if document["vendor"] else ""
+    figure.text(0.2 / width, 1 - 0.45 / height, f"{document['began_at'].split(' ')[0]}, {document['compiler']}{vendor}; "
+                "right: speedup over the previous step", fontsize=10, color="#555555", va="top")
     figure.get_layout_engine().set(rect=(0, 0, 1, 1 - 0.75 / height))
     save(figure, prefix)
 
 
 def main() -> None:
-    file, prefix = parse_command_line(__doc__, "ladder", "what tunedgemm ladder --json wrote")
+    file, prefix = parse_command_line(__doc__, "ladder", "the JSON file of tunedgemm ladder")
     draw(read(file), prefix)
 
 

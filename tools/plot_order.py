@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Draws what `tunedgemm order --json` wrote: the grid of D's tiles for each order, a colour for each wave, and the way through it.
+"""Plots the output of `tunedgemm order --json`: the grid of D's tiles for each order, coloured by wave, with the path through it.
 
     tunedgemm order 1152 1152 1152 --config "block_m=128 block_n=128 block_k=64 group_m=3" --compare --json order.json
     tools/plot_order.py order.json -o order                            order.png and order.svg
@@ -21,7 +21,7 @@ def read(path: pathlib.Path) -> dict:
         for order in document["orders"]:
             order["name"], [order["first_wave"][count] for count in ("tiles", "rows", "columns")]
             if sorted(map(tuple, order["tiles"])) != [(m, n) for m in range(document["tiles_m"]) for n in range(document["tiles_n"])]:
-                raise ValueError(f"the order {order['name']} has not every tile once")
+                raise ValueError(f"the order {order['name']} does not have every tile once")
     except OSError as error:
         raise fail(f"{path} cannot be read: {error.strerror}", error) from error
     except (ValueError, KeyError, TypeError) as error:  # a JSONDecodeError is a ValueError
@@ -58,7 +58,7 @@ def draw(document: dict, prefix: str) -> None:
 
 
 def main() -> None:
-    file, prefix = parse_command_line(__doc__, "order", "what tunedgemm order --json wrote")
+    file, prefix = parse_command_line(__doc__, "order", "the JSON file of tunedgemm order")
     draw(read(file), prefix)
 
 

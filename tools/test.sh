@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Everything that must be green: formatting, lint, the sanitizers, and the whole test suite.
+# Runs every check: formatting, lint, the sanitizers, and the whole test suite.
 #
 #   bash tools/test.sh
 #
-# Tests that need a GPU or a CUDA compiler say that they skip where there is none. On two cores this
-# takes about half an hour from nothing, and a few minutes after that.
+# Tests that need a GPU or a CUDA compiler report that they skip without one. The first run takes
+# about half an hour on two cores, later ones a few minutes.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 # shellcheck source=tools/packages.sh
@@ -36,12 +36,12 @@ cmake --preset tsan -DTUNEDGEMM_TOOLS=OFF
 cmake --build --preset tsan
 runner=()
 if (($(cat /proc/sys/vm/mmap_rnd_bits 2>/dev/null || echo 28) > 28)); then
-  # g++ 12's thread sanitizer does not know such large random address offsets: do without them.
+  # g++ 12's thread sanitizer fails with large random address offsets: turn them off.
   runner=(setarch "$(uname -m)" -R)
 fi
 "${runner[@]}" ctest --preset tsan
 
-say "Fuzzing, ten seconds a program (tools/fuzz.sh 3600 is an hour)"
+say "Fuzzing, ten seconds per program (tools/fuzz.sh 3600 runs an hour)"
 bash tools/fuzz.sh 10
 
 say "All tests"

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Everything that needs a GPU: the tests labelled gpu, each in a process of its own, then a few kernels of every
-# family under each tool of compute-sanitizer.
+# Runs the tests that need a GPU: those labelled gpu, each in its own process, then a few kernels of every family
+# under each tool of compute-sanitizer.
 #
 #   bash tools/test_gpu.sh [FOLDER] [LOGS]
 #
-# FOLDER is a build folder: default build/dev. Output goes to LOGS, default gpu_test_logs. The tests labelled slow take minutes
-# each and are left out. On an H200 this takes about ten minutes. The exit status is 1 if anything failed.
+# FOLDER is a build folder, default build/dev. Output goes to LOGS, default gpu_test_logs. The tests labelled slow take
+# minutes each and are excluded. On an H200 this takes about ten minutes. The exit status is 1 if anything failed.
 set -euo pipefail
 
 folder=${1:-build/dev}

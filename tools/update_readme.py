@@ -3,11 +3,11 @@
 
     tune-all --json tools/shapes/layers.csv > results.json
     tools/update_readme.py results results.json [README.md]
-    tools/update_readme.py gallery tools/gallery [README.md]           what tools/gallery.sh measured and drew
-    tools/update_readme.py headline tools/gallery [README.md]          the first of it
+    tools/update_readme.py gallery tools/gallery [README.md]           the results of tools/gallery.sh
+    tools/update_readme.py headline tools/gallery [README.md]          its first line and picture
 
-The first argument names the markers: <!-- begin results --> and <!-- end results -->. What stands
-between them is replaced, so that no number in the README is ever typed by hand.
+The first argument names the markers: <!-- begin results --> and <!-- end results -->. The script
+replaces the text between them, so that no number in the README is typed by hand.
 """
 import json
 import math
@@ -71,7 +71,7 @@ def table(outcomes: list[dict]) -> str:
 
 
 def read_run(file: pathlib.Path, *of_contenders: str) -> dict:
-    """What bench, ladder or bench_triton.py wrote, with what the README shows of it: of each contender its time and `of_contenders`."""
+    """A file of bench, ladder or bench_triton.py; fails if a field that the README shows is missing. `of_contenders`: fields of each contender."""
     try:
         run = json.loads(file.read_text(encoding="utf-8"))
         for row in run["rows"]:
@@ -87,7 +87,7 @@ def read_run(file: pathlib.Path, *of_contenders: str) -> dict:
 
 
 def contender_us(row: dict, theirs: str) -> float | None:
-    """Of the vendor's default ("default"), or of its fastest proposal ("best")."""
+    """The time of the vendor's default ("default") or of its fastest proposal ("best")."""
     times = [contender["median_us"] for contender in row["contenders"]
              if contender["kernel"] is None and (theirs == "best" or contender["contender"].endswith(" 0"))]
     return min(times, default=None)
@@ -98,26 +98,26 @@ def tuned(row: dict) -> dict:
 
 
 def mean_text(ratios: dict[int, float], name: str) -> str:
-    """Of how many times as fast ours is, by size."""
+    """The geometric mean and the minimum of our speedups, given by size."""
     mean = math.exp(sum(map(math.log, ratios.values())) / len(ratios))
     least = min(ratios, key=ratios.get)
     return f"{mean:.2f} times as fast as {name} in the geometric mean (least {ratios[least]:.2f}, at {least})"
 
 
 def ratios_over(rows: list[dict], theirs: str) -> dict[int, float]:
-    """How many times as fast as the vendor's ours is, by size; without the sizes that it has no kernel for."""
+    """Our speedup over the vendor's kernel by size; omits sizes for which the vendor has none."""
     return {row["m"]: contender_us(row, theirs) / tuned(row)["median_us"] for row in rows if contender_us(row, theirs)}
 
 
 def back_to_back(row: dict) -> dict:
-    """The row with the contenders as they were launched back to back; none where they were not."""
+    """The row with its back-to-back contenders; none if they were not measured."""
     return {**row, "contenders": row.get("back_to_back", [])}
 
 
 def means_text(rows: list[dict]) -> str:
     parts = []
     for measured, theirs, name in ((rows, "best", "the best of cuBLASLt's proposals"), (rows, "default", "its default"),
-                                   ([back_to_back(row) for row in rows], "best", "the best where all are launched back to back")):
+                                   ([back_to_back(row) for row in rows], "best", "the best with back-to-back launches")):
         ratios = ratios_over([row for row in measured if row["contenders"]], theirs)
         if not ratios:
             continue
@@ -147,7 +147,7 @@ def rounds_text(run: dict) -> str:
 
 
 def triton_lines(folder: pathlib.Path, place: str) -> list[str]:
-    """Nothing where tools/bench_triton.py was not run."""
+    """Empty if tools/bench_triton.py was not run."""
     file = folder / "triton.json"
     if not file.is_file():
         return []
@@ -170,7 +170,7 @@ def headline(folder: pathlib.Path, root: pathlib.Path) -> str:
     return "\n".join([
         f"On an {squares['device']}, {rows[0]['types'].split('→')[0]} {rows[0]['layout']}, {len(ratios)} sizes from {rows[0]['m']} to "
         f"{rows[-1]['m']} cubed: {mean_text(ratios, 'the best of the eight kernels that cuBLASLt proposes')}. Isolated launches, "
-        f"cold inputs, medians of {squares['rounds']} interleaved rounds; [below](#what-it-looks-like) is the rest.", "",
+        f"cold inputs, medians of {squares['rounds']} interleaved rounds; [more results below](#benchmarks).", "",
         f"![TFLOP/s over size, ours and cuBLASLt's]({place}/squares.svg)",
     ])
 
@@ -178,22 +178,22 @@ def headline(folder: pathlib.Path, root: pathlib.Path) -> str:
 def gallery(folder: pathlib.Path, root: pathlib.Path) -> str:
     squares, ladder, types = (read_run(folder / f"{name}.json", "kernel") for name in ("squares", "ladder", "types"))
     if len({run["device"] for run in (squares, ladder, types)}) != 1:
-        raise SystemExit(f"update_readme.py: the files in {folder} are of different devices")
+        raise SystemExit(f"update_readme.py: the files in {folder} come from different devices")
     days = " and ".join(sorted({run["began_at"].split(" ")[0] for run in (squares, ladder, types)}))
     place = folder.resolve().relative_to(root).as_posix()
     return "\n".join([
-        f"Measured by the commands that stand here, on an {squares['device']}, {squares['compiler']}, driver "
-        f"{squares['driver']}, {squares['vendor']}, {days}. Inputs are random and cold, the contenders are timed in interleaved rounds, and times are medians. "
-        "As in a program, other kernels run in between: before each launch a small one, whose own time is taken off. "
-        "Back to back, nothing does, and kernels overlap.", "",
-        f"The picture at the top, `tunedgemm bench --sweep squares --back-to-back` ({rounds_text(squares)}): {means_text(squares['rows'])}.", "",
+        f"Measured by the commands shown, on an {squares['device']}, {squares['compiler']}, driver "
+        f"{squares['driver']}, {squares['vendor']}, {days}. Inputs are random and cold, contenders are timed in interleaved rounds, and times are medians. "
+        "A small kernel runs before each launch, as other kernels do in a program, and its own time is subtracted. "
+        "Back-to-back launches have no kernel in between and overlap.", "",
+        f"Picture at the top, `tunedgemm bench --sweep squares --back-to-back` ({rounds_text(squares)}): {means_text(squares['rows'])}.", "",
         *types_table(types["rows"]), "",
         f"`tunedgemm bench --list tools/shapes/types.csv --back-to-back` ({rounds_text(types)}).", "",
         *triton_lines(folder, place),
         f"![A bar for each kernel, from the naive loop to the tuned one]({place}/ladder.svg)", "",
-        "`tunedgemm ladder`: every kernel of the library on one problem, each checked against double precision.", "",
-        f"![In which order tiles are computed]({place}/order.svg)", "",
-        "`tunedgemm order 1152 1152 1152 --types f16 --compare`: which tiles of D run at the same time, and how much they read.",
+        "`tunedgemm ladder`: every kernel of the library on one problem, each checked against a double-precision reference.", "",
+        f"![The order in which tiles are computed]({place}/order.svg)", "",
+        "`tunedgemm order 1152 1152 1152 --types f16 --compare`: the tiles of D that run at the same time, and the bytes they read.",
     ])
 
 
@@ -206,7 +206,7 @@ def content_of(marker: str, source: pathlib.Path, root: pathlib.Path) -> str:
 def replaced(text: str, name: str, content: str) -> str:
     begin, end = f"<!-- begin {name} -->", f"<!-- end {name} -->"
     if text.count(begin) != 1 or text.count(end) != 1 or text.index(begin) > text.index(end):
-        raise SystemExit(f"update_readme.py: the markers {begin} and {end} must be there once, in this order")
+        raise SystemExit(f"update_readme.py: the markers {begin} and {end} must each appear once, in this order")
     head, rest = text.split(begin)
     return f"{head}{begin}\n{content}\n{end}{rest.split(end)[1]}"
 

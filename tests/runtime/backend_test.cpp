@@ -1,4 +1,4 @@
-// The list of backends, and what is common to the devices of one.
+// The list of backends, and the properties common to a backend's devices.
 
 #include "runtime/backend.h"
 
@@ -44,21 +44,20 @@ TEST_CASE("Each backend is found by its name and its number, and has families") 
   CHECK(host_backend().device_count(nullptr) == 1);
 }
 
-TEST_CASE(
-    "A GPU's generous roofline is below what was measured, and a GPU that is not known has one") {
+TEST_CASE("A GPU's generous roofline is below measured times, and an unknown GPU has one") {
   const Problem problem = cube(4096, DataType::kBF16);
   const double h200 = cuda_backend().roofline_us(problem, gpu(90));
   CHECK(h200 < 166);  // measured
   CHECK(h200 > 166 / 2.0);
   CHECK(cuda_backend().roofline_us(problem, gpu(250)) <= h200);
-  // One row is limited by its reading of B, unless that is in the cache.
+  // One row is bound by reading B, unless B is in the cache.
   Problem row = make_problem(1, 8192, 8192, DataType::kF16, DataType::kF16, DataType::kF16, "nt");
   const double cold = cuda_backend().roofline_us(row, gpu(90));
   row.regime = Regime::kWarm;
   CHECK(cuda_backend().roofline_us(row, gpu(90)) < cold);
 }
 
-TEST_CASE("A CPU's roofline falls with its threads, and its peak is not told") {
+TEST_CASE("A CPU's roofline falls with its threads, and its peak is unknown") {
   DeviceLimits limits;
   limits.clock_ghz = 3;
   const Problem problem = cube(256, DataType::kF32);

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The shared library exports exactly these functions: one that is missing stops programs that are
-# linked already, and one that is new is for ever. exported_symbols_test.sh LIBRARY
+# The shared library exports exactly these functions: a missing one breaks linked programs, and a new
+# one can never be removed. exported_symbols_test.sh LIBRARY
 set -euo pipefail
 
 expected="\

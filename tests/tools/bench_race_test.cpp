@@ -1,4 +1,4 @@
-// A race of ours with another library's proposals, on the host, with a library that is made up.
+// Races our kernels against a fake library's proposals, on the host.
 
 #include "tools/tunedgemm/bench_race.h"
 
@@ -16,7 +16,7 @@ using Catch::Matchers::ContainsSubstring;
 
 constexpr int kAlways = 1 << 30;
 
-// D = alpha * A * B + `offset`, row-major, in f32; fails from one launch on.
+// D = alpha * A * B + `offset`, row-major, in f32; fails after `good_launches` launches.
 class SimpleProduct final : public CompiledKernel {
  public:
   SimpleProduct(float offset, int good_launches) : offset_(offset), good_launches_(good_launches) {}
@@ -44,18 +44,18 @@ class SimpleProduct final : public CompiledKernel {
   mutable std::atomic<int> launches_ = 0;
 };
 
-class MadeUpLibrary final : public Baseline {
+class FakeLibrary final : public Baseline {
  public:
-  std::string name() const override { return "Made up"; }
+  std::string name() const override { return "Fake"; }
   std::string version() const override { return "1"; }
-  std::string short_name() const override { return "madeup"; }
+  std::string short_name() const override { return "fake"; }
   std::vector<std::unique_ptr<CompiledKernel>> proposals(const Problem&, double, int,
                                                          std::string*) override {
     std::vector<std::unique_ptr<CompiledKernel>> all;
     all.push_back(std::make_unique<SimpleProduct>(0.0F, kAlways));
     all.push_back(std::make_unique<SimpleProduct>(1.0F, kAlways));  // wrong
-    all.push_back(std::make_unique<SimpleProduct>(0.0F, 0));        // fails at once
-    all.push_back(std::make_unique<SimpleProduct>(0.0F, 1));        // fails when it is timed
+    all.push_back(std::make_unique<SimpleProduct>(0.0F, 0));        // fails in the check
+    all.push_back(std::make_unique<SimpleProduct>(0.0F, 1));        // fails in the first sample
     return all;
   }
 };
@@ -75,28 +75,29 @@ Candidate naive() {
   return {find_family("naive_mnk"), Config{}};
 }
 
-TEST_CASE("A race times ours and the baseline's in the same rounds, and says who is not there") {
+TEST_CASE(
+    "A race times ours and the baseline's kernels in the same rounds, and names the missing ones") {
   const auto context = host_context();
-  MadeUpLibrary library;
+  FakeLibrary library;
   const BenchRow row = race_kernels(*context, small_shape(), {{"tuned", naive()}}, &library,
                                     {.rounds = 3, .cool_down = std::chrono::milliseconds(0)});
   REQUIRE(row.contenders.size() >= 2);
   CHECK(row.kernel == "naive_mnk");
   CHECK(row.contenders[0].name == "tuned");
   CHECK(row.contenders[0].max_error <= 1);
-  CHECK(row.contenders[1].name == "madeup 0");
+  CHECK(row.contenders[1].name == "fake 0");
   CHECK(row.contenders[1].kernel.empty());
   for (const BenchContender& contender : row.contenders) {
     CAPTURE(contender.name);
     CHECK(contender.median_us > 0);
     CHECK(contender.tflops > 0);
-    // The wrong one races all the same, unless it is far behind; the other two have left.
-    CHECK((contender.name != "madeup 2" && contender.name != "madeup 3"));
+    // The wrong proposal races unless it is far behind; the failing ones do not.
+    CHECK((contender.name != "fake 2" && contender.name != "fake 3"));
   }
-  REQUIRE(row.remarks.size() >= 3);  // and one more if this machine is busy
-  CHECK_THAT(row.remarks[0], ContainsSubstring("madeup 1: wrong"));
-  CHECK_THAT(row.remarks[1], ContainsSubstring("madeup 2: "));
-  CHECK_THAT(row.remarks[2], ContainsSubstring("madeup 3: "));
+  REQUIRE(row.remarks.size() >= 3);  // one more on a busy machine
+  CHECK_THAT(row.remarks[0], ContainsSubstring("fake 1: wrong"));
+  CHECK_THAT(row.remarks[1], ContainsSubstring("fake 2: "));
+  CHECK_THAT(row.remarks[2], ContainsSubstring("fake 3: "));
   const bool is_noisy = row.contenders[0].spread > kBusySpread;
   CHECK(row.remarks.size() == (is_noisy ? 4U : 3U));
 }

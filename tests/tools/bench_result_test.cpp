@@ -63,23 +63,23 @@ std::string text_of(const std::filesystem::path& path) {
   return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
 
-TEST_CASE("A contender has the median and the percentiles 20 and 80 of its rounds") {
-  const BenchRow found = row(256, {12, 11});
-  REQUIRE(found.contenders.size() == 3);
-  const BenchContender* ours = tuned_contender(found);
+TEST_CASE("A contender has the median and the 20th and 80th percentiles of its rounds") {
+  const BenchRow measured = row(256, {12, 11});
+  REQUIRE(measured.contenders.size() == 3);
+  const BenchContender* ours = tuned_contender(measured);
   REQUIRE(ours->median_us == Approx(10));
   REQUIRE(ours->p20_us == Approx(9.8));
   REQUIRE(ours->p80_us == Approx(10.2));
   REQUIRE(ours->clock_mhz == Approx(1800));
   REQUIRE(ours->tflops == Approx(2.0 * 256 * 256 * 256 / 10 * 1e-6));
   REQUIRE(ours->of_roofline > 0);
-  REQUIRE(baseline_default(found)->median_us == Approx(12));
-  REQUIRE(baseline_best(found)->name == "cublaslt 1");
+  REQUIRE(baseline_default(measured)->median_us == Approx(12));
+  REQUIRE(baseline_best(measured)->name == "cublaslt 1");
   REQUIRE(baseline_default(row(256, {})) == nullptr);
   REQUIRE(baseline_best(row(256, {})) == nullptr);
 }
 
-TEST_CASE("Means are geometric, and the least ratio has its shape") {
+TEST_CASE("Means are geometric, and the least ratio names its shape") {
   const std::vector<BenchRow> rows{row(256, {20, 9}), row(384, {5}), row(512, {}), failed_row()};
   const Ratios against_default = ratios(rows, baseline_default);
   REQUIRE(against_default.shapes == 2);
@@ -96,7 +96,7 @@ TEST_CASE("Means are geometric, and the least ratio has its shape") {
                                              "over 2 shapes, least 0.50x at 384x384x384"));
 }
 
-TEST_CASE("Our other contenders have a mean of their own") {
+TEST_CASE("Each of our other contenders has its own mean") {
   std::vector<BenchRow> rows{row(256, {20}), row(384, {5}), failed_row()};
   BenchContender quick = rows[0].contenders.front();
   quick.name = "quick";
@@ -118,7 +118,7 @@ TEST_CASE("Our other contenders have a mean of their own") {
   REQUIRE_THAT(text.str(), ContainsSubstring("10.0 us  ±2.0 %"));
 }
 
-TEST_CASE("What was launched back to back too has a column and a mean of its own") {
+TEST_CASE("Back-to-back launches have their own column and mean") {
   std::vector<BenchRow> rows{row(256, {20}), failed_row()};
   std::ostringstream alone;
   print_table(alone, rows, "cuBLASLt");
@@ -131,7 +131,7 @@ TEST_CASE("What was launched back to back too has a column and a mean of its own
   CHECK_THAT(text.str(), ContainsSubstring("x best  back to back"));
   CHECK_THAT(text.str(), ContainsSubstring(" 2.00x         3.00x "));
   CHECK_THAT(text.str(),
-             ContainsSubstring("against the same, all launched back to back: geometric mean 3.00x "
+             ContainsSubstring("against the best, launched back to back: geometric mean 3.00x "
                                "over 1 shape"));
 
   const TemporaryFolder folder;
@@ -144,7 +144,7 @@ TEST_CASE("What was launched back to back too has a column and a mean of its own
   CHECK_THAT(text_of(csv), ContainsSubstring(",back_to_back,cublaslt 0,30,"));
 }
 
-TEST_CASE("The files hold every row as soon as it was added") {
+TEST_CASE("The files contain every row as soon as it is added") {
   const TemporaryFolder folder;
   const auto csv = folder.path() / "a.csv", json = folder.path() / "a.json";
   BenchFiles files(kRun, csv, json);
@@ -164,36 +164,36 @@ TEST_CASE("The files hold every row as soon as it was added") {
   REQUIRE(document["rows"][1]["failure"] == "no candidate is valid");
 
   std::istringstream lines(text_of(csv));
-  std::vector<std::string> found;
+  std::vector<std::string> csv_rows;
   for (std::string line; std::getline(lines, line);) {
-    found.push_back(line);
+    csv_rows.push_back(line);
   }
-  REQUIRE(found.size() == 4);  // the names, and the contenders of the row that has some
-  REQUIRE_THAT(found[0], ContainsSubstring("median_us,p20_us,p80_us"));
+  REQUIRE(csv_rows.size() == 4);  // the header, and the contenders of the first row
+  REQUIRE_THAT(csv_rows[0], ContainsSubstring("median_us,p20_us,p80_us"));
   REQUIRE_THAT(
-      found[1],
+      csv_rows[1],
       ContainsSubstring("\"A GPU, large\",\"OpenBLAS 0.3.21, Haswell\",2026-01-02 03:04:05,20"));
-  REQUIRE_THAT(found[1], ContainsSubstring(",tuned,10,9.8,10.2,"));
-  REQUIRE_THAT(found[1], ContainsSubstring("wgmma block_m=128"));
+  REQUIRE_THAT(csv_rows[1], ContainsSubstring(",tuned,10,9.8,10.2,"));
+  REQUIRE_THAT(csv_rows[1], ContainsSubstring("wgmma block_m=128"));
 }
 
-TEST_CASE("Results that cannot be written are refused before anything is measured") {
+TEST_CASE("A result file that cannot be written is refused before measuring") {
   REQUIRE_THROWS_WITH(BenchFiles(kRun, "/nowhere/a.csv", ""),
                       ContainsSubstring("/nowhere/a.csv: No such file"));
   REQUIRE_THROWS_WITH(BenchFiles(kRun, "", "/nowhere/a.json"),
                       ContainsSubstring("/nowhere/a.json"));
 }
 
-TEST_CASE("What computes much is limited by the tensor peak at the clock seen") {
+TEST_CASE("The roofline of a compute-bound problem is the tensor peak at the measured clock") {
   const Problem problem =
       make_problem(4096, 4096, 4096, DataType::kF16, DataType::kF16, DataType::kF16);
-  // The data sheet's 989.4 TFLOP/s are at 1830 MHz.
+  // The data sheet gives 989.4 TFLOP/s at 1830 MHz.
   REQUIRE(roofline_us(problem, h200(), 1830) == Approx(flops(problem) / 989.4e6).epsilon(1e-3));
   REQUIRE(roofline_us(problem, h200(), 915) == Approx(2 * roofline_us(problem, h200(), 1830)));
   REQUIRE(roofline_us(problem, h200(), 0) == Approx(roofline_us(problem, h200(), 1980)));
 }
 
-TEST_CASE("What computes little is limited by the memory, unless the inputs are warm") {
+TEST_CASE("The roofline of a memory-bound problem is the bandwidth, unless the inputs are warm") {
   Problem problem =
       make_problem(1, 8192, 8192, DataType::kBF16, DataType::kBF16, DataType::kBF16, "nt");
   REQUIRE(roofline_us(problem, h200(), 1830) == Approx(minimum_bytes(problem) / 4.8e6));
@@ -216,7 +216,7 @@ TEST_CASE("Smaller types and fewer products have a higher peak") {
   REQUIRE(roofline(DataType::kF64, DataType::kF64, Numerics::kIeee) == Approx(f16 * 16));
 }
 
-TEST_CASE("Where the peak is not known there is no roofline") {
+TEST_CASE("Without a known peak there is no roofline") {
   const Problem problem = make_problem(64, 64, 64, DataType::kF32, DataType::kF32, DataType::kF32);
   REQUIRE(roofline_us(problem, DeviceLimits{}, 3000) == 0);
   DeviceLimits old = h200();

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""tools/bench_triton.py without a GPU: its options, what it says is missing, its records, and its use of the C interface.
+"""Tests tools/bench_triton.py without a GPU: options, errors, records, and its use of the C interface.
 
-    bench_triton_test.py [libtunedgemm.so]      multiplies on the host by the library, if one is given
+    bench_triton_test.py [libtunedgemm.so]      with a library, also multiplies on the host
 """
 import contextlib
 import ctypes
@@ -37,7 +37,7 @@ class Options(unittest.TestCase):
         self.assertEqual(bench_triton.parse(["--sizes", "7,256:600:128"]).sizes, [7, 256, 384, 512])
         self.assertEqual(bench_triton.parse(["--types", "e5m2"]).types, ["e5m2"])
 
-    def test_wrong_options_end_with_2(self):
+    def test_wrong_options_exit_with_2(self):
         for wrong in ("--sizes=0", "--sizes=", "--sizes=1:2", "--sizes=512:256:1", "--sizes=1:9:0", "--sizes=-5", "--sizes=99999",
                       "--sizes=a", "--types=f32", "--types=", "--rounds=0", "--cool-down-ms=-1", "--else"):
             with self.subTest(wrong), self.assertRaises(SystemExit) as stop, contextlib.redirect_stderr(io.StringIO()):
@@ -45,16 +45,16 @@ class Options(unittest.TestCase):
             self.assertEqual(stop.exception.code, 2)
 
 
-class WhatIsMissing(unittest.TestCase):
+class MissingParts(unittest.TestCase):
     def run_with(self, modules: dict[str, str], *arguments: str) -> subprocess.CompletedProcess:
-        """With modules of these texts before all others."""
+        """Runs the script with the given modules first on the path."""
         with tempfile.TemporaryDirectory() as folder:
             for name, text in modules.items():
                 pathlib.Path(folder, name).write_text(text, encoding="utf-8")
             return subprocess.run([sys.executable, str(ROOT / "tools" / "bench_triton.py"), *arguments], capture_output=True,
                                   text=True, env=os.environ | {"PYTHONPATH": folder})
 
-    def test_is_told_in_a_sentence_with_status_3(self):
+    def test_are_reported_with_status_3(self):
         gpu = "class cuda:\n    is_available = lambda: {}\n"
         for modules, sentence in (({"torch.py": "raise ImportError('not here')\n"}, "PyTorch and Triton are needed (not here)"),
                                   ({"torch.py": gpu.format(True), "triton.py": "raise ImportError('no Triton')\n"}, "(no Triton)")):
@@ -63,14 +63,14 @@ class WhatIsMissing(unittest.TestCase):
             self.assertIn("bench_triton.py: ", result.stderr)
             self.assertIn(sentence, result.stderr)
 
-    def test_help_needs_nothing(self):
+    def test_help_needs_no_modules(self):
         result = self.run_with({"torch.py": "raise ImportError('not here')\n"}, "--help")
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertIn("--sizes", result.stdout)
 
 
 class Records(unittest.TestCase):
-    def test_are_those_of_tunedgemm_bench(self):
+    def test_have_the_fields_of_tunedgemm_bench(self):
         record = bench_triton.contender_record("tuned", "mma stages=3", [5.0, 1.0, 4.0, 2.0, 3.0], 256, 0.25)
         self.assertLessEqual(record.keys(), FIELDS)
         self.assertEqual((record["median_us"], record["kernel"], record["max_error"]), (3, "mma stages=3", 0.25))
@@ -78,7 +78,7 @@ class Records(unittest.TestCase):
         self.assertAlmostEqual(record["p80_us"], 4.2)
         self.assertAlmostEqual(record["tflops"], 2 * 256**3 / 3 * 1e-6)
 
-    def test_of_one_sample(self):
+    def test_with_one_sample(self):
         record = bench_triton.contender_record("cublas", "", [7.0], 256, 0)
         self.assertEqual((record["p20_us"], record["median_us"], record["p80_us"], record["kernel"]), (7, 7, 7, None))
 
@@ -94,7 +94,7 @@ class Binding(unittest.TestCase):
         self.folder = pathlib.Path(folder.name)
 
     @unittest.skipUnless(CC, "there is no C compiler")
-    def test_structs_and_types_are_the_header_s(self):
+    def test_structs_and_types_match_the_header(self):
         values = {f"TUNEDGEMM_TYPE_{name.upper()}": kind[0] for name, kind in bench_triton.KINDS.items()}
         values |= {"TUNEDGEMM_STATUS_OK": 0, "TUNEDGEMM_ORDER_ROW_MAJOR": 0, "TUNEDGEMM_ORDER_COLUMN_MAJOR": 1}
         for struct, mirror in STRUCTS.items():
@@ -109,11 +109,11 @@ class Binding(unittest.TestCase):
         printed = subprocess.run([program], capture_output=True, text=True, check=True).stdout.split()
         self.assertEqual(dict(zip(values, map(int, printed), strict=True)), values)
 
-    def test_another_library_is_refused(self):
+    def test_a_missing_library_is_refused(self):
         with self.assertRaises(OSError):
             bench_triton.Library(str(self.folder / "no.so"))
 
-    @unittest.skipUnless(LIBRARY, "no library is given")
+    @unittest.skipUnless(LIBRARY, "no library was given")
     def test_multiplies(self):
         os.environ |= {"TUNEDGEMM_CACHE": str(self.folder / "cache.db"), "TUNEDGEMM_POLICY": "compile", "CUDA_VISIBLE_DEVICES": ""}
         library, size = bench_triton.Library(LIBRARY), 8

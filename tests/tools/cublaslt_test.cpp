@@ -1,4 +1,4 @@
-// What cuBLASLt is asked, with a library in its place that notes it. The numbers are the manual's.
+// The requests to cuBLASLt, recorded by a fake library. The numbers are the manual's.
 
 #include <dlfcn.h>
 
@@ -65,7 +65,7 @@ TEST_CASE("cuBLASLt gets the scales of fp8 inputs within alpha") {
   REQUIRE(fake.last_call().alpha == Approx(0.75 * 0.625));
 }
 
-TEST_CASE("cuBLASLt sums fp8 fast or with promotion as the problem says") {
+TEST_CASE("cuBLASLt accumulates fp8 fast or with promotion as the problem requires") {
   FakeCublasLt fake;
   REQUIRE(fake.proposals(fp8_problem(Numerics::kFast)) == 2);
   REQUIRE(fake.last_call().operation.at(kFastAccumulation) == 1);
@@ -86,11 +86,11 @@ TEST_CASE("A row-major nt problem is cuBLASLt's TN with B first") {
   const FakeAttributes d{{kFakeType, kF16}, {kFakeRows, 96}, {kFakeColumns, 64}, {kFakeStride, 96}};
   REQUIRE(call.layouts[0] == b);
   REQUIRE(call.layouts[1] == a);
-  REQUIRE(call.layouts[2] == d);  // C has D's type even where it is not read
+  REQUIRE(call.layouts[2] == d);  // C has D's type even if unused
   REQUIRE(call.layouts[3] == d);
 }
 
-TEST_CASE("cuBLASLt hears of C's own layout and of rows that are not aligned") {
+TEST_CASE("cuBLASLt gets C's own layout and the alignment of unaligned rows") {
   FakeCublasLt fake;
   Problem problem = make_problem(64, 96, 128, DataType::kF16, DataType::kF16, DataType::kF16);
   REQUIRE(fake.proposals(problem) == 2);
@@ -107,7 +107,7 @@ TEST_CASE("cuBLASLt hears of C's own layout and of rows that are not aligned") {
   REQUIRE_FALSE(call.preference.contains(kLeastAlignmentOfD));
 }
 
-TEST_CASE("What is not raced against cuBLASLt has a reason") {
+TEST_CASE("A problem that is not raced against cuBLASLt gets a reason") {
   FakeCublasLt fake;
   Problem problem = make_problem(64, 96, 128, DataType::kF16, DataType::kF16, DataType::kF16);
   problem.activation = Activation::kRelu;

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""tools/gallery.sh draws the stored results and writes them into the README, without a GPU: gallery_test.py TUNEDGEMM
+"""Tests that tools/gallery.sh draws the stored results and updates the README, without a GPU: gallery_test.py TUNEDGEMM
 
-Works on a copy of tools/ and of the README. Skipped (77) where no Python has matplotlib."""
+Works on a copy of tools/ and of the README. Skipped (77) if no Python has matplotlib."""
 import os
 import pathlib
 import shutil
@@ -35,7 +35,7 @@ class Gallery(unittest.TestCase):
         return subprocess.run(["bash", str(self.root / "tools" / "gallery.sh"), *arguments], capture_output=True, text=True,
                               env=environment)
 
-    def test_draws_what_is_stored(self):
+    def test_draws_the_stored_results(self):
         text = self.readme.read_text(encoding="utf-8")
         begin, end = (text.index(f"<!-- {mark} gallery -->") for mark in ("begin", "end"))
         self.readme.write_text(text[:begin] + "<!-- begin gallery -->\n" + text[end:], encoding="utf-8")
@@ -46,10 +46,10 @@ class Gallery(unittest.TestCase):
         for picture in PICTURES:
             self.assertIn("<svg", (folder / f"{picture}.svg").read_text(encoding="utf-8"), picture)
         self.assertEqual(list(folder.glob("*.png")), [])
-        # What the README shows is what is stored: nobody has typed a number.
+        # The README matches the stored results: no number was typed by hand.
         self.assertEqual(self.readme.read_text(encoding="utf-8"), text)
 
-    def test_says_what_is_wrong(self):
+    def test_reports_errors(self):
         result = self.run_gallery("paint")
         self.assertEqual((result.returncode, result.stderr), (2, 'gallery.sh: "paint" is neither measure nor draw\n'))
         (self.root / "tools" / "gallery" / "ladder.json").write_text("{", encoding="utf-8")

@@ -1,4 +1,4 @@
-// tunedgemm merge, and the command that brings back what a damaged cache still holds.
+// tunedgemm merge, and the recovery command for a damaged cache.
 
 #include <filesystem>
 #include <string>
@@ -12,7 +12,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// The last path of the command is printed up to the end of its line.
+// The command extends to the end of its line.
 std::string recovery_command_in(const std::string& text) {
   const std::size_t begin = text.find("(umask");
   REQUIRE(begin != std::string::npos);
@@ -21,7 +21,7 @@ std::string recovery_command_in(const std::string& text) {
 
 }  // namespace
 
-TEST_CASE("merge takes the winner of another cache once, and best shows it") {
+TEST_CASE("merge imports the winner of another cache once, and best shows it") {
   const TunedShell shell;
   const std::string best = shell.run(TUNEDGEMM " best").output;
   fs::rename(shell.cache(), shell.folder() / "other.db");
@@ -36,10 +36,10 @@ TEST_CASE("merge takes the winner of another cache once, and best shows it") {
   REQUIRE(shell.run(TUNEDGEMM " merge").status == 2);
 }
 
-TEST_CASE("The command that is printed for a damaged cache brings its winners back") {
+TEST_CASE("The command printed for a damaged cache recovers its winners") {
   const TunedShell shell;
   const std::string best = shell.run(TUNEDGEMM " best").output;
-  // A table of the schema is lost, which a start notices.
+  // Opening the cache detects a missing table.
   REQUIRE(shell
               .run("sqlite3 -cmd '.dbconfig defensive off' cache.db 'PRAGMA writable_schema = ON; "
                    "DELETE FROM sqlite_schema WHERE name = \"lease\"'")
@@ -49,7 +49,7 @@ TEST_CASE("The command that is printed for a damaged cache brings its winners ba
   REQUIRE_THAT(doctor.output, ContainsSubstring("0 winners"));
   REQUIRE(fs::exists(shell.cache().string() + ".corrupt"));
   const std::string command = recovery_command_in(doctor.output);
-  REQUIRE(recovery_command_in(doctor.errors) == command);  // the log says the same
+  REQUIRE(recovery_command_in(doctor.errors) == command);  // also in the log
   const ProgramResult recovered = shell.run("PATH=$(dirname " TUNEDGEMM "):$PATH; " + command);
   CAPTURE(command, recovered.output, recovered.errors);
   REQUIRE(recovered.status == 0);

@@ -1,4 +1,4 @@
-// OpenBLAS as a contender: skipped where it is not installed.
+// OpenBLAS as a contender; skipped if it is not installed.
 
 #include <vector>
 
@@ -43,7 +43,7 @@ TEST_CASE("OpenBLAS multiplies with alpha, beta and either order") {
                                  2 * 430000 + 3});
 }
 
-TEST_CASE("OpenBLAS says what it does not compute") {
+TEST_CASE("OpenBLAS gives a reason for problems that it does not compute") {
   std::string why_not;
   const auto library = open_openblas(1, &why_not);
   if (!library) {
@@ -57,10 +57,10 @@ TEST_CASE("OpenBLAS says what it does not compute") {
              ContainsSubstring("f16"));
   Problem problem = f64_problem();
   problem.bias = Bias::kPerRow;
-  CHECK_THAT(refusal(problem), ContainsSubstring("no bias"));
+  CHECK_THAT(refusal(problem), ContainsSubstring("neither bias"));
   problem = f64_problem();
   problem.beta = ScalarClass::kOne;
-  CHECK_THAT(refusal(problem), ContainsSubstring("its C is its D"));
+  CHECK_THAT(refusal(problem), ContainsSubstring("updates C in place"));
   problem = f64_problem();
   problem.k = std::int64_t{1} << 31;
   CHECK_THAT(refusal(problem), ContainsSubstring("2147483648"));

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Installs the library and builds a program against it, found by CMake and by pkg-config, and looks
-# at what it exports. package_test.sh BUILD_FOLDER EXAMPLE.c
+# Installs the library, builds a program against it with CMake and with pkg-config, and checks the
+# exported symbols. package_test.sh BUILD_FOLDER EXAMPLE.c
 set -euo pipefail
 build=$1
 example=$2
@@ -32,7 +32,7 @@ export PKG_CONFIG_PATH
 cc "$example" -o "$folder/user" $(pkg-config --cflags --libs tunedgemm)
 LD_LIBRARY_PATH=$libraries "$folder/user"
 
-# Of our C++ and of what the library carries, nothing is visible from outside.
+# The library exports no C++ symbols and none of its dependencies.
 foreign=$(nm -D --defined-only "$libraries/libtunedgemm.so" | awk '{print $3}' | grep -v '^tunedgemm_' || true)
 if [[ -n "$foreign" ]]; then
   echo "libtunedgemm.so exports more than its C interface: $foreign" >&2

@@ -1,4 +1,4 @@
-// What the verbs of the tunedgemm command draw. Skipped where no Python has matplotlib.
+// The plots of the tunedgemm command. Skipped if no Python has matplotlib.
 
 #include <fstream>
 #include <iterator>
@@ -21,7 +21,7 @@ bool can_draw(const Shell& shell) {
   return shell.run("python3" + import + " || /usr/bin/python3" + import).status == 0;
 }
 
-TEST_CASE("A picture comes with the file that it is drawn from") {
+TEST_CASE("A plot writes a picture and its JSON file") {
   const TunedShell shell;
   if (!can_draw(shell)) {
     TUNEDGEMM_SKIP("no Python has matplotlib; install the package python3-matplotlib");
@@ -40,7 +40,7 @@ TEST_CASE("A picture comes with the file that it is drawn from") {
   }
 }
 
-TEST_CASE("bench draws an earlier run beside its own, and refuses a wrong one before it measures") {
+TEST_CASE("bench plots an earlier run with its own, and refuses a wrong file before measuring") {
   const TunedShell shell;
   if (!can_draw(shell)) {
     TUNEDGEMM_SKIP("no Python has matplotlib; install the package python3-matplotlib");
@@ -69,7 +69,7 @@ TEST_CASE("bench draws an earlier run beside its own, and refuses a wrong one be
   const std::string svg((std::istreambuf_iterator<char>(picture)), {});
   CHECK_THAT(svg, ContainsSubstring("tuned, new") && ContainsSubstring("tuned, earlier"));
   const auto document = nlohmann::json::parse(std::ifstream(shell.folder() / "new.json"));
-  CHECK(document["rows"].size() == 1);  // the picture's file is of this run alone
+  CHECK(document["rows"].size() == 1);  // the file has only this run
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""tools/plot_bench.py draws runs of tunedgemm bench, and says what is wrong with other files.
+"""Tests that tools/plot_bench.py plots runs of tunedgemm bench and reports wrong files.
 
-Skipped (77) where no Python has matplotlib."""
+Skipped (77) if no Python has matplotlib."""
 import json
 import pathlib
 import subprocess
@@ -52,7 +52,7 @@ class PlotBench(unittest.TestCase):
         return self.run_script(*arguments, "-o", str(self.folder / "picture"))
 
     def wrong_contents(self):
-        """Each with what is said of it."""
+        """Pairs of a wrong document and its error message."""
         for change, sentence in ((lambda row: row.pop("m"), "KeyError('m')"), (lambda row: row.update(types=None), "TypeError"),
                                  (lambda row: row.update(contenders=[{"contender": "tuned"}]), "KeyError('median_us')"),
                                  (lambda row: row["contenders"][0].update(p80_us="9"), "TypeError"),
@@ -64,7 +64,7 @@ class PlotBench(unittest.TestCase):
         yield "{", "JSONDecodeError"
 
     def picture(self, *arguments: str) -> str:
-        """The text of the SVG; a picture's text is text in it."""
+        """The content of the SVG, which has the picture's text as text."""
         result = self.plot(*arguments)
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertEqual((self.folder / "picture.png").read_bytes()[:4], b"\x89PNG")
@@ -84,7 +84,7 @@ class PlotBench(unittest.TestCase):
         self.assertIn("tuned, b", self.picture(first, second))
         self.assertEqual(self.plot(first, second, "--labels", "same,same").returncode, 2)
 
-    def test_files_of_one_name_are_told_apart_by_their_folders(self):
+    def test_files_of_the_same_name_are_labelled_by_path(self):
         (self.folder / "old").mkdir()
         first, second = (self.write(name, document(SQUARES)) for name in ("a.json", "old/a.json"))
         text = self.picture(first, second)
@@ -93,14 +93,14 @@ class PlotBench(unittest.TestCase):
         self.assertEqual(result.returncode, 2)
         self.assertIn("give each a different name by --labels", result.stderr)
 
-    def test_a_panel_for_each_type_and_shapes_of_any_kind(self):
+    def test_draws_a_panel_for_each_type_and_any_shapes(self):
         rows = SQUARES + [row(m, 4096, 1024, "bf16→bf16") for m in (1, 16)]
         rows += [row(8, 9, 10, "f32→f32"), row(10, 9, 8, "f32→f32", vendor=False)]
         text = self.picture(self.write("a.json", document(rows)))
         for expected in ("bf16→bf16 nn", "M (elements; N = 4096, K = 1024)", "to the power of 1/3"):
             self.assertIn(expected, text)
 
-    def test_only_ours(self):
+    def test_draws_runs_without_a_vendor(self):
         text = self.picture(self.write("a.json", document([row(8, 8, 8, vendor=False)]) | {"vendor": None}))
         self.assertNotIn("cuBLASLt", text)
 
@@ -119,7 +119,7 @@ class PlotBench(unittest.TestCase):
         self.assertFalse((self.folder / "picture.png").exists())
         self.assertEqual(self.run_script(self.write("a.json", document(SQUARES))).returncode, 2)
 
-    def test_wrong_files_are_told(self):
+    def test_wrong_files_are_reported(self):
         for content, sentence in (("no json", "is not what `tunedgemm bench --json` writes"),
                                   ({"rows": []}, "is not what"), (document([]), "no shape with a result")):
             result = self.plot(self.write("wrong.json", content))

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""tools/plot_ladder.py draws what tunedgemm ladder wrote, and says what is wrong with other files.
+"""Tests that tools/plot_ladder.py plots the results of tunedgemm ladder and reports wrong files.
 
-Skipped (77) where no Python has matplotlib."""
+Skipped (77) if no Python has matplotlib."""
 import json
 import pathlib
 
@@ -35,7 +35,7 @@ class PlotLadder(DrawingTest):
         for text in ("naive_1d", "tiled_shared", "tuned", "cuBLASLt", "×5.00", "×4.00", "×1.25", "512 × 768 × 64"):
             self.assertIn(text, svg)
 
-    def test_says_what_is_wrong(self):
+    def test_reports_wrong_files(self):
         for content, sentence in (("{", "is not what `tunedgemm ladder --json` writes"),
                                   ('{"rows": [{}]}', "is not what `tunedgemm ladder --json` writes"),
                                   (json.dumps(document([])), "has no problem with a result")):

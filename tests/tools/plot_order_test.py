@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""tools/plot_order.py draws what tunedgemm order wrote, and says what is wrong with other files.
+"""Tests that tools/plot_order.py plots the output of tunedgemm order and reports wrong files.
 
-Skipped (77) where no Python has matplotlib."""
+Skipped (77) if no Python has matplotlib."""
 import json
 import pathlib
 
@@ -29,10 +29,10 @@ class PlotOrder(DrawingTest):
         for text in ("40 x 24 in tiles", "groups of 2 rows", "2 tiles read", "2 rows of A and 1 columns of B"):
             self.assertIn(text, svg)
 
-    def test_says_what_is_wrong(self):
+    def test_reports_wrong_files(self):
         for content, sentence in (("{", "is not what `tunedgemm order --json` writes"),
                                   ('{"orders": [{}]}', "is not what `tunedgemm order --json` writes"),
-                                  (json.dumps(document(TILES[1:])), "groups of 2 rows has not every tile once")):
+                                  (json.dumps(document(TILES[1:])), "groups of 2 rows does not have every tile once")):
             self.assert_refused(content, sentence)
 
 

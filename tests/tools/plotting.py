@@ -1,4 +1,4 @@
-"""What the tests of the scripts that draw share."""
+"""Code shared by the tests of the plot scripts."""
 import pathlib
 import subprocess
 import sys
@@ -19,7 +19,7 @@ PYTHON = next(filter(has_matplotlib, PYTHONS), None)
 
 
 class DrawingTest(unittest.TestCase):
-    """A folder for each test, and a script that draws what is given to it."""
+    """A folder for each test, and a call of the script with given contents."""
     script: pathlib.Path
 
     def setUp(self):
@@ -41,7 +41,7 @@ class DrawingTest(unittest.TestCase):
 
 
 def main() -> None:
-    """Runs the tests of the program, or skips them (77) where no Python has matplotlib."""
+    """Runs the tests, or skips them (77) if no Python has matplotlib."""
     if PYTHON is None:
         print("skipped: no Python has matplotlib (Debian: apt-get install python3-matplotlib)")
         sys.exit(77)

@@ -1,5 +1,5 @@
-// Both programs where there is no room, or a file that is not theirs; and texts that would act on the
-// terminal.
+// Both programs with a full disk, with a file of another program, and with control characters in
+// texts.
 
 #include <filesystem>
 
@@ -13,12 +13,12 @@ using Catch::Matchers::ContainsSubstring;
 
 const std::string kShape = "--device host --m 24 --n 24 --k 24 --rigor quick --candidates 2 ";
 
-TEST_CASE("tune-all says what a full disk kept it from storing, and exits with 4") {
+TEST_CASE("tune-all reports winners that it could not store on a full disk, and exits with 4") {
   const Shell shell;
   REQUIRE(
       shell.run(TUNE_ALL " --device host --m 8 --n 8 --k 8 --rigor quick --candidates 2").status ==
       0);
-  // No file may grow beyond what the cache has now.
+  // No file may grow beyond the cache's current size.
   const auto kib = std::filesystem::file_size(shell.cache()) / 1024;
   const ProgramResult result = shell.run(
       "bash -c 'trap \"\" XFSZ; ulimit -f " + std::to_string(kib) +
@@ -27,11 +27,11 @@ TEST_CASE("tune-all says what a full disk kept it from storing, and exits with 4
   CHECK(result.status == 4);
   CHECK_THAT(result.errors, ContainsSubstring("could not be stored in"));
   CHECK_THAT(result.errors, ContainsSubstring("will have to be tuned again"));
-  // And with room again, all goes on.
+  // With space again, tuning succeeds.
   CHECK(shell.run(TUNE_ALL " " + kShape).status == 0);
 }
 
-TEST_CASE("Whatever prints to a full disk says so and exits with 4") {
+TEST_CASE("A program whose standard output is a full disk reports it and exits with 4") {
   const Shell shell;
   REQUIRE(shell.run(TUNE_ALL " " + kShape).status == 0);
   const std::string command =
@@ -46,7 +46,8 @@ TEST_CASE("Whatever prints to a full disk says so and exits with 4") {
   CHECK_THAT(result.errors, ContainsSubstring("the standard output could not be written"));
 }
 
-TEST_CASE("A file that is no cache is left alone by every program, with a sentence") {
+TEST_CASE(
+    "Every program refuses a file that is no cache, with a message, and leaves it unchanged") {
   const Shell shell;
   REQUIRE(shell.run("echo precious > letter.txt").status == 0);
   const std::string command =
@@ -59,7 +60,7 @@ TEST_CASE("A file that is no cache is left alone by every program, with a senten
   CHECK(shell.run("cat letter.txt").output == "precious\n");
 }
 
-TEST_CASE("Nothing that is printed acts on the terminal, wherever the text is from") {
+TEST_CASE("Control characters in printed texts are escaped") {
   const Shell shell;
   const std::string name = "$(printf 'a\\033[2J\\377\\342\\206\\222')";
   REQUIRE(shell.run("echo \"name,types,m,n,k\n" + name + ",f32,24,24,24\" > list.csv").status == 0);

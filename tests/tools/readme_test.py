@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Keeps the README's promises: compiles and runs its programs, and runs its commands and queries.
+"""Tests the README: compiles and runs its programs, and runs its commands and queries.
 
     readme_test.py --readme README.md --include DIR --library FILE --tools DIR
 
-Every ```cpp and ```c block is a whole program; it must compile without a warning, run, and exit with
+Every ```cpp and ```c block is a complete program; it must compile without warnings, run, and exit with
 0. Every ```sh block is run line by line; each line must exit with 0.
 """
 import argparse
@@ -34,7 +34,7 @@ def main() -> None:
     assert {kind for kind, _ in blocks} >= {"cpp", "c", "sh"}, "the README has lost its code"
 
     with tempfile.TemporaryDirectory() as folder:
-        # A program with the default options would tune with care; here its code is what matters.
+        # Policy compile: a tuning with default options would take too long.
         environment = os.environ | {
             "TUNEDGEMM_CACHE": f"{folder}/cache.db",
             "TUNEDGEMM_POLICY": "compile",

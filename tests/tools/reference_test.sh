@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# Makes the reference of the public headers with Doxygen, in which no warning is allowed:
+# Builds the reference of the public headers with Doxygen; warnings are errors:
 #
 #   reference_test.sh HEADERS PAGES OUTPUT
 #
 # HEADERS is runtime/include, PAGES is tools/docs. The reference is OUTPUT/html/index.html. Exits
-# with 77 where there is no doxygen.
+# with 77 without doxygen.
 set -euo pipefail
 
 if ! command -v doxygen >/dev/null; then
-  echo "skipped: there is no doxygen (Debian: apt-get install doxygen)"
+  echo "skipped: doxygen is missing (Debian: apt-get install doxygen)"
   exit 77
 fi
 REFERENCE_HEADERS=$(realpath "$1")
@@ -31,16 +31,16 @@ for name in tunedgemm_matmul tunedgemm_run TUNEDGEMM_NUMERICS_EMULATED; do
   }
 done
 
-# A function without a comment must be seen, else the reference proves nothing.
+# Check that a function without a comment is an error.
 broken=$output/broken_headers
 cp -r "$REFERENCE_HEADERS" "$broken"
 sed -i 's|^#ifdef __cplusplus$|TUNEDGEMM_API int tunedgemm_undocumented(void);\n&|' "$broken/tunedgemm/tunedgemm.h"
 if REFERENCE_HEADERS=$broken make_reference "$output/broken" 2>"$output/warnings.txt"; then
-  echo "doxygen accepts a function that has no comment"
+  echo "doxygen accepts a function without a comment"
   exit 1
 fi
 grep -q tunedgemm_undocumented "$output/warnings.txt" || {
-  echo "doxygen refuses the function that has no comment for another reason:"
+  echo "doxygen refuses the function without a comment for another reason:"
   cat "$output/warnings.txt"
   exit 1
 }

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Every command of tools/SEEDS.md that the host device can run, in a small size: seeds_test.py FOLDER_OF_THE_TOOLS"""
+"""Runs every command of tools/SEEDS.md that the host device can run, at a small size: seeds_test.py TOOLS_FOLDER"""
 import os
 import pathlib
 import re
@@ -13,7 +13,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 TOOLS = sys.argv.pop() if len(sys.argv) > 1 else ""
 QUICK = "--device host --rigor quick"
 BENCH = f"{QUICK} --rounds 1 --cool-down-ms 0"
-# The command as SEEDS.md prints it, the one that is run here, and what its output must have.
+# The command in SEEDS.md, the command to run, and the texts that its output must contain.
 COMMANDS = {
     "tunedgemm bench 197 133 1031 --types f16 --layout tn --lda 200":
         (f"tunedgemm bench 197 133 1031 --types f16 --layout tn --lda 200 {BENCH}", ["f16→f16", "tn", "197x133x1031"]),
@@ -49,10 +49,10 @@ class Seeds(unittest.TestCase):
             with self.subTest(printed), tempfile.TemporaryDirectory() as folder:
                 environment = os.environ | {"PATH": f"{TOOLS}:{os.environ['PATH']}", "TUNEDGEMM_CACHE": f"{folder}/cache.db"}
                 result = subprocess.run(command, shell=True, cwd=folder, capture_output=True, text=True, env=environment)
-                said = " ".join((result.stdout + result.stderr).split())
-                self.assertEqual(result.returncode, 0, said)
+                output = " ".join((result.stdout + result.stderr).split())
+                self.assertEqual(result.returncode, 0, output)
                 for part in parts:
-                    self.assertIn(part, said)
+                    self.assertIn(part, output)
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ namespace {
 
 using Catch::Matchers::ContainsSubstring;
 
-TEST_CASE("A CSV list without a header has types, layout, m, n, k and perhaps batch") {
+TEST_CASE("A CSV list without a header has types, layout, m, n, k and optionally batch") {
   const auto shapes = parse_csv_shapes("f16,nn,256,384,512\r\n\n# a remark\n bf16 , tn ,1,2,3,4\n");
   REQUIRE(shapes.size() == 2);
   REQUIRE(shapes[0].problem ==
@@ -34,14 +34,14 @@ TEST_CASE("A CSV header names the columns, in any order") {
   REQUIRE(shapes[1].problem.bias == Bias::kNone);
 }
 
-TEST_CASE("What is wrong in a CSV list is told with its line") {
+TEST_CASE("An error in a CSV list names its line") {
   const auto [text, sentence] = GENERATE(table<const char*, const char*>({
       {"f16,nn,1,2,3\nf16,nn,1,two,3\n", "line 2: n is \"two\"; expected a whole number"},
       {"f16,nn,1,2,3,1,9\n", "line 1: the line has 7 cells; expected at most 6"},
       {"types,m,n,k,colour\n", "line 1: the header has a column \"colour\"; expected one of types"},
       {"types,m,m,k\n", "line 1: the header has the column \"m\" twice"},
       {"\n\nf32,nn,5,5\n", "line 3: the shape has no k"},
-      {"types,m,n,k,name\nf32,1,2,3,\"open\n", "line 2: a quote does not end"},
+      {"types,m,n,k,name\nf32,1,2,3,\"open\n", "line 2: a quote is not closed"},
       {"f32,nn,0,5,5\n", "line 1: m is \"0\""},
   }));
   REQUIRE_THROWS_WITH(parse_csv_shapes(text), ContainsSubstring(sentence));
@@ -58,25 +58,25 @@ TEST_CASE("A JSON list is an array of objects") {
   REQUIRE(shapes[1].problem.c_is_d);
 }
 
-TEST_CASE("What is wrong in a JSON list is told with its entry") {
+TEST_CASE("An error in a JSON list names its entry") {
   const std::string deep(1'000'000, '[');
   const auto [text, sentence] = GENERATE_COPY(table<std::string, const char*>({
       {R"([{"types": "f16", "m": 1.5}])", "entry 1: m is \"1.5\"; expected a whole number"},
       {R"([{"types": "f16"}, 7])", "entry 1: the shape has no m"},
       {R"([{"types": "f16", "m": 1, "n": 1, "k": 1}, 7])", "entry 2: it is of type number"},
-      {R"([{"m": [1]}])", "entry 1: m is of type array; expected a text, a number"},
+      {R"([{"m": [1]}])", "entry 1: m is of type array; expected a string, a number"},
       {R"([{"colour": 1}])", "\"colour\" is not a field of a shape"},
       {"{}", "the document is of type object; expected an array"},
-      {"", "no JSON that can be read"},
+      {"", "not valid JSON"},
       {"[\n{\"m\" 1}]", "line 2, column 6"},
       {R"([{"m": 1e999}])", "1e999"},
-      {deep, "no JSON that can be read"},
+      {deep, "not valid JSON"},
       {deep + std::string(deep.size(), ']'), "entry 1: it is of type array"},
   }));
   REQUIRE_THROWS_WITH(parse_json_shapes(text), ContainsSubstring(sentence));
 }
 
-TEST_CASE("The shipped lists are well formed and repeat nothing") {
+TEST_CASE("The shipped lists are well formed and have no duplicates") {
   const std::string list = GENERATE("layers.csv", "layers_gpu.csv", "rigors.csv");
   std::set<std::string> seen;
   for (const Shape& shape : read_shape_list(TUNEDGEMM_SHAPES "/" + list)) {
@@ -86,13 +86,13 @@ TEST_CASE("The shipped lists are well formed and repeat nothing") {
   }
 }
 
-TEST_CASE("A list file's complaint begins with its path") {
+TEST_CASE("An error in a list file begins with its path") {
   const TemporaryFolder folder;
   const std::string csv = folder.path() / "shapes.csv", json = folder.path() / "shapes.json";
   std::ofstream(csv) << "f16,nn,1,2,x\n";
   REQUIRE_THROWS_WITH(read_shape_list(csv), ContainsSubstring("shapes.csv: line 1: k is \"x\""));
   std::ofstream(json) << "[]";
-  REQUIRE_THROWS_WITH(read_shape_list(json), ContainsSubstring("has no shapes in it"));
+  REQUIRE_THROWS_WITH(read_shape_list(json), ContainsSubstring("the shape list is empty"));
   REQUIRE_THROWS_WITH(read_shape_list(folder.path() / "absent.csv"),
                       ContainsSubstring("absent.csv cannot be read: No such file"));
   REQUIRE_THROWS_WITH(read_shape_list(folder.path()),

@@ -25,14 +25,14 @@ std::string complaint(const std::vector<Field>& fields) {
   return "";
 }
 
-TEST_CASE("A shape without further fields is the packed problem of its types") {
+TEST_CASE("A shape without optional fields is the packed problem of its types") {
   REQUIRE(shape_of({{"types", "f16"}}).problem ==
           make_problem(96, 80, 64, DataType::kF16, DataType::kF16, DataType::kF16));
   REQUIRE(shape_of({{"types", "f16"}, {"layout", "tn"}}).problem ==
           make_problem(96, 80, 64, DataType::kF16, DataType::kF16, DataType::kF16, "tn"));
 }
 
-TEST_CASE("Types are read in every spelling that the library prints") {
+TEST_CASE("Types are parsed in every spelling that the library prints") {
   const auto types = [](const char* text) {
     return types_text(shape_of({{"types", text}}).problem);
   };
@@ -57,7 +57,7 @@ TEST_CASE("tf32 is f32 with numerics tf32, unless the numerics are given") {
   REQUIRE(emulated.numerics == Numerics::kEmulated);
 }
 
-TEST_CASE("Fields of a shape reach the problem") {
+TEST_CASE("The fields of a shape set the problem") {
   const Problem problem = shape_of({{"types", "f32"},
                                     {"layout", "nt"},
                                     {"batch", "3"},
@@ -83,7 +83,7 @@ TEST_CASE("Fields of a shape reach the problem") {
   REQUIRE(problem.regime == Regime::kWarm);
 }
 
-TEST_CASE("A field that is not understood is named with what was expected") {
+TEST_CASE("The error for a wrong field names the field and the expected text") {
   REQUIRE_THAT(complaint({{"types", "f17"}}),
                ContainsSubstring("types is \"f17\"; expected f64, f32"));
   REQUIRE_THAT(complaint({{"types", "f32"}, {"layout", "nx"}}),
@@ -97,7 +97,7 @@ TEST_CASE("A field that is not understood is named with what was expected") {
   REQUIRE_THAT(complaint({{"types", "f32"}, {"lda", "63"}}), ContainsSubstring("63"));
 }
 
-TEST_CASE("Extents that overflow the index arithmetic are refused with a sentence") {
+TEST_CASE("Extents that overflow the index arithmetic are refused") {
   const std::vector<Field> fields{
       {"types", "f32"}, {"m", "4611686018427387904"}, {"n", "4"}, {"k", "4"}};
   REQUIRE_THROWS_AS(to_shape(fields), std::invalid_argument);
@@ -106,14 +106,14 @@ TEST_CASE("Extents that overflow the index arithmetic are refused with a sentenc
   REQUIRE_THROWS_AS(to_shape(batched), std::invalid_argument);
 }
 
-TEST_CASE("Headers are understood in any case and by their other names") {
+TEST_CASE("Headers are recognised in any case and by their aliases") {
   REQUIRE(field_name("M") == "m");
   REQUIRE(field_name("dtype") == "types");
   REQUIRE(field_name("Epilogue") == "activation");
   REQUIRE(field_name("colour").empty());
 }
 
-TEST_CASE("Every field of a problem that has a meaning for people is one of a shape, read alike") {
+TEST_CASE("Every field of a problem that has a meaning is a field of shapes, parsed identically") {
   int shared = 0;
   for (const ProblemField& field : problem_fields()) {
     if (field.meaning.empty()) {
@@ -146,7 +146,7 @@ TEST_CASE("The squares are 31 f16 shapes from 256 to 4096") {
   }
 }
 
-TEST_CASE("The other fields of a sweep are as chosen") {
+TEST_CASE("A sweep keeps its other fields") {
   const std::vector<Field> fields{{"types", "e4m3"}, {"layout", "nt"}, {"beta", "other"}};
   const auto shapes = square_shapes(fields, "1536,2176");
   REQUIRE(shapes.size() == 2);
@@ -156,7 +156,7 @@ TEST_CASE("The other fields of a sweep are as chosen") {
   REQUIRE(shapes[1].problem.beta == ScalarClass::kOther);
 }
 
-TEST_CASE("A sweep that cannot be understood is refused") {
+TEST_CASE("A wrong sweep is refused") {
   REQUIRE_THROWS_WITH(square_shapes({}, "0"), ContainsSubstring("at least 1"));
   REQUIRE_THROWS_WITH(square_shapes({}, "256:4096"), ContainsSubstring("such as 128:4096:128"));
   REQUIRE_THROWS_WITH(square_shapes({{"types", "f17"}}, "8"), ContainsSubstring("f17"));

@@ -1,4 +1,4 @@
-// The verb sweep, from outside, on the host.
+// The verb sweep, run on the host.
 
 #include <algorithm>
 #include <fstream>
@@ -15,7 +15,7 @@ using Catch::Matchers::ContainsSubstring;
 
 const std::string kSweep = TUNEDGEMM " sweep --device host --rounds 2 --sample-ms 0.1 ";
 
-TEST_CASE("sweep times the configs of a family that its cost model likes best") {
+TEST_CASE("sweep times the configs that the family's cost model ranks first") {
   const Shell shell;
   const ProgramResult result =
       shell.run(kSweep + "40 24 16 --family blocked --top 2 --json sweep.json --csv sweep.csv");
@@ -44,7 +44,7 @@ TEST_CASE("sweep times the configs of a family that its cost model likes best") 
   CHECK(lines == 2);
 }
 
-TEST_CASE("sweep keeps to the values of a knob, and to whole configs") {
+TEST_CASE("sweep filters by knob values, or takes complete configs") {
   const Shell shell;
   const ProgramResult filtered =
       shell.run(kSweep +
@@ -69,7 +69,7 @@ TEST_CASE("sweep keeps to the values of a knob, and to whole configs") {
   CHECK(one[0]["config"] == config);
 }
 
-TEST_CASE("sweep takes a list of shapes, and leaves no winner") {
+TEST_CASE("sweep takes a list of shapes and stores no winner") {
   const Shell shell;
   std::ofstream(shell.folder() / "shapes.csv") << "f32,nn,8,8,8\nf64,tn,16,8,4\n";
   const ProgramResult result =
@@ -82,7 +82,7 @@ TEST_CASE("sweep takes a list of shapes, and leaves no winner") {
   CHECK(shell.run(TUNEDGEMM " best").status == 1);
 }
 
-TEST_CASE("sweep refuses what it cannot sweep, and says what") {
+TEST_CASE("sweep refuses wrong arguments and names them") {
   const Shell shell;
   const auto errors_of = [&](const std::string& arguments) {
     const ProgramResult result = shell.run(kSweep + arguments);
@@ -92,13 +92,13 @@ TEST_CASE("sweep refuses what it cannot sweep, and says what") {
   };
   CHECK_THAT(errors_of("8 8 8"), ContainsSubstring("--family"));
   CHECK_THAT(errors_of("8 8 8 --family naiv"), ContainsSubstring("no kernel family \"naiv\""));
-  CHECK_THAT(errors_of("8 8 8 --family mma"), ContainsSubstring("not for this device"));
+  CHECK_THAT(errors_of("8 8 8 --family mma"), ContainsSubstring("does not run on this device"));
   CHECK_THAT(errors_of("8 8 8 --family blocked --knob stages=3"),
              ContainsSubstring("with a knob of blocked"));
   CHECK_THAT(errors_of("8 8 8 --family blocked --config tile_m=4"),
              ContainsSubstring("--config \"tile_m=4\": "));
   CHECK_THAT(errors_of("8 8 8 --family blocked --list shapes.csv"),
-             ContainsSubstring("does not go with --list"));
+             ContainsSubstring("cannot be combined with --list"));
 }
 
 }  // namespace

@@ -31,18 +31,18 @@ TEST_CASE("Times have a fitting unit") {
   REQUIRE(duration_text(7500) == "2 h 05 min");
 }
 
-TEST_CASE("A spread is half the distance between the percentiles, and a lone sample has none") {
+TEST_CASE("A spread is half the distance between the percentiles; a single sample has none") {
   REQUIRE(spread_text(Measurement{200, 199, 203, {199, 203}}) == "±1.0 %");
   REQUIRE(spread_text(Measurement{200, 200, 200, {200}}) == "-");
 }
 
-TEST_CASE("A speed-up over an unknown time is a dash") {
+TEST_CASE("A speedup over an unknown time is a dash") {
   REQUIRE(speedup_text(20, 10) == "2.00x");
   REQUIRE(speedup_text(0, 10) == "-");
   REQUIRE(gflops_text(2e9, 1000) == "2000");
 }
 
-TEST_CASE("Numbers and times that have no end are told") {
+TEST_CASE("Infinite and NaN numbers and times have a text") {
   const double infinite = std::numeric_limits<double>::infinity();
   REQUIRE(rounded_text(infinite) == "inf");
   REQUIRE(rounded_text(std::nan("")) == "nan");
@@ -51,7 +51,7 @@ TEST_CASE("Numbers and times that have no end are told") {
   REQUIRE(duration_text(std::nan("")) == "over 30 years");
 }
 
-TEST_CASE("A cell of a table begins no line") {
+TEST_CASE("A cell of a table contains no line break") {
   Table table({{"name", Align::kLeft}, {"m", Align::kRight}});
   table.add({"a\nb\x1b", "1"});
   std::ostringstream out;
@@ -59,19 +59,19 @@ TEST_CASE("A cell of a table begins no line") {
   CHECK(out.str() == "name            m\na\\u000ab\\u001b  1\n");
 }
 
-TEST_CASE("JSON is written whatever a text has in it") {
+TEST_CASE("JSON accepts texts that are not UTF-8") {
   CHECK(json_text(nlohmann::ordered_json{{"name", "a\xff\x1b"}}) ==
         "{\"name\":\"a\xef\xbf\xbd\\u001b\"}");
 }
 
-TEST_CASE("The first line of a long text is cut with dots") {
+TEST_CASE("The first line of a long text is cut and ends in dots") {
   REQUIRE(first_line("short", 10) == "short");
   REQUIRE(first_line("→→", 4) == "→...");
   REQUIRE(first_line("one\ntwo", 10) == "one...");
   REQUIRE(first_line("0123456789abc", 10) == "0123456789...");
 }
 
-TEST_CASE("CSV cells are quoted where they must be") {
+TEST_CASE("CSV cells are quoted if necessary") {
   REQUIRE(csv_cell("plain text") == "plain text");
   REQUIRE(csv_cell("AMD EPYC (AVX-512, 2 threads)") == "\"AMD EPYC (AVX-512, 2 threads)\"");
   REQUIRE(csv_cell("a \"word\"") == "\"a \"\"word\"\"\"");
@@ -89,7 +89,7 @@ TEST_CASE("Columns are aligned by characters, not by bytes") {
           "tf32     12345\n");
 }
 
-TEST_CASE("Columns that are empty in every row are left out") {
+TEST_CASE("Columns that are empty in every row are omitted") {
   Table table({{"a"}, {"b"}, {"c"}});
   table.add({"1", "", ""});
   table.add({"2", "", "x"});
@@ -107,7 +107,7 @@ TEST_CASE("Number lists are single numbers, ranges, and both joined by commas") 
   REQUIRE(parse_number_list("1:2:9223372036854775807", 1) == Numbers{1});
 }
 
-TEST_CASE("A wrong number list names the part that is wrong") {
+TEST_CASE("The error for a number list names the wrong part") {
   const auto fails_with = [](const char* text, const char* sentence) {
     REQUIRE_THROWS_WITH(parse_number_list(text, 1), ContainsSubstring(sentence));
   };

@@ -1,4 +1,4 @@
-// tune-all from outside: arguments in, text and exit status out.
+// tune-all: arguments in, text and exit status out.
 
 #include <chrono>
 #include <fstream>
@@ -15,7 +15,7 @@ using Catch::Matchers::ContainsSubstring;
 const std::string kTuneAll = TUNE_ALL " --device host ";
 const std::string kQuick = kTuneAll + "--rigor quick --candidates 3 --budget-seconds 100 ";
 
-TEST_CASE("tune-all says what is wrong with its command line and exits with 2") {
+TEST_CASE("tune-all reports a wrong command line and exits with 2") {
   const Shell shell;
   const auto fails_with = [&](const std::string& arguments, const char* sentence) {
     const ProgramResult result = shell.run(kTuneAll + arguments);
@@ -24,7 +24,7 @@ TEST_CASE("tune-all says what is wrong with its command line and exits with 2") 
     REQUIRE_THAT(result.errors, ContainsSubstring(sentence));
   };
   fails_with("", "nothing to tune");
-  fails_with("--m 5", "--m, --n and --k belong together");
+  fails_with("--m 5", "--m, --n and --k must be given together");
   fails_with("--m 5 --n 5:x:1 --k 5", "\"x\" in \"5:x:1\"");
   fails_with("--m 5 --n 5 --k 5 --types f17", "types is \"f17\"");
   fails_with("--m 5 --n 5 --k 5 --rigor lazy", "lazy");
@@ -43,14 +43,14 @@ TEST_CASE("tune-all says what is wrong with its command line and exits with 2") 
   REQUIRE_FALSE(std::filesystem::exists(shell.cache()));
 }
 
-TEST_CASE("tune-all explains itself") {
+TEST_CASE("tune-all prints its help") {
   const Shell shell;
   const ProgramResult result = shell.run(kTuneAll + "--help");
   REQUIRE(result.status == 0);
   REQUIRE_THAT(result.output, ContainsSubstring("Exit status: 0"));
 }
 
-TEST_CASE("tune-all exits with 3 where there is no such device or no writable cache") {
+TEST_CASE("tune-all exits with 3 without the device or a writable cache") {
   const Shell shell;
   const std::string shape = " --m 8 --n 8 --k 8 ";
   const ProgramResult device = shell.run(TUNE_ALL " --device cuda:99" + shape);
@@ -63,7 +63,7 @@ TEST_CASE("tune-all exits with 3 where there is no such device or no writable ca
   REQUIRE_THAT(cache.errors, ContainsSubstring("/proc/nowhere/cache.db cannot be written"));
 }
 
-TEST_CASE("A dry run estimates and leaves the cache without winners") {
+TEST_CASE("A dry run estimates and stores no winners") {
   const Shell shell;
   const ProgramResult result =
       shell.run(kTuneAll + "--dry-run --types f32,f64 --m 64 --n 32,64 --k 8");
@@ -82,7 +82,7 @@ TEST_CASE("tune-all tunes each shape once and finds it in the cache afterwards")
   const ProgramResult first = shell.run(kQuick + "list.csv");
   CAPTURE(first.output, first.errors);
   REQUIRE(first.status == 0);
-  REQUIRE_THAT(first.errors, ContainsSubstring("1 line repeated a shape"));
+  REQUIRE_THAT(first.errors, ContainsSubstring("1 line skipped: the shape is already in the list"));
   REQUIRE_THAT(first.errors, ContainsSubstring("1/1  first f32→f32 ieee nn  tuned: "));
   REQUIRE_THAT(first.output, ContainsSubstring("1 shape on "));
   REQUIRE_THAT(first.output, ContainsSubstring("1 tuned in "));
@@ -100,16 +100,16 @@ TEST_CASE("tune-all tunes each shape once and finds it in the cache afterwards")
   REQUIRE(outcomes[0]["record"]["median_us"] > 0);
 }
 
-TEST_CASE("Time that is spent leaves shapes without a winner, and the exit status says so") {
+TEST_CASE("Shapes after the end of --total-seconds have no winner, and the exit status is 1") {
   const Shell shell;
   const ProgramResult result = shell.run(kQuick + "--total-seconds 0.000001 --m 8 --n 8 --k 8");
   CAPTURE(result.output, result.errors);
   REQUIRE(result.status == 1);
-  REQUIRE_THAT(result.output, ContainsSubstring("not tried: the total time was spent"));
+  REQUIRE_THAT(result.output, ContainsSubstring("not tried: --total-seconds is over"));
   REQUIRE_THAT(result.output, ContainsSubstring("1 without a winner"));
 }
 
-TEST_CASE("tune-all says which budget is too small before it spends it") {
+TEST_CASE("tune-all reports a budget that is too small before tuning") {
   const Shell shell;
   const std::string two = "--dry-run --m 64 --n 32,64 --k 8 ";
   REQUIRE_THAT(shell.run(kTuneAll + two + "--budget-seconds 0.01").errors,
@@ -123,7 +123,7 @@ TEST_CASE("tune-all says which budget is too small before it spends it") {
   REQUIRE_THAT(real.errors, ContainsSubstring("of --total-seconds: the last ones may not be"));
 }
 
-TEST_CASE("Ctrl-C ends tune-all soon, keeps what is done, and the same command goes on") {
+TEST_CASE("Ctrl-C ends tune-all soon and keeps results, and the same command continues") {
   const Shell shell;
   std::ofstream(shell.folder() / "list.csv") << "f32,nn,40,24,16\nf32,nn,512,512,512\n";
   REQUIRE(shell.run(kQuick + "--m 40 --n 24 --k 16").status == 0);
@@ -133,7 +133,7 @@ TEST_CASE("Ctrl-C ends tune-all soon, keeps what is done, and the same command g
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
   CAPTURE(stopped.output, stopped.errors, seconds.count());
   REQUIRE(stopped.status == 130);
-  REQUIRE_THAT(stopped.output, ContainsSubstring("Interrupted: what is done is kept"));
+  REQUIRE_THAT(stopped.output, ContainsSubstring("Interrupted: finished results are kept"));
   REQUIRE(seconds.count() < 30);
 
   const ProgramResult resumed = shell.run(kQuick + "--m 40 --n 24 --k 16");
@@ -154,7 +154,7 @@ TEST_CASE("A tune-all that loses its terminal or its reader leaves no lease and 
   CAPTURE(hung_up.output, hung_up.errors);
   REQUIRE(hung_up.status == 130);
   leaves_nothing();
-  // The line of the second shape finds nobody who reads it.
+  // Nobody reads the line of the second shape.
   const ProgramResult unread = shell.run("(" + with_folder + kQuick +
                                          "--m 8:48:8 --n 24 --k 16; echo $? > status) 2>&1 | "
                                          "head -n 1");

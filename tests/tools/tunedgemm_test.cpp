@@ -1,4 +1,4 @@
-// The tunedgemm command from outside: arguments in, text and exit status out.
+// The tunedgemm command: arguments in, text and exit status out.
 
 #include <algorithm>
 #include <fstream>
@@ -15,7 +15,7 @@ using Catch::Matchers::ContainsSubstring;
 
 const std::string kCommand = TUNEDGEMM " ";
 
-TEST_CASE("An empty cache is answered with a sentence and exit status 1") {
+TEST_CASE("An empty cache gives a message and exit status 1") {
   const Shell shell;
   for (const char* verb : {"best", "export copy.db", "trials 8 8 8 --device host"}) {
     const ProgramResult result = shell.run(kCommand + verb);
@@ -39,7 +39,7 @@ TEST_CASE("A wrong command line exits with 2") {
   }
 }
 
-TEST_CASE("ladder climbs from the naive loop to the winner, each step checked") {
+TEST_CASE("ladder races from the naive loop to the winner, and checks each step") {
   const Shell shell;
   const ProgramResult result = shell.run(
       kCommand +
@@ -56,7 +56,7 @@ TEST_CASE("ladder climbs from the naive loop to the winner, each step checked") 
   }
   const std::vector<std::string> rungs{"naive_mnk", "reordered_mkn", "transposed_b", "blocked",
                                        "tuned"};
-  REQUIRE(steps.size() >= rungs.size());  // OpenBLAS is the last one where it is installed
+  REQUIRE(steps.size() >= rungs.size());  // OpenBLAS comes last if installed
   CHECK(std::equal(rungs.begin(), rungs.end(), steps.begin()));
   for (const std::string& step : steps) {
     CHECK_THAT(result.output, ContainsSubstring(step));
@@ -68,7 +68,7 @@ struct Benched {
   nlohmann::json document;
 };
 
-/// A small shape on the host, with these options besides.
+/// A small shape on the host, with additional options.
 Benched bench_small(const Shell& shell, const std::string& options) {
   const ProgramResult result = shell.run(
       kCommand + "bench 40 24 16 --device host --rigor quick --rounds 2 --cool-down-ms 0 " +
@@ -78,7 +78,7 @@ Benched bench_small(const Shell& shell, const std::string& options) {
   return {result.output, nlohmann::json::parse(std::ifstream(shell.folder() / "bench.json"))};
 }
 
-TEST_CASE("bench adds the best of a family that was asked for") {
+TEST_CASE("bench adds the best config of a requested family") {
   const Shell shell;
   const auto [output, document] = bench_small(shell, "--family naive_mnk --family blocked");
   REQUIRE(document["rows"][0]["contenders"][1]["contender"] == "naive_mnk");
@@ -87,7 +87,7 @@ TEST_CASE("bench adds the best of a family that was asked for") {
   REQUIRE_THAT(output, ContainsSubstring("naive_mnk"));
   const ProgramResult tutorial = shell.run(
       kCommand + "bench 8 8 8 --device host --rigor quick --rounds 1 --cool-down-ms 0 --configs " +
-      "triton-tutorial --json other.json");  // configs for GPUs alone
+      "triton-tutorial --json other.json");  // configs for GPUs only
   REQUIRE(tutorial.status == 0);
   const auto none = nlohmann::json::parse(std::ifstream(shell.folder() / "other.json"));
   for (const auto& contender : none["rows"][0]["contenders"]) {
@@ -100,7 +100,7 @@ TEST_CASE("bench adds the best of a family that was asked for") {
   REQUIRE_THAT(unknown.errors, ContainsSubstring("no kernel family \"naiv\""));
 }
 
-TEST_CASE("bench adds what tunings of another rigor find") {
+TEST_CASE("bench adds the winners of tunings with another rigor") {
   const Shell shell;
   const auto [output, document] =
       bench_small(shell, "--against quick --against exhaustive --most-candidates 4");
@@ -120,7 +120,7 @@ TEST_CASE("bench adds what tunings of another rigor find") {
   REQUIRE(shell.run(kCommand + "bench 8 8 8 --most-candidates 4").status == 2);
 }
 
-TEST_CASE("order shows a config's tiles, and beside other orders what they read") {
+TEST_CASE("order shows a config's tiles, and their reads compared with row-major order") {
   const Shell shell;
   const std::string config =
       " --config \"mma block_m=64 block_n=64 block_k=64 group_m=3\" --at-a-time 9 ";
@@ -141,7 +141,7 @@ TEST_CASE("order shows a config's tiles, and beside other orders what they read"
   CHECK(document["orders"][0]["tiles"][30] == nlohmann::json{3, 1});
 }
 
-TEST_CASE("order shows the tiles of D's transpose where A and B are swapped") {
+TEST_CASE("order shows the tiles of D's transpose if A and B are swapped") {
   const Shell shell;
   const ProgramResult result = shell.run(
       kCommand + "order 1024 4096 1024 --types f16 --config \"wgmma block_m=128 block_n=144 " +
@@ -151,12 +151,12 @@ TEST_CASE("order shows the tiles of D's transpose where A and B are swapped") {
   REQUIRE_THAT(result.output, ContainsSubstring("32 x 8 tiles of 128 x 144 of D's transpose"));
 }
 
-TEST_CASE("order says what is wrong with a config") {
+TEST_CASE("order reports a wrong config") {
   const Shell shell;
   for (const auto& [config, sentence] :
        {std::pair("block_m", "not a list of knob=value"),
         {"threads=4", "has no tiles"},
-        {"block_m=1 block_n=1 block_k=1", "more than can be looked at"}}) {
+        {"block_m=1 block_n=1 block_k=1", "more than the limit"}}) {
     const ProgramResult result =
         shell.run(kCommand + "order 4096 4096 64 --config '" + config + "'");
     CAPTURE(config, result.errors);
@@ -165,7 +165,7 @@ TEST_CASE("order says what is wrong with a config") {
   }
 }
 
-TEST_CASE("best shows the winners that pass its filters") {
+TEST_CASE("best shows the winners that match its filters") {
   const TunedShell shell;
   const ProgramResult all = shell.run(kCommand + "best");
   CAPTURE(all.output, all.errors);
@@ -183,7 +183,7 @@ TEST_CASE("best shows the winners that pass its filters") {
   REQUIRE(json[0]["types"] == "f32→f32 ieee");
 }
 
-TEST_CASE("best and the view best have one word for the state of a winner") {
+TEST_CASE("best and the view best use the same word for the state of a winner") {
   const TunedShell shell;
   const std::string sqlite = "sqlite3 '" + shell.cache().string() + "' ";
   if (shell.run("command -v sqlite3").status != 0) {
@@ -205,7 +205,7 @@ TEST_CASE("best and the view best have one word for the state of a winner") {
   check_words("void");
 }
 
-TEST_CASE("explain says what would run, why, and how to build it again") {
+TEST_CASE("explain shows the kernel of a call, the reason, and how to rebuild it") {
   const TunedShell shell;
   const ProgramResult tuned = shell.run(kCommand + "explain 40 24 16 --device host");
   CAPTURE(tuned.output, tuned.errors);
@@ -229,7 +229,7 @@ TEST_CASE("trials shows every candidate's outcome") {
   REQUIRE(json.size() >= 3);
 }
 
-TEST_CASE("An exported cache answers as the original does") {
+TEST_CASE("An exported cache gives the same results as the original") {
   const TunedShell shell;
   REQUIRE(shell.run(kCommand + "export copy.db").status == 0);
   REQUIRE(shell.run(kCommand + "best --cache copy.db").output ==
@@ -243,7 +243,7 @@ TEST_CASE("An exported cache answers as the original does") {
   REQUIRE(shell.run(kCommand + "export /proc/nowhere.csv --csv").status == 2);
 }
 
-TEST_CASE("doctor finds the compiler, and says when it is missing") {
+TEST_CASE("doctor finds the compiler, or reports that it is missing") {
   const Shell shell;
   const ProgramResult healthy = shell.run(kCommand + "doctor");
   CAPTURE(healthy.output, healthy.errors);
@@ -256,7 +256,7 @@ TEST_CASE("doctor finds the compiler, and says when it is missing") {
   REQUIRE_THAT(broken.output, ContainsSubstring("/nowhere/c++"));
 }
 
-TEST_CASE("doctor survives a cache that is no database") {
+TEST_CASE("doctor handles a cache that is no database") {
   const Shell shell;
   std::ofstream(shell.cache()) << "this is not SQLite, and never was one before\n";
   const ProgramResult result = shell.run(kCommand + "doctor");
@@ -265,7 +265,7 @@ TEST_CASE("doctor survives a cache that is no database") {
   REQUIRE(result.status <= 1);
 }
 
-TEST_CASE("bench says what is wrong with its shapes and what would be right") {
+TEST_CASE("bench reports wrong shapes and the expected text") {
   const Shell shell;
   const auto fails_with = [&](const std::string& arguments, const std::string& sentence) {
     const ProgramResult result = shell.run(kCommand + "bench --device host " + arguments);
@@ -278,12 +278,12 @@ TEST_CASE("bench says what is wrong with its shapes and what would be right") {
   fails_with("--sizes 256:4096", "\"256:4096\" is not first:last:step, such as");
   fails_with("--sizes 8 --types f17", "types is \"f17\"; expected f64");
   fails_with("--list nowhere.csv", "the shape list nowhere.csv cannot be read: No such file");
-  fails_with("--list nowhere.csv --types f16", "--types f16 does not go with --list");
+  fails_with("--list nowhere.csv --types f16", "--types f16 cannot be combined with --list");
   fails_with("8 8 8 --sizes 8", "\"8\" is the m of a single shape");
   fails_with("8 8 8 --json /nowhere/a.json", "cannot be written to /nowhere/a.json");
 }
 
-TEST_CASE("bench measures a shape and writes what it found") {
+TEST_CASE("bench measures a shape and writes the results") {
   const TunedShell shell;
   const ProgramResult result = shell.run(
       kCommand +

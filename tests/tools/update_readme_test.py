@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""tools/update_readme.py writes a table between the markers, twice the same, and nothing elsewhere."""
+"""Tests that tools/update_readme.py writes only between the markers, with the same result each time."""
 import json
 import pathlib
 import subprocess
@@ -54,7 +54,7 @@ class UpdateReadme(unittest.TestCase):
         self.results = folder
         return folder
 
-    def test_writes_what_the_gallery_measured(self):
+    def test_writes_the_gallery_results(self):
         self.write_gallery()
         result = self.update()
         self.assertEqual(result.returncode, 0, result.stderr)
@@ -64,7 +64,7 @@ class UpdateReadme(unittest.TestCase):
                      "| 1000 | f16→f16 nn | 4.00 us | 500 | 0.50 | 500 | 1.00 | 2.00 |"):
             self.assertIn(part, text)
 
-    def test_writes_the_first_line_of_it(self):
+    def test_writes_the_headline(self):
         self.write_gallery()
         self.readme.write_text(README.replace("results", "headline"), encoding="utf-8")
         result = self.update("headline")

@@ -1,4 +1,4 @@
-// Candidates that harm the process they run in, and processes that are killed: tune-all goes on.
+// tune-all continues after candidates that break their process, and after killed processes.
 
 #include <signal.h>
 #include <unistd.h>
@@ -20,10 +20,10 @@ using Catch::Matchers::ContainsSubstring;
 using namespace std::chrono_literals;
 
 const std::string kQuick = TUNE_ALL " --device host --rigor quick --json ";
-// Time enough on a busy machine.
+// Long enough on a busy machine.
 const std::string kLong = "--budget-seconds 60 ";
 
-// A compiler that breaks kernels of f64 (write_breaking_compiler), as words before a command.
+// A prefix for commands that sets a compiler which breaks f64 kernels (write_breaking_compiler).
 std::string compiler(const Shell& shell, const std::string& cases) {
   const std::filesystem::path path = shell.folder() / "c++";
   write_breaking_compiler(path, cases, "TYPE_A=f64");
@@ -42,7 +42,8 @@ std::vector<pid_t> workers_of(const Shell& shell) {
 }  // namespace
 
 TEST_CASE(
-    "Candidates that crash, trap, hang or break their compiler are recorded, and all is tuned") {
+    "Candidates that crash, trap, hang or break their compiler are recorded, and all shapes "
+    "tuned") {
   const Shell shell;
   const std::string with_compiler =
       compiler(shell,
@@ -77,7 +78,7 @@ TEST_CASE(
   CHECK(workers_of(shell).empty());
 }
 
-TEST_CASE("A compiler that never ends for some candidates leaves a shape its winner") {
+TEST_CASE("A compiler that hangs for some candidates does not prevent a winner") {
   const Shell shell;
   const std::string with_compiler = compiler(shell, "*TILE_N=2*|*PREFETCH=0*) sleep 1000 ;;\n");
   std::ofstream(shell.folder() / "list.csv") << "f64,nn,40,24,16\nf32,nn,40,24,16\n";
@@ -86,7 +87,7 @@ TEST_CASE("A compiler that never ends for some candidates leaves a shape its win
   CHECK(result.status == 0);
 }
 
-TEST_CASE("A shape of which every candidate crashes is given up, and the others are tuned") {
+TEST_CASE("A shape whose candidates all crash is given up, and the others are tuned") {
   const Shell shell;
   const std::string with_compiler = compiler(shell, "*) make '__builtin_trap()' ;;\n");
   std::ofstream(shell.folder() / "list.csv") << "f64,nn,40,24,16\nf32,nn,40,24,16\n";
@@ -102,7 +103,7 @@ TEST_CASE("A shape of which every candidate crashes is given up, and the others 
   CHECK(shell.run("sqlite3 cache.db 'SELECT count(*) FROM lease'").output == "0\n");
 }
 
-TEST_CASE("After five candidates that crashed the best of those that ran before wins") {
+TEST_CASE("After five crashed candidates the best of those that ran before wins") {
   const Shell shell;
   const std::string with_compiler = compiler(shell,
                                              "blocked*TILE_M=8*TILE_N=3*PREFETCH=8*) ;;\n"
@@ -114,7 +115,7 @@ TEST_CASE("After five candidates that crashed the best of those that ran before 
   REQUIRE(result.status == 0);
   const nlohmann::json outcomes = outcomes_of(result);
   CHECK(outcomes[0]["record"]["family"] == "blocked");
-  CHECK(outcomes[0]["state"] == "tuned in part");
+  CHECK(outcomes[0]["state"] == "partly tuned");
   CHECK_THAT(outcomes[0]["record"]["remark"].get<std::string>(),
              ContainsSubstring("5 candidates crashed"));
 }
@@ -126,14 +127,14 @@ TEST_CASE("Without a worker, candidates that crash in the finals cost two proces
   std::ofstream(compiler_path) << R"sh(#!/bin/sh
 for source; do :; done
 name=$(sed -n 's/^extern "C" void \(tunedgemm_[a-z_]*\)(.*/\1/p' $source)
-sed -i 's/^extern "C" void tunedgemm_[a-z_]*(/static void sound(/' $source
+sed -i 's/^extern "C" void tunedgemm_[a-z_]*(/static void original(/' $source
 cat >> $source << END
 #include <chrono>
 extern "C" void $name(const Arguments& arguments, const Team& team) {
   using Clock = std::chrono::steady_clock;
   static const Clock::time_point first = Clock::now();
   if (Clock::now() - first > std::chrono::milliseconds(10)) *(volatile int*)1 = 0;
-  sound(arguments, team);
+  original(arguments, team);
 }
 END
 exec c++ "$@"
@@ -150,10 +151,10 @@ exec c++ "$@"
              ContainsSubstring("2 candidates have ended their process"));
 }
 
-TEST_CASE("Workers that are killed at any moment lose nothing") {
+TEST_CASE("Killing workers at any moment loses nothing") {
   const Shell shell;
   std::jthread killer([&](const std::stop_token& stop) {
-    // Moments that differ from one to the next.
+    // At varying intervals.
     for (int kills = 0; kills < 6 && !stop.stop_requested(); ++kills) {
       std::this_thread::sleep_for(150ms + kills * 170ms);
       for (const pid_t worker : workers_of(shell)) {
@@ -169,7 +170,7 @@ TEST_CASE("Workers that are killed at any moment lose nothing") {
   for (const auto& outcome : outcomes_of(result)) {
     CHECK(outcome["record"]["median_us"] > 0);
   }
-  // Nobody is to blame for that.
+  // No candidate is blamed.
   CHECK(result.output.find("crashed") == std::string::npos);
   CHECK(shell.run("sqlite3 cache.db 'SELECT count(*) FROM lease'").output == "0\n");
   CHECK(shell.run("sqlite3 cache.db 'PRAGMA integrity_check'").output == "ok\n");

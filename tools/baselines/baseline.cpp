@@ -11,7 +11,7 @@ std::unique_ptr<Baseline> open_baseline(Device& device, std::string* why_not) {
   if (backend == "host") {
     return open_openblas(device.limits().threads, why_not);
   }
-  *why_not = "no library is known that multiplies matrices on a " + backend + " device";
+  *why_not = "no baseline library is known for a " + backend + " device";
   return nullptr;
 }
 

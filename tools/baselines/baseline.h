@@ -1,6 +1,6 @@
 #pragma once
 
-// Baseline: another library, opened at run time where it is installed, as contenders of a benchmark.
+// Baseline: another library, opened at run time if it is installed, as contenders of a benchmark.
 
 #include <memory>
 #include <string>
@@ -18,31 +18,31 @@ class Baseline {
   /// "cuBLASLt", and "13.1.0".
   virtual std::string name() const = 0;
   virtual std::string version() const = 0;
-  /// How contenders are called, before their numbers: "cublaslt".
+  /// The prefix of its contenders' names, before a number: "cublaslt".
   virtual std::string short_name() const = 0;
 
   /// The library's proposals for the canonical problem, its default first, at most `count`. They
-  /// take the same Arguments as our kernels, but do not look at the scales in them: `scale`, the
-  /// product of both, takes part in their alpha (1 for inputs that have no scales). Empty if it
-  /// does not compute the problem; then `why_not` gets half a sentence about it. They must not
-  /// outlive this object.
+  /// take the same Arguments as our kernels but ignore the scales in them: their alpha includes
+  /// `scale`, the product of both (1 for inputs without scales). Empty if the library does not
+  /// compute the problem; `why_not` then gets the reason, as a clause. Proposals must not outlive
+  /// this object.
   virtual std::vector<std::unique_ptr<CompiledKernel>> proposals(const Problem& problem,
                                                                  double scale, int count,
                                                                  std::string* why_not) = 0;
 };
 
-// Each null where the library is not installed or refuses the device; then `why_not` gets a sentence.
+// Each returns null and sets `why_not` if the library is not installed or refuses the device.
 
-/// The one for this device: cuBLASLt for CUDA, OpenBLAS for the host.
+/// The baseline of this device: cuBLASLt for CUDA, OpenBLAS for the host.
 std::unique_ptr<Baseline> open_baseline(Device& device, std::string* why_not);
 
-/// Looks for $TUNEDGEMM_CUBLASLT, then what the loader finds, then beside the CUDA toolkit. Owns a
-/// workspace on the device. Computes no fused activation or bias, no emulated f32, and fp8 in
-/// layout "nt" alone.
+/// Tries $TUNEDGEMM_CUBLASLT, then the loader's search path, then the CUDA toolkit's folder. Owns a
+/// workspace on the device. Supports no fused activation or bias, no emulated f32, and fp8 only in
+/// layout "nt".
 std::unique_ptr<Baseline> open_cublaslt(Device& device, std::string* why_not);
 
-/// Computes f32 and f64 without a bias and an activation, with so many threads. Picks its kernels
-/// while it is loaded, by $OPENBLAS_CORETYPE or what it takes the CPU for.
+/// Supports f32 and f64 without bias and activation, with the given number of threads. OpenBLAS
+/// picks its kernels when it is loaded, by $OPENBLAS_CORETYPE or by the CPU that it detects.
 std::unique_ptr<Baseline> open_openblas(int threads, std::string* why_not);
 
 }  // namespace tunedgemm::internal

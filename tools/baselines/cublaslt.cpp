@@ -15,7 +15,7 @@ namespace {
 
 using namespace cublaslt;
 
-// As much as PyTorch gives it on this class of device.
+// PyTorch's workspace size on this class of device.
 constexpr std::int64_t kWorkspaceBytes = 64 << 20;
 
 enum DataTypeNumber {
@@ -86,13 +86,13 @@ std::string why_not_expressed(const Problem& problem) {
     return "its fused activations and biases are not raced";
   }
   if (problem.beta != ScalarClass::kZero && problem.c.order != Order::kRowMajor) {
-    return "it takes no C in another order than D's";
+    return "its C must have the order of D";
   }
   if (problem.numerics == Numerics::kEmulated) {
     return "its emulation of f32 is not raced";
   }
   if (problem.d.type == DataType::kS32 && problem.beta != ScalarClass::kZero) {
-    return "its scalars for s8 inputs are whole numbers";
+    return "its scalars for s8 inputs are integers";
   }
   return problem.m > 0 && problem.n > 0 && problem.k > 0 ? "" : "the problem is empty";
 }
@@ -100,14 +100,14 @@ std::string why_not_expressed(const Problem& problem) {
 // A pointer with the function that releases it.
 using Owned = std::unique_ptr<void, Status (*)(void*)>;
 
-// What all proposals for a problem share. Its matrices are column-major: a row-major D is
-// its transpose, computed from the transposes of B and A, in this order.
+// The common part of all proposals for a problem. cuBLASLt's matrices are column-major, so a
+// row-major D is computed as its transpose, from the transposes of B and A, in this order.
 struct Call {
   const CublasLtLibrary& library;
   Owned operation, first, second, c, d;
   DataType scalars = DataType::kF32;
-  // Of the inputs, and a part of alpha: version 13.1 proposes nothing for an operation with scale
-  // pointers (H200, 2026-11-21), and a kernel that need not read them is not slower for it.
+  // Product of the inputs' scales, multiplied into alpha: version 13.1 proposes nothing for an
+  // operation with scale pointers (H200, 2026-11-21), and a kernel that reads none is not slower.
   double scale = 1;
   void* workspace = nullptr;
 
@@ -154,8 +154,7 @@ class Proposal final : public CompiledKernel {
   Algorithm algorithm_;
 };
 
-// A row-major matrix is a column-major one with rows and columns exchanged: no transposition needed
-// then.
+// A row-major matrix is described as its column-major transpose.
 Owned layout_of(const CublasLtLibrary& library, const Matrix& matrix, std::int64_t rows,
                 std::int64_t columns, std::int64_t batch) {
   const bool row_major = matrix.order == Order::kRowMajor;
@@ -200,8 +199,7 @@ Owned preference_of(const CublasLtLibrary& library, const Problem& problem) {
   const auto workspace_bytes = static_cast<std::uint64_t>(kWorkspaceBytes);
   library.cublasLtMatmulPreferenceSetAttribute(preference, kMaxWorkspaceBytes, &workspace_bytes,
                                                sizeof workspace_bytes);
-  // Unless it is told, the library takes every matrix for aligned to 256 bytes, as those of class
-  // 16 are here.
+  // By default the library assumes an alignment of 256 bytes, which our matrices of class 16 have.
   const auto set_alignment = [&](int which, const Matrix& matrix) {
     const auto bytes = static_cast<std::uint32_t>(matrix.alignment_bytes);
     if (bytes < 16) {
@@ -220,7 +218,7 @@ std::string refusal(Status status, const Problem& problem) {
       "it proposes nothing: cublasLtMatmulAlgoGetHeuristic gave status " + std::to_string(status);
   if (status == kNotSupported && is_fp8(problem.a.type)) {
     text +=
-        " (not supported); its fp8 kernels want layout nt, extents that are multiples of 16 and at "
+        " (not supported); its fp8 kernels need layout nt, extents that are multiples of 16 and at "
         "least one input of type e4m3";
   }
   return text;
@@ -271,7 +269,7 @@ std::vector<std::unique_ptr<CompiledKernel>> CublasLt::proposals(const Problem& 
            .workspace = workspace_->data()});
   const Owned preference = preference_of(library, problem);
   if (!call->is_complete() || !preference) {
-    *why_not = "it could not make a description of the problem";
+    *why_not = "it could not create a description of the problem";
     return proposals;
   }
   std::vector<HeuristicResult> results(static_cast<std::size_t>(count));
@@ -313,13 +311,13 @@ std::unique_ptr<CublasLtLibrary> CublasLtLibrary::open(std::string* why_not) {
   }
   if (opened == nullptr) {
     *why_not =
-        "there is no cuBLASLt: install a CUDA toolkit, or name libcublasLt.so by "
-        "TUNEDGEMM_CUBLASLT";
+        "cuBLASLt was not found: install a CUDA toolkit, or set TUNEDGEMM_CUBLASLT to the path of "
+        "libcublasLt.so";
     return nullptr;
   }
   auto library = std::unique_ptr<CublasLtLibrary>(new CublasLtLibrary);
   if (!library->find_functions(opened)) {
-    *why_not = "the cuBLASLt that was found lacks a function; versions 12 and 13 are known";
+    *why_not = "the installed cuBLASLt lacks a function; versions 12 and 13 are supported";
     return nullptr;
   }
   if (const Status status = library->cublasLtCreate(&library->handle); status != 0) {

@@ -1,6 +1,6 @@
 #pragma once
 
-// CublasLtLibrary: libcublasLt, opened at run time, as a table of its functions under the manual's
+// CublasLtLibrary: libcublasLt, opened at run time, as a table of functions with the manual's
 // names.
 
 #include <cstddef>
@@ -11,8 +11,8 @@
 namespace tunedgemm::internal {
 namespace cublaslt {
 
-// The part of cublasLt.h (CUDA 12 and 13) that is used, declared anew so that no toolkit is needed
-// to build this: opaque handles, and the manual's numbers.
+// The parts of cublasLt.h (CUDA 12 and 13) that we use, declared here so that the build needs no
+// toolkit: opaque handles, and the manual's numbers.
 using Status = int;
 using Handle = void*;
 using Operation = void*;
@@ -31,7 +31,7 @@ struct HeuristicResult {
 
 }  // namespace cublaslt
 
-// The functions, and the handle that they need.
+// The functions, and the library's handle.
 class CublasLtLibrary {
  public:
   using Status = cublaslt::Status;
@@ -42,7 +42,7 @@ class CublasLtLibrary {
   using Algorithm = cublaslt::Algorithm;
   using HeuristicResult = cublaslt::HeuristicResult;
 
-  /// Null where it is not there or cannot be used; then `why_not` gets a sentence.
+  /// Null if the library is missing or unusable; `why_not` then gets the reason.
   static std::unique_ptr<CublasLtLibrary> open(std::string* why_not);
   ~CublasLtLibrary() {
     if (handle != nullptr) {
@@ -69,8 +69,8 @@ class CublasLtLibrary {
   Status (*cublasLtMatmulPreferenceSetAttribute)(Preference, int, const void*,
                                                  std::size_t) = nullptr;
   Status (*cublasLtMatmulAlgoGetHeuristic)(Handle, Operation, Layout a, Layout b, Layout c,
-                                           Layout d, Preference, int asked, HeuristicResult*,
-                                           int* given) = nullptr;
+                                           Layout d, Preference, int requested, HeuristicResult*,
+                                           int* returned) = nullptr;
   Status (*cublasLtMatmul)(Handle, Operation, const void* alpha, const void* a, Layout,
                            const void* b, Layout, const void* beta, const void* c, Layout, void* d,
                            Layout, const Algorithm*, void* workspace, std::size_t workspace_bytes,

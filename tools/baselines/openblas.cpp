@@ -17,7 +17,7 @@ using Gemm = void (*)(int order, int transpose_a, int transpose_b, int m, int n,
                       Element alpha, const Element* a, int lda, const Element* b, int ldb,
                       Element beta, Element* c, int ldc);
 
-// It is never closed, since its threads would not survive that.
+// Never closed: its threads would crash.
 struct Library {
   Gemm<float> sgemm = nullptr;
   Gemm<double> dgemm = nullptr;
@@ -25,7 +25,7 @@ struct Library {
   char* (*config)() = nullptr;
 };
 
-constexpr int kRowMajor = 101, kAsItIs = 111, kTransposed = 112;
+constexpr int kRowMajor = 101, kNotTransposed = 111, kTransposed = 112;
 
 template <class Element>
 class Product final : public CompiledKernel {
@@ -33,24 +33,24 @@ class Product final : public CompiledKernel {
   Product(Gemm<Element> gemm, const Problem& problem) : gemm_(gemm), problem_(problem) {}
 
   int run(const Launch&, const Arguments& arguments, StreamHandle) const noexcept override {
-    const auto small = [](long long extent) { return static_cast<int>(extent); };
+    const auto to_int = [](long long extent) { return static_cast<int>(extent); };
     const auto* a = static_cast<const Element*>(arguments.a);
     const auto* b = static_cast<const Element*>(arguments.b);
     auto* d = static_cast<Element*>(arguments.d);
-    for (long long entry = 0; entry < arguments.batch; ++entry) {
-      gemm_(kRowMajor, transposed(problem_.a), transposed(problem_.b), small(arguments.m),
-            small(arguments.n), small(arguments.k), static_cast<Element>(arguments.alpha),
-            a + entry * arguments.batch_stride_a, small(arguments.lda),
-            b + entry * arguments.batch_stride_b, small(arguments.ldb),
-            static_cast<Element>(arguments.beta), d + entry * arguments.batch_stride_d,
-            small(arguments.ldd));
+    for (long long index = 0; index < arguments.batch; ++index) {
+      gemm_(kRowMajor, transposed(problem_.a), transposed(problem_.b), to_int(arguments.m),
+            to_int(arguments.n), to_int(arguments.k), static_cast<Element>(arguments.alpha),
+            a + index * arguments.batch_stride_a, to_int(arguments.lda),
+            b + index * arguments.batch_stride_b, to_int(arguments.ldb),
+            static_cast<Element>(arguments.beta), d + index * arguments.batch_stride_d,
+            to_int(arguments.ldd));
     }
     return 0;
   }
 
  private:
   static int transposed(const Matrix& matrix) {
-    return matrix.order == Order::kRowMajor ? kAsItIs : kTransposed;
+    return matrix.order == Order::kRowMajor ? kNotTransposed : kTransposed;
   }
 
   Gemm<Element> gemm_;
@@ -70,16 +70,16 @@ std::string why_not_expressed(const Problem& problem) {
     return "it has no multiplication of " + types_text(problem);
   }
   if (problem.bias != Bias::kNone || problem.activation != Activation::kNone) {
-    return "it fuses no bias and no activation";
+    return "it fuses neither bias nor activation";
   }
   if (problem.beta != ScalarClass::kZero && !problem.c_is_d) {
-    return "its C is its D, and here they are apart";
+    return "it updates C in place, and this problem has a separate D";
   }
   constexpr std::int64_t kMost = std::numeric_limits<int>::max();
   for (const std::int64_t extent : {problem.m, problem.n, problem.k, problem.a.leading_dimension,
                                     problem.b.leading_dimension, problem.d.leading_dimension}) {
     if (extent > kMost) {
-      return std::to_string(extent) + " is more than its 32-bit extents hold";
+      return std::to_string(extent) + " exceeds its 32-bit extents";
     }
   }
   return "";
@@ -125,9 +125,8 @@ std::vector<std::unique_ptr<CompiledKernel>> OpenBlas::proposals(const Problem& 
 }  // namespace
 
 std::unique_ptr<Baseline> open_openblas(int threads, std::string* why_not) {
-  // Its threads wait for the next call in a loop, as ours do, but for 2^28 cycles: all the while
-  // that other contenders are timed, on the cores that they need. 2^16 cycles are our 30
-  // microseconds.
+  // OpenBLAS's idle threads spin for 2^28 cycles, on the cores that other contenders need. 2^16
+  // cycles are about the 30 microseconds for which ours spin.
   constexpr int kUnlessSet = 0;
   setenv("OPENBLAS_THREAD_TIMEOUT", "16", kUnlessSet);
   void* const handle = dlopen("libopenblas.so.0", RTLD_NOW | RTLD_LOCAL);

@@ -1,5 +1,5 @@
-// The smallest program: D = A * B in f32 on the host. The first run tunes the shape (some seconds);
-// every later one finds the winner in the cache.
+// The smallest program: D = A * B in f32 on the host. The first run tunes the shape (a few
+// seconds); later runs find the winner in the cache.
 
 #include <cstdio>
 #include <tunedgemm/tunedgemm.hpp>

@@ -1,5 +1,5 @@
-// For loops: the plan is made once, and each run costs the multiplication alone. Here with an
-// epilogue: D = relu(A * B + bias), one bias value for each column of D.
+// In a loop: make the plan once, so that each run costs only the multiplication. This one has an
+// epilogue: D = relu(A * B + bias), with one bias value per column of D.
 
 #include <chrono>
 #include <cstdio>

@@ -1,5 +1,5 @@
-// A cache file of one's own: an application ships or keeps its winners where it wants. The first
-// context tunes, the second one finds the winner and compiles nothing.
+// An application's own cache file: it can ship and store its winners anywhere. The first context
+// tunes; the second finds the winner and compiles nothing.
 
 #include <cstdio>
 #include <filesystem>

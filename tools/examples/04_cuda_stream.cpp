@@ -1,5 +1,5 @@
-// On a GPU: memory of the device, a stream, and a graph that was captured from warm calls. Built
-// where the CUDA toolkit is; the library itself does not need it.
+// On a GPU: device memory, a stream, and a graph captured from a warm call. This example needs the
+// CUDA toolkit to build; the library does not.
 
 #include <cuda_fp16.h>
 #include <cuda_runtime_api.h>

@@ -1,4 +1,4 @@
-// A layer in one kernel: bias and activation are applied to the sums before D is stored.
+// A layer in one kernel: bias and activation are applied to the accumulators before D is stored.
 
 #include <cmath>
 #include <cstdio>

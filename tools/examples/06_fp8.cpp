@@ -1,5 +1,5 @@
-// 8-bit floating point: one byte an element, and a scale for each matrix that brings its values
-// into the range of the type.
+// 8-bit floating point: one byte per element, and a scale for each matrix that brings its values
+// into the type's range.
 
 #include <cstdint>
 #include <cstdio>
@@ -7,7 +7,7 @@
 #include <vector>
 
 int main() {
-  constexpr std::uint8_t kOneAndAHalf = 0x3c;  // of e4m3: 1 sign, 4 exponent, 3 mantissa bits
+  constexpr std::uint8_t kOneAndAHalf = 0x3c;  // e4m3: 1 sign, 4 exponent, 3 mantissa bits
   const std::int64_t m = 32, n = 48, k = 64;
   std::vector<std::uint8_t> a(m * k, kOneAndAHalf), b(n * k, kOneAndAHalf);
   std::vector<float> d(m * n);

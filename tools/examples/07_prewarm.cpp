@@ -1,4 +1,4 @@
-// A service tunes when it starts, and never while it serves: the same cache under two policies.
+// A service that tunes at startup and never while serving: one cache, two policies.
 
 #include <cstdio>
 #include <filesystem>
@@ -21,17 +21,17 @@ int main() {
     for (const std::int64_t m : batches) {
       starting.plan({.m = m, .n = n, .k = k}, buffers);
     }
-    std::printf("at the start:\n%s\n", starting.report().c_str());
+    std::printf("at startup:\n%s\n", starting.report().c_str());
   }
 
-  // Shapes that nobody thought of run the stored kernel of a shape like theirs, so that nothing is
-  // compiled, and are noted in the cache: tune-all --from-requests tunes them at night.
+  // An unexpected shape runs a similar shape's stored kernel, without compiling, and is recorded as
+  // a request in the cache: tune-all --from-requests can tune it later.
   tunedgemm::Context serving({.backend = TUNEDGEMM_BACKEND_HOST,
                               .cache_path = file.c_str(),
                               .policy = TUNEDGEMM_POLICY_STORED});
   for (const std::int64_t m : {std::int64_t{8}, std::int64_t{13}}) {
     tunedgemm::tuned_matmul(serving, {.m = m, .n = n, .k = k}, buffers);
   }
-  std::printf("while it serves:\n%s\n", serving.report().c_str());
+  std::printf("while serving:\n%s\n", serving.report().c_str());
   return d[0] == 64.0f ? 0 : 1;
 }

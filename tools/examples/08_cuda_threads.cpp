@@ -1,5 +1,5 @@
-// On a GPU: several threads, each with a stream of its own, share one context. After the first
-// call, which tunes while the others wait, calls neither wait for each other nor for the host.
+// On a GPU: several threads, each with its own stream, share one context. The first call tunes
+// while the others wait; later calls do not wait for each other.
 
 #include <cuda_runtime_api.h>
 

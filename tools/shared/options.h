@@ -1,7 +1,7 @@
 #pragma once
 
-// The options that several commands have: which device and which cache file, the fields of a shape
-// (--types, --layout, --batch, --activation, ...), and sweeps of square shapes.
+// Options shared by the commands: the device, the cache file, the fields of a shape (--types,
+// --layout, --batch, --activation, ...), and sweeps of square shapes.
 
 #include <CLI/CLI.hpp>
 #include <span>
@@ -14,7 +14,7 @@
 
 namespace tunedgemm::internal {
 
-// What is chosen must outlive the parsing.
+// The destinations that these functions register must outlive the parsing.
 
 struct ContextChoice {
   std::string device = "auto";
@@ -24,14 +24,14 @@ struct ContextChoice {
 void add_context_options(CLI::App& app, ContextChoice& choice);
 void add_cache_option(CLI::App& app, std::string& cache);
 
-/// Precondition: parsed by CLI11, which has refused what is wrong.
+/// Precondition: CLI11 has parsed and checked the choice.
 ContextOptions to_context_options(const ContextChoice& choice);
-/// For those who only look: the cache is never written to.
+/// For commands that only read: the cache is never written.
 std::unique_ptr<Context> open_for_reading(const ContextChoice& choice);
 std::unique_ptr<Store> open_store_for_reading(const std::string& cache);
 
-/// Adds an option for every field of a shape but those in `left_out`; what was given is appended to
-/// `fields`.
+/// Adds an option for every field of a shape except those in `left_out`. Given values are appended
+/// to `fields`.
 void add_shape_options(CLI::App& app, std::span<const std::string_view> left_out,
                        std::vector<Field>& fields);
 /// Adds M, N and K as arguments and the other fields as options.
@@ -39,13 +39,13 @@ enum class Extents { kRequired, kOptional };
 void add_shape_arguments(CLI::App& app, std::vector<Field>& fields,
                          Extents extents = Extents::kRequired);
 
-/// The one shape of "M N K" and its options, f32 unless types were given. Throws as to_shape().
+/// The shape of the arguments "M N K" and its options; types default to f32. Throws as to_shape().
 Shape shape_of_arguments(std::vector<Field> fields);
 
-/// The sizes that "squares" means: 128 * i for i = 2 .. 32.
+/// The sizes of the sweep "squares": 128 * i for i = 2 .. 32.
 inline constexpr std::string_view kSquares = "256:4096:128";
-/// Shapes with M = N = K for every size in the list (parse_number_list) and the other fields as
-/// chosen; f16 unless types were chosen. Throws std::invalid_argument.
+/// A shape with M = N = K for every size in the list (parse_number_list), with the given fields;
+/// types default to f16. Throws std::invalid_argument.
 std::vector<Shape> square_shapes(const std::vector<Field>& fields, std::string_view sizes);
 
 }  // namespace tunedgemm::internal

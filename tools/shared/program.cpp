@@ -30,7 +30,7 @@ std::optional<int> run_as_child(std::span<char* const> arguments) {
   return std::nullopt;
 }
 
-// While it lives, the stream shows its text as printable() does.
+// While it exists, the stream's output passes through printable().
 class PrintableOutput final : private std::stringbuf {
  public:
   [[nodiscard]] explicit PrintableOutput(std::ostream& stream)
@@ -54,8 +54,8 @@ class PrintableOutput final : private std::stringbuf {
   std::streambuf* destination_;
 };
 
-ExitStatus run_and_tell(CLI::App& app, int argc, char** argv,
-                        const std::function<ExitStatus()>& run) {
+ExitStatus run_and_report(CLI::App& app, int argc, char** argv,
+                          const std::function<ExitStatus()>& run) {
   try {
     app.parse(argc, argv);
     return run();
@@ -70,16 +70,16 @@ ExitStatus run_and_tell(CLI::App& app, int argc, char** argv,
   }
 }
 
-volatile std::sig_atomic_t signal_came = 0;
+volatile std::sig_atomic_t signal_received = 0;
 
 extern "C" void note_signal(int /*signal*/) {
-  signal_came = 1;
+  signal_received = 1;
 }
 
-void note(int signal, unsigned flags) {
+void install_handler(int signal, unsigned flags) {
   struct sigaction before {};
   sigaction(signal, nullptr, &before);
-  if (before.sa_handler == SIG_IGN) {  // as nohup does
+  if (before.sa_handler == SIG_IGN) {  // set by nohup, for example
     return;
   }
   struct sigaction action {};
@@ -96,7 +96,7 @@ int run_program(CLI::App& app, int argc, char** argv, const std::function<ExitSt
   }
   const PrintableOutput results(std::cout);
   const PrintableOutput messages(std::cerr);
-  ExitStatus status = run_and_tell(app, argc, argv, run);
+  ExitStatus status = run_and_report(app, argc, argv, run);
   if (!std::cout.flush()) {
     std::cerr << app.get_name() << ": the standard output could not be written\n";
     status = status == ExitStatus::kGood ? ExitStatus::kCannotWrite : status;
@@ -113,15 +113,15 @@ std::vector<std::string> worker_command() {
 }
 
 void note_interrupts() {
-  // The handler leaves after its first use, so that the second Ctrl-C ends the process.
+  // One-shot handlers, so that the second Ctrl-C ends the process.
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
-    note(signal, SA_RESETHAND);
+    install_handler(signal, SA_RESETHAND);
   }
-  note(SIGPIPE, 0);
+  install_handler(SIGPIPE, 0);
 }
 
 bool interrupted() {
-  return signal_came != 0;
+  return signal_received != 0;
 }
 
 }  // namespace tunedgemm::internal

@@ -1,6 +1,6 @@
 #pragma once
 
-// What the programs do as processes: how they start, how they are interrupted, how they end.
+// How the programs start, handle interrupts and exit.
 
 #include <functional>
 #include <string>
@@ -14,29 +14,28 @@ namespace tunedgemm::internal {
 
 enum class ExitStatus {
   kGood = 0,
-  kNoResult = 1,  ///< or, of some shapes, not every one
+  kNoResult = 1,  ///< no result, or none for some shapes
   kWrongUse = 2,
-  kNoDevice = 3,  ///< or, where one is needed, no cache that can be written
+  kNoDevice = 3,  ///< or no writable cache, if one is needed
   kCannotWrite = 4,
-  kInterrupted = 130,  ///< as shells say it
+  kInterrupted = 130,  ///< the shells' status for SIGINT
 };
 
-/// A program's main: parses the command line, runs what it asks for, and tells on the standard
-/// error stream what is thrown, each time with the status for it. Meanwhile the standard streams
-/// show all text as printable() does, so that nothing that a program prints can act on the terminal,
-/// wherever the text is from.
+/// A program's main: parses the command line, calls `run`, prints exceptions to standard error and
+/// returns the matching exit status. The standard streams pass all text through printable()
+/// meanwhile, so that no output can control the terminal.
 ///
-/// A program that a process of ours has started by one of the commands below does their work
-/// instead.
+/// If the program was started by one of the commands below, it acts as that child instead.
 int run_program(CLI::App& app, int argc, char** argv, const std::function<ExitStatus()>& run);
 
-/// What starts this program as a compiler: DeviceOptions::compile_command.
+/// Starts this program as a compiler: DeviceOptions::compile_command.
 std::vector<std::string> compile_command();
-/// What starts this program as a worker: ContextOptions::worker_command.
+/// Starts this program as a worker: ContextOptions::worker_command.
 std::vector<std::string> worker_command();
 
-/// From now on the first SIGINT, SIGTERM or SIGHUP asks the run to end and keep what is done; a
-/// second one has its usual effect. SIGPIPE asks, too: nobody reads any more what the run writes.
+/// After this call the first SIGINT, SIGTERM or SIGHUP sets interrupted(), which asks the run to
+/// keep finished results and end; a second one has its default effect. SIGPIPE sets it as well,
+/// since nobody reads the output any more.
 void note_interrupts();
 bool interrupted();
 

@@ -8,7 +8,7 @@
 namespace tunedgemm::internal {
 namespace {
 
-Json known(double us) {
+Json time_or_null(double us) {
   return us > 0 ? Json(us) : Json(nullptr);
 }
 
@@ -95,9 +95,9 @@ Json to_json(const Record& record) {
           {"low_us", record.measurement.low_us},
           {"high_us", record.measurement.high_us},
           {"gflops", median_us > 0 ? Json(flops(problem) / median_us / 1e3) : Json(nullptr)},
-          {"default_us", known(record.default_us)},
-          {"naive_us", known(record.naive_us)},
-          {"runner_up_us", known(record.runner_up_us)},
+          {"default_us", time_or_null(record.default_us)},
+          {"naive_us", time_or_null(record.naive_us)},
+          {"runner_up_us", time_or_null(record.runner_up_us)},
           {"ties", record.ties},
           {"rigor", name(record.rigor)},
           {"complete", record.complete},
@@ -112,7 +112,7 @@ Json to_json(const Record& record) {
 Json to_json(const TrialRecord& trial) {
   Json json{{"family", trial.family},
             {"config", to_json(trial.config)},
-            {"predicted_us", known(trial.predicted_us)},
+            {"predicted_us", time_or_null(trial.predicted_us)},
             {"median_us", trial.measurement ? Json(trial.measurement->median_us) : Json(nullptr)},
             {"final_round", trial.final_round},
             {"max_error", trial.max_error},

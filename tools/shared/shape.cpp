@@ -15,27 +15,27 @@
 namespace tunedgemm::internal {
 namespace {
 
-// What the fields of a shape have said so far. What was not said is empty or packed.
+// The fields of a shape read so far. Missing fields stay empty.
 struct ShapeDraft {
   std::string name;
   std::optional<DataType> a, b, d;
-  std::optional<Numerics> numerics;  // of the type "tf32"
+  std::optional<Numerics> numerics;  // from the type "tf32"
   std::string layout = "nn";
   Order order_c = Order::kRowMajor, order_d = Order::kRowMajor;
   std::array<std::optional<std::int64_t>, 4> leading_dimensions, batch_strides;
-  Problem problem;  // the extents, and the fields that are read as problem_fields() says
+  Problem problem;  // the extents, and the fields read by problem_fields()
 };
 
 struct FieldRule {
   FieldDescription description;
-  // Returns "" or what it would have understood, as all readers below.
+  // Returns "" or the text that was expected, as all readers below.
   std::function<std::string(std::string_view text, ShapeDraft& draft)> read;
 };
 
 std::string read_whole(std::string_view text, std::int64_t least, std::int64_t& value) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  const bool understood = error == std::errc() && end == text.data() + text.size();
-  return understood && value >= least
+  const bool is_number = error == std::errc() && end == text.data() + text.size();
+  return is_number && value >= least
              ? ""
              : "a whole number, at least " + std::to_string(least) + " and below 2^63";
 }
@@ -46,7 +46,7 @@ std::string read_order(std::string_view text, Order& order) {
   return parsed ? "" : "row or col";
 }
 
-// What stands before the separator, which leaves `text` with what stands behind it.
+// Returns the part before the separator and leaves the rest in `text`.
 std::optional<std::string_view> cut(std::string_view& text, std::string_view separator) {
   const std::size_t at = text.find(separator);
   if (at == text.npos) {
@@ -65,12 +65,11 @@ std::optional<DataType> read_type(std::string_view text, ShapeDraft& draft) {
   return text == "i8" ? DataType::kS8 : parse_data_type(text);
 }
 
-// "f16", "e4m3xe5m2", "f16->f32", and the same with the signs that the library prints.
+// "f16", "e4m3xe5m2", "f16->f32", or with the library's own signs, "×" and "→".
 std::string read_types(std::string_view text, ShapeDraft& draft) {
   constexpr NameList kInputs =
       name_list(kDataTypes, ", ", [](const DataTypeTraits& row) { return row.outputs != 0; });
-  std::string expected =
-      std::string(kInputs.text()) + " or tf32, or more fully \"e4m3xe5m2->bf16\"";
+  std::string expected = std::string(kInputs.text()) + " or tf32, or in full \"e4m3xe5m2->bf16\"";
   std::string_view output = text;
   std::optional<std::string_view> inputs = cut(output, "->");
   if (!inputs) {
@@ -108,7 +107,7 @@ std::string read_output(std::string_view text, ShapeDraft& draft) {
   return draft.d ? "" : std::string(kOutputs.text());
 }
 
-// Of A, B, C and D.
+// For A, B, C and D.
 constexpr std::array<FieldDescription, 4> kLeadingDimensions{{
     {"lda", "leading dimension of A in elements; default packed"},
     {"ldb", "leading dimension of B"},
@@ -116,13 +115,13 @@ constexpr std::array<FieldDescription, 4> kLeadingDimensions{{
     {"ldd", "leading dimension of D"},
 }};
 constexpr std::array<FieldDescription, 4> kBatchStrides{{
-    {"batch_stride_a", "elements from one A to the next; default packed, 0: the same A for all"},
+    {"batch_stride_a", "elements from one A to the next; default packed, 0: one A for the batch"},
     {"batch_stride_b", "elements from one B to the next"},
     {"batch_stride_c", "elements from one C to the next"},
     {"batch_stride_d", "elements from one D to the next"},
 }};
 
-// Those that shapes say in their own way, and those of problem_fields() that have a meaning.
+// The fields that shapes spell differently, then those of problem_fields() that have a meaning.
 std::vector<FieldRule> make_rules() {
   using Text = std::string_view;
   std::vector<FieldRule> rules{
@@ -135,14 +134,14 @@ std::vector<FieldRule> make_rules() {
        [](Text text, ShapeDraft& draft) { return read_whole(text, 1, draft.problem.n); }},
       {{"k", "columns of A"},
        [](Text text, ShapeDraft& draft) { return read_whole(text, 0, draft.problem.k); }},
-      {{"batch", "batch entries; default 1"},
+      {{"batch", "number of matrices in the batch; default 1"},
        [](Text text, ShapeDraft& draft) { return read_whole(text, 1, draft.problem.batch); }},
-      {{"name", "what the shape is called in tables"},
+      {{"name", "name of the shape in tables"},
        [](Text text, ShapeDraft& draft) {
          draft.name = text;
          return std::string();
        }},
-      {{"output", "element type of C and D; default as the inputs, f16 for fp8, s32 for s8"},
+      {{"output", "element type of C and D; default that of the inputs, f16 for fp8, s32 for s8"},
        read_output},
       {{"order_c", "order of C: row (default) or col"},
        [](Text text, ShapeDraft& draft) { return read_order(text, draft.order_c); }},
@@ -180,18 +179,18 @@ const FieldRule* find_rule(std::string_view name) {
   return rule == rules.end() ? nullptr : &*rule;
 }
 
-// Gives the matrix what the draft says of it, and what follows from that.
-void place(Matrix& matrix, std::int64_t rows, std::int64_t columns, std::size_t index,
-           const ShapeDraft& draft) {
+// Sets the matrix's leading dimension, batch stride and alignment from the draft.
+void set_strides(Matrix& matrix, std::int64_t rows, std::int64_t columns, std::size_t index,
+                 const ShapeDraft& draft) {
   const bool row_major = matrix.order == Order::kRowMajor;
   const std::int64_t packed = std::max<std::int64_t>(1, row_major ? columns : rows);
   matrix.leading_dimension = draft.leading_dimensions[index].value_or(packed);
-  std::int64_t entry = 0;
+  std::int64_t stride = 0;
   if (draft.problem.batch > 1 &&
-      __builtin_mul_overflow(matrix.leading_dimension, row_major ? rows : columns, &entry)) {
-    entry = std::numeric_limits<std::int64_t>::max();  // why_not refuses it
+      __builtin_mul_overflow(matrix.leading_dimension, row_major ? rows : columns, &stride)) {
+    stride = std::numeric_limits<std::int64_t>::max();  // why_not refuses it
   }
-  matrix.batch_stride = draft.batch_strides[index].value_or(entry);
+  matrix.batch_stride = draft.batch_strides[index].value_or(stride);
   matrix.alignment_bytes = alignment_class(0, matrix, draft.problem.batch);
 }
 
@@ -217,10 +216,10 @@ Problem to_problem(const ShapeDraft& draft) {
   problem.c.order = draft.order_c;
   problem.d.order = draft.order_d;
   problem.numerics = draft.numerics.value_or(packed.numerics);
-  place(problem.a, problem.m, problem.k, 0, draft);
-  place(problem.b, problem.k, problem.n, 1, draft);
-  place(problem.c, problem.m, problem.n, 2, draft);
-  place(problem.d, problem.m, problem.n, 3, draft);
+  set_strides(problem.a, problem.m, problem.k, 0, draft);
+  set_strides(problem.b, problem.k, problem.n, 1, draft);
+  set_strides(problem.c, problem.m, problem.n, 2, draft);
+  set_strides(problem.d, problem.m, problem.n, 3, draft);
   return problem;
 }
 

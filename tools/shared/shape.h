@@ -1,7 +1,7 @@
 #pragma once
 
-// Shape: a problem as people write it down, in a list or on a command line: fields with names, most
-// of them left out. `shape_fields()` is the one description of those fields.
+// Shape: a problem as users write it in a list or on a command line: named fields, most of them
+// optional. `shape_fields()` describes the fields.
 
 #include <span>
 #include <stdexcept>
@@ -14,13 +14,13 @@
 namespace tunedgemm::internal {
 
 struct Shape {
-  std::string name;  ///< "" or what the list calls it
+  std::string name;  ///< from the list, or ""
   Problem problem;   ///< as written, not canonical
 };
 
-/// "m x n x k", with the batch where there is one.
+/// "16x32x64", or "8 of 16x32x64" for a batch.
 std::string extents_text(const Problem& problem);
-/// The name where there is one, else the extents.
+/// The name if there is one, else the extents.
 std::string shape_text(const Shape& shape);
 
 struct Field {
@@ -35,29 +35,28 @@ struct FieldDescription {
 /// Every field of a shape.
 std::vector<FieldDescription> shape_fields();
 
-/// The field that a header means: in any case, and "dtype" for types, "epilogue" for activation.
-/// Empty if there is none.
+/// The field that a header names, ignoring case; "dtype" means types, "epilogue" activation. Empty
+/// if there is none.
 std::string field_name(std::string_view header);
 
 bool has_field(std::span<const Field> fields, std::string_view name);
 
-/// The shape that the fields describe. Throws std::invalid_argument with a sentence that names the
-/// text and what was expected.
+/// The shape that the fields describe. Throws std::invalid_argument with a message that names the
+/// text found and the text expected.
 ///
-/// m, n, k and types must be there. types is "f16", "e4m3xe5m2" or "f16->f32"; without an output
-/// type it is that of the inputs, f16 for fp8 and s32 for s8; "tf32" is f32 with numerics tf32 and
-/// "i8" is s8. Leading dimensions and batch strides that are left out are packed.
+/// m, n, k and types are required. types is "f16", "e4m3xe5m2" or "f16->f32"; the output type
+/// defaults to that of the inputs, f16 for fp8 and s32 for s8; "tf32" is f32 with numerics tf32 and
+/// "i8" is s8. Leading dimensions and batch strides default to packed.
 Shape to_shape(std::span<const Field> fields);
 
 /// Lists of shapes in files.
 ///
-///   CSV   One shape a line. The first line may be a header naming the fields; without one they are
-///         types, layout, m, n, k and, if it is there, batch. Empty cells are as if they were left
-///         out. Empty lines and lines that begin with # are skipped; a cell with a comma stands in
-///         double quotes.
+///   CSV   One shape per line. The first line may be a header naming the fields; without one they
+///         are types, layout, m, n, k and optionally batch. Empty cells take the default. Empty
+///         lines and lines that begin with # are skipped; a cell with a comma needs double quotes.
 ///   JSON  An array of objects whose members are the fields.
 ///
-/// All throw std::invalid_argument, with the file's name, and the CSV's line or the JSON's entry.
+/// All throw std::invalid_argument, naming the file and the CSV line or JSON entry.
 std::vector<Shape> parse_csv_shapes(std::string_view text);
 std::vector<Shape> parse_json_shapes(std::string_view text);
 /// JSON if the path ends in .json, else CSV.

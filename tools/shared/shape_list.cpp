@@ -22,7 +22,7 @@ std::string_view trimmed(std::string_view text) {
   return first == text.npos ? "" : text.substr(first, text.find_last_not_of(kBlank) - first + 1);
 }
 
-// Between quotes a comma is a part of the cell, and a doubled quote stands for one.
+// Inside quotes a comma belongs to the cell and a doubled quote means one quote.
 std::vector<std::string> split_line(std::string_view line) {
   std::vector<std::string> cells(1);
   bool is_quoted = false;
@@ -39,7 +39,7 @@ std::vector<std::string> split_line(std::string_view line) {
     }
   }
   if (is_quoted) {
-    throw std::invalid_argument("a quote does not end on its line");
+    throw std::invalid_argument("a quote is not closed on its line");
   }
   for (std::string& cell : cells) {
     cell = trimmed(cell);
@@ -95,7 +95,7 @@ Shape shape_of_object(const Json& object) {
     const std::string name = field_name(key);
     if (value.is_null() || value.is_structured()) {
       throw std::invalid_argument(key + " is of type " + value.type_name() +
-                                  "; expected a text, a number or true, false");
+                                  "; expected a string, a number, true or false");
     }
     fields.push_back(
         {name.empty() ? key : name, value.is_string() ? value.get<std::string>() : value.dump()});
@@ -139,7 +139,7 @@ std::vector<Shape> parse_json_shapes(std::string_view text) {
   try {
     document = Json::parse(text);
   } catch (const Json::exception& error) {
-    throw std::invalid_argument(std::string("it is no JSON that can be read: ") + error.what());
+    throw std::invalid_argument(std::string("it is not valid JSON: ") + error.what());
   }
   if (!document.is_array()) {
     throw std::invalid_argument("the document is of type " + std::string(document.type_name()) +
@@ -167,7 +167,7 @@ std::vector<Shape> read_shape_list(const std::string& path) {
   try {
     auto shapes = path.ends_with(".json") ? parse_json_shapes(text) : parse_csv_shapes(text);
     if (shapes.empty()) {
-      throw std::invalid_argument("the shape list has no shapes in it");
+      throw std::invalid_argument("the shape list is empty");
     }
     return shapes;
   } catch (const std::invalid_argument& error) {

@@ -22,12 +22,12 @@ class Table {
  public:
   explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
 
-  /// One text a column, of which what would act on a terminal or begin a line is escaped.
+  /// One text per column. Control characters and line breaks are escaped.
   void add(std::vector<std::string> row);
   std::size_t size() const { return rows_.size(); }
 
-  /// The titles, then the rows. Columns are two spaces apart and as wide as their widest text; those
-  /// in which every row is empty are left out.
+  /// The titles, then the rows. Columns are two spaces apart and as wide as their widest text;
+  /// columns that are empty in every row are omitted.
   void print(std::ostream& out) const;
 
  private:
@@ -35,7 +35,7 @@ class Table {
   std::vector<std::vector<std::string>> rows_;
 };
 
-/// The characters of a UTF-8 text, taking each for one column wide, as all of ours are.
+/// The number of characters of a UTF-8 text; ours are all one column wide.
 std::size_t display_width(std::string_view text);
 
 }  // namespace tunedgemm::internal

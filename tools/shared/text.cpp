@@ -92,7 +92,7 @@ std::string first_line(std::string_view text, std::size_t width) {
   }
   std::size_t end = std::min(width, line.size());
   while (end > 0 && end < line.size() && (static_cast<unsigned char>(line[end]) & 0xc0) == 0x80) {
-    --end;  // not within a character of UTF-8
+    --end;  // do not cut a UTF-8 character
   }
   return std::string(line.substr(0, end)) + "...";
 }
@@ -114,7 +114,7 @@ std::vector<std::int64_t> parse_number_list(std::string_view text, std::int64_t 
     const std::int64_t step = parse_number(bounds[2], part, 1);
     if (last < first) {
       throw std::invalid_argument('"' + std::string(part) +
-                                  "\" ends before it begins; expected the least number first");
+                                  "\" ends before it begins; expected the smaller number first");
     }
     if (static_cast<std::uint64_t>((last - first) / step) >= kMostNumbers - numbers.size()) {
       throw std::invalid_argument('"' + std::string(part) + "\" in \"" + first_line(text, 60) +

@@ -1,7 +1,7 @@
 #pragma once
 
-// How numbers and texts look in the tools' output, everywhere the same, so that tables can be
-// compared; and the lists of numbers on their command lines.
+// The format of numbers and texts in the tools' output, the same everywhere, so that tables can be
+// compared; and the parser for lists of numbers on the command line.
 
 #include <cstddef>
 #include <cstdint>
@@ -15,32 +15,30 @@ namespace tunedgemm::internal {
 
 /// Three significant digits with a fitting unit: "12.3 us", "4.56 ms", "7.89 s".
 std::string time_text(double us);
-/// For waiting people: "48 s", "3 min 20 s", "2 h 05 min".
+/// For progress displays: "48 s", "3 min 20 s", "2 h 05 min".
 std::string duration_text(double seconds);
 /// Three significant digits: "0.123", "45.6", "7890".
 std::string rounded_text(double value);
-/// "2.31x", or "-" where one of the times is not known (0).
+/// "2.31x", or "-" if one of the times is unknown (0).
 std::string speedup_text(double slower_us, double faster_us);
-/// How far samples scatter (relative_spread): "±0.4 %"; "-" for a lone one, which cannot tell.
+/// The relative_spread of the samples: "±0.4 %"; "-" for a single sample.
 std::string spread_text(const Measurement& measurement);
 std::string spread_text(double relative);
-/// Giga-operations a second, as rounded_text; "-" for no time.
+/// Giga-operations per second, as rounded_text; "-" without a time.
 std::string gflops_text(double flops, double us);
 /// "1 shape", "2 shapes".
 std::string counted(std::size_t count, std::string_view noun);
-/// The first line of a text, at most `width` characters of it, with "..." where something was left
-/// out.
+/// The first line of a text, at most `width` bytes of it, followed by "..." if the text was cut.
 std::string first_line(std::string_view text, std::size_t width);
 
-/// More numbers are a slip of the pen.
+/// More numbers are a typing error.
 inline constexpr std::size_t kMostNumbers = 1'000'000;
-/// "512", "512,1024", "128:4096:128" (first:last:step, the last one included where a step meets it),
-/// and these joined by commas; in the order in which they are written. Throws std::invalid_argument
-/// with a sentence that names the part that is wrong; numbers below `least` are, and ranges with
-/// which there are more than kMostNumbers.
+/// "512", "512,1024", "128:4096:128" (first:last:step, including last if a step reaches it), and
+/// these joined by commas; in the order written. Throws std::invalid_argument with a message that
+/// names the wrong part: no number, one below `least`, or a range that exceeds kMostNumbers.
 std::vector<std::int64_t> parse_number_list(std::string_view text, std::int64_t least);
 
-/// For options: empty if the text is a number, neither infinite nor NaN; else a sentence.
+/// For options: empty if the text is a finite number, else an error message.
 std::string why_not_finite(const std::string& text);
 
 }  // namespace tunedgemm::internal

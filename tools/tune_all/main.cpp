@@ -1,4 +1,4 @@
-// tune-all: fills a cache with the winners of many shapes.
+// tune-all: tunes a list of shapes and stores the winners in a cache.
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -33,14 +33,14 @@ struct CommandLine {
 void add_options(CLI::App& app, CommandLine& line) {
   app.footer(
       "A list is CSV (types,layout,m,n,k[,batch], or with a header that names the fields) or an\n"
-      "array of objects in a .json file. Number lists are 512 or 512,1024 or 128:4096:128.\n"
+      "array of objects in a .json file. Number lists: 512 or 512,1024 or 128:4096:128.\n"
       "Exit status: 0 every shape has a winner; 1 some have none; 2 the command line or a list is\n"
-      "wrong; 3 no device, or no cache that can be written; 4 winners or the table could not be\n"
-      "written; 130 interrupted.");
-  app.add_option("lists", line.work.lists, "files with shapes")->type_name("LIST");
-  app.add_option("--m", line.work.m, "numbers for M: every combination of m, n and k is a shape");
-  app.add_option("--n", line.work.n, "numbers for N");
-  app.add_option("--k", line.work.k, "numbers for K");
+      "wrong; 3 no device, or no writable cache; 4 winners or the table could not be written;\n"
+      "130 interrupted.");
+  app.add_option("lists", line.work.lists, "lists of shapes")->type_name("LIST");
+  app.add_option("--m", line.work.m, "values of M: every combination of m, n and k is a shape");
+  app.add_option("--n", line.work.n, "values of N");
+  app.add_option("--k", line.work.k, "values of K");
   line.work.types = {"f32"};
   app.add_option("--types", line.work.types, "element types for --m --n --k, joined by commas")
       ->delimiter(',')
@@ -51,8 +51,8 @@ void add_options(CLI::App& app, CommandLine& line) {
       ->capture_default_str();
   app.add_flag(
       "--from-requests", line.work.from_requests,
-      "the shapes that programs asked for on this device and the cache did not know: policies "
-      "tune_in_background, compile and stored note them");
+      "the shapes that programs ran on this device without a winner, as recorded by the policies "
+      "tune_in_background, compile and stored");
 
   add_context_options(app, line.context);
   const std::map<std::string, Rigor> rigors{
@@ -60,50 +60,50 @@ void add_options(CLI::App& app, CommandLine& line) {
   app.add_option("--rigor", line.session.shape.rigor, "quick, normal or exhaustive; default normal")
       ->transform(CLI::CheckedTransformer(rigors))
       ->type_name("RIGOR");
-  app.add_option("--budget-seconds", line.session.shape.budget.seconds, "for each shape")
+  app.add_option("--budget-seconds", line.session.shape.budget.seconds, "limit for each shape")
       ->check(why_not_finite)
       ->check(CLI::PositiveNumber);
   app.add_option("--candidates", line.session.shape.budget.candidates,
-                 "tried at most for each shape")
+                 "the most candidates to try for each shape")
       ->check(CLI::PositiveNumber);
-  app.add_option("--total-seconds", line.session.total_seconds, "for all shapes together")
+  app.add_option("--total-seconds", line.session.total_seconds, "limit for all shapes together")
       ->check(why_not_finite)
       ->check(CLI::PositiveNumber);
-  app.add_option("--candidate-seconds", line.session.shape.candidate_seconds,
-                 "after which a candidate has hung and its process is ended, beside what it is "
-                 "expected to take; default 30")
+  app.add_option(
+         "--candidate-seconds", line.session.shape.candidate_seconds,
+         "a candidate that runs this much longer than predicted is considered hung, and its "
+         "process is killed; default 30")
       ->check(why_not_finite)
       ->check(CLI::PositiveNumber);
   app.add_flag("--in-process", line.in_process,
-               "run candidates in this process, for debuggers and profilers: one that crashes or "
-               "hangs takes the run with it");
-  app.add_flag("--dry-run", line.dry_run,
-               "only say what would be tuned and how long it would take");
+               "run candidates in this process, for debuggers and profilers: a candidate that "
+               "crashes or hangs stops the run");
+  app.add_flag("--dry-run", line.dry_run, "only print the shapes to tune and the estimated time");
   app.add_flag("--json", line.json, "print the outcomes as JSON instead of a table");
 
   using namespace std::string_view_literals;
-  constexpr std::array kElsewhere{"m"sv, "n"sv, "k"sv, "types"sv, "layout"sv, "name"sv};
+  constexpr std::array kLeftOut{"m"sv, "n"sv, "k"sv, "types"sv, "layout"sv, "name"sv};
   auto* fields = app.add_option_group("Fields of the shapes of --m --n --k");
-  add_shape_options(*fields, kElsewhere, line.work.further_fields);
+  add_shape_options(*fields, kLeftOut, line.work.further_fields);
 }
 
 struct PlannedShape {
   Shape shape;
-  bool tuned = false;         // the cache answers already
-  int legal = 0;              // candidates that the constraints allow
-  int tried = 0;              // how many of them would be tried at most
+  bool tuned = false;         // the cache has its winner
+  int legal = 0;              // candidates that meet the constraints
+  int tried = 0;              // the most of them that would be tried
   double seconds = 0;         // estimated
-  std::string why_too_small;  // the budget for a decision; else empty
+  std::string why_too_small;  // why the budget cannot decide; else empty
 };
 
 struct Estimate {
   std::vector<PlannedShape> shapes;
-  double seconds = 0;  // of all; more than the session's limit, if that is too small
+  double seconds = 0;  // sum over the shapes; may exceed --total-seconds
   double seconds_per_candidate = 0;
   bool measured = false;  // seconds_per_candidate comes from earlier tunings on this device
 };
 
-// How long a run would take. Compiles and measures nothing.
+// Estimates the time of a run without compiling or measuring.
 Estimate estimate(Context& context, const std::vector<Shape>& shapes,
                   const SessionOptions& options) {
   Estimate result;
@@ -142,7 +142,7 @@ Estimate estimate(Context& context, const std::vector<Shape>& shapes,
   return result;
 }
 
-// What the budgets are too small for.
+// Warnings about budgets that are too small.
 std::vector<std::string> budget_warnings(const Estimate& estimate, const SessionOptions& options) {
   std::vector<std::string> warnings;
   const auto is_too_small = [](const PlannedShape& shape) { return !shape.why_too_small.empty(); };
@@ -169,22 +169,22 @@ void print_estimate(const Estimate& estimate, Context& context) {
                {"legal", Align::kRight},
                {"tried at most", Align::kRight},
                {"estimate", Align::kRight}});
-  std::ptrdiff_t known = 0;
+  std::ptrdiff_t cached = 0;
   for (const PlannedShape& planned : estimate.shapes) {
     const Problem& problem = planned.shape.problem;
-    known += planned.tuned ? 1 : 0;
+    cached += planned.tuned ? 1 : 0;
     table.add({planned.shape.name, extents_text(problem), types_text(problem), layout_text(problem),
                epilogue_text(problem), std::to_string(planned.legal), std::to_string(planned.tried),
                planned.tuned ? "in the cache" : duration_text(planned.seconds)});
   }
   table.print(std::cout);
   std::cout << counted(estimate.shapes.size(), "shape") << " on "
-            << context.device().identity().name << ": " << known << " in the cache, "
-            << static_cast<std::ptrdiff_t>(estimate.shapes.size()) - known << " to tune in about "
+            << context.device().identity().name << ": " << cached << " in the cache, "
+            << static_cast<std::ptrdiff_t>(estimate.shapes.size()) - cached << " to tune in about "
             << duration_text(estimate.seconds) << " ("
-            << rounded_text(estimate.seconds_per_candidate) << " s a candidate, "
-            << (estimate.measured ? "as measured on this device before"
-                                  : "assumed: nothing was tuned on this device yet")
+            << rounded_text(estimate.seconds_per_candidate) << " s per candidate, "
+            << (estimate.measured ? "as measured on this device earlier"
+                                  : "assumed: nothing has been tuned on this device")
             << ").\nNothing was tuned: this was a dry run.\n";
 }
 
@@ -193,16 +193,17 @@ std::string why_not_writable(const Store& store) {
   return health.state == StoreState::kReadWrite
              ? ""
              : "the cache " + health.path.string() + " cannot be written (" +
-                   std::string(name(health.state)) + "), so that nothing would be kept";
+                   std::string(name(health.state)) + "), so results would be lost";
 }
 
-// Tries once more to write what waits in memory, and tells what does not go.
+// Retries the pending writes and reports the winners that could not be stored.
 bool all_winners_are_stored(Store& store, const Session& session) {
   store.flush();
   const StoreHealth health = store.health();
-  const auto of_worker = std::count_if(session.outcomes.begin(), session.outcomes.end(),
-                                       [](const Outcome& outcome) { return outcome.is_unsaved; });
-  const auto unsaved = static_cast<std::size_t>(health.unsaved_winners + of_worker);
+  const auto worker_unsaved =
+      std::count_if(session.outcomes.begin(), session.outcomes.end(),
+                    [](const Outcome& outcome) { return outcome.is_unsaved; });
+  const auto unsaved = static_cast<std::size_t>(health.unsaved_winners + worker_unsaved);
   if (unsaved == 0) {
     return true;
   }
@@ -216,14 +217,13 @@ bool all_winners_are_stored(Store& store, const Session& session) {
 }
 
 ExitStatus tune_all(const CommandLine& line, Context& context) {
-  std::vector<Request> noted;
+  std::vector<Request> requests;
   if (line.work.from_requests) {
-    noted = context.store().requests(context.device().identity());
+    requests = context.store().requests(context.device().identity());
   }
-  const WorkList work = make_work_list(line.work, noted);
+  const WorkList work = make_work_list(line.work, requests);
   if (work.duplicates > 0) {
-    std::cerr << counted(work.duplicates, "line")
-              << " repeated a shape that was there already: left out\n";
+    std::cerr << counted(work.duplicates, "line") << " skipped: the shape is already in the list\n";
   }
   const Estimate estimated = estimate(context, work.shapes, line.session);
   for (const std::string& warning : budget_warnings(estimated, line.session)) {
@@ -265,10 +265,10 @@ ExitStatus run(const CommandLine& line) {
   if (line.work.lists.empty() && line.work.m.empty() && line.work.n.empty() &&
       line.work.k.empty() && !line.work.from_requests) {
     std::cerr << "tune-all: nothing to tune; give a list of shapes, or --m --n --k, or "
-                 "--from-requests (--help says more)\n";
+                 "--from-requests (see --help)\n";
     return ExitStatus::kWrongUse;
   }
-  // Wrong input is told before a device is opened.
+  // Report wrong input before opening a device.
   if (!line.work.from_requests) {
     make_work_list(line.work, {});
   }
@@ -283,13 +283,12 @@ ExitStatus run(const CommandLine& line) {
 
 }  // namespace
 
-// Only a mistake in the options themselves is thrown here.
+// Throws only if the options are declared wrongly.
 // NOLINTNEXTLINE(bugprone-exception-escape)
 int main(int argc, char** argv) {
   CLI::App app(
       "Tunes a list of shapes, so that programs find the winners in the cache.\n"
-      "Shapes that the cache answers already are skipped: the same command goes on where an\n"
-      "earlier run ended.",
+      "Shapes that are already tuned are skipped: the same command continues an earlier run.",
       "tune-all");
   CommandLine line;
   add_options(app, line);

@@ -16,16 +16,16 @@
 namespace tunedgemm::internal {
 namespace {
 
-// What a person sees on the standard error stream while shapes are tuned: on a terminal one line that is
-// rewritten in place, else one line a shape. It moves the cursor, so that it writes to std::clog,
-// which run_program() leaves as it is.
+// Progress on standard error while shapes are tuned: on a terminal one line that is rewritten in
+// place, else one line per shape. It moves the cursor, so it writes to std::clog, which
+// run_program() does not escape.
 class ProgressDisplay {
  public:
-  // `to_tune` of `shapes` shapes are not yet in the cache: only these take time.
+  // `to_tune` of `shapes` shapes are not in the cache: only these take time.
   ProgressDisplay(std::size_t shapes, std::size_t to_tune) : shapes_(shapes), to_tune_(to_tune) {}
 
   void shape_begins(const Shape& shape);
-  void shape_moves(const Progress& progress);
+  void shape_progresses(const Progress& progress);
   void shape_ends(const TuneResult& result);
   // Leaves the cursor at the beginning of an empty line.
   void finish();
@@ -75,7 +75,7 @@ void ProgressDisplay::shape_begins(const Shape& shape) {
   shape_text_ =
       shape_text(shape) + " " + types_text(shape.problem) + " " + layout_text(shape.problem);
   last_rewrite_ = {};
-  shape_moves({});
+  shape_progresses({});
 }
 
 double ProgressDisplay::seconds_left() const {
@@ -84,7 +84,7 @@ double ProgressDisplay::seconds_left() const {
   return tuned_ == 0 ? 0 : spent / static_cast<double>(tuned_) * left;
 }
 
-void ProgressDisplay::shape_moves(const Progress& progress) {
+void ProgressDisplay::shape_progresses(const Progress& progress) {
   const auto now = Clock::now();
   if (!is_terminal_ || now - last_rewrite_ < kBetweenRewrites) {
     return;
@@ -128,7 +128,7 @@ void ProgressDisplay::finish() {
 }
 
 void ProgressDisplay::rewrite(const std::string& text) {
-  // Cut to a line, so that the carriage return finds its beginning again.
+  // A wrapped line could not be erased.
   std::string line = printable(text, Lines::kOne);
   while (display_width(line) > kLineWidth) {
     line.pop_back();
@@ -153,7 +153,7 @@ class SessionClock {
   std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
 };
 
-// The reason why no further shape may be tuned, or "".
+// Why no further shape may be tuned, or "".
 std::string why_not_go_on(const SessionClock& clock, const Session& session) {
   if (!session.device_failure.empty()) {
     return "not tried: the device failed";
@@ -161,19 +161,19 @@ std::string why_not_go_on(const SessionClock& clock, const Session& session) {
   if (interrupted()) {
     return "not tried: interrupted";
   }
-  return clock.left() <= 0 ? "not tried: the total time was spent" : "";
+  return clock.left() <= 0 ? "not tried: --total-seconds is over" : "";
 }
 
 TuneResult tune_one(Context& context, const Problem& problem, const SessionOptions& options,
                     const SessionClock& clock, ProgressDisplay& display) {
   TuneOptions tune_options = options.shape;
-  tune_options.on_progress = [&](const Progress& progress) { display.shape_moves(progress); };
+  tune_options.on_progress = [&](const Progress& progress) { display.shape_progresses(progress); };
   tune_options.cancelled = [&] { return interrupted() || clock.left() <= 0; };
   return context.tune(problem, tune_options);
 }
 
-// A worker tries again to store what it could not.
-void find_stored_later(Context& context, const SessionOptions& options, Session& session) {
+// A worker retries failed writes: look for winners that it has stored since.
+void find_late_stores(Context& context, const SessionOptions& options, Session& session) {
   for (Outcome& outcome : session.outcomes) {
     if (!outcome.is_unsaved) {
       continue;
@@ -189,7 +189,7 @@ constexpr std::size_t kFailureWidth = 60;
 std::string_view state_text(const Outcome& outcome) {
   switch (outcome.origin) {
     case TuneResult::Origin::kTuned:
-      return outcome.record->complete ? "tuned" : "tuned in part";
+      return outcome.record->complete ? "tuned" : "partly tuned";
     case TuneResult::Origin::kCached:
       return "cached";
     case TuneResult::Origin::kElsewhere:
@@ -233,9 +233,9 @@ Session tune_shapes(Context& context, const std::vector<Shape>& shapes,
   const SessionClock clock(options.total_seconds);
   Session session;
   for (const Shape& shape : shapes) {
-    // What the cache has is told even when the time is over.
-    const bool known = context.find_tuned(shape.problem, options.shape).has_value();
-    if (const auto reason = why_not_go_on(clock, session); !known && !reason.empty()) {
+    // Cached shapes are reported even after the time is over.
+    const bool is_cached = context.find_tuned(shape.problem, options.shape).has_value();
+    if (const auto reason = why_not_go_on(clock, session); !is_cached && !reason.empty()) {
       session.outcomes.push_back({shape, TuneResult::Origin::kFailed, std::nullopt, reason});
       continue;
     }
@@ -250,7 +250,7 @@ Session tune_shapes(Context& context, const std::vector<Shape>& shapes,
       session.outcomes.push_back({shape, TuneResult::Origin::kFailed, std::nullopt, error.what()});
     }
   }
-  find_stored_later(context, options, session);
+  find_late_stores(context, options, session);
   display.finish();
   session.seconds = clock.spent();
   session.interrupted = interrupted();
@@ -292,11 +292,11 @@ void print_summary(std::ostream& out, const Session& session, Context& context) 
       << ": " << tuned << " tuned in " << duration_text(session.seconds) << ", " << cached
       << " already in the cache";
   if (elsewhere > 0) {
-    out << ", " << elsewhere << " tuned meanwhile by another process";
+    out << ", " << elsewhere << " tuned by another process";
   }
   out << ", " << failed << " without a winner.\n";
   if (tuned == 0 && failed == 0) {
-    out << "Nothing was tuned: the cache had the winner of every shape.\n";
+    out << "Nothing was tuned: every shape already had a winner in the cache.\n";
   }
   const auto remarked =
       std::count_if(session.outcomes.begin(), session.outcomes.end(), [](const Outcome& outcome) {
@@ -304,10 +304,10 @@ void print_summary(std::ostream& out, const Session& session, Context& context) 
       });
   if (remarked > 0) {
     out << counted(static_cast<std::size_t>(remarked), "shape")
-        << " with a remark: more time (--budget-seconds, --rigor) or an idle machine decides.\n";
+        << " with a remark: more time (--budget-seconds, --rigor) or an idle machine may help.\n";
   }
   if (session.interrupted) {
-    out << "Interrupted: what is done is kept, and the same command goes on from there.\n";
+    out << "Interrupted: finished results are kept, and the same command continues from there.\n";
   }
   out << "Cache: " << context.store().health().path.string() << '\n';
 }

@@ -1,7 +1,7 @@
 #pragma once
 
-// A session: one shape after the other is tuned, until all are done, the time is spent, or the user
-// has had enough; and what is printed of it.
+// A session tunes one shape after the other until all are done, the time is over or the user
+// interrupts it, and prints the results.
 
 #include <iosfwd>
 #include <optional>
@@ -14,34 +14,34 @@
 namespace tunedgemm::internal {
 
 struct SessionOptions {
-  TuneOptions shape;         ///< for each shape: its rigor and budget
-  double total_seconds = 0;  ///< for all of them; 0: no limit
+  TuneOptions shape;         ///< rigor and budget of each shape
+  double total_seconds = 0;  ///< limit for all shapes; 0: no limit
 };
 
-/// What came of one shape: all but the trials, which the cache has.
+/// The result of one shape, without its trials, which are in the cache.
 struct Outcome {
   Shape shape;
   TuneResult::Origin origin = TuneResult::Origin::kFailed;
   std::optional<Record> record;
-  std::string failure;      ///< a sentence, where there is no record
-  bool is_unsaved = false;  ///< there is one, which could not be stored
+  std::string failure;      ///< the reason, if there is no record
+  bool is_unsaved = false;  ///< the record could not be stored
 };
 
 struct Session {
-  std::vector<Outcome> outcomes;  ///< one a shape, in order
+  std::vector<Outcome> outcomes;  ///< one per shape, in order
   double seconds = 0;
   bool interrupted = false;
-  std::string device_failure;  ///< what ended the session early, if the device did
+  std::string device_failure;  ///< the device's error, if it ended the session early
 };
 
-/// `to_tune` of the shapes are not yet in the cache: only these take time.
+/// `to_tune` of the shapes are not in the cache: only these take time.
 Session tune_shapes(Context& context, const std::vector<Shape>& shapes,
                     const SessionOptions& options, std::size_t to_tune);
 
-/// A row a shape: the winner, its time and rate, and how it compares with the naive kernel and with
-/// what would have run without tuning.
+/// One row per shape: the winner, its time and rate, and its speedup over the naive kernel and over
+/// the default config, which runs without tuning.
 void print_table(std::ostream& out, const Session& session);
-/// How many were tuned, were known and have no winner; where the cache is.
+/// The numbers of tuned, cached and failed shapes, and the path of the cache.
 void print_summary(std::ostream& out, const Session& session, Context& context);
 /// The outcomes as a JSON array.
 void print_json(std::ostream& out, const Session& session);

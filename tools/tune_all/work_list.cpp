@@ -17,7 +17,7 @@ void append(std::vector<Shape>& shapes, std::vector<Shape> more) {
 
 std::vector<Shape> shapes_of_ranges(const WorkRequest& request) {
   if (request.m.empty() || request.n.empty() || request.k.empty()) {
-    throw std::invalid_argument("--m, --n and --k belong together");
+    throw std::invalid_argument("--m, --n and --k must be given together");
   }
   const auto numbers_m = parse_number_list(request.m, 1);
   const auto numbers_n = parse_number_list(request.n, 1);
@@ -30,7 +30,7 @@ std::vector<Shape> shapes_of_ranges(const WorkRequest& request) {
   if (combinations > static_cast<double>(kMostNumbers)) {
     throw std::invalid_argument("--m, --n and --k make " + rounded_text(combinations) +
                                 " shapes with their types and layouts, more than a million; give "
-                                "larger steps, or several ranges one by one");
+                                "larger steps, or run tune-all for one range at a time");
   }
   std::vector<Shape> shapes;
   const auto add = [&](const std::string& types, const std::string& layout, std::int64_t m,
@@ -72,7 +72,7 @@ WorkList without_duplicates(std::vector<Shape> shapes) {
 
 }  // namespace
 
-WorkList make_work_list(const WorkRequest& request, std::span<const Request> noted) {
+WorkList make_work_list(const WorkRequest& request, std::span<const Request> requests) {
   std::vector<Shape> shapes;
   for (const auto& list : request.lists) {
     append(shapes, read_shape_list(list));
@@ -81,8 +81,8 @@ WorkList make_work_list(const WorkRequest& request, std::span<const Request> not
     append(shapes, shapes_of_ranges(request));
   }
   if (request.from_requests) {
-    for (const Request& miss : noted) {
-      shapes.push_back({"", miss.problem});
+    for (const Request& missed : requests) {
+      shapes.push_back({"", missed.problem});
     }
   }
   return without_duplicates(std::move(shapes));

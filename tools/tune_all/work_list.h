@@ -1,6 +1,6 @@
 #pragma once
 
-// The shapes that a run of tune-all is about, each once.
+// The distinct shapes of a run of tune-all.
 
 #include <span>
 #include <string>
@@ -11,13 +11,13 @@
 
 namespace tunedgemm::internal {
 
-/// What the command line asks for, as text.
+/// The shapes named on the command line, as text.
 struct WorkRequest {
   std::vector<std::string> lists;
   std::string m, n, k;                ///< number lists; all three or none
   std::vector<std::string> types;     ///< with m, n, k
   std::vector<std::string> layouts;   ///< with m, n, k
-  std::vector<Field> further_fields;  ///< of the shapes of m, n, k
+  std::vector<Field> further_fields;  ///< of the m, n, k shapes
   bool from_requests = false;
 };
 
@@ -26,8 +26,8 @@ struct WorkList {
   std::size_t duplicates = 0;
 };
 
-/// The shapes of the lists, then those of m, n, k, then those of the requests. Throws
-/// std::invalid_argument with a sentence.
-WorkList make_work_list(const WorkRequest& request, std::span<const Request> noted);
+/// The shapes of the lists, then those of m, n, k, then those of `requests`. Throws
+/// std::invalid_argument with a message.
+WorkList make_work_list(const WorkRequest& request, std::span<const Request> requests);
 
 }  // namespace tunedgemm::internal

@@ -1,4 +1,4 @@
-// tunedgemm bench: our winners beside another library's, in one run.
+// tunedgemm bench: races our winners against another library's kernels.
 
 #include <algorithm>
 #include <chrono>
@@ -49,13 +49,13 @@ std::vector<Shape> shapes_of(const Options& options) {
   const bool is_swept = !options.sizes.empty() || !options.sweep.empty();
   if (extent != fields.end() && (is_swept || !options.list.empty())) {
     throw std::invalid_argument('"' + extent->value + "\" is the " + extent->name +
-                                " of a single shape, and a list or a sweep was given too; leave "
-                                "out one of them");
+                                " of a single shape, but a list or a sweep was given as well; "
+                                "remove one of them");
   }
   if (!options.list.empty()) {
     if (!fields.empty()) {
       throw std::invalid_argument("--" + fields.front().name + " " + fields.front().value +
-                                  " does not go with --list, whose lines say it themselves");
+                                  " cannot be combined with --list, whose lines set it");
     }
     return read_shape_list(options.list);
   }
@@ -69,14 +69,13 @@ std::vector<Shape> shapes_of(const Options& options) {
   return {shape_of_arguments(options.shape)};
 }
 
-// Our other contenders, by the names under which they were asked for; and a remark for each that
-// cannot take part.
+// Our other contenders, named after their options; adds a remark for each that cannot take part.
 std::vector<NamedCandidate> others(Context& context, const Problem& problem, const Options& options,
                                    std::vector<std::string>& remarks) {
-  std::vector<NamedCandidate> found;
+  std::vector<NamedCandidate> contenders;
   const auto add = [&](const std::string& name, const std::optional<Candidate>& best) {
     if (best) {
-      found.push_back({name, *best});
+      contenders.push_back({name, *best});
     } else {
       remarks.push_back(name + " takes no part: it has no kernel for this problem on this device");
     }
@@ -91,8 +90,8 @@ std::vector<NamedCandidate> others(Context& context, const Problem& problem, con
   }
   for (const std::string& text : options.rigors) {
     if (text == kModel || text == kUntuned) {
-      const auto neighbours = text == kModel ? Neighbours::kIgnored : Neighbours::kAsked;
-      found.push_back({text, untuned_choice(context, problem, neighbours)});
+      const auto neighbours = text == kModel ? Neighbours::kIgnored : Neighbours::kUsed;
+      contenders.push_back({text, untuned_choice(context, problem, neighbours)});
       continue;
     }
     const Rigor rigor = *parse_rigor(text);
@@ -101,16 +100,16 @@ std::vector<NamedCandidate> others(Context& context, const Problem& problem, con
     const std::string name = is_limited ? text + " of " + std::to_string(most) : text;
     std::string failure;
     if (const auto best = fresh_winner(context, problem, rigor, is_limited ? most : 0, &failure)) {
-      found.push_back({name, *best});
+      contenders.push_back({name, *best});
     } else {
       remarks.push_back(name + " takes no part: ");
       remarks.back() += failure;
     }
   }
-  return found;
+  return contenders;
 }
 
-// Empty if it was interrupted. What fails for this shape only is a row that says so.
+// Empty if interrupted. A failure of this shape only gives a row with the reason.
 std::optional<BenchRow> bench_shape(Context& context, Baseline* baseline, const Shape& shape,
                                     const Options& options) {
   BenchRow failed;
@@ -130,7 +129,7 @@ std::optional<BenchRow> bench_shape(Context& context, Baseline* baseline, const 
     for (NamedCandidate& other : others(context, problem, options, remarks)) {
       ours.push_back(std::move(other));
     }
-    if (interrupted()) {  // what a tuning had found until then is not what it would have found
+    if (interrupted()) {  // an interrupted tuning's winner is not its final one
       return std::nullopt;
     }
     const BenchRaceOptions race{.rounds = options.measuring.rounds,
@@ -154,7 +153,7 @@ std::optional<BenchRow> bench_shape(Context& context, Baseline* baseline, const 
   return failed;
 }
 
-// The shapes one by one, until one is interrupted.
+// Races the shapes one by one until interrupted.
 std::vector<BenchRow> bench_shapes(Context& context, Baseline* baseline,
                                    const std::vector<Shape>& shapes, const Options& options,
                                    BenchFiles& files) {
@@ -180,7 +179,7 @@ std::vector<BenchRow> bench_shapes(Context& context, Baseline* baseline,
 ExitStatus status_of(const std::vector<BenchRow>& rows, std::size_t wanted) {
   if (rows.size() < wanted) {
     std::cerr << "Interrupted after " << rows.size() << " of " << counted(wanted, "shape")
-              << ": what is done is kept.\n";
+              << ": finished results are kept.\n";
     return ExitStatus::kInterrupted;
   }
   const bool all = std::all_of(rows.begin(), rows.end(),
@@ -188,21 +187,21 @@ ExitStatus status_of(const std::vector<BenchRow>& rows, std::size_t wanted) {
   return all ? ExitStatus::kGood : ExitStatus::kNoResult;
 }
 
-// Throws std::runtime_error with a sentence for a file that cannot be drawn beside this run.
+// Throws std::runtime_error for a file that cannot be drawn together with this run.
 void check_compared(const Plotter& plotter, const std::vector<std::filesystem::path>& compared,
                     const std::filesystem::path& json) {
   for (const std::filesystem::path& file : compared) {
-    std::error_code ignored;  // mostly this run's file is not there yet
+    std::error_code ignored;  // this run's file usually does not exist yet
     if (std::filesystem::equivalent(file, json, ignored)) {
       throw std::runtime_error("--compare " + file.string() +
-                               " is the file that this run writes; name another one by --json");
+                               " is the file that this run writes; choose another one with --json");
     }
     check_drawable(plotter, file);
   }
 }
 
 ExitStatus bench(const Options& options) {
-  // Wrong input and missing tools are told before anything is measured.
+  // Report wrong input and missing tools before measuring.
   const std::vector<Shape> shapes = shapes_of(options);
   const MeasuringChoice& measuring = options.measuring;
   const std::optional<Plotter> plotter = find_plotter(measuring.picture);
@@ -237,67 +236,64 @@ ExitStatus bench(const Options& options) {
 
 void add_bench(CLI::App& app, ExitStatus& status) {
   auto* verb = app.add_subcommand(
-      "bench", "our winners beside cuBLASLt (on the host OpenBLAS), interleaved in one run");
+      "bench", "race our winners against cuBLASLt (on the host OpenBLAS) in interleaved rounds");
   const auto options = std::make_shared<Options>();
   add_shape_arguments(*verb, options->shape, Extents::kOptional);
   auto* sizes = verb->add_option("--sizes", options->sizes,
-                                 "M = N = K: 1536,2176 or 256:4096:128; f16 unless --types says "
-                                 "otherwise");
+                                 "M = N = K: 1536,2176 or 256:4096:128; types default to f16");
   auto* sweep = verb->add_option("--sweep", options->sweep,
-                                 "squares: the same as --sizes " + std::string(kSquares))
+                                 "squares: same as --sizes " + std::string(kSquares))
                     ->check(CLI::IsMember({"squares"}));
   auto* list =
       verb->add_option("--list", options->list, "a list of shapes (CSV or JSON) instead of M N K");
   sizes->excludes(sweep)->excludes(list);
   sweep->excludes(list);
   add_context_options(*verb, options->context);
-  verb->add_option(
-          "--family", options->families,
-          "also the best of this kernel family, as a contender of its own; may be repeated")
+  verb->add_option("--family", options->families,
+                   "add the best config of this kernel family as a contender; may be repeated")
       ->check([](const std::string& name) {
         return find_family(name) ? "" : "there is no kernel family \"" + name + "\"";
       });
   verb->add_option("--configs", options->configs,
-                   "also the best of a list of configs: triton-tutorial has that tutorial's 16, as "
-                   "configs of mma")
+                   "add the best config of a list: triton-tutorial has the 16 configs of Triton's "
+                   "tutorial, for family mma")
       ->check(CLI::IsMember({"triton-tutorial"}));
   verb->add_option(
           "--against", options->rigors,
-          "also what a tuning of its own with this rigor finds (quick, normal, exhaustive); "
-          "or what a call runs that finds no winner: untuned, and model without the "
-          "winners of near shapes; may be repeated with others")
+          "add the winner of a fresh tuning with this rigor (quick, normal, exhaustive), or the "
+          "kernel of a call without a winner: untuned, or model, which ignores the winners of "
+          "similar shapes; may be repeated")
       ->check(CLI::IsMember({"quick", "normal", "exhaustive", kUntuned, kModel}));
   verb->add_option(
           "--most-candidates", options->most_candidates,
-          "how many the tunings of --against try at most, if their rigor gives more; 0: no limit")
+          "the most candidates that a tuning of --against may try; 0: as many as its rigor")
       ->check(CLI::NonNegativeNumber)
       ->needs("--against");
   verb->add_option(
           "--cool-down-ms", options->cool_down_ms,
-          "how long the device cools down before each sample: a contender that draws much power "
-          "lowers the clock of the one after it")
+          "idle time before each sample, because a contender's power draw lowers the clock of the "
+          "next one")
       ->check(CLI::Range(0, 10000))
       ->capture_default_str();
   verb->add_flag("--back-to-back", options->back_to_back,
-                 "also the same kernels launched one right after the other, as a second column");
+                 "also race the same kernels launched back to back, in another column");
   add_measuring_options(*verb, options->measuring, 11, "plot_bench.py");
   verb->add_option("--compare", options->compared,
-                   "draws an earlier run's JSON too, or tools/published/a100.json; may be repeated")
+                   "also draw an earlier run's JSON, or tools/published/a100.json; may be repeated")
       ->check(CLI::ExistingFile)
       ->needs("--plot");
   verb->footer(
-      "Every contender's result is checked before it is timed; inputs are random and cold; the "
-      "times\n"
-      "are those of the device alone. Before each launch runs a small kernel of nobody's, as "
-      "other\n"
-      "kernels do in a program, and its own time is taken off (--launches back_to_back: nothing\n"
-      "runs between). `of roofline`: the least time for the operations at the "
-      "peak\n"
-      "of the clock seen and for the bytes at the memory's bandwidth, over ours. `x tuned`: how\n"
-      "many times as fast as the tuned kernel. `spread`: half the distance from the 20th to the\n"
-      "80th percentile. Ctrl-C ends the\n"
-      "run after the shape at work and keeps what is done.\n"
-      "Exit status: 0 good; 1 some shapes have no result; 2 the command line is wrong; 3 no such\n"
+      "Every contender's result is checked before it is timed. Inputs are random and cold; times\n"
+      "are device times. An unrelated small kernel runs before each launch, as other kernels do "
+      "in\n"
+      "a program, and its own time is subtracted (--launches back_to_back: no kernel in between).\n"
+      "`of roofline`: the roofline time, from the operations at the peak of the measured clock "
+      "and\n"
+      "the bytes at the memory bandwidth, divided by ours. `x tuned`: speed relative to the tuned\n"
+      "kernel. `spread`: half the distance from the 20th to the 80th percentile, relative to the\n"
+      "median. Ctrl-C ends the run after the current shape and keeps finished results.\n"
+      "Exit status: 0 success; 1 some shapes have no result; 2 the command line is wrong; 3 no "
+      "such\n"
       "device; 130 interrupted.");
   verb->callback([options, &status] { status = bench(*options); });
 }

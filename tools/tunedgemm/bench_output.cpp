@@ -12,14 +12,14 @@
 namespace tunedgemm::internal {
 namespace {
 
-std::string cell(double known) {
+std::string cell(double value) {
   std::ostringstream text;
-  text << known;
-  return known == 0 ? "" : text.str();
+  text << value;
+  return value == 0 ? "" : text.str();
 }
 
-Json value(double known) {
-  return known == 0 ? Json(nullptr) : Json(known);
+Json value_or_null(double value) {
+  return value == 0 ? Json(nullptr) : Json(value);
 }
 
 Json to_json(const BenchContender& contender) {
@@ -29,8 +29,8 @@ Json to_json(const BenchContender& contender) {
           {"p20_us", contender.p20_us},
           {"p80_us", contender.p80_us},
           {"tflops", contender.tflops},
-          {"of_roofline", value(contender.of_roofline)},
-          {"clock_mhz", value(contender.clock_mhz)},
+          {"of_roofline", value_or_null(contender.of_roofline)},
+          {"clock_mhz", value_or_null(contender.clock_mhz)},
           {"max_error", contender.max_error}};
 }
 
@@ -61,7 +61,7 @@ Json to_json(const BenchRun& run) {
           {"cool_down_ms", run.cool_down_ms}};
 }
 
-// A line for each row, so that versions of the file can be compared.
+// One line per row, so that versions of the file can be compared.
 std::string document_text(const BenchRun& run, const std::vector<std::string>& rows) {
   std::string text = json_text(to_json(run), 1);
   text.resize(text.rfind('\n'));  // without the closing brace
@@ -98,11 +98,11 @@ std::string ratio_text(const BenchContender* theirs, const BenchContender& ours)
   return theirs == nullptr ? "-" : speedup_text(theirs->median_us, ours.median_us);
 }
 
-std::string known_text(double value) {
+std::string text_or_dash(double value) {
   return value == 0 ? "-" : rounded_text(value);
 }
 
-// "x best" where the same kernels follow each other; empty where they were not asked to.
+// "x best" of the back-to-back launches; empty if they were not measured.
 std::string back_to_back_text(const BenchRow& row) {
   const BenchRow overlapping = back_to_back(row);
   const BenchContender* ours = tuned_contender(overlapping);
@@ -125,12 +125,12 @@ std::string result_text(const BenchRow& row) {
   return text;
 }
 
-void print_ratios(std::ostream& out, const Ratios& found, std::string_view other) {
-  if (found.shapes > 0) {
-    out << "against " << other << ": geometric mean " << speedup_text(found.geometric_mean, 1)
-        << " over " << counted(static_cast<std::size_t>(found.shapes), "shape") << ", least "
-        << speedup_text(found.least, 1) << " at " << found.least_shape << ", greatest "
-        << speedup_text(found.greatest, 1) << " at " << found.greatest_shape << '\n';
+void print_ratios(std::ostream& out, const Ratios& summary, std::string_view other) {
+  if (summary.shapes > 0) {
+    out << "against " << other << ": geometric mean " << speedup_text(summary.geometric_mean, 1)
+        << " over " << counted(static_cast<std::size_t>(summary.shapes), "shape") << ", least "
+        << speedup_text(summary.least, 1) << " at " << summary.least_shape << ", greatest "
+        << speedup_text(summary.greatest, 1) << " at " << summary.greatest_shape << '\n';
   }
 }
 
@@ -185,15 +185,16 @@ void print_table(std::ostream& out, const std::vector<BenchRow>& rows,
                time_text(ours->median_us), spread_text(ours->spread), tflops_text(ours),
                tflops_text(baseline_default(row)), tflops_text(baseline_best(row)),
                ratio_text(baseline_default(row), *ours), ratio_text(baseline_best(row), *ours),
-               back_to_back_text(row), "", known_text(ours->of_roofline),
-               known_text(ours->clock_mhz), row.kernel});
+               back_to_back_text(row), "", text_or_dash(ours->of_roofline),
+               text_or_dash(ours->clock_mhz), row.kernel});
     for (const BenchContender& contender : row.contenders) {
       if (&contender != ours && !contender.kernel.empty()) {  // another family of ours
-        table.add(
-            {"", contender.name, "", time_text(contender.median_us), spread_text(contender.spread),
-             tflops_text(&contender), "", "", ratio_text(baseline_default(row), contender),
-             ratio_text(baseline_best(row), contender), "", ratio_text(ours, contender),
-             known_text(contender.of_roofline), known_text(contender.clock_mhz), contender.kernel});
+        table.add({"", contender.name, "", time_text(contender.median_us),
+                   spread_text(contender.spread), tflops_text(&contender), "", "",
+                   ratio_text(baseline_default(row), contender),
+                   ratio_text(baseline_best(row), contender), "", ratio_text(ours, contender),
+                   text_or_dash(contender.of_roofline), text_or_dash(contender.clock_mhz),
+                   contender.kernel});
       }
     }
   }
@@ -217,7 +218,7 @@ void print_means(std::ostream& out, const std::vector<BenchRow>& rows,
   for (const BenchRow& row : rows) {
     overlapping.push_back(back_to_back(row));
   }
-  print_ratios(out, ratios(overlapping, baseline_best), "the same, all launched back to back");
+  print_ratios(out, ratios(overlapping, baseline_best), "the best, launched back to back");
   for (const std::string& name : other_contenders(rows)) {
     print_ratios(out, ratios(rows, [&](const BenchRow& row) { return contender_named(row, name); }),
                  name);
@@ -234,8 +235,8 @@ void BenchProgress::shape_ends(const BenchRow& row) {
   out_ << result_text(row);
   if (ended_ < shapes_) {
     const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - begin_;
-    const double seconds_a_shape = spent.count() / static_cast<double>(ended_);
-    out_ << "  (" << duration_text(seconds_a_shape * static_cast<double>(shapes_ - ended_))
+    const double seconds_per_shape = spent.count() / static_cast<double>(ended_);
+    out_ << "  (" << duration_text(seconds_per_shape * static_cast<double>(shapes_ - ended_))
          << " left)";
   }
   out_ << '\n';

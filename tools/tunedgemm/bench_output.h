@@ -1,13 +1,13 @@
 #pragma once
 
-// How the results of a bench are told: a line for each shape while it runs, the table and the means
-// at its end; and files, row by row, so that an interrupted run keeps what is done.
+// The output of bench: a line for each shape while it runs, the table and the means at the end, and
+// files written row by row, so that an interrupted run keeps its results.
 //
-//   CSV    A line for each contender of each shape; the first line names the columns.
+//   CSV    One line per contender of each shape; the first line names the columns.
 //   JSON   {"device": ..., "rows": [{"m": ..., "contenders": [{"contender": "tuned", ...}]}]}; the
-//          document is whole after every row. tools/plot_bench.py draws it.
+//          document is complete after every row. tools/plot_bench.py draws it.
 //
-// What is not known (a clock, a part of the roofline) is an empty cell, or null.
+// Unknown values (clock, fraction of the roofline) are empty cells, or null.
 
 #include <chrono>
 #include <cstddef>
@@ -22,11 +22,10 @@ namespace tunedgemm::internal {
 /// Used by one thread.
 class BenchFiles {
  public:
-  /// An empty path: no such file. Throws std::runtime_error with a sentence for a file that cannot
-  /// be written.
+  /// An empty path: no such file. Throws std::runtime_error if a file cannot be written.
   BenchFiles(BenchRun run, std::string csv_path, std::string json_path);
 
-  /// On disk when it returns. Throws as above.
+  /// The row is in the files when it returns. Throws as above.
   void add(const BenchRow& row);
 
  private:
@@ -38,13 +37,13 @@ class BenchFiles {
   std::vector<std::string> json_rows_;
 };
 
-/// A line for each shape, below it one for each family that was asked for, and one for each shape
-/// that failed. `baseline` is the name of the other library, "" where there is none.
+/// One line per shape, followed by one for each of our other contenders; then one for each failed
+/// shape. `baseline` is the name of the other library, or "".
 void print_table(std::ostream& out, const std::vector<BenchRow>& rows, const std::string& baseline);
-/// Geometric means and the least ratio, against the baseline's default and its best; nothing where
-/// the baseline took no part.
+/// Geometric means and extremes of the ratios to the baseline's default and its best proposal (none
+/// if the baseline took no part) and to our other contenders.
 void print_means(std::ostream& out, const std::vector<BenchRow>& rows, const std::string& baseline);
-/// A line for each shape, with the time that is left. Used by one thread.
+/// Prints one line per shape, with the remaining time. Used by one thread.
 class BenchProgress {
  public:
   BenchProgress(std::ostream& out, std::size_t shapes) : out_(out), shapes_(shapes) {}

@@ -16,15 +16,15 @@ namespace tunedgemm::internal {
 namespace {
 
 constexpr int kProposals = 8;
-// One sample before the race: a proposal that is this much slower than the fastest is left out.
+// A proposal this much slower than the fastest, in one sample before the race, is left out.
 constexpr double kFarBehind = 1.5;
 
-// Of ours or of the baseline's, before and in the race. Its contender refers to the trial.
+// One of our kernels or of the baseline's. Its contender refers to the trial.
 struct RacedKernel {
   std::string name;
   std::string kernel;  ///< the candidate, as text; empty for the baseline's
   std::unique_ptr<Trial> trial;
-  bool must_stay = true;  ///< however slow it is before the race
+  bool must_stay = true;  ///< even if far behind before the race
   double max_error = 0;   ///< relative to the error bound
   Contender contender;
 };
@@ -56,13 +56,13 @@ class BenchRace {
   std::vector<std::string> remarks_;
 };
 
-// The first one must take part: without it there is nothing to compare with.
+// The first kernel must take part: the others are compared with it.
 void BenchRace::leave_out(const RacedKernel& raced, const std::string& why) {
-  const std::string sentence = (raced.kernel.empty() ? raced.name : raced.kernel) + ": " + why;
+  const std::string message = (raced.kernel.empty() ? raced.name : raced.kernel) + ": " + why;
   if (kernels_.empty() || &raced == &kernels_.front()) {
-    throw std::runtime_error(sentence);
+    throw std::runtime_error(message);
   }
-  remarks_.push_back(sentence);
+  remarks_.push_back(message);
 }
 
 void BenchRace::leave_out_rejected() {
@@ -84,12 +84,12 @@ void BenchRace::add(const NamedCandidate& ours) {
     leave_out(raced, instance.why_not());
     return;
   }
-  auto made = context_.kernel(*instance);
-  if (const auto* rejection = std::get_if<Rejection>(&made)) {
+  auto kernel = context_.kernel(*instance);
+  if (const auto* rejection = std::get_if<Rejection>(&kernel)) {
     leave_out(raced, rejection->detail);
     return;
   }
-  raced.trial = evaluator_.trial(std::get<0>(std::move(made)), instance->launch);
+  raced.trial = evaluator_.trial(std::get<0>(std::move(kernel)), instance->launch);
   const auto error = raced.trial->check();
   if (const auto* rejection = std::get_if<Rejection>(&error)) {
     leave_out(raced, to_text(*rejection));
@@ -119,14 +119,14 @@ void BenchRace::add_proposals(Baseline& baseline) {
     } else {
       raced.max_error = std::get<double>(error);
     }
-    // The baseline's rounding may be coarser than our bound: that is told, and it races all the same.
+    // The baseline's rounding may exceed our error bound: remark it, and race it nevertheless.
     if (rejection == nullptr || rejection->reason == Reason::kWrongResult) {
       kernels_.push_back(std::move(raced));
     }
   }
 }
 
-// On a GPU with the clock that the SMs have counted themselves, shortly before until shortly after.
+// With the clock over the sample: on a GPU counted by the SMs, else the device's.
 std::variant<Sample, Rejection> BenchRace::sample(Trial& trial, int launches) {
   evaluator_.mhz_since_last_call();
   auto us = trial.sample(launches);
@@ -138,7 +138,7 @@ std::variant<Sample, Rejection> BenchRace::sample(Trial& trial, int launches) {
                 counted_mhz > 0 ? counted_mhz : static_cast<double>(context_.device().clock().mhz)};
 }
 
-// Makes the contenders, and drops proposals that are far behind.
+// Fills in the contenders, and drops proposals that are far behind.
 void BenchRace::sample_once() {
   double best_us = std::numeric_limits<double>::infinity();
   for (RacedKernel& raced : kernels_) {
@@ -170,7 +170,7 @@ void BenchRace::run() {
             {.cool_down_seconds = std::chrono::duration<double>(options_.cool_down).count(),
              .most_repeated_rounds = (options_.rounds + 1) / 2,
              .seed = options_.seed});
-  race.run_uncounted_round();  // it makes the graphs
+  race.run_uncounted_round();  // creates the graphs
   while (race.rounds() < options_.rounds) {
     race.run_round();
   }

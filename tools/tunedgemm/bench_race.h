@@ -1,7 +1,7 @@
 #pragma once
 
-// A race (tuner/race.h) of our kernels with another library's proposals for one problem: the same
-// inputs, cold, each result checked first.
+// A race (tuner/race.h) of our kernels against another library's proposals for one problem, with
+// the same cold inputs. Each result is checked first.
 
 #include <chrono>
 #include <cstdint>
@@ -16,8 +16,7 @@ namespace tunedgemm::internal {
 
 struct BenchRaceOptions {
   int rounds = 11;
-  /// Before each sample, so that a contender that draws much power does not lower the clock of the
-  /// one after it.
+  /// Before each sample, so that a contender's power draw does not lower the clock of the next.
   std::chrono::milliseconds cool_down{20};
   std::uint64_t seed = 1;
 };
@@ -27,10 +26,10 @@ struct NamedCandidate {
   Candidate candidate;
 };
 
-/// Races our candidates, at least one, against the baseline's proposals (null: among themselves). The
-/// row has ours first; its remarks say why one of ours, the baseline, or one of its proposals is not
-/// there, and which results are outside our error bound. Throws DeviceError; std::runtime_error
-/// with a sentence if the first candidate is wrong or cannot be made.
+/// Races our candidates, at least one, against the baseline's proposals (null: among themselves).
+/// The row has ours first; its remarks say why one of ours, the baseline, or one of its proposals
+/// is missing, and which results exceed our error bound. Throws DeviceError, and std::runtime_error
+/// if the first candidate is wrong or does not compile.
 BenchRow race_kernels(Context& context, const Shape& shape, const std::vector<NamedCandidate>& ours,
                       Baseline* baseline, const BenchRaceOptions& options);
 

@@ -18,8 +18,8 @@ bool is_baseline(const BenchContender& contender) {
 }
 
 template <class Predicate>
-const BenchContender* find_contender(const BenchRow& row, Predicate is_it) {
-  const auto found = std::find_if(row.contenders.begin(), row.contenders.end(), is_it);
+const BenchContender* find_contender(const BenchRow& row, Predicate matches) {
+  const auto found = std::find_if(row.contenders.begin(), row.contenders.end(), matches);
   return found == row.contenders.end() ? nullptr : &*found;
 }
 

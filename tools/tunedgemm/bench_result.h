@@ -1,6 +1,6 @@
 #pragma once
 
-// What `tunedgemm bench` found, as plain values: the run, a row for each shape, a contender for
+// The results of `tunedgemm bench` as plain values: the run, a row for each shape, a contender for
 // each kernel in the row.
 
 #include <functional>
@@ -15,10 +15,10 @@
 
 namespace tunedgemm::internal {
 
-/// What is the same for all rows.
+/// The values common to all rows.
 struct BenchRun {
   std::string device, compiler, driver;
-  std::string baseline;  ///< "cuBLASLt 13.1.0", or "" where it is not there
+  std::string baseline;  ///< "cuBLASLt 13.1.0", or "" without one
   std::string began_at;  ///< UTC
   int rounds = 0;
   int cool_down_ms = 0;
@@ -33,8 +33,8 @@ struct BenchContender {
   double median_us = 0, p20_us = 0, p80_us = 0;
   double spread = 0;  ///< relative_spread of the rounds
   double tflops = 0;
-  double of_roofline = 0;  ///< roofline_us() at the clock seen, over the median; 0: not known
-  double clock_mhz = 0;    ///< 0: not known
+  double of_roofline = 0;  ///< roofline_us() at clock_mhz, divided by the median; 0: unknown
+  double clock_mhz = 0;    ///< measured; 0: unknown
   double max_error = 0;    ///< relative to the error bound
 };
 
@@ -42,30 +42,29 @@ struct BenchRow {
   Shape shape;
   std::string kernel;                      ///< the tuned candidate, as text
   std::vector<BenchContender> contenders;  ///< ours first; empty if the shape failed
-  /// The same kernels, launched back to back; empty unless that was asked for.
+  /// The same kernels, launched back to back; empty if not measured.
   std::vector<BenchContender> back_to_back;
   std::vector<std::string> remarks;
-  std::string failure;  ///< a sentence, or "" where there are contenders
+  std::string failure;  ///< the reason, or "" if there are contenders
 
-  /// `added` has a name, a kernel and an error; its figures are those of the contender that raced.
+  /// `added` has a name, a kernel and an error; its figures come from the raced contender.
   void add(BenchContender added, const Contender& raced, const DeviceLimits& limits);
 };
 
-/// The row with the contenders as they were launched back to back.
+/// The row with its back-to-back contenders in place of the others.
 BenchRow back_to_back(const BenchRow& row);
 
-/// Each null if it took no part.
+/// Each returns null if the contender took no part.
 const BenchContender* tuned_contender(const BenchRow& row);
 const BenchContender* baseline_default(const BenchRow& row);  ///< the baseline's first proposal
 const BenchContender* baseline_best(const BenchRow& row);     ///< the baseline's fastest
 
-/// The names of our other contenders, in the order in which they first come.
+/// The names of our other contenders, in order of first appearance.
 std::vector<std::string> other_contenders(const std::vector<BenchRow>& rows);
 const BenchContender* contender_named(const BenchRow& row,
-                                      std::string_view name);  ///< null if it is not there
+                                      std::string_view name);  ///< or null
 
-/// Over all rows in which ours and one of the baseline's contenders ran: how many times as fast ours
-/// is.
+/// Our speedup over another contender, over all rows in which both ran.
 struct Ratios {
   int shapes = 0;
   double geometric_mean = 0;
@@ -75,12 +74,12 @@ struct Ratios {
 Ratios ratios(const std::vector<BenchRow>& rows,
               const std::function<const BenchContender*(const BenchRow&)>& other);
 
-/// The honest roofline, for the column that says how near a kernel comes to it; Backend::roofline_us
-/// is generous, since it throws results out. The least microseconds for the problem: its operations
-/// at the peak of the fastest unit for its types (Backend::peak_operations_per_cycle) at `clock_mhz`
-/// (0: the highest clock), or the bytes of its matrices, each once, at the memory's nominal bandwidth
-/// (cold inputs), whichever take longer. 0 where the peak is not known: on the host, before compute
-/// capability 8.0, and of an unknown one.
+/// The roofline of the column "of roofline"; Backend::roofline_us is more generous, because it
+/// serves to reject results. The least time for the problem: its operations at the peak rate of the
+/// fastest unit for its types (Backend::peak_operations_per_cycle) at `clock_mhz` (0: the highest
+/// clock), or the bytes of its matrices, each once, at the memory's nominal bandwidth (cold
+/// inputs), whichever takes longer. 0 if the peak is unknown: on the host, and for compute
+/// capabilities before 8.0 or unknown ones.
 double roofline_us(const Problem& problem, const DeviceLimits& limits, double clock_mhz);
 
 }  // namespace tunedgemm::internal

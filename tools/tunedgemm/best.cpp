@@ -1,4 +1,4 @@
-// tunedgemm best: the winners, as a table.
+// tunedgemm best: prints the winners as a table.
 
 #include <algorithm>
 #include <iostream>
@@ -26,7 +26,7 @@ bool contains(const std::vector<std::int64_t>& numbers, std::int64_t number) {
   return numbers.empty() || std::find(numbers.begin(), numbers.end(), number) != numbers.end();
 }
 
-// An option that was not given lets everything through.
+// Options that were not given filter nothing.
 std::vector<WinnerWithState> filtered(std::vector<WinnerWithState> winners,
                                       const Options& options) {
   const auto numbers = [](const std::string& text) {
@@ -87,8 +87,8 @@ ExitStatus best(const Options& options) {
   }
   if (winners.empty()) {
     const StoreHealth health = store->health();
-    std::cerr << "no winner in " << health.path.string() << " is of this kind; there are "
-              << health.winners << " others; tune-all makes some\n";
+    std::cerr << "no winner in " << health.path.string() << " matches (it has " << health.winners
+              << " winners); tune-all adds winners\n";
     return ExitStatus::kNoResult;
   }
   return ExitStatus::kGood;
@@ -97,18 +97,18 @@ ExitStatus best(const Options& options) {
 }  // namespace
 
 void add_best(CLI::App& app, ExitStatus& status) {
-  auto* verb = app.add_subcommand("best", "the winners, as a table");
+  auto* verb = app.add_subcommand("best", "print the winners as a table");
   const auto options = std::make_shared<Options>();
   add_cache_option(*verb, options->cache);
   verb->add_option("--m", options->m, "only these M: 512 or 512,1024 or 128:4096:128");
   verb->add_option("--n", options->n, "only these N");
   verb->add_option("--k", options->k, "only these K");
-  verb->add_option("--types", options->types, "only types that contain this: f16");
-  verb->add_flag("--json", options->json, "as a JSON array");
+  verb->add_option("--types", options->types, "only types that contain this text: f16");
+  verb->add_flag("--json", options->json, "print a JSON array");
   verb->footer(
-      "State: confirmed; provisional (quick, or its budget ended first); stale (another\n"
-      "compiler or driver has been seen since); void (its template has changed since).\n"
-      "`tunedgemm explain` says what a call would get here.");
+      "State: confirmed; provisional (quick, or its budget ran out); stale (another compiler or\n"
+      "driver has been seen since); void (its template has changed since).\n"
+      "`tunedgemm explain` shows the kernel that a call would run.");
   verb->callback([options, &status] { status = best(*options); });
 }
 

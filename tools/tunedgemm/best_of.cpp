@@ -12,17 +12,17 @@
 namespace tunedgemm::internal {
 namespace {
 
-constexpr double kSecondsForAll = 120;  // more than enough, so that all are tried
+constexpr double kSecondsForAll = 120;  // enough to try all of them
 
-// Apart from the cache: what was too slow beside others is tried here all the same.
-std::optional<Candidate> tune_apart(Context& context, const Problem& problem,
+// Tunes with an empty in-memory store, so that earlier rejections do not count.
+std::optional<Candidate> tune_fresh(Context& context, const Problem& problem,
                                     const TuneOptions& options, std::string* failure) {
   Device& device = context.device();
   const Device::Current current(device);
-  DeviceEvaluator evaluator(device, context.store(), problem);  // which has the binaries
-  StoreOptions apart;
-  apart.access = StoreOptions::Access::kMemoryOnly;
-  const std::unique_ptr<Store> trials = Store::open(apart);
+  DeviceEvaluator evaluator(device, context.store(), problem);  // the store has binaries
+  StoreOptions in_memory;
+  in_memory.access = StoreOptions::Access::kMemoryOnly;
+  const std::unique_ptr<Store> trials = Store::open(in_memory);
   const Tuning tuning = tune({problem, device.identity(), device.toolchain()}, device.limits(),
                              evaluator, *trials, options);
   if (!tuning.record) {
@@ -64,7 +64,7 @@ std::optional<Candidate> best_of(Context& context, const Problem& problem,
   options.default_candidate = candidates.front();
   options.candidates = std::move(candidates);
   std::string failure;
-  return tune_apart(context, problem, options, &failure);
+  return tune_fresh(context, problem, options, &failure);
 }
 
 std::optional<Candidate> fresh_winner(Context& context, const Problem& problem, Rigor rigor,
@@ -73,13 +73,13 @@ std::optional<Candidate> fresh_winner(Context& context, const Problem& problem, 
   options.rigor = rigor;
   options.budget.candidates = most_candidates;
   options.cancelled = interrupted;
-  return tune_apart(context, problem, options, failure);
+  return tune_fresh(context, problem, options, failure);
 }
 
 Candidate untuned_choice(Context& context, const Problem& problem, Neighbours neighbours) {
   const DeviceIdentity& identity = context.device().identity();
   std::vector<Record> winners;
-  if (neighbours == Neighbours::kAsked) {
+  if (neighbours == Neighbours::kUsed) {
     winners = context.store().neighbours(problem, identity, kAskedNeighbours);
     std::erase_if(winners, [&](const Record& winner) { return winner.problem == problem; });
   }

@@ -1,4 +1,4 @@
-// tunedgemm doctor: what is here, what is missing, and whether tuning can work.
+// tunedgemm doctor: reports the cache, the devices and compilers, and whether tuning can work.
 
 #include <iostream>
 #include <memory>
@@ -24,8 +24,8 @@ struct Options {
 };
 
 constexpr std::string_view kGood = "ok";
-constexpr std::string_view kAbsent = "absent";  // and nobody needs it
-constexpr std::string_view kBroken = "BROKEN";  // which stops tuning
+constexpr std::string_view kAbsent = "absent";  // but not needed
+constexpr std::string_view kBroken = "BROKEN";  // prevents tuning
 
 struct Finding {
   std::string subject;
@@ -38,7 +38,7 @@ std::string gib_text(std::int64_t bytes) {
   return rounded_text(static_cast<double>(bytes) / (1 << 30)) + " GiB";
 }
 
-// The cache as the library would open it: it is created where there is none, since that may fail.
+// Opens the cache as the library would, creating it if necessary, because that may fail.
 void examine_cache(const std::string& path, Findings& findings) {
   StoreOptions options;
   options.path = path;
@@ -140,11 +140,11 @@ ExitStatus doctor(const Options& options) {
 }  // namespace
 
 void add_doctor(CLI::App& app, ExitStatus& status) {
-  auto* verb = app.add_subcommand("doctor", "what is here, what is missing, can tuning work");
+  auto* verb = app.add_subcommand("doctor", "check the cache, the devices and the compilers");
   const auto options = std::make_shared<Options>();
   add_cache_option(*verb, options->cache);
-  verb->add_flag("--json", options->json, "as a JSON array");
-  verb->footer("Exit status 1: something that is here is BROKEN, so that tuning would stop at it.");
+  verb->add_flag("--json", options->json, "print a JSON array");
+  verb->footer("Exit status 1: something is BROKEN, and tuning would fail.");
   verb->callback([options, &status] { status = doctor(*options); });
 }
 

@@ -1,4 +1,4 @@
-// tunedgemm explain: what a call with this problem would run, and why.
+// tunedgemm explain: the kernel that a call with this problem would run, and why.
 
 #include <algorithm>
 #include <iostream>
@@ -23,7 +23,7 @@ struct Options {
   bool json = false;
 };
 
-// All that is known about one problem on one device.
+// Everything known about a problem on a device.
 struct Explanation {
   Problem problem;  // canonical
   std::optional<Hit> hit;
@@ -33,11 +33,11 @@ struct Explanation {
   std::vector<TrialRecord> trials;
 };
 
-Explanation explain(Context& context, const Problem& asked) {
+Explanation explain(Context& context, const Problem& problem) {
   Device& device = context.device();
   const DeviceLimits& limits = device.limits();
   Explanation result;
-  result.problem = canonical(asked).problem;
+  result.problem = canonical(problem).problem;
   result.hit =
       context.store().find({result.problem, device.identity(), device.toolchain()}, limits);
   result.ranked = ranked_candidates(result.problem, limits);
@@ -60,13 +60,13 @@ void print_line(std::string_view title, const std::string& text) {
 
 std::string origin_text(const Explanation& explanation) {
   if (!explanation.hit) {
-    return "model: the cache does not know this problem, so this is the cost model's choice, "
-           "or what won for a near shape (policy compile); policy tune would tune it first";
+    return "model: the cache has no winner for this problem; this is the cost model's choice or a "
+           "similar shape's winner (policy compile); policy tune would tune it first";
   }
   const Record& record = explanation.hit->record;
   if (explanation.hit->match == Match::kStale) {
     return "stale: tuned with " + record.toolchain.compiler + " and driver " +
-           record.toolchain.driver + "; used at once, and confirmed when tune-all next runs";
+           record.toolchain.driver + "; used now, and confirmed when tune-all next runs";
   }
   return std::string("tuned: ") + (is_confirmed(record) ? "confirmed" : "provisional") + ", " +
          record.tuned_at + " UTC";
@@ -96,7 +96,7 @@ void print_evidence(const Record& record) {
   print_line("evidence", std::to_string(record.candidates_tried) + " of " +
                              std::to_string(record.candidates_legal) + " legal candidates tried, " +
                              std::string(name(record.rigor)) +
-                             (record.complete ? "" : " (its budget ended first)") + ", in " +
+                             (record.complete ? "" : " (its budget ran out)") + ", in " +
                              seconds_text(record.spent_seconds) + ": compiling " +
                              seconds_text(record.compile_seconds) + ", checking " +
                              seconds_text(record.check_seconds) + ", screening " +
@@ -117,7 +117,7 @@ void print_prediction(const Explanation& explanation) {
   }
 }
 
-// The fastest of what was measured, beside what the cost model had said.
+// The fastest finalists, with measured and predicted times.
 void print_fastest(std::vector<TrialRecord> trials) {
   constexpr std::size_t kMostRows = 8;
   std::erase_if(trials, [](const TrialRecord& trial) { return !trial.final_round; });
@@ -181,11 +181,11 @@ ExitStatus explain(const Options& options) {
 }  // namespace
 
 void add_explain(CLI::App& app, ExitStatus& status) {
-  auto* verb = app.add_subcommand("explain", "what a call would run here, and why");
+  auto* verb = app.add_subcommand("explain", "print the kernel that a call would run, and why");
   const auto options = std::make_shared<Options>();
   add_shape_arguments(*verb, options->shape);
   add_context_options(*verb, options->context);
-  verb->add_flag("--json", options->json, "as a JSON object");
+  verb->add_flag("--json", options->json, "print a JSON object");
   verb->callback([options, &status] { status = explain(*options); });
 }
 

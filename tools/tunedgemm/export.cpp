@@ -1,4 +1,4 @@
-// tunedgemm export: a copy of a cache for another machine, or its winners for another program.
+// tunedgemm export: copies a cache for another machine, or its winners for another program.
 
 #include <iostream>
 #include <memory>
@@ -32,7 +32,8 @@ ExitStatus export_cache(const Options& options) {
   const auto store = open_store_for_reading(options.cache);
   const std::vector<Record> records = store->winners();
   if (records.empty()) {
-    std::cerr << "the cache " << store->path().string() << " has no winners; tune-all makes some\n";
+    std::cerr << "the cache " << store->path().string()
+              << " has no winners; tune-all adds winners\n";
     return ExitStatus::kNoResult;
   }
   if (options.csv || options.json) {
@@ -57,14 +58,14 @@ ExitStatus export_cache(const Options& options) {
 
 void add_export(CLI::App& app, ExitStatus& status) {
   auto* verb = app.add_subcommand(
-      "export", "a self-contained copy of the cache, or its winners as CSV or JSON");
+      "export", "write a self-contained copy of the cache, or its winners as CSV or JSON");
   const auto options = std::make_shared<Options>();
   verb->add_option("destination", options->destination,
-                   "the file to write; - is the standard output, with --csv and --json")
+                   "the file to write; with --csv or --json, - is the standard output")
       ->required();
   add_cache_option(*verb, options->cache);
-  auto* csv = verb->add_flag("--csv", options->csv, "the winners as CSV");
-  verb->add_flag("--json", options->json, "the winners as a JSON array")->excludes(csv);
+  auto* csv = verb->add_flag("--csv", options->csv, "write the winners as CSV");
+  verb->add_flag("--json", options->json, "write the winners as a JSON array")->excludes(csv);
   verb->callback([options, &status] { status = export_cache(*options); });
 }
 

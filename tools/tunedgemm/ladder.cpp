@@ -1,5 +1,5 @@
-// tunedgemm ladder: every kernel family on one problem, the simplest first, each step beside the
-// one before; at the end the tuned winner and somebody else's library.
+// tunedgemm ladder: races every kernel family on one problem, from the simplest to the tuned winner
+// and another library, and shows the speedup of each step.
 
 #include <algorithm>
 #include <chrono>
@@ -36,17 +36,18 @@ std::vector<Shape> shapes_of(const std::vector<Field>& fields, const DeviceLimit
     all.insert(all.end(), {{"m", m}, {"n", n}, {"k", k}});
     return shape_of_arguments(std::move(all));
   };
-  // The text that the first rungs come from times the small one; on the large one the last differ.
+  // The small shape is that of the tutorial behind the first rungs; the large one separates the
+  // last.
   const char* large = limits.is_gpu() ? "4096" : "1024";
   return {shape_with("512", "512", "256"), shape_with(large, large, large)};
 }
 
-std::string climbed_text(const BenchContender* from, const BenchContender& to) {
+std::string step_text(const BenchContender* from, const BenchContender& to) {
   return from == nullptr ? "" : speedup_text(from->median_us, to.median_us);
 }
 
-// On a scale of logarithms, the fastest the longest.
-std::string bar_of(double tflops, double least, double most) {
+// On a logarithmic scale; the fastest has the longest bar.
+std::string bar_text(double tflops, double least, double most) {
   constexpr double kLength = 32;
   const double part = most > least ? std::log(tflops / least) / std::log(most / least) : 1;
   return std::string(static_cast<std::size_t>(1 + std::lround((kLength - 1) * part)), '#');
@@ -61,19 +62,19 @@ void print_rungs(const BenchRow& row) {
   Table table({{"step"},
                {"time", Align::kRight},
                {"GFLOP/s", Align::kRight},
-               {"to the step before", Align::kRight},
-               {"to the first", Align::kRight},
+               {"vs previous", Align::kRight},
+               {"vs first", Align::kRight},
                {"of roofline", Align::kRight},
                {"error", Align::kRight},
-               {"GFLOP/s, each # as many times as much"},
+               {"GFLOP/s, logarithmic"},
                {"kernel"}});
   const BenchContender* before = nullptr;
   for (const BenchContender& contender : row.contenders) {
     table.add({contender.name, time_text(contender.median_us),
-               rounded_text(1000 * contender.tflops), climbed_text(before, contender),
-               climbed_text(before == nullptr ? nullptr : &row.contenders.front(), contender),
+               rounded_text(1000 * contender.tflops), step_text(before, contender),
+               step_text(before == nullptr ? nullptr : &row.contenders.front(), contender),
                contender.of_roofline == 0 ? "-" : rounded_text(contender.of_roofline),
-               rounded_text(contender.max_error), bar_of(contender.tflops, least, most),
+               rounded_text(contender.max_error), bar_text(contender.tflops, least, most),
                contender.kernel});
     before = &contender;
   }
@@ -86,7 +87,7 @@ void print_rungs(const BenchRow& row) {
   std::cout << '\n';
 }
 
-// The rungs of the problem, and the winner.
+// The best candidate of each family, and the winner.
 std::vector<NamedCandidate> rungs_of(Context& context, const Problem& problem,
                                      const Options& options) {
   std::vector<NamedCandidate> rungs;
@@ -111,7 +112,7 @@ std::vector<NamedCandidate> rungs_of(Context& context, const Problem& problem,
   return rungs;
 }
 
-// Theirs as one step: its fastest proposal.
+// Keeps the baseline's fastest proposal as one step.
 void keep_best_of_baseline(BenchRow& row, const std::string& baseline) {
   const BenchContender* best = baseline_best(row);
   if (best == nullptr) {
@@ -176,15 +177,15 @@ ExitStatus ladder(const Options& options) {
 
 void add_ladder(CLI::App& app, ExitStatus& status) {
   auto* verb = app.add_subcommand(
-      "ladder", "every kernel on one problem, from the naive loop to the tuned winner");
+      "ladder", "race every kernel on one problem, from the naive loop to the tuned winner");
   const auto options = std::make_shared<Options>();
   add_shape_arguments(*verb, options->shape, Extents::kOptional);
   add_context_options(*verb, options->context);
   add_measuring_options(*verb, options->measuring, 5, "plot_ladder.py");
   verb->footer(
-      "Without M N K: 512 x 512 x 256, and 4096^3 on a GPU or 1024^3 on the host, in f32. Every\n"
-      "step is checked against double precision; it is the best of its family's first candidates.\n"
-      "Beside them: cuBLASLt's fastest proposal, or OpenBLAS where it is installed.");
+      "Default shapes: 512 x 512 x 256, and 4096^3 on a GPU or 1024^3 on the host, in f32. Every\n"
+      "step is checked against a double-precision reference; it is the best of its family's most\n"
+      "promising candidates. The last step is cuBLASLt's fastest proposal, or OpenBLAS.");
   verb->callback([options, &status] { status = ladder(*options); });
 }
 

@@ -1,20 +1,21 @@
-// tunedgemm: looks at a cache and at this machine. One verb a file, see verbs.h.
+// tunedgemm: inspects a cache and this machine, and measures kernels. One file per verb, see
+// verbs.h.
 
 #include "tools/tunedgemm/verbs.h"
 
 using namespace tunedgemm::internal;
 
-// Only a mistake in the options themselves is thrown here.
+// Throws only if the options are declared wrongly.
 // NOLINTNEXTLINE(bugprone-exception-escape)
 int main(int argc, char** argv) {
-  CLI::App app("Looks at what libtunedgemm has tuned, and at what it would do.", "tunedgemm");
+  CLI::App app("Inspects and measures the kernels that libtunedgemm has tuned.", "tunedgemm");
   app.footer(
-      "Exit status: 0 good; 1 nothing was found, or doctor found what would stop tuning; 2 the\n"
-      "command line is wrong; 3 there is no such device; 4 the standard output could not be\n"
-      "written; 130 interrupted.");
+      "Exit status: 0 success; 1 nothing was found, or doctor found an obstacle to tuning; 2 the\n"
+      "command line is wrong; 3 no such device; 4 the standard output could not be written;\n"
+      "130 interrupted.");
   app.require_subcommand(1);
   ExitStatus status = ExitStatus::kGood;
-  // In the order of the help.
+  // In the order of the help text.
   for (const auto add_verb : {add_best, add_explain, add_trials, add_bench, add_sweep, add_ladder,
                               add_order, add_doctor, add_export, add_merge}) {
     add_verb(app, status);

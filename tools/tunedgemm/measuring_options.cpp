@@ -10,7 +10,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::chrono::seconds kPatience{120};
+constexpr std::chrono::seconds kScriptTimeout{120};
 
 bool succeeds(const ChildResult& result) {
   return result.end == ChildResult::End::kExited && result.code == 0;
@@ -26,22 +26,21 @@ fs::path find_script(const std::string& name) {
       return script;
     }
   }
-  throw std::runtime_error("the script that draws is neither " + installed.string() + " nor " +
+  throw std::runtime_error("the plot script is neither " + installed.string() + " nor " +
                            source.string() +
-                           "; give --json instead of --plot, and draw where the sources are");
+                           "; use --json instead of --plot, and plot from the source tree");
 }
 
 std::string find_python() {
   for (const char* python : {"python3", "/usr/bin/python3"}) {
-    if (succeeds(
-            run_child({"/usr/bin/env", python, "-c", "import matplotlib"}, {.time = kPatience}))) {
+    if (succeeds(run_child({"/usr/bin/env", python, "-c", "import matplotlib"},
+                           {.time = kScriptTimeout}))) {
       return python;
     }
   }
   throw std::runtime_error(
-      "no picture can be drawn: there is no python3 with matplotlib (Debian: apt-get install "
-      "python3-matplotlib); or give --json instead of --plot, and draw later by the "
-      "script of the same name in tools/");
+      "--plot needs a python3 with matplotlib (Debian: apt-get install python3-matplotlib); or use "
+      "--json, and plot later with the script in tools/");
 }
 
 ChildResult run_script(const Plotter& plotter, const std::vector<fs::path>& files,
@@ -51,7 +50,7 @@ ChildResult run_script(const Plotter& plotter, const std::vector<fs::path>& file
     command.push_back(file.string());
   }
   command.insert(command.end(), options.begin(), options.end());
-  return run_child(command, {.time = kPatience});
+  return run_child(command, {.time = kScriptTimeout});
 }
 
 }  // namespace
@@ -62,19 +61,18 @@ void add_measuring_options(CLI::App& app, MeasuringChoice& choice, int rounds,
   app.add_option("--rounds", choice.rounds, "timed rounds")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
-  app.add_option("--rigor", choice.rigor, "of the tuning, where the cache has no winner")
+  app.add_option("--rigor", choice.rigor, "rigor of the tuning, if the cache has no winner")
       ->check(CLI::IsMember({"quick", "normal", "exhaustive"}))
       ->capture_default_str();
-  app.add_option("--csv", choice.csv, "writes every kernel's figures to this file, row by row");
+  app.add_option("--csv", choice.csv, "write every kernel's figures to this file, row by row");
   add_picture_options(app, choice.picture, script);
 }
 
 void add_picture_options(CLI::App& app, PictureChoice& choice, const std::string& script) {
   choice.script = script;
-  app.add_option("--json", choice.json,
-                 "writes all figures to this file, for tools/" + script + " to draw");
+  app.add_option("--json", choice.json, "write all figures to this file, for tools/" + script);
   app.add_option("--plot", choice.plot,
-                 "draws PREFIX.png and PREFIX.svg; without --json it writes PREFIX.json too")
+                 "draw PREFIX.png and PREFIX.svg; without --json also write PREFIX.json")
       ->type_name("PREFIX");
 }
 

@@ -1,7 +1,7 @@
 #pragma once
 
-// The options of the verbs whose results a script of tools/ draws (--json, --plot), and of those that
-// race kernels (--rounds, --rigor and --csv too); and the drawing, by Python with matplotlib.
+// The options of verbs whose results a script of tools/ plots (--json, --plot), and of those that
+// race kernels (also --rounds, --rigor and --csv); and the call of the plot script.
 
 #include <CLI/CLI.hpp>
 #include <filesystem>
@@ -14,10 +14,10 @@ namespace tunedgemm::internal {
 struct PictureChoice {
   std::string script, json, plot;
 };
-/// Adds --json FILE and --plot PREFIX for results that the script ("plot_bench.py") draws. `choice`
+/// Adds --json FILE and --plot PREFIX for results that `script` ("plot_bench.py") plots. `choice`
 /// must outlive the parsing.
 void add_picture_options(CLI::App& app, PictureChoice& choice, const std::string& script);
-/// The file that the results go to: as given, else PREFIX.json if they are to be drawn, else "".
+/// The file for the results: --json's, else PREFIX.json with --plot, else "".
 std::string json_path(const PictureChoice& choice);
 
 struct MeasuringChoice {
@@ -26,24 +26,24 @@ struct MeasuringChoice {
   std::string csv;
   PictureChoice picture;
 };
-/// Adds --rounds (so many by default), --rigor, which parse_rigor() knows then, --csv, and the
-/// options of a picture.
+/// Adds --rounds (default `rounds`), --rigor (checked, so parse_rigor() succeeds), --csv, and the
+/// picture options.
 void add_measuring_options(CLI::App& app, MeasuringChoice& choice, int rounds,
                            const std::string& script);
 
 struct Plotter {
   std::filesystem::path script;
-  std::string python;  ///< one that has matplotlib
+  std::string python;  ///< with matplotlib
 };
-// These throw std::runtime_error with a sentence: what is missing and how to get it, or what the
-// script said.
+// These throw std::runtime_error; the message names the missing part and its remedy, or has the
+// script's output.
 
-/// Empty unless a picture is asked for. Looks for the script beside the installed program
-/// (../share/tunedgemm), then in the source tree, and for a Python on the path, then Debian's.
+/// Empty without --plot. Searches the script in ../share/tunedgemm of the installed program, then
+/// in the source tree, and Python on the path, then in /usr/bin.
 std::optional<Plotter> find_plotter(const PictureChoice& choice);
-/// Has the script only read the file.
+/// Runs the script in its checking mode, which only reads the file.
 void check_drawable(const Plotter& plotter, const std::filesystem::path& file);
-/// Writes `prefix`.png and `prefix`.svg of one file, or of several laid over each other.
+/// Plots one file, or several overlaid, to `prefix`.png and `prefix`.svg.
 void plot(const Plotter& plotter, const std::vector<std::filesystem::path>& files,
           const std::string& prefix);
 

@@ -1,4 +1,4 @@
-// tunedgemm merge: takes over the winners of another cache.
+// tunedgemm merge: imports winners, trials and binaries from other caches.
 
 #include <filesystem>
 #include <iostream>
@@ -34,7 +34,7 @@ ExitStatus merge(const Options& options) {
       std::cout << conflict << '\n';
     }
     std::cerr << file.string() << ": " << result.winners << " winners, " << result.trials
-              << " trials and " << result.binaries << " binaries are new in "
+              << " trials and " << result.binaries << " binaries added to "
               << store->path().string() << '\n';
   }
   return status;
@@ -45,10 +45,10 @@ ExitStatus merge(const Options& options) {
 void add_merge(CLI::App& app, ExitStatus& status) {
   auto* verb = app.add_subcommand(
       "merge",
-      "takes winners, trials and binaries of other caches; the better-measured of two "
-      "winners stays, and a line tells of each conflict");
+      "import winners, trials and binaries from other caches; reports conflicts, in which the "
+      "better-measured winner is kept");
   const auto options = std::make_shared<Options>();
-  verb->add_option("files", options->files, "the cache files to take from")->required();
+  verb->add_option("files", options->files, "the cache files to import")->required();
   add_cache_option(*verb, options->cache);
   verb->callback([options, &status] { status = merge(*options); });
 }

@@ -1,5 +1,5 @@
-// tunedgemm order: in which order a config computes the tiles of D, and what each wave of them
-// reads.
+// tunedgemm order: the order in which a config computes the tiles of D, and the blocks that each
+// wave reads.
 
 #include <filesystem>
 #include <iomanip>
@@ -27,7 +27,7 @@ struct Options {
   std::vector<Field> shape;
   PictureChoice picture;
   std::string config;
-  std::int64_t at_a_time = 0;  ///< 0: as many as the device has SMs
+  std::int64_t at_a_time = 0;  ///< 0: the number of SMs
   bool compare = false;
 };
 
@@ -36,14 +36,14 @@ struct NamedOrder {
   std::vector<TileCoordinate> tiles;
 };
 
-// A config's tiles, and their rasterization.
+// A config's tile sizes and rasterization.
 struct Tiles {
   std::string config;
   int block_m = 0, block_n = 0, block_k = 0;
   Rasterization rasterization;
 };
 
-// Where no device was asked for: an H200's.
+// Used with --config: an H200's.
 DeviceLimits usual_limits() {
   DeviceLimits limits;
   limits.backend = "cuda";
@@ -61,14 +61,14 @@ Config config_from(const std::string& text) {
   }
   throw std::invalid_argument("--config \"" + text +
                               "\" is not a list of knob=value, like \"block_m=128 block_n=256 "
-                              "block_k=64 group_m=8\", with or without a family's name before it");
+                              "block_k=64 group_m=8\", optionally after a family's name");
 }
 
 Tiles tiles_of(const Problem& problem, const Config& config, const std::string& text) {
-  const auto knob = [&](const char* name, int otherwise) {
-    return config.find(name).value_or(otherwise);
+  const auto knob = [&](const char* name, int fallback) {
+    return config.find(name).value_or(fallback);
   };
-  const int square = knob("tile", 0);  // of tiled_shared
+  const int square = knob("tile", 0);  // tiled_shared
   Tiles tiles{.config = text,
               .block_m = knob("block_m", square),
               .block_n = knob("block_n", square),
@@ -76,16 +76,16 @@ Tiles tiles_of(const Problem& problem, const Config& config, const std::string& 
               .rasterization = {}};
   if (tiles.block_m < 1 || tiles.block_n < 1 || tiles.block_k < 1) {
     throw std::invalid_argument("the config \"" + text +
-                                "\" has no tiles: it needs block_m, block_n and block_k of 1 or "
-                                "more; give one that has them by --config");
+                                "\" has no tiles: it needs block_m, block_n and block_k of at "
+                                "least 1; set them with --config");
   }
   const Tiling tiling = tunedgemm::internal::tiling(problem, tiles.block_m, tiles.block_n);
   constexpr std::int64_t kMostTiles = 1'000'000;
   if (tiling.tiles_m > kMostTiles / tiling.tiles_n) {
     throw std::invalid_argument(std::to_string(tiling.tiles_m) + " x " +
                                 std::to_string(tiling.tiles_n) +
-                                " tiles are more than can be looked at (1000000); make the tiles "
-                                "larger or the problem smaller");
+                                " tiles are more than the limit of 1000000; make the tiles larger "
+                                "or the problem smaller");
   }
   tiles.rasterization = {.tiles_m = static_cast<int>(tiling.tiles_m),
                          .tiles_n = static_cast<int>(tiling.tiles_n),
@@ -96,7 +96,7 @@ Tiles tiles_of(const Problem& problem, const Config& config, const std::string& 
   return tiles;
 }
 
-// The winner, or the default where there is none.
+// The winner, or the default candidate if there is none.
 Candidate candidate_of(Context& context, const Problem& problem) {
   Device& device = context.device();
   const auto hit =
@@ -136,14 +136,14 @@ void print_table(const Problem& problem, const Tiles& tiles, const std::vector<N
                {"blocks in all waves", Align::kRight},
                {"bytes", Align::kRight}});
   for (const NamedOrder& order : orders) {
-    const std::vector<Wave> cut = waves(order.tiles, at_a_time);
+    const std::vector<Wave> all_waves = waves(order.tiles, at_a_time);
     std::int64_t all_blocks = 0;
     double all_bytes = 0;
-    for (const Wave& wave : cut) {
+    for (const Wave& wave : all_waves) {
       all_blocks += depth * (wave.rows + wave.columns);
       all_bytes += bytes(wave);
     }
-    const Wave& first = cut.front();
+    const Wave& first = all_waves.front();
     table.add({order.name,
                std::to_string(first.rows) + " rows, " + std::to_string(first.columns) + " columns",
                std::to_string(depth * (first.rows + first.columns)), megabytes_text(bytes(first)),
@@ -153,7 +153,7 @@ void print_table(const Problem& problem, const Tiles& tiles, const std::vector<N
   table.print(std::cout);
 }
 
-// The number of each tile in its place, where a terminal is wide enough.
+// Prints each tile's number at its position in D, if a terminal is wide enough.
 void print_numbers(const NamedOrder& order, const Rasterization& rasterization) {
   constexpr std::int64_t kMostColumns = 24, kMostRows = 48;
   if (rasterization.tiles_n > kMostColumns || rasterization.tiles_m > kMostRows) {
@@ -162,8 +162,8 @@ void print_numbers(const NamedOrder& order, const Rasterization& rasterization) 
   std::vector<std::size_t> numbers(order.tiles.size());
   for (std::size_t index = 0; index < order.tiles.size(); ++index) {
     const TileCoordinate& tile = order.tiles[index];
-    const std::int64_t place = std::int64_t{tile.tile_m} * rasterization.tiles_n + tile.tile_n;
-    numbers[static_cast<std::size_t>(place)] = index;
+    const std::int64_t position = std::int64_t{tile.tile_m} * rasterization.tiles_n + tile.tile_n;
+    numbers[static_cast<std::size_t>(position)] = index;
   }
   const auto width = static_cast<int>(std::to_string(numbers.size()).size()) + 1;
   std::cout << '\n' << order.name << '\n';
@@ -187,14 +187,14 @@ Json to_json(const Tiles& tiles, const Problem& problem, const std::vector<Named
       {"orders", Json::array()}};
   for (const NamedOrder& order : orders) {
     const Wave first = waves(order.tiles, at_a_time).front();
-    Json places = Json::array();
+    Json coordinates = Json::array();
     for (const TileCoordinate& tile : order.tiles) {
-      places.push_back({tile.tile_m, tile.tile_n});
+      coordinates.push_back({tile.tile_m, tile.tile_n});
     }
     document["orders"].push_back(
         {{"name", order.name},
          {"first_wave", {{"tiles", first.tiles}, {"rows", first.rows}, {"columns", first.columns}}},
-         {"tiles", std::move(places)}});
+         {"tiles", std::move(coordinates)}});
   }
   return document;
 }
@@ -203,15 +203,13 @@ ExitStatus order(const Options& options) {
   const std::optional<Plotter> plotter = find_plotter(options.picture);
   Problem problem = canonical(shape_of_arguments(options.shape).problem).problem;
   if (problem.m < 1 || problem.n < 1 || problem.k < 1) {
-    throw std::invalid_argument(
-        "M, N and K must be 1 or more: a D without elements, and a sum of "
-        "nothing, have no tiles to read");
+    throw std::invalid_argument("M, N and K must be at least 1: an empty problem has no tiles");
   }
   DeviceLimits limits = usual_limits();
   Tiles tiles;
-  // A kernel that swaps A and B computes tiles of D's transpose.
+  // With swap_ab the kernel computes tiles of D's transpose.
   bool swaps = false;
-  const auto take = [&](const Config& config, const std::string& text) {
+  const auto set_tiles = [&](const Config& config, const std::string& text) {
     swaps = config.find("swap_ab").value_or(0) != 0;
     problem = swaps ? transposed(problem) : problem;
     tiles = tiles_of(problem, config, text);
@@ -220,22 +218,21 @@ ExitStatus order(const Options& options) {
     const auto context = open_for_reading(options.context);
     if (!context->device().limits().is_gpu()) {
       throw std::invalid_argument(
-          "there is no GPU whose config could be taken; give one by --config \"block_m=128 "
+          "there is no GPU to take a config from; set one with --config \"block_m=128 "
           "block_n=256 block_k=64 group_m=8\"");
     }
     limits = context->device().limits();
     const Candidate candidate = candidate_of(*context, problem);
-    take(candidate.config, to_text(candidate));
+    set_tiles(candidate.config, to_text(candidate));
   } else {
-    take(config_from(options.config), options.config);
+    set_tiles(config_from(options.config), options.config);
   }
   const Rasterization& rasterization = tiles.rasterization;
   const std::int64_t at_a_time = options.at_a_time > 0 ? options.at_a_time : limits.sm_count;
 
   std::vector<NamedOrder> orders{{rasterization_text(rasterization), grouped_order(rasterization)}};
   if (options.compare) {
-    orders.push_back(
-        {"row after row", row_major_order(rasterization.tiles_m, rasterization.tiles_n)});
+    orders.push_back({"row-major", row_major_order(rasterization.tiles_m, rasterization.tiles_n)});
   }
   std::cout << tiles.config << '\n'
             << rasterization.tiles_m << " x " << rasterization.tiles_n << " tiles of "
@@ -261,29 +258,30 @@ ExitStatus order(const Options& options) {
 
 void add_order(CLI::App& app, ExitStatus& status) {
   auto* verb =
-      app.add_subcommand("order", "the order in which tiles are computed, and what it reads");
+      app.add_subcommand("order", "print the order of tiles, and the bytes that each wave reads");
   const auto options = std::make_shared<Options>();
   add_shape_arguments(*verb, options->shape);
   add_context_options(*verb, options->context);
-  verb->add_option("--config", options->config,
-                   "knobs, with or without a family; default the winner, else the cost model's "
-                   "choice, on this GPU");
+  verb->add_option(
+      "--config", options->config,
+      "knobs, optionally after a family's name; default the winner or the cost model's "
+      "choice on this GPU");
   verb->add_option("--at-a-time", options->at_a_time,
-                   "tiles of a wave; default the GPU's SMs, 132 with --config")
+                   "tiles in a wave; default the GPU's number of SMs, 132 with --config")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 30));
-  verb->add_flag("--compare", options->compare, "beside row after row");
+  verb->add_flag("--compare", options->compare, "also show row-major order");
   add_picture_options(*verb, options->picture, "plot_order.py");
   verb->add_option_function<std::string>(
           "--svg",
           [options](const std::string& file) {
             options->picture.plot = std::filesystem::path(file).replace_extension().string();
           },
-          "as --plot, by the name of the SVG picture")
+          "as --plot, given the name of the SVG file")
       ->type_name("FILE.svg")
       ->excludes("--plot");
   verb->footer(
-      "Tiles of a wave run at the same time and share what they read in the L2 cache: the fewer\n"
-      "rows of blocks of A and columns of blocks of B they touch together, the less is read.");
+      "The tiles of a wave run at the same time and share their reads in the L2 cache: the fewer\n"
+      "block rows of A and block columns of B they cover, the fewer bytes the wave reads.");
   verb->callback([options, &status] { status = order(*options); });
 }
 

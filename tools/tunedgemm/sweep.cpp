@@ -1,5 +1,5 @@
-// tunedgemm sweep: the configs of one kernel family, all checked and timed in one race, as a table.
-// The instrument of those who write kernels; users have tune-all.
+// tunedgemm sweep: checks and times the configs of one kernel family in one race and prints a
+// table. A tool for kernel authors; users have tune-all.
 //
 //   tunedgemm sweep 4096 4096 4096 --types f16 --family mma --top 30
 //   tunedgemm sweep 4096 4096 4096 --types f16 --family mma --knob block_m=128 --knob stages=3,4
@@ -53,26 +53,26 @@ std::vector<Shape> shapes_of(const Options& options) {
   if (!options.shape.empty()) {
     const Field& field = options.shape.front();
     throw std::invalid_argument(field.name + " " + field.value +
-                                " does not go with --list, whose lines say it themselves");
+                                " cannot be combined with --list, whose lines set it");
   }
   return read_shape_list(options.list);
 }
 
-// A config, and what came of it. Move-only: it owns the kernel, and its contender refers to that.
+// A config and its results. Move-only: it owns the kernel, which its contender refers to.
 struct SweptConfig {
   Instance ranked;
-  std::unique_ptr<Trial> trial;  //< null if it was not made
-  double max_error = 0;          //< relative to the error bound
+  std::unique_ptr<Trial> trial;  ///< null if it did not compile
+  double max_error = 0;          ///< relative to the error bound
   Contender contender;
 
-  // Of the times so far; empty if it was rejected or not timed.
+  // Summarizes the times so far; empty if rejected or not timed.
   std::optional<Measurement> measurement() const {
     const bool was_timed = !contender.rejection && !contender.rounds_us.empty();
     return was_timed ? std::optional(summarize(contender.rounds_us)) : std::nullopt;
   }
 };
 
-// "stages=3,4": which values the knob may have. Throws std::invalid_argument.
+// "stages=3,4": the allowed values of a knob. Throws std::invalid_argument.
 std::pair<std::string, std::vector<std::int64_t>> parse_filter(const Family& family,
                                                                const std::string& text) {
   const std::size_t sign = text.find('=');
@@ -87,7 +87,7 @@ std::pair<std::string, std::vector<std::int64_t>> parse_filter(const Family& fam
   return {name, parse_number_list(text.substr(sign + 1), 0)};
 }
 
-// The legal candidates of the family that pass every filter, the best predicted first.
+// The family's legal candidates that pass every filter, by predicted time.
 std::vector<Instance> filtered_candidates(const Family& family, const Problem& problem,
                                           const DeviceLimits& limits,
                                           const std::vector<std::string>& filters) {
@@ -106,19 +106,19 @@ std::vector<Instance> filtered_candidates(const Family& family, const Problem& p
   return candidates;
 }
 
-// Throws std::invalid_argument for what is no config of the family, or not legal here.
+// Throws std::invalid_argument for a wrong config, or one that is illegal for the problem.
 Instance given_candidate(const Family& family, const Problem& problem, const DeviceLimits& limits,
                          const std::string& text) {
   const auto config = parse_config(text);
-  Instantiation made = config ? family.instantiate(problem, *config, limits)
-                              : Instantiation("it is not knob=value knob=value ...");
-  if (!made) {
-    throw std::invalid_argument("--config \"" + text + "\": " + made.why_not());
+  Instantiation instance = config ? family.instantiate(problem, *config, limits)
+                                  : Instantiation("it is not knob=value knob=value ...");
+  if (!instance) {
+    throw std::invalid_argument("--config \"" + text + "\": " + instance.why_not());
   }
-  return std::move(made).value();
+  return std::move(instance).value();
 }
 
-// Compiles, checks, and takes one sample; what fails gets its rejection.
+// Compiles, checks and samples once; a failure becomes the contender's rejection.
 void try_config(SweptConfig& config, Evaluator& evaluator) {
   Prepared prepared = evaluator.prepare(config.ranked);
   if (auto* rejection = std::get_if<Rejection>(&prepared)) {
@@ -140,7 +140,7 @@ void try_config(SweptConfig& config, Evaluator& evaluator) {
   config.contender = contender_of(*config.trial, std::get<double>(us));
 }
 
-// In batches where the device compiles before it returns, so that an interrupt is noticed in time.
+// In batches if compile_ahead() blocks, so that an interrupt is noticed in time.
 void try_all(std::span<SweptConfig> configs, Evaluator& evaluator) {
   const auto batch = static_cast<std::size_t>(evaluator.compile_batch());
   while (!configs.empty() && !interrupted()) {
@@ -175,7 +175,7 @@ void race_all(std::vector<SweptConfig>& configs, Evaluator& evaluator, int round
   }
 }
 
-// The fastest first, then what was rejected.
+// By time; rejected configs come last.
 void sort_by_time(std::vector<SweptConfig>& configs) {
   const auto us = [](const SweptConfig& config) {
     const auto measurement = config.measurement();
@@ -185,14 +185,14 @@ void sort_by_time(std::vector<SweptConfig>& configs) {
                    [&](const SweptConfig& a, const SweptConfig& b) { return us(a) < us(b); });
 }
 
-// Throws std::invalid_argument for a family of another device, a filter without sense, or a config that
-// is none or not legal.
+// Throws std::invalid_argument for a family of another device, a wrong filter, or a wrong or
+// illegal config.
 std::vector<SweptConfig> chosen_configs(const Options& options, const Problem& problem,
                                         const DeviceLimits& limits) {
   const Family& family = *find_family(options.family);
   if (family.backend() != limits.backend) {
     throw std::invalid_argument("the family " + std::string(family.name()) +
-                                " is not for this device");
+                                " does not run on this device");
   }
   std::vector<Instance> candidates;
   for (const std::string& text : options.configs) {
@@ -210,8 +210,8 @@ std::vector<SweptConfig> chosen_configs(const Options& options, const Problem& p
   return configs;
 }
 
-// Compiles, checks and times all of them, unless interrupted() ends it; then the fastest come first and
-// the rejected last. They must not outlive the evaluator.
+// Compiles, checks and times all configs unless interrupted, and sorts them by time. They must not
+// outlive the evaluator.
 void sweep_configs(std::vector<SweptConfig>& configs, Evaluator& evaluator, int rounds,
                    const RaceOptions& options) {
   try_all(configs, evaluator);
@@ -249,16 +249,16 @@ Json to_json(const Shape& shape, const SweptConfig& config) {
   const auto measurement = config.measurement();
   const Binary binary = config.trial ? config.trial->binary() : Binary{};
   const auto& rejection = config.contender.rejection;
-  const auto known = [&](double Measurement::*time) {
+  const auto time_or_null = [&](double Measurement::*time) {
     return measurement ? Json((*measurement).*time) : Json();
   };
   Json json = to_json(shape);
   json.update(
       {{"family", config.ranked.candidate.family->name()},
        {"config", to_text(config.ranked.candidate.config)},
-       {"median_us", known(&Measurement::median_us)},
-       {"p20_us", known(&Measurement::low_us)},
-       {"p80_us", known(&Measurement::high_us)},
+       {"median_us", time_or_null(&Measurement::median_us)},
+       {"p20_us", time_or_null(&Measurement::low_us)},
+       {"p80_us", time_or_null(&Measurement::high_us)},
        {"tflops", measurement ? Json(flops(problem) / measurement->median_us * 1e-6) : Json()},
        {"predicted_us", config.ranked.predicted_us},
        {"registers", binary.registers},
@@ -287,7 +287,7 @@ void write_files(const Options& options, Device& device, const std::string& bega
   }
 }
 
-// A row for each config.
+// Returns a row for each config.
 std::vector<Json> sweep_shape(Context& context, const Shape& shape, const Options& options) {
   Device& device = context.device();
   const Device::Current current(device);
@@ -324,9 +324,9 @@ ExitStatus sweep(const Options& options) {
   std::vector<Json> rows;
   bool all_timed = true;
   for (const Shape& shape : shapes) {
-    const std::vector<Json> found = sweep_shape(*context, shape, options);
-    rows.insert(rows.end(), found.begin(), found.end());
-    all_timed = all_timed && std::any_of(found.begin(), found.end(), [](const Json& row) {
+    const std::vector<Json> shape_rows = sweep_shape(*context, shape, options);
+    rows.insert(rows.end(), shape_rows.begin(), shape_rows.end());
+    all_timed = all_timed && std::any_of(shape_rows.begin(), shape_rows.end(), [](const Json& row) {
                   return row["median_us"].is_number();
                 });
     write_files(options, device, began_at, rows);
@@ -341,8 +341,7 @@ ExitStatus sweep(const Options& options) {
 }  // namespace
 
 void add_sweep(CLI::App& app, ExitStatus& status) {
-  auto* verb =
-      app.add_subcommand("sweep", "the configs of one kernel family, all checked and timed");
+  auto* verb = app.add_subcommand("sweep", "check and time the configs of one kernel family");
   const auto options = std::make_shared<Options>();
   add_shape_arguments(*verb, options->shape, Extents::kOptional);
   verb->add_option("--list", options->list, "a list of shapes (CSV or JSON) instead of M N K");
@@ -353,29 +352,30 @@ void add_sweep(CLI::App& app, ExitStatus& status) {
         return find_family(name) ? "" : "there is no kernel family \"" + name + "\"";
       });
   auto* config = verb->add_option("--config", options->configs,
-                                  "only this one, \"knob=value ...\"; may be repeated");
+                                  "only this config, \"knob=value ...\"; may be repeated");
   verb->add_option("--knob", options->knobs,
                    "only configs with these values of a knob: stages=3,4; may be repeated")
       ->excludes(config);
-  verb->add_option("--top", options->top, "how many at most, the best predicted first")
+  verb->add_option("--top", options->top, "the most configs to try, in order of predicted time")
       ->capture_default_str();
   verb->add_option("--rounds", options->rounds, "timed rounds")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
-  verb->add_option("--sample-ms", options->sample_ms, "how long a sample takes")
+  verb->add_option("--sample-ms", options->sample_ms, "length of a sample")
       ->check(why_not_finite)
       ->check(CLI::Range(0.001, 10000.0))
       ->capture_default_str();
   verb->add_option("--cool-down-ms", options->cool_down_ms,
-                   "pause before each sample; without one, large problems run at the device's "
-                   "power limit, where all configs come closer")
+                   "pause before each sample; without it, large problems run at the device's power "
+                   "limit, which narrows the differences between configs")
       ->check(CLI::Range(0, 60000))
       ->capture_default_str();
-  verb->add_option("--csv", options->csv, "a line for each config of each shape");
-  verb->add_option("--json", options->json, "the same as one document");
+  verb->add_option("--csv", options->csv, "write a line for each config of each shape");
+  verb->add_option("--json", options->json, "write the same as a JSON document");
   verb->footer(
-      "The cache keeps what it has: a sweep neither reads winners nor stores any. Ctrl-C ends it\n"
-      "after the sample at work and keeps what is done.");
+      "A sweep neither reads winners from the cache nor stores any. Ctrl-C ends it after the "
+      "current\n"
+      "sample and keeps finished results.");
   verb->callback([options, &status] { status = sweep(*options); });
 }
 

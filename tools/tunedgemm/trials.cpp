@@ -1,4 +1,4 @@
-// tunedgemm trials: what came of every candidate for a problem.
+// tunedgemm trials: lists the outcome of every candidate for a problem.
 
 #include <algorithm>
 #include <iostream>
@@ -21,8 +21,8 @@ struct Options {
   bool json = false;
 };
 
-// Finalists, then the screened, then the rejected; the fastest first.
-bool goes_before(const TrialRecord& left, const TrialRecord& right) {
+// Finalists, then screened, then rejected candidates; each by time.
+bool precedes(const TrialRecord& left, const TrialRecord& right) {
   const auto rank = [](const TrialRecord& trial) {
     return std::tuple(trial.rejection.has_value(), !trial.final_round,
                       trial.measurement ? trial.measurement->median_us : trial.predicted_us);
@@ -68,7 +68,7 @@ ExitStatus trials(const Options& options) {
   Device& device = context->device();
   std::vector<TrialRecord> trials =
       context->store().trials({shape.problem, device.identity(), device.toolchain()});
-  std::stable_sort(trials.begin(), trials.end(), goes_before);
+  std::stable_sort(trials.begin(), trials.end(), precedes);
   if (options.json) {
     std::cout << json_text(to_json(trials), 2) << '\n';
   } else if (!trials.empty()) {
@@ -86,12 +86,12 @@ ExitStatus trials(const Options& options) {
 }  // namespace
 
 void add_trials(CLI::App& app, ExitStatus& status) {
-  auto* verb = app.add_subcommand("trials", "what came of every candidate for a problem");
+  auto* verb = app.add_subcommand("trials", "list the outcome of every candidate for a problem");
   const auto options = std::make_shared<Options>();
   add_shape_arguments(*verb, options->shape);
   add_context_options(*verb, options->context);
-  verb->add_flag("--json", options->json, "as a JSON array, with the whole compiler logs");
-  verb->footer("error: of the permitted one; 1 is the limit.");
+  verb->add_flag("--json", options->json, "print a JSON array, with complete compiler logs");
+  verb->footer("error: relative to the error bound; 1 is the limit.");
   verb->callback([options, &status] { status = trials(*options); });
 }
 

@@ -1,7 +1,7 @@
 #pragma once
 
-// The verbs of the tunedgemm command, one file each. A new verb is its file, a line here and one in
-// the table of main.cpp.
+// The verbs of the tunedgemm command, one file each. A new verb needs its file, a declaration here
+// and an entry in the table of main.cpp.
 
 #include <CLI/CLI.hpp>
 
@@ -9,8 +9,8 @@
 
 namespace tunedgemm::internal {
 
-// Each adds its verb to `app`. When the verb was given it runs while the command line is parsed and
-// sets `status`, which must outlive the parsing.
+// Each adds its verb to `app`. A verb runs while the command line is parsed and sets `status`,
+// which must outlive the parsing.
 
 void add_best(CLI::App& app, ExitStatus& status);
 void add_explain(CLI::App& app, ExitStatus& status);

@@ -1,8 +1,8 @@
-// In NVRTC's place: compiles with the real one, and breaks the kernels that it is told to break.
+// Replaces NVRTC: compiles with the real one, and breaks selected kernels.
 //
 // $TUNEDGEMM_TEST_NVRTC is the real library. $TUNEDGEMM_TEST_BREAK is a file whose lines are
-// `WHAT -DNAME=VALUE ...`: kernels that are compiled with all these defines fault, hang, race, write
-// NaN or nothing, or crash the compiler.
+// `WHAT -DNAME=VALUE ...`: kernels compiled with all these defines fault, hang, race, write NaN or
+// nothing, or crash the compiler.
 
 #include <dlfcn.h>
 
@@ -23,7 +23,7 @@ using nvrtcResult = int;
 struct NvrtcProgram {
   std::string text, name;
   std::vector<std::string> headers, header_names;
-  NvrtcProgram* real = nullptr;  // once it is compiled
+  NvrtcProgram* real = nullptr;  // set by the compilation
 };
 using nvrtcProgram = NvrtcProgram*;
 
@@ -37,7 +37,7 @@ Function* real(const char* name) {
   return reinterpret_cast<Function*>(dlsym(library, name));
 }
 
-// What is to happen to a kernel of these options; empty: nothing.
+// How to break a kernel with these options; empty: not at all.
 std::string breakage(const Options& options) {
   std::ifstream file(std::getenv("TUNEDGEMM_TEST_BREAK"));
   for (std::string line; std::getline(file, line);) {
@@ -63,7 +63,7 @@ const std::map<std::string, std::string> kStatements{
     {"nan",
      "for (long long i = threadIdx.x; blockIdx.x == 0 && i < arguments.m * arguments.n;"
      " i += blockDim.x) { static_cast<unsigned short*>(arguments.d)[i] = 0x7fff; } return;"},
-    // Threads of several blocks write the same elements; who is last wins.
+    // Threads of several blocks write the same elements; the last write wins.
     {"race",
      "for (long long i = threadIdx.x; i < arguments.m * arguments.n; i += blockDim.x) {"
      " static_cast<unsigned short*>(arguments.d)[i] = blockIdx.x; } return;"}};
@@ -94,7 +94,7 @@ nvrtcResult nvrtcGetSupportedArchs(int* architectures) {
 nvrtcResult nvrtcCreateProgram(nvrtcProgram* program, const char* text, const char* name,
                                int headers, const char* const* header_texts,
                                const char* const* header_names) {
-  // Freed by nvrtcDestroyProgram. Only who compiles knows the options, by which kernels are broken.
+  // Freed by nvrtcDestroyProgram. The real program waits for the options, which select breakages.
   *program = new NvrtcProgram{
       text, name, {header_texts, header_texts + headers}, {header_names, header_names + headers}};
   return 0;

@@ -1,15 +1,14 @@
-// The binary interface of the C header: what a program that was linked against an earlier version
-// of the shared library relies on.
+// The binary interface of the C header, which programs linked to an earlier version of the shared
+// library rely on.
 
 #include <cstddef>
 
 #include "tests/support/catch.h"
 #include "tunedgemm/tunedgemm.h"
 
-// A member may be added at the end of a struct, which changes its size: nothing else here may
-// change.
+// A member may be added at the end of a struct, which changes its size; nothing else may change.
 
-TEST_CASE("The options of a context lie where linked programs put them") {
+TEST_CASE("The layout of tunedgemm_context_options is stable") {
   STATIC_REQUIRE(sizeof(tunedgemm_context_options) == 56);
   STATIC_REQUIRE(offsetof(tunedgemm_context_options, struct_size) == 0);
   STATIC_REQUIRE(offsetof(tunedgemm_context_options, backend) == 8);
@@ -22,7 +21,7 @@ TEST_CASE("The options of a context lie where linked programs put them") {
   STATIC_REQUIRE(offsetof(tunedgemm_context_options, tune_candidates) == 48);
 }
 
-TEST_CASE("A problem lies where linked programs put it") {
+TEST_CASE("The layout of tunedgemm_problem is stable") {
   STATIC_REQUIRE(sizeof(tunedgemm_problem) == 152);
   STATIC_REQUIRE(offsetof(tunedgemm_problem, struct_size) == 0);
   STATIC_REQUIRE(offsetof(tunedgemm_problem, m) == 8);
@@ -49,7 +48,7 @@ TEST_CASE("A problem lies where linked programs put it") {
   STATIC_REQUIRE(offsetof(tunedgemm_problem, numerics) == 144);
 }
 
-TEST_CASE("Buffers lie where linked programs put them") {
+TEST_CASE("The layout of tunedgemm_buffers is stable") {
   STATIC_REQUIRE(sizeof(tunedgemm_buffers) == 104);
   STATIC_REQUIRE(offsetof(tunedgemm_buffers, struct_size) == 0);
   STATIC_REQUIRE(offsetof(tunedgemm_buffers, a) == 8);
@@ -66,7 +65,7 @@ TEST_CASE("Buffers lie where linked programs put them") {
   STATIC_REQUIRE(offsetof(tunedgemm_buffers, workspace_bytes) == 96);
 }
 
-TEST_CASE("The options of a plan lie where linked programs put them") {
+TEST_CASE("The layout of tunedgemm_plan_options is stable") {
   STATIC_REQUIRE(sizeof(tunedgemm_plan_options) == 24);
   STATIC_REQUIRE(offsetof(tunedgemm_plan_options, struct_size) == 0);
   STATIC_REQUIRE(offsetof(tunedgemm_plan_options, policy) == 8);

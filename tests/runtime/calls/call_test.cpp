@@ -1,4 +1,4 @@
-// Calls as keys, plans as a table, and what is said of buffers that cannot be used.
+// The keys of calls, the plan cache, and the errors for wrong buffers.
 
 #include <limits>
 #include <string>
@@ -40,7 +40,7 @@ std::string reason_against(const CallKey& key) {
   }
 }
 
-// Numbers whose low bits are those of `good`, and some that are just behind the enumeration.
+// Numbers with the low bits of `good`, and some just past the enumeration.
 template <class Enum>
 void check_refused(const Call& good, Enum tunedgemm_problem::*member, const std::string& name) {
   const auto known = static_cast<std::int32_t>(good.problem.*member);
@@ -57,7 +57,7 @@ void check_refused(const Call& good, Enum tunedgemm_problem::*member, const std:
 
 }  // namespace
 
-TEST_CASE("Every member of the caller's problem reaches the problem") {
+TEST_CASE("Every member of the caller's problem sets the problem") {
   Call call(6, 8, 4);
   call.problem.batch = 3;
   call.problem.type_a = TUNEDGEMM_TYPE_E4M3;
@@ -85,7 +85,7 @@ TEST_CASE("Every member of the caller's problem reaches the problem") {
         "numerics=promoted regime=cold");
 }
 
-TEST_CASE("A number that is none of its enumeration is no other one's key, and is refused") {
+TEST_CASE("A number outside its enumeration is refused, and shares no key with a valid one") {
   const Call good(8, 8, 8);
   check_refused(good, &tunedgemm_problem::order_a, "order_a");
   check_refused(good, &tunedgemm_problem::order_b, "order_b");
@@ -138,7 +138,7 @@ TEST_CASE("Leading dimensions and batch strides near 2^63 are refused, however f
   CHECK_THAT(reason_against(packed.key()), ContainsSubstring("2^56 bytes"));
 }
 
-TEST_CASE("C that is D lies as D does") {
+TEST_CASE("C that is D has D's layout") {
   Call call(8, 8, 8);
   call.problem.batch = 2;
   call.buffers.beta = 1;
@@ -245,7 +245,7 @@ constexpr std::int64_t kWorkspaceBytes = 0x200;
 
 std::string reason_for(const Call& call, const Call& planned) {
   Plan plan(call_of_plan(planned.key()));
-  // Any kernel will do: why_not_buffers only asks whether there is one.
+  // why_not_buffers only needs some kernel.
   struct Kernel : CompiledKernel {
     int run(const Launch&, const Arguments&, StreamHandle) const noexcept override { return 0; }
   };
@@ -290,7 +290,7 @@ TEST_CASE("Buffers that cannot be used are named") {
   CHECK(reason([](Call& c) { c.buffers.d = address(0x1040); }).empty());
 }
 
-TEST_CASE("C is asked for only where it is read") {
+TEST_CASE("C is required only if it is read") {
   Call with_c = call_with_buffers();
   with_c.buffers.beta = 2;
   CHECK_THAT(reason_for(with_c, with_c), ContainsSubstring("pointer c"));
@@ -303,11 +303,11 @@ TEST_CASE("C is asked for only where it is read") {
 TEST_CASE("Columns of one larger matrix do not overlap") {
   Call call = call_with_buffers();
   call.problem.lda = call.problem.ldd = 8;
-  call.buffers.d = address(0x1010);  // columns 4 to 7 of the rows whose columns 0 to 3 are A
+  call.buffers.d = address(0x1010);  // columns 4 to 7 of the rows; A has columns 0 to 3
   CHECK(reason_for(call, call).empty());
   call.buffers.d = address(0x100c);
   CHECK_THAT(reason_for(call, call), ContainsSubstring("overlaps A"));
-  SECTION("bytes, too, when one more would reach into the next row") {
+  SECTION("with elements of one byte, if one more would reach into the next row") {
     Call bytes(4, 4, 4, TUNEDGEMM_TYPE_S8);
     bytes.problem.type_d = TUNEDGEMM_TYPE_S32;
     bytes.problem.lda = 40;
@@ -321,7 +321,7 @@ TEST_CASE("Columns of one larger matrix do not overlap") {
     bytes.buffers.a = address(0x1025);
     CHECK_THAT(reason_for(bytes, bytes), ContainsSubstring("overlaps A"));
   }
-  SECTION("whichever begins first, also where 2^64 is no multiple of the pitch") {
+  SECTION("whichever begins first, even if 2^64 is no multiple of the pitch") {
     call.problem.lda = call.problem.ldd = 9;
     for (const int columns : {4, 5}) {
       call.buffers.a = address(0x1000 + 4 * columns);
@@ -340,7 +340,7 @@ TEST_CASE("Columns of one larger matrix do not overlap") {
       CHECK_THAT(reason_for(call, call), ContainsSubstring("overlaps A"));
     }
   }
-  SECTION("but those of a batch do whose entries begin in other columns") {
+  SECTION("but those of a batch do if its matrices begin in other columns") {
     call.problem.batch = 2;
     call.buffers.d = address(0x1010);
     call.problem.batch_stride_a = call.problem.batch_stride_d = 32;
@@ -350,7 +350,7 @@ TEST_CASE("Columns of one larger matrix do not overlap") {
   }
 }
 
-TEST_CASE("D and the workspace overlap nothing that is read") {
+TEST_CASE("D and the workspace may not overlap anything that is read") {
   Call call = call_with_buffers();  // D is 64 bytes at 0x3000
   call.problem.bias = TUNEDGEMM_BIAS_PER_ROW;
   call.buffers.bias = address(0x4000);
@@ -383,7 +383,7 @@ TEST_CASE("D and the workspace overlap nothing that is read") {
                }),
                ContainsSubstring("the workspace at") &&
                    ContainsSubstring(std::string("overlaps ") + name));
-    // One that is too small is not used.
+    // A workspace that is too small is not used.
     CHECK(reason([place = place](Call& c) {
             c.buffers.workspace = address(place);
             c.buffers.workspace_bytes = kWorkspaceBytes - 1;
@@ -391,11 +391,11 @@ TEST_CASE("D and the workspace overlap nothing that is read") {
   }
 }
 
-TEST_CASE("How C lies is not looked at where it is not read") {
+TEST_CASE("The layout of C is ignored if C is not read") {
   Call call = call_with_buffers();
   call.problem.ldc = std::numeric_limits<std::int64_t>::min();
   call.problem.batch_stride_c = std::numeric_limits<std::int64_t>::max();
-  call.buffers.scale_a = static_cast<const float*>(address(0x4000));  // for the second look
+  call.buffers.scale_a = static_cast<const float*>(address(0x4000));  // forces the full check
   CHECK(reason_against(call.key()).empty());
   CHECK(reason_for(call, call).empty());
 }

@@ -1,5 +1,5 @@
-// Plans run their own kernel in every surrounding, and no two launches share a workspace that may
-// run at the same time: threads, streams, captured graphs and their branches.
+// Plans run their own kernel on threads, streams, captured graphs and their branches, and no two
+// launches that may run at the same time share a workspace.
 
 #include <cstdint>
 #include <memory>
@@ -25,7 +25,7 @@ constexpr std::int64_t kBytesD = kM * kN * 2;
 
 using Bits = std::vector<std::uint16_t>;
 
-// Which kernel is to be the winner.
+// Predicates for the kernel to be the winner.
 bool splits_k(const Instance& instance) {
   return instance.launch.needs_workspace();
 }
@@ -33,10 +33,10 @@ bool asks_for_gpcs(const Instance& instance) {
   return instance.launch.workspace_is_optional;
 }
 
-// A winner of this kind in the cache of the context, and its plan, made on the default stream; with
-// operands that differ from user to user.
-struct Surrounding {
-  Surrounding(Context& of, bool (*is_wanted)(const Instance&)) : context(of) {
+// A winner that satisfies the predicate, in the cache of the context, and its plan, created on the
+// default stream; with different operands for each user.
+struct PlannedWinner {
+  PlannedWinner(Context& of, bool (*is_wanted)(const Instance&)) : context(of) {
     const Problem canonical_problem =
         canonical(make_problem(kM, kN, kK, DataType::kF16, DataType::kF16, DataType::kF16)).problem;
     for (const Instance& instance : ranked_candidates(canonical_problem, device.limits())) {
@@ -49,7 +49,7 @@ struct Surrounding {
                            TUNEDGEMM_TYPE_F16);
     std::mt19937 random(test_seed());
     std::vector<std::uint16_t> elements(static_cast<std::size_t>((kM + kN) * kK + kMostUsers * 64));
-    for (std::uint16_t& element : elements) {  // of [0.5, 1) with either sign
+    for (std::uint16_t& element : elements) {  // in [0.5, 1), with either sign
       element = static_cast<std::uint16_t>((random() & 0x83ff) | 0x3800);
     }
     operands = device.allocate(static_cast<std::int64_t>(elements.size()) * 2);
@@ -79,40 +79,37 @@ struct Surrounding {
   const Plan* plan = nullptr;
 };
 
-// Some results of one user side by side, and what they must be: the bits of a quiet run.
+// Several results of one user, and the expected bits, from an undisturbed run.
 struct Results {
-  Results(const Surrounding& all, int of_user, int how_many)
-      : surrounding(all),
-        user(of_user),
-        count(how_many),
-        memory(all.device.allocate(count * kBytesD)) {
+  Results(const PlannedWinner& all, int of_user, int how_many)
+      : planned(all), user(of_user), count(how_many), memory(all.device.allocate(count * kBytesD)) {
     poison();
-    const tunedgemm_buffers quiet = surrounding.buffers(user, at(0));
-    REQUIRE(launch(*surrounding.plan, quiet, nullptr) == 0);
-    surrounding.device.synchronize(nullptr);
+    const tunedgemm_buffers quiet = planned.buffers(user, at(0));
+    REQUIRE(launch(*planned.plan, quiet, nullptr) == 0);
+    planned.device.synchronize(nullptr);
     expected.resize(kM * kN);
-    surrounding.device.copy_to_host(expected.data(), at(0), kBytesD);
+    planned.device.copy_to_host(expected.data(), at(0), kBytesD);
     poison();
   }
 
   void* at(int index) const { return static_cast<char*>(memory->data()) + index * kBytesD; }
   int run(int index, StreamHandle stream) const {
-    return launch(*surrounding.plan, surrounding.buffers(user, at(index)), stream);
+    return launch(*planned.plan, planned.buffers(user, at(index)), stream);
   }
   void poison() const {  // with NaN
-    surrounding.device.set_bytes(memory->data(), 0xff, memory->size_bytes());
+    planned.device.set_bytes(memory->data(), 0xff, memory->size_bytes());
   }
   int wrong() const {
     Bits bits(expected.size());
     int different = 0;
     for (int index = 0; index < count; ++index) {
-      surrounding.device.copy_to_host(bits.data(), at(index), kBytesD);
+      planned.device.copy_to_host(bits.data(), at(index), kBytesD);
       different += bits != expected;
     }
     return different;
   }
 
-  const Surrounding& surrounding;
+  const PlannedWinner& planned;
   int user, count;
   std::unique_ptr<DeviceMemory> memory;
   Bits expected;
@@ -124,11 +121,11 @@ TEST_CASE("A plan made on one stream is captured with its own kernel on another"
   for (const auto is_wanted : {splits_k, asks_for_gpcs}) {
     TUNEDGEMM_OPEN_TEST_GPU_CONTEXT(context);
     const Device::Current current(context->device());
-    const Surrounding surrounding(*context, is_wanted);
-    if (surrounding.winner.knobs().empty()) {
+    const PlannedWinner planned(*context, is_wanted);
+    if (planned.winner.knobs().empty()) {
       continue;  // no such kernel for this GPU
     }
-    const Results results(surrounding, 0, 3);
+    const Results results(planned, 0, 3);
     const OwnStream stream;
     stream.begin_capture();
     for (int index = 0; index < 3; ++index) {
@@ -149,17 +146,17 @@ TEST_CASE("A plan made on one stream is captured with its own kernel on another"
   }
 }
 
-TEST_CASE("A captured kernel overlaps with the one before it if that is one of this library",
+TEST_CASE("A captured kernel overlaps with the previous one if that is one of this library",
           "[gpu]") {
   TUNEDGEMM_OPEN_TEST_GPU_CONTEXT(context);
   const Device::Current current(context->device());
-  const Surrounding surrounding(*context, [](const Instance& instance) {
+  const PlannedWinner planned(*context, [](const Instance& instance) {
     return instance.launch.programmatic == ProgrammaticLaunch::kAfterOwn;
   });
-  if (surrounding.winner.knobs().empty()) {
+  if (planned.winner.knobs().empty()) {
     TUNEDGEMM_SKIP("no kernel of this GPU may overlap with another");
   }
-  const Results results(surrounding, 0, 3);
+  const Results results(planned, 0, 3);
   const auto other = context->device().allocate(256);
   const OwnStream stream;
   const auto kind_of_edge = [&] {
@@ -200,11 +197,11 @@ TEST_CASE("Threads on their per-thread default streams do not share a workspace"
   TUNEDGEMM_OPEN_TEST_GPU_CONTEXT(context);
   const Device::Current current(context->device());
   constexpr int kThreads = 8, kRounds = 50, kLaunches = 25;
-  const Surrounding surrounding(*context, splits_k);
-  REQUIRE(surrounding.plan->launch.needs_workspace());
+  const PlannedWinner planned(*context, splits_k);
+  REQUIRE(planned.plan->launch.needs_workspace());
   std::vector<std::unique_ptr<Results>> results;
   for (int thread = 0; thread < kThreads; ++thread) {
-    results.push_back(std::make_unique<Results>(surrounding, thread, kLaunches));
+    results.push_back(std::make_unique<Results>(planned, thread, kLaunches));
   }
   std::vector<int> wrong(kThreads), failed(kThreads);
   std::vector<std::thread> threads;
@@ -228,23 +225,23 @@ TEST_CASE("Threads on their per-thread default streams do not share a workspace"
   CHECK(wrong == std::vector<int>(kThreads));
 }
 
-TEST_CASE("Branches of a capture, and eager work beside its replays, have their own workspaces",
+TEST_CASE("Branches of a capture, and eager launches during its replays, have their own workspaces",
           "[gpu]") {
   TUNEDGEMM_OPEN_TEST_GPU_CONTEXT(context);
   const Device::Current current(context->device());
-  const Surrounding surrounding(*context, splits_k);
-  REQUIRE(surrounding.plan->launch.needs_workspace());
+  const PlannedWinner planned(*context, splits_k);
+  REQUIRE(planned.plan->launch.needs_workspace());
   constexpr int kBranches = 6, kLaunches = 10;
   std::vector<std::unique_ptr<Results>> results;
   for (int branch = 0; branch < kBranches + 1; ++branch) {
-    results.push_back(std::make_unique<Results>(surrounding, branch, kLaunches));
+    results.push_back(std::make_unique<Results>(planned, branch, kLaunches));
   }
   const OwnStream origin, replaying;
   const OwnEvent fork;
   origin.begin_capture();
   TUNEDGEMM_CHECK(test_driver(), cuEventRecord(fork.handle(), origin.handle()), "the fork");
   for (int branch = 0; branch < kBranches; ++branch) {
-    const OwnStream stream;  // the next branch's may have the same handle
+    const OwnStream stream;  // its handle may be reused by the next branch
     const OwnEvent join;
     TUNEDGEMM_CHECK(test_driver(), cuStreamWaitEvent(stream.handle(), fork.handle(), 0),
                     "the fork");
@@ -263,7 +260,7 @@ TEST_CASE("Branches of a capture, and eager work beside its replays, have their 
       each->poison();
     }
     executable.launch_on(replaying.handle());
-    for (int index = 0; index < kLaunches; ++index) {  // on the handle that was captured
+    for (int index = 0; index < kLaunches; ++index) {  // on the captured handle
       REQUIRE(eager.run(index, origin.handle()) == 0);
     }
     context->device().synchronize(replaying.handle());

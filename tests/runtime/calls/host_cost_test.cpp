@@ -1,4 +1,4 @@
-// What a warm call costs the host, beside a bare launch of the same kernel; and that it allocates
+// The host time of a warm call, compared with a bare launch of the same kernel. It must allocate
 // nothing.
 
 #include <algorithm>
@@ -19,7 +19,7 @@ thread_local std::int64_t allocations = 0;
 
 }  // namespace
 
-// Counts what this thread allocates. The whole test program runs with these.
+// Count this thread's allocations. They replace operator new in the whole test program.
 void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
   ++allocations;
   return std::malloc(bytes);
@@ -43,7 +43,7 @@ namespace {
 
 using SteadyClock = std::chrono::steady_clock;
 
-// Few enough that the GPU's queue never fills, so that nothing but the host's work is timed.
+// Few enough never to fill the GPU's queue, so that only host work is timed.
 constexpr int kCallsPerRound = 200;
 constexpr int kRounds = 101;
 
@@ -88,7 +88,7 @@ TEST_CASE("A warm call costs little more than the launch and allocates nothing",
   buffers.b = base + kSize * kSize * 4;
   buffers.d = base + 2 * kSize * kSize * 4;
 
-  // The same as tunedgemm_matmul with a context, which this test has from the inside.
+  // Does the same as tunedgemm_matmul with a context.
   const auto matmul = [&] {
     const Plan* plan = context->find_plan(call_key(problem, buffers));
     if (plan == nullptr) {
@@ -105,7 +105,7 @@ TEST_CASE("A warm call costs little more than the launch and allocates nothing",
   arguments.d = buffers.d;
   const auto bare = [&] { return plan.kernel->run(plan.launch, arguments, nullptr); };
 
-  // The same kernel with the workspace of its stream, which it leaves alone.
+  // The same kernel with its stream's workspace, which it ignores.
   Launch with_workspace = plan.launch;
   with_workspace.workspace_bytes = kWorkspaceCounterBytes;
   const auto run_with_workspace = [&](StreamHandle stream) {

@@ -1,5 +1,5 @@
-// One kernel, launched again and again: kernels that may start early still wait for each other, in
-// a stream and in a graph, and the same launch gives the same bits every time.
+// Repeated launches of one kernel: kernels that may start early still wait for each other, in a
+// stream and in a graph, and the same launch always gives the same bits.
 
 #include <algorithm>
 #include <cstddef>
@@ -44,7 +44,7 @@ Problem f16_problem(std::int64_t m, std::int64_t n, std::int64_t k) {
   return canonical(make_problem(m, n, k, DataType::kF16, DataType::kF16, DataType::kF16)).problem;
 }
 
-// Whole numbers up to 2048 and nothing else.
+// Only for integers from 0 to 2048.
 std::uint16_t f16_bits(int whole) {
   if (whole == 0) {
     return 0;
@@ -59,7 +59,7 @@ std::size_t place(int row, int column) {
   return static_cast<std::size_t>(row) * kSize + static_cast<std::size_t>(column);
 }
 
-// X[step + 1] = X[step] * B, where B moves every column one place to the right.
+// X[step + 1] = X[step] * B, where B shifts every column one to the right.
 struct Chain {
   explicit Chain(Device& gpu)
       : device(gpu),
@@ -163,9 +163,7 @@ TEST_CASE("Kernels that start early see what the kernels before them wrote", "[g
   }
 }
 
-TEST_CASE(
-    "Kernels that ask for their GPC, and such that do not, follow each other on one workspace",
-    "[gpu][wgmma]") {
+TEST_CASE("GPC-aware kernels and others run one after the other on one workspace", "[gpu][wgmma]") {
   TUNEDGEMM_OPEN_TEST_GPU(device);
   if (device->limits().gpc_of_sm.empty()) {
     TUNEDGEMM_SKIP("the GPCs of this device are not known");
@@ -174,7 +172,7 @@ TEST_CASE(
   const Problem problem = f16_problem(kSize, kSize, kSize);
   const std::vector<Config> configs = configs_of(wgmma_family(), problem, device->limits());
   const Chain chain(*device);
-  // GPCs as they are, and wrong: then clusters ask in vain, and more than once.
+  // The real GPCs and wrong ones, for which clusters request tiles repeatedly and in vain.
   std::vector<DeviceLimits> maps(3, device->limits());
   std::mt19937 random(test_seed());
   for (std::size_t sm = 0; sm < maps[0].gpc_of_sm.size(); ++sm) {
@@ -215,7 +213,7 @@ TEST_CASE("The same launch gives the same bits a thousand times", "[gpu]") {
   const Problem problem = f16_problem(304, 264, 1000);
   std::mt19937 random(20261121);
   std::vector<std::uint16_t> operands(static_cast<std::size_t>(304 * 1000 + 1000 * 264));
-  for (std::uint16_t& element : operands) {  // of [0.5, 1) with either sign
+  for (std::uint16_t& element : operands) {  // in [0.5, 1), with either sign
     element = static_cast<std::uint16_t>((random() & 0x83ff) | 0x3800);
   }
   const auto inputs = device->allocate(static_cast<std::int64_t>(operands.size()) * 2);
@@ -259,7 +257,7 @@ TEST_CASE("The same launch gives the same bits a thousand times", "[gpu]") {
 
 namespace {
 
-// A product of whole numbers, which every order of adding gives exactly.
+// A product of integers, which is exact in any order of summation.
 struct WholeProduct {
   static constexpr int kM = 1024, kN = 1024, kK = 1024;
 
@@ -291,7 +289,7 @@ struct WholeProduct {
   std::vector<std::uint16_t> a, b, d;
 };
 
-// A stream, and all that a launch on it needs of its own.
+// A stream with its own operands and workspace.
 struct Lane {
   Lane(Device& gpu, const Problem& problem, const Family& family, const Config& config,
        const DeviceMemory& a, const DeviceMemory& b)
@@ -312,7 +310,7 @@ struct Lane {
   int run(const Launch& launch) const {
     return loaded.kernel->run(launch, arguments, stream.handle());
   }
-  // Waits; whether D is right and the workspace's counters are zero again.
+  // Waits; returns whether D is right and the workspace's counters are zero again.
   bool is_right(const std::vector<std::uint16_t>& expected) const {
     std::vector<std::uint16_t> got(expected.size());
     std::vector<char> counters(kWorkspaceCounterBytes);
@@ -332,8 +330,7 @@ struct Lane {
 
 }  // namespace
 
-TEST_CASE("Thread groups that reduce split-K slices do not need each other at the same time",
-          "[gpu][simt][wgmma]") {
+TEST_CASE("CTAs that reduce split-K slices need not run at the same time", "[gpu][simt][wgmma]") {
   TUNEDGEMM_OPEN_TEST_GPU(device);
   const Device::Current current(*device);
   const Problem problem = f16_problem(WholeProduct::kM, WholeProduct::kN, WholeProduct::kK);
@@ -381,7 +378,7 @@ TEST_CASE("Thread groups that reduce split-K slices do not need each other at th
     const Lane first(*device, problem, *family, config, *a, *b);
     const Lane second(*device, problem, *family, config, *a, *b);
 
-    // One block does all works, one after the other: nobody waits for the others' parts.
+    // One CTA does all the work sequentially: no CTA may wait for another's slice.
     if (is_persistent && config.at("gpc_aware") == 0) {
       Launch of_one_block = first.loaded.launch;
       of_one_block.grid[0] = 1;
@@ -390,7 +387,7 @@ TEST_CASE("Thread groups that reduce split-K slices do not need each other at th
       CHECK(first.is_right(product.d));
     }
 
-    // The launches of two streams take SMs from each other.
+    // The launches of two streams compete for SMs.
     int wrong = 0;
     for (int time = 0; time < 100; ++time) {
       first.poison();

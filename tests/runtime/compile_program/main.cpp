@@ -1,4 +1,4 @@
-// What compile_process_test.cpp starts for a compilation.
+// compile_process_test.cpp starts this program to compile.
 
 #include "runtime/cuda/compile_process.h"
 

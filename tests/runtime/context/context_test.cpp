@@ -1,4 +1,4 @@
-// The whole library through its C and C++ faces, on the host device with small budgets.
+// The library through its C and C++ interfaces, on the host device with small budgets.
 
 #include <sys/mman.h>
 
@@ -45,7 +45,7 @@ struct Matrices : tunedgemm::internal::HostCall {
   }
 };
 
-// Reserved addresses, as GPU memory is to the CPU.
+// Reserved addresses, like GPU memory for the CPU.
 struct NoAccess {
   static constexpr std::size_t kBytes = 4096;
   void* pages = ::mmap(nullptr, kBytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -66,7 +66,7 @@ tunedgemm_status status_of(auto body) {
 
 }  // namespace
 
-TEST_CASE("A call tunes, the next process answers from the cache without compiling") {
+TEST_CASE("A call tunes, and the next process uses the cache without compiling") {
   const Cache cache;
   const tunedgemm::Problem problem{.m = 37, .n = 53, .k = 29};
   Matrices matrices(37, 53, 29);
@@ -85,7 +85,7 @@ TEST_CASE("A call tunes, the next process answers from the cache without compili
              ContainsSubstring("(tuned, "));
 }
 
-TEST_CASE("Policy fail refuses what the cache does not know, and says what to do") {
+TEST_CASE("Policy fail refuses problems without a winner and names the remedy") {
   const Cache cache;
   const auto context = host_context(cache.path.c_str(), TUNEDGEMM_POLICY_FAIL);
   Matrices matrices(4, 5, 6);
@@ -104,7 +104,7 @@ TEST_CASE("A cache that cannot be used does not fail a call") {
   CHECK(matrices.is_right());
 }
 
-TEST_CASE("Empty problems compute what BLAS computes") {
+TEST_CASE("Empty problems give the results of BLAS") {
   const auto context = host_context("", TUNEDGEMM_POLICY_COMPILE);
   SECTION("no rows: nothing is touched, pointers may be null") {
     tunedgemm::tuned_matmul(context, {.m = 0, .n = 5, .k = 6}, {});
@@ -124,7 +124,7 @@ TEST_CASE("Empty problems compute what BLAS computes") {
   }
 }
 
-TEST_CASE("The linked-in kernel reads no A and B of any batch entry where alpha is 0") {
+TEST_CASE("The linked-in kernel reads neither A nor B of any batch index if alpha is 0") {
   const auto context = host_context("", TUNEDGEMM_POLICY_STORED);
   std::vector<float> d(12, std::nanf(""));
   tunedgemm::tuned_matmul(context, {.m = 2, .n = 2, .k = 2, .batch = 3},
@@ -147,8 +147,8 @@ TEST_CASE("A column-major D is its row-major transpose") {
   }
 }
 
-// What else is refused: problem_test.cpp and call_test.cpp.
-TEST_CASE("Wrong calls are refused with the value that is wrong") {
+// problem_test.cpp and call_test.cpp test further refusals.
+TEST_CASE("The error for a wrong call names the wrong value") {
   const auto context = host_context("", TUNEDGEMM_POLICY_COMPILE);
   const Matrices matrices(8, 8, 8);
   const auto refused = [&](const tunedgemm::Problem& problem, const tunedgemm::Buffers& buffers) {
@@ -165,7 +165,7 @@ TEST_CASE("Wrong calls are refused with the value that is wrong") {
   CHECK_THAT(refused({.m = 8, .n = 8, .k = 8}, odd), ContainsSubstring("aligned to 1"));
 }
 
-TEST_CASE("A number that is none of its enumeration is refused, whatever was called before") {
+TEST_CASE("A number outside its enumeration is refused, whatever was called before") {
   const auto context = host_context("", TUNEDGEMM_POLICY_COMPILE);
   Matrices matrices(8, 8, 8);
   const tunedgemm_buffers buffers = matrices.buffers().c_struct();
@@ -190,7 +190,7 @@ TEST_CASE("A number that is none of its enumeration is refused, whatever was cal
   CHECK(status() == TUNEDGEMM_STATUS_INVALID_ARGUMENT);
 }
 
-TEST_CASE("A stream on the host is refused, before anything is tuned and after") {
+TEST_CASE("A stream on the host is refused, before a tuning and after it") {
   auto context = host_context("", TUNEDGEMM_POLICY_TUNE);
   Matrices matrices(4, 4, 4);
   const tunedgemm_buffers buffers = matrices.buffers().c_struct();
@@ -210,7 +210,7 @@ TEST_CASE("A stream on the host is refused, before anything is tuned and after")
   refused(tunedgemm_run(plan, &buffers, &not_a_stream));
 }
 
-TEST_CASE("Structs of another size are completed or refused") {
+TEST_CASE("Structs of another size are extended or refused") {
   const auto context = host_context("", TUNEDGEMM_POLICY_COMPILE);
   Matrices matrices(4, 4, 4);
   tunedgemm_problem problem = tunedgemm::Problem{.m = 4, .n = 4, .k = 4}.c_struct();
@@ -260,7 +260,7 @@ TEST_CASE("Structs of another size are completed or refused") {
   }
 }
 
-TEST_CASE("Options that make no sense are refused") {
+TEST_CASE("Senseless options are refused") {
   const auto refused = [](const tunedgemm::ContextOptions& options) {
     CHECK(status_of([&] { tunedgemm::Context{options}; }) == TUNEDGEMM_STATUS_INVALID_ARGUMENT);
     return std::string(tunedgemm_error_message());
@@ -285,7 +285,8 @@ TEST_CASE("Options that make no sense are refused") {
   CHECK_THAT(tunedgemm_error_message(), ContainsSubstring("\"sometimes\""));
 }
 
-TEST_CASE("Memory that the CPU cannot read is refused before anything runs, with the remedy") {
+TEST_CASE(
+    "Memory that the CPU cannot read is refused before a launch, and the error names the remedy") {
   const NoAccess gpu_like;
   const auto wrong = static_cast<float*>(gpu_like.pages);
   auto context = host_context("", TUNEDGEMM_POLICY_TUNE);
@@ -315,7 +316,7 @@ TEST_CASE("Memory that the CPU cannot read is refused before anything runs, with
         context, problem,
         {.a = wrong, .c = matrices.a.data(), .d = matrices.d.data(), .alpha = 0, .beta = 1});
   }
-  SECTION("in the first launch of a plan that was made without pointers") {
+  SECTION("in the first launch of a plan created without pointers") {
     const tunedgemm::Plan plan = context.plan(problem, {});
     buffers = matrices.buffers();
     buffers.b = wrong;
@@ -325,7 +326,7 @@ TEST_CASE("Memory that the CPU cannot read is refused before anything runs, with
   }
 }
 
-TEST_CASE("Many threads use one context") {
+TEST_CASE("Many threads can use one context") {
   const auto context = host_context("", TUNEDGEMM_POLICY_COMPILE);
   std::vector<std::thread> threads;
   std::atomic<int> wrong{0};
@@ -345,7 +346,7 @@ TEST_CASE("Many threads use one context") {
   CHECK(wrong == 0);
 }
 
-TEST_CASE("Threads run a plan while it goes over to the winner that is tuned in the background") {
+TEST_CASE("Threads can run a plan while it switches to the winner tuned in the background") {
   const Cache cache;
   auto context = host_context(cache.path.c_str(), TUNEDGEMM_POLICY_TUNE_IN_BACKGROUND);
   const tunedgemm::Problem problem{.m = 37, .n = 53, .k = 29};
@@ -357,7 +358,7 @@ TEST_CASE("Threads run a plan while it goes over to the winner that is tuned in 
   for (int index = 0; index < kThreads; ++index) {
     threads.emplace_back([&] {
       Matrices matrices(37, 53, 29);
-      // Bursts of calls, with pauses of all threads in which something can be tuned.
+      // Bursts of calls, with pauses in which tuning can proceed.
       const bool ends = tunedgemm::internal::comes_true([&] {
         for (int run = 0; run < 20; ++run) {
           plan.run(matrices.buffers());
@@ -380,7 +381,7 @@ TEST_CASE("Threads run a plan while it goes over to the winner that is tuned in 
   context.freeze();
 }
 
-TEST_CASE("A plan is made under a policy of its own") {
+TEST_CASE("A plan can have its own policy") {
   const Cache cache;
   auto context = host_context(cache.path.c_str(), TUNEDGEMM_POLICY_STORED);
   const tunedgemm::Problem problem{.m = 37, .n = 53, .k = 29};
@@ -399,7 +400,7 @@ TEST_CASE("A plan is made under a policy of its own") {
         }) == TUNEDGEMM_STATUS_INVALID_ARGUMENT);
 }
 
-TEST_CASE("Launches back to back have a plan of their own, and unknown ones are refused") {
+TEST_CASE("Back-to-back launches have their own plan, and unknown launch regimes are refused") {
   auto context = host_context("", TUNEDGEMM_POLICY_STORED);
   const Matrices matrices(5, 7, 9);
   const tunedgemm_problem problem = matrices.problem();
@@ -420,7 +421,7 @@ TEST_CASE("Launches back to back have a plan of their own, and unknown ones are 
   CHECK_THAT(tunedgemm_error_message(), ContainsSubstring("launch regime of the options is"));
 }
 
-TEST_CASE("A request counts the launches without a winner, and has the name that was given") {
+TEST_CASE("A request counts launches without a winner and has the plan's name") {
   const Cache cache;
   const tunedgemm::Problem problem{.m = 5, .n = 7, .k = 9};
   {
@@ -458,7 +459,7 @@ TEST_CASE("A request counts the launches without a winner, and has the name that
   CHECK(requests[1].name.empty());
 }
 
-TEST_CASE("A plan runs with other buffers of its classes") {
+TEST_CASE("A plan runs with other buffers of the same alignment classes") {
   auto context = host_context("", TUNEDGEMM_POLICY_COMPILE);
   Matrices first(6, 6, 6);
   Matrices second(6, 6, 6);
@@ -471,7 +472,7 @@ TEST_CASE("A plan runs with other buffers of its classes") {
   CHECK(status_of([&] { plan.run(with_c); }) == TUNEDGEMM_STATUS_INVALID_ARGUMENT);
 }
 
-TEST_CASE("What a call and a report say is fit to be shown") {
+TEST_CASE("Errors and reports are printable") {
   const TemporaryFolder folder;
   const std::string path = folder.path() / "\x1b[31m\xff" / "cache.db";
   tunedgemm::Context context({.backend = TUNEDGEMM_BACKEND_HOST, .cache_path = path.c_str()});

@@ -1,4 +1,4 @@
-// What a call costs on its first time: look-ups in the store and loads of kernels.
+// The cost of a first call: look-ups in the store and loads of kernels.
 
 #include <string>
 #include <vector>
@@ -18,7 +18,7 @@ CheckedCall call(int k = 64) {
   return HostCall(31, 17, k).checked();
 }
 
-TEST_CASE("A miss that tunes is one look-up and one load of the winner, a hit is one of each") {
+TEST_CASE("A miss that tunes costs one look-up and one load of the winner, a hit one of each") {
   const TemporaryFolder folder;
   {
     const auto context = host_context(folder, Policy::kTune);
@@ -39,12 +39,12 @@ TEST_CASE("A miss that tunes is one look-up and one load of the winner, a hit is
   CHECK(context->kernel_counters().compiled == 0);
 }
 
-// While it lives, devices that are opened find no compiler.
+// While it exists, new devices find no compiler.
 struct [[nodiscard]] WithoutCompiler {
   EnvironmentVariable named{"TUNEDGEMM_CXX", "/nonexistent/c++"};
 };
 
-TEST_CASE("A cache that was exported runs where nothing compiles, under every policy") {
+TEST_CASE("An exported cache runs without a compiler, under every policy") {
   const TemporaryFolder folder;
   const std::vector<HostCall> calls{{31, 17, 64}, {64, 48, 40}, {5, 129, 33}};
   std::vector<Candidate> tuned;
@@ -95,7 +95,7 @@ TEST_CASE("A cache that was exported runs where nothing compiles, under every po
   }
 }
 
-TEST_CASE("Where nothing compiles and nothing is stored, the kernel that is linked in says so") {
+TEST_CASE("Without a compiler and a stored kernel, the plan of the linked-in kernel says so") {
   const TemporaryFolder folder;
   const WithoutCompiler none;
   const auto context = host_context(folder, Policy::kCompile);
@@ -131,7 +131,7 @@ TEST_CASE("A miss ranks its candidates once, and a hit does not rank them") {
   }
 }
 
-TEST_CASE("A miss without tuning runs what won for a near problem, from its stored binary") {
+TEST_CASE("A miss without tuning runs a similar problem's winner from its stored binary") {
   const TemporaryFolder folder;
   const auto context = host_context(folder, Policy::kCompile);
   Device& device = context->device();

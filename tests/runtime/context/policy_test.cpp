@@ -1,4 +1,4 @@
-// What a problem without a winner leads to under each policy, on the host device.
+// Problems without a winner under each policy, on the host device.
 
 #include <chrono>
 #include <memory>
@@ -20,7 +20,7 @@ using Catch::Matchers::ContainsSubstring;
 namespace tunedgemm::internal {
 namespace {
 
-// A kind of device whose devices are PlainDevices.
+// A backend of PlainDevices.
 class PlainBackend final : public Backend {
  public:
   std::string_view name() const override { return "host"; }
@@ -40,7 +40,7 @@ class PlainBackend final : public Backend {
   double usual_seconds_per_candidate() const override { return 1; }
 };
 
-TEST_CASE("A tuning that is cut short leaves a winner only where it may") {
+TEST_CASE("An interrupted tuning stores a winner unless it must be complete") {
   const Problem problem = canonical(to_problem(HostCall(64, 48, 32).key())).problem;
   for (const bool must_be_whole : {false, true}) {
     const TemporaryFolder folder;
@@ -88,7 +88,7 @@ TEST_CASE("Policy stored computes other sizes with the kernel of the nearest win
   CHECK(context->store().requests(context->device().identity()).size() == 4);
 }
 
-TEST_CASE("Policy stored takes a kernel that needs less alignment than there is") {
+TEST_CASE("Policy stored uses a kernel that needs less alignment") {
   const TemporaryFolder folder;
   HostCall unaligned(33, 31, 29);
   unaligned.offset = 1;
@@ -112,7 +112,7 @@ TEST_CASE("Policy stored finds a kernel that was compiled without a tuning") {
   CHECK(call.is_right_with(plan));
 }
 
-TEST_CASE("Policy stored says what to do where no kernel computes the problem") {
+TEST_CASE("Policy stored names the remedy if no kernel computes the problem") {
   const PlainBackend backend;
   ContextOptions options;
   options.backend = &backend;
@@ -147,7 +147,7 @@ TEST_CASE("Policy stored runs a kernel as soon as another process has stored it"
   CHECK(context->kernel_counters().compiled == 0);
 }
 
-TEST_CASE("A plan that the model chose goes over to the winner when there is one") {
+TEST_CASE("A plan of the model's choice switches to the winner when there is one") {
   const TemporaryFolder folder;
   const auto context = host_context(folder, Policy::kCompile);
   HostCall call(37, 53, 29);
@@ -163,12 +163,12 @@ TEST_CASE("A plan that the model chose goes over to the winner when there is one
   CHECK(call.is_right_with(chosen.newest()));
 }
 
-TEST_CASE("A tuning from outside of the calls replaces plans of all keys of the problem") {
+TEST_CASE("A tuning outside of calls replaces the plans of all keys of the problem") {
   const TemporaryFolder folder;
   const auto context = host_context(folder, Policy::kCompile);
   const HostCall call(8, 9, 10);
   CallKey written_out = call.key();
-  written_out.lda = 10;  // what 0 stands for
+  written_out.lda = 10;  // the meaning of 0
   const Plan& first = context->plan(call.checked(), {});
   const Plan& second = context->plan(checked_call(written_out), {});
   CHECK(&first != &second);
@@ -181,7 +181,7 @@ TEST_CASE("A tuning from outside of the calls replaces plans of all keys of the 
   CHECK(context->counters().replaced == 2);
 }
 
-TEST_CASE("Policy fail of one call refuses what ran without a winner so far") {
+TEST_CASE("Policy fail for one call refuses a problem that has run without a winner") {
   const TemporaryFolder folder;
   const auto context = host_context(folder, Policy::kCompile);
   const HostCall call(8, 9, 10);
@@ -191,7 +191,7 @@ TEST_CASE("Policy fail of one call refuses what ran without a winner so far") {
 }
 
 TEST_CASE(
-    "Policy tune_in_background answers at once, and later with the winner that it has tuned") {
+    "Policy tune_in_background returns at once, and later runs the winner that it has tuned") {
   const TemporaryFolder folder;
   const auto context = host_context(folder, Policy::kTuneInBackground);
   HostCall call(37, 53, 29);
@@ -204,7 +204,7 @@ TEST_CASE(
   CHECK(call.is_right_with(first.newest()));
 }
 
-// Leaves the winner of the call in the cache, and not its binary. Whether there is a winner.
+// Stores the call's winner without its binary. Returns whether there is a winner.
 bool tune_and_forget_binary(const TemporaryFolder& folder, const HostCall& call) {
   const auto context = host_context(folder, Policy::kTune);
   const Plan& plan = context->plan(call.checked(), {});
@@ -235,7 +235,7 @@ TEST_CASE("Policy tune_in_background compiles a winner without a binary in its o
 }
 
 TEST_CASE(
-    "Policy tune_in_background compiles the winner at once where nothing else computes the "
+    "Policy tune_in_background compiles the winner at once if nothing else computes the "
     "problem") {
   const PlainBackend backend;
   ContextOptions options;
@@ -257,7 +257,7 @@ TEST_CASE(
   CHECK(context->kernel_counters().compiled == 1);
 }
 
-TEST_CASE("What is frozen stays what it is") {
+TEST_CASE("A frozen plan does not change") {
   const TemporaryFolder folder;
   const auto context = host_context(folder, Policy::kTuneInBackground);
   const HostCall early(37, 53, 29);
@@ -282,7 +282,7 @@ TEST_CASE("A context that tunes in the background can be destroyed at any time")
   }
 }
 
-TEST_CASE("Every policy has the name that the environment gives it") {
+TEST_CASE("Every policy has its name in the environment variable") {
   CHECK(parse_policy("tune") == Policy::kTune);
   CHECK(parse_policy("compile") == Policy::kCompile);
   CHECK(parse_policy("fail") == Policy::kFail);

@@ -1,5 +1,4 @@
-// A winner of a template that has changed since it was tuned: it counts where the machine code is
-// still the same.
+// A winner whose template has changed since it was tuned is valid if the machine code is the same.
 
 #include <memory>
 #include <optional>
@@ -25,9 +24,8 @@ const HostCall& call() {
   return same;
 }
 
-// Empty where there is no compiler. A cache whose winner was tuned with a template of another text,
-// from which the same compiler made this machine code: as the template of now gives it, or with a
-// byte changed.
+// Stores a winner tuned with another text of the template, whose machine code is that of the
+// current template, or differs in one byte. Empty without a compiler.
 enum class Code { kSame, kOther };
 std::optional<Candidate> store_old_winner(const TemporaryFolder& folder, Code code) {
   const auto context = host_context(folder, Policy::kCompile);
@@ -55,7 +53,7 @@ std::optional<Candidate> store_old_winner(const TemporaryFolder& folder, Code co
 
 }  // namespace
 
-TEST_CASE("A winner whose template changed and whose machine code did not is a hit, and is renewed",
+TEST_CASE("A winner whose template changed but whose machine code did not is a hit and is renewed",
           "[host]") {
   const Policy policy = GENERATE(Policy::kTune, Policy::kCompile, Policy::kFail);
   const TemporaryFolder folder;
@@ -71,9 +69,9 @@ TEST_CASE("A winner whose template changed and whose machine code did not is a h
     CHECK_THAT(plan.description, ContainsSubstring("tuned, 7"));
     CHECK(call().is_right_with(plan));
     CHECK(context->counters().hits == 1);
-    CHECK(context->kernel_counters().compiled == 0);  // one was compiled, to compare
+    CHECK(context->kernel_counters().compiled == 0);  // the one compiled to compare does not count
   }
-  // From now on it is a winner as any other: nothing is compiled, whatever the policy.
+  // The renewed winner needs no compilation under any policy.
   const auto context = host_context(folder, Policy::kStored);
   const Plan& plan = context->plan(call().checked(), {});
   CHECK(plan.candidate == winner);

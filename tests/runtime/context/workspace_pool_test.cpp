@@ -1,5 +1,5 @@
-// Which launches of streams share a workspace, on a device whose streams are numbers. Those of
-// graphs: fake_cuda/workspaces_test.cpp.
+// The workspaces of launches on streams, on a device whose streams are numbers. For graphs see
+// fake_cuda/workspaces_test.cpp.
 
 #include <atomic>
 #include <chrono>
@@ -37,8 +37,8 @@ class StreamsDevice final : public PlainDevice {
   }
 
   std::int64_t limit_bytes = 1 << 20;
-  std::atomic<int> allocated{0};    // now
-  std::atomic<int> allocations{0};  // ever
+  std::atomic<int> allocated{0};    // currently
+  std::atomic<int> allocations{0};  // in total
 
  private:
   struct Counted final : DeviceMemory {
@@ -54,8 +54,8 @@ class StreamsDevice final : public PlainDevice {
   };
 };
 
-// Notes what it was given, and that nobody else has it meanwhile.
-class NotingKernel final : public CompiledKernel {
+// Records its workspace, and counts launches that share one at the same time.
+class RecordingKernel final : public CompiledKernel {
  public:
   int run(const Launch& launch, const Arguments& arguments, StreamHandle) const noexcept override {
     last_workspace = arguments.workspace;
@@ -72,8 +72,8 @@ class NotingKernel final : public CompiledKernel {
   static thread_local std::int64_t last_bytes;
   mutable std::atomic<int> clashes{0};
 };
-thread_local void* NotingKernel::last_workspace = nullptr;
-thread_local std::int64_t NotingKernel::last_bytes = 0;
+thread_local void* RecordingKernel::last_workspace = nullptr;
+thread_local std::int64_t RecordingKernel::last_bytes = 0;
 
 Launch launch_with(std::int64_t bytes) {
   Launch launch;
@@ -84,11 +84,11 @@ Launch launch_with(std::int64_t bytes) {
 struct Pool {
   void* run(Stream& stream, std::int64_t bytes = 4096) {
     REQUIRE(pool.run(kernel, launch_with(bytes), {}, &stream) == 0);
-    return NotingKernel::last_workspace;
+    return RecordingKernel::last_workspace;
   }
 
   StreamsDevice device;
-  NotingKernel kernel;
+  RecordingKernel kernel;
   WorkspacePool pool{device};
 };
 
@@ -103,14 +103,14 @@ TEST_CASE("A stream keeps its workspace, and two streams never share one") {
   CHECK(pool.run(first) == of_first);
   CHECK(pool.run(second, 64) == of_second);
 
-  // The same handle, but another stream: the first was destroyed, or another thread asks.
+  // The same handle but another stream: the first was destroyed, or another thread uses it.
   first.id = 9;
   CHECK(pool.run(first) != of_first);
   first.id = 7;
   CHECK(pool.run(first) == of_first);
 }
 
-TEST_CASE("A larger workspace takes the place of the stream's smaller one") {
+TEST_CASE("A larger workspace replaces the stream's smaller one") {
   Pool pool;
   Stream stream{.id = 1};
   pool.run(stream, 4096);
@@ -120,7 +120,7 @@ TEST_CASE("A larger workspace takes the place of the stream's smaller one") {
   CHECK(pool.device.allocated == 1);
 }
 
-TEST_CASE("Streams that come and go leave few workspaces behind") {
+TEST_CASE("Short-lived streams leave few workspaces behind") {
   Pool pool;
   Stream lasting{.id = 1};
   void* const kept = pool.run(lasting);
@@ -133,7 +133,7 @@ TEST_CASE("Streams that come and go leave few workspaces behind") {
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(250));
   }
-  CHECK(pool.pool.stream_workspaces() <= 1100);  // of two bursts
+  CHECK(pool.pool.stream_workspaces() <= 1100);  // two bursts
   for (int last = 0; last < 3; ++last) {
     std::this_thread::sleep_for(std::chrono::milliseconds(250));
     pool.run(lasting);
@@ -144,7 +144,7 @@ TEST_CASE("Streams that come and go leave few workspaces behind") {
   CHECK(pool.run(lasting) == kept);
 }
 
-TEST_CASE("Many streams that all launch keep their workspaces") {
+TEST_CASE("Many active streams keep their workspaces") {
   Pool pool;
   for (int cycle = 0; cycle < 20; ++cycle) {
     for (std::uint64_t id = 1; id <= 200; ++id) {
@@ -162,7 +162,7 @@ TEST_CASE("Threads with more streams than there are workspaces never share one")
     threads.emplace_back([&pool, thread] {
       std::mt19937 random(test_seed() + thread);
       for (int call = 0; call < 3000; ++call) {
-        // Its own streams: a stream's launches follow each other.
+        // Each thread has its own streams: launches of a stream are ordered.
         Stream stream{.id = thread * 1000 + random() % 40};
         pool.pool.run(pool.kernel, launch_with(random() % 8 == 0 ? 8192 : 4096), {}, &stream);
       }
@@ -172,12 +172,12 @@ TEST_CASE("Threads with more streams than there are workspaces never share one")
     thread.join();
   }
   CHECK(pool.kernel.clashes == 0);
-  // Now and then more than one a stream: a look-up holds for a moment what was freed and has become
-  // another stream's, which then gets a new one where it needs more.
+  // Sometimes more than one per stream: a concurrent look-up may hold a freed workspace that now
+  // belongs to another stream, which then allocates a new one if it needs a larger one.
   CHECK(pool.pool.stream_workspaces() <= 2 * 8 * 40);
 }
 
-TEST_CASE("Without memory, what needs a workspace fails and what does not goes on without") {
+TEST_CASE("Without memory, launches that need a workspace fail and others run without one") {
   Pool pool;
   pool.device.limit_bytes = 1000;
   Stream stream{.id = 1};
@@ -185,8 +185,8 @@ TEST_CASE("Without memory, what needs a workspace fails and what does not goes o
   CHECK_THROWS_AS(pool.pool.run(pool.kernel, launch, {}, &stream), DeviceError);
   launch.workspace_is_optional = true;
   CHECK(pool.pool.run(pool.kernel, launch, {}, &stream) == 0);
-  CHECK(NotingKernel::last_workspace == nullptr);
-  CHECK(NotingKernel::last_bytes == without_workspace(launch).workspace_bytes);
+  CHECK(RecordingKernel::last_workspace == nullptr);
+  CHECK(RecordingKernel::last_bytes == without_workspace(launch).workspace_bytes);
   pool.device.limit_bytes = 1 << 20;
   CHECK(pool.run(stream) != nullptr);
 }

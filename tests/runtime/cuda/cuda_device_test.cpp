@@ -50,7 +50,7 @@ struct Multiplication {
 
 }  // namespace
 
-TEST_CASE("SMs that were seen in one cluster are of one GPC") {
+TEST_CASE("SMs seen in one cluster belong to one GPC") {
   using Clusters = std::vector<std::vector<int>>;
   using Gpcs = std::vector<int>;
   CHECK(cuda::gpcs_from_clusters(Clusters{{0, 1}, {2, 3}, {1, 4}, {5}}) == Gpcs{0, 0, 1, 1, 0, 1});
@@ -65,7 +65,7 @@ TEST_CASE("SMs that were seen in one cluster are of one GPC") {
   CHECK(cuda::gpcs_from_clusters(pairs).empty());
 }
 
-TEST_CASE("The GPCs of SMs are read from their text, and nothing else is") {
+TEST_CASE("The GPCs of SMs are parsed from their text, and other texts are refused") {
   using Gpcs = std::vector<int>;
   DeviceLimits limits;
   limits.sm_count = 3;
@@ -81,7 +81,7 @@ TEST_CASE("The GPCs of SMs are read from their text, and nothing else is") {
   CHECK(cuda::parse_gpcs(cuda::to_text(too_many), limits).empty());
 }
 
-TEST_CASE("A device with clusters knows the GPCs of its SMs when it was probed", "[gpu]") {
+TEST_CASE("A device with clusters knows the GPCs of its SMs after a probe", "[gpu]") {
   TUNEDGEMM_OPEN_TEST_GPU(device);
   const std::vector<int>& gpcs = device->limits().gpc_of_sm;
   if (device->limits().arch < 90) {
@@ -98,20 +98,20 @@ TEST_CASE("A device with clusters knows the GPCs of its SMs when it was probed",
   constexpr int kMostOfGpc = 18;
   CHECK(*std::max_element(sizes.begin(), sizes.end()) <= kMostOfGpc);
   CHECK(device->probe()->key().empty());
-  const auto again = cuda_backend().open({}), told = cuda_backend().open({});
-  CHECK(again->limits().gpc_of_sm.empty());
-  CHECK_FALSE(again->probe()->key().empty());
-  CHECK(again->probe()->key() == told->probe()->key());
-  const DeviceLimits& before = again->limits();
-  told->probe()->use("0,1,2");  // of another GPU
-  CHECK(told->limits().gpc_of_sm.empty());
-  told->probe()->use(again->probe()->run());
+  const auto probing = cuda_backend().open({}), other = cuda_backend().open({});
+  CHECK(probing->limits().gpc_of_sm.empty());
+  CHECK_FALSE(probing->probe()->key().empty());
+  CHECK(probing->probe()->key() == other->probe()->key());
+  const DeviceLimits& before = probing->limits();
+  other->probe()->use("0,1,2");  // another GPU's
+  CHECK(other->limits().gpc_of_sm.empty());
+  other->probe()->use(probing->probe()->run());
   CHECK(before.gpc_of_sm.empty());
-  CHECK(again->limits().gpc_of_sm == gpcs);
-  CHECK(told->limits().gpc_of_sm == gpcs);
+  CHECK(probing->limits().gpc_of_sm == gpcs);
+  CHECK(other->limits().gpc_of_sm == gpcs);
 }
 
-TEST_CASE("without a CUDA device there is a sentence instead") {
+TEST_CASE("without a CUDA device there is an error message") {
   std::string why_not;
   if (cuda_backend().device_count(&why_not) == 0) {
     CHECK_FALSE(why_not.empty());
@@ -135,7 +135,7 @@ TEST_CASE("a damaged binary is a rejection", "[gpu]") {
   CHECK(std::holds_alternative<Rejection>(device->load(renamed, small.launch)));
 }
 
-TEST_CASE("a launch that the GPU cannot make is an error number with a sentence", "[gpu]") {
+TEST_CASE("an impossible launch gives an error number with a message", "[gpu]") {
   TUNEDGEMM_OPEN_TEST_GPU(device);
   const Multiplication small(*device, 16);
   Launch impossible = small.launch;
@@ -145,7 +145,8 @@ TEST_CASE("a launch that the GPU cannot make is an error number with a sentence"
   CHECK(device->describe(error).find("CUDA_ERROR_INVALID_VALUE") != std::string::npos);
 }
 
-TEST_CASE("timing counts launches on the device, and a second sample costs little more", "[gpu]") {
+TEST_CASE("timing measures launches on the device, and a second sample costs little more",
+          "[gpu]") {
   TUNEDGEMM_OPEN_TEST_GPU(device);
   const Multiplication product(*device, 512);
   TimedLaunch timed;
@@ -164,7 +165,7 @@ TEST_CASE("timing counts launches on the device, and a second sample costs littl
   CHECK(wall.count() < 1.5 * second + 500e-6);
 }
 
-TEST_CASE("a stream that is captured is known, and memory can be had meanwhile", "[gpu]") {
+TEST_CASE("a captured stream is recognised, and memory can be allocated meanwhile", "[gpu]") {
   TUNEDGEMM_OPEN_TEST_GPU(device);
   const Device::Current current(*device);
   const OwnStream stream;
@@ -178,7 +179,7 @@ TEST_CASE("a stream that is captured is known, and memory can be had meanwhile",
   CHECK(device->stream_id(stream.handle()).has_value());
 }
 
-TEST_CASE("the clock of a GPU's SMs is what they count", "[gpu]") {
+TEST_CASE("the clock of a GPU's SMs is counted by the SMs", "[gpu]") {
   TUNEDGEMM_OPEN_TEST_GPU(device);
   const Device::Current current(*device);
   const std::unique_ptr<Store> store = memory_store();
@@ -192,11 +193,11 @@ TEST_CASE("the clock of a GPU's SMs is what they count", "[gpu]") {
     }
     const double mhz = verifier->mhz_since_last_call();
     CHECK(mhz > 100);
-    CHECK(mhz < 1.5 * highest_mhz);  // some cards run faster than they promise
+    CHECK(mhz < 1.5 * highest_mhz);  // some cards exceed their nominal clock
   }
 }
 
-TEST_CASE("matrices beyond 2^31 elements are multiplied right", "[gpu][slow]") {
+TEST_CASE("matrices beyond 2^31 elements are multiplied correctly", "[gpu][slow]") {
   TUNEDGEMM_OPEN_TEST_GPU(device);
   const std::unique_ptr<Store> store = memory_store();
   for (const auto& [m, n, k] :

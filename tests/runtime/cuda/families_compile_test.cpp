@@ -1,5 +1,5 @@
-// The CUDA families' sources through NVRTC, without a GPU: that they compile for each architecture,
-// do not spill, and refuse what their host halves refuse.
+// The CUDA families' sources compiled by NVRTC, without a GPU: they compile for each architecture,
+// do not spill, and refuse the configs that their host halves refuse.
 
 #include <algorithm>
 #include <cctype>
@@ -21,12 +21,12 @@ namespace {
 
 using SteadyClock = std::chrono::steady_clock;
 
-// What a sample takes: a machine with two cores compiles some 8 kernels a second.
+// Time for a sample: a machine with two cores compiles about 8 kernels per second.
 constexpr std::chrono::seconds kSampleTime{60};
 constexpr std::chrono::seconds kFullTime{300};
 constexpr std::size_t kSamplesOfArchitecture = 24;
 
-// Room for everything: what is refused here is refused for the knobs themselves.
+// Unlimited resources, so that only the knobs can be the reason for a refusal.
 DeviceLimits generous_limits() {
   DeviceLimits limits = limits_of(90);
   limits.max_threads_per_block = 1 << 20;
@@ -50,7 +50,7 @@ Config choose(const Family& family, const Problem& problem, const std::vector<Co
                            });
 }
 
-// One sample of each family and element type, for a random architecture of these.
+// One sample of each family and element type, for a random one of the architectures.
 std::vector<Sample> draw_round(Choice choice, Random& random, std::span<const int> architectures) {
   std::vector<Sample> samples;
   for (const Family* family : families("cuda")) {
@@ -58,8 +58,8 @@ std::vector<Sample> draw_round(Choice choice, Random& random, std::span<const in
       const int arch = architectures[random() % architectures.size()];
       const std::string_view layout =
           std::vector<std::string_view>{"nn", "nt", "tn", "tt"}[random() % 4];
-      // For few rows others are considered. What a family thinks best of those is not counted: simt
-      // spills a few bytes there, of fp8 with a long activation and K in 16 parts.
+      // Few rows have other candidates. The best predicted of those are excluded: simt spills a few
+      // bytes for fp8 with a long activation and split_k=16.
       const bool few_rows = choice != Choice::kBestPredicted && random() % 2 == 0;
       const std::int64_t m = few_rows ? 100 : 1000;
       const Problem problem = with_sizes(
@@ -76,11 +76,11 @@ std::vector<Sample> draw_round(Choice choice, Random& random, std::span<const in
   return samples;
 }
 
-// Rounds go on as long as there is time. That few configs spill is a matter of not wasting time:
-// the tuner refuses those that do.
+// Runs rounds until the time is over. Spills are limited only to save tuning time: the tuner
+// refuses configs that spill.
 void compile_rounds(const cuda::Nvrtc& nvrtc, SteadyClock::duration time) {
   const SteadyClock::time_point end = SteadyClock::now() + time;
-  Random random(1);  // the same sample each time: a failure can be looked at again
+  Random random(1);  // always the same sample, so that failures repeat
   CompileReport all;
   do {
     const CompileReport round =
@@ -93,8 +93,8 @@ void compile_rounds(const cuda::Nvrtc& nvrtc, SteadyClock::duration time) {
   CHECK(all.spilling * 10 <= all.compiled);
 }
 
-// The problem for which most families have configs. Even of 32 x 32 there are few enough tiles that
-// each has a counter where K is split.
+// A problem for which most families have configs. Even with tiles of 32 x 32, split-K has a counter
+// for each tile.
 Problem problem_for(const Family& family) {
   for (const DataType type : {DataType::kF32, DataType::kF16}) {
     const Problem problem =
@@ -106,7 +106,7 @@ Problem problem_for(const Family& family) {
   return {};
 }
 
-// The macro of a knob, as Family::common_defines spells it.
+// The macro of a knob, spelled as by Family::common_defines.
 std::string macro_of(std::string_view knob) {
   std::string macro(knob);
   std::transform(macro.begin(), macro.end(), macro.begin(),
@@ -116,7 +116,7 @@ std::string macro_of(std::string_view knob) {
 
 }  // namespace
 
-TEST_CASE("what a family thinks best compiles for every architecture and hardly ever spills",
+TEST_CASE("a family's best predicted configs compile for every architecture and hardly ever spill",
           "[nvrtc]") {
   TUNEDGEMM_FIND_NVRTC(nvrtc);
   Random random(1);
@@ -126,7 +126,7 @@ TEST_CASE("what a family thinks best compiles for every architecture and hardly 
     std::vector<Sample> round =
         draw_round(Choice::kBestPredicted, random, std::span(&arch, std::size_t{1}));
     std::ranges::shuffle(round, random);
-    // The first of each family, and further ones of any.
+    // The first of each family, then others.
     std::ranges::stable_partition(
         round, [&, seen = std::set<std::string_view>()](const Sample& sample) mutable {
           return seen.insert(sample.family->name()).second;
@@ -148,7 +148,7 @@ TEST_CASE("many more of each family's configs compile", "[nvrtc][slow]") {
   compile_rounds(nvrtc, kFullTime);
 }
 
-TEST_CASE("kernels refuse a launch that their host half would not make", "[nvrtc]") {
+TEST_CASE("kernels refuse a launch that differs from their host half's", "[nvrtc]") {
   TUNEDGEMM_FIND_NVRTC(nvrtc);
   const DeviceLimits limits = limits_of(90);
   for (const Family* family : families("cuda")) {
@@ -159,7 +159,7 @@ TEST_CASE("kernels refuse a launch that their host half would not make", "[nvrtc
     const Source source = instance_of(*family, problem, legal.front(), limits).source();
     const Launch launch = instance_of(*family, problem, legal.front(), limits).launch;
     const std::uint32_t threads = launch.block[0] * launch.block[1] * launch.block[2];
-    if (!legal.front().find("threads")) {  // else any number is right
+    if (!legal.front().find("threads")) {  // else every number is valid
       CHECK(is_refused_by_assertion(nvrtc,
                                     with_define(source, "THREADS", std::to_string(threads + 32))));
     }
@@ -168,7 +168,7 @@ TEST_CASE("kernels refuse a launch that their host half would not make", "[nvrtc
   }
 }
 
-TEST_CASE("kernels refuse by assertion the knobs that their host half refuses", "[nvrtc]") {
+TEST_CASE("kernels refuse by static_assert the knobs that their host half refuses", "[nvrtc]") {
   TUNEDGEMM_FIND_NVRTC(nvrtc);
   const DeviceLimits limits = limits_of(90);
   const DeviceLimits generous = generous_limits();

@@ -1,6 +1,6 @@
 // Every CUDA family on the GPU against the reference on the CPU: element types, layouts and
-// epilogues, each with random configs and 40 random shapes, in guarded and poisoned memory.
-// One family alone: runtime_tests "[mma]".
+// epilogues, each with random configs and 40 random shapes, in guarded and poisoned memory. To run
+// one family: runtime_tests "[mma]".
 
 #include <algorithm>
 #include <array>
@@ -19,8 +19,8 @@ namespace tunedgemm::internal {
 namespace {
 
 constexpr int kShapes = 40;
-// Of problem classes an element type and layout: the activations are the same code in every kernel
-// of the ladder, so that these share them out unless there is time.
+// Problem classes per element type and layout. All kernels of the ladder have the same activation
+// code, so each runs only some activations, except in the slow test.
 constexpr int kAllActivations = static_cast<int>(std::size(kActivations.rows));
 constexpr int kSomeActivations = 2;
 constexpr std::size_t kNoLimit = std::numeric_limits<std::size_t>::max();
@@ -77,13 +77,13 @@ TEST_CASE("wgmma multiplies every shape", "[gpu][wgmma]") {
   test_family("wgmma", kAllActivations, *device, limits);
   limits.sm_count = 3;
   std::mt19937 random(test_seed());
-  for (int& gpc : limits.gpc_of_sm) {  // wherever clusters expect to run, all works are done
+  for (int& gpc : limits.gpc_of_sm) {  // a wrong map must not lose tiles
     gpc = static_cast<int>(random() % 5);
   }
   test_family("wgmma", kAllActivations, *device, limits);
 }
 
-// For compute-sanitizer, under which a launch takes a hundred times as long (tools/test_gpu.sh).
+// For compute-sanitizer, which slows launches down a hundredfold (tools/test_gpu.sh).
 TEST_CASE("a few kernels of every family multiply", "[gpu][sample]") {
   TUNEDGEMM_OPEN_TEST_GPU(device);
   constexpr std::size_t kCases = 12;

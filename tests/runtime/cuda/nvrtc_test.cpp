@@ -21,7 +21,7 @@ void touch(const fs::path& path) {
   std::ofstream(path).put('x');
 }
 
-// Sources as a family would give them; the text must live as long as the program.
+// A source like those of families; the text must outlive it.
 Source source_of(std::string_view text) {
   Source source;
   source.backend = "cuda";
@@ -51,7 +51,7 @@ Source fine_source() {
 
 }  // namespace
 
-TEST_CASE("the version of NVRTC is told from the files of its folder, of which the newest counts") {
+TEST_CASE("the version of NVRTC comes from the file names in its folder, and the newest is used") {
   struct Installed {
     std::vector<const char*> files;
     const char* version;
@@ -75,13 +75,13 @@ TEST_CASE("the version of NVRTC is told from the files of its folder, of which t
   CHECK(find_nvrtc_in(linked.path())->version == "12.4");
 }
 
-TEST_CASE("a folder without NVRTC, or that does not exist, has none") {
+TEST_CASE("a folder without NVRTC, or a missing folder, has none") {
   const TemporaryFolder folder;
   CHECK_FALSE(find_nvrtc_in(folder.path()));
   CHECK_FALSE(find_nvrtc_in(folder.path() / "nowhere"));
 }
 
-TEST_CASE("TUNEDGEMM_NVRTC names the file or its folder, and nothing else is taken then") {
+TEST_CASE("TUNEDGEMM_NVRTC names the file or its folder, and no other is used") {
   const TemporaryFolder folder;
   touch(folder.path() / "libnvrtc.so.12.9.1");
   for (const fs::path& named : {folder.path(), folder.path() / "libnvrtc.so.12.9.1"}) {
@@ -92,14 +92,14 @@ TEST_CASE("TUNEDGEMM_NVRTC names the file or its folder, and nothing else is tak
   CHECK_FALSE(find_nvrtc());
 }
 
-TEST_CASE("a library that is not NVRTC cannot be opened, and the message says what to do") {
+TEST_CASE("a library that is not NVRTC is refused, and the message names the remedy") {
   const TemporaryFolder folder;
   touch(folder.path() / "libnvrtc.so.13");
   const NvrtcLocation location{folder.path() / "libnvrtc.so.13", "13"};
   CHECK_THROWS_WITH(Nvrtc(location), Catch::Matchers::ContainsSubstring("TUNEDGEMM_NVRTC"));
 }
 
-TEST_CASE("the figures are read from the compiler's log") {
+TEST_CASE("the figures are parsed from the compiler's log") {
   const CompilerFigures figures = parse_compiler_log(
       "ptxas info    : 0 bytes gmem\n"
       "ptxas info    : Compiling entry function 'probe' for 'sm_90'\n"
@@ -112,7 +112,7 @@ TEST_CASE("the figures are read from the compiler's log") {
   CHECK(figures.given_up.empty());
 }
 
-TEST_CASE("a kernel that the assembler serialised is told") {
+TEST_CASE("a kernel whose wgmma the assembler serialised is reported") {
   const CompilerFigures figures = parse_compiler_log(
       "ptxas info    : (C7510) Potential Performance Loss: wgmma.mma_async instructions are "
       "serialized due to insufficient register resources in function 'probe'\n"
@@ -131,7 +131,7 @@ TEST_CASE("an empty log has no figures") {
   CHECK(parse_compiler_log("\n\n registers\n").registers == 0);
 }
 
-TEST_CASE("NVRTC makes a cubin and tells its figures", "[nvrtc]") {
+TEST_CASE("NVRTC compiles a cubin and reports its figures", "[nvrtc]") {
   TUNEDGEMM_FIND_NVRTC(nvrtc);
   for (const int architecture : {80, 89, 90}) {
     const auto compiled = nvrtc.compile(fine_source(), architecture);
@@ -147,7 +147,7 @@ TEST_CASE("NVRTC makes a cubin and tells its figures", "[nvrtc]") {
   }
 }
 
-TEST_CASE("a source that does not compile is a value with the compiler's words", "[nvrtc]") {
+TEST_CASE("a source that does not compile gives a value with the compiler's message", "[nvrtc]") {
   TUNEDGEMM_FIND_NVRTC(nvrtc);
   const auto compiled =
       nvrtc.compile(source_of("static_assert(1 > 2, \"block_m must be large\");"), 90);
@@ -155,14 +155,14 @@ TEST_CASE("a source that does not compile is a value with the compiler's words",
   CHECK(std::get<CompileFailure>(compiled).log.find("block_m must be large") != std::string::npos);
 }
 
-TEST_CASE("an architecture that NVRTC does not know takes the nearest that runs there", "[nvrtc]") {
+TEST_CASE("an architecture unknown to NVRTC uses the nearest compatible one", "[nvrtc]") {
   TUNEDGEMM_FIND_NVRTC(nvrtc);
   CHECK(std::holds_alternative<Binary>(nvrtc.compile(fine_source(), 99)));
   CHECK_THROWS_WITH(nvrtc.compile(fine_source(), 30),
                     Catch::Matchers::ContainsSubstring("cannot compile for sm_30"));
 }
 
-TEST_CASE("instructions of one architecture alone are had on request", "[nvrtc]") {
+TEST_CASE("architecture-specific instructions are available on request", "[nvrtc]") {
   TUNEDGEMM_FIND_NVRTC(nvrtc);
   Source source = source_of(
       "extern \"C\" __global__ void __launch_bounds__(128) probe() {"

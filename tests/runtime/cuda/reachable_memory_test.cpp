@@ -1,4 +1,4 @@
-// Which memory a GPU is told to be unable to use, by what a driver answers.
+// Which memory a GPU can use, depending on the driver's answers.
 
 #include "runtime/cuda/memory.h"
 
@@ -12,7 +12,7 @@ using Catch::Matchers::ContainsSubstring;
 namespace tunedgemm::internal::cuda {
 namespace {
 
-// What the driver of a test says of every pointer. A table of functions has no state of its own.
+// The fake driver's answers for every pointer; global, since its functions have no state.
 struct Answers {
   CUresult result = CUDA_SUCCESS;
   unsigned memory_type = 0;
@@ -56,7 +56,7 @@ std::string on_device_1(const Answers& given) {
   return why_not_reachable(driver, 1, &somewhere);
 }
 
-TEST_CASE("A GPU takes memory that it can reach, and what the driver cannot tell") {
+TEST_CASE("A GPU accepts memory that it can reach, or that the driver does not know") {
   for (const Answers& reachable :
        {Answers{.memory_type = CU_MEMORYTYPE_DEVICE, .device_pointer = 64, .ordinal = 1},
         {.memory_type = CU_MEMORYTYPE_DEVICE, .is_managed = 1, .ordinal = 0},
@@ -68,7 +68,7 @@ TEST_CASE("A GPU takes memory that it can reach, and what the driver cannot tell
   }
 }
 
-TEST_CASE("A GPU says what to do about memory that it cannot reach") {
+TEST_CASE("The error for memory that a GPU cannot reach names the remedy") {
   CHECK_THAT(on_device_1({}), ContainsSubstring("host memory, which cuda:1 cannot read") &&
                                   ContainsSubstring("cudaMalloc"));
   CHECK_THAT(on_device_1({.memory_type = CU_MEMORYTYPE_DEVICE, .ordinal = 0}),
@@ -76,7 +76,7 @@ TEST_CASE("A GPU says what to do about memory that it cannot reach") {
                  ContainsSubstring("cudaDeviceEnablePeerAccess"));
 }
 
-TEST_CASE("A GPU tells its memory from the host's, and the host the GPU's", "[gpu]") {
+TEST_CASE("A GPU refuses host memory, and the host refuses GPU memory", "[gpu]") {
   TUNEDGEMM_OPEN_TEST_GPU(device);
   const auto memory = device->allocate(4096);
   CHECK(device->why_not_memory(memory->data()) == "");

@@ -1,5 +1,5 @@
-// wgmma's tiles through NVRTC, without a GPU, where they are largest and where their width is none
-// of whole blocks.
+// wgmma's largest tiles, and tiles whose width is no multiple of a block, compiled by NVRTC without
+// a GPU.
 
 #include <tuple>
 #include <vector>
@@ -12,7 +12,7 @@
 namespace tunedgemm::internal {
 namespace {
 
-// block_m by block_n, by so many consumers.
+// A tile of block_m x block_n for the given number of consumers.
 Config config_of(int block_m, int block_n, int consumers, int line_elements) {
   return wgmma_config({{"block_m", block_m},
                        {"block_n", block_n},
@@ -80,7 +80,7 @@ TEST_CASE("wgmma's largest tiles, and widths between whole blocks, compile and d
   CHECK(report.spilling == 0);
 }
 
-TEST_CASE("wgmma refuses by assertion widths that its 8-bit products or copies do not take",
+TEST_CASE("wgmma refuses by static_assert widths that its 8-bit products or copies do not support",
           "[nvrtc]") {
   TUNEDGEMM_FIND_NVRTC(nvrtc);
   const Config whole = config_of(128, 32, 2, 128);

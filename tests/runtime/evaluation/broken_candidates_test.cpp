@@ -1,4 +1,4 @@
-// Candidates that do all the harm that a kernel can, and a compiler that crashes, on a real GPU.
+// Candidates that break in every possible way, and a compiler that crashes, on a real GPU.
 
 #include <algorithm>
 #include <array>
@@ -28,7 +28,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// What breaking_nvrtc.cpp makes of a kernel, and the reasons that may be told for it.
+// The breakages of breaking_nvrtc.cpp, and the allowed rejection reasons of each.
 const std::map<std::string, std::set<Reason>> kBreakages{
     {"fault", {Reason::kCrashed, Reason::kLaunchFailed}},
     {"hang", {Reason::kTimedOut, Reason::kCrashed}},
@@ -37,7 +37,7 @@ const std::map<std::string, std::set<Reason>> kBreakages{
     {"nan", {Reason::kWrongResult}},
     {"nothing", {Reason::kWrongResult}}};
 
-// Programs and libraries that are built beside the tests.
+// Programs and libraries built in the tests' folder.
 std::string beside_this_program(const char* name) {
   return fs::read_symlink("/proc/self/exe").parent_path() / name;
 }
@@ -93,14 +93,13 @@ class [[nodiscard]] BreakingNvrtc {
 
 }  // namespace
 
-TEST_CASE("Candidates that do harm, and a compiler that crashes, cost a trial each on a GPU",
-          "[gpu]") {
+TEST_CASE("Broken candidates, and a compiler that crashes, cost one trial each on a GPU", "[gpu]") {
   TUNEDGEMM_OPEN_TEST_GPU(device);
   const TemporaryFolder folder;
   const Problem problem =
       canonical(make_problem(256, 512, 1024, DataType::kF16, DataType::kF16, DataType::kF16))
           .problem;
-  // What the model ranks first is tried first, whatever is broken.
+  // Breaking kernels does not change the order of trials: break those ranked first.
   const auto sound = context_with_worker(folder.path() / "sound.db");
   REQUIRE(tune(*sound, problem).record);
   std::vector<TrialRecord> trials = trials_of(*sound, problem);
@@ -142,7 +141,7 @@ TEST_CASE("Candidates that do harm, and a compiler that crashes, cost a trial ea
   }
   CHECK(met.size() == kBreakages.size());
 
-  // What this process has on the GPU is as it was.
+  // This process can still use the GPU.
   const auto memory = device->allocate(1 << 20);
   device->set_bytes(memory->data(), 7, memory->size_bytes());
   std::vector<unsigned char> bytes(1 << 20);

@@ -1,5 +1,4 @@
-// The verifier itself: right kernels pass whatever they multiply, and each way of being wrong is
-// seen.
+// The verifier: correct kernels pass for every problem, and each kind of error is detected.
 
 #include "runtime/evaluation/device_evaluator.h"
 
@@ -57,7 +56,7 @@ Problem padded(Problem problem) {
   return canonical(problem).problem;
 }
 
-// Rounding to D's type is not PlainDevice's trade.
+// PlainDevice does not round to D's type.
 bool can_be_looped(const TypeCase& types) {
   const bool wide_output =
       types.d == DataType::kF32 || types.d == DataType::kF64 || types.d == DataType::kS32;
@@ -66,7 +65,7 @@ bool can_be_looped(const TypeCase& types) {
 
 }  // namespace
 
-TEST_CASE("a right kernel passes for every type, layout, stride and batch") {
+TEST_CASE("a correct kernel passes for every type, layout, stride and batch") {
   Random random(test_seed());
   for (const TypeCase& types : all_type_cases()) {
     if (!can_be_looped(types)) {
@@ -75,7 +74,7 @@ TEST_CASE("a right kernel passes for every type, layout, stride and batch") {
     for (const std::string_view layout : {"nn", "nt", "tn", "tt"}) {
       const Problem problem = random_sizes(random_class(types, layout, 0, random), random);
       if (problem.d.type == DataType::kS32 && problem.bias != Bias::kNone) {
-        continue;  // would have to be rounded
+        continue;  // needs rounding
       }
       INFO(to_text(problem));
       const Checked checked = check(problem, Flaw::kNone);
@@ -85,7 +84,7 @@ TEST_CASE("a right kernel passes for every type, layout, stride and batch") {
   }
 }
 
-TEST_CASE("a right kernel passes however long K is") {
+TEST_CASE("a correct kernel passes for any length of K") {
   for (const DataType type :
        {DataType::kF64, DataType::kF32, DataType::kF16, DataType::kE4M3, DataType::kS8}) {
     for (const std::int64_t k : {1, 1000, 16384, 16385, 1000000}) {
@@ -98,7 +97,7 @@ TEST_CASE("a right kernel passes however long K is") {
   }
 }
 
-TEST_CASE("a k-tile left out is seen however long K is") {
+TEST_CASE("an omitted tile along K is detected for any length of K") {
   for (const DataType type :
        {DataType::kF64, DataType::kF32, DataType::kF16, DataType::kE4M3, DataType::kS8}) {
     for (const std::int64_t k : {16, 512, 16384, 16385, 200000}) {
@@ -109,7 +108,7 @@ TEST_CASE("a k-tile left out is seen however long K is") {
   }
 }
 
-TEST_CASE("rows that changed places are seen") {
+TEST_CASE("swapped rows are detected") {
   const Checked checked = check(plain(40, 30, 300), Flaw::kExchangesRows);
   INFO(text(checked));
   REQUIRE(is(checked, Reason::kWrongResult));
@@ -119,7 +118,7 @@ TEST_CASE("rows that changed places are seen") {
   CHECK(detail.find("of 1200 elements wrong") != std::string::npos);
 }
 
-TEST_CASE("f32 inputs rounded to tf32 are too wrong for ieee and right for tf32") {
+TEST_CASE("f32 inputs rounded to tf32 fail for ieee and pass for tf32") {
   Problem problem = plain(20, 20, 4096);
   CHECK(is(check(problem, Flaw::kRoundsInputs), Reason::kWrongResult));
   problem.numerics = Numerics::kEmulated;
@@ -128,19 +127,19 @@ TEST_CASE("f32 inputs rounded to tf32 are too wrong for ieee and right for tf32"
   CHECK(passes(check(problem, Flaw::kRoundsInputs)));
 }
 
-TEST_CASE("an epilogue that leaves something out is seen") {
+TEST_CASE("an incomplete epilogue is detected") {
   Problem problem = plain(9, 11, 33);
   CHECK(is(check(problem, Flaw::kForgetsAlpha), Reason::kWrongResult));
   problem.bias = Bias::kPerColumn;
   CHECK(is(check(problem, Flaw::kForgetsBias), Reason::kWrongResult));
 }
 
-TEST_CASE("an element that is not written, or is NaN, is seen") {
+TEST_CASE("an element that is not written, or is NaN, is detected") {
   CHECK(is(check(plain(33, 65, 10), Flaw::kLeavesElementOut), Reason::kWrongResult));
   CHECK(is(check(plain(33, 65, 10), Flaw::kGivesNan), Reason::kWrongResult));
 }
 
-TEST_CASE("an element that is not written is seen after a right kernel has written it") {
+TEST_CASE("an element that is not written is detected after a correct kernel has written it") {
   const Problem problem = plain(33, 65, 10);
   PlainDevice device(problem, Flaw::kNone);
   TrialRunner runner(device, make_host_verifier(2), problem, test_seed());
@@ -154,10 +153,10 @@ TEST_CASE("an element that is not written is seen after a right kernel has writt
 
 namespace {
 
-// Notes the workspaces that it is given.
-class NotingKernel final : public CompiledKernel {
+// Records its workspaces.
+class RecordingKernel final : public CompiledKernel {
  public:
-  explicit NotingKernel(const Problem& problem) : loop_(problem, Flaw::kNone) {}
+  explicit RecordingKernel(const Problem& problem) : loop_(problem, Flaw::kNone) {}
   int run(const Launch& launch, const Arguments& arguments,
           StreamHandle stream) const noexcept override {
     workspace = arguments.workspace;
@@ -171,11 +170,11 @@ class NotingKernel final : public CompiledKernel {
 
 }  // namespace
 
-TEST_CASE("a timing uses the workspace that a later check has made larger") {
+TEST_CASE("a timing uses the workspace that a later check has enlarged") {
   const Problem problem = plain(8, 8, 8);
   PlainDevice device(problem, Flaw::kNone);
   TrialRunner runner(device, make_host_verifier(2), problem, test_seed());
-  const NotingKernel first(problem), second(problem);
+  const RecordingKernel first(problem), second(problem);
   Launch small, large;
   small.workspace_bytes = kWorkspaceCounterBytes + 1024;
   large.workspace_bytes = kWorkspaceCounterBytes + (std::int64_t{1} << 20);
@@ -186,43 +185,43 @@ TEST_CASE("a timing uses the workspace that a later check has made larger") {
   CHECK(first.workspace == second.workspace);
 }
 
-TEST_CASE("a NaN is seen in elements that the reference leaves out") {
-  // More elements than are sampled.
+TEST_CASE("a NaN is detected in elements that the reference does not sample") {
+  // More elements than the reference samples.
   const Problem problem = plain(3000, 2100, 1);
   CHECK(is(check(problem, Flaw::kLeavesElementOut), Reason::kWrongResult));
   CHECK(passes(check(problem, Flaw::kNone)));
 }
 
-TEST_CASE("what is written outside D is seen") {
+TEST_CASE("writes outside D are detected") {
   CHECK(is(check(plain(8, 8, 8), Flaw::kWritesBehindD), Reason::kOutOfBounds));
   CHECK(is(check(padded(plain(8, 8, 8)), Flaw::kWritesBetweenRows), Reason::kOutOfBounds));
   CHECK(passes(check(padded(plain(8, 8, 8)), Flaw::kNone)));
 }
 
-TEST_CASE("what lies between the rows of A is poison") {
+TEST_CASE("the padding between rows of A is poisoned") {
   CHECK(is(check(padded(plain(8, 8, 8)), Flaw::kReadsPadding), Reason::kWrongResult));
 }
 
-TEST_CASE("counters of the workspace that are not zero afterwards are seen") {
+TEST_CASE("workspace counters that are not zero after the launch are detected") {
   const std::int64_t bytes = kWorkspaceCounterBytes + 1024;
   CHECK(is(check(plain(8, 8, 8), Flaw::kSpoilsCounter, bytes), Reason::kWrongResult));
   CHECK(passes(check(plain(8, 8, 8), Flaw::kNone, bytes)));
 }
 
-TEST_CASE("a workspace for which there is no memory now is a rejection that passes") {
+TEST_CASE("a workspace that does not fit in memory is a temporary rejection") {
   const std::int64_t bytes = std::int64_t{1} << 30;
   const Checked checked = check(plain(8, 8, 8), Flaw::kNone, bytes);
   REQUIRE(is(checked, Reason::kUnavailable));
   CHECK(std::get<Rejection>(checked).detail.find("1073741824 bytes") != std::string::npos);
 }
 
-TEST_CASE("a launch that fails is a rejection with the device's words") {
+TEST_CASE("a failed launch is a rejection with the device's message") {
   const Checked checked = check(plain(8, 8, 8), Flaw::kFailsToLaunch);
   REQUIRE(is(checked, Reason::kLaunchFailed));
   CHECK(std::get<Rejection>(checked).detail == "error 7");
 }
 
-TEST_CASE("DeviceEvaluator compiles what was announced once and gives it to every trial") {
+TEST_CASE("DeviceEvaluator compiles announced candidates once and uses the binary in every trial") {
   const Problem problem = plain(16, 16, 16);
   PlainDevice device(problem, Flaw::kNone);
   const std::unique_ptr<Store> store = memory_store();
@@ -256,7 +255,7 @@ TEST_CASE("DeviceEvaluator keeps what it compiled for the next problem") {
   CHECK(device.compilations() == 1);
 }
 
-TEST_CASE("BinaryCache drops what was not used for longest") {
+TEST_CASE("BinaryCache evicts the least recently used binary") {
   const auto of_bytes = [](std::size_t bytes) {
     Binary binary;
     binary.code.resize(bytes);
@@ -276,7 +275,7 @@ TEST_CASE("BinaryCache drops what was not used for longest") {
   CHECK(binaries.find("a"));
 }
 
-TEST_CASE("DeviceEvaluator hands on what the compiler says") {
+TEST_CASE("DeviceEvaluator forwards the compiler's message") {
   const Problem problem = plain(16, 16, 16);
   PlainDevice device(problem, Flaw::kDoesNotCompile);
   const std::unique_ptr<Store> store = memory_store();
@@ -287,7 +286,7 @@ TEST_CASE("DeviceEvaluator hands on what the compiler says") {
   CHECK(std::get<Rejection>(prepared).detail == "line 1: nothing but mistakes");
 }
 
-TEST_CASE("sampling leaves no position of a tile out and stays within what it was given") {
+TEST_CASE("sampling covers every position of a tile and stays within its budget") {
   const Problem problem = plain(4096, 4096, 4096);
   const reference::Sampling sampling = sampling_for(problem, 1e10, 4 << 20, test_seed());
   CHECK(sampling.row_step % 2 == 1);
@@ -299,7 +298,7 @@ TEST_CASE("sampling leaves no position of a tile out and stays within what it wa
   CHECK(all.columns == 40);
 }
 
-// A GPU's process without NVRTC, which refuses the machine code that it is given.
+// A GPU without NVRTC that refuses machine code.
 class DeviceWithoutCompiler final : public PlainDevice {
  public:
   DeviceWithoutCompiler() : PlainDevice(plain(4, 4, 4), Flaw::kNone) {}
@@ -310,7 +309,8 @@ class DeviceWithoutCompiler final : public PlainDevice {
   }
 };
 
-TEST_CASE("The verifier of GPUs runs stored machine code of any compiler, or says what it lacks") {
+TEST_CASE(
+    "The verifier of GPUs runs stored machine code of any compiler, or names what is missing") {
   const auto store = memory_store();
   DeviceWithoutCompiler device;
   const auto message = [&] {

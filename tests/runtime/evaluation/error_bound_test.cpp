@@ -17,7 +17,7 @@ Problem problem_of(Activation activation, DataType d = DataType::kF32) {
 
 }  // namespace
 
-TEST_CASE("The error bound of an activation covers what an error of its argument makes of it") {
+TEST_CASE("The error bound of an activation covers the effect of an error in its argument") {
   const double error = error_bound(problem_of(Activation::kNone), {}).absolute / 1.2;
   for (const ActivationTraits& row : kActivations.rows) {
     INFO(row.name);
@@ -32,7 +32,7 @@ TEST_CASE("The error bound of an activation covers what an error of its argument
   }
 }
 
-TEST_CASE("The error bound of a square is tight where most results are") {
+TEST_CASE("The error bound of a square is tight for most results") {
   const double error = error_bound(problem_of(Activation::kNone), {}).absolute;
   const ErrorBound bound = error_bound(problem_of(Activation::kReluSquared), {});
   const double usual = std::sqrt(512.0);
@@ -41,7 +41,7 @@ TEST_CASE("The error bound of a square is tight where most results are") {
   }
 }
 
-TEST_CASE("Every activation keeps NaN, and is what it is called") {
+TEST_CASE("Every activation keeps NaN and matches its name") {
   for (const ActivationTraits& row : kActivations.rows) {
     INFO(row.name);
     const double nan = std::numeric_limits<double>::quiet_NaN();

@@ -1,5 +1,5 @@
-// The race of a winner's launches has what the tuning's budget left, on a device whose kernels are
-// loops.
+// The race of a winner's launches runs in the rest of the tuning's budget, on a device whose
+// kernels are loops.
 
 #include "runtime/evaluation/launch_race.h"
 
@@ -23,7 +23,7 @@ Problem problem() {
       .problem;
 }
 
-// Computes anything, and says that it is a GPU for which there are kernels with several launches.
+// A device that claims to be a GPU whose kernels have several kinds of launches.
 class LoopingGpu final : public PlainDevice {
  public:
   LoopingGpu() : PlainDevice(problem(), Flaw::kNone) {
@@ -53,7 +53,7 @@ LaunchRace race(LoopingGpu& device, const LaunchRaceBudget& budget) {
 
 }  // namespace
 
-TEST_CASE("Launches are not compared when the budget is spent, and the remark says so") {
+TEST_CASE("Launches are not compared after the budget is spent, and the remark says so") {
   for (const double seconds :
        {-1.0, 0.0, 0.9 * TimeBudget::kGraceSeconds, std::numeric_limits<double>::quiet_NaN()}) {
     LoopingGpu device;
@@ -65,7 +65,7 @@ TEST_CASE("Launches are not compared when the budget is spent, and the remark sa
   }
 }
 
-TEST_CASE("A race of launches stays within what the budget has left, and says what it took") {
+TEST_CASE("A race of launches stays within the remaining budget and reports its time") {
   for (const double seconds : {2.0, std::numeric_limits<double>::infinity()}) {
     LoopingGpu device;
     const LaunchRace result = race(device, {.seconds = seconds, .cancelled = {}});

@@ -1,4 +1,4 @@
-// Which device a call is for, whose memory it is given, and whether this process may use it.
+// The device of a call, the owner of its memory, and whether this process may use the device.
 
 #include <sys/wait.h>
 #include <unistd.h>
@@ -32,12 +32,12 @@ tunedgemm_status plan_by_c(tunedgemm_context* context, const SmallProduct& produ
 
 }  // namespace
 
-TEST_CASE("A call without a context is for the current device of its thread") {
+TEST_CASE("A call without a context uses the current device of its thread") {
   const FakeGpu gpu;
   const OnDevice second_is_kept(1);
-  std::atomic<int> made{0};
+  std::atomic<int> created{0};
   ProcessContexts contexts(cuda_backend(), [&](const Backend&, int ordinal) {
-    ++made;
+    ++created;
     return open_context(Policy::kCompile, ordinal);
   });
   const auto is_right_on = [&](int ordinal) {
@@ -64,10 +64,10 @@ TEST_CASE("A call without a context is for the current device of its thread") {
     thread.join();
   }
   CHECK(wrong == 0);
-  CHECK(made == 2);  // threads of one device share its context
+  CHECK(created == 2);  // threads of one device share its context
 }
 
-TEST_CASE("A context that could not be made is tried again by the next call") {
+TEST_CASE("A context whose creation failed is retried by the next call") {
   const FakeGpu gpu;
   bool fails = true;
   ProcessContexts contexts(cuda_backend(), [&](const Backend&, int ordinal) {
@@ -81,7 +81,7 @@ TEST_CASE("A context that could not be made is tried again by the next call") {
   CHECK(contexts.current().options().device.ordinal == 0);
 }
 
-TEST_CASE("A tuned winner is checked, timed, stored and runs right") {
+TEST_CASE("A tuned winner is checked, timed and stored, and runs correctly") {
   const FakeGpu gpu;
   const SmallProduct product;
   const auto context = open_context(Policy::kTune);
@@ -93,7 +93,8 @@ TEST_CASE("A tuned winner is checked, timed, stored and runs right") {
   CHECK(product.is_right());
 }
 
-TEST_CASE("Memory that the device cannot read is told when a plan is made, and at the first run") {
+TEST_CASE(
+    "Memory that the device cannot read is refused when a plan is created, and at the first run") {
   const FakeGpu gpu;
   const SmallProduct product;
   tunedgemm_context* const context = open_by_c(0);
@@ -118,13 +119,13 @@ TEST_CASE("Memory that the device cannot read is told when a plan is made, and a
   tunedgemm_context_destroy(context);
 }
 
-TEST_CASE("A device that is not there is refused with a sentence") {
+TEST_CASE("A missing device is refused with a message") {
   const FakeGpu gpu;
   CHECK(open_by_c(2) == nullptr);
   CHECK_THAT(tunedgemm_error_message(), Catch::Matchers::ContainsSubstring("no CUDA device 2"));
 }
 
-TEST_CASE("A forked child is refused the GPU of its parent, and calls the driver for nothing") {
+TEST_CASE("A forked child is refused its parent's GPU without any call of the driver") {
   const FakeGpu gpu;
   tunedgemm_context* const context = open_by_c(0);
   REQUIRE(context != nullptr);

@@ -1,6 +1,5 @@
-// The CUDA driver's functions that this library and its tests use, over the state of fake_state.h.
-// Where the manual leaves something open, the stricter reading: no call without a context, handles
-// are used again at once.
+// The CUDA driver functions that this library and its tests use, on the state of fake_state.h. They
+// follow the stricter reading of the manual: no call without a context, handles are reused at once.
 
 #include <algorithm>
 #include <bit>
@@ -18,14 +17,14 @@ using namespace tunedgemm::internal::fake_cuda;
 
 namespace {
 
-// Of the manual's numbers those that the library does not name.
+// The manual's numbers that the library does not define.
 constexpr CUresult CUDA_ERROR_INVALID_VALUE = 1, CUDA_ERROR_NO_BINARY_FOR_GPU = 209,
                    CUDA_ERROR_INVALID_IMAGE = 200, CUDA_ERROR_NOT_FOUND = 500,
                    CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED = 900,
                    CUDA_ERROR_STREAM_CAPTURE_INVALIDATED = 901,
                    CUDA_ERROR_INVALID_CLUSTER_SIZE = 912;
 constexpr int kSharedBytes = 227 * 1024;
-constexpr unsigned kLargestCluster = 4;  // so that two GPCs of four SMs are told by "where"
+constexpr unsigned kLargestCluster = 4;  // lets "where" distinguish two GPCs of four SMs
 constexpr int kMultiprocessors = 8;
 
 CUresult wrong_handle(Call& call, const char* what) {
@@ -33,7 +32,7 @@ CUresult wrong_handle(Call& call, const char* what) {
   return CUDA_ERROR_INVALID_HANDLE;
 }
 
-/// Adds a node to what the stream is captured into, or does the work now.
+/// Adds a node to the stream's capture, or does the work now.
 CUresult enqueue(Call& call, CUstream_st& stream, const std::shared_ptr<CUgraphNode_st>& node) {
   if (stream.capture != nullptr) {
     if (!stream.capture->is_valid) {
@@ -308,7 +307,7 @@ CUresult cuTensorMapEncodeTiled(CUtensorMap*, CUtensorMapDataType, unsigned, voi
                                 const unsigned*, const unsigned*, CUtensorMapInterleave,
                                 CUtensorMapSwizzle, CUtensorMapL2promotion,
                                 CUtensorMapFloatOOBfill) {
-  return CUDA_ERROR_INVALID_VALUE;  // no kernel of f32 has any
+  return CUDA_ERROR_INVALID_VALUE;  // no f32 kernel uses any
 }
 
 // --- Memory --------------------------------------------------------------------------------------

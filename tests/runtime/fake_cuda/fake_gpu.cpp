@@ -25,7 +25,7 @@ std::size_t bytes_of(std::int64_t elements) {
 
 Control& control() {
   static Control& found = [&]() -> Control& {
-    spdlog::null_logger_mt("tunedgemm");  // thousands of failures would be told
+    spdlog::null_logger_mt("tunedgemm");  // thousands of failures would be logged
     setenv("TUNEDGEMM_NVRTC", TUNEDGEMM_FAKE_NVRTC, 1);
     void* const library = dlopen(TUNEDGEMM_FAKE_CUDA, RTLD_NOW | RTLD_LOCAL);
     REQUIRE(library != nullptr);
@@ -95,7 +95,7 @@ SmallProduct::SmallProduct(std::int64_t k) {
   const std::int64_t inputs = kM * k + k * kN;
   TUNEDGEMM_CHECK(test_driver(), cuMemAlloc(&memory_, bytes_of(inputs + kResults * kM * kN)),
                   "a test's matrices");
-  auto* const elements = std::bit_cast<float*>(memory_);  // the fake's memory is the CPU's
+  auto* const elements = std::bit_cast<float*>(memory_);  // the fake's memory is CPU memory
   for (std::int64_t index = 0; index < inputs; ++index) {
     elements[index] = static_cast<float>(index * 7 % 5 - 2);
   }

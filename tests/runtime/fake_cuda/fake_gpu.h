@@ -1,6 +1,6 @@
 #pragma once
 
-// A test with the fake driver: what every case does before and after, and a small product.
+// Set-up and final checks of every test with the fake driver, and a small product.
 
 #include <memory>
 #include <optional>
@@ -14,11 +14,11 @@
 
 namespace tunedgemm::internal::fake_cuda {
 
-/// The fake driver, loaded before the library asks for one; from then on the library finds it by
-/// the real one's name.
+/// The fake driver, loaded before the library opens one, so that the library finds it under the
+/// real name.
 Control& control();
 
-/// Makes this thread's current device another one, until it ends.
+/// Makes another device current on this thread during its lifetime.
 class OnDevice {
  public:
   explicit OnDevice(int ordinal);
@@ -30,9 +30,9 @@ class OnDevice {
   int ordinal_;
 };
 
-/// The fake as in a new process, with the context of one of its devices current, as in a program
-/// that uses the CUDA runtime. When it ends, the fake must have nothing to complain of, and nothing
-/// may be left, unless the device is lost.
+/// The fake in the state of a new process, with the context of one of its devices current, as in a
+/// program that uses the CUDA runtime. Its destructor checks that the fake has no complaints and
+/// that no object is left, unless the device is lost.
 class FakeGpu {
  public:
   FakeGpu();
@@ -40,21 +40,21 @@ class FakeGpu {
   FakeGpu(const FakeGpu&) = delete;
   FakeGpu& operator=(const FakeGpu&) = delete;
 
-  /// What is wrong so far, what is left included; empty if nothing is. For use after everything but
-  /// this object is gone.
+  /// The complaints so far and the objects left; empty if there are none. Call it when only this
+  /// object is left.
   static std::string why_not_clean();
 
  private:
   std::optional<OnDevice> current_;
 };
 
-/// The options of a context for C, in memory and of that policy; tuning takes few candidates.
+/// Options of a C context in memory, with this policy; tuning tries few candidates.
 tunedgemm_context_options c_options(tunedgemm_policy policy, int ordinal = 0);
 
-/// In memory, of that policy; tuning takes few candidates.
+/// In memory, with this policy; tuning tries few candidates.
 std::unique_ptr<Context> open_context(Policy policy = Policy::kCompile, int ordinal = 0);
 
-/// A product of small whole numbers in f32, in the memory of the current device.
+/// A product of small integers in f32, in the current device's memory.
 class SmallProduct {
  public:
   explicit SmallProduct(std::int64_t k = kK);
@@ -63,7 +63,7 @@ class SmallProduct {
   SmallProduct& operator=(const SmallProduct&) = delete;
 
   const tunedgemm_problem& problem() const { return problem_; }
-  /// With a D of its own for each index below kResults.
+  /// Each index below kResults has its own D.
   tunedgemm_buffers buffers(int index = 0) const;
   /// Overwrites every D with NaN.
   void erase() const;

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::int64_t kCounterBytes = 64 * 1024;  // as in common/split_k.cuh
 
-// Of the launches of "where": SMs of two GPCs, with one cluster after the other on either.
+// Launches of "where": SMs of two GPCs, with clusters placed alternately on each.
 constexpr unsigned kSmsOfGpc = 4, kGpcs = 2;
 
 int number(const Image& image, const char* define) {
@@ -23,7 +23,7 @@ int number(const Image& image, const char* define) {
   return found == image.defines.end() ? 0 : std::atoi(found->second.c_str());
 }
 
-// The tests multiply row-major f32, and nothing is fused into it.
+// The tests multiply row-major f32 without an epilogue.
 std::string why_not_product(const Image& image, const Arguments& x) {
   for (const char* type : {"TYPE_A", "TYPE_B", "TYPE_D"}) {
     if (image.defines.at(type) != "f32") {
@@ -54,8 +54,8 @@ void multiply(const Arguments& x) {
   }
 }
 
-// As the blocks that share a tile do: the counters are zero before and after, and nobody else has
-// the workspace meanwhile.
+// Checks the rules of CTAs that share a tile: the counters are zero before and after, and no other
+// launch has the workspace meanwhile.
 std::string compute_product(const Image& image, const Arguments& arguments) {
   if (std::string why_not = why_not_product(image, arguments); !why_not.empty()) {
     return why_not;
@@ -177,7 +177,7 @@ std::string compute(const Image& image, const LaunchArguments& launch) {
   };
   const auto found = kernels.find(image.entry);
   if (found == kernels.end()) {
-    return "nobody knows what " + image.entry + " computes";
+    return "the fake does not know the kernel " + image.entry;
   }
   found->second();
   return "";

@@ -1,8 +1,8 @@
 #pragma once
 
-// What the kernels of the library compute, as loops on the CPU; those of the verifier are the host's
-// verifier. A fake cubin names a kernel and the defines that it was compiled with; that, and the
-// arguments of a launch, is all that the result depends on.
+// The library's kernels as loops on the CPU; the verifier's kernels are the host's verifier. A fake
+// cubin names a kernel and its defines; the result depends only on these and on the arguments of a
+// launch.
 
 #include <cstdint>
 #include <map>
@@ -13,13 +13,13 @@
 
 namespace tunedgemm::internal::fake_cuda {
 
-/// Of a module: the text that the fake NVRTC made, or of a program in PTX.
+/// A module: the text of the fake NVRTC's cubin, or of a PTX program.
 struct Image {
   std::string entry;
   std::string architecture;  ///< "90a"; empty: any
   std::map<std::string, std::string> defines;
 
-  /// A family's kernel, as opposed to those of the verifier and in PTX.
+  /// A family's kernel; false for the verifier's kernels and PTX programs.
   bool is_product() const { return defines.count("TYPE_A") > 0; }
   /// Takes one pointer instead of Arguments.
   bool is_ptx() const { return entry == "where" || entry == "count_up"; }
@@ -28,15 +28,14 @@ struct Image {
 /// An empty entry if the text is neither.
 Image read_image(const char* text);
 
-/// What a launch is given, copied.
+/// A copy of a launch's arguments.
 struct LaunchArguments {
   Arguments arguments{};
-  int* pointer = nullptr;  ///< of a program in PTX
+  int* pointer = nullptr;  ///< for a PTX program
   unsigned blocks = 0, threads = 0, cluster = 1;
 };
 
-/// Bytes from an address on that a launch reads or writes; of the verifier's kernels only where
-/// their task is.
+/// A range of bytes that a launch reads or writes; for the verifier's kernels only their task.
 struct Touched {
   const char* name;
   const void* pointer;
@@ -44,7 +43,7 @@ struct Touched {
 };
 std::vector<Touched> touched_by(const Image& image, const LaunchArguments& launch);
 
-/// The sentence of what was found wrong, or nothing.
+/// An error message, or "".
 std::string compute(const Image& image, const LaunchArguments& launch);
 
 }  // namespace tunedgemm::internal::fake_cuda

@@ -1,5 +1,4 @@
-// In NVML's place: a GPU that always runs at its full clock, so that nothing waits for it to be
-// warm.
+// Replaces NVML: a GPU that always runs at full clock, so that no warm-up waits.
 
 // The names are the manual's.
 // NOLINTBEGIN(readability-identifier-naming)

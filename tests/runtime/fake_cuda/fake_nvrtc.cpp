@@ -1,5 +1,5 @@
-// In NVRTC's place: compiles nothing. A cubin of it is a text that names the kernel, the
-// architecture and the defines, of which the fake driver makes a function.
+// Replaces NVRTC and compiles nothing. Its cubin is a text with the kernel's name, the architecture
+// and the defines; the fake driver loads it as a function.
 
 #include <dlfcn.h>
 
@@ -22,7 +22,7 @@ using nvrtcResult = int;
 using nvrtcProgram = NvrtcProgram*;
 constexpr nvrtcResult NVRTC_SUCCESS = 0;
 
-// The driver's control also fails NVRTC's calls.
+// The driver's Control also makes NVRTC calls fail.
 nvrtcResult enter(const char* function) {
   static const auto find = reinterpret_cast<tunedgemm::internal::fake_cuda::FindControl>(
       dlsym(dlopen("libcuda.so.1", RTLD_NOW), tunedgemm::internal::fake_cuda::kControlSymbol));

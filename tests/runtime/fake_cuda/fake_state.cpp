@@ -17,7 +17,7 @@ constexpr std::size_t kRedZone = 256;
 constexpr int kRedByte = 0x5a, kNewByte = 0xa5;
 constexpr auto kGlobal = static_cast<CUstreamCaptureMode>(0);
 
-// What a lost device still answers.
+// Functions that still work when the device is lost.
 bool needs_no_context(std::string_view function) {
   static const std::set<std::string_view> all{"cuInit",
                                               "cuDriverGetVersion",
@@ -39,19 +39,19 @@ bool needs_no_context(std::string_view function) {
 
 State& the_state() {
   static auto* const state = [] {
-    auto* made = new State;  // a process may call the driver until its very end
+    auto* created = new State;  // never freed: a process may call the driver until it exits
     for (int device = 0; device < kDevices; ++device) {
       const auto index = static_cast<std::size_t>(device);
-      made->contexts[index].device = device;
-      made->default_streams[index].context = &made->contexts[index];
-      made->default_streams[index].id = ++made->last_id;
+      created->contexts[index].device = device;
+      created->default_streams[index].context = &created->contexts[index];
+      created->default_streams[index].id = ++created->last_id;
     }
-    return made;
+    return created;
   }();
   return *state;
 }
 
-// Of a thread: what the driver keeps for it.
+// The driver's state of a thread.
 struct ThreadState {
   std::vector<CUcontext> contexts;
   CUstreamCaptureMode mode = kGlobal;
@@ -61,7 +61,7 @@ struct ThreadState {
 };
 thread_local ThreadState this_thread;
 
-// By the lock of the state.
+// Call with the state locked.
 std::uint64_t number_of_this_thread(State& state) {
   if (this_thread.number == 0) {
     this_thread.number = ++state.last_id;
@@ -94,7 +94,7 @@ bool share_a_workspace(const CUgraphNode_st& left, const CUgraphNode_st& right) 
          left.launch.arguments.workspace == right.launch.arguments.workspace;
 }
 
-// Told, so that the same kernel is the fastest in every run.
+// Computed, so that the same kernel is the fastest in every run.
 double duration_us(const Image& image) {
   std::size_t hash = std::hash<std::string>()(image.entry);
   for (const auto& [define, value] : image.defines) {
@@ -219,7 +219,8 @@ bool Call::free(CUdeviceptr address) const {
   const unsigned char* const end = begin + kRedZone + memory.bytes;
   const auto is_red = [](unsigned char byte) { return byte == kRedByte; };
   if (!std::all_of(begin, begin + kRedZone, is_red) || !std::all_of(end, end + kRedZone, is_red)) {
-    complain("finds bytes beside " + std::to_string(memory.bytes) + " overwritten");
+    complain("finds the red zone of an allocation of " + std::to_string(memory.bytes) +
+             " bytes overwritten");
   }
   std::free(memory.base);
   state_.memory.erase(found);
@@ -275,7 +276,7 @@ CUresult Call::work(const CUgraphNode_st& node, CUstream_st& stream) {
     }
   }
   stream.now_us += duration_us(*node.image);
-  lock_.unlock();  // kernels of different streams run side by side
+  lock_.unlock();  // kernels of different streams run concurrently
   const std::string wrong = compute(*node.image, node.launch);
   lock_.lock();
   if (!wrong.empty()) {
@@ -297,7 +298,7 @@ Graph Call::end_capture(CUstream_st& stream) const {
   const std::shared_ptr<Capture> capture = stream.capture;
   std::erase(state_.captures, capture);
   forget(stream);
-  // Handles of streams that joined and were not destroyed are no longer captured either.
+  // Streams that joined the capture and still exist are no longer captured either.
   state_.streams.for_each([&](CUstream_st& other) {
     if (other.capture == capture) {
       forget(other);
@@ -308,7 +309,7 @@ Graph Call::end_capture(CUstream_st& stream) const {
     for (const auto& right : nodes) {
       if (left < right && share_a_workspace(*left, *right) &&
           !comes_before(left.get(), right.get()) && !comes_before(right.get(), left.get())) {
-        complain("finds two launches that may run at the same time with one workspace");
+        complain("finds one workspace in two launches that may run at the same time");
       }
     }
   }
@@ -317,7 +318,7 @@ Graph Call::end_capture(CUstream_st& stream) const {
 
 void Call::invalidate(Capture& capture) const {
   capture.is_valid = false;
-  complain("makes a capture invalid");
+  complain("invalidates a capture");
 }
 
 void Call::forget(CUstream_st& stream) const {

@@ -1,7 +1,7 @@
 #pragma once
 
-// What the fake driver knows: the objects behind its handles, and Call, under which each of its
-// functions works.
+// The state of the fake driver: the objects behind its handles, and Call, the scope of each of its
+// functions.
 
 #include <algorithm>
 #include <array>
@@ -22,7 +22,7 @@ constexpr int kDevices = 2;
 constexpr auto kMemsetNode = static_cast<cuda::CUgraphNodeType>(2);
 constexpr auto kEventRecordNode = static_cast<cuda::CUgraphNodeType>(7);
 
-/// What a graph and its executables consist of. Nodes do not change once they are captured.
+/// The content of a graph or executable graph. Captured nodes do not change.
 struct Graph {
   std::vector<std::shared_ptr<cuda::CUgraphNode_st>> nodes;
   std::map<cuda::CUuserObject, unsigned> kept;
@@ -52,7 +52,7 @@ struct CUmod_st {
   std::shared_ptr<const fake_cuda::Image> image;
   CUfunc_st function;
 };
-/// Of a capture that has not ended.
+/// An active capture.
 struct Capture {
   unsigned long long id = 0;
   CUstreamCaptureMode mode{};
@@ -64,7 +64,7 @@ struct CUstream_st {
   CUcontext context = nullptr;
   unsigned long long id = 0;
   std::shared_ptr<Capture> capture;
-  std::vector<CUgraphNode> last;  ///< what the next captured node follows
+  std::vector<CUgraphNode> last;  ///< the dependencies of the next captured node
   double now_us = 0;
   bool hangs = false;
 };
@@ -94,7 +94,7 @@ struct CUgraphNode_st {
 
 namespace tunedgemm::internal::fake_cuda {
 
-/// Objects at addresses that are given again.
+/// Objects at addresses that are reused.
 template <class Object>
 class Table {
  public:
@@ -144,7 +144,7 @@ class Table {
   std::deque<Slot> slots_;
 };
 
-/// A block of the CPU's memory, with a red zone on either side.
+/// A block of CPU memory with a red zone on either side.
 struct Allocation {
   cuda::CUcontext context = nullptr;
   std::size_t bytes = 0;
@@ -163,25 +163,25 @@ struct State {
   Table<cuda::CUuserObject_st> user_objects;
   std::vector<std::shared_ptr<cuda::Capture>> captures;
   std::map<std::uintptr_t, Allocation> memory;
-  std::size_t memory_bytes = std::size_t{1} << 30;  ///< of each device
+  std::size_t memory_bytes = std::size_t{1} << 30;  ///< per device
   unsigned long long last_id = 0;
 
   std::map<std::string, int> calls;
-  std::string fails;  ///< the function that is to fail, or none
+  std::string fails;  ///< the function that will fail, or ""
   int fails_at = 0;
   cuda::CUresult failure = 0;
   Lasts failure_lasts = Lasts::kOnce;
   bool has_failed = false;
-  cuda::CUresult lost = 0;  ///< what calls of a lost device return
+  cuda::CUresult lost = 0;  ///< the result of calls to a lost device
   bool next_launch_hangs = false, hangs = false;
 
   std::vector<std::string> complaints;
   std::vector<Product> products;
 };
 
-/// One call of a function of the driver: holds the state's lock, counts, and knows whether the call
-/// is to fail. When it ends, the user objects that it released are destroyed, in a thread of its
-/// own as the driver's.
+/// One call of a driver function: holds the state's lock, counts the call, and decides whether it
+/// fails. Its destructor destroys the released user objects in a separate thread, as the driver
+/// does.
 class Call {
  public:
   explicit Call(const char* function);
@@ -198,10 +198,10 @@ class Call {
   std::vector<cuda::CUcontext>& context_stack() const;
   cuda::CUstreamCaptureMode& capture_mode() const;
   void need_context();
-  /// The object behind a handle, of which some mean another stream in every context or thread. Null
-  /// if the call fails.
+  /// The object behind a handle; special handles depend on the context or thread. Null if the call
+  /// fails.
   cuda::CUstream_st* stream(cuda::CUstream handle);
-  /// Fails where a capture that is going on forbids this call.
+  /// Fails if an active capture forbids this call.
   void must_not_be_captured();
   void wait_for_all(const char* what) const;
 
@@ -213,7 +213,7 @@ class Call {
     return allocation_at(pointer, bytes) != nullptr;
   }
 
-  /// Does what the node says, after all that is on the stream.
+  /// Executes the node after all earlier work of the stream.
   cuda::CUresult work(const cuda::CUgraphNode_st& node, cuda::CUstream_st& stream);
   void begin_capture(cuda::CUstream_st& stream, cuda::CUstreamCaptureMode mode) const;
   Graph end_capture(cuda::CUstream_st& stream) const;

@@ -1,6 +1,6 @@
-// Every call of the driver and of NVRTC may fail, once or for ever: the library's call is right or
-// refused with a sentence, nothing is left behind, and the call after a failure that passes is
-// right.
+// Every call of the driver and of NVRTC may fail, once or permanently: the library's call succeeds
+// or fails with a message, leaves nothing behind, and after a temporary failure the next call
+// succeeds.
 
 #include <iterator>
 #include <map>
@@ -15,7 +15,7 @@ namespace {
 
 constexpr cuda::CUresult kUnknown = 999, kIllegalAddress = 700;
 
-// A program that opens a context and multiplies, by the C interface.
+// Opens a context and multiplies through the C interface.
 class Program {
  public:
   explicit Program(tunedgemm_policy policy) : options_(c_options(policy)) {}
@@ -23,7 +23,7 @@ class Program {
   Program(const Program&) = delete;
   Program& operator=(const Program&) = delete;
 
-  /// Empty if the product is right, or refused with a sentence where that is allowed.
+  /// Empty if the product is right, or refused with a message if that is allowed.
   std::string why_not(const SmallProduct& product, bool may_be_refused) {
     product.erase();
     tunedgemm_status status = TUNEDGEMM_STATUS_OK;
@@ -71,8 +71,8 @@ constexpr Failure kFailures[] = {{cuda::CUDA_ERROR_OUT_OF_MEMORY, Lasts::kOnce},
                                  {kUnknown, Lasts::kOnce},
                                  {kIllegalAddress, Lasts::kForEver}};
 
-// What is wrong when the nth call of the function fails so. The caller's thread works on another
-// device, so that a context that is not made current shows.
+// The errors if the nth call of the function fails. The caller's thread uses another device, to
+// detect calls that forget to make the context current.
 std::string why_not_with(tunedgemm_policy policy, const std::string& function, int nth,
                          const Failure& failure) {
   const FakeGpu gpu;
@@ -99,7 +99,7 @@ void fail_with(tunedgemm_policy policy, const std::string& function, int nth,
 
 }  // namespace
 
-TEST_CASE("A first call survives the failure of any call of the driver") {
+TEST_CASE("A first call survives the failure of any driver call") {
   for (const auto& [function, count] : calls_of(TUNEDGEMM_POLICY_COMPILE)) {
     for (int nth = 1; nth <= count; ++nth) {
       for (const Failure& failure : kFailures) {
@@ -109,7 +109,7 @@ TEST_CASE("A first call survives the failure of any call of the driver") {
   }
 }
 
-TEST_CASE("A tuning survives the failure of each function of the driver") {
+TEST_CASE("A tuning survives the failure of each driver function") {
   std::size_t turn = 0;
   for (const auto& [function, count] : calls_of(TUNEDGEMM_POLICY_TUNE)) {
     for (const int nth : {1, 1 + count / 3}) {
@@ -118,7 +118,7 @@ TEST_CASE("A tuning survives the failure of each function of the driver") {
   }
 }
 
-TEST_CASE("A tuning survives the failure of most calls of the driver", "[slow]") {
+TEST_CASE("A tuning survives the failure of most driver calls", "[slow]") {
   for (const auto& [function, count] : calls_of(TUNEDGEMM_POLICY_TUNE)) {
     for (int nth = 1; nth <= count; nth += 1 + nth / 8) {
       for (const Failure& failure : kFailures) {

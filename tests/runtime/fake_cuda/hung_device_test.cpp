@@ -1,4 +1,4 @@
-// A kernel that never ends: what it may use is not released, since the driver would wait for it.
+// A kernel that never ends: its resources are not released, since the driver would wait for it.
 
 #include "runtime/cuda/memory.h"
 #include "runtime/cuda/module.h"
@@ -36,12 +36,12 @@ std::size_t waits_for_a_hung_kernel(bool gives_up) {
 
 }  // namespace
 
-TEST_CASE("What a kernel that never ends may use is left alone") {
+TEST_CASE("The resources of a kernel that never ends are not released") {
   CHECK(waits_for_a_hung_kernel(false) > 0);
   CHECK(waits_for_a_hung_kernel(true) == 0);
 }
 
-TEST_CASE("A call whose kernel never ends is refused, and its context ends without waiting",
+TEST_CASE("A call whose kernel never ends fails, and its context is destroyed without waiting",
           "[slow]") {
   control().reset();
   {

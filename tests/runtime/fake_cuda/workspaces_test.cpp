@@ -1,5 +1,5 @@
-// Whose workspace a launch gets, and how long that lives: streams, threads, captured graphs and
-// their branches, contexts that end before them.
+// The workspace of a launch and its lifetime: streams, threads, captured graphs and their branches,
+// contexts that are destroyed before them.
 
 #include <algorithm>
 #include <cstdint>
@@ -17,7 +17,7 @@
 namespace tunedgemm::internal::fake_cuda {
 namespace {
 
-// Those of the last launches, from the oldest.
+// The workspaces of the last launches, oldest first.
 std::vector<const void*> last_workspaces(std::size_t count) {
   const std::vector<Product> products = control().products();
   REQUIRE(products.size() >= count);
@@ -32,7 +32,7 @@ std::size_t different(const std::vector<const void*>& workspaces) {
   return std::set<const void*>(workspaces.begin(), workspaces.end()).size();
 }
 
-// Long enough to be split.
+// Long enough for split-K.
 constexpr std::int64_t kLongK = 512;
 
 // A context, and a plan that needs a workspace.
@@ -48,7 +48,7 @@ struct Planned {
 
 }  // namespace
 
-TEST_CASE("Threads on their per-thread streams have workspaces of their own") {
+TEST_CASE("Threads on their per-thread streams have their own workspaces") {
   const FakeGpu gpu;
   const Planned planned;
   constexpr int kThreads = 8, kLaunches = 50;
@@ -93,7 +93,7 @@ TEST_CASE("A stream at the address of a destroyed one does not get its workspace
   CHECK(different(last_workspaces(2)) == 2);
 }
 
-TEST_CASE("A thread that works on another device, or on none, launches on the context's") {
+TEST_CASE("A thread with another current device, or none, launches on the context's device") {
   const FakeGpu gpu;
   const Planned planned;
   const OwnStream stream;
@@ -140,7 +140,7 @@ TEST_CASE("A graph's workspace lives as long as the graph, its clones and its ex
   CHECK(graph_workspaces() == 0);
 }
 
-TEST_CASE("Captured branches have workspaces of their own, and what follows one has its") {
+TEST_CASE("Captured branches have their own workspaces, and a launch after one reuses it") {
   const FakeGpu gpu;
   const Planned planned;
   constexpr int kBranches = 3;
@@ -149,7 +149,7 @@ TEST_CASE("Captured branches have workspaces of their own, and what follows one 
   origin.begin_capture();
   TUNEDGEMM_CHECK(test_driver(), cuEventRecord(fork.handle(), origin.handle()), "the fork");
   for (int branch = 0; branch < kBranches; ++branch) {
-    const OwnStream stream;  // the next branch's has the same handle
+    const OwnStream stream;  // its handle is reused by the next branch
     const OwnEvent join;
     TUNEDGEMM_CHECK(test_driver(), cuStreamWaitEvent(stream.handle(), fork.handle(), 0), "a fork");
     CHECK(planned.run(stream.handle(), 2 * branch) == 0);
@@ -168,7 +168,7 @@ TEST_CASE("Captured branches have workspaces of their own, and what follows one 
   }
 }
 
-TEST_CASE("Two graphs that are captured at the same time have workspaces of their own") {
+TEST_CASE("Two graphs captured at the same time have their own workspaces") {
   const FakeGpu gpu;
   const Planned planned;
   const OwnStream first, second;
@@ -183,12 +183,12 @@ TEST_CASE("Two graphs that are captured at the same time have workspaces of thei
   test_driver().cuGraphDestroy(second.end_capture());
 }
 
-TEST_CASE("A plan that is made, and a workspace allocated, beside a capture leave it valid") {
+TEST_CASE("Creating a plan and allocating a workspace during a capture leave it valid") {
   const FakeGpu gpu;
   const Planned planned;
   const SmallProduct another(64);
   const OwnStream captured, other;
-  captured.begin_capture();  // in the mode that forbids most
+  captured.begin_capture();  // in the most restrictive mode
   CHECK(planned.run(captured.handle(), 0) == 0);
   std::thread([&] {
     const OnDevice device(0);
@@ -203,7 +203,7 @@ TEST_CASE("A plan that is made, and a workspace allocated, beside a capture leav
   CHECK(planned.product.is_right(0));
 }
 
-TEST_CASE("A context may end before or after the graphs of its launches") {
+TEST_CASE("A context may be destroyed before or after the graphs of its launches") {
   const FakeGpu gpu;
   for (const bool context_first : {true, false}) {
     auto planned = std::make_unique<Planned>();
@@ -224,7 +224,7 @@ TEST_CASE("A context may end before or after the graphs of its launches") {
   }
 }
 
-TEST_CASE("A caller's workspace is used in the place of the context's, captured or not") {
+TEST_CASE("A caller's workspace is used instead of the context's, captured or not") {
   const FakeGpu gpu;
   const Planned planned;
   const auto bytes = planned.plan.launch.workspace_bytes;
@@ -247,7 +247,7 @@ TEST_CASE("A caller's workspace is used in the place of the context's, captured 
   CHECK(last_workspaces(1)[0] != workspace->data());
 }
 
-TEST_CASE("A launch for whose workspace there is no memory fails, and the next one may succeed") {
+TEST_CASE("A launch without memory for its workspace fails, and the next one may succeed") {
   const FakeGpu gpu;
   const Planned planned;
   const OwnStream stream;
@@ -264,7 +264,7 @@ TEST_CASE("A launch for whose workspace there is no memory fails, and the next o
   CHECK(planned.product.is_right());
 }
 
-TEST_CASE("A launch with a new workspace survives the failure of any call of the driver") {
+TEST_CASE("A launch with a new workspace survives the failure of any driver call") {
   constexpr cuda::CUresult kUnknown = 999;
   std::map<std::string, int> calls;
   for (const bool captures : {false, true}) {

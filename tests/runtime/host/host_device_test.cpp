@@ -55,7 +55,7 @@ void check_product(const CompiledKernel& kernel, const Launch& launch) {
   CHECK(d == std::vector<float>(12, 10.0F));
 }
 
-// In the compiler's place while it lives: a script of this text.
+// Replaces the compiler by a script during its lifetime.
 class [[nodiscard]] ScriptedCompiler {
  public:
   explicit ScriptedCompiler(const std::string& text) { write(text); }
@@ -72,7 +72,7 @@ class [[nodiscard]] ScriptedCompiler {
 
 }  // namespace
 
-TEST_CASE("A team runs its work once on every thread that takes part", "[host]") {
+TEST_CASE("A team runs its work once on every participating thread", "[host]") {
   ThreadTeam team(4);
   for (int threads = 1; threads <= 4; ++threads) {
     std::vector<std::atomic<int>> calls(4);
@@ -91,7 +91,7 @@ TEST_CASE("A team runs its work once on every thread that takes part", "[host]")
   }
 }
 
-TEST_CASE("A team's barrier lets nobody ahead", "[host]") {
+TEST_CASE("No thread passes a team's barrier early", "[host]") {
   ThreadTeam team(3);
   std::vector<int> steps(3, 0);
   std::atomic<int> early{0};
@@ -109,7 +109,7 @@ TEST_CASE("A team's barrier lets nobody ahead", "[host]") {
   CHECK(early == 0);
 }
 
-TEST_CASE("Every thread of a team has scratch of its own", "[host]") {
+TEST_CASE("Every thread of a team has its own scratch memory", "[host]") {
   constexpr std::int64_t kBytes = 100'000;
   ThreadTeam team(3);
   std::atomic<int> spoilt{0};
@@ -125,7 +125,7 @@ TEST_CASE("Every thread of a team has scratch of its own", "[host]") {
   CHECK(team.run(work_of(write), {}, 3, std::int64_t{1} << 60) == ENOMEM);
 }
 
-TEST_CASE("Launches of several threads on one team take turns", "[host]") {
+TEST_CASE("Launches of several threads on one team are serialised", "[host]") {
   ThreadTeam team(2);
   std::atomic<int> inside{0}, meetings{0}, calls{0};
   const std::function<void(const Team&)> visit = [&](const Team& member) {
@@ -165,7 +165,7 @@ TEST_CASE("The host compiles, loads and multiplies", "[host]") {
 
   const Launch launch =
       instance_of(naive_mnk_family(), small_problem(), Config(), device.limits()).launch;
-  // Two of one binary live side by side, and one outlives the other.
+  // Two kernels of one binary exist at the same time, and one outlives the other.
   auto first = device.load(binary, launch);
   const auto second = device.load(binary, launch);
   REQUIRE(first.index() == 0);
@@ -175,7 +175,7 @@ TEST_CASE("The host compiles, loads and multiplies", "[host]") {
   check_product(*std::get<0>(second), launch);
 }
 
-TEST_CASE("A source that does not compile is a value with the compiler's words", "[host]") {
+TEST_CASE("A source that does not compile gives a value with the compiler's message", "[host]") {
   HostDevice device(1);
   Source source = small_source(device);
   source.defines.emplace_back("TYPE_D", "no_such_type");
@@ -184,7 +184,7 @@ TEST_CASE("A source that does not compile is a value with the compiler's words",
   CHECK_THAT(std::get<CompileFailure>(compiled).log, ContainsSubstring("no_such_type"));
 }
 
-TEST_CASE("What cannot be loaded is a rejection", "[host]") {
+TEST_CASE("A binary that cannot be loaded is a rejection", "[host]") {
   HostDevice device(1);
   Binary garbage{.code = std::vector<std::byte>(1000, std::byte{7}), .entry = "tunedgemm_blocked"};
   const auto loaded = device.load(garbage, {});
@@ -198,7 +198,7 @@ TEST_CASE("What cannot be loaded is a rejection", "[host]") {
   CHECK_THAT(std::get<Rejection>(unnamed).detail, ContainsSubstring("tunedgemm_another"));
 }
 
-TEST_CASE("Without a compiler the host says what to do, and still multiplies", "[host]") {
+TEST_CASE("Without a compiler the host names the remedy, and still multiplies", "[host]") {
   const EnvironmentVariable missing("TUNEDGEMM_CXX", "/nonexistent/c++");
   HostDevice device(2);
   CHECK_THAT(device.why_not_compile(), ContainsSubstring("/nonexistent/c++"));
@@ -210,20 +210,20 @@ TEST_CASE("Without a compiler the host says what to do, and still multiplies", "
   check_product(*kernel, {});
 }
 
-TEST_CASE("A compiler command may have words behind the program", "[host]") {
+TEST_CASE("A compiler command may have arguments", "[host]") {
   const EnvironmentVariable command("TUNEDGEMM_CXX", "c++ -DUNUSED=1");
   HostDevice device(1);
   CHECK(device.why_not_compile().empty());
   CHECK(std::holds_alternative<Binary>(device.compile(small_source(device))));
 }
 
-TEST_CASE("A compiler that hangs or lies is a failure, not a kernel", "[host]") {
+TEST_CASE("A compiler that hangs or writes no kernel gives a failure", "[host]") {
   const ScriptedCompiler liar("exit 0");
   HostDevice device(1);
   CHECK(std::holds_alternative<CompileFailure>(device.compile(small_source(device))));
 }
 
-TEST_CASE("An object that is cut short is a sentence, wherever it is cut", "[host]") {
+TEST_CASE("A truncated object gives an error message, wherever it is cut", "[host]") {
   HostDevice device(1);
   const auto compiled = device.compile(small_source(device));
   const std::vector<std::byte>& whole = std::get<Binary>(compiled).code;
@@ -234,7 +234,7 @@ TEST_CASE("An object that is cut short is a sentence, wherever it is cut", "[hos
   CHECK(std::holds_alternative<std::unique_ptr<LoadedObject>>(LoadedObject::load(whole)));
 }
 
-TEST_CASE("A compiler that takes too long is stopped, which says nothing of the source", "[host]") {
+TEST_CASE("A compiler that takes too long is stopped, and the source is not blamed", "[host]") {
   const ScriptedCompiler hanging("sleep 60");
   HostDevice device(1);
   const auto stopped = device.compile_within(small_source(device), 0.2);
@@ -245,8 +245,8 @@ TEST_CASE("A compiler that takes too long is stopped, which says nothing of the 
   CHECK_THAT(failure.log, ContainsSubstring("took more than 200 ms"));
 }
 
-TEST_CASE("The compiler's identity changes with its file and costs no process", "[host]") {
-  const ScriptedCompiler compiler("sleep 60");  // starting it would be noticed
+TEST_CASE("The compiler's identity changes with its file and starts no process", "[host]") {
+  const ScriptedCompiler compiler("sleep 60");  // starting it would take too long
   const std::string first = Compiler::find().identity();
   CHECK(first == Compiler::find().identity());
   CHECK_THAT(first, ContainsSubstring("c++ "));
@@ -265,7 +265,7 @@ TEST_CASE("TUNEDGEMM_THREADS sets the threads", "[host]") {
   CHECK(available_threads() >= 1);
 }
 
-TEST_CASE("The host allocates aligned memory, or says that it cannot", "[host]") {
+TEST_CASE("The host allocates aligned memory or reports that it cannot", "[host]") {
   HostDevice device(1);
   const auto memory = device.allocate(1000);
   CHECK(reinterpret_cast<std::uintptr_t>(memory->data()) % 256 == 0);

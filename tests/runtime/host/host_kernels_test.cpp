@@ -1,7 +1,7 @@
 // Every host family on this CPU against the double-precision reference, in guarded and poisoned
-// memory. Each binary takes a second of the compiler, so the everyday tests draw one class of
-// problems for every element type, their layouts, epilogues and configs at random; the slow test
-// has every element type and layout, with all activations in turn.
+// memory. Each binary takes a second to compile, so the normal tests use one class of problems per
+// element type, with random layouts, epilogues and configs; the slow test uses every element type
+// and layout, and all activations in turn.
 
 #include <array>
 #include <chrono>
@@ -33,13 +33,13 @@ Config random_config(const Family& family, const Problem& problem, const DeviceL
   return candidates[random() % candidates.size()];
 }
 
-// The kernels sum f32 and fp8 as well as they can whatever is asked, so one numerics will do.
+// The kernels ignore the numerics of f32 and fp8, so one numerics suffices.
 bool is_another_numerics(const TypeCase& types) {
   return types.numerics == Numerics::kTf32 || types.numerics == Numerics::kEmulated ||
          types.numerics == Numerics::kPromoted;
 }
 
-// One class for every element type; over all of them, each layout with each activation in turn.
+// One class per element type; layouts and activations alternate over the types.
 std::vector<FamilyCase> one_class_a_type(const Family& family, const DeviceLimits& limits,
                                          Random& random) {
   std::vector<FamilyCase> cases;
@@ -95,14 +95,14 @@ TEST_CASE("blocked multiplies every shape", "[host][blocked]") {
   test_family("blocked");
 }
 
-TEST_CASE("blocked multiplies more columns and depth than a block has", "[host][blocked]") {
+TEST_CASE("blocked multiplies more columns and a longer K than one block", "[host][blocked]") {
   HostDevice device(0);
   const Family& family = *find_family("blocked");
   Random random(test_seed());
   const TypeCase types{DataType::kF32, DataType::kF32, DataType::kF32, Numerics::kIeee};
   std::vector<FamilyCase> cases;
   for (const std::string_view layout : {"nn", "nt"}) {
-    // More than a block of N in each part, and blocks of K of which the last is not whole.
+    // More than one block of N in each thread's part, and a partial last block of K.
     const Problem wide = with_sizes(random_class(types, layout, 0, random), 7, 2200, 300);
     Config config = random_config(family, wide, device.limits(), random);
     config.set("block_n", 1024);
@@ -114,7 +114,7 @@ TEST_CASE("blocked multiplies more columns and depth than a block has", "[host][
   check(family, cases, device);
 }
 
-TEST_CASE("The kernel that is linked in multiplies every shape", "[host]") {
+TEST_CASE("The linked-in kernel multiplies every shape", "[host]") {
   DeviceWithoutCompiler device;
   const Family& family = *find_family("blocked");
   Random random(test_seed());

@@ -1,9 +1,9 @@
 # Run as a script: cmake -DFOLDER=kernel_templates -DFILES="cuda/simt/kernel.cu;..." -DGROWN=/path -P add_activation.cmake
-# Copies the kernels' files and adds an activation to the copy, as CONTRIBUTING.md describes it.
+# Copies the kernels' files and adds an activation to the copy, following CONTRIBUTING.md.
 function(replace file old new)
   file(READ ${GROWN}/${file} text)
-  string(FIND "${text}" "${old}" place)
-  if(place EQUAL -1)
+  string(FIND "${text}" "${old}" position)
+  if(position EQUAL -1)
     message(FATAL_ERROR "${file} has no \"${old}\"")
   endif()
   string(REPLACE "${old}" "${new}" text "${text}")

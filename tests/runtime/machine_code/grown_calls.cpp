@@ -1,5 +1,5 @@
-// Asks a cache for each of its winners with kernels that have one more activation. Fails if one of
-// them is lost.
+// Looks up each winner of a cache with kernels that have an additional activation. Fails if one is
+// not found.
 //
 //     tunedgemm_grown_calls CACHE BACKEND
 

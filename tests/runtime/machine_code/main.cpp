@@ -1,5 +1,5 @@
-// Prints the machine code of random configs of all families, a line each: the SHA-256 of the code,
-// its registers, the candidate and the problem. Two builds whose lines are equal run the same
+// Compiles random configs of all families and prints a line for each: the SHA-256 of the machine
+// code, its registers, the candidate and the problem. Two builds with equal lines run the same
 // kernels.
 //
 //     tunedgemm_machine_code CONFIGS_OF_A_CUDA_FAMILY CONFIGS_OF_A_HOST_FAMILY

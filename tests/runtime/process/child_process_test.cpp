@@ -34,14 +34,14 @@ std::string text_of(const std::filesystem::path& path) {
   return text;
 }
 
-// One that has ended and that nobody has waited for, as in a container without an init, does not.
+// A zombie, as in a container without an init, does not live.
 bool lives(const std::string& pid) {
   const std::string status = text_of("/proc/" + pid + "/stat");
   return !status.empty() && status.substr(status.rfind(')')).find('Z') == std::string::npos;
 }
 
-// Runs a program that writes its own number to the first file, that of a child to the second, and
-// never ends; both ignore the request to end.
+// A script that writes its pid to the file `own`, a child's pid to `other`, and never ends; both
+// ignore SIGTERM.
 std::string endless(const TemporaryFolder& folder) {
   const std::string own = folder.path() / "own", other = folder.path() / "other";
   return "trap '' TERM HUP INT; sleep 1000 & echo $! > " + other + "; echo $$ > " + own +
@@ -50,7 +50,7 @@ std::string endless(const TemporaryFolder& folder) {
 
 }  // namespace
 
-TEST_CASE("A child process gives its output and its end", "[host]") {
+TEST_CASE("A child process returns its output and how it ended", "[host]") {
   const ChildResult both = shell("echo out; echo err >&2; exit 3", 10s);
   CHECK(both.end == ChildResult::End::kExited);
   CHECK(both.code == 3);
@@ -61,7 +61,7 @@ TEST_CASE("A child process gives its output and its end", "[host]") {
   CHECK_THROWS_AS(run_child({"/nonexistent/program"}, {.time = 1s}), std::system_error);
 }
 
-TEST_CASE("A child's variables take the place of those of the same names", "[host]") {
+TEST_CASE("A child's variables replace those of the same names", "[host]") {
   setenv("TUNEDGEMM_TEST_CHILD", "old", 1);
   const ChildResult result =
       shell("echo $TUNEDGEMM_TEST_CHILD $HOME_OF_TEST; env | grep -c TUNEDGEMM_TEST_CHILD=", 10s,
@@ -70,7 +70,7 @@ TEST_CASE("A child's variables take the place of those of the same names", "[hos
   CHECK(result.output == "new here\n1\n");
 }
 
-TEST_CASE("A child that talks without end is heard for 64 KiB and stopped in time", "[host]") {
+TEST_CASE("A child that writes endlessly is read up to 64 KiB and stopped in time", "[host]") {
   const auto begin = std::chrono::steady_clock::now();
   const ChildResult result = shell("while :; do echo nonsense; done", 300ms);
   CHECK(result.end == ChildResult::End::kTimedOut);
@@ -78,12 +78,12 @@ TEST_CASE("A child that talks without end is heard for 64 KiB and stopped in tim
   CHECK(std::chrono::steady_clock::now() - begin < 5s);
 }
 
-TEST_CASE("A child that says nothing more is still waited for, and stopped", "[host]") {
+TEST_CASE("A child that closes its output is still waited for, and stopped", "[host]") {
   CHECK(shell("exec >&- 2>&-; sleep 0.2; exit 4", 10s).code == 4);
   CHECK(shell("exec >&- 2>&-; sleep 60", 200ms).end == ChildResult::End::kTimedOut);
 }
 
-TEST_CASE("A child that has ended is not waited for because of those it has left", "[host]") {
+TEST_CASE("A child that has exited is not waited for because of processes that it left", "[host]") {
   const TemporaryFolder folder;
   const auto begin = std::chrono::steady_clock::now();
   const ChildResult result =
@@ -95,7 +95,7 @@ TEST_CASE("A child that has ended is not waited for because of those it has left
   CHECK(comes_true([&] { return !lives(other); }));
 }
 
-TEST_CASE("Nothing of a child is left when its time is over, even if it will not go", "[host]") {
+TEST_CASE("No process of a child is left after its timeout, even if it ignores signals", "[host]") {
   const TemporaryFolder folder;
   CHECK(shell(endless(folder), 300ms).end == ChildResult::End::kTimedOut);
   const std::string own = text_of(folder.path() / "own"), other = text_of(folder.path() / "other");
@@ -105,11 +105,11 @@ TEST_CASE("Nothing of a child is left when its time is over, even if it will not
   CHECK(comes_true([&] { return !lives(other); }));
 }
 
-TEST_CASE("A child without a caller ends with its CPU time") {
+TEST_CASE("A child without a caller ends at its CPU limit") {
   const ChildResult result =
       run_child({"/bin/sh", "-c", "while :; do :; done"}, {.time = 60s, .cpu = 1s});
   CHECK(result.end == ChildResult::End::kSignalled);
-  CHECK(result.code == SIGKILL);  // the hard limit is that of SIGXCPU
+  CHECK(result.code == SIGKILL);  // the hard limit equals the soft one
 }
 
 TEST_CASE("A child cannot fill the disk", "[host]") {
@@ -122,7 +122,7 @@ TEST_CASE("A child cannot fill the disk", "[host]") {
   CHECK(std::filesystem::file_size(file) == 1 << 20);
 }
 
-TEST_CASE("A child finds signals as if a shell had started it", "[host]") {
+TEST_CASE("A child has the signal dispositions of a shell's child", "[host]") {
   const auto ignored = signal(SIGTERM, SIG_IGN);
   const ChildResult result = shell("kill -TERM $$; echo still here", 10s);
   signal(SIGTERM, ignored);
@@ -130,7 +130,7 @@ TEST_CASE("A child finds signals as if a shell had started it", "[host]") {
   CHECK(result.code == SIGTERM);
 }
 
-TEST_CASE("A program that ignores its children's ends still learns that they have", "[host]") {
+TEST_CASE("A program that ignores SIGCHLD still learns that a child has ended", "[host]") {
   const auto before = signal(SIGCHLD, SIG_IGN);
   const ChildResult result = shell("echo said", 20s);
   signal(SIGCHLD, before);
@@ -138,7 +138,7 @@ TEST_CASE("A program that ignores its children's ends still learns that they hav
   CHECK(result.output == "said\n");
 }
 
-TEST_CASE("A child that talks is heard line by line, and its end is seen", "[host]") {
+TEST_CASE("A subprocess is read line by line, and its end is detected", "[host]") {
   using Received = ChildProcess::Received;
   const auto soon = [] { return std::chrono::steady_clock::now() + 10s; };
   ChildProcess child({"/bin/sh", "-c",
@@ -153,7 +153,7 @@ TEST_CASE("A child that talks is heard line by line, and its end is seen", "[hos
   CHECK(child.receive(line, soon()) == Received::kLine);
   CHECK(line == "heard two");
   CHECK(child.receive(line, std::chrono::steady_clock::now() + 20ms) == Received::kNothing);
-  SECTION("It finds its input at the end") {
+  SECTION("It reaches the end of its input") {
     child.close_input();
     const ChildResult result = child.finish(soon());
     CHECK(result.end == ChildResult::End::kExited);
@@ -171,7 +171,7 @@ TEST_CASE("A child that talks is heard line by line, and its end is seen", "[hos
   }
 }
 
-TEST_CASE("A child that talks is killed with its group where it does not end", "[host]") {
+TEST_CASE("A subprocess that does not end is killed with its process group", "[host]") {
   const TemporaryFolder folder;
   const auto written = [&] { return !text_of(folder.path() / "own").empty(); };
   {
@@ -186,7 +186,7 @@ TEST_CASE("A child that talks is killed with its group where it does not end", "
   CHECK_THROWS_AS(ChildProcess({"/nonexistent/program"}, {}), std::system_error);
 }
 
-TEST_CASE("A temporary folder of a process that was killed is removed by a later one") {
+TEST_CASE("A temporary folder of a killed process is removed by a later one") {
   namespace fs = std::filesystem;
   const TemporaryFolder places;
   const char* const before = std::getenv("TMPDIR");
@@ -205,7 +205,7 @@ TEST_CASE("A temporary folder of a process that was killed is removed by a later
     fs::last_write_time(path, fs::file_time_type::clock::now() - 1h);
   };
   make_old(fs::directory_iterator(places.path())->path());
-  // Folders of a living process, and of others, stay.
+  // The folders of a running process and of other programs stay.
   const fs::path living = places.path() / ("tunedgemm-" + std::to_string(getpid()) + "-aaaaaa");
   const fs::path other = places.path() / "tunedgemm-999999999";
   for (const fs::path& folder : {living, other}) {

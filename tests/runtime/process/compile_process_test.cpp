@@ -1,5 +1,5 @@
-// Kernels compiled by NVRTC in processes of their own: the same machine code, and whatever such a
-// process does is a value.
+// Kernels compiled by NVRTC in a separate process: the machine code is the same, and every failure
+// of the process is a value.
 
 #include "runtime/cuda/compile_process.h"
 
@@ -29,7 +29,7 @@ using Cause = CompileFailure::Cause;
 using Command = std::vector<std::string>;
 constexpr std::chrono::seconds kLong{120};
 
-// What the processes of these tests compile, or do not.
+// The source that these tests compile.
 Source some_source() {
   const Problem problem =
       canonical(make_problem(64, 64, 64, DataType::kF32, DataType::kF32, DataType::kF32)).problem;
@@ -51,7 +51,7 @@ CompileFailure failure_by(const Command& command, std::chrono::milliseconds limi
 
 }  // namespace
 
-TEST_CASE("A process of its own makes the same machine code", "[nvrtc]") {
+TEST_CASE("A separate process compiles the same machine code", "[nvrtc]") {
   const auto location = find_nvrtc();
   if (!location) {
     TUNEDGEMM_SKIP("no NVRTC");
@@ -71,7 +71,7 @@ TEST_CASE("A process of its own makes the same machine code", "[nvrtc]") {
   CHECK(binary.compile_ms > 0);
 }
 
-TEST_CASE("A source that does not compile in a process of its own has the compiler's words",
+TEST_CASE("A source that does not compile in a separate process gives the compiler's message",
           "[nvrtc]") {
   if (!find_nvrtc()) {
     TUNEDGEMM_SKIP("no NVRTC");
@@ -86,20 +86,20 @@ TEST_CASE("A source that does not compile in a process of its own has the compil
   CHECK(std::get<CompileFailure>(compiled).log.find("error") != std::string::npos);
 }
 
-TEST_CASE("A compiler that crashes, hangs, or is none, is a value") {
+TEST_CASE("A compiler that crashes, hangs or is missing gives a value") {
   const auto shell = [](const std::string& script) { return Command{"/bin/sh", "-c", script}; };
   const CompileFailure crashed = failure_by(shell("kill -SEGV $$"));
   CHECK(crashed.cause == Cause::kSource);
   CHECK(crashed.log.find("signal 11") != std::string::npos);
-  const CompileFailure killed = failure_by(shell("kill -KILL $$"));  // as when memory runs out
+  const CompileFailure killed = failure_by(shell("kill -KILL $$"));  // as the OOM killer does
   CHECK(killed.cause == Cause::kEnvironment);
   const auto start = std::chrono::steady_clock::now();
   CHECK(failure_by(shell("sleep 60"), std::chrono::milliseconds(200)).cause == Cause::kTimeLimit);
   CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(20));
-  CHECK(failure_by(shell("exit 0")).cause == Cause::kEnvironment);  // and wrote nothing
+  CHECK(failure_by(shell("exit 0")).cause == Cause::kEnvironment);  // wrote nothing
   CHECK(failure_by(shell("exit 3")).cause == Cause::kEnvironment);
   CHECK_THROWS_AS(failure_by({"/no/such/program"}), std::system_error);
-  // Told too little, or of a file that there is not.
+  // Too few arguments, or a missing file.
   CHECK(failure_by(shell(std::string("exec ") + TUNEDGEMM_COMPILE_PROGRAM)).cause ==
         Cause::kEnvironment);
   Source source = some_source();
@@ -109,7 +109,7 @@ TEST_CASE("A compiler that crashes, hangs, or is none, is a value") {
   CHECK(std::get<CompileFailure>(compiled).cause == Cause::kEnvironment);
 }
 
-TEST_CASE("A process that compiles dies with its caller, however that dies") {
+TEST_CASE("A compiler process dies with its caller, however the caller dies") {
   const TemporaryFolder folder;
   const std::string nvrtc = folder.path() / "nvrtc.so";  // opening it never ends
   REQUIRE(mkfifo(nvrtc.c_str(), 0600) == 0);

@@ -1,5 +1,5 @@
-// What an environment that is broken does to a call: nothing that its caller would notice but a
-// slower kernel. Each case runs in a process of its own, which breaks its environment and calls.
+// A broken environment affects a call at most by a slower kernel. Each case runs in a separate
+// process, which breaks its environment and calls the library.
 
 #include <fcntl.h>
 #include <grp.h>
@@ -41,7 +41,7 @@ constexpr bool kSanitized = false;
 constexpr int kM = 33, kN = 47, kK = 29;
 constexpr double kBudgetSeconds = 2;
 constexpr double kSecondsBeyondBudget = kSanitized ? 30 : 5;  // a sanitizer reads files slowly
-constexpr int kCannotBeMade = 77;
+constexpr int kCannotBeSetUp = 77;
 
 struct Call {
   const char* name;
@@ -94,7 +94,7 @@ std::string call(tunedgemm_policy policy, const std::string& cache, int threads 
   return wrong;
 }
 
-// Empty if all is well in a child that has broken its environment so; else what is wrong.
+// Breaks the environment and makes the calls in a child process. Returns the error, or "".
 std::string in_child(const std::function<bool()>& breaks,
                      const std::function<std::string()>& calls) {
   std::array<int, 2> pipe_ends{};
@@ -105,36 +105,36 @@ std::string in_child(const std::function<bool()>& breaks,
     for (const int signal : {SIGABRT, SIGFPE, SIGILL, SIGSEGV, SIGTERM}) {
       std::signal(signal, SIG_DFL);  // Catch2 would report the parent's test
     }
-    dup2(open("/dev/null", O_WRONLY | O_CLOEXEC), STDERR_FILENO);  // the log, which is long
+    dup2(open("/dev/null", O_WRONLY | O_CLOEXEC), STDERR_FILENO);  // discards the long log
     std::string wrong;
     try {
       if (!breaks()) {
-        _exit(kCannotBeMade);
+        _exit(kCannotBeSetUp);
       }
       wrong = calls();
-    } catch (const std::exception& error) {  // which must not run the other tests here
+    } catch (const std::exception& error) {  // must not continue with the other tests
       wrong = error.what();
     }
-    const bool told = write(pipe_ends[1], wrong.data(), wrong.size()) >= 0;
-    _exit(wrong.empty() && told ? 0 : 1);
+    const bool is_written = write(pipe_ends[1], wrong.data(), wrong.size()) >= 0;
+    _exit(wrong.empty() && is_written ? 0 : 1);
   }
   close(pipe_ends[1]);
-  std::string told;
+  std::string message;
   std::array<char, 4096> chunk{};
   for (ssize_t bytes = 0; (bytes = read(pipe_ends[0], chunk.data(), chunk.size())) > 0;) {
-    told.append(chunk.data(), static_cast<std::size_t>(bytes));
+    message.append(chunk.data(), static_cast<std::size_t>(bytes));
   }
   close(pipe_ends[0]);
   int status = 0;
   REQUIRE(waitpid(child, &status, 0) == child);
   if (WIFSIGNALED(status)) {
-    return "the process was ended by signal " + std::to_string(WTERMSIG(status));
+    return "the process was killed by signal " + std::to_string(WTERMSIG(status));
   }
-  if (WEXITSTATUS(status) == kCannotBeMade) {
-    WARN("skipped: this environment cannot be made here");
+  if (WEXITSTATUS(status) == kCannotBeSetUp) {
+    WARN("skipped: this environment cannot be set up here");
     return "";
   }
-  return WEXITSTATUS(status) == 0 ? "" : "wrong: " + told;
+  return WEXITSTATUS(status) == 0 ? "" : "wrong: " + message;
 }
 
 class Bench {
@@ -148,7 +148,7 @@ class Bench {
   }
   std::string file(const std::string& name) const { return folder_.path() / name; }
 
-  // A new cache; with the winner if the call needs it.
+  // The path of a new cache, with the winner if the call needs one.
   std::string cache(const Call& call_of) {
     std::string path = file("cache" + std::to_string(++caches_) + ".db");
     if (call_of.has_winner) {
@@ -182,7 +182,7 @@ bool limit(decltype(RLIMIT_NOFILE) resource, rlim_t value) {
   return setrlimit(resource, &limited) == 0;
 }
 
-// A mount namespace of our own, as root or as a user who may pretend to be one.
+// Enters a new mount namespace, as root or in a user namespace.
 bool own_mounts() {
   return (unshare(CLONE_NEWNS) == 0 || unshare(CLONE_NEWUSER | CLONE_NEWNS) == 0) &&
          mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0;
@@ -194,7 +194,7 @@ bool cover(const char* folder, const char* options) {
 
 }  // namespace
 
-TEST_CASE("A temporary folder that is not there, no folder, or full fails no call") {
+TEST_CASE("A temporary folder that is missing, no folder or full fails no call") {
   Bench bench;
   bench.check("no TMPDIR", {kTune}, [] { return setenv("TMPDIR", "/proc/nowhere", 1) == 0; });
   const std::string file = bench.program("file", "");
@@ -213,7 +213,7 @@ TEST_CASE("A temporary folder that is not there, no folder, or full fails no cal
   bench.check("no temporary folder can be written", {kTune, kCompile}, read_only);
 }
 
-TEST_CASE("A compiler that is broken fails no call") {
+TEST_CASE("A broken compiler fails no call") {
   Bench bench;
   const std::string object =
       "while [ \"$1\" != -o ]; do all=\"$all $1\"; shift; done; object=$2; source=$3\n";
@@ -234,13 +234,13 @@ TEST_CASE("A compiler that is broken fails no call") {
     bench.check("the compiler " + name, {kTune, name == "exits 1" ? kCompile : kStored},
                 [&] { return setenv("TUNEDGEMM_CXX", program.c_str(), 1) == 0; });
   }
-  // A good winner needs no compiler.
+  // A stored winner needs no compiler.
   const std::string broken = bench.program("c++", "#!/bin/sh\nexit 1\n");
   bench.check("the compiler exits 1", {kFail},
               [&] { return setenv("TUNEDGEMM_CXX", broken.c_str(), 1) == 0; });
 }
 
-TEST_CASE("Candidates that crash cost two processes, and the third one is answered") {
+TEST_CASE("Crashing candidates cost two processes, and the third one gets a result") {
   Bench bench;
   const std::string object = bench.file("crashes.so");
   std::ofstream source(bench.file("crashes.cc"));
@@ -261,7 +261,7 @@ TEST_CASE("Candidates that crash cost two processes, and the third one is answer
   CHECK(in_child(breaks, calls) == "");
 }
 
-TEST_CASE("A compiler that hangs holds no call beyond its budget and leaves no process") {
+TEST_CASE("A compiler that hangs delays no call beyond its budget and leaves no process") {
   Bench bench;
   const std::string started = bench.file("started");
   const std::string program = bench.program(
@@ -274,7 +274,7 @@ TEST_CASE("A compiler that hangs holds no call beyond its budget and leaves no p
     std::ifstream status("/proc/" + std::to_string(pid) + "/stat");
     std::string text;
     std::getline(status, text);
-    INFO(text);  // one that has ended and nobody has waited for is no more
+    INFO(text);  // a zombie counts as ended
     CHECK((text.empty() || text.substr(text.rfind(')')).find('Z') != std::string::npos));
   }
   CHECK(count > 0);
@@ -283,9 +283,9 @@ TEST_CASE("A compiler that hangs holds no call beyond its budget and leaves no p
               [&] { return setenv("TUNEDGEMM_CXX", talking.c_str(), 1) == 0; });
 }
 
-TEST_CASE("Few descriptors fail no call") {
+TEST_CASE("Too few descriptors fail no call") {
   if (kSanitized) {
-    TUNEDGEMM_SKIP("a sanitizer needs descriptors of its own");
+    TUNEDGEMM_SKIP("sanitizers need more descriptors");
   }
   Bench bench;
   for (const rlim_t more : {0U, 3U, 8U}) {
@@ -297,7 +297,7 @@ TEST_CASE("Few descriptors fail no call") {
   }
 }
 
-TEST_CASE("No room for files and no /proc fail no call") {
+TEST_CASE("A limit on file sizes or a missing /proc fails no call") {
   Bench bench;
   for (const rlim_t bytes : {0U, 40000U}) {
     bench.check("files of " + std::to_string(bytes) + " bytes",
@@ -308,9 +308,9 @@ TEST_CASE("No room for files and no /proc fail no call") {
   bench.check("no /proc", {kTune, kFail}, no_proc);
 }
 
-TEST_CASE("A temporary folder that few descriptors leave is removed by a later process") {
+TEST_CASE("A temporary folder left for want of descriptors is removed by a later process") {
   if (kSanitized) {
-    TUNEDGEMM_SKIP("a sanitizer needs descriptors of its own");
+    TUNEDGEMM_SKIP("sanitizers need more descriptors");
   }
   Bench bench;
   const std::string places = bench.file("places");
@@ -336,7 +336,7 @@ TEST_CASE("A temporary folder that few descriptors leave is removed by a later p
   CHECK(fs::is_empty(places));
 }
 
-TEST_CASE("A stored winner is loaded where /proc does not show descriptors") {
+TEST_CASE("A stored winner is loaded without /proc/self/fd") {
   Bench bench;
   const std::string cache = bench.cache(kFail);
   const auto only_what_the_cpu_is = [] {
@@ -357,12 +357,12 @@ TEST_CASE("A stored winner is loaded where /proc does not show descriptors") {
                            .policy = TUNEDGEMM_POLICY_FAIL});
           const std::string wrong = multiply(context);
           const std::string report = context.report();
-          // Another compiler made it, and it is none that is linked in.
+          // Built by another compiler, and not the linked-in kernel.
           return report.find("1 stale") == std::string::npos ? report : wrong;
         }) == "");
 }
 
-TEST_CASE("Threads that cannot be started are done without") {
+TEST_CASE("Calls do without threads that cannot be started") {
   Bench bench;
   const auto no_processes = [] {
     return (geteuid() != 0 || (setgroups(0, nullptr) == 0 && setresgid(65534, 65534, 65534) == 0 &&

@@ -1,4 +1,4 @@
-// What a child process may do with the library: see fork in tunedgemm.h.
+// The library in a child process: see fork in tunedgemm.h.
 
 #include <fcntl.h>
 #include <sys/wait.h>
@@ -32,7 +32,7 @@ struct Matrices {
   bool right() const { return d == std::vector<float>(kSize * kSize, 2 * kSize); }
 };
 
-// Nothing is compiled: the linked-in kernel computes.
+// Compiles nothing: the linked-in kernel runs.
 Context host_context(const std::string& cache, int threads = 2) {
   return Context({.backend = TUNEDGEMM_BACKEND_HOST,
                   .host_threads = threads,
@@ -42,8 +42,8 @@ Context host_context(const std::string& cache, int threads = 2) {
 
 constexpr Problem kProblem{.m = kSize, .n = kSize, .k = kSize};
 
-// The exit status of a child that does this; -1 if a signal has ended it, such as that of a child
-// that hangs.
+// The exit status of a child that runs `work`; -1 if a signal ended it, including the alarm for a
+// hang.
 int status_of(const std::function<bool()>& work) {
   const pid_t child = fork();
   if (child == 0) {
@@ -61,7 +61,7 @@ int status_of(const std::function<bool()>& work) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-// Threads that use the library, and talk, until it ends.
+// Threads that use the library and its log until the destructor.
 class Busy {
  public:
   explicit Busy(const std::string& cache) : context_(host_context(cache)) {
@@ -103,8 +103,8 @@ class Busy {
   std::vector<std::thread> threads_;
 };
 
-// A sanitizer's allocator does not take its locks across fork(), as malloc does: a child of a process
-// whose other threads allocate hangs in it.
+// Sanitizers' allocators, unlike malloc, do not take their locks across fork(): the child of a
+// process whose other threads allocate would hang.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr bool kCanForkBesideThreads = false;
 #else
@@ -113,7 +113,7 @@ constexpr bool kCanForkBesideThreads = true;
 
 }  // namespace
 
-TEST_CASE("A child makes and destroys contexts while the parent's threads are at work") {
+TEST_CASE("A child creates and destroys contexts while the parent's threads are running") {
   if (!kCanForkBesideThreads) {
     TUNEDGEMM_SKIP("the sanitizer's allocator hangs in a child of a process with threads");
   }
@@ -137,7 +137,7 @@ TEST_CASE("A child makes and destroys contexts while the parent's threads are at
   CHECK(busy.all_right());
 }
 
-TEST_CASE("A context of the parent is refused in the child, and destroyed without harm") {
+TEST_CASE("A context of the parent is refused in the child, and may be destroyed") {
   if (!kCanForkBesideThreads) {
     TUNEDGEMM_SKIP("the sanitizer's allocator hangs in a child of a process with threads");
   }
@@ -167,13 +167,14 @@ TEST_CASE("A context of the parent is refused in the child, and destroyed withou
         }) == 0);
   std::optional<Context> idle(host_context(cache, 4));
   CHECK(status_of([&] {
-          Context own = host_context(cache, 4);  // its threads may lie where the parent's did
+          Context own =
+              host_context(cache, 4);  // its threads may reuse the addresses of the parent's
           idle.reset();
           Matrices again;
           tuned_matmul(own, kProblem, again.buffers());
           return again.right();
         }) == 0);
-  // The parent's goes on.
+  // The parent's context still works.
   tuned_matmul(*idle, kProblem, matrices.buffers());
   CHECK(matrices.right());
 }

@@ -1,4 +1,4 @@
-// A program that runs with more rights than its caller, in an environment that its caller chose.
+// A program that runs with more rights than its caller, in an environment chosen by the caller.
 
 #include <grp.h>
 #include <sys/wait.h>
@@ -33,7 +33,7 @@ std::string contents(const fs::path& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-/// Runs the program as a user who has no rights, with this environment alone. Its exit status.
+/// Runs the program as an unprivileged user with only this environment. Returns its exit status.
 int run_as_nobody(const fs::path& program, const std::vector<std::string>& environment,
                   const fs::path& output) {
   const pid_t child = fork();
@@ -59,7 +59,7 @@ int run_as_nobody(const fs::path& program, const std::vector<std::string>& envir
 
 }  // namespace
 
-TEST_CASE("A set-uid program takes nothing from its caller's environment") {
+TEST_CASE("A set-uid program reads nothing from its caller's environment") {
   if (geteuid() != 0) {
     TUNEDGEMM_SKIP("only root can make a program set-uid root");
   }

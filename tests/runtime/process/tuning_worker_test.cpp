@@ -1,4 +1,4 @@
-// Tuning in a worker process, as a program sees it that asks for it.
+// Tuning in a worker process, from the caller's side.
 
 #include "runtime/process/tuning_worker.h"
 
@@ -77,7 +77,7 @@ TEST_CASE("A worker tunes, and its caller finds the winner in the cache") {
   CHECK(context->tune(problem_of(24), options).origin == TuneResult::Origin::kCached);
 }
 
-TEST_CASE("A worker that is gone between two problems is replaced, and nobody is blamed") {
+TEST_CASE("A worker that dies between two problems is replaced, and no candidate is blamed") {
   const WorkerBench bench;
   const auto context = context_on(bench);
   REQUIRE(context->tune(problem_of(24), quick(2)).record);
@@ -88,19 +88,19 @@ TEST_CASE("A worker that is gone between two problems is replaced, and nobody is
   CHECK(rejections(*context, problem_of(32), Reason::kUnavailable).empty());
 }
 
-TEST_CASE("Who cancels ends the tuning of a worker") {
+TEST_CASE("Cancelling ends the tuning of a worker") {
   const WorkerBench bench;
   const auto context = context_on(bench);
   TuneOptions options = quick(12);
-  int asked = 0;
-  options.cancelled = [&] { return ++asked > 2; };
+  int polls = 0;
+  options.cancelled = [&] { return ++polls > 2; };
   options.must_be_whole = true;
   const TuneResult result = context->tune(problem_of(24), options);
   CHECK_FALSE(result.record);
   CHECK(result.tuning.cancelled);
 }
 
-TEST_CASE("Candidates that crash or hang cost workers, and their caller is told") {
+TEST_CASE("Candidates that crash or hang cost workers, and the caller gets a remark") {
   const WorkerBench bench;
   bench.break_kernels(
       "*BLOCK_N=512*) make '*(volatile int*)1 = 0' ;;\n"
@@ -113,7 +113,7 @@ TEST_CASE("Candidates that crash or hang cost workers, and their caller is told"
   CHECK(rejections(*context, problem_of(24), Reason::kCrashed).size() == 2);
 }
 
-TEST_CASE("Candidates that end every worker leave their caller as it is") {
+TEST_CASE("Candidates that kill every worker do not harm the caller") {
   const WorkerBench bench;
   const std::string body = GENERATE(as<std::string>(), "__builtin_trap()", "*(volatile int*)1 = 0",
                                     "void _exit(int); _exit(0)");
@@ -124,7 +124,7 @@ TEST_CASE("Candidates that end every worker leave their caller as it is") {
   CHECK_FALSE(rejections(*context, problem_of(24), Reason::kCrashed).empty());
 }
 
-TEST_CASE("Where no worker can be started, candidates run in the process itself") {
+TEST_CASE("If no worker can be started, candidates run in the process itself") {
   const WorkerBench bench;
   const char* const program = GENERATE("/nonexistent/program", "/bin/true", "/bin/cat");
   CAPTURE(program);
@@ -132,7 +132,7 @@ TEST_CASE("Where no worker can be started, candidates run in the process itself"
   CHECK(context->tune(problem_of(24), quick(2)).record);
 }
 
-TEST_CASE("A worker that talks nonsense costs its caller nothing but that worker") {
+TEST_CASE("A worker that sends garbage costs its caller only that worker") {
   const WorkerBench bench;
   const std::string says =
       GENERATE("read -r line; while echo garbage; do :; done", "while echo progress 99; do :; done",
@@ -144,7 +144,7 @@ TEST_CASE("A worker that talks nonsense costs its caller nothing but that worker
   CHECK_THAT(result.tuning.failure, ContainsSubstring("use tune-all of the library's own version"));
 }
 
-TEST_CASE("A worker costs its caller no more than its patience, whatever it does") {
+TEST_CASE("A worker delays its caller no longer than the timeout, whatever it does") {
   const WorkerBench bench;
   const std::string does = GENERATE("kill -STOP $$", "trap '' TERM; while :; do sleep 100; done",
                                     "while echo progress 0 0 0 0; do :; done",
@@ -164,7 +164,7 @@ TEST_CASE("A worker costs its caller no more than its patience, whatever it does
   CHECK(rejections(*context, problem_of(24), Reason::kCrashed).empty());
 }
 
-TEST_CASE("A worker that is stopped with a candidate is lost when the candidate has hung") {
+TEST_CASE("A stopped worker is lost when its candidate's time is over") {
   const WorkerBench bench;
   const auto context = context_on(bench, {});
   const Candidate candidate =

@@ -1,4 +1,4 @@
-// What a caller makes of the lines of a worker, right ones and wrong ones.
+// The caller's handling of a worker's lines, valid and invalid.
 
 #include "runtime/process/worker_conversation.h"
 
@@ -24,7 +24,7 @@ class Comma : public std::numpunct<char> {
   std::string do_grouping() const override { return "\3"; }
 };
 
-// The locale of the whole program, for as long as this lives.
+// Sets the locale of the whole program during its lifetime.
 class ProgramLocale {
  public:
   explicit ProgramLocale(const std::locale& locale) : before_(std::locale::global(locale)) {}
@@ -60,7 +60,7 @@ TEST_CASE("A worker's lines become progress and a result") {
   CHECK(conversation.take(running_line(&candidate, 40)) == Next::kListen);
   CHECK(conversation.at_work() == to_text(candidate));
   CHECK(until_hung(conversation) == seconds(40));
-  // Another thread may speak while a candidate hangs.
+  // Another thread may log while a candidate hangs.
   CHECK(conversation.take(log_line(LogLevel::kInfo, "another thread speaks")) == Next::kListen);
   CHECK(until_hung(conversation) <= seconds(40));
   CHECK(conversation.take(running_line(nullptr, 0)) == Next::kListen);
@@ -76,7 +76,7 @@ TEST_CASE("A worker's lines become progress and a result") {
   CHECK(conversation.result().tuning.failure == "two\nlines");
 }
 
-TEST_CASE("A line that is none of the protocol loses the worker, and is shown") {
+TEST_CASE("A line outside the protocol loses the worker and is reported") {
   const TuneOptions options;
   for (const std::string line :
        {"", "garbage", "\x1b[2J", "Done 0 0 0 0 ", "progress 6 1 2 3", "progress -1 1 2 3",
@@ -113,7 +113,7 @@ TEST_CASE("No number of a worker makes its caller wait forever") {
   }
 }
 
-TEST_CASE("A worker says why a tuning failed, and whether it goes on") {
+TEST_CASE("A worker reports why a tuning failed and whether it continues") {
   using Kind = DeviceError::Kind;
   const TuneOptions options;
   for (const Kind kind : {Kind::kOutOfMemory, Kind::kUnavailable}) {
@@ -131,7 +131,7 @@ TEST_CASE("A worker says why a tuning failed, and whether it goes on") {
   CHECK(conversation.failure() == "the device is lost");
 }
 
-TEST_CASE("Lines between processes give back what was put in") {
+TEST_CASE("Lines between processes preserve their text") {
   for (const std::string text : {"", "one", "a b c", "two\nlines\\n \\", "\n\n"}) {
     const std::string line = in_one_line(text);
     CHECK(line.find('\n') == std::string::npos);
@@ -151,7 +151,7 @@ TEST_CASE("Lines between processes give back what was put in") {
   CHECK(LineReader("-1e300").integer() == -2147483647 - 1);
 }
 
-TEST_CASE("Workers understand a program of any locale") {
+TEST_CASE("Workers understand callers of any locale") {
   const Problem problem =
       canonical(make_problem(40, 1024, 16, DataType::kF32, DataType::kF32, DataType::kF32)).problem;
   TuneOptions options;
@@ -170,7 +170,7 @@ TEST_CASE("Workers understand a program of any locale") {
   CHECK(reader.integer() == 1234);
 }
 
-TEST_CASE("A request means the same to the worker, whatever locale its caller has") {
+TEST_CASE("A request has the same meaning for the worker in any locale of its caller") {
   const ProgramLocale locale(std::locale(std::locale::classic(), new Comma));
   const Problem problem =
       canonical(make_problem(1234567, 40, 16, DataType::kF32, DataType::kF32, DataType::kF32))
@@ -181,18 +181,18 @@ TEST_CASE("A request means the same to the worker, whatever locale its caller ha
   options.seed = 1'000'000;
   options.must_be_whole = true;
   options.candidate_seconds = 0.1;
-  const auto asked = parse_request(to_line(problem, options));
-  REQUIRE(asked);
-  CHECK(asked->problem == problem);
-  CHECK(asked->options.rigor == Rigor::kExhaustive);
-  CHECK(asked->options.budget.seconds == 1234.5);
-  CHECK(asked->options.budget.candidates == 5678);
-  CHECK(asked->options.seed == 1'000'000);
-  CHECK(asked->options.must_be_whole);
-  CHECK(asked->options.candidate_seconds == 0.1);
+  const auto request = parse_request(to_line(problem, options));
+  REQUIRE(request);
+  CHECK(request->problem == problem);
+  CHECK(request->options.rigor == Rigor::kExhaustive);
+  CHECK(request->options.budget.seconds == 1234.5);
+  CHECK(request->options.budget.candidates == 5678);
+  CHECK(request->options.seed == 1'000'000);
+  CHECK(request->options.must_be_whole);
+  CHECK(request->options.candidate_seconds == 0.1);
 }
 
-TEST_CASE("A request that is none is not understood") {
+TEST_CASE("An invalid request is refused") {
   const std::string problem =
       in_one_line(to_text(make_problem(3, 4, 5, DataType::kF32, DataType::kF32, DataType::kF32)));
   CHECK(parse_request("tune 3 1 1 1 0 1 " + problem));

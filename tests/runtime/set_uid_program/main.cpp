@@ -1,5 +1,5 @@
-// What set_uid_test.cpp runs as a set-user-ID program: multiplies with all defaults, and prints
-// a line for each thing that it was told or decided.
+// set_uid_test.cpp runs this as a set-user-ID program. It multiplies with all defaults and prints a
+// line for each setting and result.
 
 #include <sys/auxv.h>
 
@@ -48,5 +48,5 @@ int main() {
   std::printf("%s", report.data());
   tunedgemm_context_destroy(context);
   std::fflush(stdout);
-  std::_Exit(0);  // a leak check would need rights that such a program does not have
+  std::_Exit(0);  // skips the leak check, which needs rights that the program lacks
 }

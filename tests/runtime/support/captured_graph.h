@@ -1,7 +1,7 @@
 #pragma once
 
-// Streams, events and captured graphs of the CUDA driver, for tests on a GPU. Each is destroyed
-// with its object; what the driver refuses throws DeviceError.
+// Owners of CUDA streams, events and captured graphs, for tests on a GPU. A driver error throws
+// DeviceError.
 
 #include <cstdint>
 
@@ -14,7 +14,7 @@ inline const cuda::Driver& test_driver() {
   return *std::get<0>(opened);
 }
 
-/// The stream that every thread calls its own by the same handle.
+/// The per-thread default stream, which has the same handle in every thread.
 inline cuda::CUstream per_thread_stream() {
   constexpr std::uintptr_t kPerThread = 2;  // CU_STREAM_PER_THREAD
   return reinterpret_cast<cuda::CUstream>(kPerThread);
@@ -35,7 +35,7 @@ class OwnStream {
     constexpr auto kGlobal = static_cast<cuda::CUstreamCaptureMode>(0);
     TUNEDGEMM_CHECK(test_driver(), cuStreamBeginCapture(handle_, kGlobal), "a stream");
   }
-  /// The driver's graph of what was captured, which the caller destroys.
+  /// The captured graph, which the caller must destroy.
   cuda::CUgraph end_capture() const {
     cuda::CUgraph graph = nullptr;
     TUNEDGEMM_CHECK(test_driver(), cuStreamEndCapture(handle_, &graph), "a stream");
@@ -62,7 +62,7 @@ class OwnEvent {
   cuda::CUevent handle_ = nullptr;
 };
 
-/// What was captured since OwnStream::begin_capture, ready to be launched.
+/// The executable graph of the launches captured since OwnStream::begin_capture.
 class CapturedGraph {
  public:
   explicit CapturedGraph(const OwnStream& captured) {

@@ -14,7 +14,7 @@ namespace {
 constexpr int kThreads = 2;
 
 struct Compiled {
-  std::string failure;  ///< empty if all is well
+  std::string failure;  ///< empty if it compiled
   std::int64_t spill_bytes = 0;
 };
 
@@ -46,7 +46,7 @@ Compiled compile_sample(const cuda::Nvrtc& nvrtc, const Sample& sample) {
 DeviceLimits limits_of(int arch) {
   DeviceLimits limits = h200();
   limits.arch = arch;
-  const bool is_small = arch == 86 || arch == 89 || arch == 120;  // those of workstations
+  const bool is_small = arch == 86 || arch == 89 || arch == 120;  // workstation GPUs
   limits.sm_count = arch == 80 ? 108 : 132;
   limits.max_threads_per_sm = is_small ? 1536 : 2048;
   limits.shared_bytes_per_block = (arch == 80 ? 163 : is_small ? 99 : 227) << 10;

@@ -1,7 +1,6 @@
 #pragma once
 
-// CUDA families' sources through NVRTC, without a GPU: whether a config compiles, and at what
-// price.
+// Compiles CUDA families' sources by NVRTC, without a GPU, and reports failures and spills.
 
 #include <array>
 #include <chrono>
@@ -17,10 +16,10 @@ namespace tunedgemm::internal {
 /// The compute capabilities that kernels are compiled for.
 inline constexpr std::array kArchitectures{80, 86, 89, 90, 100, 103, 120};
 
-/// The numbers of a usual device with one of these compute capabilities.
+/// The limits of a typical device with one of these compute capabilities.
 DeviceLimits limits_of(int arch);
 
-/// What to compile.
+/// A candidate to compile.
 struct Sample {
   const Family* family = nullptr;
   int arch = 0;
@@ -39,13 +38,13 @@ CompileReport compile_all(const cuda::Nvrtc& nvrtc, const std::vector<Sample>& s
 
 /// The source with another value for one of its macros.
 Source with_define(Source source, const std::string& macro, const std::string& value);
-/// Whether it fails to compile because of a static_assert.
+/// Whether a static_assert makes the compilation fail.
 bool is_refused_by_assertion(const cuda::Nvrtc& nvrtc, const Source& source);
 
 }  // namespace tunedgemm::internal
 
-/// Declares `const cuda::Nvrtc nvrtc`, or leaves the test case as skipped. Only directly in a
-/// TEST_CASE without sections.
+/// Declares `const cuda::Nvrtc nvrtc`, or skips the test case. Use it only directly in a TEST_CASE
+/// without sections.
 #define TUNEDGEMM_FIND_NVRTC(nvrtc)                                        \
   const auto nvrtc##_location = ::tunedgemm::internal::cuda::find_nvrtc(); \
   if (!nvrtc##_location) {                                                 \

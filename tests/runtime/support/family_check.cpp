@@ -18,9 +18,9 @@
 namespace tunedgemm::internal {
 namespace {
 
-constexpr std::size_t kMostSentences = 12;
+constexpr std::size_t kMostFailures = 12;
 
-// A kernel that is made once for all cases that share its source.
+// A kernel, built once for all cases with the same source.
 struct Built {
   std::optional<Instance> instance;
   std::unique_ptr<CompiledKernel> kernel;
@@ -46,8 +46,8 @@ void build(Built& built, Device& device) {
   built.kernel = std::get<0>(std::move(loaded));
 }
 
-// What tells one family's sources apart; hashing the whole text for every case would take longer
-// than running it.
+// Distinguishes one family's sources. Hashing the whole text for every case would take longer than
+// running it.
 std::string text_of_defines(const Source& source) {
   std::string text;
   for (const auto& [macro, value] : source.defines) {
@@ -56,11 +56,11 @@ std::string text_of_defines(const Source& source) {
   return text;
 }
 
-// One thread's memory, on the device and here, as large as the largest case so far.
-class Workplace {
+// One thread's memory, on the device and the host, as large as the largest case so far.
+class ThreadMemory {
  public:
-  explicit Workplace(Device& device) : device_(device), verifier_(make_host_verifier(1)) {
-    const float scales[] = {1.25F, 0.5F};  // as operands.cpp
+  explicit ThreadMemory(Device& device) : device_(device), verifier_(make_host_verifier(1)) {
+    const float scales[] = {1.25F, 0.5F};  // as in operands.cpp
     scales_ = device_.allocate(sizeof scales);
     device_.copy_to_device(scales_->data(), scales, sizeof scales);
   }
@@ -165,14 +165,14 @@ class Workplace {
   std::vector<double> expected_;
 };
 
-// One that a search would consider, or now and then any other that is legal.
+// A config that a search would consider, or sometimes any other legal one.
 Config random_config(const Family& family, const std::vector<Config>& considered,
                      const Problem& problem, const DeviceLimits& limits, Random& random) {
-  constexpr int kPatience = 50;
+  constexpr int kMostAttempts = 50;
   if (random() % 4 != 0) {
     return considered[random() % considered.size()];
   }
-  for (int attempt = 0; attempt < kPatience; ++attempt) {
+  for (int attempt = 0; attempt < kMostAttempts; ++attempt) {
     Config config;
     for (const Knob& knob : family.knobs()) {
       config.set(knob.name, knob.values[random() % knob.values.size()]);
@@ -199,17 +199,17 @@ std::vector<FamilyCase> random_cases(const Family& family, const DeviceLimits& l
     for (const std::string_view layout : {"nn", "nt", "tn", "tt"}) {
       for (int index = 0; index < classes; ++index) {
         const Problem drawn = random_class(types, layout, activation++, random);
-        // Large enough that few configs are refused for the shape alone; of few rows alternately,
-        // for which others are considered.
+        // Large enough that few configs are refused for the shape; alternately with few rows, which
+        // have other candidates.
         const Problem large = with_sizes(drawn, index % 2 == 0 ? 1000 : 100, 1000, 1000);
         const std::vector<Config> considered = configs_of(family, large, limits);
         if (considered.empty()) {
           continue;
         }
         const Config config = random_config(family, considered, large, limits, random);
-        constexpr int kPatience = 20;
+        constexpr int kMostAttempts = 20;
         int found = 0;
-        for (int attempt = 0; found < shapes && attempt < kPatience * shapes; ++attempt) {
+        for (int attempt = 0; found < shapes && attempt < kMostAttempts * shapes; ++attempt) {
           const Problem problem = random_sizes(drawn, random);
           if (refusal(family, problem, config, limits).empty()) {
             cases.push_back({types, problem, config});
@@ -248,7 +248,7 @@ FamilyReport check_family(const Family& family, const std::vector<FamilyCase>& c
   report.binaries = built.size();
   report.runs = cases.size();
   const int workers = test_threads(threads);
-  std::vector<std::unique_ptr<Workplace>> workplaces(static_cast<std::size_t>(workers));
+  std::vector<std::unique_ptr<ThreadMemory>> workplaces(static_cast<std::size_t>(workers));
   std::mutex mutex;
   for_each_in_parallel(cases.size(), workers, [&](std::size_t index, std::size_t thread) {
     const auto& [types, problem, config] = cases[index];
@@ -258,7 +258,7 @@ FamilyReport check_family(const Family& family, const std::vector<FamilyCase>& c
     std::string failure = entry.failure;
     if (failure.empty()) {
       if (!workplaces[thread]) {
-        workplaces[thread] = std::make_unique<Workplace>(device);
+        workplaces[thread] = std::make_unique<ThreadMemory>(device);
       }
       const Device::Current current(device);
       try {
@@ -266,7 +266,7 @@ FamilyReport check_family(const Family& family, const std::vector<FamilyCase>& c
                                             instance_of(family, problem, config, limits).launch,
                                             problem, seed + index, worst);
       } catch (const DeviceError& error) {
-        // The device is lost to all threads; with one thread this is who lost it.
+        // All threads lose the device; with one thread this case caused it.
         throw std::runtime_error(candidate + "\n  " + to_text(problem) + "\n  " + error.what() +
                                  "\n  (TUNEDGEMM_TEST_THREADS=1 runs one case at a time)");
       }
@@ -276,7 +276,7 @@ FamilyReport check_family(const Family& family, const std::vector<FamilyCase>& c
     of_types = std::max(of_types, worst);
     if (!failure.empty()) {
       ++report.failed;
-      if (report.failures.size() < kMostSentences) {
+      if (report.failures.size() < kMostFailures) {
         report.failures.push_back(candidate + "\n  " + to_text(problem) + "\n  " + failure);
       }
     }

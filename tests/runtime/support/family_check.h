@@ -12,7 +12,7 @@
 
 namespace tunedgemm::internal {
 
-/// What to run: one candidate and one problem.
+/// A candidate and a problem to run.
 struct FamilyCase {
   TypeCase types;
   Problem problem;
@@ -22,20 +22,20 @@ struct FamilyCase {
 struct FamilyReport {
   std::size_t binaries = 0, runs = 0;
   std::size_t failed = 0;
-  std::vector<std::string> failures;    ///< the first few, as sentences
-  std::map<std::string, double> worst;  ///< by types: the greatest error over its bound
+  std::vector<std::string> failures;    ///< the first few messages
+  std::map<std::string, double> worst;  ///< by types: the largest error relative to its bound
 };
 std::string to_text(const FamilyReport& report);
 
-/// For each element type and layout so many random classes of problems (the number of activations:
-/// each once),
-/// each with a random legal config and `shapes` random problems.
+/// For each element type and layout `classes` random classes of problems (with as many classes as
+/// activations, each activation once), each with a random legal config and `shapes` random
+/// problems.
 std::vector<FamilyCase> random_cases(const Family& family, const DeviceLimits& limits, int classes,
                                      int shapes, Random& random);
 
-/// Compiles every source once, with all threads that the device likes; then runs and verifies each
-/// case in poisoned, guarded memory, launched as for a device of these limits: with few SMs a
-/// persistent block computes several tiles of a small problem. Throws DeviceError if the device is
+/// Compiles every source once, with as many threads as the device allows; then runs and verifies
+/// each case in poisoned, guarded memory, launched as for a device with these limits: with few SMs
+/// a persistent CTA computes several tiles of a small problem. Throws DeviceError if the device is
 /// lost.
 FamilyReport check_family(const Family& family, const std::vector<FamilyCase>& cases,
                           Device& device, const DeviceLimits& limits, std::uint64_t seed);

@@ -17,7 +17,7 @@ std::int64_t below(std::int64_t end, Random& random) {
   return static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(end));
 }
 
-// Half of all matrices are aligned well, so that the fast paths are as busy as the slow ones.
+// Half of all matrices have full alignment, so that fast and slow paths are tested equally.
 std::int32_t random_alignment(DataType type, Random& random) {
   if (random() % 2 == 0) {
     return 16;
@@ -37,10 +37,10 @@ constexpr std::array<std::int64_t, 26> kExtents{1,  2,  3,   5,   7,   8,   13, 
 constexpr std::array<std::int64_t, 24> kDepths{
     0, 1, 2, 3, 7, 8, 15, 16, 17, 31, 32, 33, 48, 63, 64, 65, 67, 96, 127, 128, 129, 191, 257, 509};
 
-// Leaves the CPU's reference a few milliseconds.
+// Limits the CPU reference to a few milliseconds.
 constexpr std::int64_t kMostMultiplyAdds = 4'000'000;
 
-// Elements between line starts, at least `length`, such that the class of alignment holds.
+// A leading dimension of at least `length` elements that satisfies the alignment class.
 std::int64_t padded(std::int64_t length, const Matrix& matrix, std::int64_t extra_steps) {
   const std::int64_t step =
       std::max<std::int64_t>(1, matrix.alignment_bytes / size_bytes(matrix.type));

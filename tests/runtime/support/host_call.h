@@ -1,7 +1,7 @@
 #pragma once
 
-// A product of two f32 matrices of small integers on the host, whose sums are exact; and a context
-// on the host that tunes little.
+// A product of two f32 matrices of small integers on the host, with exact sums; and a host context
+// with a small tuning budget.
 
 #include <cmath>
 #include <cstddef>
@@ -40,7 +40,7 @@ class HostCall {
 
   std::vector<float> a, b;
   mutable std::vector<float> d;  ///< NaN
-  /// Elements from memory that is aligned to 16 bytes to the matrices.
+  /// Offset of the matrices, in elements, from an address aligned to 16 bytes.
   std::ptrdiff_t offset = 0;
 
   tunedgemm_problem problem() const {
@@ -60,7 +60,7 @@ class HostCall {
   CallKey key() const { return call_key(problem(), buffers()); }
   CheckedCall checked() const { return checked_call(key()); }
 
-  /// Launches the plan and looks at the result.
+  /// Launches the plan and checks the result.
   bool is_right_with(const Plan& plan) const {
     std::fill(d.begin(), d.end(), std::nanf(""));
     return why_not_buffers(plan, buffers()).empty() && launch(plan, buffers(), nullptr) == 0 &&

@@ -10,8 +10,8 @@
 
 namespace tunedgemm::internal {
 
-/// Calls work(index, thread) for every index below count, on so many threads. The first exception
-/// is thrown here when all have ended.
+/// Calls work(index, thread) for every index below count on the given number of threads. Rethrows
+/// the first exception after all have ended.
 inline void for_each_in_parallel(std::size_t count, int threads,
                                  const std::function<void(std::size_t, std::size_t)>& work) {
   std::atomic<std::size_t> next{0};

@@ -1,7 +1,7 @@
 #pragma once
 
-// PlainDevice: the simplest Device, for tests of what stands on one: its memory is malloc's, its
-// kernel three loops, right or wrong in a way that the test chooses.
+// PlainDevice: the simplest Device, for tests of code that uses one. Its memory is malloc's, its
+// kernel three loops, correct or with a flaw that the test chooses.
 
 #include <atomic>
 #include <cstdint>
@@ -21,11 +21,11 @@ enum class Flaw {
   kForgetsBias,
   kForgetsAlpha,
   kRoundsInputs,      ///< to 10 bits of mantissa, as tf32 has
-  kLeavesElementOut,  ///< the last of D is not written
+  kLeavesElementOut,  ///< the last element of D
   kGivesNan,          ///< in one element
   kWritesBehindD,
   kWritesBetweenRows,
-  kReadsPadding,  ///< multiplies by what lies behind each row of A
+  kReadsPadding,  ///< multiplies by the padding after each row of A
   kSpoilsCounter,
   kFailsToLaunch,
   kDoesNotCompile,

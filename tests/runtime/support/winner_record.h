@@ -8,7 +8,7 @@
 
 namespace tunedgemm::internal {
 
-/// As if this candidate had won on the device. Without a measurement, and as cursory as can be.
+/// The record of this candidate as the device's winner, with the lowest rigor and no measurement.
 inline Record winner_record(const Instance& instance, Device& device) {
   Record record;
   record.problem = instance.problem;
@@ -20,7 +20,7 @@ inline Record winner_record(const Instance& instance, Device& device) {
   return record;
 }
 
-/// Puts it into the store with its binary, as a usual tuning leaves it.
+/// Stores the winner with its binary, as a normal tuning does.
 inline Record store_winner(Store& store, const Instance& instance, Device& device) {
   Record record = winner_record(instance, device);
   record.rigor = Rigor::kNormal;

@@ -1,4 +1,4 @@
-// When the thread of a context tunes, and what stops it: with a tuning that the test makes up.
+// When the background thread tunes and what stops it, with a fake tuning.
 
 #include "runtime/tuning/background_tuner.h"
 
@@ -44,7 +44,7 @@ class Tuned {
   std::vector<std::int64_t> sizes_;
 };
 
-TEST_CASE("Problems are tuned in the order in which they were missed, each once") {
+TEST_CASE("Problems are tuned once each, in the order of their misses") {
   Tuned tuned;
   BackgroundTuner tuner(
       [&](const Problem& problem, const BackgroundTuner::MustEnd&) {
@@ -62,7 +62,7 @@ TEST_CASE("Problems are tuned in the order in which they were missed, each once"
   CHECK(comes_true([&] { return tuned.are({3, 5, 4, 6}); }));
 }
 
-TEST_CASE("Nothing is tuned while the context is called") {
+TEST_CASE("Nothing is tuned while the context is in use") {
   Tuned tuned;
   BackgroundTuner tuner(
       [&](const Problem& problem, const BackgroundTuner::MustEnd&) {
@@ -80,7 +80,7 @@ TEST_CASE("Nothing is tuned while the context is called") {
   CHECK(comes_true([&] { return tuned.are({3}); }));
 }
 
-TEST_CASE("A tuning waits between candidates while the context is called, and goes on") {
+TEST_CASE("A tuning pauses between candidates while the context is in use, then continues") {
   std::atomic<int> candidates{0};
   std::atomic<bool> is_called{false};
   std::atomic<bool> was_called{false};
@@ -108,7 +108,7 @@ TEST_CASE("A tuning waits between candidates while the context is called, and go
   CHECK(candidates == 2);
 }
 
-TEST_CASE("Stopping ends a tuning that is at work, and what comes later is not tuned") {
+TEST_CASE("Stopping ends the running tuning, and later problems are not tuned") {
   Tuned tuned;
   std::atomic<bool> is_at_work{false};
   BackgroundTuner tuner(
@@ -133,7 +133,7 @@ TEST_CASE("Stopping ends a tuning that is at work, and what comes later is not t
   CHECK(tuned.are({3}));
 }
 
-TEST_CASE("Stopping does not wait for the context to be quiet") {
+TEST_CASE("Stopping does not wait for the context to be idle") {
   const auto begin = std::chrono::steady_clock::now();
   {
     BackgroundTuner tuner(
@@ -143,7 +143,7 @@ TEST_CASE("Stopping does not wait for the context to be quiet") {
   CHECK(std::chrono::steady_clock::now() - begin < 10min);
 }
 
-TEST_CASE("A caller who wants to tune at once interrupts the tuning, which comes again") {
+TEST_CASE("A caller that tunes at once interrupts the background tuning, which is repeated") {
   Tuned tuned;
   std::atomic<int> begun{0};
   BackgroundTuner tuner(
@@ -170,7 +170,7 @@ TEST_CASE("A caller who wants to tune at once interrupts the tuning, which comes
   CHECK(comes_true([&] { return tuned.are({3}); }));
 }
 
-TEST_CASE("A tuning that fails leaves the others alone, a lost device ends them") {
+TEST_CASE("A failed tuning does not affect the others; a lost device ends them") {
   Tuned tuned;
   BackgroundTuner tuner(
       [&](const Problem& problem, const BackgroundTuner::MustEnd&) -> Outcome {
@@ -196,7 +196,7 @@ TEST_CASE("A tuning that fails leaves the others alone, a lost device ends them"
   CHECK(tuned.are({2, 3, 4, 5}));
 }
 
-TEST_CASE("Any number of threads may add, call and stop at once") {
+TEST_CASE("Any number of threads may add, call and stop concurrently") {
   std::atomic<int> tuned{0};
   BackgroundTuner tuner(
       [&](const Problem&, const BackgroundTuner::MustEnd& must_end) {

@@ -1,4 +1,4 @@
-// What only launches tell of a device: found out once, and read from the store from then on.
+// Device properties found by launches: probed once, then read from the store.
 
 #include "runtime/tuning/device_probe.h"
 
@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// Sees something, or nothing.
+// A device whose probe returns `sees`.
 class DeviceWithSecret final : public PlainDevice, private HardwareProbe {
  public:
   explicit DeviceWithSecret(std::string hardware, std::string sees = "seen")
@@ -53,7 +53,7 @@ std::unique_ptr<Store> open_store(const fs::path& path) {
   return Store::open(options);
 }
 
-// How often a device of this hardware launches in a process that needs to know.
+// The number of probe launches of a device with this hardware in a new process.
 int launches_of(const std::string& hardware, const fs::path& path,
                 const std::string& sees = "seen") {
   DeviceWithSecret device(hardware, sees);
@@ -67,7 +67,7 @@ int launches_of(const std::string& hardware, const fs::path& path,
 
 }  // namespace
 
-TEST_CASE("A piece of hardware is probed once, and known to every process that comes after") {
+TEST_CASE("Hardware is probed once for all later processes") {
   const TemporaryFolder folder;
   const auto path = folder.path() / "cache.db";
   CHECK(launches_of("first", path) == 1);
@@ -77,7 +77,7 @@ TEST_CASE("A piece of hardware is probed once, and known to every process that c
   CHECK(launches_of("second", path) == 0);
 }
 
-TEST_CASE("A probe that is not understood is made anew") {
+TEST_CASE("A probe that cannot be parsed is repeated") {
   const TemporaryFolder folder;
   const auto path = folder.path() / "cache.db";
   CHECK(launches_of("first", path) == 1);
@@ -86,14 +86,14 @@ TEST_CASE("A probe that is not understood is made anew") {
   CHECK(launches_of("first", path) == 0);
 }
 
-TEST_CASE("A probe that has seen nothing is not stored, and not repeated in its process") {
+TEST_CASE("A probe without a result is not stored, and not repeated in its process") {
   const TemporaryFolder folder;
   const auto path = folder.path() / "cache.db";
   CHECK(launches_of("first", path, "") == 1);
   CHECK(launches_of("first", path, "") == 1);
 }
 
-TEST_CASE("A cache that is given away does not tell the hardware it comes from") {
+TEST_CASE("An exported cache does not reveal the hardware it comes from") {
   const TemporaryFolder folder;
   const auto path = folder.path() / "cache.db", copy = folder.path() / "copy.db";
   CHECK(launches_of("first", path) == 1);
@@ -101,7 +101,7 @@ TEST_CASE("A cache that is given away does not tell the hardware it comes from")
   CHECK(launches_of("first", copy) == 1);
 }
 
-TEST_CASE("A plan that asks for GPCs has those of the store, else of a probe", "[gpu][wgmma]") {
+TEST_CASE("A GPC-aware plan uses the GPCs of the store, else of a probe", "[gpu][wgmma]") {
   TUNEDGEMM_OPEN_TEST_GPU(device);
   if (device->limits().gpc_of_sm.empty()) {
     TUNEDGEMM_SKIP("the GPCs of this device are not known");
@@ -131,7 +131,7 @@ TEST_CASE("A plan that asks for GPCs has those of the store, else of a probe", "
     const auto context = Context::create(options);
     CHECK(context->device().limits().gpc_of_sm.empty() != is_stored);
     const Device::Current current(context->device());
-    // Another stream of this thread is captured, in the mode that forbids most.
+    // Another stream of this thread is captured, in the most restrictive mode.
     const OwnStream captured;
     captured.begin_capture();
     const Plan& plan = context->plan(checked_call(call_key(problem, buffers)), nullptr);

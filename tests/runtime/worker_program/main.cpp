@@ -1,4 +1,4 @@
-// The program that tuning_worker_test.cpp starts as a worker.
+// tuning_worker_test.cpp starts this program as a worker.
 
 #include "runtime/process/worker_process.h"
 

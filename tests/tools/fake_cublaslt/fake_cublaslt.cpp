@@ -17,25 +17,25 @@ constexpr Status kNotSupported = 15;
 
 FakeCall last_call;
 
-Status make(void** made, FakeAttributes attributes) {
-  *made = new FakeAttributes(std::move(attributes));  // freed by destroy()
+Status create(void** object, FakeAttributes attributes) {
+  *object = new FakeAttributes(std::move(attributes));  // freed by destroy()
   return 0;
 }
 
-Status destroy(void* made) {
-  delete static_cast<FakeAttributes*>(made);
+Status destroy(void* object) {
+  delete static_cast<FakeAttributes*>(object);
   return 0;
 }
 
-Status set(void* made, int which, const void* value, std::size_t bytes) {
+Status set(void* object, int which, const void* value, std::size_t bytes) {
   std::int64_t number = 0;
   std::memcpy(&number, value, bytes);
-  (*static_cast<FakeAttributes*>(made))[which] = number;
+  (*static_cast<FakeAttributes*>(object))[which] = number;
   return 0;
 }
 
-const FakeAttributes& get(const void* made) {
-  return *static_cast<const FakeAttributes*>(made);
+const FakeAttributes& get(const void* object) {
+  return *static_cast<const FakeAttributes*>(object);
 }
 
 }  // namespace
@@ -56,53 +56,53 @@ Status cublasLtDestroy(Handle) {
 std::size_t cublasLtGetVersion() {
   return 130100;
 }
-Status cublasLtMatmulDescCreate(Operation* made, int, int) {
-  return make(made, {});
+Status cublasLtMatmulDescCreate(Operation* object, int, int) {
+  return create(object, {});
 }
-Status cublasLtMatrixLayoutCreate(Layout* made, int type, std::uint64_t rows, std::uint64_t columns,
-                                  std::int64_t leading_dimension) {
-  return make(made, {{kFakeType, type},
-                     {kFakeRows, static_cast<std::int64_t>(rows)},
-                     {kFakeColumns, static_cast<std::int64_t>(columns)},
-                     {kFakeStride, leading_dimension}});
+Status cublasLtMatrixLayoutCreate(Layout* object, int type, std::uint64_t rows,
+                                  std::uint64_t columns, std::int64_t leading_dimension) {
+  return create(object, {{kFakeType, type},
+                         {kFakeRows, static_cast<std::int64_t>(rows)},
+                         {kFakeColumns, static_cast<std::int64_t>(columns)},
+                         {kFakeStride, leading_dimension}});
 }
-Status cublasLtMatmulPreferenceCreate(Preference* made) {
-  return make(made, {});
+Status cublasLtMatmulPreferenceCreate(Preference* object) {
+  return create(object, {});
 }
-Status cublasLtMatmulDescDestroy(Operation made) {
-  return destroy(made);
+Status cublasLtMatmulDescDestroy(Operation object) {
+  return destroy(object);
 }
-Status cublasLtMatrixLayoutDestroy(Layout made) {
-  return destroy(made);
+Status cublasLtMatrixLayoutDestroy(Layout object) {
+  return destroy(object);
 }
-Status cublasLtMatmulPreferenceDestroy(Preference made) {
-  return destroy(made);
+Status cublasLtMatmulPreferenceDestroy(Preference object) {
+  return destroy(object);
 }
-Status cublasLtMatmulDescSetAttribute(Operation made, int which, const void* value,
+Status cublasLtMatmulDescSetAttribute(Operation object, int which, const void* value,
                                       std::size_t bytes) {
-  return set(made, which, value, bytes);
+  return set(object, which, value, bytes);
 }
-Status cublasLtMatrixLayoutSetAttribute(Layout made, int which, const void* value,
+Status cublasLtMatrixLayoutSetAttribute(Layout object, int which, const void* value,
                                         std::size_t bytes) {
-  return set(made, which, value, bytes);
+  return set(object, which, value, bytes);
 }
-Status cublasLtMatmulPreferenceSetAttribute(Preference made, int which, const void* value,
+Status cublasLtMatmulPreferenceSetAttribute(Preference object, int which, const void* value,
                                             std::size_t bytes) {
-  return set(made, which, value, bytes);
+  return set(object, which, value, bytes);
 }
 
 Status cublasLtMatmulAlgoGetHeuristic(Handle, Operation operation, Layout a, Layout b, Layout c,
-                                      Layout d, Preference preference, int asked,
-                                      HeuristicResult* results, int* given) {
+                                      Layout d, Preference preference, int requested,
+                                      HeuristicResult* results, int* returned) {
   last_call.operation = get(operation);
   last_call.preference = get(preference);
   last_call.layouts = {get(a), get(b), get(c), get(d)};
-  *given = 0;
+  *returned = 0;
   if (last_call.operation.contains(kScaleOfA) || last_call.operation.contains(kScaleOfB)) {
     return kNotSupported;
   }
-  for (; *given < asked && *given < 2; ++*given) {
-    results[*given] = HeuristicResult{};
+  for (; *returned < requested && *returned < 2; ++*returned) {
+    results[*returned] = HeuristicResult{};
   }
   return 0;
 }

@@ -1,7 +1,7 @@
 #pragma once
 
-// A libcublasLt that computes nothing and notes what it was asked: for $TUNEDGEMM_CUBLASLT. As the
-// real one (13.1) does on an H200, it proposes nothing for an operation with scale pointers.
+// A libcublasLt for $TUNEDGEMM_CUBLASLT that computes nothing and records its calls. Like the real
+// one (13.1) on an H200, it proposes nothing for an operation with scale pointers.
 
 #include <array>
 #include <cstdint>
@@ -9,8 +9,8 @@
 
 namespace tunedgemm::internal {
 
-/// Attributes by the manual's numbers, as whole numbers; what layouts were made with by negative
-/// ones.
+/// Attributes by the manual's numbers, as integers; negative numbers are the arguments that created
+/// a layout.
 using FakeAttributes = std::map<int, std::int64_t>;
 enum FakeLayoutNumber { kFakeType = -1, kFakeRows = -2, kFakeColumns = -3, kFakeStride = -4 };
 

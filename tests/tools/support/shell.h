@@ -1,6 +1,6 @@
 #pragma once
 
-// Shell: runs programs as a person would, in a folder of their own with a cache of their own.
+// Shell: runs programs in their own folder with their own cache.
 
 #include <filesystem>
 #include <string>
@@ -29,7 +29,7 @@ class Shell {
   TemporaryFolder folder_;
 };
 
-/// A shell whose cache has one winner: f32, 40 x 24 x 16 on the host.
+/// A shell with one winner in its cache: f32, 40 x 24 x 16 on the host.
 class TunedShell : public Shell {
  public:
   TunedShell() {
