@@ -18,10 +18,9 @@
  *       fprintf(stderr, "%s\n", tunedgemm_error_message());
  *     }
  *
- * The first call tunes the problem and stores the winner in the cache file; every later call, in
- * this process or the next, launches it. The contracts on errors, memory, streams, threads and
- * lifetime stand at the end of this file; @ref page_misses explains tuning and its failures, and
- * @ref page_processes environment variables, fork and signals. */
+ * The first call tunes the problem and stores the winner in the cache file; later calls, in this
+ * process or the next, launch it. See @ref page_contracts for errors, memory, streams, threads and
+ * lifetime, @ref page_misses for tuning, @ref page_processes for the environment and fork. */
 #ifndef TUNEDGEMM_TUNEDGEMM_H
 #define TUNEDGEMM_TUNEDGEMM_H
 
@@ -196,7 +195,7 @@ typedef struct tunedgemm_context tunedgemm_context;
  *
  * Once the context knows the problem, a call costs the launch: no lock, no allocation (except for a
  * workspace, the first time on a stream), no look at the cache. A problem is known after one call
- * with equal fields, equally aligned pointers, the same of alpha and beta 0, and C = D as before.
+ * with the same fields, pointer alignments, zeros among alpha and beta, and answer to "is C D?".
  *
  * While `stream` is being captured nothing is compiled, tuned or loaded. A known problem is
  * captured with its own kernel, an unknown one with the best loaded kernel that computes it; if
@@ -215,17 +214,14 @@ TUNEDGEMM_API tunedgemm_status tunedgemm_matmul(tunedgemm_context* context,
 
 /* ---- Plan: lookup and launch as two steps ---------------------------------------------------- */
 /** A problem with its kernel. Opaque, owned by its context, shared by threads. A plan made without
- * a winner goes over to the winner when this context tunes the problem later. */
+ * a winner switches to the winner when this context tunes the problem later. */
 typedef struct tunedgemm_plan tunedgemm_plan;
 
 /** The effect of a cache miss (@ref page_misses). A hit is used under every policy. */
 typedef enum tunedgemm_policy TUNEDGEMM_INT32 {
-  /** For a context $TUNEDGEMM_POLICY, else TUNE; for a plan that of its context. */
-  TUNEDGEMM_POLICY_DEFAULT = 0,
-  /** Tune now, within the budget, then run the winner. */
-  TUNEDGEMM_POLICY_TUNE = 1,
-  /** Answer as under STORED, else COMPILE; tune in a thread while the context is idle, after which
-   * plans go over to the winner. */
+  TUNEDGEMM_POLICY_DEFAULT = 0, /**< Context: $TUNEDGEMM_POLICY, else TUNE; plan: its context's. */
+  TUNEDGEMM_POLICY_TUNE = 1,    /**< Tune now, within the budget, then run the winner. */
+  /** Answer as STORED, else as COMPILE does; tune in a thread while the context is idle. */
   TUNEDGEMM_POLICY_TUNE_IN_BACKGROUND = 2,
   /** Run the cost model's choice or a near problem's winner, compiled in a second or two if it is
    * not stored. Note the problem for `tune-all --from-requests`. */
@@ -233,14 +229,12 @@ typedef enum tunedgemm_policy TUNEDGEMM_INT32 {
   /** Neither tune nor compile: run the nearest stored or linked-in kernel that computes the
    * problem, else fail with TUNEDGEMM_STATUS_NOT_TUNED. Note the problem. */
   TUNEDGEMM_POLICY_STORED = 4,
-  /** Fail with TUNEDGEMM_STATUS_NOT_TUNED. */
-  TUNEDGEMM_POLICY_FAIL = 5
+  TUNEDGEMM_POLICY_FAIL = 5 /**< Fail with TUNEDGEMM_STATUS_NOT_TUNED. */
 } tunedgemm_policy;
 
-/** The neighbours of a launch on its stream. Plans are tuned for one regime; results are equal. */
+/** The kernels around a launch on its stream. Plans are tuned for one regime; results are equal. */
 typedef enum tunedgemm_launch_regime TUNEDGEMM_INT32 {
-  /** Other kernels run in between, or it is not known. */
-  TUNEDGEMM_LAUNCH_ISOLATED = 0,
+  TUNEDGEMM_LAUNCH_ISOLATED = 0, /**< Other kernels run in between, or that is not known. */
   /** Kernels of this library follow each other and may overlap. A foreign kernel in between costs a
    * microsecond; it must not start its successor early and also write the workspace given here. */
   TUNEDGEMM_LAUNCH_BACK_TO_BACK = 1
@@ -294,7 +288,7 @@ TUNEDGEMM_API tunedgemm_status tunedgemm_run(const tunedgemm_plan* plan,
  * earlier; each launch leaves it ready for the next. Overlapping launches must not share it. */
 TUNEDGEMM_API size_t tunedgemm_plan_workspace_bytes(const tunedgemm_plan* plan);
 
-/** One line for people: family, config, and origin ("tuned" or "stale" with the measured time, "the
+/** One line for people: family, config and origin ("tuned" or "stale" with the measured time, "the
  * nearest stored kernel", "chosen by the model"). Lives as long as the plan. "" for NULL. */
 TUNEDGEMM_API const char* tunedgemm_plan_description(const tunedgemm_plan* plan);
 
@@ -348,7 +342,7 @@ TUNEDGEMM_API void tunedgemm_context_destroy(tunedgemm_context* context);
 /** Ends background tuning for good, after the current candidate; plans no longer change. Call it
  * after capturing graphs, whose launches background tuning cannot see.
  * @param context  NULL for the process's own.
- * @return TUNEDGEMM_STATUS_OK; for NULL also the results of tunedgemm_context_create(). */
+ * @return TUNEDGEMM_STATUS_OK; for NULL also the failures of tunedgemm_context_create(). */
 TUNEDGEMM_API tunedgemm_status tunedgemm_context_freeze(tunedgemm_context* context);
 
 /** Several lines for people: device, toolchain, state of the cache, and plans by origin.
@@ -367,19 +361,18 @@ TUNEDGEMM_API const char* tunedgemm_error_message(void);
 TUNEDGEMM_API const char* tunedgemm_status_name(tunedgemm_status status);
 
 /** @page page_contracts  Contracts
- * - Errors: If a status is not TUNEDGEMM_STATUS_OK, nothing was launched. The library never prints,
- *   aborts or exits; it logs warnings through the spdlog logger "tunedgemm".
+ * - Errors: Unless a call returns TUNEDGEMM_STATUS_OK, it launched nothing. The library never
+ *   prints, aborts or exits; it logs warnings through the spdlog logger "tunedgemm".
  * - Structs: `struct_size` is sizeof as the caller was compiled; the _init functions set it. New
  *   members come at the end, and a shorter struct is completed with defaults. Structs are not kept.
- * - Enumerations: Numbers never change. A number outside its enumeration is an invalid argument.
+ *   Enumerators keep their numbers; any other number is an invalid argument.
  * - Memory: Operands lie in the context's device memory; managed and registered host memory counts
  *   as both. A problem's first call and a plan's first launch refuse unreachable memory.
  * - Streams: On CUDA a call returns after the launch; unless it tunes or allocates, it waits for
  *   nothing on the device. On the host it returns with the result.
  * - Threads: Any number of threads may share a context and its plans; on the host their launches
  *   take turns. No other thread may use a context while it is destroyed.
- * - Lifetime: A context owns its plans, descriptions and kernels. Using them after
- *   tunedgemm_context_destroy() is undefined, as after free(). */
+ * - Lifetime: A context owns its plans, descriptions and kernels; they die with it. */
 #ifdef __cplusplus
 } /* extern "C" */
 #endif
