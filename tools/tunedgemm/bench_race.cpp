@@ -119,7 +119,7 @@ void BenchRace::add_proposals(Baseline& baseline) {
     } else {
       raced.max_error = std::get<double>(error);
     }
-    // The baseline's rounding may exceed our error bound: remark it, and race it nevertheless.
+    // The baseline's rounding may exceed our error bound: add a remark, and race it all the same.
     if (rejection == nullptr || rejection->reason == Reason::kWrongResult) {
       kernels_.push_back(std::move(raced));
     }
