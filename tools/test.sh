@@ -31,7 +31,7 @@ cmake --preset asan -DTUNEDGEMM_TOOLS=OFF
 cmake --build --preset asan
 ctest --preset asan
 
-say "Thread sanitizer"
+say "Thread sanitizer, of the layers that have threads"
 cmake --preset tsan -DTUNEDGEMM_TOOLS=OFF
 cmake --build --preset tsan
 runner=()
