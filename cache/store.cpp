@@ -104,8 +104,9 @@ std::filesystem::path Store::path() const {
 std::optional<Hit> Store::find(const TuningKey& key, const DeviceLimits& limits) const {
   Archive& archive = *archive_;
   return no_throw(archive, std::optional<Hit>(), [&] {
-    const auto& [problem, device, toolchain] = key;
-    const Problem target = canonical(problem).problem;
+    const DeviceIdentity& device = key.device;
+    const Toolchain& toolchain = key.toolchain;
+    const Problem target = canonical(key.problem).problem;
     const WinnerKey winner_key{fingerprint(target), fingerprint(device)};
     const IsCurrent is_current = is_current_in(archive);
     const auto hit_among = [&](std::vector<Record> winners) {
@@ -141,8 +142,9 @@ std::optional<OutdatedWinner> Store::find_outdated(const TuningKey& key,
                                                    const DeviceLimits& limits) const {
   Archive& archive = *archive_;
   return no_throw(archive, std::optional<OutdatedWinner>(), [&] {
-    const auto& [problem, device, toolchain] = key;
-    const Problem target = canonical(problem).problem;
+    const DeviceIdentity& device = key.device;
+    const Toolchain& toolchain = key.toolchain;
+    const Problem target = canonical(key.problem).problem;
     std::vector<Record> winners =
         archive.look_up_winners({fingerprint(target), fingerprint(device)});
     sort_for(toolchain, winners);
