@@ -17,7 +17,7 @@ Context& ProcessContexts::current() {
   };
   thread_local Last last;
   if (last.owner != id_ || !last.context->device().is_current()) [[unlikely]] {
-    // A context that is not the primary one may be current: then the device's number tells.
+    // is_current() is false for a non-primary CUDA context: compare ordinals.
     const int ordinal = backend_.current_ordinal();
     if (last.owner != id_ || last.ordinal != ordinal) {
       last = {id_, &find_or_make(ordinal), ordinal};
