@@ -159,7 +159,7 @@ class KernelCompiler {
   std::variant<Binary, CompileFailure> compile(const Source& source) {
     return compile_within(source, kLongestSeconds);
   }
-  /// The number of parallel compilations that pays.
+  /// The number of compilations to run in parallel.
   virtual int compile_threads() const = 0;
   /// Whether a compilation that runs during timing distorts the times.
   virtual bool compiling_disturbs_timing() const = 0;

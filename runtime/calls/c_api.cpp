@@ -124,7 +124,7 @@ tunedgemm::internal::ProcessContexts& process_contexts() {
     static_cast<void>(tunedgemm::internal::to_text(tunedgemm::internal::Problem()));
     std::atexit([] {
       guarded([] {
-        process_contexts().settle();
+        process_contexts().shut_down();
         return TUNEDGEMM_STATUS_OK;
       });
     });
@@ -178,7 +178,7 @@ const Plan& plan_for(Context& context, const tunedgemm::internal::CallKey& key,
 const Plan& plan_for_call(Context& context, const tunedgemm::internal::CallKey& key,
                           const tunedgemm_buffers& buffers, void* stream) {
   const Plan& plan = plan_for(context, key, buffers, stream, {});
-  plan.has_seen_memory.store(true, std::memory_order_relaxed);
+  plan.is_memory_checked.store(true, std::memory_order_relaxed);
   return plan;
 }
 
@@ -193,9 +193,9 @@ tunedgemm_status run(const Plan& callers_plan, const tunedgemm_buffers& buffers,
       refuse(reason);
     }
   }
-  if (!plan.has_seen_memory.load(std::memory_order_relaxed)) [[unlikely]] {
+  if (!plan.is_memory_checked.load(std::memory_order_relaxed)) [[unlikely]] {
     check_memory(*plan.context, tunedgemm::internal::to_problem(plan.key), buffers);
-    plan.has_seen_memory.store(true, std::memory_order_relaxed);
+    plan.is_memory_checked.store(true, std::memory_order_relaxed);
   }
   const int error = tunedgemm::internal::launch(plan, buffers, stream);
   if (error != 0) [[unlikely]] {

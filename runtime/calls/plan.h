@@ -49,7 +49,7 @@ struct Plan {
   }
 
   /// Whether why_not_memory has accepted the buffers of a call.
-  mutable std::atomic<bool> has_seen_memory{false};
+  mutable std::atomic<bool> is_memory_checked{false};
 
   /// Launches of a plan that is not final since they were last noted as a request. On a cache line
   /// of its own: every launch reads the members before it.

@@ -31,7 +31,7 @@ class ProcessContexts {
   Context& current();
 
   /// Shuts down every context without destroying it: ends background tuning, writes pending data.
-  void settle();
+  void shut_down();
 
  private:
   static std::uint64_t next_id();
@@ -42,7 +42,7 @@ class ProcessContexts {
   const Backend& backend_;
   Make make_;
   std::mutex mutex_;
-  std::map<int, std::unique_ptr<Context>> of_ordinals_;
+  std::map<int, std::unique_ptr<Context>> by_ordinal_;
 };
 
 }  // namespace tunedgemm::internal

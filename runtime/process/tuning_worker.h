@@ -22,8 +22,9 @@ namespace tunedgemm::internal {
 /// Used by one thread at a time. The store, whose file the worker also opens, must outlive it.
 class TuningWorker {
  public:
-  /// The time limit of a tuning, beyond twice its budget and the time to fill the operands: for
-  /// opening the device, and for waiting for a lease or for a compiler on an overloaded machine.
+  /// The time limit of a tuning, beyond twice the sum of its budget and the time to fill the
+  /// operands: for opening the device, and for waiting for a lease or for a compiler on an
+  /// overloaded machine.
   static constexpr std::chrono::seconds kSlack{120};
   /// The tuning of a problem fails after this many lost workers.
   static constexpr int kMostWorkers = 8;

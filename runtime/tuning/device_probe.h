@@ -29,7 +29,7 @@ class DeviceProbe {
   /// Probes the device unless the result is known, and stores the result. Runs the probe once per
   /// process, even if it fails. Throws DeviceError.
   void complete() {
-    const std::lock_guard lock(one_at_a_time_);
+    const std::lock_guard lock(mutex_);
     HardwareProbe* const probe = device_.probe();
     const std::string key = probe == nullptr ? "" : probe->key();
     if (key.empty()) {
@@ -43,7 +43,7 @@ class DeviceProbe {
  private:
   Device& device_;
   Store& store_;
-  std::mutex one_at_a_time_;
+  std::mutex mutex_;
 };
 
 }  // namespace tunedgemm::internal

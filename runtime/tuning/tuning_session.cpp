@@ -128,13 +128,13 @@ std::optional<Hit> TuningSession::renewed(const Problem& canonical) {
 
 TuneResult TuningSession::tune(const Problem& problem, const TuneOptions& options,
                                double lease_wait_seconds) {
-  const std::scoped_lock lock(one_at_a_time_);
+  const std::scoped_lock lock(tuning_mutex_);
   return tune_alone(canonical(problem).problem, options, LookUp::kNeeded, lease_wait_seconds);
 }
 
 TuneResult TuningSession::tune_missing(const Problem& problem, const TuneOptions& options,
                                        std::int64_t tuned_before) {
-  const std::scoped_lock lock(one_at_a_time_);
+  const std::scoped_lock lock(tuning_mutex_);
   warn_of_budget(problem, options);
   return tune_alone(problem, options, tuned_ == tuned_before ? LookUp::kDone : LookUp::kNeeded,
                     kLeaseWaitSeconds);

@@ -80,10 +80,10 @@ class TuningSession {
  private:
   TuningKey key_of(const Problem& problem) const;
   enum class LookUp { kNeeded, kDone };
-  /// Precondition: one_at_a_time_ is held.
+  /// Precondition: tuning_mutex_ is held.
   TuneResult tune_alone(const Problem& canonical, const TuneOptions& options, LookUp look_up,
                         double lease_wait_seconds);
-  /// Logs the warning before the budget is spent; once. Precondition: one_at_a_time_ is held.
+  /// Logs the warning before the budget is spent; once. Precondition: tuning_mutex_ is held.
   void warn_of_budget(const Problem& problem, const TuneOptions& options);
   TuneResult measure(const Problem& problem, const TuneOptions& options);
   /// Precondition: this process does not hold the lease.
@@ -94,7 +94,7 @@ class TuningSession {
   Store& store_;
   DeviceProbe probe_;
   BinaryCache binaries_;
-  std::mutex one_at_a_time_;
+  std::mutex tuning_mutex_;
   bool has_warned_ = false;
   std::unique_ptr<TuningWorker> worker_;
   std::atomic<std::int64_t> tuned_{0};
