@@ -9,8 +9,8 @@ namespace {
 template <class Predicate>
 const Backend* find_if(Predicate matches) {
   const auto all = backends();
-  const auto found = std::find_if(all.begin(), all.end(), matches);
-  return found == all.end() ? nullptr : *found;
+  const auto match = std::find_if(all.begin(), all.end(), matches);
+  return match == all.end() ? nullptr : *match;
 }
 
 }  // namespace

@@ -1,11 +1,11 @@
 #pragma once
 
-// Backend: one kind of device, as it is before one is opened, and what is common to all of the
-// kind. runtime/cuda and runtime/host implement it; backend.cpp has the list. Whoever asks which
-// backend it is should ask for a property instead, so that a third one is a folder here, a folder
-// of kernels and a line in that list.
+// Backend: a kind of device: it lists and opens devices, and has the properties common to all of
+// them. runtime/cuda and runtime/host implement it; backend.cpp has the list. Do not test which
+// backend a device has: add a property instead, so that a third backend needs only a folder here, a
+// folder of kernels and a line in the list.
 //
-// Stateless, shared by all threads, and alive as long as the program.
+// Stateless, shared by all threads, never destroyed.
 
 #include <cstdint>
 #include <memory>
@@ -24,12 +24,12 @@ class Verifier;
 
 struct DeviceOptions {
   int ordinal = 0;
-  /// For the CPU. 0: $TUNEDGEMM_THREADS, else all cores that this process may use.
+  /// CPU only. 0: $TUNEDGEMM_THREADS, else all cores that this process may use.
   int host_threads = 0;
-  /// A path and first arguments: a program that answers as runtime/cuda/compile_process.h says.
-  /// Kernels are then compiled in its processes, which is faster and stays out of this one. Empty:
-  /// the device compiles as it does by itself. Without effect on the CPU, whose compiler is a
-  /// process of its own anyway.
+  /// The path and the first arguments of a program that follows the protocol of
+  /// runtime/cuda/compile_process.h. It compiles kernels in processes of its own, which is faster
+  /// and protects this process. Empty: compilation runs in this process. No effect on the CPU,
+  /// whose compiler is always a process of its own.
   std::vector<std::string> compile_command{};
 };
 
@@ -37,55 +37,56 @@ class Backend {
  public:
   virtual ~Backend() = default;
 
-  /// "cuda", "host": in options and reports, and the folder of its kernels in kernel_templates/.
+  /// "cuda", "host": used in options and reports, and as the folder of the backend's kernels in
+  /// kernel_templates/.
   virtual std::string_view name() const = 0;
-  /// Its number in the C ABI and in stored rows.
+  /// The backend's number in the C ABI and in stored rows.
   int number() const { return backend_number(name()); }
 
-  /// How many devices there are, counted from 0. Where there is none, `why_not` (if given) gets a
-  /// sentence that says what is missing.
+  /// The number of devices; ordinals start at 0. If there are none, `why_not` (unless null) is set
+  /// to a sentence that says what is missing.
   virtual int device_count(std::string* why_not) const = 0;
-  /// The device on which the calling thread works: the one that it has chosen, else 0.
+  /// The calling thread's current device: the one that the thread has selected, else 0.
   virtual int current_ordinal() const = 0;
-  /// "cuda:1", or just "host" where there is only one.
+  /// "cuda:1"; just "host" for a backend with a single device.
   virtual std::string device_name(int ordinal) const = 0;
-  /// Throws DeviceError(kUnavailable) with a sentence if there is no such device.
+  /// Throws DeviceError(kUnavailable) if there is no device of that ordinal.
   virtual std::unique_ptr<Device> open(const DeviceOptions& options) const = 0;
-  /// The file of the compiler that kernels are made with, for people; "" where there is none, or
-  /// where Device::toolchain() says enough.
+  /// The path of the kernel compiler, for display; "" if there is none, or if Device::toolchain()
+  /// identifies it.
   virtual std::string compiler_file() const = 0;
 
-  /// What checks the results of kernels, where the device's matrices lie. Device and store must
-  /// outlive it.
+  /// The verifier of kernel results; it works in the device's memory. Device and store must outlive
+  /// it.
   virtual std::unique_ptr<Verifier> make_verifier(Device& device, Store& store) const = 0;
 
-  /// The roofline in microseconds, the least that a multiplication can take on such a device: its
-  /// operations at a generous peak rate or, where inputs are cold, the time to read them at a
-  /// generous bandwidth. What is faster did not do the work.
+  /// The roofline: a lower bound in microseconds of the time of a multiplication. The operations at
+  /// a generous peak rate or, if inputs are cold, the time to read them at a generous bandwidth. A
+  /// faster time means a broken kernel.
   virtual double roofline_us(const Problem& problem, const DeviceLimits& limits) const = 0;
-  /// The operations that the whole device does in a cycle of its clock at most, by the fastest unit
-  /// for the problem's types, as its maker publishes them. 0 where that is not known.
+  /// The peak operations per clock cycle of the whole device, by its fastest unit for the problem's
+  /// types, as the vendor publishes them. 0 if unknown.
   virtual double peak_operations_per_cycle(const Problem& problem,
                                            const DeviceLimits& limits) const = 0;
 
-  /// What must be touched between two launches for the second to find nothing of its inputs in a
-  /// cache: twice the last one.
+  /// The bytes to access between two launches so that the second finds its inputs in no cache:
+  /// twice the last-level cache.
   virtual std::int64_t cold_bytes(const DeviceLimits& limits) const = 0;
-  /// Whether these bytes are best overwritten at once, in stream order, rather than by going on to
-  /// other copies of the inputs.
+  /// Whether to evict the inputs by overwriting cold_bytes() in stream order, rather than by
+  /// rotating through copies of the inputs.
   virtual bool cools_by_overwriting() const = 0;
-  /// How long the device should do nothing before a sample of the finals.
+  /// How long the device should idle before a sample of the finals.
   virtual double cool_down_seconds() const = 0;
-  /// What a candidate costs to tune, before this device has tuned any.
+  /// The usual time to tune a candidate: an estimate for a device that has not tuned any yet.
   virtual double usual_seconds_per_candidate() const = 0;
 };
 
-/// In the order in which they are tried where none was asked for. The host has always a device, so
-/// that those behind it are taken by name alone.
+/// In the order in which automatic_backend() tries them. The host always has a device, so that a
+/// backend listed after it is only used by name.
 std::span<const Backend* const> backends();
-/// The first that has a device.
+/// The first backend that has a device.
 const Backend& automatic_backend();
-/// Null if there is none of that name, or number.
+/// Null if no backend has that name, or number.
 const Backend* find_backend(std::string_view name);
 const Backend* find_backend(int number);
 

@@ -1,6 +1,6 @@
 #pragma once
 
-// start_thread: how every thread of this layer begins.
+// start_thread: std::thread for callers that can go on without one.
 
 #include <exception>
 #include <optional>
@@ -9,8 +9,8 @@
 
 namespace tunedgemm::internal {
 
-/// A thread that does the work, or nothing where the system has none to give (a limit on processes,
-/// no memory for a stack): the caller then goes on with what it has, in the end with itself.
+/// Starts a thread that does the work. Empty if the system refuses one (a process limit, no memory
+/// for a stack): the caller then continues with fewer threads, or does the work itself.
 template <class Work>
 [[nodiscard]] std::optional<std::thread> start_thread(Work&& work) noexcept {
   try {

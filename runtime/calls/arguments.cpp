@@ -9,7 +9,7 @@
 namespace tunedgemm::internal {
 namespace {
 
-// The name of a number of an enumeration; "unknown" if it is none of it.
+// The name of an enumerator; "unknown" if the enumeration does not have that number.
 using NameOf = std::string_view (*)(std::int32_t number);
 
 template <class Enum>
@@ -47,16 +47,16 @@ void refuse_unknown(std::string_view what, std::int32_t number, NameOf name_of) 
   }
   constexpr std::int32_t kLeast = -1;
   constexpr std::int32_t kGreatest = 31;
-  std::vector<std::string> known;
+  std::vector<std::string> valid;
   for (std::int32_t other = kLeast; other <= kGreatest; ++other) {
     if (is_known(other, name_of)) {
-      known.push_back(std::to_string(other) + " (" + std::string(name_of(other)) + ")");
+      valid.push_back(std::to_string(other) + " (" + std::string(name_of(other)) + ")");
     }
   }
   std::string sentence = std::string(what) + " is " + std::to_string(number) + "; use ";
-  for (std::size_t index = 0; index < known.size(); ++index) {
-    sentence += index == 0 ? "" : index + 1 == known.size() ? " or " : ", ";
-    sentence += known[index];
+  for (std::size_t index = 0; index < valid.size(); ++index) {
+    sentence += index == 0 ? "" : index + 1 == valid.size() ? " or " : ", ";
+    sentence += valid[index];
   }
   refuse(sentence);
 }
@@ -81,23 +81,22 @@ constexpr NumberedMember kNumberedMembers[] = {
     {"launch regime of the plan", &CallKey::launch_regime, name_of<LaunchRegime>},
 };
 
-// A member ends at every multiple of the alignment, so a struct of such a size is that of some
-// version; any other would end within a member.
+// Members end at multiples of the alignment. Any other struct_size would cut a member.
 template <class Struct, class Initialize>
-Struct complete(const Struct* given, const char* name, Initialize initialize) {
+Struct complete(const Struct* partial, const char* name, Initialize initialize) {
   static_assert(alignof(Struct) == sizeof(std::int64_t));
-  if (given == nullptr) {
+  if (partial == nullptr) {
     refuse(std::string("the ") + name + " is a null pointer");
   }
-  const std::size_t size = given->struct_size;
+  const std::size_t size = partial->struct_size;
   if (size < sizeof(size_t) || size > sizeof(Struct) || size % alignof(Struct) != 0) {
     refuse(std::string("struct_size of the ") + name + " is " + std::to_string(size) +
-           ", and this library knows multiples of " + std::to_string(alignof(Struct)) + " up to " +
+           ", but must be a multiple of " + std::to_string(alignof(Struct)) + " up to " +
            std::to_string(sizeof(Struct)) + "; use tunedgemm_" + name + "_init");
   }
   Struct whole;
   initialize(&whole);
-  std::memcpy(&whole, given, size);
+  std::memcpy(&whole, partial, size);
   whole.struct_size = sizeof(Struct);
   return whole;
 }
@@ -134,22 +133,22 @@ void refuse(const std::string& message) {
   throw CallError(CallError::Kind::kInvalidArgument, message);
 }
 
-tunedgemm_problem complete(const tunedgemm_problem* given) {
-  return complete(given, "problem", [](tunedgemm_problem* whole) {
+tunedgemm_problem complete(const tunedgemm_problem* problem) {
+  return complete(problem, "problem", [](tunedgemm_problem* whole) {
     tunedgemm_problem_init(whole, 0, 0, 0, TUNEDGEMM_TYPE_F32, TUNEDGEMM_TYPE_F32,
                            TUNEDGEMM_TYPE_F32);
   });
 }
 
-tunedgemm_buffers complete(const tunedgemm_buffers* given) {
-  return complete(given, "buffers", tunedgemm_buffers_init);
+tunedgemm_buffers complete(const tunedgemm_buffers* buffers) {
+  return complete(buffers, "buffers", tunedgemm_buffers_init);
 }
 
-ContextOptions checked_options(const tunedgemm_context_options* given) {
+ContextOptions checked_options(const tunedgemm_context_options* caller_options) {
   tunedgemm_context_options whole;
   tunedgemm_context_options_init(&whole);
-  if (given != nullptr) {
-    whole = complete(given, "context_options", tunedgemm_context_options_init);
+  if (caller_options != nullptr) {
+    whole = complete(caller_options, "context_options", tunedgemm_context_options_init);
   }
   refuse_unknown("backend of the options", whole.backend, name_of_backend);
   refuse_unknown("rigor of the options", whole.rigor, name_of_rigor);
@@ -176,11 +175,12 @@ ContextOptions checked_options(const tunedgemm_context_options* given) {
   return options;
 }
 
-PlanOptions checked_options(const tunedgemm_plan_options* given) {
-  if (given == nullptr) {
+PlanOptions checked_options(const tunedgemm_plan_options* caller_options) {
+  if (caller_options == nullptr) {
     return {};
   }
-  const tunedgemm_plan_options whole = complete(given, "plan_options", tunedgemm_plan_options_init);
+  const tunedgemm_plan_options whole =
+      complete(caller_options, "plan_options", tunedgemm_plan_options_init);
   refuse_unknown("launch regime of the options", whole.launch_regime, name_of<LaunchRegime>);
   return {.policy = checked_policy(whole.policy),
           .launch_regime = static_cast<LaunchRegime>(whole.launch_regime),

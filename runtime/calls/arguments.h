@@ -1,9 +1,8 @@
 #pragma once
 
-// What callers of the C interface give, made into values that the rest of the library may rely on.
-// Here alone is decided what a number, a size of a struct or a text from outside means; what means
-// nothing is refused with a sentence that names it, its value and what may stand in its place.
-// All functions throw CallError(kInvalidArgument).
+// Converts the arguments of the C API to checked values. Only this file interprets numbers, struct
+// sizes and text from callers. An invalid argument is refused with a sentence that names it, its
+// value and the valid ones. All functions throw CallError(kInvalidArgument).
 
 #include <optional>
 #include <string>
@@ -17,21 +16,21 @@ namespace tunedgemm::internal {
 
 [[noreturn]] void refuse(const std::string& message);
 
-/// A struct of this library's version: what the caller's lacks at its end has its default. A
-/// caller's size is refused if it is none of a struct, or that of a later version, whose members
-/// this library does not know.
-tunedgemm_problem complete(const tunedgemm_problem* given);
-tunedgemm_buffers complete(const tunedgemm_buffers* given);
+/// Extends the caller's struct to this library's version; the members that it lacks get their
+/// defaults. Refuses a struct_size that no version has, or that of a later version, whose members
+/// are unknown here.
+tunedgemm_problem complete(const tunedgemm_problem* problem);
+tunedgemm_buffers complete(const tunedgemm_buffers* buffers);
 
-/// Null for all defaults, the environment's included.
-ContextOptions checked_options(const tunedgemm_context_options* given);
+/// Null: all defaults, including those from environment variables.
+ContextOptions checked_options(const tunedgemm_context_options* caller_options);
 
 struct PlanOptions {
   std::optional<Policy> policy;  ///< empty: the context's
   LaunchRegime launch_regime = LaunchRegime::kIsolated;
   std::string_view name;
 };
-/// Null for all defaults. The name is the caller's.
-PlanOptions checked_options(const tunedgemm_plan_options* given);
+/// Null: all defaults. The result's name points into the caller's memory.
+PlanOptions checked_options(const tunedgemm_plan_options* caller_options);
 
 }  // namespace tunedgemm::internal

@@ -1,5 +1,5 @@
-// The C API over Context. Every function that can fail is `return guarded(...)`: exceptions stop
-// there.
+// The C API over Context. Every function that can fail is `return guarded(...)`, which stops
+// exceptions.
 
 #include <algorithm>
 #include <atomic>
@@ -61,7 +61,7 @@ tunedgemm_status to_status(DeviceError::Kind kind) {
 
 tunedgemm_status fail(tunedgemm_status status, const char* message) noexcept {
   try {
-    // It may hold a path or a variable of somebody else's.
+    // It may contain a path or an environment variable with control characters.
     error_message() = tunedgemm::internal::printable(message, tunedgemm::internal::Lines::kMany);
   } catch (...) {
     error_message().clear();
@@ -69,7 +69,7 @@ tunedgemm_status fail(tunedgemm_status status, const char* message) noexcept {
   return status;
 }
 
-// The only place where exceptions become statuses. `body` returns a status.
+// Converts exceptions to statuses; nothing else does. `body` returns a status.
 template <class Body>
 tunedgemm_status guarded(Body&& body) noexcept {
   try {
@@ -79,7 +79,7 @@ tunedgemm_status guarded(Body&& body) noexcept {
   } catch (const DeviceError& error) {
     return fail(to_status(error.kind()), error.what());
   } catch (const std::bad_alloc&) {
-    return fail(TUNEDGEMM_STATUS_OUT_OF_MEMORY, "the host's memory is used up");
+    return fail(TUNEDGEMM_STATUS_OUT_OF_MEMORY, "out of host memory");
   } catch (const std::exception& error) {
     return fail(TUNEDGEMM_STATUS_INTERNAL, error.what());
   } catch (...) {
@@ -95,27 +95,27 @@ tunedgemm::internal::ProcessContexts& process_contexts() {
     options.device.ordinal = ordinal;
     return Context::create(options);
   };
-  // A forked child has its own, and leaves its parent's as they are, whose locks may be held.
-  struct OfProcess {
-    explicit OfProcess(const tunedgemm::internal::ProcessContexts::Make& make_context)
+  // A forked child makes contexts of its own: locks in its parent's may be held.
+  struct Owned {
+    explicit Owned(const tunedgemm::internal::ProcessContexts::Make& make_context)
         : contexts(tunedgemm::internal::automatic_backend(), make_context) {}
     tunedgemm::internal::ProcessContexts contexts;
     const pid_t process = tunedgemm::internal::process_id();
   };
-  static std::atomic<OfProcess*> newest{nullptr};
-  OfProcess* known = newest.load(std::memory_order_acquire);
-  if (known != nullptr && known->process == tunedgemm::internal::process_id()) [[likely]] {
-    return known->contexts;
+  static std::atomic<Owned*> newest{nullptr};
+  Owned* current = newest.load(std::memory_order_acquire);
+  if (current != nullptr && current->process == tunedgemm::internal::process_id()) [[likely]] {
+    return current->contexts;
   }
-  auto made = std::make_unique<OfProcess>(make);
-  const bool is_first = known == nullptr;
-  if (!newest.compare_exchange_strong(known, made.get(), std::memory_order_acq_rel)) {
-    return known->contexts;  // another thread was faster
+  auto owned = std::make_unique<Owned>(make);
+  const bool is_first = current == nullptr;
+  if (!newest.compare_exchange_strong(current, owned.get(), std::memory_order_acq_rel)) {
+    return current->contexts;  // another thread was faster
   }
-  if (is_first) {  // a child has the parent's handlers
-    // Threads that tune must not run on while what they use is destroyed: the last that was made is
-    // the first that goes, so the logger, the families and the tables must be there before.
-    tunedgemm::internal::log_info("calls without a context use those of the process");
+  if (is_first) {  // a forked child inherits the atexit handler
+    // The handler stops the tuning threads. Exit runs in reverse order of construction: construct
+    // the logger, the families and the tables first, so that they outlive the threads.
+    tunedgemm::internal::log_info("calls without a context use the contexts of the process");
     for (const char* name : {"cuda", "host"}) {
       for (const tunedgemm::internal::Family* family : tunedgemm::internal::families(name)) {
         static_cast<void>(tunedgemm::internal::find_family(family->name()));
@@ -124,20 +124,19 @@ tunedgemm::internal::ProcessContexts& process_contexts() {
     static_cast<void>(tunedgemm::internal::to_text(tunedgemm::internal::Problem()));
     std::atexit([] {
       guarded([] {
-        process_contexts().settle();
+        process_contexts().shut_down();
         return TUNEDGEMM_STATUS_OK;
       });
     });
   }
-  return made.release()->contexts;
+  return owned.release()->contexts;
 }
 
 void check_process(const Context& context) {
   if (!context.is_of_this_process()) [[unlikely]] {
     refuse(
-        "the context was made before fork(), in the parent process, and can only be destroyed "
-        "here; "
-        "make another one in the child, or pass none");
+        "the context was created before fork(), in the parent process, and the child can only "
+        "destroy it; create another context in the child, or pass none");
   }
 }
 
@@ -152,8 +151,8 @@ Context& context_of(tunedgemm_context* context) {
 void check_stream(bool has_streams, void* stream) {
   if (stream != nullptr && !has_streams) [[unlikely]] {
     refuse(
-        "the stream is not null, and the host has no streams; give NULL, or use a context with "
-        "the backend cuda");
+        "the stream is not null, but the host has no streams; pass NULL, or use a context with the "
+        "backend cuda");
   }
 }
 
@@ -175,16 +174,16 @@ const Plan& plan_for(Context& context, const tunedgemm::internal::CallKey& key,
   return context.plan(call, stream, options.policy, options.name);
 }
 
-// The plan of a call that runs it at once: its memory has been checked already.
+// For a call that runs the plan at once: plan_for has checked the memory.
 const Plan& plan_for_call(Context& context, const tunedgemm::internal::CallKey& key,
                           const tunedgemm_buffers& buffers, void* stream) {
   const Plan& plan = plan_for(context, key, buffers, stream, {});
-  plan.has_seen_memory.store(true, std::memory_order_relaxed);
+  plan.is_memory_checked.store(true, std::memory_order_relaxed);
   return plan;
 }
 
-tunedgemm_status run(const Plan& asked, const tunedgemm_buffers& buffers, void* stream) {
-  const Plan& plan = asked.newest();
+tunedgemm_status run(const Plan& callers_plan, const tunedgemm_buffers& buffers, void* stream) {
+  const Plan& plan = callers_plan.newest();
   check_process(*plan.context);
   check_stream(plan.has_streams, stream);
   plan.context->note_call();
@@ -194,9 +193,9 @@ tunedgemm_status run(const Plan& asked, const tunedgemm_buffers& buffers, void* 
       refuse(reason);
     }
   }
-  if (!plan.has_seen_memory.load(std::memory_order_relaxed)) [[unlikely]] {
+  if (!plan.is_memory_checked.load(std::memory_order_relaxed)) [[unlikely]] {
     check_memory(*plan.context, tunedgemm::internal::to_problem(plan.key), buffers);
-    plan.has_seen_memory.store(true, std::memory_order_relaxed);
+    plan.is_memory_checked.store(true, std::memory_order_relaxed);
   }
   const int error = tunedgemm::internal::launch(plan, buffers, stream);
   if (error != 0) [[unlikely]] {
@@ -247,7 +246,7 @@ tunedgemm_status tunedgemm_context_create(const tunedgemm_context_options* optio
                                           tunedgemm_context** context) {
   return guarded([&] {
     if (context == nullptr) {
-      refuse("the place for the new context is a null pointer");
+      refuse("the pointer to the new context is null");
     }
     *context = nullptr;
     *context =
@@ -258,7 +257,7 @@ tunedgemm_status tunedgemm_context_create(const tunedgemm_context_options* optio
 
 void tunedgemm_context_destroy(tunedgemm_context* context) {
   if (context != nullptr && !context->context->is_of_this_process()) {
-    // What it owns is the parent's: threads, connections to files, a GPU's memory.
+    // Its threads, open files and GPU memory belong to the parent process.
     static_cast<void>(context->context.release());
   }
   delete context;
@@ -302,16 +301,16 @@ tunedgemm_status tunedgemm_plan_create(tunedgemm_context* context, const tunedge
                                        const tunedgemm_plan** plan) {
   return guarded([&] {
     if (plan == nullptr) {
-      refuse("the place for the new plan is a null pointer");
+      refuse("the pointer to the new plan is null");
     }
     *plan = nullptr;
-    const tunedgemm::internal::PlanOptions asked = tunedgemm::internal::checked_options(options);
+    const tunedgemm::internal::PlanOptions checked = tunedgemm::internal::checked_options(options);
     const tunedgemm_buffers whole_buffers = tunedgemm::internal::complete(buffers);
     tunedgemm::internal::CallKey key =
         tunedgemm::internal::call_key(tunedgemm::internal::complete(problem), whole_buffers);
-    key.launch_regime = static_cast<std::int32_t>(asked.launch_regime);
-    const Plan& made = plan_for(context_of(context), key, whole_buffers, nullptr, asked);
-    *plan = reinterpret_cast<const tunedgemm_plan*>(&made);
+    key.launch_regime = static_cast<std::int32_t>(checked.launch_regime);
+    const Plan& new_plan = plan_for(context_of(context), key, whole_buffers, nullptr, checked);
+    *plan = reinterpret_cast<const tunedgemm_plan*>(&new_plan);
     return TUNEDGEMM_STATUS_OK;
   });
 }
@@ -322,10 +321,10 @@ tunedgemm_status tunedgemm_run(const tunedgemm_plan* plan, const tunedgemm_buffe
     if (plan == nullptr) {
       refuse("the plan is a null pointer");
     }
-    const Plan& known = *reinterpret_cast<const Plan*>(plan);
+    const Plan& callers_plan = *reinterpret_cast<const Plan*>(plan);
     const bool complete = buffers != nullptr && buffers->struct_size == sizeof(tunedgemm_buffers);
-    return complete ? run(known, *buffers, stream)
-                    : run(known, tunedgemm::internal::complete(buffers), stream);
+    return complete ? run(callers_plan, *buffers, stream)
+                    : run(callers_plan, tunedgemm::internal::complete(buffers), stream);
   });
 }
 

@@ -1,9 +1,9 @@
 #pragma once
 
-// CallKey: what a call says about its problem, as plain integers that can be compared and hashed as
-// bytes. Here alone stands how a caller's struct becomes a key, and a key a problem. Every member
-// is kept whole, so that no two problems have one key: only what checked_call() (checked_call.h)
-// lets through gets a plan, so that a key that has one needs no check.
+// CallKey: the problem of a call as plain integers, compared and hashed as bytes. Only this file
+// converts a caller's struct to a key, and a key to a problem. No member is truncated, so different
+// problems have different keys. Only calls that pass checked_call() (checked_call.h) get plans, so
+// a key with a plan needs no check.
 
 #include <algorithm>
 #include <array>
@@ -17,7 +17,7 @@
 
 namespace tunedgemm::internal {
 
-/// The problem as it was asked, not yet canonical.
+/// The problem as the caller describes it, not canonical.
 struct CallKey {
   std::int64_t m, n, k, batch;
   std::int64_t lda, ldb, ldc, ldd;
@@ -26,15 +26,15 @@ struct CallKey {
   std::int32_t order_a, order_b, order_c, order_d;
   std::int32_t activation, bias, numerics;
   std::int32_t launch_regime;  ///< of the plan
-  std::int32_t zero;           ///< whole words are hashed
-  std::uint32_t alignments;    ///< of the pointers a, b, c, d as 1, 2, 4, 8, 16: 8 bits each
-  std::uint32_t scalars;       ///< classes of alpha and beta, whether C is D: 8 bits each
+  std::int32_t zero;           ///< explicit padding, since 64-bit words are hashed
+  std::uint32_t alignments;    ///< of the pointers a, b, c, d: 1, 2, 4, 8 or 16, 8 bits each
+  std::uint32_t scalars;       ///< the classes of alpha and beta, and whether C is D: 8 bits each
 
   friend bool operator==(const CallKey& left, const CallKey& right) noexcept {
     return std::memcmp(&left, &right, sizeof(CallKey)) == 0;
   }
 };
-static_assert(std::has_unique_object_representations_v<CallKey>, "padding is compared, too");
+static_assert(std::has_unique_object_representations_v<CallKey>, "padding would be compared, too");
 
 /// A multiply-and-fold hash over the words (the construction of wyhash: 64 x 64 -> 128 bits, halves
 /// xored).
@@ -51,7 +51,7 @@ inline std::uint64_t hash(const CallKey& key) noexcept {
   return folded;
 }
 
-/// CallKey::alignments. A C that is not read has that of a null pointer.
+/// CallKey::alignments. A C that is not read counts as a null pointer.
 inline std::uint32_t alignments_of(const tunedgemm_buffers& buffers, bool reads_c) noexcept {
   const auto alignment = [](const void* pointer) {
     const auto bits = static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(pointer)) | 16;
@@ -71,7 +71,7 @@ inline std::uint32_t scalars_of(const tunedgemm_buffers& buffers) noexcept {
          static_cast<std::uint32_t>(c_is_d) << 16;
 }
 
-/// The key of a call. `problem` and `buffers` are complete structs of this library's version.
+/// The key of a call. Precondition: `problem` and `buffers` are structs of this library's version.
 inline CallKey call_key(const tunedgemm_problem& problem,
                         const tunedgemm_buffers& buffers) noexcept {
   CallKey key;
@@ -104,18 +104,17 @@ inline CallKey call_key(const tunedgemm_problem& problem,
   return key;
 }
 
-/// A matrix with what its caller left out: a packed leading dimension and batch stride for 0, and
-/// the alignment class of its pointer, rows and entries joined.
-inline Matrix completed(Matrix given, std::int64_t rows, std::int64_t columns, std::int64_t batch,
+/// The matrix with its defaults filled in: a leading dimension or batch stride of 0 becomes that of
+/// a packed matrix. The alignment class combines those of pointer, rows and batch entries.
+inline Matrix completed(Matrix matrix, std::int64_t rows, std::int64_t columns, std::int64_t batch,
                         std::uint32_t pointer_alignment) {
-  const bool row_major = given.order == Order::kRowMajor;
-  Matrix matrix = given;
-  if (given.leading_dimension == 0) {
+  const bool row_major = matrix.order == Order::kRowMajor;
+  if (matrix.leading_dimension == 0) {
     matrix.leading_dimension = std::max<std::int64_t>(row_major ? columns : rows, 1);
   }
-  if (given.batch_stride == TUNEDGEMM_BROADCAST) {
+  if (matrix.batch_stride == TUNEDGEMM_BROADCAST) {
     matrix.batch_stride = 0;
-  } else if (given.batch_stride == 0 && batch > 1 &&
+  } else if (matrix.batch_stride == 0 && batch > 1 &&
              __builtin_mul_overflow(row_major ? rows : columns, matrix.leading_dimension,
                                     &matrix.batch_stride)) {
     matrix.batch_stride = std::numeric_limits<std::int64_t>::max();  // why_not refuses it
@@ -124,7 +123,7 @@ inline Matrix completed(Matrix given, std::int64_t rows, std::int64_t columns, s
   return matrix;
 }
 
-/// The problem that the key describes; see checked_call() for a key that has not been checked.
+/// The problem that the key describes. For an unchecked key use checked_call().
 inline Problem to_problem(const CallKey& key) {
   const auto matrix = [](std::int32_t type, std::int32_t order, std::int64_t leading_dimension,
                          std::int64_t batch_stride) {

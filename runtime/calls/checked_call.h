@@ -1,6 +1,6 @@
 #pragma once
 
-// CheckedCall: a call whose numbers have been checked, once, before anything is planned for it.
+// CheckedCall: a call whose arguments have been checked, once, before a plan is made.
 
 #include <stdexcept>
 #include <string>
@@ -9,7 +9,8 @@
 
 namespace tunedgemm::internal {
 
-/// Refused: the call is wrong, or the policy forbids it. The text is for the caller.
+/// A refused call: an argument is invalid, or the policy forbids the call. The message is for the
+/// caller.
 class CallError : public std::runtime_error {
  public:
   enum class Kind { kInvalidArgument, kUnsupported, kNotTuned };
@@ -20,22 +21,21 @@ class CallError : public std::runtime_error {
   Kind kind_;
 };
 
-/// A plain value.
 struct CheckedCall {
   CallKey key;
   Problem asked;        ///< as the caller describes it
-  Canonical canonical;  ///< as kernels see it
+  Canonical canonical;  ///< as the kernels compute it
   const Problem& problem() const { return canonical.problem; }
 };
 
-/// The key may hold any numbers. Throws CallError(kInvalidArgument) with a sentence that names the
-/// first wrong one.
+/// The key may contain any numbers. Throws CallError(kInvalidArgument) with a sentence that names
+/// the first invalid one.
 CheckedCall checked_call(const CallKey& key);
 
-/// The same for the key of a plan, which has been checked before.
+/// For the key of a plan, which has been checked.
 inline CheckedCall call_of_plan(const CallKey& key) {
-  const Problem asked = to_problem(key);
-  return {key, asked, canonical(asked)};
+  const Problem original = to_problem(key);
+  return {key, original, canonical(original)};
 }
 
 }  // namespace tunedgemm::internal

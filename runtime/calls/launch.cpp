@@ -7,23 +7,23 @@
 namespace tunedgemm::internal {
 namespace {
 
-// Every class of `given` is at least that of `needed`: no byte of the difference borrows.
-bool as_aligned(std::uint32_t given, std::uint32_t needed) noexcept {
+// Whether every class of `actual` is at least that of `needed`: no byte of the difference borrows.
+bool is_aligned(std::uint32_t actual, std::uint32_t needed) noexcept {
   constexpr std::uint32_t kGuards = 0x80808080;
-  return (((given | kGuards) - needed) & kGuards) == kGuards;
+  return (((actual | kGuards) - needed) & kGuards) == kGuards;
 }
 
-bool ranges_meet(const void* left, std::int64_t left_bytes, const void* right,
-                 std::int64_t right_bytes) noexcept {
-  // One of the differences wraps around, which no sum of a pointer and a size must.
+bool ranges_overlap(const void* left, std::int64_t left_bytes, const void* right,
+                    std::int64_t right_bytes) noexcept {
+  // Unsigned differences may wrap; sums of pointer and size could overflow.
   const auto left_begin = reinterpret_cast<std::uintptr_t>(left);
   const auto right_begin = reinterpret_cast<std::uintptr_t>(right);
   return left_begin - right_begin < static_cast<std::uintptr_t>(right_bytes) ||
          right_begin - left_begin < static_cast<std::uintptr_t>(left_bytes);
 }
 
-// Lines of bytes at equal distances: the rows of a matrix (columns, if column-major). Of a batch
-// whose entries begin at different places in the pitch, a line reaches from the first to the last.
+// Byte intervals at a constant pitch: the rows of a matrix (columns, if column-major). If batch
+// entries start at different offsets within the pitch, line_bytes spans all of them.
 struct Region {
   const void* pointer = nullptr;
   std::int64_t bytes = 0;  // from the first to the last element
@@ -31,11 +31,11 @@ struct Region {
   std::int64_t pitch_bytes = 0;
 };
 
-// Two regions whose ranges meet are apart nevertheless if one lies in the padding of the other, as
-// different columns of one larger matrix do: the same pitch, and intervals of bytes within it that
-// do not meet.
+// Regions whose ranges overlap are still disjoint if one lies in the padding of the other, like
+// different columns of one larger matrix: they have the same pitch, and disjoint byte intervals
+// within it.
 bool overlap(const Region& left, const Region& right) {
-  if (!ranges_meet(left.pointer, left.bytes, right.pointer, right.bytes)) {
+  if (!ranges_overlap(left.pointer, left.bytes, right.pointer, right.bytes)) {
     return false;
   }
   if (left.pitch_bytes != right.pitch_bytes || left.pitch_bytes <= 0) {
@@ -84,7 +84,7 @@ std::string why_not_pointers(const Plan& plan, const tunedgemm_buffers& buffers)
     return missing("b", "B is read (K is not 0 and alpha is not 0)");
   }
   if (plan.reads_c && buffers.c == nullptr) {
-    return missing("c", "C is read; give beta = 0 if there is no C");
+    return missing("c", "C is read; pass beta = 0 if there is no C");
   }
   if (plan.problem.bias != Bias::kNone) {
     if (buffers.bias == nullptr) {
@@ -94,43 +94,43 @@ std::string why_not_pointers(const Plan& plan, const tunedgemm_buffers& buffers)
             static_cast<std::uintptr_t>(plan.element_bytes_d) !=
         0) {
       return "the bias at " + hexadecimal(buffers.bias) +
-             " does not lie at a multiple of its element's size";
+             " is not aligned to the size of its elements";
     }
   }
   for (const float* scale : {buffers.scale_a, buffers.scale_b}) {
     if (reinterpret_cast<std::uintptr_t>(scale) % sizeof(float) != 0) {
-      return "the scale at " + hexadecimal(scale) + " does not lie at a multiple of 4";
+      return "the scale at " + hexadecimal(scale) + " is not aligned to 4 bytes";
     }
   }
   return "";
 }
 
 // Whether the caller's workspace is large enough to be used.
-bool uses_given_workspace(const Plan& plan, const tunedgemm_buffers& buffers) noexcept {
+bool uses_callers_workspace(const Plan& plan, const tunedgemm_buffers& buffers) noexcept {
   return buffers.workspace != nullptr &&
          static_cast<std::uint64_t>(plan.launch.workspace_bytes) <= buffers.workspace_bytes;
 }
 
 std::string why_not_overlap(const Plan& plan, const tunedgemm_buffers& buffers) {
-  const Problem asked = to_problem(plan.key);
-  const auto& [m, n, k, batch] = std::array{asked.m, asked.n, asked.k, asked.batch};
-  const Region d = region(buffers.d, plan.d_bytes, asked.d, m, n, batch);
+  const Problem original = to_problem(plan.key);
+  const auto& [m, n, k, batch] = std::array{original.m, original.n, original.k, original.batch};
+  const Region d = region(buffers.d, plan.d_bytes, original.d, m, n, batch);
   const auto vector = [&](const void* pointer, std::int64_t bytes) {
     return Region{pointer, pointer == nullptr ? 0 : bytes, bytes, d.pitch_bytes};
   };
-  const std::int64_t bias_length = asked.bias == Bias::kNone     ? 0
-                                   : asked.bias == Bias::kPerRow ? m
-                                                                 : n;
+  const std::int64_t bias_length = original.bias == Bias::kNone     ? 0
+                                   : original.bias == Bias::kPerRow ? m
+                                                                    : n;
   const std::pair<std::string_view, Region> read[] = {
-      {"A", region(buffers.a, plan.reads_inputs ? plan.a_bytes : 0, asked.a, m, k, batch)},
-      {"B", region(buffers.b, plan.reads_inputs ? plan.b_bytes : 0, asked.b, k, n, batch)},
-      {"C", plan.reads_c ? region(buffers.c, plan.c_bytes, asked.c, m, n, batch) : Region{}},
+      {"A", region(buffers.a, plan.reads_inputs ? plan.a_bytes : 0, original.a, m, k, batch)},
+      {"B", region(buffers.b, plan.reads_inputs ? plan.b_bytes : 0, original.b, k, n, batch)},
+      {"C", plan.reads_c ? region(buffers.c, plan.c_bytes, original.c, m, n, batch) : Region{}},
       {"the bias", vector(buffers.bias, bias_length * plan.element_bytes_d)},
       {"scale_a", vector(buffers.scale_a, sizeof *buffers.scale_a)},
       {"scale_b", vector(buffers.scale_b, sizeof *buffers.scale_b)},
   };
   const Region workspace{buffers.workspace,
-                         uses_given_workspace(plan, buffers) ? plan.launch.workspace_bytes : 0};
+                         uses_callers_workspace(plan, buffers) ? plan.launch.workspace_bytes : 0};
   const auto sentence = [&](std::string_view written, const void* at, std::string_view name,
                             const void* pointer) {
     return std::string(written) + " at " + hexadecimal(at) + " overlaps " + std::string(name) +
@@ -156,22 +156,22 @@ std::string why_not_overlap(const Plan& plan, const tunedgemm_buffers& buffers) 
 bool plainly_usable(const Plan& plan, const tunedgemm_buffers& buffers) noexcept {
   const bool inputs = !plan.reads_inputs || (buffers.a != nullptr && buffers.b != nullptr);
   const bool c = !plan.reads_c || buffers.c != nullptr;
-  const bool bias = plan.problem.bias == Bias::kNone;  // else why_not_buffers looks at it
+  const bool bias = plan.problem.bias == Bias::kNone;  // else why_not_buffers checks it
   const bool scales = buffers.scale_a == nullptr && buffers.scale_b == nullptr;
   const bool apart =
-      !(plan.reads_inputs && (ranges_meet(buffers.d, plan.d_bytes, buffers.a, plan.a_bytes) ||
-                              ranges_meet(buffers.d, plan.d_bytes, buffers.b, plan.b_bytes))) &&
+      !(plan.reads_inputs && (ranges_overlap(buffers.d, plan.d_bytes, buffers.a, plan.a_bytes) ||
+                              ranges_overlap(buffers.d, plan.d_bytes, buffers.b, plan.b_bytes))) &&
       !(plan.reads_c && buffers.c != buffers.d &&
-        ranges_meet(buffers.d, plan.d_bytes, buffers.c, plan.c_bytes));
+        ranges_overlap(buffers.d, plan.d_bytes, buffers.c, plan.c_bytes));
   return buffers.d != nullptr && inputs && c && bias && scales && apart &&
          buffers.workspace == nullptr && scalars_of(buffers) == plan.key.scalars &&
-         as_aligned(alignments_of(buffers, plan.reads_c), plan.key.alignments);
+         is_aligned(alignments_of(buffers, plan.reads_c), plan.key.alignments);
 }
 
 std::string why_not_buffers(const Plan& plan, const tunedgemm_buffers& buffers) {
   if (scalars_of(buffers) != plan.key.scalars) {
-    return "alpha, beta or whether C is D is of another class (0 or not) than the plan was made "
-           "for; make a plan with these buffers";
+    return "alpha or beta is of another class (zero or not) than in the plan, or C is D in only "
+           "one of the two; make a plan with these buffers";
   }
   if (plan.kernel == nullptr) {
     return "";
@@ -179,8 +179,8 @@ std::string why_not_buffers(const Plan& plan, const tunedgemm_buffers& buffers) 
   if (std::string reason = why_not_pointers(plan, buffers); !reason.empty()) {
     return reason;
   }
-  if (!as_aligned(alignments_of(buffers, plan.reads_c), plan.key.alignments)) {
-    return "a matrix is less aligned than the plan was made for; make a plan with these buffers";
+  if (!is_aligned(alignments_of(buffers, plan.reads_c), plan.key.alignments)) {
+    return "a matrix is less aligned than the plan requires; make a plan with these buffers";
   }
   if (buffers.workspace != nullptr &&
       reinterpret_cast<std::uintptr_t>(buffers.workspace) % 256 != 0) {
@@ -233,7 +233,7 @@ int launch(const Plan& plan, const tunedgemm_buffers& buffers, StreamHandle stre
   arguments.beta = buffers.beta;
   arguments.slope = buffers.slope;
   const std::int64_t needed = plan.launch.workspace_bytes;
-  if (needed == 0 || uses_given_workspace(plan, buffers)) {
+  if (needed == 0 || uses_callers_workspace(plan, buffers)) {
     arguments.workspace = needed == 0 ? nullptr : buffers.workspace;
     return plan.kernel->run(plan.launch, arguments, stream);
   }

@@ -1,6 +1,6 @@
 #pragma once
 
-// From a plan and a caller's buffers to a launch: the hot path.
+// Launches a plan with a caller's buffers: the hot path.
 
 #include <string>
 
@@ -9,23 +9,23 @@
 
 namespace tunedgemm::internal {
 
-/// Whether the buffers can be used with the plan by the tests that cost next to nothing: pointers
-/// are there, scalars and alignments are of the plan's classes, D is apart from what is read. False
-/// needs a second look: why_not_buffers.
+/// Whether the cheapest tests suffice to accept the buffers: no required pointer is null, scalars
+/// and alignments match the plan's classes, and D overlaps no input. If false, why_not_buffers
+/// decides.
 bool plainly_usable(const Plan& plan, const tunedgemm_buffers& buffers) noexcept;
 
-/// Empty if the buffers can be used with the plan, else a sentence with the value that is wrong.
+/// Empty if the buffers can be used with the plan, else a sentence that names the wrong value.
 std::string why_not_buffers(const Plan& plan, const tunedgemm_buffers& buffers);
 
-/// Empty if kernels can use the memory of the buffers that are given and that a call
-/// with this problem reads or writes, or if that cannot be told; else a sentence. Asks the
-/// operating system or the driver, so that it is for a first call.
+/// Empty if kernels can access all non-null buffers that the problem reads or writes, or if that is
+/// unknown; else a sentence. Queries the operating system or the driver, so it is only for the
+/// first call of a plan.
 std::string why_not_memory(const MemorySpace& memory, const Problem& problem,
                            const tunedgemm_buffers& buffers);
 
-/// Launches. Precondition: the buffers can be used. Returns 0 or the device's error number.
-/// Allocates only where the plan needs a workspace that the stream does not have yet (or the graph
-/// into which it is captured); then it may throw DeviceError.
+/// Launches. Precondition: the buffers can be used with the plan. Returns 0 or the device API's
+/// error number. Allocates only if the plan needs a workspace that the stream, or the graph into
+/// which it is captured, does not have yet; then it may throw DeviceError.
 int launch(const Plan& plan, const tunedgemm_buffers& buffers, StreamHandle stream);
 
 }  // namespace tunedgemm::internal

@@ -31,17 +31,17 @@ Plan::Plan(const CheckedCall& call)
       arguments(arguments_of(problem)),
       reads_inputs(problem.k > 0),
       reads_c(problem.beta != ScalarClass::kZero) {
-  const Problem& as_asked = call.asked;
-  const auto& [m, n, k] = std::tuple(as_asked.m, as_asked.n, as_asked.k);
+  const Problem& original = call.asked;
+  const auto& [m, n, k] = std::tuple(original.m, original.n, original.k);
   const auto bytes = [&](const Matrix& matrix, std::int64_t rows, std::int64_t columns) {
-    return span_elements(matrix, rows, columns, as_asked.batch).value_or(0) *
+    return span_elements(matrix, rows, columns, original.batch).value_or(0) *
            size_bytes(matrix.type);
   };
-  a_bytes = bytes(as_asked.a, m, k);
-  b_bytes = bytes(as_asked.b, k, n);
-  c_bytes = bytes(as_asked.c, m, n);
-  d_bytes = bytes(as_asked.d, m, n);
-  element_bytes_d = size_bytes(as_asked.d.type);
+  a_bytes = bytes(original.a, m, k);
+  b_bytes = bytes(original.b, k, n);
+  c_bytes = bytes(original.c, m, n);
+  d_bytes = bytes(original.d, m, n);
+  element_bytes_d = size_bytes(original.d.type);
 }
 
 }  // namespace tunedgemm::internal

@@ -1,7 +1,7 @@
 #pragma once
 
-// Plan: what a call needs and nothing more: the kernel, its launch, and the arguments with all but
-// the pointers and scalars filled in.
+// Plan: all that a call needs: the kernel, its launch, and its arguments except pointers and
+// scalars.
 
 #include <atomic>
 #include <cstdint>
@@ -15,9 +15,9 @@ namespace tunedgemm::internal {
 
 class Context;
 
-/// Immutable once its context has made it, but for the atomics, so that threads share it.
+/// Immutable, except for the atomics, once its context has made it; threads may share it.
 struct Plan {
-  /// A plan without a kernel: right for a D without elements, else to be completed.
+  /// A plan without a kernel: complete only if D has no elements.
   explicit Plan(const CheckedCall& call);
 
   Context* context = nullptr;
@@ -30,7 +30,7 @@ struct Plan {
   Launch launch;
   Arguments arguments;  ///< everything but pointers, scales, alpha, beta, slope
 
-  /// Bytes from a matrix's first to its last element, of the caller's A, B, C, D.
+  /// The bytes from the first to the last element of the caller's A, B, C, D.
   std::int64_t a_bytes = 0, b_bytes = 0, c_bytes = 0, d_bytes = 0;
   std::int64_t element_bytes_d = 1;
   bool reads_inputs = true;  ///< k > 0 and alpha is not 0
@@ -39,8 +39,8 @@ struct Plan {
 
   std::string description = "nothing to compute";
 
-  /// Whether the kernel is a winner of the problem, or there is nothing to compute. What is not
-  /// gets a successor when there is a winner: who holds the plan runs that one.
+  /// Whether the kernel is the problem's winner, or there is nothing to compute. A plan that is not
+  /// final gets a successor once there is a winner; holders of the plan then run the successor.
   bool is_final = true;
   mutable std::atomic<const Plan*> successor{nullptr};
   const Plan& newest() const noexcept {
@@ -48,15 +48,15 @@ struct Plan {
     return next == nullptr ? *this : *next;
   }
 
-  /// Whether the memory of a call's buffers was seen to be of the device's kind.
-  mutable std::atomic<bool> has_seen_memory{false};
+  /// Whether why_not_memory has accepted the buffers of a call.
+  mutable std::atomic<bool> is_memory_checked{false};
 
-  /// Launches of a plan that is not final since they were last noted as a request; on a line of
-  /// its own, since what is read beside it is read by every launch.
+  /// Launches of a plan that is not final since they were last noted as a request. On a cache line
+  /// of its own: every launch reads the members before it.
   alignas(64) mutable std::atomic<std::int64_t> calls{0};
 };
 
-/// Sizes and strides of the canonical problem, as a kernel is given them; pointers null, alpha 1,
+/// A kernel's arguments for the canonical problem: sizes and strides set, pointers null, alpha 1,
 /// beta 0.
 Arguments arguments_of(const Problem& problem);
 

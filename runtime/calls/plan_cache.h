@@ -1,10 +1,9 @@
 #pragma once
 
-// PlanCache: from a call's key to its plan.
+// PlanCache: maps the key of a call to its plan.
 //
-// Any number of threads may use it. find() takes no lock and waits for nobody: entries are only
-// ever added, in front of their bucket's list, and live until the cache is destroyed. The cache
-// owns its plans; a plan that was found stays valid as long as the cache.
+// Thread-safe. find() takes no lock: entries are only added, at the front of their bucket's list,
+// and live until the cache is destroyed. The cache owns its plans.
 
 #include <array>
 #include <atomic>
@@ -18,7 +17,7 @@ namespace tunedgemm::internal {
 
 class PlanCache {
  public:
-  /// The plan added last for the key, or null.
+  /// The plan that was last added for the key, or null.
   const Plan* find(const CallKey& key) const noexcept {
     const Entry* entry = bucket_of(key).load(std::memory_order_acquire);
     while (entry != nullptr && !(entry->plan->key == key)) {

@@ -17,7 +17,7 @@ Context& ProcessContexts::current() {
   };
   thread_local Last last;
   if (last.owner != id_ || !last.context->device().is_current()) [[unlikely]] {
-    // A context that is not the primary one may be current: then the device's number tells.
+    // is_current() is false for a non-primary CUDA context: compare ordinals.
     const int ordinal = backend_.current_ordinal();
     if (last.owner != id_ || last.ordinal != ordinal) {
       last = {id_, &find_or_make(ordinal), ordinal};
@@ -26,9 +26,9 @@ Context& ProcessContexts::current() {
   return *last.context;
 }
 
-void ProcessContexts::settle() {
+void ProcessContexts::shut_down() {
   const std::scoped_lock lock(mutex_);
-  for (const auto& [ordinal, context] : of_ordinals_) {
+  for (const auto& [ordinal, context] : by_ordinal_) {
     if (context != nullptr) {
       context->freeze();
       context->note_calls();
@@ -39,7 +39,7 @@ void ProcessContexts::settle() {
 
 Context& ProcessContexts::find_or_make(int ordinal) {
   const std::scoped_lock lock(mutex_);
-  std::unique_ptr<Context>& context = of_ordinals_[ordinal];
+  std::unique_ptr<Context>& context = by_ordinal_[ordinal];
   if (context == nullptr) {
     context = make_(backend_, ordinal);
   }

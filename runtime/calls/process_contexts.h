@@ -1,10 +1,9 @@
 #pragma once
 
-// ProcessContexts: the contexts of calls that name none, one for each device that such a call has
-// met. As with the CUDA runtime, a call is for the device on which its thread works.
+// ProcessContexts: the contexts of calls that pass none, one per device. As in the CUDA runtime,
+// these calls use the current device of their thread.
 //
-// Any number of threads may use it. There is one in a process, which is never destroyed: a thread
-// may use it while the process ends.
+// Thread-safe. There is one per process, never destroyed: threads may use it during exit.
 
 #include <cstdint>
 #include <functional>
@@ -19,31 +18,31 @@ namespace tunedgemm::internal {
 
 class ProcessContexts {
  public:
-  /// Makes a context on the backend's device of this ordinal; may throw.
+  /// Creates a context on the backend's device of this ordinal; may throw.
   using Make = std::function<std::unique_ptr<Context>(const Backend& backend, int ordinal)>;
   ProcessContexts(const Backend& backend, Make make) : backend_(backend), make_(std::move(make)) {}
   ~ProcessContexts() = default;
   ProcessContexts(const ProcessContexts&) = delete;
   ProcessContexts& operator=(const ProcessContexts&) = delete;
 
-  /// The context of the device on which the calling thread works. Made by the first call that needs
-  /// it, under a lock; throws what `make` throws. A thread that stays on its device pays for one
-  /// question to the driver.
+  /// The context of the calling thread's current device. The first call for a device creates it,
+  /// under a lock, and throws what `make` throws. A thread that stays on its device pays for one
+  /// query of the driver.
   Context& current();
 
-  /// As at the end of each context: ends tuning in the background, writes what is to be written.
-  void settle();
+  /// Shuts down every context without destroying it: ends background tuning, writes pending data.
+  void shut_down();
 
  private:
   static std::uint64_t next_id();
   Context& find_or_make(int ordinal);
 
-  /// By which threads remember it: another one may lie at the same address later.
+  /// The key of the threads' cached context. An address could be reused.
   const std::uint64_t id_ = next_id();
   const Backend& backend_;
   Make make_;
   std::mutex mutex_;
-  std::map<int, std::unique_ptr<Context>> of_ordinals_;
+  std::map<int, std::unique_ptr<Context>> by_ordinal_;
 };
 
 }  // namespace tunedgemm::internal

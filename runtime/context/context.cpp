@@ -25,8 +25,8 @@ std::unique_ptr<Device> open_device(const ContextOptions& options) {
   return backend.open(options.device);
 }
 
-std::unique_ptr<TuningWorker> worker_of(const ContextOptions& options, const Device& device,
-                                        Store& store) {
+std::unique_ptr<TuningWorker> make_worker(const ContextOptions& options, const Device& device,
+                                          Store& store) {
   if (options.worker_command.empty()) {
     return nullptr;
   }
@@ -42,18 +42,18 @@ bool is_empty(const Problem& problem) {
   return problem.m == 0 || problem.n == 0 || problem.batch == 0;
 }
 
-// What the store would answer for a record that has just been put or found there.
-std::optional<Hit> hit_of(Record record, const Problem& problem, const DeviceLimits& limits,
+// The hit that the store would return for the record.
+std::optional<Hit> to_hit(Record record, const Problem& problem, const DeviceLimits& limits,
                           Match match) {
   const Family* family = find_family(record.family);
   if (family == nullptr) {
     return std::nullopt;
   }
-  Instantiation made = family->instantiate(problem, record.config, limits);
-  if (!made) {
+  Instantiation winner = family->instantiate(problem, record.config, limits);
+  if (!winner) {
     return std::nullopt;
   }
-  return Hit{.record = std::move(record), .match = match, .winner = std::move(made).value()};
+  return Hit{.record = std::move(record), .match = match, .winner = std::move(winner).value()};
 }
 
 double compile_seconds(const ContextOptions& options) {
@@ -63,8 +63,8 @@ double compile_seconds(const ContextOptions& options) {
 }  // namespace
 
 std::string_view name(Policy policy) {
-  for (const auto& [name, known] : kPolicies) {
-    if (known == policy) {
+  for (const auto& [name, value] : kPolicies) {
+    if (value == policy) {
       return name;
     }
   }
@@ -93,7 +93,7 @@ Context::Context(const ContextOptions& options, std::unique_ptr<Device> device,
       maker_(*this, *device_, *store_, compile_seconds(options)),
       provisional_(*device_, *store_),
       workspaces_(*device_),
-      tuning_(*device_, *store_, worker_of(options, *device_, *store_)),
+      tuning_(*device_, *store_, make_worker(options, *device_, *store_)),
       background_([this](const Problem& canonical, const BackgroundTuner::MustEnd& must_end) {
         return tune_in_background(canonical, must_end);
       }) {}
@@ -103,37 +103,38 @@ Context::~Context() {
   note_calls();
 }
 
-const Plan& Context::plan(const CheckedCall& call, StreamHandle stream, std::optional<Policy> asked,
-                          std::string_view name) {
-  const Plan* known = plans_.find(call.key);
-  const bool looks_again = asked == Policy::kTune || asked == Policy::kFail;
-  if (known != nullptr && (known->is_final || !looks_again)) {
-    if (!known->is_final && !name.empty()) {
-      store_->note_request(known->problem, device_->identity(), 0, name);
+const Plan& Context::plan(const CheckedCall& call, StreamHandle stream,
+                          std::optional<Policy> call_policy, std::string_view name) {
+  const Plan* existing = plans_.find(call.key);
+  const bool needs_winner = call_policy == Policy::kTune || call_policy == Policy::kFail;
+  if (existing != nullptr && (existing->is_final || !needs_winner)) {
+    if (!existing->is_final && !name.empty()) {
+      store_->note_request(existing->problem, device_->identity(), 0, name);
     }
-    if (!known->is_final && asked == Policy::kTuneInBackground) {
-      background_.add(known->problem);
+    if (!existing->is_final && call_policy == Policy::kTuneInBackground) {
+      background_.add(existing->problem);
     }
-    return *known;
+    return *existing;
   }
   if (!device_->stream_id(stream)) {
     return plan_during_capture(call);
   }
   const std::int64_t tuned_before = tuning_.tuned();
   PlanMaker::Miss miss(maker_, call);
-  std::unique_ptr<Plan> made = make_plan(miss, asked.value_or(options_.policy));
-  // A tuning may have replaced the known plan already.
-  known = plans_.find(call.key);
-  if (known != nullptr && (known->is_final || !made->is_final)) {
-    return *known;
+  const Policy policy = call_policy.value_or(options_.policy);
+  std::unique_ptr<Plan> new_plan = make_plan(miss, policy);
+  // Another thread, or a tuning, may have added a plan meanwhile.
+  existing = plans_.find(call.key);
+  if (existing != nullptr && (existing->is_final || !new_plan->is_final)) {
+    return *existing;
   }
   ++counters_.plans;
-  const Plan& plan = plans_.add(std::move(made));
+  const Plan& plan = plans_.add(std::move(new_plan));
   if (!plan.is_final) {
     store_->note_request(plan.problem, device_->identity(), 0, name);
     note_calls();
     await_winner(plan, tuned_before);
-    if (asked.value_or(options_.policy) == Policy::kTuneInBackground) {
+    if (policy == Policy::kTuneInBackground) {
       background_.add(plan.problem);
     }
   }
@@ -141,13 +142,13 @@ const Plan& Context::plan(const CheckedCall& call, StreamHandle stream, std::opt
 }
 
 const Plan& Context::plan_during_capture(const CheckedCall& call) {
-  if (const Plan* known = capture_plans_.find(call.key)) {
-    return *known;
+  if (const Plan* existing = capture_plans_.find(call.key)) {
+    return *existing;
   }
   const std::int64_t tuned_before = tuning_.tuned();
   PlanMaker::Miss miss(maker_, call);
   std::unique_ptr<Plan> plan =
-      is_empty(call.problem()) ? maker_.empty(call) : maker_.of_loaded(miss);
+      is_empty(call.problem()) ? maker_.empty(call) : maker_.from_loaded(miss);
   if (plan == nullptr) {
     throw CallError(CallError::Kind::kNotTuned,
                     "the stream is being captured and no loaded kernel computes " +
@@ -184,17 +185,17 @@ std::unique_ptr<Plan> Context::make_plan(PlanMaker::Miss& miss, Policy policy) {
   }
   bool nothing_compiles = false;
   if (!hit && policy == Policy::kTune) {
-    Missing missing = try_or_log(problem, [&] { return tune_missing(problem, tuned_before); });
-    hit = std::move(missing.hit);
-    nothing_compiles = missing.nothing_compiles;
+    TunedMiss tuned = try_or_log(problem, [&] { return tune_missing(problem, tuned_before); });
+    hit = std::move(tuned.hit);
+    nothing_compiles = tuned.nothing_compiles;
   }
-  // What answers at once must not wait for a probe that it may not need.
+  // A call that must not block does not wait for a probe that it may not need.
   const bool at_once = compiling_under(policy) == Compiling::kForbidden;
   if (hit ? hit->winner.lacks_probe : !at_once) {
     tuning_.complete_probe();
   }
   if (hit && hit->winner.lacks_probe) {
-    hit = hit_of(std::move(hit->record), problem, device_->limits(), hit->match);
+    hit = to_hit(std::move(hit->record), problem, device_->limits(), hit->match);
   }
   const auto plan_of_winner = [&](Compiling compiling) -> std::unique_ptr<Plan> {
     if (!hit) {
@@ -202,7 +203,7 @@ std::unique_ptr<Plan> Context::make_plan(PlanMaker::Miss& miss, Policy policy) {
     }
     return try_or_log(problem, [&] {
       replace_plans(problem, *hit, compiling);
-      std::unique_ptr<Plan> plan = maker_.of_winner(miss.call(), *hit, compiling);
+      std::unique_ptr<Plan> plan = maker_.from_winner(miss.call(), *hit, compiling);
       if (plan != nullptr) {
         ++(hit->match == Match::kExact ? counters_.hits : counters_.stale);
       }
@@ -213,7 +214,7 @@ std::unique_ptr<Plan> Context::make_plan(PlanMaker::Miss& miss, Policy policy) {
     return plan;
   }
   if (at_once || nothing_compiles || !device_->why_not_compile().empty()) {
-    if (auto plan = try_or_log(problem, [&] { return maker_.of_stored(miss); })) {
+    if (auto plan = try_or_log(problem, [&] { return maker_.from_store(miss); })) {
       ++counters_.nearest;
       return plan;
     }
@@ -222,14 +223,14 @@ std::unique_ptr<Plan> Context::make_plan(PlanMaker::Miss& miss, Policy policy) {
     store_->note_request(problem, device_->identity(), 1);
     throw CallError(CallError::Kind::kNotTuned, why_not_stored(problem));
   }
-  // If something must be compiled, it may as well be the winner.
+  // Something must be compiled in any case: compile the winner.
   if (policy == Policy::kTuneInBackground) {
     if (auto plan = plan_of_winner(Compiling::kAllowed)) {
       return plan;
     }
   }
   ++counters_.model;
-  return maker_.of_model(miss);
+  return maker_.from_model(miss);
 }
 
 Compiling Context::compiling_under(Policy policy) {
@@ -247,7 +248,7 @@ std::optional<Hit> Context::find_winner(const Problem& canonical) {
   return store_->find({canonical, device_->identity(), device_->toolchain()}, device_->limits());
 }
 
-Context::Missing Context::tune_missing(const Problem& canonical, std::int64_t tuned_before) {
+Context::TunedMiss Context::tune_missing(const Problem& canonical, std::int64_t tuned_before) {
   TuneOptions tuning;
   tuning.rigor = options_.rigor;
   tuning.budget = options_.budget;
@@ -262,7 +263,7 @@ Context::Missing Context::tune_missing(const Problem& canonical, std::int64_t tu
         });
     return {.hit = std::nullopt, .nothing_compiles = nothing_compiles};
   }
-  return {.hit = hit_of(std::move(*result.record), canonical, device_->limits(), Match::kExact)};
+  return {.hit = to_hit(std::move(*result.record), canonical, device_->limits(), Match::kExact)};
 }
 
 TuneResult Context::tune(const Problem& problem, const TuneOptions& options) {
@@ -271,7 +272,7 @@ TuneResult Context::tune(const Problem& problem, const TuneOptions& options) {
   if (result.record) {
     const Problem canonical = tunedgemm::internal::canonical(problem).problem;
     if (const std::optional<Hit> hit =
-            hit_of(*result.record, canonical, device_->limits(), Match::kExact)) {
+            to_hit(*result.record, canonical, device_->limits(), Match::kExact)) {
       replace_plans(canonical, *hit, Compiling::kAllowed);
     }
   }
@@ -280,17 +281,17 @@ TuneResult Context::tune(const Problem& problem, const TuneOptions& options) {
 
 BackgroundTuner::Outcome Context::tune_in_background(const Problem& canonical,
                                                      const BackgroundTuner::MustEnd& must_end) {
-  // A winner that is there has only to be compiled.
-  const std::optional<Hit> known = find_winner(canonical);
-  if (known && replace_plans(canonical, *known, Compiling::kAllowed)) {
+  // A stored winner only needs to be compiled.
+  const std::optional<Hit> stored = find_winner(canonical);
+  if (stored && replace_plans(canonical, *stored, Compiling::kAllowed)) {
     return BackgroundTuner::Outcome::kDone;
   }
   TuneOptions tuning;
   tuning.rigor = options_.rigor;
   tuning.budget = options_.budget;
   tuning.cancelled = must_end;
-  tuning.must_be_whole = true;  // else what an interruption left would be taken for the winner
-  // Not to wait for another process is what lets the thread be stopped.
+  tuning.must_be_whole = true;  // else an interrupted tuning would store a premature winner
+  // No wait for another process's lease: stop() could not interrupt it.
   TuneResult result = tuning_.tune(canonical, tuning, 0);
   if (result.is_leased_elsewhere || result.tuning.cancelled) {
     return BackgroundTuner::Outcome::kAgain;
@@ -298,7 +299,7 @@ BackgroundTuner::Outcome Context::tune_in_background(const Problem& canonical,
   if (!result.record) {
     log_warning("not tuned in the background: " + result.tuning.failure);
   } else if (const auto hit =
-                 hit_of(*std::move(result.record), canonical, device_->limits(), Match::kExact)) {
+                 to_hit(*std::move(result.record), canonical, device_->limits(), Match::kExact)) {
     replace_plans(canonical, *hit, Compiling::kAllowed);
     log_info("tuned in the background: " + to_text(canonical));
   }
@@ -307,7 +308,7 @@ BackgroundTuner::Outcome Context::tune_in_background(const Problem& canonical,
 
 void Context::await_winner(const Plan& plan, std::int64_t tuned_before) {
   provisional_.add(plan);
-  // A tuning that ended before the plan was added has not replaced it.
+  // A tuning that ended before add() has not replaced the plan.
   if (tuning_.tuned() != tuned_before) {
     if (const std::optional<Hit> hit = find_winner(plan.problem)) {
       replace_plans(plan.problem, *hit, compiling_under(options_.policy));
@@ -318,12 +319,13 @@ void Context::await_winner(const Plan& plan, std::int64_t tuned_before) {
 bool Context::replace_plans(const Problem& canonical, const Hit& hit, Compiling compiling) {
   return provisional_.replace(canonical, [&](const Plan& plan) -> const Plan* {
     try {
-      if (auto made = maker_.of_winner(call_of_plan(plan.key), hit, compiling)) {
+      if (auto successor = maker_.from_winner(call_of_plan(plan.key), hit, compiling)) {
         ++counters_.replaced;
-        return &plans_.add(std::move(made));
+        return &plans_.add(std::move(successor));
       }
-    } catch (const DeviceError& error) {  // of another plan than the one that is asked for
-      log_warning("the plan of " + to_text(canonical) + " stays as it is: " + error.what());
+    } catch (const DeviceError& error) {  // must not fail the call, which is for another plan
+      log_warning("a provisional plan of " + to_text(canonical) +
+                  " is not replaced: " + error.what());
     }
     return nullptr;
   });

@@ -1,11 +1,10 @@
 #pragma once
 
-// Context: one device and one store, with the parts that plan, launch and tune on them. Its own job
-// is to decide what a miss leads to, as the policy says. The C API (c_api.cpp) and the tools stand
-// on it.
+// Context: a device and a store, with the parts that plan, launch and tune on them. The class
+// itself decides by the policy how to handle a miss. The C API (c_api.cpp) and the tools use it.
 //
-// Any number of threads may use it. It owns all its parts, and a plan, a kernel or a workspace that
-// it gives away is valid as long as the context.
+// Thread-safe. It owns all its parts. Plans, kernels and workspaces that it returns are valid as
+// long as the context.
 
 #include <atomic>
 #include <cstdint>
@@ -30,7 +29,7 @@
 
 namespace tunedgemm::internal {
 
-/// What a miss in the cache leads to. The numbers cross the C ABI: never renumber.
+/// How to handle a cache miss. The numbers cross the C ABI: never renumber.
 enum class Policy : std::int32_t {
   kTune = 1,
   kTuneInBackground = 2,
@@ -49,14 +48,13 @@ struct ContextOptions {
   Policy policy = Policy::kTune;
   Rigor rigor = Rigor::kNormal;
   Budget budget;
-  /// What starts a worker (worker_process.h), in which candidates run; empty: they run here.
+  /// Starts the worker (worker_process.h) that runs candidates; empty: they run in this process.
   std::vector<std::string> worker_command;
 };
 
 class Context {
  public:
-  /// Throws DeviceError if the device that was asked for is not there. A cache that cannot be used
-  /// is no error.
+  /// Throws DeviceError if the device is not available. An unusable cache is not an error.
   static std::unique_ptr<Context> create(const ContextOptions& options);
   ~Context();
   Context(const Context&) = delete;
@@ -67,18 +65,18 @@ class Context {
   Store& store() { return *store_; }
   const ContextOptions& options() const { return options_; }
 
-  /// Not in a child process that was forked since: there its locks may be held by nobody, its
-  /// threads are gone, and its GPU is the parent's. Part of the hot path.
+  /// False in a child process forked since: locks may be held by threads that do not exist there,
+  /// and the GPU is the parent's. Part of the hot path.
   bool is_of_this_process() const noexcept { return process_ == process_id(); }
 
-  /// The plan for a call, made if there is none yet: may tune and compile, as the policy says, the
-  /// context's or one that is asked for. The plan lives as long as the context. While `stream` is
-  /// captured only a kernel that is loaded already is used. A problem without a winner is noted as
-  /// a request of this name. Throws CallError, DeviceError.
-  const Plan& plan(const CheckedCall& call, StreamHandle stream, std::optional<Policy> asked = {},
-                   std::string_view name = {});
+  /// The plan for a call. Makes it if there is none: may tune and compile, if the policy (the given
+  /// one, else the context's) allows it. The plan lives as long as the context. While `stream` is
+  /// captured only loaded kernels are used. A problem without a winner is noted as a request with
+  /// this name. Throws CallError, DeviceError.
+  const Plan& plan(const CheckedCall& call, StreamHandle stream,
+                   std::optional<Policy> call_policy = {}, std::string_view name = {});
 
-  /// Null unless plan() has made it. The hot path: no lock, no allocation.
+  /// Null unless plan() has made the plan. The hot path: no lock, no allocation.
   const Plan* find_plan(const CallKey& key) const noexcept { return plans_.find(key); }
 
   WorkspacePool& workspaces() { return workspaces_; }
@@ -87,20 +85,19 @@ class Context {
   std::optional<Record> find_tuned(const Problem& problem, const TuneOptions& options) {
     return tuning_.find_tuned(problem, options);
   }
-  /// The same; plans of the problem that were made without a winner are replaced. Throws
-  /// DeviceError.
+  /// See TuningSession; also replaces the problem's provisional plans. Throws DeviceError.
   TuneResult tune(const Problem& problem, const TuneOptions& options);
 
-  /// Makes limits() of the device complete, for those who measure without tuning here.
+  /// Completes the device's limits(), for callers that measure without tuning.
   void complete_probe() { tuning_.complete_probe(); }
-  /// Part of the hot path: tuning in the background waits while the context is called.
+  /// Part of the hot path: background tuning pauses while calls arrive.
   void note_call() noexcept { background_.note_call(); }
-  /// Ends tuning in the background for good.
+  /// Ends background tuning for good.
   void freeze() noexcept { background_.stop(); }
-  /// Notes in the store how often plans without a winner were run since the last time.
+  /// Stores how often provisional plans have run since the last time.
   void note_calls() { provisional_.note_calls(); }
 
-  /// The kernel by this device's compiler, see KernelCache::get. Throws DeviceError.
+  /// KernelCache::get with the device's compiler. Throws DeviceError.
   std::variant<KernelCache::Kernel, Rejection> kernel(const Instance& instance) {
     return maker_.kernels().get(instance, device_->toolchain().compiler);
   }
@@ -111,9 +108,9 @@ class Context {
   };
   const Counters& counters() const { return counters_; }
   const KernelCache::Counters& kernel_counters() const { return maker_.kernels().counters(); }
-  /// How often the candidates of a problem were ranked for a plan.
+  /// How often a problem's candidates were ranked to make a plan.
   std::int64_t rankings() const { return maker_.rankings(); }
-  /// Several lines for people: device, toolchain, cache and its state, counters.
+  /// Several lines for display: device, toolchain, cache and its state, counters.
   std::string report();
 
  private:
@@ -121,26 +118,26 @@ class Context {
           std::unique_ptr<Store> store);
 
   std::unique_ptr<Plan> make_plan(PlanMaker::Miss& miss, Policy policy);
-  /// For a call without a plan while its stream is captured: of a kernel that is loaded already.
-  /// Throws CallError(kNotTuned) if none computes it.
+  /// For a call without a plan whose stream is captured: uses a loaded kernel. Throws
+  /// CallError(kNotTuned) if no loaded kernel computes the problem.
   const Plan& plan_during_capture(const CheckedCall& call);
-  /// The sentence for a caller for whom there is no stored kernel.
+  /// The error message if policy `stored` finds no kernel.
   std::string why_not_stored(const Problem& problem);
   std::optional<Hit> find_winner(const Problem& canonical);
-  struct Missing {
-    std::optional<Hit> hit;         ///< empty if no winner came of it
-    bool nothing_compiles = false;  ///< nor would anything else
+  struct TunedMiss {
+    std::optional<Hit> hit;         ///< empty if the tuning found no winner
+    bool nothing_compiles = false;  ///< no candidate could be compiled
   };
-  Missing tune_missing(const Problem& canonical, std::int64_t tuned_before);
+  TunedMiss tune_missing(const Problem& canonical, std::int64_t tuned_before);
   static Compiling compiling_under(Policy policy);
 
   BackgroundTuner::Outcome tune_in_background(const Problem& canonical,
                                               const BackgroundTuner::MustEnd& must_end);
-  /// Sees to it that the plan is replaced when the problem has a winner; `tuned_before` is
-  /// TuningSession::tuned() from before a winner was looked for.
+  /// Registers the plan for replacement once the problem has a winner. `tuned_before` is
+  /// TuningSession::tuned() before the look-up that found no winner.
   void await_winner(const Plan& plan, std::int64_t tuned_before);
-  /// Gives plans that were made for the problem without its winner successors. Returns whether none
-  /// is left.
+  /// Gives the problem's provisional plans successors with the winner. Returns whether all of them
+  /// were replaced.
   bool replace_plans(const Problem& canonical, const Hit& hit, Compiling compiling);
 
   const pid_t process_ = process_id();
@@ -148,13 +145,13 @@ class Context {
   std::unique_ptr<Device> device_;
   std::unique_ptr<Store> store_;
   PlanCache plans_;
-  PlanCache capture_plans_;  ///< apart, since after the capture the problem may be tuned
+  PlanCache capture_plans_;  ///< separate, since after the capture the problem may be tuned
   PlanMaker maker_;
   ProvisionalPlans provisional_;
   WorkspacePool workspaces_;
   TuningSession tuning_;
   Counters counters_;
-  BackgroundTuner background_;  ///< last, since its thread uses all of the above
+  BackgroundTuner background_;  ///< last, since its thread uses all members above
 };
 
 }  // namespace tunedgemm::internal

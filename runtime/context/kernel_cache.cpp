@@ -7,22 +7,22 @@
 namespace tunedgemm::internal {
 namespace {
 
-// Of what a compiler says.
-constexpr std::size_t kLoggedText = 500;
+// Of a compiler's output.
+constexpr std::size_t kMostLoggedCharacters = 500;
 
 }  // namespace
 
 KernelCache::Kernel KernelCache::find(const std::string& source_fingerprint) const {
   const std::scoped_lock lock(mutex_);
-  const auto known = kernels_.lower_bound({source_fingerprint, ""});
-  const bool is_there = known != kernels_.end() && known->first.first == source_fingerprint;
-  return is_there ? known->second : nullptr;
+  const auto entry = kernels_.lower_bound({source_fingerprint, ""});
+  const bool is_match = entry != kernels_.end() && entry->first.first == source_fingerprint;
+  return is_match ? entry->second : nullptr;
 }
 
 KernelCache::Kernel KernelCache::find(const Key& key) const {
   const std::scoped_lock lock(mutex_);
-  const auto known = kernels_.find(key);
-  return known == kernels_.end() ? nullptr : known->second;
+  const auto entry = kernels_.find(key);
+  return entry == kernels_.end() ? nullptr : entry->second;
 }
 
 KernelCache::Kernel KernelCache::keep(const Key& key, Kernel kernel) {
@@ -34,8 +34,8 @@ KernelCache::Kernel KernelCache::find_stored(const Instance& instance,
                                              const std::string& compiler) {
   const Source source = instance.source();
   const Key key{fingerprint(source), compiler};
-  if (Kernel known = find(key); known != nullptr && !known->is_built_in()) {
-    return known;
+  if (Kernel cached = find(key); cached != nullptr && !cached->is_built_in()) {
+    return cached;
   }
   const Device::Current current(device_);
   Kernel loaded = load_stored(source, instance.launch, compiler);
@@ -46,23 +46,23 @@ std::variant<KernelCache::Kernel, Rejection> KernelCache::get(const Instance& in
                                                               const std::string& compiler) {
   const Source source = instance.source();
   const Key key{fingerprint(source), compiler};
-  if (Kernel known = find(key)) {
-    return known;
+  if (Kernel cached = find(key)) {
+    return cached;
   }
   const Device::Current current(device_);
   if (Kernel loaded = load_stored(source, instance.launch, compiler)) {
     return keep(key, std::move(loaded));
   }
-  Made made = make(source, instance.launch);
-  if (auto* rejection = std::get_if<Rejection>(&made)) {
+  Loaded loaded = make(source, instance.launch);
+  if (auto* rejection = std::get_if<Rejection>(&loaded)) {
     if (std::unique_ptr<CompiledKernel> built_in = device_.built_in(instance)) {
-      log_warning(source.entry + " gives way to the kernel that is linked in: " +
-                  rejection->detail.substr(0, kLoggedText));
+      log_warning("using the linked-in kernel in place of " + source.entry + ": " +
+                  rejection->detail.substr(0, kMostLoggedCharacters));
       return Kernel(std::move(built_in));
     }
     return std::move(*rejection);
   }
-  return keep(key, std::get<0>(std::move(made)));
+  return keep(key, std::get<0>(std::move(loaded)));
 }
 
 KernelCache::Kernel KernelCache::load_stored(const Source& source, const Launch& launch,
@@ -71,25 +71,25 @@ KernelCache::Kernel KernelCache::load_stored(const Source& source, const Launch&
   const Toolchain& toolchain = device_.toolchain();
   for (const StoredBinary& stored :
        store_.find_binaries(source, toolchain, architecture, compiler)) {
-    Made loaded = load(stored.binary, launch);
+    Loaded loaded = load(stored.binary, launch);
     if (auto* kernel = std::get_if<std::unique_ptr<CompiledKernel>>(&loaded)) {
       return std::move(*kernel);
     }
-    log_warning("a stored binary of " + source.entry + " by " + stored.compiler +
-                " does not load: " + std::get<Rejection>(loaded).detail);
-    if (stored.compiler == toolchain.compiler) {  // another driver may load what others made
+    log_warning("loading a stored binary of " + source.entry + " by " + stored.compiler +
+                " failed: " + std::get<Rejection>(loaded).detail);
+    if (stored.compiler == toolchain.compiler) {  // another driver may load the others
       store_.forget_binary(source, toolchain, architecture);
     }
   }
   return nullptr;
 }
 
-KernelCache::Made KernelCache::make(const Source& source, const Launch& launch) {
+KernelCache::Loaded KernelCache::make(const Source& source, const Launch& launch) {
   if (const std::string reason = device_.why_not_compile(); !reason.empty()) {
     return Rejection{Reason::kUnavailable, reason};
   }
   ++counters_.compiled;
-  log_info("compiling " + source.entry + ", which no cache has, for a call");
+  log_info("compiling " + source.entry + " for a call: it is in no cache");
   auto compiled = device_.compile_within(source, compile_seconds_);
   if (auto* failure = std::get_if<CompileFailure>(&compiled)) {
     return rejection_of(std::move(*failure));
@@ -99,8 +99,8 @@ KernelCache::Made KernelCache::make(const Source& source, const Launch& launch) 
   return load(binary, launch);
 }
 
-KernelCache::Made KernelCache::load(const Binary& binary, const Launch& launch) {
-  Made loaded = device_.load(binary, launch);
+KernelCache::Loaded KernelCache::load(const Binary& binary, const Launch& launch) {
+  Loaded loaded = device_.load(binary, launch);
   if (std::holds_alternative<std::unique_ptr<CompiledKernel>>(loaded)) {
     ++counters_.loaded;
   }

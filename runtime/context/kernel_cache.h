@@ -1,12 +1,11 @@
 #pragma once
 
-// KernelCache: the kernels that are loaded on one device, by the fingerprint of their source and the
-// compiler whose machine code was asked for.
+// KernelCache: the kernels loaded on a device, by the fingerprint of their source and the requested
+// compiler.
 //
-// Any number of threads may use it; all but find() may compile, which takes seconds, and holds no
-// lock meanwhile, so that two threads may make the same kernel, of which one is kept. Device and
-// store must outlive it. A kernel belongs to all who hold it, and is never unloaded while the cache
-// lives.
+// Thread-safe. get() may compile, which takes seconds and holds no lock: two threads may compile
+// the same kernel, and one of the two is kept. Device and store must outlive the cache. Kernels are
+// shared with their holders, and stay loaded as long as the cache.
 
 #include <atomic>
 #include <cstdint>
@@ -26,23 +25,22 @@ class KernelCache {
  public:
   using Kernel = std::shared_ptr<const CompiledKernel>;
 
-  /// `compile_seconds` is how long one compilation may take where the compiler can be stopped.
+  /// `compile_seconds` is the timeout of a compilation if the compiler can be stopped.
   KernelCache(Device& device, Store& store, double compile_seconds)
       : device_(device), store_(store), compile_seconds_(compile_seconds) {}
   ~KernelCache() = default;
   KernelCache(const KernelCache&) = delete;
   KernelCache& operator=(const KernelCache&) = delete;
 
-  /// Null unless the kernel is loaded, whoever compiled it.
+  /// Null unless the kernel is loaded, by any compiler.
   Kernel find(const std::string& source_fingerprint) const;
 
-  /// The kernel: loaded already, from the store, compiled now, or, where it cannot be compiled or
-  /// loaded, the one that is linked in, which is not remembered. A stored one of `compiler`, with
-  /// which it was tuned, comes before those of others. Throws DeviceError.
+  /// The kernel: from this cache, from the store, or compiled now. If it can be neither compiled
+  /// nor loaded, the linked-in kernel, which is not cached. Prefers a binary by `compiler`, with
+  /// which the kernel was tuned, to those by other compilers. Throws DeviceError.
   std::variant<Kernel, Rejection> get(const Instance& instance, const std::string& compiler);
 
-  /// The same kernel if it is loaded already or stored; null if it would have to be compiled.
-  /// Throws DeviceError.
+  /// The kernel if it is loaded or stored, else null: does not compile. Throws DeviceError.
   Kernel find_stored(const Instance& instance, const std::string& compiler);
 
   struct Counters {
@@ -51,16 +49,16 @@ class KernelCache {
   const Counters& counters() const { return counters_; }
 
  private:
-  using Made = std::variant<std::unique_ptr<CompiledKernel>, Rejection>;
+  using Loaded = std::variant<std::unique_ptr<CompiledKernel>, Rejection>;
 
   using Key = std::pair<std::string, std::string>;  ///< the source's fingerprint, the compiler
 
   Kernel find(const Key& key) const;
   Kernel keep(const Key& key, Kernel kernel);
-  Made make(const Source& source, const Launch& launch);
+  Loaded make(const Source& source, const Launch& launch);
   /// Null if no stored binary loads.
   Kernel load_stored(const Source& source, const Launch& launch, const std::string& compiler);
-  Made load(const Binary& binary, const Launch& launch);
+  Loaded load(const Binary& binary, const Launch& launch);
 
   Device& device_;
   Store& store_;

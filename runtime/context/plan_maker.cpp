@@ -19,41 +19,41 @@ std::string microseconds(double us) {
   return text.substr(0, text.find('.') + 3) + " us";
 }
 
-// The problem as a kernel sees it that relies on no more alignment than the winner had.
+// The problem with its alignments lowered to the winner's, on which the winner's kernel relies.
 Problem aligned_as(const Problem& winner, const Problem& problem) {
-  Problem seen = problem;
+  Problem lowered = problem;
   for (Matrix Problem::*matrix : {&Problem::a, &Problem::b, &Problem::c, &Problem::d}) {
-    (seen.*matrix).alignment_bytes =
+    (lowered.*matrix).alignment_bytes =
         std::min((problem.*matrix).alignment_bytes, (winner.*matrix).alignment_bytes);
   }
-  return seen;
+  return lowered;
 }
 
-Problem timed_in(Regime regime, const Problem& problem) {
-  Problem timed = problem;
-  timed.regime = regime;
-  return timed;
+Problem with_regime(Regime regime, const Problem& problem) {
+  Problem result = problem;
+  result.regime = regime;
+  return result;
 }
 
-// The winners' kernels as instances for another problem, each once, those of the nearest winners
-// first (tuner/neighbours.h) and those timed in the other regime last. A kernel serves every size
-// of its class, and memory that is better aligned than it needs.
+// The winners' kernels as instances for another problem, without duplicates: the nearest winners
+// first (tuner/neighbours.h), those timed in the other regime last. A kernel computes every size of
+// its class, and accepts memory of a higher alignment than it needs.
 std::vector<Instance> instances_of_winners(const Problem& problem, const DeviceIdentity& device,
                                            const DeviceLimits& limits,
                                            std::span<const Record> winners) {
   std::vector<Instance> instances;
   std::set<std::string> seen_candidates;
   const Regime other = problem.regime == Regime::kCold ? Regime::kWarm : Regime::kCold;
-  for (const Problem& asked : {problem, timed_in(other, problem)}) {
-    for (const auto& [apart, winner] : nearest_winners(asked, device, winners)) {
+  for (const Problem& target : {problem, with_regime(other, problem)}) {
+    for (const auto& [apart, winner] : nearest_winners(target, device, winners)) {
       const Candidate candidate{find_family(winner->family), winner->config};
-      const Problem seen = aligned_as(winner->problem, asked);
+      const Problem lowered = aligned_as(winner->problem, target);
       if (candidate.family == nullptr || candidate.family->backend() != limits.backend ||
-          !seen_candidates.insert(to_text(candidate) + " " + to_text(seen)).second) {
+          !seen_candidates.insert(to_text(candidate) + " " + to_text(lowered)).second) {
         continue;
       }
-      if (Instantiation made = instantiate(seen, candidate, limits)) {
-        instances.push_back(std::move(made).value());
+      if (Instantiation instance = instantiate(lowered, candidate, limits)) {
+        instances.push_back(std::move(instance).value());
       }
     }
   }
@@ -81,21 +81,21 @@ std::unique_ptr<Plan> PlanMaker::empty(const CheckedCall& call) {
   return plan;
 }
 
-std::unique_ptr<Plan> PlanMaker::of_kernel(const CheckedCall& call, const Instance& instance,
-                                           KernelCache::Kernel kernel, std::string_view origin) {
+std::unique_ptr<Plan> PlanMaker::from_kernel(const CheckedCall& call, const Instance& instance,
+                                             KernelCache::Kernel kernel, std::string_view origin) {
   std::unique_ptr<Plan> plan = empty(call);
   plan->launch = instance.launch;
   plan->description =
       to_text(instance.candidate) + " (" +
-      std::string(kernel->is_built_in() ? "linked in: nothing is compiled" : origin) + ")";
+      std::string(kernel->is_built_in() ? "linked in, nothing is compiled" : origin) + ")";
   plan->candidate = instance.candidate;
   plan->is_final = false;
   plan->kernel = std::move(kernel);
   return plan;
 }
 
-std::unique_ptr<Plan> PlanMaker::of_winner(const CheckedCall& call, const Hit& hit,
-                                           Compiling compiling) {
+std::unique_ptr<Plan> PlanMaker::from_winner(const CheckedCall& call, const Hit& hit,
+                                             Compiling compiling) {
   const std::string& compiler = hit.record.toolchain.compiler;
   std::variant<KernelCache::Kernel, Rejection> kernel = kernels_.find_stored(hit.winner, compiler);
   if (std::get<0>(kernel) == nullptr) {
@@ -111,12 +111,13 @@ std::unique_ptr<Plan> PlanMaker::of_winner(const CheckedCall& call, const Hit& h
   }
   const std::string origin = std::string(hit.match == Match::kExact ? "tuned" : "stale") + ", " +
                              microseconds(hit.record.measurement.median_us);
-  std::unique_ptr<Plan> plan = of_kernel(call, hit.winner, std::get<0>(std::move(kernel)), origin);
+  std::unique_ptr<Plan> plan =
+      from_kernel(call, hit.winner, std::get<0>(std::move(kernel)), origin);
   plan->is_final = true;
   return plan;
 }
 
-std::unique_ptr<Plan> PlanMaker::of_stored(Miss& miss) {
+std::unique_ptr<Plan> PlanMaker::from_store(Miss& miss) {
   const std::string problem = fingerprint(miss.problem());
   const std::int64_t seen = kernels_seen();
   {
@@ -134,13 +135,13 @@ std::unique_ptr<Plan> PlanMaker::of_stored(Miss& miss) {
   return plan;
 }
 
-std::unique_ptr<Plan> PlanMaker::find_winner_of_others(const CheckedCall& call,
-                                                       std::span<const Record> winners) {
+std::unique_ptr<Plan> PlanMaker::find_stored_winner(const CheckedCall& call,
+                                                    std::span<const Record> winners) {
   const std::string& compiler = device_.toolchain().compiler;
   for (const Instance& instance :
        instances_of_winners(call.problem(), device_.identity(), device_.limits(), winners)) {
     if (KernelCache::Kernel kernel = kernels_.find_stored(instance, compiler)) {
-      return of_kernel(call, instance, std::move(kernel), "the nearest stored kernel");
+      return from_kernel(call, instance, std::move(kernel), "the nearest stored kernel");
     }
   }
   return nullptr;
@@ -149,16 +150,16 @@ std::unique_ptr<Plan> PlanMaker::find_winner_of_others(const CheckedCall& call,
 std::unique_ptr<Plan> PlanMaker::find_stored(Miss& miss) {
   const Problem& problem = miss.problem();
   const DeviceIdentity& device = device_.identity();
-  if (auto plan = find_winner_of_others(miss.call(),
-                                        store_.neighbours(problem, device, kAskedNeighbours))) {
+  if (auto plan =
+          find_stored_winner(miss.call(), store_.neighbours(problem, device, kAskedNeighbours))) {
     return plan;
   }
-  if (auto plan = find_winner_of_others(
+  if (auto plan = find_stored_winner(
           miss.call(), store_.distant_neighbours(problem, device, kAskedNeighbours))) {
     return plan;
   }
-  // A kernel that was compiled without a tuning has no winner's row: it was among the model's first
-  // choices. Beyond those, loaded kernels cost no look-up.
+  // A kernel compiled without a tuning has no winner row, but ranks high in the model. Below that,
+  // search only the loaded kernels, which costs no look-up.
   constexpr std::size_t kLookedUp = 32;
   const std::string& compiler = device_.toolchain().compiler;
   const std::vector<Instance>& ranked = miss.ranked();
@@ -167,25 +168,25 @@ std::unique_ptr<Plan> PlanMaker::find_stored(Miss& miss) {
     KernelCache::Kernel kernel = rank < kLookedUp ? kernels_.find_stored(instance, compiler)
                                                   : kernels_.find(fingerprint(instance.source()));
     if (kernel != nullptr) {
-      return of_kernel(miss.call(), instance, std::move(kernel),
-                       "a stored kernel, chosen by the model");
+      return from_kernel(miss.call(), instance, std::move(kernel),
+                         "a stored kernel, chosen by the model");
     }
   }
-  return of_built_in(miss);
+  return from_built_in(miss);
 }
 
-std::unique_ptr<Plan> PlanMaker::of_built_in(Miss& miss) {
+std::unique_ptr<Plan> PlanMaker::from_built_in(Miss& miss) {
   if (miss.ranked().empty()) {
     return nullptr;
   }
   const Instance& best = miss.ranked().front();
   KernelCache::Kernel kernel = device_.built_in(best);
-  return kernel == nullptr ? nullptr : of_kernel(miss.call(), best, std::move(kernel), "");
+  return kernel == nullptr ? nullptr : from_kernel(miss.call(), best, std::move(kernel), "");
 }
 
-std::unique_ptr<Plan> PlanMaker::of_model(Miss& miss) {
+std::unique_ptr<Plan> PlanMaker::from_model(Miss& miss) {
   const Problem& problem = miss.problem();
-  // One candidate that does not compile must not fail a call: there are others.
+  // A candidate that does not compile must not fail the call: try others.
   constexpr std::size_t kAttempts = 8;
   std::string reasons;
   std::size_t attempts = 0;
@@ -193,11 +194,11 @@ std::unique_ptr<Plan> PlanMaker::of_model(Miss& miss) {
   const std::vector<TrialRecord> crashes =
       crashes_among(store_.trials({problem, device_.identity(), device_.toolchain()}));
   if (crashes.size() >= kMostCrashes) {
-    if (auto plan = of_built_in(miss)) {
+    if (auto plan = from_built_in(miss)) {
       return plan;
     }
   }
-  // A workspace is allocated when the kernel runs, in one stream or in several.
+  // Workspaces are allocated at launch, one per stream: leave room for a second.
   const std::int64_t room = device_.free_memory_bytes() / 2;
   for (const Instance& instance : untuned_choices(
            problem, device_.identity(), device_.limits(),
@@ -215,23 +216,23 @@ std::unique_ptr<Plan> PlanMaker::of_model(Miss& miss) {
         try_or_log(problem, [&] { return kernels_.get(instance, device_.toolchain().compiler); });
     const auto* rejection = std::get_if<Rejection>(&kernel);
     if (rejection == nullptr && std::get<0>(kernel) != nullptr) {
-      return of_kernel(miss.call(), instance, std::get<0>(std::move(kernel)),
-                       "chosen by the model");
+      return from_kernel(miss.call(), instance, std::get<0>(std::move(kernel)),
+                         "chosen by the model");
     }
-    reasons = rejection != nullptr ? rejection->detail : "the environment does not let it";
+    reasons = rejection != nullptr ? rejection->detail : "the environment failed, see the log";
   }
-  if (auto plan = of_built_in(miss)) {
-    log_warning(to_text(problem) + " is computed by the kernel that is linked in: " + reasons);
+  if (auto plan = from_built_in(miss)) {
+    log_warning(to_text(problem) + " is computed by the linked-in kernel: " + reasons);
     return plan;
   }
   throw CallError(CallError::Kind::kUnsupported,
                   "no kernel could be made for " + to_text(problem) + ": " + reasons);
 }
 
-std::unique_ptr<Plan> PlanMaker::of_loaded(Miss& miss) {
+std::unique_ptr<Plan> PlanMaker::from_loaded(Miss& miss) {
   for (const Instance& instance : miss.ranked()) {
     if (KernelCache::Kernel kernel = kernels_.find(fingerprint(instance.source()))) {
-      return of_kernel(miss.call(), instance, std::move(kernel), "loaded before a capture");
+      return from_kernel(miss.call(), instance, std::move(kernel), "loaded before a capture");
     }
   }
   return nullptr;

@@ -1,10 +1,9 @@
 #pragma once
 
-// PlanMaker: the kernel that a call runs, out of all that are tuned, stored, loaded, linked in or
-// can be compiled. It knows no policy: Context decides which of its functions a miss may use.
+// PlanMaker: makes plans with kernels that are tuned, stored, loaded, linked in or compiled now. It
+// does not depend on the policy: Context decides which of its functions handle a miss.
 //
-// Any number of threads may use it. It owns the loaded kernels; its plans are valid as long as the
-// context.
+// Thread-safe. It owns the loaded kernels; its plans are valid as long as the context.
 
 #include <atomic>
 #include <cstdint>
@@ -24,18 +23,18 @@
 
 namespace tunedgemm::internal {
 
-/// Whether a plan may be made by compiling. Forbidden while a caller waits for an immediate answer.
+/// Whether making a plan may compile. Forbidden if the caller must not block.
 enum class Compiling { kAllowed, kForbidden };
 
 class PlanMaker {
  public:
-  /// A call that has no plan, and its candidates: ranked when first needed, and only once.
+  /// A call without a plan, and its candidates, which are ranked at most once, on first use.
   class Miss {
    public:
     Miss(PlanMaker& maker, const CheckedCall& call) : maker_(maker), call_(call) {}
     const CheckedCall& call() const { return call_; }
     const Problem& problem() const { return call_.problem(); }
-    /// Best first, as the cost model predicts.
+    /// In the cost model's order, the best first.
     const std::vector<Instance>& ranked();
 
    private:
@@ -44,7 +43,7 @@ class PlanMaker {
     std::vector<Instance> ranked_;
   };
 
-  /// `compile_seconds` is how long one compilation may take if the compiler can be stopped.
+  /// `compile_seconds` is the timeout of a compilation if the compiler can be stopped.
   PlanMaker(Context& context, Device& device, Store& store, double compile_seconds)
       : context_(context),
         device_(device),
@@ -58,31 +57,33 @@ class PlanMaker {
   const KernelCache& kernels() const { return kernels_; }
   std::int64_t rankings() const { return rankings_; }
 
-  /// Without a kernel: right for a D without elements.
+  /// A plan without a kernel: complete only if D has no elements.
   std::unique_ptr<Plan> empty(const CheckedCall& call);
-  /// Of a winner that the store found. Null if its kernel cannot be had, or only by compiling while
-  /// that is forbidden. Throws DeviceError.
-  std::unique_ptr<Plan> of_winner(const CheckedCall& call, const Hit& hit, Compiling compiling);
-  /// The nearest kernel that is stored, loaded or linked in and computes the problem. Null if there
-  /// is none, which is remembered until something is stored or loaded. Throws DeviceError.
-  std::unique_ptr<Plan> of_stored(Miss& miss);
-  /// The model's choice, compiled unless it is stored; candidates that have crashed are passed
-  /// over. Throws CallError(kUnsupported) if no kernel can be made, DeviceError.
-  std::unique_ptr<Plan> of_model(Miss& miss);
-  /// Null if no loaded kernel computes the problem. Launches nothing, allocates no device memory.
-  std::unique_ptr<Plan> of_loaded(Miss& miss);
+  /// The plan of a stored winner. Null if its kernel is not available, or would have to be compiled
+  /// while that is forbidden. Throws DeviceError.
+  std::unique_ptr<Plan> from_winner(const CheckedCall& call, const Hit& hit, Compiling compiling);
+  /// The nearest stored, loaded or linked-in kernel that computes the problem. Null if there is
+  /// none; that result is cached until a kernel is stored or loaded. Throws DeviceError.
+  std::unique_ptr<Plan> from_store(Miss& miss);
+  /// The model's choice, compiled unless it is stored. Skips candidates that have crashed. Throws
+  /// CallError(kUnsupported) if there is no kernel, DeviceError.
+  std::unique_ptr<Plan> from_model(Miss& miss);
+  /// A loaded kernel; null if none computes the problem. Launches nothing, allocates no device
+  /// memory.
+  std::unique_ptr<Plan> from_loaded(Miss& miss);
 
  private:
-  /// Looks the nearest stored kernel up, in a number of look-ups that does not depend on the size
-  /// of the cache.
+  /// Looks up the nearest stored kernel. The number of look-ups does not depend on the size of the
+  /// cache.
   std::unique_ptr<Plan> find_stored(Miss& miss);
-  std::unique_ptr<Plan> find_winner_of_others(const CheckedCall& call,
-                                              std::span<const Record> winners);
-  /// The linked-in kernel, which stands in for any candidate. Null if the device has none.
-  std::unique_ptr<Plan> of_built_in(Miss& miss);
-  std::unique_ptr<Plan> of_kernel(const CheckedCall& call, const Instance& instance,
-                                  KernelCache::Kernel kernel, std::string_view origin);
-  /// Grows when there may be a kernel that was not stored or loaded before.
+  std::unique_ptr<Plan> find_stored_winner(const CheckedCall& call,
+                                           std::span<const Record> winners);
+  /// The linked-in kernel, which stands in for any candidate. Null if the device has none, or no
+  /// candidate is legal.
+  std::unique_ptr<Plan> from_built_in(Miss& miss);
+  std::unique_ptr<Plan> from_kernel(const CheckedCall& call, const Instance& instance,
+                                    KernelCache::Kernel kernel, std::string_view origin);
+  /// Grows when a kernel may have been stored or loaded.
   std::int64_t kernels_seen() const { return store_.changes() + kernels_.counters().loaded; }
 
   Context& context_;
@@ -91,15 +92,16 @@ class PlanMaker {
   KernelCache kernels_;
   std::atomic<std::int64_t> rankings_{0};
   std::mutex without_kernel_mutex_;
-  /// By fingerprints of problems: kernels_seen() when no stored kernel computed them.
+  /// By problem fingerprint: kernels_seen() when no stored kernel computed the problem.
   std::map<std::string, std::int64_t> without_kernel_;
 };
 
-/// Logs that the problem is computed by the next best kernel, and why.
+/// Logs that the next best kernel computes the problem, and why.
 void log_next_best(const Problem& problem, const std::string& reason);
 
-/// The attempt's result. If the environment breaks it (no memory, no thread, no file), logs why and
-/// returns a null or empty result: the caller has a next best answer. A failed device has none.
+/// Returns the attempt's result. If the environment makes it fail (no memory, no thread, no file),
+/// logs the reason and returns a null or empty result, and the caller falls back. Rethrows a
+/// CallError, and the DeviceError of a failed device, for which there is no fallback.
 template <class Attempt>
 auto try_or_log(const Problem& problem, Attempt&& attempt) -> decltype(attempt()) {
   try {

@@ -1,9 +1,9 @@
 #pragma once
 
-// ProvisionalPlans: the plans of problems that had no winner. Callers run them until a successor
-// takes over, and the store learns how often, as requests.
+// ProvisionalPlans: the plans of problems without a winner. Callers run them until a successor
+// replaces them. The store counts their launches as requests.
 //
-// Any number of threads may use it. It owns no plan.
+// Thread-safe. It owns no plan.
 
 #include <functional>
 #include <mutex>
@@ -25,11 +25,11 @@ class ProvisionalPlans {
 
   void add(const Plan& plan);
 
-  /// Notes how often plans were run since the last time.
+  /// Stores how often the plans have run since the last time.
   void note_calls();
 
-  /// Gives each plan of the problem the successor that `make` returns; a plan for which it returns
-  /// null stays. Returns whether none stays.
+  /// Gives each plan of the problem the successor that `make` returns, and removes it. A plan for
+  /// which `make` returns null stays. Returns whether none stayed.
   bool replace(const Problem& canonical, const std::function<const Plan*(const Plan&)>& make);
 
  private:

@@ -7,15 +7,15 @@
 namespace tunedgemm::internal {
 namespace {
 
-// From so many streams on, those that have not launched for long lose their workspaces. They may be
-// gone: nobody tells when a stream is destroyed. Long is much longer than programs take to come back
-// to a stream, since freeing and allocating wait for the device.
+// From this many streams on, idle streams lose their workspaces: they may have been destroyed, of
+// which CUDA gives no notice. The idle time is far longer than programs take to return to a stream,
+// since freeing and allocating wait for the device.
 constexpr std::size_t kManyStreams = 64;
-constexpr std::chrono::milliseconds kLong{200};
+constexpr std::chrono::milliseconds kIdle{200};
 
 constexpr std::uint64_t kNoStream = std::numeric_limits<std::uint64_t>::max();
 
-// Added to the number of users of a workspace that is being given to another stream.
+// Added to the number of users of a workspace that is taken for another stream.
 constexpr int kTaken = std::numeric_limits<int>::min() / 2;
 
 }  // namespace
@@ -23,7 +23,7 @@ constexpr int kTaken = std::numeric_limits<int>::min() / 2;
 class WorkspacePool::Use {
  public:
   Use() = default;
-  /// Of a workspace whose users already count this one.
+  /// Precondition: the workspace's users already include this one.
   explicit Use(StreamWorkspace& workspace) : workspace_(&workspace) {}
   Use(const Use&) = delete;
   Use& operator=(const Use&) = delete;
@@ -46,8 +46,8 @@ class WorkspacePool::Use {
 };
 
 WorkspacePool::~WorkspacePool() {
-  // A graph that outlives the pool keeps the rest, which is no memory of the device.
-  for (const auto& workspace : of_graphs_) {
+  // A graph that outlives the pool keeps the GraphWorkspace, without device memory.
+  for (const auto& workspace : graph_workspaces_) {
     workspace->memory.reset();
   }
 }
@@ -77,7 +77,7 @@ WorkspacePool::Use WorkspacePool::find(std::int64_t bytes, std::uint64_t stream)
     }
     const bool taken = workspace->users.fetch_add(1, std::memory_order_acquire) < 0;
     Use use(*workspace);
-    // It may have become another stream's, or nobody's, before it was held.
+    // It may have been taken or freed before its users were incremented.
     if (!taken && workspace->stream.load(std::memory_order_relaxed) == stream &&
         workspace->memory->size_bytes() >= bytes) {
       if (!workspace->used_lately.load(std::memory_order_relaxed)) {
@@ -94,16 +94,16 @@ WorkspacePool::Use WorkspacePool::add(const Launch& launch, std::uint64_t stream
   if (Use kept = find(launch.workspace_bytes, stream)) {
     return kept;
   }
-  free_those_of_destroyed_graphs();
+  free_workspaces_of_destroyed_graphs();
   StreamWorkspace* workspace = take(stream);
   if (workspace == nullptr) {
-    of_streams_.push_back(std::make_unique<StreamWorkspace>());
-    workspace = of_streams_.back().get();
+    stream_workspaces_.push_back(std::make_unique<StreamWorkspace>());
+    workspace = stream_workspaces_.back().get();
     workspace->users = kTaken;
     workspace->next = newest_.load(std::memory_order_relaxed);
     newest_.store(workspace, std::memory_order_release);
   }
-  // Freeing waits until the device has done what was launched with it.
+  // Freeing waits for the launches that use the memory.
   workspace->stream = kNoStream;
   workspace->memory.reset();
   const auto give_back = [&](int users) {
@@ -126,15 +126,15 @@ WorkspacePool::Use WorkspacePool::add(const Launch& launch, std::uint64_t stream
 }
 
 bool WorkspacePool::StreamWorkspace::try_to_take() {
-  int nobody = 0;
-  return users.compare_exchange_strong(nobody, kTaken, std::memory_order_acquire);
+  int no_users = 0;
+  return users.compare_exchange_strong(no_users, kTaken, std::memory_order_acquire);
 }
 
 WorkspacePool::StreamWorkspace* WorkspacePool::take(std::uint64_t stream) {
-  if (of_streams_.size() >= kManyStreams) {
-    free_unused_ones();
+  if (stream_workspaces_.size() >= kManyStreams) {
+    free_idle_workspaces();
   }
-  for (const auto& workspace : of_streams_) {
+  for (const auto& workspace : stream_workspaces_) {
     const std::uint64_t owner = workspace->stream.load(std::memory_order_relaxed);
     if ((owner == stream || owner == kNoStream) && workspace->try_to_take()) {
       return workspace.get();
@@ -143,13 +143,13 @@ WorkspacePool::StreamWorkspace* WorkspacePool::take(std::uint64_t stream) {
   return nullptr;
 }
 
-void WorkspacePool::free_unused_ones() {
+void WorkspacePool::free_idle_workspaces() {
   const auto now = std::chrono::steady_clock::now();
-  if (now - last_freed_ < kLong) {
+  if (now - last_freed_ < kIdle) {
     return;
   }
   last_freed_ = now;
-  for (const auto& workspace : of_streams_) {
+  for (const auto& workspace : stream_workspaces_) {
     const bool used_lately = workspace->used_lately.exchange(false, std::memory_order_relaxed);
     if (!used_lately && workspace->try_to_take()) {
       workspace->stream = kNoStream;
@@ -166,7 +166,7 @@ int WorkspacePool::run_captured(const CompiledKernel& kernel, const Launch& laun
   const std::unique_ptr<StreamCapture> before = device_.capture_of(stream);
   if (before == nullptr) {
     throw DeviceError(DeviceError::Kind::kFailed,
-                      "the capture of the stream has ended or is invalid; begin it anew");
+                      "the capture of the stream has ended or is invalid; begin a new one");
   }
   const std::shared_ptr<GraphWorkspace> workspace = graph_workspace(launch, *before);
   if (workspace == nullptr) {
@@ -184,19 +184,20 @@ int WorkspacePool::run_captured(const CompiledKernel& kernel, const Launch& laun
 std::shared_ptr<WorkspacePool::GraphWorkspace> WorkspacePool::graph_workspace(
     const Launch& launch, const StreamCapture& capture) {
   std::vector<const void*> last_users;
-  for (const auto& workspace : of_graphs_) {
+  for (const auto& workspace : graph_workspaces_) {
     if (workspace->capture == capture.id() && workspace->last_user != nullptr &&
         workspace->memory->size_bytes() >= launch.workspace_bytes) {
       last_users.push_back(workspace->last_user);
     }
   }
   if (const void* nearest = capture.nearest_before(last_users)) {
-    return *std::find_if(of_graphs_.begin(), of_graphs_.end(), [&](const auto& workspace) {
-      return workspace->capture == capture.id() && workspace->last_user == nearest &&
-             workspace->memory->size_bytes() >= launch.workspace_bytes;
-    });
+    return *std::find_if(
+        graph_workspaces_.begin(), graph_workspaces_.end(), [&](const auto& workspace) {
+          return workspace->capture == capture.id() && workspace->last_user == nearest &&
+                 workspace->memory->size_bytes() >= launch.workspace_bytes;
+        });
   }
-  free_those_of_destroyed_graphs();
+  free_workspaces_of_destroyed_graphs();
   auto workspace = std::make_shared<GraphWorkspace>();
   workspace->capture = capture.id();
   workspace->memory = allocate(launch);
@@ -204,7 +205,7 @@ std::shared_ptr<WorkspacePool::GraphWorkspace> WorkspacePool::graph_workspace(
     return nullptr;
   }
   capture.keep(workspace);
-  of_graphs_.push_back(workspace);
+  graph_workspaces_.push_back(workspace);
   return workspace;
 }
 
@@ -222,19 +223,20 @@ std::unique_ptr<DeviceMemory> WorkspacePool::allocate(const Launch& launch) {
   }
 }
 
-void WorkspacePool::free_those_of_destroyed_graphs() {
-  std::erase_if(of_graphs_, [](const auto& workspace) { return workspace.use_count() == 1; });
+void WorkspacePool::free_workspaces_of_destroyed_graphs() {
+  std::erase_if(graph_workspaces_,
+                [](const auto& workspace) { return workspace.use_count() == 1; });
 }
 
 std::size_t WorkspacePool::stream_workspaces() const {
   const std::scoped_lock lock(mutex_);
-  return of_streams_.size();
+  return stream_workspaces_.size();
 }
 
 std::size_t WorkspacePool::graph_workspaces() const {
   const std::scoped_lock lock(mutex_);
   return static_cast<std::size_t>(
-      std::count_if(of_graphs_.begin(), of_graphs_.end(),
+      std::count_if(graph_workspaces_.begin(), graph_workspaces_.end(),
                     [](const auto& workspace) { return workspace.use_count() > 1; }));
 }
 

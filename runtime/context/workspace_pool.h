@@ -1,16 +1,16 @@
 #pragma once
 
-// WorkspacePool: the memory that kernels use beside their matrices, and launches with it.
+// WorkspacePool: the scratch memory of kernels, and launches with it.
 //
-// Launches that may run at the same time must not share a workspace. Those of one stream follow
-// each other, so each stream has one, by its id: handles are used again, and one handle may mean
-// another stream in every thread. A graph may be launched beside anything, so it has workspaces of
-// its own: a captured launch takes one of its graph whose last user it runs behind, else a new one.
+// Launches that may run concurrently must not share a workspace. Launches on one stream are
+// ordered, so each stream has one workspace, by stream id: handles are reused, and one handle may
+// mean a different stream in each thread. A graph may run concurrently with anything, so it has
+// workspaces of its own: a captured launch reuses a workspace of its graph if it runs after the
+// workspace's last user, and else gets a new one.
 //
-// Any number of threads may use it. The hot path takes no lock. The device must outlive the pool,
-// which owns all of the memory. That of a graph is freed after the graph and its executables are
-// destroyed, that of a stream, where there are many, after it has not been used for long, and the
-// rest with the pool.
+// Thread-safe. The hot path takes no lock. The device must outlive the pool, which owns all
+// workspaces. A graph's are freed after the graph and its executables are destroyed. If there are
+// many streams, those of idle streams are freed. The rest is freed with the pool.
 
 #include <atomic>
 #include <chrono>
@@ -30,28 +30,28 @@ class WorkspacePool {
   WorkspacePool(const WorkspacePool&) = delete;
   WorkspacePool& operator=(const WorkspacePool&) = delete;
 
-  /// Launches the kernel with a workspace that is the stream's own, or the graph's into which the
-  /// stream is captured; one that is optional and cannot be had is done without. Returns 0 or the
-  /// device's error number. Allocates, and blocks for it, only where there is no workspace yet;
-  /// then it may throw DeviceError.
+  /// Launches the kernel with the workspace of the stream, or of the graph into which the stream is
+  /// captured; without one if it is optional and cannot be allocated. Returns 0 or the device API's
+  /// error number. Allocates, and blocks for that, only if there is no workspace yet; then it may
+  /// throw DeviceError.
   int run(const CompiledKernel& kernel, const Launch& launch, Arguments arguments,
           StreamHandle stream);
 
-  /// How many workspaces there are, of streams and of graphs that still exist.
+  /// The number of workspaces of streams, and of graphs that still exist.
   std::size_t stream_workspaces() const;
   std::size_t graph_workspaces() const;
 
  private:
-  /// Of one stream at a time: when that has not launched for long, another stream gets it.
+  /// Belongs to one stream at a time. If that is idle for long, another stream may take it.
   struct StreamWorkspace {
     std::atomic<std::uint64_t> stream{0};
-    /// Threads that are launching with it. Negative: it is being given to another stream.
+    /// Threads that are launching with it. Negative: it is taken for another stream.
     std::atomic<int> users{0};
     std::atomic<bool> used_lately{true};
     std::unique_ptr<DeviceMemory> memory;
     StreamWorkspace* next = nullptr;
 
-    /// False while somebody launches with it, or it is taken already.
+    /// False while a thread launches with it, or it is already taken.
     bool try_to_take();
   };
   struct GraphWorkspace {
@@ -59,32 +59,33 @@ class WorkspacePool {
     std::uint64_t capture = 0;
     const void* last_user = nullptr;  ///< a node of the capture's graph
   };
-  /// Keeps a stream's workspace from being given to another stream, between finding it and
-  /// launching.
+  /// While it lives, no other stream can take the workspace: between finding it and the launch.
   class Use;
 
   Use find(std::int64_t bytes, std::uint64_t stream) const noexcept;
-  /// Empty if the workspace is optional and cannot be had.
+  /// Empty if the workspace is optional and cannot be allocated.
   Use add(const Launch& launch, std::uint64_t stream);
-  /// One to be given to the stream, which nobody uses and nobody finds now; or null.
+  /// Takes an unused workspace for the stream, so that find() does not return it; or null.
   StreamWorkspace* take(std::uint64_t stream);
-  /// Frees those of streams that have not launched since the last time, if that was long ago.
-  void free_unused_ones();
+  /// Frees the workspaces of streams that have not launched since the last call, unless that was
+  /// recent.
+  void free_idle_workspaces();
   int run_captured(const CompiledKernel& kernel, const Launch& launch, Arguments arguments,
                    StreamHandle stream);
-  /// Null if it is optional and cannot be had.
+  /// Null if the workspace is optional and cannot be allocated.
   std::shared_ptr<GraphWorkspace> graph_workspace(const Launch& launch,
                                                   const StreamCapture& capture);
-  void free_those_of_destroyed_graphs();
-  /// With its counters zero; null if it is optional and cannot be had. Throws DeviceError.
+  void free_workspaces_of_destroyed_graphs();
+  /// Zeroes the counters. Null if the workspace is optional and cannot be allocated. Throws
+  /// DeviceError.
   std::unique_ptr<DeviceMemory> allocate(const Launch& launch);
 
   Device& device_;
-  mutable std::mutex mutex_;  ///< of all that changes which workspaces there are
-  std::vector<std::unique_ptr<StreamWorkspace>> of_streams_;
+  mutable std::mutex mutex_;  ///< for adding, taking and freeing workspaces
+  std::vector<std::unique_ptr<StreamWorkspace>> stream_workspaces_;
   std::chrono::steady_clock::time_point last_freed_{};
   std::atomic<StreamWorkspace*> newest_{nullptr};
-  std::vector<std::shared_ptr<GraphWorkspace>> of_graphs_;
+  std::vector<std::shared_ptr<GraphWorkspace>> graph_workspaces_;
 };
 
 }  // namespace tunedgemm::internal

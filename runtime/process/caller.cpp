@@ -29,7 +29,7 @@ namespace {
 }  // namespace
 
 struct Caller::Link {
-  // A descriptor of its own, which no program that is started here gets.
+  // Close-on-exec: programs started by this process must not inherit the socket.
   int socket = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3);
   std::mutex sending, mutex;
   std::condition_variable changed;
@@ -79,7 +79,7 @@ void Caller::send(std::string line) const noexcept {
   for (std::string_view left = line; !left.empty();) {
     const ssize_t sent = ::send(link_->socket, left.data(), left.size(), MSG_NOSIGNAL);
     if (sent < 0 && errno != EINTR) {
-      return;  // the reading thread notices the end
+      return;  // the reading thread handles the end
     }
     left.remove_prefix(static_cast<std::size_t>(std::max<ssize_t>(sent, 0)));
   }

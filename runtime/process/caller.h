@@ -1,7 +1,8 @@
 #pragma once
 
-// Caller: the process that has started this one as a ChildProcess, as this one sees it: lines over
-// the socket that is the standard input. This process does not outlive its caller.
+// Caller: in a process started as a ChildProcess, the connection to the process that started it.
+// They exchange lines over the socket that is the standard input. A process does not outlive its
+// caller.
 
 #include <chrono>
 #include <memory>
@@ -10,19 +11,19 @@
 
 namespace tunedgemm::internal {
 
-/// Any thread may use it. Copies are of the same caller.
+/// Thread-safe. Copies share the connection.
 class Caller {
  public:
-  /// Starts the thread that reads. When the input ends, as it does when the caller ends in whatever
-  /// way, this process has so much time to end by itself, and is then killed with its group. Throws
-  /// std::system_error if there is no descriptor or no thread for that.
+  /// Starts the reading thread. The input ends when the caller ends, for whatever reason. This
+  /// process then has the time `grace` to exit, after which it is killed with its process group.
+  /// Throws std::system_error if it gets no descriptor or no thread.
   explicit Caller(std::chrono::milliseconds grace);
 
-  /// Sends a line. If the caller has gone, nothing happens.
+  /// Sends a line. No effect if the caller has ended.
   void send(std::string line) const noexcept;
   /// Waits for the next line; empty at the end of the input.
   std::optional<std::string> receive() const;
-  /// Whether there is a line to receive, or the end of the input.
+  /// Whether receive() would return at once: with a line, or at the end of the input.
   bool has_spoken() const;
 
  private:

@@ -25,11 +25,11 @@ namespace {
 
 constexpr std::size_t kMostOutput = 64 << 10;
 constexpr std::size_t kLongestLine = 1 << 20;
-// A compiler that is asked to end removes its temporary files.
-constexpr std::chrono::milliseconds kUntilKilled{100};
-constexpr std::chrono::milliseconds kBetweenLooks{10};
-// A process that SIGKILL does not end within this is held by a driver.
-constexpr std::chrono::seconds kUntilDead{5};
+// Between SIGTERM and SIGKILL, for a compiler to remove its temporary files.
+constexpr std::chrono::milliseconds kTerminationGrace{100};
+constexpr std::chrono::milliseconds kPollInterval{10};
+// A process that SIGKILL does not end within this time is held by a driver.
+constexpr std::chrono::seconds kKillTimeout{5};
 
 void throw_if(int error, const std::string& what) {
   if (error != 0) {
@@ -38,7 +38,7 @@ void throw_if(int error, const std::string& what) {
 }
 
 // The settings of posix_spawn: one socket for input, output and error, a new process group, and
-// default signals, whatever this process ignores or blocks.
+// default signal dispositions, even for signals that this process ignores or blocks.
 class SpawnSettings {
  public:
   [[nodiscard]] explicit SpawnSettings(int socket) {
@@ -83,7 +83,7 @@ std::vector<char*> pointers_to(const std::vector<std::string>& texts) {
   return pointers;
 }
 
-// The environment of children, with these variables in place of those of the same names.
+// The environment of children, in which these variables replace those of the same names.
 std::vector<std::string> environment_with(const std::vector<std::string>& variables) {
   std::vector<std::string> all = environment_of_children();
   std::erase_if(all, [&](const std::string& inherited) {
@@ -112,10 +112,10 @@ ChildResult result_of(int status) {
 std::string to_text(const ChildResult& result) {
   switch (result.end) {
     case ChildResult::End::kSignalled:
-      return "was ended by signal " + std::to_string(result.code) + " (" + strsignal(result.code) +
+      return "was killed by signal " + std::to_string(result.code) + " (" + strsignal(result.code) +
              ")";
     case ChildResult::End::kExited:
-      return "ended with status " + std::to_string(result.code);
+      return "exited with status " + std::to_string(result.code);
     case ChildResult::End::kTimedOut:
       break;
   }
@@ -209,11 +209,11 @@ ChildResult ChildProcess::finish(Clock::time_point deadline) {
   const bool is_in_time = read_until_end(deadline);
   if (!is_in_time) {
     signal_group(SIGTERM);
-    ends_within(kUntilKilled);
+    ends_within(kTerminationGrace);
   }
   signal_group(SIGKILL);
-  if (ends_within(kUntilDead)) {
-    int status = 0;  // stays so where this program collects its children itself
+  if (ends_within(kKillTimeout)) {
+    int status = 0;  // unchanged if the program reaps its children itself
     while (waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
     }
     std::string output = std::move(result_.output);
@@ -227,8 +227,7 @@ ChildResult ChildProcess::finish(Clock::time_point deadline) {
   return result_;
 }
 
-// The child is not waited for until its group has been killed, so that no other group has its
-// number.
+// Does not reap the child (WNOWAIT): its number must not be reused before the group is killed.
 bool ChildProcess::runs() const {
   siginfo_t ended{};
   if (waitid(P_PID, static_cast<id_t>(pid_), &ended, WEXITED | WNOHANG | WNOWAIT) != 0) {
@@ -250,22 +249,22 @@ bool ChildProcess::ends_within(std::chrono::milliseconds time) const {
 
 void ChildProcess::signal_group(int signal) const {
   siginfo_t ended{};
-  const bool is_collected_elsewhere =
+  const bool is_reaped =
       waitid(P_PID, static_cast<id_t>(pid_), &ended, WEXITED | WNOHANG | WNOWAIT) != 0 &&
       errno == ECHILD;
-  if (pid_ > 0 && !is_collected_elsewhere) {
+  if (pid_ > 0 && !is_reaped) {
     kill(-pid_, signal);
   }
 }
 
-// Whether it has ended in time. Another process may hold the socket open for longer, and the child
-// may close it before its end.
+// Whether the child has ended before the deadline. The socket's end does not tell: other processes
+// may hold it open for longer, and the child may close it earlier.
 bool ChildProcess::read_until_end(Clock::time_point deadline) {
   std::string& output = result_.output;
   bool is_open = true;
   while (true) {
     const bool is_running = runs();
-    const auto wait = is_running ? kBetweenLooks : std::chrono::milliseconds(0);
+    const auto wait = is_running ? kPollInterval : std::chrono::milliseconds(0);
     if (!is_open) {
       std::this_thread::sleep_for(std::min(wait, std::chrono::milliseconds(1)));
     }
@@ -289,7 +288,7 @@ bool ChildProcess::read_until_end(Clock::time_point deadline) {
   }
 }
 
-// The child's own children inherit its limits. A lower limit stays.
+// The child's own children inherit the limits. Never raises a lower limit.
 void ChildProcess::limit(int resource, std::int64_t most) const {
   const auto kind = static_cast<decltype(RLIMIT_CORE)>(resource);
   rlimit now{};
@@ -309,16 +308,16 @@ ChildResult run_child(const std::vector<std::string>& arguments, const ChildLimi
 
 std::filesystem::path find_program(const std::string& name) {
   namespace fs = std::filesystem;
-  const auto runs = [](const fs::path& path) {
+  const auto is_program = [](const fs::path& path) {
     std::error_code ignored;
     return fs::is_regular_file(path, ignored) && access(path.c_str(), X_OK) == 0;
   };
   if (name.find('/') != std::string::npos) {
-    return runs(name) ? fs::path(name) : fs::path();
+    return is_program(name) ? fs::path(name) : fs::path();
   }
   std::istringstream folders(program_folders());
   for (std::string folder; std::getline(folders, folder, ':');) {
-    if (fs::path path = fs::path(folder) / name; !folder.empty() && runs(path)) {
+    if (fs::path path = fs::path(folder) / name; !folder.empty() && is_program(path)) {
       return path;
     }
   }

@@ -1,12 +1,12 @@
 #pragma once
 
-// ChildProcess: the one way in which this library starts a program.
+// ChildProcess: starts a program; the library starts every program this way.
 //
-// The program's standard input, output and error are one end of a socket; this process reads and
-// writes the other. It leads a process group of its own, to which its children belong, dumps no
-// core, and finds signals as a shell leaves them. The group does not survive the object. A program
-// of ours notices the end of this process by the end of its input (Caller); another program has a
-// limit of CPU time for that case.
+// The program's standard input, output and error are one end of a socket pair; this process has the
+// other end. The program leads a process group of its own, which its children join, dumps no core,
+// and has the signal dispositions that a shell gives it. The group does not survive the object. If
+// this process ends, a program of ours exits at the end of its input (Caller); for any other
+// program, a limit of CPU time covers that case.
 
 #include <sys/types.h>
 
@@ -25,12 +25,12 @@ struct ChildResult {
   std::string output;  ///< at most 64 KiB
 };
 
-/// "was ended by signal 11 (Segmentation fault)", "ended with status 3", "was stopped".
+/// "was killed by signal 11 (Segmentation fault)", "exited with status 3", "was stopped".
 std::string to_text(const ChildResult& result);
 
 struct ChildLimits {
   std::chrono::milliseconds time{};
-  std::int64_t file_bytes = std::int64_t{64} << 20;  ///< of each file that it writes; 0: no limit
+  std::int64_t file_bytes = std::int64_t{64} << 20;  ///< of each written file; 0: no limit
   std::chrono::seconds cpu{};                        ///< of each process; 0: no limit
 };
 
@@ -39,8 +39,8 @@ class ChildProcess {
  public:
   using Clock = std::chrono::steady_clock;
 
-  /// Starts `arguments[0]`, a path. Its environment is this process's, in which the `variables`
-  /// ("NAME=value") are set. `limits.time` begins now. Throws std::system_error.
+  /// Starts `arguments[0]`, a path, in this process's environment with the `variables`
+  /// ("NAME=value") set. `limits.time` begins now. Throws std::system_error.
   [[nodiscard]] ChildProcess(const std::vector<std::string>& arguments, const ChildLimits& limits,
                              const std::vector<std::string>& variables = {});
   /// Kills the group.
@@ -48,19 +48,19 @@ class ChildProcess {
   ChildProcess(const ChildProcess&) = delete;
   ChildProcess& operator=(const ChildProcess&) = delete;
 
-  /// Sends a line, to which the newline is added. False if the program has gone or does not read.
+  /// Sends the line and a newline. False if the program has ended or does not read.
   bool send(const std::string& line) noexcept;
-  /// The program finds its input at the end.
+  /// Ends the program's input.
   void close_input() noexcept;
 
   enum class Received { kLine, kNothing, kEnd };
-  /// The next line, without its newline; kNothing until the deadline, and kEnd when the program has
-  /// closed its end or sends a line without end.
+  /// kLine: `line` is the next line, without its newline. kNothing: no line before the deadline.
+  /// kEnd: the program has closed its end of the socket, or its line exceeds 1 MiB.
   Received receive(std::string& line, Clock::time_point deadline);
 
-  /// Reads what the program says until it has ended, or until the time is over: then the group is
-  /// asked to end and, a moment later, killed. What is left of the group is killed in any case. A
-  /// process that does not die then, held by a driver, is left alone after some seconds.
+  /// Reads the program's output until it has ended, or until the deadline: then its group gets
+  /// SIGTERM, and SIGKILL 100 ms later. The rest of the group is killed in any case. Stops waiting
+  /// after 5 s for a process that SIGKILL does not end, because a driver holds it.
   ChildResult finish() { return finish(deadline_); }
   ChildResult finish(Clock::time_point deadline);
 
@@ -72,17 +72,17 @@ class ChildProcess {
   void limit(int resource, std::int64_t most) const;
 
   Clock::time_point deadline_;
-  pid_t pid_ = -1;  ///< -1 when it has been waited for
+  pid_t pid_ = -1;  ///< -1 after finish()
   int socket_ = -1;
-  std::string received_;  ///< no line has been made of it yet
+  std::string received_;  ///< not yet returned by receive()
   ChildResult result_;
 };
 
-/// Runs a program with an empty input to its end.
+/// Runs a program with an empty input and waits for its end.
 ChildResult run_child(const std::vector<std::string>& arguments, const ChildLimits& limits,
                       const std::vector<std::string>& variables = {});
 
-/// The path of a program, searched for as a shell does; empty if there is none.
+/// The path of a program, searched for like a shell does; empty if there is none.
 std::filesystem::path find_program(const std::string& name);
 
 }  // namespace tunedgemm::internal

@@ -20,9 +20,9 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kPrefix = "tunedgemm-";
-// No folder is in use for longer without a new file: the longest compilation takes half of it. A
-// process of another container, whose number means nothing here, keeps its folder so long.
-constexpr std::chrono::minutes kOld{10};
+// A folder this old without a new file is not in use: the longest compilation takes half the time.
+// This protects folders of processes in other containers, whose numbers mean nothing here.
+constexpr std::chrono::minutes kStaleAge{10};
 
 bool is_of_dead_process(const fs::path& folder) {
   const std::string name = folder.filename();
@@ -38,10 +38,10 @@ bool is_of_dead_process(const fs::path& folder) {
          S_ISDIR(status.st_mode) && status.st_uid == geteuid() &&
          std::chrono::system_clock::now() -
                  std::chrono::system_clock::from_time_t(status.st_mtime) >
-             kOld;
+             kStaleAge;
 }
 
-void remove_those_of_dead_processes(const fs::path& place) {
+void remove_folders_of_dead_processes(const fs::path& place) {
   std::error_code error;
   for (fs::directory_iterator at(place, error), end; !error && at != end; at.increment(error)) {
     if (is_of_dead_process(at->path())) {
@@ -54,16 +54,16 @@ void remove_those_of_dead_processes(const fs::path& place) {
 }  // namespace
 
 std::vector<fs::path> temporary_places() {
-  const std::string given = environment("TMPDIR");
-  return given.starts_with('/') ? std::vector<fs::path>{given, "/tmp"}
-                                : std::vector<fs::path>{"/tmp"};
+  const std::string tmpdir = environment("TMPDIR");
+  return tmpdir.starts_with('/') ? std::vector<fs::path>{tmpdir, "/tmp"}
+                                 : std::vector<fs::path>{"/tmp"};
 }
 
 PrivateFolder::PrivateFolder() {
   int error = ENOENT;
   std::string name;
   for (const fs::path& place : temporary_places()) {
-    remove_those_of_dead_processes(place);
+    remove_folders_of_dead_processes(place);
     name = place / (std::string(kPrefix) + std::to_string(getpid()) + "-XXXXXX");
     if (mkdtemp(name.data()) != nullptr) {
       path_ = name;
@@ -72,7 +72,7 @@ PrivateFolder::PrivateFolder() {
     error = errno;
   }
   throw std::system_error(error, std::generic_category(),
-                          "no temporary folder can be made, the last try was " + name);
+                          "cannot create a temporary folder, the last attempt was " + name);
 }
 
 PrivateFolder::~PrivateFolder() {
@@ -80,7 +80,7 @@ PrivateFolder::~PrivateFolder() {
     std::error_code ignored;
     fs::remove_all(path_, ignored);
   } catch (const std::exception&) {
-    // no memory; a later process removes it
+    // no memory: a later process removes the folder
   }
 }
 

@@ -1,22 +1,22 @@
 #pragma once
 
-// A folder for temporary files that others cannot touch.
+// PrivateFolder: a folder for temporary files that other users cannot access.
 
 #include <filesystem>
 #include <vector>
 
 namespace tunedgemm::internal {
 
-/// $TMPDIR and /tmp.
+/// $TMPDIR, if it is an absolute path, and /tmp.
 std::vector<std::filesystem::path> temporary_places();
 
-/// A private folder, removed with all that is in it. Its name, tunedgemm-<pid>-XXXXXX, has the
-/// number of this process, so that the folder of a process that was killed can be told: the next
-/// one to be made beside it removes it.
+/// Removed with its contents by the destructor. Its name, tunedgemm-<pid>-XXXXXX, contains the
+/// process's number, which marks the folders of killed processes: the next PrivateFolder created in
+/// the same place removes them.
 class PrivateFolder {
  public:
-  /// In the first place where one can be made. Throws std::system_error, which names the last place,
-  /// if there is none.
+  /// Creates the folder in the first of the temporary_places() that allows it. If none does, throws
+  /// std::system_error, which names the last one.
   [[nodiscard]] PrivateFolder();
   ~PrivateFolder();
   PrivateFolder(const PrivateFolder&) = delete;

@@ -17,12 +17,12 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr double kMostSeconds = 1e6;
-// Between two questions to the caller's program whether the tuning is cancelled.
-constexpr std::chrono::milliseconds kBetweenQuestions{100};
-// A crash closes the socket a moment before the process is over.
-constexpr std::chrono::seconds kUntilGone{2};
+// The interval at which TuneOptions::cancelled is polled.
+constexpr std::chrono::milliseconds kCancelPollInterval{100};
+// A crash closes the socket shortly before the process has ended.
+constexpr std::chrono::seconds kExitTimeout{2};
 
-// These signals come from outside, a user or the system that needs memory, and not from a candidate.
+// These signals come from outside (a user, the OOM killer), not from a candidate.
 bool is_from_outside(const ChildResult& result) {
   constexpr int kSignals[] = {SIGKILL, SIGTERM, SIGINT, SIGHUP};
   return result.end == ChildResult::End::kSignalled &&
@@ -36,8 +36,8 @@ std::string seconds_text(double seconds) {
 }  // namespace
 
 TuningWorker::TuningWorker(std::vector<std::string> command, const WorkerPlace& place, Store& store,
-                           std::chrono::milliseconds patience)
-    : command_(std::move(command)), store_(store), patience_(patience) {
+                           std::chrono::milliseconds slack)
+    : command_(std::move(command)), store_(store), slack_(slack) {
   const std::vector<std::string> arguments = to_arguments(place);
   command_.insert(command_.end(), arguments.begin(), arguments.end());
 }
@@ -54,7 +54,7 @@ void TuningWorker::start() {
   try {
     variables.push_back("TMPDIR=" + folder_.emplace().path().string());
   } catch (const std::system_error&) {
-    folder_.reset();  // it finds its own, or does without
+    folder_.reset();  // the worker uses its own TMPDIR
   }
   child_ = std::make_unique<ChildProcess>(command_, ChildLimits{.file_bytes = 0}, variables);
 }
@@ -79,7 +79,7 @@ TuneResult TuningWorker::tune(const TuningKey& key, const TuneOptions& options) 
     last = *loss;
     if (is_new && !conversation.has_spoken() && last.cause == Cause::kCandidate) {
       throw std::system_error(EPROTO, std::generic_category(),
-                              command_.front() + " is no worker: " + last.failure);
+                              command_.front() + " is not a worker: " + last.failure);
     }
     record_loss(key, conversation.at_work(), last);
     lost.tuning.cancelled = options.cancelled && options.cancelled();
@@ -96,14 +96,14 @@ std::optional<TuningWorker::Loss> TuningWorker::talk(const Problem& problem,
   const double expected_seconds =
       search_limits_of(options.rigor, options.budget).seconds + filling_seconds(problem);
   const std::chrono::duration<double> limit =
-      patience_ + std::chrono::duration<double>(std::min(2 * expected_seconds, kMostSeconds));
+      slack_ + std::chrono::duration<double>(std::min(2 * expected_seconds, kMostSeconds));
   const Clock::time_point deadline =
       Clock::now() + std::chrono::duration_cast<Clock::duration>(limit);
-  bool is_there = child_->send(to_line(problem, options)), is_cancelled = false;
+  bool is_connected = child_->send(to_line(problem, options)), is_cancelled = false;
   std::string line;
-  while (is_there) {
+  while (is_connected) {
     const Received received = child_->receive(
-        line, std::min({Clock::now() + kBetweenQuestions, conversation.hung_at(), deadline}));
+        line, std::min({Clock::now() + kCancelPollInterval, conversation.hung_at(), deadline}));
     if (received == Received::kEnd) {
       break;
     }
@@ -112,33 +112,33 @@ std::optional<TuningWorker::Loss> TuningWorker::talk(const Problem& problem,
       if (next == Next::kDone) {
         return std::nullopt;
       }
-      is_there = next != Next::kLost;
+      is_connected = next != Next::kLost;
     } else if (Clock::now() >= conversation.hung_at()) {
-      return Loss{"it did not come back within " + seconds_text(conversation.seconds()) +
-                  ", and its process was ended"};
+      return Loss{"it did not return within " + seconds_text(conversation.seconds()) +
+                  ", and its process was killed"};
     }
     if (Clock::now() >= deadline) {
-      return Loss{"it was not done within " + seconds_text(limit.count()) + " and was ended",
+      return Loss{"it did not finish within " + seconds_text(limit.count()) + " and was killed",
                   Cause::kTimeLimit};
     }
     if (!is_cancelled && options.cancelled && options.cancelled()) {
       is_cancelled = true;
-      is_there = child_->send(std::string(kCancelLine));
+      is_connected = child_->send(std::string(kCancelLine));
     }
   }
   child_->close_input();
-  const ChildResult result = child_->finish(Clock::now() + kUntilGone);
+  const ChildResult result = child_->finish(Clock::now() + kExitTimeout);
   return Loss{
       conversation.failure().empty() ? "its process " + to_text(result) : conversation.failure(),
       is_from_outside(result) ? Cause::kOutside : Cause::kCandidate};
 }
 
 void TuningWorker::record_loss(const TuningKey& key, const std::string& at_work, const Loss& loss) {
-  // The lease of a dead process is taken over with what it marked.
+  // Taking over the dead worker's lease turns its in-flight mark into a crash.
   { const Lease taken = store_.acquire(key, 0); }
   const std::optional<Candidate> candidate = parse_candidate(at_work);
   log_info("a worker that tuned " + to_text(key.problem) + " was lost" +
-           (candidate ? " with " + at_work : std::string()) + ": " + loss.failure);
+           (candidate ? " while running " + at_work : std::string()) + ": " + loss.failure);
   if (!candidate) {
     return;
   }

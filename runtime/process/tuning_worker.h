@@ -1,8 +1,8 @@
 #pragma once
 
-// TuningWorker: the process that tunes for this one (worker_process.h), as this one sees it. A
-// candidate that crashes, hangs or breaks the device costs that process: it is recorded, and another
-// one goes on.
+// TuningWorker: the caller's side of a worker process (worker_process.h). A candidate that crashes,
+// hangs or breaks the device costs only the worker: the candidate is recorded, and the next worker
+// continues.
 
 #include <chrono>
 #include <memory>
@@ -19,49 +19,51 @@
 
 namespace tunedgemm::internal {
 
-/// Used by one thread at a time. The store, whose file the worker opens, must outlive it.
+/// Used by one thread at a time. The store, whose file the worker also opens, must outlive it.
 class TuningWorker {
  public:
-  /// A worker is lost after this time beside twice the budget, whatever it does: a device is opened,
-  /// a lease waited for, a compiler waited for on a starved machine.
-  static constexpr std::chrono::seconds kPatience{120};
-  /// After so many workers that ended while they tuned a problem it is given up.
+  /// The time limit of a tuning, beyond twice the sum of its budget and the time to fill the
+  /// operands: for opening the device, and for waiting for a lease or for a compiler on an
+  /// overloaded machine.
+  static constexpr std::chrono::seconds kSlack{120};
+  /// The tuning of a problem fails after this many lost workers.
   static constexpr int kMostWorkers = 8;
 
-  /// `command` starts a worker, up to kWorkerFlag; it is started when it is first needed.
+  /// `command` is the program and its arguments up to kWorkerFlag. tune() starts the worker.
   TuningWorker(std::vector<std::string> command, const WorkerPlace& place, Store& store,
-               std::chrono::milliseconds patience = kPatience);
-  /// Ends the worker, which has a second to store what it could not store before.
+               std::chrono::milliseconds slack = kSlack);
+  /// Ends the worker, which has a second to store its unsaved winners.
   ~TuningWorker();
   TuningWorker(const TuningWorker&) = delete;
   TuningWorker& operator=(const TuningWorker&) = delete;
 
-  /// Has the key's problem, which is canonical, tuned on its device. The record is not in the result: it is in the store. Nobody
-  /// may hold the problem's lease here. Throws std::system_error if the command starts no worker,
-  /// and DeviceError if it cannot open the device, or as tuning does.
+  /// Tunes the key's problem, which is canonical, on its device. The record goes to the store, not
+  /// to the result. Precondition: this process does not hold the problem's lease. Throws
+  /// std::system_error if the command does not start a worker, and DeviceError if the worker cannot
+  /// open the device, or if the tuning throws it.
   TuneResult tune(const TuningKey& key, const TuneOptions& options);
 
  private:
   enum class Cause { kCandidate, kOutside, kTimeLimit };
-  /// How a worker was lost.
+  /// Why a worker was lost.
   struct Loss {
     std::string failure;
     Cause cause = Cause::kCandidate;
   };
 
   void start();
-  /// Empty if it came to a result; else the worker has gone.
+  /// Empty if the worker sent a result; else the worker is lost.
   std::optional<Loss> talk(const Problem& problem, const TuneOptions& options,
                            WorkerConversation& conversation);
-  /// Says in the store and the log which candidate cost the worker.
+  /// Stores and logs which candidate was running when the worker was lost.
   void record_loss(const TuningKey& key, const std::string& at_work, const Loss& loss);
 
   std::vector<std::string> command_;
   Store& store_;
-  std::chrono::milliseconds patience_;
-  /// For the temporary files of the worker, which are removed however it ends.
+  std::chrono::milliseconds slack_;
+  /// For the worker's temporary files, so that they are removed even if it crashes.
   std::optional<PrivateFolder> folder_;
-  std::unique_ptr<ChildProcess> child_;  ///< null until it is needed, and when it has gone
+  std::unique_ptr<ChildProcess> child_;  ///< null before it is started, and after it is lost
 };
 
 }  // namespace tunedgemm::internal

@@ -18,9 +18,9 @@ using Clock = std::chrono::steady_clock;
 // The greatest double below 2^64.
 constexpr double kGreatestSeed = 18446744073709549568.0;
 constexpr double kMostSeconds = 1e6;
-constexpr std::size_t kShownOfLine = 80;
+constexpr std::size_t kMostQuotedCharacters = 80;
 
-// As every locale writes and reads it.
+// Independent of the locale.
 std::string field(double number) {
   std::array<char, 32> digits{};
   const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), number).ptr;
@@ -88,7 +88,7 @@ std::optional<WorkerRequest> parse_request(std::string_view line) {
   TuneOptions options;
   options.budget.seconds = request.number();
   options.budget.candidates = request.integer();
-  // Above 2^53 not all of it comes through: it only has to be another one for another problem.
+  // Seeds above 2^53 are rounded. They only need to differ between problems.
   options.seed = static_cast<std::uint64_t>(std::clamp(request.number(), 0.0, kGreatestSeed));
   options.must_be_whole = request.integer() != 0;
   options.candidate_seconds = request.number();
@@ -200,8 +200,8 @@ bool WorkerConversation::take_failure(LineReader& fields) {
 }
 
 WorkerConversation::Next WorkerConversation::lost(std::string_view line) {
-  failure_ = "it said \"" + printable(line.substr(0, kShownOfLine), Lines::kOne) +
-             "\", which is not understood here; use tune-all of the library's own version";
+  failure_ = "it sent \"" + printable(line.substr(0, kMostQuotedCharacters), Lines::kOne) +
+             "\", which is not understood; use tune-all of the library's own version";
   return Next::kLost;
 }
 

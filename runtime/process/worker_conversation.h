@@ -1,20 +1,21 @@
 #pragma once
 
-// The lines between a tuning worker and its caller. A line is a word and, behind a space each, its
-// fields; the last one may have spaces. The caller asks, and the worker ends at the end of its input:
+// The protocol between a tuning worker and its caller. A line is a word and its fields, separated
+// by spaces; the last field may contain spaces. The worker exits at the end of its input. The
+// caller sends:
 //
 //     tune RIGOR SECONDS CANDIDATES SEED WHOLE CANDIDATE_SECONDS PROBLEM
-//     cancel                            ends the tuning, whose result then comes early
+//     cancel                            ends the tuning early; its result follows
 //
-// The worker answers:
+// The worker sends:
 //
 //     log LEVEL SENTENCE
 //     progress PHASE DONE TOTAL BEST_US
-//     running SECONDS CANDIDATE         the candidate has hung after these seconds; none: 0 seconds
+//     running SECONDS CANDIDATE         the candidate counts as hung after SECONDS; 0: none runs
 //     done ORIGIN CANCELLED LEASED UNSAVED SENTENCE     the TuneResult
-//     failed KIND SENTENCE              a DeviceError; a worker that has lost the device ends
+//     failed KIND SENTENCE              a DeviceError; the worker exits if the device is lost
 //
-// A candidate may have damaged the worker: any other line loses it, as a crash does.
+// A candidate may have corrupted the worker: after any other line the worker counts as crashed.
 
 #include <chrono>
 #include <optional>
@@ -27,17 +28,17 @@
 
 namespace tunedgemm::internal {
 
-/// Fields of a line, taken from its front.
+/// Reads the fields of a line from the left.
 class LineReader {
  public:
   explicit LineReader(std::string_view line) : left_(line) {}
   /// Up to the next space; empty at the end.
   std::string_view word();
-  /// 0 for what is no finite number.
+  /// 0 if the word is not a finite number.
   double number();
-  /// The same as an integer, or the nearest one that there is.
+  /// The same, truncated and clamped to the range of int.
   int integer();
-  /// The number of an enumerator of those up to `last`; empty for another number.
+  /// The enumerator of that number, from 0 to `last`; empty for any other number.
   template <class Enum>
   std::optional<Enum> enumerator(Enum last) {
     const int number = integer();
@@ -45,55 +46,56 @@ class LineReader {
                ? std::optional(static_cast<Enum>(number))
                : std::nullopt;
   }
-  /// All that is left, with its line breaks.
+  /// The rest of the line, with line breaks restored.
   std::string rest() const;
 
  private:
   std::string_view left_;
 };
-/// The text as a last field.
+/// The text as a last field, with line breaks escaped.
 std::string in_one_line(std::string_view text);
 
 inline constexpr std::string_view kCancelLine = "cancel";
 
-/// A line that asks for a tuning.
+/// A request to tune a problem.
 struct WorkerRequest {
   Problem problem;
   TuneOptions options;
 };
 std::string to_line(const Problem& problem, const TuneOptions& options);
-/// Empty for a line that asks for no tuning, or for none of this version.
+/// Empty if the line is not a request, or that of another version.
 std::optional<WorkerRequest> parse_request(std::string_view line);
 
-/// The worker's lines.
+/// The lines that the worker sends.
 std::string log_line(LogLevel level, std::string_view sentence);
 std::string to_line(const Progress& progress);
 std::string running_line(const Candidate* candidate, double seconds);
 std::string done_line(const TuneResult& result);
 std::string failed_line(DeviceError::Kind kind, std::string_view sentence);
 
-/// The caller's side of a tuning: its state, made from the worker's lines. Used by one thread. The
-/// options must outlive it.
+/// The caller's side of a tuning: the state that follows from the worker's lines. Used by one
+/// thread. The options must outlive it.
 class WorkerConversation {
  public:
   enum class Next { kListen, kDone, kLost };
 
   explicit WorkerConversation(const TuneOptions& options) : options_(options) {}
 
-  /// Takes the worker's next line. Throws DeviceError if the worker tells one after which it goes
-  /// on, and what `options` throw.
+  /// Handles the worker's next line. Throws DeviceError if the worker reports one that it survives.
+  /// Exceptions of the callbacks in `options` pass through.
   Next take(std::string_view line);
 
-  /// Whether it has said a line of the protocol.
+  /// Whether the worker has sent a valid line.
   bool has_spoken() const { return has_spoken_; }
-  /// The candidate that runs, as text; empty while none does.
+  /// The running candidate, as text; empty while none runs.
   const std::string& at_work() const { return at_work_; }
-  /// When that candidate has hung, and after how many seconds; the end of time while none runs.
+  /// When the running candidate counts as hung, and its time limit; time_point::max() while none
+  /// runs.
   std::chrono::steady_clock::time_point hung_at() const { return hung_at_; }
   double seconds() const { return seconds_; }
-  /// Why the worker says that it ends, or which line was none; empty if neither was the case.
+  /// The worker's reason to exit, or a sentence that quotes its invalid line; empty in other cases.
   const std::string& failure() const { return failure_; }
-  /// After kDone. Without the record.
+  /// Valid after kDone. Has no record.
   TuneResult& result() { return result_; }
 
  private:

@@ -17,19 +17,19 @@
 namespace tunedgemm::internal {
 namespace {
 
-// When the caller ends: for a store that is being written.
+// Time to finish a write to the store after the caller has ended.
 constexpr std::chrono::seconds kGrace{1};
 
 enum Argument { kBackend, kOrdinal, kHostThreads, kCache, kArguments };
 
-// Nothing else of this process speaks to the caller, or reads what it says.
-bool leave_standard_streams() {
-  const int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
-  return nothing >= 0 && dup2(nothing, STDIN_FILENO) >= 0 && dup2(nothing, STDOUT_FILENO) >= 0 &&
-         dup2(nothing, STDERR_FILENO) >= 0;
+// So that only Caller uses the socket.
+bool redirect_standard_streams() {
+  const int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+  return null >= 0 && dup2(null, STDIN_FILENO) >= 0 && dup2(null, STDOUT_FILENO) >= 0 &&
+         dup2(null, STDERR_FILENO) >= 0;
 }
 
-void listen_to(const Caller& caller, TuneOptions& options) {
+void connect(const Caller& caller, TuneOptions& options) {
   options.crash_cost = CrashCost::kWorker;
   options.on_progress = [&](const Progress& progress) { caller.send(to_line(progress)); };
   options.cancelled = [&] { return caller.has_spoken(); };
@@ -38,8 +38,8 @@ void listen_to(const Caller& caller, TuneOptions& options) {
   };
 }
 
-// Whether the winner is in the file is told, too: it may be stored later.
-TuneResult saved(Context& context, TuneResult result) {
+// Flushes the store and adds to the result whether the winner is in the file.
+TuneResult flushed(Context& context, TuneResult result) {
   context.store().flush();
   const StoreHealth health = context.store().health();
   result.is_unsaved = result.record && health.unsaved_winners > 0;
@@ -49,7 +49,7 @@ TuneResult saved(Context& context, TuneResult result) {
   return result;
 }
 
-TuneResult tuned(const Caller& caller, Context& context, std::string_view line) {
+TuneResult run_request(const Caller& caller, Context& context, std::string_view line) {
   TuneResult result;
   std::optional<WorkerRequest> request = parse_request(line);
   if (!request) {
@@ -57,7 +57,7 @@ TuneResult tuned(const Caller& caller, Context& context, std::string_view line) 
                             "\"; use tune-all of the library's own version";
     return result;
   }
-  listen_to(caller, request->options);
+  connect(caller, request->options);
   try {
     result = context.tune(request->problem, request->options);
   } catch (const DeviceError&) {
@@ -65,17 +65,17 @@ TuneResult tuned(const Caller& caller, Context& context, std::string_view line) 
   } catch (const std::exception& error) {
     result.tuning.failure = error.what();
   }
-  return saved(context, std::move(result));
+  return flushed(context, std::move(result));
 }
 
 void tune(const Caller& caller, Context& context, std::string_view line) {
   try {
-    caller.send(done_line(tuned(caller, context, line)));
+    caller.send(done_line(run_request(caller, context, line)));
   } catch (const DeviceError& error) {
     context.store().flush();
     caller.send(failed_line(error.kind(), error.what()));
     if (error.kind() == DeviceError::Kind::kFailed) {
-      std::_Exit(EXIT_FAILURE);  // the end of a context would wait for the device
+      std::_Exit(EXIT_FAILURE);  // destroying the context would wait for the device
     }
   }
 }
@@ -90,7 +90,7 @@ std::vector<std::string> to_arguments(const WorkerPlace& place) {
 int run_worker(std::span<const char* const> arguments,
                const std::vector<std::string>& compile_command) {
   const Caller caller(kGrace);
-  if (arguments.size() != kArguments || !leave_standard_streams()) {
+  if (arguments.size() != kArguments || !redirect_standard_streams()) {
     return EXIT_FAILURE;
   }
   send_log_to([caller](LogLevel level, std::string_view sentence) {
@@ -111,7 +111,7 @@ int run_worker(std::span<const char* const> arguments,
     return EXIT_FAILURE;
   }
   while (const auto line = caller.receive()) {
-    if (*line != kCancelLine) {  // one that came too late
+    if (*line != kCancelLine) {  // a cancel that arrived too late is ignored
       tune(caller, *context, *line);
     }
   }

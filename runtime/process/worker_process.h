@@ -1,9 +1,9 @@
 #pragma once
 
-// A worker: a process that tunes for tune-all, which stays as it is whatever a candidate does. Both
-// use the same cache file. The worker opens the device for itself, takes the lease of each problem
-// that it is told, and stores trials and winner as every tuning does: its process can be killed at
-// any moment, and another one goes on from the cache. worker_conversation.h has what they say.
+// A worker: a process that tunes for tune-all, and protects it from the candidates. Both use the
+// same cache file. The worker opens the device itself, takes the lease of each problem that it is
+// sent, and stores trials and winner as every tuning does: it can be killed at any moment, and the
+// next worker continues from the cache. worker_conversation.h has the protocol.
 
 #include <span>
 #include <string>
@@ -12,21 +12,21 @@
 
 namespace tunedgemm::internal {
 
-/// The first argument of a program that is to be a worker: tune-all is one.
+/// The first argument that makes a program a worker, such as tune-all.
 inline constexpr std::string_view kWorkerFlag = "--tuning-worker";
 
-/// What a worker opens.
+/// The device and the cache file that a worker opens.
 struct WorkerPlace {
   std::string backend;
   int ordinal = 0;
   int host_threads = 0;
-  std::string cache;  ///< the path of the file
+  std::string cache;  ///< a path
 };
-/// The arguments behind kWorkerFlag.
+/// The arguments after kWorkerFlag.
 std::vector<std::string> to_arguments(const WorkerPlace& place);
 
-/// The worker, for main to return its exit status. `arguments` are those behind kWorkerFlag.
-/// `compile_command`: see DeviceOptions.
+/// Runs the worker until its input ends; returns the exit status for main. `arguments` are those
+/// after kWorkerFlag. `compile_command`: see DeviceOptions.
 int run_worker(std::span<const char* const> arguments,
                const std::vector<std::string>& compile_command);
 

@@ -16,8 +16,8 @@
 namespace tunedgemm::internal {
 namespace {
 
-// Before a problem that another process tunes is looked at again.
-constexpr std::chrono::seconds kUntilAgain{1};
+// The pause before the retry of a problem that another process is tuning.
+constexpr std::chrono::seconds kRetryPause{1};
 
 }  // namespace
 
@@ -25,7 +25,7 @@ struct BackgroundTuner::State {
   std::mutex mutex;
   std::condition_variable changed;
   std::deque<Problem> waiting;
-  std::set<std::string> known;  ///< fingerprints of all that were added
+  std::set<std::string> added;  ///< fingerprints of all problems ever added
   bool stopping = false;
   bool is_running = false;  ///< the thread
   int interruptions = 0;
@@ -44,7 +44,7 @@ BackgroundTuner::~BackgroundTuner() {
 void BackgroundTuner::add(const Problem& canonical) {
   State& state = *state_;
   const std::scoped_lock lock(state.mutex);
-  if (state.stopping || !state.known.insert(fingerprint(canonical)).second) {
+  if (state.stopping || !state.added.insert(fingerprint(canonical)).second) {
     return;
   }
   state.waiting.push_back(canonical);
@@ -54,7 +54,7 @@ void BackgroundTuner::add(const Problem& canonical) {
       state.is_running = true;
     } catch (const std::system_error& error) {
       state.stopping = true;
-      log_warning(std::string("nothing is tuned in the background: starting a thread: ") +
+      log_warning(std::string("background tuning is off, its thread cannot be started: ") +
                   error.what());
     }
   }
@@ -80,7 +80,7 @@ void BackgroundTuner::run(State& state) {
   std::unique_lock lock(state.mutex);
   while (true) {
     state.changed.wait(lock, [&] { return state.stopping || !state.waiting.empty(); });
-    // The quiet is to begin now: what came before says nothing.
+    // Measure a full idle period that begins now.
     bool is_quiet = false;
     while (!state.stopping && !is_quiet) {
       called_lately_.store(false, std::memory_order_relaxed);
@@ -99,7 +99,7 @@ void BackgroundTuner::run(State& state) {
     lock.lock();
     if (outcome == Outcome::kAgain) {
       state.waiting.push_back(problem);
-      state.changed.wait_for(lock, kUntilAgain, [&] { return state.stopping; });
+      state.changed.wait_for(lock, kRetryPause, [&] { return state.stopping; });
     }
   }
 }

@@ -1,10 +1,10 @@
 #pragma once
 
-// BackgroundTuner: the thread of a context that tunes what its calls have missed, while nobody
-// calls the context.
+// BackgroundTuner: a context's thread that tunes the problems of its cache misses while the context
+// is idle.
 //
-// Any number of threads may use it; note_call() is part of the hot path. The thread is started by
-// the first problem, and what goes wrong on it reaches nobody but the log.
+// Thread-safe; note_call() is part of the hot path. The first problem starts the thread. Errors on
+// the thread are only logged.
 
 #include <atomic>
 #include <chrono>
@@ -18,38 +18,38 @@ namespace tunedgemm::internal {
 class BackgroundTuner {
  public:
   enum class Outcome {
-    kDone,   ///< the problem need not come again
-    kAgain,  ///< it was interrupted, or another process is at it
+    kDone,   ///< do not retry the problem
+    kAgain,  ///< retry: it was interrupted, or another process is tuning it
   };
-  /// Asked between candidates: waits while the context is called, and says whether to end.
+  /// Called between candidates: waits while the context is busy, and returns whether to stop.
   using MustEnd = std::function<bool()>;
   /// Tunes one problem; called on the thread. May throw: a lost device (DeviceError kFailed) ends
-  /// all tuning, anything else this problem's.
+  /// background tuning, any other exception this problem's tuning.
   using Tune = std::function<Outcome(const Problem& problem, const MustEnd& must_end)>;
 
-  /// Nobody calls the context if nobody has for so long: longer than the gaps within a burst of
-  /// calls, shorter than those between the requests to a service that is not busy.
+  /// The context is idle after this long without a call: longer than the gaps within a burst of
+  /// calls, shorter than the gaps between requests to a lightly loaded service.
   static constexpr std::chrono::milliseconds kQuiet{100};
 
   explicit BackgroundTuner(Tune tune, std::chrono::milliseconds quiet = kQuiet);
-  /// stop()
+  /// Calls stop().
   ~BackgroundTuner();
   BackgroundTuner(const BackgroundTuner&) = delete;
   BackgroundTuner& operator=(const BackgroundTuner&) = delete;
 
-  /// Tunes the problem some time, unless it was added before. Nothing happens after stop().
+  /// Queues the problem, unless it was added before. No effect after stop().
   void add(const Problem& canonical);
-  /// Ends all tuning for good; waits for the candidate that is at work.
+  /// Ends background tuning for good; waits for the running candidate.
   void stop() noexcept;
 
-  /// The context is called now.
+  /// Notes that the context is being called.
   void note_call() noexcept {
     if (!called_lately_.load(std::memory_order_relaxed)) [[unlikely]] {
       called_lately_.store(true, std::memory_order_relaxed);
     }
   }
 
-  /// While it lives, a caller wants to tune at once: the thread ends what it does and waits.
+  /// While it lives, a caller tunes in the foreground: the thread stops its tuning and waits.
   class [[nodiscard]] Interruption {
    public:
     explicit Interruption(BackgroundTuner& tuner);

@@ -1,7 +1,7 @@
 #pragma once
 
-// DeviceProbe: what only launches tell of a device, found out once for a machine and kept in the
-// store.
+// DeviceProbe: properties of a device that only a launch can measure, probed once per machine and
+// kept in the store.
 
 #include <mutex>
 #include <string>
@@ -14,9 +14,9 @@ namespace tunedgemm::internal {
 /// Thread-safe. Device and store must outlive it.
 class DeviceProbe {
  public:
-  /// Gives the device what is stored; launches nothing.
+  /// Passes the stored result to the device; launches nothing.
   DeviceProbe(Device& device, Store& store) : device_(device), store_(store) {
-    // Another process may have changed the text, and a text that is not understood is probed anew.
+    // use() ignores text that it cannot parse; complete() then probes again.
     HardwareProbe* const probe = device_.probe();
     if (probe != nullptr && !probe->key().empty()) {
       probe->use(store_.find_probe(probe->key()));
@@ -26,24 +26,24 @@ class DeviceProbe {
   DeviceProbe(const DeviceProbe&) = delete;
   DeviceProbe& operator=(const DeviceProbe&) = delete;
 
-  /// Lets the device probe what is not known yet, and stores it. Once in a process, whatever comes
-  /// of it. Throws DeviceError.
+  /// Probes the device unless the result is known, and stores the result. Runs the probe once per
+  /// process, even if it fails. Throws DeviceError.
   void complete() {
-    const std::lock_guard lock(one_at_a_time_);
+    const std::lock_guard lock(mutex_);
     HardwareProbe* const probe = device_.probe();
     const std::string key = probe == nullptr ? "" : probe->key();
     if (key.empty()) {
       return;
     }
-    if (const std::string seen = probe->run(); !seen.empty()) {
-      store_.put_probe(key, seen);
+    if (const std::string text = probe->run(); !text.empty()) {
+      store_.put_probe(key, text);
     }
   }
 
  private:
   Device& device_;
   Store& store_;
-  std::mutex one_at_a_time_;
+  std::mutex mutex_;
 };
 
 }  // namespace tunedgemm::internal

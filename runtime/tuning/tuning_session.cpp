@@ -18,13 +18,13 @@
 namespace tunedgemm::internal {
 namespace {
 
-// Of a budget that ended before all candidates were tried: the same budget again would only go on
-// where the cost model expects less and less.
-constexpr double kShareThatIsEnough = 0.5;
-// For the compilation that tells whether a winner still counts.
+// An incomplete tuning that spent this part of the budget is not repeated: it would only continue
+// with candidates that the cost model ranks lower.
+constexpr double kSufficientBudgetFraction = 0.5;
+// The timeout of the compilation that decides whether an outdated winner is renewed.
 constexpr double kRenewalSeconds = 30;
-// More than the race of a winner's launches makes.
-constexpr int kLaunchesOfRace = 100'000;
+// An upper bound of the launches in launch_race.
+constexpr int kMostLaunchesOfRace = 100'000;
 
 TuneResult failed(std::string reason) {
   TuneResult result;
@@ -32,8 +32,8 @@ TuneResult failed(std::string reason) {
   return result;
 }
 
-// Gives the winner the launch that suits it behind another kernel of this library, in what the
-// budget has left. For isolated launches that changes nothing that was measured.
+// Races the winner's launches back to back, in the rest of the budget, and keeps the fastest. This
+// does not affect the measured times of isolated launches.
 void choose_launch(Device& device, Store& store, const TuneOptions& options, Tuning& tuning) {
   Record& record = *tuning.record;
   const TuningKey key{record.problem, record.device, record.toolchain};
@@ -44,7 +44,7 @@ void choose_launch(Device& device, Store& store, const TuneOptions& options, Tun
       .cancelled = options.cancelled};
   std::optional<AtWork> at_work;
   if (options.on_candidate) {
-    at_work.emplace(options, candidate, seconds_until_hung(options, winner, kLaunchesOfRace));
+    at_work.emplace(options, candidate, seconds_until_hung(options, winner, kMostLaunchesOfRace));
   }
   if (options.crash_cost == CrashCost::kCaller) {
     const TrialRecord mark = race_mark(crashes_among(store.trials(key)));
@@ -65,7 +65,7 @@ void choose_launch(Device& device, Store& store, const TuneOptions& options, Tun
   if (!is_back_to_back) {
     return;
   }
-  // What the others took was measured in another race.
+  // The other candidates were measured in a different race.
   record.measurement = race.choice->back_to_back;
   record.default_us = record.runner_up_us = 0;
   record.ties.clear();
@@ -94,7 +94,8 @@ std::optional<Record> TuningSession::find_tuned(const Problem& problem,
   const Record& record = hit->record;
   const SearchLimits search_limits = search_limits_of(options.rigor, options.budget);
   const bool enough =
-      record.complete || record.spent_seconds >= kShareThatIsEnough * search_limits.seconds ||
+      record.complete ||
+      record.spent_seconds >= kSufficientBudgetFraction * search_limits.seconds ||
       (record.rigor > options.rigor && record.candidates_tried >= search_limits.candidates);
   return enough ? std::optional(std::move(hit->record)) : std::nullopt;
 }
@@ -113,36 +114,35 @@ std::optional<Hit> TuningSession::renewed(const Problem& canonical) {
       return std::nullopt;
     }
     now = std::get<Binary>(std::move(compiled));
-    // Whatever comes of the comparison, nobody compiles this again.
+    // Store it even if the code differs, so that it is compiled only once.
     store_.put_binary(source, device_.toolchain(), architecture, *now);
   }
   if (now->code != outdated->binary.code) {
     return std::nullopt;
   }
   store_.renew(*outdated);
-  log_info("the template of " + to_text(outdated->hit.winner.candidate) +
-           " has changed and its machine code has not: the winner of " + to_text(canonical) +
-           " stays");
+  log_info("keeping the winner of " + to_text(canonical) + ": the template of " +
+           to_text(outdated->hit.winner.candidate) + " has changed, but not its machine code");
   return std::move(outdated->hit);
 }
 
 TuneResult TuningSession::tune(const Problem& problem, const TuneOptions& options,
                                double lease_wait_seconds) {
-  const std::scoped_lock lock(one_at_a_time_);
-  return tune_alone(canonical(problem).problem, options, Known::kNothing, lease_wait_seconds);
+  const std::scoped_lock lock(tuning_mutex_);
+  return tune_alone(canonical(problem).problem, options, LookUp::kNeeded, lease_wait_seconds);
 }
 
 TuneResult TuningSession::tune_missing(const Problem& problem, const TuneOptions& options,
                                        std::int64_t tuned_before) {
-  const std::scoped_lock lock(one_at_a_time_);
+  const std::scoped_lock lock(tuning_mutex_);
   warn_of_budget(problem, options);
-  return tune_alone(problem, options, tuned_ == tuned_before ? Known::kMissing : Known::kNothing,
+  return tune_alone(problem, options, tuned_ == tuned_before ? LookUp::kDone : LookUp::kNeeded,
                     kLeaseWaitSeconds);
 }
 
 TuneResult TuningSession::tune_alone(const Problem& canonical, const TuneOptions& options,
-                                     Known known, double lease_wait_seconds) {
-  if (known == Known::kNothing) {
+                                     LookUp look_up, double lease_wait_seconds) {
+  if (look_up == LookUp::kNeeded) {
     if (auto record = find_tuned(canonical, options)) {
       return {.origin = TuneResult::Origin::kCached, .record = std::move(record), .tuning = {}};
     }
@@ -180,17 +180,18 @@ TuneResult TuningSession::measure_in_worker(const Problem& problem, const TuneOp
   try {
     result = worker_->tune(key_of(problem), options);
   } catch (const std::system_error& error) {
-    log_warning(std::string("candidates run in this process: no worker can be started: ") +
+    log_warning(std::string("no worker can be started, candidates run in this process: ") +
                 error.what());
     worker_.reset();
-    return tune_alone(problem, options, Known::kNothing, 0);
+    return tune_alone(problem, options, LookUp::kNeeded, 0);
   }
   if (result.origin == TuneResult::Origin::kFailed) {
     result.tuning.trials = store_.trials(key_of(problem));
     return result;
   }
   result.record = find_tuned(problem, options);
-  if (!result.record) {  // what was found before is answered from memory until then
+  if (!result.record) {
+    // Acquiring the lease makes the store notice the worker's winner.
     { const Lease refresh = store_.acquire(key_of(problem), 0); }
     auto hit = store_.find(key_of(problem), device_.limits());
     if (hit && hit->match == Match::kExact) {
@@ -208,14 +209,15 @@ TuneResult TuningSession::measure_in_worker(const Problem& problem, const TuneOp
   result.origin = TuneResult::Origin::kFailed;
   result.tuning.failure =
       "the winner is not in the cache " + store_.path().string() +
-      (result.is_unsaved ? ", where it could not be stored and will have to be tuned again" + why
-                         : ", where the worker left it; use tune-all of the library's own version");
+      (result.is_unsaved
+           ? ": it could not be stored, so the problem must be tuned again" + why
+           : ", although the worker stored it; use tune-all of the library's own version");
   return result;
 }
 
 void TuningSession::warn_of_budget(const Problem& problem, const TuneOptions& options) {
-  const bool is_given = options.budget.seconds > 0 || options.budget.candidates > 0;
-  if (has_warned_ || !is_given) {
+  const bool has_budget = options.budget.seconds > 0 || options.budget.candidates > 0;
+  if (has_warned_ || !has_budget) {
     return;
   }
   const Backend& backend = device_.backend();
@@ -252,15 +254,15 @@ TuneResult TuningSession::measure(const Problem& problem, const TuneOptions& opt
       choose_launch(device_, store_, options, result.tuning);
     }
   } catch (const DeviceError& error) {
-    if (error.kind() != DeviceError::Kind::kFailed) {  // then no candidate is to blame
+    if (error.kind() != DeviceError::Kind::kFailed) {  // no candidate caused it
       store_.clear_in_flight(key_of(problem));
     }
-    // A problem too large to be tuned beside what the memory holds already can still be computed.
+    // Without memory to tune the problem, the call can still compute it.
     if (error.kind() != DeviceError::Kind::kOutOfMemory) {
       throw;
     }
     return failed(error.what());
-  } catch (...) {  // of the host, such as threads that cannot be started
+  } catch (...) {  // a host failure, such as a thread that cannot be started
     store_.clear_in_flight(key_of(problem));
     throw;
   }

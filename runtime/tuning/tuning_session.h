@@ -1,11 +1,10 @@
 #pragma once
 
-// TuningSession: what a context tunes on its device, one problem at a time.
+// TuningSession: tunes on a context's device, one problem at a time.
 //
-// Any number of threads may use it; tune() lets one through and the others wait, since two that
-// time at once would measure each other. The lease of the problem does the same among processes.
-// Device and store must outlive it. Tuning works in memory and on a stream of its own, which it
-// gives back at the end.
+// Thread-safe. tune() runs on one thread at a time, since concurrent tunings would distort each
+// other's times. The problem's lease excludes other processes. Device and store must outlive it.
+// Tuning uses its own stream, and its own memory, which it frees at the end.
 
 #include <atomic>
 #include <cstdint>
@@ -21,20 +20,20 @@
 
 namespace tunedgemm::internal {
 
-/// What TuningSession::tune did.
+/// The result of TuningSession::tune.
 struct TuneResult {
   enum class Origin {
     kTuned,      ///< measured now
-    kCached,     ///< the cache had a winner of at least this rigor: nothing was measured
-    kElsewhere,  ///< another process tuned it meanwhile
-    kFailed,     ///< no candidate was valid; tuning.failure says why
+    kCached,     ///< the cache had a winner of at least the rigor; nothing was measured
+    kElsewhere,  ///< another process tuned the problem meanwhile
+    kFailed,     ///< there is no winner; tuning.failure says why
   };
   Origin origin = Origin::kFailed;
   std::optional<Record> record;
   Tuning tuning;  ///< empty unless measured now
-  /// Failed since another process was tuning the problem all the time.
+  /// Failed because another process held the problem's lease all the time.
   bool is_leased_elsewhere = false;
-  /// Failed since a worker could not store the winner, which it will try again.
+  /// Failed because a worker could not store the winner. The worker will retry.
   bool is_unsaved = false;
 };
 
@@ -42,52 +41,52 @@ class TuningWorker;
 
 class TuningSession {
  public:
-  /// With a worker, problems are tuned in its process wherever the store has a file for both; null:
-  /// in this one.
+  /// With a worker, problems are tuned in its process if the store has a file that both can use.
+  /// Null: always in this process.
   TuningSession(Device& device, Store& store, std::unique_ptr<TuningWorker> worker);
   ~TuningSession();
   TuningSession(const TuningSession&) = delete;
   TuningSession& operator=(const TuningSession&) = delete;
 
-  /// The winner with which tune() would answer without measuring: of this toolchain, of at least
-  /// this rigor, and complete, or the result of a budget not much smaller than this one, or of a
-  /// greater rigor and with as many candidates tried as this one would.
+  /// The winner that tune() would return without measuring. It has this toolchain and at least the
+  /// rigor of the options, and its tuning was complete, or spent at least half the budget of the
+  /// options, or had a higher rigor and tried at least as many candidates as the options allow.
   std::optional<Record> find_tuned(const Problem& problem, const TuneOptions& options);
 
-  /// A winner of a template that has changed since, if this device's compiler still makes the same
-  /// machine code of it: then its row is renewed. Compiles one kernel at most; throws DeviceError.
+  /// A winner whose template has changed, if the current template still compiles to the same
+  /// machine code; its row is then renewed. Compiles at most one kernel. Throws DeviceError.
   std::optional<Hit> renewed(const Problem& canonical);
 
-  /// How long a tuning waits for another process that tunes the same problem.
+  /// How long a tuning waits for another process that is tuning the same problem.
   static constexpr double kLeaseWaitSeconds = 60;
 
-  /// Makes sure that the store has a winner of at least this rigor, tuning if it must. Throws
-  /// DeviceError.
+  /// Returns the stored winner if find_tuned() has one; else tunes the problem and stores the
+  /// winner. Throws DeviceError.
   TuneResult tune(const Problem& problem, const TuneOptions& options,
                   double lease_wait_seconds = kLeaseWaitSeconds);
-  /// The same for a canonical problem of which the caller has just seen that the store has no
-  /// winner. Looks again only if a winner has come since: `tuned_before` is tuned() from before
-  /// the caller looked, and the lease tells of other processes. The first budget too small to
-  /// decide is told in the log.
+  /// The same for a canonical problem for which the caller has just found no winner. Looks again
+  /// only if a winner may have been stored since: `tuned_before` is tuned() before the caller's
+  /// look-up, and the lease reports winners of other processes. Logs a warning, once, if the budget
+  /// is too small to decide.
   TuneResult tune_missing(const Problem& problem, const TuneOptions& options,
                           std::int64_t tuned_before);
 
-  /// See DeviceProbe::complete; measuring does it first.
+  /// See DeviceProbe::complete; a tuning calls it first.
   void complete_probe() { probe_.complete(); }
 
-  /// How many problems were tuned here.
+  /// The number of problems that this session has tuned.
   std::int64_t tuned() const { return tuned_; }
 
  private:
   TuningKey key_of(const Problem& problem) const;
-  enum class Known { kNothing, kMissing };
-  /// Precondition: one_at_a_time_ is held.
-  TuneResult tune_alone(const Problem& canonical, const TuneOptions& options, Known known,
+  enum class LookUp { kNeeded, kDone };
+  /// Precondition: tuning_mutex_ is held.
+  TuneResult tune_alone(const Problem& canonical, const TuneOptions& options, LookUp look_up,
                         double lease_wait_seconds);
-  /// In the log, before the time is spent; once. Precondition: one_at_a_time_ is held.
+  /// Logs the warning before the budget is spent; once. Precondition: tuning_mutex_ is held.
   void warn_of_budget(const Problem& problem, const TuneOptions& options);
   TuneResult measure(const Problem& problem, const TuneOptions& options);
-  /// Precondition: nobody here holds the lease.
+  /// Precondition: this process does not hold the lease.
   TuneResult measure_in_worker(const Problem& problem, const TuneOptions& options);
   bool can_use_worker(const TuneOptions& options) const;
 
@@ -95,7 +94,7 @@ class TuningSession {
   Store& store_;
   DeviceProbe probe_;
   BinaryCache binaries_;
-  std::mutex one_at_a_time_;
+  std::mutex tuning_mutex_;
   bool has_warned_ = false;
   std::unique_ptr<TuningWorker> worker_;
   std::atomic<std::int64_t> tuned_{0};

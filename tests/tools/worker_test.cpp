@@ -70,11 +70,11 @@ TEST_CASE(
   const ProgramResult crashes = shell.run(
       "sqlite3 cache.db \"SELECT family, detail FROM trial JOIN config ON config.id = "
       "trial.config WHERE detail LIKE 'its process%' OR detail LIKE 'it did not "
-      "come back%' ORDER BY family\"");
+      "return%' ORDER BY family\"");
   CAPTURE(crashes.output, crashes.errors);
   CHECK_THAT(crashes.output, ContainsSubstring("naive_mnk|its process "));
   CHECK_THAT(crashes.output, ContainsSubstring("reordered_mkn|its process "));
-  CHECK_THAT(crashes.output, ContainsSubstring("transposed_b|it did not come back within "));
+  CHECK_THAT(crashes.output, ContainsSubstring("transposed_b|it did not return within "));
   CHECK(workers_of(shell).empty());
 }
 

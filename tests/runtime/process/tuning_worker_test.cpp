@@ -159,7 +159,7 @@ TEST_CASE("A worker delays its caller no longer than the timeout, whatever it do
   const TuneResult result = worker.tune(
       {problem_of(24), context->device().identity(), context->device().toolchain()}, options);
   CHECK_FALSE(result.record);
-  CHECK_THAT(result.tuning.failure, ContainsSubstring("it was not done within 1 s"));
+  CHECK_THAT(result.tuning.failure, ContainsSubstring("it did not finish within 1 s"));
   CHECK(std::chrono::steady_clock::now() - begin < 10s);
   CHECK(rejections(*context, problem_of(24), Reason::kCrashed).empty());
 }
@@ -174,7 +174,7 @@ TEST_CASE("A stopped worker is lost when its candidate's time is over") {
       context->store());
   const TuneResult result = worker.tune(
       {problem_of(24), context->device().identity(), context->device().toolchain()}, quick(2));
-  CHECK_THAT(result.tuning.failure, ContainsSubstring("it did not come back within 0 s"));
+  CHECK_THAT(result.tuning.failure, ContainsSubstring("it did not return within 0 s"));
   CHECK(rejections(*context, problem_of(24), Reason::kCrashed).size() == 1);
 }
 
