@@ -45,8 +45,8 @@ std::int64_t free_memory_bytes(const PrimaryContext& context) {
 
 namespace {
 
-// The manual: where a pointer is not CUDA's, all are 0; the device pointer is 0 as well where
-// kernels of the current context cannot access the memory.
+// According to the manual all are 0 for a pointer unknown to CUDA, and the device pointer is also 0
+// if kernels of the current context cannot access the memory.
 struct PointerAttributes {
   unsigned memory_type = 0;
   CUdeviceptr device_pointer = 0;
@@ -83,7 +83,7 @@ std::string why_not_reachable(const Driver& driver, CUdevice device, const void*
     return reads_pageable_memory(driver, device)
                ? ""
                : "is host memory, which " + name +
-                     " cannot read; copy it to memory of the GPU (cudaMalloc, cudaMemcpy), "
+                     " cannot read; copy it to device memory (cudaMalloc, cudaMemcpy), "
                      "register it (cudaHostRegister), or use a context with the backend host";
   }
   if (memory.device_pointer != 0 || memory.is_managed != 0 || memory.ordinal == device) {
