@@ -55,12 +55,12 @@ struct PointerAttributes {
 };
 
 CUresult read_attributes(const Driver& driver, const void* pointer, PointerAttributes& read) {
-  const std::array<CUpointer_attribute, 4> asked{
+  const std::array<CUpointer_attribute, 4> attributes{
       CU_POINTER_ATTRIBUTE_MEMORY_TYPE, CU_POINTER_ATTRIBUTE_DEVICE_POINTER,
       CU_POINTER_ATTRIBUTE_IS_MANAGED, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL};
   std::array<void*, 4> values{&read.memory_type, &read.device_pointer, &read.is_managed,
                               &read.ordinal};
-  return driver.cuPointerGetAttributes(static_cast<unsigned>(asked.size()), asked.data(),
+  return driver.cuPointerGetAttributes(static_cast<unsigned>(attributes.size()), attributes.data(),
                                        values.data(), to_device_pointer(pointer));
 }
 

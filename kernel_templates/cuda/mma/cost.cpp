@@ -98,8 +98,9 @@ double mma_us(const Problem& problem, const MmaShape& shape, const DeviceLimits&
   const Tiling tiles = shape.tiles(problem);
   const std::int64_t ctas = tiles.blocks().value_or(1);
   const std::int64_t k_tiles = ceil_divide(ceil_divide(problem.k, shape.block_k), shape.split_k);
-  const double busy = std::min(1.0, static_cast<double>(ctas) / limits.sm_count);
-  const double l2_rate = kL2BytesPerCycleAlone - busy * (kL2BytesPerCycleAlone - kL2BytesPerCycle);
+  const double sm_utilization = std::min(1.0, static_cast<double>(ctas) / limits.sm_count);
+  const double l2_rate =
+      kL2BytesPerCycleAlone - sm_utilization * (kL2BytesPerCycleAlone - kL2BytesPerCycle);
   const double tile_cycles = cycles_of_k_tile(problem, shape, l2_rate, limits);
 
   // A CTA alone on its SM waits at every barrier, uses only the schedulers of its own warps, and
