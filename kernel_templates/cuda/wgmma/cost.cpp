@@ -7,9 +7,9 @@
 namespace tunedgemm::internal {
 namespace {
 
-// Fitted to about 9500 times of 225 sets of configs for 195 shapes of all types, measured on an
-// H200 (2026-11-21 and 22) and chosen by earlier fits. In the geometric mean the first prediction
-// is within 2.6 % of the best measured time, the best of the first 4 within 0.8 %, of the first 16
+// Fitted to about 9500 times of 225 sets of configs, which earlier fits ranked high, for 195 shapes
+// of all types, on an H200 (2026-11-21 and 22). In the geometric mean the first prediction is
+// within 2.6 % of the best measured time, the best of the first 4 within 0.8 %, of the first 16
 // within 0.2 %.
 
 // Bandwidths of an SM in bytes per cycle.
@@ -26,9 +26,9 @@ constexpr double kMemorySlowdown = 1.4, kStraddleSlowdown = 2;
 // 256 x 16 and 64 x 16 239 to 242.
 constexpr double kSlowdownPerRow = 0.0006;
 constexpr int kNarrowTile = 64;
-// gpc_aware: the time of copies in the first wave, in which all CTAs begin together, and in later
-// ones. Not fitted: 512 x 512 x 65536, f16 nn, 128 x 128 in pairs: 56.0 -> 47.0 us; 8192^3 1419 ->
-// 1396.
+// gpc_aware: the relative time of copies in the first wave, in which all CTAs begin together, and
+// in later ones. Not fitted: 512 x 512 x 65536, f16 nn, 128 x 128 in pairs: 56.0 -> 47.0 us; 8192^3
+// 1419 -> 1396.
 constexpr double kGpcAwareInOneWave = 0.6, kGpcAwareInWaves = 0.9;
 // Cycles.
 constexpr double kStartOfCluster = 600;

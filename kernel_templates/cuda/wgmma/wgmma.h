@@ -32,7 +32,8 @@ struct WgmmaShape : wgmma::Shape {
   int loaded_m() const { return tile_bytes(loaded_tile_a()) / bytes_along_k(); }
   int loaded_n() const { return tile_bytes(loaded_tile_b()) / bytes_along_k(); }
 
-  /// One work tile for each cluster of tiles, including those partly outside D, and split-K slice.
+  /// The work tiles: one for each split-K slice of a cluster of tiles. A cluster may be partly
+  /// outside D.
   Tiling clusters(const Problem& problem) const;
   /// The partial tiles of split-K: one for each consumer that holds accumulators of a tile.
   Tiling partial_tiles(const Problem& problem) const;
