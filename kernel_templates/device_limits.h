@@ -1,7 +1,7 @@
 #pragma once
 
-// DeviceLimits: the plain numbers of a device that decide whether a config can run there, and
-// roughly how fast.
+// DeviceLimits: the numbers of a device that decide whether a config can run there, and roughly how
+// fast.
 
 #include <cstdint>
 #include <string>
@@ -10,7 +10,7 @@
 namespace tunedgemm::internal {
 
 struct DeviceLimits {
-  /// Whose families run there: a folder of kernel_templates/.
+  /// The backend whose families run there: a folder of kernel_templates/.
   std::string backend = "host";
 
   // GPUs
@@ -21,7 +21,7 @@ struct DeviceLimits {
   int registers_per_sm = 65536;
   std::int64_t shared_bytes_per_block = 0;  ///< the opt-in maximum of dynamic shared memory
   std::int64_t shared_bytes_per_sm = 0;
-  /// The GPC of each SM, counted from 0, by its %smid; empty where that is not known.
+  /// The GPC of each SM, indexed by %smid and counted from 0; empty if unknown.
   std::vector<int> gpc_of_sm;
 
   // CPUs

@@ -201,7 +201,7 @@ std::vector<Config> Family::search_space(const Problem&, const DeviceLimits&) co
       config.set(knobs_[knob].name, knobs_[knob].values[position[knob]]);
     }
     all.push_back(std::move(config));
-    // The next combination, the last knob first, as an odometer counts.
+    // Advance like an odometer, the last knob first.
     std::size_t knob = knobs_.size();
     while (knob > 0 && ++position[knob - 1] == knobs_[knob - 1].values.size()) {
       position[--knob] = 0;

@@ -1,8 +1,8 @@
 #pragma once
 
-// Family: one kernel template. Its kernel file, in a folder of cuda/ or host/, is what runs; the
-// family.cpp beside it is this class: which knobs there are, and what a config makes of the
-// template for a problem: an Instance, or a sentence why not.
+// Family: one kernel template. The kernel file, in a folder of cuda/ or host/, is the code that
+// runs; the family.cpp beside it implements this class: it lists the knobs, and turns a problem and
+// a config into an Instance or a sentence why not.
 
 #include <cstdint>
 #include <mutex>
@@ -22,13 +22,14 @@
 
 namespace tunedgemm::internal {
 
-/// A parameter of a template: `name` in configs, in the cache and on the command line; upper-cased
-/// as the macro.
+/// A parameter of a template. `name` is used in configs, in the cache and on the command line, and
+/// upper-cased as the macro.
 struct Knob {
   std::string_view name;
-  std::vector<int> values;  ///< what a full search tries
+  std::vector<int> values;  ///< those of a full search
   std::string_view meaning;
-  /// kTile: part of Instance::tile_key. kLaunch: no macro, since only the launch depends on it.
+  /// kTile: part of Instance::tile_key. kLaunch: not a macro, because only the launch depends on
+  /// it.
   enum Role { kVariant, kTile, kLaunch };
   Role role = kVariant;
 };
@@ -42,25 +43,26 @@ struct Candidate {
   friend bool operator==(const Candidate&, const Candidate&) = default;
 };
 
-/// Everything about one candidate for one problem on one device: all that a compiler, a launch and
-/// a ranking need of it. A plain value.
+/// One candidate for one problem on one device: everything that a compiler, a launch and a ranking
+/// need. A plain value.
 struct Instance {
   Problem problem;
   Candidate candidate;
   Launch launch;
-  /// The cost model: an estimate of the time, good for ranking.
+  /// The estimate of the cost model: good for ranking.
   double predicted_us = 0;
-  /// The same for candidates of one family that compute a tile of D alike. They differ in what the
-  /// cost model sees least, or gets right anyway: stages, order, clusters, warps, split-K.
+  /// Equal for candidates of one family that compute a tile of D alike. They differ only in knobs
+  /// to which the cost model is least sensitive, or which it gets right anyway: stages, order,
+  /// clusters, warps, split-K.
   std::string tile_key;
-  /// What the kernel is told beyond the problem, the knobs and the launch; a macro that these
-  /// define as well gets this value.
+  /// Defines beyond those of the problem, the knobs and the launch. They override a macro of the
+  /// same name.
   std::vector<std::pair<std::string_view, std::string>> defines;
   bool needs_exact_architecture = false;  ///< as in Source
-  /// The launch would be a faster one if the device had been probed (Device::probe).
+  /// A probe of the device (Device::probe) would make the launch faster.
   bool lacks_probe = false;
 
-  /// Made anew by each call: a search looks at thousands of instances and compiles few.
+  /// Built on each call, because a search ranks thousands of instances and compiles few.
   Source source() const;
 
   friend bool operator==(const Instance&, const Instance&) = default;
@@ -69,7 +71,7 @@ struct Instance {
 /// An Instance, or a sentence that says why there is none.
 class Instantiation {
  public:
-  // Implicit, so that a family returns what it has.
+  // Implicit, so that a family can return an Instance or a sentence directly.
   // NOLINTBEGIN(google-explicit-constructor)
   Instantiation(Instance instance) : made_(std::move(instance)) {}
   Instantiation(std::string why_not) : made_(std::move(why_not)) {}
@@ -91,8 +93,8 @@ class Instantiation {
   std::variant<Instance, std::string> made_;
 };
 
-/// The instance, and all others that differ in knobs of Knob::kLaunch alone: the same machine code,
-/// started in another way.
+/// The instance and all others that differ only in knobs of Knob::kLaunch: the same machine code,
+/// launched differently.
 std::vector<Instance> launch_variants(const Instance& instance, const DeviceLimits& limits);
 
 /// Stateless and shared by all threads; lives as long as the program. All problems given to it are
@@ -107,16 +109,17 @@ class Family {
   Family& operator=(const Family&) = delete;
 
   std::string_view name() const { return name_; }
-  /// The devices that it is for: the folder of kernel_templates/ in which it lies.
+  /// The folder of kernel_templates/ that contains the family, which is also the backend of its
+  /// devices.
   std::string_view backend() const { return backend_; }
   std::span<const Knob> knobs() const { return knobs_; }
-  /// Changes when the template's code or its knobs change. A winner that was tuned before then
-  /// counts only where its machine code is still the same (TuningSession::renewed).
+  /// Changes when the template's code or its knobs change. A winner tuned before the change remains
+  /// valid only if its machine code is still the same (TuningSession::renewed).
   const std::string& fingerprint() const { return text().fingerprint; }
 
-  /// The kernel with this config for this problem on such a device; if it does not compute that, a
-  /// sentence that names the knob or the field, its value and the limit. Unknown and missing knobs
-  /// are refused.
+  /// The kernel with this config for this problem and device. If the kernel cannot compute it,
+  /// returns a sentence that names the knob or field, its value and the limit. Refuses unknown and
+  /// missing knobs.
   virtual Instantiation instantiate(const Problem& problem, const Config& config,
                                     const DeviceLimits& limits) const = 0;
 
@@ -125,28 +128,30 @@ class Family {
   std::vector<Instance> candidates(const Problem& problem, const DeviceLimits& limits) const;
 
  protected:
-  /// The configs that candidates() instantiates, in its order and without duplicates. Those that
-  /// are refused may be among them. Unless overridden, every combination of the knobs' values.
+  /// The configs that candidates() instantiates, in the same order and without duplicates. May
+  /// include configs that instantiate() refuses. The default is every combination of the knob
+  /// values.
   virtual std::vector<Config> search_space(const Problem& problem,
                                            const DeviceLimits& limits) const;
   /// Refuses a config that lacks a knob, has one too many, or has a value outside Knob::values.
   std::string why_not_knobs(const Config& config) const;
-  /// An instance with problem, candidate and tile key; the rest is left to instantiate().
+  /// An instance with problem, candidate and tile key; instantiate() fills in the rest.
   /// Precondition: the config has all knobs.
   Instance begin_instance(const Problem& problem, const Config& config) const;
-  /// The defines by which the host half tells the kernel the numbers of its launch, so that the two
-  /// cannot drift apart. Unless overridden, none.
+  /// Defines that tell the kernel the launch dimensions, so that host half and kernel cannot drift
+  /// apart. The default is none.
   virtual std::vector<std::pair<std::string, std::string>> launch_defines(
       const Config& config, const Launch& launch) const;
 
  private:
   friend struct Instance;
-  /// The defines that every template understands (see the README of this folder), then one a knob.
+  /// The defines that every template understands (see the README of this folder), then one for each
+  /// knob.
   std::vector<std::pair<std::string, std::string>> common_defines(const Problem& problem,
                                                                   const Config& config) const;
 
-  /// What is found out from the whole text of the template, when it is first asked for: a program
-  /// that runs a kernel of one family does not wait for those of the others.
+  /// Everything derived from the template's text, computed on first use: a program that runs a
+  /// kernel of one family does not wait for the texts of the others.
   struct Text {
     std::vector<SourceFile> includes;
     std::string template_fingerprint;
@@ -166,39 +171,39 @@ class Family {
 std::string to_text(const Candidate& candidate);
 std::optional<Candidate> parse_candidate(std::string_view text);
 
-/// What families.cpp in a backend's folder gives the registry.
+/// One backend's families, as its families.cpp lists them.
 struct BackendFamilies {
   std::string_view backend;  ///< "cuda"
   int number = 0;            ///< of the backend, in stored rows and the C ABI: never renumber
   std::vector<const Family*> families;  ///< in teaching order, the simplest first
   const Family* baseline = nullptr;     ///< the naive kernel that the others are compared with
-  /// The start of a line for a shell that compiles a source as it is compiled here.
+  /// The start of a shell command that compiles a source as the library compiles it.
   std::string (*compiler_command)(const Source& source, const DeviceLimits& limits) = nullptr;
 };
-/// Of all folders that have one, in the order of their names.
+/// One for each folder with a families.cpp, sorted by name.
 std::span<const BackendFamilies* const> all_families();
 /// Null if there is no such backend.
 const BackendFamilies* find_families(std::string_view backend);
 
 /// All families of a backend, the simplest first. Empty if there is no such backend.
 std::span<const Family* const> families(std::string_view backend);
-/// The naive kernel that the others are compared with. There must be such a backend.
+/// The naive kernel that the others are compared with. Precondition: the backend exists.
 const Family& baseline_family(std::string_view backend);
-/// 0 if there is none of that name; "" if there is none of that number.
+/// 0 if no backend has this name; "" if no backend has this number.
 int backend_number(std::string_view backend);
 std::string_view backend_name(int number);
-/// Null if there is none of that name. Names are unique over the backends.
+/// Null if no family has this name. Names are unique across backends.
 const Family* find_family(std::string_view name);
 
 /// Precondition: candidate.family is not null.
 Instantiation instantiate(const Problem& problem, const Candidate& candidate,
                           const DeviceLimits& limits);
 
-/// The candidates of every family for the problem, best predicted first, ties in the families'
-/// order. Never empty for a well-formed problem with M, N, batch >= 1 on a supported device.
+/// The candidates of all families for the problem, the best predicted first, ties in the families'
+/// order. Not empty for a well-formed problem with M, N, batch >= 1 on a supported device.
 std::vector<Instance> ranked_candidates(const Problem& problem, const DeviceLimits& limits);
 
-/// What runs when nothing is known: the best predicted candidate.
+/// The best predicted candidate, which runs when the cache knows nothing about the problem.
 Instance default_candidate(const Problem& problem, const DeviceLimits& limits);
 
 }  // namespace tunedgemm::internal

@@ -10,9 +10,9 @@ namespace {
 
 constexpr std::int64_t kCounterBytes = 4;
 constexpr int kWarp = 32;
-constexpr int kPartsOfSm = 4;
-constexpr int kRegistersAreGivenBy = 8;  // registers a thread come in multiples of this
-constexpr int kMaxBlocksPerSm = 16;      // the least of all supported architectures
+constexpr int kSmPartitions = 4;
+constexpr int kRegisterGranularity = 8;  // registers per thread are allocated in multiples
+constexpr int kMaxBlocksPerSm = 16;      // the minimum of all supported architectures
 constexpr std::int64_t kSystemSharedBytesPerBlock = 1024;
 constexpr int kMaxRegistersPerThread = 255;
 
@@ -55,23 +55,23 @@ std::string why_not_cuda(const DeviceLimits& limits, int least_arch) {
 std::string why_not_block(int threads, int registers_per_thread, std::int64_t shared_bytes,
                           const DeviceLimits& limits) {
   if (threads > limits.max_threads_per_block) {
-    return "a block of " + std::to_string(threads) + " threads is more than the device's " +
+    return "a CTA of " + std::to_string(threads) + " threads exceeds the device's limit of " +
            std::to_string(limits.max_threads_per_block);
   }
   if (registers_per_thread > kMaxRegistersPerThread) {
     return "about " + std::to_string(registers_per_thread) +
-           " registers a thread are more than the 255 there are; make the thread's tile smaller";
+           " registers per thread exceed the limit of 255; make the thread's tile smaller";
   }
-  const int registers = static_cast<int>(round_up(registers_per_thread, kRegistersAreGivenBy));
+  const int registers = static_cast<int>(round_up(registers_per_thread, kRegisterGranularity));
   if (threads * registers > limits.registers_per_sm) {
     return std::to_string(threads) + " threads with about " + std::to_string(registers) +
-           " registers each are more than the " + std::to_string(limits.registers_per_sm) +
-           " of an SM; make the tile of a thread or of a block smaller";
+           " registers each exceed the " + std::to_string(limits.registers_per_sm) +
+           " of an SM; make the tile of a thread or of a CTA smaller";
   }
   if (shared_bytes > limits.shared_bytes_per_block) {
-    return std::to_string(shared_bytes) + " bytes of shared memory are more than the " +
+    return std::to_string(shared_bytes) + " bytes of shared memory exceed the " +
            std::to_string(limits.shared_bytes_per_block) +
-           " that a block may have; make the tile smaller or the stages fewer";
+           " of a CTA; make the tile smaller or the stages fewer";
   }
   return "";
 }
@@ -82,21 +82,22 @@ std::string why_not_tiling(const Problem& problem, const Tiling& tiling, int blo
     return std::to_string(tiling.tiles_m) + " x " + std::to_string(tiling.tiles_n) + " tiles, " +
            std::to_string(tiling.batch) +
            " batch entries and split_k=" + std::to_string(tiling.split_k) +
-           " make more blocks than the 2147483647 of a grid; make the tile larger";
+           " make more CTAs than the 2147483647 of a grid; make the tile larger";
   }
   if (tiling.split_k == 1) {
     return "";
   }
   if (tiling.split_k > ceil_divide(problem.k, block_k)) {
     return "split_k=" + std::to_string(tiling.split_k) +
-           " leaves slices without a step, since K=" + std::to_string(problem.k) + " has only " +
+           " leaves slices empty: K=" + std::to_string(problem.k) + " has only " +
            std::to_string(ceil_divide(problem.k, block_k)) +
-           " of block_k=" + std::to_string(block_k);
+           " tiles of block_k=" + std::to_string(block_k);
   }
   constexpr std::int64_t kCounters = (kWorkspaceCounterBytes - kFamilyCounterBytes) / kCounterBytes;
   if (tiling.tiles() > kCounters) {
     return "split_k=" + std::to_string(tiling.split_k) + " needs a counter for each of " +
-           std::to_string(tiling.tiles()) + " tiles, and there are " + std::to_string(kCounters);
+           std::to_string(tiling.tiles()) + " tiles, and the workspace has " +
+           std::to_string(kCounters);
   }
   const std::int64_t bytes = split_workspace_bytes(tiling, partial_tile_bytes);
   if (bytes > limits.memory_bytes / 4) {
@@ -108,9 +109,9 @@ std::string why_not_tiling(const Problem& problem, const Tiling& tiling, int blo
 
 int blocks_per_sm(int threads, int registers_per_thread, std::int64_t shared_bytes,
                   const DeviceLimits& limits) {
-  // Each of the four parts of a SM has its own registers and whole warps.
-  const std::int64_t registers = round_up(registers_per_thread, kRegistersAreGivenBy) * kWarp;
-  const std::int64_t warps = limits.registers_per_sm / kPartsOfSm / registers * kPartsOfSm;
+  // Each of the four SM partitions has its own registers and runs whole warps.
+  const std::int64_t registers = round_up(registers_per_thread, kRegisterGranularity) * kWarp;
+  const std::int64_t warps = limits.registers_per_sm / kSmPartitions / registers * kSmPartitions;
   const std::int64_t by_registers = warps / ceil_divide(threads, kWarp);
   const std::int64_t by_threads = limits.max_threads_per_sm / round_up(threads, kWarp);
   const std::int64_t by_shared =
@@ -141,9 +142,9 @@ double cycles_of_waves(std::int64_t blocks, int resident, const DeviceLimits& li
                        const std::function<double(double)>& cycles_of) {
   const std::int64_t on_busiest = ceil_divide(blocks, std::max(limits.sm_count, 1));
   const std::int64_t waves = on_busiest / resident;
-  const std::int64_t rest = on_busiest % resident;
+  const std::int64_t remainder = on_busiest % resident;
   return static_cast<double>(waves) * cycles_of(resident) +
-         (rest > 0 ? cycles_of(static_cast<double>(rest)) : 0);
+         (remainder > 0 ? cycles_of(static_cast<double>(remainder)) : 0);
 }
 
 }  // namespace tunedgemm::internal

@@ -1,5 +1,5 @@
-// The families of all backends. Each folder of one lists its own in its families.cpp; the build
-// makes all_families() of those that it finds.
+// The families of all backends. Each backend folder lists its own in families.cpp; the build
+// generates all_families() from those it finds.
 
 #include <algorithm>
 #include <cassert>

@@ -1,7 +1,7 @@
 #pragma once
 
-// Source: a kernel template with the defines that make it one kernel: all a compiler needs, and
-// nothing of the device it was chosen on.
+// Source: a kernel template with the defines that make it one kernel: everything a compiler needs,
+// and nothing about the device.
 
 #include <string>
 #include <string_view>
@@ -12,7 +12,7 @@
 
 namespace tunedgemm::internal {
 
-/// One file of the library as it is embedded in the binary. The views point to static memory.
+/// One embedded file of the library. The views point to static memory.
 struct SourceFile {
   std::string_view name;  ///< its path below kernel_templates: "cuda/common/number.cuh"
   std::string_view text;
@@ -21,26 +21,26 @@ struct SourceFile {
 struct Source {
   std::string backend;  ///< whose compiler it is for
   SourceFile file;
-  std::vector<SourceFile> includes;  ///< every header that the file may include, directly or not
+  std::vector<SourceFile> includes;  ///< included_files() of the file
   std::vector<std::pair<std::string, std::string>> defines;
   std::string entry;                      ///< the extern "C" symbol
   bool needs_exact_architecture = false;  ///< compile for "sm_90a" rather than "sm_90"
-  /// template_fingerprint() of file and includes, which takes long; empty: not known yet.
+  /// template_fingerprint() of file and includes, which is slow; empty: not computed yet.
   std::string template_fingerprint;
 };
 
 /// The embedded file of that name. Throws std::out_of_range with the name if there is none.
 SourceFile embedded_file(std::string_view name);
-/// The files that the file includes, directly or through another one, each once, in the order of
-/// their names.
+/// The files that the file includes, directly or indirectly, without duplicates and sorted by name.
 std::vector<SourceFile> included_files(const SourceFile& file);
-/// The name that an #include "..." line of the file `from` stands for; empty if the line is none.
+/// The name that an #include "..." line of the file `from` refers to; empty if the line is not an
+/// include.
 std::string included_name(std::string_view line, std::string_view from);
-/// The text with every include by the included file's whole name, for a compiler that is given its
-/// files by name (NVRTC).
+/// The text with every include rewritten to the full name of the included file, for a compiler that
+/// finds its files by name (NVRTC).
 std::string with_whole_names(const SourceFile& file);
 
-/// The text without comments and blank lines, so that editing prose keeps what was tuned.
+/// The text without comments and blank lines, so that edits of comments keep the winners.
 std::string without_comments(std::string_view text);
 
 /// 32 hexadecimal digits over the comment-blind text of the file and its includes.
@@ -49,7 +49,7 @@ std::string template_fingerprint(const SourceFile& file, const std::vector<Sourc
 /// binaries.
 std::string fingerprint(const Source& source);
 
-/// A line for a shell that compiles the shipped file with the same defines.
+/// A shell command that compiles the shipped file with the same defines.
 std::string command_line(const Source& source, const DeviceLimits& limits);
 
 }  // namespace tunedgemm::internal

@@ -39,13 +39,13 @@ std::string CudaFamily::why_not_device(const Config& config, const DeviceLimits&
 double naive_us(const Problem& problem, const NaiveCost& cost, double steps_of_a_thread,
                 const DeviceLimits& limits) {
   const double multiply_adds = flops(problem) / 2;
-  // An f64 core, where there are few, is slower than the loads that feed it.
+  // Few f64 cores are slower than the loads that feed them.
   const double rate =
       std::min(cost.multiply_adds_per_cycle,
                multiply_adds_per_cycle(accumulator(problem.a.type, problem.b.type), limits.arch));
-  const double all = multiply_adds / (rate * std::max(limits.sm_count, 1));
+  const double all_threads = multiply_adds / (rate * std::max(limits.sm_count, 1));
   const double one_thread = steps_of_a_thread * cost.cycles_per_step;
-  const double compute_us = cycles_us(std::max(all, one_thread), limits);
+  const double compute_us = cycles_us(std::max(all_threads, one_thread), limits);
   return kLaunchUs + std::max(compute_us, memory_us(minimum_bytes(problem), limits));
 }
 

@@ -1,7 +1,7 @@
 #pragma once
 
-// The families of CUDA devices by name, which families.cpp lists; what they share: what they
-// refuse, values of knobs, and the cost of the naive ones.
+// The families of CUDA devices by name, in the order of families.cpp, and what they share:
+// refusals, knob values, and the cost model of the naive families.
 
 #include "kernel_templates/family.h"
 
@@ -22,28 +22,29 @@ class CudaFamily : public Family {
   CudaFamily(std::string_view name, std::string_view file, std::vector<Knob> knobs);
 
  protected:
-  /// Refuses knobs, other devices, and those of an architecture below `least_arch`.
+  /// Refuses wrong knobs, other backends, and devices below the architecture `least_arch`.
   std::string why_not_device(const Config& config, const DeviceLimits& limits,
                              int least_arch = 0) const;
   std::vector<std::pair<std::string, std::string>> launch_defines(
       const Config& config, const Launch& launch) const override;
 };
 
-/// Values of a knob: least, least + step ... up to `most`.
+/// Knob values: least, least + step ... up to `most`.
 std::vector<int> in_steps(int least, int most, int step = 1);
 
-/// How a kernel without register tiles spends its time.
+/// The throughput and the latency of a kernel without register tiles.
 struct NaiveCost {
-  double multiply_adds_per_cycle = 1;  ///< of an SM with enough threads to do
-  double cycles_per_step = 1;          ///< of K, for a thread that has the SM to itself
+  double multiply_adds_per_cycle = 1;  ///< of an SM with enough threads
+  double cycles_per_step = 1;          ///< per step of K, for a thread alone on its SM
 };
-/// The longer of the two: all the work, or one thread's `steps_of_a_thread`, plus the launch.
+/// The launch plus the longer of the two: all multiply-adds at the full rate, or
+/// `steps_of_a_thread` steps at the latency of one.
 double naive_us(const Problem& problem, const NaiveCost& cost, double steps_of_a_thread,
                 const DeviceLimits& limits);
 
-/// 1 where the threads of a warp, which are neighbours along N, read neighbours in memory or share
-/// an element; more where each of them touches another line. Loading the whole B this way costs
-/// that many times more.
+/// The factor by which a warp loads more of B than it uses. 1 if its threads, which are neighbours
+/// along N, load neighbouring elements or share one; more if each of them touches another cache
+/// line.
 double scatter_of_b(const Problem& problem);
 
 }  // namespace tunedgemm::internal

@@ -8,23 +8,23 @@ namespace {
 
 constexpr std::int64_t kKiB = 1 << 10, kMiB = 1 << 20;
 
-// Where the numbers of all rows are from, checked 2026-11:
+// The sources of all rows, checked 2026-11:
 // - CUDA cores: "CUDA C++ Best Practices Guide" 13.0, table "Throughput of Native Arithmetic
 //   Instructions" (before 13: "CUDA C++ Programming Guide"): 64-bit and 32-bit floating-point and
-//   32-bit integer multiply-add. Its 7.x and 8.x have footnotes for 7.5 and 8.6. 8.7 and 11.0 are
-//   not in it; they are taken to be as the graphics cards of their generation.
+//   32-bit integer multiply-add. Its 7.x and 8.x have footnotes for 7.5 and 8.6. It does not list
+//   8.7 and 11.0, which are assumed to be like the graphics cards of their generation.
 // - Shared memory and registers: "CUDA Programming Guide" 13, "Compute Capabilities", table "Memory
 //   Information per Compute Capability".
-// - The rest of a row: the document over it, about the product that stands first in it. Rates of
-//   tensor cores are its dense peak / (2 * boost clock * SMs), rounded to a power of two. The f16
-//   rate is the one with sums in f32 of the professional cards; GeForce cards of 8.6, 8.9 and 12.0
-//   do half of it.
-// - mma.sync: before 9.0 and from 12.0 on the tensor cores' only instruction; on 9.0 about 5/8 of
-//   wgmma. Of 10.0, 10.3 and 11.0 nothing is published: the first two are taken to be as 9.0, the
-//   last as 12.0.
-// fp8 is multiplied as f16 before 8.9, and s8 as f16 on 7.0.
-// The order: arch, line, products; CUDA cores' f64, f32, s32; tensor cores' f64, f16, fp8, s8;
-// mma.sync's f64, f16; GHz, GB/s, L2, shared memory of a block and of an SM.
+// - The rest of a row: the document named above it, for the first product of the row. Tensor core
+//   rates are the dense peak / (2 * boost clock * SMs), rounded to a power of two. The f16 rate is
+//   that of professional cards with f32 accumulators; GeForce cards of 8.6, 8.9 and 12.0 have half
+//   of it.
+// - mma.sync: the only tensor core instruction before 9.0 and from 12.0 on; on 9.0 about 5/8 of the
+//   wgmma rate. Nothing is published for 10.0, 10.3 and 11.0: the first two are assumed to be like
+//   9.0, the last like 12.0.
+// Before 8.9 fp8 is multiplied as f16, and so is s8 on 7.0.
+// Columns: arch, line, products; CUDA cores' f64, f32, s32; tensor cores' f64, f16, fp8, s8;
+// mma.sync's f64, f16; GHz, GB/s, L2, shared memory of a CTA and of an SM.
 // clang-format off
 constexpr std::array kFacts{
     // "NVIDIA Tesla V100 GPU Architecture": 125 TFLOP/s of f16 with 80 SMs.
@@ -68,8 +68,8 @@ constexpr std::array kFacts{
     GpuFacts{103, ProductLine::kDataCenter, "B300, GB300",
              2, 128, 64, 2, 4096, 8192, 256, 2, 1280,
              1.92, 8000, 126 * kMiB, 227 * kKiB, 228 * kKiB},
-    // "NVIDIA Jetson Thor Series Modules" data sheet: 2070 TFLOP/s of sparse fp4 with 20 SMs, of
-    // which dense f16 is an eighth; s8 is taken to be as fp8.
+    // "NVIDIA Jetson Thor Series Modules" data sheet: 2070 TFLOP/s of sparse fp4 with 20 SMs; dense
+    // f16 is an eighth of that, and s8 is assumed to equal fp8.
     GpuFacts{110, ProductLine::kEmbedded, "Jetson Thor",
              2, 128, 64, 2, 4096, 8192, 8192, 2, 512,
              1.57, 273, 32 * kMiB, 227 * kKiB, 228 * kKiB},
@@ -78,14 +78,14 @@ constexpr std::array kFacts{
     GpuFacts{120, ProductLine::kGraphics, "RTX PRO 6000 Blackwell, GeForce RTX 50",
              2, 128, 64, 2, 512, 1024, 1024, 2, 512,
              2.62, 1792, 128 * kMiB, 99 * kKiB, 100 * kKiB},
-    // "NVIDIA DGX Spark" data sheet: 1000 TFLOP/s of sparse fp4 with 48 SMs, of which dense f16 is
-    // an eighth.
+    // "NVIDIA DGX Spark" data sheet: 1000 TFLOP/s of sparse fp4 with 48 SMs; dense f16 is an eighth
+    // of that.
     GpuFacts{121, ProductLine::kEmbedded, "GB10",
              2, 128, 64, 2, 512, 1024, 1024, 2, 512,
              2.42, 273, 24 * kMiB, 99 * kKiB, 100 * kKiB},
 };
 
-// A card of moderate clock and memory, so that neither hides the other in a prediction.
+// Moderate clock and memory bandwidth, so that neither hides the other in a prediction.
 constexpr GpuFacts kUnknown{0, ProductLine::kGraphics, "unknown",
                             2, 128, 64, 2, 512, 1024, 1024, 2, 512,
                             1.50, 500, 6 * kMiB, 48 * kKiB, 64 * kKiB};

@@ -1,8 +1,8 @@
 #pragma once
 
-// GpuFacts: what is known of NVIDIA's GPUs beyond what a driver tells: how much one SM computes in
-// a cycle, by element type, and what to assume where a driver tells nothing. The cost models, the
-// rooflines and the reading of a device's properties all take their numbers from here.
+// GpuFacts: properties of NVIDIA's GPUs that the driver does not report: the arithmetic throughput
+// of an SM per element type, and usual values for what some drivers report as 0. The cost models,
+// the rooflines and the device properties all take their numbers from here.
 
 #include <cstdint>
 #include <string_view>
@@ -12,25 +12,25 @@
 
 namespace tunedgemm::internal {
 
-/// Compute capabilities tell product lines apart: 8.0 is the A100, 8.6 a GeForce or RTX card whose
-/// f64 is 1/64 of its f32.
+/// The compute capability determines the product line: 8.0 is the A100, 8.6 a GeForce or RTX card
+/// whose f64 rate is 1/64 of its f32 rate.
 enum class ProductLine { kDataCenter, kGraphics, kEmbedded };
 
-/// A plain value. Rates are multiply-adds in a cycle of one SM, with dense matrices.
+/// A plain value. Rates are dense multiply-adds per cycle of one SM.
 struct GpuFacts {
-  int arch = 0;  ///< as DeviceLimits::arch; 0: not a known GPU
+  int arch = 0;  ///< as DeviceLimits::arch; 0: unknown GPU
   ProductLine line = ProductLine::kGraphics;
   std::string_view products;
 
-  /// Of CUDA cores; s32 is the multiply-add of 32-bit integers.
+  /// CUDA cores; s32 is the multiply-add of 32-bit integers.
   double cuda_f64 = 0, cuda_f32 = 0, cuda_s32 = 0;
-  /// Of tensor cores by their fastest instruction (mma.sync, wgmma or tcgen05); bf16 as f16. Types
-  /// that they do not multiply have the rate of those that stand in for them.
+  /// Tensor cores, by their fastest instruction (mma.sync, wgmma or tcgen05); bf16 is as f16. A
+  /// type that they do not multiply has the rate of the type that replaces it.
   double tensor_f64 = 0, tensor_f16 = 0, tensor_fp8 = 0, tensor_s8 = 0;
-  /// Of mma.sync alone; tf32 is half of f16, 8 bits are twice that.
+  /// mma.sync; tf32 is half of f16, 8-bit types are twice f16.
   double mma_sync_f64 = 0, mma_sync_f16 = 0;
 
-  /// Of a common product of the line, where the driver tells nothing.
+  /// A common product of the line, for values that the driver does not report.
   double clock_ghz = 0, memory_gb_per_s = 0;
   std::int64_t l2_bytes = 0, shared_bytes_per_block = 0, shared_bytes_per_sm = 0;
   int registers_per_sm = 65536;
@@ -38,18 +38,18 @@ struct GpuFacts {
   bool is_known() const { return arch != 0; }
 };
 
-/// The facts of a compute capability. For one that is not known those of a graphics card, which
-/// promise least of f64 and of tensor cores.
+/// The facts of a compute capability. An unknown one gets those of a graphics card, which has the
+/// lowest f64 and tensor core rates.
 const GpuFacts& gpu_facts(int arch);
 
-/// The greatest of all known rates, for bounds that an unknown GPU must not be able to exceed.
+/// The highest known rates, for bounds that an unknown GPU must not be able to exceed.
 const GpuFacts& greatest_gpu_facts();
 
-/// The multiply-adds in a cycle of one SM of the fastest unit for the problem's types and numerics;
-/// of `emulated` those of the tf32 or bf16 products that it is made of.
+/// Multiply-adds per cycle of one SM on the fastest unit for the types and numerics of the problem.
+/// For `emulated` these are the multiply-adds of its tf32 or bf16 products.
 double peak_multiply_adds(const Problem& problem, const GpuFacts& facts);
 
-/// The limits with what the driver reports as 0 filled in. The host's are left as they are.
+/// The limits with usual values in place of zeros. Limits of the host are returned unchanged.
 DeviceLimits with_usual_values(DeviceLimits limits);
 
 }  // namespace tunedgemm::internal

@@ -24,10 +24,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The exit status of the program.
+// The exit status of the compile process.
 enum Status { kCompiled = 0, kDoesNotCompile = 1, kCannotCompile = 2 };
 
-// What is handed over, one argument each, and then the defines, "NAME=value".
+// The arguments of the compile process, followed by the defines as "NAME=value".
 enum Argument {
   kNvrtcPath,
   kNvrtcVersion,
@@ -39,7 +39,7 @@ enum Argument {
   kDefines
 };
 
-// In the output, before the machine code.
+// The header of the output file; the machine code follows.
 struct Figures {
   std::int64_t registers = 0, shared_bytes = 0, spill_bytes = 0;
 };
@@ -79,15 +79,14 @@ CompileFailure failure_of(const ChildResult& result, std::chrono::milliseconds l
             Cause::kTimeLimit};
   }
   if (result.end == ChildResult::End::kSignalled) {
-    // SIGKILL usually comes from the system that needs memory: blame the environment.
+    // SIGKILL usually comes from the OOM killer: blame the environment.
     return {"NVRTC " + to_text(result) + "\n" + result.output,
             result.code == SIGKILL ? Cause::kEnvironment : Cause::kSource};
   }
   if (result.code == kDoesNotCompile) {
     return {result.output};
   }
-  return {"the process that compiles " + to_text(result) + "\n" + result.output,
-          Cause::kEnvironment};
+  return {"the compile process " + to_text(result) + "\n" + result.output, Cause::kEnvironment};
 }
 
 }  // namespace
@@ -114,7 +113,7 @@ std::variant<Binary, CompileFailure> compile_in_process(const std::vector<std::s
   }
   std::optional<Binary> binary = read_output(output);
   if (!binary) {
-    return CompileFailure{"the process that compiles wrote no machine code",
+    return CompileFailure{"the compile process wrote no machine code",
                           CompileFailure::Cause::kEnvironment};
   }
   binary->entry = source.entry;
@@ -125,7 +124,7 @@ std::variant<Binary, CompileFailure> compile_in_process(const std::vector<std::s
 
 int run_compiler(std::span<const char* const> arguments) {
   if (arguments.size() < kDefines) {
-    std::cout << "too few arguments to compile by" << std::endl;
+    std::cout << "the compile process has too few arguments" << std::endl;
     return kCannotCompile;
   }
   try {
@@ -154,7 +153,7 @@ int run_compiler(std::span<const char* const> arguments) {
       return kCannotCompile;
     }
     return kCompiled;
-  } catch (const std::exception& error) {  // no such file, no NVRTC, no memory
+  } catch (const std::exception& error) {  // missing file, NVRTC or memory
     std::cout << error.what() << std::endl;
     return kCannotCompile;
   }

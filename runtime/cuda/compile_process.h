@@ -1,11 +1,12 @@
 #pragma once
 
-// NVRTC in a process of its own. The threads of one process compile hardly faster than one of them,
-// since NVRTC runs its front end under a lock; processes do not share it. One that crashes or never
-// ends takes nothing with it, and can be stopped.
+// NVRTC in a separate process. Threads of one process hardly compile in parallel, because NVRTC
+// holds a lock in its front end; processes do not share the lock. A compilation that crashes or
+// hangs does not affect the caller, and can be stopped.
 //
-// The process is a program that hands its command line to run_compiler(), of the same version of
-// the library: a source is one of those that are embedded in both, and only its name is handed over.
+// The process runs a program of the same library version that passes its command line to
+// run_compiler(). Both embed the same sources, so the command line contains only the name of a
+// source.
 
 #include <chrono>
 #include <span>
@@ -18,16 +19,16 @@
 
 namespace tunedgemm::internal::cuda {
 
-/// Starts `command` (a path and first arguments) for one compilation, and waits for it. A failed
-/// compilation is a value, of the cause kSource if the compiler says so or crashes. Throws
-/// std::system_error if the process cannot be started. Any thread may call it.
+/// Starts `command` (a path and first arguments) for one compilation and waits for it. A failed
+/// compilation is a value, with the cause kSource if the compiler reports errors or crashes. Throws
+/// std::system_error if the process cannot be started. Thread-safe.
 std::variant<Binary, CompileFailure> compile_in_process(const std::vector<std::string>& command,
                                                         const NvrtcLocation& nvrtc,
                                                         const Source& source, int architecture,
                                                         std::chrono::milliseconds limit);
 
-/// The program, for main to return its exit status. `arguments` are those behind the command's own.
-/// Prints the compiler's log where it fails.
+/// The main function of the process. `arguments` are those that follow `command`. Prints the log of
+/// the compiler if the compilation fails.
 int run_compiler(std::span<const char* const> arguments);
 
 }  // namespace tunedgemm::internal::cuda

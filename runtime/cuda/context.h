@@ -1,7 +1,7 @@
 #pragma once
 
-// PrimaryContext: the context of a GPU that all libraries of a process share (the CUDA runtime's
-// too), kept alive; and Active, under which the driver is called.
+// PrimaryContext: the primary context of a GPU, retained; all libraries of the process share it,
+// including the CUDA runtime. Active: a guard that makes it current.
 
 #include "runtime/cuda/driver.h"
 
@@ -26,9 +26,9 @@ class PrimaryContext {
   CUcontext handle_ = nullptr;
 };
 
-/// While it lives, the context is current for this thread, unless the driver refuses that, and calls
-/// that a stream capture of another thread forbids (allocating, loading) are allowed here: they
-/// touch nothing that is being captured. For what must not throw, such as releasing.
+/// Makes the context current for this thread, unless the driver refuses, and allows calls that the
+/// stream capture of another thread would forbid (allocations, loading): they touch nothing that is
+/// being captured. For functions that must not throw, such as destructors.
 class ActiveIfPossible {
  public:
   [[nodiscard]] explicit ActiveIfPossible(const PrimaryContext& context) noexcept;
@@ -36,7 +36,7 @@ class ActiveIfPossible {
   ActiveIfPossible(const ActiveIfPossible&) = delete;
   ActiveIfPossible& operator=(const ActiveIfPossible&) = delete;
 
-  /// What the driver said.
+  /// The result of making the context current.
   CUresult result() const { return result_; }
 
  private:
@@ -46,14 +46,14 @@ class ActiveIfPossible {
   CUstreamCaptureMode mode_ = CU_STREAM_CAPTURE_MODE_RELAXED;
 };
 
-/// The same where it must be current: what is made under it belongs to the context that is. Throws
-/// DeviceError.
+/// The same, but throws DeviceError if the context cannot be made current: objects created under
+/// the guard belong to the current context.
 class Active : public ActiveIfPossible {
  public:
   [[nodiscard]] explicit Active(const PrimaryContext& context);
 };
 
-/// Makes the context current unless it is. Whether there is now something to pop.
+/// Makes the context current unless it is current already. Returns whether the caller must pop().
 bool push_unless_current(const PrimaryContext& context) noexcept;
 void pop(const Driver& driver) noexcept;
 

@@ -11,9 +11,9 @@
 namespace tunedgemm::internal::cuda {
 namespace {
 
-// Below, a roofline would be that of kernels that are not made for the device.
+// Older architectures have no roofline, because no kernels are made for them.
 constexpr int kLeastRatedArch = 80;
-// A product of f32 is emulated by so many of tf32.
+// An emulated f32 product takes this many tf32 products.
 constexpr double kEmulationProducts = 3;
 
 double operations_per_sm_and_cycle(const Problem& problem, const GpuFacts& facts) {
@@ -67,8 +67,8 @@ class CudaBackend final : public Backend {
     return make_cuda_verifier(device, store);
   }
 
-  // At a clock beyond the highest, at twice the memory's bandwidth. Nothing is known to do more in
-  // a cycle than the greatest of the known.
+  // The bound assumes more than the highest clock and twice the memory bandwidth. Unknown devices
+  // get the highest known rates.
   double roofline_us(const Problem& problem, const DeviceLimits& limits) const override {
     const GpuFacts& facts = gpu_facts(limits.arch);
     const double operations_per_us =
@@ -99,8 +99,8 @@ class CudaBackend final : public Backend {
   std::int64_t cold_bytes(const DeviceLimits& limits) const override { return 2 * limits.l2_bytes; }
   bool cools_by_overwriting() const override { return true; }
 
-  // Under a long load of tensor-core products a GPU's clock swings; after a cool-down each sample
-  // has the same swing.
+  // The clock of a GPU swings under long tensor core load; a cool-down before each sample makes the
+  // swing the same for all.
   double cool_down_seconds() const override { return 4e-3; }
   double usual_seconds_per_candidate() const override { return 0.1; }
 };

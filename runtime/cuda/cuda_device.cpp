@@ -22,14 +22,12 @@
 namespace tunedgemm::internal::cuda {
 namespace {
 
-// A kernel past the first limit is too slow to be tuned; one past the second will not end, and
-// nothing but the end of the process stops it.
+// A kernel that exceeds the first limit is too slow to be tuned. One that exceeds the second has
+// hung: only the end of the process stops it.
 constexpr int kSlowSeconds = 10;
 constexpr int kHungSeconds = 60;
 
-// Of a compilation, if nothing else limits it.
-
-// Each compilation takes a few hundred MB.
+// Each compilation needs a few hundred MB.
 constexpr unsigned kMostCompileThreads = 32;
 
 std::string bytes_text(std::int64_t bytes) {
@@ -51,7 +49,7 @@ CudaDevice::CudaDevice(std::unique_ptr<const Driver> driver, const DeviceOptions
   toolchain_.compiler = nvrtc_location_ ? "nvrtc " + nvrtc_location_->version : "none";
   toolchain_.driver = driver_version_text(driver_->version());
   if (have_gpcs(limits_)) {
-    // Which number an SM has is the driver's choice.
+    // The driver chooses the numbers of the SMs.
     probe_key_ = "gpcs of " + uuid_hash(*driver_, device_) + " by driver " + toolchain_.driver;
   }
 }
@@ -63,7 +61,7 @@ const Backend& CudaDevice::backend() const {
 std::string CudaDevice::why_not_compile() {
   if (!nvrtc_location_) {
     return "there is no NVRTC, CUDA's run-time compiler: install a CUDA toolkit or the wheel "
-           "nvidia-cuda-nvrtc, or name libnvrtc.so by TUNEDGEMM_NVRTC";
+           "nvidia-cuda-nvrtc, or set TUNEDGEMM_NVRTC to libnvrtc.so";
   }
   try {
     nvrtc();
@@ -80,7 +78,7 @@ std::string CudaDevice::key() const {
 std::string CudaDevice::run() {
   const std::lock_guard<std::mutex> lock(probe_mutex_);
   if (current_limits_ == &limits_) {
-    know_gpcs(find_gpcs(context_, stream_.handle(), limits_));
+    set_gpcs(find_gpcs(context_, stream_.handle(), limits_));
   }
   return to_text(std::span(limits().gpc_of_sm));
 }
@@ -89,11 +87,11 @@ void CudaDevice::use(std::string_view text) {
   const std::lock_guard<std::mutex> lock(probe_mutex_);
   std::vector<int> gpc_of_sm = parse_gpcs(text, limits_);
   if (!gpc_of_sm.empty() && current_limits_ == &limits_) {
-    know_gpcs(std::move(gpc_of_sm));
+    set_gpcs(std::move(gpc_of_sm));
   }
 }
 
-void CudaDevice::know_gpcs(std::vector<int> gpc_of_sm) {
+void CudaDevice::set_gpcs(std::vector<int> gpc_of_sm) {
   auto probed = std::make_unique<DeviceLimits>(limits_);
   probed->gpc_of_sm = std::move(gpc_of_sm);
   probed_limits_ = std::move(probed);
@@ -111,7 +109,7 @@ const Nvrtc& CudaDevice::nvrtc() {
   return *nvrtc_;
 }
 
-// This process compiles where no other can be started.
+// Compiles in this process if no other can be started.
 std::variant<Binary, CompileFailure> CudaDevice::compile_within(const Source& source,
                                                                 double seconds) {
   if (!compile_command_.empty() && nvrtc_location_) {
@@ -196,11 +194,11 @@ void CudaDevice::check_usable() const {
   if (driver_->gave_up()) {
     throw DeviceError(DeviceError::Kind::kFailed,
                       "a kernel on " + identity_.name +
-                          " has not ended; the GPU can be used again when this process has ended");
+                          " has not ended; the GPU can be used again after this process has ended");
   }
 }
 
-// The tuner runs kernels on its own stream that nobody has seen end, so that one is watched.
+// The tuner runs untested kernels on its own stream, so waits on that stream are limited.
 void CudaDevice::synchronize(StreamHandle stream) {
   const Active active(context_);
   if (stream != stream_.handle()) {
@@ -214,27 +212,27 @@ void CudaDevice::synchronize(StreamHandle stream) {
     driver_->give_up();
     throw DeviceError(DeviceError::Kind::kFailed,
                       "a kernel has not ended after " + std::to_string(kHungSeconds) +
-                          " s; the GPU can be used again when this process has ended");
+                          " s; the GPU can be used again after this process has ended");
   }
 }
 
-// Whether it is captured is asked first: to ask a captured stream for its id makes the capture
-// invalid. As with launches, a thread that has a context current pays for the driver's calls alone.
+// Checks for a capture first, because cuStreamGetId invalidates a capture. As with launches, a
+// thread with a current context pays only for the calls of the driver.
 std::optional<std::uint64_t> CudaDevice::stream_id(StreamHandle stream) const noexcept {
   const auto handle = static_cast<CUstream>(stream);
   CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
   unsigned long long id = 0;
-  const auto ask = [&] {
+  const auto query = [&] {
     const CUresult result = driver_->cuStreamIsCapturing(handle, &status);
     if (result != CUDA_SUCCESS) {
-      status = CU_STREAM_CAPTURE_STATUS_NONE;  // a launch will say what is wrong with the stream
+      status = CU_STREAM_CAPTURE_STATUS_NONE;  // a launch will report the error of the stream
       return result;
     }
     return status == CU_STREAM_CAPTURE_STATUS_NONE ? driver_->cuStreamGetId(handle, &id) : result;
   };
-  if (ask() != CUDA_SUCCESS) [[unlikely]] {
+  if (query() != CUDA_SUCCESS) [[unlikely]] {
     const ActiveIfPossible active(context_);
-    ask();
+    query();
   }
   return status == CU_STREAM_CAPTURE_STATUS_NONE ? std::optional<std::uint64_t>(id) : std::nullopt;
 }
@@ -243,13 +241,13 @@ std::unique_ptr<StreamCapture> CudaDevice::capture_of(StreamHandle stream) const
   return CapturedStream::of(context_, static_cast<CUstream>(stream));
 }
 
-const OtherKernel& CudaDevice::other_kernel() {
-  const std::scoped_lock lock(other_kernel_mutex_);
-  if (!other_kernel_) {
+const InterposedKernel& CudaDevice::interposed_kernel() {
+  const std::scoped_lock lock(interposed_kernel_mutex_);
+  if (!interposed_kernel_) {
     const Active active(context_);
-    other_kernel_ = std::make_unique<const OtherKernel>(context_, limits_.sm_count);
+    interposed_kernel_ = std::make_unique<const InterposedKernel>(context_, limits_.sm_count);
   }
-  return *other_kernel_;
+  return *interposed_kernel_;
 }
 
 std::variant<double, Rejection> CudaDevice::time(const TimedLaunch& timed, int launches) {
@@ -258,7 +256,7 @@ std::variant<double, Rejection> CudaDevice::time(const TimedLaunch& timed, int l
   if (!graph || graph->launches() != launches) {
     const bool isolated = timed.launch_regime == LaunchRegime::kIsolated;
     graph = std::make_shared<TimingGraph>(context_, timed, launches,
-                                          isolated ? &other_kernel() : nullptr);
+                                          isolated ? &interposed_kernel() : nullptr);
     timed.prepared = graph;
   }
   if (const std::optional<double> seconds = graph->run(stream_.handle(), kSlowSeconds)) {
@@ -273,7 +271,7 @@ Device::Clock CudaDevice::clock() {
   return nvml_ ? Clock{nvml_->sm_clock_mhz(), nvml_->throttled()} : Clock{};
 }
 
-// A thread that has chosen no device works on the first, as with the CUDA runtime.
+// A thread without a chosen device uses the first, as with the CUDA runtime.
 bool CudaDevice::is_current() const noexcept {
   CUcontext current = nullptr;
   return driver_->cuCtxGetCurrent(&current) == CUDA_SUCCESS &&

@@ -65,37 +65,37 @@ class CudaDevice final : public Device, private HardwareProbe {
   void restore_current(void* previous) const noexcept override;
 
  private:
-  // HardwareProbe: which SM belongs to which GPC.
+  // HardwareProbe: the GPC of each SM.
   std::string key() const override;
   std::string run() override;
   void use(std::string_view text) override;
 
   const Nvrtc& nvrtc();
-  const OtherKernel& other_kernel();
-  /// Throws DeviceError once a kernel has not ended.
+  const InterposedKernel& interposed_kernel();
+  /// Throws DeviceError if a kernel has hung.
   void check_usable() const;
-  /// Precondition: probe_mutex_ is held, and it is the first time.
-  void know_gpcs(std::vector<int> gpc_of_sm);
+  /// Precondition: probe_mutex_ is held, and this is the first call.
+  void set_gpcs(std::vector<int> gpc_of_sm);
 
   std::unique_ptr<const Driver> driver_;
   CUdevice device_;
   PrimaryContext context_;
   Stream stream_;
-  std::unique_ptr<const Nvml> nvml_;  ///< null where there is none
+  std::unique_ptr<const Nvml> nvml_;  ///< null if there is no NVML
   DeviceIdentity identity_;
-  const DeviceLimits limits_;  ///< as they are told without a launch
-  std::string probe_key_;      ///< empty where there is nothing to be probed
+  const DeviceLimits limits_;  ///< without the results of the probe
+  std::string probe_key_;      ///< empty if there is nothing to probe
   std::mutex probe_mutex_;
   std::unique_ptr<const DeviceLimits> probed_limits_;  ///< written once
   std::atomic<const DeviceLimits*> current_limits_{&limits_};
   std::optional<NvrtcLocation> nvrtc_location_;
-  std::vector<std::string> compile_command_;  ///< empty: compiled in this process
+  std::vector<std::string> compile_command_;  ///< empty: compile in this process
   Toolchain toolchain_;
   std::mutex nvrtc_mutex_;
-  std::unique_ptr<const Nvrtc> nvrtc_;  ///< null until something was compiled
+  std::unique_ptr<const Nvrtc> nvrtc_;  ///< null until the first compilation
   TriggeringKernels triggering_kernels_;
-  std::mutex other_kernel_mutex_;
-  std::unique_ptr<const OtherKernel> other_kernel_;  ///< null until something was timed
+  std::mutex interposed_kernel_mutex_;
+  std::unique_ptr<const InterposedKernel> interposed_kernel_;  ///< null until the first timing
 };
 
 }  // namespace tunedgemm::internal::cuda

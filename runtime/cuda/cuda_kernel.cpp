@@ -8,17 +8,17 @@ namespace tunedgemm::internal::cuda {
 namespace {
 
 Arguments transposed(const Arguments& arguments) noexcept {
-  Arguments same = arguments;
-  std::swap(same.a, same.b);
-  std::swap(same.scale_a, same.scale_b);
-  std::swap(same.m, same.n);
-  std::swap(same.lda, same.ldb);
-  std::swap(same.c_stride_m, same.c_stride_n);
-  std::swap(same.batch_stride_a, same.batch_stride_b);
-  return same;
+  Arguments swapped = arguments;
+  std::swap(swapped.a, swapped.b);
+  std::swap(swapped.scale_a, swapped.scale_b);
+  std::swap(swapped.m, swapped.n);
+  std::swap(swapped.lda, swapped.ldb);
+  std::swap(swapped.c_stride_m, swapped.c_stride_n);
+  std::swap(swapped.batch_stride_a, swapped.batch_stride_b);
+  return swapped;
 }
 
-// May start while the kernel before it still runs.
+// The launch may start while the previous kernel still runs.
 constexpr CUlaunchAttribute kProgrammatic{
     .id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
     .pad = {},
@@ -44,12 +44,12 @@ CudaKernel::~CudaKernel() {
 
 int CudaKernel::run(const Launch& launch, const Arguments& arguments,
                     StreamHandle stream) const noexcept {
-  return launch.swaps_operands ? run_as_told(launch, transposed(arguments), stream)
-                               : run_as_told(launch, arguments, stream);
+  return launch.swaps_operands ? launch_in_context(launch, transposed(arguments), stream)
+                               : launch_in_context(launch, arguments, stream);
 }
 
-int CudaKernel::run_as_told(const Launch& launch, const Arguments& arguments,
-                            StreamHandle stream) const noexcept {
+int CudaKernel::launch_in_context(const Launch& launch, const Arguments& arguments,
+                                  StreamHandle stream) const noexcept {
   const CUresult result = start(launch, arguments, stream);
   if (result != CUDA_ERROR_INVALID_CONTEXT && result != CUDA_ERROR_INVALID_HANDLE) [[likely]] {
     return result;
@@ -82,7 +82,7 @@ CUresult CudaKernel::start_prologue(const Launch& launch, const Arguments& argum
 
 CUresult CudaKernel::start(const Launch& launch, const Arguments& arguments,
                            StreamHandle stream) const noexcept {
-  // The driver copies the parameters and does not write to them; its signature predates const.
+  // The driver copies the parameters and does not modify them; its signature predates const.
   std::array<CUtensorMap, kMostTensorMaps> maps;
   std::array<void*, 1 + kMostTensorMaps + 1> parameters;
   std::size_t count = 0;

@@ -1,6 +1,6 @@
 #pragma once
 
-// CudaKernel: a module's kernel as the runtime launches it.
+// CudaKernel: a kernel of a module as the runtime launches it.
 
 #include "runtime/cuda/module.h"
 #include "runtime/cuda/stream_capture.h"
@@ -8,8 +8,8 @@
 
 namespace tunedgemm::internal::cuda {
 
-/// Shared by all threads. The context and the set of kernels, which it is one of if it lets the next
-/// one start early, must outlive it.
+/// Shared by all threads. The context and the set of triggering kernels must outlive it; the set
+/// contains this kernel if it lets its successor start early.
 class CudaKernel final : public CompiledKernel {
  public:
   /// Throws DeviceError.
@@ -19,16 +19,17 @@ class CudaKernel final : public CompiledKernel {
   CudaKernel(const CudaKernel&) = delete;
   CudaKernel& operator=(const CudaKernel&) = delete;
 
-  /// A caller whose thread has the device's primary context current (whoever used the CUDA runtime
-  /// on this device has) pays for cuLaunchKernelEx and nothing else. For others the driver refuses
-  /// the launch, and it is repeated with the context pushed for its duration.
+  /// A thread with the primary context current, such as one that has used the CUDA runtime on this
+  /// device, pays only for cuLaunchKernelEx. For other threads the driver refuses the launch, and
+  /// it is repeated with the context pushed.
   int run(const Launch& launch, const Arguments& arguments,
           StreamHandle stream) const noexcept override;
 
  private:
-  /// `arguments` are those of the kernel, which may compute D's transpose.
-  int run_as_told(const Launch& launch, const Arguments& arguments,
-                  StreamHandle stream) const noexcept;
+  /// `arguments` are those of the kernel, with operands already swapped if it computes the
+  /// transpose of D.
+  int launch_in_context(const Launch& launch, const Arguments& arguments,
+                        StreamHandle stream) const noexcept;
   CUresult start_prologue(const Launch& launch, const Arguments& arguments,
                           CUstream stream) const noexcept;
   CUresult start(const Launch& launch, const Arguments& arguments,
@@ -38,7 +39,7 @@ class CudaKernel final : public CompiledKernel {
   const PrimaryContext& context_;
   TriggeringKernels& triggering_kernels_;
   Module module_;
-  CUfunction prologue_ = nullptr;  // null where the launch has none
+  CUfunction prologue_ = nullptr;  // null if the launch has none
 };
 
 }  // namespace tunedgemm::internal::cuda

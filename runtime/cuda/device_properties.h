@@ -1,6 +1,6 @@
 #pragma once
 
-// What the driver tells of a GPU, in the library's terms.
+// A GPU's properties as the driver reports them, in the library's terms.
 
 #include <string>
 
@@ -13,7 +13,7 @@ namespace tunedgemm::internal::cuda {
 /// All throw DeviceError.
 CUdevice device_at(const Driver& driver, int ordinal);
 std::string pci_bus_id(const Driver& driver, CUdevice device);
-/// Tells this GPU, or this part of one, from all others, and is no serial number.
+/// Identifies this GPU, or this MIG instance of one, without exposing a serial number.
 std::string uuid_hash(const Driver& driver, CUdevice device);
 DeviceLimits read_limits(const Driver& driver, CUdevice device);
 /// `nvml` may be null.

@@ -14,19 +14,18 @@ std::variant<std::unique_ptr<const Driver>, std::string> Driver::open() {
         "there is no CUDA driver: libcuda.so.1 cannot be opened; install the NVIDIA driver, or use "
         "the host device");
   }
-  // Whoever calls it first is right, and a child learns it with the parent's memory.
+  // The first process to call it owns CUDA; a forked child inherits the value.
   static std::atomic<pid_t> started_by{0};
   pid_t starter = 0;
   if (!started_by.compare_exchange_strong(starter, process_id()) && starter != process_id()) {
     return std::string(
         "CUDA was started before fork(), and the driver does not work in the child of a process "
-        "that has used it; call the library only after the fork, or start the child anew (exec; "
-        "Python: "
-        "multiprocessing.set_start_method(\"spawn\"))");
+        "that has used it; call the library only after the fork, or start the child with exec "
+        "(Python: multiprocessing.set_start_method(\"spawn\"))");
   }
   auto driver = std::make_unique<Driver>();
   std::string missing;
-// NOLINTBEGIN(bugprone-macro-parentheses): a member's name has no room for them
+// NOLINTBEGIN(bugprone-macro-parentheses): a member's name cannot have parentheses
 #define TUNEDGEMM_LOAD(name, symbol, parameters) \
   driver->name = reinterpret_cast<CUresult(*) parameters>(dlsym(library, symbol));
 #define TUNEDGEMM_LOAD_NEEDED(name, symbol, parameters) \
@@ -46,7 +45,7 @@ std::variant<std::unique_ptr<const Driver>, std::string> Driver::open() {
   if (const CUresult result = driver->cuInit(0); result != CUDA_SUCCESS) {
     const bool no_device = result == CUDA_ERROR_NO_DEVICE || result == CUDA_ERROR_STUB_LIBRARY;
     return "the CUDA driver does not start: cuInit failed with " + driver->describe(result) +
-           (no_device ? "" : "; see whether nvidia-smi works");
+           (no_device ? "" : "; check whether nvidia-smi works");
   }
   return std::unique_ptr<const Driver>(std::move(driver));
 }

@@ -1,8 +1,8 @@
 #pragma once
 
-// Driver: libcuda.so.1, opened at run time, as a table of its functions under the manual's names;
-// and TUNEDGEMM_CHECK: a call of one whose failure is an exception that names the call and the
-// object.
+// Driver: libcuda.so.1, opened at run time, as a table of its functions under the names of the
+// manual. TUNEDGEMM_CHECK: calls one of them, and throws an exception that names the call and the
+// object if it fails.
 
 #include <atomic>
 #include <cstddef>
@@ -16,8 +16,8 @@
 
 namespace tunedgemm::internal::cuda {
 
-/// Every function that is used, with the symbol that the driver exports it under: the current
-/// version of each, whose suffix the toolkit's header hides behind a macro.
+/// All functions in use, with the symbols that the driver exports: the current version of each,
+/// whose suffix the header of the toolkit hides behind a macro.
 #define TUNEDGEMM_DRIVER_FUNCTIONS(X)                                                              \
   X(cuInit, "cuInit", (unsigned flags))                                                            \
   X(cuDriverGetVersion, "cuDriverGetVersion", (int* version))                                      \
@@ -98,8 +98,9 @@ namespace tunedgemm::internal::cuda {
   X(cuGraphRetainUserObject, "cuGraphRetainUserObject",                                            \
     (CUgraph graph, CUuserObject object, unsigned count, unsigned flags))
 
-/// Functions of CUDA 12.3, null in an older driver: what replaces those without the suffix, and
-/// knows the programmatic edges between kernels that may overlap, which older drivers do not have.
+/// Functions of CUDA 12.3, null in an older driver. They replace those without the suffix and
+/// support the programmatic edges between kernels that may overlap, which older drivers do not
+/// have.
 #define TUNEDGEMM_DRIVER_FUNCTIONS_OF_12_3(X)                                                 \
   X(cuStreamGetCaptureInfo_v3, "cuStreamGetCaptureInfo_v3",                                   \
     (CUstream stream, CUstreamCaptureStatus * status, unsigned long long* id, CUgraph* graph, \
@@ -108,7 +109,7 @@ namespace tunedgemm::internal::cuda {
     (CUgraphNode node, CUgraphNode * dependencies, CUgraphEdgeData * edges, std::size_t * count))
 
 // NOLINTBEGIN(readability-identifier-naming): the manual's names
-/// Shared by all threads. Never closed: the driver does not survive that.
+/// Shared by all threads. Never closed, because the driver does not survive it.
 struct Driver {
 // NOLINTNEXTLINE(bugprone-macro-parentheses): a declaration has no room for them
 #define TUNEDGEMM_DECLARE(name, symbol, parameters) CUresult(*name) parameters = nullptr;
@@ -116,14 +117,14 @@ struct Driver {
   TUNEDGEMM_DRIVER_FUNCTIONS_OF_12_3(TUNEDGEMM_DECLARE)
 #undef TUNEDGEMM_DECLARE
 
-  /// The initialised driver (cuInit), or a sentence: what is missing and how to get it.
+  /// The initialised driver (cuInit), or a sentence that says what is missing and how to get it.
   static std::variant<std::unique_ptr<const Driver>, std::string> open();
 
   /// "CUDA_ERROR_OUT_OF_MEMORY (2): out of memory".
   std::string describe(CUresult error) const;
-  /// From now on what a kernel that never ends may use is not released: to free it would wait for
-  /// the kernel. It is the end of the process that frees it, and what stands behind this table is
-  /// only good for being destroyed.
+  /// Declares that a kernel has hung. Objects that it may use are leaked from now on, because
+  /// freeing them would wait for the kernel; the end of the process frees them. After this call,
+  /// objects of this driver may only be destroyed.
   void give_up() const noexcept {
     gave_up_ = true;
   }
@@ -131,7 +132,7 @@ struct Driver {
     return gave_up_;
   }
 
-  /// The version of CUDA that the driver offers, e.g. 13000; 0 if it does not tell.
+  /// The CUDA version that the driver supports, e.g. 13000; 0 if unknown.
   int version() const;
 
  private:
@@ -140,14 +141,14 @@ struct Driver {
 // NOLINTEND(readability-identifier-naming)
 
 /// "cuMemAlloc failed for 4096 bytes of device memory: CUDA_ERROR_OUT_OF_MEMORY (2): out of
-/// memory". `call` may carry its arguments; they are left out.
+/// memory". `call` may contain arguments, which are omitted.
 [[noreturn]] void throw_device_error(const Driver& driver, CUresult error, std::string_view call,
                                      const std::string& object);
 
 }  // namespace tunedgemm::internal::cuda
 
-/// `call` is a function of the driver table with its arguments; `object`, the text of what it is
-/// done to, is evaluated only when the call has failed.
+/// `call` is a function of the driver table with its arguments. `object`, a text, is evaluated only
+/// if the call fails.
 #define TUNEDGEMM_CHECK(driver, call, object)                                                \
   do {                                                                                       \
     const ::tunedgemm::internal::cuda::Driver& checked_driver = (driver);                    \

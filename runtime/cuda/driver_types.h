@@ -1,8 +1,8 @@
 #pragma once
 
-// The part of the CUDA driver API that this library uses, declared anew, so that no toolkit is
-// needed to build it. Names, numbers and layouts are those of the manual ("CUDA Driver API"); they
-// are binary interface and have not changed since the versions that the driver is asked for.
+// The part of the CUDA driver API that this library uses, declared here so that the build needs no
+// toolkit. Names, numbers and layouts are those of the manual ("CUDA Driver API"); they are a
+// stable binary interface.
 
 #include <cstddef>
 
@@ -89,7 +89,7 @@ struct CUlaunchConfig {
 static_assert(sizeof(CUlaunchAttribute) == 72 && offsetof(CUlaunchAttribute, value) == 8);
 static_assert(sizeof(CUlaunchConfig) == 56 && offsetof(CUlaunchConfig, hStream) == 32);
 
-/// Opaque; made by cuTensorMapEncodeTiled and given to kernels by value.
+/// Opaque; encoded by cuTensorMapEncodeTiled and passed to kernels by value.
 struct alignas(64) CUtensorMap {
   unsigned long long opaque[16];
 };

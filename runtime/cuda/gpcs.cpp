@@ -21,13 +21,12 @@
 namespace tunedgemm::internal::cuda {
 namespace {
 
-// In the driver's own language, since a cache is used without a compiler. Each block writes
-// where it runs, and stays there for a while that differs from block to block, so that the clusters
-// of later waves are put together differently.
-constexpr char kWhere[] = R"(.version 7.8
+// PTX, because a cache is also used without a compiler. Each CTA stores its SM and stays there for
+// a time that differs between CTAs, so that later waves form clusters from other SMs.
+constexpr char kSmProbe[] = R"(.version 7.8
 .target sm_90
 .address_size 64
-.visible .entry where(.param .u64 sms)
+.visible .entry sm_probe(.param .u64 sms)
 {
   .reg .pred %more;
   .reg .b32 %block, %sm, %round, %left;
@@ -51,57 +50,57 @@ again:
 }
 )";
 
-constexpr int kArch = 90;  // the only one whose kernels ask
+constexpr int kArch = 90;  // the only one whose kernels use GPCs
 constexpr int kClusterSizes[] = {16, 8, 4, 16, 8, 4, 8, 4, 1};
 constexpr int kWaves = 4;
 constexpr double kLimitSeconds = 5;
 
-// The kernel above, loaded. Its launches take so much shared memory that an SM runs one
-// block at a time.
-class Where {
+// The kernel above, loaded. Its launches use all shared memory, so that an SM runs one CTA at a
+// time.
+class SmProbe {
  public:
-  Where(const PrimaryContext& context, CUstream stream, const DeviceLimits& limits)
+  SmProbe(const PrimaryContext& context, CUstream stream, const DeviceLimits& limits)
       : context_(context),
         driver_(context.driver()),
         stream_(stream),
-        blocks_(limits.sm_count * kWaves),
+        ctas_(limits.sm_count * kWaves),
         shared_bytes_(static_cast<std::uint32_t>(limits.shared_bytes_per_block)),
-        sm_of_block_(context, std::int64_t{sizeof(int)} * blocks_ * std::ssize(kClusterSizes)),
-        module_(context, kWhere, "where", shared_bytes_, "a kernel in PTX") {
+        sm_of_cta_(context, std::int64_t{sizeof(int)} * ctas_ * std::ssize(kClusterSizes)),
+        module_(context, kSmProbe, "sm_probe", shared_bytes_, "a kernel in PTX") {
     constexpr auto kLarge = CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED;
     TUNEDGEMM_CHECK(driver_, cuFuncSetAttribute(module_.function(), kLarge, 1), "a kernel in PTX");
   }
 
-  // All launches, one after the other; of those that the device refuses nothing is seen.
+  // Launches all cluster sizes in sequence; those that the device refuses are skipped.
   void launch() {
     for (const int size : kClusterSizes) {
-      void* to = static_cast<int*>(sm_of_block_.data()) +
-                 static_cast<std::ptrdiff_t>(launched_.size()) * blocks_;
+      void* to = static_cast<int*>(sm_of_cta_.data()) +
+                 static_cast<std::ptrdiff_t>(launched_.size()) * ctas_;
       if (launch(size, to) == CUDA_SUCCESS) {
         launched_.push_back(size);
       }
     }
   }
-  bool end() const {
+  bool wait() const {
     Event all(context_);
     all.record(stream_);
     return all.wait(kLimitSeconds);
   }
-  // Precondition: end().
+  // Precondition: wait() has returned true.
   std::vector<std::vector<int>> clusters() const {
-    std::vector<int> sm_of_block(launched_.size() * static_cast<std::size_t>(blocks_));
+    std::vector<int> sm_of_cta(launched_.size() * static_cast<std::size_t>(ctas_));
     TUNEDGEMM_CHECK(driver_,
-                    cuMemcpyDtoHAsync(sm_of_block.data(), to_device_pointer(sm_of_block_.data()),
-                                      sm_of_block.size() * sizeof(int), stream_),
-                    "where blocks ran");
-    TUNEDGEMM_CHECK(driver_, cuStreamSynchronize(stream_), "where blocks ran");
+                    cuMemcpyDtoHAsync(sm_of_cta.data(), to_device_pointer(sm_of_cta_.data()),
+                                      sm_of_cta.size() * sizeof(int), stream_),
+                    "the SMs of the probe");
+    TUNEDGEMM_CHECK(driver_, cuStreamSynchronize(stream_), "the SMs of the probe");
     std::vector<std::vector<int>> clusters;
-    auto first = sm_of_block.cbegin();
+    auto first = sm_of_cta.cbegin();
     for (const int size : launched_) {
-      for (int cluster = 0; cluster < blocks_ / size; ++cluster) {
+      for (int cluster = 0; cluster < ctas_ / size; ++cluster) {
         clusters.emplace_back(first + cluster * size, first + (cluster + 1) * size);
       }
-      first += blocks_;
+      first += ctas_;
     }
     return clusters;
   }
@@ -111,7 +110,7 @@ class Where {
     CUlaunchAttribute cluster{};
     cluster.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
     cluster.value.clusterDim = {static_cast<unsigned>(size), 1, 1};
-    const CUlaunchConfig config{.gridDimX = static_cast<unsigned>(blocks_ / size * size),
+    const CUlaunchConfig config{.gridDimX = static_cast<unsigned>(ctas_ / size * size),
                                 .gridDimY = 1,
                                 .gridDimZ = 1,
                                 .blockDimX = 1,
@@ -128,11 +127,11 @@ class Where {
   const PrimaryContext& context_;
   const Driver& driver_;
   CUstream stream_;
-  int blocks_;  // of a launch
+  int ctas_;  // per launch
   std::uint32_t shared_bytes_;
-  Memory sm_of_block_;
+  Memory sm_of_cta_;
   Module module_;
-  std::vector<int> launched_;  // sizes of their clusters
+  std::vector<int> launched_;  // cluster sizes
 };
 
 }  // namespace
@@ -148,22 +147,25 @@ std::vector<int> find_gpcs(const PrimaryContext& context, CUstream stream,
   }
   try {
     const Active active(context);
-    auto where = std::make_unique<Where>(context, stream, limits);
-    where->launch();
-    if (!where->end()) {
-      // Unloading what still runs would wait for it.
-      static_cast<void>(where.release());
-      log_info("the GPU is busy, so its GPCs are not known; no kernel will place tiles by them");
+    auto probe = std::make_unique<SmProbe>(context, stream, limits);
+    probe->launch();
+    if (!probe->wait()) {
+      // Unloading a running kernel would wait for it.
+      static_cast<void>(probe.release());
+      log_info("the GPU is busy, so its GPCs are unknown; no kernel will use them to place tiles");
       return {};
     }
-    std::vector<int> gpcs = gpcs_from_clusters(where->clusters());
+    std::vector<int> gpcs = gpcs_from_clusters(probe->clusters());
     if (gpcs.empty()) {
-      log_info("the GPU's clusters do not tell its GPCs; no kernel will place tiles by them");
+      log_info(
+          "the GPCs of the GPU cannot be derived from its clusters; no kernel will use them to "
+          "place tiles");
     }
     return gpcs;
   } catch (const std::exception& error) {
-    log_info(std::string("the GPU's GPCs are not known; no kernel will place tiles by them: ") +
-             error.what());
+    log_info(
+        std::string("the GPCs of the GPU are unknown; no kernel will use them to place tiles: ") +
+        error.what());
     return {};
   }
 }
@@ -178,29 +180,29 @@ std::vector<int> gpcs_from_clusters(std::span<const std::vector<int>> clusters) 
       count = std::max(count, sm + 1);
     }
   }
-  // Of each SM a lower one of its GPC, until the lowest, which stands for all.
-  std::vector<int> other(static_cast<std::size_t>(count));
-  std::iota(other.begin(), other.end(), 0);
-  const auto head = [&other](int sm) {
-    while (other[static_cast<std::size_t>(sm)] != sm) {
-      sm = other[static_cast<std::size_t>(sm)];
+  // Union-find: the parent of each SM is a lower SM of its GPC; the lowest SM is the root.
+  std::vector<int> parent(static_cast<std::size_t>(count));
+  std::iota(parent.begin(), parent.end(), 0);
+  const auto root = [&parent](int sm) {
+    while (parent[static_cast<std::size_t>(sm)] != sm) {
+      sm = parent[static_cast<std::size_t>(sm)];
     }
     return sm;
   };
   for (const std::vector<int>& cluster : clusters) {
     for (const int sm : cluster) {
-      const std::pair<int, int> ends = std::minmax({head(sm), head(cluster.front())});
-      other[static_cast<std::size_t>(ends.second)] = ends.first;
+      const std::pair<int, int> roots = std::minmax({root(sm), root(cluster.front())});
+      parent[static_cast<std::size_t>(roots.second)] = roots.first;
     }
   }
   std::map<int, int> sizes;
   for (int sm = 0; sm < count; ++sm) {
-    ++sizes[head(sm)];
+    ++sizes[root(sm)];
   }
-  std::map<int, int> number;  // of those with more than one
-  for (const auto& [leader, size] : sizes) {
+  std::map<int, int> number;  // GPCs of more than one SM
+  for (const auto& [lowest, size] : sizes) {
     if (size > 1) {
-      number.emplace(leader, static_cast<int>(number.size()));
+      number.emplace(lowest, static_cast<int>(number.size()));
     }
   }
   if (number.empty() || number.size() > kMostGpcs) {
@@ -212,7 +214,7 @@ std::vector<int> gpcs_from_clusters(std::span<const std::vector<int>> clusters) 
       })->second;
   std::vector<int> gpcs(static_cast<std::size_t>(count));
   for (int sm = 0; sm < count; ++sm) {
-    const auto found = number.find(head(sm));
+    const auto found = number.find(root(sm));
     gpcs[static_cast<std::size_t>(sm)] = found == number.end() ? smallest : found->second;
   }
   return gpcs;

@@ -10,12 +10,12 @@
 namespace tunedgemm::internal::cuda {
 namespace {
 
-// Launches of the other kernel alone, in sections of which the median counts: what disturbs one must
-// not make the kernel that is timed look faster. Each is so long that the resolution of events does
-// not show in the time of one launch.
-constexpr int kSections = 5, kOthersOfSection = 20;
+// Sections of launches of the interposed kernel alone, of which the median counts: a disturbance
+// must not make the timed kernel look faster. A section is long enough that the resolution of
+// events does not affect the time of one launch.
+constexpr int kSections = 5, kLaunchesOfSection = 20;
 
-// The capture of a stream into a graph, ended and thrown away unless `take` was called.
+// A stream capture, ended and discarded unless take() is called.
 class Capture {
  public:
   [[nodiscard]] Capture(const Driver& driver, CUstream stream) : driver_(driver), stream_(stream) {
@@ -31,7 +31,7 @@ class Capture {
   Capture(const Capture&) = delete;
   Capture& operator=(const Capture&) = delete;
 
-  /// The graph, which this object destroys.
+  /// Ends the capture. This object still owns the graph.
   CUgraph take() {
     const CUresult result = end();
     if (result != CUDA_SUCCESS) {
@@ -58,11 +58,11 @@ class Capture {
 }  // namespace
 
 TimingGraph::TimingGraph(const PrimaryContext& context, const TimedLaunch& timed, int launches,
-                         const OtherKernel* other)
+                         const InterposedKernel* interposed)
     : context_(context), launches_(launches), start_(context), stop_(context), end_(context) {
   const Active active(context_);
   const Driver& driver = context_.driver();
-  // Other threads may use the streams that they know meanwhile; that must not be captured.
+  // A new stream, because other threads may use the known ones during the capture.
   const Stream captured(context_);
   const CUstream stream = captured.handle();
   const std::vector<Arguments>& rotation = timed.rotation;
@@ -71,22 +71,22 @@ TimingGraph::TimingGraph(const PrimaryContext& context, const TimedLaunch& timed
     const CUresult result = timed.kernel->run(timed.launch, arguments, stream);
     if (result != CUDA_SUCCESS) {
       throw_device_error(driver, result, "a launch",
-                         std::to_string(timed.launch.grid[0]) + " blocks of " +
+                         std::to_string(timed.launch.grid[0]) + " CTAs of " +
                              std::to_string(timed.launch.block[0]) + " threads");
     }
   };
   add(rotation.back());
   start_.record_in_graph(stream);
-  for (int section = 0; other != nullptr && section < kSections; ++section) {
-    for (int index = 0; index < kOthersOfSection; ++index) {
-      other->launch(stream);
+  for (int section = 0; interposed != nullptr && section < kSections; ++section) {
+    for (int index = 0; index < kLaunchesOfSection; ++index) {
+      interposed->launch(stream);
     }
     sections_.push_back(std::make_unique<Event>(context_));
     sections_.back()->record_in_graph(stream);
   }
   for (int index = 0; index < launches; ++index) {
-    if (other != nullptr) {
-      other->launch(stream);
+    if (interposed != nullptr) {
+      interposed->launch(stream);
     }
     add(rotation[static_cast<std::size_t>(index) % rotation.size()]);
   }
@@ -112,14 +112,14 @@ std::optional<double> TimingGraph::run(CUstream stream, double limit_seconds) {
     return std::nullopt;
   }
   const Event& begin = sections_.empty() ? start_ : *sections_.back();
-  return seconds_between(context_, begin, stop_) - launches_ * seconds_of_other();
+  return seconds_between(context_, begin, stop_) - launches_ * seconds_of_interposed();
 }
 
-double TimingGraph::seconds_of_other() const {
+double TimingGraph::seconds_of_interposed() const {
   std::vector<double> seconds;
   const Event* begin = &start_;
   for (const std::unique_ptr<Event>& end : sections_) {
-    seconds.push_back(seconds_between(context_, *begin, *end) / kOthersOfSection);
+    seconds.push_back(seconds_between(context_, *begin, *end) / kLaunchesOfSection);
     begin = end.get();
   }
   return seconds.empty() ? 0 : median(std::move(seconds));

@@ -1,7 +1,7 @@
 #pragma once
 
-// TimingGraph: launches of one kernel, between moments that the device itself notes, as one graph:
-// the cost of starting them from the host does not show.
+// TimingGraph: launches of one kernel between events of the device, as one graph: the cost of
+// launching from the host does not show.
 
 #include <memory>
 #include <optional>
@@ -13,33 +13,33 @@
 
 namespace tunedgemm::internal::cuda {
 
-/// Made once and run for every sample. Used by one thread. Context and kernel must outlive it.
+/// Created once and run for every sample. Used by one thread. Context and kernel must outlive it.
 class TimingGraph {
  public:
-  /// One launch that is not counted, then so many that take their arguments from `rotation` in
-  /// turn: whatever the kernel puts on a stream, captured. Unless it is null, the other kernel runs
-  /// before each of them; what it takes itself is measured first, behind itself, and taken off.
-  /// Throws DeviceError.
+  /// Captures one uncounted launch, then `launches` that cycle through the arguments in `rotation`,
+  /// with everything that the kernel puts on a stream. If `interposed` is not null, that kernel
+  /// runs before each counted launch; its own time is measured first, in a sequence of its
+  /// launches, and subtracted. Throws DeviceError.
   TimingGraph(const PrimaryContext& context, const TimedLaunch& timed, int launches,
-              const OtherKernel* other);
+              const InterposedKernel* interposed);
   ~TimingGraph();
   TimingGraph(const TimingGraph&) = delete;
   TimingGraph& operator=(const TimingGraph&) = delete;
 
   int launches() const { return launches_; }
 
-  /// The seconds that all counted launches took, the other kernel's taken off. Empty if the device
-  /// needs longer than the limit; then it is still at work. Throws DeviceError.
+  /// The seconds of all counted launches, without the interposed kernel. Empty if the device
+  /// exceeds the limit; it is then still busy. Throws DeviceError.
   std::optional<double> run(CUstream stream, double limit_seconds);
 
  private:
-  /// Of one launch of the other kernel; 0 where there is none.
-  double seconds_of_other() const;
+  /// The time of one launch of the interposed kernel; 0 if there is none.
+  double seconds_of_interposed() const;
 
   const PrimaryContext& context_;
   int launches_;
   Event start_, stop_, end_;
-  std::vector<std::unique_ptr<Event>> sections_;  ///< the ends of those of the other kernel alone
+  std::vector<std::unique_ptr<Event>> sections_;  ///< end events, interposed kernel alone
   CUgraphExec executable_ = nullptr;
 };
 

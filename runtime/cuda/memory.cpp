@@ -45,8 +45,8 @@ std::int64_t free_memory_bytes(const PrimaryContext& context) {
 
 namespace {
 
-// The manual: where a pointer is not CUDA's, all are 0; the device pointer is 0 as well where
-// kernels of the current context cannot access the memory.
+// According to the manual all are 0 for a pointer unknown to CUDA, and the device pointer is also 0
+// if kernels of the current context cannot access the memory.
 struct PointerAttributes {
   unsigned memory_type = 0;
   CUdeviceptr device_pointer = 0;
@@ -55,12 +55,12 @@ struct PointerAttributes {
 };
 
 CUresult read_attributes(const Driver& driver, const void* pointer, PointerAttributes& read) {
-  const std::array<CUpointer_attribute, 4> asked{
+  const std::array<CUpointer_attribute, 4> attributes{
       CU_POINTER_ATTRIBUTE_MEMORY_TYPE, CU_POINTER_ATTRIBUTE_DEVICE_POINTER,
       CU_POINTER_ATTRIBUTE_IS_MANAGED, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL};
   std::array<void*, 4> values{&read.memory_type, &read.device_pointer, &read.is_managed,
                               &read.ordinal};
-  return driver.cuPointerGetAttributes(static_cast<unsigned>(asked.size()), asked.data(),
+  return driver.cuPointerGetAttributes(static_cast<unsigned>(attributes.size()), attributes.data(),
                                        values.data(), to_device_pointer(pointer));
 }
 
@@ -83,7 +83,7 @@ std::string why_not_reachable(const Driver& driver, CUdevice device, const void*
     return reads_pageable_memory(driver, device)
                ? ""
                : "is host memory, which " + name +
-                     " cannot read; copy it to memory of the GPU (cudaMalloc, cudaMemcpy), "
+                     " cannot read; copy it to device memory (cudaMalloc, cudaMemcpy), "
                      "register it (cudaHostRegister), or use a context with the backend host";
   }
   if (memory.device_pointer != 0 || memory.is_managed != 0 || memory.ordinal == device) {

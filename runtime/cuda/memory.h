@@ -1,6 +1,6 @@
 #pragma once
 
-// Memory: a block of the GPU's memory; and whether a pointer is to memory that a GPU can reach.
+// Memory: an allocation in device memory. why_not_reachable: whether a device can access a pointer.
 
 #include <string>
 
@@ -10,10 +10,10 @@
 
 namespace tunedgemm::internal::cuda {
 
-/// The driver aligns every block to 256 bytes at least. The context must outlive it.
+/// The driver aligns allocations to at least 256 bytes. The context must outlive it.
 class Memory final : public DeviceMemory {
  public:
-  /// Throws DeviceError(kOutOfMemory) with the bytes asked for and those that are free.
+  /// Throws DeviceError(kOutOfMemory) with the requested and the free bytes.
   Memory(const PrimaryContext& context, std::int64_t bytes);
   ~Memory() override;
   Memory(const Memory&) = delete;
@@ -28,13 +28,13 @@ class Memory final : public DeviceMemory {
   CUdeviceptr address_ = 0;
 };
 
-/// What the driver calls an address.
+/// An address in the type of the driver.
 CUdeviceptr to_device_pointer(const void* pointer);
 std::int64_t free_memory_bytes(const PrimaryContext& context);
 
-/// Device::why_not_memory for the device, whose context must be current. Memory of the device,
-/// managed memory, and host memory that is registered or was allocated by CUDA are fine, and so is
-/// another device's that this one may access; where the device reads pageable memory, all is.
+/// Device::why_not_memory for the device, whose context must be current. Accepts memory of the
+/// device, managed memory, host memory registered with or allocated by CUDA, and memory of another
+/// device that this one may access; all memory if the device reads pageable memory.
 std::string why_not_reachable(const Driver& driver, CUdevice device, const void* pointer);
 
 }  // namespace tunedgemm::internal::cuda

@@ -14,7 +14,7 @@ std::string text_of(const Binary& binary) {
          binary.entry;
 }
 
-// The driver takes no length and trusts what the image says of itself.
+// The driver takes no length and trusts the headers of the image.
 const void* elf_of(const Binary& binary) {
   constexpr std::string_view kMagic =
       "\x7f"
@@ -54,9 +54,9 @@ Module::Module(const PrimaryContext& context, const void* image, const std::stri
 
 CUfunction Module::function(const std::string& entry) const {
   const Active active(context_);
-  CUfunction found = nullptr;
-  TUNEDGEMM_CHECK(context_.driver(), cuModuleGetFunction(&found, handle_, entry.c_str()), entry);
-  return found;
+  CUfunction function = nullptr;
+  TUNEDGEMM_CHECK(context_.driver(), cuModuleGetFunction(&function, handle_, entry.c_str()), entry);
+  return function;
 }
 
 Module::~Module() {
@@ -71,7 +71,7 @@ namespace {
 
 constexpr unsigned kThreads = 128;
 
-// In the driver's own language, since timing a kernel that is there must not need a compiler.
+// PTX, because timing a loaded kernel must not require a compiler.
 constexpr char kCountUp[] = R"(.version 6.0
 .target sm_60
 .address_size 64
@@ -96,16 +96,16 @@ constexpr char kCountUp[] = R"(.version 6.0
 
 }  // namespace
 
-OtherKernel::OtherKernel(const PrimaryContext& context, int sm_count)
+InterposedKernel::InterposedKernel(const PrimaryContext& context, int sm_count)
     : context_(context),
-      blocks_(static_cast<unsigned>(std::max(sm_count, 1))),
-      words_(context, std::int64_t{sizeof(std::uint32_t)} * blocks_ * kThreads),
+      ctas_(static_cast<unsigned>(std::max(sm_count, 1))),
+      words_(context, std::int64_t{sizeof(std::uint32_t)} * ctas_ * kThreads),
       module_(context, kCountUp, "count_up", 0, "a kernel in PTX") {}
 
-void OtherKernel::launch(CUstream stream) const {
+void InterposedKernel::launch(CUstream stream) const {
   CUdeviceptr words = to_device_pointer(words_.data());
   void* parameters[] = {&words};
-  const CUlaunchConfig config{.gridDimX = blocks_,
+  const CUlaunchConfig config{.gridDimX = ctas_,
                               .gridDimY = 1,
                               .gridDimZ = 1,
                               .blockDimX = kThreads,
@@ -117,7 +117,7 @@ void OtherKernel::launch(CUstream stream) const {
                               .numAttrs = 0};
   TUNEDGEMM_CHECK(context_.driver(),
                   cuLaunchKernelEx(&config, module_.function(), parameters, nullptr),
-                  "the kernel between those that are timed");
+                  "the interposed kernel of a timing");
 }
 
 }  // namespace tunedgemm::internal::cuda

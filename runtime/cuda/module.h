@@ -1,7 +1,7 @@
 #pragma once
 
-// Module: a compiled kernel in the GPU's memory. OtherKernel: a small kernel that belongs to
-// nobody, as a program has them between matrix products.
+// Module: a compiled kernel loaded on the GPU. InterposedKernel: a small kernel that stands for the
+// other kernels of a program, which run between its matrix products.
 
 #include <string>
 
@@ -14,10 +14,10 @@ namespace tunedgemm::internal::cuda {
 /// Shared by all threads. The context must outlive it.
 class Module {
  public:
-  /// Throws DeviceError, also where the cubin is damaged or for another architecture.
-  /// `shared_bytes` is the dynamic shared memory that launches may ask for.
+  /// Throws DeviceError, also if the cubin is damaged or for another architecture. `shared_bytes`
+  /// is the most dynamic shared memory of a launch.
   Module(const PrimaryContext& context, const Binary& binary, std::uint32_t shared_bytes);
-  /// The same from `image`, a whole ELF file or the text of a program in PTX, which the driver
+  /// The same from `image`: a complete ELF file, or the text of a PTX program, which the driver
   /// compiles. `what` names it in errors.
   Module(const PrimaryContext& context, const void* image, const std::string& entry,
          std::uint32_t shared_bytes, const std::string& what);
@@ -35,19 +35,19 @@ class Module {
   CUfunction function_ = nullptr;
 };
 
-/// One block an SM, in which each thread counts a word of memory up. Used by one thread at a time.
+/// One CTA per SM, in which each thread increments a word of memory. Used by one thread at a time.
 /// The context must outlive it.
-class OtherKernel {
+class InterposedKernel {
  public:
   /// Throws DeviceError.
-  OtherKernel(const PrimaryContext& context, int sm_count);
+  InterposedKernel(const PrimaryContext& context, int sm_count);
 
   /// Throws DeviceError.
   void launch(CUstream stream) const;
 
  private:
   const PrimaryContext& context_;
-  unsigned blocks_;
+  unsigned ctas_;
   Memory words_;
   Module module_;
 };

@@ -15,7 +15,7 @@ constexpr unsigned long long kHardwareSlowdown = 0x08;
 constexpr unsigned long long kSoftwareThermalSlowdown = 0x20;
 constexpr unsigned long long kHardwareThermalSlowdown = 0x40;
 constexpr unsigned long long kHardwarePowerBrake = 0x80;
-constexpr unsigned long long kHeldBack =
+constexpr unsigned long long kThrottleReasons =
     kHardwareSlowdown | kSoftwareThermalSlowdown | kHardwareThermalSlowdown | kHardwarePowerBrake;
 
 template <typename Function>
@@ -26,7 +26,7 @@ bool find(void* library, const char* symbol, Function*& function) {
 
 }  // namespace
 
-// The library stays open: it is small, and the driver may use it too.
+// The library stays open: it is small, and the driver may also use it.
 struct Nvml::Functions {
   int (*init)() = nullptr;
   int (*device_by_bus_id)(const char*, void**) = nullptr;
@@ -77,7 +77,7 @@ int Nvml::sm_clock_mhz() const {
 bool Nvml::throttled() const {
   unsigned long long reasons = 0;
   return functions_->throttle_reasons(device_, &reasons) == kNvmlSuccess &&
-         (reasons & kHeldBack) != 0;
+         (reasons & kThrottleReasons) != 0;
 }
 
 // The file's first line: "NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.159.03  Release ...";

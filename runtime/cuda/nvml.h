@@ -1,24 +1,24 @@
 #pragma once
 
-// Nvml: NVIDIA's management library, which tells what the driver does not: power limit, clock now,
-// and why it is held back. Opened at run time; where it is missing, nothing is told.
+// Nvml: NVIDIA's management library, which reports what the driver does not: the power limit, the
+// current clock and throttling. Opened at run time; optional.
 
 #include <memory>
 #include <string>
 
 namespace tunedgemm::internal::cuda {
 
-/// One GPU's readings. Thread-safe.
+/// The readings of one GPU. Thread-safe.
 class Nvml {
  public:
-  /// Null if the library or the GPU with that PCI bus identifier is not there.
+  /// Null if there is no library, or no GPU with this PCI bus identifier.
   static std::unique_ptr<const Nvml> open(const std::string& pci_bus_id);
 
-  /// 0 where it cannot be told.
+  /// 0 if unknown.
   int power_limit_watts() const;
   int sm_clock_mhz() const;
-  /// Whether the clock is below what the card could do for a reason other than idleness or its
-  /// power limit: a large multiplication at the power limit is the normal case.
+  /// Whether the clock is reduced for a reason other than idleness or the power limit: a large
+  /// multiplication normally runs at the power limit.
   bool throttled() const;
 
  private:
@@ -36,7 +36,7 @@ class Nvml {
   void* device_;
 };
 
-/// "580.159.03"; without a kernel module that tells it, the version of CUDA that the driver offers.
+/// "580.159.03"; if the kernel module does not report it, the CUDA version of the driver.
 std::string driver_version_text(int cuda_version);
 
 }  // namespace tunedgemm::internal::cuda

@@ -81,7 +81,7 @@ struct Nvrtc::Functions {
 
 namespace {
 
-// The files that a source may include, as NVRTC takes them: it knows a file by the very text of the
+// The included files of a source in the form of NVRTC, which finds a file by the exact text of the
 // include.
 struct Headers {
   explicit Headers(const std::vector<SourceFile>& files) {
@@ -106,7 +106,7 @@ Nvrtc::Nvrtc(const NvrtcLocation& location) : location_(location) {
   if (library == nullptr) {
     throw DeviceError(DeviceError::Kind::kUnavailable,
                       "NVRTC cannot be opened: " + std::string(dlerror()) +
-                          "; name another libnvrtc.so by TUNEDGEMM_NVRTC");
+                          "; set TUNEDGEMM_NVRTC to another libnvrtc.so");
   }
   functions_ = std::make_unique<const Functions>(library);
   int count = 0;
@@ -118,7 +118,7 @@ Nvrtc::Nvrtc(const NvrtcLocation& location) : location_(location) {
   if (result != NVRTC_SUCCESS) {
     throw DeviceError(DeviceError::Kind::kUnavailable,
                       "NVRTC " + location.path.string() +
-                          " does not tell for which GPUs it compiles: " +
+                          " does not report the GPUs for which it compiles: " +
                           functions_->nvrtcGetErrorString(result));
   }
 }
@@ -127,24 +127,24 @@ Nvrtc::Nvrtc(const NvrtcLocation& location) : location_(location) {
 Nvrtc::~Nvrtc() = default;
 
 std::string Nvrtc::architecture_option(const Source& source, int architecture) const {
-  const auto known = [&](int candidate) {
+  const auto supports = [&](int candidate) {
     return std::find(supported_.begin(), supported_.end(), candidate) != supported_.end();
   };
-  if (source.needs_exact_architecture && known(architecture)) {
+  if (source.needs_exact_architecture && supports(architecture)) {
     return "--gpu-architecture=sm_" + std::to_string(architecture) + "a";
   }
-  // Machine code runs on every later minor version of its architecture.
+  // Machine code runs on later minor versions of its architecture.
   const int oldest = source.needs_exact_architecture ? architecture : architecture / 10 * 10;
   for (int candidate = architecture; candidate >= oldest; --candidate) {
-    if (known(candidate)) {
+    if (supports(candidate)) {
       return "--gpu-architecture=sm_" + std::to_string(candidate);
     }
   }
-  throw DeviceError(DeviceError::Kind::kUnavailable,
-                    "NVRTC " + location_.version + " cannot compile for sm_" +
-                        std::to_string(architecture) +
-                        "; install a CUDA toolkit that knows this GPU, or name its libnvrtc.so by "
-                        "TUNEDGEMM_NVRTC");
+  throw DeviceError(
+      DeviceError::Kind::kUnavailable,
+      "NVRTC " + location_.version + " cannot compile for sm_" + std::to_string(architecture) +
+          "; install a CUDA toolkit that supports this GPU, or set TUNEDGEMM_NVRTC to its "
+          "libnvrtc.so");
 }
 
 std::variant<Binary, CompileFailure> Nvrtc::compile(const Source& source, int architecture) const {
@@ -182,8 +182,8 @@ std::variant<Binary, CompileFailure> Nvrtc::compile(const Source& source, int ar
   functions.check(result, "nvrtcCompileProgram", source);
 
   const CompilerFigures figures = parse_compiler_log(log);
-  if (!figures.given_up.empty()) {
-    return CompileFailure{figures.given_up};
+  if (!figures.performance_warning.empty()) {
+    return CompileFailure{figures.performance_warning};
   }
   std::size_t size = 0;
   functions.check(functions.nvrtcGetCUBINSize(program.get(), &size), "nvrtcGetCUBINSize", source);
@@ -201,15 +201,15 @@ std::variant<Binary, CompileFailure> Nvrtc::compile(const Source& source, int ar
   return binary;
 }
 
-// The lines that count:
+// The relevant lines of a log:
 //     0 bytes stack frame, 8 bytes spill stores, 12 bytes spill loads
 //     ptxas info    : Used 255 registers, used 1 barriers, 4096 bytes smem, 560 bytes cmem[0]
 //     ptxas info    : (C7510) Potential Performance Loss: wgmma.mma_async instructions are ...
 
 namespace {
 
-// The number that stands before the words, as in "12 bytes spill loads"; one that no kernel has is
-// none, so that sums have room.
+// The number before the words, as in "12 bytes spill loads". Empty for a number that exceeds int,
+// so that sums cannot overflow.
 std::optional<int> number_before(std::string_view line, std::string_view words) {
   const std::size_t end = line.find(words);
   if (end == std::string_view::npos) {
@@ -237,8 +237,8 @@ CompilerFigures parse_compiler_log(std::string_view log) {
     figures.spill_bytes += number_before(line, " bytes spill loads").value_or(0);
     figures.shared_bytes += number_before(line, " bytes smem").value_or(0);
     figures.registers = std::max(figures.registers, number_before(line, " registers").value_or(0));
-    if (figures.given_up.empty() && line.find("(C75") != std::string_view::npos) {
-      figures.given_up = line;
+    if (figures.performance_warning.empty() && line.find("(C75") != std::string_view::npos) {
+      figures.performance_warning = line;
     }
   }
   return figures;

@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 constexpr std::string_view kLibrary = "libnvrtc.so";
 constexpr std::string_view kBuiltins = "libnvrtc-builtins.so";
 
-// What follows "<stem>." in a file name if that is a version: "13.0.88"; else empty.
+// The version after "<stem>." in a file name, such as "13.0.88"; empty if there is none.
 std::string version_suffix(const fs::path& path, std::string_view stem) {
   const std::string name = path.filename().string();
   if (name.size() <= stem.size() + 1 || name.compare(0, stem.size(), stem) != 0 ||
@@ -47,8 +47,9 @@ std::string major_and_minor(const std::string& version) {
   return parts.size() == 1 ? text : text + "." + std::to_string(parts[1]);
 }
 
-// The entries of a folder whose names begin so, in order; none if it cannot be read. The loader's
-// folders have thousands of others, which are not worth a path each.
+// The entries of a folder whose names begin with the prefix, sorted; none if the folder cannot be
+// read. The folders of the loader have thousands of other entries, so paths are copied only for
+// matches.
 std::vector<fs::path> entries(const fs::path& folder, std::string_view prefix) {
   std::error_code error;
   std::vector<fs::path> result;
@@ -63,8 +64,8 @@ std::vector<fs::path> entries(const fs::path& folder, std::string_view prefix) {
   return result;
 }
 
-// The library's own name often tells only the major version; the file that it points to, or its
-// companion beside it, tells both parts.
+// The name of the library often has only the major version. The target of the link, or the builtins
+// library in the same folder, has both parts.
 std::string version_of(const fs::path& library) {
   std::error_code error;
   const fs::path target = fs::canonical(library, error);
@@ -107,7 +108,7 @@ void add_loader_folders(std::vector<fs::path>& folders) {
   }
 }
 
-// The wheels put it into nvidia/<package>/lib of a site-packages folder.
+// Wheels install to nvidia/<package>/lib of a site-packages folder.
 void add_wheels(const fs::path& prefix, std::vector<fs::path>& folders) {
   for (const fs::path& python : entries(prefix / "lib", "python")) {
     for (const char* site : {"site-packages", "dist-packages"}) {

@@ -25,7 +25,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Sleeping costs some 60 us: too much between samples of kernels that take as long.
+// A sleep costs some 60 us: too much between samples of kernels that take as long.
 constexpr std::chrono::milliseconds kSpin{2};
 constexpr std::chrono::microseconds kNap{200};
 

@@ -1,7 +1,7 @@
 #pragma once
 
-// Stream: a queue of work of our own that does not wait for the default stream. Event: a moment in
-// a stream.
+// Stream: a stream of the library that does not synchronize with the default stream. Event: a point
+// in a stream.
 
 #include <optional>
 
@@ -38,10 +38,10 @@ class Event {
 
   /// Throws DeviceError.
   void record(CUstream stream);
-  /// While the stream is captured: makes the graph record the event each time that it runs.
+  /// During a capture: makes the graph record the event on every run.
   void record_in_graph(CUstream stream);
-  /// Waits until the device has passed the event, without yielding at first and sleeping between
-  /// looks later. False if that takes longer. Throws DeviceError if the work before it has failed.
+  /// Waits until the device has passed the event: spins at first, then sleeps between queries.
+  /// False on a timeout. Throws DeviceError if the preceding work has failed.
   bool wait(double limit_seconds) const;
 
  private:
@@ -49,7 +49,7 @@ class Event {
   CUevent handle_ = nullptr;
 };
 
-/// From one event to the other on the device. Precondition: both have been passed.
+/// The device time between two events. Precondition: both have been passed.
 double seconds_between(const PrimaryContext& context, const Event& start, const Event& stop);
 
 }  // namespace tunedgemm::internal::cuda

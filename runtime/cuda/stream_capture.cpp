@@ -9,10 +9,11 @@
 namespace tunedgemm::internal::cuda {
 namespace {
 
-// What is further back in the graph is taken for not being there: each node costs calls of the driver.
+// Search at most this many nodes: each costs calls of the driver.
 constexpr std::size_t kMostNodesVisited = 4096;
 
-// Edges between kernels that may overlap have data that the older functions refuse to lose.
+// The older functions fail for graphs with programmatic edges, because they would drop the edge
+// data.
 CUresult capture_info(const Driver& driver, CUstream stream, CUstreamCaptureStatus& status,
                       unsigned long long& id, CUgraph& graph, const CUgraphNode*& nodes,
                       std::size_t& count) {
@@ -108,13 +109,13 @@ void CapturedStream::keep(std::shared_ptr<void> object) const {
   const Active active(context_);
   const Driver& driver = context_.driver();
   auto owned = std::make_unique<std::shared_ptr<void>>(std::move(object));
-  const auto let_go = [](void* kept) { delete static_cast<std::shared_ptr<void>*>(kept); };
+  const auto destroy = [](void* kept) { delete static_cast<std::shared_ptr<void>*>(kept); };
   CUuserObject reference = nullptr;
   TUNEDGEMM_CHECK(
       driver,
-      cuUserObjectCreate(&reference, owned.get(), let_go, 1, CU_USER_OBJECT_NO_DESTRUCTOR_SYNC),
-      "what a graph keeps");
-  static_cast<void>(owned.release());  // the user object destroys it from here on
+      cuUserObjectCreate(&reference, owned.get(), destroy, 1, CU_USER_OBJECT_NO_DESTRUCTOR_SYNC),
+      "an object owned by a graph");
+  static_cast<void>(owned.release());  // the user object owns it now
   const CUresult result =
       driver.cuGraphRetainUserObject(graph_, reference, 1, CU_GRAPH_USER_OBJECT_MOVE);
   if (result != CUDA_SUCCESS) {

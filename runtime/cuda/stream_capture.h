@@ -1,7 +1,7 @@
 #pragma once
 
-// CapturedStream: where a stream that is being captured stands in its graph. TriggeringKernels: the
-// kernels of this library that let the one behind them start early (griddepcontrol of
+// CapturedStream: the position of a capturing stream in its graph. TriggeringKernels: the kernels
+// of this library that let their successor start early (griddepcontrol of
 // cuda/ptx/synchronization.cuh), so that a launch knows whether it follows one.
 
 #include <mutex>
@@ -15,11 +15,11 @@
 
 namespace tunedgemm::internal::cuda {
 
-/// The one node behind which runs what is captured from the stream next. Null if there are several,
-/// or none, or if the stream is not being captured.
+/// The single node on which the next captured node will depend. Null if there are several or none,
+/// or if the stream is not being captured.
 CUgraphNode last_captured_node(const Driver& driver, CUstream stream) noexcept;
 
-/// Used by one thread, while the stream stays captured. The context must outlive it.
+/// Used by one thread, only during the capture. The context must outlive it.
 class CapturedStream final : public StreamCapture {
  public:
   /// Null unless the stream is being captured. Throws DeviceError.
@@ -36,7 +36,7 @@ class CapturedStream final : public StreamCapture {
   const PrimaryContext& context_;
   std::uint64_t id_ = 0;
   CUgraph graph_ = nullptr;
-  std::vector<CUgraphNode> dependencies_;  ///< of what is captured next
+  std::vector<CUgraphNode> dependencies_;  ///< of the next captured node
 };
 
 /// Shared by all threads.
@@ -45,9 +45,8 @@ class TriggeringKernels {
   void add(CUfunction kernel);
   void remove(CUfunction kernel) noexcept;
 
-  /// Whether what is launched on the stream now becomes a node of a graph behind one of these
-  /// kernels, and behind nothing else. Part of the hot path: of a stream that is not being captured
-  /// it only asks whether it is.
+  /// Whether a launch on the stream now becomes a graph node whose only dependency is one of these
+  /// kernels. Part of the hot path: costs one query if the stream is not being captured.
   bool one_was_captured_last(const Driver& driver, CUstream stream) const noexcept;
 
  private:

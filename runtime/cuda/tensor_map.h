@@ -1,6 +1,6 @@
 #pragma once
 
-// encode: a CUtensorMap from its description and an address.
+// encode: creates a CUtensorMap from its description and an address.
 
 #include "kernel_templates/cuda/common/arguments.cuh"
 #include "kernel_templates/launch.h"
@@ -8,8 +8,8 @@
 
 namespace tunedgemm::internal::cuda {
 
-/// The map for these addresses. No lock, no allocation; some 0.03 us. Leaves `encoded` as it is for
-/// Operand::kNone.
+/// The map for these addresses. No lock, no allocation; some 0.03 us. Leaves `encoded` unchanged
+/// for Operand::kNone.
 CUresult encode(const Driver& driver, const TensorMap& map, const Arguments& arguments,
                 CUtensorMap& encoded) noexcept;
 

@@ -9,11 +9,11 @@
 namespace tunedgemm::internal {
 
 struct CandidateCompiler::Job {
-  explicit Job(Source to_compile) : source(std::move(to_compile)), made(promise.get_future()) {}
+  explicit Job(Source to_compile) : source(std::move(to_compile)), result(promise.get_future()) {}
 
   Source source;
   std::promise<Made> promise;
-  std::shared_future<Made> made;
+  std::shared_future<Made> result;
 };
 
 CandidateCompiler::CandidateCompiler(Device& device, Store& store, BinaryCache* binaries)
@@ -43,7 +43,7 @@ void CandidateCompiler::start(std::span<const Instance> candidates) {
     workers_.push_back(std::move(*started));
   }
   if (workers_.empty()) {
-    return;  // binary() does it
+    return;  // binary() compiles
   }
   std::vector<std::shared_ptr<Job>> started;
   {
@@ -61,7 +61,7 @@ void CandidateCompiler::start(std::span<const Instance> candidates) {
   changed_.notify_all();
   if (device_.compiling_disturbs_timing()) {
     for (const std::shared_ptr<Job>& job : started) {
-      job->made.wait();
+      job->result.wait();
     }
   }
 }
@@ -75,7 +75,7 @@ std::variant<Binary, Rejection> CandidateCompiler::binary(const Instance& candid
       job = known->second;
     }
   }
-  return job ? job->made.get() : make(to_compile);
+  return job ? job->result.get() : make(to_compile);
 }
 
 CandidateCompiler::Made CandidateCompiler::make(const Source& source) {

@@ -1,7 +1,7 @@
 #pragma once
 
-// CandidateCompiler: binaries for candidates, from the store, compiled before by this process or
-// compiled now, by several threads while the caller goes on.
+// CandidateCompiler: binaries for candidates, taken from the store or from earlier compilations of
+// this process, or compiled on several threads while the caller continues.
 
 #include <atomic>
 #include <chrono>
@@ -25,17 +25,17 @@
 
 namespace tunedgemm::internal {
 
-/// Machine code of candidates that this process has compiled, the most recently used. The source of
-/// a candidate does not name M, N and K, so problems of the same types and layouts try many of the
-/// same binaries, and only those that win are stored. Any number of threads may use it.
+/// LRU cache of the machine code compiled by this process. The source of a candidate does not
+/// contain M, N and K, so problems of the same types and layouts try many of the same binaries, and
+/// the store keeps only those of winners. Thread-safe.
 class BinaryCache {
  public:
-  /// Drops what was not used for longest once the machine code takes more than so many bytes.
+  /// Drops the least recently used binaries if the machine code exceeds `most_bytes`.
   explicit BinaryCache(std::size_t most_bytes = std::size_t{64} << 20) : most_bytes_(most_bytes) {}
 
-  /// By the fingerprint of its source: one cache serves one compiler and one architecture.
+  /// Looks up the fingerprint of a source: one cache serves one compiler and one architecture.
   std::optional<Binary> find(const std::string& source_fingerprint);
-  /// Not kept if it is larger than everything the cache may hold.
+  /// Ignores a binary larger than the whole cache.
   void keep(const std::string& source_fingerprint, const Binary& binary);
 
  private:
@@ -51,27 +51,27 @@ class BinaryCache {
   std::map<std::string, std::list<Entry>::iterator> by_source_;
 };
 
-/// Used by one thread. Device, store and `binaries` must outlive it. Destroying it waits for the compilations
-/// that have begun and drops the others.
+/// Used by one thread. Device, store and `binaries` must outlive it. The destructor waits for
+/// compilations in progress and drops the others.
 class CandidateCompiler {
  public:
-  /// What it compiles is kept in `binaries`, and looked for there, unless null.
+  /// Looks up and keeps binaries in `binaries`, unless null.
   CandidateCompiler(Device& device, Store& store, BinaryCache* binaries);
   ~CandidateCompiler();
   CandidateCompiler(const CandidateCompiler&) = delete;
   CandidateCompiler& operator=(const CandidateCompiler&) = delete;
 
   using Clock = std::chrono::steady_clock;
-  /// When a compilation that has not ended is given up, where the compiler can be stopped. Without
-  /// a call: never.
+  /// The time at which a compilation is aborted, if the compiler can be stopped. The default is
+  /// never.
   void set_deadline(Clock::time_point deadline) { deadline_ = deadline; }
 
-  /// Starts on them in this order. Returns at once, or, where compiling disturbs timing, when all
-  /// are done. Where there is no thread to be had, binary() does the work.
+  /// Starts compiling the candidates in this order. Returns immediately; or, if compiling disturbs
+  /// timing, when all are compiled. If no thread can be started, binary() compiles instead.
   void start(std::span<const Instance> candidates);
 
-  /// Waits for the binary if it was started, else makes it now. Without a compiler DeviceError is
-  /// thrown.
+  /// Waits for the binary if its compilation was started, else makes it now. Throws DeviceError if
+  /// there is no compiler.
   std::variant<Binary, Rejection> binary(const Instance& candidate);
 
  private:

@@ -17,12 +17,12 @@ namespace tunedgemm::internal {
 namespace {
 
 constexpr std::uint32_t kThreads = 256;
-constexpr std::int64_t kBlocksPerUnit = 16;
+constexpr std::int64_t kCtasPerSm = 16;
 constexpr std::int64_t kTaskBytes = 512;
 constexpr std::int64_t kResultBytes = 256;
 
-// Else it is compiled when it is needed.
-constexpr std::launch kIfThereIsAThread = std::launch::async | std::launch::deferred;
+// Without a thread the kernel is compiled on first use.
+constexpr std::launch kPreferAThread = std::launch::async | std::launch::deferred;
 
 Source reference_source(const std::string& name) {
   const SourceFile file = embedded_file("cuda/reference/" + name + ".cu");
@@ -39,19 +39,19 @@ class ReferenceKernel {
  public:
   ReferenceKernel(Device& device, Store& store, const std::string& name)
       : device_(device),
-        binary_(std::async(kIfThereIsAThread, [&device, &store, source = reference_source(name)] {
+        binary_(std::async(kPreferAThread, [&device, &store, source = reference_source(name)] {
           return make(device, store, source);
         })) {}
 
-  // The kernels loop over what is more than the grid.
-  void run(const void* task, std::int64_t task_bytes, DeviceMemory& memory, std::int64_t blocks) {
+  // The kernels loop over work beyond the grid.
+  void run(const void* task, std::int64_t task_bytes, DeviceMemory& memory, std::int64_t ctas) {
     if (!kernel_) {
       load();
     }
-    const std::int64_t most = kBlocksPerUnit * std::max(device_.limits().sm_count, 1);
+    const std::int64_t most = kCtasPerSm * std::max(device_.limits().sm_count, 1);
     Launch launch;
     launch.block = {kThreads, 1, 1};
-    launch.grid[0] = static_cast<std::uint32_t>(std::clamp<std::int64_t>(blocks, 1, most));
+    launch.grid[0] = static_cast<std::uint32_t>(std::clamp<std::int64_t>(ctas, 1, most));
     device_.copy_to_device(memory.data(), task, task_bytes);
     Arguments arguments{};
     arguments.workspace = memory.data();
@@ -62,7 +62,7 @@ class ReferenceKernel {
   }
 
  private:
-  // One of another compiler's is as good where there is none to make one with.
+  // Without a compiler, uses a stored binary of another one.
   static Binary make(Device& device, Store& store, const Source& source) {
     const int architecture = device.limits().arch;
     const std::string& compiler = device.toolchain().compiler;
@@ -166,7 +166,7 @@ class CudaVerifier final : public Verifier {
     std::vector<double> mhz;
     for (std::size_t index = 0; index < clocks_.size(); ++index) {
       const auto& [nanoseconds, cycles] = clocks_[index];
-      // Zero: that SM had no block of the launch.
+      // Zero: no CTA of the launch ran on that SM.
       if (before[index].nanoseconds != 0 && nanoseconds > before[index].nanoseconds) {
         mhz.push_back(static_cast<double>(cycles - before[index].cycles) * 1e3 /
                       static_cast<double>(nanoseconds - before[index].nanoseconds));
@@ -176,16 +176,16 @@ class CudaVerifier final : public Verifier {
   }
 
   double reference_multiply_adds() const override {
-    // Some 3 ms on a card with many units for f64, 30 ms on one with few.
+    // Some 3 ms on a card with many f64 units, 30 ms on one with few.
     return 1e10;
   }
 
  private:
   template <class Task>
-  void run(ReferenceKernel& tool, const Task& task, std::int64_t blocks) {
+  void run(ReferenceKernel& kernel, const Task& task, std::int64_t ctas) {
     static_assert(sizeof(Task) <= kTaskBytes);
     const Device::Current current(device_);
-    tool.run(&task, static_cast<std::int64_t>(sizeof task), *task_, blocks);
+    kernel.run(&task, static_cast<std::int64_t>(sizeof task), *task_, ctas);
   }
 
   std::int64_t clock_bytes() const {
@@ -197,7 +197,7 @@ class CudaVerifier final : public Verifier {
   std::unique_ptr<DeviceMemory> task_;
   std::unique_ptr<DeviceMemory> result_;
   ReferenceKernel fill_, gemm_, compare_, erase_, find_out_of_bounds_writes_;
-  std::optional<ReferenceKernel> read_clocks_;   ///< few ask for it
+  std::optional<ReferenceKernel> read_clocks_;   ///< created on first use
   std::vector<reference::ClockReading> clocks_;  ///< of the last call, by SM
   std::unique_ptr<DeviceMemory> readings_;
 };

@@ -16,11 +16,11 @@ namespace {
 
 using SteadyClock = std::chrono::steady_clock;
 
-// An idle GPU needs some tens of milliseconds of work to come to its clock.
+// An idle GPU reaches its clock after some tens of milliseconds of work.
 constexpr std::chrono::milliseconds kLongestWarmUp{100};
-constexpr double kPartOfFullClock = 0.9;
+constexpr double kFractionOfFullClock = 0.9;
 
-// No compiler takes a day; infinity is no duration.
+// No compilation takes a day, and infinity does not convert to a duration.
 constexpr double kLongestCompilation = 24 * 3600;
 
 // Equal problems are verified with equal inputs, so that a tuning can be repeated.
@@ -120,11 +120,11 @@ Prepared DeviceEvaluator::prepare(const Instance& instance) {
 void DeviceEvaluator::warm_up() {
   const Device::Current current(device_);
   const SteadyClock::time_point end = SteadyClock::now() + kLongestWarmUp;
-  const double full_mhz = kPartOfFullClock * device_.identity().clock_mhz;
+  const double full_mhz = kFractionOfFullClock * device_.identity().clock_mhz;
   do {
     const int mhz = device_.clock().mhz;
-    const bool told = mhz > 0 && full_mhz > 0;
-    if (told ? mhz >= full_mhz : is_warm_) {
+    const bool known = mhz > 0 && full_mhz > 0;
+    if (known ? mhz >= full_mhz : is_warm_) {
       break;
     }
     runner_->work();

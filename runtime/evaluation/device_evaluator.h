@@ -1,11 +1,11 @@
 #pragma once
 
-// DeviceEvaluator: how candidates are compiled, checked and timed on a real device. Mechanism only:
-// what to try and what the samples mean is decided in tuner/.
+// DeviceEvaluator: compiles, checks and times candidates on a real device. It is only mechanism:
+// tuner/ decides what to try and what the samples mean.
 //
-// It works in its own memory: operands whose every unused byte is poison (operands.h), enough
-// copies of them that a sample never finds its inputs in the cache (regime cold), and a
-// reference that shares no code with the kernels (kernel_templates/cuda/reference).
+// It uses its own memory: operands with poison in every unused byte (operands.h), and enough copies
+// of them that a sample never finds its inputs in the cache (regime cold). The reference shares no
+// code with the kernels (kernel_templates/cuda/reference).
 
 #include <memory>
 #include <span>
@@ -19,12 +19,13 @@
 namespace tunedgemm::internal {
 
 /// Bound to one canonical problem with M, N, batch >= 1. Used by one thread. Device, store and
-/// `binaries` must outlive it, and it its trials. Where the device is lost (a kernel that reads where there is
-/// nothing, or never ends), members throw DeviceError, and the process cannot use it any more.
+/// `binaries` must outlive it, and it must outlive its trials. If the device is lost (a kernel with
+/// an illegal access, or that never ends), members throw DeviceError, and the process cannot use
+/// the device any more.
 class DeviceEvaluator final : public Evaluator {
  public:
-  /// What is compiled is kept in `binaries` for the next problem, unless null. Throws
-  /// DeviceError(kOutOfMemory) if the operands do not fit beside what the memory holds.
+  /// Keeps compiled binaries in `binaries` for the next problem, unless null. Throws
+  /// DeviceError(kOutOfMemory) if the operands do not fit into the free memory.
   DeviceEvaluator(Device& device, Store& store, const Problem& problem,
                   BinaryCache* binaries = nullptr);
   ~DeviceEvaluator() override;
@@ -42,12 +43,12 @@ class DeviceEvaluator final : public Evaluator {
   double now_seconds() override;
   double roofline_us() const override;
 
-  /// A kernel that is loaded already, of ours or of another library, for this problem. Its binary()
-  /// is empty.
+  /// A trial of a loaded kernel for this problem, of this library or another one. Its binary() is
+  /// empty.
   std::unique_ptr<Trial> trial(std::shared_ptr<const CompiledKernel> kernel, const Launch& launch);
-  /// With which the problem is computed.
+  /// The scalars with which the problem is computed.
   const Scalars& scalars() const { return scalars_; }
-  /// See Verifier::mhz_since_last_call. The device's context is current.
+  /// See Verifier::mhz_since_last_call. Precondition: the context of the device is current.
   double mhz_since_last_call();
 
  private:
@@ -57,7 +58,7 @@ class DeviceEvaluator final : public Evaluator {
   Problem problem_;
   Scalars scalars_;
   std::unique_ptr<class CandidateCompiler> compiler_;
-  class Verifier* verifier_ = nullptr;  ///< of runner_
+  class Verifier* verifier_ = nullptr;  ///< owned by runner_
   std::unique_ptr<class TrialRunner> runner_;
   bool is_warm_ = false;
 };

@@ -6,73 +6,74 @@
 namespace tunedgemm::internal {
 namespace {
 
-// Half the distance between neighbours, relative to the value: f32, the 14 bits that the tensor
-// cores keep of a sum of fp8 products (measured by others on Hopper), and tf32.
+// The unit roundoff of f32; of the 14 bits that tensor cores keep of an accumulator of fp8 products
+// (measured by others on Hopper); and of tf32.
 constexpr double kUnitF32 = 0x1p-24;
-constexpr double kUnitFp8Sum = 0x1p-13;
+constexpr double kUnitFp8Accumulator = 0x1p-13;
 constexpr double kUnitTf32 = 0x1p-11;
 
-// Of a product of two inputs: steps of small types make it more than the 1/3 of real numbers.
+// The standard deviation of a product of two inputs: 1/3 for real numbers, more because of the
+// steps of small types.
 constexpr double kDeviation = 0.4;
-// The greatest of some 10^8 values that are normally distributed, in standard deviations.
+// The largest of some 10^8 normally distributed values, in standard deviations.
 constexpr double kFarthest = 6;
 
 DataType accumulator_of(const Problem& problem) {
   return accumulator(problem.a.type, problem.b.type);
 }
 
-bool sums_in_tensor_cores(const Problem& problem) {
+bool accumulates_in_tensor_cores(const Problem& problem) {
   return size_bytes(problem.a.type) < size_bytes(DataType::kF32) ||
          problem.numerics == Numerics::kTf32;
 }
 
-// Of an f64 or f32 sum of K products that is rounded to nearest at every addition: up to K = 8 the
-// worst case, then some ten standard deviations.
-double rounding_of_sum(double unit, double k) {
+// The error of an f64 or f32 accumulator of K products, rounded to nearest at every addition: the
+// worst case up to K = 8, then some ten standard deviations.
+double rounding_of_accumulator(double unit, double k) {
   return 8 * unit * (k / 4 + 2 * std::sqrt(k));
 }
 
-double error_of_sum(const Problem& problem) {
+double error_of_accumulator(const Problem& problem) {
   const double k = static_cast<double>(problem.k);
   const double deviation = kDeviation * std::sqrt(k);
   if (accumulator_of(problem) == DataType::kF64) {
-    return rounding_of_sum(unit_roundoff(DataType::kF64), k);
+    return rounding_of_accumulator(unit_roundoff(DataType::kF64), k);
   }
-  double error = rounding_of_sum(kUnitF32, k);
-  if (sums_in_tensor_cores(problem)) {
-    // They cut instead of rounding, toward zero, after every 8 products.
+  double error = rounding_of_accumulator(kUnitF32, k);
+  if (accumulates_in_tensor_cores(problem)) {
+    // Tensor cores truncate toward zero after every 8 products.
     error += kUnitF32 * 2 * (k / 8 + 1) * (kFarthest + 2) * deviation;
   }
   if (problem.numerics == Numerics::kTf32) {
-    // Each input is rounded, or cut: then the whole sum shrinks as well.
+    // Each input is rounded or truncated; truncation also shrinks the whole accumulator.
     error += 2 * kUnitTf32 * (kFarthest + 4) * std::max(deviation, 1.0);
   }
   if (problem.numerics == Numerics::kFast) {
-    error += 3 * kUnitFp8Sum * (k / 32 + 1) * (kFarthest + 2) * std::max(deviation, 1.0);
+    error += 3 * kUnitFp8Accumulator * (k / 32 + 1) * (kFarthest + 2) * std::max(deviation, 1.0);
   }
   if (problem.numerics == Numerics::kPromoted) {
-    error += 40 * kUnitFp8Sum * std::max(deviation, 1.0);
+    error += 40 * kUnitFp8Accumulator * std::max(deviation, 1.0);
   }
   return error;
 }
 
-// The bounds of what an activation makes of an argument x whose error is at most `error`. They have
-// a margin, which is enough for the slopes of gelu.
+// The bounds of an activation for an argument x with an error of at most `error`. The margin covers
+// the slopes of gelu.
 constexpr double kMargin = 1.2;
 
 ErrorBound bound_of_line(double error, double steepest) {
   return {std::max(kMargin, steepest) * error, 0};
 }
 
-// Of y = c x^2, with 2 c = steepest: |c (x + e)^2 - y| <= c (2 |x| e + e^2). Far from zero that is
-// more than a constant, so it is told in parts of y: as 2 |x| s <= x^2 + s^2 for every s,
+// For y = c x^2 with 2 c = steepest: |c (x + e)^2 - y| <= c (2 |x| e + e^2). Far from zero that
+// exceeds any constant, so part of the bound is relative to y: as 2 |x| s <= x^2 + s^2 for every s,
 //
 //     c (2 |x| e + e^2) <= e / s * y + c e (s + e).
 //
-// Where s is about as large as most |x|, this is at most twice as much as need be for them.
+// If s is about as large as most |x|, the bound is at most twice as large as necessary for them.
 ErrorBound bound_of_square(double error, double steepest, double unit, double usual) {
   const double e = kMargin * error;
-  // The square itself is rounded.
+  // The square is rounded as well.
   return {steepest / 2 * e * (usual + e), e / usual + 2 * unit};
 }
 
@@ -82,29 +83,30 @@ bool needs_ternary_inputs(const Problem& problem) {
   if (accumulator_of(problem) != DataType::kF32) {
     return false;
   }
-  constexpr std::int64_t kLongFp8Sum = 1024;
-  constexpr std::int64_t kLongSum = 16384;
-  return problem.k > (problem.numerics == Numerics::kFast ? kLongFp8Sum : kLongSum);
+  constexpr std::int64_t kLongFp8K = 1024;
+  constexpr std::int64_t kLongK = 16384;
+  return problem.k > (problem.numerics == Numerics::kFast ? kLongFp8K : kLongK);
 }
 
 ErrorBound error_bound(const Problem& problem, const Scalars& scalars) {
   if (is_integer(problem.d.type)) {
-    // Integers are exact; with an epilogue in f64, a value next to a half may round either way.
-    const bool sum_alone = problem.activation == Activation::kNone && problem.bias == Bias::kNone &&
-                           problem.beta == ScalarClass::kZero && scalars.alpha == 1;
-    return {sum_alone ? 0.5 : 1.5, 0};
+    // Integers are exact. After an epilogue in f64, a value close to a half may round either way.
+    const bool plain = problem.activation == Activation::kNone && problem.bias == Bias::kNone &&
+                       problem.beta == ScalarClass::kZero && scalars.alpha == 1;
+    return {plain ? 0.5 : 1.5, 0};
   }
   const double unit = unit_roundoff(accumulator_of(problem));
   const double scale = std::abs(scalars.alpha * scalars.scale_a * scalars.scale_b);
   const double deviation = std::sqrt(static_cast<double>(problem.k));
-  // What the epilogue adds up is at most this, and each of its few steps rounds.
+  // The bound of the terms that the epilogue adds; each of its few steps rounds.
   const double magnitude = scale * kFarthest * deviation + std::abs(scalars.beta) + 1;
-  const double of_sum = needs_ternary_inputs(problem) ? 0 : scale * error_of_sum(problem);
-  const double of_epilogue = 4 * unit * magnitude;
-  const double of_argument = of_sum + of_epilogue;
+  const double accumulator_error =
+      needs_ternary_inputs(problem) ? 0 : scale * error_of_accumulator(problem);
+  const double epilogue_error = 4 * unit * magnitude;
+  const double argument_error = accumulator_error + epilogue_error;
   const ActivationTraits activation = traits(problem.activation);
-  ErrorBound bound = activation.degree == 1 ? bound_of_line(of_argument, activation.steepest)
-                                            : bound_of_square(of_argument, activation.steepest,
+  ErrorBound bound = activation.degree == 1 ? bound_of_line(argument_error, activation.steepest)
+                                            : bound_of_square(argument_error, activation.steepest,
                                                               unit, magnitude / kFarthest);
   // Long activations may be approximated.
   if (activation.is_long) {

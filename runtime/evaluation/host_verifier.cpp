@@ -16,8 +16,8 @@ namespace {
 
 using Range = std::function<void(std::int64_t begin, std::int64_t end)>;
 
-// Splits [0, count) among threads; a short range stays with the caller, and so does the part of a
-// thread that cannot be started. Throws what the work throws.
+// Splits [0, count) among threads. The caller takes the whole range if it is short, and the part of
+// a thread that cannot be started. Rethrows exceptions of the work.
 void in_parallel(int threads, std::int64_t count, std::int64_t least, const Range& work) {
   const std::int64_t parts =
       std::clamp<std::int64_t>(count / std::max<std::int64_t>(least, 1), 1, threads);
@@ -76,7 +76,7 @@ class HostVerifier final : public Verifier {
   }
 
   void compute(const reference::GemmTask& task) override {
-    // A thread takes columns, and draws each value of B once for all rows of a batch entry.
+    // Each thread takes columns, and computes each value of B once for all rows of a batch entry.
     in_parallel(threads_, task.sampling.columns, 8, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t row = 0; row < task.sampling.rows;) {
         const std::int64_t batch = reference::sampled_element(task.sampling, task.m, row, 0).batch;
@@ -152,7 +152,7 @@ class HostVerifier final : public Verifier {
     }
   }
 
-  // The poison between the rows is copied too.
+  // Copies the poison between the rows as well.
   void copy_matrix(const reference::FillTask& task) const {
     const long long last =
         reference::offset_of(task.strides, task.batch - 1, task.rows - 1, task.columns - 1);
@@ -165,40 +165,41 @@ class HostVerifier final : public Verifier {
     });
   }
 
-  // Rows of one batch entry.
+  // Precondition: all rows are of one batch entry.
   static void compute_panel(const reference::GemmTask& task, std::int64_t first_row,
                             std::int64_t last_row, std::int64_t first_column,
                             std::int64_t last_column) {
     const std::size_t columns = static_cast<std::size_t>(last_column - first_column);
     const std::size_t rows = static_cast<std::size_t>(last_row - first_row);
     std::vector<double> b(columns);
-    std::vector<double> sums(rows * columns, 0.0);
-    const auto place = [&](std::size_t row, std::size_t column) {
+    std::vector<double> accumulators(rows * columns, 0.0);
+    const auto position = [&](std::size_t row, std::size_t column) {
       return reference::sampled_element(task.sampling, task.m,
                                         first_row + static_cast<std::int64_t>(row),
                                         first_column + static_cast<std::int64_t>(column));
     };
-    const long long batch = place(0, 0).batch;
+    const long long batch = position(0, 0).batch;
     for (long long k = 0; k < task.k; ++k) {
       for (std::size_t column = 0; column < columns; ++column) {
         b[column] = reference::input_value(
-            task.b, reference::offset_of(task.b.strides, batch, k, place(0, column).n));
+            task.b, reference::offset_of(task.b.strides, batch, k, position(0, column).n));
       }
       for (std::size_t row = 0; row < rows; ++row) {
         const double a = reference::input_value(
-            task.a, reference::offset_of(task.a.strides, batch, place(row, 0).m, k));
-        double* sum = &sums[row * columns];
+            task.a, reference::offset_of(task.a.strides, batch, position(row, 0).m, k));
+        double* accumulator = &accumulators[row * columns];
         for (std::size_t column = 0; column < columns; ++column) {
-          sum[column] += a * b[column];
+          accumulator[column] += a * b[column];
         }
       }
     }
     for (std::size_t row = 0; row < rows; ++row) {
       for (std::size_t column = 0; column < columns; ++column) {
-        const reference::Element at = place(row, column);
+        const reference::Element at = position(row, column);
         task.expected[(first_row + static_cast<std::int64_t>(row)) * task.sampling.columns +
                       first_column + static_cast<std::int64_t>(column)] =
-            reference::expected_value(task, sums[row * columns + column], at.batch, at.m, at.n);
+            reference::expected_value(task, accumulators[row * columns + column], at.batch, at.m,
+                                      at.n);
       }
     }
   }

@@ -1,7 +1,8 @@
 #pragma once
 
-// How a tuned kernel is best started behind another one of this library. A tuning of isolated
-// launches does not see that, and in one of launches back to back all candidates overlap.
+// Decides how a tuned kernel should be launched after another kernel of this library. A tuning in
+// the isolated launch regime cannot measure that, and in a tuning back to back all candidates
+// overlap.
 
 #include <functional>
 #include <optional>
@@ -21,23 +22,23 @@ struct LaunchChoice {
 };
 
 struct LaunchRace {
-  /// Empty where there is only one launch, where the kernel takes so long that it does not matter,
-  /// where there is no memory for the race, and where the remark says why.
+  /// Empty if there is only one launch variant, if the kernel is too slow for a difference to
+  /// matter, if memory for the race is missing, or for the reason in the remark.
   std::optional<LaunchChoice> choice;
-  double seconds = 0;  ///< that were spent
-  /// For people, mostly empty: why there is no choice, or why it is the winner's launch though
-  /// another one was measured faster.
+  double seconds = 0;  ///< spent on the race
+  /// For people, usually empty: why there is no choice, or why the launch of the winner was kept
+  /// although another one was measured faster.
   std::string remark;
 };
 
-/// What a tuning has left for the race.
+/// The rest of the budget of a tuning.
 struct LaunchRaceBudget {
-  double seconds = 0;               ///< with less than TimeBudget::kGraceSeconds nothing is raced
+  double seconds = 0;               ///< no race below TimeBudget::kGraceSeconds
   std::function<bool()> cancelled;  ///< see TuneOptions
 };
 
 /// Races the launch variants of the winner, whose machine code is `binary`, back to back. Throws
-/// DeviceError where the device is lost.
+/// DeviceError if the device is lost.
 LaunchRace fastest_launch(Device& device, Store& store, const Instance& winner,
                           const Binary& binary, double winner_us, const LaunchRaceBudget& budget);
 

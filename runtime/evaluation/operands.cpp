@@ -11,36 +11,36 @@
 namespace tunedgemm::internal {
 namespace {
 
-constexpr std::int64_t kBlockAlignment = 256;
+constexpr std::int64_t kOperandAlignment = 256;
 constexpr std::int64_t kInputGuardBytes = 256;
 constexpr std::int64_t kOutputGuardBytes = 4096;
 constexpr std::int64_t kMostAlignment = 16;
 
-// Different scalars than 1, so that a kernel that forgets one is wrong; few bits, so that products
-// with sums of small integers are exact.
+// Scalars other than 1, so that a kernel that ignores one is wrong; with few bits, so that products
+// with small integers are exact.
 constexpr double kAlpha = 0.75;
 constexpr double kBeta = -0.5;
 constexpr float kSlope = 0.125F;
 constexpr double kScaleA = 1.25;
 constexpr double kScaleB = 0.5;
 
-// Of the product of two values that are uniform in [-128, 127].
+// The standard deviation of a product of two values that are uniform in [-128, 127].
 constexpr double kDeviationOfS8Product = 5461;
 
-bool keeps_integer_sums(const Problem& problem) {
+bool keeps_integer_accumulators(const Problem& problem) {
   return is_integer(problem.d.type) && problem.beta == ScalarClass::kZero &&
          problem.bias == Bias::kNone && problem.activation == Activation::kNone;
 }
 
-// The square of a long sum could leave the range of a short D, and infinities hide what is wrong:
-// then alpha is less, by a power of two.
+// The square of a long accumulation could overflow a short D, and infinities hide errors. Then
+// alpha is reduced by a power of two.
 double alpha_for(const Problem& problem) {
-  if (keeps_integer_sums(problem)) {
+  if (keeps_integer_accumulators(problem)) {
     return 1;
   }
   double alpha = kAlpha;
   if (traits(problem.activation).degree == 2) {
-    constexpr double kFarthest = 6;  // of a sum, in standard deviations
+    constexpr double kFarthest = 6;  // of an accumulator, in standard deviations
     const double product = is_integer(problem.a.type) ? kDeviationOfS8Product : 1;
     const double farthest = kFarthest * std::sqrt(static_cast<double>(problem.k)) * product;
     while (alpha * alpha * farthest * farthest > largest(problem.d.type)) {
@@ -91,10 +91,10 @@ OperandLayout operand_layout(const Problem& problem) {
   const auto& [m, n, k, batch] = std::array{problem.m, problem.n, problem.k, problem.batch};
   OperandLayout layout;
   std::int64_t end = 0;
-  // Alignment 16 means any more as well; a lesser one is met exactly.
+  // Alignment 16 includes any larger one; smaller ones are exact.
   const auto place = [&](std::int64_t bytes, std::int64_t alignment, std::int64_t guard) {
     const std::int64_t start =
-        round_up(end + guard, kBlockAlignment) + (alignment < kMostAlignment ? alignment : 0);
+        round_up(end + guard, kOperandAlignment) + (alignment < kMostAlignment ? alignment : 0);
     end = start + bytes;
     return start;
   };
@@ -106,10 +106,10 @@ OperandLayout operand_layout(const Problem& problem) {
   }
   const std::int64_t element_bytes = size_bytes(problem.d.type);
   layout.bias = place(bias_elements(problem) * element_bytes, element_bytes, kInputGuardBytes);
-  layout.d_region = round_up(end, kBlockAlignment);
+  layout.d_region = round_up(end, kOperandAlignment);
   layout.d =
       place(span_bytes(problem.d, m, n, batch), problem.d.alignment_bytes, kOutputGuardBytes);
-  layout.bytes = round_up(end + kOutputGuardBytes, kBlockAlignment);
+  layout.bytes = round_up(end + kOutputGuardBytes, kOperandAlignment);
   layout.d_region_bytes = layout.bytes - layout.d_region;
   if (problem.c_is_d) {
     layout.c = layout.d;
@@ -173,7 +173,7 @@ reference::FillTask fill(const reference::Input& input, std::byte* matrix, std::
       0};
 }
 
-// A matrix with stride 0 is the same for every entry, and filled once.
+// A matrix with batch stride 0 is shared by all batch entries and filled once.
 std::int64_t distinct_entries(const Matrix& matrix, const Problem& problem) {
   return matrix.batch_stride == 0 ? 1 : problem.batch;
 }
@@ -214,7 +214,7 @@ reference::GemmTask VerifiedProblem::gemm(const reference::Sampling& sampling,
   task.reads_c = reads_c() ? 1 : 0;
   task.bias_kind = static_cast<int>(problem.bias);
   task.activation = problem.activation;
-  task.integers = !is_integer(problem.d.type) ? 0 : keeps_integer_sums(problem) ? 2 : 1;
+  task.integers = !is_integer(problem.d.type) ? 0 : keeps_integer_accumulators(problem) ? 2 : 1;
   return task;
 }
 
@@ -254,7 +254,7 @@ reference::Sampling sampling_for(const Problem& problem, double multiply_adds,
   const double depth = static_cast<double>(std::max<std::int64_t>(problem.k, 1));
   const double affordable =
       std::max(1.0, std::min(multiply_adds / depth, static_cast<double>(elements)));
-  // Every step-th of `extent`, starting somewhere below the step.
+  // Every `step`-th index below `extent`, from a random start below `step`.
   const auto spread = [&](std::int64_t extent, double count, std::uint64_t salt, long long& first,
                           long long& step, long long& number) {
     step = 1;

@@ -14,8 +14,8 @@ constexpr int kPoison = 0xff;
 constexpr std::int64_t kMostSets = 1024;
 constexpr std::int64_t kMostSampledElements = 4 << 20;
 
-// The matrices may take this part of what is free, but one set of them may take all.
-constexpr std::int64_t kPartOfFreeMemory = 4;
+// The sets may use this fraction of the free memory; a single set may use all of it.
+constexpr std::int64_t kFractionOfFreeMemory = 4;
 
 std::int64_t cold_bytes(const Device& device, const Problem& problem) {
   return problem.regime == Regime::kWarm ? 0 : device.backend().cold_bytes(device.limits());
@@ -29,7 +29,7 @@ std::int64_t set_count(const Device& device, const VerifiedProblem& verified, st
       static_cast<std::int64_t>(std::clamp(minimum_bytes(verified.problem), 1.0, 1e15));
   const std::int64_t wanted = std::clamp<std::int64_t>(cold / touched + 2, 2, kMostSets);
   const std::int64_t affordable =
-      device.free_memory_bytes() / kPartOfFreeMemory / verified.layout.bytes;
+      device.free_memory_bytes() / kFractionOfFreeMemory / verified.layout.bytes;
   return std::clamp<std::int64_t>(affordable, 1, wanted);
 }
 
@@ -68,7 +68,7 @@ Arguments TrialRunner::arguments(std::int64_t set_index) const {
   return arguments;
 }
 
-// Not in the constructor: the verifier's own kernels may still be compiling.
+// Not called in the constructor: the kernels of the verifier may still be compiling.
 void TrialRunner::fill_operands() {
   device_.set_bytes(operands_->data(), kPoison, operands_->size_bytes());
   const auto fill = [&](reference::FillTask task) {
@@ -111,7 +111,7 @@ std::variant<double, Rejection> TrialRunner::check(const CompiledKernel& kernel,
     if (error.kind() != DeviceError::Kind::kOutOfMemory) {
       throw;
     }
-    return Rejection{Reason::kUnavailable, error.what()};  // there may be more another time
+    return Rejection{Reason::kUnavailable, error.what()};  // later there may be enough
   }
   verifier_->erase(verified_.erase(set(0)));
   if (verified_.problem.c_is_d) {
@@ -169,7 +169,7 @@ std::string TrialRunner::wrong_result(const reference::ComparisonResult& result)
   return text.str();
 }
 
-// What is not poison once D's own elements are poison again was written by the kernel.
+// Makes D poison again; any other value outside was written by the kernel.
 std::string TrialRunner::out_of_bounds_writes() {
   verifier_->erase(verified_.erase(set(0)));
   const OutOfBoundsWrites found =
@@ -206,7 +206,7 @@ std::variant<double, Rejection> TrialRunner::sample(TimedLaunch& timed, int laun
   if (!is_filled_) {
     fill_operands();
   }
-  // A larger workspace may have taken the place of the one known when the timing was prepared.
+  // A larger workspace may have replaced the one that the timing was prepared with.
   void* const workspace = workspace_ ? workspace_->data() : nullptr;
   if (timed.rotation.front().workspace != workspace) {
     for (Arguments& each : timed.rotation) {
@@ -214,9 +214,9 @@ std::variant<double, Rejection> TrialRunner::sample(TimedLaunch& timed, int laun
     }
     timed.prepared.reset();
   }
-  const bool goes_round = launches >= static_cast<int>(timed.rotation.size());
-  if (cold_bytes_ > 0 && !goes_round) {
-    // The sets at the front were used by the sample before, and nothing else since.
+  const bool uses_all_sets = launches >= static_cast<int>(timed.rotation.size());
+  if (cold_bytes_ > 0 && !uses_all_sets) {
+    // The previous sample used the first sets, and nothing has evicted them since.
     if (!device_.backend().cools_by_overwriting()) {
       std::rotate(timed.rotation.begin(), timed.rotation.begin() + launches, timed.rotation.end());
       timed.prepared.reset();

@@ -1,6 +1,6 @@
 #pragma once
 
-// TrialRunner: the memory in which the candidates for one problem are checked and timed, and how.
+// TrialRunner: checks and times the candidates for one problem in its own memory.
 
 #include <cstdint>
 #include <memory>
@@ -21,13 +21,13 @@ class TrialRunner {
   TrialRunner(Device& device, std::unique_ptr<Verifier> verifier, const Problem& problem,
               std::uint64_t seed);
 
-  /// The greatest error relative to the bound, at most 1; or what is wrong with the result. Throws
+  /// The largest error relative to the bound, at most 1; or the rejection of a wrong result. Throws
   /// DeviceError if the device is lost.
   std::variant<double, Rejection> check(const CompiledKernel& kernel, const Launch& launch);
 
-  /// What sample() takes.
+  /// Prepares the argument of sample().
   TimedLaunch prepare_timing(const CompiledKernel& kernel, const Launch& launch);
-  /// The mean microseconds of a launch.
+  /// The mean time of a launch in microseconds.
   std::variant<double, Rejection> sample(TimedLaunch& timed, int launches);
 
   /// Keeps the device busy for a few milliseconds.
@@ -46,8 +46,8 @@ class TrialRunner {
   std::unique_ptr<Verifier> verifier_;
   VerifiedProblem verified_;
   reference::Sampling sampling_;
-  std::int64_t cold_bytes_;  ///< what must be touched in between for inputs to be cold; 0: warm
-  std::int64_t sets_;        ///< copies of the operands; the first is the one that is checked
+  std::int64_t cold_bytes_;  ///< to touch between uses of an input so that it is cold; 0: warm
+  std::int64_t sets_;        ///< copies of the operands; the first is checked
   std::unique_ptr<DeviceMemory> operands_, expected_, scales_;
   std::unique_ptr<DeviceMemory> workspace_;  ///< null until a kernel needs one
   std::unique_ptr<DeviceMemory> flushed_;    ///< null until a sample needs it

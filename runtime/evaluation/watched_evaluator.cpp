@@ -7,8 +7,8 @@ namespace tunedgemm::internal {
 namespace {
 
 constexpr double kCandidateSeconds = 30;
-// The cost model is not wrong by more, even on a busy machine.
-constexpr double kTimesPredicted = 20;
+// The error of the cost model is smaller, even on a busy machine.
+constexpr double kMostTimesPredicted = 20;
 constexpr double kFilledBytesPerSecond = 50e6;
 
 }  // namespace
@@ -19,7 +19,7 @@ double filling_seconds(const Problem& problem) {
 
 double seconds_until_hung(const TuneOptions& options, const Instance& instance, int launches) {
   const double base = options.candidate_seconds > 0 ? options.candidate_seconds : kCandidateSeconds;
-  return base + kTimesPredicted * launches * instance.predicted_us * 1e-6;
+  return base + kMostTimesPredicted * launches * instance.predicted_us * 1e-6;
 }
 
 AtWork::AtWork(const TuneOptions& options, const Candidate& candidate, double seconds)
@@ -27,7 +27,7 @@ AtWork::AtWork(const TuneOptions& options, const Candidate& candidate, double se
   options_.on_candidate(&candidate, seconds);
 }
 
-// Who has lost the device is still to blame.
+// An exception means that the device is lost: the candidate stays reported.
 AtWork::~AtWork() {
   if (std::uncaught_exceptions() == exceptions_) {
     options_.on_candidate(nullptr, 0);
@@ -64,7 +64,7 @@ WatchedEvaluator::WatchedEvaluator(Evaluator& watched, const Problem& problem,
                                    const TuneOptions& options)
     : watched_(watched), options_(options), filling_seconds_(filling_seconds(problem)) {}
 
-// To compile has limits of its own, and what comes of it is loaded at once.
+// Compilation has its own timeout; loading follows.
 Prepared WatchedEvaluator::prepare(const Instance& instance) {
   constexpr double kCompiledAndLoaded = 600;
   const AtWork at_work(options_, instance.candidate,

@@ -1,18 +1,18 @@
 #pragma once
 
-// WatchedEvaluator: tells which candidate is at work, so that another process knows whom to blame
-// when this one ends or is silent for too long.
+// WatchedEvaluator: reports the candidate in progress, so that a watching process knows which one
+// failed if this process ends or hangs.
 
 #include "tuner/evaluator.h"
 #include "tuner/tune.h"
 
 namespace tunedgemm::internal {
 
-/// Passes everything on to the evaluator of a problem, which must outlive it, and it its trials.
-/// Used by one thread.
+/// Forwards to the evaluator of a problem, which must outlive it; it must outlive its trials. Used
+/// by one thread.
 class WatchedEvaluator final : public Evaluator {
  public:
-  /// Tells `options.on_candidate`, which must not be empty.
+  /// Calls `options.on_candidate`, which must not be empty.
   WatchedEvaluator(Evaluator& watched, const Problem& problem, const TuneOptions& options);
 
   void set_compile_deadline(double seconds) override { watched_.set_compile_deadline(seconds); }
@@ -36,13 +36,13 @@ class WatchedEvaluator final : public Evaluator {
   double filling_seconds_;
 };
 
-/// How long the first check may fill the operands and compute the expected result.
+/// The time limit of filling the operands and computing the expected result in the first check.
 double filling_seconds(const Problem& problem);
 
-/// What a candidate may take for so many launches before it has hung.
+/// The time after which a candidate with this many launches has hung.
 double seconds_until_hung(const TuneOptions& options, const Instance& instance, int launches);
 
-/// While it lives, options.on_candidate knows that the candidate is at work.
+/// Reports the candidate to options.on_candidate as in progress during its lifetime.
 class [[nodiscard]] AtWork {
  public:
   AtWork(const TuneOptions& options, const Candidate& candidate, double seconds);

@@ -1,7 +1,7 @@
-// The plan of kernel_templates/host/blocked/kernel.cc with fixed sizes: rows of A and columns of B
-// are widened while they are packed, tile after tile of sums is multiplied in registers, and sums
-// wait in scratch between the blocks of K. Only what happens to an element on its way in and out is
-// decided at run time, once a line of elements.
+// The algorithm of kernel_templates/host/blocked/kernel.cc with fixed sizes: rows of A and columns
+// of B are widened while they are packed, tiles are multiplied in registers, and accumulators stay
+// in scratch between blocks of K. Only the conversions of inputs and outputs are selected at run
+// time, once per line of elements.
 
 #include "runtime/host/built_in.h"
 
@@ -29,16 +29,16 @@ struct Line {
   int count;
 };
 
-template <class Type, class Sum>
-void widen_as(const Line& line, Sum* out, long long out_stride) {
+template <class Type, class Accumulator>
+void widen_as(const Line& line, Accumulator* out, long long out_stride) {
   const auto* source = static_cast<const Type*>(line.first);
   for (int i = 0; i < line.count; ++i) {
-    out[i * out_stride] = static_cast<Sum>(widen(source[i * line.stride]));
+    out[i * out_stride] = static_cast<Accumulator>(widen(source[i * line.stride]));
   }
 }
 
-template <class Sum>
-void widen_line(DataType type, const Line& line, Sum* out, long long out_stride) {
+template <class Accumulator>
+void widen_line(DataType type, const Line& line, Accumulator* out, long long out_stride) {
   switch (type) {
     case DataType::kF64:
       return widen_as<f64>(line, out, out_stride);
@@ -63,23 +63,24 @@ const void* element(DataType type, const void* matrix, long long index) {
   return static_cast<const std::byte*>(matrix) + index * size_bytes(type);
 }
 
-// A or B of one batch entry, which begins at the index `entry`: `width` lines of `depth` elements
-// are packed side by side. The pointer is null where no element is read.
+// A or B of one batch entry, which begins at element `offset`: `width` lines of `depth` elements
+// are packed side by side. The pointer is null if no element is read.
 struct Operand {
   DataType type;
   const void* matrix;
-  long long entry;
+  long long offset;
   long long line_stride, k_stride;
   long long lines;
 
-  template <class Sum>
-  void pack(Sum* out, int width, long long first_line, long long first_k, long long depth) const {
+  template <class Accumulator>
+  void pack(Accumulator* out, int width, long long first_line, long long first_k,
+            long long depth) const {
     const int valid = static_cast<int>(std::min<long long>(width, lines - first_line));
     if (valid < width) {
-      std::fill_n(out, width * depth, Sum(0));
+      std::fill_n(out, width * depth, Accumulator(0));
     }
     const void* corner =
-        element(type, matrix, entry + first_line * line_stride + first_k * k_stride);
+        element(type, matrix, offset + first_line * line_stride + first_k * k_stride);
     if (line_stride == 1) {
       for (long long k = 0; k < depth; ++k) {
         widen_line(type, {element(type, corner, k * k_stride), 1, valid}, out + k * width, 1);
@@ -94,53 +95,55 @@ struct Operand {
   }
 };
 
-// sums += a * b, with kTileM values of a and one row of b for every k. Sums of s32 are unsigned:
-// they are modulo 2^32.
-template <class Sum>
-[[gnu::always_inline]] inline void multiply(Sum* sums, const Sum* a, const Sum* b,
-                                            long long depth) {
-  using Vector [[gnu::vector_size(kTileBytes / 2)]] = Sum;
-  constexpr int kHalf = kTileBytes / 2 / static_cast<int>(sizeof(Sum));
+// accumulators += a * b, with kTileM values of a and one row of b for each k. s32 accumulators are
+// unsigned, because they wrap modulo 2^32.
+template <class Accumulator>
+[[gnu::always_inline]] inline void multiply(Accumulator* accumulators, const Accumulator* a,
+                                            const Accumulator* b, long long depth) {
+  using Vector [[gnu::vector_size(kTileBytes / 2)]] = Accumulator;
+  constexpr int kHalf = kTileBytes / 2 / static_cast<int>(sizeof(Accumulator));
   Vector registers[kTileM][2];
-  std::memcpy(&registers, sums, sizeof(registers));
+  std::memcpy(&registers, accumulators, sizeof(registers));
   for (long long k = 0; k < depth; ++k) {
     Vector left, right;
     std::memcpy(&left, b + k * 2 * kHalf, sizeof(left));
     std::memcpy(&right, b + k * 2 * kHalf + kHalf, sizeof(right));
 #pragma GCC unroll 8
     for (int m = 0; m < kTileM; ++m) {
-      const Sum factor = a[k * kTileM + m];
+      const Accumulator factor = a[k * kTileM + m];
       registers[m][0] += factor * left;
       registers[m][1] += factor * right;
     }
   }
-  std::memcpy(sums, &registers, sizeof(registers));
+  std::memcpy(accumulators, &registers, sizeof(registers));
 }
 
-template <class Sum>
-using Multiply = void (*)(Sum* sums, const Sum* a, const Sum* b, long long depth);
+template <class Accumulator>
+using Multiply = void (*)(Accumulator* accumulators, const Accumulator* a, const Accumulator* b,
+                          long long depth);
 
-template <class Sum>
-void multiply_anywhere(Sum* sums, const Sum* a, const Sum* b, long long depth) {
-  multiply(sums, a, b, depth);
+template <class Accumulator>
+void multiply_anywhere(Accumulator* accumulators, const Accumulator* a, const Accumulator* b,
+                       long long depth) {
+  multiply(accumulators, a, b, depth);
 }
 
 #if defined(__x86_64__)
-template <class Sum>
-[[gnu::target("avx2,fma")]] void multiply_avx2(Sum* sums, const Sum* a, const Sum* b,
-                                               long long depth) {
-  multiply(sums, a, b, depth);
+template <class Accumulator>
+[[gnu::target("avx2,fma")]] void multiply_avx2(Accumulator* accumulators, const Accumulator* a,
+                                               const Accumulator* b, long long depth) {
+  multiply(accumulators, a, b, depth);
 }
 
-template <class Sum>
-Multiply<Sum> best_multiply() {
+template <class Accumulator>
+Multiply<Accumulator> best_multiply() {
   const bool wide = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-  return wide ? &multiply_avx2<Sum> : &multiply_anywhere<Sum>;
+  return wide ? &multiply_avx2<Accumulator> : &multiply_anywhere<Accumulator>;
 }
 #else
-template <class Sum>
-Multiply<Sum> best_multiply() {
-  return &multiply_anywhere<Sum>;
+template <class Accumulator>
+Multiply<Accumulator> best_multiply() {
+  return &multiply_anywhere<Accumulator>;
 }
 #endif
 
@@ -166,33 +169,34 @@ void write(DataType type, void* matrix, long long index, double value) {
   }
 }
 
-struct Finish {
+struct Epilogue {
   const ProblemClass& problem;
   const Arguments& arguments;
   double factor;  // alpha * scale_a * scale_b
-  bool sums_are_result;
+  bool stores_accumulators;
 
-  Finish(const ProblemClass& problem_class, const Arguments& given)
+  Epilogue(const ProblemClass& problem_class, const Arguments& given)
       : problem(problem_class),
         arguments(given),
         factor(given.alpha * (given.scale_a != nullptr ? double{*given.scale_a} : 1.0) *
                (given.scale_b != nullptr ? double{*given.scale_b} : 1.0)),
-        sums_are_result(problem.d == DataType::kS32 && given.alpha == 1 && !problem.read_c &&
-                        problem.bias == Bias::kNone && problem.activation == Activation::kNone &&
-                        given.scale_a == nullptr && given.scale_b == nullptr) {}
+        stores_accumulators(problem.d == DataType::kS32 && given.alpha == 1 && !problem.read_c &&
+                            problem.bias == Bias::kNone &&
+                            problem.activation == Activation::kNone && given.scale_a == nullptr &&
+                            given.scale_b == nullptr) {}
 
-  template <class Sum>
-  void operator()(long long entry, long long m, long long n, Sum sum) const {
-    const long long index = entry * arguments.batch_stride_d + m * arguments.ldd + n;
-    if (sums_are_result) {
-      static_cast<s32*>(arguments.d)[index] = static_cast<s32>(sum);
+  template <class Accumulator>
+  void operator()(long long batch, long long m, long long n, Accumulator accumulator) const {
+    const long long index = batch * arguments.batch_stride_d + m * arguments.ldd + n;
+    if (stores_accumulators) {
+      static_cast<s32*>(arguments.d)[index] = static_cast<s32>(accumulator);
       return;
     }
-    using Signed = std::conditional_t<std::is_integral_v<Sum>, s32, Sum>;
-    double x = factor * static_cast<double>(static_cast<Signed>(sum));
+    using Signed = std::conditional_t<std::is_integral_v<Accumulator>, s32, Accumulator>;
+    double x = factor * static_cast<double>(static_cast<Signed>(accumulator));
     if (problem.read_c) {
       x += arguments.beta * read(problem.d, arguments.c,
-                                 entry * arguments.batch_stride_c + m * arguments.c_stride_m +
+                                 batch * arguments.batch_stride_c + m * arguments.c_stride_m +
                                      n * arguments.c_stride_n);
     }
     if (problem.bias != Bias::kNone) {
@@ -207,41 +211,41 @@ long long blocks(long long extent, long long block) {
   return (extent + block - 1) / block;
 }
 
-template <class Sum>
+template <class Accumulator>
 void run(const void* kernel, const Arguments& arguments, const Team& team) {
-  constexpr int kTileN = kTileBytes / static_cast<int>(sizeof(Sum));
+  constexpr int kTileN = kTileBytes / static_cast<int>(sizeof(Accumulator));
   const auto& problem = *static_cast<const ProblemClass*>(kernel);
-  const Finish finish(problem, arguments);
-  const Multiply<Sum> multiply_tile = best_multiply<Sum>();
-  auto* packed_a = static_cast<Sum*>(team.scratch);
-  Sum* packed_b = packed_a + kBlockM * kBlockK;
-  Sum* sums = packed_b + kTileN * kBlockK;
+  const Epilogue epilogue(problem, arguments);
+  const Multiply<Accumulator> multiply_tile = best_multiply<Accumulator>();
+  auto* packed_a = static_cast<Accumulator*>(team.scratch);
+  Accumulator* packed_b = packed_a + kBlockM * kBlockK;
+  Accumulator* accumulators = packed_b + kTileN * kBlockK;
 
   const long long jobs_m = blocks(arguments.m, kBlockM);
   const long long jobs_n = blocks(arguments.n, kBlockN);
   const long long jobs = arguments.batch * jobs_m * jobs_n;
   for (long long job = team.rank; job < jobs; job += team.size) {
-    const long long entry = job / (jobs_m * jobs_n);
+    const long long batch = job / (jobs_m * jobs_n);
     const long long m0 = job / jobs_n % jobs_m * kBlockM;
     const long long n0 = job % jobs_n * kBlockN;
     const bool rows_a = problem.order_a == Order::kRowMajor;
     const bool rows_b = problem.order_b == Order::kRowMajor;
     const Operand a{problem.a,
                     arguments.a,
-                    entry * arguments.batch_stride_a,
+                    batch * arguments.batch_stride_a,
                     rows_a ? arguments.lda : 1,
                     rows_a ? 1 : arguments.lda,
                     arguments.m};
     const Operand b{problem.b,
                     arguments.b,
-                    entry * arguments.batch_stride_b,
+                    batch * arguments.batch_stride_b,
                     rows_b ? 1 : arguments.ldb,
                     rows_b ? arguments.ldb : 1,
                     arguments.n};
     const long long tiles_m = blocks(std::min(arguments.m - m0, kBlockM), kTileM);
     const long long tiles_n = blocks(std::min(arguments.n - n0, kBlockN), kTileN);
 
-    std::fill_n(sums, tiles_m * kTileM * tiles_n * kTileN, Sum(0));
+    std::fill_n(accumulators, tiles_m * kTileM * tiles_n * kTileN, Accumulator(0));
     for (long long k0 = 0; k0 < arguments.k; k0 += kBlockK) {
       const long long depth = std::min(arguments.k - k0, kBlockK);
       for (long long tile = 0; tile < tiles_m; ++tile) {
@@ -250,7 +254,7 @@ void run(const void* kernel, const Arguments& arguments, const Team& team) {
       for (long long panel = 0; panel < tiles_n; ++panel) {
         b.pack(packed_b, kTileN, n0 + panel * kTileN, k0, depth);
         for (long long tile = 0; tile < tiles_m; ++tile) {
-          multiply_tile(sums + (panel * tiles_m + tile) * kTileM * kTileN,
+          multiply_tile(accumulators + (panel * tiles_m + tile) * kTileM * kTileN,
                         packed_a + tile * kTileM * depth, packed_b, depth);
         }
       }
@@ -258,7 +262,8 @@ void run(const void* kernel, const Arguments& arguments, const Team& team) {
     for (long long m = 0; m < std::min(arguments.m - m0, kBlockM); ++m) {
       for (long long n = 0; n < std::min(arguments.n - n0, kBlockN); ++n) {
         const long long tile = n / kTileN * tiles_m + m / kTileM;
-        finish(entry, m0 + m, n0 + n, sums[(tile * kTileM + m % kTileM) * kTileN + n % kTileN]);
+        epilogue(batch, m0 + m, n0 + n,
+                 accumulators[(tile * kTileM + m % kTileM) * kTileN + n % kTileN]);
       }
     }
   }

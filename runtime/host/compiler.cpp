@@ -27,8 +27,8 @@ constexpr std::string_view kForThisCpu = "-mcpu=native";
 constexpr std::string_view kForThisCpu = "-march=native";
 #endif
 
-// No value changes by any of these but that a product and a sum may be fused into one rounding;
-// without errno and traps, loops with comparisons can become vector instructions.
+// No flag changes results, except that a multiplication and an addition may be fused into one
+// rounding. Without errno and traps, loops with comparisons can be vectorized.
 constexpr std::string_view kFlags[] = {"-std=c++20",
                                        "-O3",
                                        "-ffp-contract=fast",
@@ -132,7 +132,7 @@ std::variant<Binary, CompileFailure> Compiler::compile(const Source& source,
     }
     command.insert(command.end(), {"-o", object, folder.path() / source.file.name});
 
-    // The limit of CPU time ends a compiler whose caller was killed.
+    // The CPU time limit ends a compiler whose parent was killed.
     const ChildLimits limits{
         .time = limit,
         .cpu = std::chrono::ceil<std::chrono::seconds>(limit) + std::chrono::seconds(1)};

@@ -1,6 +1,6 @@
 #pragma once
 
-// Compiler: the system's C++ compiler, as it makes shared objects of host kernels.
+// Compiler: the system's C++ compiler, which compiles host kernels to shared objects.
 
 #include <chrono>
 #include <filesystem>
@@ -13,35 +13,36 @@
 
 namespace tunedgemm::internal {
 
-/// A value that names one compiler, found once. Threads may share it.
+/// A value that identifies one compiler. Threads may share it.
 ///
-/// Searched for: $TUNEDGEMM_CXX, else $CXX (the first word is the program, the others are passed
-/// on), else c++, g++ or clang++ on the PATH. A variable that names no program is not ignored:
-/// there is then no compiler, and why_not says so.
+/// Searches $TUNEDGEMM_CXX, else $CXX (the first word is the program, the others are arguments),
+/// else c++, g++ and clang++ on the PATH. If a variable is set but does not name a program, there
+/// is no compiler, and why_not says so.
 class Compiler {
  public:
-  /// Looks at the environment and the file system; starts nothing.
+  /// Reads the environment and the file system; starts no process.
   static Compiler find();
 
-  /// Empty if there is a compiler, else a sentence: what was looked for, and what to do.
+  /// Empty if there is a compiler, else a sentence that says what was searched and what to do.
   const std::string& why_not() const { return why_not_; }
 
-  /// "x86_64-linux-gnu-g++-12 1010360-1673456789": the program's own name, links followed, with its
-  /// size and the second of its last change. Another version is another file, so nothing has to be
-  /// started to tell versions apart. "none" where there is no compiler.
+  /// "x86_64-linux-gnu-g++-12 1010360-1673456789": the name of the program with links resolved, its
+  /// size and its modification time in seconds. Another version is another file, so no process is
+  /// needed to distinguish versions. "none" if there is no compiler.
   const std::string& identity() const { return identity_; }
 
-  /// How long it may take in any case: a starved machine may need a hundred times the usual second.
+  /// The time limit of every compilation: a starved machine may need a hundred times the usual
+  /// second.
   static constexpr std::chrono::seconds kLongest{300};
 
-  /// Compiles in a private temporary folder that is gone afterwards, for the CPU of this machine. A
-  /// compiler that cannot be started, that takes longer than the limit, or that has no folder to
-  /// work in is a failure of the environment. Throws DeviceError if there is no compiler.
+  /// Compiles for the CPU of this machine in a private temporary folder, which is removed
+  /// afterwards. A compiler that cannot be started, exceeds the limit, or has no folder to work in
+  /// is a failure of the environment. Throws DeviceError if there is no compiler.
   std::variant<Binary, CompileFailure> compile(const Source& source,
                                                std::chrono::milliseconds limit) const;
 
  private:
-  std::vector<std::string> command_;  // the program's path, and what $CXX wants before the rest
+  std::vector<std::string> command_;  // path of the program, arguments of $CXX
   std::string identity_ = "none";
   std::string why_not_;
 };

@@ -7,15 +7,15 @@
 namespace tunedgemm::internal {
 namespace {
 
-// A machine's last cache may be shared with many others' cores; more than this is not worth
-// filling.
+// The last-level cache may be shared with many other cores; filling more of it is not worth the
+// time.
 constexpr std::int64_t kMostColdBytes = 256 << 20;
 
-// Of one core: two vector units that multiply and add.
+// Per core: two vector units, each with a fused multiply-add per cycle.
 double operations_per_core_and_cycle(const Problem& problem, const DeviceLimits& limits) {
   const std::int64_t accumulator_bytes =
       std::min<std::int64_t>(size_bytes(accumulator(problem.a.type, problem.b.type)), 8);
-  // Integers and halves may be multiplied several to a lane.
+  // Integers and 16-bit floats may be packed several to a lane.
   const double packing = size_bytes(problem.a.type) >= 4 ? 1 : 4;
   return packing * 2 * 2 * static_cast<double>(limits.simd_bits) /
          (8 * static_cast<double>(accumulator_bytes));
@@ -32,14 +32,14 @@ class HostBackend final : public Backend {
     return std::make_unique<HostDevice>(options.host_threads);
   }
 
-  // The toolchain of the device names it.
+  // Empty, because the toolchain of the device names the compiler.
   std::string compiler_file() const override { return ""; }
 
   std::unique_ptr<Verifier> make_verifier(Device& device, Store&) const override {
     return make_host_verifier(std::max(device.limits().threads, 1));
   }
 
-  // The clock is told without its turbo.
+  // The reported clock excludes turbo.
   double roofline_us(const Problem& problem, const DeviceLimits& limits) const override {
     const double operations_per_us = 2.5 * limits.clock_ghz * 1e3 * limits.threads *
                                      operations_per_core_and_cycle(problem, limits);

@@ -52,10 +52,9 @@ class HostMemory final : public DeviceMemory {
   void* data_;
 };
 
-// Whether the CPU can read the byte at `pointer`; true where that cannot be found out. A write to a
-// pipe copies the byte as any program would read it, and fails with EFAULT in place of a
-// segmentation fault. The C library's write() would not do: sanitizers look at its memory
-// themselves.
+// Whether the CPU can read the byte at `pointer`; true if that cannot be determined. A write to a
+// pipe reads the byte like any program, but fails with EFAULT in place of a segmentation fault. The
+// write() of the C library would not do, because sanitizers check its memory themselves.
 bool is_readable(const void* pointer) noexcept {
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) {
@@ -84,9 +83,8 @@ HostDevice::HostDevice(int threads)
   if (team_.size() < threads) {
     log_warning("the host computes on " + std::to_string(team_.size()) + " threads in place of " +
                 std::to_string(threads) +
-                (team_.size() == kMostThreads
-                     ? ", the most that it uses"
-                     : ": the system has no more to give (ulimit -u, -v)"));
+                (team_.size() == kMostThreads ? ", the maximum"
+                                              : ": the system provides no more (ulimit -u, -v)"));
   }
   const Processor processor = this_processor();
   identity_ = identity_of(processor, team_.size());
@@ -132,8 +130,8 @@ std::string HostDevice::why_not_memory(const void* pointer) const {
   return is_readable(pointer)
              ? ""
              : "cannot be read by the CPU, on which this context computes; if it is memory of a "
-               "GPU, use a context with the backend cuda, which says what is wrong where it finds "
-               "no GPU, or copy the matrices to the host";
+               "GPU, use a context with the backend cuda, which reports an error if there is no "
+               "GPU, or copy the matrices to the host";
 }
 
 std::unique_ptr<DeviceMemory> HostDevice::allocate(std::int64_t bytes) {
@@ -169,9 +167,9 @@ std::variant<double, Rejection> HostDevice::time(const TimedLaunch& timed, int l
   const auto launch = [&](std::size_t number) {
     return timed.kernel->run(timed.launch, timed.rotation[number % inputs], nullptr);
   };
-  const auto uncounted = SteadyClock::now();
+  const auto warm_up_start = SteadyClock::now();
   int error = launch(inputs - 1);
-  if (error == 0 && SteadyClock::now() - uncounted > kLongest) {
+  if (error == 0 && SteadyClock::now() - warm_up_start > kLongest) {
     return Rejection{Reason::kTimedOut, "one launch took more than 10 s"};
   }
   const auto start = SteadyClock::now();

@@ -1,7 +1,7 @@
 #pragma once
 
-// HostDevice: the CPU behind the Device interface. Kernels are compiled by the system's C++
-// compiler, loaded as shared objects, and run by a team of threads.
+// HostDevice: the CPU as a Device. Kernels are compiled by the system's C++ compiler, loaded as
+// shared objects, and run by a team of threads.
 
 #include "runtime/device.h"
 #include "runtime/host/compiler.h"
@@ -11,11 +11,11 @@ namespace tunedgemm::internal {
 
 class HostDevice : public Device {
  public:
-  /// More are not started, whatever is asked for.
+  /// The upper limit of threads.
   static constexpr int kMostThreads = 1024;
 
-  /// `threads` 0: available_threads(). Where so many cannot be had, there are fewer, and the log is
-  /// told.
+  /// `threads` 0: available_threads(). If the system cannot provide them, uses fewer and logs a
+  /// warning.
   explicit HostDevice(int threads);
 
   const Backend& backend() const override;
@@ -30,7 +30,7 @@ class HostDevice : public Device {
   bool compiling_disturbs_timing() const override { return true; }
   std::variant<std::unique_ptr<CompiledKernel>, Rejection> load(const Binary& binary,
                                                                 const Launch& launch) override;
-  /// There is one for every class of problems: it stands in for any family and config.
+  /// The built-in kernel exists for every problem class: it replaces any family and config.
   std::unique_ptr<CompiledKernel> built_in(const Instance& instance) override;
 
   std::string why_not_memory(const void* pointer) const override;

@@ -1,6 +1,7 @@
 #pragma once
 
-// The kernels of the host: one that was compiled and loaded, and the one that is linked in.
+// The kernels of the host: LoadedKernel, compiled and loaded; BuiltInKernel, linked into the
+// library.
 
 #include <memory>
 

@@ -52,8 +52,8 @@ bool write_all(int file, std::span<const std::byte> bytes) {
   return true;
 }
 
-// The loader takes equal paths for one object, and descriptors come again once they are closed. So
-// each load spells its path differently: by the number of slashes, which the system ignores.
+// The loader treats equal paths as one object, and descriptors are reused after close. So each load
+// has a distinct spelling of its path, by the number of slashes, which the system ignores.
 std::string unique_path(int file) {
   static std::atomic<unsigned> loads{0};
   const unsigned number = loads.fetch_add(1);
@@ -64,16 +64,16 @@ std::string unique_path(int file) {
          slashes(64 * 64 * 64) + std::to_string(file);
 }
 
-// What the loader maps must be in the file: what it finds missing costs the process a SIGBUS.
+// All segments must be inside the file: if the loader maps a missing one, the process gets SIGBUS.
 std::string why_not_whole(std::span<const std::byte> bytes) {
   ElfW(Ehdr) header{};
   if (bytes.size() < sizeof header) {
-    return "it is no ELF file";
+    return "it is not an ELF file";
   }
   std::memcpy(&header, bytes.data(), sizeof header);
   if (std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 ||
       header.e_phentsize != sizeof(ElfW(Phdr)) || header.e_phnum == 0) {
-    return "it is no ELF file";
+    return "it is not an ELF file";
   }
   const auto is_inside = [&](std::uint64_t begin, std::uint64_t size) {
     return begin <= bytes.size() && size <= bytes.size() - begin;
@@ -112,12 +112,12 @@ Loaded load_in_memory(std::span<const std::byte> bytes) {
   if (!write_all(file.descriptor(), bytes)) {
     return failure("a compiled kernel could not be written");
   }
-  // From here on nobody can cut it off, not through /proc either.
+  // Seals the file: nobody can truncate it now, not even through /proc.
   (void)fcntl(file.descriptor(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE);
   return load_from(unique_path(file.descriptor()));
 }
 
-// Where there are no files in memory or /proc does not show them.
+// The fallback if there are no memory files or no /proc.
 Loaded load_from_disk(std::span<const std::byte> bytes) {
   const PrivateFolder folder;
   const std::string path = folder.path() / "kernel.so";

@@ -1,6 +1,6 @@
 #pragma once
 
-// LoadedObject: a shared object that exists as bytes, loaded into this process.
+// LoadedObject: a shared object loaded into this process from memory.
 
 #include <cstddef>
 #include <memory>
@@ -10,15 +10,17 @@
 
 namespace tunedgemm::internal {
 
-/// Unloads when destroyed; nothing of it may run then. Symbols may be looked up by any thread.
+/// The destructor unloads the object, none of whose code may run then. Any thread may look up
+/// symbols.
 class LoadedObject {
  public:
-  /// Null-free, or a sentence. The bytes are not kept: they go through a file that has no name, or
-  /// where that does not work, one in a private folder that is removed at once.
+  /// A non-null object, or a sentence why it cannot be loaded. The bytes are not kept: they go
+  /// through a file in memory, or, if that fails, a file in a private folder that is removed
+  /// immediately.
   static std::variant<std::unique_ptr<LoadedObject>, std::string> load(
       std::span<const std::byte> bytes);
 
-  /// Takes over what dlopen gave.
+  /// Takes ownership of a handle of dlopen.
   explicit LoadedObject(void* handle) : handle_(handle) {}
   ~LoadedObject();
   LoadedObject(const LoadedObject&) = delete;

@@ -67,7 +67,7 @@ std::map<std::string, std::string> fields_of_first_cpu() {
   return fields;
 }
 
-// What Linux says of the name in /proc/cpuinfo, from the processor itself: where there is no /proc.
+// The model name of /proc/cpuinfo, read from CPUID if there is no /proc.
 std::string name_by_cpuid() {
 #if defined(__x86_64__) || defined(__i386__)
   std::array<unsigned, 12> words{};
@@ -90,7 +90,7 @@ std::string name_by_cpuid() {
 #endif
 }
 
-// The names of /proc/cpuinfo for what simd_of asks.
+// The features that simd_of uses, by their names in /proc/cpuinfo.
 std::string simd_features_by_cpuid() {
   std::string features;
 #if defined(__x86_64__) || defined(__i386__)
@@ -130,7 +130,7 @@ std::int64_t cache_bytes(int level) {
   return 0;
 }
 
-// CPUs' worth of time in each period that the control group grants; 0: no limit.
+// The CPU quota of the control group in CPUs; 0: no limit.
 int control_group_cpus() {
   std::int64_t quota = 0, period = 0;
   std::istringstream version_2(first_line("/sys/fs/cgroup/cpu.max"));  // "max 100000"
@@ -191,8 +191,8 @@ Processor this_processor() {
   if (features.empty()) {
     features = cpu_field("Features");  // ARM
   }
-  // Which features there are is then not known so well that machine code may be taken for it that
-  // was made elsewhere: the word for them is another one.
+  // The feature list is incomplete here. Its text, and so the hash, differs from that of
+  // /proc/cpuinfo, so machine code compiled elsewhere does not match.
   if (processor.name.empty() && features.empty()) {
     processor.name = name_by_cpuid();
     features = simd_features_by_cpuid();

@@ -11,8 +11,8 @@
 namespace tunedgemm::internal {
 namespace {
 
-// Some 30 microseconds: longer than the gap between the calls of a busy program, shorter than
-// anybody notices in an idle one.
+// Some 30 microseconds: longer than the gap between the calls of a busy program, too short to
+// matter in an idle one.
 constexpr int kSpins = 1000;
 
 void relax() noexcept {
@@ -23,7 +23,7 @@ void relax() noexcept {
 #endif
 }
 
-// Returns when the value is no longer `old`.
+// Waits until the value differs from `old`.
 template <class Value>
 void wait_while(const std::atomic<Value>& value, Value old) noexcept {
   for (int spin = 0; spin < kSpins; ++spin) {
@@ -54,7 +54,7 @@ bool ScratchMemory::reserve(std::int64_t bytes) noexcept {
   if (bytes <= bytes_) {
     return true;
   }
-  // Doubling keeps a series of growing requests from mapping again and again.
+  // Doubling avoids a mapping for each of a series of growing requests.
   const std::int64_t rounded =
       (std::max(bytes, 2 * bytes_) + kHugePage - 1) / kHugePage * kHugePage;
   std::int64_t size = rounded;
@@ -66,8 +66,8 @@ bool ScratchMemory::reserve(std::int64_t bytes) noexcept {
   if (larger == nullptr) {
     return false;
   }
-  // Packed blocks are read from end to end: few large pages spare the address translation. Advice
-  // only, so a refusal changes nothing.
+  // Packed blocks are read sequentially: large pages save address translations. This is only
+  // advice, so a failure is ignored.
   madvise(larger, static_cast<std::size_t>(size), MADV_HUGEPAGE);
   if (data_ != nullptr) {
     munmap(data_, static_cast<std::size_t>(bytes_));
@@ -84,7 +84,7 @@ ThreadTeam::ThreadTeam(int threads, std::int64_t scratch_bytes) {
     members_.push_back(std::make_unique<Member>());
   }
   members_.front()->scratch.reserve(scratch_bytes);
-  // From here on nothing throws: there is no team yet that could end its threads.
+  // Nothing may throw from here on: no destructor would end the threads.
   for (std::size_t rank = 1; rank < wanted; ++rank) {
     Member& member = *members_[rank];
     auto started = start_thread([this, &member, rank] { serve(member, static_cast<int>(rank)); });
@@ -142,7 +142,7 @@ void ThreadTeam::wait_at_barrier(void* team) noexcept {
 }
 
 bool ThreadTeam::reserve(std::int64_t scratch_bytes) noexcept {
-  const std::lock_guard<std::mutex> turn(turn_);
+  const std::lock_guard<std::mutex> lock(run_mutex_);
   return equip(scratch_bytes) == size();
 }
 
@@ -155,7 +155,7 @@ int ThreadTeam::equip(std::int64_t scratch_bytes) noexcept {
 
 int ThreadTeam::run(const TeamWork& work, const Arguments& arguments, int threads,
                     std::int64_t scratch_bytes) noexcept {
-  const std::lock_guard<std::mutex> turn(turn_);
+  const std::lock_guard<std::mutex> lock(run_mutex_);
   const int equipped = equip(scratch_bytes);
   if (equipped == 0) {
     return ENOMEM;

@@ -1,8 +1,8 @@
 #pragma once
 
-// ThreadTeam: the threads of the host device. They live as long as the team, wait a moment for the
-// next launch in a loop, then sleep; the calling thread is always one of them (rank 0), so that a
-// team of one costs nothing.
+// ThreadTeam: the threads of the host device. They live as long as the team, and spin briefly for
+// the next launch before they sleep. The calling thread is always rank 0, so a team of one costs
+// nothing.
 
 #include <atomic>
 #include <cstdint>
@@ -16,9 +16,9 @@
 
 namespace tunedgemm::internal {
 
-/// Memory from the kernel itself, page by page: the scratch of a thread.
-/// A block that grows and never shrinks. Its pages become real when they are first touched, so
-/// asking for much costs little. Used by one thread at a time.
+/// The scratch of a thread: memory mapped from the kernel, which grows and never shrinks. Pages are
+/// allocated when they are first touched, so a large reservation costs little. Used by one thread
+/// at a time.
 class ScratchMemory {
  public:
   ScratchMemory() = default;
@@ -26,11 +26,11 @@ class ScratchMemory {
   ScratchMemory(const ScratchMemory&) = delete;
   ScratchMemory& operator=(const ScratchMemory&) = delete;
 
-  /// At least so many bytes, whose contents are then arbitrary. False, with everything as before,
-  /// if there is no memory.
+  /// Provides at least `bytes` bytes with unspecified contents. False, and no change, if there is
+  /// no memory.
   bool reserve(std::int64_t bytes) noexcept;
 
-  /// Page-aligned; null before the first reserve of more than 0 bytes.
+  /// Page-aligned; null before the first reserve() of more than 0 bytes.
   void* data() const { return data_; }
 
  private:
@@ -38,18 +38,17 @@ class ScratchMemory {
   std::int64_t bytes_ = 0;
 };
 
-/// What every thread of a team calls. `kernel` is whatever `call` makes of it.
+/// The function that every thread of a team calls, and its first argument.
 struct TeamWork {
   void (*call)(const void* kernel, const Arguments& arguments, const Team& team) = nullptr;
   const void* kernel = nullptr;
 };
 
-/// Any number of threads may call run: launches take turns.
+/// Thread-safe: concurrent calls of run() are serialized.
 class ThreadTeam {
  public:
-  /// Of so many threads, or as many of them as the system has to give.
-  /// The first one has so much scratch from the start, before the others take memory for their
-  /// stacks.
+  /// Starts `threads` threads, or as many as the system provides. The first has `scratch_bytes` of
+  /// scratch from the start, reserved before the others allocate their stacks.
   [[nodiscard]] explicit ThreadTeam(int threads, std::int64_t scratch_bytes = 0);
   ~ThreadTeam();
   ThreadTeam(const ThreadTeam&) = delete;
@@ -57,31 +56,31 @@ class ThreadTeam {
 
   int size() const { return static_cast<int>(members_.size()); }
 
-  /// Gives every thread at least so many bytes of scratch. False if the memory is not there.
+  /// Provides at least `scratch_bytes` of scratch for every thread. False if there is no memory.
   bool reserve(std::int64_t scratch_bytes) noexcept;
 
-  /// Runs the work on so many threads, at most size() and those for which there is scratch, and
-  /// returns when all are done. 0, or ENOMEM where there is scratch for none.
+  /// Runs the work on `threads` threads, limited by size() and by those that get scratch, and
+  /// returns when all have finished. Returns 0, or ENOMEM if no thread gets scratch.
   int run(const TeamWork& work, const Arguments& arguments, int threads,
           std::int64_t scratch_bytes) noexcept;
 
  private:
   struct alignas(64) Member {
-    std::atomic<std::uint32_t> launches{0};  // rises by one to wake the thread
+    std::atomic<std::uint32_t> launches{0};  // incremented to wake the thread
     ScratchMemory scratch;
     std::thread thread;
   };
 
   void serve(Member& member, int rank);
   void call(int rank) noexcept;
-  /// How many of the first threads have so much scratch.
+  /// Reserves scratch and returns the number of leading threads that have it.
   int equip(std::int64_t scratch_bytes) noexcept;
   static void wait_at_barrier(void* team) noexcept;
 
-  std::mutex turn_;
+  std::mutex run_mutex_;
   std::vector<std::unique_ptr<Member>> members_;
 
-  // The launch in progress: written by the caller before it wakes the others.
+  // The launch in progress, written by the caller before it wakes the others.
   const TeamWork* work_ = nullptr;
   const Arguments* arguments_ = nullptr;
   int threads_ = 1;

@@ -32,8 +32,9 @@ Knobs and_also(Knobs knobs, const Knobs& more) {
 }
 
 std::string room(int needed, int most, int consumers) {
-  return "the tile needs " + std::to_string(needed) + " accumulators a thread, and there is room " +
-         "for " + std::to_string(most) + " with consumers=" + std::to_string(consumers);
+  return "the tile needs " + std::to_string(needed) +
+         " accumulators per thread, and there is room " + "for " + std::to_string(most) +
+         " with consumers=" + std::to_string(consumers);
 }
 
 /// An independent version of the kernel's shared memory formula.
@@ -57,7 +58,7 @@ TEST_CASE("wgmma's refusals of types and layouts name them and the alternative")
                ContainsSubstring("f64"));
   for (const Numerics numerics : {Numerics::kIeee, Numerics::kEmulated}) {
     REQUIRE_THAT(why_not_kind({DataType::kF32, DataType::kF32, DataType::kF32, "nt", numerics}),
-                 ContainsSubstring("multiplies f32 as tf32 only: ask for the numerics tf32"));
+                 ContainsSubstring("multiplies f32 only as tf32: ask for the numerics tf32"));
   }
   const Problem transposed_in_shared = padded(fp8(Numerics::kFast, "nn"), {512, 512, 512});
   REQUIRE_THAT(why_not_with({{"block_k", 256}, {"block_n", 64}}, transposed_in_shared),
@@ -91,7 +92,7 @@ TEST_CASE("wgmma's refusals of sizes name the size") {
     CHECK(why_not_with(one_team, problem) == "");
     problem.*extent = kMost + 1;
     REQUIRE_THAT(why_not_with(one_team, problem),
-                 ContainsSubstring(letter + std::to_string(kMost + 1) + " is more than"));
+                 ContainsSubstring(letter + std::to_string(kMost + 1) + " exceeds the"));
   }
   for (Matrix Problem::*matrix : {&Problem::a, &Problem::b, &Problem::d}) {
     for (std::int64_t Matrix::*stride : {&Matrix::leading_dimension, &Matrix::batch_stride}) {
@@ -125,7 +126,7 @@ TEST_CASE("wgmma's refusals of a schedule name the knobs, their values and the l
   REQUIRE_THAT(why_not_with({{"cluster_m", 4}, {"cluster_n", 2}}),
                ContainsSubstring("cluster_m=4 and cluster_n=2") && ContainsSubstring("at most 4"));
   REQUIRE_THAT(why_not_with({{"ping_pong", 1}, {"consumers", 1}}),
-               ContainsSubstring("consumers=1: ping_pong=1 takes two"));
+               ContainsSubstring("consumers=1: ping_pong=1 needs two"));
   for (const auto& [block_m, consumers] : {std::pair(64, 2), {192, 2}, {256, 3}, {64, 3}}) {
     REQUIRE_THAT(why_not_with({{"block_m", block_m}, {"consumers", consumers}}),
                  ContainsSubstring("block_m=" + std::to_string(block_m) + " and consumers=" +
@@ -179,7 +180,7 @@ TEST_CASE("wgmma refuses clusters whose CTAs would load parts of 8 rows") {
   }
 }
 
-TEST_CASE("wgmma refuses tensor copies of a D that only threads can store") {
+TEST_CASE("wgmma refuses tensor_store for a D that TMA cannot store") {
   Problem problem = padded({}, {512, 500, 512});
   REQUIRE_THAT(why_not_with({}, problem),
                ContainsSubstring("tensor_store=1") && ContainsSubstring("N=500") &&
@@ -202,7 +203,7 @@ TEST_CASE("wgmma refuses tensor copies of a D that only threads can store") {
   CHECK(why_not_with({}, problem) == "");
   problem.d.alignment_bytes = 8;
   REQUIRE_THAT(why_not_with({}, problem),
-               ContainsSubstring("rows of D are aligned to 8 bytes, and tensor copies need 16"));
+               ContainsSubstring("rows of D are aligned to 8 bytes, and TMA needs 16"));
 }
 
 TEST_CASE("wgmma refuses tiles that need more accumulators than there are") {
@@ -257,7 +258,7 @@ TEST_CASE("wgmma refuses configs that do not fit an SM or the workspace") {
   // 128 x 64 tiles, each with a counter for either consumer.
   CHECK(why_not_with({{"split_k", 2}}, padded({}, {128, 128 * 8191, 4096})) == "");
   REQUIRE_THAT(why_not_with({{"split_k", 2}}, padded({}, {128, 128 * 8191 + 8, 4096})),
-               ContainsSubstring("split_k=2") && ContainsSubstring("there are 16382"));
+               ContainsSubstring("split_k=2") && ContainsSubstring("the workspace has 16382"));
 }
 
 TEST_CASE("wgmma's shared memory and threads match the kernel's formulas") {

@@ -24,12 +24,12 @@ constexpr std::array<TritonConfig, 16> kTritonTutorialConfigs{{
     {128, 32, 64, 4, 4},
 }};
 
-/// The tiles of a block and a warp.
+/// The tiles of a CTA and a warp.
 struct TileShape {
   int block_m, block_n, warp_m, warp_n;
 };
 
-// What a search tries: large tiles reuse most, small ones fill the device.
+// The tiles of a search: large ones reuse most, small ones fill the device.
 constexpr TileShape kTiles[] = {
     {128, 256, 64, 64}, {256, 128, 64, 64}, {128, 128, 64, 64}, {128, 128, 64, 32},
     {128, 128, 32, 64}, {64, 256, 64, 64},  {256, 64, 64, 64},  {128, 64, 64, 32},
@@ -39,14 +39,14 @@ constexpr TileShape kTiles[] = {
     {128, 16, 32, 16},  {16, 256, 16, 64},  {256, 16, 64, 16},
 };
 
-/// A tile along K, by the bytes that one row of it has, and how many are in shared memory.
+/// The bytes in a row of a k tile, and the number of k tiles in shared memory.
 struct Pipeline {
   int row_bytes, stages;
 };
 constexpr Pipeline kPipelines[] = {{128, 3}, {128, 4}, {64, 4}, {64, 6}};
 
-/// Tiles along K below which a slice is not worth a block.
-constexpr std::int64_t kLeastTilesOfSlice = 4;
+/// A slice with fewer k tiles is not worth a CTA.
+constexpr std::int64_t kLeastKTilesOfSlice = 4;
 
 Config make_config(const TileShape& tile, int block_k, int stages, int group_m, int split_k) {
   return Config({{"block_m", tile.block_m},
@@ -59,7 +59,7 @@ Config make_config(const TileShape& tile, int block_k, int stages, int group_m, 
                  {"split_k", split_k}});
 }
 
-/// A quarter of them in each direction, more along the longer side of the tile.
+/// Splits the tile among the warps by halving its longer side.
 Config from_triton(const TritonConfig& triton) {
   TileShape tile{triton.block_m, triton.block_n, triton.block_m, triton.block_n};
   for (int warps = triton.warps; warps > 1; warps /= 2) {
@@ -68,10 +68,10 @@ Config from_triton(const TritonConfig& triton) {
   return make_config(tile, triton.block_k, triton.stages, 8, 1);
 }
 
-/// Leaves out what cannot be better than something else that is tried.
+/// Rejects configs that cannot beat another one of the search.
 bool worth_trying(const Problem& problem, const Config& config, const DeviceLimits& limits) {
   const MmaShape shape(problem, config, limits);
-  // Half of the tile or more would lie outside D, and there is a smaller one.
+  // At least half of the tile would be outside D, and a smaller tile exists.
   if ((shape.block_m > 16 && shape.block_m >= 2 * problem.m) ||
       (shape.block_n > 16 && shape.block_n >= 2 * problem.n)) {
     return false;
@@ -80,17 +80,17 @@ bool worth_trying(const Problem& problem, const Config& config, const DeviceLimi
   const std::int64_t blocks = tiles.blocks().value_or(kMaxGridX);
   const bool one_wave = blocks <= 2 * limits.sm_count;
   if (config.at("group_m") == 1 ? one_wave : tiles.tiles_m == 1 && !one_wave) {
-    return false;  // all of them run at once, or there is one order only
+    return false;  // all tiles run at once, or there is only one order
   }
   const bool small = shape.block_m * shape.block_n <= 64 * 64;
   if (shape.stages > 4 && !(small && one_wave && shape.split_k == 1)) {
-    return false;  // other blocks on the SM hide what more stages would
+    return false;  // other CTAs on the SM hide the same latency
   }
   if (shape.stages < 4 && shape.split_k > 1) {
-    return false;  // a slice has few tiles, and it takes long until the first is there
+    return false;  // a slice has few k tiles, and the latency of the first one is long
   }
-  const std::int64_t tiles_of_k = ceil_divide(problem.k, shape.block_k);
-  return shape.split_k == 1 || (one_wave && tiles_of_k / shape.split_k >= kLeastTilesOfSlice);
+  const std::int64_t k_tiles = ceil_divide(problem.k, shape.block_k);
+  return shape.split_k == 1 || (one_wave && k_tiles / shape.split_k >= kLeastKTilesOfSlice);
 }
 
 }  // namespace

@@ -6,18 +6,18 @@
 namespace tunedgemm::internal {
 namespace {
 
-// An SM, in bytes a cycle.
+// Bandwidths of an SM in bytes per cycle.
 constexpr double kSharedBytesPerCycle = 128;
-constexpr double kL2BytesPerCycle = 28;       // when all of them ask
-constexpr double kL2BytesPerCycleAlone = 50;  // when few do
-// In cycles.
-constexpr double kLatencyOfTile = 900;     // from asking for a tile to having it
-constexpr double kBarrierOfTile = 90;      // and the fragments of its first step
-constexpr double kBarrierOfLongTile = 10;  // of f64: the products of other warps fill the gap
-constexpr double kStartOfBlock = 1300;     // its first tile
+constexpr double kL2BytesPerCycle = 28;       // when all SMs load
+constexpr double kL2BytesPerCycleAlone = 50;  // when few SMs load
+// Cycles.
+constexpr double kLatencyOfTile = 900;     // from the copy of a k tile to its arrival
+constexpr double kBarrierOfTile = 90;      // and the fragments of the first step
+constexpr double kBarrierOfLongTile = 10;  // f64: other warps hide the rest
+constexpr double kStartOfCta = 1300;       // until the first k tile arrives
 constexpr double kSplitKReduction = 2500;
 
-// Multiply-adds that mma.sync does in a cycle of an SM.
+// Multiply-adds of mma.sync per cycle of an SM.
 double multiply_adds(const Problem& problem, mma::Products how, int arch) {
   const GpuFacts& facts = gpu_facts(arch);
   if (problem.a.type == DataType::kF64) {
@@ -37,18 +37,19 @@ double multiply_adds(const Problem& problem, mma::Products how, int arch) {
   return size_bytes(problem.a.type) == 1 ? 2 * rate : rate;
 }
 
-// Instructions that bring a tile of an operand into shared memory, for all threads together.
+// Instructions of all threads that copy the k tile of an operand to shared memory.
 double instructions_of_copy(const MmaShape& shape, int alignment, double bytes) {
-  constexpr double kOfOneCopy = 10;
+  constexpr double kInstructionsOfCopy = 10;
   const double copies = bytes / shape.copy_bytes(alignment);
-  return copies * (mma::copies_asynchronously(alignment) ? kOfOneCopy
-                                                         : kOfOneCopy + 4 * mma::kElementsInFlight);
+  return copies * (mma::copies_asynchronously(alignment)
+                       ? kInstructionsOfCopy
+                       : kInstructionsOfCopy + 4 * mma::kElementsInFlight);
 }
 
-// A tile along K of one block on an SM that it shares: the longest of what its products,
-// its instructions, its shared memory and its reading take.
-double cycles_of_tile(const Problem& problem, const MmaShape& shape, double l2_rate,
-                      const DeviceLimits& limits) {
+// The cycles of one k tile of a CTA that shares its SM: the slowest of tensor cores, instruction
+// issue, shared memory and L2.
+double cycles_of_k_tile(const Problem& problem, const MmaShape& shape, double l2_rate,
+                        const DeviceLimits& limits) {
   const double tile = static_cast<double>(shape.block_m) * shape.block_n * shape.block_k;
   const double bytes_of_k = static_cast<double>(shape.block_k) * shape.element_bytes;
   const double bytes_a = shape.block_m * bytes_of_k, bytes_b = shape.block_n * bytes_of_k;
@@ -58,7 +59,8 @@ double cycles_of_tile(const Problem& problem, const MmaShape& shape, double l2_r
   const double shared = (fragment_bytes + bytes_a + bytes_b) / kSharedBytesPerCycle;
   const double l2 = (bytes_a + bytes_b) / l2_rate;
 
-  // An instruction multiplies 16 x 8 sums by 32 bytes of k; four schedulers start one in a cycle.
+  // An instruction multiplies 16 x 8 accumulators by 32 bytes along K; four schedulers each issue
+  // one per cycle.
   const double instructions_of_products = tile * shape.element_bytes / (16 * 8 * 32) *
                                           (shape.products == mma::Products::kEmulated ? 5 : 1);
   const double converted =
@@ -68,21 +70,21 @@ double cycles_of_tile(const Problem& problem, const MmaShape& shape, double l2_r
                         32;
   const double loaded = fragment_bytes / 512 * 2;
   const double issue = (instructions_of_products + converted + copied + loaded) / 4;
-  // They run side by side, but never perfectly; least of all where a warp reads its next fragments
-  // only when it has multiplied the last ones (f64 4096^3, H200, 2026-11-22: 2318 us with 8 warps
-  // of 32 x 32, 2505 with 4 of 64 x 32, which have no room for two steps' fragments).
-  const bool in_turn = problem.a.type == DataType::kF64 && !shape.has_two_buffers();
+  // They overlap, but never perfectly; least of all if a warp loads its next fragments only after
+  // multiplying the last ones (f64 4096^3, H200, 2026-11-22: 2318 us with 8 warps of 32 x 32, 2505
+  // with 4 of 64 x 32, which have no registers for the fragments of two steps).
+  const bool alternates = problem.a.type == DataType::kF64 && !shape.has_two_buffers();
   return std::max({tensor, issue, shared, l2}) + (tensor + issue + shared + l2) / 20 +
-         (in_turn ? shared / 3 : 0);
+         (alternates ? shared / 3 : 0);
 }
 
-// What is read from memory when blocks that run at the same time share what they read, and the next
-// ones find little of it in the cache.
-double bytes_read(const Problem& problem, const MmaShape& shape, double side_by_side) {
-  const Tiling blocks = shape.tiles(problem);
-  const auto tiles_m = static_cast<double>(blocks.tiles_m);
-  const auto tiles_n = static_cast<double>(blocks.tiles_n);
-  const double at_a_time = std::clamp(side_by_side / shape.split_k, 1.0, tiles_m * tiles_n);
+// The bytes read from memory. Concurrent CTAs share their loads; later ones find little in the
+// cache.
+double bytes_read(const Problem& problem, const MmaShape& shape, double concurrent) {
+  const Tiling tiles = shape.tiles(problem);
+  const auto tiles_m = static_cast<double>(tiles.tiles_m);
+  const auto tiles_n = static_cast<double>(tiles.tiles_n);
+  const double at_a_time = std::clamp(concurrent / shape.split_k, 1.0, tiles_m * tiles_n);
   const double columns = std::min(tiles_n, at_a_time / std::min<double>(shape.group_m, tiles_m));
   const double rows = std::min(tiles_m, at_a_time / columns);
   const double row_bytes = static_cast<double>(problem.k) * shape.element_bytes;
@@ -93,38 +95,39 @@ double bytes_read(const Problem& problem, const MmaShape& shape, double side_by_
 }  // namespace
 
 double mma_us(const Problem& problem, const MmaShape& shape, const DeviceLimits& limits) {
-  const Tiling blocks = shape.tiles(problem);
-  const std::int64_t count = blocks.blocks().value_or(1);
-  const std::int64_t tiles_of_k = ceil_divide(ceil_divide(problem.k, shape.block_k), shape.split_k);
-  const double busy = std::min(1.0, static_cast<double>(count) / limits.sm_count);
-  const double l2_rate = kL2BytesPerCycleAlone - busy * (kL2BytesPerCycleAlone - kL2BytesPerCycle);
-  const double tile_cycles = cycles_of_tile(problem, shape, l2_rate, limits);
+  const Tiling tiles = shape.tiles(problem);
+  const std::int64_t ctas = tiles.blocks().value_or(1);
+  const std::int64_t k_tiles = ceil_divide(ceil_divide(problem.k, shape.block_k), shape.split_k);
+  const double sm_utilization = std::min(1.0, static_cast<double>(ctas) / limits.sm_count);
+  const double l2_rate =
+      kL2BytesPerCycleAlone - sm_utilization * (kL2BytesPerCycleAlone - kL2BytesPerCycle);
+  const double tile_cycles = cycles_of_k_tile(problem, shape, l2_rate, limits);
 
-  // A block alone on its SM waits at every barrier, uses only the schedulers that its
-  // warps are on, and has its tiles no sooner than they come.
+  // A CTA alone on its SM waits at every barrier, uses only the schedulers of its own warps, and
+  // waits for the latency of its k tiles.
   const double latency = kLatencyOfTile / (shape.stages - 1);
   const double barrier = problem.a.type == DataType::kF64 ? kBarrierOfLongTile : kBarrierOfTile;
   const double alone =
       std::max(tile_cycles * std::max(1.0, 4.0 / shape.warps()) + barrier + latency / 20, latency);
   const auto tile_of_d = static_cast<double>(shape.block_m) * shape.block_n;
-  const double end = 400 + tile_of_d * (2.0 * shape.accumulator_bytes / kSharedBytesPerCycle +
-                                        static_cast<double>(size_bytes(problem.d.type)) / 24);
-  const auto cycles_of = [&](double side_by_side) {
-    const double tile = std::max(side_by_side * tile_cycles, alone);
-    return kStartOfBlock + static_cast<double>(tiles_of_k) * tile + side_by_side * end;
+  const double epilogue = 400 + tile_of_d * (2.0 * shape.accumulator_bytes / kSharedBytesPerCycle +
+                                             static_cast<double>(size_bytes(problem.d.type)) / 24);
+  const auto cycles_of = [&](double concurrent) {
+    const double tile = std::max(concurrent * tile_cycles, alone);
+    return kStartOfCta + static_cast<double>(k_tiles) * tile + concurrent * epilogue;
   };
   const int resident =
       blocks_per_sm(shape.threads(), shape.registers(), shape.shared_bytes(), limits);
-  double cycles = cycles_of_waves(count, resident, limits, cycles_of);
+  double cycles = cycles_of_waves(ctas, resident, limits, cycles_of);
   if (shape.split_k > 1) {
-    // The last block reads what the others have written.
+    // The last CTA reads the partial tiles of the others.
     const double partial = static_cast<double>(shape.partial_tile_bytes());
     cycles += kSplitKReduction + (shape.split_k + 1) * partial / kL2BytesPerCycleAlone;
   }
   const double least = minimum_bytes(problem);
   const bool stays_in_cache = least < static_cast<double>(limits.l2_bytes);
-  const double side_by_side = static_cast<double>(resident) * limits.sm_count;
-  const double read = bytes_read(problem, shape, side_by_side);
+  const double concurrent = static_cast<double>(resident) * limits.sm_count;
+  const double read = bytes_read(problem, shape, concurrent);
   const double memory = memory_us(stays_in_cache ? least : std::max(least, read), limits);
   const double compute = cycles_us(cycles, limits);
   // They overlap, but not perfectly.

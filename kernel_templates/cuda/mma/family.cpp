@@ -18,12 +18,13 @@ mma::Products products(const Problem& problem, const DeviceLimits& limits) {
     return problem.numerics == Numerics::kEmulated ? mma::Products::kEmulated
                                                    : mma::Products::kTf32;
   }
-  const bool as_it_is = mma::multiplies_fp8(limits.arch) && problem.numerics == Numerics::kFast;
-  return is_fp8(problem.a.type) && !as_it_is ? mma::Products::kWidened : mma::Products::kAsTheyAre;
+  const bool native_fp8 = mma::multiplies_fp8(limits.arch) && problem.numerics == Numerics::kFast;
+  return is_fp8(problem.a.type) && !native_fp8 ? mma::Products::kWidened
+                                               : mma::Products::kAsTheyAre;
 }
 
 mma::Shape shape_of(const Problem& problem, const Config& config, const DeviceLimits& limits) {
-  const DataType sums = accumulator(problem.a.type, problem.b.type);
+  const DataType accumulators = accumulator(problem.a.type, problem.b.type);
   return {.block_m = config.at("block_m"),
           .block_n = config.at("block_n"),
           .block_k = config.at("block_k"),
@@ -32,19 +33,19 @@ mma::Shape shape_of(const Problem& problem, const Config& config, const DeviceLi
           .stages = config.at("stages"),
           .split_k = config.at("split_k"),
           .element_bytes = static_cast<int>(size_bytes(problem.a.type)),
-          .accumulator_bytes = static_cast<int>(size_bytes(sums)),
+          .accumulator_bytes = static_cast<int>(size_bytes(accumulators)),
           .alignment_a = problem.a.alignment_bytes,
           .alignment_b = problem.b.alignment_bytes,
           .products = products(problem, limits)};
 }
 
-/// The static_asserts of the kernel as sentences.
+/// The static_asserts of the kernel as sentences; empty if all hold.
 std::string why_not_shape(const Problem& problem, const MmaShape& shape) {
   if (!traits(problem.a.type).tensor_cores) {
     return "tensor cores do not multiply " + types_text(problem);
   }
   if (problem.a.type == DataType::kF32 && problem.numerics == Numerics::kIeee) {
-    return "tensor cores do not form IEEE products of f32: use the simt family, or ask for the "
+    return "tensor cores do not compute IEEE products of f32: use the simt family, or ask for the "
            "numerics tf32 or emulated";
   }
   if (!shape.warps_divide_block_m()) {
@@ -66,7 +67,7 @@ std::string why_not_shape(const Problem& problem, const MmaShape& shape) {
   }
   if (!shape.stages_fit()) {
     return "stages=" + std::to_string(shape.stages) +
-           ": it must be 3 or more where rows are not aligned to 4 bytes";
+           ": it must be 3 or more if rows are not aligned to 4 bytes";
   }
   if (problem.k / shape.block_k >= std::numeric_limits<std::int32_t>::max()) {
     return "K=" + std::to_string(problem.k) +
@@ -80,16 +81,14 @@ class Mma final : public CudaFamily {
   Mma()
       : CudaFamily(
             "mma", "cuda/mma/kernel.cu",
-            {{"block_m", {16, 32, 64, 128, 256}, "rows of a block's tile of D", Knob::kTile},
-             {"block_n", {16, 32, 64, 128, 256}, "columns of it", Knob::kTile},
-             {"block_k", {8, 16, 32, 64, 128}, "a tile along K", Knob::kTile},
-             {"warp_m", {16, 32, 64, 128}, "rows of a warp's part of the tile"},
-             {"warp_n", {16, 32, 64, 128}, "columns of it"},
-             {"stages", {2, 3, 4, 5, 6}, "tiles in shared memory at a time"},
-             {"group_m", {1, 2, 4, 8, 16}, "rows of tiles that rasterization takes together"},
-             {"split_k",
-              {kMmaSplits.begin(), kMmaSplits.end()},
-              "blocks that share the K of a tile"}}) {}
+            {{"block_m", {16, 32, 64, 128, 256}, "rows of a CTA's tile of D", Knob::kTile},
+             {"block_n", {16, 32, 64, 128, 256}, "columns of a CTA's tile of D", Knob::kTile},
+             {"block_k", {8, 16, 32, 64, 128}, "elements of a k tile", Knob::kTile},
+             {"warp_m", {16, 32, 64, 128}, "rows of a warp tile"},
+             {"warp_n", {16, 32, 64, 128}, "columns of a warp tile"},
+             {"stages", {2, 3, 4, 5, 6}, "k tiles in shared memory"},
+             {"group_m", {1, 2, 4, 8, 16}, "rows of tiles in a rasterization group"},
+             {"split_k", {kMmaSplits.begin(), kMmaSplits.end()}, "split-K slices"}}) {}
 
   Instantiation instantiate(const Problem& problem, const Config& config,
                             const DeviceLimits& limits) const override {

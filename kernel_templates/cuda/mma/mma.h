@@ -1,7 +1,6 @@
 #pragma once
 
-// What the files of mma's host half share, and what is known of the family beyond the Family
-// interface.
+// Declarations shared by the files of the host half, and the tutorial's configs.
 
 #include <array>
 #include <span>
@@ -15,7 +14,7 @@
 
 namespace tunedgemm::internal {
 
-/// A tile of D and how it is computed, as the tutorial gives it: K is stepped in elements.
+/// A tile of D and its pipeline in the terms of the tutorial: block_k is in elements.
 struct TritonConfig {
   int block_m, block_n, block_k, stages, warps;
 };
@@ -24,10 +23,10 @@ struct TritonConfig {
 /// (triton-lang.org, "Matrix Multiplication"), all with group_m = 8; the last eight are meant for
 /// fp8.
 std::span<const TritonConfig> triton_tutorial_configs();
-/// The same as configs of mma.
+/// The same tiles as configs of this family.
 std::vector<Config> mma_configs_of_triton_tutorial();
 
-/// The kernel's Shape of a problem and a config, which has all knobs of the family. A plain value.
+/// The kernel's Shape for a problem and a config, which has all knobs of the family. A plain value.
 struct MmaShape : mma::Shape {
   MmaShape(const Problem& problem, const Config& config, const DeviceLimits& limits);
 
@@ -36,14 +35,14 @@ struct MmaShape : mma::Shape {
   int group_m;
 };
 
-/// What the knob split_k may be.
+/// The values of the knob split_k.
 inline constexpr std::array kMmaSplits{1, 2, 3, 4, 6, 8, 12, 16, 24, 32};
 
-/// A choice out of all that is legal: good shapes, with those split-K slices that fill the device,
-/// and the tutorial's configs.
+/// A selection of the legal configs: good tile shapes, with the split-K slices that fill the
+/// device, and the tutorial's configs.
 std::vector<Config> mma_candidates(const Problem& problem, const DeviceLimits& limits);
 
-/// The time of a launch. Good for ranking.
+/// The predicted time of a launch, good for ranking.
 double mma_us(const Problem& problem, const MmaShape& shape, const DeviceLimits& limits);
 
 }  // namespace tunedgemm::internal

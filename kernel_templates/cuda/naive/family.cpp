@@ -11,7 +11,7 @@ class Naive1d final : public CudaFamily {
  public:
   Naive1d()
       : CudaFamily("naive_1d", "cuda/naive/naive_1d.cu",
-                   {{"threads", {128, 256, 512}, "threads of a block"}}) {}
+                   {{"threads", {128, 256, 512}, "threads of a CTA"}}) {}
 
   Instantiation instantiate(const Problem& problem, const Config& config,
                             const DeviceLimits& limits) const override {
@@ -19,7 +19,7 @@ class Naive1d final : public CudaFamily {
       return why;
     }
     const int threads = config.at("threads");
-    // The kernel goes on in a loop where the grid ends.
+    // The kernel loops over the elements beyond the grid.
     const std::int64_t elements = problem.batch * problem.m * problem.n;
     const std::int64_t blocks = std::min(ceil_divide(elements, threads), kMaxGridX);
     const NaiveCost cost{.multiply_adds_per_cycle = 8 / scatter_of_b(problem),
@@ -41,7 +41,7 @@ class Naive2d final : public CudaFamily {
     if (std::string why = why_not_device(config, limits); !why.empty()) {
       return why;
     }
-    // The kernel goes on in loops where the grid ends.
+    // The kernel loops over elements and batch entries beyond the grid.
     const std::int64_t x = std::min(ceil_divide(problem.n, naive::kBlockN), kMaxGridX);
     const std::int64_t y = std::min(ceil_divide(problem.m, naive::kBlockM), kMaxGridYZ);
     const std::int64_t z = std::min(problem.batch, kMaxGridYZ);
@@ -60,20 +60,20 @@ class RowPerBlock final : public CudaFamily {
  public:
   RowPerBlock()
       : CudaFamily("row_per_block", "cuda/naive/row_per_block.cu",
-                   {{"threads", {128, 256, 512}, "threads of a block"}}) {}
+                   {{"threads", {128, 256, 512}, "threads of a CTA"}}) {}
 
   Instantiation instantiate(const Problem& problem, const Config& config,
                             const DeviceLimits& limits) const override {
     if (std::string why = why_not_device(config, limits); !why.empty()) {
       return why;
     }
-    // The kernel goes on in loops where the grid ends.
+    // The kernel loops over rows and batch entries beyond the grid.
     const std::int64_t rows = std::min(problem.m, kMaxGridX);
     const std::int64_t entries = std::min(problem.batch, kMaxGridYZ);
     const int threads = config.at("threads");
     const double columns_of_a_thread = static_cast<double>(ceil_divide(problem.n, threads));
-    const double busy = static_cast<double>(problem.n) / (columns_of_a_thread * threads);
-    const NaiveCost cost{.multiply_adds_per_cycle = 8 * busy / scatter_of_b(problem),
+    const double utilization = static_cast<double>(problem.n) / (columns_of_a_thread * threads);
+    const NaiveCost cost{.multiply_adds_per_cycle = 8 * utilization / scatter_of_b(problem),
                          .cycles_per_step = 20};
     Instance instance = begin_instance(problem, config);
     instance.launch = {
@@ -89,8 +89,8 @@ class RowShared final : public CudaFamily {
  public:
   RowShared()
       : CudaFamily("row_shared", "cuda/naive/row_shared.cu",
-                   {{"threads", {128, 256, 512}, "threads of a block"},
-                    {"chunk", {256, 1024}, "elements of the row that are in shared memory"}}) {}
+                   {{"threads", {128, 256, 512}, "threads of a CTA"},
+                    {"chunk", {256, 1024}, "elements of the row in shared memory"}}) {}
 
   Instantiation instantiate(const Problem& problem, const Config& config,
                             const DeviceLimits& limits) const override {
@@ -105,15 +105,16 @@ class RowShared final : public CudaFamily {
         !why.empty()) {
       return why;
     }
-    // The kernel goes on in loops where the grid ends.
+    // The kernel loops over rows and batch entries beyond the grid.
     const std::int64_t rows = std::min(problem.m, kMaxGridX);
     const std::int64_t entries = std::min(problem.batch, kMaxGridYZ);
     const double columns_of_a_thread = static_cast<double>(ceil_divide(problem.n, threads));
-    const double busy = static_cast<double>(problem.n) / (columns_of_a_thread * threads);
-    // Barriers weigh more the shorter the chunk is.
+    const double utilization = static_cast<double>(problem.n) / (columns_of_a_thread * threads);
+    // The shorter the chunk, the more barriers.
     const double barriers = 1 + 64.0 / config.at("chunk");
-    const NaiveCost cost{.multiply_adds_per_cycle = 10 * busy / (barriers * scatter_of_b(problem)),
-                         .cycles_per_step = 16 * barriers};
+    const NaiveCost cost{
+        .multiply_adds_per_cycle = 10 * utilization / (barriers * scatter_of_b(problem)),
+        .cycles_per_step = 16 * barriers};
     Instance instance = begin_instance(problem, config);
     instance.launch = {
         .grid = {static_cast<std::uint32_t>(rows), static_cast<std::uint32_t>(entries), 1},
@@ -129,7 +130,8 @@ class TiledShared final : public CudaFamily {
  public:
   TiledShared()
       : CudaFamily("tiled_shared", "cuda/naive/tiled_shared.cu",
-                   {{"tile", {8, 16, 32}, "rows and columns of a block's tile, and its step"}}) {}
+                   {{"tile", {8, 16, 32}, "rows and columns of a CTA's tile, and of its k tile"}}) {
+  }
 
   Instantiation instantiate(const Problem& problem, const Config& config,
                             const DeviceLimits& limits) const override {
@@ -148,11 +150,12 @@ class TiledShared final : public CudaFamily {
     const Tiling tiles = tiling(problem, tile, tile);
     const double covered =
         static_cast<double>(tiles.tiles_m) * tile * static_cast<double>(tiles.tiles_n) * tile;
-    const double busy = static_cast<double>(problem.m) * static_cast<double>(problem.n) / covered;
-    // Two reads from shared memory a multiply-add, and barriers that weigh more in a small tile.
-    const double rate = 14 * busy / (1 + 8.0 / tile);
+    const double utilization =
+        static_cast<double>(problem.m) * static_cast<double>(problem.n) / covered;
+    // Two shared memory loads per multiply-add, and barriers that cost more for a small tile.
+    const double rate = 14 * utilization / (1 + 8.0 / tile);
     const NaiveCost cost{.multiply_adds_per_cycle = rate, .cycles_per_step = 8 + 600.0 / tile};
-    // The kernel goes on in a loop where the grid ends.
+    // The kernel loops over the tiles beyond the grid.
     const std::int64_t blocks = tiles.blocks().value_or(kMaxGridX);
     const auto side = static_cast<std::uint32_t>(tile);
     Instance instance = begin_instance(problem, config);

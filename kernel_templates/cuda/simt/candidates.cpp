@@ -6,12 +6,13 @@
 namespace tunedgemm::internal {
 namespace {
 
-/// The tiles of a block, a warp and a thread.
+/// The tiles of a CTA, a warp and a thread.
 struct TileShape {
   int block_m, block_n, warp_m, warp_n, thread_m, thread_n;
 };
 
-// What a search tries, for accumulators of 4 bytes and for f64, whose tiles have half the numbers.
+// The tiles of a search, for accumulators of 4 bytes and for f64, whose tiles have half the
+// elements.
 constexpr TileShape kTiles[] = {
     {256, 128, 64, 64, 16, 8}, {128, 256, 64, 64, 16, 8}, {128, 128, 64, 64, 16, 8},
     {128, 128, 32, 64, 8, 8},  {128, 128, 64, 32, 8, 8},  {256, 64, 64, 64, 16, 8},
@@ -31,40 +32,40 @@ struct Pipeline {
 };
 constexpr Pipeline kPipelines[] = {{8, 0, 2}, {16, 0, 2}, {8, 1, 4}, {16, 1, 3}, {32, 1, 3}};
 
-/// Where K is cut: blocks that an SM computes, side by side or one after the other.
+/// The CTAs per SM up to which K is split, concurrent or in sequence.
 constexpr int kMostBlocksOnSm = 4;
-/// Steps along K below which a slice is not worth a block.
+/// A slice with fewer steps along K is not worth a CTA.
 constexpr std::int64_t kLeastStepsOfSlice = 4;
 
-/// Into how many slices K may be cut, `most` at the most: a few powers of two; and so many that
-/// every SM has a block, or two, or more, and few have one less.
+/// The split-K counts worth trying, at most `most`: a few powers of two, and those that give most
+/// SMs one CTA, or two, or more, and the others one fewer.
 std::vector<int> splits(std::int64_t tiles, std::int64_t most, const DeviceLimits& limits) {
   const std::int64_t fill = limits.sm_count / std::max<std::int64_t>(tiles, 1);
-  std::vector<int> found{1};
-  const auto add = [&](std::int64_t parts) {
-    parts = std::min<std::int64_t>({parts, most, simt::kMostSplitK});
-    if (parts > found.back()) {
-      found.push_back(static_cast<int>(parts));
+  std::vector<int> counts{1};
+  const auto add = [&](std::int64_t slices) {
+    slices = std::min<std::int64_t>({slices, most, simt::kMostSplitK});
+    if (slices > counts.back()) {
+      counts.push_back(static_cast<int>(slices));
     }
   };
-  for (int parts = 2; parts < fill; parts *= 2) {
-    add(parts);
+  for (int slices = 2; slices < fill; slices *= 2) {
+    add(slices);
   }
   for (int blocks_on_sm = 1; blocks_on_sm <= kMostBlocksOnSm; ++blocks_on_sm) {
     add(static_cast<std::int64_t>(blocks_on_sm) * limits.sm_count /
         std::max<std::int64_t>(tiles, 1));
   }
-  return found;
+  return counts;
 }
 
-/// Leaves out what cannot be better than something else that is tried.
+/// Rejects configs that cannot beat another one of the search.
 bool worth_trying(const Problem& problem, const Config& config, const DeviceLimits& limits) {
   const SimtShape shape(problem, config);
   const Tiling blocks = shape.tiles(problem);
   const std::int64_t count = blocks.blocks().value_or(kMaxGridX);
   const bool one_wave = count <= 2 * limits.sm_count;
   if (config.at("group_m") == 1 ? one_wave : blocks.tiles_m == 1 && !one_wave) {
-    return false;  // all of them run at once, or there is one order only
+    return false;  // all tiles run at once, or there is only one order
   }
   return shape.block_k < 32 || shape.block_m * shape.block_n <= 64 * 64;
 }
@@ -75,7 +76,7 @@ std::vector<Config> simt_candidates(const Problem& problem, const DeviceLimits& 
   const bool f64 = problem.a.type == DataType::kF64;
   std::vector<Config> chosen;
   for (const TileShape& tile : f64 ? std::span<const TileShape>(kTilesF64) : kTiles) {
-    // Half of the tile or more would lie outside D, and there is a smaller one.
+    // At least half of the tile would be outside D, and a smaller tile exists.
     if ((tile.block_m > 32 && tile.block_m >= 2 * problem.m) ||
         (tile.block_n > 32 && tile.block_n >= 2 * problem.n)) {
       continue;

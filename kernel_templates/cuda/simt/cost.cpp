@@ -5,23 +5,23 @@
 namespace tunedgemm::internal {
 namespace {
 
-/// Warps of an SM beyond which more do not help.
+/// More warps per SM do not help.
 constexpr int kWarpsWanted = 16;
-/// A step's loop of so many multiply-adds does not fit into the cache of instructions (f32 4096^3,
-/// H200, 2026-11-22: 128 x 256 with block_k=16 2878 us, with 8 2736).
-constexpr double kMultiplyAddsInCache = 2048;
-constexpr double kInstructionsAreWaitedFor = 1.07;
-/// What an SM gets from the L2 cache in a cycle when all of them ask.
+/// An unrolled step with this many multiply-adds no longer fits in the instruction cache (f32
+/// 4096^3, H200, 2026-11-22: 128 x 256 with block_k=16 2878 us, with 8 2736).
+constexpr double kMultiplyAddsInInstructionCache = 2048;
+constexpr double kInstructionCacheMiss = 1.07;
+/// L2 bandwidth of an SM in bytes per cycle when all SMs load.
 constexpr double kL2BytesPerCycle = 24;
-// Cycles of a barrier and the first fragments after it; more of them where registers are written
-// down before; and of a block before its first step and after its last.
+// Cycles: a barrier and the first fragments after it; in addition if registers are stored to shared
+// memory before it; the prologue and epilogue of a CTA.
 constexpr double kBarrierCycles = 90;
-constexpr double kWriteDownCycles = 30;
-constexpr double kBlockCycles = 1500;
-/// From the first part of K that is stored to the last that is added, beside the traffic.
+constexpr double kStoreToSharedCycles = 30;
+constexpr double kCtaCycles = 1500;
+/// From the first partial tile stored to the last one added, without the traffic.
 constexpr double kSplitKReductionUs = 2;
 
-/// How many loads, and how many stores to shared memory, bring a step's tile of an operand in.
+/// The loads from global memory, and the stores to shared memory, for the k tile of an operand.
 struct CopyCost {
   double loads = 0, stores = 0;
 };
@@ -37,8 +37,8 @@ CopyCost copy_cost(const Matrix& matrix, bool is_k_major, int block, const SimtS
   return {loads, stores_quads ? elements / 4 : elements};
 }
 
-/// A step of one block on an SM that it shares: the longest of what its multiply-adds,
-/// its instructions, its use of shared memory and its reading take.
+/// The cycles of one step of a CTA that shares its SM: the slowest of arithmetic, instruction
+/// issue, shared memory and L2.
 double cycles_of_step(const Problem& problem, const SimtShape& shape, const DeviceLimits& limits) {
   const double warps = shape.threads() / 32.0;
   const double quad = 16.0 / shape.accumulator_bytes;
@@ -54,16 +54,16 @@ double cycles_of_step(const Problem& problem, const SimtShape& shape, const Devi
   const double rate =
       multiply_adds_per_cycle(accumulator(problem.a.type, problem.b.type), limits.arch);
   const double arithmetic = multiply_adds * shape.threads() / rate;
-  // Four schedulers start an instruction each in a cycle; an address takes about four.
+  // Four schedulers each issue one instruction per cycle; an address takes about four.
   const double issued = multiply_adds + fragment_loads + 4 * loads + stores + 20;
-  const bool loop_is_cached = multiply_adds < kMultiplyAddsInCache;
-  const double issue = warps * issued / 4 * (loop_is_cached ? 1 : kInstructionsAreWaitedFor);
+  const bool loop_is_cached = multiply_adds < kMultiplyAddsInInstructionCache;
+  const double issue = warps * issued / 4 * (loop_is_cached ? 1 : kInstructionCacheMiss);
   const double shared = warps * (2 * fragment_loads + 4 * loads + stores);
   const double l2_bytes = static_cast<double>(shape.block_m * size_bytes(problem.a.type) +
                                               shape.block_n * size_bytes(problem.b.type)) *
                           shape.block_k;
   const double l2 = l2_bytes / kL2BytesPerCycle;
-  // They run side by side, but never perfectly.
+  // They overlap, but never perfectly.
   return std::max({arithmetic, issue, shared, l2}) + (arithmetic + issue + shared + l2) / 20;
 }
 
@@ -80,20 +80,20 @@ double simt_us(const Problem& problem, const SimtShape& shape, const DeviceLimit
   const double step_cycles = cycles_of_step(problem, shape, limits);
   const double warps = shape.threads() / 32.0;
 
-  // Blocks side by side hide each other's waiting; what is left of it counts.
+  // Resident CTAs hide part of the waiting at barriers.
   const int resident = shape.blocks_on_sm(limits);
-  const double waiting = kBarrierCycles + (shape.async_copy ? 0 : kWriteDownCycles);
-  const auto cycles_of = [&](double side_by_side) {
+  const double waiting = kBarrierCycles + (shape.async_copy ? 0 : kStoreToSharedCycles);
+  const auto cycles_of = [&](double concurrent) {
     const double alone = step_cycles * std::max(1.0, 4 / warps) + waiting;
-    return static_cast<double>(steps) * std::max(side_by_side * step_cycles, alone) + kBlockCycles;
+    return static_cast<double>(steps) * std::max(concurrent * step_cycles, alone) + kCtaCycles;
   };
   const double cycles = cycles_of_waves(blocks.blocks().value_or(1), resident, limits, cycles_of);
 
   const auto exchanged = split_workspace_bytes(blocks, shape.partial_tile_bytes());
-  const double meeting_us =
+  const double reduction_us =
       blocks.split_k > 1 ? kSplitKReductionUs + memory_us(static_cast<double>(exchanged), limits)
                          : 0.0;
-  return kLaunchUs + meeting_us +
+  return kLaunchUs + reduction_us +
          std::max(cycles_us(cycles, limits), memory_us(minimum_bytes(problem), limits));
 }
 

@@ -7,7 +7,7 @@ namespace tunedgemm::internal {
 namespace {
 
 constexpr int kAsyncCopyArch = 80;
-/// A block counts its steps, and those that it copies ahead, in 32 bits.
+/// A CTA counts its steps, including those copied ahead, in 32 bits.
 constexpr std::int64_t kMostSteps = std::numeric_limits<int>::max() - 8;
 
 std::string product(std::string_view left, int left_value, std::string_view right,
@@ -17,7 +17,7 @@ std::string product(std::string_view left, int left_value, std::string_view righ
 }
 
 simt::Shape shape_of(const Problem& problem, const Config& config) {
-  const DataType sums = accumulator(problem.a.type, problem.b.type);
+  const DataType accumulators = accumulator(problem.a.type, problem.b.type);
   return {.block_m = config.at("block_m"),
           .block_n = config.at("block_n"),
           .block_k = config.at("block_k"),
@@ -30,12 +30,12 @@ simt::Shape shape_of(const Problem& problem, const Config& config) {
           .split_k = config.at("split_k"),
           .element_bytes_a = static_cast<int>(size_bytes(problem.a.type)),
           .element_bytes_b = static_cast<int>(size_bytes(problem.b.type)),
-          .accumulator_bytes = static_cast<int>(size_bytes(sums)),
-          .accumulates_integers = sums == DataType::kS32,
+          .accumulator_bytes = static_cast<int>(size_bytes(accumulators)),
+          .accumulates_integers = accumulators == DataType::kS32,
           .long_activation = traits(problem.activation).is_long};
 }
 
-/// The static_asserts of the kernel as sentences.
+/// The static_asserts of the kernel as sentences; empty if all hold.
 std::string why_not_shape(const Problem& problem, const SimtShape& shape) {
   if (!shape.warps_divide_block_m()) {
     return product("block_m", shape.block_m, "warp_m", shape.warp_m) +
@@ -72,7 +72,7 @@ std::string why_not_launch(const Problem& problem, const SimtShape& shape,
   }
   if (ceil_divide(ceil_divide(problem.k, shape.block_k), shape.split_k) > kMostSteps) {
     return "k=" + std::to_string(problem.k) + ": with block_k=" + std::to_string(shape.block_k) +
-           " a block would have more than " + std::to_string(kMostSteps) +
+           " a CTA would have more than " + std::to_string(kMostSteps) +
            " steps: raise split_k or block_k";
   }
   if (std::string why =
@@ -87,19 +87,18 @@ std::string why_not_launch(const Problem& problem, const SimtShape& shape,
 class Simt final : public CudaFamily {
  public:
   Simt()
-      : CudaFamily(
-            "simt", "cuda/simt/kernel.cu",
-            {{"block_m", {32, 64, 128, 256}, "rows of a block's tile of D", Knob::kTile},
-             {"block_n", {32, 64, 128, 256}, "columns of it", Knob::kTile},
-             {"block_k", {8, 16, 32}, "a step along K", Knob::kTile},
-             {"warp_m", {16, 32, 64, 128}, "rows of a warp's tile"},
-             {"warp_n", {16, 32, 64, 128}, "columns of it"},
-             {"thread_m", {2, 4, 8, 16}, "rows of a thread's sums"},
-             {"thread_n", {2, 4, 8, 16}, "columns of them"},
-             {"stages", in_steps(2, simt::kMostStages), "steps in shared memory at a time"},
-             {"async_copy", {0, 1}, "1: copied by cp.async, 0: through registers"},
-             {"group_m", {1, 2, 4, 8, 16}, "rows of tiles that rasterization takes together"},
-             {"split_k", in_steps(1, simt::kMostSplitK), "blocks that share the K of a tile"}}) {}
+      : CudaFamily("simt", "cuda/simt/kernel.cu",
+                   {{"block_m", {32, 64, 128, 256}, "rows of a CTA's tile of D", Knob::kTile},
+                    {"block_n", {32, 64, 128, 256}, "columns of a CTA's tile of D", Knob::kTile},
+                    {"block_k", {8, 16, 32}, "elements of a k tile", Knob::kTile},
+                    {"warp_m", {16, 32, 64, 128}, "rows of a warp tile"},
+                    {"warp_n", {16, 32, 64, 128}, "columns of a warp tile"},
+                    {"thread_m", {2, 4, 8, 16}, "rows of a thread's accumulators"},
+                    {"thread_n", {2, 4, 8, 16}, "columns of a thread's accumulators"},
+                    {"stages", in_steps(2, simt::kMostStages), "k tiles in shared memory"},
+                    {"async_copy", {0, 1}, "1: copied by cp.async, 0: through registers"},
+                    {"group_m", {1, 2, 4, 8, 16}, "rows of tiles in a rasterization group"},
+                    {"split_k", in_steps(1, simt::kMostSplitK), "split-K slices"}}) {}
 
   Instantiation instantiate(const Problem& problem, const Config& config,
                             const DeviceLimits& limits) const override {

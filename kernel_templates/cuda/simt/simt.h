@@ -1,6 +1,6 @@
 #pragma once
 
-// What the files of simt's host half share.
+// Declarations shared by the files of the host half.
 
 #include <vector>
 
@@ -12,19 +12,20 @@
 
 namespace tunedgemm::internal {
 
-/// The kernel's Shape of a problem and a config, which has all knobs of the family. A plain value.
+/// The kernel's Shape for a problem and a config, which has all knobs of the family. A plain value.
 struct SimtShape : simt::Shape {
   SimtShape(const Problem& problem, const Config& config);
 
   Tiling tiles(const Problem& problem) const;
-  /// How many blocks the compiler is asked to leave room for on an SM.
+  /// The CTAs per SM for which the compiler must leave registers.
   int blocks_on_sm(const DeviceLimits& limits) const;
 };
 
-/// A choice out of all that is legal: good shapes, with those split-K slices that fill the device.
+/// A selection of the legal configs: good tile shapes, with the split-K slices that fill the
+/// device.
 std::vector<Config> simt_candidates(const Problem& problem, const DeviceLimits& limits);
 
-/// The time of a launch. Good for ranking.
+/// The predicted time of a launch, good for ranking.
 double simt_us(const Problem& problem, const SimtShape& shape, const DeviceLimits& limits);
 
 }  // namespace tunedgemm::internal

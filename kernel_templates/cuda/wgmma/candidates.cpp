@@ -9,45 +9,41 @@
 namespace tunedgemm::internal {
 namespace {
 
-/// Tiles along K below which a split-K slice is not worth a block.
-constexpr std::int64_t kLeastTilesOfSlice = 4;
-/// Tiles along K that are prefetched into the L2 cache: as a rule; where there is time for more,
-/// because the operands have at most so many tiles of 128 bytes along K for each block; and where
-/// rows are ragged.
+/// A split-K slice with fewer k tiles is not worth a CTA.
+constexpr std::int64_t kLeastKTilesOfSlice = 4;
+/// The k tiles prefetched into L2: usually; if there is time for more, because the operands have at
+/// most kMostInTime k tiles of 128 bytes per CTA; and if rows are ragged.
 constexpr int kPrefetched = 2, kPrefetchedInTime = 8, kPrefetchedOfRagged = 16;
 constexpr std::int64_t kMostInTime = 8;
-/// Waves of tiles from which on their rasterization is worth more trials: along N, in larger
-/// groups.
+/// The number of waves from which more rasterizations are worth trying: along N, in larger groups.
 constexpr int kSomeWaves = 3, kSomeWavesGpcAware = 2, kManyWaves = 4;
-/// Tiles along K, one after the other, from which on GPC-aware rasterization may pay for claiming a
-/// cluster id.
-constexpr std::int64_t kTilesOfKGpcAware = 32;
-/// Fractions of the L2 cache: it pays to make room for what a group keeps there if that is neither
-/// so small that it stays by itself nor so large that it does not stay at all; and the streaming
-/// operand must be so large that it would not stay.
+/// The k tiles in sequence from which GPC-aware rasterization may pay for claiming a cluster id.
+constexpr std::int64_t kLeastKTilesGpcAware = 32;
+/// Fractions of L2 for evict_first: what a group keeps in L2 must be too large to stay by itself
+/// and small enough to stay at all, and the streaming operand must be too large to stay.
 constexpr double kLeastKept = 1.0 / 6, kMostKept = 1.0 / 3, kLeastStreaming = 1.0 / 2;
-/// Blocks that a GPC runs at a time, about.
-constexpr int kBlocksOfGpc = 16;
-/// Rows and columns of a tile up to which two swizzle atoms along K at a time may be better than
-/// one: there is room for enough stages. Where D has few rows or columns, the memory decides, which
-/// likes longer runs.
+/// The approximate number of CTAs that a GPC runs at a time.
+constexpr int kCtasOfGpc = 16;
+/// The sum of block_m and block_n up to which k tiles of two swizzle atoms may beat those of one,
+/// since enough stages still fit. A D of few rows or columns is memory-bound, and longer runs load
+/// faster.
 constexpr int kSmallTile = 128, kSmallTileOfFewRows = 192;
 constexpr std::int64_t kFewRows = 128;
 
-/// Who computes a tile.
+/// The consumers that compute a tile.
 struct Schedule {
   int block_m, consumers, ping_pong;
 };
 constexpr Schedule kSchedules[] = {{128, 2, 0}, {256, 2, 0}, {128, 2, 1}, {64, 2, 1},
                                    {64, 1, 0},  {128, 1, 0}, {192, 3, 0}};
 
-/// Blocks that share what they load.
+/// The CTAs that share their loads by multicast.
 struct Cluster {
   int m, n;
 };
 constexpr Cluster kClusters[] = {{2, 1}, {1, 2}, {1, 1}, {2, 2}, {4, 1}, {1, 4}};
 
-/// A tile as a cluster computes it, which may be one of D's transpose.
+/// The tile of a cluster, possibly of the transpose of D.
 struct TileChoice {
   Schedule schedule;
   int block_n;
@@ -57,9 +53,9 @@ struct TileChoice {
   bool swap_ab = false;
 };
 
-/// Whether a tile may gain by being computed as its transpose.
+/// Whether computing the transpose of D may be faster with this tile.
 bool gains_by_swapping(const Problem& problem, const TileChoice& choice) {
-  // A D of few rows fills tiles whose short side is M.
+  // A D of few rows fills tiles with a short M side.
   if (problem.m <= kFewRows) {
     return true;
   }
@@ -67,22 +63,23 @@ bool gains_by_swapping(const Problem& problem, const TileChoice& choice) {
   const bool a_is_k_major = problem.a.order == Order::kRowMajor;
   const bool b_is_k_major = problem.b.order == Order::kColumnMajor;
   const bool is_square = problem.m == problem.n;
-  // A tile of D that is higher than wide is one wide instruction of its transpose, in place of
-  // several narrow ones.
+  // A tile taller than wide is one wide instruction of its transpose, in place of several narrow
+  // ones.
   const bool is_wide = choice.block_n > choice.schedule.block_m;
   const bool transposes_nothing = element_bytes == 2 || (a_is_k_major && b_is_k_major);
   if (!is_square && is_wide && transposes_nothing) {
     return true;
   }
-  // M can be cut anywhere where A is K-major, N only where B is, too; then a tile and its transpose
-  // are the same for a square. An MN-major A of 32 bits need not be transposed in shared memory.
+  // A K-major A allows any M tile, but any N tile needs a K-major B as well; then a tile and its
+  // transpose are equivalent for a square. A 32-bit MN-major A need not be transposed in shared
+  // memory.
   const bool frees_width = choice.block_n % (wgmma::kSwizzleBytes / element_bytes) != 0;
   return a_is_k_major &&
          (b_is_k_major ? frees_width && !is_square : frees_width || element_bytes == 4);
 }
 
-/// Half of the tile or more would lie outside D, and there is a smaller one; or a whole block of
-/// the cluster would.
+/// Whether at least half of the tile would be outside D and a smaller tile exists, or a whole CTA
+/// of the cluster would be outside D.
 bool is_too_large(const Problem& problem, const TileChoice& choice) {
   const int block_m = choice.schedule.block_m, block_n = choice.block_n;
   return (block_m > 64 && block_m >= 2 * problem.m) ||
@@ -91,22 +88,22 @@ bool is_too_large(const Problem& problem, const TileChoice& choice) {
          (choice.cluster.n - 1) * block_n >= problem.n;
 }
 
-/// Columns that an SM computes one after the other with tiles of this width; without end
-/// if there are no such tiles.
-std::int64_t columns_in_sequence(const Problem& asked, const Problem& problem, WgmmaShape shape,
+/// The columns that an SM computes in sequence with tiles of this width; the maximum if the width
+/// is illegal.
+std::int64_t columns_in_sequence(const Problem& requested, const Problem& problem, WgmmaShape shape,
                                  int block_n, const DeviceLimits& limits) {
   shape.block_n = block_n;
-  if (!why_not_wgmma(asked, shape).empty()) {
+  if (!why_not_wgmma(requested, shape).empty()) {
     return std::numeric_limits<std::int64_t>::max();
   }
   const std::int64_t work_tiles = shape.clusters(problem).blocks().value_or(kMaxGridX);
   return ceil_divide(work_tiles, shape.clusters_of_wave(limits)) * block_n;
 }
 
-/// Widths that are no multiple of 16 have a slower epilogue: they are tried where blocks end sooner
-/// with them than with their neighbours, and where there are few waves. Of many, some other tile
-/// wastes little, too.
-bool has_good_width(const Problem& asked, const Problem& problem, const WgmmaShape& shape,
+/// Widths that are not multiples of 16 have a slower epilogue. They are tried for few waves, and
+/// only if CTAs finish earlier than with either neighbouring width; for many waves some other tile
+/// wastes little.
+bool has_good_width(const Problem& requested, const Problem& problem, const WgmmaShape& shape,
                     const DeviceLimits& limits) {
   constexpr int kFewWaves = 3;
   const int width = shape.block_n;
@@ -114,17 +111,19 @@ bool has_good_width(const Problem& asked, const Problem& problem, const WgmmaSha
     return true;
   }
   const auto columns = [&](int block_n) {
-    return columns_in_sequence(asked, problem, shape, block_n, limits);
+    return columns_in_sequence(requested, problem, shape, block_n, limits);
   };
-  const std::int64_t mine = columns(width);
-  return mine <= kFewWaves * width && mine < columns(width - 8) && mine < columns(width + 8);
+  const std::int64_t sequence = columns(width);
+  return sequence <= kFewWaves * width && sequence < columns(width - 8) &&
+         sequence < columns(width + 8);
 }
 
-/// One epilogue stage less may make room for one more stage of A and B. That pays where copies are
-/// begun too late and a split-K slice is long enough, and makes D leave a little later. The latency
-/// of the cost model is the measure: well below it only one epilogue stage is tried, near it both,
-/// otherwise two; and where threads store D.
-bool has_good_stages(const WgmmaShape& shape, std::int64_t tiles_of_slice,
+/// Whether this number of epilogue stages is worth trying. One stage in place of two may leave
+/// shared memory for one more stage of A and B. That helps if copies begin too late and the split-K
+/// slice is long enough, but delays the store of D. Cycles ahead, compared with the latency of the
+/// cost model, decide: well below it only one stage is tried, near it both, otherwise two. Stores
+/// without TMA always use two.
+bool has_good_stages(const WgmmaShape& shape, std::int64_t k_tiles_of_slice,
                      const DeviceLimits& limits) {
   constexpr double kWellBelow = 1300, kNear = 1600;  // cycles ahead
   WgmmaShape with_two = shape, with_one = shape;
@@ -132,46 +131,46 @@ bool has_good_stages(const WgmmaShape& shape, std::int64_t tiles_of_slice,
   with_one.epilogue_stages = 1;
   with_two.stages = stages_that_fit(with_two, wgmma::kMostStages, limits);
   const bool makes_room = stages_that_fit(with_one, wgmma::kMostStages, limits) > with_two.stages;
-  if (!shape.tensor_store || !makes_room || tiles_of_slice <= 2 * with_two.stages) {
+  if (!shape.tensor_store || !makes_room || k_tiles_of_slice <= 2 * with_two.stages) {
     return shape.epilogue_stages == 2;
   }
   const double ahead = cycles_ahead(with_two);
   return shape.epilogue_stages == 2 ? ahead >= kWellBelow : ahead < kNear;
 }
 
-/// How many tiles along K should be prefetched. They wait in the cache, at the expense of what the
-/// kernel before still needs: two tiles hide the memory's latency. More pay where so few blocks run
-/// that the next kernel's find room beside them long before it may begin, and where rows begin
-/// anywhere in a line of the cache, so that every copy touches more of them.
+/// The number of k tiles to prefetch. They occupy L2 at the expense of the previous kernel; two
+/// hide the latency of memory. More pay off if so few CTAs run that those of the next kernel are
+/// resident long before they may begin, and if rows are not aligned to cache lines, so that every
+/// copy touches more lines.
 int prefetched(const Problem& problem, const WgmmaShape& shape, const DeviceLimits& limits) {
-  const std::int64_t blocks = shape.grid(problem, limits);
+  const std::int64_t ctas = shape.grid(problem, limits);
   const std::int64_t tiles =
       ceil_divide(problem.m, shape.block_m) + ceil_divide(problem.n, shape.block_n);
   const std::int64_t lines = ceil_divide(problem.k * shape.element_bytes, wgmma::kSwizzleBytes);
-  // Only the first entry of a batch is prefetched; and a block should not prefetch many tiles.
-  if (problem.batch > 1 || tiles * shape.split_k > blocks) {
+  // Only the first batch entry is prefetched, and a CTA should not prefetch many tiles.
+  if (problem.batch > 1 || tiles * shape.split_k > ctas) {
     return 0;
   }
-  if (2 * blocks <= limits.sm_count && tiles * lines <= kMostInTime * blocks) {
+  if (2 * ctas <= limits.sm_count && tiles * lines <= kMostInTime * ctas) {
     return kPrefetchedInTime;
   }
   const auto begins_in_a_line = [](const Matrix& matrix) {
     return matrix.leading_dimension * size_bytes(matrix.type) % wgmma::kSwizzleBytes != 0;
   };
   const bool is_ragged = begins_in_a_line(problem.a) || begins_in_a_line(problem.b);
-  return is_ragged && tiles <= blocks / 4 ? kPrefetchedOfRagged : kPrefetched;
+  return is_ragged && tiles <= ctas / 4 ? kPrefetchedOfRagged : kPrefetched;
 }
 
-/// Whether one row or column of clusters computes D: each reads its own part of the operand along
-/// it, which no other one reads.
+/// Whether D is one row or column of clusters. Each cluster then reads its own part of the operand
+/// along it, which no other cluster reads.
 bool streams_alone(const Tiling& clusters) {
   return clusters.tiles_m == 1 || clusters.tiles_n == 1;
 }
 
-/// What should be evicted from the L2 cache first, as the knob evict_first says it. An operand that
-/// is read once and would not stay there anyway (2). D, and the operand that streams past a group
-/// (1), where the group's part of the other operand is read in several waves, and there is room for
-/// it if they make some, but none for them, so that D would not stay there for who reads it next.
+/// The value of the knob evict_first. 2: evict an operand that is read once and would not stay in
+/// L2 anyway. 1: evict D and the operand that streams past a group, if the group reads its part of
+/// the other operand in several waves and that part stays in L2 only if they are evicted. The next
+/// kernel loses nothing: D is too large for it to find in L2.
 int evicts_first(const Problem& problem, const WgmmaShape& shape, const DeviceLimits& limits) {
   const Tiling clusters = shape.clusters(problem);
   std::int64_t along = clusters.tiles_m, across = clusters.tiles_n, streaming_rows = problem.n;
@@ -182,13 +181,13 @@ int evicts_first(const Problem& problem, const WgmmaShape& shape, const DeviceLi
     rows_of_cluster = shape.cluster_n * shape.block_n;
   }
   const std::int64_t group = std::min<std::int64_t>(shape.group_m, along);
-  const auto part_of_cache = [&](std::int64_t rows, std::int64_t length, int element_bytes) {
+  const auto fraction_of_l2 = [&](std::int64_t rows, std::int64_t length, int element_bytes) {
     return static_cast<double>(rows * length * element_bytes) /
            static_cast<double>(limits.l2_bytes);
   };
-  const double kept = part_of_cache(group * rows_of_cluster, problem.k, shape.element_bytes);
-  const double streaming = part_of_cache(streaming_rows, problem.k, shape.element_bytes);
-  const double d = part_of_cache(problem.m, problem.n, shape.element_bytes_d);
+  const double kept = fraction_of_l2(group * rows_of_cluster, problem.k, shape.element_bytes);
+  const double streaming = fraction_of_l2(streaming_rows, problem.k, shape.element_bytes);
+  const double d = fraction_of_l2(problem.m, problem.n, shape.element_bytes_d);
   if (along == 1 && problem.regime == Regime::kCold && streaming >= kLeastStreaming) {
     return 2;
   }
@@ -198,11 +197,11 @@ int evicts_first(const Problem& problem, const WgmmaShape& shape, const DeviceLi
   return makes_room ? 1 : 0;
 }
 
-/// Rows of clusters that make the tiles of a GPC nearly a square, which has the least to load.
+/// The group size that makes the tiles of a GPC nearly square, which minimizes their loads.
 int group_of_gpc(const WgmmaShape& shape) {
   const int rows = shape.block_m * shape.cluster_m, columns = shape.block_n * shape.cluster_n;
   int group = 1;
-  while (4 * group * group * rows * shape.cluster_size() <= kBlocksOfGpc * columns) {
+  while (4 * group * group * rows * shape.cluster_size() <= kCtasOfGpc * columns) {
     group *= 2;
   }
   return group;
@@ -240,20 +239,21 @@ Config make_config(const Problem& problem, const TileChoice& choice, const Devic
   return config;
 }
 
-// Grows the choice, a tile at a time.
-class Choosing {
+// Collects the selection, one tile at a time.
+class CandidateSelection {
  public:
-  Choosing(const Problem& problem, const DeviceLimits& limits) : asked_(problem), limits_(limits) {}
+  CandidateSelection(const Problem& problem, const DeviceLimits& limits)
+      : requested_(problem), limits_(limits) {}
 
-  /// Adds this tile and its transpose, with one and with two epilogue stages, as far as each may
-  /// pay.
+  /// Adds this tile and its transpose, each with one and with two epilogue stages, if it may be the
+  /// fastest.
   void consider_variants(TileChoice choice) {
     for (const int epilogue_stages : {2, 1}) {
       choice.epilogue_stages = epilogue_stages;
       choice.swap_ab = false;
       consider(choice);
       choice.swap_ab = true;
-      if (gains_by_swapping(asked_, choice)) {
+      if (gains_by_swapping(requested_, choice)) {
         consider(choice);
       }
     }
@@ -262,43 +262,43 @@ class Choosing {
   std::vector<Config> take() { return std::move(chosen_); }
 
  private:
-  /// Adds this tile with the rasterizations and the split-K that may be the best.
+  /// Adds this tile with the rasterizations and split-K slices that may be the fastest.
   void consider(const TileChoice& choice) {
-    const Problem problem = padded(choice.swap_ab ? transposed(asked_) : asked_);
+    const Problem problem = padded(choice.swap_ab ? transposed(requested_) : requested_);
     if (is_too_large(problem, choice)) {
       return;
     }
     Config plain = make_config(problem, choice, limits_);
     const Tiling clusters = WgmmaShape(problem, plain).clusters(problem);
     if (clusters.tiles_n == 1 && clusters.tiles_m > 1) {
-      plain.set("raster_along_n", 1);  // the same order; A is what streams
+      plain.set("raster_along_n", 1);  // the same order, with A as the streaming operand
     }
     WgmmaShape shape(problem, plain);
     const std::int64_t tiles = clusters.blocks().value_or(kMaxGridX);
-    const std::int64_t of_wave = shape.clusters_of_wave(limits_);
-    const std::int64_t tiles_of_k = ceil_divide(problem.k, shape.block_k);
+    const std::int64_t clusters_of_wave = shape.clusters_of_wave(limits_);
+    const std::int64_t k_tiles = ceil_divide(problem.k, shape.block_k);
     for (int split_k = 1; split_k <= wgmma::kMostSplitK; ++split_k) {
       const std::int64_t work_tiles = tiles * split_k;
-      const std::int64_t waves = ceil_divide(work_tiles, of_wave);
+      const std::int64_t waves = ceil_divide(work_tiles, clusters_of_wave);
       const bool one_wave = waves <= 1;
-      if (split_k > 1 && (!one_wave || tiles_of_k / split_k < kLeastTilesOfSlice)) {
-        break;  // the slices would not run at the same time, or be too short
+      if (split_k > 1 && (!one_wave || k_tiles / split_k < kLeastKTilesOfSlice)) {
+        break;  // the slices would need several waves, or be too short
       }
       shape.split_k = split_k;
-      if (!has_good_stages(shape, tiles_of_k / split_k, limits_) ||
-          !has_good_width(asked_, problem, shape, limits_)) {
+      if (!has_good_stages(shape, k_tiles / split_k, limits_) ||
+          !has_good_width(requested_, problem, shape, limits_)) {
         continue;
       }
-      if (one_wave ? shape.ping_pong  // the second consumer would have nothing to do
+      if (one_wave ? shape.ping_pong  // the second consumer would idle
                    : shape.cluster_size() > 2 || (shape.block_n < 64 && clusters.tiles_n > 1)) {
-        continue;  // large clusters leave SMs idle; larger tiles would do
+        continue;  // large clusters leave SMs idle, and larger tiles exist
       }
       Config config = plain;
       config.set("split_k", split_k);
       const bool pays =
-          !streams_alone(clusters) && (split_k > 1 || waves * tiles_of_k >= kTilesOfKGpcAware);
+          !streams_alone(clusters) && (split_k > 1 || waves * k_tiles >= kLeastKTilesGpcAware);
       if (pays && !limits_.gpc_of_sm.empty()) {
-        add(problem, config);  // in other rasterizations it was never the best
+        add(problem, config);  // without gpc_aware other rasterizations never won
         config.set("gpc_aware", 1);
         if (one_wave) {
           config.set("group_m", group_of_gpc(shape));
@@ -309,8 +309,8 @@ class Choosing {
     }
   }
 
-  /// Adds a config's other rasterizations: along N, in larger groups. One row or one column of
-  /// clusters has one order only, and a group holds no more than there are.
+  /// Adds the other rasterizations of a config: along N, in larger groups. A single row or column
+  /// of clusters has only one order, and a group cannot exceed the number of rows.
   void add_rasterizations(const Problem& problem, const Config& config, std::int64_t waves) {
     const Tiling clusters = WgmmaShape(problem, config).clusters(problem);
     if (streams_alone(clusters)) {
@@ -328,15 +328,15 @@ class Choosing {
 
   void add(const Problem& problem, Config config) {
     const WgmmaShape shape(problem, config);
-    if (why_not_wgmma(asked_, shape).empty()) {
-      // Copies of operands are not there before the kernel may read its inputs.
-      config.set("prefetch", needs_padding(asked_) ? 0 : prefetched(problem, shape, limits_));
+    if (why_not_wgmma(requested_, shape).empty()) {
+      // Padded copies do not exist before the kernel may read its inputs.
+      config.set("prefetch", needs_padding(requested_) ? 0 : prefetched(problem, shape, limits_));
       config.set("evict_first", evicts_first(problem, shape, limits_));
       chosen_.push_back(std::move(config));
     }
   }
 
-  const Problem& asked_;
+  const Problem& requested_;
   const DeviceLimits& limits_;
   std::vector<Config> chosen_;
 };
@@ -344,7 +344,7 @@ class Choosing {
 }  // namespace
 
 std::vector<Config> wgmma_candidates(const Problem& problem, const DeviceLimits& limits) {
-  Choosing choosing(problem, limits);
+  CandidateSelection selection(problem, limits);
   const bool promotes = problem.numerics == Numerics::kPromoted;  // every 128 of K
   const int small_tile =
       std::min(problem.m, problem.n) <= kFewRows ? kSmallTileOfFewRows : kSmallTile;
@@ -356,12 +356,12 @@ std::vector<Config> wgmma_candidates(const Problem& problem, const DeviceLimits&
           if (atoms_of_k == 2 && (promotes || schedule.block_m + block_n > small_tile)) {
             break;
           }
-          choosing.consider_variants({schedule, block_n, cluster, atoms_of_k});
+          selection.consider_variants({schedule, block_n, cluster, atoms_of_k});
         }
       }
     }
   }
-  return choosing.take();
+  return selection.take();
 }
 
 }  // namespace tunedgemm::internal

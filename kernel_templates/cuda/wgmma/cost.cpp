@@ -7,80 +7,85 @@
 namespace tunedgemm::internal {
 namespace {
 
-// Fitted to about 9500 times of 225 sets of configs, 195 shapes of all types, on an H200
-// (2026-11-21 and 22), of those configs that earlier fits liked. In the geometric mean the first
-// prediction is within 2.6 % of the best measured, the best of the first 4 within 0.8 %, of the
-// first 16 within 0.2 %.
+// Fitted to about 9500 times of 225 sets of configs, which earlier fits ranked high, for 195 shapes
+// of all types, on an H200 (2026-11-21 and 22). In the geometric mean the first prediction is
+// within 2.6 % of the best measured time, the best of the first 4 within 0.8 %, of the first 16
+// within 0.2 %.
 
-// An SM, in bytes a cycle.
+// Bandwidths of an SM in bytes per cycle.
 constexpr double kSharedBytesPerCycle = 128;
-constexpr double kL2BytesPerCycle = 78;  // when all of them ask; more, the fewer they are
-constexpr double kHindrance = 0.23;      // of the shorter of products and copies to the other
-// Copies are slower where the matrices do not fit into the cache, or where every line that is
-// copied lies in two of the cache: the larger counts. The latter after 3700 times of 10 shapes with
-// such rows (H200, 2026-11-22): the best of the first 16 within 0.2 % of the best, 1.5 % without.
-constexpr double kSlowFromMemory = 1.4, kSlowByLines = 2;
-// Reading from memory, for each row (or column) of a narrow tile: of a D of one row most lie beyond
-// it. 1 x 128256 x 4096, bf16 nt: 64 x 256 247 us, its transposes 256 x 16 and 64 x 16 239 to 242.
-constexpr double kSlowOfRow = 0.0006;
+constexpr double kL2BytesPerCycle = 78;  // when all SMs load; more if fewer do
+// The part of the shorter of products and copies that does not overlap with the longer.
+constexpr double kOverlapLoss = 0.23;
+// Copies are slower from memory than from L2, and if a copied line straddles two cache lines; the
+// larger factor counts. The second one is fitted to 3700 times of 10 shapes with such rows (H200,
+// 2026-11-22): the best of the first 16 is within 0.2 % of the best, 1.5 % without the factor.
+constexpr double kMemorySlowdown = 1.4, kStraddleSlowdown = 2;
+// Reading from memory is slower by this for each row (or column) of a narrow tile: for a D of one
+// row most of the tile is outside D. 1 x 128256 x 4096, bf16 nt: 64 x 256 247 us, its transposes
+// 256 x 16 and 64 x 16 239 to 242.
+constexpr double kSlowdownPerRow = 0.0006;
 constexpr int kNarrowTile = 64;
-// gpc_aware: copies in the first wave, where all blocks begin together, and in later ones. Not
-// fitted: 512 x 512 x 65536, f16 nn, 128 x 128 in pairs: 56.0 -> 47.0 us; 8192^3 1419 -> 1396.
+// gpc_aware: the relative time of copies in the first wave, in which all CTAs begin together, and
+// in later ones. Not fitted: 512 x 512 x 65536, f16 nn, 128 x 128 in pairs: 56.0 -> 47.0 us; 8192^3
+// 1419 -> 1396.
 constexpr double kGpcAwareInOneWave = 0.6, kGpcAwareInWaves = 0.9;
-// In cycles.
+// Cycles.
 constexpr double kStartOfCluster = 600;
 constexpr double kClaimOfClusterId = 550;
-constexpr double kBubbleOfTile = 800;     // between the products of two tiles of D
-constexpr double kHandOver = 110;         // from one consumer to the other
-constexpr double kBarrierOfStep = 27;     // of a tile along K
-constexpr double kStartOfOperands = 9.5;  // of one instruction
-constexpr double kCyclesOfSum = 0.05;     // on its way out
-// Copies that are begun so few cycles ahead of their products come late, by a part of the rest.
-// What one stage of the epilogue costs in place of two (epilogue_stages) is not known here.
-constexpr double kLatency = 1500, kLateOfLatency = 0.13;
-// When all products have ended.
-constexpr double kSplitKReduction = 5400, kSplitKReductionOfSum = 0.25;
-// Where D's rows are not aligned for runs of so many sums (store.cuh), its elements leave one by
-// one. Not fitted.
+constexpr double kBubbleOfTile = 800;  // between the products of two tiles of D
+constexpr double kHandOver = 110;      // from one ping-pong consumer to the other
+constexpr double kBarrierOfKTile = 27;
+constexpr double kStartOfOperands = 9.5;       // per instruction
+constexpr double kCyclesOfAccumulator = 0.05;  // in the epilogue
+// If copies begin fewer cycles than the latency ahead of their products, this part of the
+// difference is exposed. The cost of one epilogue stage in place of two (epilogue_stages) is not
+// modelled.
+constexpr double kLatency = 1500, kExposedPart = 0.13;
+// After the mainloop.
+constexpr double kSplitKReduction = 5400, kSplitKReductionOfAccumulator = 0.25;
+// If D's rows are not aligned for runs of this many accumulators (store.cuh), elements are stored
+// one by one. Not fitted.
 constexpr int kRun = 4;
-constexpr double kSlowOfElements = 5;
+constexpr double kElementStoreSlowdown = 5;
 
 double products_cycles(const WgmmaShape& shape) {
-  // Of all types, 64 x n sums by 32 bytes take n / 2 cycles, unless the operands come slower.
+  // For all types, 64 x n accumulators by 32 bytes of k take n / 2 cycles, unless operands limit.
   const double instructions = static_cast<double>(shape.block_m) / wgmma::kRowBlock *
                               shape.bytes_along_k() / wgmma::kStepBytes;
   const double products = shape.block_n / 2.0;
   const double operands =
       (wgmma::kRowBlock + shape.block_n) * wgmma::kStepBytes / kSharedBytesPerCycle;
-  const double added = shape.promotes ? shape.block_n / 12.0 : 0;
-  return instructions * std::max(products, operands + kStartOfOperands) + added;
+  const double promotion = shape.promotes ? shape.block_n / 12.0 : 0;
+  return instructions * std::max(products, operands + kStartOfOperands) + promotion;
 }
 
-// Copies bring lines as long as those of the cache. Where the leading dimension is a multiple of
-// that, each is one of the cache's; otherwise only as many as a common divisor makes coincide.
-double slow_by_lines(const Matrix& matrix) {
-  const std::int64_t apart = matrix.leading_dimension * size_bytes(matrix.type);
-  const auto same = static_cast<double>(std::gcd(apart, std::int64_t{wgmma::kSwizzleBytes}));
-  return 1 + (kSlowByLines - 1) * (1 - same / wgmma::kSwizzleBytes);
+// Copied lines are as long as cache lines. If the leading dimension is a multiple of that, none
+// straddles two cache lines; otherwise only those at a common multiple do not.
+double straddle_slowdown(const Matrix& matrix) {
+  const std::int64_t pitch_bytes = matrix.leading_dimension * size_bytes(matrix.type);
+  const auto aligned =
+      static_cast<double>(std::gcd(pitch_bytes, std::int64_t{wgmma::kSwizzleBytes}));
+  return 1 + (kStraddleSlowdown - 1) * (1 - aligned / wgmma::kSwizzleBytes);
 }
 
-double copied_cycles(const Problem& problem, const WgmmaShape& shape, double slow) {
+double copy_cycles(const Problem& problem, const WgmmaShape& shape, double slowdown) {
   const double row_bytes = static_cast<double>(shape.block_k) * shape.element_bytes;
   return row_bytes *
-         (std::max(slow, slow_by_lines(problem.a)) * shape.loaded_m() / shape.cluster_n +
-          std::max(slow, slow_by_lines(problem.b)) * shape.loaded_n() / shape.cluster_m) /
+         (std::max(slowdown, straddle_slowdown(problem.a)) * shape.loaded_m() / shape.cluster_n +
+          std::max(slowdown, straddle_slowdown(problem.b)) * shape.loaded_n() / shape.cluster_m) /
          kL2BytesPerCycle;
 }
 
-// Tiles that are transposed are read and written once more, while products read them.
+// Transposing reads and writes shared memory once more while products read it.
 double transpose_cycles(const WgmmaShape& shape) {
   const double lines =
       (shape.transposes_a() ? shape.loaded_m() : 0) + (shape.transposes_b() ? shape.loaded_n() : 0);
   return 2 * wgmma::kSwizzleBytes * lines / kSharedBytesPerCycle;
 }
 
-// What is read from memory when the tiles that are computed at the same time share what they read.
-double bytes_read(const Problem& problem, const WgmmaShape& shape, double side_by_side) {
+// The bytes read from memory. Concurrent tiles share their loads.
+double bytes_read(const Problem& problem, const WgmmaShape& shape, double concurrent) {
   const Tiling clusters = shape.clusters(problem);
   auto along = static_cast<double>(clusters.tiles_m),
        across = static_cast<double>(clusters.tiles_n);
@@ -90,13 +95,13 @@ double bytes_read(const Problem& problem, const WgmmaShape& shape, double side_b
     std::swap(along, across);
     std::swap(rows_of_tile, columns_of_tile);
   }
-  const double at_a_time =
-      std::clamp(side_by_side / shape.cluster_size() / shape.split_k, 1.0, along * across);
+  const double tiles_of_wave =
+      std::clamp(concurrent / shape.cluster_size() / shape.split_k, 1.0, along * across);
   const double group = std::min<double>(shape.group_m, along);
-  const double columns = std::min(across, std::ceil(at_a_time / group));
-  const double rows = std::min(along, std::max(group, at_a_time / columns));
+  const double columns = std::min(across, std::ceil(tiles_of_wave / group));
+  const double rows = std::min(along, std::max(group, tiles_of_wave / columns));
   const double row_bytes = static_cast<double>(problem.k) * shape.element_bytes;
-  return along * across / at_a_time * static_cast<double>(problem.batch) * row_bytes *
+  return along * across / tiles_of_wave * static_cast<double>(problem.batch) * row_bytes *
          (rows * rows_of_tile + columns * columns_of_tile);
 }
 
@@ -107,46 +112,55 @@ double cycles_ahead(const WgmmaShape& shape) {
 }
 
 double wgmma_us(const Problem& problem, const WgmmaShape& shape, const DeviceLimits& limits) {
-  const std::int64_t works = shape.clusters(problem).blocks().value_or(1);
+  const std::int64_t work_tiles = shape.clusters(problem).blocks().value_or(1);
   const std::int64_t grid = shape.grid(problem, limits);
-  const double works_of_block = static_cast<double>(
-      ceil_divide(works, std::max<std::int64_t>(grid / shape.cluster_size(), 1)));
-  const double tiles_of_k =
+  const double work_tiles_of_cta = static_cast<double>(
+      ceil_divide(work_tiles, std::max<std::int64_t>(grid / shape.cluster_size(), 1)));
+  const double k_tiles =
       static_cast<double>(ceil_divide(ceil_divide(problem.k, shape.block_k), shape.split_k));
 
-  const double busy = std::min(1.0, static_cast<double>(grid) / std::max(limits.sm_count, 1));
-  const double multiplied = products_cycles(shape) + transpose_cycles(shape);
-  const double least = minimum_bytes(problem);
-  const double from_memory = least < static_cast<double>(limits.l2_bytes) ? 1 : kSlowFromMemory;
-  const double shared = !shape.gpc_aware     ? 1
-                        : works_of_block > 1 ? kGpcAwareInWaves
-                                             : kGpcAwareInOneWave;
-  const double copied = copied_cycles(problem, shape, from_memory) * busy * shared;
-  const double late = std::max(0.0, kLatency - cycles_ahead(shape)) * kLateOfLatency;
-  const double step = std::max(multiplied, copied) + kHindrance * std::min(multiplied, copied) +
-                      kBarrierOfStep + late;
-  // The sums on their way out: converted, through shared memory, and to the memory.
+  const double sm_utilization =
+      std::min(1.0, static_cast<double>(grid) / std::max(limits.sm_count, 1));
+  const double multiply_cycles = products_cycles(shape) + transpose_cycles(shape);
+  const double least_bytes = minimum_bytes(problem);
+  const double memory_slowdown =
+      least_bytes < static_cast<double>(limits.l2_bytes) ? 1 : kMemorySlowdown;
+  const double gpc_factor = !shape.gpc_aware        ? 1
+                            : work_tiles_of_cta > 1 ? kGpcAwareInWaves
+                                                    : kGpcAwareInOneWave;
+  const double copying_cycles =
+      copy_cycles(problem, shape, memory_slowdown) * sm_utilization * gpc_factor;
+  const double exposed_latency = std::max(0.0, kLatency - cycles_ahead(shape)) * kExposedPart;
+  const double k_tile_cycles = std::max(multiply_cycles, copying_cycles) +
+                               kOverlapLoss * std::min(multiply_cycles, copying_cycles) +
+                               kBarrierOfKTile + exposed_latency;
+  // Accumulators are converted and go to D through shared memory.
   const double elements = static_cast<double>(shape.block_m) * shape.block_n;
-  const bool by_runs = problem.d.alignment_bytes >= kRun * shape.element_bytes_d;
-  const double slow = shape.tensor_store ? 1 : by_runs ? 2.5 : kSlowOfElements;
-  const double store = kBubbleOfTile + elements / shape.consumers * slow *
-                                           (kCyclesOfSum + 0.01 * shape.element_bytes_d);
-  const double products = tiles_of_k * step;
-  const double of_work =
-      shape.ping_pong ? std::max(products + kHandOver, (products + store) / 2) : products + store;
-  const double started =
+  const bool stores_runs = problem.d.alignment_bytes >= kRun * shape.element_bytes_d;
+  const double store_slowdown = shape.tensor_store ? 1 : stores_runs ? 2.5 : kElementStoreSlowdown;
+  const double epilogue_cycles =
+      kBubbleOfTile + elements / shape.consumers * store_slowdown *
+                          (kCyclesOfAccumulator + 0.01 * shape.element_bytes_d);
+  const double mainloop_cycles = k_tiles * k_tile_cycles;
+  const double work_tile_cycles =
+      shape.ping_pong
+          ? std::max(mainloop_cycles + kHandOver, (mainloop_cycles + epilogue_cycles) / 2)
+          : mainloop_cycles + epilogue_cycles;
+  const double startup_cycles =
       (shape.cluster_size() > 1 ? kStartOfCluster : 0) + (shape.gpc_aware ? kClaimOfClusterId : 0);
-  const double cycles = started + works_of_block * of_work + (shape.ping_pong ? store : 0);
-  const double reduction =
-      shape.split_k == 1 ? 0 : kSplitKReduction + kSplitKReductionOfSum * elements;
-  const double read = bytes_read(problem, shape, static_cast<double>(grid));
-  const bool stays_in_cache = least < static_cast<double>(limits.l2_bytes) / 2;
-  const int narrow = std::min({shape.loaded_m(), shape.loaded_n(), kNarrowTile});
-  const double memory =
-      memory_us(stays_in_cache ? least : std::max(least, read), limits) * (1 + kSlowOfRow * narrow);
-  const double compute = cycles_us(cycles, limits);
-  return kLaunchUs + std::max(compute, memory) + std::min(compute, memory) / 20 +
-         cycles_us(reduction, limits);
+  const double cycles = startup_cycles + work_tiles_of_cta * work_tile_cycles +
+                        (shape.ping_pong ? epilogue_cycles : 0);
+  const double reduction_cycles =
+      shape.split_k == 1 ? 0 : kSplitKReduction + kSplitKReductionOfAccumulator * elements;
+  const double bytes_from_memory = bytes_read(problem, shape, static_cast<double>(grid));
+  const bool stays_in_cache = least_bytes < static_cast<double>(limits.l2_bytes) / 2;
+  const int narrow_side = std::min({shape.loaded_m(), shape.loaded_n(), kNarrowTile});
+  const double reading_us =
+      memory_us(stays_in_cache ? least_bytes : std::max(least_bytes, bytes_from_memory), limits) *
+      (1 + kSlowdownPerRow * narrow_side);
+  const double compute_us = cycles_us(cycles, limits);
+  return kLaunchUs + std::max(compute_us, reading_us) + std::min(compute_us, reading_us) / 20 +
+         cycles_us(reduction_cycles, limits);
 }
 
 }  // namespace tunedgemm::internal

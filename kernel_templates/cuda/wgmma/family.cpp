@@ -15,45 +15,41 @@ class Wgmma final : public CudaFamily {
   Wgmma()
       : CudaFamily(
             "wgmma", "cuda/wgmma/kernel.cu",
-            {{"block_m", {64, 128, 192, 256}, "rows of a tile of D", Knob::kTile},
+            {{"block_m", {64, 128, 192, 256}, "rows of a CTA's tile of D", Knob::kTile},
              {"block_n", in_steps(wgmma::kLeastWidth, wgmma::kMostWidth, wgmma::kWidthStep),
-              "columns of it", Knob::kTile},
-             {"block_k", {32, 64, 128, 256}, "a tile along K", Knob::kTile},
+              "columns of a CTA's tile of D", Knob::kTile},
+             {"block_k", {32, 64, 128, 256}, "elements of a k tile", Knob::kTile},
              {"stages",
               {2, 3, 4, 5, 6, 7, 8, 9, 10, 11, wgmma::kMostStages},
-              "tiles in shared memory at a time"},
+              "k tiles in shared memory"},
              {"epilogue_stages",
               {1, 2},
-              "16-row tiles of D that a warp has in shared memory at a time",
+              "16-row buffers of D per warp in shared memory",
               Knob::kTile},
-             {"consumers", {1, 2, 3}, "warpgroups that multiply", Knob::kTile},
+             {"consumers", {1, 2, 3}, "consumer warpgroups", Knob::kTile},
              {"ping_pong",
               {0, 1},
-              "1: they take tiles alternately, and one stores while the other multiplies",
+              "1: consumers alternate tiles, and one stores while the other multiplies",
               Knob::kTile},
              {"cluster_m", {1, 2, 4}, "CTAs along M that share B by multicast"},
              {"cluster_n", {1, 2, 4}, "CTAs along N that share A by multicast"},
-             {"group_m",
-              {1, 2, 4, 8, 16, 32},
-              "rows (columns) of tiles that rasterization takes together"},
-             {"raster_along_n", {0, 1}, "1: tiles of a group are taken along N, not along M"},
+             {"group_m", {1, 2, 4, 8, 16, 32}, "rows (columns) of tiles in a rasterization group"},
+             {"raster_along_n", {0, 1}, "1: groups extend along N, not along M"},
              {"gpc_aware", {0, 1}, "1: neighbouring tiles go to the SMs of one GPC"},
              {"evict_first",
               {0, 1, 2},
-              "1: D and the streaming operand are evicted from the L2 cache first; 2: the latter"},
+              "1: D and the streaming operand are evicted from L2 first; 2: only the operand"},
              {"split_k", in_steps(1, wgmma::kMostSplitK), "split-K slices"},
-             {"in_flight", {0, 1}, "tiles along K whose wgmma still run when the next begin"},
+             {"in_flight", {0, 1}, "k tiles whose wgmma still run when the next one is issued"},
              {"tensor_store", {0, 1}, "1: D is stored by TMA"},
              {"programmatic",
               {1, 0},
-              "1: may start while a kernel of this library before it still runs",
+              "1: may start while the previous kernel of this library still runs",
               Knob::kLaunch},
-             {"swap_ab", {0, 1}, "1: D's transpose is computed, from B and A", Knob::kTile},
-             {"prefetch",
-              {0, 1, 2, 4, 8, 16},
-              "tiles along K that are prefetched into the L2 cache"}}) {}
+             {"swap_ab", {0, 1}, "1: computes D's transpose from B and A", Knob::kTile},
+             {"prefetch", {0, 1, 2, 4, 8, 16}, "k tiles prefetched into L2"}}) {}
 
-  Instantiation instantiate(const Problem& asked, const Config& config,
+  Instantiation instantiate(const Problem& requested, const Config& config,
                             const DeviceLimits& limits) const override {
     if (std::string why = why_not_device(config, limits, kArch); !why.empty()) {
       return why;
@@ -62,15 +58,15 @@ class Wgmma final : public CudaFamily {
       return "compute capability " + std::to_string(limits.arch / 10) + "." +
              std::to_string(limits.arch % 10) + " does not have the instructions of 9.0a";
     }
-    const Problem problem = problem_of_kernel(asked, config);
+    const Problem problem = problem_of_kernel(requested, config);
     const WgmmaShape shape(problem, config);
-    if (std::string why = why_not_wgmma(asked, shape); !why.empty()) {
+    if (std::string why = why_not_wgmma(requested, shape); !why.empty()) {
       return why;
     }
     if (std::string why = why_not_launch(problem, shape, limits); !why.empty()) {
       return why;
     }
-    Instance instance = begin_instance(asked, config);
+    Instance instance = begin_instance(requested, config);
     instance.launch = launch(problem, shape, limits);
     if (config.at("programmatic") == 1) {
       instance.launch.programmatic = problem.launch_regime == LaunchRegime::kBackToBack
@@ -92,9 +88,9 @@ class Wgmma final : public CudaFamily {
  private:
   static std::string why_not_launch(const Problem& problem, const WgmmaShape& shape,
                                     const DeviceLimits& limits) {
-    constexpr int kRegistersAtStart = 0;  // what a launch takes; setmaxnreg divides them
+    constexpr int kNoRegisterCheck = 0;  // setmaxnreg redistributes what the launch allocates
     if (std::string why =
-            why_not_block(shape.threads(), kRegistersAtStart, shape.shared_bytes(), limits);
+            why_not_block(shape.threads(), kNoRegisterCheck, shape.shared_bytes(), limits);
         !why.empty()) {
       return why;
     }
@@ -103,11 +99,12 @@ class Wgmma final : public CudaFamily {
         !why.empty()) {
       return why;
     }
-    // The kernel counts work tiles with an int, and adds the number of blocks.
+    // The kernel adds the grid size to its int work tile index.
     const std::int64_t work_tiles = shape.clusters(problem).blocks().value_or(kMaxGridX);
     if (work_tiles > kMaxGridX - limits.sm_count) {
-      return std::to_string(work_tiles) + " tiles are more than the " +
-             std::to_string(kMaxGridX - limits.sm_count) + " of a grid; make the tile larger";
+      return std::to_string(work_tiles) + " work tiles exceed the " +
+             std::to_string(kMaxGridX - limits.sm_count) +
+             " that the kernel can count; make the tile larger";
     }
     if (std::string why = why_not_padding(problem, limits); !why.empty()) {
       return why;
@@ -153,7 +150,7 @@ class Wgmma final : public CudaFamily {
     return launch;
   }
 
-  /// `extent` rows (of A) or columns (of B), `block` of them a tile, which so many blocks share.
+  /// `extent` rows (of A) or columns (of B), `block` of them per tile, shared by `multicast` CTAs.
   static TensorMap map_of_operand(TensorMap::Operand operand, const Matrix& matrix, bool is_k_major,
                                   std::int64_t extent, int block, int multicast,
                                   const Problem& problem, const WgmmaShape& shape) {

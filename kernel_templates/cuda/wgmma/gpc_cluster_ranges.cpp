@@ -15,27 +15,27 @@ bool ranges_fit(const DeviceLimits& limits) {
 GpcClusterRanges gpc_cluster_ranges(int clusters, int cluster, const DeviceLimits& limits) {
   assert(ranges_fit(limits) && clusters <= kMostSms);
   GpcClusterRanges ranges{};
-  std::array<int, kMostGpcs> room{}, count{};
+  std::array<int, kMostGpcs> capacity{}, count{};
   for (std::size_t sm = 0; sm < limits.gpc_of_sm.size(); ++sm) {
     const int gpc = limits.gpc_of_sm[sm];
     assert(gpc >= 0);
     ranges.gpc_of_sm[sm] = static_cast<unsigned char>(gpc);
     ranges.gpcs = std::max(ranges.gpcs, gpc + 1);
-    ++room[static_cast<std::size_t>(gpc)];
+    ++capacity[static_cast<std::size_t>(gpc)];
   }
-  for (int& sms : room) {
+  for (int& sms : capacity) {
     sms /= cluster;
   }
   const auto gpcs = static_cast<std::size_t>(ranges.gpcs);
   for (int left = clusters; left > 0;) {
     const int before = left;
     for (std::size_t gpc = 0; gpc < gpcs && left > 0; ++gpc) {
-      if (count[gpc] < room[gpc]) {
+      if (count[gpc] < capacity[gpc]) {
         ++count[gpc];
         --left;
       }
     }
-    if (left == before) {  // more than there seems to be room for
+    if (left == before) {  // more clusters than the GPCs seem to hold
       count[gpcs - 1] += left;
       left = 0;
     }

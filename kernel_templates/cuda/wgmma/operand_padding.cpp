@@ -8,10 +8,10 @@
 namespace tunedgemm::internal {
 namespace {
 
-constexpr std::int64_t kCopyAlignment = 256;  // of a copy in the workspace
-constexpr double kSecondLaunchUs = 2;         // a kernel more, whose end the other one waits for
+constexpr std::int64_t kCopyAlignment = 256;  // of the copies in the workspace
+constexpr double kSecondLaunchUs = 2;         // a second kernel, for which the main kernel waits
 
-// An operand as its rows lie in memory, which are columns of a column-major one.
+// The rows of an operand in memory; the columns if it is column-major.
 struct Rows {
   std::int64_t length, count, entries, pitch_bytes;
   double bytes() const {
@@ -71,8 +71,8 @@ std::string why_not_padding(const Problem& problem, const DeviceLimits& limits) 
     return "";
   }
   return "rows that are not aligned to " + std::to_string(wgmma::kTmaAlignment) +
-         " bytes are copied to a workspace, and its " + std::to_string(bytes) +
-         " bytes are more than a quarter of the device's memory";
+         " bytes must be copied to a workspace, and its " + std::to_string(bytes) +
+         " bytes exceed a quarter of the device's memory";
 }
 
 OperandPadding operand_padding(const Problem& problem, std::int64_t begin) {

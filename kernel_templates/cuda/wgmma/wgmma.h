@@ -1,8 +1,8 @@
 #pragma once
 
-// The host half of wgmma: the kernel's Shape of a problem and a config, with what only the host
-// asks: is it legal, in how many blocks is it launched; which configs are worth trying; what they
-// cost; and the parameters of kernel_parameters.cuh.
+// The host half of wgmma: the kernel's Shape for a problem and a config, with the questions that
+// only the host asks (is it legal, how large is the grid); the configs worth trying; their cost;
+// and the parameters of kernel_parameters.cuh.
 
 #include <cstdint>
 #include <string>
@@ -17,8 +17,8 @@
 
 namespace tunedgemm::internal {
 
-/// The problem that a kernel with this config computes: the transposed one, where the config swaps
-/// A and B. All problems below are such but where it says otherwise.
+/// The problem that a kernel with this config computes: the transposed one if the config swaps A
+/// and B. All functions below take this problem unless they say otherwise.
 Problem problem_of_kernel(const Problem& problem, const Config& config);
 
 /// A plain value. The config has all knobs of the family.
@@ -28,73 +28,71 @@ struct WgmmaShape : wgmma::Shape {
   int group_m;
   bool raster_along_n, gpc_aware;
 
-  /// Rows of A and columns of B that a tile takes in shared memory: whole swizzle atoms are loaded.
+  /// Rows of A and columns of B that a k tile occupies in shared memory: whole swizzle atoms.
   int loaded_m() const { return tile_bytes(loaded_tile_a()) / bytes_along_k(); }
   int loaded_n() const { return tile_bytes(loaded_tile_b()) / bytes_along_k(); }
 
-  /// Whole clusters of tiles, also where one lies outside D in part.
+  /// The work tiles: one for each split-K slice of a cluster of tiles. A cluster may be partly
+  /// outside D.
   Tiling clusters(const Problem& problem) const;
-  /// In units of a consumer's partial tile.
+  /// The partial tiles of split-K: one for each consumer that holds accumulators of a tile.
   Tiling partial_tiles(const Problem& problem) const;
   std::int64_t partial_tile_bytes() const {
     return std::int64_t{4} * block_m * block_n / consumers_of_tile();
   }
-  /// Clusters that the device computes in one wave.
+  /// The clusters of one wave.
   std::int64_t clusters_of_wave(const DeviceLimits& limits) const;
-  /// Blocks of the persistent grid: a wave, what there is to do, or as many as end in as many
-  /// waves.
+  /// The CTAs of the persistent grid: a wave, or fewer if the same number of waves needs fewer.
   std::int64_t grid(const Problem& problem, const DeviceLimits& limits) const;
 };
 
-/// The static_asserts of the kernel as sentences; empty if all hold. The problem is as asked, and
-/// so the sentences tell it.
-std::string why_not_wgmma(const Problem& asked, const WgmmaShape& shape);
+/// The static_asserts of the kernel as sentences; empty if all hold. Takes the requested problem,
+/// which the sentences describe.
+std::string why_not_wgmma(const Problem& requested, const WgmmaShape& shape);
 
-/// The most stages that fit, at most `most`.
+/// The stages that fit into shared memory, at most `most`.
 int stages_that_fit(const WgmmaShape& shape, int most, const DeviceLimits& limits);
 
-/// A choice out of all that is legal: every tile that has its schedule's shape, with as many stages
-/// as fit, its transpose (swap_ab) where that may gain, the clusters and the orders of tiles that
-/// suit it, and the split-K slices that fill the device. All keep to why_not_wgmma(); the family
-/// may refuse some for the device's sake.
+/// A selection of the legal configs: every tile that its schedule can compute, with as many stages
+/// as fit; its transpose (swap_ab) if that may be faster; the clusters and rasterizations that suit
+/// it; and the split-K slices that fill the device. Takes the requested problem. All configs
+/// satisfy why_not_wgmma(); the family may refuse some because of the device.
 std::vector<Config> wgmma_candidates(const Problem& problem, const DeviceLimits& limits);
 
-/// How long the products of those stages take that are being filled while others are multiplied.
+/// How many cycles of products lie between the start of a copy and its use.
 double cycles_ahead(const WgmmaShape& shape);
 
-/// The time of a launch. Good for ranking.
+/// The predicted time of a launch, good for ranking.
 double wgmma_us(const Problem& problem, const WgmmaShape& shape, const DeviceLimits& limits);
 
-/// Of the padding of operands (pad.cuh) the problem is the kernel's, transposed where the config
-/// swaps A and B. Whether A or B has rows that tensor copies do not take.
+/// Whether A or B has rows that TMA cannot copy, so that pad.cuh copies them first.
 bool needs_padding(const Problem& problem);
 
-/// The problem as the kernel that multiplies finds it: operands that are padded lie in their
-/// copies.
+/// The problem with the padded copies in place of the operands.
 Problem padded(const Problem& problem);
 
-/// Why the copies have no place; empty if they have, or are not needed.
+/// Why the padded copies do not fit; empty if they do, or are not needed.
 std::string why_not_padding(const Problem& problem, const DeviceLimits& limits);
 
-/// The copies begin at byte `begin` of the workspace or a little later. All zero if nothing is
-/// padded. Precondition: why_not_padding is empty.
+/// The copies begin at the first aligned byte of the workspace from `begin` on. All zero if nothing
+/// is padded. Precondition: why_not_padding is empty.
 OperandPadding operand_padding(const Problem& problem, std::int64_t begin);
 
-/// CTAs of the kernel that copies. Precondition: needs_padding.
+/// The CTAs of the padding kernel. Precondition: needs_padding.
 std::uint32_t padding_grid(const Problem& problem, const DeviceLimits& limits);
 
-/// Of the copies, from `begin` on.
+/// The end of the copies in the workspace if they begin at `begin`.
 std::int64_t padding_end(const Problem& problem, std::int64_t begin);
 
-/// 0 if nothing is padded.
+/// The predicted time of the padding kernel; 0 if nothing is padded.
 double padding_us(const Problem& problem, const DeviceLimits& limits);
 
-/// Whether the device's GPCs are known, and GpcClusterRanges has room for them.
+/// Whether the GPCs of the device are known and fit into GpcClusterRanges.
 bool ranges_fit(const DeviceLimits& limits);
 
-/// A cluster id for each of `clusters` clusters of `cluster` blocks, of which an SM runs one at a
-/// time. Blocks are started on one GPC after the other as long as they have room, so that is how
-/// the ids are divided. Precondition: ranges_fit, and there are at most kMostSms clusters.
+/// Divides the ids of `clusters` clusters of `cluster` CTAs among the GPCs, with one CTA per SM.
+/// The device starts clusters on the GPCs in turn while they have room, so the ids are divided the
+/// same way. Precondition: ranges_fit, and at most kMostSms clusters.
 GpcClusterRanges gpc_cluster_ranges(int clusters, int cluster, const DeviceLimits& limits);
 
 }  // namespace tunedgemm::internal

@@ -11,25 +11,25 @@ std::string value(std::string_view knob, int value) {
 }
 
 std::string why_not_operands(const Problem& problem) {
-  const auto is_known = [](DataType type) {
+  const auto is_supported = [](DataType type) {
     return traits(type).tensor_cores && type != DataType::kF64;
   };
-  if (!is_known(problem.a.type) || !is_known(problem.b.type)) {
+  if (!is_supported(problem.a.type) || !is_supported(problem.b.type)) {
     return "wgmma has no instruction for " + types_text(problem);
   }
   if (problem.a.type == DataType::kF32 && problem.numerics != Numerics::kTf32) {
-    return "wgmma multiplies f32 as tf32 only: ask for the numerics tf32, or use another family";
+    return "wgmma multiplies f32 only as tf32: ask for the numerics tf32, or use another family";
   }
   constexpr std::int64_t kMostExtent = std::numeric_limits<std::int32_t>::max() - 1024;
   for (const auto& [letter, extent] :
        {std::pair("M", problem.m), {"N", problem.n}, {"K", problem.k}, {"batch", problem.batch}}) {
     if (extent > kMostExtent) {
-      return std::string(letter) + "=" + std::to_string(extent) + " is more than the " +
-             std::to_string(kMostExtent) + " that tensor copies can count";
+      return std::string(letter) + "=" + std::to_string(extent) + " exceeds the " +
+             std::to_string(kMostExtent) + " that TMA can address";
     }
   }
   if (problem.k == 0) {
-    return "K=0 leaves nothing for tensor copies to load";
+    return "K=0 leaves nothing for TMA to load";
   }
   constexpr std::int64_t kMostStrideBytes = (std::int64_t{1} << 40) - 1;
   for (const auto& [letter, matrix] :
@@ -38,7 +38,7 @@ std::string why_not_operands(const Problem& problem) {
     for (const std::int64_t stride : {matrix->leading_dimension, matrix->batch_stride}) {
       if (stride > most) {
         return "a stride of " + std::to_string(stride) + " elements in " + letter +
-               " is more than the " + std::to_string(most) + " that tensor copies can make";
+               " exceeds the " + std::to_string(most) + " that TMA can address";
       }
     }
     if (problem.batch > 1 && matrix->batch_stride != 0 &&
@@ -46,7 +46,7 @@ std::string why_not_operands(const Problem& problem) {
       return std::string("batch entries of ") + letter + " are " +
              std::to_string(matrix->batch_stride) + " elements apart, its lines " +
              std::to_string(matrix->leading_dimension) +
-             ": tensor copies need entries that follow each other";
+             ": TMA needs entries that follow each other";
     }
   }
   return "";
@@ -98,8 +98,8 @@ Tiling WgmmaShape::partial_tiles(const Problem& problem) const {
 }
 
 std::int64_t WgmmaShape::clusters_of_wave(const DeviceLimits& limits) const {
-  // Pairs of SMs are everywhere. Larger clusters must fit into one GPC, and GPCs differ in how many
-  // SMs they have: 30 clusters of 4 run at a time on the 132 SMs of an H200.
+  // Clusters of two fit everywhere. Larger clusters must fit into one GPC, and GPCs differ in their
+  // number of SMs: the 132 SMs of an H200 run 30 clusters of 4 at a time.
   constexpr int kIdleSms = 12;
   const int usable = cluster_size() <= 2 ? limits.sm_count : limits.sm_count - kIdleSms;
   return std::max(usable / cluster_size(), 1);
@@ -108,21 +108,21 @@ std::int64_t WgmmaShape::clusters_of_wave(const DeviceLimits& limits) const {
 std::int64_t WgmmaShape::grid(const Problem& problem, const DeviceLimits& limits) const {
   const std::int64_t work_tiles = clusters(problem).blocks().value_or(kMaxGridX);
   const std::int64_t most = std::min(work_tiles, clusters_of_wave(limits));
-  // As many as end in as many waves: blocks that would have nothing to do in the last one draw
-  // current before. In few waves it costs more to do without them.
-  constexpr std::int64_t kWavesToEven = 4;
+  // Use only the CTAs that the number of waves requires: CTAs that idle in the last wave have drawn
+  // power before it. For few waves the idle SMs cost more than the power.
+  constexpr std::int64_t kWavesToBalance = 4;
   const std::int64_t waves = ceil_divide(work_tiles, most);
-  return (waves < kWavesToEven ? most : ceil_divide(work_tiles, waves)) * cluster_size();
+  return (waves < kWavesToBalance ? most : ceil_divide(work_tiles, waves)) * cluster_size();
 }
 
-std::string why_not_wgmma(const Problem& asked, const WgmmaShape& shape) {
-  if (std::string why = why_not_operands(asked); !why.empty()) {
+std::string why_not_wgmma(const Problem& requested, const WgmmaShape& shape) {
+  if (std::string why = why_not_operands(requested); !why.empty()) {
     return why;
   }
-  const Problem problem = shape.swap_ab ? transposed(asked) : asked;
+  const Problem problem = shape.swap_ab ? transposed(requested) : requested;
   if (!shape.cluster_fits()) {
     return value("cluster_m", shape.cluster_m) + " and " + value("cluster_n", shape.cluster_n) +
-           ": a cluster has at most 4 blocks";
+           ": a cluster has at most 4 CTAs";
   }
   if (shape.block_n % shape.width_step() != 0) {
     return value("block_n", shape.block_n) +
@@ -133,10 +133,10 @@ std::string why_not_wgmma(const Problem& asked, const WgmmaShape& shape) {
   }
   if (!shape.multicast_fits()) {
     return value("block_n", shape.block_n) + " and " + value("cluster_m", shape.cluster_m) +
-           ": each of the blocks must load a multiple of 8 columns of B";
+           ": each CTA must load a multiple of 8 columns of B";
   }
   if (!shape.ping_pong_fits()) {
-    return value("consumers", shape.consumers) + ": ping_pong=1 takes two";
+    return value("consumers", shape.consumers) + ": ping_pong=1 needs two";
   }
   if (!shape.rows_fit()) {
     return value("block_m", shape.block_m) + " and " + value("consumers", shape.consumers) +
@@ -149,8 +149,8 @@ std::string why_not_wgmma(const Problem& asked, const WgmmaShape& shape) {
   }
   if (!shape.block_k_fits_order()) {
     return value("block_k", shape.block_k) + " is " + bytes_along_k +
-           " bytes: operands of 8 or 32 bits that are not K-major (layout " + layout_text(asked) +
-           ") need 128";
+           " bytes: operands of 8 or 32 bits that are not K-major (layout " +
+           layout_text(requested) + ") need 128";
   }
   if (!shape.in_flight_fits_registers()) {
     return value("in_flight", shape.in_flight) +
@@ -161,16 +161,16 @@ std::string why_not_wgmma(const Problem& asked, const WgmmaShape& shape) {
   }
   if (shape.tensor_store && problem.d.alignment_bytes < 16) {
     return "tensor_store=1, but the rows of D are aligned to " +
-           std::to_string(problem.d.alignment_bytes) + " bytes, and tensor copies need 16";
+           std::to_string(problem.d.alignment_bytes) + " bytes, and TMA needs 16";
   }
-  // Tensor copies write whole units of 16 bytes.
-  if (shape.tensor_store && asked.n * shape.element_bytes_d % 16 != 0) {
-    return "tensor_store=1, but rows of N=" + std::to_string(asked.n) + " elements are " +
-           std::to_string(asked.n * shape.element_bytes_d) +
+  // TMA writes whole chunks of 16 bytes.
+  if (shape.tensor_store && requested.n * shape.element_bytes_d % 16 != 0) {
+    return "tensor_store=1, but rows of N=" + std::to_string(requested.n) + " elements are " +
+           std::to_string(requested.n * shape.element_bytes_d) +
            " bytes: they must be a multiple of 16";
   }
   if (!shape.epilogue_stages_fit()) {
-    return "epilogue_stages=1 needs tensor_store=1: threads prepare longer lines";
+    return "epilogue_stages=1 needs tensor_store=1: threads store longer lines";
   }
   if (!shape.swap_fits()) {
     return "swap_ab=1 needs tensor_store=1";
@@ -181,7 +181,7 @@ std::string why_not_wgmma(const Problem& asked, const WgmmaShape& shape) {
   }
   if (!shape.accumulators_fit()) {
     return "the tile needs " + std::to_string(shape.accumulators()) +
-           " accumulators a thread, and there is room for " +
+           " accumulators per thread, and there is room for " +
            std::to_string(shape.most_accumulators()) + " with " +
            value("consumers", shape.consumers) + "; make the tile smaller";
   }
@@ -189,8 +189,8 @@ std::string why_not_wgmma(const Problem& asked, const WgmmaShape& shape) {
 }
 
 int stages_that_fit(const WgmmaShape& shape, int most, const DeviceLimits& limits) {
-  const std::int64_t others = shape.shared_bytes() - shape.stages * shape.stage_bytes();
-  const std::int64_t fit = (limits.shared_bytes_per_block - others) / shape.stage_bytes();
+  const std::int64_t other_bytes = shape.shared_bytes() - shape.stages * shape.stage_bytes();
+  const std::int64_t fit = (limits.shared_bytes_per_block - other_bytes) / shape.stage_bytes();
   return static_cast<int>(std::min<std::int64_t>(fit, most));
 }
 

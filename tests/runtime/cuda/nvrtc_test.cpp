@@ -109,7 +109,7 @@ TEST_CASE("the figures are parsed from the compiler's log") {
   CHECK(figures.registers == 254);
   CHECK(figures.spill_bytes == 20);
   CHECK(figures.shared_bytes == 4096);
-  CHECK(figures.given_up.empty());
+  CHECK(figures.performance_warning.empty());
 }
 
 TEST_CASE("a kernel whose wgmma the assembler serialised is reported") {
@@ -117,7 +117,7 @@ TEST_CASE("a kernel whose wgmma the assembler serialised is reported") {
       "ptxas info    : (C7510) Potential Performance Loss: wgmma.mma_async instructions are "
       "serialized due to insufficient register resources in function 'probe'\n"
       "ptxas info    : Used 168 registers");
-  CHECK(figures.given_up.find("(C7510)") != std::string::npos);
+  CHECK(figures.performance_warning.find("(C7510)") != std::string::npos);
   CHECK(figures.registers == 168);
 }
 

@@ -24,7 +24,7 @@ constexpr CUresult CUDA_ERROR_INVALID_VALUE = 1, CUDA_ERROR_NO_BINARY_FOR_GPU = 
                    CUDA_ERROR_STREAM_CAPTURE_INVALIDATED = 901,
                    CUDA_ERROR_INVALID_CLUSTER_SIZE = 912;
 constexpr int kSharedBytes = 227 * 1024;
-constexpr unsigned kLargestCluster = 4;  // lets "where" distinguish two GPCs of four SMs
+constexpr unsigned kLargestCluster = 4;  // lets "sm_probe" distinguish two GPCs of four SMs
 constexpr int kMultiprocessors = 8;
 
 CUresult wrong_handle(Call& call, const char* what) {

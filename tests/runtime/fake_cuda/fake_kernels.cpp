@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::int64_t kCounterBytes = 64 * 1024;  // as in common/split_k.cuh
 
-// Launches of "where": SMs of two GPCs, with clusters placed alternately on each.
+// Launches of "sm_probe": SMs of two GPCs, with clusters placed alternately on each.
 constexpr unsigned kSmsOfGpc = 4, kGpcs = 2;
 
 int number(const Image& image, const char* define) {
@@ -88,7 +88,7 @@ void read_clocks(const reference::ClockTask& task) {
   }
 }
 
-void tell_where(int* sm_of_block, const LaunchArguments& launch) {
+void report_sms(int* sm_of_block, const LaunchArguments& launch) {
   for (unsigned block = 0; block < launch.blocks; ++block) {
     const unsigned gpc = block / launch.cluster % kGpcs;
     const unsigned sm = block % launch.cluster % kSmsOfGpc;
@@ -109,7 +109,7 @@ Image read_image(const char* text) {
       "ELF";
   Image image;
   if (std::string_view(text).substr(0, kElf.size()) != kElf) {
-    for (const char* entry : {"where", "count_up"}) {
+    for (const char* entry : {"sm_probe", "count_up"}) {
       if (std::strstr(text, (std::string(".entry ") + entry).c_str()) != nullptr) {
         image.entry = entry;
       }
@@ -167,7 +167,7 @@ std::string compute(const Image& image, const LaunchArguments& launch) {
       {"tunedgemm_find_out_of_bounds_writes",
        [&] { find_out_of_bounds_writes(task_of<reference::OutOfBoundsTask>(launch)); }},
       {"tunedgemm_read_clocks", [&] { read_clocks(task_of<reference::ClockTask>(launch)); }},
-      {"where", [&] { tell_where(launch.pointer, launch); }},
+      {"sm_probe", [&] { report_sms(launch.pointer, launch); }},
       {"count_up",
        [&] {
          for (unsigned index = 0; index < launch.blocks * launch.threads; ++index) {

@@ -22,7 +22,7 @@ struct Image {
   /// A family's kernel; false for the verifier's kernels and PTX programs.
   bool is_product() const { return defines.count("TYPE_A") > 0; }
   /// Takes one pointer instead of Arguments.
-  bool is_ptx() const { return entry == "where" || entry == "count_up"; }
+  bool is_ptx() const { return entry == "sm_probe" || entry == "count_up"; }
 };
 
 /// An empty entry if the text is neither.

@@ -18,7 +18,7 @@ std::size_t waits_for_a_hung_kernel(bool gives_up) {
     const cuda::PrimaryContext context(driver, 0);
     const cuda::Active active(context);
     const cuda::Stream stream(context);
-    const cuda::OtherKernel kernel(context, 1);
+    const cuda::InterposedKernel kernel(context, 1);
     cuda::Event end(context);
     control().hang_next_launch();
     kernel.launch(stream.handle());
