@@ -26,7 +26,7 @@ __device__ __forceinline__ void store_vector(const Arguments& arguments, const E
     OutputVector vector;
 #pragma unroll
     for (int i = 0; i < kVectorElements; ++i) {
-      vector.element[i] = finish(epilogue, sums.element[i], m, n + i);
+      vector.element[i] = apply_epilogue(epilogue, sums.element[i], m, n + i);
     }
     *reinterpret_cast<OutputVector*>(to) = vector;
     return;
@@ -34,7 +34,7 @@ __device__ __forceinline__ void store_vector(const Arguments& arguments, const E
 #pragma unroll
   for (int i = 0; i < kVectorElements; ++i) {
     if (n + i < arguments.n) {
-      to[i] = finish(epilogue, sums.element[i], m, n + i);
+      to[i] = apply_epilogue(epilogue, sums.element[i], m, n + i);
     }
   }
 }
@@ -53,7 +53,7 @@ __device__ __forceinline__ void store_elements(const Arguments& arguments, const
   for (int row = lane / kColumns; row < 16; row += kRowsAtOnce) {
     if (m + row < arguments.m && n + column < arguments.n) {
       batch_entry_d(arguments, entry)[offset_d(arguments, m + row, n + column)] =
-          finish(epilogue, rows[row * kPitch + column], m + row, n + column);
+          apply_epilogue(epilogue, rows[row * kPitch + column], m + row, n + column);
     }
   }
 }

@@ -63,6 +63,6 @@ extern "C" __global__ void __launch_bounds__(kThreads)
     const Element at = element_at(arguments, index);
     const Accumulator sum = dot(arguments, at.entry, at.m, at.n);
     const Epilogue epilogue = begin_epilogue(arguments, at.entry);
-    store(arguments, at, finish(epilogue, sum, at.m, at.n));
+    store(arguments, at, apply_epilogue(epilogue, sum, at.m, at.n));
   }
 }

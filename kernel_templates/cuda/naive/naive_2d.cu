@@ -43,7 +43,7 @@ __device__ __forceinline__ void compute_element(const Arguments& arguments, long
                                                 long long m, long long n) {
   const Accumulator sum = dot(arguments, entry, m, n);
   const Epilogue epilogue = begin_epilogue(arguments, entry);
-  batch_entry_d(arguments, entry)[offset_d(arguments, m, n)] = finish(epilogue, sum, m, n);
+  batch_entry_d(arguments, entry)[offset_d(arguments, m, n)] = apply_epilogue(epilogue, sum, m, n);
 }
 
 // ---- 6. Entry -----------------------------------------------------------------------------------

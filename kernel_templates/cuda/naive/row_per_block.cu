@@ -43,7 +43,7 @@ __device__ __forceinline__ void compute_row(const Arguments& arguments, long lon
   const Epilogue epilogue = begin_epilogue(arguments, entry);
   TypeD* const d = batch_entry_d(arguments, entry);
   for (long long n = threadIdx.x; n < arguments.n; n += kThreads) {
-    d[offset_d(arguments, m, n)] = finish(epilogue, dot(arguments, entry, m, n), m, n);
+    d[offset_d(arguments, m, n)] = apply_epilogue(epilogue, dot(arguments, entry, m, n), m, n);
   }
 }
 

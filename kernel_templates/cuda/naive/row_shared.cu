@@ -81,7 +81,7 @@ __device__ __forceinline__ void compute_row(const Arguments& arguments, long lon
       }
     }
     if (n < arguments.n) {
-      d[offset_d(arguments, m, n)] = finish(epilogue, sum, m, n);
+      d[offset_d(arguments, m, n)] = apply_epilogue(epilogue, sum, m, n);
     }
   }
 }

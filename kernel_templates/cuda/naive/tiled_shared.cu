@@ -90,7 +90,7 @@ __device__ __forceinline__ void store(const Arguments& arguments, const WorkTile
   const long long m = work.m0 + threadIdx.y, n = work.n0 + threadIdx.x;
   if (m < arguments.m && n < arguments.n) {
     const Epilogue epilogue = begin_epilogue(arguments, work.entry);
-    batch_entry_d(arguments, work.entry)[offset_d(arguments, m, n)] = finish(epilogue, sum, m, n);
+    batch_entry_d(arguments, work.entry)[offset_d(arguments, m, n)] = apply_epilogue(epilogue, sum, m, n);
   }
 }
 

@@ -344,7 +344,7 @@ __device__ __forceinline__ void store_row(const Epilogue& epilogue, const WorkTi
     for (int element = 0; element < kQuad; ++element) {
       if (element < present) {
         vector.element[element] =
-            finish(epilogue, accumulators[sum + element], work.m0 + m, work.n0 + n + element);
+            apply_epilogue(epilogue, accumulators[sum + element], work.m0 + m, work.n0 + n + element);
       }
     }
     if (kStoresVectors && present == kQuad) {
