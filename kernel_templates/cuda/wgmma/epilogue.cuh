@@ -65,9 +65,9 @@ struct CollectiveEpilogue {
   const Arguments& arguments;
   const TensorMap& d;
   EvictionPriority eviction;  // of D
-  int consumer, first_row;  // of the CTA's tile, the first row that this consumer stores
-  int* reduction_int;     // in shared memory, for this consumer's split-K reductions
-  char* epilogue_stages;  // this warp's or, with swap_ab, those of all four warps
+  int consumer, first_row;    // of the CTA's tile, the first row that this consumer stores
+  char* epilogue_stages;      // this warp's or, with swap_ab, those of all four warps
+  int* reduction_int;         // in shared memory, for split_k_reduction.cuh
   EpilogueBuffer<kShape>& buffer;
 
   __device__ __forceinline__ Chunk row_block(const WorkTile& work, int block) const {
@@ -75,7 +75,7 @@ struct CollectiveEpilogue {
   }
 
   __device__ __forceinline__ void store_chunk(const Chunk& chunk, const ThreadGroup& group,
-                                              const ChunkAccumulators& accumulators) {
+                                              const ChunkAccumulators& accumulators) const {
     const Epilogue epilogue = begin_epilogue(arguments, chunk.batch_index);
     if (kShape.swap_ab) {
       store_transposed_by_tma(epilogue, chunk, group, accumulators);
@@ -98,8 +98,9 @@ struct CollectiveEpilogue {
   // while the other is prepared. The thread that copies is lane 0 rather than an elected one: so
   // the compiler makes a loop of the copy and moves nothing across it. Otherwise it would apply the
   // epilogue to all accumulators before it stores the first.
-  __device__ __forceinline__ void store_by_tma(const Epilogue& epilogue, const Chunk& chunk, const ThreadGroup& group,
-                                               const ChunkAccumulators& accumulators) {
+  __device__ __forceinline__ void store_by_tma(const Epilogue& epilogue, const Chunk& chunk,
+                                               const ThreadGroup& group,
+                                               const ChunkAccumulators& accumulators) const {
     const int lane = threadIdx.x % 32, m0 = chunk.m0 + group.thread / 32 * 16;
     int n = chunk.n0;
 #pragma unroll
@@ -142,7 +143,8 @@ struct CollectiveEpilogue {
     store_tail_columns(epilogue, chunk, group, accumulators);
   }
   // A warp's 16 rows of the last 8 columns of a chunk, straight from the registers.
-  __device__ __forceinline__ void store_tail_columns(const Epilogue& epilogue, const Chunk& chunk, const ThreadGroup& group,
+  __device__ __forceinline__ void store_tail_columns(const Epilogue& epilogue, const Chunk& chunk,
+                                                     const ThreadGroup& group,
                                                      const ChunkAccumulators& accumulators) const {
     const int lane = threadIdx.x % 32;
     const int m0 = chunk.m0 + group.thread / 32 * 16, n0 = chunk.n0 + kBlockColumns;
@@ -170,9 +172,9 @@ struct CollectiveEpilogue {
   static constexpr int kSpanBytes = kPreparedColumns * wgmma::kSwizzleBytes;
 
   // If there are two epilogue stages, one is copied while the other is prepared.
-  __device__ __forceinline__ void store_transposed_by_tma(const Epilogue& epilogue,
-                                                          const Chunk& chunk, const ThreadGroup& group,
-                                                          const ChunkAccumulators& accumulators) {
+  __device__ __forceinline__ void store_transposed_by_tma(
+      const Epilogue& epilogue, const Chunk& chunk, const ThreadGroup& group,
+      const ChunkAccumulators& accumulators) const {
     const int lane = group.thread % 32, first_row = group.thread / 32 * 16;
     int n = chunk.n0;
 #pragma unroll
@@ -229,7 +231,8 @@ struct CollectiveEpilogue {
   static constexpr int kSpreadColumns = kBlockColumns % 32 == 0 ? 32 : 16;
   static constexpr int kSpreadPitch = kSpreadColumns + 8;
 
-  __device__ __forceinline__ void store_by_threads(const Epilogue& epilogue, const Chunk& chunk, const ThreadGroup& group,
+  __device__ __forceinline__ void store_by_threads(const Epilogue& epilogue, const Chunk& chunk,
+                                                   const ThreadGroup& group,
                                                    const ChunkAccumulators& accumulators) const {
     constexpr int kVectorsOfRow = kSpreadColumns / kVectorElements;
     auto* const rows = reinterpret_cast<Accumulator*>(epilogue_stages);
@@ -276,11 +279,10 @@ struct CollectiveEpilogue {
 
   // A consumer waits for the others only if this is its last work tile: no other work waits for it.
   __device__ __forceinline__ void reduce_and_store(const WorkTile& work, bool is_last,
-                                                   const Accumulators<kShape>& accumulators) {
+                                                   const Accumulators<kShape>& accumulators) const {
     const ThreadGroup group = thread_group_of_consumer(consumer);
     const Chunk first_chunk = row_block(work, 0);
-    const long long tile =
-        kShape.ping_pong ? work.tile : work.tile * kShape.consumers + consumer;
+    const long long tile = kShape.ping_pong ? work.tile : work.tile * kShape.consumers + consumer;
     const Reduction reduction = split_k_reduction<kShape.split_k, kChunks>(
         arguments, tile, kPartialTileElements, group, reduction_int);
     store_partial_tile(reduction, work.slice, &accumulators[0][0]);
@@ -289,8 +291,8 @@ struct CollectiveEpilogue {
       ChunkAccumulators chunk_accumulators;
       add_slices(reduction, index, chunk_accumulators);
       store_chunk(Chunk{first_chunk.batch_index,
-                   first_chunk.m0 + wgmma::kRowBlock * (index / kChunksOfRowBlock),
-                   first_chunk.n0 + index % kChunksOfRowBlock * kChunkColumns},
+                        first_chunk.m0 + wgmma::kRowBlock * (index / kChunksOfRowBlock),
+                        first_chunk.n0 + index % kChunksOfRowBlock * kChunkColumns},
                   group, chunk_accumulators);
     }
   }

@@ -2,12 +2,12 @@
 //
 //   D = act(alpha * A * B + beta * C + bias)        on Hopper's tensor cores (sm_90a)
 //
-// Read mma/kernel.cu first. New here: the threads neither copy nor hold operands. One of them, the
-// producer, asks the tensor memory accelerator for tiles (ptx/tensor_copy.cuh); a warpgroup, four
-// warps, multiplies tiles where they lie, in shared memory (ptx/wgmma.cuh); and barriers that count
-// bytes and arrivals (ptx/mbarrier.cuh) are all that goes between them. The kernel is persistent
-// and warp-specialised: a CTA computes one tile of D after the other, and while the accumulators of
-// one are stored, the operands of the next are already being copied.
+// Read mma/kernel.cu first. New here: the threads neither copy operands nor hold them. One thread,
+// the producer, asks the tensor memory accelerator for tiles (ptx/tensor_copy.cuh). A warpgroup,
+// four warps, multiplies the tiles in shared memory (ptx/wgmma.cuh). The two communicate by barriers
+// alone, which count bytes and arrivals (ptx/mbarrier.cuh). The kernel is persistent and
+// warp-specialised: a CTA computes one tile of D after the other, and while the accumulators of one
+// are stored, the operands of the next are already being copied.
 //
 //    producer, 1 thread          full[s]: the tile is there         consumers, 1 to 3 warpgroups
 //   +---------------------+     +---+---+---+---+  stages tiles    +------------------------------+
@@ -18,30 +18,34 @@
 //                                                                  +------------------------------+
 //
 // Consumers either share a tile, block_m / consumers rows each (cooperative), or compute tiles
-// alternately (ping_pong): then one multiplies while the other stores. A cooperative one of several
-// row blocks of 64 stores some while it multiplies others. CTAs may form a cluster: cluster_m of
-// them below each other share B, each loading a part of it for all (multicast), and cluster_n of
-// them beside each other share A. Work tiles go to clusters in the order of the cluster ids of the
-// launch, or (gpc_aware) so that clusters of one GPC have neighbouring ones. What is not read again
-// soon may leave the L2 cache before the rest (evict_first).
+// alternately (ping_pong): then one multiplies while the other stores. A cooperative consumer with
+// several row blocks of 64 stores some while it multiplies others. CTAs may form a cluster:
+// cluster_m CTAs below each other share B, each loading a part of it for all (multicast), and
+// cluster_n CTAs beside each other share A. Clusters take work tiles in the order of their cluster
+// ids, or (gpc_aware) so that the clusters of one GPC get neighbouring ones. Operands that are not
+// read again soon may leave the L2 cache first (evict_first).
 //
-// How D is stored (tensor_store): converted, arranged in shared memory and copied out by TMA, in
-// blocks of 16 columns, while the next tile is being multiplied; or by the threads, as in mma.
-// Where the host has exchanged A and B (swap_ab), D is column-major here, and its columns are
-// stored.
+// How D is stored (tensor_store): it is converted, arranged in shared memory and copied by TMA, 16
+// columns at a time, while the next tile is being multiplied. Otherwise the threads store it, as in
+// mma. If the host has exchanged A and B (swap_ab), D is column-major here.
 //
-// How types are multiplied: f16, bf16, s8 and fp8 as they are; f32 as tf32, which TMA rounds to.
-// fp8 accumulates in the tensor cores (NUMERICS 3, fast), or in f32 after each tile along K (4,
-// promoted). wgmma takes operands of 8 and 32 bits K-major only. Where they are MN-major, the
-// consumers read an A of 32 bits into registers themselves, and the other warps of the producer's
-// warpgroup transpose the rest in shared memory (transpose.cuh).
+// How types are multiplied: f16, bf16, s8 and fp8 directly; f32 as tf32, to which TMA rounds. fp8
+// accumulates in the tensor cores (NUMERICS 3, fast), or in f32 after each k tile (4, promoted).
+// wgmma takes operands of 8 and 32 bits K-major only. If they are MN-major, the consumers read an A
+// of 32 bits into registers themselves, and the other warps of the producer's warpgroup transpose
+// other operands in shared memory (transpose.cuh).
 //
-// What TMA can copy: rows that are aligned to 16 bytes. Operands whose rows are not are copied to
-// the workspace by a kernel of their own before this one, their rows padded (pad.cuh).
+// TMA copies rows that are aligned to 16 bytes. Other operands are first copied to the workspace by
+// a kernel of their own, with padded rows (pad.cuh).
 //
-// Cost: stages * block_k * (block_m + block_n) elements and 2 KiB * epilogue_stages a consumer warp
-// of shared memory; block_m * block_n / (128 * consumers) accumulators a thread (ping_pong: 128;
-// promoted: and block_n / 2 more), so one CTA an SM: occupancy is traded for register tiles.
+// Files: this one has the knobs, the producer, the consumers' loop over work tiles and the entry;
+// mainloop.cuh and epilogue.cuh what a consumer does with one work tile. Both stand on
+// tile_scheduler.cuh (which tile is next) and pipeline.cuh (stages and barriers).
+//
+// Cost: shared memory for stages * block_k * (block_m + block_n) elements, and 2 KiB *
+// epilogue_stages a consumer warp; block_m * block_n / (128 * consumers) accumulators a thread
+// (ping_pong: / 128; promoted: block_n / 2 more). So an SM runs one CTA: occupancy is traded for
+// register tiles.
 //
 //   nvcc -std=c++20 -arch=sm_90a -cubin kernel_templates/cuda/wgmma/kernel.cu
 
@@ -74,16 +78,16 @@
 #define BLOCK_M 128  // rows of a tile of D
 #endif
 #ifndef BLOCK_N
-#define BLOCK_N 256  // columns of it
+#define BLOCK_N 256  // columns of a tile of D
 #endif
 #ifndef BLOCK_K
-#define BLOCK_K 64  // a tile along K
+#define BLOCK_K 64  // depth of a k tile
 #endif
 #ifndef STAGES
 #define STAGES 4  // tiles of A and B in shared memory
 #endif
 #ifndef EPILOGUE_STAGES
-#define EPILOGUE_STAGES 2  // buffers in which a warp prepares what it stores
+#define EPILOGUE_STAGES 2  // buffers in which a warp prepares D for TMA
 #endif
 #ifndef CONSUMERS
 #define CONSUMERS 2  // warpgroups that multiply
@@ -114,16 +118,16 @@
 #define SPLIT_K 1  // slices of K
 #endif
 #ifndef IN_FLIGHT
-#define IN_FLIGHT 1  // tiles along K whose wgmma still runs when that of the next one is begun
+#define IN_FLIGHT 1  // k tiles whose wgmma still runs when the next one is started
 #endif
 #ifndef TENSOR_STORE
 #define TENSOR_STORE 1  // 0: threads store D; 1: TMA does
 #endif
 #ifndef SWAP_AB
-#define SWAP_AB 0  // 1: what is computed here is the transpose of what is asked
+#define SWAP_AB 0  // 1: the host has exchanged A and B, and asks for the transpose of D
 #endif
 #ifndef PREFETCH
-#define PREFETCH 0  // tiles along K brought into the L2 cache before the inputs may be read
+#define PREFETCH 0  // k tiles brought into the L2 cache before the inputs may be read
 #endif
 
 constexpr wgmma::Shape kShape{.block_m = BLOCK_M,
@@ -180,7 +184,8 @@ static_assert(kShape.epilogue_stages_fit(), "epilogue_stages must be 2, or 1 wit
 static_assert(kShape.in_flight == 0 || kShape.in_flight == 1, "in_flight must be 0 or 1");
 static_assert(kShape.in_flight_fits_promotion(), "promoted accumulators need in_flight=0");
 static_assert(kShape.in_flight_fits_registers(), "an MN-major A of 32 bits needs in_flight=1");
-static_assert(kRasterization.group_m >= 1 && kShape.split_k >= 1, "group_m and split_k must be 1 or more");
+static_assert(kRasterization.group_m >= 1 && kShape.split_k >= 1,
+              "group_m and split_k must be 1 or more");
 static_assert(kPrefetch >= 0, "prefetch must be 0 or more");
 static_assert(kShape.accumulators_fit(),
               "block_m * block_n needs too many accumulators a thread: make the tile smaller");
@@ -198,9 +203,9 @@ using Scheduler = TileScheduler<kShape, kRasterization>;
 constexpr int kClusterSize = kShape.cluster_size();
 
 // ---- 4. Producer --------------------------------------------------------------------------------
-// Rows of tiles in a rasterization group keep their part of A in the L2 cache, and all of B is
-// streamed; groups of columns (raster_along_n) keep theirs of B. What is streamed is not read again
-// before it has left the cache, nor is a large D, where TMA stores it.
+// A rasterization group of rows of tiles keeps its part of A in the L2 cache and streams all of B; a
+// group of columns (raster_along_n) keeps its part of B and streams A. The streamed operand is not
+// read again before it has left the cache. Neither is a large D.
 TUNEDGEMM_CONSTEXPR EvictionPriority eviction_if(bool is_first) {
   return is_first ? EvictionPriority::kFirst : EvictionPriority::kNormal;
 }
@@ -243,8 +248,8 @@ __device__ __forceinline__ void produce(const Arguments& arguments, const Tensor
       state.advance();
     }
   }
-  // No CTA ends while another one of its cluster may still write to its memory or arrive there: all
-  // that has been loaded must have been released.
+  // A CTA must not end while another one of its cluster may still write to its memory or arrive
+  // there. So it waits until all stages have been released.
   for (int stage = 0; kClusterSize > 1 && stage < kShape.stages; ++stage) {
     wait(shared.empty(state.stage), state.phase ^ 1);
     state.advance();
@@ -265,8 +270,8 @@ __device__ __forceinline__ void prefetch_operands(const Arguments& arguments, co
             tiles_n = tiles_along(arguments.n, kShape.block_n);
   for (int index = blockIdx.x; index < (tiles_m + tiles_n) * kKTiles; index += gridDim.x) {
     const int tile = index / kKTiles, k_tile = index % kKTiles;
-    const int k0 = (scheduler.first_k_tile_of_slice(k_tile / kPrefetch) + k_tile % kPrefetch) *
-                   kShape.block_k;
+    const int k0 =
+        (scheduler.first_k_tile_of_slice(k_tile / kPrefetch) + k_tile % kPrefetch) * kShape.block_k;
     if (k0 >= arguments.k) {
       continue;
     }
@@ -303,7 +308,7 @@ __device__ __forceinline__ void transpose_tiles(const SharedMemory<kShape>& shar
 }
 
 // ---- 5. Consumer --------------------------------------------------------------------------------
-// A consumer warpgroup: its rows of every work tile, or every second work tile whole (ping_pong).
+// A consumer warpgroup computes its rows of every work tile, or every second work tile (ping_pong).
 constexpr int kPingPongBarrier = 8;  // and 9: each consumer waits on one until it may multiply
 
 template <wgmma::Shape kShape>
@@ -313,30 +318,33 @@ struct Consumer {
   const SharedMemory<kShape>& shared;
   const Scheduler& scheduler;
 
-  __device__ __forceinline__ void run(int index, char* epilogue_stages, int* reduction_int) const {
-    const int row = kShape.ping_pong ? 0 : index * kShape.rows_of_consumer();
-    CollectiveMainloop<kShape> mainloop{.shared = shared, .first_row = row};
+  // The pointers are those of this consumer in SharedStorage.
+  __device__ __forceinline__ void run(int consumer, char* epilogue_stages,
+                                      int* reduction_int) const {
+    const int first_row = kShape.ping_pong ? 0 : consumer * kShape.rows_of_consumer();
+    CollectiveMainloop<kShape> mainloop{.shared = shared, .first_row = first_row};
     EpilogueBuffer<kShape> buffer;
-    CollectiveEpilogue<kShape> epilogue{.arguments = arguments,
-            .d = d,
-            .eviction = kEvictionD,
-            .consumer = index,
-            .first_row = row,
-            .reduction_int = reduction_int,
-            .epilogue_stages = epilogue_stages, .buffer = buffer};
+    const CollectiveEpilogue<kShape> epilogue{.arguments = arguments,
+                                              .d = d,
+                                              .eviction = kEvictionD,
+                                              .consumer = consumer,
+                                              .first_row = first_row,
+                                              .epilogue_stages = epilogue_stages,
+                                              .reduction_int = reduction_int,
+                                              .buffer = buffer};
     mainloop.stage_release = stage_release_of_lane(shared, scheduler.cta);
     buffer.address = shared_address(epilogue_stages);
     int number = 0;
-    for (int work_index = scheduler.first; work_index < scheduler.count;
-         work_index += scheduler.stride, ++number) {
-      const WorkTile work = scheduler.work_tile(work_index);
-      const bool is_last = work_index + scheduler.stride >= scheduler.count;
-      if (kShape.ping_pong && number % 2 != index) {
+    for (int index = scheduler.first; index < scheduler.count;
+         index += scheduler.stride, ++number) {
+      const WorkTile work = scheduler.work_tile(index);
+      const bool is_last = index + scheduler.stride >= scheduler.count;
+      if (kShape.ping_pong && number % 2 != consumer) {
         mainloop.state.advance(work.k_tiles);
         continue;
       }
       if (kShape.ping_pong && number > 0) {
-        sync(kPingPongBarrier + index, 2 * kWarpgroup);
+        sync(kPingPongBarrier + consumer, 2 * kWarpgroup);
       }
       Accumulators<kShape> accumulators;
       if constexpr (kShape.split_k > 1) {
@@ -350,7 +358,7 @@ struct Consumer {
         mainloop.multiply(work.k_tiles, accumulators);
       }
       if (kShape.ping_pong && !is_last) {
-        arrive(kPingPongBarrier + 1 - index, 2 * kWarpgroup);
+        arrive(kPingPongBarrier + 1 - consumer, 2 * kWarpgroup);
       }
       mainloop.finish(accumulators);
       if constexpr (kShape.split_k > 1) {
@@ -358,7 +366,8 @@ struct Consumer {
       } else {
 #pragma unroll
         for (int block = 0; block < kShape.row_blocks(); ++block) {
-          epilogue.store_chunk(epilogue.row_block(work, block), thread_group_of_consumer(index), accumulators[block]);
+          epilogue.store_chunk(epilogue.row_block(work, block), thread_group_of_consumer(consumer),
+                               accumulators[block]);
         }
       }
     }
@@ -367,50 +376,51 @@ struct Consumer {
   // The same for several row blocks, multiplying and storing at the same time: the first row block
   // is stored while the last wgmma of the others runs, and the others are stored while the first
   // wgmma of the next work tile runs.
-  __device__ __forceinline__ void run_overlapped(int index, char* epilogue_stages, int* reduction_int) const {
-    const int row = kShape.ping_pong ? 0 : index * kShape.rows_of_consumer();
-    CollectiveMainloop<kShape> mainloop{.shared = shared, .first_row = row};
+  __device__ __forceinline__ void run_overlapped(int consumer, char* epilogue_stages) const {
+    const int first_row = consumer * kShape.rows_of_consumer();
+    CollectiveMainloop<kShape> mainloop{.shared = shared, .first_row = first_row};
     EpilogueBuffer<kShape> buffer;
-    CollectiveEpilogue<kShape> epilogue{.arguments = arguments,
-            .d = d,
-            .eviction = kEvictionD,
-            .consumer = index,
-            .first_row = row,
-            .reduction_int = reduction_int,
-            .epilogue_stages = epilogue_stages, .buffer = buffer};
+    const CollectiveEpilogue<kShape> epilogue{.arguments = arguments,
+                                              .d = d,
+                                              .eviction = kEvictionD,
+                                              .consumer = consumer,
+                                              .first_row = first_row,
+                                              .epilogue_stages = epilogue_stages,
+                                              .reduction_int = nullptr,
+                                              .buffer = buffer};
     mainloop.stage_release = stage_release_of_lane(shared, scheduler.cta);
     buffer.address = shared_address(epilogue_stages);
-    int work_index = scheduler.first;
-    if (work_index >= scheduler.count) {
-      return;
-    }
     Accumulators<kShape> accumulators;
-    const auto store = [&](const WorkTile& work, int first, int end) {
+    const auto store_row_blocks = [&](const WorkTile& work, int first, int end) {
 #pragma unroll
       for (int block = first; block < end; ++block) {
-        epilogue.store_chunk(epilogue.row_block(work, block), thread_group_of_consumer(index),
+        epilogue.store_chunk(epilogue.row_block(work, block), thread_group_of_consumer(consumer),
                              accumulators[block]);
       }
     };
+    int index = scheduler.first;
+    if (index >= scheduler.count) {
+      return;
+    }
     mainloop.multiply_first_row_block(accumulators);
     // While wgmma runs, the use of its accumulators must not depend on a branch: the compiler would
     // wait for wgmma there. So the last work tile ends behind the loop.
-    WorkTile work = scheduler.work_tile(work_index);
+    WorkTile work = scheduler.work_tile(index);
     while (true) {
       mainloop.multiply_overlapped(work.k_tiles, accumulators);
       wgmma_wait_group(1);
       fence_registers(accumulators[0]);
-      store(work, 0, 1);
+      store_row_blocks(work, 0, 1);
       mainloop.finish(accumulators);
-      work_index += scheduler.stride;
-      if (work_index >= scheduler.count) {
+      index += scheduler.stride;
+      if (index >= scheduler.count) {
         break;
       }
       mainloop.multiply_first_row_block(accumulators);
-      store(work, 1, kShape.row_blocks());
-      work = scheduler.work_tile(work_index);
+      store_row_blocks(work, 1, kShape.row_blocks());
+      work = scheduler.work_tile(index);
     }
-      store(work, 1, kShape.row_blocks());
+    store_row_blocks(work, 1, kShape.row_blocks());
   }
 };
 
@@ -473,13 +483,10 @@ extern "C" __global__ void __cluster_dims__(kClusterSize, 1, 1) __launch_bounds_
     }
     const int index = warpgroup - 1, warp = kShape.swap_ab ? 4 * index : threadIdx.x / 32 - 4;
     char* const epilogue_stages = storage.epilogue + warp * kShape.epilogue_bytes_of_warp();
+    const Consumer<kShape> consumer{arguments, d, shared, scheduler};
     wait_for_previous_kernels();
-    const Consumer<kShape> consumer{.arguments = arguments,
-                                    .d = d,
-                                    .shared = shared,
-                                    .scheduler = scheduler};
     if constexpr (kShape.overlaps_epilogue()) {
-      consumer.run_overlapped(index, epilogue_stages, storage.reduction + index);
+      consumer.run_overlapped(index, epilogue_stages);
     } else {
       consumer.run(index, epilogue_stages, storage.reduction + index);
     }
@@ -490,8 +497,8 @@ extern "C" __global__ void __cluster_dims__(kClusterSize, 1, 1) __launch_bounds_
 }
 
 #if ALIGN_A < 16 || ALIGN_B < 16
-// The kernel before it, which pads operands. The other one may be started at once: it waits until
-// this one has ended.
+// Pads operands before the other kernel. That one may be launched at once: it waits until this one
+// has ended.
 extern "C" __global__ void __launch_bounds__(kPaddingThreads, kPaddingBlocksOfSm)
     tunedgemm_wgmma_pad(const __grid_constant__ Arguments arguments,
                         const __grid_constant__ OperandPadding padding) {

@@ -93,10 +93,9 @@ struct CollectiveMainloop {
     const int row = first_row + wgmma::kRowBlock * block;
 #pragma unroll
     for (int step = 0; step < kSteps; ++step) {
-      Wgmma::mma_async(step > 0 ? 1 : scale_d,
-                       descriptor(kTileA, descriptor_address_a(state.stage), row, step),
-                       descriptor(kTileB, descriptor_address_b(state.stage), 0, step),
-                       accumulators);
+      Wgmma::mma_async(
+          step > 0 ? 1 : scale_d, descriptor(kTileA, descriptor_address_a(state.stage), row, step),
+          descriptor(kTileB, descriptor_address_b(state.stage), 0, step), accumulators);
     }
   }
   __device__ __forceinline__ unsigned descriptor_address_a(int stage) const {
@@ -248,8 +247,7 @@ struct CollectiveMainloop {
   // away, and with the row the swizzle changes; its other row of A is 8 further.
   __device__ __forceinline__ static FragmentA load_fragment(unsigned base, unsigned offset) {
     constexpr unsigned kOtherK = 4 * wgmma::kSwizzleBytes + 4 * 16, kOtherRow = 2 * 16;
-    const unsigned long long own_k =
-        load_register_pair(base + offset, base + (offset ^ kOtherRow));
+    const unsigned long long own_k = load_register_pair(base + offset, base + (offset ^ kOtherRow));
     const unsigned long long other_k =
         load_register_pair(base + (offset ^ kOtherK), base + (offset ^ kOtherK ^ kOtherRow));
     return threadIdx.x % 2 == 0 ? FragmentA{{own_k, other_k}} : FragmentA{{other_k, own_k}};

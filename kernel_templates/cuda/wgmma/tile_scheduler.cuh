@@ -36,11 +36,11 @@ __device__ __forceinline__ unsigned short multicast_mask_b(const ClusterCoordina
 // A slice of K of one tile of D.
 struct WorkTile {
   int batch_index;
-  int slice;            // of K
-  long long tile;       // counted over the whole batch
-  int m0, n0;           // the tile's origin in D
-  int first_k_tile;     // of the slice
-  int k_tiles;          // of the slice
+  int slice;         // of K
+  long long tile;    // counted over the whole batch
+  int m0, n0;        // the tile's origin in D
+  int first_k_tile;  // of the slice
+  int k_tiles;       // of the slice
 };
 
 // The order of tiles (common/rasterization.cuh).
@@ -84,9 +84,9 @@ struct TileScheduler {
     WorkTile work;
     work.slice = slice_of_batch % kShape.split_k;
     work.batch_index = slice_of_batch / kShape.split_k;
-    work.tile = (static_cast<long long>(work.batch_index) * clusters + cluster) *
-                    kShape.cluster_size() +
-                cta.rank;
+    work.tile =
+        (static_cast<long long>(work.batch_index) * clusters + cluster) * kShape.cluster_size() +
+        cta.rank;
     work.m0 = min((coordinate.tile_m * kShape.cluster_m + cta.m) * kShape.block_m, last_m0);
     work.n0 = min((coordinate.tile_n * kShape.cluster_n + cta.n) * kShape.block_n, last_n0);
     work.first_k_tile = first_k_tile_of_slice(work.slice);
