@@ -16,17 +16,18 @@ struct alignas(kStoresVectors ? kVectorElements * sizeof(TypeD) : sizeof(TypeD))
 
 // D[m, n] and its neighbours along n, as far as they exist. `n` is a multiple of kVectorElements.
 __device__ __forceinline__ void store_vector(const Arguments& arguments, const Epilogue& epilogue,
-                                             long long entry, const AccumulatorVector& sums,
-                                             long long m, long long n) {
+                                             long long batch_index,
+                                             const AccumulatorVector& accumulators, long long m,
+                                             long long n) {
   if (m >= arguments.m || n >= arguments.n) {
     return;
   }
-  TypeD* const to = batch_entry_d(arguments, entry) + offset_d(arguments, m, n);
+  TypeD* const to = matrix_d(arguments, batch_index) + offset_d(arguments, m, n);
   if (kStoresVectors && n + kVectorElements <= arguments.n) {
     OutputVector vector;
 #pragma unroll
     for (int i = 0; i < kVectorElements; ++i) {
-      vector.element[i] = apply_epilogue(epilogue, sums.element[i], m, n + i);
+      vector.element[i] = apply_epilogue(epilogue, accumulators.element[i], m, n + i);
     }
     *reinterpret_cast<OutputVector*>(to) = vector;
     return;
@@ -34,7 +35,7 @@ __device__ __forceinline__ void store_vector(const Arguments& arguments, const E
 #pragma unroll
   for (int i = 0; i < kVectorElements; ++i) {
     if (n + i < arguments.n) {
-      to[i] = apply_epilogue(epilogue, sums.element[i], m, n + i);
+      to[i] = apply_epilogue(epilogue, accumulators.element[i], m, n + i);
     }
   }
 }
@@ -44,7 +45,7 @@ __device__ __forceinline__ void store_vector(const Arguments& arguments, const E
 // elements.
 template <int kColumns, int kPitch>
 __device__ __forceinline__ void store_elements(const Arguments& arguments, const Epilogue& epilogue,
-                                               long long entry, const Accumulator* rows,
+                                               long long batch_index, const Accumulator* rows,
                                                long long m, long long n) {
   static_assert(32 % kColumns == 0, "a warp stores whole rows");
   constexpr int kRowsAtOnce = 32 / kColumns;
@@ -52,7 +53,7 @@ __device__ __forceinline__ void store_elements(const Arguments& arguments, const
 #pragma unroll 4
   for (int row = lane / kColumns; row < 16; row += kRowsAtOnce) {
     if (m + row < arguments.m && n + column < arguments.n) {
-      batch_entry_d(arguments, entry)[offset_d(arguments, m + row, n + column)] =
+      matrix_d(arguments, batch_index)[offset_d(arguments, m + row, n + column)] =
           apply_epilogue(epilogue, rows[row * kPitch + column], m + row, n + column);
     }
   }

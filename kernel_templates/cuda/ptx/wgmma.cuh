@@ -123,33 +123,33 @@ struct WgmmaAFromRegisters;
       : "memory")
 
 // The struct for one pair of types.
-#define DEFINE_WGMMA_OF(type_a, type_b, accumulator, n, types, rest, c)                         \
-  template <>                                                                                   \
-  struct Wgmma<type_a, type_b, n> {                                                             \
-    static __device__ __forceinline__ void mma_async(int scale_d, unsigned long long a,         \
-                                                     unsigned long long b,                      \
-                                                     accumulator(&d)[n / 2]) {                  \
-      WGMMA_ASM(n, types, rest, c);                                                             \
-    }                                                                                           \
+#define DEFINE_WGMMA_OF(type_a, type_b, accumulator, n, types, rest, c)                 \
+  template <>                                                                           \
+  struct Wgmma<type_a, type_b, n> {                                                     \
+    static __device__ __forceinline__ void mma_async(int scale_d, unsigned long long a, \
+                                                     unsigned long long b,              \
+                                                     accumulator (&d)[n / 2]) {         \
+      WGMMA_ASM(n, types, rest, c);                                                     \
+    }                                                                                   \
   };
 
 // 16-bit operands may be K-major or MN-major; others must be K-major. Of each f32 (tf32) the upper
 // 19 bits count.
-#define DEFINE_WGMMA(n, tnsp_a, tnsp_b)                                      \
-  DEFINE_WGMMA_OF(f16, f16, float, n, "k16.f32.f16.f16",                     \
-                  ", 1, 1, " DIGITS_OF(tnsp_a) ", " DIGITS_OF(tnsp_b), "+f") \
-  DEFINE_WGMMA_OF(bf16, bf16, float, n, "k16.f32.bf16.bf16",                 \
-                  ", 1, 1, " DIGITS_OF(tnsp_a) ", " DIGITS_OF(tnsp_b), "+f") \
-  DEFINE_WGMMA_OF(f32, f32, float, n, "k8.f32.tf32.tf32", ", 1, 1", "+f")    \
-  DEFINE_WGMMA_OF(e4m3, e4m3, float, n, "k32.f32.e4m3.e4m3", ", 1, 1", "+f") \
-  DEFINE_WGMMA_OF(e4m3, e5m2, float, n, "k32.f32.e4m3.e5m2", ", 1, 1", "+f") \
-  DEFINE_WGMMA_OF(e5m2, e4m3, float, n, "k32.f32.e5m2.e4m3", ", 1, 1", "+f") \
-  DEFINE_WGMMA_OF(e5m2, e5m2, float, n, "k32.f32.e5m2.e5m2", ", 1, 1", "+f") \
-  DEFINE_WGMMA_OF(s8, s8, int, n, "k32.s32.s8.s8", "", "+r")                  \
-  template <>                                                                \
-  struct WgmmaAFromRegisters<n> {                                            \
-    static __device__ __forceinline__ void mma_async(                        \
-        FragmentA& a, unsigned long long b, float(&d)[n / 2]) {              \
-      WGMMA_A_FROM_REGISTERS_ASM(n, "k8.f32.tf32.tf32", ", 1, 1", "+f");     \
-    }                                                                        \
+#define DEFINE_WGMMA(n, tnsp_a, tnsp_b)                                                  \
+  DEFINE_WGMMA_OF(f16, f16, float, n, "k16.f32.f16.f16",                                 \
+                  ", 1, 1, " DIGITS_OF(tnsp_a) ", " DIGITS_OF(tnsp_b), "+f")             \
+  DEFINE_WGMMA_OF(bf16, bf16, float, n, "k16.f32.bf16.bf16",                             \
+                  ", 1, 1, " DIGITS_OF(tnsp_a) ", " DIGITS_OF(tnsp_b), "+f")             \
+  DEFINE_WGMMA_OF(f32, f32, float, n, "k8.f32.tf32.tf32", ", 1, 1", "+f")                \
+  DEFINE_WGMMA_OF(e4m3, e4m3, float, n, "k32.f32.e4m3.e4m3", ", 1, 1", "+f")             \
+  DEFINE_WGMMA_OF(e4m3, e5m2, float, n, "k32.f32.e4m3.e5m2", ", 1, 1", "+f")             \
+  DEFINE_WGMMA_OF(e5m2, e4m3, float, n, "k32.f32.e5m2.e4m3", ", 1, 1", "+f")             \
+  DEFINE_WGMMA_OF(e5m2, e5m2, float, n, "k32.f32.e5m2.e5m2", ", 1, 1", "+f")             \
+  DEFINE_WGMMA_OF(s8, s8, int, n, "k32.s32.s8.s8", "", "+r")                             \
+  template <>                                                                            \
+  struct WgmmaAFromRegisters<n> {                                                        \
+    static __device__ __forceinline__ void mma_async(FragmentA& a, unsigned long long b, \
+                                                     float (&d)[n / 2]) {                \
+      WGMMA_A_FROM_REGISTERS_ASM(n, "k8.f32.tf32.tf32", ", 1, 1", "+f");                 \
+    }                                                                                    \
   };

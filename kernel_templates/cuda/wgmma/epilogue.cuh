@@ -102,7 +102,7 @@ struct CollectiveEpilogue {
                                                const ThreadGroup& group,
                                                const ChunkAccumulators& accumulators) const {
     const int lane = threadIdx.x % 32, m0 = chunk.m0 + group.thread / 32 * 16;
-    int n = chunk.n0;
+    int block_n0 = chunk.n0;
 #pragma unroll
     for (int column = 0; column < kBlockColumns; column += kStageColumns) {
       const int columns = min(kStageColumns, kBlockColumns - column);
@@ -116,17 +116,18 @@ struct CollectiveEpilogue {
         TypeD elements[8];
 #pragma unroll
         for (int i = 0; i < 8; ++i) {
-          const long long row = m0 + lane / 4 + i / 2 % 2 * 8;
-          const long long column_of_d = n + lane % 4 * 2 + i / 4 * 8 + i % 2;
-          elements[i] = kShape.adds_operand && (row >= arguments.m || column_of_d >= arguments.n)
-                            ? TypeD{}
-                            : apply_epilogue(epilogue, accumulators[(column + prepared) / 2 + i],
-                                             row, column_of_d);
+          const long long m = m0 + lane / 4 + i / 2 % 2 * 8;
+          const long long n = block_n0 + lane % 4 * 2 + i / 4 * 8 + i % 2;
+          // C and the bias must not be read where D has no element.
+          elements[i] =
+              kShape.adds_operand && (m >= arguments.m || n >= arguments.n)
+                  ? TypeD{}
+                  : apply_epilogue(epilogue, accumulators[(column + prepared) / 2 + i], m, n);
         }
         store_block(stage + prepared / kRowColumns * kBoxBytes, kRowBytes, prepared % kRowColumns,
                     packed(elements));
-        n += 16;
-        optimization_barrier(n);
+        block_n0 += 16;
+        optimization_barrier(block_n0);
       }
       fence_async_proxy();
       __syncwarp();
@@ -148,7 +149,7 @@ struct CollectiveEpilogue {
                                                      const ChunkAccumulators& accumulators) const {
     const int lane = threadIdx.x % 32;
     const int m0 = chunk.m0 + group.thread / 32 * 16, n0 = chunk.n0 + kBlockColumns;
-    TypeD* const matrix = batch_entry_d(arguments, chunk.batch_index);
+    TypeD* const matrix = matrix_d(arguments, chunk.batch_index);
 #pragma unroll
     for (int i = 0; kBlockColumns + 2 * i < kChunkColumns; ++i) {
       const int m = m0 + lane / 4 + i / 2 * 8, n = n0 + lane % 4 * 2 + i % 2;
@@ -176,7 +177,7 @@ struct CollectiveEpilogue {
       const Epilogue& epilogue, const Chunk& chunk, const ThreadGroup& group,
       const ChunkAccumulators& accumulators) const {
     const int lane = group.thread % 32, first_row = group.thread / 32 * 16;
-    int n = chunk.n0;
+    int block_n0 = chunk.n0;
 #pragma unroll
     for (int column = 0; column < kBlockColumns; column += kPreparedColumns) {
       const int columns = min(kPreparedColumns, kBlockColumns - column);
@@ -190,17 +191,18 @@ struct CollectiveEpilogue {
         TypeD elements[8];
 #pragma unroll
         for (int i = 0; i < 8; ++i) {
-          const long long row = chunk.m0 + first_row + lane / 4 + i / 2 % 2 * 8;
-          const long long column_of_d = n + lane % 4 * 2 + i / 4 * 8 + i % 2;
-          elements[i] = kShape.adds_operand && (row >= arguments.m || column_of_d >= arguments.n)
-                            ? TypeD{}
-                            : apply_epilogue(epilogue, accumulators[(column + prepared) / 2 + i],
-                                             row, column_of_d);
+          const long long m = chunk.m0 + first_row + lane / 4 + i / 2 % 2 * 8;
+          const long long n = block_n0 + lane % 4 * 2 + i / 4 * 8 + i % 2;
+          // C and the bias must not be read where D has no element.
+          elements[i] =
+              kShape.adds_operand && (m >= arguments.m || n >= arguments.n)
+                  ? TypeD{}
+                  : apply_epilogue(epilogue, accumulators[(column + prepared) / 2 + i], m, n);
         }
         store_block_transposed(stage + first_row / kSpanRows * kSpanBytes, prepared,
                                first_row % kSpanRows, packed(elements));
-        n += 16;
-        optimization_barrier(n);
+        block_n0 += 16;
+        optimization_barrier(block_n0);
       }
       fence_async_proxy();
       sync(group);

@@ -4,8 +4,8 @@
 //
 // Read mma/kernel.cu first. New here: the threads neither copy operands nor hold them. One thread,
 // the producer, asks the tensor memory accelerator for tiles (ptx/tensor_copy.cuh). A warpgroup,
-// four warps, multiplies the tiles in shared memory (ptx/wgmma.cuh). The two communicate by barriers
-// alone, which count bytes and arrivals (ptx/mbarrier.cuh). The kernel is persistent and
+// four warps, multiplies the tiles in shared memory (ptx/wgmma.cuh). The two communicate only by
+// barriers, which count bytes and arrivals (ptx/mbarrier.cuh). The kernel is persistent and
 // warp-specialised: a CTA computes one tile of D after the other, and while the accumulators of one
 // are stored, the operands of the next are already being copied.
 //
@@ -203,9 +203,9 @@ using Scheduler = TileScheduler<kShape, kRasterization>;
 constexpr int kClusterSize = kShape.cluster_size();
 
 // ---- 4. Producer --------------------------------------------------------------------------------
-// A rasterization group of rows of tiles keeps its part of A in the L2 cache and streams all of B; a
-// group of columns (raster_along_n) keeps its part of B and streams A. The streamed operand is not
-// read again before it has left the cache. Neither is a large D.
+// A rasterization group of rows of tiles keeps its part of A in the L2 cache and streams all of B.
+// A group of columns (raster_along_n) keeps its part of B and streams A. The streamed operand is
+// not read again before it has left the cache. Neither is a large D.
 TUNEDGEMM_CONSTEXPR EvictionPriority eviction_if(bool is_first) {
   return is_first ? EvictionPriority::kFirst : EvictionPriority::kNormal;
 }

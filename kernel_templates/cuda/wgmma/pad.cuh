@@ -1,8 +1,8 @@
 // The kernel that copies operands whose rows are not aligned to 16 bytes (kernel_parameters.cuh).
 //
-// A thread writes 16 aligned bytes of the copy. In the operand they lie in two aligned 16-byte words,
-// which neighbouring threads read, too, and are shifted out of them. Words that reach beyond the
-// matrix are not read: elements are copied one by one there. The padding itself is not written:
+// A thread writes 16 aligned bytes of the copy. In the operand they lie in two aligned 16-byte
+// words, which neighbouring threads read, too, and are shifted out of them. Words that reach beyond
+// the matrix are not read: elements are copied one by one there. The padding itself is not written:
 // tensor maps know the rows' length.
 #pragma once
 

@@ -134,17 +134,17 @@ struct Shape {
   TUNEDGEMM_CONSTEXPR int accumulators() const {
     return row_blocks() * block_n / 2 + (promotes ? block_n / 2 : 0) + fragment_registers();
   }
-  // The most that a thread has registers for. Beyond this the compiler spills or, with three
-  // consumers, refuses the instruction, which names all accumulators and may name A's registers,
-  // too. The limits were found by compiling tiles of growing size:
+  // The most accumulators and fragments that a thread may have (LABBOOK.md, "Registers"):
   //
-  //   consumers                                            1, 2      3    3, A from registers
-  //   registers of a consumer thread (setmaxnreg)       224, 232    152           152
-  //   accumulators that fit                                 192     100            96
-  //   the same with C or a bias, or split_k > 1 and
-  //   three consumers: 5/6, the epilogue needs the rest     160      83            80
-  //   with C or a bias, and fragments of several row
-  //   blocks of A: 4/6                                      128      66            64
+  //   consumers              limit                                                      fitted
+  //   1, 2                   224 or 232 registers, of which the end of a tile needs      192
+  //                          the rest: beyond this the compiler spills
+  //   3                      the 128 registers at launch, since an instruction names     100
+  //                          all accumulators: ptxas needs 26 more
+  //   3, A from registers    the same: ptxas needs 4 more                                 96
+  //
+  // The epilogue needs 1/6 of them for C or a bias, or for split-K slices beside three consumers,
+  // and 2/6 for C or a bias beside the fragments of several row blocks of A.
   TUNEDGEMM_CONSTEXPR int most_accumulators() const {
     const bool few_are_left = split_k > 1 && consumers == 3;
     const int sixths = adds_operand && fragment_registers() > 0 ? 4
@@ -163,9 +163,9 @@ struct Shape {
   TUNEDGEMM_CONSTEXPR int registers_at_launch() const { return kRegistersOfSm / threads() / 8 * 8; }
 
   // ---- The epilogue -----------------------------------------------------------------------------
-  // With split_k > 1, tiles are reduced in chunks of one width: a divisor of block_n that differs from
-  // it by a multiple of 16 columns. It is the width with which the reduction ends soonest, if the
-  // consumers of all slices share the chunks and taking a chunk costs as much as adding
+  // With split_k > 1, tiles are reduced in chunks of one width: a divisor of block_n that differs
+  // from it by a multiple of 16 columns. It is the width with which the reduction ends soonest, if
+  // the consumers of all slices share the chunks and taking a chunk costs as much as adding
   // kCostOfTaking columns.
   TUNEDGEMM_CONSTEXPR int reduction_chunk_columns() const {
     constexpr int kCostOfTaking = 64;
