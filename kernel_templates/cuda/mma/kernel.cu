@@ -18,7 +18,8 @@
 //
 //   for every step of every tile along K:  start copying a part of the tile stages - 1 ahead
 //                                          before the last one: the next tile is there; barrier
-//                                          fragments of the next step <- shared;  accumulators += a * b
+//                                          fragments of the next step <- shared;
+//                                          accumulators += a * b
 //
 // In the epilogue the accumulators go through shared memory once more, so that a thread stores
 // neighbours of a row of D. With split_k CTAs a tile of D, each has a slice of K, and the one that
@@ -26,7 +27,8 @@
 //
 // How types are multiplied: f16, bf16, s8 and f64 as they are; f32 rounded to tf32 (NUMERICS 1), or
 // split into three bf16 (NUMERICS 2, emulated: see fragment.cuh); fp8 as it is where there is such
-// an instruction and NUMERICS is 3 (fast), otherwise as f16, with exact products and f32 accumulators.
+// an instruction and NUMERICS is 3 (fast), otherwise as f16, with exact products and accumulators
+// of f32.
 //
 // Cost: stages * block_k * (block_m * sizeof(a) + block_n * sizeof(b)) bytes of shared memory;
 // warp_m * warp_n / 32 accumulators, the fragments of two steps and about 50 more in registers.
@@ -347,8 +349,8 @@ __device__ __forceinline__ void multiply(const Fragments& fragments, Accumulator
 // ---- 5. Epilogue --------------------------------------------------------------------------------
 // With split_k > 1: stores this CTA's partial tile. In the CTA that comes last, the accumulators
 // become those of all slices, added in the order of the slices, and true is returned. A thread has
-// `count` accumulators, a multiple of kVectorElements. The vectors of the threads lie side by side in
-// a partial tile. `shared` is as for arrives_last.
+// `count` accumulators, a multiple of kVectorElements. The vectors of the threads lie side by side
+// in a partial tile. `shared` is as for arrives_last.
 __device__ __forceinline__ bool add_slices(const Arguments& arguments, long long tile, int slice,
                                            const ThreadGroup& group, Accumulator* accumulators,
                                            int count, int* shared) {

@@ -1,8 +1,8 @@
 // Asynchronous matrix multiply-accumulate of a warpgroup: four warps multiply matrices that lie in
 // shared memory (sm_90a).
 //
-//   Wgmma<type of A, type of B, n>::mma_async(scale_d, a, b, d)             d = scale_d * d + A * B
-//   WgmmaAFromRegisters<n>::mma_async(a, b, d)                 d += A * B, with an f32 A from registers
+//   Wgmma<type of A, type of B, n>::mma_async(scale_d, a, b, d)     d = scale_d * d + A * B
+//   WgmmaAFromRegisters<n>::mma_async(a, b, d)         d += A * B, with an f32 A from registers
 //
 // scale_d is 0 or 1. A is 64 rows and B is n columns of 32 bytes along K each; both are given by
 // descriptors where they lie in shared memory. An instruction names all of its accumulators, so a
@@ -91,8 +91,8 @@ struct Wgmma;
 template <int kWidth>
 struct WgmmaAFromRegisters;
 
-// %0 and %1 are the descriptors and %2 is scale_d; they are not changed, but stand among the outputs
-// so that their numbers do not depend on the width.
+// %0 and %1 are the descriptors and %2 is scale_d. They are not changed, but stand among the
+// outputs so that their numbers do not depend on the width.
 // `types`: from "k16" on; `rest`: what follows the predicate; `c`: the accumulators' constraint.
 #define WGMMA_ASM(n, types, rest, c) \
   asm volatile(                                                                    \

@@ -384,8 +384,8 @@ __device__ __forceinline__ void store(const Arguments& arguments, const WorkTile
   }
 }
 
-// With split_k > 1, each CTA holds a partial tile of D. The CTAs of a tile reduce their partial tiles
-// (split_k_reduction.cuh) in chunks: a few rows of every thread's accumulators.
+// With split_k > 1, each CTA holds a partial tile of D. The CTAs of a tile reduce their partial
+// tiles (split_k_reduction.cuh) in chunks: a few rows of every thread's accumulators.
 //
 //   int chunk = hand_in(reduction, slice, waits, accumulators);
 //   for (; chunk < kChunks; chunk = reduction.next_chunk()) {

@@ -1,6 +1,6 @@
 // Epilogue: how a consumer, a warpgroup, stores its accumulators to D. They go in chunks: of the 64
-// rows of a row block, as many columns as are stored together. A chunk is all columns of the tile,
-// or fewer where K is split: then a chunk's accumulators are first added over the slices of K.
+// rows of a row block, as many columns as are stored together. A chunk has all columns of the tile,
+// or fewer with split_k > 1: then its accumulators are first added over the slices of K.
 //
 //   store_chunk()                one of these three:
 //     store_by_tma()             the usual case: D is prepared in shared memory and copied by TMA
@@ -25,7 +25,7 @@ using namespace tunedgemm::internal;
 template <wgmma::Shape kShape>
 using ChunkAccumulators = Accumulator[kShape.reduction_chunk_columns() / 2];
 
-// Where a chunk lies: D[m0, n0] of the matrix with this batch index is its first element.
+// The first element of a chunk is D[m0, n0] of the matrix with this batch index.
 struct Chunk {
   int batch_index, m0, n0;
 };

@@ -130,8 +130,9 @@ struct CollectiveMainloop {
     wgmma_commit_group();
   }
 
-  // Everything else. Each later k tile makes two commit groups: one for the first row block, one for
-  // the other row blocks. The last groups still run afterwards, and their stage is not released.
+  // Everything else. Each later k tile makes two commit groups: one for the first row block, one
+  // for the other row blocks. The last groups still run afterwards, and their stage is not
+  // released.
   __device__ __forceinline__ void multiply_overlapped(int k_tiles, Accumulators& accumulators) {
     fence_row_blocks(1, accumulators);
     wgmma_fence();

@@ -1,6 +1,6 @@
-// What a config of the Hopper kernel means in bytes, registers and columns. The kernel and its host
-// half both include this file, so that nothing is computed twice: the kernel's static_asserts and
-// the host's why_not ask the same functions.
+// The Shape of the Hopper kernel: the bytes, registers and columns that follow from a config. The
+// kernel and its host half both include this file, so that nothing is computed twice: the kernel's
+// static_asserts and the host's why_not call the same functions.
 #pragma once
 
 #include "../common/host_device.cuh"
