@@ -40,9 +40,9 @@ __device__ __forceinline__ void store_vector(const Arguments& arguments, const E
   }
 }
 
-// A warp's 16 rows of `columns` elements of D from D[m, n] on, which lie in shared memory, `pitch` of
-// them from row to row; where D is not aligned for vectors. Neighbouring threads store neighbouring
-// elements.
+// Stores a warp's 16 rows of kColumns elements from D[m, n] on, if D is not aligned for vectors.
+// The accumulators lie in shared memory, kPitch from row to row. Neighbouring threads store
+// neighbouring elements.
 template <int kColumns, int kPitch>
 __device__ __forceinline__ void store_elements(const Arguments& arguments, const Epilogue& epilogue,
                                                long long batch_index, const Accumulator* rows,

@@ -77,9 +77,9 @@ struct CollectiveEpilogue {
   __device__ __forceinline__ void store_chunk(const Chunk& chunk, const ThreadGroup& group,
                                               const ChunkAccumulators& accumulators) const {
     const Epilogue epilogue = begin_epilogue(arguments, chunk.batch_index);
-    if (kShape.swap_ab) {
+    if constexpr (kShape.swap_ab) {
       store_transposed_by_tma(epilogue, chunk, group, accumulators);
-    } else if (kShape.tensor_store) {
+    } else if constexpr (kShape.tensor_store) {
       store_by_tma(epilogue, chunk, group, accumulators);
     } else {
       store_by_threads(epilogue, chunk, group, accumulators);

@@ -60,7 +60,7 @@ struct CollectiveMainloop {
       wgmma_commit_group();
       wgmma_wait_group(kShape.in_flight);
       fence(accumulators);
-      if (kShape.in_flight == 0) {
+      if constexpr (kShape.in_flight == 0) {
         stage_release.release(state.stage);
       } else if (k_tile > 0) {
         stage_release.release(previous_stage);
@@ -72,7 +72,7 @@ struct CollectiveMainloop {
 
   // Before the accumulators are read: waits for wgmma, and releases the last stage.
   __device__ __forceinline__ void finish(Accumulators& accumulators) const {
-    if (kShape.in_flight == 1) {
+    if constexpr (kShape.in_flight == 1) {
       wgmma_wait_group(0);
       fence(accumulators);
       stage_release.release(state.previous_stage());

@@ -1,10 +1,10 @@
 // Transposes a tile in shared memory, in place, between the TMA copy that brings it and the wgmma
 // instructions that take it: elements of 8 and 32 bits, whose products need K-major operands.
 //
-// 128 bytes of rows and of K make a square of 8 x 8 blocks, each with rows of 16 bytes. The block in
-// row c and column d goes to row d and column c, itself transposed. A warp takes the 8 blocks with
-// d = c ^ x at a time: they change places among each other, and neither its reads nor its writes
-// have bank conflicts.
+// 128 bytes of rows and of K make a square of 8 x 8 blocks, each with rows of 16 bytes. The block
+// in row c and column d goes to row d and column c, itself transposed. A warp takes the 8 blocks
+// with d = c ^ x at a time: they change places among each other, and neither its reads nor its
+// writes have bank conflicts.
 #pragma once
 
 #include "../ptx/data_movement.cuh"
