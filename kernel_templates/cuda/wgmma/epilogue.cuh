@@ -12,12 +12,17 @@
 // 16 columns. If the chunk has 8 columns more, these tail columns are stored by the threads.
 #pragma once
 
+#include "../common/epilogue.cuh"
+#include "../common/problem.cuh"
 #include "../common/split_k_reduction.cuh"
 #include "../common/store.cuh"
+#include "../ptx/data_movement.cuh"
 #include "../ptx/tensor_copy.cuh"
+#include "../ptx/warpgroup.cuh"
 #include "mainloop.cuh"
 #include "shape.h"
 #include "stmatrix.cuh"
+#include "tile_scheduler.cuh"
 
 using namespace tunedgemm::internal;
 

@@ -9,6 +9,9 @@
 // layout).
 #pragma once
 
+#include "../common/problem.cuh"
+#include "../ptx/data_movement.cuh"
+#include "../ptx/mbarrier.cuh"
 #include "../ptx/wgmma.cuh"
 #include "pipeline.cuh"
 #include "shape.h"
@@ -242,7 +245,7 @@ struct CollectiveMainloop {
     const int warp = threadIdx.x / 32 % 4, g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
     const int row = 16 * warp + g, k = t ^ (t % 2 * 4);
     const unsigned atom_column = row / 32 * atom_column_bytes(kTileA);
-    return chunk_address(atom_column, k, row % 32 / 4) + row % 4 * 4;
+    return vector_address(atom_column, k, row % 32 / 4) + row % 4 * 4;
   }
   // `base` is the address of the row block's step. The lane's other k is 4 rows of shared memory
   // away, and with the row the swizzle changes; its other row of A is 8 further.
