@@ -85,8 +85,7 @@ TEST_CASE("A family of another architecture brings all that its launch needs in 
   b200.backend = "cuda";
   b200.arch = 100;
   b200.sm_count = 148;
-  Problem problem =
-      make_problem(512, 1024, 256, DataType::kF16, DataType::kF16, DataType::kF16);
+  Problem problem = make_problem(512, 1024, 256, DataType::kF16, DataType::kF16, DataType::kF16);
   problem.b.order = Order::kColumnMajor;
   problem.b.leading_dimension = 256;
   const std::vector<Instance> candidates = family.candidates(problem, b200);

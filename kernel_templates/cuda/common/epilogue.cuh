@@ -1,9 +1,9 @@
 // Epilogue: from an accumulator to an element of D:
 //
-//   D[m, n] = round( act( alpha * scale_a * scale_b * sum + beta * C[m, n] + bias ) )
+//   D[m, n] = round( act( alpha * scale_a * scale_b * accumulator + beta * C[m, n] + bias ) )
 //
-//   const Epilogue epilogue = begin_epilogue(arguments, batch_entry);   // once a thread
-//   d[...] = finish(epilogue, sum, m, n);                               // once an element
+//   const Epilogue epilogue = begin_epilogue(arguments, batch_index);   // once a thread
+//   d[...] = apply_epilogue(epilogue, accumulator, m, n);               // once an element
 //
 // It is computed in the accumulator's type; for integers in f64, which holds every s32.
 #pragma once
@@ -23,11 +23,11 @@ struct Epilogue {
   const TypeD* c;
   long long c_stride_m, c_stride_n;
   const TypeD* bias;
-  bool is_identity;  // the sum is the result (asked only where accumulators are integers)
+  bool is_identity;  // D is the accumulator, rounded (asked only where accumulators are integers)
 };
 
 __device__ __forceinline__ Epilogue begin_epilogue(const Arguments& arguments,
-                                                   long long batch_entry) {
+                                                   long long batch_index) {
   Epilogue epilogue;
   epilogue.scale = static_cast<EpilogueType>(arguments.alpha);
   if (arguments.scale_a != nullptr) {
@@ -38,7 +38,7 @@ __device__ __forceinline__ Epilogue begin_epilogue(const Arguments& arguments,
   }
   epilogue.beta = static_cast<EpilogueType>(arguments.beta);
   epilogue.slope = static_cast<EpilogueType>(arguments.slope);
-  epilogue.c = static_cast<const TypeD*>(arguments.c) + batch_entry * arguments.batch_stride_c;
+  epilogue.c = static_cast<const TypeD*>(arguments.c) + batch_index * arguments.batch_stride_c;
   epilogue.c_stride_m = arguments.c_stride_m;
   epilogue.c_stride_n = arguments.c_stride_n;
   epilogue.bias = static_cast<const TypeD*>(arguments.bias);
@@ -69,15 +69,18 @@ struct EpilogueFunctions {
   }
 };
 
-// For a caller that has read C's element itself; `c` may be anything where C is not read.
-__device__ __forceinline__ TypeD finish_with(const Epilogue& epilogue, Accumulator sum, TypeD c,
-                                             long long m, long long n) {
-  TypeD result;
+// The element D[m, n] of the matrix with the epilogue's batch index.
+__device__ __forceinline__ TypeD apply_epilogue(const Epilogue& epilogue, Accumulator accumulator,
+                                                long long m, long long n) {
+  TypeD c{}, result;
+  if constexpr (kReadC) {
+    c = epilogue.c[m * epilogue.c_stride_m + n * epilogue.c_stride_n];
+  }
   if (kAccumulatorIsInteger && epilogue.is_identity) {
-    round_to(sum, result);
+    round_to(accumulator, result);
     return result;
   }
-  EpilogueType x = epilogue.scale * static_cast<EpilogueType>(sum);
+  EpilogueType x = epilogue.scale * static_cast<EpilogueType>(accumulator);
   if constexpr (kReadC) {
     multiply_add(epilogue.beta, static_cast<EpilogueType>(widen(c)), x);
   }
@@ -86,13 +89,4 @@ __device__ __forceinline__ TypeD finish_with(const Epilogue& epilogue, Accumulat
   }
   round_to(activated<kActivation, EpilogueFunctions>(x, epilogue.slope), result);
   return result;
-}
-
-__device__ __forceinline__ TypeD finish(const Epilogue& epilogue, Accumulator sum, long long m,
-                                        long long n) {
-  TypeD c{};
-  if constexpr (kReadC) {
-    c = epilogue.c[m * epilogue.c_stride_m + n * epilogue.c_stride_n];
-  }
-  return finish_with(epilogue, sum, c, m, n);
 }

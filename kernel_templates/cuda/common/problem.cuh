@@ -74,15 +74,17 @@ constexpr Bias kBias = static_cast<Bias>(BIAS);
 constexpr Activation kActivation = static_cast<Activation>(ACTIVATION);
 constexpr Numerics kNumerics = static_cast<Numerics>(NUMERICS);
 
-// The first elements of one batch entry.
-__device__ __forceinline__ const TypeA* batch_entry_a(const Arguments& arguments, long long entry) {
-  return static_cast<const TypeA*>(arguments.a) + entry * arguments.batch_stride_a;
+// The first elements of the matrices with a batch index.
+__device__ __forceinline__ const TypeA* matrix_a(const Arguments& arguments,
+                                                 long long batch_index) {
+  return static_cast<const TypeA*>(arguments.a) + batch_index * arguments.batch_stride_a;
 }
-__device__ __forceinline__ const TypeB* batch_entry_b(const Arguments& arguments, long long entry) {
-  return static_cast<const TypeB*>(arguments.b) + entry * arguments.batch_stride_b;
+__device__ __forceinline__ const TypeB* matrix_b(const Arguments& arguments,
+                                                 long long batch_index) {
+  return static_cast<const TypeB*>(arguments.b) + batch_index * arguments.batch_stride_b;
 }
-__device__ __forceinline__ TypeD* batch_entry_d(const Arguments& arguments, long long entry) {
-  return static_cast<TypeD*>(arguments.d) + entry * arguments.batch_stride_d;
+__device__ __forceinline__ TypeD* matrix_d(const Arguments& arguments, long long batch_index) {
+  return static_cast<TypeD*>(arguments.d) + batch_index * arguments.batch_stride_d;
 }
 
 // Elements from the first to op(A)[m, k], op(B)[k, n], D[m, n].

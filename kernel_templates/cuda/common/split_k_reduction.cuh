@@ -1,9 +1,9 @@
-// Where K is split, several thread groups hold accumulators of the same tile of D, each of a slice
-// of K. They are added in one launch and with the same bits every time, whichever groups run at the
-// same time: each stores its partial tile in the workspace. When all have, the tile is cut into
-// reduction chunks, and whoever is there takes one after the other, adds its slices in their order,
-// and stores it: the group that came last, and those that waited for it. Nobody waits for long, so
-// nobody waits for a group that has no room to run; the one that comes last never waits.
+// With split_k > 1, several thread groups hold accumulators of the same tile of D, each of one
+// slice of K. These are added in the same launch and with the same bits every time, whichever
+// groups run together. Each group stores its partial tile in the workspace. When all have done so,
+// the tile is cut into reduction chunks. The group that came last and those that waited for it take
+// one chunk after the other, add its slices in their order, and store it. A group waits for a short
+// time only, in case another one has no room to run. The group that comes last never waits.
 //
 //   a counter a tile, zero before and after:  chunks taken | groups gone | groups arrived
 //                                             bits 20..31    10..19        0..9

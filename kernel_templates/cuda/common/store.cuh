@@ -16,17 +16,18 @@ struct alignas(kStoresVectors ? kVectorElements * sizeof(TypeD) : sizeof(TypeD))
 
 // D[m, n] and its neighbours along n, as far as they exist. `n` is a multiple of kVectorElements.
 __device__ __forceinline__ void store_vector(const Arguments& arguments, const Epilogue& epilogue,
-                                             long long entry, const AccumulatorVector& sums,
-                                             long long m, long long n) {
+                                             long long batch_index,
+                                             const AccumulatorVector& accumulators, long long m,
+                                             long long n) {
   if (m >= arguments.m || n >= arguments.n) {
     return;
   }
-  TypeD* const to = batch_entry_d(arguments, entry) + offset_d(arguments, m, n);
+  TypeD* const to = matrix_d(arguments, batch_index) + offset_d(arguments, m, n);
   if (kStoresVectors && n + kVectorElements <= arguments.n) {
     OutputVector vector;
 #pragma unroll
     for (int i = 0; i < kVectorElements; ++i) {
-      vector.element[i] = finish(epilogue, sums.element[i], m, n + i);
+      vector.element[i] = apply_epilogue(epilogue, accumulators.element[i], m, n + i);
     }
     *reinterpret_cast<OutputVector*>(to) = vector;
     return;
@@ -34,17 +35,17 @@ __device__ __forceinline__ void store_vector(const Arguments& arguments, const E
 #pragma unroll
   for (int i = 0; i < kVectorElements; ++i) {
     if (n + i < arguments.n) {
-      to[i] = finish(epilogue, sums.element[i], m, n + i);
+      to[i] = apply_epilogue(epilogue, accumulators.element[i], m, n + i);
     }
   }
 }
 
-// A warp's 16 rows of `columns` elements of D from D[m, n] on, which lie in shared memory, `pitch` of
-// them from row to row; where D is not aligned for vectors. Neighbouring threads store neighbouring
-// elements.
+// Stores a warp's 16 rows of kColumns elements from D[m, n] on, if D is not aligned for vectors.
+// The accumulators lie in shared memory, kPitch from row to row. Neighbouring threads store
+// neighbouring elements.
 template <int kColumns, int kPitch>
 __device__ __forceinline__ void store_elements(const Arguments& arguments, const Epilogue& epilogue,
-                                               long long entry, const Accumulator* rows,
+                                               long long batch_index, const Accumulator* rows,
                                                long long m, long long n) {
   static_assert(32 % kColumns == 0, "a warp stores whole rows");
   constexpr int kRowsAtOnce = 32 / kColumns;
@@ -52,8 +53,8 @@ __device__ __forceinline__ void store_elements(const Arguments& arguments, const
 #pragma unroll 4
   for (int row = lane / kColumns; row < 16; row += kRowsAtOnce) {
     if (m + row < arguments.m && n + column < arguments.n) {
-      batch_entry_d(arguments, entry)[offset_d(arguments, m + row, n + column)] =
-          finish(epilogue, rows[row * kPitch + column], m + row, n + column);
+      matrix_d(arguments, batch_index)[offset_d(arguments, m + row, n + column)] =
+          apply_epilogue(epilogue, rows[row * kPitch + column], m + row, n + column);
     }
   }
 }

@@ -18,7 +18,8 @@
 //
 //   for every step of every tile along K:  start copying a part of the tile stages - 1 ahead
 //                                          before the last one: the next tile is there; barrier
-//                                          fragments of the next step <- shared;  sums += a * b
+//                                          fragments of the next step <- shared;
+//                                          accumulators += a * b
 //
 // In the epilogue the accumulators go through shared memory once more, so that a thread stores
 // neighbours of a row of D. With split_k CTAs a tile of D, each has a slice of K, and the one that
@@ -26,7 +27,8 @@
 //
 // How types are multiplied: f16, bf16, s8 and f64 as they are; f32 rounded to tf32 (NUMERICS 1), or
 // split into three bf16 (NUMERICS 2, emulated: see fragment.cuh); fp8 as it is where there is such
-// an instruction and NUMERICS is 3 (fast), otherwise as f16, with exact products and f32 sums.
+// an instruction and NUMERICS is 3 (fast), otherwise as f16, with exact products and accumulators
+// of f32.
 //
 // Cost: stages * block_k * (block_m * sizeof(a) + block_n * sizeof(b)) bytes of shared memory;
 // warp_m * warp_n / 32 accumulators, the fragments of two steps and about 50 more in registers.
@@ -145,12 +147,12 @@ constexpr int kStepBytes = kShape.step_bytes(), kSteps = kShape.steps();
 // ---- 4. Mainloop --------------------------------------------------------------------------------
 // A tile of D, and the slice of K that this CTA computes of it.
 struct WorkTile {
-  long long entry;
+  long long batch_index;
   long long tile;  // counted over the whole batch
   int slice;       // of split_k
   long long m0, n0, k0;
-  int tiles_of_k;  // from k0 on
-  int last_k;      // of the last one of them: less than block_k where K ends
+  int k_tiles;  // from k0 on
+  int last_k;   // of the last one of them: less than block_k where K ends
 };
 
 __device__ __forceinline__ WorkTile work_tile_of_cta(const Arguments& arguments) {
@@ -160,18 +162,18 @@ __device__ __forceinline__ WorkTile work_tile_of_cta(const Arguments& arguments)
   const int index = static_cast<int>(blockIdx.x) % tiles;
   const int slice_of_batch = static_cast<int>(blockIdx.x) / tiles;
   const TileCoordinate at = tile_at(index, tiles_m, tiles_n, kGroupM);
-  const int tiles_of_k = static_cast<int>((arguments.k + kBlockK - 1) / kBlockK);
+  const int k_tiles = static_cast<int>((arguments.k + kBlockK - 1) / kBlockK);
   WorkTile work;
-  work.entry = slice_of_batch / kSplitK;
+  work.batch_index = slice_of_batch / kSplitK;
   work.slice = slice_of_batch % kSplitK;
-  work.tile = work.entry * tiles + index;
+  work.tile = work.batch_index * tiles + index;
   work.m0 = static_cast<long long>(at.tile_m) * kBlockM;
   work.n0 = static_cast<long long>(at.tile_n) * kBlockN;
-  const int first = static_cast<int>(static_cast<long long>(tiles_of_k) * work.slice / kSplitK);
-  const int end = static_cast<int>(static_cast<long long>(tiles_of_k) * (work.slice + 1) / kSplitK);
+  const int first = static_cast<int>(static_cast<long long>(k_tiles) * work.slice / kSplitK);
+  const int end = static_cast<int>(static_cast<long long>(k_tiles) * (work.slice + 1) / kSplitK);
   work.k0 = static_cast<long long>(first) * kBlockK;
-  work.tiles_of_k = end - first;
-  work.last_k = end == tiles_of_k ? static_cast<int>(arguments.k - (end - 1LL) * kBlockK) : kBlockK;
+  work.k_tiles = end - first;
+  work.last_k = end == k_tiles ? static_cast<int>(arguments.k - (end - 1LL) * kBlockK) : kBlockK;
   return work;
 }
 
@@ -210,12 +212,12 @@ __device__ __forceinline__ Loader make_loader(const Arguments& arguments, const 
                                               char* pipeline) {
   Loader loader;
   loader.a = begin_copies(
-      kTileA, batch_entry_a(arguments, work.entry) + offset_a(arguments, work.m0, work.k0),
+      kTileA, matrix_a(arguments, work.batch_index) + offset_a(arguments, work.m0, work.k0),
       arguments.lda * kElementBytes, arguments.m - work.m0);
   loader.b = begin_copies(
-      kTileB, batch_entry_b(arguments, work.entry) + offset_b(arguments, work.k0, work.n0),
+      kTileB, matrix_b(arguments, work.batch_index) + offset_b(arguments, work.k0, work.n0),
       arguments.ldb * kElementBytes, arguments.n - work.n0);
-  loader.tiles_left = work.tiles_of_k;
+  loader.tiles_left = work.k_tiles;
   loader.last_k = work.last_k;
   loader.stage = pipeline;
   return loader;
@@ -295,14 +297,14 @@ __device__ __forceinline__ constexpr Product product_at(int index) {
   return kEmulates ? emulated[index] : Product{index, index};
 }
 
-// 16 x 8 sums: `half` says which 8 of B's 16 columns.
+// 16 x 8 accumulators: `half` tells which 8 of B's 16 columns.
 __device__ __forceinline__ void multiply_factors(const Register (&a)[kFactors][4],
                                                  const Register (&b)[kFactors][4], int half,
-                                                 Accumulator (&sums)[4]) {
+                                                 Accumulator (&accumulators)[4]) {
 #pragma unroll
   for (int index = 0; index < kProductCount; ++index) {
     const Product product = product_at(index);
-    multiply_fragments(FactorA(), FactorB(), sums, a[product.a], b[product.b][2 * half],
+    multiply_fragments(FactorA(), FactorB(), accumulators, a[product.a], b[product.b][2 * half],
                        b[product.b][2 * half + 1]);
   }
 }
@@ -318,7 +320,7 @@ static_assert(sizeof(Accumulators) / 4 == kShape.accumulator_registers() &&
 
 // Neighbouring instructions share A's four registers, back and forth along n. That is faster than
 // sharing B's two: fewer registers are read (LABBOOK.md).
-__device__ __forceinline__ void multiply(const Fragments& fragments, Accumulators& sums) {
+__device__ __forceinline__ void multiply(const Fragments& fragments, Accumulators& accumulators) {
   Register a[kFactors][4], b[kBlocksN][kFactors][4];
 #pragma unroll
   for (int n = 0; n < kBlocksN; ++n) {
@@ -331,30 +333,30 @@ __device__ __forceinline__ void multiply(const Fragments& fragments, Accumulator
     for (int index = 0; index < 2 * kBlocksN; ++index) {
       const int n = m % 2 == 0 ? index : 2 * kBlocksN - 1 - index;
       if (!kEmulates) {
-        multiply_factors(a, b[n / 2], n % 2, sums[m][n]);
+        multiply_factors(a, b[n / 2], n % 2, accumulators[m][n]);
         continue;
       }
       Accumulator fresh[4] = {};
       multiply_factors(a, b[n / 2], n % 2, fresh);
 #pragma unroll
       for (int i = 0; i < 4; ++i) {
-        add(fresh[i], sums[m][n][i]);
+        add(fresh[i], accumulators[m][n][i]);
       }
     }
   }
 }
 
 // ---- 5. Epilogue --------------------------------------------------------------------------------
-// Where K is split: stores this CTA's partial tile. In the CTA that comes last the accumulators
-// become the sums of all slices, added in the order of the slices, and true is returned. A thread's
-// accumulators are `count`, a multiple of kVectorElements; the vectors of the threads lie side by
-// side in a partial tile. `shared` is as for arrives_last.
-__device__ __forceinline__ bool sum_slices(const Arguments& arguments, long long tile, int slice,
-                                           const ThreadGroup& group, Accumulator* sums, int count,
-                                           int* shared) {
-  const auto partial_vector = [&](int of_slice, int first) {
+// With split_k > 1: stores this CTA's partial tile. In the CTA that comes last, the accumulators
+// become those of all slices, added in the order of the slices, and true is returned. A thread has
+// `count` accumulators, a multiple of kVectorElements. The vectors of the threads lie side by side
+// in a partial tile. `shared` is as for arrives_last.
+__device__ __forceinline__ bool add_slices(const Arguments& arguments, long long tile, int slice,
+                                           const ThreadGroup& group, Accumulator* accumulators,
+                                           int count, int* shared) {
+  const auto partial_vector = [&](int partial_slice, int first) {
     Accumulator* const partial =
-        partial_tile(arguments, tile, of_slice, kSplitK, group.threads * count);
+        partial_tile(arguments, tile, partial_slice, kSplitK, group.threads * count);
     return reinterpret_cast<AccumulatorVector*>(partial) + first / kVectorElements * group.threads +
            group.thread;
   };
@@ -363,7 +365,7 @@ __device__ __forceinline__ bool sum_slices(const Arguments& arguments, long long
     AccumulatorVector vector;
 #pragma unroll
     for (int i = 0; i < kVectorElements; ++i) {
-      vector.element[i] = sums[first + i];
+      vector.element[i] = accumulators[first + i];
     }
     *partial_vector(slice, first) = vector;
   }
@@ -372,16 +374,16 @@ __device__ __forceinline__ bool sum_slices(const Arguments& arguments, long long
   }
 #pragma unroll
   for (int i = 0; i < count; ++i) {
-    sums[i] = 0;
+    accumulators[i] = 0;
   }
 #pragma unroll 1
-  for (int of_slice = 0; of_slice < kSplitK; ++of_slice) {
+  for (int partial_slice = 0; partial_slice < kSplitK; ++partial_slice) {
 #pragma unroll
     for (int first = 0; first < count; first += kVectorElements) {
-      const AccumulatorVector vector = *partial_vector(of_slice, first);
+      const AccumulatorVector vector = *partial_vector(partial_slice, first);
 #pragma unroll
       for (int i = 0; i < kVectorElements; ++i) {
-        add(vector.element[i], sums[first + i]);
+        add(vector.element[i], accumulators[first + i]);
       }
     }
   }
@@ -395,23 +397,24 @@ constexpr int kVectorsOfRow = kWarpN / kVectorElements;
 
 // 16 rows of the warp's accumulators after the other go through its part of shared memory.
 __device__ __forceinline__ void store(const Arguments& arguments, const WorkTile& work,
-                                      const WarpOrigin& origin, const Accumulators& sums,
+                                      const WarpOrigin& origin, const Accumulators& accumulators,
                                       char* shared) {
-  const Epilogue epilogue = begin_epilogue(arguments, work.entry);
+  const Epilogue epilogue = begin_epilogue(arguments, work.batch_index);
   auto* const rows = reinterpret_cast<Accumulator*>(shared + threadIdx.x / 32 * kEpilogueBytes);
 #pragma unroll
   for (int m = 0; m < kBlocksM; ++m) {
 #pragma unroll
     for (int n = 0; n < kBlocksN; ++n) {
-      fragments_to_shared(sums[m][2 * n], sums[m][2 * n + 1], rows_alternate(kTileA),
-                          rows_alternate(kTileB), rows + n * 16, kEpiloguePitch);
+      fragments_to_shared(accumulators[m][2 * n], accumulators[m][2 * n + 1],
+                          rows_alternate(kTileA), rows_alternate(kTileB), rows + n * 16,
+                          kEpiloguePitch);
     }
     __syncwarp();
 #pragma unroll 1
     for (int vector = threadIdx.x % 32; vector < mma::kEpilogueRows * kVectorsOfRow; vector += 32) {
       const int row = vector / kVectorsOfRow, column = vector % kVectorsOfRow * kVectorElements;
       store_vector(
-          arguments, epilogue, work.entry,
+          arguments, epilogue, work.batch_index,
           *reinterpret_cast<const AccumulatorVector*>(rows + row * kEpiloguePitch + column),
           work.m0 + origin.m + m * 16 + row, work.n0 + origin.n + column);
     }
@@ -438,11 +441,11 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   wait_for_copies(kStages - 2);
   __syncthreads();
 
-  Accumulators sums = {};
+  Accumulators accumulators = {};
   Fragments fragments[kBuffers];
   char* stage = shared;
   load_fragments(stage, origin, 0, fragments[0]);
-  for (int tile = 0; tile < work.tiles_of_k; ++tile) {
+  for (int tile = 0; tile < work.k_tiles; ++tile) {
 #pragma unroll
     for (int step = 0; step < kSteps; ++step) {
       start_copying(loader, step);
@@ -455,7 +458,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
       if (kBuffers == 2) {
         load_fragments(stage, origin, (step + 1) % kSteps, fragments[(step + 1) % 2]);
       }
-      multiply(fragments[step % kBuffers], sums);
+      multiply(fragments[step % kBuffers], accumulators);
       if (kBuffers == 1) {
         load_fragments(stage, origin, (step + 1) % kSteps, fragments[0]);
       }
@@ -470,9 +473,9 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   __syncthreads();
 
   if (kSplitK == 1 ||
-      sum_slices(arguments, work.tile, work.slice,
-                 ThreadGroup{static_cast<int>(threadIdx.x), kThreads, 0}, &sums[0][0][0],
-                 sizeof(sums) / sizeof(Accumulator), reinterpret_cast<int*>(shared))) {
-    store(arguments, work, origin, sums, shared);
+      add_slices(arguments, work.tile, work.slice,
+                 ThreadGroup{static_cast<int>(threadIdx.x), kThreads, 0}, &accumulators[0][0][0],
+                 sizeof(accumulators) / sizeof(Accumulator), reinterpret_cast<int*>(shared))) {
+    store(arguments, work, origin, accumulators, shared);
   }
 }

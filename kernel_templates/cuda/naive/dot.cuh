@@ -4,10 +4,10 @@
 
 #include "../common/problem.cuh"
 
-__device__ __forceinline__ Accumulator dot(const Arguments& arguments, long long entry, long long m,
-                                           long long n) {
-  const TypeA* const a = batch_entry_a(arguments, entry);
-  const TypeB* const b = batch_entry_b(arguments, entry);
+__device__ __forceinline__ Accumulator dot(const Arguments& arguments, long long batch_index,
+                                           long long m, long long n) {
+  const TypeA* const a = matrix_a(arguments, batch_index);
+  const TypeB* const b = matrix_b(arguments, batch_index);
   Accumulator sum = 0;
   for (long long k = 0; k < arguments.k; ++k) {
     multiply_add(static_cast<Accumulator>(widen(a[offset_a(arguments, m, k)])),

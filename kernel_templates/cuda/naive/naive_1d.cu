@@ -38,7 +38,7 @@ static_assert(SHARED_BYTES == 0, "this kernel uses no shared memory");
 // dot() of dot.cuh: the sum over k, for one element.
 
 struct Element {
-  long long entry, m, n;
+  long long batch_index, m, n;
 };
 
 // Elements are counted along the rows, then down the rows, then through the batch.
@@ -49,7 +49,7 @@ __device__ __forceinline__ Element element_at(const Arguments& arguments, long l
 
 // ---- 5. Epilogue --------------------------------------------------------------------------------
 __device__ __forceinline__ void store(const Arguments& arguments, const Element& at, TypeD value) {
-  batch_entry_d(arguments, at.entry)[offset_d(arguments, at.m, at.n)] = value;
+  matrix_d(arguments, at.batch_index)[offset_d(arguments, at.m, at.n)] = value;
 }
 
 // ---- 6. Entry -----------------------------------------------------------------------------------
@@ -61,8 +61,8 @@ extern "C" __global__ void __launch_bounds__(kThreads)
   // Once, unless D has more elements than a grid has threads.
   for (long long index = first; index < elements; index += threads_in_grid) {
     const Element at = element_at(arguments, index);
-    const Accumulator sum = dot(arguments, at.entry, at.m, at.n);
-    const Epilogue epilogue = begin_epilogue(arguments, at.entry);
-    store(arguments, at, finish(epilogue, sum, at.m, at.n));
+    const Accumulator sum = dot(arguments, at.batch_index, at.m, at.n);
+    const Epilogue epilogue = begin_epilogue(arguments, at.batch_index);
+    store(arguments, at, apply_epilogue(epilogue, sum, at.m, at.n));
   }
 }

@@ -39,11 +39,11 @@ static_assert(SHARED_BYTES == 0, "this kernel uses no shared memory");
 // dot() of dot.cuh: the sum over k, for one element.
 
 // ---- 5. Epilogue --------------------------------------------------------------------------------
-__device__ __forceinline__ void compute_element(const Arguments& arguments, long long entry,
+__device__ __forceinline__ void compute_element(const Arguments& arguments, long long batch_index,
                                                 long long m, long long n) {
-  const Accumulator sum = dot(arguments, entry, m, n);
-  const Epilogue epilogue = begin_epilogue(arguments, entry);
-  batch_entry_d(arguments, entry)[offset_d(arguments, m, n)] = finish(epilogue, sum, m, n);
+  const Accumulator sum = dot(arguments, batch_index, m, n);
+  const Epilogue epilogue = begin_epilogue(arguments, batch_index);
+  matrix_d(arguments, batch_index)[offset_d(arguments, m, n)] = apply_epilogue(epilogue, sum, m, n);
 }
 
 // ---- 6. Entry -----------------------------------------------------------------------------------
@@ -54,10 +54,11 @@ extern "C" __global__ void __launch_bounds__(kBlockM* kBlockN)
   const long long step_m = static_cast<long long>(gridDim.y) * kBlockM;
   const long long step_n = static_cast<long long>(gridDim.x) * kBlockN;
   // Each loop is run once, unless D is larger than the grid can be in that dimension.
-  for (long long entry = blockIdx.z; entry < arguments.batch; entry += gridDim.z) {
+  for (long long batch_index = blockIdx.z; batch_index < arguments.batch;
+       batch_index += gridDim.z) {
     for (long long m = first_m; m < arguments.m; m += step_m) {
       for (long long n = first_n; n < arguments.n; n += step_n) {
-        compute_element(arguments, entry, m, n);
+        compute_element(arguments, batch_index, m, n);
       }
     }
   }

@@ -38,12 +38,13 @@ static_assert(SHARED_BYTES == 0, "this kernel uses no shared memory");
 
 // ---- 5. Epilogue --------------------------------------------------------------------------------
 // Every thread takes column threadIdx.x and each one kThreads further.
-__device__ __forceinline__ void compute_row(const Arguments& arguments, long long entry,
+__device__ __forceinline__ void compute_row(const Arguments& arguments, long long batch_index,
                                             long long m) {
-  const Epilogue epilogue = begin_epilogue(arguments, entry);
-  TypeD* const d = batch_entry_d(arguments, entry);
+  const Epilogue epilogue = begin_epilogue(arguments, batch_index);
+  TypeD* const d = matrix_d(arguments, batch_index);
   for (long long n = threadIdx.x; n < arguments.n; n += kThreads) {
-    d[offset_d(arguments, m, n)] = finish(epilogue, dot(arguments, entry, m, n), m, n);
+    d[offset_d(arguments, m, n)] =
+        apply_epilogue(epilogue, dot(arguments, batch_index, m, n), m, n);
   }
 }
 
@@ -51,9 +52,10 @@ __device__ __forceinline__ void compute_row(const Arguments& arguments, long lon
 extern "C" __global__ void __launch_bounds__(kThreads)
     tunedgemm_row_per_block(const __grid_constant__ Arguments arguments) {
   // Each loop is run once, unless the grid cannot be as large as that.
-  for (long long entry = blockIdx.y; entry < arguments.batch; entry += gridDim.y) {
+  for (long long batch_index = blockIdx.y; batch_index < arguments.batch;
+       batch_index += gridDim.y) {
     for (long long m = blockIdx.x; m < arguments.m; m += gridDim.x) {
-      compute_row(arguments, entry, m);
+      compute_row(arguments, batch_index, m);
     }
   }
 }

@@ -63,12 +63,12 @@ __device__ __forceinline__ void multiply_chunk(const Arguments& arguments, const
 // ---- 5. Epilogue --------------------------------------------------------------------------------
 // All threads: row m of D, kThreads columns after kThreads columns, each stored when all chunks
 // have been multiplied.
-__device__ __forceinline__ void compute_row(const Arguments& arguments, long long entry,
+__device__ __forceinline__ void compute_row(const Arguments& arguments, long long batch_index,
                                             long long m, Accumulator* chunk) {
-  const TypeA* const a = batch_entry_a(arguments, entry);
-  const TypeB* const b = batch_entry_b(arguments, entry);
-  TypeD* const d = batch_entry_d(arguments, entry);
-  const Epilogue epilogue = begin_epilogue(arguments, entry);
+  const TypeA* const a = matrix_a(arguments, batch_index);
+  const TypeB* const b = matrix_b(arguments, batch_index);
+  TypeD* const d = matrix_d(arguments, batch_index);
+  const Epilogue epilogue = begin_epilogue(arguments, batch_index);
   // Threads without a column stay with the others, who need them at the barriers.
   for (long long n0 = 0; n0 < arguments.n; n0 += kThreads) {
     const long long n = n0 + threadIdx.x;
@@ -81,7 +81,7 @@ __device__ __forceinline__ void compute_row(const Arguments& arguments, long lon
       }
     }
     if (n < arguments.n) {
-      d[offset_d(arguments, m, n)] = finish(epilogue, sum, m, n);
+      d[offset_d(arguments, m, n)] = apply_epilogue(epilogue, sum, m, n);
     }
   }
 }
@@ -92,9 +92,10 @@ extern "C" __global__ void __launch_bounds__(kThreads)
   extern __shared__ __align__(16) unsigned char shared[];
   Accumulator* const chunk = reinterpret_cast<Accumulator*>(shared);
   // Each loop is run once, unless the grid cannot be as large as that.
-  for (long long entry = blockIdx.y; entry < arguments.batch; entry += gridDim.y) {
+  for (long long batch_index = blockIdx.y; batch_index < arguments.batch;
+       batch_index += gridDim.y) {
     for (long long m = blockIdx.x; m < arguments.m; m += gridDim.x) {
-      compute_row(arguments, entry, m, chunk);
+      compute_row(arguments, batch_index, m, chunk);
     }
   }
 }

@@ -48,7 +48,7 @@ using Tile = Accumulator[kTile][naive::tile_pitch(kTile)];
 
 // A tile of D.
 struct WorkTile {
-  long long entry, m0, n0;
+  long long batch_index, m0, n0;
 };
 
 __device__ __forceinline__ WorkTile work_tile_at(long long index, long long tiles_m,
@@ -63,7 +63,7 @@ __device__ __forceinline__ void load_tiles(const Arguments& arguments, const Wor
   const int m = kOrderA == Order::kRowMajor ? threadIdx.y : threadIdx.x;
   const int k_of_a = kOrderA == Order::kRowMajor ? threadIdx.x : threadIdx.y;
   const bool inside_a = work.m0 + m < arguments.m && k0 + k_of_a < arguments.k;
-  const TypeA* const a = batch_entry_a(arguments, work.entry);
+  const TypeA* const a = matrix_a(arguments, work.batch_index);
   tile_a[m][k_of_a] =
       inside_a ? static_cast<Accumulator>(widen(a[offset_a(arguments, work.m0 + m, k0 + k_of_a)]))
                : 0;
@@ -71,7 +71,7 @@ __device__ __forceinline__ void load_tiles(const Arguments& arguments, const Wor
   const int n = kOrderB == Order::kRowMajor ? threadIdx.x : threadIdx.y;
   const int k_of_b = kOrderB == Order::kRowMajor ? threadIdx.y : threadIdx.x;
   const bool inside_b = work.n0 + n < arguments.n && k0 + k_of_b < arguments.k;
-  const TypeB* const b = batch_entry_b(arguments, work.entry);
+  const TypeB* const b = matrix_b(arguments, work.batch_index);
   tile_b[k_of_b][n] =
       inside_b ? static_cast<Accumulator>(widen(b[offset_b(arguments, k0 + k_of_b, work.n0 + n)]))
                : 0;
@@ -89,8 +89,9 @@ __device__ __forceinline__ void store(const Arguments& arguments, const WorkTile
                                       Accumulator sum) {
   const long long m = work.m0 + threadIdx.y, n = work.n0 + threadIdx.x;
   if (m < arguments.m && n < arguments.n) {
-    const Epilogue epilogue = begin_epilogue(arguments, work.entry);
-    batch_entry_d(arguments, work.entry)[offset_d(arguments, m, n)] = finish(epilogue, sum, m, n);
+    const Epilogue epilogue = begin_epilogue(arguments, work.batch_index);
+    matrix_d(arguments, work.batch_index)[offset_d(arguments, m, n)] =
+        apply_epilogue(epilogue, sum, m, n);
   }
 }
 

@@ -8,10 +8,11 @@
 // has completed already.
 //
 // PTX ISA, "Parallel Synchronization and Communication Instructions: mbarrier". Barriers are given
-// by their addresses in shared memory, 8 bytes each.
+// by their addresses in shared memory.
 #pragma once
 
-constexpr int kBarrierBytes = 8;
+using Barrier = unsigned long long;
+constexpr int kBarrierBytes = sizeof(Barrier);
 
 // mbarrier.init: by one thread; then fence_barrier_init(), then a barrier of all threads.
 __device__ __forceinline__ void init_barrier(unsigned barrier, int arrivals) {

@@ -1,12 +1,12 @@
 // Asynchronous matrix multiply-accumulate of a warpgroup: four warps multiply matrices that lie in
 // shared memory (sm_90a).
 //
-//   wgmma_mma_async(a type, b type, accumulate, a, b, d)                d = (accumulate ? d : 0) + A * B
-//   wgmma_a_from_registers(a type, b type, a, b, d)           d += A * B, with A from registers
+//   Wgmma<type of A, type of B, n>::mma_async(scale_d, a, b, d)     d = scale_d * d + A * B
+//   WgmmaAFromRegisters<n>::mma_async(a, b, d)         d += A * B, with an f32 A from registers
 //
-// A is 64 rows and B is n columns of 32 bytes along K each; both are given by descriptors where
-// they lie in shared memory. An instruction names all of its accumulators, so a kernel defines the
-// functions for its own width n (a multiple of 8, 16 to 256), once:
+// scale_d is 0 or 1. A is 64 rows and B is n columns of 32 bytes along K each; both are given by
+// descriptors where they lie in shared memory. An instruction names all of its accumulators, so a
+// kernel defines the structs for its own width n (a multiple of 8, 16 to 256), once:
 //
 //   DEFINE_WGMMA(n, tnsp_a, tnsp_b)      tnsp_a, tnsp_b: 1 where 16-bit A, B are MN-major, else 0
 //
@@ -86,8 +86,13 @@ struct FragmentA {
 };
 
 // ---- The instruction, for every width -----------------------------------------------------------
-// %0 and %1 are the descriptors and %2 whether to accumulate; they are not changed, but stand among
-// the outputs so that their numbers do not depend on the width.
+template <class TypeA, class TypeB, int kWidth>
+struct Wgmma;
+template <int kWidth>
+struct WgmmaAFromRegisters;
+
+// %0 and %1 are the descriptors and %2 is scale_d. They are not changed, but stand among the
+// outputs so that their numbers do not depend on the width.
 // `types`: from "k16" on; `rest`: what follows the predicate; `c`: the accumulators' constraint.
 #define WGMMA_ASM(n, types, rest, c) \
   asm volatile(                                                                    \
@@ -97,7 +102,7 @@ struct FragmentA {
       "wgmma.mma_async.sync.aligned.m64n" DIGITS_OF(n) types " {" NAMES_OF(n) "},"  \
       " %0, %1, accumulates" rest ";\n"                                            \
       "}"                                                                          \
-      : "+l"(a), "+l"(b), "+r"(accumulate), ACCUMULATORS_OF(n)(c)                  \
+      : "+l"(a), "+l"(b), "+r"(scale_d), ACCUMULATORS_OF(n)(c)                     \
       :                                                                            \
       : "memory")
 
@@ -117,28 +122,34 @@ struct FragmentA {
       :                                                                            \
       : "memory")
 
-// The function for one pair of types.
-#define DEFINE_WGMMA_OF(type_a, type_b, accumulator, n, types, rest, c)                       \
-  __device__ __forceinline__ void wgmma_mma_async(type_a, type_b, int accumulate,             \
-                                                  unsigned long long a, unsigned long long b, \
-                                                  accumulator(&d)[n / 2]) {                   \
-    WGMMA_ASM(n, types, rest, c);                                                             \
-  }
+// The struct for one pair of types.
+#define DEFINE_WGMMA_OF(type_a, type_b, accumulator, n, types, rest, c)                 \
+  template <>                                                                           \
+  struct Wgmma<type_a, type_b, n> {                                                     \
+    static __device__ __forceinline__ void mma_async(int scale_d, unsigned long long a, \
+                                                     unsigned long long b,              \
+                                                     accumulator (&d)[n / 2]) {         \
+      WGMMA_ASM(n, types, rest, c);                                                     \
+    }                                                                                   \
+  };
 
 // 16-bit operands may be K-major or MN-major; others must be K-major. Of each f32 (tf32) the upper
 // 19 bits count.
-#define DEFINE_WGMMA(n, tnsp_a, tnsp_b)                                                            \
-  DEFINE_WGMMA_OF(f16, f16, float, n, "k16.f32.f16.f16",                                           \
-                  ", 1, 1, " DIGITS_OF(tnsp_a) ", " DIGITS_OF(tnsp_b), "+f")                       \
-  DEFINE_WGMMA_OF(bf16, bf16, float, n, "k16.f32.bf16.bf16",                                       \
-                  ", 1, 1, " DIGITS_OF(tnsp_a) ", " DIGITS_OF(tnsp_b), "+f")                       \
-  DEFINE_WGMMA_OF(f32, f32, float, n, "k8.f32.tf32.tf32", ", 1, 1", "+f")                          \
-  DEFINE_WGMMA_OF(e4m3, e4m3, float, n, "k32.f32.e4m3.e4m3", ", 1, 1", "+f")                       \
-  DEFINE_WGMMA_OF(e4m3, e5m2, float, n, "k32.f32.e4m3.e5m2", ", 1, 1", "+f")                       \
-  DEFINE_WGMMA_OF(e5m2, e4m3, float, n, "k32.f32.e5m2.e4m3", ", 1, 1", "+f")                       \
-  DEFINE_WGMMA_OF(e5m2, e5m2, float, n, "k32.f32.e5m2.e5m2", ", 1, 1", "+f")                       \
-  DEFINE_WGMMA_OF(s8, s8, int, n, "k32.s32.s8.s8", "", "+r")                                       \
-  __device__ __forceinline__ void wgmma_a_from_registers(f32, f32, FragmentA& a,                   \
-                                                         unsigned long long b, float(&d)[n / 2]) { \
-    WGMMA_A_FROM_REGISTERS_ASM(n, "k8.f32.tf32.tf32", ", 1, 1", "+f");                             \
-  }
+#define DEFINE_WGMMA(n, tnsp_a, tnsp_b)                                                  \
+  DEFINE_WGMMA_OF(f16, f16, float, n, "k16.f32.f16.f16",                                 \
+                  ", 1, 1, " DIGITS_OF(tnsp_a) ", " DIGITS_OF(tnsp_b), "+f")             \
+  DEFINE_WGMMA_OF(bf16, bf16, float, n, "k16.f32.bf16.bf16",                             \
+                  ", 1, 1, " DIGITS_OF(tnsp_a) ", " DIGITS_OF(tnsp_b), "+f")             \
+  DEFINE_WGMMA_OF(f32, f32, float, n, "k8.f32.tf32.tf32", ", 1, 1", "+f")                \
+  DEFINE_WGMMA_OF(e4m3, e4m3, float, n, "k32.f32.e4m3.e4m3", ", 1, 1", "+f")             \
+  DEFINE_WGMMA_OF(e4m3, e5m2, float, n, "k32.f32.e4m3.e5m2", ", 1, 1", "+f")             \
+  DEFINE_WGMMA_OF(e5m2, e4m3, float, n, "k32.f32.e5m2.e4m3", ", 1, 1", "+f")             \
+  DEFINE_WGMMA_OF(e5m2, e5m2, float, n, "k32.f32.e5m2.e5m2", ", 1, 1", "+f")             \
+  DEFINE_WGMMA_OF(s8, s8, int, n, "k32.s32.s8.s8", "", "+r")                             \
+  template <>                                                                            \
+  struct WgmmaAFromRegisters<n> {                                                        \
+    static __device__ __forceinline__ void mma_async(FragmentA& a, unsigned long long b, \
+                                                     float (&d)[n / 2]) {                \
+      WGMMA_A_FROM_REGISTERS_ASM(n, "k8.f32.tf32.tf32", ", 1, 1", "+f");                 \
+    }                                                                                    \
+  };

@@ -229,9 +229,9 @@ constexpr int kUnitOfStore = kStoresVectors ? kQuad : 1;
 constexpr int kUnitM = OperandA::kRowUnit;
 constexpr int kUnitN = OperandB::kRowUnit > kUnitOfStore ? OperandB::kRowUnit : kUnitOfStore;
 
-// What a block computes: a tile of D, with its origin, and a slice of K.
+// The work of a CTA: a slice of K of one tile of D.
 struct WorkTile {
-  long long entry;
+  long long batch_index;
   long long tile;  // counted over the whole batch
   int slice;       // of K, of split_k
   long long m0, n0, k0;
@@ -241,7 +241,7 @@ struct WorkTile {
   int whole_steps;    // the first of them, whose tiles of A and B are inside the matrices
 };
 
-__device__ __forceinline__ WorkTile work_tile_of_block(const Arguments& arguments) {
+__device__ __forceinline__ WorkTile work_tile_of_cta(const Arguments& arguments) {
   const int tiles_m = static_cast<int>((arguments.m + kBlockM - 1) / kBlockM);
   const int tiles_n = static_cast<int>((arguments.n + kBlockN - 1) / kBlockN);
   const int tiles = tiles_m * tiles_n;
@@ -249,9 +249,9 @@ __device__ __forceinline__ WorkTile work_tile_of_block(const Arguments& argument
   const TileCoordinate at =
       tile_at(static_cast<int>(blockIdx.x) % tiles, tiles_m, tiles_n, kGroupM);
   WorkTile work;
-  work.entry = slice_of_batch / kSplitK;
+  work.batch_index = slice_of_batch / kSplitK;
   work.slice = slice_of_batch % kSplitK;
-  work.tile = work.entry * tiles + static_cast<int>(blockIdx.x) % tiles;
+  work.tile = work.batch_index * tiles + static_cast<int>(blockIdx.x) % tiles;
   work.m0 = static_cast<long long>(at.tile_m) * kBlockM;
   work.n0 = static_cast<long long>(at.tile_n) * kBlockN;
   if (!kReadC || arguments.c != arguments.d) {
@@ -337,14 +337,14 @@ __device__ __forceinline__ void store_row(const Epilogue& epilogue, const WorkTi
                                           int n0, const Accumulator (&accumulators)[kThreadN],
                                           TypeD* d) {
 #pragma unroll
-  for (int sum = 0; sum < kThreadN; sum += kQuad) {
-    const int n = n0 + sum / kQuad * kStrideN, present = min(work.columns - n, kQuad);
+  for (int first = 0; first < kThreadN; first += kQuad) {
+    const int n = n0 + first / kQuad * kStrideN, present = min(work.columns - n, kQuad);
     VectorD vector;
 #pragma unroll
     for (int element = 0; element < kQuad; ++element) {
       if (element < present) {
-        vector.element[element] =
-            finish(epilogue, accumulators[sum + element], work.m0 + m, work.n0 + n + element);
+        vector.element[element] = apply_epilogue(epilogue, accumulators[first + element],
+                                                 work.m0 + m, work.n0 + n + element);
       }
     }
     if (kStoresVectors && present == kQuad) {
@@ -366,8 +366,8 @@ constexpr int kRowsUnrolled = kLongActivation ? 1 : kThreadM;
 
 __device__ __forceinline__ void store(const Arguments& arguments, const WorkTile& work,
                                       const ThreadOrigin& origin, Accumulators& accumulators) {
-  const Epilogue epilogue = begin_epilogue(arguments, work.entry);
-  TypeD* const d = batch_entry_d(arguments, work.entry) + offset_d(arguments, work.m0, work.n0);
+  const Epilogue epilogue = begin_epilogue(arguments, work.batch_index);
+  TypeD* const d = matrix_d(arguments, work.batch_index) + offset_d(arguments, work.m0, work.n0);
 #pragma unroll kRowsUnrolled
   for (int row = 0; row < kThreadM; ++row) {
     const int m = row_of_accumulators(origin, row);
@@ -384,13 +384,13 @@ __device__ __forceinline__ void store(const Arguments& arguments, const WorkTile
   }
 }
 
-// The partial tiles of D that the blocks of a tile hold where K is split, and their reduction
-// (split_k_reduction.cuh) in chunks: a few rows of every thread's accumulators.
+// With split_k > 1, each CTA holds a partial tile of D. The CTAs of a tile reduce their partial
+// tiles (split_k_reduction.cuh) in chunks: a few rows of every thread's accumulators.
 //
 //   int chunk = hand_in(reduction, slice, waits, accumulators);
 //   for (; chunk < kChunks; chunk = reduction.next_chunk()) {
 //     for each `row` of the chunk, from chunk * kRowsOfChunk on:
-//       add_row(reduction, row, accumulators_of_row);
+//       add_row(reduction, row, row_accumulators);
 //   }
 
 constexpr int kRowsOfChunk = kShape.rows_of_chunk(), kChunks = kShape.chunks();
@@ -489,18 +489,18 @@ __device__ __forceinline__ void add_row(const Reduction& reduction, int row,
   }
 }
 
-// If all blocks of the launch run in one wave, those that hold slices of a tile may wait for each
+// If all CTAs of the launch run in one wave, those that hold slices of a tile may wait for each
 // other.
 __device__ __forceinline__ bool all_run_at_once() {
   return gridDim.x <= sm_id_count() * kBlocksPerSm;
 }
 
-// Where K is split: the blocks that hold the other slices reduce chunks of the tile, too.
+// With split_k > 1: the CTAs that hold the other slices reduce chunks of the tile, too.
 __device__ __forceinline__ void reduce_and_store(const Arguments& arguments, const WorkTile& work,
                                                  const ThreadOrigin& origin, int* scratch,
                                                  const Accumulators& accumulators) {
-  const Epilogue epilogue = begin_epilogue(arguments, work.entry);
-  TypeD* const d = batch_entry_d(arguments, work.entry) + offset_d(arguments, work.m0, work.n0);
+  const Epilogue epilogue = begin_epilogue(arguments, work.batch_index);
+  TypeD* const d = matrix_d(arguments, work.batch_index) + offset_d(arguments, work.m0, work.n0);
   const ThreadGroup block{static_cast<int>(threadIdx.x), kThreads, 0};
   const Reduction reduction =
       split_k_reduction<kSplitK, kChunks>(arguments, work.tile, kPartialElements, block, scratch);
@@ -508,11 +508,11 @@ __device__ __forceinline__ void reduce_and_store(const Arguments& arguments, con
   for (; chunk < kChunks; chunk = reduction.next_chunk()) {
 #pragma unroll 1
     for (int row = chunk * kRowsOfChunk; row < (chunk + 1) * kRowsOfChunk; ++row) {
-      Accumulator of_row[kThreadN];
-      add_row(reduction, row, of_row);
+      Accumulator row_accumulators[kThreadN];
+      add_row(reduction, row, row_accumulators);
       const int m = row_of_accumulators(origin, row);
       if (m < work.rows) {
-        store_row(epilogue, work, m, origin.n, of_row, d + offset_d(arguments, m, 0));
+        store_row(epilogue, work, m, origin.n, row_accumulators, d + offset_d(arguments, m, 0));
       }
     }
   }
@@ -523,13 +523,13 @@ extern "C" __global__ void __launch_bounds__(kThreads, kBlocksPerSm)
     tunedgemm_simt(const __grid_constant__ Arguments arguments) {
   extern __shared__ __align__(16) unsigned char shared_bytes[];
   Accumulator* const shared = reinterpret_cast<Accumulator*>(shared_bytes);
-  const WorkTile work = work_tile_of_block(arguments);
+  const WorkTile work = work_tile_of_cta(arguments);
   const ThreadOrigin origin = origin_of_thread();
   OperandA a;
   OperandB b;
-  a.start(batch_entry_a(arguments, work.entry) + offset_a(arguments, work.m0, work.k0),
+  a.start(matrix_a(arguments, work.batch_index) + offset_a(arguments, work.m0, work.k0),
           arguments.lda, work.rows);
-  b.start(batch_entry_b(arguments, work.entry) + offset_b(arguments, work.k0, work.n0),
+  b.start(matrix_b(arguments, work.batch_index) + offset_b(arguments, work.k0, work.n0),
           arguments.ldb, work.columns);
 
 #pragma unroll 1

@@ -1,15 +1,15 @@
 // Neighbouring tiles for neighbouring SMs (gpc_aware). SMs of one GPC that ask the L2 cache for the
 // same line at nearly the same time are answered together, so CTAs that share operands should run
-// on one. Where a CTA runs is known when it runs: then its cluster claims the next id of its GPC's
-// range or, should that be used up, of another one. There are as many ids as clusters, so each
-// finds one. Which one decides nothing but the time.
+// on one. A CTA learns its GPC only when it runs: then its cluster claims the next id of the GPC's
+// range or, if that is used up, of another one. There are as many ids as clusters, so each cluster
+// finds one. The result does not depend on the ids, only the time does.
 //
 //   the last 8 bytes of the workspace's counters, one number:  a byte for each GPC, how many
 //                                                              clusters have claimed from its range
 //
-// It is zero again before a launch that may overlap this one can begin: the cluster that claims the
-// last id sees from the number that all are claimed, clears it, and only then lets the next kernel
-// start. So this may touch it before the kernels before it have ended.
+// The number is zero again before a launch that may overlap this one can begin: the cluster that
+// claims the last id sees from the number that all are claimed, clears it, and only then lets the
+// next kernel start. So a kernel may touch it before the previous kernels have ended.
 #pragma once
 
 #include "../common/arguments.cuh"
@@ -35,7 +35,7 @@ __device__ __forceinline__ int ids_of(const GpcClusterRanges& ranges, int gpc) {
   return ranges.first[gpc + 1] - ranges.first[gpc];
 }
 
-// Where most ids seem to be left.
+// The GPC that seems to have most ids left.
 __device__ __forceinline__ int gpc_with_most_left(const GpcClusterRanges& ranges,
                                                   ClaimCounters claims) {
   int gpc = 0, most = 0;
@@ -49,8 +49,8 @@ __device__ __forceinline__ int gpc_with_most_left(const GpcClusterRanges& ranges
   return gpc;
 }
 
-// The claiming thread of a cluster's first CTA claims an id; where GPCs are not known, it is that
-// of the launch. What other threads get here is not used.
+// The claiming thread of a cluster's first CTA claims an id. If the GPCs are not known, this is the
+// id of the launch. The other threads do not use the result.
 struct ClaimedClusterId {
   int id;
   ClaimCounters claims;  // of all clusters until then; 0: this thread has claimed nothing
@@ -64,18 +64,18 @@ __device__ __forceinline__ ClaimedClusterId claim_cluster_id(const Arguments& ar
 #pragma unroll 1
     for (int attempt = 0; attempt < ranges.gpcs; ++attempt) {  // none is found empty twice
       const ClaimCounters one = ClaimCounters{1} << 8 * gpc;
-      const ClaimCounters before = atomicAdd(claim_counters(arguments), one);
-      const int number = claims_of(before, gpc);
+      const ClaimCounters previous = atomicAdd(claim_counters(arguments), one);
+      const int number = claims_of(previous, gpc);
       if (number < ids_of(ranges, gpc)) {
-        return {ranges.first[gpc] + number, before + one};
+        return {ranges.first[gpc] + number, previous + one};
       }
-      gpc = gpc_with_most_left(ranges, before);
+      gpc = gpc_with_most_left(ranges, previous);
     }
   }
   return {static_cast<int>(blockIdx.x / kClusterSize), 0};
 }
 
-// The claiming thread of every CTA, later.
+// The claiming thread of every CTA calls this later.
 __device__ __forceinline__ void finish_claim(const Arguments& arguments,
                                              const GpcClusterRanges& ranges,
                                              const ClaimedClusterId& claimed, int clusters) {
@@ -91,9 +91,9 @@ __device__ __forceinline__ void finish_claim(const Arguments& arguments,
   launch_dependents();
 }
 
-// All threads of the CTA of this rank, after the cluster's barrier: the id that the claiming thread
-// of the first CTA has claimed and sends to all, by way of 4 bytes of shared memory and, where the
-// cluster has several CTAs, a barrier that expects them.
+// All threads call this after the cluster's barrier, `rank` being that of their CTA. They get the
+// id that the claiming thread of the first CTA has claimed. It goes through 4 bytes of shared
+// memory and, if the cluster has several CTAs, a barrier that expects them.
 template <int kClusterSize>
 __device__ __forceinline__ int broadcast_cluster_id(int rank, int id, unsigned address,
                                                     unsigned barrier) {

@@ -1,40 +1,31 @@
 // The kernel that copies operands whose rows are not aligned to 16 bytes (kernel_parameters.cuh).
 //
-// A thread copies 16 bytes that are aligned where they go. Where they come from they lie in two
-// aligned 16-byte words, which neighbouring threads read, too, and are shifted out of them. Words
-// that reach beyond the matrix are not read: there elements are copied one by one. What lies between
-// the rows of a copy is not written: tensor maps know the rows' length.
+// A thread writes 16 aligned bytes of the copy. In the operand they lie in two aligned 16-byte
+// words, which neighbouring threads read, too, and are shifted out of them. Words that reach beyond
+// the matrix are not read: elements are copied one by one there. The padding itself is not written:
+// tensor maps know the rows' length.
 #pragma once
 
 #include "../common/problem.cuh"
 #include "kernel_parameters.cuh"
 
-// One operand: rows of `length` elements, over all batch entries.
+// One operand: `matrices` of `rows` rows of `length` elements.
 template <typename Type>
 struct PaddedOperand {
   const Type* from;
   char* to;
   long long length, leading_dimension, pitch;
-  long long rows, entries, batch_stride;
-  unsigned long long begin, end;  // the addresses between which all elements lie
-};
+  long long rows, matrices, batch_stride;
 
+  unsigned long long begin = 0, end = 0;  // the addresses between which all elements lie
+};
 template <typename Type>
-__device__ __forceinline__ PaddedOperand<Type> padded_operand(
-    const void* from, char* to, long long length, long long leading_dimension, long long pitch,
-    long long rows, long long entries, long long batch_stride) {
-  const auto* const first = static_cast<const Type*>(from);
-  return {first,
-          to,
-          length,
-          leading_dimension,
-          pitch,
-          rows,
-          entries,
-          batch_stride,
-          reinterpret_cast<unsigned long long>(first),
-          reinterpret_cast<unsigned long long>(first + (entries - 1) * batch_stride +
-                                               (rows - 1) * leading_dimension + length)};
+__device__ __forceinline__ PaddedOperand<Type> with_addresses(PaddedOperand<Type> operand) {
+  operand.begin = reinterpret_cast<unsigned long long>(operand.from);
+  operand.end = reinterpret_cast<unsigned long long>(
+      operand.from + (operand.matrices - 1) * operand.batch_stride +
+      (operand.rows - 1) * operand.leading_dimension + operand.length);
+  return operand;
 }
 
 // 16 bytes from the byte `shift` of two words on; rows are aligned to `alignment` bytes.
@@ -75,14 +66,14 @@ template <typename Type>
 __device__ __forceinline__ PaddedChunk<Type> load_chunk(const PaddedOperand<Type>& operand,
                                                         long long row, int chunk) {
   constexpr int kElements = 16 / sizeof(Type);
-  const long long entry = operand.entries == 1 ? 0 : row / operand.rows;
+  const long long batch_index = operand.matrices == 1 ? 0 : row / operand.rows;
   const long long first = static_cast<long long>(chunk) * kElements;
   PaddedChunk<Type> loaded{};
-  if (row >= operand.rows * operand.entries) {
+  if (row >= operand.rows * operand.matrices) {
     return loaded;
   }
-  loaded.from = operand.from + entry * operand.batch_stride +
-                (row - entry * operand.rows) * operand.leading_dimension + first;
+  loaded.from = operand.from + batch_index * operand.batch_stride +
+                (row - batch_index * operand.rows) * operand.leading_dimension + first;
   loaded.to = operand.to + row * operand.pitch + static_cast<long long>(chunk) * 16;
   loaded.elements = static_cast<int>(min(operand.length - first, 0LL + kElements));
   const auto low = reinterpret_cast<unsigned long long>(loaded.from) / 16 * 16;
@@ -112,7 +103,7 @@ template <typename Type, int kAlignment>
 __device__ __forceinline__ void pad(const PaddedOperand<Type>& operand) {
   constexpr int kOnTheirWay = 2;
   const auto chunks = static_cast<int>((operand.length * sizeof(Type) + 15) / 16);
-  const long long rows = operand.rows * operand.entries;
+  const long long rows = operand.rows * operand.matrices;
   const unsigned step = gridDim.x * kPaddingThreads;
   const unsigned first = blockIdx.x * kPaddingThreads + threadIdx.x;
   const int step_rows = step / chunks, step_chunks = step % chunks;
@@ -142,16 +133,26 @@ __device__ __forceinline__ void pad_operands(const Arguments& arguments,
   char* const workspace = static_cast<char*>(arguments.workspace);
   if (kAlignA < 16) {
     const bool by_rows = kOrderA == Order::kRowMajor;
-    pad<TypeA, kAlignA>(padded_operand<TypeA>(
-        arguments.a, workspace + padding.offset_a, by_rows ? arguments.k : arguments.m,
-        arguments.lda, padding.pitch_a, by_rows ? arguments.m : arguments.k,
-        arguments.batch_stride_a == 0 ? 1 : arguments.batch, arguments.batch_stride_a));
+    pad<TypeA, kAlignA>(
+        with_addresses<TypeA>({.from = static_cast<const TypeA*>(arguments.a),
+                               .to = workspace + padding.offset_a,
+                               .length = by_rows ? arguments.k : arguments.m,
+                               .leading_dimension = arguments.lda,
+                               .pitch = padding.pitch_a,
+                               .rows = by_rows ? arguments.m : arguments.k,
+                               .matrices = arguments.batch_stride_a == 0 ? 1 : arguments.batch,
+                               .batch_stride = arguments.batch_stride_a}));
   }
   if (kAlignB < 16) {
     const bool by_rows = kOrderB == Order::kRowMajor;
-    pad<TypeB, kAlignB>(padded_operand<TypeB>(
-        arguments.b, workspace + padding.offset_b, by_rows ? arguments.n : arguments.k,
-        arguments.ldb, padding.pitch_b, by_rows ? arguments.k : arguments.n,
-        arguments.batch_stride_b == 0 ? 1 : arguments.batch, arguments.batch_stride_b));
+    pad<TypeB, kAlignB>(
+        with_addresses<TypeB>({.from = static_cast<const TypeB*>(arguments.b),
+                               .to = workspace + padding.offset_b,
+                               .length = by_rows ? arguments.n : arguments.k,
+                               .leading_dimension = arguments.ldb,
+                               .pitch = padding.pitch_b,
+                               .rows = by_rows ? arguments.k : arguments.n,
+                               .matrices = arguments.batch_stride_b == 0 ? 1 : arguments.batch,
+                               .batch_stride = arguments.batch_stride_b}));
   }
 }

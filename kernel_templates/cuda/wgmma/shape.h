@@ -1,6 +1,6 @@
-// What a config of the Hopper kernel means in bytes, registers and columns. The kernel and its host
-// half both include this file, so that nothing is computed twice: the kernel's static_asserts and
-// the host's why_not ask the same functions.
+// The Shape of the Hopper kernel: the bytes, registers and columns that follow from a config. The
+// kernel and its host half both include this file, so that nothing is computed twice: the kernel's
+// static_asserts and the host's why_not call the same functions.
 #pragma once
 
 #include "../common/host_device.cuh"
@@ -47,7 +47,7 @@ TUNEDGEMM_CONSTEXPR SharedTile shared_tile(int extent, int block_k, int element_
   return {is_k_major, divided_up((is_k_major ? block_k : extent) * element_bytes, kSwizzleBytes),
           is_k_major ? extent : block_k, element_bytes};
 }
-// What the same memory holds when every square of 128 x 128 bytes has been transposed.
+// The same memory after every square of 128 x 128 bytes has been transposed.
 TUNEDGEMM_CONSTEXPR SharedTile transposed(SharedTile tile) {
   return {!tile.is_k_major, 1, tile.atom_columns * kSwizzleBytes / tile.element_bytes,
           tile.element_bytes};
@@ -59,8 +59,8 @@ TUNEDGEMM_CONSTEXPR int tile_bytes(SharedTile tile) {
   return tile.atom_columns * atom_column_bytes(tile);
 }
 
-// The knobs, and what the kernel must know of the problem: as it sees it, so transposed where A and
-// B are swapped.
+// The knobs, and what the kernel must know of the problem: the transposed problem, if A and B are
+// swapped. The kernel's headers are templates over a Shape.
 struct Shape {
   int block_m, block_n, block_k;
   int stages, epilogue_stages, consumers;
@@ -116,18 +116,17 @@ struct Shape {
   // TMA copies of 8-bit elements begin at multiples of 16 bytes along a row of memory: a copy from
   // anywhere else ends with "illegal instruction".
   TUNEDGEMM_CONSTEXPR bool bytes_are_n_major() const { return element_bytes == 1 && !b_is_k_major; }
-  // What block_n must be a multiple of. Instructions for integers know no others than multiples of
-  // 16 beyond 32.
+  // block_n must be a multiple of this. Integer instructions wider than 32 columns exist for
+  // multiples of 16 only.
   TUNEDGEMM_CONSTEXPR int width_step() const {
     return accumulates_integers || bytes_are_n_major() ? 16 : kWidthStep;
   }
-  // Tiles begin at multiples of so many elements, so that what is loaded and stored together stays
-  // aligned.
+  // Tiles begin at multiples of this many elements, so that vectors and boxes stay aligned.
   TUNEDGEMM_CONSTEXPR int origin_step_m() const { return transposes_a() ? 16 : 8; }
   TUNEDGEMM_CONSTEXPR int origin_step_n() const { return bytes_are_n_major() ? 16 : 8; }
 
   // ---- Registers --------------------------------------------------------------------------------
-  // What holds fragments of A beyond those of one row block, for which there is room.
+  // The fragments of A of all row blocks but one: for one there is room anyway.
   TUNEDGEMM_CONSTEXPR int fragment_registers() const {
     return a_from_registers() ? 32 * (row_blocks() - 1) : 0;
   }
@@ -135,9 +134,17 @@ struct Shape {
   TUNEDGEMM_CONSTEXPR int accumulators() const {
     return row_blocks() * block_n / 2 + (promotes ? block_n / 2 : 0) + fragment_registers();
   }
-  // Beyond this the compiler spills or, with three consumers, does not take the instruction, which
-  // names all accumulators and may name A's registers, too. Less where the epilogue needs more:
-  // with C or a bias, and with split-K slices beside three consumers.
+  // The most accumulators and fragments that a thread may have (LABBOOK.md, "Registers"):
+  //
+  //   consumers              limit                                                      fitted
+  //   1, 2                   224 or 232 registers, of which the end of a tile needs      192
+  //                          the rest: beyond this the compiler spills
+  //   3                      the 128 registers at launch, since an instruction names     100
+  //                          all accumulators: ptxas needs 26 more
+  //   3, A from registers    the same: ptxas needs 4 more                                 96
+  //
+  // The epilogue needs 1/6 of them for C or a bias, or for split-K slices beside three consumers,
+  // and 2/6 for C or a bias beside the fragments of several row blocks of A.
   TUNEDGEMM_CONSTEXPR int most_accumulators() const {
     const bool few_are_left = split_k > 1 && consumers == 3;
     const int sixths = adds_operand && fragment_registers() > 0 ? 4
@@ -156,9 +163,10 @@ struct Shape {
   TUNEDGEMM_CONSTEXPR int registers_at_launch() const { return kRegistersOfSm / threads() / 8 * 8; }
 
   // ---- The epilogue -----------------------------------------------------------------------------
-  // Where K is split, tiles are reduced in chunks of one width, which differs from the tile's by a
-  // multiple of 16 columns: the one with which all are added soonest when every slice's consumers
-  // take their part of the chunks, and taking a chunk costs as much as adding so many columns.
+  // With split_k > 1, tiles are reduced in chunks of one width: a divisor of block_n that differs
+  // from it by a multiple of 16 columns. It is the width with which the reduction ends soonest, if
+  // the consumers of all slices share the chunks and taking a chunk costs as much as adding
+  // kCostOfTaking columns.
   TUNEDGEMM_CONSTEXPR int reduction_chunk_columns() const {
     constexpr int kCostOfTaking = 64;
     if (split_k == 1) {
@@ -175,10 +183,10 @@ struct Shape {
     }
     return best;
   }
-  // Accumulators leave in blocks of 16 columns; 8 columns that are left over, by themselves.
+  // Accumulators are stored in blocks of 16 columns, and 8 tail columns by themselves.
   TUNEDGEMM_CONSTEXPR int columns_of_blocks() const { return reduction_chunk_columns() / 16 * 16; }
   // A row of the box in which TMA stores D: the widest swizzle span that divides a row of the
-  // blocks. Where A and B are swapped, columns of D lie in rows of 128 bytes.
+  // blocks. With swap_ab, columns of D lie in rows of 128 bytes.
   TUNEDGEMM_CONSTEXPR int epilogue_row_bytes() const {
     const int bytes = columns_of_blocks() * element_bytes_d;
     return swap_ab || bytes % 128 == 0 ? 128 : bytes % 64 == 0 ? 64 : 32;

@@ -8,52 +8,58 @@
 
 using namespace tunedgemm::internal;
 
-// Where in the matrix the box of an atom column begins, `first` rows into it; x is the contiguous
-// dimension. (mn0, k0) is the tile's origin.
-struct BoxOrigin {
-  int x, y;
-};
-__device__ __forceinline__ BoxOrigin box_origin(wgmma::SharedTile tile, int atom_column, int first,
-                                                int mn0, int k0) {
-  const int along = atom_column * (wgmma::kSwizzleBytes / tile.element_bytes);
-  return tile.is_k_major ? BoxOrigin{k0 + along, mn0 + first} : BoxOrigin{mn0 + along, k0 + first};
-}
+// An operand in global memory, whose tiles a cluster loads. The CTAs that share a tile cut its rows
+// in shared memory into parts. Each CTA loads one part for all of them (multicast).
+struct TmaOperand {
+  wgmma::SharedTile tile;
+  const TensorMap& map;
+  int batch_index;
+  int parts, part;  // how many CTAs share a tile; the part that this one loads
+  CacheHint hint{EvictionPriority::kNormal};
 
-// Starts copying a tile. One that `parts` CTAs of the cluster share is cut into as many parts of
-// its rows, and each CTA loads one of them for all in `multicast_mask`.
-__device__ __forceinline__ void load_tile(wgmma::SharedTile tile, int parts, int part,
-                                          unsigned short multicast_mask, const TensorMap& map,
-                                          unsigned to, unsigned barrier, int mn0, int k0, int entry,
-                                          const CacheHint& hint) {
-  const int first = part * (tile.rows / parts);
-#pragma unroll
-  for (int column = 0; column < tile.atom_columns; ++column) {
-    const unsigned box =
-        to + column * wgmma::atom_column_bytes(tile) + first * wgmma::kSwizzleBytes;
-    const BoxOrigin origin = box_origin(tile, column, first, mn0, k0);
-    if (parts > 1) {
-      tma_load_multicast(multicast_mask, box, map, barrier, origin.x, origin.y, entry, hint);
-    } else {
-      tma_load(box, map, barrier, origin.x, origin.y, entry, hint);
-    }
-  }
-}
-
-// Brings all parts of a tile of batch entry 0 to the L2 cache, by the map that load_tile() uses.
-__device__ __forceinline__ void prefetch_tile(wgmma::SharedTile tile, int parts,
-                                              const TensorMap& map, int mn0, int k0) {
-  for (int part = 0; part < parts; ++part) {
-    const int first = part * (tile.rows / parts);
+  // Starts to copy this CTA's part of a tile to the tile at the address `to`.
+  __device__ __forceinline__ void load_tile(unsigned to, unsigned barrier, int mn0, int k0,
+                                            unsigned short multicast_mask) const {
+    const int first_row = part * (tile.rows / parts);
 #pragma unroll
     for (int column = 0; column < tile.atom_columns; ++column) {
-      const BoxOrigin origin = box_origin(tile, column, first, mn0, k0);
-      tma_prefetch(map, origin.x, origin.y, 0);
+      const unsigned box =
+          to + column * wgmma::atom_column_bytes(tile) + first_row * wgmma::kSwizzleBytes;
+      const BoxOrigin from = box_origin(mn0, k0, column, first_row);
+      if (parts > 1) {
+        tma_load_multicast(multicast_mask, box, map, barrier, from.x, from.y, batch_index, hint);
+      } else {
+        tma_load(box, map, barrier, from.x, from.y, batch_index, hint);
+      }
     }
   }
-}
 
-// The descriptor of what one step along K, 32 bytes of every row of A (column of B) from `row` on,
-// takes from the tile at `address` (descriptor_address).
+  // Brings all parts of a tile to the L2 cache.
+  __device__ __forceinline__ void prefetch_tile(int mn0, int k0) const {
+    for (int one = 0; one < parts; ++one) {
+      const int first_row = one * (tile.rows / parts);
+#pragma unroll
+      for (int column = 0; column < tile.atom_columns; ++column) {
+        const BoxOrigin from = box_origin(mn0, k0, column, first_row);
+        tma_prefetch(map, from.x, from.y, batch_index);
+      }
+    }
+  }
+
+  // A box is an atom column of a part. x is the contiguous dimension of the matrix.
+  struct BoxOrigin {
+    int x, y;
+  };
+  __device__ __forceinline__ BoxOrigin box_origin(int mn0, int k0, int atom_column,
+                                                  int first_row) const {
+    const int offset = atom_column * (wgmma::kSwizzleBytes / tile.element_bytes);
+    return tile.is_k_major ? BoxOrigin{k0 + offset, mn0 + first_row}
+                           : BoxOrigin{mn0 + offset, k0 + first_row};
+  }
+};
+
+// The descriptor of one step along K, 32 bytes of every row of A (column of B) from `row` on, in
+// the tile at `address` (descriptor_address).
 __device__ __forceinline__ unsigned long long descriptor(wgmma::SharedTile tile, unsigned address,
                                                          int row, int step) {
   constexpr int atom_bytes = wgmma::kSwizzleAtomRows * wgmma::kSwizzleBytes;

@@ -1,5 +1,5 @@
-// A warp's block of 16 x 16 elements of D, in the fragments that the tensor cores leave, to
-// swizzled rows in shared memory that a TMA copy takes away (sm_90 and later).
+// Stores a warp's block of 16 x 16 elements of D from the fragments of the tensor cores to swizzled
+// rows in shared memory, from which TMA copies them (sm_90 and later).
 //
 //   store_block(rows, span, column, packed(elements))
 //   store_block_transposed(rows, row, column, packed(elements))

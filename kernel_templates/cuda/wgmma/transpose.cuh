@@ -1,10 +1,10 @@
 // Transposes a tile in shared memory, in place, between the TMA copy that brings it and the wgmma
 // instructions that take it: elements of 8 and 32 bits, whose products need K-major operands.
 //
-// 128 bytes of rows and of K make a square: 8 x 8 blocks of 16 bytes a row. The block of rows c and
-// chunk d goes to rows d and chunk c, itself transposed. A warp takes the 8 blocks with d = c ^ x
-// at a time: they change places among each other, and neither its reads nor its writes have bank
-// conflicts.
+// 128 bytes of rows and of K make a square of 8 x 8 blocks, each with rows of 16 bytes. The block
+// in row c and column d goes to row d and column c, itself transposed. A warp takes the 8 blocks
+// with d = c ^ x at a time: they change places among each other, and neither its reads nor its
+// writes have bank conflicts.
 #pragma once
 
 #include "../ptx/data_movement.cuh"
@@ -14,9 +14,9 @@ using namespace tunedgemm::internal;
 
 constexpr int kTransposedBytes = 2048;  // by a warp at a time
 
-// The address of a 16-byte chunk of a swizzled row.
-__device__ __forceinline__ unsigned chunk_address(unsigned atom_column, int row, int chunk) {
-  return atom_column + row * wgmma::kSwizzleBytes + (chunk ^ row % 8) * 16;
+// The address of a 16-byte vector of a swizzled row.
+__device__ __forceinline__ unsigned vector_address(unsigned atom_column, int row, int vector) {
+  return atom_column + row * wgmma::kSwizzleBytes + (vector ^ row % 8) * 16;
 }
 
 // Elements of 32 bits: a block is 4 rows, a square 32. A lane has a block; a warp four x.
@@ -26,12 +26,12 @@ __device__ __forceinline__ void transpose_32_bits(unsigned square, int part) {
   SharedVector row[4];
 #pragma unroll
   for (int i = 0; i < 4; ++i) {
-    row[i] = load_shared_vector(chunk_address(square, 4 * c + i, d));
+    row[i] = load_shared_vector(vector_address(square, 4 * c + i, d));
   }
   __syncwarp();
 #pragma unroll
   for (int i = 0; i < 4; ++i) {
-    store_shared(chunk_address(square, 4 * d + i, c), row[0].element[i], row[1].element[i],
+    store_shared(vector_address(square, 4 * d + i, c), row[0].element[i], row[1].element[i],
                  row[2].element[i], row[3].element[i]);
   }
 }
@@ -56,19 +56,19 @@ __device__ __forceinline__ void transpose_8_bits(unsigned square, int x) {
   for (int four = 0; four < 4; ++four) {
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
-      columns[four][i] = load_shared(chunk_address(square, 16 * c + 4 * four + i, d) + column);
+      columns[four][i] = load_shared(vector_address(square, 16 * c + 4 * four + i, d) + column);
     }
     transpose_4x4_bytes(columns[four]);
   }
   __syncwarp();
 #pragma unroll
   for (int i = 0; i < 4; ++i) {
-    store_shared(chunk_address(square, 16 * d + column + i, c), columns[0][i], columns[1][i],
+    store_shared(vector_address(square, 16 * d + column + i, c), columns[0][i], columns[1][i],
                  columns[2][i], columns[3][i]);
   }
 }
 
-// Warp `warp` of `warps`: its part of the tile at `address`, which has been loaded as `tile`.
+// Warp `warp` of `warps` transposes its part of the tile at `address`, which was loaded as `tile`.
 __device__ __forceinline__ void transpose_tile(wgmma::SharedTile tile, unsigned address, int warp,
                                                int warps) {
   const int parts = wgmma::atom_column_bytes(tile) / kTransposedBytes;

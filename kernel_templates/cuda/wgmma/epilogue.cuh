@@ -1,0 +1,367 @@
+// Epilogue: how a consumer, a warpgroup, stores its accumulators to D. They go in chunks: of the 64
+// rows of a row block, as many columns as are stored together. A chunk has all columns of the tile,
+// or fewer with split_k > 1: then its accumulators are first added over the slices of K.
+//
+//   store_chunk()                one of these three:
+//     store_by_tma()             the usual case: D is prepared in shared memory and copied by TMA
+//     store_transposed_by_tma()  the same where the host has exchanged A and B (swap_ab)
+//     store_by_threads()         where TMA cannot copy D, or an activation is long
+//       apply_epilogue()         from an accumulator to an element of D (common/epilogue.cuh)
+//
+// A warp has 16 of the 64 rows (ptx/wgmma.cuh has the layout). Accumulators are stored in blocks of
+// 16 columns. If the chunk has 8 columns more, these tail columns are stored by the threads.
+#pragma once
+
+#include "../common/epilogue.cuh"
+#include "../common/problem.cuh"
+#include "../common/split_k_reduction.cuh"
+#include "../common/store.cuh"
+#include "../ptx/data_movement.cuh"
+#include "../ptx/tensor_copy.cuh"
+#include "../ptx/warpgroup.cuh"
+#include "mainloop.cuh"
+#include "shape.h"
+#include "stmatrix.cuh"
+#include "tile_scheduler.cuh"
+
+using namespace tunedgemm::internal;
+
+// A thread's accumulators of a chunk.
+template <wgmma::Shape kShape>
+using ChunkAccumulators = Accumulator[kShape.reduction_chunk_columns() / 2];
+
+// The first element of a chunk is D[m0, n0] of the matrix with this batch index.
+struct Chunk {
+  int batch_index, m0, n0;
+};
+
+__device__ __forceinline__ ThreadGroup thread_group_of_consumer(int consumer) {
+  return {static_cast<int>(threadIdx.x) % kWarpgroup, kWarpgroup, 1 + consumer};
+}
+
+// The epilogue stages of a warp (with swap_ab, of all four warps), in which D is prepared for TMA.
+// They are used alternately.
+template <wgmma::Shape kShape>
+struct EpilogueBuffer {
+  unsigned address;
+  int next_offset = 0;
+
+  // The stage for the next `bytes`. Before it is written to, the thread that copies has to wait
+  // until the last copy has read it: tma_store_wait_read(epilogue_stages - 1).
+  __device__ __forceinline__ unsigned next_stage(int bytes) {
+    const unsigned stage = address + next_offset;
+    next_offset = kShape.epilogue_stages == 1 ? 0 : next_offset ^ bytes;
+    return stage;
+  }
+};
+
+// An optimization barrier: the compiler no longer knows how the number was computed. Otherwise it
+// computes the addresses of all columns first, and needs the accumulators' registers for them.
+__device__ __forceinline__ void optimization_barrier(int& number) {
+  asm volatile("" : "+r"(number));
+}
+
+template <wgmma::Shape kShape>
+struct CollectiveEpilogue {
+  static constexpr int kChunkColumns = kShape.reduction_chunk_columns();
+  static constexpr int kBlockColumns = kShape.columns_of_blocks();  // without tail columns
+  using ChunkAccumulators = ::ChunkAccumulators<kShape>;
+
+  const Arguments& arguments;
+  const TensorMap& d;
+  EvictionPriority eviction;  // of D
+  int consumer, first_row;    // of the CTA's tile, the first row that this consumer stores
+  char* epilogue_stages;      // this warp's or, with swap_ab, those of all four warps
+  int* reduction_int;         // in shared memory, for split_k_reduction.cuh
+  EpilogueBuffer<kShape>& buffer;
+
+  __device__ __forceinline__ Chunk row_block(const WorkTile& work, int block) const {
+    return {work.batch_index, work.m0 + first_row + wgmma::kRowBlock * block, work.n0};
+  }
+
+  __device__ __forceinline__ void store_chunk(const Chunk& chunk, const ThreadGroup& group,
+                                              const ChunkAccumulators& accumulators) const {
+    const Epilogue epilogue = begin_epilogue(arguments, chunk.batch_index);
+    if constexpr (kShape.swap_ab) {
+      store_transposed_by_tma(epilogue, chunk, group, accumulators);
+    } else if constexpr (kShape.tensor_store) {
+      store_by_tma(epilogue, chunk, group, accumulators);
+    } else {
+      store_by_threads(epilogue, chunk, group, accumulators);
+    }
+  }
+
+  // ---- The usual case: TMA ----------------------------------------------------------------------
+  // TMA copies boxes of 16 rows. A row of a box is the widest swizzle span that fits. An epilogue
+  // stage has room for one box or several.
+  static constexpr int kRowBytes = kShape.epilogue_row_bytes();
+  static constexpr int kRowColumns = kRowBytes / sizeof(TypeD);
+  static constexpr int kBoxBytes = wgmma::kEpilogueRows * kRowBytes;
+  static constexpr int kStageColumns = wgmma::kEpilogueStageBytes / kBoxBytes * kRowColumns;
+
+  // A warp stores its 16 rows, one epilogue stage after the other. If there are two, one is copied
+  // while the other is prepared. The thread that copies is lane 0 rather than an elected one: so
+  // the compiler makes a loop of the copy and moves nothing across it. Otherwise it would apply the
+  // epilogue to all accumulators before it stores the first.
+  __device__ __forceinline__ void store_by_tma(const Epilogue& epilogue, const Chunk& chunk,
+                                               const ThreadGroup& group,
+                                               const ChunkAccumulators& accumulators) const {
+    const int lane = threadIdx.x % 32, m0 = chunk.m0 + group.thread / 32 * 16;
+    int block_n0 = chunk.n0;
+#pragma unroll
+    for (int column = 0; column < kBlockColumns; column += kStageColumns) {
+      const int columns = min(kStageColumns, kBlockColumns - column);
+      const unsigned stage = buffer.next_stage(wgmma::kEpilogueStageBytes);
+      if (lane == 0) {
+        tma_store_wait_read(kShape.epilogue_stages - 1);
+      }
+      __syncwarp();
+#pragma unroll
+      for (int prepared = 0; prepared < columns; prepared += 16) {
+        TypeD elements[8];
+#pragma unroll
+        for (int i = 0; i < 8; ++i) {
+          const long long m = m0 + lane / 4 + i / 2 % 2 * 8;
+          const long long n = block_n0 + lane % 4 * 2 + i / 4 * 8 + i % 2;
+          // C and the bias must not be read where D has no element.
+          elements[i] =
+              kShape.adds_operand && (m >= arguments.m || n >= arguments.n)
+                  ? TypeD{}
+                  : apply_epilogue(epilogue, accumulators[(column + prepared) / 2 + i], m, n);
+        }
+        store_block(stage + prepared / kRowColumns * kBoxBytes, kRowBytes, prepared % kRowColumns,
+                    packed(elements));
+        block_n0 += 16;
+        optimization_barrier(block_n0);
+      }
+      fence_async_proxy();
+      __syncwarp();
+      if (lane == 0) {
+        const CacheHint hint = make_cache_hint(eviction);
+#pragma unroll
+        for (int box = 0; box < columns; box += kRowColumns) {
+          tma_store(d, stage + box / kRowColumns * kBoxBytes, chunk.n0 + column + box, m0,
+                    chunk.batch_index, hint);
+        }
+        tma_store_commit();
+      }
+    }
+    store_tail_columns(epilogue, chunk, group, accumulators);
+  }
+  // A warp's 16 rows of the last 8 columns of a chunk, straight from the registers.
+  __device__ __forceinline__ void store_tail_columns(const Epilogue& epilogue, const Chunk& chunk,
+                                                     const ThreadGroup& group,
+                                                     const ChunkAccumulators& accumulators) const {
+    const int lane = threadIdx.x % 32;
+    const int m0 = chunk.m0 + group.thread / 32 * 16, n0 = chunk.n0 + kBlockColumns;
+    TypeD* const matrix = matrix_d(arguments, chunk.batch_index);
+#pragma unroll
+    for (int i = 0; kBlockColumns + 2 * i < kChunkColumns; ++i) {
+      const int m = m0 + lane / 4 + i / 2 * 8, n = n0 + lane % 4 * 2 + i % 2;
+      if (m < arguments.m && n < arguments.n) {
+        const long long offset =
+            kShape.swap_ab ? offset_d(arguments, n, m) : offset_d(arguments, m, n);
+        matrix[offset] = apply_epilogue(epilogue, accumulators[kBlockColumns / 2 + i], m, n);
+      }
+    }
+  }
+
+  // ---- TMA where A and B have been exchanged ----------------------------------------------------
+  // D is column-major here. A row in shared memory holds a span of 128 bytes of a column of D. As
+  // many spans lie side by side as the 64 rows of D need. One copy takes 16 columns. The four warps
+  // prepare columns together, in the epilogue stages of all.
+  static constexpr int kSpanRows = wgmma::kSwizzleBytes / sizeof(TypeD);  // of D
+  static constexpr int kSpans = wgmma::kRowBlock / kSpanRows;
+  static constexpr int kCopyColumns = wgmma::kEpilogueRows;
+  static constexpr int kPreparedBytes = 4 * wgmma::kEpilogueStageBytes;
+  static constexpr int kPreparedColumns = kPreparedBytes / (wgmma::kSwizzleBytes * kSpans);
+  static constexpr int kSpanBytes = kPreparedColumns * wgmma::kSwizzleBytes;
+
+  // If there are two epilogue stages, one is copied while the other is prepared.
+  __device__ __forceinline__ void store_transposed_by_tma(
+      const Epilogue& epilogue, const Chunk& chunk, const ThreadGroup& group,
+      const ChunkAccumulators& accumulators) const {
+    const int lane = group.thread % 32, first_row = group.thread / 32 * 16;
+    int block_n0 = chunk.n0;
+#pragma unroll
+    for (int column = 0; column < kBlockColumns; column += kPreparedColumns) {
+      const int columns = min(kPreparedColumns, kBlockColumns - column);
+      const unsigned stage = buffer.next_stage(kPreparedBytes);
+      if (group.thread == 0) {
+        tma_store_wait_read(kShape.epilogue_stages - 1);
+      }
+      sync(group);
+#pragma unroll
+      for (int prepared = 0; prepared < columns; prepared += 16) {
+        TypeD elements[8];
+#pragma unroll
+        for (int i = 0; i < 8; ++i) {
+          const long long m = chunk.m0 + first_row + lane / 4 + i / 2 % 2 * 8;
+          const long long n = block_n0 + lane % 4 * 2 + i / 4 * 8 + i % 2;
+          // C and the bias must not be read where D has no element.
+          elements[i] =
+              kShape.adds_operand && (m >= arguments.m || n >= arguments.n)
+                  ? TypeD{}
+                  : apply_epilogue(epilogue, accumulators[(column + prepared) / 2 + i], m, n);
+        }
+        store_block_transposed(stage + first_row / kSpanRows * kSpanBytes, prepared,
+                               first_row % kSpanRows, packed(elements));
+        block_n0 += 16;
+        optimization_barrier(block_n0);
+      }
+      fence_async_proxy();
+      sync(group);
+      if (group.thread == 0) {
+        copy_prepared_columns(stage, {chunk.batch_index, chunk.m0, chunk.n0 + column}, columns);
+        tma_store_commit();
+      }
+    }
+    store_tail_columns(epilogue, chunk, group, accumulators);
+  }
+  // One thread.
+  __device__ __forceinline__ void copy_prepared_columns(unsigned stage, const Chunk& to,
+                                                        int columns) const {
+    const CacheHint hint = make_cache_hint(eviction);
+#pragma unroll
+    for (int column = 0; column < columns; column += kCopyColumns) {
+#pragma unroll
+      for (int span = 0; span < kSpans; ++span) {
+        tma_store(d, stage + span * kSpanBytes + column * wgmma::kSwizzleBytes,
+                  to.m0 + span * kSpanRows, to.n0 + column, to.batch_index, hint);
+      }
+    }
+  }
+
+  // ---- Threads ----------------------------------------------------------------------------------
+  // A warp stores its 16 rows as in mma: the accumulators go through shared memory, so that a
+  // thread has neighbours of a row.
+  static constexpr int kSpreadColumns = kBlockColumns % 32 == 0 ? 32 : 16;
+  static constexpr int kSpreadPitch = kSpreadColumns + 8;
+
+  __device__ __forceinline__ void store_by_threads(const Epilogue& epilogue, const Chunk& chunk,
+                                                   const ThreadGroup& group,
+                                                   const ChunkAccumulators& accumulators) const {
+    constexpr int kVectorsOfRow = kSpreadColumns / kVectorElements;
+    auto* const rows = reinterpret_cast<Accumulator*>(epilogue_stages);
+    const int m0 = chunk.m0 + group.thread / 32 * 16;
+#pragma unroll
+    for (int column = 0; column < kBlockColumns; column += kSpreadColumns) {
+#pragma unroll
+      for (int n = 0; n < kSpreadColumns; n += 16) {
+        const int first = (column + n) / 2;
+        const Accumulator left[4] = {accumulators[first], accumulators[first + 1],
+                                     accumulators[first + 2], accumulators[first + 3]};
+        const Accumulator right[4] = {accumulators[first + 4], accumulators[first + 5],
+                                      accumulators[first + 6], accumulators[first + 7]};
+        fragments_to_shared(left, right, false, false, rows + n, kSpreadPitch);
+      }
+      __syncwarp();
+      if constexpr (kStoresVectors) {
+#pragma unroll 1
+        for (int vector = threadIdx.x % 32; vector < 16 * kVectorsOfRow; vector += 32) {
+          const int row = vector / kVectorsOfRow, n = vector % kVectorsOfRow * kVectorElements;
+          store_vector(arguments, epilogue, chunk.batch_index,
+                       *reinterpret_cast<const AccumulatorVector*>(rows + row * kSpreadPitch + n),
+                       m0 + row, chunk.n0 + column + n);
+        }
+      } else {
+        store_elements<kSpreadColumns, kSpreadPitch>(arguments, epilogue, chunk.batch_index, rows,
+                                                     m0, chunk.n0 + column);
+      }
+      __syncwarp();
+    }
+    store_tail_columns(epilogue, chunk, group, accumulators);
+  }
+
+  // ---- Split-K reduction ------------------------------------------------------------------------
+  // The consumers that hold slices of the same rows of D reduce them together, chunk by chunk
+  // (common/split_k_reduction.cuh). Each stores its accumulators as a partial tile, in vectors of
+  // 16 bytes. Vectors of neighbouring threads are neighbours in memory.
+  static constexpr int kChunksOfRowBlock = kShape.block_n / kChunkColumns;
+  static constexpr int kChunks = kShape.row_blocks() * kChunksOfRowBlock;
+  static constexpr int kVectorsOfChunk = kChunkColumns / 2 / kVectorElements;
+  static constexpr int kVectorsOfTile = kChunks * kVectorsOfChunk;
+  static constexpr int kPartialTileElements = kWarpgroup * kVectorsOfTile * kVectorElements;
+  using Reduction = SplitKReduction<kShape.split_k, kChunks>;
+
+  // A consumer waits for the others only if this is its last work tile: no other work waits for it.
+  __device__ __forceinline__ void reduce_and_store(const WorkTile& work, bool is_last,
+                                                   const Accumulators<kShape>& accumulators) const {
+    const ThreadGroup group = thread_group_of_consumer(consumer);
+    const Chunk first_chunk = row_block(work, 0);
+    const long long tile = kShape.ping_pong ? work.tile : work.tile * kShape.consumers + consumer;
+    const Reduction reduction = split_k_reduction<kShape.split_k, kChunks>(
+        arguments, tile, kPartialTileElements, group, reduction_int);
+    store_partial_tile(reduction, work.slice, &accumulators[0][0]);
+    int index = reduction.begin(is_last);
+    for (; index < kChunks; index = reduction.next_chunk()) {
+      ChunkAccumulators chunk_accumulators;
+      add_slices(reduction, index, chunk_accumulators);
+      store_chunk(Chunk{first_chunk.batch_index,
+                        first_chunk.m0 + wgmma::kRowBlock * (index / kChunksOfRowBlock),
+                        first_chunk.n0 + index % kChunksOfRowBlock * kChunkColumns},
+                  group, chunk_accumulators);
+    }
+  }
+
+  // A thread's first vector of a chunk.
+  __device__ __forceinline__ static float4* vectors_of_chunk(const Reduction& reduction, int slice,
+                                                             int chunk) {
+    const int vectors = slice * kVectorsOfTile + chunk * kVectorsOfChunk;
+    return reinterpret_cast<float4*>(reduction.partial_tiles) + vectors * kWarpgroup +
+           reduction.group.thread;
+  }
+
+  __device__ __forceinline__ static void store_partial_tile(const Reduction& reduction, int slice,
+                                                            const Accumulator* accumulators) {
+    float4* const vectors = vectors_of_chunk(reduction, slice, 0);
+#pragma unroll
+    for (int index = 0; index < kVectorsOfTile; ++index) {
+      AccumulatorVector vector;
+#pragma unroll
+      for (int i = 0; i < kVectorElements; ++i) {
+        vector.element[i] = accumulators[index * kVectorElements + i];
+      }
+      __stcg(vectors + index * kWarpgroup, reinterpret_cast<const float4&>(vector));
+    }
+  }
+
+  // Adds the slices in their order. The vectors of several slices are loaded at a time.
+  static constexpr int kVectorsAtOnce = 16;
+  static constexpr int kSlicesAtOnce =
+      kVectorsOfChunk >= kVectorsAtOnce ? 1 : kVectorsAtOnce / kVectorsOfChunk;
+  __device__ __forceinline__ static void add_slices(const Reduction& reduction, int chunk,
+                                                    ChunkAccumulators& accumulators) {
+#pragma unroll
+    for (int i = 0; i < kChunkColumns / 2; ++i) {
+      accumulators[i] = 0;
+    }
+#pragma unroll 1
+    for (int first_slice = 0; first_slice < kShape.split_k; first_slice += kSlicesAtOnce) {
+      const float4* const from = vectors_of_chunk(reduction, first_slice, chunk);
+      float4 vectors[kSlicesAtOnce][kVectorsOfChunk];
+#pragma unroll
+      for (int slice = 0; slice < kSlicesAtOnce; ++slice) {
+#pragma unroll
+        for (int index = 0; index < kVectorsOfChunk; ++index) {
+          if (first_slice + slice < kShape.split_k) {
+            vectors[slice][index] = __ldcg(from + (slice * kVectorsOfTile + index) * kWarpgroup);
+          }
+        }
+      }
+#pragma unroll
+      for (int slice = 0; slice < kSlicesAtOnce; ++slice) {
+#pragma unroll
+        for (int index = 0; index < kVectorsOfChunk; ++index) {
+          if (first_slice + slice < kShape.split_k) {
+            const auto& vector = reinterpret_cast<const AccumulatorVector&>(vectors[slice][index]);
+#pragma unroll
+            for (int i = 0; i < kVectorElements; ++i) {
+              add(vector.element[i], accumulators[index * kVectorElements + i]);
+            }
+          }
+        }
+      }
+    }
+  }
+};

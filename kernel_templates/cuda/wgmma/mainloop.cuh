@@ -1,0 +1,264 @@
+// Mainloop: how a consumer, a warpgroup, multiplies the k tiles of a work tile as the producer
+// brings them. The usual case is multiply(). The others are variants of it:
+//
+//   multiply_first_row_block(), multiply_overlapped()   while another row block is stored
+//   multiply_promoted()          fp8 whose accumulators are added in f32 after each k tile
+//   multiply_a_from_registers()  an MN-major A of 32 bits
+//
+// A consumer's accumulators are those of its row blocks, 64 rows of D each (ptx/wgmma.cuh has the
+// layout).
+#pragma once
+
+#include "../common/problem.cuh"
+#include "../ptx/data_movement.cuh"
+#include "../ptx/mbarrier.cuh"
+#include "../ptx/wgmma.cuh"
+#include "pipeline.cuh"
+#include "shape.h"
+#include "shared_tile.cuh"
+#include "transpose.cuh"
+
+using namespace tunedgemm::internal;
+
+// A thread's accumulators.
+template <wgmma::Shape kShape>
+using RowBlockAccumulators = Accumulator[kShape.block_n / 2];
+template <wgmma::Shape kShape>
+using Accumulators = RowBlockAccumulators<kShape>[kShape.row_blocks()];
+
+template <wgmma::Shape kShape>
+__device__ __forceinline__ void clear(Accumulators<kShape>& accumulators) {
+  constexpr int kOfRowBlock = kShape.block_n / 2;
+#pragma unroll
+  for (int i = 0; i < kShape.row_blocks() * kOfRowBlock; ++i) {
+    accumulators[i / kOfRowBlock][i % kOfRowBlock] = 0;
+  }
+}
+
+template <wgmma::Shape kShape>
+struct CollectiveMainloop {
+  static constexpr int kRowBlocks = kShape.row_blocks();
+  static constexpr int kSteps = kShape.bytes_along_k() / wgmma::kStepBytes;  // of a k tile
+  static constexpr wgmma::SharedTile kTileA = kShape.tile_a(), kTileB = kShape.tile_b();
+  using Wgmma = ::Wgmma<TypeA, TypeB, kShape.block_n>;
+  using Accumulators = ::Accumulators<kShape>;
+  using RowBlockAccumulators = ::RowBlockAccumulators<kShape>;
+
+  SharedMemory<kShape> shared;
+  int first_row;  // of the CTA's tile, the first that this consumer multiplies
+  PipelineState<kShape.stages> state;
+  StageRelease<kShape> stage_release;
+
+  // ---- The usual case ---------------------------------------------------------------------------
+  // The wgmma of a k tile still runs while that of the next one is started (in_flight=1), so a
+  // stage is released one k tile later.
+  __device__ __forceinline__ void multiply(int k_tiles, Accumulators& accumulators) {
+    int previous_stage = 0;
+#pragma unroll 1
+    for (int k_tile = 0; k_tile < k_tiles; ++k_tile) {
+      wait(shared.full(state.stage), state.phase);
+      fence(accumulators);
+      wgmma_fence();
+      multiply_row_blocks(0, kRowBlocks, k_tile > 0, accumulators);
+      wgmma_commit_group();
+      wgmma_wait_group(kShape.in_flight);
+      fence(accumulators);
+      if constexpr (kShape.in_flight == 0) {
+        stage_release.release(state.stage);
+      } else if (k_tile > 0) {
+        stage_release.release(previous_stage);
+      }
+      previous_stage = state.stage;
+      state.advance();
+    }
+  }
+
+  // Before the accumulators are read: waits for wgmma, and releases the last stage.
+  __device__ __forceinline__ void finish(Accumulators& accumulators) const {
+    if constexpr (kShape.in_flight == 1) {
+      wgmma_wait_group(0);
+      fence(accumulators);
+      stage_release.release(state.previous_stage());
+    }
+  }
+
+  // The current stage's k tile, for the row blocks from `first` to `end`. scale_d is that of wgmma:
+  // 0 overwrites the accumulators, 1 adds to them.
+  __device__ __forceinline__ void multiply_row_blocks(int first, int end, int scale_d,
+                                                      Accumulators& accumulators) const {
+#pragma unroll
+    for (int block = first; block < end; ++block) {
+      multiply_row_block(block, scale_d, accumulators[block]);
+    }
+  }
+  __device__ __forceinline__ void multiply_row_block(int block, int scale_d,
+                                                     RowBlockAccumulators& accumulators) const {
+    const int row = first_row + wgmma::kRowBlock * block;
+#pragma unroll
+    for (int step = 0; step < kSteps; ++step) {
+      Wgmma::mma_async(
+          step > 0 ? 1 : scale_d, descriptor(kTileA, descriptor_address_a(state.stage), row, step),
+          descriptor(kTileB, descriptor_address_b(state.stage), 0, step), accumulators);
+    }
+  }
+  __device__ __forceinline__ unsigned descriptor_address_a(int stage) const {
+    return descriptor_address(shared.a(0)) + stage * (tile_bytes(kTileA) / 16);
+  }
+  __device__ __forceinline__ unsigned descriptor_address_b(int stage) const {
+    return descriptor_address(shared.b(0)) + stage * (tile_bytes(kTileB) / 16);
+  }
+
+  __device__ __forceinline__ static void fence(Accumulators& accumulators) {
+    fence_row_blocks(0, accumulators);
+  }
+  __device__ __forceinline__ static void fence_row_blocks(int first, Accumulators& accumulators) {
+#pragma unroll
+    for (int block = first; block < kRowBlocks; ++block) {
+      fence_registers(accumulators[block]);
+    }
+  }
+
+  // ---- While another row block is stored --------------------------------------------------------
+  //
+  //   first row block | last wgmma            | stored            | first wgmma       | ...
+  //   the others      | last wgmma of this work tile              | stored            | first wgmma
+  //
+  // A work tile begins with the first k tile of the first row block. multiply_overlapped() follows
+  // later with the same k tile of the other row blocks.
+  __device__ __forceinline__ void multiply_first_row_block(Accumulators& accumulators) const {
+    wait(shared.full(state.stage), state.phase);
+    fence_registers(accumulators[0]);
+    wgmma_fence();
+    multiply_row_blocks(0, 1, 0, accumulators);
+    wgmma_commit_group();
+  }
+
+  // Everything else. Each later k tile makes two commit groups: one for the first row block, one
+  // for the other row blocks. The last groups still run afterwards, and their stage is not
+  // released.
+  __device__ __forceinline__ void multiply_overlapped(int k_tiles, Accumulators& accumulators) {
+    fence_row_blocks(1, accumulators);
+    wgmma_fence();
+    multiply_row_blocks(1, kRowBlocks, 0, accumulators);
+    wgmma_commit_group();
+    int previous_stage = state.stage;
+    state.advance();
+#pragma unroll 1
+    for (int k_tile = 1; k_tile < k_tiles; ++k_tile) {
+      wait(shared.full(state.stage), state.phase);
+      fence(accumulators);
+      wgmma_fence();
+      multiply_row_blocks(0, 1, 1, accumulators);
+      wgmma_commit_group();
+      multiply_row_blocks(1, kRowBlocks, 1, accumulators);
+      wgmma_commit_group();
+      wgmma_wait_group(2);
+      fence(accumulators);
+      stage_release.release(previous_stage);
+      previous_stage = state.stage;
+      state.advance();
+    }
+  }
+
+  // ---- Promoted accumulators --------------------------------------------------------------------
+  // The tensor cores add fp8 products with fewer bits than f32 has. So their accumulators hold one
+  // k tile at a time, and are added to others in f32.
+  __device__ __forceinline__ void multiply_promoted(int k_tiles, Accumulators& accumulators) {
+    RowBlockAccumulators tile_accumulators;
+    for (int k_tile = 0; k_tile < k_tiles; ++k_tile) {
+      wait(shared.full(state.stage), state.phase);
+#pragma unroll
+      for (int block = 0; block < kRowBlocks; ++block) {
+        fence_registers(tile_accumulators);
+        wgmma_fence();
+        multiply_row_block(block, 0, tile_accumulators);
+        wgmma_commit_group();
+        wgmma_wait_group(0);
+        fence_registers(tile_accumulators);
+        if (block == kRowBlocks - 1) {
+          stage_release.release(state.stage);
+        }
+#pragma unroll
+        for (int i = 0; i < kShape.block_n / 2; ++i) {
+          accumulators[block][i] = (k_tile > 0 ? accumulators[block][i] : 0) + tile_accumulators[i];
+        }
+      }
+      state.advance();
+    }
+  }
+
+  // ---- A from registers -------------------------------------------------------------------------
+  // wgmma does not take an MN-major A of 32 bits from shared memory. The consumers read it into
+  // registers instead. The wgmma of a step still runs while that of the next step is started and A
+  // is read for the step after that. If A is read later, the compiler makes each wgmma wait for the
+  // one before.
+  __device__ __forceinline__ void multiply_a_from_registers(int k_tiles,
+                                                            Accumulators& accumulators) {
+    FragmentA fragments[kSteps][kRowBlocks];
+    const unsigned offset = fragment_offset_of_lane();
+    clear<kShape>(accumulators);
+    wait(shared.full(state.stage), state.phase);
+    load_fragments(state.stage, offset, 0, fragments[0]);
+#pragma unroll 1
+    for (int k_tile = 0; k_tile < k_tiles; ++k_tile) {
+      const int stage = state.stage, previous_stage = state.previous_stage();
+      state.advance();
+#pragma unroll
+      for (int step = 0; step < kSteps; ++step) {
+        if (step + 1 < kSteps) {
+          load_fragments(stage, offset, step + 1, fragments[step + 1]);
+        } else if (k_tile + 1 < k_tiles) {
+          wait(shared.full(state.stage), state.phase);
+          load_fragments(state.stage, offset, 0, fragments[0]);
+        }
+        fence(accumulators);
+        wgmma_fence();
+#pragma unroll
+        for (int block = 0; block < kRowBlocks; ++block) {
+          WgmmaAFromRegisters<kShape.block_n>::mma_async(
+              fragments[step][block], descriptor(kTileB, descriptor_address_b(stage), 0, step),
+              accumulators[block]);
+        }
+        wgmma_commit_group();
+        wgmma_wait_group(1);
+        fence(accumulators);
+        if (step == 0 && k_tile > 0) {
+          stage_release.release(previous_stage);
+        }
+      }
+    }
+  }
+
+  __device__ __forceinline__ void load_fragments(int stage, unsigned offset, int step,
+                                                 FragmentA (&fragments)[kRowBlocks]) const {
+#pragma unroll
+    for (int block = 0; block < kRowBlocks; ++block) {
+      const int row = first_row + wgmma::kRowBlock * block;
+      fragments[block] = load_fragment(
+          shared.a(stage) + row / 32 * atom_column_bytes(kTileA) + step * 8 * wgmma::kSwizzleBytes,
+          offset);
+    }
+  }
+  // The offset in a tile at which a lane finds row 16 w + g of step 0: at k = t in lanes of even t,
+  // at k = t + 4 in the others, so that there are no bank conflicts.
+  __device__ __forceinline__ static unsigned fragment_offset_of_lane() {
+    const int warp = threadIdx.x / 32 % 4, g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
+    const int row = 16 * warp + g, k = t ^ (t % 2 * 4);
+    const unsigned atom_column = row / 32 * atom_column_bytes(kTileA);
+    return vector_address(atom_column, k, row % 32 / 4) + row % 4 * 4;
+  }
+  // `base` is the address of the row block's step. The lane's other k is 4 rows of shared memory
+  // away, and with the row the swizzle changes; its other row of A is 8 further.
+  __device__ __forceinline__ static FragmentA load_fragment(unsigned base, unsigned offset) {
+    constexpr unsigned kOtherK = 4 * wgmma::kSwizzleBytes + 4 * 16, kOtherRow = 2 * 16;
+    const unsigned long long own_k = load_register_pair(base + offset, base + (offset ^ kOtherRow));
+    const unsigned long long other_k =
+        load_register_pair(base + (offset ^ kOtherK), base + (offset ^ kOtherK ^ kOtherRow));
+    return threadIdx.x % 2 == 0 ? FragmentA{{own_k, other_k}} : FragmentA{{other_k, own_k}};
+  }
+  __device__ __forceinline__ static unsigned long long load_register_pair(unsigned low_address,
+                                                                          unsigned high_address) {
+    const unsigned low = load_shared(low_address), high = load_shared(high_address);
+    return low | static_cast<unsigned long long>(high) << 32;
+  }
+};

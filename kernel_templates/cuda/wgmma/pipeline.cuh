@@ -1,0 +1,116 @@
+// Pipeline: the stages in shared memory by which tiles of A and B go from the producer to the
+// consumers. Both pass through the stages in the same order. Each stage has three barriers:
+//
+//   loaded   TMA has written the tiles, some of which are still to be transposed
+//   full     the tiles can be multiplied
+//   empty    they have been multiplied
+#pragma once
+
+#include "../ptx/data_movement.cuh"
+#include "../ptx/mbarrier.cuh"
+#include "shape.h"
+#include "tile_scheduler.cuh"
+
+using namespace tunedgemm::internal;
+
+// The shared memory of a CTA. Tiles begin at multiples of 1024 bytes, as their swizzle needs it.
+template <wgmma::Shape kShape>
+struct alignas(1024) SharedStorage {
+  char a[kShape.stages][tile_bytes(kShape.tile_a())];
+  char b[kShape.stages][tile_bytes(kShape.tile_b())];
+  char epilogue[4 * kShape.consumers * kShape.epilogue_bytes_of_warp()];  // of all consumer warps
+  Barrier full[kShape.stages], empty[kShape.stages], loaded[kShape.stages];
+  Barrier cluster_id_sent;  // for gpc_aware
+  int cluster_id;
+  alignas(wgmma::kControlBytes / 2) int reduction[kShape.consumers];  // for split_k_reduction.cuh
+};
+
+// The same memory by addresses in the shared state space, which PTX instructions take.
+template <wgmma::Shape kShape>
+struct SharedMemory {
+  using Storage = SharedStorage<kShape>;
+  static_assert(sizeof(Storage) == kShape.shared_bytes(), "shape.h must count what is stored here");
+  unsigned base;
+
+  __device__ __forceinline__ unsigned a(int stage) const {
+    return address(&Storage::a) + stage * tile_bytes(kShape.tile_a());
+  }
+  __device__ __forceinline__ unsigned b(int stage) const {
+    return address(&Storage::b) + stage * tile_bytes(kShape.tile_b());
+  }
+  __device__ __forceinline__ unsigned full(int stage) const {
+    return address(&Storage::full) + stage * kBarrierBytes;
+  }
+  __device__ __forceinline__ unsigned empty(int stage) const {
+    return address(&Storage::empty) + stage * kBarrierBytes;
+  }
+  __device__ __forceinline__ unsigned loaded(int stage) const {
+    return address(&Storage::loaded) + stage * kBarrierBytes;
+  }
+  __device__ __forceinline__ unsigned cluster_id_sent() const {
+    return address(&Storage::cluster_id_sent);
+  }
+  __device__ __forceinline__ unsigned cluster_id() const { return address(&Storage::cluster_id); }
+
+  // NVRTC has no offsetof.
+  template <class Member>
+  __device__ __forceinline__ unsigned address(Member Storage::*member) const {
+    const auto* const storage = static_cast<const Storage*>(nullptr);
+    return base + static_cast<unsigned>(reinterpret_cast<unsigned long long>(&(storage->*member)));
+  }
+};
+
+// One thread, before any other uses the barriers.
+template <wgmma::Shape kShape>
+__device__ __forceinline__ void init_barriers(const SharedMemory<kShape>& shared) {
+  // The warps that multiply, in every CTA that receives a part of its operands from this one.
+  constexpr int kReaders =
+      4 * kShape.consumers_of_tile() * (kShape.cluster_m + kShape.cluster_n - 1);
+  for (int stage = 0; stage < kShape.stages; ++stage) {
+    init_barrier(shared.full(stage), kShape.transposes() ? wgmma::kTransposeWarps : 1);
+    init_barrier(shared.loaded(stage), 1);
+    init_barrier(shared.empty(stage), kReaders);
+  }
+}
+
+// The stage that comes next, and the parity of the phase in which its barriers are.
+template <int kStages>
+struct PipelineState {
+  int stage = 0;
+  unsigned phase = 0;
+
+  __device__ __forceinline__ int previous_stage() const {
+    return stage == 0 ? kStages - 1 : stage - 1;
+  }
+  __device__ __forceinline__ void advance() {
+    ++stage;
+    const bool wraps = stage == kStages;
+    stage = wraps ? 0 : stage;
+    phase ^= wraps;
+  }
+  __device__ __forceinline__ void advance(int k_tiles) {
+    const int next = stage + k_tiles;
+    *this = {next % kStages, phase ^ (next / kStages & 1)};
+  }
+};
+
+// How a consumer warp releases a stage: it arrives at the stage's empty barrier in every CTA that
+// loads a part of its operands. Each of these CTAs is served by one lane.
+template <wgmma::Shape kShape>
+struct StageRelease {
+  unsigned empty;  // the barrier of stage 0 on which this lane arrives; 0: none
+
+  __device__ __forceinline__ void release(int stage) const {
+    if (empty != 0) {
+      arrive_remote(empty + stage * kBarrierBytes);
+    }
+  }
+};
+template <wgmma::Shape kShape>
+__device__ __forceinline__ StageRelease<kShape> stage_release_of_lane(
+    const SharedMemory<kShape>& shared, const ClusterCoordinate& cta) {
+  const int lane = threadIdx.x % 32;
+  const bool arrives = lane < kShape.cluster_size() &&
+                       (lane % kShape.cluster_m == cta.m || lane / kShape.cluster_m == cta.n);
+  return {arrives ? address_in_cta(shared.empty(0), lane) : 0};
+}
