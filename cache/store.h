@@ -221,9 +221,9 @@ class Store {
   /// else a sentence.
   std::string export_to(const std::filesystem::path& destination) const;
   /// Copies the winners, trials and binaries of another cache file into this one, in one
-  /// transaction. If both have a winner for a problem, the better-measured one stays: of a current
-  /// template, of a finished, more rigorous tuning, with more samples, the newer one. Merging a
-  /// file again changes nothing. Leases, requests and probes are not copied.
+  /// transaction. If both have a winner for a problem, the better-measured one stays. These decide,
+  /// in this order: a current template, a finished tuning, greater rigor, more samples, the newer
+  /// row. Merging a file again changes nothing. Leases, requests and probes are not copied.
   MergeResult merge(const std::filesystem::path& from);
 
  private:

@@ -1,8 +1,8 @@
 #pragma once
 
 // Family: one kernel template. The kernel file, in a folder of cuda/ or host/, is the code that
-// runs; the family.cpp beside it implements this class: it lists the knobs, and turns a problem and
-// a config into an Instance or a sentence why not.
+// runs. The family.cpp beside it implements this class: it lists the knobs, and turns a problem and
+// a config into an Instance, or into a sentence that says why there is none.
 
 #include <cstdint>
 #include <mutex>
@@ -22,8 +22,8 @@
 
 namespace tunedgemm::internal {
 
-/// A parameter of a template. `name` is used in configs, in the cache and on the command line, and
-/// upper-cased as the macro.
+/// A parameter of a template. Configs, the cache and the command line use its `name`; the kernel
+/// uses the same name in upper case, as a macro.
 struct Knob {
   std::string_view name;
   std::vector<int> values;  ///< those of a full search

@@ -114,9 +114,9 @@ class MemorySpace {
   /// the device API's error number.
   virtual int set_bytes_async(void* destination, int value, std::int64_t bytes,
                               StreamHandle stream) noexcept = 0;
-  /// Empty if kernels of this device can access the memory at the pointer, or if that is unknown;
-  /// else the predicate of a sentence whose subject is the buffer: why the memory cannot be used,
-  /// and the remedy. Precondition: the pointer is not null.
+  /// Why kernels of this device cannot use the memory at the pointer, and the remedy, to follow the
+  /// buffer's name in a message ("cannot be read by the CPU ..."). Empty if they can, or if that is
+  /// unknown. Precondition: the pointer is not null.
   virtual std::string why_not_memory(const void* pointer) const = 0;
 };
 

@@ -15,7 +15,7 @@ namespace tunedgemm::internal {
 /// After this many crashes for one problem, the problem is not tuned again: each has cost a
 /// process.
 constexpr std::size_t kMostCrashes = 2;
-/// The limit if a crash costs only a worker: from then on, only candidates that ran before are
+/// The limit if a crash costs only a worker. After this many, only candidates that ran before are
 /// tried.
 constexpr std::size_t kMostCrashesOfWorkers = 5;
 

@@ -69,9 +69,9 @@ struct Tuning {
   bool cancelled = false;
 };
 
-/// Tunes the key's problem, which is canonical, with the evaluator. Reads earlier outcomes from the store and writes
-/// each new one to it, but not the winner, which the caller stores with `store.put`. Throws nothing
-/// of its own; an evaluator's exception (a lost device) passes through.
+/// Tunes the key's problem, which is canonical, with the evaluator. Reads earlier outcomes from the
+/// store and writes each new one to it, but not the winner, which the caller stores with
+/// `store.put`. Throws nothing of its own; an evaluator's exception (a lost device) passes through.
 Tuning tune(const TuningKey& key, const DeviceLimits& limits, Evaluator& evaluator, Store& store,
             const TuneOptions& options);
 

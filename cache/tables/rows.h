@@ -96,8 +96,7 @@ std::int64_t delete_winners(sqlite::Connection& connection, const std::string& p
 /// A number that changes whenever a winner is stored.
 std::int64_t newest_winner(sqlite::Connection& connection);
 
-// trial_rows.cpp: one row for each candidate of a problem on a device with a toolchain. A newer
-// outcome replaces an older one.
+// trial_rows.cpp: one row for each candidate of a TuningKey. A newer outcome replaces an older one.
 
 void put_trial(sqlite::Connection& connection, const KeyRows& key, const TrialRecord& trial);
 /// Marks trials of earlier finals as screened.

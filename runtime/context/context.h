@@ -90,7 +90,7 @@ class Context {
 
   /// Completes the device's limits(), for callers that measure without tuning.
   void complete_probe() { tuning_.complete_probe(); }
-  /// Part of the hot path: background tuning pauses while calls arrive.
+  /// Pauses background tuning while calls arrive. Part of the hot path.
   void note_call() noexcept { background_.note_call(); }
   /// Ends background tuning for good.
   void freeze() noexcept { background_.stop(); }

@@ -36,8 +36,8 @@ class KernelCache {
   Kernel find(const std::string& source_fingerprint) const;
 
   /// The kernel: from this cache, from the store, or compiled now. If it can be neither compiled
-  /// nor loaded, the linked-in kernel, which is not cached. Prefers a binary by `compiler`, with
-  /// which the kernel was tuned, to those by other compilers. Throws DeviceError.
+  /// nor loaded, the linked-in kernel, which is not cached. `compiler` is the one that tuned the
+  /// kernel: its stored binary is preferred. Throws DeviceError.
   std::variant<Kernel, Rejection> get(const Instance& instance, const std::string& compiler);
 
   /// The kernel if it is loaded or stored, else null: does not compile. Throws DeviceError.

@@ -65,7 +65,8 @@ class WorkspacePool {
   Use find(std::int64_t bytes, std::uint64_t stream) const noexcept;
   /// Empty if the workspace is optional and cannot be allocated.
   Use add(const Launch& launch, std::uint64_t stream);
-  /// Takes an unused workspace for the stream, so that find() does not return it; or null.
+  /// Takes an unused workspace for the stream, so that find() no longer returns it. Null if none is
+  /// unused.
   StreamWorkspace* take(std::uint64_t stream);
   /// Frees the workspaces of streams that have not launched since the last call, unless that was
   /// recent.

@@ -82,7 +82,7 @@ class ChildProcess {
 ChildResult run_child(const std::vector<std::string>& arguments, const ChildLimits& limits,
                       const std::vector<std::string>& variables = {});
 
-/// The path of a program, searched for like a shell does; empty if there is none.
+/// The path of a program, searched for as a shell searches for it; empty if there is none.
 std::filesystem::path find_program(const std::string& name);
 
 }  // namespace tunedgemm::internal

@@ -89,9 +89,9 @@ class WorkerConversation {
   bool has_spoken() const { return has_spoken_; }
   /// The running candidate, as text; empty while none runs.
   const std::string& at_work() const { return at_work_; }
-  /// When the running candidate counts as hung, and its time limit; time_point::max() while none
-  /// runs.
+  /// The time from which the running candidate counts as hung; time_point::max() while none runs.
   std::chrono::steady_clock::time_point hung_at() const { return hung_at_; }
+  /// The time limit of the running candidate.
   double seconds() const { return seconds_; }
   /// The worker's reason to exit, or a sentence that quotes its invalid line; empty in other cases.
   const std::string& failure() const { return failure_; }

@@ -83,7 +83,8 @@ class TuningSession {
   /// Precondition: tuning_mutex_ is held.
   TuneResult tune_alone(const Problem& canonical, const TuneOptions& options, LookUp look_up,
                         double lease_wait_seconds);
-  /// Logs the warning before the budget is spent; once. Precondition: tuning_mutex_ is held.
+  /// Warns in the log, once, if the budget is too small to decide anything. Precondition:
+  /// tuning_mutex_ is held.
   void warn_of_budget(const Problem& problem, const TuneOptions& options);
   TuneResult measure(const Problem& problem, const TuneOptions& options);
   /// Precondition: this process does not hold the lease.

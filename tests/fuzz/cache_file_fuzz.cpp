@@ -137,7 +137,7 @@ void write_all(Store& store) {
   store.flush();
 }
 
-// What anybody may ask the sqlite3 command.
+// Runs the queries that a user would type into the sqlite3 command.
 void read_views(const fs::path& path) {
   auto connection = sqlite::Connection::open(path, sqlite::Connection::Mode::kReadOnly, 0);
   for (const char* view :
@@ -205,7 +205,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const auto store = Store::open(options);
     check_health(*store);
     is_written = store->health().state == StoreState::kReadWrite;
-    // What lies beside it may be a transaction that changes the header.
+    // A journal beside the file may hold a transaction that changes the header.
     must_hold(is_written || !is_ours(bytes) || !beside.empty());
     write_all(*store);
     look_at_all(*store);

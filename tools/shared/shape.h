@@ -44,9 +44,9 @@ bool has_field(std::span<const Field> fields, std::string_view name);
 /// The shape that the fields describe. Throws std::invalid_argument with a message that names the
 /// text found and the text expected.
 ///
-/// m, n, k and types are required. types is "f16", "e4m3xe5m2" or "f16->f32"; the output type
-/// defaults to that of the inputs, f16 for fp8 and s32 for s8; "tf32" is f32 with numerics tf32 and
-/// "i8" is s8. Leading dimensions and batch strides default to packed.
+/// m, n, k and types are required. Examples of types are "f16", "e4m3xe5m2" and "f16->f32". The
+/// output type defaults to that of the inputs, f16 for fp8 and s32 for s8. "tf32" is f32 with
+/// numerics tf32, and "i8" is s8. Leading dimensions and batch strides default to packed.
 Shape to_shape(std::span<const Field> fields);
 
 /// Lists of shapes in files.

@@ -17,8 +17,8 @@ namespace tunedgemm::internal {
 namespace {
 
 // Progress on standard error while shapes are tuned: on a terminal one line that is rewritten in
-// place, else one line per shape. It moves the cursor, so it writes to std::clog, which
-// run_program() does not escape.
+// place, else one line per shape. It moves the cursor with escape sequences, so it
+// writes to std::clog: run_program() makes those harmless in the other streams.
 class ProgressDisplay {
  public:
   // `to_tune` of `shapes` shapes are not in the cache: only these take time.

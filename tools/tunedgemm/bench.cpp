@@ -109,7 +109,7 @@ std::vector<NamedCandidate> others(Context& context, const Problem& problem, con
   return contenders;
 }
 
-// Empty if interrupted. A failure of this shape only gives a row with the reason.
+// Empty if interrupted. If this shape fails, the row holds the reason and the run goes on.
 std::optional<BenchRow> bench_shape(Context& context, Baseline* baseline, const Shape& shape,
                                     const Options& options) {
   BenchRow failed;

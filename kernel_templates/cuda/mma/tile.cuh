@@ -1,10 +1,11 @@
 // A tile of an operand in shared memory, and the copies that bring it there from global memory.
 //
-// A tile is a number of lines, each of neighbours in global memory: a line is one m (or n) of a
-// K-major operand, and one k of an MN-major one. It is cut into columns of swizzle atoms, as wide
-// as the banks of shared memory, 128 bytes (or the largest power of two that divides a line, if
-// that is less). A column has all lines, one after the other; inside a line, units of 16 or 32
-// bytes are swizzled, so that reading the same unit of eight lines has no bank conflict:
+// A tile consists of lines. The elements of a line are contiguous in global memory: a line is one m
+// (or n) of a K-major operand, or one k of an MN-major operand. The tile is cut into columns of
+// swizzle atoms. A column is as wide as the banks of shared memory, 128 bytes, or the largest power
+// of two that divides a line, if that is less. It holds its part of every line, in order. Inside a
+// line, units of 16 or 32 bytes are swizzled, so that reading the same unit of eight lines has no
+// bank conflict:
 //
 //         a swizzle atom        unit 0  1  2  3  4  5  6  7
 //              line 0                0  1  2  3  4  5  6  7

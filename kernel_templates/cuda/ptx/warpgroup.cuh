@@ -50,9 +50,9 @@ __device__ __forceinline__ int cta_rank_in_cluster() {
   return rank;
 }
 
-// elect.sync: true in one lane of the warp, always the same one, as is lane == 0; but the compiler
-// then knows that what is done there is done once, and needs no loop over the lanes for
-// instructions that take uniform registers.
+// elect.sync: true in one lane of the warp, always the same one. Unlike lane == 0, it tells the
+// compiler that a single lane executes the branch, so instructions that take uniform registers need
+// no loop over the lanes.
 __device__ __forceinline__ bool elect_one() {
   int elected;
   asm volatile(

@@ -38,7 +38,8 @@ __device__ __forceinline__ unsigned long long make_descriptor(unsigned address, 
   const unsigned high = stride_bytes >> 4 | swizzle_128_bytes;
   return low | static_cast<unsigned long long>(high) << 32;
 }
-// Of an address in shared memory. In a cluster its upper bits tell the CTA: they are left out.
+// A descriptor's form of an address in shared memory. The upper bits, which tell the CTA of a
+// cluster, are left out.
 __device__ __forceinline__ unsigned descriptor_address(unsigned address) {
   return (address & 0x3ffff) >> 4;
 }

@@ -1,8 +1,8 @@
 // Neighbouring tiles for neighbouring SMs (gpc_aware). SMs of one GPC that ask the L2 cache for the
 // same line at nearly the same time are answered together, so CTAs that share operands should run
-// on one. A CTA learns its GPC only when it runs: then its cluster claims the next id of the GPC's
-// range or, if that is used up, of another one. There are as many ids as clusters, so each cluster
-// finds one. The result does not depend on the ids, only the time does.
+// on one. A CTA learns its GPC only when it runs. Its cluster then claims the next id from the range
+// of that GPC, or of another GPC if that range is used up. There are as many ids as clusters, so
+// each cluster finds one. The ids affect the time, not the result.
 //
 //   the last 8 bytes of the workspace's counters, one number:  a byte for each GPC, how many
 //                                                              clusters have claimed from its range

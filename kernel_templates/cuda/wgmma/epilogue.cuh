@@ -284,7 +284,7 @@ struct CollectiveEpilogue {
   static constexpr int kPartialTileElements = kWarpgroup * kVectorsOfTile * kVectorElements;
   using Reduction = SplitKReduction<kShape.split_k, kChunks>;
 
-  // A consumer waits for the others only if this is its last work tile: no other work waits for it.
+  // A consumer waits for the others only at its last work tile, when it has nothing else to do.
   __device__ __forceinline__ void reduce_and_store(const WorkTile& work, bool is_last,
                                                    const Accumulators<kShape>& accumulators) const {
     const ThreadGroup group = thread_group_of_consumer(consumer);

@@ -8,8 +8,8 @@
 
 using namespace tunedgemm::internal;
 
-// An operand in global memory, whose tiles a cluster loads. The CTAs that share a tile cut its rows
-// in shared memory into parts. Each CTA loads one part for all of them (multicast).
+// An operand in global memory, whose tiles a cluster loads. If several CTAs share a tile, its rows
+// are divided among them: each CTA loads one part and multicasts it to all.
 struct TmaOperand {
   wgmma::SharedTile tile;
   const TensorMap& map;

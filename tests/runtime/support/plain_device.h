@@ -1,7 +1,7 @@
 #pragma once
 
-// PlainDevice: the simplest Device, for tests of code that uses one. Its memory is malloc's, its
-// kernel three loops, correct or with a flaw that the test chooses.
+// PlainDevice: the simplest Device, for tests of code that uses one. It allocates with malloc and
+// multiplies in three loops, correctly or with a flaw that the test chooses.
 
 #include <atomic>
 #include <cstdint>
