@@ -255,14 +255,18 @@ TEST_CASE("Each wgmma cluster has an id, and the ids of a GPC are consecutive") 
   CHECK(launch(problem, parts).workspace_bytes ==
         launch(problem, {{"split_k", 2}}).workspace_bytes);
   CHECK_FALSE(launch(problem, parts).workspace_is_optional);
-  DeviceLimits unknown = wgmma_device();
+  DeviceLimits unknown = wgmma_device(), too_many_gpcs = unknown, too_many_sms = unknown;
   unknown.gpc_of_sm.clear();
-  const Launch by_number = launch(problem, {{"gpc_aware", 1}}, unknown);
-  CHECK(by_number.parameters == ParameterBytes(GpcClusterRanges{}));
-  CHECK(by_number.workspace_bytes == 0);
-  CHECK_FALSE(by_number.workspace_is_optional);
-  for (const Config& config : wgmma_candidates_for(problem, unknown)) {
-    CHECK(config.at("gpc_aware") == 0);
+  too_many_gpcs.gpc_of_sm.back() = kMostGpcs;
+  too_many_sms.gpc_of_sm.resize(kMostSms + 1);
+  for (const DeviceLimits& limits : {unknown, too_many_gpcs, too_many_sms}) {
+    const Launch by_number = launch(problem, {{"gpc_aware", 1}}, limits);
+    CHECK(by_number.parameters == ParameterBytes(GpcClusterRanges{}));
+    CHECK(by_number.workspace_bytes == 0);
+    CHECK_FALSE(by_number.workspace_is_optional);
+    for (const Config& config : wgmma_candidates_for(problem, limits)) {
+      CHECK(config.at("gpc_aware") == 0);
+    }
   }
 }
 

@@ -297,7 +297,7 @@ class CandidateSelection {
       config.set("split_k", split_k);
       const bool pays =
           !streams_alone(clusters) && (split_k > 1 || waves * k_tiles >= kLeastKTilesGpcAware);
-      if (pays && !limits_.gpc_of_sm.empty()) {
+      if (pays && ranges_fit(limits_)) {
         add(problem, config);  // without gpc_aware other rasterizations never won
         config.set("gpc_aware", 1);
         if (one_wave) {
