@@ -34,7 +34,7 @@ KernelCache::Kernel KernelCache::find_stored(const Instance& instance,
                                              const std::string& compiler) {
   const Source source = instance.source();
   const Key key{fingerprint(source), compiler};
-  if (Kernel cached = find(key); cached != nullptr && !cached->is_built_in()) {
+  if (Kernel cached = find(key)) {
     return cached;
   }
   const Device::Current current(device_);

@@ -97,16 +97,15 @@ std::unique_ptr<Plan> PlanMaker::from_kernel(const CheckedCall& call, const Inst
 std::unique_ptr<Plan> PlanMaker::from_winner(const CheckedCall& call, const Hit& hit,
                                              Compiling compiling) {
   const std::string& compiler = hit.record.toolchain.compiler;
-  std::variant<KernelCache::Kernel, Rejection> kernel = kernels_.find_stored(hit.winner, compiler);
-  if (std::get<0>(kernel) == nullptr) {
-    if (compiling == Compiling::kForbidden) {
-      return nullptr;
-    }
-    kernel = kernels_.get(hit.winner, compiler);
-  }
+  std::variant<KernelCache::Kernel, Rejection> kernel =
+      compiling == Compiling::kAllowed ? kernels_.get(hit.winner, compiler)
+                                       : kernels_.find_stored(hit.winner, compiler);
   if (const auto* rejection = std::get_if<Rejection>(&kernel)) {
     log_warning("the winner " + to_text(hit.winner.candidate) +
                 " cannot be used: " + rejection->detail);
+    return nullptr;
+  }
+  if (std::get<0>(kernel) == nullptr) {
     return nullptr;
   }
   const std::string origin = std::string(hit.match == Match::kExact ? "tuned" : "stale") + ", " +
