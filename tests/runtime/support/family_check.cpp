@@ -248,7 +248,7 @@ FamilyReport check_family(const Family& family, const std::vector<FamilyCase>& c
   report.binaries = built.size();
   report.runs = cases.size();
   const int workers = test_threads(threads);
-  std::vector<std::unique_ptr<ThreadMemory>> workplaces(static_cast<std::size_t>(workers));
+  std::vector<std::unique_ptr<ThreadMemory>> thread_memories(static_cast<std::size_t>(workers));
   std::mutex mutex;
   for_each_in_parallel(cases.size(), workers, [&](std::size_t index, std::size_t thread) {
     const auto& [types, problem, config] = cases[index];
@@ -257,14 +257,14 @@ FamilyReport check_family(const Family& family, const std::vector<FamilyCase>& c
     double worst = 0;
     std::string failure = entry.failure;
     if (failure.empty()) {
-      if (!workplaces[thread]) {
-        workplaces[thread] = std::make_unique<ThreadMemory>(device);
+      if (!thread_memories[thread]) {
+        thread_memories[thread] = std::make_unique<ThreadMemory>(device);
       }
       const Device::Current current(device);
       try {
-        failure = workplaces[thread]->check(*entry.kernel,
-                                            instance_of(family, problem, config, limits).launch,
-                                            problem, seed + index, worst);
+        failure = thread_memories[thread]->check(
+            *entry.kernel, instance_of(family, problem, config, limits).launch, problem,
+            seed + index, worst);
       } catch (const DeviceError& error) {
         // All threads lose the device; with one thread this case caused it.
         throw std::runtime_error(candidate + "\n  " + to_text(problem) + "\n  " + error.what() +
