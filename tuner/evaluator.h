@@ -42,8 +42,8 @@ class Evaluator {
   /// stopped: their candidates are rejected as unavailable.
   virtual void set_compile_deadline(double /*seconds*/) {}
 
-  /// A hint: these will be prepared, in this order. A device may compile them in the background;
-  /// one whose timing that would disturb compiles them all before it returns.
+  /// A hint: these will be prepared, in this order. A device may compile them in the background; if
+  /// that would disturb its timing, it compiles all of them before it returns.
   virtual void compile_ahead(std::span<const Instance> candidates) = 0;
 
   /// How many candidates compile_ahead should get in one call; 0: all at once. A device that

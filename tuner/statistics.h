@@ -38,7 +38,7 @@ struct Interval {
 
 /// The interval that contains the median of the values' distribution with at least 95 % confidence:
 /// the narrowest pair of order statistics x(r), x(n+1-r) with P(Binomial(n, 1/2) < r) <= 2.5 %.
-/// Holds for every distribution. Unbounded for fewer than 6 values, for which no such pair exists.
+/// Valid for every distribution. Unbounded for fewer than 6 values, for which no such pair exists.
 Interval median_interval(std::vector<double> values);
 
 /// How much slower one candidate is than another: 0.02 is 2 % slower, -0.02 is 2 % faster.

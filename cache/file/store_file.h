@@ -39,7 +39,7 @@ struct StoreFile {
 std::optional<StoreFile> open_to_write(const std::filesystem::path& path,
                                        const StoreOptions& options, const Warn& warn);
 
-/// The same for a file that turned out to be damaged while in use. The caller has closed it.
+/// The same for a file that turned out to be damaged while in use, and that the caller has closed.
 std::optional<StoreFile> replace_and_open(const std::filesystem::path& path,
                                           const StoreOptions& options, const Warn& warn);
 

@@ -37,7 +37,7 @@ class ProcessContexts {
   static std::uint64_t next_id();
   Context& find_or_make(int ordinal);
 
-  /// The key of the threads' cached context. An address could be reused.
+  /// The key of the threads' cached context; this object's address could be reused.
   const std::uint64_t id_ = next_id();
   const Backend& backend_;
   Make make_;

@@ -174,7 +174,7 @@ TEST_CASE("An acknowledged write survives a SIGKILL at any of fifty random momen
       }
       return std::string("never killed");
     });
-    // Alternately during the work and during the start.
+    // Kill alternately during the work and during the start.
     if (round % 2 == 0) {
       processes.wait_for_a_line();
     }

@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// Stores `count` winners and says the number of each one that is in the file.
+// Stores `count` winners and reports the number of each after it has been stored.
 void store_until_killed(const fs::path& path, int first, int count, const Processes::Say& say) {
   const auto store = Store::open(sample::options(path));
   for (int m = first; m < first + count; ++m) {
@@ -95,7 +95,7 @@ TEST_CASE("A reader rolls back the half-done transaction of a killed process") {
     Processes process(1, [&](int, const Processes::Say&) {
       auto connection =
           sqlite::Connection::open(options.path, sqlite::Connection::Mode::kReadWrite, 1000);
-      // So small a page cache that pages reach the file before the transaction ends.
+      // A tiny page cache, so that pages reach the file before the transaction ends.
       connection.execute("PRAGMA cache_size = 1; BEGIN IMMEDIATE");
       for (int name = 0; name < 300; ++name) {
         connection.execute("INSERT INTO meta VALUES ('half done " + std::to_string(name) +

@@ -1,4 +1,4 @@
-// Which files are used: those that nobody but this user and root can have changed.
+// Only files that no one but this user and root can have changed are used.
 
 #include "cache/trust.h"
 

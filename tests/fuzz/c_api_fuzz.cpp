@@ -1,6 +1,7 @@
-// The C interface with any bytes in every struct, on the host, where nothing is compiled: a call is
-// refused with a sentence, or it is right. Matrices, bias and scales lie in memory of exactly the
-// size that the problem needs, so that the address sanitizer sees every access beyond.
+// Calls the C interface with arbitrary bytes in every struct, on the host and without a compiler.
+// Each call must either be refused with a message or compute the right result. Matrices, bias and
+// scales have exactly the memory that the problem needs, so that the address sanitizer detects
+// every access out of bounds.
 
 #include <array>
 #include <cstdlib>
@@ -32,7 +33,7 @@ tunedgemm_context* context() {
   return current_context().get();
 }
 
-// A new context after many inputs, since plans live as long as their context.
+// Replaces the context after many inputs, since its plans live as long as it does.
 void begin_input() {
   static int inputs = 0;
   if (inputs++ % 4096 == 0) {
@@ -48,7 +49,7 @@ void begin_input() {
   }
 }
 
-// Some of the struct's bytes become others.
+// Changes some bytes of the struct.
 template <class Struct>
 void damage(Input& input, Struct& object) {
   if (input.below(8) == 0) {
@@ -72,7 +73,7 @@ bool is_within(Wide number, int least, int greatest) {
   return number >= least && number <= greatest;
 }
 
-// Whether every number is one of its enumeration, told independently of the library.
+// Whether every enumeration has a valid value, decided without the library's code.
 bool has_known_numbers(const tunedgemm_problem& problem) {
   const auto types = {problem.type_a, problem.type_b, problem.type_d};
   const auto orders = {problem.order_a, problem.order_b, problem.order_c, problem.order_d};
@@ -117,7 +118,7 @@ class Bytes {
   void* data_;
 };
 
-// What the plan was made for, multiplied in memory of exactly the right size, if that is small.
+// Runs the plan in memory of exactly the right size, if the problem is small.
 void multiply(Input& input, const tunedgemm_problem& problem, tunedgemm_buffers buffers,
               const tunedgemm_plan* plan) {
   constexpr Wide kMost = 1 << 14;
@@ -138,7 +139,8 @@ void multiply(Input& input, const tunedgemm_problem& problem, tunedgemm_buffers 
                    : p.bias == TUNEDGEMM_BIAS_PER_ROW ? Wide{p.m} * element_bytes(p.type_d)
                                                       : Wide{p.n} * element_bytes(p.type_d));
   const Bytes scale(sizeof(float));
-  // Mostly each where it belongs; else where another one is that is large enough, or nowhere.
+  // Usually the matrix's own memory, sometimes that of another matrix that is large enough, or
+  // null.
   const std::array<void*, 4> places{a.data(), b.data(), c.data(), d.data()};
   const bool mixed = input.below(8) == 0;
   const auto place = [&](std::size_t usual) -> void* {
@@ -166,7 +168,7 @@ void multiply(Input& input, const tunedgemm_problem& problem, tunedgemm_buffers 
   status = tunedgemm_run(plan, &buffers, nullptr);
   check_refusal(status);
 
-  // A problem that differs in one number is none that is known.
+  // Changing one number makes a problem for which there is no plan yet.
   tunedgemm_problem other = problem;
   auto* bytes = reinterpret_cast<unsigned char*>(&other);
   constexpr std::array kNumbers{
@@ -202,7 +204,7 @@ void multiplications(Input& input) {
   tunedgemm_plan_options options;
   tunedgemm_plan_options_init(&options);
   damage(input, options);
-  // Nothing is compiled here, and a name is a text or none.
+  // Forbid compilation, and use valid pointers for the texts.
   if (options.policy == TUNEDGEMM_POLICY_TUNE || options.policy == TUNEDGEMM_POLICY_COMPILE ||
       options.policy == TUNEDGEMM_POLICY_TUNE_IN_BACKGROUND) {
     options.policy = TUNEDGEMM_POLICY_STORED;

@@ -1,6 +1,6 @@
-// Cache files that are not as the library left them: a whole one with edits and an end that was cut
-// off, and sometimes something beside it where SQLite keeps its journal. Every caller gets answers
-// or a sentence. At most one copy is set aside, and the new file is whole.
+// Opens damaged cache files: an intact one is edited and truncated, and sometimes gets a neighbour
+// under the name of SQLite's journal. Every call must return an answer or a message. At most one
+// copy may be set aside, and the new file must be intact.
 
 #include <unistd.h>
 
@@ -55,7 +55,7 @@ std::string make_image() {
   return read_file(path);
 }
 
-// Made once: what the input says of a file, it says of this one.
+// The intact file that every input edits, made once.
 const std::string& image() {
   static const std::string bytes = make_image();
   return bytes;
@@ -69,7 +69,8 @@ std::uint32_t number_at(const std::string& bytes, std::size_t offset) {
   return number;
 }
 
-// Whether a start must make a whole file of it: it is ours, and not a newer library's.
+// Whether opening it must leave an intact file: it belongs to this library, and to no newer
+// version.
 bool is_ours(const std::string& bytes) {
   return bytes.empty() ||
          (bytes.size() >= kHeaderBytes && number_at(bytes, kApplicationIdAt) == kApplicationId &&
@@ -81,7 +82,7 @@ std::string damaged_image(Input& input) {
   for (std::size_t edits = input.below(16); edits > 0; --edits) {
     const std::size_t offset = input.take<std::uint32_t>() % bytes.size();
     const auto value = input.take<std::uint32_t>();
-    // One byte, or four of them, or the rest of a page.
+    // Overwrite one byte, four bytes, or the rest of a page.
     const std::size_t count =
         std::min(std::array<std::size_t, 3>{1, 4, 4096 - offset % 4096}.at(input.below(3)),
                  bytes.size() - offset);
@@ -100,7 +101,7 @@ void check_health(const Store& store) {
   for (const std::string& warning : health.warnings) {
     must_hold(!warning.empty());
   }
-  // What is smaller than it was meant to be says why.
+  // A store that lost winners must say so.
   must_hold(health.state == StoreState::kReadWrite || !health.warnings.empty());
   must_hold(health.winners >= 0);
 }
@@ -154,7 +155,7 @@ void read_views(const fs::path& path) {
 void check_folder(const fs::path& folder) {
   for (const auto& entry : fs::directory_iterator(folder)) {
     const std::string name = entry.path().filename();
-    // The lock file, one copy set aside, and SQLite's own files beside either.
+    // At most the lock file, one copy set aside, and SQLite's own files beside both.
     must_hold(name == "cache.db" || name == "cache.db.lock" || name == "cache.db.corrupt" ||
               name.ends_with("-journal") || name.ends_with("-wal") || name.ends_with("-shm"));
   }

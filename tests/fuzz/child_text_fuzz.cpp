@@ -1,6 +1,6 @@
-// What the processes that the library starts tell it: the lines of a tuning worker, of which a
-// candidate may have made anything, and those of its caller; the log of a compiler; and what a GPU
-// was found to be, which comes from a cache.
+// Parses arbitrary text in place of what other processes send or store: the lines of a tuning
+// worker (a candidate may have corrupted it), the lines of its caller, the log of a compiler, and
+// the GPCs of a GPU from a cache.
 
 #include <chrono>
 #include <string>

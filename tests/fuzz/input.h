@@ -1,6 +1,6 @@
 #pragma once
 
-// Input: the bytes that libFuzzer gives, taken from the front. What is missing is 0.
+// Input: reads the bytes of a libFuzzer input from the front; zeros follow the end.
 
 #include <algorithm>
 #include <cstddef>
@@ -32,7 +32,7 @@ class Input {
     read(plain);
     return plain;
   }
-  /// 0 .. limit - 1.
+  /// A number from 0 to limit - 1.
   std::size_t below(std::size_t limit) { return take<std::uint8_t>() % limit; }
 
   std::string_view rest() const { return {reinterpret_cast<const char*>(data_), size_}; }
@@ -42,7 +42,7 @@ class Input {
   std::size_t size_;
 };
 
-/// Ends the program, for the fuzzer to keep the input, if what must hold does not.
+/// Aborts if the condition is false, so that the fuzzer keeps the input.
 inline void must_hold(bool holds) {
   if (!holds) {
     __builtin_trap();

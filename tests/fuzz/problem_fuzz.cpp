@@ -1,5 +1,5 @@
-// Texts of problems, configs, candidates and fields: what is understood means the same when it is
-// written and read again.
+// Parses texts of problems, configs, candidates and fields. A text that parses must have the same
+// value after it has been written and parsed again.
 
 #include <string>
 
@@ -13,7 +13,7 @@ using namespace tunedgemm::internal;
 
 namespace {
 
-// What stands on a problem that was read from a file or a cache.
+// Calls the functions that receive a problem from a file or a cache.
 void use(const Problem& problem) {
   must_hold(parse_problem(to_text(problem)) == problem);
   if (!why_not(problem).empty()) {

@@ -1,5 +1,5 @@
-// Lists of shapes, as CSV and as JSON, and lists and ranges of numbers: understood, or refused with
-// a sentence that a terminal can show.
+// Parses lists of shapes, as CSV and as JSON, and lists and ranges of numbers. Each is accepted, or
+// refused with a message that is safe to print to a terminal.
 
 #include <stdexcept>
 #include <string>

@@ -1,6 +1,6 @@
-// A family for another architecture needs its own folder and a line in the list of families: here
-// is one, for compute capability 10.0, with three tensor maps, a kernel before its own and
-// parameters that only its kernel understands. It stands on the seam alone.
+// A family for another architecture needs only its own folder and a line in the list of families.
+// This one is for compute capability 10.0; it has three tensor maps, a kernel that runs before its
+// own, and parameters that only its kernel interprets. It uses the interface Family and no more.
 
 #include <array>
 #include <cstdint>

@@ -154,7 +154,7 @@ TEST_CASE("A tune-all that loses its terminal or its reader leaves no lease and 
   CAPTURE(hung_up.output, hung_up.errors);
   REQUIRE(hung_up.status == 130);
   leaves_nothing();
-  // Nobody reads the line of the second shape.
+  // The reader has ended when the second shape's line is written.
   const ProgramResult unread = shell.run("(" + with_folder + kQuick +
                                          "--m 8:48:8 --n 24 --k 16; echo $? > status) 2>&1 | "
                                          "head -n 1");

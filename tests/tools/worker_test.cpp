@@ -20,7 +20,7 @@ using Catch::Matchers::ContainsSubstring;
 using namespace std::chrono_literals;
 
 const std::string kQuick = TUNE_ALL " --device host --rigor quick --json ";
-// Long enough on a busy machine.
+// A budget that is long enough on a busy machine.
 const std::string kLong = "--budget-seconds 60 ";
 
 // A prefix for commands that sets a compiler which breaks f64 kernels (write_breaking_compiler).
@@ -170,7 +170,7 @@ TEST_CASE("Killing workers at any moment loses nothing") {
   for (const auto& outcome : outcomes_of(result)) {
     CHECK(outcome["record"]["median_us"] > 0);
   }
-  // No candidate is blamed.
+  // No candidate is recorded as crashed.
   CHECK(result.output.find("crashed") == std::string::npos);
   CHECK(shell.run("sqlite3 cache.db 'SELECT count(*) FROM lease'").output == "0\n");
   CHECK(shell.run("sqlite3 cache.db 'PRAGMA integrity_check'").output == "ok\n");

@@ -109,7 +109,8 @@ TEST_CASE("An untuned problem runs a near winner that the model ranks as well as
       untuned_choices(problem, identity(), h200(), std::vector{won(near, second)}, ranked).size() ==
       ranked.size());
 
-  // The nearest of several; none that is too far, aligned otherwise or another device's.
+  // The nearest of several wins; one that is too far, aligned differently or on another device does
+  // not count.
   CHECK(first_of({won(f32(1024, 2048, 1024), ranked_there[2].candidate), won(near, second)}) ==
         second);
   CHECK(first_of({won(f32(1024, 1024, 2100), second)}) == ranked.front().candidate);

@@ -9,7 +9,7 @@
 namespace tunedgemm::internal {
 namespace {
 
-// Contenders that nobody times: each reports the time that it was given.
+// Contenders with given times, which their samples return.
 class Track {
  public:
   Contender contender(std::string name, double us) {

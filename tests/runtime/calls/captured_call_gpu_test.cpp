@@ -79,7 +79,7 @@ struct PlannedWinner {
   const Plan* plan = nullptr;
 };
 
-// Several results of one user, and the expected bits, from an undisturbed run.
+// Several results of one user, and the expected bits: those of an undisturbed run.
 struct Results {
   Results(const PlannedWinner& all, int of_user, int how_many)
       : planned(all), user(of_user), count(how_many), memory(all.device.allocate(count * kBytesD)) {

@@ -44,7 +44,7 @@ Problem f16_problem(std::int64_t m, std::int64_t n, std::int64_t k) {
   return canonical(make_problem(m, n, k, DataType::kF16, DataType::kF16, DataType::kF16)).problem;
 }
 
-// Only for integers from 0 to 2048.
+// The bits of an integer from 0 to 2048 as f16.
 std::uint16_t f16_bits(int whole) {
   if (whole == 0) {
     return 0;

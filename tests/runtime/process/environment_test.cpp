@@ -359,7 +359,7 @@ TEST_CASE("A stored winner is loaded without /proc/self/fd", "[alone]") {
                            .policy = TUNEDGEMM_POLICY_FAIL});
           const std::string wrong = multiply(context);
           const std::string report = context.report();
-          // Built by another compiler, and not the linked-in kernel.
+          // The stored winner of the other compiler ran, not the linked-in kernel.
           return report.find("1 stale") == std::string::npos ? report : wrong;
         }) == "");
 }
