@@ -31,6 +31,9 @@ struct DeviceOptions {
   /// and protects this process. Empty: compilation runs in this process. No effect on the CPU,
   /// whose compiler is always a process of its own.
   std::vector<std::string> compile_command{};
+  /// A compilation by NVRTC in this process that takes longer is abandoned, and so are later ones
+  /// until it returns. Large kernels take seconds, on an overloaded machine a minute.
+  double nvrtc_seconds = 120;
 };
 
 class Backend {

@@ -27,7 +27,13 @@ class Backend;
 /// the object.
 class DeviceError : public std::runtime_error {
  public:
-  enum class Kind { kUnavailable, kOutOfMemory, kFailed };
+  enum class Kind {
+    kUnavailable,
+    kOutOfMemory,
+    kFailed,     ///< a call failed, and others may succeed
+    kBadBinary,  ///< machine code is malformed, or for another architecture
+    kLost,       ///< this process cannot use the device any more
+  };
   DeviceError(Kind kind, const std::string& what) : std::runtime_error(what), kind_(kind) {}
   Kind kind() const { return kind_; }
 
@@ -163,6 +169,9 @@ class KernelCompiler {
   virtual int compile_threads() const = 0;
   /// Whether a compilation that runs during timing distorts the times.
   virtual bool compiling_disturbs_timing() const = 0;
+  /// Rejected as kLoadFailed if the binary is malformed or for another architecture, and as
+  /// kUnavailable if the environment fails (memory, descriptors), so that a retry may succeed.
+  /// Throws DeviceError if the device is lost.
   virtual std::variant<std::unique_ptr<CompiledKernel>, Rejection> load(const Binary& binary,
                                                                         const Launch& launch) = 0;
   /// The kernel linked into the library, set up for the instance's problem; null if the device has

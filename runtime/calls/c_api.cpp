@@ -54,6 +54,8 @@ tunedgemm_status to_status(DeviceError::Kind kind) {
     case DeviceError::Kind::kOutOfMemory:
       return TUNEDGEMM_STATUS_OUT_OF_MEMORY;
     case DeviceError::Kind::kFailed:
+    case DeviceError::Kind::kBadBinary:
+    case DeviceError::Kind::kLost:
       return TUNEDGEMM_STATUS_DEVICE_FAILED;
   }
   return TUNEDGEMM_STATUS_INTERNAL;

@@ -190,32 +190,25 @@ std::unique_ptr<Plan> Context::make_plan(PlanMaker::Miss& miss, Policy policy) {
     nothing_compiles = tuned.nothing_compiles;
   }
   // A call that must not block does not wait for a probe that it may not need.
-  const bool at_once = compiling_under(policy) == Compiling::kForbidden;
-  if (hit ? hit->winner.lacks_probe : !at_once) {
-    tuning_.complete_probe();
+  const Compiling compiling = compiling_under(policy);
+  if (hit ? hit->winner.lacks_probe : compiling == Compiling::kAllowed) {
+    try_or_log(problem, [&] {
+      tuning_.complete_probe();
+      return true;
+    });
   }
   if (hit && hit->winner.lacks_probe) {
     hit = to_hit(std::move(hit->record), problem, device_->limits(), hit->match);
   }
-  const auto plan_of_winner = [&](Compiling compiling) -> std::unique_ptr<Plan> {
-    if (!hit) {
-      return nullptr;
-    }
-    return try_or_log(problem, [&] {
-      replace_plans(problem, *hit, compiling);
-      std::unique_ptr<Plan> plan = maker_.from_winner(miss.call(), *hit, compiling);
-      if (plan != nullptr) {
-        ++(hit->match == Match::kExact ? counters_.hits : counters_.stale);
-      }
+  if (hit) {
+    if (auto plan = plan_of_winner(miss, *hit, compiling)) {
       return plan;
-    });
-  };
-  if (auto plan = plan_of_winner(compiling_under(policy))) {
-    return plan;
+    }
   }
-  if (at_once || nothing_compiles || !device_->why_not_compile().empty()) {
-    if (auto plan = try_or_log(problem, [&] { return maker_.from_store(miss); })) {
-      ++counters_.nearest;
+  const bool stored_first = compiling == Compiling::kForbidden || nothing_compiles ||
+                            !device_->why_not_compile().empty();
+  if (stored_first) {
+    if (auto plan = plan_of_stored(miss)) {
       return plan;
     }
   }
@@ -224,13 +217,41 @@ std::unique_ptr<Plan> Context::make_plan(PlanMaker::Miss& miss, Policy policy) {
     throw CallError(CallError::Kind::kNotTuned, why_not_stored(problem));
   }
   // Something must be compiled in any case: compile the winner.
-  if (policy == Policy::kTuneInBackground) {
-    if (auto plan = plan_of_winner(Compiling::kAllowed)) {
+  if (hit && policy == Policy::kTuneInBackground) {
+    if (auto plan = plan_of_winner(miss, *hit, Compiling::kAllowed)) {
       return plan;
     }
   }
-  ++counters_.model;
-  return maker_.from_model(miss);
+  std::string why_not = "the environment failed, see the log";
+  if (auto plan = try_or_log(problem, [&] { return maker_.from_model(miss, why_not); })) {
+    ++counters_.model;
+    return plan;
+  }
+  if (!stored_first) {
+    if (auto plan = plan_of_stored(miss)) {
+      return plan;
+    }
+  }
+  throw CallError(CallError::Kind::kUnsupported,
+                  "no kernel could be made for " + to_text(problem) + ": " + why_not);
+}
+
+std::unique_ptr<Plan> Context::plan_of_winner(PlanMaker::Miss& miss, const Hit& hit,
+                                              Compiling compiling) {
+  return try_or_log(miss.problem(), [&] {
+    replace_plans(miss.problem(), hit, compiling);
+    std::unique_ptr<Plan> plan = maker_.from_winner(miss.call(), hit, compiling);
+    if (plan != nullptr) {
+      ++(hit.match == Match::kExact ? counters_.hits : counters_.stale);
+    }
+    return plan;
+  });
+}
+
+std::unique_ptr<Plan> Context::plan_of_stored(PlanMaker::Miss& miss) {
+  auto plan = try_or_log(miss.problem(), [&] { return maker_.from_store(miss); });
+  counters_.nearest += plan != nullptr ? 1 : 0;
+  return plan;
 }
 
 Compiling Context::compiling_under(Policy policy) {

@@ -118,6 +118,10 @@ class Context {
           std::unique_ptr<Store> store);
 
   std::unique_ptr<Plan> make_plan(PlanMaker::Miss& miss, Policy policy);
+  /// Also replaces the problem's provisional plans. Null if the winner's kernel is not available.
+  std::unique_ptr<Plan> plan_of_winner(PlanMaker::Miss& miss, const Hit& hit, Compiling compiling);
+  /// The nearest stored kernel's plan; null if there is none.
+  std::unique_ptr<Plan> plan_of_stored(PlanMaker::Miss& miss);
   /// For a call without a plan whose stream is captured: uses a loaded kernel. Throws
   /// CallError(kNotTuned) if no loaded kernel computes the problem.
   const Plan& plan_during_capture(const CheckedCall& call);

@@ -75,9 +75,11 @@ KernelCache::Kernel KernelCache::load_stored(const Source& source, const Launch&
     if (auto* kernel = std::get_if<std::unique_ptr<CompiledKernel>>(&loaded)) {
       return std::move(*kernel);
     }
+    const Rejection& rejection = std::get<Rejection>(loaded);
     log_warning("loading a stored binary of " + source.entry + " by " + stored.compiler +
-                " failed: " + std::get<Rejection>(loaded).detail);
-    if (stored.compiler == toolchain.compiler) {  // another driver may load the others
+                " failed: " + rejection.detail);
+    // Another driver may load the binaries of other compilers.
+    if (rejection.reason == Reason::kLoadFailed && stored.compiler == toolchain.compiler) {
       store_.forget_binary(source, toolchain, architecture);
     }
   }

@@ -183,19 +183,17 @@ std::unique_ptr<Plan> PlanMaker::from_built_in(Miss& miss) {
   return kernel == nullptr ? nullptr : from_kernel(miss.call(), best, std::move(kernel), "");
 }
 
-std::unique_ptr<Plan> PlanMaker::from_model(Miss& miss) {
+std::unique_ptr<Plan> PlanMaker::from_model(Miss& miss, std::string& why_not) {
   const Problem& problem = miss.problem();
   // A candidate that does not compile must not fail the call: try others.
   constexpr std::size_t kAttempts = 8;
-  std::string reasons;
   std::size_t attempts = 0;
   // A candidate that crashed a tuning would crash the caller's process.
   const std::vector<TrialRecord> crashes =
       crashes_among(store_.trials({problem, device_.identity(), device_.toolchain()}));
   if (crashes.size() >= kMostCrashes) {
-    if (auto plan = from_built_in(miss)) {
-      return plan;
-    }
+    why_not = why_stopped(crashes);
+    return nullptr;
   }
   // Workspaces are allocated at launch, one per stream: leave room for a second.
   const std::int64_t room = device_.free_memory_bytes() / 2;
@@ -218,14 +216,11 @@ std::unique_ptr<Plan> PlanMaker::from_model(Miss& miss) {
       return from_kernel(miss.call(), instance, std::get<0>(std::move(kernel)),
                          "chosen by the model");
     }
-    reasons = rejection != nullptr ? rejection->detail : "the environment failed, see the log";
+    if (rejection != nullptr) {
+      why_not = rejection->detail;
+    }
   }
-  if (auto plan = from_built_in(miss)) {
-    log_warning(to_text(problem) + " is computed by the linked-in kernel: " + reasons);
-    return plan;
-  }
-  throw CallError(CallError::Kind::kUnsupported,
-                  "no kernel could be made for " + to_text(problem) + ": " + reasons);
+  return nullptr;
 }
 
 std::unique_ptr<Plan> PlanMaker::from_loaded(Miss& miss) {

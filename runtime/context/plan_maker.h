@@ -65,9 +65,9 @@ class PlanMaker {
   /// The nearest stored, loaded or linked-in kernel that computes the problem. Null if there is
   /// none; that result is cached until a kernel is stored or loaded. Throws DeviceError.
   std::unique_ptr<Plan> from_store(Miss& miss);
-  /// The model's choice, compiled unless it is stored. Skips candidates that have crashed. Throws
-  /// CallError(kUnsupported) if there is no kernel, DeviceError.
-  std::unique_ptr<Plan> from_model(Miss& miss);
+  /// The model's choice, compiled unless it is stored. Skips candidates that have crashed. Null if
+  /// none can be compiled and loaded; `why_not` then gets the reason. Throws DeviceError.
+  std::unique_ptr<Plan> from_model(Miss& miss, std::string& why_not);
   /// A loaded kernel; null if none computes the problem. Launches nothing, allocates no device
   /// memory.
   std::unique_ptr<Plan> from_loaded(Miss& miss);
@@ -101,7 +101,7 @@ void log_next_best(const Problem& problem, const std::string& reason);
 
 /// Returns the attempt's result. If the environment makes it fail (no memory, no thread, no file),
 /// logs the reason and returns a null or empty result, and the caller falls back. Rethrows a
-/// CallError, and the DeviceError of a failed device, for which there is no fallback.
+/// CallError, and the DeviceError of a lost device, for which there is no fallback.
 template <class Attempt>
 auto try_or_log(const Problem& problem, Attempt&& attempt) -> decltype(attempt()) {
   try {
@@ -109,7 +109,7 @@ auto try_or_log(const Problem& problem, Attempt&& attempt) -> decltype(attempt()
   } catch (const CallError&) {
     throw;
   } catch (const DeviceError& error) {
-    if (error.kind() == DeviceError::Kind::kFailed) {
+    if (error.kind() == DeviceError::Kind::kLost) {
       throw;
     }
     log_next_best(problem, error.what());

@@ -20,6 +20,11 @@ CUresult make_current(const PrimaryContext& context, bool& pushed) noexcept {
 
 }  // namespace
 
+std::atomic<std::uint64_t>& hung_devices() {
+  static std::atomic<std::uint64_t> devices{0};
+  return devices;
+}
+
 PrimaryContext::PrimaryContext(const Driver& driver, CUdevice device)
     : driver_(driver), device_(device) {
   TUNEDGEMM_CHECK(driver_, cuDevicePrimaryCtxRetain(&handle_, device_),
@@ -27,7 +32,7 @@ PrimaryContext::PrimaryContext(const Driver& driver, CUdevice device)
 }
 
 PrimaryContext::~PrimaryContext() {
-  if (!driver_.gave_up()) {
+  if (!gave_up()) {
     driver_.cuDevicePrimaryCtxRelease(device_);
   }
 }

@@ -3,9 +3,16 @@
 // PrimaryContext: the primary context of a GPU, retained; all libraries of the process share it,
 // including the CUDA runtime. Active: a guard that makes it current.
 
+#include <atomic>
+#include <cstdint>
+
 #include "runtime/cuda/driver.h"
 
 namespace tunedgemm::internal::cuda {
+
+/// The devices on which a kernel has hung, as a bit for each ordinal. All contexts of the process
+/// share it, since whatever waits for the device waits for that kernel.
+std::atomic<std::uint64_t>& hung_devices();
 
 /// Shared by all threads. The driver must outlive it.
 class PrimaryContext {
@@ -20,7 +27,14 @@ class PrimaryContext {
   CUdevice device() const { return device_; }
   CUcontext handle() const { return handle_; }
 
+  /// Declares that a kernel on the device has hung. Objects on the device are leaked from now on,
+  /// because freeing them would wait for the kernel; the end of the process frees them.
+  void give_up() const noexcept { hung_devices() |= bit(); }
+  bool gave_up() const noexcept { return (hung_devices() & bit()) != 0; }
+
  private:
+  std::uint64_t bit() const noexcept { return std::uint64_t{1} << device_ % 64; }
+
   const Driver& driver_;
   CUdevice device_;
   CUcontext handle_ = nullptr;

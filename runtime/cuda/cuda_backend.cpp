@@ -42,8 +42,8 @@ class CudaBackend final : public Backend {
 
   // The driver's device numbers are ordinals (CUDA Driver API, cuDeviceGet).
   int current_ordinal() const override {
-    const auto opened = Driver::open();
-    const auto* driver = std::get_if<0>(&opened);
+    const auto loaded = Driver::load();
+    const auto* driver = std::get_if<0>(&loaded);
     CUdevice device = 0;
     return driver != nullptr && (*driver)->cuCtxGetDevice(&device) == CUDA_SUCCESS ? device : 0;
   }
@@ -55,7 +55,7 @@ class CudaBackend final : public Backend {
     if (const auto* sentence = std::get_if<std::string>(&opened)) {
       throw DeviceError(DeviceError::Kind::kUnavailable, *sentence);
     }
-    return std::make_unique<CudaDevice>(std::move(std::get<0>(opened)), options);
+    return std::make_unique<CudaDevice>(*std::get<0>(opened), options);
   }
 
   std::string compiler_file() const override {

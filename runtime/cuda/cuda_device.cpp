@@ -36,16 +36,18 @@ std::string bytes_text(std::int64_t bytes) {
 
 }  // namespace
 
-CudaDevice::CudaDevice(std::unique_ptr<const Driver> driver, const DeviceOptions& options)
-    : driver_(std::move(driver)),
+CudaDevice::CudaDevice(const Driver& driver, const DeviceOptions& options)
+    : driver_(&driver),
       device_(device_at(*driver_, options.ordinal)),
       context_(*driver_, device_),
       stream_(context_),
       nvml_(Nvml::open(pci_bus_id(*driver_, device_))),
       limits_(read_limits(*driver_, device_)),
       nvrtc_location_(find_nvrtc()),
-      compile_command_(options.compile_command) {
+      compile_command_(options.compile_command),
+      nvrtc_seconds_(options.nvrtc_seconds) {
   identity_ = read_identity(*driver_, device_, limits_, nvml_.get());
+  check_usable();
   toolchain_.compiler = nvrtc_location_ ? "nvrtc " + nvrtc_location_->version : "none";
   toolchain_.driver = driver_version_text(driver_->version());
   if (have_gpcs(limits_)) {
@@ -64,8 +66,7 @@ std::string CudaDevice::why_not_compile() {
            "nvidia-cuda-nvrtc, or set TUNEDGEMM_NVRTC to libnvrtc.so";
   }
   try {
-    nvrtc();
-    return "";
+    return nvrtc().why_not(limits_.arch);
   } catch (const DeviceError& error) {
     return error.what();
   }
@@ -98,30 +99,40 @@ void CudaDevice::set_gpcs(std::vector<int> gpc_of_sm) {
   current_limits_ = probed_limits_.get();
 }
 
-const Nvrtc& CudaDevice::nvrtc() {
+const ThreadedNvrtc& CudaDevice::nvrtc() {
   const std::lock_guard<std::mutex> lock(nvrtc_mutex_);
   if (!nvrtc_) {
     if (!nvrtc_location_) {
       throw DeviceError(DeviceError::Kind::kUnavailable, "there is no NVRTC to compile with");
     }
-    nvrtc_ = std::make_unique<const Nvrtc>(*nvrtc_location_);
+    nvrtc_ = std::make_unique<const ThreadedNvrtc>(*nvrtc_location_);
   }
   return *nvrtc_;
 }
 
-// Compiles in this process if no other can be started.
+// Compiles in this process if no other can be started. A compile process that fails without blaming
+// the source (the system has killed it, or it lacked memory) is started once more.
 std::variant<Binary, CompileFailure> CudaDevice::compile_within(const Source& source,
                                                                 double seconds) {
+  const auto milliseconds = [](double limit) {
+    return std::chrono::milliseconds(std::llround(1e3 * std::clamp(limit, 0.0, kLongestSeconds)));
+  };
   if (!compile_command_.empty() && nvrtc_location_) {
-    const double limit = std::clamp(seconds, 0.0, kLongestSeconds);
     try {
-      return compile_in_process(compile_command_, *nvrtc_location_, source, limits_.arch,
-                                std::chrono::milliseconds(std::llround(1e3 * limit)));
+      const auto compile = [&] {
+        return compile_in_process(compile_command_, *nvrtc_location_, source, limits_.arch,
+                                  milliseconds(seconds));
+      };
+      auto compiled = compile();
+      const auto* failure = std::get_if<CompileFailure>(&compiled);
+      return failure != nullptr && failure->cause == CompileFailure::Cause::kEnvironment
+                 ? compile()
+                 : compiled;
     } catch (const std::system_error& error) {
       log_info(std::string(error.what()) + "; compiling in this process");
     }
   }
-  return nvrtc().compile(source, limits_.arch);
+  return nvrtc().compile(source, limits_.arch, milliseconds(std::max(seconds, nvrtc_seconds_)));
 }
 
 int CudaDevice::compile_threads() const {
@@ -134,8 +145,11 @@ std::variant<std::unique_ptr<CompiledKernel>, Rejection> CudaDevice::load(const 
     check_usable();
     return std::make_unique<CudaKernel>(context_, triggering_kernels_, binary, launch);
   } catch (const DeviceError& error) {
-    const bool passes = error.kind() == DeviceError::Kind::kOutOfMemory;
-    return Rejection{passes ? Reason::kUnavailable : Reason::kLoadFailed, error.what()};
+    if (error.kind() == DeviceError::Kind::kLost) {
+      throw;
+    }
+    const bool is_bad = error.kind() == DeviceError::Kind::kBadBinary;
+    return Rejection{is_bad ? Reason::kLoadFailed : Reason::kUnavailable, error.what()};
   }
 }
 
@@ -191,8 +205,8 @@ int CudaDevice::set_bytes_async(void* destination, int value, std::int64_t bytes
 }
 
 void CudaDevice::check_usable() const {
-  if (driver_->gave_up()) {
-    throw DeviceError(DeviceError::Kind::kFailed,
+  if (context_.gave_up()) {
+    throw DeviceError(DeviceError::Kind::kLost,
                       "a kernel on " + identity_.name +
                           " has not ended; the GPU can be used again after this process has ended");
   }
@@ -209,8 +223,8 @@ void CudaDevice::synchronize(StreamHandle stream) {
   Event end(context_);
   end.record(stream_.handle());
   if (!end.wait(kHungSeconds)) {
-    driver_->give_up();
-    throw DeviceError(DeviceError::Kind::kFailed,
+    context_.give_up();
+    throw DeviceError(DeviceError::Kind::kLost,
                       "a kernel has not ended after " + std::to_string(kHungSeconds) +
                           " s; the GPU can be used again after this process has ended");
   }

@@ -15,6 +15,7 @@
 #include "runtime/cuda/nvrtc.h"
 #include "runtime/cuda/stream.h"
 #include "runtime/cuda/stream_capture.h"
+#include "runtime/cuda/threaded_nvrtc.h"
 #include "runtime/device.h"
 
 namespace tunedgemm::internal::cuda {
@@ -23,7 +24,7 @@ namespace tunedgemm::internal::cuda {
 class CudaDevice final : public Device, private HardwareProbe {
  public:
   /// Throws DeviceError.
-  CudaDevice(std::unique_ptr<const Driver> driver, const DeviceOptions& options);
+  CudaDevice(const Driver& driver, const DeviceOptions& options);
 
   const Backend& backend() const override;
   const DeviceIdentity& identity() const override { return identity_; }
@@ -70,14 +71,15 @@ class CudaDevice final : public Device, private HardwareProbe {
   std::string run() override;
   void use(std::string_view text) override;
 
-  const Nvrtc& nvrtc();
+  /// Throws DeviceError if NVRTC is missing or cannot be loaded.
+  const ThreadedNvrtc& nvrtc();
   const InterposedKernel& interposed_kernel();
   /// Throws DeviceError if a kernel has hung.
   void check_usable() const;
   /// Precondition: probe_mutex_ is held, and this is the first call.
   void set_gpcs(std::vector<int> gpc_of_sm);
 
-  std::unique_ptr<const Driver> driver_;
+  const Driver* driver_;
   CUdevice device_;
   PrimaryContext context_;
   Stream stream_;
@@ -90,9 +92,10 @@ class CudaDevice final : public Device, private HardwareProbe {
   std::atomic<const DeviceLimits*> current_limits_{&limits_};
   std::optional<NvrtcLocation> nvrtc_location_;
   std::vector<std::string> compile_command_;  ///< empty: compile in this process
+  double nvrtc_seconds_;
   Toolchain toolchain_;
   std::mutex nvrtc_mutex_;
-  std::unique_ptr<const Nvrtc> nvrtc_;  ///< null until the first compilation
+  std::unique_ptr<const ThreadedNvrtc> nvrtc_;  ///< null until the first compilation
   TriggeringKernels triggering_kernels_;
   std::mutex interposed_kernel_mutex_;
   std::unique_ptr<const InterposedKernel> interposed_kernel_;  ///< null until the first timing

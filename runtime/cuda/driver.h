@@ -4,9 +4,7 @@
 // manual. TUNEDGEMM_CHECK: calls one of them, and throws an exception that names the call and the
 // object if it fails.
 
-#include <atomic>
 #include <cstddef>
-#include <memory>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -117,26 +115,16 @@ struct Driver {
   TUNEDGEMM_DRIVER_FUNCTIONS_OF_12_3(TUNEDGEMM_DECLARE)
 #undef TUNEDGEMM_DECLARE
 
-  /// The initialised driver (cuInit), or a sentence that says what is missing and how to get it.
-  static std::variant<std::unique_ptr<const Driver>, std::string> open();
+  /// The driver's functions, looked up once in the process, or a sentence that says what is missing
+  /// and how to get it.
+  static std::variant<const Driver*, std::string> load();
+  /// The same, initialised (cuInit).
+  static std::variant<const Driver*, std::string> open();
 
   /// "CUDA_ERROR_OUT_OF_MEMORY (2): out of memory".
   std::string describe(CUresult error) const;
-  /// Declares that a kernel has hung. Objects that it may use are leaked from now on, because
-  /// freeing them would wait for the kernel; the end of the process frees them. After this call,
-  /// objects of this driver may only be destroyed.
-  void give_up() const noexcept {
-    gave_up_ = true;
-  }
-  bool gave_up() const noexcept {
-    return gave_up_;
-  }
-
   /// The CUDA version that the driver supports, e.g. 13000; 0 if unknown.
   int version() const;
-
- private:
-  mutable std::atomic<bool> gave_up_{false};
 };
 // NOLINTEND(readability-identifier-naming)
 

@@ -96,7 +96,7 @@ TimingGraph::TimingGraph(const PrimaryContext& context, const TimedLaunch& timed
 }
 
 TimingGraph::~TimingGraph() {
-  if (context_.driver().gave_up()) {
+  if (context_.gave_up()) {
     return;
   }
   const ActiveIfPossible active(context_);

@@ -20,7 +20,7 @@ Memory::Memory(const PrimaryContext& context, std::int64_t bytes)
 }
 
 Memory::~Memory() {
-  if (context_.driver().gave_up()) {
+  if (context_.gave_up()) {
     return;
   }
   const ActiveIfPossible active(context_);

@@ -23,7 +23,7 @@ const void* elf_of(const Binary& binary) {
   const void* image = binary.code.data();
   if (binary.code.size() <= kHeaderBytes ||
       std::string_view(static_cast<const char*>(image), kMagic.size()) != kMagic) {
-    throw DeviceError(DeviceError::Kind::kFailed, text_of(binary) + " is not an ELF file");
+    throw DeviceError(DeviceError::Kind::kBadBinary, text_of(binary) + " is not an ELF file");
   }
   return image;
 }
@@ -60,7 +60,7 @@ CUfunction Module::function(const std::string& entry) const {
 }
 
 Module::~Module() {
-  if (context_.driver().gave_up()) {
+  if (context_.gave_up()) {
     return;
   }
   const ActiveIfPossible active(context_);

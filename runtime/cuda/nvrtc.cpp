@@ -59,12 +59,10 @@ struct Nvrtc::Functions {
     find(library, "nvrtcGetProgramLog", nvrtcGetProgramLog);
   }
 
-  void check(nvrtcResult result, const char* call, const Source& source) const {
-    if (result != NVRTC_SUCCESS) {
-      throw DeviceError(DeviceError::Kind::kFailed, std::string(call) + " failed for " +
-                                                        std::string(source.file.name) + ": " +
-                                                        nvrtcGetErrorString(result));
-    }
+  CompileFailure failure(nvrtcResult result, const char* call, const Source& source) const {
+    return {std::string(call) + " failed for " + std::string(source.file.name) + ": " +
+                nvrtcGetErrorString(result),
+            CompileFailure::Cause::kEnvironment};
   }
 
   std::string log(nvrtcProgram program) const {
@@ -140,19 +138,27 @@ std::string Nvrtc::architecture_option(const Source& source, int architecture) c
       return "--gpu-architecture=sm_" + std::to_string(candidate);
     }
   }
-  throw DeviceError(
-      DeviceError::Kind::kUnavailable,
-      "NVRTC " + location_.version + " cannot compile for sm_" + std::to_string(architecture) +
-          "; install a CUDA toolkit that supports this GPU, or set TUNEDGEMM_NVRTC to its "
-          "libnvrtc.so");
+  return "";
+}
+
+std::string Nvrtc::why_not(int architecture) const {
+  return architecture_option({}, architecture).empty()
+             ? "NVRTC " + location_.version + " cannot compile for sm_" +
+                   std::to_string(architecture) +
+                   "; install a CUDA toolkit that supports this GPU, or set TUNEDGEMM_NVRTC to its "
+                   "libnvrtc.so"
+             : "";
 }
 
 std::variant<Binary, CompileFailure> Nvrtc::compile(const Source& source, int architecture) const {
   const auto start = std::chrono::steady_clock::now();
   const Functions& functions = *functions_;
 
-  std::vector<std::string> options{architecture_option(source, architecture), "-std=c++20",
-                                   "--ptxas-options=-v"};
+  const std::string for_architecture = architecture_option(source, architecture);
+  if (for_architecture.empty()) {
+    return CompileFailure{why_not(architecture), CompileFailure::Cause::kEnvironment};
+  }
+  std::vector<std::string> options{for_architecture, "-std=c++20", "--ptxas-options=-v"};
   for (const auto& [name, value] : source.defines) {
     options.push_back(std::string("-D").append(name).append("=").append(value));
   }
@@ -166,32 +172,40 @@ std::variant<Binary, CompileFailure> Nvrtc::compile(const Source& source, int ar
   const std::string text = with_whole_names(source.file);
   const std::string name(source.file.name);
   nvrtcProgram created = nullptr;
-  functions.check(functions.nvrtcCreateProgram(
-                      &created, text.c_str(), name.c_str(), static_cast<int>(headers.names.size()),
-                      headers.text_pointers.data(), headers.name_pointers.data()),
-                  "nvrtcCreateProgram", source);
+  nvrtcResult result = functions.nvrtcCreateProgram(
+      &created, text.c_str(), name.c_str(), static_cast<int>(headers.names.size()),
+      headers.text_pointers.data(), headers.name_pointers.data());
+  if (result != NVRTC_SUCCESS) {
+    return functions.failure(result, "nvrtcCreateProgram", source);
+  }
   const auto destroy = [&](nvrtcProgram program) { functions.nvrtcDestroyProgram(&program); };
   const std::unique_ptr<NvrtcProgram, decltype(destroy)> program(created, destroy);
 
-  const nvrtcResult result = functions.nvrtcCompileProgram(
+  result = functions.nvrtcCompileProgram(
       program.get(), static_cast<int>(option_pointers.size()), option_pointers.data());
   const std::string log = functions.log(program.get());
   if (result == NVRTC_ERROR_COMPILATION) {
     return CompileFailure{log};
   }
-  functions.check(result, "nvrtcCompileProgram", source);
+  if (result != NVRTC_SUCCESS) {
+    return functions.failure(result, "nvrtcCompileProgram", source);
+  }
 
   const CompilerFigures figures = parse_compiler_log(log);
   if (!figures.performance_warning.empty()) {
     return CompileFailure{figures.performance_warning};
   }
   std::size_t size = 0;
-  functions.check(functions.nvrtcGetCUBINSize(program.get(), &size), "nvrtcGetCUBINSize", source);
+  result = functions.nvrtcGetCUBINSize(program.get(), &size);
+  if (result != NVRTC_SUCCESS) {
+    return functions.failure(result, "nvrtcGetCUBINSize", source);
+  }
   Binary binary;
   binary.code.resize(size);
-  functions.check(
-      functions.nvrtcGetCUBIN(program.get(), reinterpret_cast<char*>(binary.code.data())),
-      "nvrtcGetCUBIN", source);
+  result = functions.nvrtcGetCUBIN(program.get(), reinterpret_cast<char*>(binary.code.data()));
+  if (result != NVRTC_SUCCESS) {
+    return functions.failure(result, "nvrtcGetCUBIN", source);
+  }
   binary.entry = source.entry;
   binary.registers = figures.registers;
   binary.shared_bytes = figures.shared_bytes;

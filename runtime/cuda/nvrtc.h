@@ -57,14 +57,18 @@ class Nvrtc {
   Nvrtc(const Nvrtc&) = delete;
   Nvrtc& operator=(const Nvrtc&) = delete;
 
+  /// Empty if NVRTC compiles for the compute capability (90), else a sentence.
+  std::string why_not(int architecture) const;
+
   /// Compiles for a compute capability (90: sm_90, or sm_90a if the source needs that exact
-  /// architecture). Returns the log if the source does not compile, or if ptxas serialised wgmma.
-  /// Throws DeviceError if the compiler itself fails.
+  /// architecture). Returns the log if the source does not compile, or if ptxas serialised wgmma; a
+  /// failure of the compiler itself has the cause kEnvironment.
   std::variant<Binary, CompileFailure> compile(const Source& source, int architecture) const;
 
  private:
   struct Functions;
 
+  /// Empty if NVRTC does not know the architecture.
   std::string architecture_option(const Source& source, int architecture) const;
 
   NvrtcLocation location_;

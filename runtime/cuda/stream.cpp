@@ -14,7 +14,7 @@ Stream::Stream(const PrimaryContext& context) : context_(context) {
 }
 
 Stream::~Stream() {
-  if (context_.driver().gave_up()) {
+  if (context_.gave_up()) {
     return;
   }
   const ActiveIfPossible active(context_);
@@ -37,7 +37,7 @@ Event::Event(const PrimaryContext& context) : context_(context) {
 }
 
 Event::~Event() {
-  if (context_.driver().gave_up()) {
+  if (context_.gave_up()) {
     return;
   }
   const ActiveIfPossible active(context_);

@@ -28,6 +28,20 @@ std::uint64_t seed_for(const Problem& problem) {
   return std::stoull(fingerprint(problem).substr(0, 16), nullptr, 16);
 }
 
+// The result of `attempt`, or a rejection that allows a retry if the environment makes it fail.
+// Throws DeviceError if the device is lost.
+template <class Attempt>
+auto rejected_unless_lost(Attempt&& attempt) -> decltype(attempt()) {
+  try {
+    return attempt();
+  } catch (const DeviceError& error) {
+    if (error.kind() == DeviceError::Kind::kLost) {
+      throw;
+    }
+    return Rejection{Reason::kUnavailable, error.what()};
+  }
+}
+
 }  // namespace
 
 class DeviceEvaluator::DeviceTrial final : public Trial {
@@ -44,15 +58,17 @@ class DeviceEvaluator::DeviceTrial final : public Trial {
 
   std::variant<double, Rejection> check() override {
     const Device::Current current(device_);
-    return runner_.check(*kernel_, launch_);
+    return rejected_unless_lost([&] { return runner_.check(*kernel_, launch_); });
   }
 
   std::variant<double, Rejection> sample(int launches) override {
     const Device::Current current(device_);
-    if (timed_.kernel == nullptr) {
-      timed_ = runner_.prepare_timing(*kernel_, launch_);
-    }
-    return runner_.sample(timed_, launches);
+    return rejected_unless_lost([&] {
+      if (timed_.kernel == nullptr) {
+        timed_ = runner_.prepare_timing(*kernel_, launch_);
+      }
+      return runner_.sample(timed_, launches);
+    });
   }
 
  private:
@@ -105,7 +121,7 @@ Prepared DeviceEvaluator::prepare(const Instance& instance) {
     return std::make_unique<DeviceTrial>(device_, *runner_, std::move(binary), std::move(built_in),
                                          instance.launch);
   }
-  auto made = compiler_->binary(instance);
+  auto made = rejected_unless_lost([&] { return compiler_->binary(instance); });
   if (auto* rejection = std::get_if<Rejection>(&made)) {
     return std::move(*rejection);
   }

@@ -124,7 +124,7 @@ LaunchRace fastest_launch(Device& device, Store& store, const Instance& winner,
   try {
     return race(device, store, instances, binary, budget);
   } catch (const DeviceError& error) {
-    if (error.kind() == DeviceError::Kind::kFailed) {
+    if (error.kind() == DeviceError::Kind::kLost) {
       throw;
     }
     return {};

@@ -105,14 +105,7 @@ std::variant<double, Rejection> TrialRunner::check(const CompiledKernel& kernel,
   if (!is_filled_) {
     fill_operands();
   }
-  try {
-    provide_workspace(launch);
-  } catch (const DeviceError& error) {
-    if (error.kind() != DeviceError::Kind::kOutOfMemory) {
-      throw;
-    }
-    return Rejection{Reason::kUnavailable, error.what()};  // later there may be enough
-  }
+  provide_workspace(launch);
   verifier_->erase(verified_.erase(set(0)));
   if (verified_.problem.c_is_d) {
     verifier_->fill(verified_.fill_c(set(0)));

@@ -107,8 +107,8 @@ std::variant<Binary, CompileFailure> HostDevice::compile_within(const Source& so
 std::variant<std::unique_ptr<CompiledKernel>, Rejection> HostDevice::load(const Binary& binary,
                                                                           const Launch& launch) {
   auto loaded = LoadedObject::load(binary.code);
-  if (const auto* sentence = std::get_if<std::string>(&loaded)) {
-    return Rejection{Reason::kLoadFailed, *sentence};
+  if (auto* rejection = std::get_if<Rejection>(&loaded)) {
+    return std::move(*rejection);
   }
   auto& object = std::get<std::unique_ptr<LoadedObject>>(loaded);
   const auto entry = reinterpret_cast<LoadedKernel::Entry>(object->symbol(binary.entry));

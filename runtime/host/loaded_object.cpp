@@ -64,8 +64,14 @@ std::string unique_path(int file) {
          slashes(64 * 64 * 64) + std::to_string(file);
 }
 
+#ifdef __aarch64__
+constexpr ElfW(Half) kThisMachine = EM_AARCH64;
+#else
+constexpr ElfW(Half) kThisMachine = EM_X86_64;
+#endif
+
 // All segments must be inside the file: if the loader maps a missing one, the process gets SIGBUS.
-std::string why_not_whole(std::span<const std::byte> bytes) {
+std::string why_malformed(std::span<const std::byte> bytes) {
   ElfW(Ehdr) header{};
   if (bytes.size() < sizeof header) {
     return "it is not an ELF file";
@@ -74,6 +80,9 @@ std::string why_not_whole(std::span<const std::byte> bytes) {
   if (std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 ||
       header.e_phentsize != sizeof(ElfW(Phdr)) || header.e_phnum == 0) {
     return "it is not an ELF file";
+  }
+  if (header.e_machine != kThisMachine) {
+    return "it is for another kind of processor";
   }
   const auto is_inside = [&](std::uint64_t begin, std::uint64_t size) {
     return begin <= bytes.size() && size <= bytes.size() - begin;
@@ -93,7 +102,7 @@ std::string why_not_whole(std::span<const std::byte> bytes) {
   return "";
 }
 
-using Loaded = std::variant<std::unique_ptr<LoadedObject>, std::string>;
+using Loaded = std::variant<std::unique_ptr<LoadedObject>, std::string>;  // or the failed call
 
 Loaded load_from(const std::string& path) {
   void* handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
@@ -132,24 +141,30 @@ Loaded load_from_disk(std::span<const std::byte> bytes) {
 
 }  // namespace
 
-Loaded LoadedObject::load(std::span<const std::byte> bytes) {
-  if (const std::string reason = why_not_whole(bytes); !reason.empty()) {
-    return "a compiled kernel cannot be loaded: " + reason;
+std::variant<std::unique_ptr<LoadedObject>, Rejection> LoadedObject::load(
+    std::span<const std::byte> bytes) {
+  const auto refused = [](Reason reason, const std::string& why) {
+    return Rejection{reason, "a compiled kernel cannot be loaded: " + why};
+  };
+  if (const std::string reason = why_malformed(bytes); !reason.empty()) {
+    return refused(Reason::kLoadFailed, reason);
   }
   const FileSizeSignalBlocked guard;
-  Loaded loaded = load_in_memory(bytes);
-  if (const auto* in_memory = std::get_if<std::string>(&loaded)) {
-    try {
-      Loaded from_disk = load_from_disk(bytes);
-      if (const auto* on_disk = std::get_if<std::string>(&from_disk)) {
-        return *in_memory + "; " + *on_disk;
-      }
-      return from_disk;
-    } catch (const std::system_error& error) {
-      return *in_memory + "; " + error.what();
-    }
+  Loaded in_memory = load_in_memory(bytes);
+  if (auto* object = std::get_if<std::unique_ptr<LoadedObject>>(&in_memory)) {
+    return std::move(*object);
   }
-  return loaded;
+  std::string why = std::get<std::string>(in_memory) + "; ";
+  try {
+    Loaded on_disk = load_from_disk(bytes);
+    if (auto* object = std::get_if<std::unique_ptr<LoadedObject>>(&on_disk)) {
+      return std::move(*object);
+    }
+    why += std::get<std::string>(on_disk);
+  } catch (const std::system_error& error) {
+    why += error.what();
+  }
+  return refused(Reason::kUnavailable, why);
 }
 
 LoadedObject::~LoadedObject() {

@@ -8,16 +8,19 @@
 #include <string>
 #include <variant>
 
+#include "cache/record.h"
+
 namespace tunedgemm::internal {
 
 /// The destructor unloads the object, none of whose code may run then. Any thread may look up
 /// symbols.
 class LoadedObject {
  public:
-  /// A non-null object, or a sentence why it cannot be loaded. The bytes are not kept: they go
+  /// A non-null object. Rejected as kLoadFailed if the bytes are no shared object for this machine,
+  /// and as kUnavailable if the system fails (memory, descriptors). The bytes are not kept: they go
   /// through a file in memory, or, if that fails, a file in a private folder that is removed
   /// immediately.
-  static std::variant<std::unique_ptr<LoadedObject>, std::string> load(
+  static std::variant<std::unique_ptr<LoadedObject>, Rejection> load(
       std::span<const std::byte> bytes);
 
   /// Takes ownership of a handle of dlopen.

@@ -187,13 +187,13 @@ bool WorkerConversation::take_result(LineReader& fields) {
 }
 
 bool WorkerConversation::take_failure(LineReader& fields) {
-  const auto kind = fields.enumerator(DeviceError::Kind::kFailed);
+  const auto kind = fields.enumerator(DeviceError::Kind::kLost);
   failure_ = fields.rest();
   if (!kind || failure_.empty()) {
     return false;
   }
   has_spoken_ = true;
-  if (*kind != DeviceError::Kind::kFailed) {
+  if (*kind != DeviceError::Kind::kLost) {
     throw DeviceError(*kind, failure_);
   }
   return true;

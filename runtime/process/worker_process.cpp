@@ -74,7 +74,7 @@ void tune(const Caller& caller, Context& context, std::string_view line) {
   } catch (const DeviceError& error) {
     context.store().flush();
     caller.send(failed_line(error.kind(), error.what()));
-    if (error.kind() == DeviceError::Kind::kFailed) {
+    if (error.kind() == DeviceError::Kind::kLost) {
       std::_Exit(EXIT_FAILURE);  // destroying the context would wait for the device
     }
   }

@@ -109,7 +109,7 @@ BackgroundTuner::Outcome BackgroundTuner::tune(State& state, const Problem& prob
     return tune_(problem, [this, &state] { return must_end(state); });
   } catch (const DeviceError& error) {
     log_warning("tuning " + to_text(problem) + " in the background: " + error.what());
-    if (error.kind() == DeviceError::Kind::kFailed) {
+    if (error.kind() == DeviceError::Kind::kLost) {
       const std::scoped_lock lock(state.mutex);
       state.stopping = true;
     }

@@ -23,7 +23,7 @@ class BackgroundTuner {
   };
   /// Called between candidates: waits while the context is busy, and returns whether to stop.
   using MustEnd = std::function<bool()>;
-  /// Tunes one problem; called on the thread. May throw: a lost device (DeviceError kFailed) ends
+  /// Tunes one problem; called on the thread. May throw: a lost device (DeviceError kLost) ends
   /// background tuning, any other exception this problem's tuning.
   using Tune = std::function<Outcome(const Problem& problem, const MustEnd& must_end)>;
 

@@ -254,13 +254,11 @@ TuneResult TuningSession::measure(const Problem& problem, const TuneOptions& opt
       choose_launch(device_, store_, options, result.tuning);
     }
   } catch (const DeviceError& error) {
-    if (error.kind() != DeviceError::Kind::kFailed) {  // no candidate caused it
-      store_.clear_in_flight(key_of(problem));
-    }
-    // Without memory to tune the problem, the call can still compute it.
-    if (error.kind() != DeviceError::Kind::kOutOfMemory) {
+    if (error.kind() == DeviceError::Kind::kLost) {
       throw;
     }
+    // No candidate caused it, and the call can compute the problem without tuning it.
+    store_.clear_in_flight(key_of(problem));
     return failed(error.what());
   } catch (...) {  // a host failure, such as a thread that cannot be started
     store_.clear_in_flight(key_of(problem));

@@ -83,7 +83,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     try {
       converse(text);
     } catch (const DeviceError& error) {
-      must_hold(error.kind() != DeviceError::Kind::kFailed);
+      must_hold(error.kind() != DeviceError::Kind::kLost);
     }
   }
   return 0;

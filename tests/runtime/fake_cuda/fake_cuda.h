@@ -16,9 +16,9 @@
 
 namespace tunedgemm::internal::fake_cuda {
 
-/// A failure happens once, or loses the device: then every call that needs a context fails with the
-/// same error.
-enum class Lasts { kOnce, kForEver };
+/// A failure happens once, or at every later call of its function, or it loses the device: then
+/// every call that needs a context fails with the same error.
+enum class Lasts { kOnce, kAlways, kDeviceIsLost };
 
 /// A launch of a matrix product, eager or captured (a replay does not count).
 struct Product {
@@ -32,8 +32,8 @@ class Control {
   /// Restores the state of a new process. Precondition: no older handle is in use.
   virtual void reset() = 0;
 
-  /// Makes the nth call, from 1, of the function with this name in the manual fail, once. Functions
-  /// that release something still release it.
+  /// Makes the nth call, from 1, of the function with this name in the manual fail. Functions that
+  /// release something still release it.
   virtual void fail(const std::string& function, int nth, cuda::CUresult error, Lasts lasts) = 0;
   /// Whether that failure has happened.
   virtual bool has_failed() const = 0;
@@ -45,6 +45,10 @@ class Control {
   /// The next launch never ends, nor does later work on its stream. A call that would wait for it
   /// returns and is a complaint.
   virtual void hang_next_launch() = 0;
+
+  /// The next compilation, and later ones, do not return before release_compilations().
+  virtual void hang_next_compilation() = 0;
+  virtual void release_compilations() = 0;
 
   /// Errors of the program, each as a sentence: a kernel that accesses unallocated memory, a
   /// workspace shared by launches that may run at the same time, counters that are not zero,
@@ -60,6 +64,8 @@ class Control {
 
   /// For the fake NVRTC: counts the call and returns its result.
   virtual cuda::CUresult enter(const char* function) = 0;
+  /// For the fake NVRTC: waits for release_compilations() if compilations hang.
+  virtual void wait_while_compilations_hang() = 0;
 
  protected:
   ~Control() = default;

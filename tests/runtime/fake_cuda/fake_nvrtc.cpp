@@ -22,11 +22,15 @@ using nvrtcResult = int;
 using nvrtcProgram = NvrtcProgram*;
 constexpr nvrtcResult NVRTC_SUCCESS = 0;
 
-// The driver's Control also makes NVRTC calls fail.
-nvrtcResult enter(const char* function) {
+// The driver's Control also makes NVRTC calls fail or hang.
+tunedgemm::internal::fake_cuda::Control& control() {
   static const auto find = reinterpret_cast<tunedgemm::internal::fake_cuda::FindControl>(
       dlsym(dlopen("libcuda.so.1", RTLD_NOW), tunedgemm::internal::fake_cuda::kControlSymbol));
-  return find()->enter(function);
+  return *find();
+}
+
+nvrtcResult enter(const char* function) {
+  return control().enter(function);
 }
 
 // The first kernel of a file: the name behind __global__ and its attributes.
@@ -73,6 +77,7 @@ nvrtcResult nvrtcCompileProgram(nvrtcProgram program, int count, const char* con
     program->log = "error: told to fail";
     return result;
   }
+  control().wait_while_compilations_hang();
   std::string cubin =
       "\x7f"
       "ELF\nentry " +

@@ -113,10 +113,13 @@ Call::Call(const char* function) : function_(function), state_(the_state()), loc
   if (state_.lost != 0 && !needs_no_context(function)) {
     result_ = state_.lost;
   }
-  if (!state_.has_failed && state_.fails == function && state_.fails_at == count) {
+  const bool fails_again =
+      state_.has_failed && state_.failure_lasts == Lasts::kAlways && count > state_.fails_at;
+  if (state_.fails == function &&
+      (fails_again || (!state_.has_failed && state_.fails_at == count))) {
     state_.has_failed = true;
     result_ = state_.failure;
-    if (state_.failure_lasts == Lasts::kForEver) {
+    if (state_.failure_lasts == Lasts::kDeviceIsLost) {
       state_.lost = state_.failure;
     }
   }
@@ -413,6 +416,19 @@ class TheControl final : public Control {
   void hang_next_launch() override {
     const std::scoped_lock lock(state_.mutex);
     state_.next_launch_hangs = true;
+  }
+  void hang_next_compilation() override {
+    const std::scoped_lock lock(state_.mutex);
+    state_.compilations_hang = true;
+  }
+  void release_compilations() override {
+    const std::scoped_lock lock(state_.mutex);
+    state_.compilations_hang = false;
+    state_.compilations_released.notify_all();
+  }
+  void wait_while_compilations_hang() override {
+    std::unique_lock lock(state_.mutex);
+    state_.compilations_released.wait(lock, [this] { return !state_.compilations_hang; });
   }
   std::vector<std::string> complaints() const override {
     const std::scoped_lock lock(state_.mutex);

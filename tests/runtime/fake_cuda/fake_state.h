@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <condition_variable>
 #include <cstdint>
 #include <deque>
 #include <map>
@@ -174,6 +175,8 @@ struct State {
   bool has_failed = false;
   cuda::CUresult lost = 0;  ///< the result of calls to a lost device
   bool next_launch_hangs = false, hangs = false;
+  bool compilations_hang = false;
+  std::condition_variable compilations_released;
 
   std::vector<std::string> complaints;
   std::vector<Product> products;

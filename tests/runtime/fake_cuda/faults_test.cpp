@@ -1,13 +1,18 @@
-// Every call of the driver and of NVRTC may fail, once or permanently: the library's call succeeds
-// or fails with a message, leaves nothing behind, and after a temporary failure the next call
-// succeeds.
+// Every call of the driver and of NVRTC may fail, once or permanently. The library's call succeeds or
+// fails with a message, leaves nothing behind, and after a temporary failure the next call succeeds.
+// Where a stored kernel computes the problem, the call succeeds.
 
+#include <filesystem>
+#include <iostream>
 #include <iterator>
 #include <map>
 #include <string>
+#include <utility>
 
+#include "cache/sqlite/sqlite.h"
 #include "tests/runtime/fake_cuda/fake_gpu.h"
 #include "tests/support/catch.h"
+#include "tests/support/temporary_folder.h"
 #include "tunedgemm/tunedgemm.h"
 
 namespace tunedgemm::internal::fake_cuda {
@@ -15,16 +20,20 @@ namespace {
 
 constexpr cuda::CUresult kUnknown = 999, kIllegalAddress = 700;
 
-// Opens a context and multiplies through the C interface.
+// Opens a context and multiplies through the C interface, with a cache in memory or in a file.
 class Program {
  public:
-  explicit Program(tunedgemm_policy policy) : options_(c_options(policy)) {}
+  explicit Program(tunedgemm_policy policy, std::string cache = "")
+      : cache_(std::move(cache)), options_(c_options(policy)) {
+    options_.cache_path = cache_.c_str();
+  }
   ~Program() { tunedgemm_context_destroy(context_); }
   Program(const Program&) = delete;
   Program& operator=(const Program&) = delete;
 
   /// Empty if the product is right, or refused with a message if that is allowed.
   std::string why_not(const SmallProduct& product, bool may_be_refused) {
+    was_refused_ = false;
     product.erase();
     tunedgemm_status status = TUNEDGEMM_STATUS_OK;
     if (context_ == nullptr) {
@@ -37,24 +46,28 @@ class Program {
     if (status == TUNEDGEMM_STATUS_OK) {
       return product.is_right() ? "" : "wrong without an error";
     }
+    was_refused_ = true;
     const std::string sentence = tunedgemm_error_message();
     if (status == TUNEDGEMM_STATUS_INTERNAL || sentence.empty()) {
       return std::string(tunedgemm_status_name(status)) + ": " + sentence;
     }
     return may_be_refused ? "" : sentence;
   }
+  bool was_refused() const { return was_refused_; }
 
  private:
+  const std::string cache_;
   tunedgemm_context_options options_;
   tunedgemm_context* context_ = nullptr;
+  bool was_refused_ = false;
 };
 
-std::map<std::string, int> calls_of(tunedgemm_policy policy) {
+std::map<std::string, int> calls_of(tunedgemm_policy policy, const std::string& cache = "") {
   const FakeGpu gpu;
   const SmallProduct product;
   const OnDevice other(1);
   const std::map<std::string, int> before = control().calls();
-  Program program(policy);
+  Program program(policy, cache);
   REQUIRE(program.why_not(product, false) == "");
   std::map<std::string, int> calls = control().calls();
   for (const auto& [function, count] : before) {
@@ -69,7 +82,7 @@ struct Failure {
 };
 constexpr Failure kFailures[] = {{cuda::CUDA_ERROR_OUT_OF_MEMORY, Lasts::kOnce},
                                  {kUnknown, Lasts::kOnce},
-                                 {kIllegalAddress, Lasts::kForEver}};
+                                 {kIllegalAddress, Lasts::kDeviceIsLost}};
 
 // The errors if the nth call of the function fails. The caller's thread uses another device, to
 // detect calls that forget to make the context current.
@@ -84,7 +97,7 @@ std::string why_not_with(tunedgemm_policy policy, const std::string& function, i
     control().fail(function, nth, failure.error, failure.lasts);
     wrong = program.why_not(product, true);
     if (wrong.empty()) {
-      wrong = program.why_not(product, failure.lasts == Lasts::kForEver);
+      wrong = program.why_not(product, failure.lasts == Lasts::kDeviceIsLost);
       wrong += wrong.empty() ? "" : " in the call after it";
     }
   }
@@ -97,7 +110,105 @@ void fail_with(tunedgemm_policy policy, const std::string& function, int nth,
   CHECK(why_not_with(policy, function, nth, failure) == "");
 }
 
+// A cache with the winner of another problem, whose kernel computes SmallProduct() too.
+class CacheWithNeighbour {
+ public:
+  CacheWithNeighbour() {
+    const FakeGpu gpu;
+    const SmallProduct neighbour(2 * SmallProduct::kK);
+    Program program(TUNEDGEMM_POLICY_TUNE, original().string());
+    REQUIRE(program.why_not(neighbour, false) == "");
+  }
+
+  /// A new copy, so that no run sees what another one has stored.
+  std::string copy() const {
+    const auto path = folder_.path() / "copy.db";
+    for (const char* suffix : {"", "-wal", "-shm", ".lock"}) {
+      std::filesystem::remove(path.string() + suffix);
+    }
+    std::filesystem::copy_file(original(), path);
+    return path.string();
+  }
+  static std::int64_t kernels(const std::string& path) {
+    return sqlite::Connection::open(path, sqlite::Connection::Mode::kReadOnly, 1000)
+        .integer("SELECT count(*) FROM kernel");
+  }
+
+ private:
+  std::filesystem::path original() const { return folder_.path() / "original.db"; }
+
+  TemporaryFolder folder_;
+};
+
+// The failure's effect on a call that has a stored neighbour. The call may be refused only if the
+// function is needed to run any kernel.
+struct Outcome {
+  std::string wrong;
+  bool was_refused = false;
+};
+Outcome outcome_beside_neighbour(const CacheWithNeighbour& cache, tunedgemm_policy policy,
+                                 const std::string& function, const Failure& failure,
+                                 bool is_needed) {
+  const std::string path = cache.copy();
+  const std::int64_t kernels = CacheWithNeighbour::kernels(path);
+  Outcome outcome;
+  {
+    const FakeGpu gpu;
+    {
+      const SmallProduct product;
+      const OnDevice other(1);
+      Program program(policy, path);
+      control().fail(function, 1, failure.error, failure.lasts);
+      outcome.wrong = program.why_not(product, is_needed);
+      outcome.was_refused = program.was_refused();
+      if (outcome.wrong.empty()) {
+        outcome.wrong = program.why_not(product, is_needed && failure.lasts != Lasts::kOnce);
+        outcome.wrong += outcome.wrong.empty() ? "" : " in the call after it";
+      }
+    }
+    control().fail("", 0, 0, Lasts::kOnce);
+    outcome.wrong += FakeGpu::why_not_clean();
+  }
+  if (CacheWithNeighbour::kernels(path) < kernels) {
+    outcome.wrong += " a stored kernel was deleted";
+  }
+  return outcome;
+}
+
 }  // namespace
+
+TEST_CASE("A stored kernel computes a call if any function fails that it does not need") {
+  constexpr Failure kPassing[] = {{cuda::CUDA_ERROR_OUT_OF_MEMORY, Lasts::kOnce},
+                                  {cuda::CUDA_ERROR_OUT_OF_MEMORY, Lasts::kAlways},
+                                  {kUnknown, Lasts::kOnce},
+                                  {kUnknown, Lasts::kAlways}};
+  const CacheWithNeighbour cache;
+  const std::map<std::string, int> needed = calls_of(TUNEDGEMM_POLICY_STORED, cache.copy());
+  const auto is_needed = [&](const std::string& function) {
+    const auto calls = needed.find(function);
+    return calls != needed.end() && calls->second > 0;
+  };
+  for (const tunedgemm_policy policy :
+       {TUNEDGEMM_POLICY_STORED, TUNEDGEMM_POLICY_COMPILE, TUNEDGEMM_POLICY_TUNE}) {
+    int functions = 0, computed = 0, refused = 0;
+    for (const auto& [function, count] : calls_of(policy, cache.copy())) {
+      if (count == 0) {
+        continue;
+      }
+      ++functions;
+      for (const Failure& failure : kPassing) {
+        INFO(function << " fails with " << failure.error << ", lasts "
+                      << static_cast<int>(failure.lasts) << ", policy " << policy);
+        const Outcome outcome =
+            outcome_beside_neighbour(cache, policy, function, failure, is_needed(function));
+        CHECK(outcome.wrong == "");
+        ++(outcome.was_refused ? refused : computed);
+      }
+    }
+    std::cout << "policy " << policy << ": " << functions << " functions, each fails in 4 ways: "
+              << computed << " calls computed, " << refused << " refused with a message\n";
+  }
+}
 
 TEST_CASE("A first call survives the failure of any driver call") {
   for (const auto& [function, count] : calls_of(TUNEDGEMM_POLICY_COMPILE)) {

@@ -1,5 +1,6 @@
 // A kernel that never ends: its resources are not released, since the driver would wait for it.
 
+#include "runtime/cuda/context.h"
 #include "runtime/cuda/memory.h"
 #include "runtime/cuda/module.h"
 #include "runtime/cuda/stream.h"
@@ -10,8 +11,36 @@
 namespace tunedgemm::internal::fake_cuda {
 namespace {
 
+// The fake and the library in the state of a new process, before and after a test.
+class NewProcess {
+ public:
+  NewProcess() { reset(); }
+  ~NewProcess() { reset(); }
+  NewProcess(const NewProcess&) = delete;
+  NewProcess& operator=(const NewProcess&) = delete;
+
+ private:
+  static void reset() {
+    control().reset();
+    cuda::hung_devices() = 0;
+  }
+};
+
+// Launches a kernel that never ends.
+void hang(const cuda::PrimaryContext& context) {
+  const cuda::Active active(context);
+  const cuda::Stream stream(context);
+  const cuda::InterposedKernel kernel(context, 1);
+  cuda::Event end(context);
+  control().hang_next_launch();
+  kernel.launch(stream.handle());
+  end.record(stream.handle());
+  CHECK_FALSE(end.wait(0.01));
+  context.give_up();
+}
+
 std::size_t waits_for_a_hung_kernel(bool gives_up) {
-  control().reset();
+  const NewProcess process;
   const auto opened = cuda::Driver::open();
   const cuda::Driver& driver = *std::get<0>(opened);
   {
@@ -25,13 +54,11 @@ std::size_t waits_for_a_hung_kernel(bool gives_up) {
     end.record(stream.handle());
     CHECK_FALSE(end.wait(0.01));
     if (gives_up) {
-      driver.give_up();
+      context.give_up();
     }
   }
-  const std::size_t waits = control().complaints().size();
   CHECK(control().left().empty() == !gives_up);
-  control().reset();
-  return waits;
+  return control().complaints().size();
 }
 
 }  // namespace
@@ -41,9 +68,28 @@ TEST_CASE("The resources of a kernel that never ends are not released") {
   CHECK(waits_for_a_hung_kernel(true) == 0);
 }
 
+TEST_CASE("A kernel that hangs in one context holds up no other context of the device") {
+  const NewProcess process;
+  const OnDevice device(0);
+  const SmallProduct product;
+  const tunedgemm_context_options options = c_options(TUNEDGEMM_POLICY_COMPILE);
+  tunedgemm_context* context = nullptr;
+  REQUIRE(tunedgemm_context_create(&options, &context) == TUNEDGEMM_STATUS_OK);
+  const tunedgemm_buffers buffers = product.buffers();
+  REQUIRE(tunedgemm_matmul(context, &product.problem(), &buffers, nullptr) == TUNEDGEMM_STATUS_OK);
+  const auto driver = cuda::Driver::open();
+  hang(cuda::PrimaryContext(*std::get<0>(driver), 0));
+
+  tunedgemm_context* second = nullptr;
+  CHECK(tunedgemm_context_create(&options, &second) == TUNEDGEMM_STATUS_DEVICE_FAILED);
+  CHECK_THAT(tunedgemm_error_message(), Catch::Matchers::ContainsSubstring("has not ended"));
+  tunedgemm_context_destroy(context);
+  CHECK(control().complaints().empty());
+}
+
 TEST_CASE("A call whose kernel never ends fails, and its context is destroyed without waiting",
           "[slow]") {
-  control().reset();
+  const NewProcess process;
   {
     const OnDevice device(0);
     const SmallProduct product;
@@ -60,7 +106,6 @@ TEST_CASE("A call whose kernel never ends fails, and its context is destroyed wi
     tunedgemm_context_destroy(context);
     CHECK(control().complaints().empty());
   }
-  control().reset();
 }
 
 }  // namespace tunedgemm::internal::fake_cuda

@@ -127,7 +127,7 @@ TEST_CASE("A worker reports why a tuning failed and whether it continues") {
     }
   }
   WorkerConversation conversation(options);
-  CHECK(conversation.take(failed_line(Kind::kFailed, "the device is lost")) == Next::kLost);
+  CHECK(conversation.take(failed_line(Kind::kLost, "the device is lost")) == Next::kLost);
   CHECK(conversation.failure() == "the device is lost");
 }
 

@@ -182,7 +182,7 @@ TEST_CASE("A failed tuning does not affect the others; a lost device ends them")
           throw DeviceError(DeviceError::Kind::kOutOfMemory, "no room");
         }
         if (problem.m == 5) {
-          throw DeviceError(DeviceError::Kind::kFailed, "lost");
+          throw DeviceError(DeviceError::Kind::kLost, "lost");
         }
         return Outcome::kDone;
       },
