@@ -204,6 +204,12 @@ std::int64_t Store::changes() const {
   return archive_->changes();
 }
 
+std::int64_t Store::refresh() {
+  Archive& archive = *archive_;
+  no_throw(archive, [&] { archive.refresh(); });
+  return archive.changes();
+}
+
 std::int64_t Store::lookups() const {
   return archive_->lookups();
 }

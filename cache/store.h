@@ -76,8 +76,8 @@ class Lease {
   Lease(std::shared_ptr<void> held, bool winners_changed)
       : held_(std::move(held)), winners_changed_(winners_changed) {}
   explicit operator bool() const { return held_ != nullptr; }
-  /// Whether another process has stored winners since the last look-up: only then can a second
-  /// look-up find what the first missed. Also valid if the lease was refused.
+  /// Whether another process has stored winners since the look-up before acquire(): only then can a
+  /// second look-up find what the first missed. Also valid if the lease was refused.
   bool winners_changed() const { return winners_changed_; }
 
  private:
@@ -155,9 +155,11 @@ class Store {
   std::vector<Record> distant_neighbours(const Problem& problem, const DeviceIdentity& device,
                                          int count) const;
 
-  /// Grows when this store has stored a winner or a binary, and when `find` has seen that another
-  /// process wrote: a look-up that missed before may now hit.
+  /// Grows when this store has stored a winner or a binary, and when `find` or `refresh` has
+  /// noticed that another process wrote: a look-up that missed before may now hit.
   std::int64_t changes() const;
+  /// Notices what other processes have written: microseconds if that is nothing. Returns changes().
+  std::int64_t refresh();
 
   /// How many look-ups `find` has answered, for measuring the cost of a call.
   std::int64_t lookups() const;

@@ -175,14 +175,19 @@ Lease Store::acquire(const TuningKey& key, double wait_seconds) {
   return no_throw(*archive, Lease(), [&] {
     const TuningKey leased = canonical(key);
     const LeaseHolder holder = archive->new_lease_holder();
-    while (!claim(*archive, leased, holder)) {
-      if (Clock::now() >= end) {
-        return Lease(nullptr, archive->refresh());
+    const std::int64_t before = archive->winners_of_others();
+    std::shared_ptr<HeldLease> held;
+    while (held == nullptr) {
+      if (claim(*archive, leased, holder)) {
+        held = std::make_shared<HeldLease>(archive, leased, holder);
+      } else if (Clock::now() >= end) {
+        break;
+      } else {
+        std::this_thread::sleep_for(kBetweenLooks);
       }
-      std::this_thread::sleep_for(kBetweenLooks);
     }
-    auto held = std::make_shared<HeldLease>(archive, leased, holder);
-    return Lease(std::move(held), archive->refresh());
+    archive->refresh();
+    return Lease(std::move(held), archive->winners_of_others() != before);
   });
 }
 

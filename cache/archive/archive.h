@@ -74,9 +74,10 @@ class Archive {
   void put_winner(const Record& record);
   /// Drops the cached winners, which no longer match the files.
   void forget_found();
-  /// Picks up what other processes have done to the file. Returns whether one of them has stored a
-  /// winner or replaced the file since the last call.
-  bool refresh();
+  /// Notices what other processes have done to the file.
+  void refresh();
+  /// Grows when this process has noticed that another one stored a winner or replaced the file.
+  std::int64_t winners_of_others() const { return winners_of_others_; }
   void count_lookup() { ++lookups_; }
   std::int64_t lookups() const { return lookups_; }
   /// See Store::changes.
@@ -111,7 +112,7 @@ class Archive {
   void forget_unsaved();
   bool ask_one(StoreFile& file, Having having, const std::function<bool(sqlite::Connection&)>& ask);
   void read_locked(Having having, const std::function<bool(sqlite::Connection&)>& ask);
-  bool follow_file();
+  void follow_file();
   void remember_toolchain_of(const std::string& device_fingerprint);
   void note_families();
   void reopen();
@@ -123,7 +124,7 @@ class Archive {
   const std::string lease_prefix_;
   std::atomic<int> leases_{0};
   std::atomic<int> damaged_binaries_{0};
-  std::atomic<std::int64_t> lookups_{0}, changes_{0};
+  std::atomic<std::int64_t> lookups_{0}, changes_{0}, winners_of_others_{0};
   PendingWrites pending_;
 
   mutable std::mutex databases_;  // guards the next group

@@ -52,40 +52,38 @@ void Archive::forget_found() {
   toolchain_of_.clear();
 }
 
-bool Archive::refresh() {
+void Archive::refresh() {
   const DatabaseUse use;
   const std::lock_guard lock(databases_);
-  return follow_file();
+  follow_file();
 }
 
-bool Archive::follow_file() {
+void Archive::follow_file() {
   if (!file_) {
-    return false;
+    return;
   }
   if (file_->was_replaced()) {
-    const bool follows = file_->writable;
-    if (follows) {
+    if (file_->writable) {
       reopen();
+      ++winners_of_others_;
     }
-    return follows;
+    return;
   }
   if (file_->newer) {
-    return false;
+    return;
   }
-  bool stored = false;
   ask_one(*file_, Having::kTables, [&](sqlite::Connection& connection) {
     const std::int64_t version = connection.integer("PRAGMA data_version");
     if (version != data_version_) {
       // Every transaction of another process changes the version; few of them store a winner.
       const std::int64_t newest = newest_winner(connection);
-      stored = newest != newest_winner_;
+      winners_of_others_ += newest != newest_winner_ ? 1 : 0;
       newest_winner_ = newest;
       data_version_ = version;
       forget_found();
     }
     return true;
   });
-  return stored;
 }
 
 void Archive::remember_toolchain_of(const std::string& device_fingerprint) {

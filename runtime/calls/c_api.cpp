@@ -100,7 +100,7 @@ tunedgemm::internal::ProcessContexts& process_contexts() {
   // A forked child makes contexts of its own: locks in its parent's may be held.
   struct Owned {
     explicit Owned(const tunedgemm::internal::ProcessContexts::Make& make_context)
-        : contexts(tunedgemm::internal::automatic_backend(), make_context) {}
+        : contexts(tunedgemm::internal::automatic_backend, make_context) {}
     tunedgemm::internal::ProcessContexts contexts;
     const pid_t process = tunedgemm::internal::process_id();
   };
@@ -117,7 +117,7 @@ tunedgemm::internal::ProcessContexts& process_contexts() {
   if (is_first) {  // a forked child inherits the atexit handler
     // The handler stops the tuning threads. Exit runs in reverse order of construction: construct
     // the logger, the families and the tables first, so that they outlive the threads.
-    tunedgemm::internal::log_info("calls without a context use the contexts of the process");
+    tunedgemm::internal::log_info("the threads of contexts end when the process exits");
     for (const char* name : {"cuda", "host"}) {
       for (const tunedgemm::internal::Family* family : tunedgemm::internal::families(name)) {
         static_cast<void>(tunedgemm::internal::find_family(family->name()));
@@ -251,8 +251,11 @@ tunedgemm_status tunedgemm_context_create(const tunedgemm_context_options* optio
       refuse("the pointer to the new context is null");
     }
     *context = nullptr;
-    *context =
-        new tunedgemm_context{Context::create(tunedgemm::internal::checked_options(options))};
+    tunedgemm::internal::ProcessContexts& contexts = process_contexts();
+    auto created = std::make_unique<tunedgemm_context>(
+        Context::create(tunedgemm::internal::checked_options(options)));
+    contexts.note(*created->context);
+    *context = created.release();
     return TUNEDGEMM_STATUS_OK;
   });
 }
@@ -261,6 +264,8 @@ void tunedgemm_context_destroy(tunedgemm_context* context) {
   if (context != nullptr && !context->context->is_of_this_process()) {
     // Its threads, open files and GPU memory belong to the parent process.
     static_cast<void>(context->context.release());
+  } else if (context != nullptr) {
+    process_contexts().forget(*context->context);
   }
   delete context;
 }

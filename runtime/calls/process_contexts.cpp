@@ -9,6 +9,11 @@ std::uint64_t ProcessContexts::next_id() {
   return ++last;
 }
 
+const Backend& ProcessContexts::backend() {
+  std::call_once(backend_is_found_, [this] { backend_ = &find_backend_(); });
+  return *backend_;
+}
+
 Context& ProcessContexts::current() {
   struct Last {
     std::uint64_t owner = 0;
@@ -18,7 +23,7 @@ Context& ProcessContexts::current() {
   thread_local Last last;
   if (last.owner != id_ || !last.context->device().is_current()) [[unlikely]] {
     // is_current() is false for a non-primary CUDA context: compare ordinals.
-    const int ordinal = backend_.current_ordinal();
+    const int ordinal = backend().current_ordinal();
     if (last.owner != id_ || last.ordinal != ordinal) {
       last = {id_, &find_or_make(ordinal), ordinal};
     }
@@ -26,14 +31,27 @@ Context& ProcessContexts::current() {
   return *last.context;
 }
 
+void ProcessContexts::note(Context& context) {
+  const std::scoped_lock lock(mutex_);
+  of_program_.insert(&context);
+}
+
+void ProcessContexts::forget(Context& context) noexcept {
+  const std::scoped_lock lock(mutex_);
+  of_program_.erase(&context);
+}
+
 void ProcessContexts::shut_down() {
   const std::scoped_lock lock(mutex_);
+  std::set<Context*> contexts = of_program_;
   for (const auto& [ordinal, context] : by_ordinal_) {
-    if (context != nullptr) {
-      context->freeze();
-      context->note_calls();
-      context->store().flush();
-    }
+    contexts.insert(context.get());
+  }
+  contexts.erase(nullptr);
+  for (Context* context : contexts) {
+    context->freeze();
+    context->note_calls();
+    context->store().flush();
   }
 }
 
@@ -41,7 +59,7 @@ Context& ProcessContexts::find_or_make(int ordinal) {
   const std::scoped_lock lock(mutex_);
   std::unique_ptr<Context>& context = by_ordinal_[ordinal];
   if (context == nullptr) {
-    context = make_(backend_, ordinal);
+    context = make_(backend(), ordinal);
   }
   return *context;
 }

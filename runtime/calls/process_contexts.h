@@ -10,6 +10,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <utility>
 
 #include "runtime/context/context.h"
@@ -20,7 +21,9 @@ class ProcessContexts {
  public:
   /// Creates a context on the backend's device of this ordinal; may throw.
   using Make = std::function<std::unique_ptr<Context>(const Backend& backend, int ordinal)>;
-  ProcessContexts(const Backend& backend, Make make) : backend_(backend), make_(std::move(make)) {}
+  /// `backend` is called once, before the first context is made: looking for a GPU starts CUDA.
+  ProcessContexts(std::function<const Backend&()> backend, Make make)
+      : find_backend_(std::move(backend)), make_(std::move(make)) {}
   ~ProcessContexts() = default;
   ProcessContexts(const ProcessContexts&) = delete;
   ProcessContexts& operator=(const ProcessContexts&) = delete;
@@ -30,19 +33,28 @@ class ProcessContexts {
   /// query of the driver.
   Context& current();
 
-  /// Shuts down every context without destroying it: ends background tuning, writes pending data.
+  /// A context of the program's own, which shut_down() includes until forget().
+  void note(Context& context);
+  void forget(Context& context) noexcept;
+
+  /// Shuts down every context without destroying it: ends its threads, writes pending data. For the
+  /// exit of the process, whose static objects the threads must not outlive.
   void shut_down();
 
  private:
   static std::uint64_t next_id();
+  const Backend& backend();
   Context& find_or_make(int ordinal);
 
   /// The key of the threads' cached context; this object's address could be reused.
   const std::uint64_t id_ = next_id();
-  const Backend& backend_;
+  std::function<const Backend&()> find_backend_;
+  std::once_flag backend_is_found_;
+  const Backend* backend_ = nullptr;
   Make make_;
   std::mutex mutex_;
   std::map<int, std::unique_ptr<Context>> by_ordinal_;
+  std::set<Context*> of_program_;
 };
 
 }  // namespace tunedgemm::internal

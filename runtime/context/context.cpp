@@ -96,7 +96,8 @@ Context::Context(const ContextOptions& options, std::unique_ptr<Device> device,
       tuning_(*device_, *store_, make_worker(options, *device_, *store_)),
       background_([this](const Problem& canonical, const BackgroundTuner::MustEnd& must_end) {
         return tune_in_background(canonical, must_end);
-      }) {}
+      }),
+      winner_watch_([this] { return use_winners_of_others(); }) {}
 
 Context::~Context() {
   freeze();
@@ -133,7 +134,7 @@ const Plan& Context::plan(const CheckedCall& call, StreamHandle stream,
   if (!plan.is_final) {
     store_->note_request(plan.problem, device_->identity(), 0, name);
     note_calls();
-    await_winner(plan, tuned_before);
+    await_winner(plan, tuned_before, compiling_under(policy));
     if (policy == Policy::kTuneInBackground) {
       background_.add(plan.problem);
     }
@@ -159,7 +160,7 @@ const Plan& Context::plan_during_capture(const CheckedCall& call) {
   const Plan& added = capture_plans_.add(std::move(plan));
   if (!added.is_final) {
     store_->note_request(added.problem, device_->identity(), 0);
-    await_winner(added, tuned_before);
+    await_winner(added, tuned_before, Compiling::kForbidden);
     if (options_.policy == Policy::kTuneInBackground) {
       background_.add(added.problem);
     }
@@ -327,29 +328,44 @@ BackgroundTuner::Outcome Context::tune_in_background(const Problem& canonical,
   return BackgroundTuner::Outcome::kDone;
 }
 
-void Context::await_winner(const Plan& plan, std::int64_t tuned_before) {
+void Context::await_winner(const Plan& plan, std::int64_t tuned_before, Compiling compiling) {
   provisional_.add(plan);
   // A tuning that ended before add() has not replaced the plan.
   if (tuning_.tuned() != tuned_before) {
     if (const std::optional<Hit> hit = find_winner(plan.problem)) {
-      replace_plans(plan.problem, *hit, compiling_under(options_.policy));
+      replace_plans(plan.problem, *hit, compiling);
     }
   }
+  winner_watch_.start();
+}
+
+bool Context::use_winners_of_others() {
+  const std::vector<Problem> problems = provisional_.problems();
+  const std::int64_t changes = problems.empty() ? changes_seen_ : store_->refresh();
+  bool plans_wait = false;
+  for (const Problem& problem : problems) {
+    const std::optional<Hit> hit = changes == changes_seen_ ? std::nullopt : find_winner(problem);
+    plans_wait |= !hit || !replace_plans(problem, *hit, Compiling::kForbidden);
+  }
+  changes_seen_ = changes;
+  return plans_wait;
 }
 
 bool Context::replace_plans(const Problem& canonical, const Hit& hit, Compiling compiling) {
-  return provisional_.replace(canonical, [&](const Plan& plan) -> const Plan* {
-    try {
-      if (auto successor = maker_.from_winner(call_of_plan(plan.key), hit, compiling)) {
-        ++counters_.replaced;
-        return &plans_.add(std::move(successor));
+  try {
+    return provisional_.replace(canonical, [&](const Plan& plan) -> const Plan* {
+      auto successor = maker_.from_winner(call_of_plan(plan.key), hit, compiling);
+      if (successor == nullptr) {
+        return nullptr;
       }
-    } catch (const DeviceError& error) {  // must not fail the call, which is for another plan
-      log_warning("a provisional plan of " + to_text(canonical) +
-                  " is not replaced: " + error.what());
-    }
-    return nullptr;
-  });
+      ++counters_.replaced;
+      return &plans_.add(std::move(successor));
+    });
+  } catch (const std::exception& error) {  // must not fail the call, which is for another plan
+    log_warning("a provisional plan of " + to_text(canonical) +
+                " is not replaced: " + error.what());
+    return false;
+  }
 }
 
 std::string Context::report() {

@@ -22,6 +22,7 @@
 #include "runtime/calls/plan_cache.h"
 #include "runtime/context/plan_maker.h"
 #include "runtime/context/provisional_plans.h"
+#include "runtime/context/winner_watch.h"
 #include "runtime/context/workspace_pool.h"
 #include "runtime/device.h"
 #include "runtime/tuning/background_tuner.h"
@@ -92,8 +93,11 @@ class Context {
   void complete_probe() { tuning_.complete_probe(); }
   /// Pauses background tuning while calls arrive. Part of the hot path.
   void note_call() noexcept { background_.note_call(); }
-  /// Ends background tuning for good.
-  void freeze() noexcept { background_.stop(); }
+  /// Ends background tuning and the watch for other processes' winners, for good.
+  void freeze() noexcept {
+    background_.stop();
+    winner_watch_.stop();
+  }
   /// Stores how often provisional plans have run since the last time.
   void note_calls() { provisional_.note_calls(); }
 
@@ -139,7 +143,10 @@ class Context {
                                               const BackgroundTuner::MustEnd& must_end);
   /// Registers the plan for replacement once the problem has a winner. `tuned_before` is
   /// TuningSession::tuned() before the look-up that found no winner.
-  void await_winner(const Plan& plan, std::int64_t tuned_before);
+  void await_winner(const Plan& plan, std::int64_t tuned_before, Compiling compiling);
+  /// Replaces provisional plans by winners that other processes have stored, without compiling.
+  /// Returns whether any plan stays. Called on the thread of winner_watch_.
+  bool use_winners_of_others();
   /// Gives the problem's provisional plans successors with the winner. Returns whether all of them
   /// were replaced.
   bool replace_plans(const Problem& canonical, const Hit& hit, Compiling compiling);
@@ -155,7 +162,10 @@ class Context {
   WorkspacePool workspaces_;
   TuningSession tuning_;
   Counters counters_;
-  BackgroundTuner background_;  ///< last, since its thread uses all members above
+  std::int64_t changes_seen_ = -1;  ///< Store::changes() at the last look of winner_watch_
+  // Last, since their threads use all members above.
+  BackgroundTuner background_;
+  WinnerWatch winner_watch_;
 };
 
 }  // namespace tunedgemm::internal

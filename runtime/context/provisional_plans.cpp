@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <iterator>
 
 namespace tunedgemm::internal {
 
@@ -23,29 +24,36 @@ void ProvisionalPlans::note_calls_of(const Plan& plan) {
   }
 }
 
+std::vector<Problem> ProvisionalPlans::problems() {
+  const std::scoped_lock lock(mutex_);
+  std::vector<Problem> problems;
+  for (const Plan* plan : plans_) {
+    if (std::find(problems.begin(), problems.end(), plan->problem) == problems.end()) {
+      problems.push_back(plan->problem);
+    }
+  }
+  return problems;
+}
+
 bool ProvisionalPlans::replace(const Problem& canonical,
                                const std::function<const Plan*(const Plan&)>& make) {
+  const auto is_of_problem = [&](const Plan* plan) { return plan->problem == canonical; };
   std::vector<const Plan*> old;
   {
     const std::scoped_lock lock(mutex_);
-    const auto begin = std::partition(plans_.begin(), plans_.end(), [&](const Plan* plan) {
-      return !(plan->problem == canonical);
-    });
-    old.assign(begin, plans_.end());
-    plans_.erase(begin, plans_.end());
+    std::copy_if(plans_.begin(), plans_.end(), std::back_inserter(old), is_of_problem);
   }
-  std::vector<const Plan*> kept;
   for (const Plan* plan : old) {
     if (const Plan* successor = make(*plan)) {
       plan->successor.store(successor, std::memory_order_release);
       note_calls_of(*plan);
-    } else {
-      kept.push_back(plan);
     }
   }
   const std::scoped_lock lock(mutex_);
-  plans_.insert(plans_.end(), kept.begin(), kept.end());
-  return kept.empty();
+  std::erase_if(plans_, [&](const Plan* plan) {
+    return is_of_problem(plan) && plan->successor.load(std::memory_order_relaxed) != nullptr;
+  });
+  return std::none_of(plans_.begin(), plans_.end(), is_of_problem);
 }
 
 }  // namespace tunedgemm::internal

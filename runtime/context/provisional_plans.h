@@ -28,8 +28,11 @@ class ProvisionalPlans {
   /// Stores how often the plans have run since the last time.
   void note_calls();
 
+  /// The problems of the plans, each once.
+  std::vector<Problem> problems();
+
   /// Gives each plan of the problem the successor that `make` returns, and removes it. A plan for
-  /// which `make` returns null stays. Returns whether none stayed.
+  /// which `make` returns null or throws stays. Returns whether none stayed.
   bool replace(const Problem& canonical, const std::function<const Plan*(const Plan&)>& make);
 
  private:

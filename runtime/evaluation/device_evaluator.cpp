@@ -28,20 +28,6 @@ std::uint64_t seed_for(const Problem& problem) {
   return std::stoull(fingerprint(problem).substr(0, 16), nullptr, 16);
 }
 
-// The result of `attempt`, or a rejection that allows a retry if the environment makes it fail.
-// Throws DeviceError if the device is lost.
-template <class Attempt>
-auto rejected_unless_lost(Attempt&& attempt) -> decltype(attempt()) {
-  try {
-    return attempt();
-  } catch (const DeviceError& error) {
-    if (error.kind() == DeviceError::Kind::kLost) {
-      throw;
-    }
-    return Rejection{Reason::kUnavailable, error.what()};
-  }
-}
-
 }  // namespace
 
 class DeviceEvaluator::DeviceTrial final : public Trial {
@@ -58,17 +44,15 @@ class DeviceEvaluator::DeviceTrial final : public Trial {
 
   std::variant<double, Rejection> check() override {
     const Device::Current current(device_);
-    return rejected_unless_lost([&] { return runner_.check(*kernel_, launch_); });
+    return runner_.check(*kernel_, launch_);
   }
 
   std::variant<double, Rejection> sample(int launches) override {
     const Device::Current current(device_);
-    return rejected_unless_lost([&] {
-      if (timed_.kernel == nullptr) {
-        timed_ = runner_.prepare_timing(*kernel_, launch_);
-      }
-      return runner_.sample(timed_, launches);
-    });
+    if (timed_.kernel == nullptr) {
+      timed_ = runner_.prepare_timing(*kernel_, launch_);
+    }
+    return runner_.sample(timed_, launches);
   }
 
  private:

@@ -102,6 +102,15 @@ void TrialRunner::provide_workspace(const Launch& launch) {
 
 std::variant<double, Rejection> TrialRunner::check(const CompiledKernel& kernel,
                                                    const Launch& launch) {
+  return rejected_unless_lost([&] { return check_or_throw(kernel, launch); });
+}
+
+std::variant<double, Rejection> TrialRunner::sample(TimedLaunch& timed, int launches) {
+  return rejected_unless_lost([&] { return sample_or_throw(timed, launches); });
+}
+
+std::variant<double, Rejection> TrialRunner::check_or_throw(const CompiledKernel& kernel,
+                                                            const Launch& launch) {
   if (!is_filled_) {
     fill_operands();
   }
@@ -195,7 +204,7 @@ TimedLaunch TrialRunner::prepare_timing(const CompiledKernel& kernel, const Laun
   return timed;
 }
 
-std::variant<double, Rejection> TrialRunner::sample(TimedLaunch& timed, int launches) {
+std::variant<double, Rejection> TrialRunner::sample_or_throw(TimedLaunch& timed, int launches) {
   if (!is_filled_) {
     fill_operands();
   }

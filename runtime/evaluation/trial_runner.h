@@ -14,6 +14,20 @@
 
 namespace tunedgemm::internal {
 
+/// The result of `attempt`, or a rejection that allows a retry if the environment makes it fail.
+/// Throws DeviceError if the device is lost.
+template <class Attempt>
+auto rejected_unless_lost(Attempt&& attempt) -> decltype(attempt()) {
+  try {
+    return attempt();
+  } catch (const DeviceError& error) {
+    if (error.kind() == DeviceError::Kind::kLost) {
+      throw;
+    }
+    return Rejection{Reason::kUnavailable, error.what()};
+  }
+}
+
 /// Used by one thread. The device must outlive it.
 class TrialRunner {
  public:
@@ -21,8 +35,8 @@ class TrialRunner {
   TrialRunner(Device& device, std::unique_ptr<Verifier> verifier, const Problem& problem,
               std::uint64_t seed);
 
-  /// The largest error relative to the bound, at most 1; or the rejection of a wrong result. Throws
-  /// DeviceError if the device is lost.
+  /// The largest error relative to the bound, at most 1; or the rejection of a wrong result. This
+  /// and sample() throw DeviceError if the device is lost.
   std::variant<double, Rejection> check(const CompiledKernel& kernel, const Launch& launch);
 
   /// Prepares the argument of sample().
@@ -34,6 +48,9 @@ class TrialRunner {
   void work();
 
  private:
+  std::variant<double, Rejection> check_or_throw(const CompiledKernel& kernel,
+                                                 const Launch& launch);
+  std::variant<double, Rejection> sample_or_throw(TimedLaunch& timed, int launches);
   std::byte* set(std::int64_t index) const;
   void fill_operands();
   void provide_workspace(const Launch& launch);

@@ -1,5 +1,6 @@
 // Problems without a winner under each policy, on the host device.
 
+#include <atomic>
 #include <chrono>
 #include <memory>
 #include <string>
@@ -255,6 +256,55 @@ TEST_CASE(
   CHECK(plan.is_final);
   CHECK(plan.candidate == second.candidate);
   CHECK(context->kernel_counters().compiled == 1);
+}
+
+TEST_CASE("A plan switches to the winner that another process stores") {
+  const TemporaryFolder folder;
+  const auto tune = [&](const HostCall& call) {
+    REQUIRE(host_context(folder, Policy::kTune)->plan(call.checked(), {}).is_final);
+  };
+  tune(HostCall(37, 53, 31));  // policy stored needs a stored kernel
+  for (const Policy policy : {Policy::kStored, Policy::kCompile}) {
+    const HostCall call(37, 53, policy == Policy::kStored ? 29 : 30);
+    const auto server = host_context(folder, policy);
+    const Plan& plan = server->plan(call.checked(), {});
+    REQUIRE_FALSE(plan.is_final);
+    const std::int64_t compiled = server->kernel_counters().compiled;
+    tune(call);
+    CHECK(comes_true([&] { return plan.newest().is_final; }));
+    CHECK(call.is_right_with(plan.newest()));
+    CHECK(server->find_plan(call.key()) == &plan.newest());
+    CHECK(server->kernel_counters().compiled == compiled);
+  }
+}
+
+TEST_CASE("The watch for winners of other processes rests while no plan waits") {
+  std::atomic<int> looks{0};
+  std::atomic<bool> plans_wait{true};
+  WinnerWatch watch(
+      [&] {
+        ++looks;
+        return plans_wait.load();
+      },
+      std::chrono::milliseconds(1));
+  std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  CHECK(looks == 0);
+  watch.start();
+  CHECK(comes_true([&] { return looks > 3; }));
+  plans_wait = false;
+  CHECK(comes_true([&] {
+    const int before = looks;
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    return looks == before;
+  }));
+  watch.start();
+  const int before = looks;
+  CHECK(comes_true([&] { return looks > before; }));
+  watch.stop();
+  watch.start();
+  const int last = looks;
+  std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  CHECK(looks == last);
 }
 
 TEST_CASE("A frozen plan does not change") {

@@ -36,7 +36,7 @@ TEST_CASE("A call without a context uses the current device of its thread") {
   const FakeGpu gpu;
   const OnDevice second_is_kept(1);
   std::atomic<int> created{0};
-  ProcessContexts contexts(cuda_backend(), [&](const Backend&, int ordinal) {
+  ProcessContexts contexts(cuda_backend, [&](const Backend&, int ordinal) {
     ++created;
     return open_context(Policy::kCompile, ordinal);
   });
@@ -70,7 +70,7 @@ TEST_CASE("A call without a context uses the current device of its thread") {
 TEST_CASE("A context whose creation failed is retried by the next call") {
   const FakeGpu gpu;
   bool fails = true;
-  ProcessContexts contexts(cuda_backend(), [&](const Backend&, int ordinal) {
+  ProcessContexts contexts(cuda_backend, [&](const Backend&, int ordinal) {
     if (fails) {
       throw std::runtime_error("not now");
     }

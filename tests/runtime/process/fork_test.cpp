@@ -5,7 +5,9 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
 #include <cmath>
+#include <cstdlib>
 #include <exception>
 #include <functional>
 #include <optional>
@@ -177,6 +179,22 @@ TEST_CASE("A context of the parent is refused in the child, and may be destroyed
   // The parent's context still works.
   tuned_matmul(*idle, kProblem, matrices.buffers());
   CHECK(matrices.right());
+}
+
+TEST_CASE("A process can exit with a context that it has not destroyed") {
+  const TemporaryFolder folder;
+  const std::string cache = folder.path() / "cache.db";
+  CHECK(status_of([&] {
+          const Context* const leaked =
+              new Context({.backend = TUNEDGEMM_BACKEND_HOST,
+                           .cache_path = cache.c_str(),
+                           .policy = TUNEDGEMM_POLICY_TUNE_IN_BACKGROUND});
+          Matrices matrices;
+          tuned_matmul(*leaked, kProblem, matrices.buffers());
+          std::this_thread::sleep_for(std::chrono::milliseconds(500));  // it tunes
+          std::exit(matrices.right() ? 0 : 1);
+          return false;
+        }) == 0);
 }
 
 TEST_CASE("A call without a context works in a child, and in its child") {

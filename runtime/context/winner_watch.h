@@ -1,0 +1,48 @@
+#pragma once
+
+// WinnerWatch: a context's thread that looks for winners which other processes have stored, as long
+// as plans wait for one.
+//
+// Thread-safe.
+
+#include <chrono>
+#include <condition_variable>
+#include <functional>
+#include <mutex>
+#include <thread>
+
+namespace tunedgemm::internal {
+
+class WinnerWatch {
+ public:
+  /// Called on the thread; returns whether plans still wait. Must not throw.
+  using Look = std::function<bool()>;
+
+  static constexpr std::chrono::milliseconds kInterval{1000};
+
+  explicit WinnerWatch(Look look, std::chrono::milliseconds interval = kInterval);
+  /// Calls stop().
+  ~WinnerWatch();
+  WinnerWatch(const WinnerWatch&) = delete;
+  WinnerWatch& operator=(const WinnerWatch&) = delete;
+
+  /// Looks once per interval until no plan waits. No effect after stop(), or if the system refuses
+  /// a thread.
+  void start();
+  /// Ends the thread for good; waits for a look in progress.
+  void stop() noexcept;
+
+ private:
+  void run(const std::stop_token& stop);
+
+  const Look look_;
+  const std::chrono::milliseconds interval_;
+  std::mutex mutex_;
+  std::condition_variable_any changed_;
+  bool is_wanted_ = false;
+  bool is_stopped_ = false;
+  std::mutex stop_mutex_;  ///< a second caller of stop() waits, too
+  std::jthread thread_;    ///< started by the first start()
+};
+
+}  // namespace tunedgemm::internal
