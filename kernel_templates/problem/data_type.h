@@ -1,7 +1,7 @@
 #pragma once
 
-// The element types of a matrix multiplication: one table, which determines their texts and valid
-// combinations, how elements are read and verified, and how large errors may be.
+// The table of element types. It determines their texts and valid combinations, how elements are
+// read and verified, and how large errors may be.
 
 #include <cstdint>
 #include <initializer_list>
@@ -41,10 +41,10 @@ struct DataTypeTraits {
   ElementFormat format;
   DataType accumulator;  ///< f64, f32 or s32
   DataType output;       ///< the default type of D
-  DataTypes outputs;     ///< the possible types of D; none: a type of C, D and the bias only
+  DataTypes outputs;     ///< the possible types of D; none if only C, D and the bias have the type
   /// Tensor cores multiply it, directly or after an exact conversion (f32: as tf32).
   bool tensor_cores;
-  /// May be mixed with other such types, has a choice of numerics, and has scales.
+  /// May be mixed with other fp8 types, has a choice of numerics, and has scales.
   bool is_fp8;
 };
 
@@ -96,7 +96,7 @@ double smallest_step(DataType type);
 double largest(DataType type);
 
 /// Empty if the library can multiply A of type `a` by B of type `b` into D of type `d`, else a
-/// sentence that names the types and the possible ones.
+/// sentence that names the types and the possible types.
 std::string why_not_types(DataType a, DataType b, DataType d);
 
 }  // namespace tunedgemm::internal

@@ -9,9 +9,9 @@ namespace tunedgemm::internal {
 struct ElementFormat {
   int bits;
   int exponent_bits;  ///< 0: an integer
-  int mantissa_bits;  ///< the stored ones; for an integer all but the sign
-  /// If true, an exponent of all ones means infinity or NaN. If false, it is an ordinary exponent,
-  /// and only the value with all bits set is NaN.
+  int mantissa_bits;  ///< stored bits; for an integer, all bits but the sign
+  /// If true, an exponent of all ones is infinity or NaN. If false, it is an ordinary exponent, and
+  /// only a mantissa of all ones makes it NaN.
   bool has_infinity;
 };
 

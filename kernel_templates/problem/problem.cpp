@@ -56,7 +56,7 @@ std::string why_not_numerics(const Problem& problem) {
                                            std::string(name(problem.a.type)) + " inputs; use ieee";
 }
 
-// An enumerator's name cannot be parsed if its number is not part of the enumeration.
+// The name of a number that is not in its enumeration cannot be parsed.
 std::string why_not_enumerators(const Problem& problem) {
   for (const ProblemField& field : problem_fields()) {
     Problem read_back;
@@ -100,8 +100,8 @@ std::string why_not_matrix(std::string_view letter, const Matrix& matrix, std::i
   return "";
 }
 
-// The batch entries of D must not overlap, else the result depends on the order of the writes. They
-// may be consecutive, or interleaved row by row.
+// The matrices D of a batch must not overlap, otherwise the result depends on the order of writes.
+// They may be consecutive, or interleaved row by row.
 std::string why_not_batch_of_d(const Problem& problem) {
   if (problem.batch <= 1 || problem.m == 0 || problem.n == 0) {
     return "";

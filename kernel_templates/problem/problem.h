@@ -6,7 +6,7 @@
 //
 // op(A) is M x K, op(B) K x N, C and D M x N. A transposed row-major matrix is a column-major one,
 // so op() is part of the order: `a.order` is the memory order of the M x K matrix op(A). A field
-// exists for everything that may change which kernel is legal or fastest, and for nothing else:
+// exists for every property that may change which kernel is legal or fastest, and for no other:
 // pointers, alpha's value and the activation's slope are arguments of the call.
 
 #include <cstdint>
@@ -21,9 +21,8 @@ namespace tunedgemm::internal {
 
 inline constexpr ActivationTable kActivations = activation_table();
 
-/// More than any program's address space, and far enough below 2^63 that arithmetic on a matrix's
-/// extents and strides (its size plus one row, the end of a tile beyond its last row) does not
-/// overflow.
+/// More than any program's address space. It is far enough below 2^63 that arithmetic on a matrix's
+/// extents and strides does not overflow, for example the end of a tile beyond its last row.
 inline constexpr std::int64_t kMostBytes = std::int64_t{1} << 56;
 
 // All enumerators below are stored on disk and cross the C ABI: never renumber.
@@ -34,26 +33,25 @@ enum class Order : std::int32_t { kRowMajor = 0, kColumnMajor = 1 };
 /// column.
 enum class Bias : std::int32_t { kNone = 0, kPerRow = 1, kPerColumn = 2 };
 
-/// Only the class of a scalar is part of the problem. `beta` of class kZero means that C is never
 /// Only a scalar's class is part of the problem. If `beta` is of class kZero, C is never read.
 enum class ScalarClass : std::int32_t { kZero = 0, kOne = 1, kOther = 2 };
 
-/// How products are computed if there is a choice (f32 inputs: the first three; fp8 inputs: the
-/// last two).
+/// The arithmetic of the products. Only f32 inputs (the first three) and fp8 inputs (the last two)
+/// have a choice.
 enum class Numerics : std::int32_t {
   kIeee = 0,      ///< f32 products and sums in f32; the only one for f64, f16, bf16 and s8
   kTf32 = 1,      ///< f32 inputs rounded to tf32 (10 mantissa bits), accumulated in f32
-  kEmulated = 2,  ///< f32 inputs split into parts so that the error stays within that of kIeee
-  kFast = 3,      ///< fp8 accumulated as the tensor core does it
-  kPromoted = 4,  ///< fp8 partial sums added to f32 registers at short intervals
+  kEmulated = 2,  ///< f32 inputs split into parts; the error is at most that of kIeee
+  kFast = 3,      ///< fp8 accumulated in the tensor core's precision
+  kPromoted = 4,  ///< fp8 partial sums added to f32 accumulators at short intervals
 };
 
-/// Whether a tuning measures with inputs that are not in the cache (the usual case) or with the
-/// same inputs again.
+/// Whether tuning measures with inputs that are not in the cache (the usual case) or with the same
+/// inputs again.
 enum class Regime : std::int32_t { kCold = 0, kWarm = 1 };
 
-/// What precedes a kernel's launch, both in a tuning and in a program: an unrelated kernel (the
-/// usual case), or a kernel of this library, with which it may overlap.
+/// The kernel that precedes a launch, in tuning and in a program: an unrelated kernel (the usual
+/// case), or a kernel of this library, with which the launch may overlap.
 enum class LaunchRegime : std::int32_t { kIsolated = 0, kBackToBack = 1 };
 
 /// The memory layout of a matrix: element type, order, leading dimension and batch stride in
@@ -92,8 +90,8 @@ Problem make_problem(std::int64_t m, std::int64_t n, std::int64_t k, DataType a,
                      DataType d, std::string_view layout = "nn");
 
 /// Empty if the problem is well formed, else a sentence with the bad value and the remedy. Sizes
-/// may be zero; leading dimensions must cover the rows; no matrix, leading dimension or batch
-/// stride may span more than kMostBytes; types and numerics must match.
+/// may be zero. Leading dimensions must cover the rows. No matrix, leading dimension or batch
+/// stride may span more than kMostBytes. Types and numerics must match.
 std::string why_not(const Problem& problem);
 
 /// The same multiplication as its transpose: swaps A and B, M and N, and row and column bias, and
@@ -101,8 +99,8 @@ std::string why_not(const Problem& problem);
 Problem transposed(const Problem& problem);
 
 /// The same multiplication with D row-major: a column-major D is computed as its transpose. Fields
-/// without effect are reset, so that equal work has equal keys: the batch strides of a single batch
-/// entry, and all of C if beta is zero.
+/// without effect are reset, so that equal work has equal keys: the batch strides if batch is 1,
+/// and all of C if beta is zero.
 struct Canonical {
   Problem problem;
   bool swapped = false;  ///< A and B were swapped: swap their pointers and scales too
@@ -115,8 +113,8 @@ Canonical canonical(const Problem& problem);
 std::string to_text(const Problem& problem);
 std::optional<Problem> parse_problem(std::string_view text);
 
-/// The problem's key, made by this function alone, for writing and for reading: 32 hexadecimal
-/// digits over to_text(canonical(problem).problem).
+/// The problem's key: 32 hexadecimal digits of the hash of to_text(canonical(problem).problem). No
+/// other function computes keys.
 std::string fingerprint(const Problem& problem);
 
 /// "f16→f16", "e4m3×e5m2→bf16", with the numerics if there is a choice: "f32→f32 tf32".

@@ -1,5 +1,5 @@
-// A problem's text form, written and read by one table of its fields. The problem's key is computed
-// from the text (problem.cpp, fingerprint), so every field of the table is part of the key.
+// A problem's text, written and parsed by one table of fields. The problem's key is computed from
+// the text (fingerprint in problem.cpp), so every field is part of the key.
 
 #include <algorithm>
 #include <array>
@@ -12,7 +12,7 @@
 namespace tunedgemm::internal {
 namespace {
 
-// The parsers return whether the text was understood.
+// The parsers return whether the text is valid.
 
 template <class Integer>
 bool read(std::string_view text, Integer& value) {
@@ -126,17 +126,18 @@ constexpr std::array kFields{
     choice_field<&Problem::activation, parse_activation>("activation", kAnyActivation.text(),
                                                          kAnyActivation.text()),
     choice_field<&Problem::bias, parse_bias>(
-        "bias", "none, row (one value a row of D) or col (one a column)", "none, row or col"),
+        "bias", "none, row (one value per row of D) or col (one per column)", "none, row or col"),
     choice_field<&Problem::numerics, parse_numerics>(
         "numerics", "ieee, tf32 or emulated for f32; fast or promoted for fp8",
         "ieee, tf32, emulated, fast or promoted"),
     choice_field<&Problem::regime, parse_regime>(
-        "regime", "cold (default) or warm: whether measuring finds the inputs in the caches",
+        "regime",
+        "cold (default) or warm: whether the inputs are in the caches during measurements",
         "cold or warm"),
     choice_field<&Problem::launch_regime, parse_launch_regime>(
         "launches",
-        "isolated (default) or back_to_back: whether other kernels run between those of this "
-        "library",
+        "isolated (default) or back_to_back: whether other kernels run between the library's "
+        "kernels",
         "isolated or back_to_back"),
 };
 
@@ -180,7 +181,7 @@ std::optional<Problem> parse_problem(std::string_view text) {
       return std::nullopt;
     }
   }
-  // The text differs if a field was missing or came twice.
+  // The texts differ if a field is missing or occurs twice.
   return to_text(problem) == text ? std::optional(problem) : std::nullopt;
 }
 

@@ -119,12 +119,12 @@ TEST_CASE("The naive families also compute what is beyond the end of a grid") {
   }
 }
 
-TEST_CASE("simt counts its steps in 32 bits") {
+TEST_CASE("simt counts its k tiles in 32 bits") {
   const DeviceLimits limits = h200();
   const Problem problem =
       make_problem(1, 1, 1LL << 34, DataType::kS8, DataType::kS8, DataType::kS32, "nn");
   CHECK_THAT(refusal(simt_family(), problem, default_simt(), limits),
-             Catch::Matchers::ContainsSubstring("steps"));
+             Catch::Matchers::ContainsSubstring("k tiles"));
   CHECK(refusal(simt_family(), problem, with(default_simt(), "split_k", 2), limits) == "");
 }
 

@@ -1,5 +1,5 @@
-// The inner product of a row of op(A) and a column of op(B), read straight from global memory: the
-// mainloop of the first three kernels, naive_1d, naive_2d and row_per_block.
+// The inner product of a row of op(A) and a column of op(B), read from global memory. It is the
+// mainloop of the first three kernels: naive_1d, naive_2d and row_per_block.
 #pragma once
 
 #include "../common/problem.cuh"
@@ -8,10 +8,10 @@ __device__ __forceinline__ Accumulator dot(const Arguments& arguments, long long
                                            long long m, long long n) {
   const TypeA* const a = matrix_a(arguments, batch_index);
   const TypeB* const b = matrix_b(arguments, batch_index);
-  Accumulator sum = 0;
+  Accumulator accumulator = 0;
   for (long long k = 0; k < arguments.k; ++k) {
     multiply_add(static_cast<Accumulator>(widen(a[offset_a(arguments, m, k)])),
-                 static_cast<Accumulator>(widen(b[offset_b(arguments, k, n)])), sum);
+                 static_cast<Accumulator>(widen(b[offset_b(arguments, k, n)])), accumulator);
   }
-  return sum;
+  return accumulator;
 }

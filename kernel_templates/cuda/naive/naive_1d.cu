@@ -2,8 +2,8 @@
 //
 //   D = act(alpha * A * B + beta * C + bias)        D is M x N, one thread an element
 //
-// The first step of the ladder: the elements of D are numbered row by row, and thread number e of a
-// flat grid computes element e.
+// The first rung of the ladder: the elements of D are numbered row by row, and thread e of a flat
+// grid computes element e.
 //
 //           N                   thread:  0 1 2 3 4 5 6 7 8 ...
 //        +-------------+                 |                 |
@@ -11,9 +11,9 @@
 //        | 6 7 8 ...   |
 //        +-------------+
 //
-// Cost: every multiply-add reads two elements from global memory. The threads of a warp share the
-// row of A, which is one broadcast, and read neighbours in a row of B. That only the caches stand
-// between the cores and the memory is what makes it slow. No shared memory; about 40 registers.
+// Cost: every multiply-add reads two elements from global memory. The threads of a warp read the
+// same element of A, one broadcast, and neighbouring elements of a row of B. The kernel is slow
+// because only the caches reuse elements. No shared memory; about 40 registers.
 //
 //   nvcc -std=c++20 -arch=sm_90 -cubin kernel_templates/cuda/naive/naive_1d.cu
 
@@ -22,7 +22,7 @@
 #include "dot.cuh"
 
 #ifndef THREADS
-#define THREADS 256  // of a block
+#define THREADS 256  // of a CTA
 #endif
 #ifndef SHARED_BYTES
 #define SHARED_BYTES 0
@@ -35,21 +35,22 @@ static_assert(kThreads >= 32 && kThreads <= 1024 && kThreads % 32 == 0,
 static_assert(SHARED_BYTES == 0, "this kernel uses no shared memory");
 
 // ---- 4. Mainloop --------------------------------------------------------------------------------
-// dot() of dot.cuh: the sum over k, for one element.
+// dot() of dot.cuh, for one element.
 
 struct Element {
   long long batch_index, m, n;
 };
 
-// Elements are counted along the rows, then down the rows, then through the batch.
+// Elements are numbered along the rows, then down the rows, then through the batch.
 __device__ __forceinline__ Element element_at(const Arguments& arguments, long long index) {
   const long long row = index / arguments.n;
   return {row / arguments.m, row % arguments.m, index % arguments.n};
 }
 
 // ---- 5. Epilogue --------------------------------------------------------------------------------
-__device__ __forceinline__ void store(const Arguments& arguments, const Element& at, TypeD value) {
-  matrix_d(arguments, at.batch_index)[offset_d(arguments, at.m, at.n)] = value;
+__device__ __forceinline__ void store(const Arguments& arguments, const Element& element,
+                                      TypeD value) {
+  matrix_d(arguments, element.batch_index)[offset_d(arguments, element.m, element.n)] = value;
 }
 
 // ---- 6. Entry -----------------------------------------------------------------------------------
@@ -58,11 +59,11 @@ extern "C" __global__ void __launch_bounds__(kThreads)
   const long long elements = arguments.batch * arguments.m * arguments.n;
   const long long threads_in_grid = static_cast<long long>(gridDim.x) * kThreads;
   const long long first = static_cast<long long>(blockIdx.x) * kThreads + threadIdx.x;
-  // Once, unless D has more elements than a grid has threads.
+  // One iteration, unless D has more elements than a grid has threads.
   for (long long index = first; index < elements; index += threads_in_grid) {
-    const Element at = element_at(arguments, index);
-    const Accumulator sum = dot(arguments, at.batch_index, at.m, at.n);
-    const Epilogue epilogue = begin_epilogue(arguments, at.batch_index);
-    store(arguments, at, apply_epilogue(epilogue, sum, at.m, at.n));
+    const Element element = element_at(arguments, index);
+    const Accumulator accumulator = dot(arguments, element.batch_index, element.m, element.n);
+    const Epilogue epilogue = begin_epilogue(arguments, element.batch_index);
+    store(arguments, element, apply_epilogue(epilogue, accumulator, element.m, element.n));
   }
 }

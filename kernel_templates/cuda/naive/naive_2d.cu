@@ -2,13 +2,12 @@
 //
 //   D = act(alpha * A * B + beta * C + bias)        D is M x N, one thread an element
 //
-// Read naive_1d.cu first. New here: the grid has the shape of D, so that a thread finds its row and
-// column without a division. (No kernel is verified by another family's: ../reference/gemm.cu
-// draws the inputs itself and reads no matrix.)
+// Read naive_1d.cu first. New here: the grid has the shape of D, so a thread finds its row and
+// column without a division.
 //
 //             N                      blockIdx.x, threadIdx.x  -> n
 //        +----+----+----+            blockIdx.y, threadIdx.y  -> m
-//        |    |    |    |  8 rows    blockIdx.z               -> batch entry
+//        |    |    |    |  8 rows    blockIdx.z               -> batch index
 //      M +----+----+----+
 //        |    |    |    |
 //        +----+----+----+
@@ -32,18 +31,19 @@
 constexpr int kBlockM = naive::kBlockM, kBlockN = naive::kBlockN;
 
 // ---- 3. What must hold --------------------------------------------------------------------------
-static_assert(THREADS == kBlockM * kBlockN, "a block is 32 columns times 8 rows of threads");
+static_assert(THREADS == kBlockM * kBlockN, "THREADS must be 8 rows of 32 columns");
 static_assert(SHARED_BYTES == 0, "this kernel uses no shared memory");
 
 // ---- 4. Mainloop --------------------------------------------------------------------------------
-// dot() of dot.cuh: the sum over k, for one element.
+// dot() of dot.cuh, for one element.
 
 // ---- 5. Epilogue --------------------------------------------------------------------------------
 __device__ __forceinline__ void compute_element(const Arguments& arguments, long long batch_index,
                                                 long long m, long long n) {
-  const Accumulator sum = dot(arguments, batch_index, m, n);
+  const Accumulator accumulator = dot(arguments, batch_index, m, n);
   const Epilogue epilogue = begin_epilogue(arguments, batch_index);
-  matrix_d(arguments, batch_index)[offset_d(arguments, m, n)] = apply_epilogue(epilogue, sum, m, n);
+  matrix_d(arguments, batch_index)[offset_d(arguments, m, n)] =
+      apply_epilogue(epilogue, accumulator, m, n);
 }
 
 // ---- 6. Entry -----------------------------------------------------------------------------------
@@ -53,7 +53,7 @@ extern "C" __global__ void __launch_bounds__(kBlockM* kBlockN)
   const long long first_n = static_cast<long long>(blockIdx.x) * kBlockN + threadIdx.x;
   const long long step_m = static_cast<long long>(gridDim.y) * kBlockM;
   const long long step_n = static_cast<long long>(gridDim.x) * kBlockN;
-  // Each loop is run once, unless D is larger than the grid can be in that dimension.
+  // One iteration of each loop, unless D exceeds the largest grid in that dimension.
   for (long long batch_index = blockIdx.z; batch_index < arguments.batch;
        batch_index += gridDim.z) {
     for (long long m = first_m; m < arguments.m; m += step_m) {

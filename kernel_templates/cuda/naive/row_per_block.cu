@@ -1,18 +1,18 @@
 // ---- 1. What this kernel computes ---------------------------------------------------------------
 //
-//   D = act(alpha * A * B + beta * C + bias)        D is M x N, one block a row
+//   D = act(alpha * A * B + beta * C + bias)        D is M x N, one CTA a row
 //
-// Read naive_2d.cu first. New here: all threads of a block need the same row of A, so that it comes
-// from the cache nearest to them. They stride over the columns of D together.
+// Read naive_2d.cu first. New here: all threads of a CTA read the same row of A, which then comes
+// from the L1 cache. Together they stride over the columns of D.
 //
 //               N
 //        +------------------+
-//        | 0 1 2 3 0 1 2 3 .|  <- block 0: threads 0 1 2 3, then the same again to the right
-//      M | 0 1 2 3 0 1 2 3 .|  <- block 1
+//        | 0 1 2 3 0 1 2 3 .|  <- CTA 0: threads 0 1 2 3, then the same threads again
+//      M | 0 1 2 3 0 1 2 3 .|  <- CTA 1
 //        +------------------+
 //
-// Cost: still two reads from global memory a multiply-add, though most of them hit the L1 cache.
-// No shared memory; about 40 registers.
+// Cost: two reads from global memory a multiply-add, but most of them hit the L1 cache. No shared
+// memory; about 40 registers.
 //
 //   nvcc -std=c++20 -arch=sm_90 -cubin kernel_templates/cuda/naive/row_per_block.cu
 
@@ -21,7 +21,7 @@
 #include "dot.cuh"
 
 #ifndef THREADS
-#define THREADS 256  // of a block
+#define THREADS 256  // of a CTA
 #endif
 #ifndef SHARED_BYTES
 #define SHARED_BYTES 0
@@ -34,10 +34,10 @@ static_assert(kThreads >= 32 && kThreads <= 1024 && kThreads % 32 == 0,
 static_assert(SHARED_BYTES == 0, "this kernel uses no shared memory");
 
 // ---- 4. Mainloop --------------------------------------------------------------------------------
-// dot() of dot.cuh: the sum over k, for one element.
+// dot() of dot.cuh, for one element.
 
 // ---- 5. Epilogue --------------------------------------------------------------------------------
-// Every thread takes column threadIdx.x and each one kThreads further.
+// A thread computes column threadIdx.x and every kThreads-th column after it.
 __device__ __forceinline__ void compute_row(const Arguments& arguments, long long batch_index,
                                             long long m) {
   const Epilogue epilogue = begin_epilogue(arguments, batch_index);
@@ -51,7 +51,7 @@ __device__ __forceinline__ void compute_row(const Arguments& arguments, long lon
 // ---- 6. Entry -----------------------------------------------------------------------------------
 extern "C" __global__ void __launch_bounds__(kThreads)
     tunedgemm_row_per_block(const __grid_constant__ Arguments arguments) {
-  // Each loop is run once, unless the grid cannot be as large as that.
+  // One iteration of each loop, unless D exceeds the largest grid in that dimension.
   for (long long batch_index = blockIdx.y; batch_index < arguments.batch;
        batch_index += gridDim.y) {
     for (long long m = blockIdx.x; m < arguments.m; m += gridDim.x) {

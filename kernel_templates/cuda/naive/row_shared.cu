@@ -1,9 +1,9 @@
 // ---- 1. What this kernel computes ---------------------------------------------------------------
 //
-//   D = act(alpha * A * B + beta * C + bias)        D is M x N, one block a row
+//   D = act(alpha * A * B + beta * C + bias)        D is M x N, one CTA a row
 //
-// Read row_per_block.cu first. New here: the block copies its row of A into shared memory, and
-// waits at a barrier until all of it is there. A row of any length is taken in chunks.
+// Read row_per_block.cu first. New here: the CTA copies its row of A to shared memory and waits at
+// a barrier until the copy is complete. A row is copied in chunks, so it may have any length.
 //
 //        row m of A      [ chunk 0 | chunk 1 | chunk 2 |  ]   K
 //                             |
@@ -12,8 +12,8 @@
 //                             | broadcast
 //        row m of D      [ 0 1 2 3 0 1 2 3 ... ]              N, a column a thread
 //
-// Cost: one read of B from global memory a multiply-add. chunk * sizeof(accumulator) bytes of
-// shared memory; about 40 registers.
+// Cost: one read of B from global memory a multiply-add. `chunk` accumulators of shared memory;
+// about 40 registers.
 //
 //   nvcc -std=c++20 -arch=sm_90 -cubin kernel_templates/cuda/naive/row_shared.cu
 
@@ -22,10 +22,10 @@
 #include "shape.h"
 
 #ifndef THREADS
-#define THREADS 256  // of a block
+#define THREADS 256  // of a CTA
 #endif
 #ifndef CHUNK
-#define CHUNK 1024  // elements of the row of A that are in shared memory at a time
+#define CHUNK 1024  // elements of the row of A in shared memory
 #endif
 #ifndef SHARED_BYTES
 #define SHARED_BYTES naive::row_shared_bytes(CHUNK, sizeof(Accumulator))
@@ -41,47 +41,54 @@ static_assert(SHARED_BYTES == naive::row_shared_bytes(kChunk, sizeof(Accumulator
               "SHARED_BYTES must be chunk accumulators");
 
 // ---- 4. Mainloop --------------------------------------------------------------------------------
-// All threads: A[m, k0 ... k0 + length) to shared memory.
-__device__ __forceinline__ void load_chunk(const Arguments& arguments, const TypeA* a, long long m,
-                                           long long k0, int length, Accumulator* chunk) {
-  __syncthreads();  // nobody still reads what was there before
-  for (int k = threadIdx.x; k < length; k += kThreads) {
-    chunk[k] = widen(a[offset_a(arguments, m, k0 + k)]);
-  }
-  __syncthreads();  // all of it is there
-}
+// A row of D, and the chunk of a row of A that all threads of the CTA use.
+struct CollectiveMainloop {
+  const Arguments& arguments;
+  const TypeA* a;
+  const TypeB* b;
+  long long m;
+  Accumulator* chunk;
 
-// This thread: the chunk times rows k0 ... k0 + length of column n of B, added to the sum.
-__device__ __forceinline__ void multiply_chunk(const Arguments& arguments, const Accumulator* chunk,
-                                               const TypeB* b, long long k0, int length,
-                                               long long n, Accumulator& sum) {
-  for (int k = 0; k < length; ++k) {
-    multiply_add(chunk[k], static_cast<Accumulator>(widen(b[offset_b(arguments, k0 + k, n)])), sum);
+  // A[m, k0 ... k0 + length), copied by all threads.
+  __device__ __forceinline__ void load_chunk(long long k0, int length) const {
+    __syncthreads();  // all threads have read the previous chunk
+    for (int k = threadIdx.x; k < length; k += kThreads) {
+      chunk[k] = widen(a[offset_a(arguments, m, k0 + k)]);
+    }
+    __syncthreads();  // the chunk is complete
   }
-}
+
+  // The chunk times rows k0 ... k0 + length of column n of B, by one thread.
+  __device__ __forceinline__ void multiply_chunk(long long k0, int length, long long n,
+                                                 Accumulator& accumulator) const {
+    for (int k = 0; k < length; ++k) {
+      multiply_add(chunk[k], static_cast<Accumulator>(widen(b[offset_b(arguments, k0 + k, n)])),
+                   accumulator);
+    }
+  }
+};
 
 // ---- 5. Epilogue --------------------------------------------------------------------------------
-// All threads: row m of D, kThreads columns after kThreads columns, each stored when all chunks
-// have been multiplied.
+// Row m of D by all threads, kThreads columns at a time. An element is stored after the last chunk.
 __device__ __forceinline__ void compute_row(const Arguments& arguments, long long batch_index,
                                             long long m, Accumulator* chunk) {
-  const TypeA* const a = matrix_a(arguments, batch_index);
-  const TypeB* const b = matrix_b(arguments, batch_index);
+  const CollectiveMainloop mainloop{arguments, matrix_a(arguments, batch_index),
+                                    matrix_b(arguments, batch_index), m, chunk};
   TypeD* const d = matrix_d(arguments, batch_index);
   const Epilogue epilogue = begin_epilogue(arguments, batch_index);
-  // Threads without a column stay with the others, who need them at the barriers.
+  // Threads without a column take part in the barriers.
   for (long long n0 = 0; n0 < arguments.n; n0 += kThreads) {
     const long long n = n0 + threadIdx.x;
-    Accumulator sum = 0;
+    Accumulator accumulator = 0;
     for (long long k0 = 0; k0 < arguments.k; k0 += kChunk) {
       const int length = static_cast<int>(min(arguments.k - k0, static_cast<long long>(kChunk)));
-      load_chunk(arguments, a, m, k0, length, chunk);
+      mainloop.load_chunk(k0, length);
       if (n < arguments.n) {
-        multiply_chunk(arguments, chunk, b, k0, length, n, sum);
+        mainloop.multiply_chunk(k0, length, n, accumulator);
       }
     }
     if (n < arguments.n) {
-      d[offset_d(arguments, m, n)] = apply_epilogue(epilogue, sum, m, n);
+      d[offset_d(arguments, m, n)] = apply_epilogue(epilogue, accumulator, m, n);
     }
   }
 }
@@ -91,7 +98,7 @@ extern "C" __global__ void __launch_bounds__(kThreads)
     tunedgemm_row_shared(const __grid_constant__ Arguments arguments) {
   extern __shared__ __align__(16) unsigned char shared[];
   Accumulator* const chunk = reinterpret_cast<Accumulator*>(shared);
-  // Each loop is run once, unless the grid cannot be as large as that.
+  // One iteration of each loop, unless D exceeds the largest grid in that dimension.
   for (long long batch_index = blockIdx.y; batch_index < arguments.batch;
        batch_index += gridDim.y) {
     for (long long m = blockIdx.x; m < arguments.m; m += gridDim.x) {

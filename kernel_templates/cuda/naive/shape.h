@@ -1,4 +1,4 @@
-// The numbers that the naive kernels and their host halves agree on, in plain constexpr C++: both
+// The numbers on which the naive kernels and their host halves agree, in plain constexpr C++. Both
 // include this file.
 #pragma once
 
@@ -6,18 +6,18 @@
 
 namespace tunedgemm::internal::naive {
 
-constexpr int kRegisters = 40;  // of a thread, about
+constexpr int kRegisters = 40;  // of a thread, approximately
 
-// naive_2d: a block of threads, one an element of D.
+// naive_2d: the threads of a CTA, one an element of D.
 constexpr int kBlockM = 8, kBlockN = 32;
 
-// row_shared: a chunk of the row of A, in accumulators.
+// row_shared: a chunk of a row of A, as accumulators.
 TUNEDGEMM_CONSTEXPR int row_shared_bytes(int chunk, int accumulator_bytes) {
   return chunk * accumulator_bytes;
 }
 
-// tiled_shared: a tile of A and one of B, in accumulators. A row has one element more than is used,
-// so that the threads that write a column use different banks.
+// tiled_shared: a tile of A and one of B, as accumulators. Rows are padded by one element, so that
+// threads that write a column use different banks.
 TUNEDGEMM_CONSTEXPR int tile_threads(int tile) {
   return tile * tile;
 }

@@ -1,24 +1,23 @@
 // ---- 1. What this kernel computes ---------------------------------------------------------------
 //
-//   D = act(alpha * A * B + beta * C + bias)        D is M x N, one block a square tile of it
+//   D = act(alpha * A * B + beta * C + bias)        D is M x N, one CTA a square tile of D
 //
-// Read row_shared.cu first. New here: B goes through shared memory too. A block of tile x tile
-// threads computes a tile of D, and steps along K by the same length: each thread fetches one
-// element of A and one of B, and every element that was fetched is used `tile` times.
+// Read row_shared.cu first. New here: B goes through shared memory, too. A CTA of tile x tile
+// threads computes a tile of D, one square k tile after the other. Each thread loads one element of
+// A and one of B, and every element is used `tile` times.
 //
 //                       K      tile        N
 //                   +--------[====]--+   +---[=]--------+
-//                 M |                |   | K [=] tile   |    step k0: [====] x [=]
+//                 M |                |   | K [=] tile   |    k tile: [====] x [=]
 //                   +----------------+   +--------------+
 //
-//                   barrier: the tiles are there    barrier: nobody reads them any more
+//                   barrier: the tiles are complete    barrier: all threads have read them
 //
-// Shapes that are no multiples of the tile: what lies outside A and B counts as zero, what lies
-// outside D is not stored, and no thread leaves before the last barrier.
+// If an extent is not a multiple of the tile, elements outside A and B are zero, elements outside D
+// are not stored, and every thread stays until the last barrier.
 //
-// Cost: tile multiply-adds for two reads from global memory, but still two reads from shared
-// memory for each. 2 * tile * (tile + 1) * sizeof(accumulator) bytes of shared memory; about 40
-// registers.
+// Cost: `tile` multiply-adds for two reads from global memory, but two reads from shared memory for
+// each of them. 2 * tile * (tile + 1) accumulators of shared memory; about 40 registers.
 //
 //   nvcc -std=c++20 -arch=sm_90 -cubin kernel_templates/cuda/naive/tiled_shared.cu
 
@@ -27,7 +26,7 @@
 #include "shape.h"
 
 #ifndef TILE
-#define TILE 16  // rows and columns of a block's tile of D, and the length of a step along K
+#define TILE 16  // rows and columns of a CTA's tile of D, and the depth of a k tile
 #endif
 #ifndef THREADS
 #define THREADS naive::tile_threads(TILE)
@@ -39,9 +38,9 @@ constexpr int kTile = TILE;
 
 // ---- 3. What must hold --------------------------------------------------------------------------
 static_assert(kTile == 8 || kTile == 16 || kTile == 32, "tile must be 8, 16 or 32");
-static_assert(THREADS == naive::tile_threads(kTile), "a block has tile x tile threads");
+static_assert(THREADS == naive::tile_threads(kTile), "THREADS must be tile * tile");
 static_assert(SHARED_BYTES == naive::tiled_shared_bytes(kTile, sizeof(Accumulator)),
-              "SHARED_BYTES must be two tiles of accumulators with rows of tile + 1");
+              "SHARED_BYTES must be 2 * tile * (tile + 1) accumulators");
 
 // ---- 4. Mainloop --------------------------------------------------------------------------------
 using Tile = Accumulator[kTile][naive::tile_pitch(kTile)];
@@ -57,7 +56,7 @@ __device__ __forceinline__ WorkTile work_tile_at(long long index, long long tile
   return {index / (tiles_m * tiles_n), tile / tiles_n * kTile, tile % tiles_n * kTile};
 }
 
-// threadIdx.x runs along that side of the matrix on which neighbours in memory lie.
+// threadIdx.x runs along the contiguous dimension of the matrix.
 __device__ __forceinline__ void load_tiles(const Arguments& arguments, const WorkTile& work,
                                            long long k0, Tile& tile_a, Tile& tile_b) {
   const int m = kOrderA == Order::kRowMajor ? threadIdx.y : threadIdx.x;
@@ -78,20 +77,20 @@ __device__ __forceinline__ void load_tiles(const Arguments& arguments, const Wor
 }
 
 __device__ __forceinline__ void multiply_tiles(const Tile& tile_a, const Tile& tile_b,
-                                               Accumulator& sum) {
+                                               Accumulator& accumulator) {
   for (int k = 0; k < kTile; ++k) {
-    multiply_add(tile_a[threadIdx.y][k], tile_b[k][threadIdx.x], sum);
+    multiply_add(tile_a[threadIdx.y][k], tile_b[k][threadIdx.x], accumulator);
   }
 }
 
 // ---- 5. Epilogue --------------------------------------------------------------------------------
 __device__ __forceinline__ void store(const Arguments& arguments, const WorkTile& work,
-                                      Accumulator sum) {
+                                      Accumulator accumulator) {
   const long long m = work.m0 + threadIdx.y, n = work.n0 + threadIdx.x;
   if (m < arguments.m && n < arguments.n) {
     const Epilogue epilogue = begin_epilogue(arguments, work.batch_index);
     matrix_d(arguments, work.batch_index)[offset_d(arguments, m, n)] =
-        apply_epilogue(epilogue, sum, m, n);
+        apply_epilogue(epilogue, accumulator, m, n);
   }
 }
 
@@ -104,16 +103,16 @@ extern "C" __global__ void __launch_bounds__(THREADS)
   const long long tiles_m = (arguments.m + kTile - 1) / kTile;
   const long long tiles_n = (arguments.n + kTile - 1) / kTile;
   const long long tiles = arguments.batch * tiles_m * tiles_n;
-  // Once, unless there are more tiles than a grid has blocks.
+  // One iteration, unless there are more tiles than a grid has CTAs.
   for (long long index = blockIdx.x; index < tiles; index += gridDim.x) {
     const WorkTile work = work_tile_at(index, tiles_m, tiles_n);
-    Accumulator sum = 0;
+    Accumulator accumulator = 0;
     for (long long k0 = 0; k0 < arguments.k; k0 += kTile) {
       load_tiles(arguments, work, k0, tile_a, tile_b);
-      __syncthreads();  // the tiles are there
-      multiply_tiles(tile_a, tile_b, sum);
-      __syncthreads();  // nobody reads them any more
+      __syncthreads();  // the tiles are complete
+      multiply_tiles(tile_a, tile_b, accumulator);
+      __syncthreads();  // all threads have read them
     }
-    store(arguments, work, sum);
+    store(arguments, work, accumulator);
   }
 }

@@ -1,5 +1,5 @@
-// What the activations are, in f64: by these formulas results are verified, and the kernel that is
-// linked in computes them. Nothing is shared with the formulas of the kernels.
+// The activations in f64, for the verifier and for the kernel that is linked into the library. The
+// formulas are independent of those of the kernels.
 #pragma once
 
 #include "../../problem/activation.h"

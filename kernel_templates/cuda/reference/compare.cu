@@ -1,29 +1,31 @@
-// Compares D with what was expected: the sampled elements with the values that gemm.cu
-// computed, all others with NaN, the poison that was there before the kernel under test ran. A
-// block takes a row at a time.
+// Compares D with the expected result: sampled elements with the values that gemm.cu computed, and
+// all other elements with NaN, the poison that D held before the kernel under test. A CTA compares
+// one row after the other.
 //
 //   nvcc -std=c++20 -arch=sm_90 -cubin kernel_templates/cuda/reference/compare.cu
 
 #include "../common/arguments.cuh"
 #include "tasks.cuh"
 
-// The doubles here are never negative, so their bits order as they do.
+// Doubles that are not negative are ordered like their bits.
 __device__ __forceinline__ reference::u64 bits_of(double value) {
   return static_cast<reference::u64>(__double_as_longlong(value));
 }
 
-__device__ __forceinline__ void report(reference::ComparisonResult& result,
-                                       reference::ComparisonResult mine) {
+// Adds the results of a warp's threads to the total.
+__device__ __forceinline__ void report(reference::ComparisonResult& total,
+                                       reference::ComparisonResult result) {
   for (int distance = 16; distance > 0; distance /= 2) {
-    mine.wrong += __shfl_xor_sync(~0U, mine.wrong, distance);
-    mine.worst = max(mine.worst, __shfl_xor_sync(~0U, mine.worst, distance));
-    mine.first_wrong = min(mine.first_wrong, __shfl_xor_sync(~0U, mine.first_wrong, distance));
+    result.wrong += __shfl_xor_sync(~0U, result.wrong, distance);
+    result.worst = max(result.worst, __shfl_xor_sync(~0U, result.worst, distance));
+    result.first_wrong =
+        min(result.first_wrong, __shfl_xor_sync(~0U, result.first_wrong, distance));
   }
   if (threadIdx.x % 32 == 0) {
-    atomicMax(&result.worst, mine.worst);
-    if (mine.wrong != 0) {
-      atomicAdd(&result.wrong, mine.wrong);
-      atomicMin(&result.first_wrong, mine.first_wrong);
+    atomicMax(&total.worst, result.worst);
+    if (result.wrong != 0) {
+      atomicAdd(&total.wrong, result.wrong);
+      atomicMin(&total.first_wrong, result.first_wrong);
     }
   }
 }
@@ -31,17 +33,17 @@ __device__ __forceinline__ void report(reference::ComparisonResult& result,
 extern "C" __global__ void tunedgemm_compare(const __grid_constant__ Arguments arguments) {
   const reference::CompareTask task =
       *static_cast<const reference::CompareTask*>(arguments.workspace);
-  reference::ComparisonResult mine{0, 0, ~reference::u64{0}};
+  reference::ComparisonResult result{0, 0, ~reference::u64{0}};
   for (long long row = blockIdx.x; row < task.batch * task.m; row += gridDim.x) {
     const reference::ComparedRow compared = reference::compared_row(task, row);
     for (long long n = threadIdx.x; n < task.n; n += blockDim.x) {
       const double error = reference::relative_error(task, compared, n);
-      mine.worst = max(mine.worst, bits_of(error));
+      result.worst = max(result.worst, bits_of(error));
       if (!(error <= 1)) {
-        ++mine.wrong;
-        mine.first_wrong = min(mine.first_wrong, static_cast<reference::u64>(row * task.n + n));
+        ++result.wrong;
+        result.first_wrong = min(result.first_wrong, static_cast<reference::u64>(row * task.n + n));
       }
     }
   }
-  report(*task.result, mine);
+  report(*task.result, result);
 }

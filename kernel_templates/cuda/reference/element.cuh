@@ -1,12 +1,11 @@
-// What the verifier knows of elements: their bits, and the random values that inputs are made of.
-// Plain C++, compiled for the GPU by the kernels of this folder and for the CPU by the verifier of
-// the host (runtime/evaluation/host_verifier.cpp).
+// The verifier's elements: their bits, and the random values of the inputs. It is plain C++, which
+// the kernels of this folder compile for the GPU and the host's verifier
+// (runtime/evaluation/host_verifier.cpp) for the CPU.
 //
-// Nothing here is shared with the kernels that are verified, so a wrong conversion of theirs cannot
-// be wrong here as well.
+// It shares no code with the kernels under test, so a wrong conversion in a kernel is found.
 //
 // An input is a function of a seed and of the element's offset in its matrix. So the reference
-// never reads what a kernel under test could have overwritten, and no copy of the inputs is needed.
+// reads no memory that a kernel under test could overwrite, and the inputs need no copy.
 #pragma once
 
 #include "../../problem/element_format.h"
@@ -24,10 +23,10 @@ namespace reference {
 
 using u64 = unsigned long long;
 
-// Those of DataTypeTraits: a task has them, so that the kernels of this folder need no table.
+// A task contains the formats of its matrices, so that the kernels of this folder need no table.
 using Format = ElementFormat;
 
-// No builtins of a compiler, since NVRTC has fewer of them.
+// Without compiler builtins, since NVRTC does not have all of them.
 REFERENCE_FUNCTION double infinity() {
   const double zero = 0;
   return 1 / zero;
@@ -60,7 +59,7 @@ REFERENCE_FUNCTION double decode(const Format& format, unsigned bits) {
   return sign * ldexp(significand, static_cast<int>(exponent) - bias - format.mantissa_bits);
 }
 
-// The bits of a value that such a float can represent.
+// The bits of a value that the format can represent.
 REFERENCE_FUNCTION unsigned encode(const Format& format, double value) {
   const int bias = (1 << (format.exponent_bits - 1)) - 1;
   const double magnitude = fabs(value);
@@ -69,7 +68,7 @@ REFERENCE_FUNCTION unsigned encode(const Format& format, double value) {
     return sign;
   }
   const int exponent = ilogb(magnitude) < 1 - bias ? 1 - bias : ilogb(magnitude);
-  // With its leading one, if there is one, the significand adds 1 to the exponent's field.
+  // The leading one of a normal number's significand adds 1 to the exponent field.
   const unsigned significand =
       static_cast<unsigned>(ldexp(magnitude, format.mantissa_bits - exponent));
   return sign |
@@ -128,11 +127,11 @@ REFERENCE_FUNCTION u64 scramble(u64 x) {
   return x ^ (x >> 31);
 }
 
-// How inputs are drawn: uniformly from [-1, 1] in steps that the type can represent, or from -1, 0
-// and 1, whose products sum up without any rounding.
+// The distributions of inputs: uniform over [-1, 1] in steps that the type can represent, or -1, 0
+// and 1, whose products are added without rounding.
 constexpr int kUniform = 0, kTernary = 1;
 
-// Integers are drawn from all of [-128, 127].
+// Integers are uniform over [-128, 127].
 REFERENCE_FUNCTION double random_value(const Format& format, int distribution, u64 seed,
                                        long long offset) {
   const u64 bits = scramble(seed + static_cast<u64>(offset) * 0x9e3779b97f4a7c15ULL);
@@ -147,9 +146,9 @@ REFERENCE_FUNCTION double random_value(const Format& format, int distribution, u
   }
   const u64 steps = u64{2} << format.mantissa_bits;  // on either side of zero
   const u64 step = ((bits >> 32) * (2 * steps + 1)) >> 32;
-  // In steps of 2^-24, so that no division is needed, for which the GPU has no registers to spare.
-  const int from_zero = static_cast<int>(step - steps) * (1 << (23 - format.mantissa_bits));
-  return static_cast<double>(from_zero) * 0x1p-24;
+  // Multiples of 2^-24 need no division, for which the GPU kernels have no registers left.
+  const int multiple = static_cast<int>(step - steps) * (1 << (23 - format.mantissa_bits));
+  return static_cast<double>(multiple) * 0x1p-24;
 }
 
 }  // namespace reference

@@ -1,5 +1,5 @@
-// Fills a matrix with random values, or several copies of it with the same ones: the inputs of
-// checks and of timings. See element.cuh for the values.
+// Fills a matrix, or several equal copies of it, with random values (element.cuh): the inputs of
+// checks and timings.
 //
 //   nvcc -std=c++20 -arch=sm_90 -cubin kernel_templates/cuda/reference/fill_random.cu
 
@@ -8,7 +8,7 @@
 
 extern "C" __global__ void tunedgemm_fill_random(const __grid_constant__ Arguments arguments) {
   const reference::FillTask task = *static_cast<const reference::FillTask*>(arguments.workspace);
-  // Neighbours in memory are filled by neighbouring threads; a block takes a line at a time.
+  // Neighbouring threads fill neighbouring elements. A CTA fills one line after the other.
   const bool along_rows = task.strides.column <= task.strides.row;
   const long long length = along_rows ? task.columns : task.rows;
   const long long lines = along_rows ? task.rows : task.columns;

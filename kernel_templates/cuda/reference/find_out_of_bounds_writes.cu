@@ -1,4 +1,4 @@
-// Looks for anything but poison (all bits one) in a range of memory.
+// Counts the values in a range of memory that are not poison (all bits one).
 //
 //   nvcc -std=c++20 -arch=sm_90 -cubin kernel_templates/cuda/reference/find_out_of_bounds_writes.cu
 

@@ -1,5 +1,5 @@
-// What the kernels of this folder are told: each finds its task in the workspace. And what the
-// value of an element of D must be, given its sum. Plain C++, as element.cuh.
+// The tasks of this folder's kernels, which find them in the workspace, and the expected value of
+// an element of D, given its accumulator. It is plain C++ like element.cuh.
 #pragma once
 
 #include "activation.cuh"
@@ -7,7 +7,7 @@
 
 namespace reference {
 
-// Elements of a matrix: where each lies, in elements from the start.
+// The offset of each element of a matrix is a sum of multiples of these, in elements.
 struct Strides {
   long long row, column, batch;
 };
@@ -17,7 +17,7 @@ REFERENCE_FUNCTION long long offset_of(const Strides& strides, long long batch, 
   return batch * strides.batch + row * strides.row + column * strides.column;
 }
 
-// Fills a matrix, and nothing between or beside its rows. Copies are equal, `copy_bytes` apart.
+// Fills a matrix, but no memory between its rows. Equal copies are `copy_bytes` apart.
 struct FillTask {
   void* matrix;
   Format format;
@@ -28,8 +28,8 @@ struct FillTask {
   long long copies, copy_bytes;
 };
 
-// Which elements of D are compared: every row_step-th row of all batch entries, one below the
-// other, and every column_step-th column.
+// The elements of D that are compared: every row_step-th row, counted over the whole batch, and
+// every column_step-th column.
 struct Sampling {
   long long first_row, row_step, rows;
   long long first_column, column_step, columns;
@@ -42,7 +42,7 @@ struct Input {
   Strides strides;
 };
 
-// Computes what the sampled elements of D must be, before they are rounded to D's type.
+// Computes the expected values of the sampled elements of D, before they are rounded to D's type.
 struct GemmTask {
   double* expected;  // sampling.rows x sampling.columns
   Sampling sampling;
@@ -50,20 +50,20 @@ struct GemmTask {
   Input a, b, c, bias;
   double scale;  // alpha * scale_a * scale_b
   double beta, slope;
-  int reads_c, bias_kind;  // as READ_C, BIAS
+  int reads_c, bias_kind;  // READ_C and BIAS
   Activation activation;
-  int integers;  // 0: floats; 1: rounded to s32; 2: the sums modulo 2^32
+  int integers;  // 0: floats; 1: rounded to s32; 2: accumulators modulo 2^32
 };
 
-// What came of a comparison. The first fields are added to; `worst` is the bits of a double, which
-// order like the double itself where it is not negative.
+// The result of a comparison, to which all warps add. `worst` has the bits of a double, since
+// doubles that are not negative are ordered like their bits.
 struct ComparisonResult {
   u64 wrong;
-  u64 worst;        // greatest error, relative to the bound
-  u64 first_wrong;  // (batch entry * m + row) * n + column
+  u64 worst;        // the largest error, relative to its bound
+  u64 first_wrong;  // (batch index * m + row) * n + column
 };
 
-// Compares D with what was expected: a sampled element may differ by absolute + relative *
+// Compares D with the expected values: a sampled element may differ by absolute + relative *
 // |expected|, and no element may be NaN.
 struct CompareTask {
   const void* d;
@@ -76,7 +76,7 @@ struct CompareTask {
   double absolute, relative;
 };
 
-// Puts the poison, all bits one, over every element of D.
+// Overwrites every element of D with the poison, all bits one.
 struct EraseTask {
   void* d;
   int element_bytes;
@@ -84,25 +84,25 @@ struct EraseTask {
   long long m, n, batch;
 };
 
-// Looks for anything but poison in `count` values from `begin`.
+// Counts the values that are not poison in `count` values from `begin`.
 struct OutOfBoundsTask {
   const u64* begin;
   long long count;
-  u64* found;  // [0] how many of them, [1] the first one's index
+  u64* found;  // [0] their number, [1] the index of the first
 };
 
 REFERENCE_FUNCTION double input_value(const Input& input, long long offset) {
   return random_value(input.format, input.distribution, input.seed, offset);
 }
 
-// `sum` is exact where the inputs are integers: it stays below 2^53.
-REFERENCE_FUNCTION double expected_value(const GemmTask& task, double sum, long long batch,
+// `accumulator` is exact if the inputs are integers, since it is below 2^53.
+REFERENCE_FUNCTION double expected_value(const GemmTask& task, double accumulator, long long batch,
                                          long long m, long long n) {
   if (task.integers == 2) {
-    return static_cast<double>(
-        static_cast<int>(static_cast<unsigned>(static_cast<u64>(static_cast<long long>(sum)))));
+    return static_cast<double>(static_cast<int>(
+        static_cast<unsigned>(static_cast<u64>(static_cast<long long>(accumulator)))));
   }
-  double x = task.scale * sum;
+  double x = task.scale * accumulator;
   if (task.reads_c != 0) {
     x += task.beta * input_value(task.c, offset_of(task.c.strides, batch, m, n));
   }
@@ -117,7 +117,7 @@ REFERENCE_FUNCTION double expected_value(const GemmTask& task, double sum, long 
   return rounded < -2147483648.0 ? -2147483648.0 : rounded > 2147483647.0 ? 2147483647.0 : rounded;
 }
 
-// The element of the sampling that a thread or a loop is at.
+// The position of an element of D.
 struct Element {
   long long batch, m, n;
 };
@@ -128,10 +128,10 @@ REFERENCE_FUNCTION Element sampled_element(const Sampling& sampling, long long m
   return {global_row / m, global_row % m, sampling.first_column + column * sampling.column_step};
 }
 
-// The index of a position among the sampled ones along one axis, or -1.
-REFERENCE_FUNCTION long long sample_index(long long at, long long first, long long step,
+// The index of a position among the samples of one dimension, or -1.
+REFERENCE_FUNCTION long long sample_index(long long position, long long first, long long step,
                                           long long count) {
-  const long long distance = at - first;
+  const long long distance = position - first;
   if (distance < 0 || (step != 1 && distance % step != 0)) {
     return -1;
   }
@@ -139,13 +139,13 @@ REFERENCE_FUNCTION long long sample_index(long long at, long long first, long lo
   return index < count ? index : -1;
 }
 
-// A row of D and what was expected of it; null if it is not sampled.
+// A row of D and its expected values, which are null if the row is not sampled.
 struct ComparedRow {
   long long offset;
   const double* expected;
 };
 
-// `row` counts through all batch entries.
+// `row` is counted over the whole batch.
 REFERENCE_FUNCTION ComparedRow compared_row(const CompareTask& task, long long row) {
   const Sampling& sampling = task.sampling;
   const long long index = sample_index(row, sampling.first_row, sampling.row_step, sampling.rows);
@@ -153,32 +153,31 @@ REFERENCE_FUNCTION ComparedRow compared_row(const CompareTask& task, long long r
           index < 0 ? nullptr : task.expected + index * sampling.columns};
 }
 
-// How far an element is from what it must be, relative to the bound: more than 1 is wrong. Infinite
-// for NaN.
+// The error of an element, relative to its bound: wrong if more than 1, infinite for NaN.
 REFERENCE_FUNCTION double relative_error(const CompareTask& task, const ComparedRow& row,
                                          long long column) {
-  const double got = load(task.format, task.d, row.offset + column * task.strides.column);
+  const double computed = load(task.format, task.d, row.offset + column * task.strides.column);
   const Sampling& sampling = task.sampling;
   const long long index =
       row.expected == nullptr
           ? -1
           : sample_index(column, sampling.first_column, sampling.column_step, sampling.columns);
   if (index < 0) {
-    return got == got ? 0 : infinity();
+    return computed == computed ? 0 : infinity();
   }
   const double expected = row.expected[index];
   const double bound = task.absolute + task.relative * fabs(expected);
-  const double error = fabs(got - expected);
+  const double error = fabs(computed - expected);
   return error <= 1e300 ? error / bound : infinity();
 }
 
-// The clocks of an SM: the device's time, and its own cycles.
+// The device's time and the cycles of an SM.
 struct ClockReading {
   u64 nanoseconds, cycles;
 };
 // Reads the clocks of all SMs that the grid reaches.
 struct ClockTask {
-  ClockReading* readings;  // of each of them, by its number
+  ClockReading* readings;  // indexed by the SM's number
   unsigned sm_count;
 };
 

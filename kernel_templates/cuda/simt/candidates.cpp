@@ -34,8 +34,8 @@ constexpr Pipeline kPipelines[] = {{8, 0, 2}, {16, 0, 2}, {8, 1, 4}, {16, 1, 3},
 
 /// The CTAs per SM up to which K is split, concurrent or in sequence.
 constexpr int kMostBlocksOnSm = 4;
-/// A slice with fewer steps along K is not worth a CTA.
-constexpr std::int64_t kLeastStepsOfSlice = 4;
+/// A slice with fewer k tiles is not worth a CTA.
+constexpr std::int64_t kLeastKTilesOfSlice = 4;
 
 /// The split-K counts worth trying, at most `most`: a few powers of two, and those that give most
 /// SMs one CTA, or two, or more, and the others one fewer.
@@ -83,9 +83,9 @@ std::vector<Config> simt_candidates(const Problem& problem, const DeviceLimits& 
     }
     const Tiling tiles = tiling(problem, tile.block_m, tile.block_n, 1);
     for (const Pipeline& pipeline : kPipelines) {
-      const std::int64_t steps = ceil_divide(problem.k, pipeline.block_k);
+      const std::int64_t k_tiles = ceil_divide(problem.k, pipeline.block_k);
       const std::vector<int> all_splits =
-          splits(tiles.blocks().value_or(kMaxGridX), steps / kLeastStepsOfSlice, limits);
+          splits(tiles.blocks().value_or(kMaxGridX), k_tiles / kLeastKTilesOfSlice, limits);
       for (const int group_m : {8, 1}) {
         for (const int split_k : all_splits) {
           Config config({{"block_m", tile.block_m},

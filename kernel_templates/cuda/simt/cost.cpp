@@ -7,7 +7,7 @@ namespace {
 
 /// More warps per SM do not help.
 constexpr int kWarpsWanted = 16;
-/// An unrolled step with this many multiply-adds no longer fits in the instruction cache (f32
+/// An unrolled k tile with this many multiply-adds no longer fits in the instruction cache (f32
 /// 4096^3, H200, 2026-11-22: 128 x 256 with block_k=16 2878 us, with 8 2736).
 constexpr double kMultiplyAddsInInstructionCache = 2048;
 constexpr double kInstructionCacheMiss = 1.07;
@@ -25,29 +25,26 @@ constexpr double kSplitKReductionUs = 2;
 struct CopyCost {
   double loads = 0, stores = 0;
 };
-CopyCost copy_cost(const Matrix& matrix, bool is_k_major, int block, const SimtShape& shape) {
-  const int vector = simt::vector_elements(static_cast<int>(size_bytes(matrix.type)),
-                                           matrix.alignment_bytes, is_k_major, shape.async_copy);
-  const double elements = static_cast<double>(block) * shape.block_k;
+CopyCost copy_cost(const simt::TileCopy& copy) {
+  const int vector = copy.vector_elements();
+  const double elements = static_cast<double>(copy.rows) * copy.block_k;
   const double loads = elements / vector;
-  if (shape.async_copy) {
+  if (copy.async_copy) {
     return {loads, 0};
   }
-  const bool stores_quads = !is_k_major && vector * shape.accumulator_bytes >= simt::kQuadBytes;
+  const bool stores_quads = !copy.is_k_major && vector * copy.accumulator_bytes >= simt::kQuadBytes;
   return {loads, stores_quads ? elements / 4 : elements};
 }
 
-/// The cycles of one step of a CTA that shares its SM: the slowest of arithmetic, instruction
+/// The cycles of a k tile of a CTA that shares its SM: the slowest of arithmetic, instruction
 /// issue, shared memory and L2.
-double cycles_of_step(const Problem& problem, const SimtShape& shape, const DeviceLimits& limits) {
+double cycles_of_k_tile(const Problem& problem, const SimtShape& shape,
+                        const DeviceLimits& limits) {
   const double warps = shape.threads() / 32.0;
   const double quad = 16.0 / shape.accumulator_bytes;
   const double multiply_adds = static_cast<double>(shape.thread_m) * shape.thread_n * shape.block_k;
   const double fragment_loads = (shape.thread_m + shape.thread_n) / quad * shape.block_k;
-  const CopyCost a =
-      copy_cost(problem.a, problem.a.order == Order::kRowMajor, shape.block_m, shape);
-  const CopyCost b =
-      copy_cost(problem.b, problem.b.order == Order::kColumnMajor, shape.block_n, shape);
+  const CopyCost a = copy_cost(shape.copy_a()), b = copy_cost(shape.copy_b());
   const double loads = (a.loads + b.loads) / shape.threads();
   const double stores = (a.stores + b.stores) / shape.threads();
 
@@ -76,16 +73,16 @@ int SimtShape::blocks_on_sm(const DeviceLimits& limits) const {
 
 double simt_us(const Problem& problem, const SimtShape& shape, const DeviceLimits& limits) {
   const Tiling blocks = shape.tiles(problem);
-  const std::int64_t steps = ceil_divide(ceil_divide(problem.k, shape.block_k), blocks.split_k);
-  const double step_cycles = cycles_of_step(problem, shape, limits);
+  const std::int64_t k_tiles = ceil_divide(ceil_divide(problem.k, shape.block_k), blocks.split_k);
+  const double k_tile_cycles = cycles_of_k_tile(problem, shape, limits);
   const double warps = shape.threads() / 32.0;
 
   // Resident CTAs hide part of the waiting at barriers.
   const int resident = shape.blocks_on_sm(limits);
   const double waiting = kBarrierCycles + (shape.async_copy ? 0 : kStoreToSharedCycles);
   const auto cycles_of = [&](double concurrent) {
-    const double alone = step_cycles * std::max(1.0, 4 / warps) + waiting;
-    return static_cast<double>(steps) * std::max(concurrent * step_cycles, alone) + kCtaCycles;
+    const double alone = k_tile_cycles * std::max(1.0, 4 / warps) + waiting;
+    return static_cast<double>(k_tiles) * std::max(concurrent * k_tile_cycles, alone) + kCtaCycles;
   };
   const double cycles = cycles_of_waves(blocks.blocks().value_or(1), resident, limits, cycles_of);
 

@@ -7,8 +7,8 @@ namespace tunedgemm::internal {
 namespace {
 
 constexpr int kAsyncCopyArch = 80;
-/// A CTA counts its steps, including those copied ahead, in 32 bits.
-constexpr std::int64_t kMostSteps = std::numeric_limits<int>::max() - 8;
+/// A CTA counts its k tiles, including those copied ahead, in 32 bits.
+constexpr std::int64_t kMostKTiles = std::numeric_limits<int>::max() - 8;
 
 std::string product(std::string_view left, int left_value, std::string_view right,
                     int right_value) {
@@ -31,6 +31,10 @@ simt::Shape shape_of(const Problem& problem, const Config& config) {
           .element_bytes_a = static_cast<int>(size_bytes(problem.a.type)),
           .element_bytes_b = static_cast<int>(size_bytes(problem.b.type)),
           .accumulator_bytes = static_cast<int>(size_bytes(accumulators)),
+          .alignment_a = problem.a.alignment_bytes,
+          .alignment_b = problem.b.alignment_bytes,
+          .a_is_k_major = problem.a.order == Order::kRowMajor,
+          .b_is_k_major = problem.b.order == Order::kColumnMajor,
           .accumulates_integers = accumulators == DataType::kS32,
           .long_activation = traits(problem.activation).is_long};
 }
@@ -70,10 +74,10 @@ std::string why_not_launch(const Problem& problem, const SimtShape& shape,
   if (std::string why = why_not_shape(problem, shape); !why.empty()) {
     return why;
   }
-  if (ceil_divide(ceil_divide(problem.k, shape.block_k), shape.split_k) > kMostSteps) {
+  if (ceil_divide(ceil_divide(problem.k, shape.block_k), shape.split_k) > kMostKTiles) {
     return "k=" + std::to_string(problem.k) + ": with block_k=" + std::to_string(shape.block_k) +
-           " a CTA would have more than " + std::to_string(kMostSteps) +
-           " steps: raise split_k or block_k";
+           " a CTA would have more than " + std::to_string(kMostKTiles) +
+           " k tiles: raise split_k or block_k";
   }
   if (std::string why =
           why_not_block(shape.threads(), shape.registers(), shape.shared_bytes(), limits);
@@ -93,8 +97,8 @@ class Simt final : public CudaFamily {
                     {"block_k", {8, 16, 32}, "elements of a k tile", Knob::kTile},
                     {"warp_m", {16, 32, 64, 128}, "rows of a warp tile"},
                     {"warp_n", {16, 32, 64, 128}, "columns of a warp tile"},
-                    {"thread_m", {2, 4, 8, 16}, "rows of a thread's accumulators"},
-                    {"thread_n", {2, 4, 8, 16}, "columns of a thread's accumulators"},
+                    {"thread_m", {2, 4, 8, 16}, "rows of a thread tile"},
+                    {"thread_n", {2, 4, 8, 16}, "columns of a thread tile"},
                     {"stages", in_steps(2, simt::kMostStages), "k tiles in shared memory"},
                     {"async_copy", {0, 1}, "1: copied by cp.async, 0: through registers"},
                     {"group_m", {1, 2, 4, 8, 16}, "rows of tiles in a rasterization group"},

@@ -1,14 +1,14 @@
-// The way of one operand of a block from global to shared memory, a tile a step along K. In shared
-// memory lie accumulators, and k is the row:
+// The copy of an operand from global to shared memory, one k tile after the other. Shared memory
+// holds accumulators, and k is the row:
 //
-//     global, neighbours along K             shared                      global, neighbours across
+//     global, K-major                        shared                      global, MN-major
 //
 //     row 0   k k k k k k k k                k 0   row row row ... | pad     k 0   row row row ...
 //     row 1   k k k k k k k k   transp. ->   k 1   row row row ... | pad <-  k 1   row row row ...
 //     ...                                    ...                             ...
 //
-// "Row" means a row of A or a column of B. A and B differ in type, order and extent and in nothing
-// else, so this is a template: without it every line would stand twice.
+// "Row" means a row of A or a column of B. A and B differ only in type, order and extent, so one
+// template serves both.
 #pragma once
 
 #include "../common/problem.cuh"
@@ -22,158 +22,165 @@ struct alignas(16) Quad {
   Accumulator element[kQuad];
 };
 
-template <class Type, bool kAlongK, int kAlign, int kBlock, int kBlockK, int kThreads,
-          bool kAsyncCopy>
+template <class Type, simt::TileCopy kCopy>
 struct Operand {
-  static constexpr int kPitch = simt::pitch(kBlock, sizeof(Accumulator));
-  static constexpr int kVector = simt::vector_elements(sizeof(Type), kAlign, kAlongK, kAsyncCopy);
+  static constexpr bool kIsKMajor = kCopy.is_k_major, kAsyncCopy = kCopy.async_copy;
+  static constexpr int kBlockK = kCopy.block_k, kThreads = kCopy.threads;
+  static constexpr int kPitch = kCopy.pitch();
+  static constexpr int kVector = kCopy.vector_elements();
 
-  // The first row of a tile must be a multiple of it, where vectors lie across rows.
-  static constexpr int kRowUnit = kAlongK ? 1 : kVector;
+  // The first row of a tile must be a multiple of this if vectors lie across rows.
+  static constexpr int kRowUnit = kIsKMajor ? 1 : kVector;
 
-  // The block's threads take vector after vector of a slice of the tile, then those of the next
-  // one. Along K a slice is 8 elements long (32 bytes of f32, which is what the memory delivers)
-  // and every row has its part of it; else it is all rows of one k.
-  static constexpr int kSlice = kAlongK ? 8 : 1;
-  static constexpr int kVectorsOfRow = kAlongK ? kSlice / kVector : 1;
-  static constexpr int kVectorsOfSlice = kBlock * kSlice / kVector;
-  static constexpr int kVectors = kBlock * kBlockK / kVector;
-  static constexpr int kCopies = (kVectors + kThreads - 1) / kThreads;  // of a thread
-  static_assert(kVectorsOfSlice % kThreads == 0 || kThreads % kVectorsOfSlice == 0,
-                "the threads must divide a slice of the tile, or slices the threads");
+  // A tile consists of k groups. The CTA's threads copy the vectors of a k group, then those of the
+  // next. If the operand is K-major, a k group has 8 elements of every row: 32 bytes of f32, one
+  // sector of memory. Otherwise it has all rows at one k.
+  static constexpr int kGroupDepth = kIsKMajor ? 8 : 1;
+  static constexpr int kVectorsOfRow = kIsKMajor ? kGroupDepth / kVector : 1;
+  static constexpr int kVectorsOfGroup = kCopy.rows * kGroupDepth / kVector;
+  static constexpr int kVectors = kCopy.rows * kBlockK / kVector;
+  static constexpr int kVectorsOfThread = (kVectors + kThreads - 1) / kThreads;
+  static_assert(kVectorsOfGroup % kThreads == 0 || kThreads % kVectorsOfGroup == 0,
+                "the vectors of a k group must be a multiple or a divisor of the threads");
 
   struct alignas(kVector * sizeof(Type)) Vector {
     Type element[kVector];
   };
 
-  const Type* from;        // the thread's first vector of the next step
-  long long stride;        // elements from row to row, or (not along K) from k to k
-  int rows;                // inside the matrix, counted from the thread's first vector
-  bool all_rows;           // of the block's tile are inside the matrix
-  Vector staged[kCopies];  // on the way, if the way leads through registers
+  const Type* first_vector;            // of this thread in the next k tile, in global memory
+  long long stride;                    // elements between rows or, if MN-major, between two k
+  int rows;                            // inside the matrix, counted from first_vector
+  bool all_rows;                       // of the tile are inside the matrix
+  Vector in_flight[kVectorsOfThread];  // unused if copies are asynchronous
 
-  // Where a thread's first vector lies in the tile, and how much further its other ones are.
+  // The position of a thread's first vector in the tile, and the offsets of its other vectors.
   static __device__ __forceinline__ int first_row() {
-    const int vector = threadIdx.x % kVectorsOfSlice;
-    return kAlongK ? vector / kVectorsOfRow : vector * kVector;
+    const int vector = threadIdx.x % kVectorsOfGroup;
+    return kIsKMajor ? vector / kVectorsOfRow : vector * kVector;
   }
   static __device__ __forceinline__ int first_k() {
-    const int slice = threadIdx.x / kVectorsOfSlice * kSlice;
-    return kAlongK ? slice + threadIdx.x % kVectorsOfRow * kVector : slice;
+    const int group_k = threadIdx.x / kVectorsOfGroup * kGroupDepth;
+    return kIsKMajor ? group_k + threadIdx.x % kVectorsOfRow * kVector : group_k;
   }
-  static __device__ __forceinline__ int rows_ahead(int copy) {
-    return copy * kThreads % kVectorsOfSlice * kVector / kSlice;
+  static __device__ __forceinline__ int row_offset(int index) {
+    return index * kThreads % kVectorsOfGroup * kVector / kGroupDepth;
   }
-  static __device__ __forceinline__ int k_ahead(int copy) {
-    return copy * kThreads / kVectorsOfSlice * kSlice;
+  static __device__ __forceinline__ int k_offset(int index) {
+    return index * kThreads / kVectorsOfGroup * kGroupDepth;
   }
-  static __device__ __forceinline__ bool exists(int copy) {
-    return (copy + 1) * kThreads <= kVectors || copy * kThreads + threadIdx.x < kVectors;
-  }
-
-  __device__ __forceinline__ const Type* source(int copy) const {
-    return kAlongK ? from + rows_ahead(copy) * stride + k_ahead(copy)
-                   : from + k_ahead(copy) * stride + rows_ahead(copy);
-  }
-  static __device__ __forceinline__ Accumulator* target(int copy, Accumulator* shared) {
-    return shared + (first_k() + k_ahead(copy)) * kPitch + first_row() + rows_ahead(copy);
+  static __device__ __forceinline__ bool has_vector(int index) {
+    return (index + 1) * kThreads <= kVectors || index * kThreads + threadIdx.x < kVectors;
   }
 
-  // Begins at the first element of the block's first tile.
-  __device__ __forceinline__ void start(const Type* tile, long long elements, int rows_in_tile) {
-    stride = elements;
-    from = tile + (kAlongK ? first_row() * stride + first_k() : first_k() * stride + first_row());
-    rows = rows_in_tile - first_row();
-    all_rows = rows_in_tile == kBlock;
+  __device__ __forceinline__ const Type* source(int index) const {
+    return kIsKMajor ? first_vector + row_offset(index) * stride + k_offset(index)
+                     : first_vector + k_offset(index) * stride + row_offset(index);
+  }
+  static __device__ __forceinline__ Accumulator* destination(int index, Accumulator* tile) {
+    return tile + (first_k() + k_offset(index)) * kPitch + first_row() + row_offset(index);
   }
 
-  // How many elements of a vector are inside the matrix when `depth` k are left.
-  __device__ __forceinline__ int present(int copy, int depth) const {
-    const int left_k = depth - first_k() - k_ahead(copy), left_rows = rows - rows_ahead(copy);
-    const int left = kAlongK ? left_k : left_rows;
-    return left_k > 0 && left_rows > 0 ? min(left, kVector) : 0;
+  // `elements` points to the CTA's first k tile in global memory.
+  __device__ __forceinline__ void begin(const Type* elements, long long leading_dimension,
+                                        int rows_inside) {
+    stride = leading_dimension;
+    first_vector = elements + (kIsKMajor ? first_row() * stride + first_k()
+                                         : first_k() * stride + first_row());
+    rows = rows_inside - first_row();
+    all_rows = rows_inside == kCopy.rows;
+  }
+  __device__ __forceinline__ void advance() {
+    first_vector += kIsKMajor ? kBlockK : kBlockK * stride;
   }
 
-  __device__ __forceinline__ void copy_async(int copy, Accumulator* shared, int elements) const {
+  // The number of a vector's elements that are inside the matrix, if `depth` k are left.
+  __device__ __forceinline__ int elements_inside(int index, int depth) const {
+    const int k_left = depth - first_k() - k_offset(index), rows_left = rows - row_offset(index);
+    const int left = kIsKMajor ? k_left : rows_left;
+    return k_left > 0 && rows_left > 0 ? min(left, kVector) : 0;
+  }
+
+  __device__ __forceinline__ void copy_async(int index, Accumulator* tile, int elements) const {
     const int bytes = elements * static_cast<int>(sizeof(Type));
     if constexpr (sizeof(Vector) == 16) {
-      copy_16_bytes(target(copy, shared), source(copy), bytes);
+      copy_16_bytes(destination(index, tile), source(index), bytes);
     } else if constexpr (sizeof(Vector) == 8) {
-      copy_8_bytes(target(copy, shared), source(copy), bytes);
+      copy_8_bytes(destination(index, tile), source(index), bytes);
     } else {
-      copy_4_bytes(target(copy, shared), source(copy), bytes);
+      copy_4_bytes(destination(index, tile), source(index), bytes);
     }
   }
 
-  __device__ __forceinline__ Vector load_partly(int copy, int elements) const {
+  // The other elements are zero.
+  __device__ __forceinline__ Vector load_elements(int index, int elements) const {
     Vector vector = {};
 #pragma unroll
     for (int element = 0; element < kVector; ++element) {
       if (element < elements) {
-        vector.element[element] = source(copy)[element];
+        vector.element[element] = source(index)[element];
       }
     }
     return vector;
   }
 
-  // Begins to copy a step that is inside the matrix as a whole.
-  __device__ __forceinline__ void begin_whole_copy(Accumulator* shared) {
+  // Starts the copy of a k tile that is completely inside the matrix to `tile` in shared memory.
+  __device__ __forceinline__ void begin_full_copy(Accumulator* tile) {
 #pragma unroll
-    for (int copy = 0; copy < kCopies; ++copy) {
-      if (!exists(copy)) {
+    for (int index = 0; index < kVectorsOfThread; ++index) {
+      if (!has_vector(index)) {
         continue;
       }
       if constexpr (kAsyncCopy) {
-        copy_async(copy, shared, kVector);
+        copy_async(index, tile, kVector);
       } else {
-        staged[copy] = *reinterpret_cast<const Vector*>(source(copy));
+        in_flight[index] = *reinterpret_cast<const Vector*>(source(index));
       }
     }
-    from += kAlongK ? kBlockK : kBlockK * stride;
+    advance();
   }
-  // The same of any step, of which `depth` k are left. What lies outside the matrix counts as zero.
-  __device__ __forceinline__ void begin_copy(Accumulator* shared, int depth) {
+  // Starts the copy of any k tile, if `depth` k are left. Elements outside the matrix become zero.
+  __device__ __forceinline__ void begin_copy(Accumulator* tile, int depth) {
     if (all_rows && depth == kBlockK) {
-      begin_whole_copy(shared);
+      begin_full_copy(tile);
       return;
     }
 #pragma unroll
-    for (int copy = 0; copy < kCopies; ++copy) {
-      if (!exists(copy)) {
+    for (int index = 0; index < kVectorsOfThread; ++index) {
+      if (!has_vector(index)) {
         continue;
       }
-      const int elements = present(copy, depth);
+      const int elements = elements_inside(index, depth);
       if constexpr (kAsyncCopy) {
-        copy_async(copy, shared, elements);
+        copy_async(index, tile, elements);
       } else {
-        staged[copy] = load_partly(copy, elements);
+        in_flight[index] = load_elements(index, elements);
       }
     }
-    from += kAlongK ? kBlockK : kBlockK * stride;
+    advance();
   }
 
-  // What came through registers is converted and written down.
-  __device__ __forceinline__ void end_copy(Accumulator* shared) const {
+  // Converts the elements in registers and stores them to shared memory.
+  __device__ __forceinline__ void end_copy(Accumulator* tile) const {
 #pragma unroll
-    for (int copy = 0; copy < kCopies; ++copy) {
-      if (!exists(copy)) {
+    for (int index = 0; index < kVectorsOfThread; ++index) {
+      if (!has_vector(index)) {
         continue;
       }
-      Accumulator* const to = target(copy, shared);
-      if constexpr (!kAlongK && kVector % kQuad == 0) {
+      Accumulator* const to = destination(index, tile);
+      if constexpr (!kIsKMajor && kVector % kQuad == 0) {
 #pragma unroll
         for (int first = 0; first < kVector; first += kQuad) {
           Quad quad;
 #pragma unroll
           for (int element = 0; element < kQuad; ++element) {
-            quad.element[element] = widen(staged[copy].element[first + element]);
+            quad.element[element] = widen(in_flight[index].element[first + element]);
           }
           *reinterpret_cast<Quad*>(to + first) = quad;
         }
       } else {
 #pragma unroll
         for (int element = 0; element < kVector; ++element) {
-          to[element * (kAlongK ? kPitch : 1)] = widen(staged[copy].element[element]);
+          to[element * (kIsKMajor ? kPitch : 1)] = widen(in_flight[index].element[element]);
         }
       }
     }

@@ -1,6 +1,6 @@
-// What a config of simt means in threads, shared memory and registers, in plain constexpr C++. The
-// kernel and its host half both include this file, so that nothing is computed twice: the kernel's
-// static_asserts and the host's why_not ask the same functions.
+// A config of simt in threads, shared memory and registers, in plain constexpr C++. The kernel and
+// its host half both include this file, so that nothing is computed twice: the kernel's
+// static_asserts and the host's why_not use the same functions.
 #pragma once
 
 #include "../common/host_device.cuh"
@@ -9,10 +9,10 @@ namespace tunedgemm::internal::simt {
 
 constexpr int kWarp = 32;
 constexpr int kMostThreads = 1024, kMostStages = 6, kMostSplitK = 64;
-constexpr int kQuadBytes = 16;  // what is read from shared memory at once, and stored to it
+constexpr int kQuadBytes = 16;  // the width of a load from shared memory and of a store to it
 
-// Registers of addresses and counters; accumulators on their way; what a long activation, types
-// that are converted and the f64 epilogue of integers want beyond them.
+// Registers besides accumulators and fragments: addresses and counters; accumulators' worth of
+// values in flight; a long activation; the conversion of types; the f64 epilogue of integers.
 constexpr int kOtherRegisters = 12;
 constexpr int kOtherAccumulators = 10;
 constexpr int kActivationRegisters = 12;
@@ -23,21 +23,32 @@ constexpr int kIntegerRegisters = 8;
 TUNEDGEMM_CONSTEXPR int quad(int accumulator_bytes) {
   return kQuadBytes / accumulator_bytes;
 }
-// Accumulators from one k to the next in shared memory. A row ends with 16 unused bytes: then the
-// lanes that transpose an operand, 8 along K and 4 across, write to 32 different banks.
-TUNEDGEMM_CONSTEXPR int pitch(int block, int accumulator_bytes) {
-  return block + quad(accumulator_bytes);
-}
-// Elements that a copy moves at once: as many as the alignment allows; through registers 8 at most,
-// asynchronously 16 bytes, and one of a K-major operand, which is transposed on its way.
-TUNEDGEMM_CONSTEXPR int vector_elements(int element_bytes, int alignment, bool is_k_major,
-                                        bool async_copy) {
-  const int aligned = alignment > element_bytes ? alignment / element_bytes : 1;
-  const int most = !async_copy ? 8 : is_k_major ? 1 : 16 / element_bytes;
-  return aligned < most ? aligned : most;
-}
 
-// The knobs, and what the kernel must know of the problem.
+// The copy of an operand's tile from global to shared memory: `rows` rows of A (columns of B),
+// block_k elements of each.
+struct TileCopy {
+  int rows, block_k;
+  bool is_k_major;
+  int element_bytes, accumulator_bytes;
+  int alignment;  // bytes that divide the address of every row (column) in global memory
+  int threads;
+  bool async_copy;
+
+  // Accumulators from one k to the next in shared memory. The 16 bytes of padding make the lanes
+  // that transpose an operand, 8 along K and 4 across, write to 32 different banks.
+  TUNEDGEMM_CONSTEXPR int pitch() const { return rows + quad(accumulator_bytes); }
+  TUNEDGEMM_CONSTEXPR int stage_elements() const { return block_k * pitch(); }
+  // Elements copied at once: as many as the alignment allows, up to 8 through registers and up to
+  // 16 bytes asynchronously. cp.async cannot transpose, so it copies a K-major operand one element
+  // at a time.
+  TUNEDGEMM_CONSTEXPR int vector_elements() const {
+    const int aligned = alignment > element_bytes ? alignment / element_bytes : 1;
+    const int most = !async_copy ? 8 : is_k_major ? 1 : kQuadBytes / element_bytes;
+    return aligned < most ? aligned : most;
+  }
+};
+
+// The knobs, and the properties of the problem that the kernel needs.
 struct Shape {
   int block_m, block_n, block_k;
   int warp_m, warp_n, thread_m, thread_n;
@@ -46,6 +57,8 @@ struct Shape {
   int split_k;
 
   int element_bytes_a, element_bytes_b, accumulator_bytes;
+  int alignment_a, alignment_b;
+  bool a_is_k_major, b_is_k_major;
   bool accumulates_integers, long_activation;
 
   // ---- Tiles ------------------------------------------------------------------------------------
@@ -56,15 +69,16 @@ struct Shape {
   TUNEDGEMM_CONSTEXPR int lanes_n() const { return warp_n / thread_n; }
 
   // ---- Shared memory ----------------------------------------------------------------------------
-  // In accumulators: a stage is the tile of A, then that of B.
-  TUNEDGEMM_CONSTEXPR int stage_elements_a() const {
-    return block_k * pitch(block_m, accumulator_bytes);
+  TUNEDGEMM_CONSTEXPR TileCopy copy_a() const {
+    return {block_m,           block_k,     a_is_k_major, element_bytes_a,
+            accumulator_bytes, alignment_a, threads(),    async_copy};
   }
-  TUNEDGEMM_CONSTEXPR int stage_elements() const {
-    return stage_elements_a() + block_k * pitch(block_n, accumulator_bytes);
+  TUNEDGEMM_CONSTEXPR TileCopy copy_b() const {
+    return {block_n,           block_k,     b_is_k_major, element_bytes_b,
+            accumulator_bytes, alignment_b, threads(),    async_copy};
   }
   TUNEDGEMM_CONSTEXPR int shared_bytes() const {
-    return stages * stage_elements() * accumulator_bytes;
+    return stages * (copy_a().stage_elements() + copy_b().stage_elements()) * accumulator_bytes;
   }
 
   // ---- Split-K ----------------------------------------------------------------------------------
@@ -72,8 +86,7 @@ struct Shape {
   TUNEDGEMM_CONSTEXPR int partial_tile_bytes() const {
     return partial_tile_elements() * accumulator_bytes;
   }
-  // Of a thread's accumulators, as many as it takes for every block of a tile to have a chunk at
-  // most.
+  // Rows of a thread tile in a chunk: enough that no CTA of a tile reduces more than one chunk.
   TUNEDGEMM_CONSTEXPR int rows_of_chunk() const {
     int rows = 1;
     while (thread_m / rows > split_k) {
@@ -84,16 +97,16 @@ struct Shape {
   TUNEDGEMM_CONSTEXPR int chunks() const { return thread_m / rows_of_chunk(); }
 
   // ---- Registers --------------------------------------------------------------------------------
-  // Those of a thread in which elements wait that are not copied asynchronously. An element has one
-  // to itself, even if it is short.
+  // Registers of a thread for elements in flight that are not copied asynchronously. Even a short
+  // element occupies a register.
   TUNEDGEMM_CONSTEXPR int staged_registers() const {
     const int bytes_a = element_bytes_a > 4 ? element_bytes_a : 4;
     const int bytes_b = element_bytes_b > 4 ? element_bytes_b : 4;
     const int bytes = block_k * (block_m * bytes_a + block_n * bytes_b);
     return async_copy ? 0 : (bytes + 4 * threads() - 1) / (4 * threads());
   }
-  // About how many a thread needs: accumulators, fragments of two k, what is on its way, and the
-  // rest. There must be threads.
+  // An estimate of a thread's registers: accumulators, the fragments of two k, elements in flight,
+  // and the rest. Precondition: threads() > 0.
   TUNEDGEMM_CONSTEXPR int registers() const {
     const int held = thread_m * thread_n + 2 * (thread_m + thread_n);
     const bool converts = element_bytes_a != accumulator_bytes;

@@ -1,6 +1,6 @@
 #pragma once
 
-// Shared by the files of blocked's host half.
+// Declarations shared by the files of the host half.
 
 #include <array>
 #include <vector>
@@ -27,7 +27,7 @@ inline constexpr std::array kBlockedSplits{1,  2,  3,  4,  5,  6,  7,  8,  10, 1
 int vector_registers(const DeviceLimits& limits);
 
 /// The configs worth trying: tiles with many accumulators for few loads, splits that give every
-/// thread a part of D, and blocks that make a difference for this problem.
+/// thread a part of D, and blocks that are not larger than the problem.
 std::vector<Config> blocked_candidates(const Problem& problem, const DeviceLimits& limits);
 
 /// The predicted time of a launch, for ranking.

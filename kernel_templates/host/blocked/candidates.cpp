@@ -15,7 +15,7 @@ struct Split {
 };
 
 // Tiles worth trying: many accumulators for few loads, and flat tiles for problems with few rows.
-// With vectors of half the width, only tiles whose finer grain may fit the problem better.
+// With vectors of half the width, only narrower tiles, which may fit the problem better.
 constexpr std::array<Tile, 12> kTiles{{{12, 2},
                                        {14, 2},
                                        {8, 3},
@@ -34,8 +34,7 @@ constexpr std::array<Tile, 7> kTilesOf16Registers{
 
 constexpr std::size_t kSplitsTried = 3;
 
-// The splits that give every thread a part, ordered by the rows plus columns of a part, which is
-// what each thread packs.
+// The splits that give every thread a part, ordered by the rows plus columns that a thread packs.
 std::vector<Split> splits(const Problem& problem, int threads) {
   std::vector<Split> splits;
   for (const int split_m : kBlockedSplits) {
@@ -56,13 +55,12 @@ std::vector<Split> splits(const Problem& problem, int threads) {
   });
   splits.resize(std::min(splits.size(), kSplitsTried));
   if (threads > 1) {
-    splits.push_back({1, 1});  // for whole batch entries, or problems too small to wake threads
+    splits.push_back({1, 1});  // for large batches, and problems too small to wake threads
   }
   return splits;
 }
 
-// The blocks that make a difference for this problem: if a block holds all of K, or all rows of a
-// part, larger blocks are not tried.
+// The blocks worth trying: none larger than one that holds all of K or all rows of a part.
 std::vector<Config> block_configs(const Problem& problem, Split split) {
   std::vector<Config> configs;
   for (const int block_m : {256, 1024}) {
@@ -70,8 +68,8 @@ std::vector<Config> block_configs(const Problem& problem, Split split) {
       for (const int prefetch : {0, 8}) {
         const bool rows_fit = block_m > 256 && problem.m / split.m <= 256;
         const bool depth_fits = block_k > 128 && problem.k <= block_k - 128;
-        const bool nothing_to_fetch = prefetch > 0 && problem.b.order == Order::kColumnMajor;
-        if (!rows_fit && !depth_fits && !nothing_to_fetch) {
+        const bool nothing_to_prefetch = prefetch > 0 && problem.b.order == Order::kColumnMajor;
+        if (!rows_fit && !depth_fits && !nothing_to_prefetch) {
           configs.push_back(Config({{"block_m", block_m},
                                     {"block_n", 4096},
                                     {"block_k", block_k},
@@ -92,7 +90,7 @@ std::vector<Config> blocked_candidates(const Problem& problem, const DeviceLimit
   std::vector<std::pair<int, Tile>> tiles;  // with the bytes of a vector
   const auto add = [&](int vector_bytes, std::span<const Tile> some) {
     for (const Tile tile : some) {
-      if (tile.m / 2 < problem.m) {  // else more than half of the tile would be padding
+      if (tile.m / 2 < problem.m) {  // otherwise more than half of the tile is padding
         tiles.emplace_back(vector_bytes, tile);
       }
     }

@@ -12,20 +12,21 @@ double widening_cycles(DataType type) {
   return is_fp8(type) ? 2.0 : size_bytes(type) < 4 ? 1.2 : 0.0;
 }
 
-// Cycles to pack an element of A or B; `line` elements are in one line of memory. Beyond the
-// second-level cache, every line and every byte has a cost.
-double packing_cycles(const Matrix& matrix, bool straight, double line, double matrix_bytes,
+// Cycles to pack an element of A or B. `run` elements are read from adjacent addresses. In a matrix
+// larger than the second-level cache, every run and every byte has a cost.
+double packing_cycles(const Matrix& matrix, bool adjacent, double run, double matrix_bytes,
                       const DeviceLimits& limits) {
-  const bool is_far = matrix_bytes > static_cast<double>(limits.l2_bytes);
-  const double far = is_far ? 14 / line + 0.25 * static_cast<double>(size_bytes(matrix.type)) : 0;
-  return (straight ? 0.1 : 0.35) + widening_cycles(matrix.type) + far;
+  const bool exceeds_l2 = matrix_bytes > static_cast<double>(limits.l2_bytes);
+  const double memory =
+      exceeds_l2 ? 14 / run + 0.25 * static_cast<double>(size_bytes(matrix.type)) : 0;
+  return (adjacent ? 0.1 : 0.35) + widening_cycles(matrix.type) + memory;
 }
 
-// Cycles of one step of k in a tile: two FMA units of 256 bits or one of 512, two loads a cycle,
-// and a latency of four cycles for an addition. A panel of B that does not fit the first-level
-// cache is loaded at 29 bytes a cycle; if it does not fit together with a tile of A, everything is
-// slower (Xeon, 2 threads, 2026-11-21, 1024^3 in f32: by 4 to 8 % for all tiles).
-double step_cycles(const BlockedShape& shape, const Problem& problem, const DeviceLimits& limits) {
+// Cycles of one k of a tile: two FMA units of 256 bits or one of 512, two loads a cycle, and an
+// addition latency of four cycles. A panel of B that exceeds the first-level cache is loaded at 29
+// bytes a cycle. If the panel and a tile of A do not fit together, every k is slower (Xeon, 2
+// threads, 2026-11-21, 1024^3 in f32: by 4 to 8 % for all tiles).
+double cycles_of_k(const BlockedShape& shape, const Problem& problem, const DeviceLimits& limits) {
   const double wide = shape.vector_bytes == 64 ? 1.0 : 0.5;
   const auto tile_m = static_cast<double>(shape.tile_m);
   const auto vectors = static_cast<double>(shape.vectors);
@@ -36,10 +37,10 @@ double step_cycles(const BlockedShape& shape, const Problem& problem, const Devi
   const std::int64_t panel_bytes = shape.tile_n() * shape.accumulator_bytes * depth;
   const double stream = panel_bytes > limits.l1_bytes ? vectors * 2.2 * wide : 0;
   const std::int64_t tile_of_a_bytes = shape.tile_m * shape.accumulator_bytes * depth;
-  const double crowded = panel_bytes + tile_of_a_bytes > limits.l1_bytes ? 1.05 : 1.0;
-  // With two 512-bit units, vectors of half the width are half as fast: rank them after equals.
+  const double eviction = panel_bytes + tile_of_a_bytes > limits.l1_bytes ? 1.05 : 1.0;
+  // With two 512-bit units, vectors of half the width are half as fast, so rank them lower.
   const double half = 8 * shape.vector_bytes < limits.simd_bits ? 1.05 : 1.0;
-  return crowded * half * std::max({multiply, loads, stream, 4.0});
+  return eviction * half * std::max({multiply, loads, stream, 4.0});
 }
 
 }  // namespace
@@ -59,29 +60,29 @@ double blocked_us(const Problem& problem, const BlockedShape& shape, const Devic
 
   const double bytes_a = rows * depth * static_cast<double>(size_bytes(problem.a.type));
   const double bytes_b = columns * depth * static_cast<double>(size_bytes(problem.b.type));
-  const bool straight_a = problem.a.order == Order::kColumnMajor;
-  const bool straight_b = problem.b.order == Order::kRowMajor;
-  const double line_a = straight_a ? static_cast<double>(shape.tile_m) : 16;
-  const double line_b = straight_b ? static_cast<double>(shape.tile_n()) : 16;
-  const double late = shape.prefetch > 0 || !straight_b ? 1.0 : 1.15;
+  const bool adjacent_a = problem.a.order == Order::kColumnMajor;
+  const bool adjacent_b = problem.b.order == Order::kRowMajor;
+  const double run_a = adjacent_a ? static_cast<double>(shape.tile_m) : 16;
+  const double run_b = adjacent_b ? static_cast<double>(shape.tile_n()) : 16;
+  const double latency_factor = shape.prefetch > 0 || !adjacent_b ? 1.0 : 1.15;
   const double packing =
-      depth *
-      (rows * packing_cycles(problem.a, straight_a, line_a, bytes_a, limits) *
-           (blocks_k > 1 ? blocks_n : 1) +
-       columns * packing_cycles(problem.b, straight_b, line_b, bytes_b, limits) * blocks_m * late);
+      depth * (rows * packing_cycles(problem.a, adjacent_a, run_a, bytes_a, limits) *
+                   (blocks_k > 1 ? blocks_n : 1) +
+               columns * packing_cycles(problem.b, adjacent_b, run_b, bytes_b, limits) * blocks_m *
+                   latency_factor);
 
-  const auto sums = static_cast<double>(shape.tile_m * shape.tile_n());
+  const auto accumulators = static_cast<double>(shape.tile_m * shape.tile_n());
   const auto registers = static_cast<double>(shape.tile_m * shape.vectors);
-  const double tile = depth * step_cycles(shape, problem, limits) + (blocks_k - 1) * registers * 4 +
-                      sums * epilogue_cycles(problem) + 30 * blocks_k;
+  const double tile = depth * cycles_of_k(shape, problem, limits) + (blocks_k - 1) * registers * 4 +
+                      accumulators * epilogue_cycles(problem) + 30 * blocks_k;
 
   const std::int64_t jobs = problem.batch * shape.parts();
   const double computing =
       host_us(jobs, static_cast<double>(part_m * part_n) * tile + packing, limits);
-  // One thread does not use the whole memory bandwidth.
+  // A few threads cannot use all of the memory bandwidth.
   const auto threads = static_cast<double>(launch_for(jobs, limits).grid[0]);
-  const double drawn = std::min(1.0, threads / std::max(1, limits.threads / 2));
-  return std::max(computing, host_memory_us(minimum_bytes(problem), limits) / drawn);
+  const double bandwidth_used = std::min(1.0, threads / std::max(1, limits.threads / 2));
+  return std::max(computing, host_memory_us(minimum_bytes(problem), limits) / bandwidth_used);
 }
 
 }  // namespace tunedgemm::internal

@@ -7,7 +7,7 @@ namespace tunedgemm::internal {
 namespace {
 
 blocked::Shape shape_of(const Problem& problem, const Config& config) {
-  const DataType sums = accumulator(problem.a.type, problem.b.type);
+  const DataType accumulators = accumulator(problem.a.type, problem.b.type);
   return {.vector_bytes = config.at("vector_bytes"),
           .tile_m = config.at("tile_m"),
           .vectors = config.at("tile_n"),
@@ -16,7 +16,7 @@ blocked::Shape shape_of(const Problem& problem, const Config& config) {
           .block_k = config.at("block_k"),
           .split_m = config.at("split_m"),
           .split_n = config.at("split_n"),
-          .accumulator_bytes = static_cast<int>(size_bytes(sums))};
+          .accumulator_bytes = static_cast<int>(size_bytes(accumulators))};
 }
 
 std::string why_not_shape(const BlockedShape& shape, const DeviceLimits& limits) {
@@ -38,20 +38,19 @@ std::string why_not_shape(const BlockedShape& shape, const DeviceLimits& limits)
 class Blocked final : public HostFamily {
  public:
   Blocked()
-      : HostFamily("blocked", "host/blocked/kernel.cc",
-                   {{"vector_bytes", {16, 32, 64}, "of one SIMD register"},
-                    {"tile_m", {1, 2, 3, 4, 5, 6, 8, 12, 14, 16}, "rows of a register tile"},
-                    {"tile_n", {1, 2, 3, 4, 5, 6, 8}, "vectors of a register tile"},
-                    {"block_m", {128, 256, 512, 1024}, "rows of a packed block of A", Knob::kTile},
-                    {"block_n", {1024, 4096}, "columns of a block of sums", Knob::kTile},
-                    {"block_k", {128, 256, 384, 512}, "depth of a packed block", Knob::kTile},
-                    {"split_m",
-                     {kBlockedSplits.begin(), kBlockedSplits.end()},
-                     "parts of D, from top to bottom"},
-                    {"split_n",
-                     {kBlockedSplits.begin(), kBlockedSplits.end()},
-                     "parts of D, from left to right"},
-                    {"prefetch", {0, 8}, "rows of B fetched ahead, and a panel"}}) {}
+      : HostFamily(
+            "blocked", "host/blocked/kernel.cc",
+            {{"vector_bytes", {16, 32, 64}, "bytes of a SIMD register"},
+             {"tile_m", {1, 2, 3, 4, 5, 6, 8, 12, 14, 16}, "rows of a register tile"},
+             {"tile_n", {1, 2, 3, 4, 5, 6, 8}, "vectors in a row of a register tile"},
+             {"block_m", {128, 256, 512, 1024}, "rows of a packed block of A", Knob::kTile},
+             {"block_n", {1024, 4096}, "columns of a block of accumulators", Knob::kTile},
+             {"block_k", {128, 256, 384, 512}, "depth of a packed block", Knob::kTile},
+             {"split_m", {kBlockedSplits.begin(), kBlockedSplits.end()}, "parts of D along M"},
+             {"split_n", {kBlockedSplits.begin(), kBlockedSplits.end()}, "parts of D along N"},
+             {"prefetch",
+              {0, 8},
+              "rows of B prefetched while packing; not 0: also the next panel"}}) {}
 
   Instantiation instantiate(const Problem& problem, const Config& config,
                             const DeviceLimits& limits) const override {

@@ -2,33 +2,33 @@
 //
 //   D = act(alpha * A * B + beta * C + bias)        D is M x N
 //
-// Read transposed_b.cc first. New here: a small tile of D stays in SIMD registers for a whole block
-// of K, and its operands are packed into small, near memory in the order of use.
+// Read transposed_b.cc first. New here: a register tile of D stays in SIMD registers for a whole
+// block of K, and its operands are packed into cached memory in the order of use.
 //
 //                      tile_n vectors
 //                        +------+            packed panel of B: k after k, tile_n vectors each
 //                        |      | block_k
 //      block_k           |      |            for every k:
-//      +--------+        +------+              row      = the panel's vectors at k
-//      | tile_m |        +------+              sums[m] += A[m][k] * row,   m = 0 ... tile_m - 1
+//      +--------+        +------+              row = the panel's vectors at k
+//      | tile_m |        +------+              accumulators[m] += A[m][k] * row,  m < tile_m
 //      +--------+        |      |
-//      | tile_m |        +------+            tile_m * tile_n vectors of accumulators, and a
-//      +--------+        |      |            multiply-add in each of them, for tile_m + tile_n
-//      packed block      +------+            loads
+//      | tile_m |        +------+            tile_m * tile_n vectors of accumulators: for every k,
+//      +--------+        |      |            as many multiply-adds and tile_m + tile_n loads
+//      packed block      +------+
 //      of A: block_m     block_m x tile_n of D
 //
 // D is divided among the threads as a grid of split_m x split_n parts. A part is computed in blocks
-// of block_m rows, block_n columns and block_k of K. For each of them the block of A is packed (and
-// then stays in the second-level cache), and each panel of B is multiplied by all tiles of the
-// block. The first tile packs a row-major panel while it multiplies: the loads are needed anyway,
-// and stores are free. Packing widens small types, so later code sees only accumulators; tiles that
-// reach beyond the edge of a matrix are padded with zeros.
+// of block_m rows, block_n columns and a depth of block_k. The block of A is packed and stays in
+// the second-level cache, while one panel of B after the other is multiplied by all tiles of the
+// block. The first tile packs a row-major panel while it multiplies it: the loads are needed
+// anyway, and the stores are free. Packing widens small types to the accumulator type. Tiles that
+// reach beyond a matrix are padded with zeros.
 //
-// If K is longer than block_k, accumulators are kept in `partial` between the blocks. Every
+// If K is longer than block_k, partial tiles are kept in scratch between the blocks. Every
 // accumulator adds the same products in the same order, whatever the number of threads.
 //
-// Cost: (1 + tile_n + tile_m * tile_n) vector registers. Scratch for each thread, in accumulators:
-// block_m * block_k + one panel + block_m * block_n.
+// Cost: 1 + tile_n + tile_m * tile_n vector registers. Scratch of a thread, in accumulators:
+// block_m * block_k + block_k * panel + block_m * block_n.
 //
 //   c++ -std=c++20 -O3 -march=native -ffp-contract=fast -shared -fPIC -Ikernel_templates/cuda
 //       kernel_templates/host/blocked/kernel.cc
@@ -38,16 +38,16 @@
 #define VECTOR_BYTES 32  // of one SIMD register
 #endif
 #ifndef TILE_M
-#define TILE_M 6  // rows of a tile of D
+#define TILE_M 6  // rows of a register tile
 #endif
 #ifndef TILE_N
-#define TILE_N 2  // vectors of a tile of D
+#define TILE_N 2  // vectors in a row of a register tile
 #endif
 #ifndef BLOCK_M
-#define BLOCK_M 256  // rows of a block; rounded down to whole tiles
+#define BLOCK_M 256  // rows of a block, rounded down to whole tiles
 #endif
 #ifndef BLOCK_N
-#define BLOCK_N 1024  // columns of a block; rounded likewise
+#define BLOCK_N 1024  // columns of a block, rounded down to whole tiles
 #endif
 #ifndef BLOCK_K
 #define BLOCK_K 256  // depth of a block
@@ -59,7 +59,7 @@
 #define SPLIT_N 1  // parts of D from left to right
 #endif
 #ifndef PREFETCH
-#define PREFETCH 8  // rows of B fetched ahead while packing; 0: none, and not the next panel either
+#define PREFETCH 8  // rows of B prefetched while packing; if not 0, the next panel is, too
 #endif
 
 #include "../common/epilogue.h"
@@ -86,7 +86,7 @@ constexpr int kPrefetch = PREFETCH;
 static_assert(kShape.tiles_fit_m(), "block_m must be at least tile_m");
 static_assert(kShape.tiles_fit_n(), "block_n must be at least tile_n vectors");
 static_assert(SCRATCH_BYTES == kShape.scratch_bytes(),
-              "scratch holds a block of A, a panel of B and a block of sums");
+              "SCRATCH_BYTES must be a block of A, a panel of B and a block of accumulators");
 
 // Short names for the values that follow from the knobs.
 constexpr int kTileM = kShape.tile_m, kVectors = kShape.vectors, kTileN = kShape.tile_n();
@@ -99,8 +99,8 @@ struct Range {
   long long first, count;
 };
 
-// Part `part` of `parts`, whose sizes differ by one at most.
-inline Range share(Range all, long long parts, long long part) {
+// One of `parts` parts, whose counts differ by one at most.
+inline Range part_of(Range all, long long parts, long long part) {
   const long long begin = all.count * part / parts;
   const long long end = all.count * (part + 1) / parts;
   return {all.first + begin, end - begin};
@@ -110,16 +110,15 @@ inline long long divide_up(long long dividend, long long divisor) {
   return (dividend + divisor - 1) / divisor;
 }
 
-// The rest of `extent` from `first` on, at most a tile.
-inline int within(long long extent, long long first, int tile) {
+// The elements from `first` on that are inside `extent`, at most a tile.
+inline int count_inside(long long extent, long long first, int tile) {
   return extent - first < tile ? static_cast<int>(extent - first) : tile;
 }
 
-// Two ways to pack `width` rows or columns of an operand ("lines"), so that out[k * kWidth + line]
-// is a line's element at k. Lines from `lines` on do not exist and become zeros. Templates, since
-// the width (a tile's rows for A, its columns for B) shapes the code.
+// pack_along() and pack_across() pack kWidth lines: rows of A or columns of B. out[k * kWidth +
+// line] is a line's element at k. Only `lines` lines exist, and the others become zeros.
 
-// For lines that are adjacent in memory: copies every k.
+// If k is the slow dimension: copies the elements of all lines at one k after the other.
 template <int kWidth>
 inline void pack_along(Accumulator* out, const auto* source, long long stride, long long depth,
                        int lines) {
@@ -131,8 +130,8 @@ inline void pack_along(Accumulator* out, const auto* source, long long stride, l
   }
 }
 
-// Loads rows of kLanes adjacent elements; those from `lines` on are zeros. `auto`: A and B may
-// differ in type. Loops that widen elements are not unrolled, or compilation would take seconds.
+// Loads rows of kLanes adjacent elements. Rows from `lines` on are zeros. `auto` stands for the
+// types of A and B. Loops that widen elements stay rolled: unrolled, they compile for seconds.
 template <int kRows>
 inline void load_rows(Vector (&rows)[kRows], const Accumulator* source, long long stride,
                       int lines) {
@@ -157,9 +156,9 @@ inline void load_rows(Vector (&rows)[kRows], const auto* source, long long strid
   }
 }
 
-// For lines whose own elements are adjacent: transposes square after square in registers. Groups go
-// from the last to the first, and k upwards, since storing a whole vector overwrites what follows
-// it: that must be written afterwards.
+// If k is the fast dimension: transposes one square after the other in registers. A store of a
+// whole vector overwrites elements of the next group of lines and of the next k. So groups are
+// packed from the last to the first, and k upwards.
 template <int kWidth>
 inline void pack_across(Accumulator* out, const auto* source, long long stride, long long depth,
                         int lines) {
@@ -194,7 +193,7 @@ inline void pack_block_of_a(const Arguments& arguments, const TypeA* a, Range ti
     const long long m0 = (tiles.first + tile) * kTileM;
     const TypeA* source = a + offset_a(arguments, m0, depth.first);
     Accumulator* out = packed + tile * kTileM * depth.count;
-    const int rows = within(arguments.m, m0, kTileM);
+    const int rows = count_inside(arguments.m, m0, kTileM);
     if (kRowMajorA) {
       pack_across<kTileM>(out, source, arguments.lda, depth.count, rows);
     } else {
@@ -212,21 +211,24 @@ inline void pack_panel_of_b(const TypeB* source, long long ldb, long long depth,
   }
 }
 
-constexpr bool kPacksInPassing = kRowMajorB && std::is_same_v<TypeB, Accumulator>;
+// A row-major B of the accumulator type is packed while the first tile is multiplied.
+constexpr bool kPacksWhileMultiplying = kRowMajorB && std::is_same_v<TypeB, Accumulator>;
 
-using Sums = Vector[kTileM][kVectors];
+// The accumulators of a register tile.
+using Accumulators = Vector[kTileM][kVectors];
 
-inline void multiply_step(Sums& sums, const Accumulator* a, const Vector (&row)[kVectors]) {
+inline void add_outer_product(Accumulators& accumulators, const Accumulator* a,
+                              const Vector (&row)[kVectors]) {
 #pragma GCC unroll 32
   for (int m = 0; m < kTileM; ++m) {
 #pragma GCC unroll 16
     for (int v = 0; v < kVectors; ++v) {
-      sums[m][v] += static_cast<Lane>(a[m]) * row[v];
+      accumulators[m][v] += static_cast<Lane>(a[m]) * row[v];
     }
   }
 }
 
-inline void fetch(const Accumulator* first, int elements) {
+inline void prefetch(const Accumulator* first, int elements) {
   constexpr int kLineElements = 64 / static_cast<int>(sizeof(Accumulator));
   for (int element = 0; element < elements; element += kLineElements) {
     __builtin_prefetch(first + element);
@@ -234,30 +236,34 @@ inline void fetch(const Accumulator* first, int elements) {
   __builtin_prefetch(first + elements - 1);
 }
 
-// sums += tile of A * panel of B, both packed. Also prefetches a cache line of every row from
-// `ahead` on into the second-level cache; the first-level cache has few ways for rows a power of
-// two apart.
-inline void multiply(Sums& sums, const Accumulator* a, const Accumulator* b, long long depth,
-                     const TypeB* ahead, long long ahead_stride) {
+// accumulators += tile of A * panel of B, both packed. Also prefetches one cache line of every row
+// from `next` on into the second-level cache. In the first-level cache, rows whose stride is a
+// power of two would evict each other.
+//
+// This function and the next take six parameters: g++ 12 makes worse code if `next` and its stride
+// are one struct.
+inline void multiply(Accumulators& accumulators, const Accumulator* a, const Accumulator* b,
+                     long long depth, const TypeB* next, long long next_stride) {
 #pragma GCC unroll 4
   for (long long k = 0; k < depth; ++k) {
-    __builtin_prefetch(ahead + k * ahead_stride, 0, 2);
+    __builtin_prefetch(next + k * next_stride, 0, 2);
     Vector row[kVectors];
 #pragma GCC unroll 16
     for (int v = 0; v < kVectors; ++v) {
       row[v] = load(b + k * kTileN + v * kLanes);
     }
-    multiply_step(sums, a + k * kTileM, row);
+    add_outer_product(accumulators, a + k * kTileM, row);
   }
 }
 
-// The same from a row-major panel of B in place, which is packed on the way.
-inline void multiply_packing(Sums& sums, const Accumulator* a, const Accumulator* b, long long ldb,
-                             long long depth, Accumulator* packed) {
+// The same for an unpacked row-major panel of B, which is packed as well.
+inline void multiply_and_pack(Accumulators& accumulators, const Accumulator* a,
+                              const Accumulator* b, long long ldb, long long depth,
+                              Accumulator* packed) {
   for (long long k = 0; k < depth; ++k) {
     const Accumulator* source = b + k * ldb;
     if (kPrefetch > 0 && k + kPrefetch < depth) {
-      fetch(source + kPrefetch * ldb, kTileN);
+      prefetch(source + kPrefetch * ldb, kTileN);
     }
     Vector row[kVectors];
 #pragma GCC unroll 16
@@ -265,126 +271,126 @@ inline void multiply_packing(Sums& sums, const Accumulator* a, const Accumulator
       row[v] = load(source + v * kLanes);
       store(packed + k * kTileN + v * kLanes, row[v]);
     }
-    multiply_step(sums, a + k * kTileM, row);
+    add_outer_product(accumulators, a + k * kTileM, row);
   }
 }
 
-// Elements that must be widened are packed in advance: see kPacksInPassing.
-inline void multiply_packing(Sums&, const Accumulator*, const void*, long long, long long,
-                             Accumulator*) {}
+// Never called, since a B that must be widened is packed before: see kPacksWhileMultiplying.
+inline void multiply_and_pack(Accumulators&, const Accumulator*, const void*, long long, long long,
+                              Accumulator*) {}
 
-inline void add_tile(Sums& sums, const Accumulator* tile) {
+inline void add_tile(Accumulators& accumulators, const Accumulator* tile) {
 #pragma GCC unroll 32
   for (int m = 0; m < kTileM; ++m) {
 #pragma GCC unroll 16
     for (int v = 0; v < kVectors; ++v) {
-      sums[m][v] += load(tile + m * kTileN + v * kLanes);
+      accumulators[m][v] += load(tile + m * kTileN + v * kLanes);
     }
   }
 }
 
-inline void store_tile(Accumulator* tile, const Sums& sums) {
+inline void store_tile(Accumulator* tile, const Accumulators& accumulators) {
 #pragma GCC unroll 32
   for (int m = 0; m < kTileM; ++m) {
 #pragma GCC unroll 16
     for (int v = 0; v < kVectors; ++v) {
-      store(tile + m * kTileN + v * kLanes, sums[m][v]);
+      store(tile + m * kTileN + v * kLanes, accumulators[m][v]);
     }
   }
 }
 
-// One panel of B against all tiles of the packed block of A.
+// The multiplication of a panel of B by all tiles of the packed block of A.
 struct PanelJob {
   const Arguments& arguments;
   const Epilogue& epilogue;
   const Accumulator* packed_a;
   Accumulator* packed_b;
-  Accumulator* partial;  // of this panel, tile after tile
-  Range tiles_m, k;      // of the block
+  Accumulator* partial_tiles;  // of this panel, one after the other
+  Range tiles_m, k;            // of the block
   bool first_of_k, last_of_k;
 };
 
-// All tiles but the first prefetch the next panel to the right, one cache line of each row at a
-// time. That pays if the tiles are few (Xeon, 2 threads, 2026-11-21, f32: 64x4096x4096 264 -> 274
-// GFLOP/s).
+// Every tile but the first prefetches one cache line of each row of the next panel. This is faster
+// if there are few tiles (Xeon, 2 threads, 2026-11-21, f32: 64x4096x4096 264 -> 274 GFLOP/s).
 inline void multiply_packed(const PanelJob& job, const TypeB* source, long long n0, int tile,
-                            Sums& sums) {
+                            Accumulators& accumulators) {
   constexpr int kLine = 64 / static_cast<int>(sizeof(TypeB));
   const Accumulator* a = job.packed_a + tile * kTileM * job.k.count;
-  const int columns = within(job.arguments.n, n0 + kTileN, tile * kLine);
-  const bool fetches = kPrefetch > 0 && kRowMajorB && (tile - 1) * kLine < kTileN && columns > 0;
-  const TypeB* line = fetches ? source + kTileN + columns - 1 : source;
-  multiply(sums, a, job.packed_b, job.k.count, line, fetches ? job.arguments.ldb : 0);
+  const int columns = count_inside(job.arguments.n, n0 + kTileN, tile * kLine);
+  const bool prefetches = kPrefetch > 0 && kRowMajorB && (tile - 1) * kLine < kTileN && columns > 0;
+  const TypeB* line = prefetches ? source + kTileN + columns - 1 : source;
+  multiply(accumulators, a, job.packed_b, job.k.count, line, prefetches ? job.arguments.ldb : 0);
 }
 
 // ---- 5. Epilogue --------------------------------------------------------------------------------
 // Multiplies a panel of B by all tiles of the block of A and, after the last block along K, applies
 // the epilogue.
 inline void multiply_panel(const PanelJob& job, const TypeB* source, long long n0) {
-  const int columns = within(job.arguments.n, n0, kTileN);
+  const int columns = count_inside(job.arguments.n, n0, kTileN);
   const long long ldb = job.arguments.ldb;
-  const bool packs_in_passing = kPacksInPassing && columns == kTileN;
-  if (!packs_in_passing) {
+  const bool packs_while_multiplying = kPacksWhileMultiplying && columns == kTileN;
+  if (!packs_while_multiplying) {
     pack_panel_of_b(source, ldb, job.k.count, columns, job.packed_b);
   }
   for (long long tile = 0; tile < job.tiles_m.count; ++tile) {
-    Accumulator* partial = job.partial + tile * kTileM * kTileN;
-    Sums sums = {};
+    Accumulator* partial_tile = job.partial_tiles + tile * kTileM * kTileN;
+    Accumulators accumulators = {};
     if (!job.first_of_k) {
-      fetch(partial, kTileM * kTileN);
+      prefetch(partial_tile, kTileM * kTileN);
     }
-    if (packs_in_passing && tile == 0) {
-      multiply_packing(sums, job.packed_a, source, ldb, job.k.count, job.packed_b);
+    if (packs_while_multiplying && tile == 0) {
+      multiply_and_pack(accumulators, job.packed_a, source, ldb, job.k.count, job.packed_b);
     } else {
-      multiply_packed(job, source, n0, static_cast<int>(tile), sums);
+      multiply_packed(job, source, n0, static_cast<int>(tile), accumulators);
     }
     if (!job.first_of_k) {
-      add_tile(sums, partial);
+      add_tile(accumulators, partial_tile);
     }
     if (!job.last_of_k) {
-      store_tile(partial, sums);
+      store_tile(partial_tile, accumulators);
       continue;
     }
     alignas(64) Accumulator finished[kTileM * kTileN];
-    store_tile(finished, sums);
+    store_tile(finished, accumulators);
     const long long m0 = (job.tiles_m.first + tile) * kTileM;
-    for (int m = 0; m < within(job.arguments.m, m0, kTileM); ++m) {
-      finish_row(job.epilogue, m0 + m, n0, columns, finished + m * kTileN);
+    for (int m = 0; m < count_inside(job.arguments.m, m0, kTileM); ++m) {
+      store_row(job.epilogue, m0 + m, n0, columns, finished + m * kTileN);
     }
   }
 }
 
 // ---- 6. Entry -----------------------------------------------------------------------------------
-inline void multiply_part(const Arguments& arguments, long long entry, Range part_m, Range part_n,
-                          Accumulator* scratch) {
-  const TypeA* a = entry_of_a(arguments, entry);
-  const TypeB* b = entry_of_b(arguments, entry);
-  const Epilogue epilogue = epilogue_of(arguments, entry);
+inline void multiply_part(const Arguments& arguments, long long batch_index, Range part_m,
+                          Range part_n, Accumulator* scratch) {
+  const TypeA* a = matrix_a(arguments, batch_index);
+  const TypeB* b = matrix_b(arguments, batch_index);
+  const Epilogue epilogue = begin_epilogue(arguments, batch_index);
   Accumulator* packed_b = scratch + kPackedA;
-  Accumulator* partial = packed_b + kPackedB;
+  Accumulator* partial_tiles = packed_b + kPackedB;
   const long long blocks_m = divide_up(part_m.count, kTilesM);
   const long long blocks_n = divide_up(part_n.count, kTilesN);
   const long long blocks_k = arguments.k == 0 ? 1 : divide_up(arguments.k, kBlockK);
   for (long long block_m = 0; block_m < blocks_m; ++block_m) {
-    const Range tiles_m = share(part_m, blocks_m, block_m);
+    const Range tiles_m = part_of(part_m, blocks_m, block_m);
     for (long long block_n = 0; block_n < blocks_n; ++block_n) {
-      const Range tiles_n = share(part_n, blocks_n, block_n);
+      const Range tiles_n = part_of(part_n, blocks_n, block_n);
       for (long long block_k = 0; block_k < blocks_k; ++block_k) {
-        const Range k = share({0, arguments.k}, blocks_k, block_k);
-        if (block_n == 0 || blocks_k > 1) {  // else the block is still packed
+        const Range k = part_of({0, arguments.k}, blocks_k, block_k);
+        if (block_n == 0 || blocks_k > 1) {  // otherwise it is still packed
           pack_block_of_a(arguments, a, tiles_m, k, scratch);
         }
         for (long long panel = 0; panel < tiles_n.count; ++panel) {
           const long long n0 = (tiles_n.first + panel) * kTileN;
-          const PanelJob job{arguments,
-                             epilogue,
-                             scratch,
-                             packed_b,
-                             partial + panel * tiles_m.count * kTileM * kTileN,
-                             tiles_m,
-                             k,
-                             block_k == 0,
-                             block_k + 1 == blocks_k};
+          const PanelJob job{
+              .arguments = arguments,
+              .epilogue = epilogue,
+              .packed_a = scratch,
+              .packed_b = packed_b,
+              .partial_tiles = partial_tiles + panel * tiles_m.count * kTileM * kTileN,
+              .tiles_m = tiles_m,
+              .k = k,
+              .first_of_k = block_k == 0,
+              .last_of_k = block_k + 1 == blocks_k};
           multiply_panel(job, b + offset_b(arguments, k.first, n0), n0);
         }
       }
@@ -399,7 +405,7 @@ extern "C" void tunedgemm_blocked(const Arguments& arguments, const Team& team) 
   constexpr long long kParts = kShape.parts();
   for (long long job = team.rank; job < arguments.batch * kParts; job += team.size) {
     const long long part = job % kParts;
-    multiply_part(arguments, job / kParts, share(all_m, kSplitM, part / kSplitN),
-                  share(all_n, kSplitN, part % kSplitN), static_cast<Accumulator*>(team.scratch));
+    multiply_part(arguments, job / kParts, part_of(all_m, kSplitM, part / kSplitN),
+                  part_of(all_n, kSplitN, part % kSplitN), static_cast<Accumulator*>(team.scratch));
   }
 }

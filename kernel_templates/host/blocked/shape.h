@@ -15,7 +15,7 @@ constexpr long long round_to_line(long long elements) {
 // The knobs, and the properties of the problem that the kernel needs.
 struct Shape {
   int vector_bytes;
-  int tile_m, vectors;  // of a tile of D: rows, and vectors of columns
+  int tile_m, vectors;  // rows of a register tile, and vectors in each row
   int block_m, block_n, block_k;
   int split_m, split_n;
 
@@ -33,14 +33,14 @@ struct Shape {
   constexpr int registers() const { return 1 + vectors + tile_m * vectors; }
 
   // ---- Scratch memory of a thread, in accumulators ----------------------------------------------
-  // Storing a whole vector may write past the end of the packed data by less than a vector.
+  // A store of a whole vector may exceed the packed data by less than a vector.
   constexpr long long packed_a() const {
     return round_to_line(static_cast<long long>(tiles_m()) * tile_m * block_k + lanes());
   }
   constexpr long long packed_b() const {
     return round_to_line(static_cast<long long>(tile_n()) * block_k + lanes());
   }
-  // Accumulators kept until the next block along K.
+  // Partial tiles, kept until the next block along K.
   constexpr long long partial() const {
     return static_cast<long long>(tiles_m()) * tile_m * tiles_n() * tile_n();
   }

@@ -30,14 +30,14 @@ inline void store(Accumulator* destination, Vector value) {
   std::memcpy(destination, &value, sizeof(Vector));
 }
 
-// The first kCount lanes.
+// Stores the first kCount lanes.
 template <int kCount>
 inline void store_part(Accumulator* destination, Vector value) {
   std::memcpy(destination, &value, kCount * sizeof(Accumulator));
 }
 
-// a0 b0 a1 b1 ... from the lower halves, or from the upper ones. Templates, since the builtin needs
-// constant indices.
+// a0 b0 a1 b1 ... from the lower or upper halves of the vectors. They are templates because the
+// builtin needs constant indices.
 template <int... kLane>
 inline Vector zip_lower(Vector a, Vector b, std::integer_sequence<int, kLane...>) {
   return __builtin_shufflevector(a, b, (kLane / 2 + kLane % 2 * kLanes)...);
@@ -49,9 +49,8 @@ inline Vector zip_upper(Vector a, Vector b, std::integer_sequence<int, kLane...>
 }
 
 // Transposes a row-major matrix of kRows vectors in place: afterwards its columns follow one
-// another. In bits, an element's position is (row | lane). A zip of the upper half of the rows with
-// the lower half rotates these bits left by one; after as many zips as the row has bits, row and
-// lane have swapped.
+// another. An element's position is the bit string (row | lane). A zip of the two halves of the
+// rows rotates the string left by one bit. After log2(kRows) zips, row and lane are swapped.
 template <int kRows>
 inline void transpose(Vector (&rows)[kRows]) {
   static_assert(kRows >= 1 && kRows <= kLanes && (kRows & (kRows - 1)) == 0, "a power of two");

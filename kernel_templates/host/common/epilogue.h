@@ -1,8 +1,11 @@
-// From accumulators to D:  D = round(act(alpha * scale_a * scale_b * sum + beta * C + bias)).
-// Computed in f64 for f64 and s32, else in f32, one row of D (or a part of it) at a time.
+// Epilogue: from accumulators to D, one row of D or a part of a row at a time:
 //
-// The f32 functions have no branches and no calls, so that the loop over a row is vectorized; the
-// f64 functions are the C library's.
+//   D = round(act(alpha * scale_a * scale_b * accumulator + beta * C + bias))
+//
+// It is computed in f64 for f64 and s32, else in f32.
+//
+// The f32 functions have no branches and no calls, so that the compiler vectorizes the loop over a
+// row. The f64 functions are those of the C library.
 #pragma once
 
 #include "../../cuda/common/activation.cuh"
@@ -62,8 +65,8 @@ inline f32 tanh_of(f32 x) {
   return t / (t + 2.0f);
 }
 
-// An odd polynomial near zero, and beyond 1 erf |x| = 1 - e^-q(|x|) with a polynomial q. Both were
-// fitted to the C library's erf and erfc in f64 and differ by less than 2e-9 before rounding.
+// An odd polynomial up to 1; beyond, erf |x| = 1 - e^-q(|x|) with a polynomial q. Both were fitted
+// to the C library's erf and erfc in f64 and differ from them by less than 2e-9 before rounding.
 inline f32 erf_of(f32 x) {
   const f32 square = x * x;
   f32 near_zero = 7.882497e-05f;
@@ -111,25 +114,25 @@ struct EpilogueFunctions {
 
 // ---- the row ------------------------------------------------------------------------------------
 
-// The values that are the same for all rows.
+// The values that all rows share.
 struct Epilogue {
-  const TypeD* c;  // of this batch entry
+  const TypeD* c;  // of this batch index
   TypeD* d;
   const TypeD* bias;
   long long c_stride_m, c_stride_n, ldd;
   Real factor;  // alpha * scale_a * scale_b
   Real beta, slope;
-  bool sums_are_result;  // s32 without an epilogue: kept exact, modulo 2^32
+  bool is_identity;  // s32 without an epilogue: D is the accumulator, exact modulo 2^32
 };
 
-inline Epilogue epilogue_of(const Arguments& arguments, long long entry) {
+inline Epilogue begin_epilogue(const Arguments& arguments, long long batch_index) {
   const f64 scale_a = arguments.scale_a ? static_cast<f64>(*arguments.scale_a) : 1.0;
   const f64 scale_b = arguments.scale_b ? static_cast<f64>(*arguments.scale_b) : 1.0;
   Epilogue epilogue{};
   if (kReadC) {
-    epilogue.c = static_cast<const TypeD*>(arguments.c) + entry * arguments.batch_stride_c;
+    epilogue.c = static_cast<const TypeD*>(arguments.c) + batch_index * arguments.batch_stride_c;
   }
-  epilogue.d = static_cast<TypeD*>(arguments.d) + entry * arguments.batch_stride_d;
+  epilogue.d = static_cast<TypeD*>(arguments.d) + batch_index * arguments.batch_stride_d;
   epilogue.bias = static_cast<const TypeD*>(arguments.bias);
   epilogue.c_stride_m = arguments.c_stride_m;
   epilogue.c_stride_n = arguments.c_stride_n;
@@ -137,14 +140,14 @@ inline Epilogue epilogue_of(const Arguments& arguments, long long entry) {
   epilogue.factor = static_cast<Real>(arguments.alpha * scale_a * scale_b);
   epilogue.beta = static_cast<Real>(arguments.beta);
   epilogue.slope = static_cast<Real>(arguments.slope);
-  epilogue.sums_are_result = !kReadC && kBias == 0 && kActivation == Activation::kNone &&
-                             arguments.alpha == 1.0 && !arguments.scale_a && !arguments.scale_b;
+  epilogue.is_identity = !kReadC && kBias == 0 && kActivation == Activation::kNone &&
+                         arguments.alpha == 1.0 && !arguments.scale_a && !arguments.scale_b;
   return epilogue;
 }
 
 // Returns true if it has copied the accumulators to D unchanged.
-inline bool store_exact(s32* d, const s32* sums, long long columns) {
-  std::memcpy(d, sums, static_cast<std::size_t>(columns) * sizeof(s32));
+inline bool store_exact(s32* d, const s32* accumulators, long long columns) {
+  std::memcpy(d, accumulators, static_cast<std::size_t>(columns) * sizeof(s32));
   return true;
 }
 
@@ -152,11 +155,11 @@ inline bool store_exact(void*, const void*, long long) {
   return false;  // floats need the epilogue
 }
 
-// Writes D[m][n0 ... n0 + columns - 1] from the accumulators of these elements.
-inline void finish_row(const Epilogue& epilogue, long long m, long long n0, long long columns,
-                       const Accumulator* sums) {
+// Stores D[m][n0 ... n0 + columns - 1] from the accumulators of these elements.
+inline void store_row(const Epilogue& epilogue, long long m, long long n0, long long columns,
+                      const Accumulator* accumulators) {
   TypeD* d = epilogue.d + m * epilogue.ldd + n0;
-  if (epilogue.sums_are_result && store_exact(d, sums, columns)) {
+  if (epilogue.is_identity && store_exact(d, accumulators, columns)) {
     return;
   }
   const Real factor = epilogue.factor;
@@ -166,10 +169,10 @@ inline void finish_row(const Epilogue& epilogue, long long m, long long n0, long
   const TypeD* c = kReadC ? epilogue.c + m * epilogue.c_stride_m + n0 * c_stride : nullptr;
   const Real row_bias = kBias == kBiasPerRow ? Real(widen(epilogue.bias[m])) : Real(0);
   const TypeD* column_bias = kBias == kBiasPerColumn ? epilogue.bias + n0 : nullptr;
-// C may be D, but element by element: no iteration reads what another one writes.
+// C may be D with the same layout. So no iteration reads an element that another one writes.
 #pragma GCC ivdep
   for (long long n = 0; n < columns; ++n) {
-    Real x = factor * static_cast<Real>(sums[n]);
+    Real x = factor * static_cast<Real>(accumulators[n]);
     if (kReadC) {
       x += beta * Real(widen(c[n * c_stride]));
     }

@@ -1,9 +1,9 @@
 // The element types and their conversions. The functions have no branches, so that the compiler
-// vectorizes loops over them.
+// vectorizes loops that call them.
 //
 // A small float has the bits  sign | exponent | mantissa. Shifted to their positions in an f32,
 // exponent and mantissa give the same number except for the exponent's bias. One multiplication by
-// a power of two corrects the bias exactly, for subnormal numbers too.
+// a power of two corrects the bias exactly, for subnormal numbers, too.
 #pragma once
 
 #include <cmath>
@@ -120,15 +120,16 @@ inline s32 narrow(f64 value, s32) {
 
 // ---- arithmetic with the same meaning for every type --------------------------------------------
 
-// sum + a * b. s32 is summed modulo 2^32.
-inline f64 multiply_add(f64 sum, f64 a, f64 b) {
-  return sum + a * b;
+// accumulator + a * b; s32 modulo 2^32.
+inline f64 multiply_add(f64 accumulator, f64 a, f64 b) {
+  return accumulator + a * b;
 }
 
-inline f32 multiply_add(f32 sum, f32 a, f32 b) {
-  return sum + a * b;
+inline f32 multiply_add(f32 accumulator, f32 a, f32 b) {
+  return accumulator + a * b;
 }
 
-inline s32 multiply_add(s32 sum, s32 a, s32 b) {
-  return static_cast<s32>(static_cast<std::uint32_t>(sum) + static_cast<std::uint32_t>(a * b));
+inline s32 multiply_add(s32 accumulator, s32 a, s32 b) {
+  return static_cast<s32>(static_cast<std::uint32_t>(accumulator) +
+                          static_cast<std::uint32_t>(a * b));
 }

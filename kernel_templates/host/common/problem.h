@@ -1,8 +1,8 @@
 #pragma once
 
-// The problem's compile-time properties, for every kernel of this folder: types, orders, alignments
-// and epilogue; and the positions of the elements of A and B. Sizes and strides are run-time values
-// in Arguments.
+// The problem's compile-time properties for every host kernel: types, orders, alignments and
+// epilogue; and the offsets of the elements of A and B. Extents and strides are run-time values in
+// Arguments.
 
 #include "../../cuda/common/arguments.cuh"
 #include "../../problem/activation.h"
@@ -51,12 +51,12 @@ constexpr int kBiasPerRow = 1;
 constexpr int kBiasPerColumn = 2;
 constexpr auto kActivation = static_cast<Activation>(ACTIVATION);
 
-inline const TypeA* entry_of_a(const Arguments& arguments, long long entry) {
-  return static_cast<const TypeA*>(arguments.a) + entry * arguments.batch_stride_a;
+inline const TypeA* matrix_a(const Arguments& arguments, long long batch_index) {
+  return static_cast<const TypeA*>(arguments.a) + batch_index * arguments.batch_stride_a;
 }
 
-inline const TypeB* entry_of_b(const Arguments& arguments, long long entry) {
-  return static_cast<const TypeB*>(arguments.b) + entry * arguments.batch_stride_b;
+inline const TypeB* matrix_b(const Arguments& arguments, long long batch_index) {
+  return static_cast<const TypeB*>(arguments.b) + batch_index * arguments.batch_stride_b;
 }
 
 inline long long offset_a(const Arguments& arguments, long long m, long long k) {

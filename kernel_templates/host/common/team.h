@@ -1,13 +1,14 @@
-// The threads of one multiplication. Each of them calls the kernel with its own Team.
+// The threads of one launch. Each calls the kernel with its own Team.
 #pragma once
 
 struct Team {
   int rank;  // 0 ... size - 1
   int size;
-  // Returns when every thread of the team has called it. Writes before it are visible after it.
+  // Returns when every thread of the team has called it. All threads then see the writes that any
+  // thread made before the call.
   void (*barrier)(void* state);
   void* state;
-  // Memory of this thread alone, 256-byte aligned, Launch::shared_bytes long. Uninitialized.
+  // Memory of this thread alone, aligned to 256 bytes, Launch::shared_bytes long, uninitialized.
   void* scratch;
 };
 

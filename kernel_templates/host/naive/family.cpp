@@ -7,7 +7,7 @@ namespace tunedgemm::internal {
 namespace {
 
 constexpr double kAdditionLatency = 4;  // cycles between dependent additions
-constexpr double kColumnStep = 6;       // cycles with a load from another cache line in every step
+constexpr double kColumnStep = 6;       // cycles of a k that loads another cache line
 
 class NaiveMnk final : public HostFamily {
  public:
@@ -35,18 +35,19 @@ class ReorderedMkn final : public HostFamily {
  public:
   ReorderedMkn()
       : HostFamily("reordered_mkn", "host/naive/reordered_mkn.cc",
-                   {{"block_n", {512, 2048}, "columns whose sums are open", Knob::kTile}}) {}
+                   {{"block_n", {512, 2048}, "columns of accumulators", Knob::kTile}}) {}
 
   Instantiation instantiate(const Problem& problem, const Config& config,
                             const DeviceLimits& limits) const override {
     if (std::string why = why_not_device(config, limits); !why.empty()) {
       return why;
     }
-    const auto sum_bytes =
+    const auto accumulator_bytes =
         static_cast<int>(size_bytes(accumulator(problem.a.type, problem.b.type)));
-    // Two loads and a store for each vector of accumulators; for a column-major B element by
+    // Two loads and a store for a vector of accumulators. A column-major B is loaded element by
     // element, each from another cache line.
-    const double vector_step = 2.5 * (8 * static_cast<double>(sum_bytes)) / limits.simd_bits;
+    const double vector_step =
+        2.5 * (8 * static_cast<double>(accumulator_bytes)) / limits.simd_bits;
     const double step = problem.b.order == Order::kRowMajor ? vector_step : 4;
     const auto columns = static_cast<double>(problem.n);
     const double loop_starts = 10 * (1 + columns / config.at("block_n"));
@@ -55,7 +56,7 @@ class ReorderedMkn final : public HostFamily {
     Instance instance = begin_instance(problem, config);
     instance.launch = launch_for(problem.m, limits);
     instance.launch.shared_bytes =
-        static_cast<std::uint32_t>(naive::scratch_bytes(config.at("block_n"), sum_bytes));
+        static_cast<std::uint32_t>(naive::scratch_bytes(config.at("block_n"), accumulator_bytes));
     instance.predicted_us =
         host_us(problem.m, cycles_per_row * static_cast<double>(problem.batch), limits) +
         host_memory_us(minimum_bytes(problem), limits);
@@ -77,25 +78,27 @@ class TransposedB final : public HostFamily {
       return why;
     }
     const auto batch = static_cast<double>(problem.batch);
-    const std::int64_t sum_bytes = size_bytes(accumulator(problem.a.type, problem.b.type));
+    const std::int64_t accumulator_bytes = size_bytes(accumulator(problem.a.type, problem.b.type));
     const double quarter = static_cast<double>(limits.memory_bytes) / 4;
     const double needed = static_cast<double>(problem.k) * static_cast<double>(problem.n) *
-                          static_cast<double>(sum_bytes);
+                          static_cast<double>(accumulator_bytes);
     if (limits.memory_bytes > 0 && needed > quarter) {
       return "the transposed B of " + std::to_string(needed / 1e9) +
              " GB is larger than a quarter of the memory";
     }
     Instance instance = begin_instance(problem, config);
     instance.launch = launch_for(std::max(problem.m, problem.n), limits);
-    instance.launch.workspace_bytes = kWorkspaceCounterBytes + problem.k * problem.n * sum_bytes;
+    instance.launch.workspace_bytes =
+        kWorkspaceCounterBytes + problem.k * problem.n * accumulator_bytes;
     instance.defines = {{"COUNTER_BYTES", std::to_string(kWorkspaceCounterBytes)}};
 
-    const double sums_per_vector = limits.simd_bits / (8.0 * static_cast<double>(sum_bytes));
+    const double accumulators_per_vector =
+        limits.simd_bits / (8.0 * static_cast<double>(accumulator_bytes));
     const bool vectors = problem.a.order == Order::kRowMajor;
     const int partial_sums = config.at("partial_sums");
-    const double step = vectors && partial_sums > 1
-                            ? std::max(1.0 / sums_per_vector, kAdditionLatency / partial_sums)
-                            : kAdditionLatency / std::min(partial_sums, 4);
+    const double step = vectors && partial_sums > 1 ? std::max(1.0 / accumulators_per_vector,
+                                                               kAdditionLatency / partial_sums)
+                                                    : kAdditionLatency / std::min(partial_sums, 4);
     const double cycles_per_element =
         step * static_cast<double>(problem.k) + 10 + epilogue_cycles(problem);
     const double transpose_cycles = kTransposeStep * static_cast<double>(problem.k * problem.n) /

@@ -2,8 +2,8 @@
 //
 //   D = act(alpha * A * B + beta * C + bias)        D is M x N
 //
-// The first kernel: the definition of the matrix product, as three loops. Every other kernel of
-// this folder computes the same and is measured against this one.
+// The first kernel: the definition of the matrix product as three loops. It is the baseline of the
+// other host kernels.
 //
 //                        n
 //                   +----|----+
@@ -16,8 +16,7 @@
 //   +------+        +---------+
 //    A M x K           D M x N
 //
-// Cost: K dependent additions for each element; down a column of a row-major B, every step touches
-// another cache line.
+// Cost: K dependent additions an element. If B is row-major, every k loads another cache line.
 //
 //   c++ -std=c++20 -O3 -march=native -shared -fPIC -Ikernel_templates/cuda
 //       kernel_templates/host/naive/naive_mnk.cc
@@ -35,28 +34,28 @@
 // ---- 4. Mainloop --------------------------------------------------------------------------------
 inline Accumulator dot(const Arguments& arguments, const TypeA* a, const TypeB* b, long long m,
                        long long n) {
-  Accumulator sum = 0;
+  Accumulator accumulator = 0;
   for (long long k = 0; k < arguments.k; ++k) {
     const Accumulator left = widen(a[offset_a(arguments, m, k)]);
     const Accumulator right = widen(b[offset_b(arguments, k, n)]);
-    sum = multiply_add(sum, left, right);
+    accumulator = multiply_add(accumulator, left, right);
   }
-  return sum;
+  return accumulator;
 }
 
 // ---- 5. Epilogue --------------------------------------------------------------------------------
-// finish_row() of ../common/epilogue.h, for one element.
+// store_row() of ../common/epilogue.h, for one element.
 
 // ---- 6. Entry -----------------------------------------------------------------------------------
 extern "C" void tunedgemm_naive_mnk(const Arguments& arguments, const Team& team) {
-  for (long long entry = 0; entry < arguments.batch; ++entry) {
-    const TypeA* a = entry_of_a(arguments, entry);
-    const TypeB* b = entry_of_b(arguments, entry);
-    const Epilogue epilogue = epilogue_of(arguments, entry);
+  for (long long batch_index = 0; batch_index < arguments.batch; ++batch_index) {
+    const TypeA* a = matrix_a(arguments, batch_index);
+    const TypeB* b = matrix_b(arguments, batch_index);
+    const Epilogue epilogue = begin_epilogue(arguments, batch_index);
     for (long long m = team.rank; m < arguments.m; m += team.size) {
       for (long long n = 0; n < arguments.n; ++n) {
-        const Accumulator sum = dot(arguments, a, b, m, n);
-        finish_row(epilogue, m, n, 1, &sum);
+        const Accumulator accumulator = dot(arguments, a, b, m, n);
+        store_row(epilogue, m, n, 1, &accumulator);
       }
     }
   }

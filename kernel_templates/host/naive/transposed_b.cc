@@ -2,21 +2,21 @@
 //
 //   D = act(alpha * A * B + beta * C + bias)        D is M x N
 //
-// Read naive_mnk.cc first. New here: B is transposed before the multiplication, so that the
-// innermost loop reads two contiguous rows.
+// Read naive_mnk.cc first. New here: B is transposed before the multiplication, so the innermost
+// loop reads two contiguous rows.
 //
 //         n                k
 //      +--|--+          +-----+
 //    K |  |  |    =>  n |---->|      for m, for n:  sum over k of A[m][k] * Bt[n][k]
 //      |  v  |        N |     |
-//      +-----+          +-----+      Bt is also widened: its elements are accumulators, so that
-//         B            Bt, in the    small types are converted once and not M times.
+//      +-----+          +-----+      Bt has accumulators as elements, so that small types are
+//         B            Bt, in the    converted once and not M times.
 //                       workspace
 //
-// The additions of one element are still dependent. With partial_sums = s the sum over k is split
-// into s independent sums, which the compiler keeps in SIMD registers.
+// The additions of one element are dependent. With partial_sums > 1, the sum over k is split into
+// independent sums, which the compiler keeps in SIMD registers.
 //
-// Cost: K * N accumulators of workspace, written once and read M times; two barriers a batch entry.
+// Cost: K * N accumulators of workspace, written once and read M times; two barriers a batch index.
 //
 //   c++ -std=c++20 -O3 -march=native -shared -fPIC -Ikernel_templates/cuda
 //       kernel_templates/host/naive/transposed_b.cc
@@ -30,14 +30,15 @@
 #define PARTIAL_SUMS 1  // independent sums over k
 #endif
 #ifndef COUNTER_BYTES
-#define COUNTER_BYTES 65536  // at the start of every workspace, for other kernels: left alone
+#define COUNTER_BYTES 65536  // at the start of every workspace, used by other kernels
 #endif
 constexpr int kPartialSums = PARTIAL_SUMS;
 
 // ---- 3. What must hold --------------------------------------------------------------------------
 static_assert(kPartialSums >= 1 && (kPartialSums & (kPartialSums - 1)) == 0,
-              "partial_sums must be a power of two, since the sums are added in pairs");
-static_assert(COUNTER_BYTES % 256 == 0, "what is behind the counters must be aligned");
+              "partial_sums must be a power of two");
+static_assert(COUNTER_BYTES % 256 == 0,
+              "COUNTER_BYTES must be a multiple of 256, the alignment of the transposed B");
 
 // ---- 4. Mainloop --------------------------------------------------------------------------------
 inline void transpose_b(const Arguments& arguments, const TypeB* b, const Team& team,
@@ -71,23 +72,23 @@ inline Accumulator dot(const Arguments& arguments, const TypeA* a, long long m,
 }
 
 // ---- 5. Epilogue --------------------------------------------------------------------------------
-// finish_row() of ../common/epilogue.h, for one element.
+// store_row() of ../common/epilogue.h, for one element.
 
 // ---- 6. Entry -----------------------------------------------------------------------------------
 extern "C" void tunedgemm_transposed_b(const Arguments& arguments, const Team& team) {
   char* workspace = static_cast<char*>(arguments.workspace) + COUNTER_BYTES;
   Accumulator* transposed = reinterpret_cast<Accumulator*>(workspace);
-  for (long long entry = 0; entry < arguments.batch; ++entry) {
-    const TypeA* a = entry_of_a(arguments, entry);
-    const Epilogue epilogue = epilogue_of(arguments, entry);
-    transpose_b(arguments, entry_of_b(arguments, entry), team, transposed);
-    wait_for_all(team);
+  for (long long batch_index = 0; batch_index < arguments.batch; ++batch_index) {
+    const TypeA* a = matrix_a(arguments, batch_index);
+    const Epilogue epilogue = begin_epilogue(arguments, batch_index);
+    transpose_b(arguments, matrix_b(arguments, batch_index), team, transposed);
+    wait_for_all(team);  // the transposed B is complete
     for (long long m = team.rank; m < arguments.m; m += team.size) {
       for (long long n = 0; n < arguments.n; ++n) {
-        const Accumulator sum = dot(arguments, a, m, transposed + n * arguments.k);
-        finish_row(epilogue, m, n, 1, &sum);
+        const Accumulator accumulator = dot(arguments, a, m, transposed + n * arguments.k);
+        store_row(epilogue, m, n, 1, &accumulator);
       }
     }
-    wait_for_all(team);  // before the next entry overwrites the workspace
+    wait_for_all(team);  // before the next transposed B overwrites this one
   }
 }
