@@ -29,9 +29,9 @@ double multiply_adds(const Problem& problem, mma::Products how, int arch) {
       return rate / 2;
     case mma::Products::kEmulated:
       return rate / 6;
-    case mma::Products::kWidened:
+    case mma::Products::kAsF16:
       return rate;
-    case mma::Products::kAsTheyAre:
+    case mma::Products::kDirect:
       break;
   }
   return size_bytes(problem.a.type) == 1 ? 2 * rate : rate;
@@ -63,8 +63,7 @@ double cycles_of_k_tile(const Problem& problem, const MmaShape& shape, double l2
   // one per cycle.
   const double instructions_of_products = tile * shape.element_bytes / (16 * 8 * 32) *
                                           (shape.products == mma::Products::kEmulated ? 5 : 1);
-  const double converted =
-      shape.products == mma::Products::kAsTheyAre ? 0 : fragment_bytes / 128 * 4;
+  const double converted = shape.products == mma::Products::kDirect ? 0 : fragment_bytes / 128 * 4;
   const double copied = (instructions_of_copy(shape, shape.alignment_a, bytes_a) +
                          instructions_of_copy(shape, shape.alignment_b, bytes_b)) /
                         32;

@@ -104,9 +104,9 @@ constexpr mma::Shape kShape{.block_m = BLOCK_M,
                             .alignment_a = kAlignA,
                             .alignment_b = kAlignB,
                             .products = kEmulates            ? mma::Products::kEmulated
-                                        : kWidens            ? mma::Products::kWidened
+                                        : kWidens            ? mma::Products::kAsF16
                                         : kElementBytes == 4 ? mma::Products::kTf32
-                                                             : mma::Products::kAsTheyAre};
+                                                             : mma::Products::kDirect};
 constexpr int kGroupM = GROUP_M;
 #ifndef THREADS
 #define THREADS kShape.threads()
@@ -304,8 +304,8 @@ __device__ __forceinline__ void multiply_factors(const Register (&a)[kFactors][4
 #pragma unroll
   for (int index = 0; index < kProductCount; ++index) {
     const Product product = product_at(index);
-    multiply_fragments(FactorA(), FactorB(), accumulators, a[product.a], b[product.b][2 * half],
-                       b[product.b][2 * half + 1]);
+    const Register columns[2] = {b[product.b][2 * half], b[product.b][2 * half + 1]};
+    Mma<FactorA, FactorB>::mma_sync(a[product.a], columns, accumulators);
   }
 }
 
@@ -400,21 +400,22 @@ __device__ __forceinline__ void store(const Arguments& arguments, const WorkTile
                                       const WarpOrigin& origin, const Accumulators& accumulators,
                                       char* shared) {
   const Epilogue epilogue = begin_epilogue(arguments, work.batch_index);
+  constexpr FragmentOrder kOrder{.rows_alternate = rows_alternate(kTileA),
+                                 .columns_alternate = rows_alternate(kTileB)};
+  const OutputMatrix output{arguments, epilogue, work.batch_index};
   auto* const rows = reinterpret_cast<Accumulator*>(shared + threadIdx.x / 32 * kEpilogueBytes);
 #pragma unroll
   for (int m = 0; m < kBlocksM; ++m) {
 #pragma unroll
     for (int n = 0; n < kBlocksN; ++n) {
-      fragments_to_shared(accumulators[m][2 * n], accumulators[m][2 * n + 1],
-                          rows_alternate(kTileA), rows_alternate(kTileB), rows + n * 16,
-                          kEpiloguePitch);
+      fragments_to_shared<kEpiloguePitch, kOrder>(accumulators[m][2 * n],
+                                                  accumulators[m][2 * n + 1], rows + n * 16);
     }
     __syncwarp();
 #pragma unroll 1
     for (int vector = threadIdx.x % 32; vector < mma::kEpilogueRows * kVectorsOfRow; vector += 32) {
       const int row = vector / kVectorsOfRow, column = vector % kVectorsOfRow * kVectorElements;
-      store_vector(
-          arguments, epilogue, work.batch_index,
+      output.store_vector(
           *reinterpret_cast<const AccumulatorVector*>(rows + row * kEpiloguePitch + column),
           work.m0 + origin.m + m * 16 + row, work.n0 + origin.n + column);
     }

@@ -18,10 +18,10 @@ constexpr int kEpilogueRows = 16, kEpiloguePadding = 8;
 
 // How elements are multiplied.
 enum class Products {
-  kAsTheyAre,  // f64, f16, bf16, s8, and fp8 where multiplies_fp8()
-  kTf32,       // f32 rounded
-  kEmulated,   // f32 as three bf16
-  kWidened,    // fp8 as f16
+  kDirect,    // f64, f16, bf16, s8, and fp8 where multiplies_fp8()
+  kTf32,      // f32 rounded
+  kEmulated,  // f32 as three bf16
+  kAsF16,     // fp8 as f16
 };
 // Of fp8 as it is. On sm_90 and sm_100 the compiler would make two f16 products of the instruction,
 // and convert the same fragment again for every one: there the kernel converts by itself.
@@ -29,6 +29,12 @@ TUNEDGEMM_CONSTEXPR bool multiplies_fp8(int arch) {
   return arch == 89 || arch >= 120;
 }
 
+TUNEDGEMM_CONSTEXPR int least(int x, int y) {
+  return x < y ? x : y;
+}
+TUNEDGEMM_CONSTEXPR int divided_up(int x, int y) {
+  return (x + y - 1) / y;
+}
 TUNEDGEMM_CONSTEXPR bool is_power_of_two(int number) {
   return number >= 1 && (number & (number - 1)) == 0;
 }
@@ -94,9 +100,9 @@ struct Shape {
   }
   // What the fragments of a step are converted to before they are multiplied.
   TUNEDGEMM_CONSTEXPR int factor_registers() const {
-    return products == Products::kEmulated  ? 12 * (warp_m / 16) + 18 * (warp_n / 16)
-           : products == Products::kWidened ? 8 + 8 * (warp_n / 16)
-                                            : 0;
+    return products == Products::kEmulated ? 12 * (warp_m / 16) + 18 * (warp_n / 16)
+           : products == Products::kAsF16  ? 8 + 8 * (warp_n / 16)
+                                           : 0;
   }
   // With room for the fragments of two steps, a warp loads those of the next step while it
   // multiplies.
