@@ -13,8 +13,8 @@
 constexpr long long kCounterBytes =
     64 << 10;  // the same for all kernels, which may share the workspace
 
-// The partial tile of a slice. `tile` is counted over the whole batch, and `elements` is the size of
-// a partial tile.
+// The partial tile of a slice. `tile` is counted over the whole batch, and `elements` is the size
+// of a partial tile.
 __device__ __forceinline__ Accumulator* partial_tile(const Arguments& arguments, long long tile,
                                                      int slice, int split_k, int elements) {
   char* const partials = static_cast<char*>(arguments.workspace) + kCounterBytes;
@@ -30,8 +30,8 @@ __device__ __forceinline__ void sync(const ThreadGroup& group) {
   sync(group.barrier, group.threads);
 }
 
-// All threads of a group call this after they have stored their partial tile. It returns true in the
-// group that arrives last. Then all partial tiles can be read, and the counter is zero again.
+// All threads of a group call this after they have stored their partial tile. It returns true in
+// the group that arrives last. Then all partial tiles can be read, and the counter is zero again.
 // `shared` is an int in shared memory that has no other use during the call.
 __device__ __forceinline__ bool arrives_last(const Arguments& arguments, long long tile,
                                              int split_k, const ThreadGroup& group,

@@ -1,9 +1,10 @@
-// Split-K reduction by several thread groups. Each group holds the accumulators of one slice of K of
-// the same tile of D. They are added in the same launch and with the same bits every time, whichever
-// groups run together. Each group stores its partial tile in the workspace. After the last one has
-// arrived, the tile is divided into reduction chunks. The last group and the groups that waited for
-// it take one chunk after the other, add the chunk's slices in order, and store it. A group waits
-// only for a short time, because another group may have no room to run. The last group never waits.
+// Split-K reduction by several thread groups. Each group holds the accumulators of one slice of K
+// of the same tile of D. They are added in the same launch and with the same bits every time,
+// whichever groups run together. Each group stores its partial tile in the workspace. After the
+// last one has arrived, the tile is divided into reduction chunks. The last group and the groups
+// that waited for it take one chunk after the other, add the chunk's slices in order, and store it.
+// A group waits only for a short time, because another group may have no room to run. The last
+// group never waits.
 //
 //   one counter per tile, zero before and after:  chunks taken | groups gone | groups arrived
 //                                                 bits 20..31    10..19        0..9
@@ -31,8 +32,8 @@ struct SplitKReduction {
   ThreadGroup group;
   volatile int* shared;  // an int in shared memory without other use
 
-  // All threads of a group call this after they have stored their partial tile. It returns the chunk
-  // that the group must add, or kChunks if there is none.
+  // All threads of a group call this after they have stored their partial tile. It returns the
+  // chunk that the group must add, or kChunks if there is none.
   __device__ __forceinline__ int begin(bool waits) const {
     __threadfence();  // the partial tile becomes visible before the counter changes
     sync(group);

@@ -134,8 +134,8 @@ __device__ __forceinline__ void convert(f32, RegisterOrder, const unsigned (&blo
   }
 }
 
-// fp8 is converted to f16. The lower two fp8 of a register make a register of the first half along k
-// of a fragment, the upper two a register of the second half. So the first four registers along k
+// fp8 is converted to f16. The lower two fp8 of a register make a register of the first half along
+// k of a fragment, the upper two a register of the second half. So the first four registers along k
 // make one fragment, and the other four a second one.
 struct Fp8 {
   __device__ Fp8(e4m3) : is_e4m3(true) {}

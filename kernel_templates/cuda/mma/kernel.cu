@@ -2,8 +2,8 @@
 //
 //   D = act(alpha * A * B + beta * C + bias)        on the tensor cores (sm_80 and later)
 //
-// Read ../simt/kernel.cu first. New here: a warp multiplies, not a thread. An instruction multiplies
-// 16 rows of A by 8 columns of B, which are spread over the registers of its 32 lanes
+// Read ../simt/kernel.cu first. New here: a warp multiplies, not a thread. An instruction
+// multiplies 16 rows of A by 8 columns of B, which are spread over the registers of its 32 lanes
 // (../ptx/mma.cuh). Tiles in shared memory are swizzled, so that a warp loads these fragments
 // without bank conflicts (tile.cuh), whichever order the operands have in global memory
 // (fragment.cuh). The kernel computes every layout and alignment. ../wgmma/kernel.cu is faster
@@ -390,8 +390,8 @@ struct CollectiveEpilogue {
     }
   }
 
-  // With split_k > 1: stores this CTA's partial tile. Returns true in the CTA that comes last. There
-  // the accumulators become the sums over all slices, added in the order of the slices.
+  // With split_k > 1: stores this CTA's partial tile. Returns true in the CTA that comes last.
+  // There the accumulators become the sums over all slices, added in the order of the slices.
   __device__ __forceinline__ bool reduce_slices(Accumulator* accumulators) const {
     const ThreadGroup group{static_cast<int>(threadIdx.x), kThreads, 0};
     // Vectors of neighbouring threads are neighbours in memory.

@@ -23,8 +23,8 @@ enum class Products {
   kEmulated,  // f32 as three bf16
   kAsF16,     // fp8 as f16
 };
-// On sm_90 and sm_100 the compiler replaces an fp8 instruction by two f16 instructions, and converts
-// a fragment anew for each of them. There the kernel converts fragments itself.
+// On sm_90 and sm_100 the compiler replaces an fp8 instruction by two f16 instructions, and
+// converts a fragment anew for each of them. There the kernel converts fragments itself.
 TUNEDGEMM_CONSTEXPR bool multiplies_fp8(int arch) {
   return arch == 89 || arch >= 120;
 }

@@ -52,9 +52,9 @@ __device__ __forceinline__ int offset_in_tile(Tile tile, int row, int byte) {
   return (byte / width * tile.rows + row) * width + (byte % width ^ swizzle);
 }
 
-// The offset that lies `rows` and `bytes`, both constants, after `offset`. `rows` must be a multiple
-// of the swizzle's period, and `bytes` must set only bits that the byte at `offset` does not have.
-// So a thread computes one offset at run time and derives all others from it.
+// The offset that lies `rows` and `bytes`, both constants, after `offset`. `rows` must be a
+// multiple of the swizzle's period, and `bytes` must set only bits that the byte at `offset` does
+// not have. So a thread computes one offset at run time and derives all others from it.
 __device__ __forceinline__ int advance_in_tile(Tile tile, int offset, int rows, int bytes) {
   const int width = atom_row_bytes(tile);
   return (offset ^ bytes % width) + (bytes / width * tile.rows + rows) * width;

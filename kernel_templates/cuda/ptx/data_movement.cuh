@@ -1,5 +1,5 @@
-// Data movement between registers and shared memory: addresses, loads, stores, matrices, bytes. Each
-// function is one instruction. The names in quotes are sections of the PTX ISA manual.
+// Data movement between registers and shared memory: addresses, loads, stores, matrices, bytes.
+// Each function is one instruction. The names in quotes are sections of the PTX ISA manual.
 #pragma once
 
 // "Data Movement and Conversion Instructions: cvta". Converts a generic pointer to an address in
@@ -50,7 +50,8 @@ __device__ __forceinline__ void load_matrices(const void* from, unsigned (&regis
                : "memory");
 }
 // The same, with every matrix transposed as 8 x 8 pairs of bytes. Lane l receives pair l / 4 of row
-// l % 4 * 2 in the lower half of the register, and pair l / 4 of row l % 4 * 2 + 1 in the upper half.
+// l % 4 * 2 in the lower half of the register, and pair l / 4 of row l % 4 * 2 + 1 in the upper
+// half.
 __device__ __forceinline__ void load_matrices_transposed(const void* from,
                                                          unsigned (&registers)[4]) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"

@@ -1,10 +1,11 @@
 // Barriers in shared memory for threads, asynchronous copies and the CTAs of a cluster (sm_90 and
 // later).
 //
-// A barrier counts pending arrivals and the bytes of pending copies (transactions). When both counts
-// reach zero, its phase completes, and the next phase begins with the initial count of arrivals. The
-// parity of phases is 0, 1, 0, ... wait(barrier, parity) returns when the phase of that parity has
-// completed. On a new barrier, the phase before the first one has parity 1 and counts as completed.
+// A barrier counts pending arrivals and the bytes of pending copies (transactions). When both
+// counts reach zero, its phase completes, and the next phase begins with the initial count of
+// arrivals. The parity of phases is 0, 1, 0, ... wait(barrier, parity) returns when the phase of
+// that parity has completed. On a new barrier, the phase before the first one has parity 1 and
+// counts as completed.
 //
 // PTX ISA, "Parallel Synchronization and Communication Instructions: mbarrier". Barriers are given
 // by their addresses in shared memory.
@@ -13,7 +14,8 @@
 using Barrier = unsigned long long;
 constexpr int kBarrierBytes = sizeof(Barrier);
 
-// mbarrier.init: one thread calls this, then fence_barrier_init(). A barrier of all threads follows.
+// mbarrier.init: one thread calls this, then fence_barrier_init(). A barrier of all threads
+// follows.
 __device__ __forceinline__ void init_barrier(unsigned barrier, int arrivals) {
   asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals) : "memory");
 }

@@ -2,8 +2,8 @@
 // shared memory. One thread starts a copy of many rows, and no thread computes an address.
 //
 // A tensor map, which the host makes for every launch, holds the extents and strides of the matrix,
-// the box, and the swizzle mode. In shared memory a row of the box has `span` bytes (128, 64 or 32),
-// and its 16-byte chunks are permuted so that neither rows nor columns have bank conflicts
+// the box, and the swizzle mode. In shared memory a row of the box has `span` bytes (128, 64 or
+// 32), and its 16-byte chunks are permuted so that neither rows nor columns have bank conflicts
 // (swizzled() below). Elements outside the matrix are read as zeros and never written.
 //
 // PTX ISA, "Data Movement and Conversion Instructions: Bulk copy, Tensor copy, createpolicy".
@@ -13,14 +13,14 @@ struct alignas(64) TensorMap {
   unsigned long long opaque[16];
 };
 
-// The swizzled offset of the byte at `offset` of a box with rows of `span` bytes. The box begins at a
-// multiple of 1024 bytes.
+// The swizzled offset of the byte at `offset` of a box with rows of `span` bytes. The box begins at
+// a multiple of 1024 bytes.
 __device__ __forceinline__ constexpr int swizzled(int offset, int span) {
   return offset ^ (offset >> 3 & (span - 16));
 }
 
-// The eviction priority in the L2 cache of the lines that a copy touches. evict_first keeps room for
-// lines that are read again. kNormal uses no policy, since a policy of evict_normal is slower.
+// The eviction priority in the L2 cache of the lines that a copy touches. evict_first keeps room
+// for lines that are read again. kNormal uses no policy, since a policy of evict_normal is slower.
 enum class EvictionPriority { kNormal, kFirst };
 struct CacheHint {
   EvictionPriority priority;
@@ -36,8 +36,8 @@ __device__ __forceinline__ CacheHint make_cache_hint(EvictionPriority priority) 
   return hint;
 }
 
-// cp.async.bulk.tensor: copies the box at (x, y, z) to shared memory. x is the contiguous dimension.
-// The copy completes on `barrier`.
+// cp.async.bulk.tensor: copies the box at (x, y, z) to shared memory. x is the contiguous
+// dimension. The copy completes on `barrier`.
 __device__ __forceinline__ void tma_load(unsigned to, const TensorMap& map, unsigned barrier, int x,
                                          int y, int z, const CacheHint& hint) {
   if (hint.priority == EvictionPriority::kFirst) {
@@ -96,15 +96,15 @@ __device__ __forceinline__ void tma_store(const TensorMap& map, unsigned from, i
   }
 }
 
-// fence.proxy.async: makes this thread's writes to shared memory visible to TMA copies and wgmma that
-// are started after it.
+// fence.proxy.async: makes this thread's writes to shared memory visible to TMA copies and wgmma
+// that are started after it.
 __device__ __forceinline__ void fence_async_proxy() {
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
 
-// cp.async.bulk.commit_group: makes a group of the stores that this thread has started since the last
-// group. wait_group.read: waits until all but the latest `pending` groups have been read from shared
-// memory.
+// cp.async.bulk.commit_group: makes a group of the stores that this thread has started since the
+// last group. wait_group.read: waits until all but the latest `pending` groups have been read from
+// shared memory.
 __device__ __forceinline__ void tma_store_commit() {
   asm volatile("cp.async.bulk.commit_group;" ::: "memory");
 }

@@ -4,8 +4,8 @@
 constexpr int kWarpgroup = 128;  // threads
 
 // "Miscellaneous Instructions: setmaxnreg". Sets the registers of a thread. The warpgroup releases
-// registers (dec), or waits for them (inc). The instruction takes an immediate, so each number in use
-// has a case.
+// registers (dec), or waits for them (inc). The instruction takes an immediate, so each number in
+// use has a case.
 __device__ __forceinline__ void decrease_registers(int registers) {
   switch (registers) {
     case 40:

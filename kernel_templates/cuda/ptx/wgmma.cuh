@@ -25,11 +25,11 @@
 #include "../common/number.cuh"
 #include "wgmma_operands.cuh"
 
-// The descriptor of an operand in shared memory ("Matrix Descriptor Format"), in rows of 128 bytes as
-// TMA swizzles them. Eight rows are a swizzle atom. Atoms below each other are `stride_bytes` apart.
-// If the operand is MN-major, atom columns are `leading_bytes` apart. A descriptor counts in units of
-// 16 bytes. So does `address` (descriptor_address), so that an addition leads from one descriptor to
-// the next.
+// The descriptor of an operand in shared memory ("Matrix Descriptor Format"), in rows of 128 bytes
+// as TMA swizzles them. Eight rows are a swizzle atom. Atoms below each other are `stride_bytes`
+// apart. If the operand is MN-major, atom columns are `leading_bytes` apart. A descriptor counts in
+// units of 16 bytes. So does `address` (descriptor_address), so that an addition leads from one
+// descriptor to the next.
 __device__ __forceinline__ unsigned long long make_descriptor(unsigned address, int stride_bytes,
                                                               int leading_bytes) {
   constexpr unsigned swizzle_128_bytes = 1u << 30;
@@ -37,8 +37,8 @@ __device__ __forceinline__ unsigned long long make_descriptor(unsigned address, 
   const unsigned high = stride_bytes >> 4 | swizzle_128_bytes;
   return low | static_cast<unsigned long long>(high) << 32;
 }
-// An address in shared memory as a descriptor holds it, without the upper bits, which name the CTA of
-// a cluster.
+// An address in shared memory as a descriptor holds it, without the upper bits, which name the CTA
+// of a cluster.
 __device__ __forceinline__ unsigned descriptor_address(unsigned address) {
   return (address & 0x3ffff) >> 4;
 }
@@ -134,8 +134,8 @@ struct WgmmaAFromRegisters;
     }                                                                                   \
   };
 
-// 16-bit operands may be K-major or MN-major. Others must be K-major. tf32 uses the upper 19 bits of
-// an f32.
+// 16-bit operands may be K-major or MN-major. Others must be K-major. tf32 uses the upper 19 bits
+// of an f32.
 #define DEFINE_WGMMA(n, tnsp_a, tnsp_b)                                                  \
   DEFINE_WGMMA_OF(f16, f16, float, n, "k16.f32.f16.f16",                                 \
                   ", 1, 1, " DIGITS_OF(tnsp_a) ", " DIGITS_OF(tnsp_b), "+f")             \

@@ -1,16 +1,16 @@
 // Neighbouring tiles for neighbouring SMs (gpc_aware). SMs of one GPC that ask the L2 cache for the
 // same line at nearly the same time are served together, so CTAs that share operands should run on
-// one GPC. A CTA learns its GPC only when it runs. Its cluster then claims the next id from the range
-// of that GPC, or of another GPC if that range is used up. There are as many ids as clusters, so
-// each cluster finds one. The ids affect the time, not the result.
+// one GPC. A CTA learns its GPC only when it runs. Its cluster then claims the next id from the
+// range of that GPC, or of another GPC if that range is used up. There are as many ids as clusters,
+// so each cluster finds one. The ids affect the time, not the result.
 //
 //   the last 8 bytes of the workspace's counters, one number:  a byte for each GPC, which counts
 //                                                              the clusters that have claimed an id
 //                                                              of its range
 //
 // The number is zero again before a launch that may overlap this one can begin: the cluster that
-// claims the last id recognises this by the number, clears it, and only then lets the
-// next kernel start. So a kernel may touch it before the previous kernels have ended.
+// claims the last id recognises this by the number, clears it, and only then lets the next kernel
+// start. So a kernel may touch it before the previous kernels have ended.
 #pragma once
 
 #include "../common/arguments.cuh"
@@ -93,8 +93,8 @@ __device__ __forceinline__ void finish_claim(const Arguments& arguments,
 }
 
 // All threads call this after the cluster's barrier, with the rank of their CTA. It returns the id
-// that the claiming thread of the first CTA has claimed. The id goes through 4 bytes of shared memory
-// and, if the cluster has several CTAs, a barrier that expects these bytes.
+// that the claiming thread of the first CTA has claimed. The id goes through 4 bytes of shared
+// memory and, if the cluster has several CTAs, a barrier that expects these bytes.
 template <int kClusterSize>
 __device__ __forceinline__ int broadcast_cluster_id(int rank, int id, unsigned address,
                                                     unsigned barrier) {

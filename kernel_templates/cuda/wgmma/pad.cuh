@@ -1,9 +1,9 @@
 // The kernel that copies operands whose rows are not aligned to 16 bytes (kernel_parameters.cuh).
 //
-// A thread writes 16 aligned bytes of the copy. It reads the two aligned 16-byte words of the operand
-// that contain them, and shifts. Neighbouring threads read the same words. Words that reach beyond
-// the matrix are not read. There the elements are copied one by one. The padding is not written,
-// since tensor maps have the length of the rows.
+// A thread writes 16 aligned bytes of the copy. It reads the two aligned 16-byte words of the
+// operand that contain them, and shifts. Neighbouring threads read the same words. Words that reach
+// beyond the matrix are not read. There the elements are copied one by one. The padding is not
+// written, since tensor maps have the length of the rows.
 #pragma once
 
 #include "../common/problem.cuh"

@@ -1,6 +1,6 @@
-// Tile scheduler: determines the tile of D and the slice of K that a CTA computes next. The CTAs are
-// persistent. Each computes one work tile after the other. The CTAs of a cluster compute neighbouring
-// tiles at the same time.
+// Tile scheduler: determines the tile of D and the slice of K that a CTA computes next. The CTAs
+// are persistent. Each computes one work tile after the other. The CTAs of a cluster compute
+// neighbouring tiles at the same time.
 #pragma once
 
 #include "../common/problem.cuh"
@@ -105,7 +105,8 @@ __device__ __forceinline__ TileScheduler<kShape, kRasterization> make_tile_sched
   scheduler.stride = gridDim.x / kShape.cluster_size();
   scheduler.clusters_m = tiles_along(arguments.m, kShape.block_m * kShape.cluster_m);
   scheduler.clusters_n = tiles_along(arguments.n, kShape.block_n * kShape.cluster_n);
-  // A tile that is moved back computes elements again, and reads C again. So D must not overwrite C.
+  // A tile that is moved back computes elements again, and reads C again. So D must not overwrite
+  // C.
   const bool is_in_place = kReadC && arguments.c == arguments.d;
   scheduler.last_m0 = is_in_place
                           ? scheduler.kNoLimit

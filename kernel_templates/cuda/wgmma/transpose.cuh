@@ -1,8 +1,8 @@
 // Transposes a tile in shared memory, in place, after TMA has loaded it and before wgmma reads it.
 // wgmma takes elements of 8 and 32 bits K-major only.
 //
-// 128 bytes of rows and of K make a square of 8 x 8 blocks with rows of 16 bytes. The block in row c
-// and column d is transposed and moved to row d and column c. A warp transposes the 8 blocks with
+// 128 bytes of rows and of K make a square of 8 x 8 blocks with rows of 16 bytes. The block in row
+// c and column d is transposed and moved to row d and column c. A warp transposes the 8 blocks with
 // d = c ^ x at a time. They exchange places with each other, and neither reads nor writes have bank
 // conflicts.
 #pragma once
