@@ -1,12 +1,12 @@
-// What the activations compute, in the kernels of both devices. `Functions` has what a device
-// computes in a way of its own, with static members:
+// The activations, for the kernels of both devices. `Functions` has static members that each device
+// computes in its own way:
 //
 //   tanh(x), erf(x)
 //   leaky_relu(x, slope)          x < 0 ? slope * x : x
 //   gate(x, y)                    x / (1 + exp(-y))
 //   gate_by_tanh(x, factor, y)    x / 2 * (1 + tanh(factor * y)), which is gate(x, 2 * factor * y)
 //
-// Every comparison is written so that NaN stays NaN. The verifier has formulas of its own
+// Comparisons are written so that NaN stays NaN. The verifier has its own formulas
 // (cuda/reference/activation.cuh).
 #pragma once
 

@@ -1,17 +1,17 @@
-// Epilogue: from an accumulator to an element of D:
+// Epilogue: computes an element of D from an accumulator.
 //
 //   D[m, n] = round( act( alpha * scale_a * scale_b * accumulator + beta * C[m, n] + bias ) )
 //
 //   const Epilogue epilogue = begin_epilogue(arguments, batch_index);   // once a thread
 //   d[...] = apply_epilogue(epilogue, accumulator, m, n);               // once an element
 //
-// It is computed in the accumulator's type; for integers in f64, which holds every s32.
+// It computes in the accumulator's type, or in f64 for integers, since f64 holds every s32.
 #pragma once
 
 #include "activation.cuh"
 #include "problem.cuh"
 
-__device__ f32 epilogue_type(f32);  // declared for decltype alone
+__device__ f32 epilogue_type(f32);  // for decltype only
 __device__ f64 epilogue_type(f64);
 __device__ f64 epilogue_type(s32);
 using EpilogueType = decltype(epilogue_type(Accumulator()));
@@ -23,7 +23,7 @@ struct Epilogue {
   const TypeD* c;
   long long c_stride_m, c_stride_n;
   const TypeD* bias;
-  bool is_identity;  // D is the accumulator, rounded (asked only where accumulators are integers)
+  bool is_identity;  // D is the rounded accumulator (used for integers only)
 };
 
 __device__ __forceinline__ Epilogue begin_epilogue(const Arguments& arguments,
@@ -48,7 +48,7 @@ __device__ __forceinline__ Epilogue begin_epilogue(const Arguments& arguments,
   return epilogue;
 }
 
-// A kernel that unrolled its epilogue would be all activation.
+// Unrolled, these activations would make up most of a kernel.
 constexpr bool kLongActivation = traits(kActivation).is_long;
 
 // For activation.cuh.

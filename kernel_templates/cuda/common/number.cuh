@@ -1,10 +1,10 @@
 // Element types on the GPU, and their conversions to and from the type of the accumulators.
 //
-//   widen(x)          an element as float, double or int: always exact
-//   round_to(x, y)    a sum to an element: to nearest even, as IEEE says; integers saturate
+//   widen(x)          converts an element to float, double or int, exactly
+//   round_to(x, y)    converts an accumulator to an element, to nearest even; integers saturate
 //   multiply_add      sum += x * y;  add: sum += x;  divide: x / y
 //
-// No toolkit header is needed, so that NVRTC needs no include path: a conversion is one PTX
+// No toolkit header is used, so that NVRTC needs no include path. A conversion is one PTX
 // instruction (PTX ISA, "Data Movement and Conversion Instructions: cvt") or a few shifts.
 #pragma once
 
@@ -29,18 +29,18 @@ struct e5m2 {
 // Two e4m3 (the first in the low byte) as two f16 (the first in the low half).
 __device__ __forceinline__ unsigned f16x2_from_e4m3x2(unsigned short pair) {
   unsigned result;
-// Only the compiler knows whether the architecture has the instruction: the same source serves all
-// of them, and an unknown instruction would be refused even in a branch that is never taken.
+// The preprocessor decides, since an architecture without the instruction rejects it even in a
+// branch that is never taken.
 #if __CUDA_ARCH__ >= 890
   asm("cvt.rn.f16x2.e4m3x2 %0, %1;" : "=r"(result) : "h"(pair));
 #else
-  // Exponent and mantissa, moved into their places in an f16, are too small by the difference of
-  // the biases, 2^(15 - 7). The product with 2^8 is exact. Only NaN (all ones) needs a hand.
+  // Shifted to the exponent and mantissa of an f16, an e4m3 is too small by 2^8, since the biases
+  // are 15 and 7. The product with 2^8 is exact. NaN (all ones) is handled separately.
   const unsigned spread = (pair & 0xffu) | ((pair & 0xff00u) << 8);
   const unsigned magnitude = (spread & 0x007f007fu) << 7;
   asm("mul.rn.f16x2 %0, %1, %2;" : "=r"(result) : "r"(magnitude), "r"(0x5c005c00u));
   const unsigned is_nan = ((spread & 0x007f007fu) + 0x00010001u) & 0x00800080u;
-  result |= (is_nan << 8) - is_nan;  // 0x7f80, an f16 NaN, where it is one
+  result |= (is_nan << 8) - is_nan;  // 0x7f80 is an f16 NaN
   result |= (spread & 0x00800080u) << 8;
 #endif
   return result;
@@ -85,7 +85,7 @@ __device__ __forceinline__ void round_to(f32 x, f16& result) {
   asm("cvt.rn.f16.f32 %0, %1;" : "=h"(result.bits) : "f"(x));
 }
 __device__ __forceinline__ void round_to(f32 x, bf16& result) {
-// As above: the instruction came with sm_80.
+// The instruction needs sm_80.
 #if __CUDA_ARCH__ >= 800
   asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(result.bits) : "f"(x));
 #else
@@ -101,8 +101,8 @@ __device__ __forceinline__ void round_to(f64 x, f64& result) {
 __device__ __forceinline__ void round_to(f64 x, f32& result) {
   result = __double2float_rn(x);
 }
-// Rounding twice to nearest is not rounding once. Rounding to odd first is: cut off, and set the
-// last bit if anything was lost.
+// Rounding to nearest twice may differ from rounding once. Rounding to odd first avoids this:
+// truncate, and set the last bit if the result is inexact.
 __device__ __forceinline__ f32 rounded_to_odd(f64 x) {
   const f32 cut = __double2float_rz(x);
   return static_cast<f64>(cut) == x ? cut : __uint_as_float(__float_as_uint(cut) | 1u);
@@ -128,13 +128,13 @@ __device__ __forceinline__ void multiply_add(f32 x, f32 y, f32& sum) {
 __device__ __forceinline__ void multiply_add(f64 x, f64 y, f64& sum) {
   sum = __fma_rn(x, y, sum);
 }
-// Modulo 2^32: unsigned, since signed overflow is undefined in C++.
+// Modulo 2^32. Unsigned, because signed overflow is undefined in C++.
 __device__ __forceinline__ void multiply_add(s32 x, s32 y, s32& sum) {
   sum = static_cast<s32>(static_cast<unsigned>(x) * static_cast<unsigned>(y) +
                          static_cast<unsigned>(sum));
 }
 
-// sum += x, with the same rule for integers.
+// sum += x, also modulo 2^32.
 __device__ __forceinline__ void add(f32 x, f32& sum) {
   sum += x;
 }
@@ -145,8 +145,8 @@ __device__ __forceinline__ void add(s32 x, s32& sum) {
   sum = static_cast<s32>(static_cast<unsigned>(x) + static_cast<unsigned>(sum));
 }
 
-// x / y, to 2 units in the last place in f32: the exact division is a subroutine, for whose call
-// registers would have to be put aside.
+// x / y, in f32 within 2 units in the last place. The exact division is a subroutine, and its call
+// would take registers.
 __device__ __forceinline__ f32 divide(f32 x, f32 y) {
   f32 result;
   asm("div.full.f32 %0, %1, %2;" : "=f"(result) : "f"(x), "f"(y));
@@ -156,13 +156,13 @@ __device__ __forceinline__ f64 divide(f64 x, f64 y) {
   return x / y;
 }
 
-// For the tensor cores: the bits of an f32, rounded to the nearest tf32, ties away from zero.
+// Rounds the bits of an f32 to the nearest tf32, ties away from zero.
 __device__ __forceinline__ unsigned round_to_tf32(unsigned x) {
   unsigned result;
   asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(result) : "f"(__uint_as_float(x)));
   return result;
 }
-// Two f32 as two bf16, to nearest even; `low` goes to the lower half.
+// Converts two f32 to two bf16, to nearest even. `low` goes to the lower half.
 __device__ __forceinline__ unsigned bf16x2_from_f32(float low, float high) {
   unsigned result;
   asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(result) : "f"(high), "f"(low));

@@ -1,6 +1,5 @@
-// What every kernel is told of the problem, as defines that become constants at once, and where an
-// element of A, B and D lies. A kernel whose defaults are others defines its own before it includes
-// this.
+// The problem's defines, which become constants here, and the offsets of elements of A, B and D. A
+// kernel with other defaults defines them before it includes this file.
 #pragma once
 
 #include "../../problem/activation.h"
@@ -28,7 +27,7 @@ using namespace tunedgemm::internal;
 #define ORDER_B 0  // of the K x N matrix op(B)
 #endif
 #ifndef ALIGN_A
-#define ALIGN_A 16  // bytes that divide the address of every row (or column) start: 16 8 4 2 1
+#define ALIGN_A 16  // of every row (or column) in bytes: 16 8 4 2 1
 #endif
 #ifndef ALIGN_B
 #define ALIGN_B 16
@@ -74,7 +73,7 @@ constexpr Bias kBias = static_cast<Bias>(BIAS);
 constexpr Activation kActivation = static_cast<Activation>(ACTIVATION);
 constexpr Numerics kNumerics = static_cast<Numerics>(NUMERICS);
 
-// The first elements of the matrices with a batch index.
+// The first element of the matrix with a batch index.
 __device__ __forceinline__ const TypeA* matrix_a(const Arguments& arguments,
                                                  long long batch_index) {
   return static_cast<const TypeA*>(arguments.a) + batch_index * arguments.batch_stride_a;
@@ -87,7 +86,7 @@ __device__ __forceinline__ TypeD* matrix_d(const Arguments& arguments, long long
   return static_cast<TypeD*>(arguments.d) + batch_index * arguments.batch_stride_d;
 }
 
-// Elements from the first to op(A)[m, k], op(B)[k, n], D[m, n].
+// Offsets of op(A)[m, k], op(B)[k, n] and D[m, n], in elements.
 __device__ __forceinline__ long long offset_a(const Arguments& arguments, long long m,
                                               long long k) {
   return kOrderA == Order::kRowMajor ? m * arguments.lda + k : k * arguments.lda + m;

@@ -1,41 +1,42 @@
 // Split-K: several CTAs compute one tile of D, each over a slice of K, in one launch and with the
-// same bits every time. Each stores its partial tile in the workspace; the partial tiles are added
-// in the order of the slices, whoever came first: by the CTA that comes last (arrives_last below),
-// or by all of them (split_k_reduction.cuh).
+// same bits every time. Each stores its partial tile in the workspace. The partial tiles are added
+// in the order of the slices, either by the CTA that arrives last (arrives_last below) or by all
+// CTAs of the tile (split_k_reduction.cuh).
 //
-//   workspace:  64 KiB of counters, one a tile, zero before and after | partial tiles
+//   workspace:  64 KiB of counters, one per tile, zero before and after | partial tiles
 //               (the last 8 bytes of the counters: ../wgmma/claim_cluster_id.cuh)
 #pragma once
 
 #include "../ptx/synchronization.cuh"
 #include "problem.cuh"
 
-constexpr long long kCounterBytes = 64 << 10;  // the same for all kernels, which may share them
+constexpr long long kCounterBytes =
+    64 << 10;  // the same for all kernels, which may share the workspace
 
-// The partial tile of a slice. `tile` is counted over the whole batch; `elements` are those of a
-// tile.
+// The partial tile of a slice. `tile` is counted over the whole batch, and `elements` is the size
+// of a partial tile.
 __device__ __forceinline__ Accumulator* partial_tile(const Arguments& arguments, long long tile,
                                                      int slice, int split_k, int elements) {
   char* const partials = static_cast<char*>(arguments.workspace) + kCounterBytes;
   return reinterpret_cast<Accumulator*>(partials) + (tile * split_k + slice) * elements;
 }
 
-// The threads that have a partial tile together: a CTA, or a part of one with a barrier of its own.
+// The threads that share a partial tile: a CTA, or a part of a CTA with its own barrier.
 struct ThreadGroup {
   int thread, threads;
-  int barrier;  // 0 to 15; 0 is the one of __syncthreads
+  int barrier;  // 0 to 15; __syncthreads uses 0
 };
 __device__ __forceinline__ void sync(const ThreadGroup& group) {
   sync(group.barrier, group.threads);
 }
 
-// Called by all threads of a group when they have stored their partial tile; true in the group that
-// comes last. From then on all partial tiles can be read, and the counter is zero again. `shared`
-// is an int that nobody else uses at this time.
+// All threads of a group call this after they have stored their partial tile. It returns true in
+// the group that arrives last. Then all partial tiles can be read, and the counter is zero again.
+// `shared` is an int in shared memory that has no other use during the call.
 __device__ __forceinline__ bool arrives_last(const Arguments& arguments, long long tile,
                                              int split_k, const ThreadGroup& group,
                                              volatile int* shared) {
-  __threadfence();  // what this thread has stored is seen before the counter changes
+  __threadfence();  // the partial tile becomes visible before the counter changes
   sync(group);
   if (group.thread == 0) {
     unsigned* const counter = static_cast<unsigned*>(arguments.workspace) + tile;

@@ -1,12 +1,13 @@
-// With split_k > 1, several thread groups hold accumulators of the same tile of D, each of one
-// slice of K. These are added in the same launch and with the same bits every time, whichever
-// groups run together. Each group stores its partial tile in the workspace. When all have done so,
-// the tile is cut into reduction chunks. The group that came last and those that waited for it take
-// one chunk after the other, add its slices in their order, and store it. A group waits for a short
-// time only, in case another one has no room to run. The group that comes last never waits.
+// Split-K reduction by several thread groups. Each group holds the accumulators of one slice of K
+// of the same tile of D. They are added in the same launch and with the same bits every time,
+// whichever groups run together. Each group stores its partial tile in the workspace. After the
+// last one has arrived, the tile is divided into reduction chunks. The last group and the groups
+// that waited for it take one chunk after the other, add the chunk's slices in order, and store it.
+// A group waits only for a short time, because another group may have no room to run. The last
+// group never waits.
 //
-//   a counter a tile, zero before and after:  chunks taken | groups gone | groups arrived
-//                                             bits 20..31    10..19        0..9
+//   one counter per tile, zero before and after:  chunks taken | groups gone | groups arrived
+//                                                 bits 20..31    10..19        0..9
 //
 //   const auto reduction = split_k_reduction<split_k, chunks>(...);
 //   ... store the slice's partial tile ...
@@ -18,7 +19,7 @@
 
 #include "split_k.cuh"
 
-// What a thread group knows of its tile.
+// A thread group's part in the reduction of a tile.
 template <int kSlices, int kChunks>
 struct SplitKReduction {
   static constexpr unsigned kArrived = 1, kGone = 1 << 10, kTaken = 1 << 20;
@@ -29,23 +30,23 @@ struct SplitKReduction {
   unsigned* counter;
   Accumulator* partial_tiles;
   ThreadGroup group;
-  volatile int* shared;  // an int that nobody else uses at this time
+  volatile int* shared;  // an int in shared memory without other use
 
-  // By all threads of a group, when it has stored its partial tile: the chunk that it is to add, or
-  // kChunks if there is none for it.
+  // All threads of a group call this after they have stored their partial tile. It returns the
+  // chunk that the group must add, or kChunks if there is none.
   __device__ __forceinline__ int begin(bool waits) const {
-    __threadfence();  // what this thread has stored is seen before the counter changes
+    __threadfence();  // the partial tile becomes visible before the counter changes
     sync(group);
     if (group.thread == 0) {
       *shared = arrive_and_take_chunk(waits);
-      __threadfence();  // and what the others have stored is seen after it
+      __threadfence();  // the partial tiles of the other groups are visible after it
     }
     sync(group);
     const int chunk = *shared;
     sync(group);
     return chunk;
   }
-  // The next one.
+  // The next chunk, or kChunks.
   __device__ __forceinline__ int next_chunk() const {
     if (group.thread == 0) {
       *shared = take_chunk();
@@ -56,11 +57,11 @@ struct SplitKReduction {
     return chunk;
   }
 
-  // One thread of the group, below.
+  // The functions below are called by one thread of the group.
   __device__ __forceinline__ static bool all_have_arrived(unsigned count) {
     return count % kGone / kArrived == kSlices;
   }
-  // All groups but one have left: by going, or by taking a chunk that is not there.
+  // All groups but one are gone, or have asked for a chunk after the last one.
   __device__ __forceinline__ static bool others_have_left(unsigned count) {
     const int taken = count / kTaken;
     return max(taken - kChunks, 0) + count % kTaken / kGone == kSlices - 1;
@@ -88,8 +89,8 @@ struct SplitKReduction {
   }
 };
 
-// `tile` counts the tiles of the whole batch; `elements` are those of one; `shared` is an int that
-// nobody else uses at this time.
+// `tile` is counted over the whole batch, `elements` is the size of a partial tile, and `shared` is
+// an int in shared memory.
 template <int kSlices, int kChunks>
 __device__ __forceinline__ SplitKReduction<kSlices, kChunks> split_k_reduction(
     const Arguments& arguments, long long tile, int elements, const ThreadGroup& group,

@@ -1,5 +1,5 @@
 // Stores of D. A warp's accumulators go through shared memory, so that a thread has neighbours of a
-// row; as many of these as 16 bytes of accumulators are finished and stored together.
+// row. It applies the epilogue to 16 bytes of accumulators, and stores the elements together.
 #pragma once
 
 #include "epilogue.cuh"
@@ -14,70 +14,79 @@ struct alignas(kStoresVectors ? kVectorElements * sizeof(TypeD) : sizeof(TypeD))
   TypeD element[kVectorElements];
 };
 
-// D[m, n] and its neighbours along n, as far as they exist. `n` is a multiple of kVectorElements.
-__device__ __forceinline__ void store_vector(const Arguments& arguments, const Epilogue& epilogue,
-                                             long long batch_index,
-                                             const AccumulatorVector& accumulators, long long m,
-                                             long long n) {
-  if (m >= arguments.m || n >= arguments.n) {
-    return;
-  }
-  TypeD* const to = matrix_d(arguments, batch_index) + offset_d(arguments, m, n);
-  if (kStoresVectors && n + kVectorElements <= arguments.n) {
-    OutputVector vector;
+// The matrix D with a batch index.
+struct OutputMatrix {
+  const Arguments& arguments;
+  const Epilogue& epilogue;
+  long long batch_index;
+
+  // D[m, n] and its neighbours along n that exist. `n` is a multiple of kVectorElements.
+  __device__ __forceinline__ void store_vector(const AccumulatorVector& accumulators, long long m,
+                                               long long n) const {
+    if (m >= arguments.m || n >= arguments.n) {
+      return;
+    }
+    TypeD* const to = matrix_d(arguments, batch_index) + offset_d(arguments, m, n);
+    if (kStoresVectors && n + kVectorElements <= arguments.n) {
+      OutputVector vector;
+#pragma unroll
+      for (int i = 0; i < kVectorElements; ++i) {
+        vector.element[i] = apply_epilogue(epilogue, accumulators.element[i], m, n + i);
+      }
+      *reinterpret_cast<OutputVector*>(to) = vector;
+      return;
+    }
 #pragma unroll
     for (int i = 0; i < kVectorElements; ++i) {
-      vector.element[i] = apply_epilogue(epilogue, accumulators.element[i], m, n + i);
-    }
-    *reinterpret_cast<OutputVector*>(to) = vector;
-    return;
-  }
-#pragma unroll
-  for (int i = 0; i < kVectorElements; ++i) {
-    if (n + i < arguments.n) {
-      to[i] = apply_epilogue(epilogue, accumulators.element[i], m, n + i);
+      if (n + i < arguments.n) {
+        to[i] = apply_epilogue(epilogue, accumulators.element[i], m, n + i);
+      }
     }
   }
-}
 
-// Stores a warp's 16 rows of kColumns elements from D[m, n] on, if D is not aligned for vectors.
-// The accumulators lie in shared memory, kPitch from row to row. Neighbouring threads store
-// neighbouring elements.
-template <int kColumns, int kPitch>
-__device__ __forceinline__ void store_elements(const Arguments& arguments, const Epilogue& epilogue,
-                                               long long batch_index, const Accumulator* rows,
-                                               long long m, long long n) {
-  static_assert(32 % kColumns == 0, "a warp stores whole rows");
-  constexpr int kRowsAtOnce = 32 / kColumns;
-  const int lane = threadIdx.x % 32, column = lane % kColumns;
+  // A warp's 16 rows of kColumns elements from D[m, n], if D is not aligned for vectors. `rows` are
+  // the accumulators in shared memory, kPitch elements from row to row. Neighbouring threads store
+  // neighbouring elements.
+  template <int kColumns, int kPitch>
+  __device__ __forceinline__ void store_elements(const Accumulator* rows, long long m,
+                                                 long long n) const {
+    static_assert(32 % kColumns == 0, "a warp must store whole rows");
+    constexpr int kRowsAtOnce = 32 / kColumns;
+    const int lane = threadIdx.x % 32, column = lane % kColumns;
 #pragma unroll 4
-  for (int row = lane / kColumns; row < 16; row += kRowsAtOnce) {
-    if (m + row < arguments.m && n + column < arguments.n) {
-      matrix_d(arguments, batch_index)[offset_d(arguments, m + row, n + column)] =
-          apply_epilogue(epilogue, rows[row * kPitch + column], m + row, n + column);
+    for (int row = lane / kColumns; row < 16; row += kRowsAtOnce) {
+      if (m + row < arguments.m && n + column < arguments.n) {
+        matrix_d(arguments, batch_index)[offset_d(arguments, m + row, n + column)] =
+            apply_epilogue(epilogue, rows[row * kPitch + column], m + row, n + column);
+      }
     }
   }
-}
+};
 
-// A warp's accumulators of 16 x 16 elements of D, in two fragments (../ptx/mma.cuh), to rows in
-// shared memory. Of the rows that a lane has, the second is 8 further than the first or, if they
-// alternate, the next one; columns of the left and the right fragment likewise.
 struct alignas(2 * sizeof(Accumulator)) AccumulatorPair {
   Accumulator first, second;
 };
 
+// The order of a fragment's rows. The second row of a lane follows 8 rows after its first one or,
+// if rows alternate, directly. The same holds for the columns of the left and right fragment.
+struct FragmentOrder {
+  bool rows_alternate, columns_alternate;
+};
+
+// Stores a warp's accumulators of 16 x 16 elements of D, in two fragments (../ptx/mma.cuh), to rows
+// in shared memory.
+template <int kPitch, FragmentOrder kOrder = FragmentOrder{}>
 __device__ __forceinline__ void fragments_to_shared(const Accumulator (&left)[4],
                                                     const Accumulator (&right)[4],
-                                                    bool rows_alternate, bool columns_alternate,
-                                                    Accumulator* rows, int pitch) {
+                                                    Accumulator* rows) {
   const int g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
-    Accumulator* const row = rows + (rows_alternate ? 2 * g + half : g + 8 * half) * pitch;
+    Accumulator* const row = rows + (kOrder.rows_alternate ? 2 * g + half : g + 8 * half) * kPitch;
     const Accumulator left_0 = left[2 * half], left_1 = left[2 * half + 1];
     const Accumulator right_0 = right[2 * half], right_1 = right[2 * half + 1];
     auto* const pairs = reinterpret_cast<AccumulatorPair*>(row);
-    if (columns_alternate) {
+    if (kOrder.columns_alternate) {
       pairs[2 * t] = {left_0, right_0};
       pairs[2 * t + 1] = {left_1, right_1};
     } else {

@@ -11,7 +11,7 @@ constexpr double kSharedBytesPerCycle = 128;
 constexpr double kL2BytesPerCycle = 28;       // when all SMs load
 constexpr double kL2BytesPerCycleAlone = 50;  // when few SMs load
 // Cycles.
-constexpr double kLatencyOfTile = 900;     // from the copy of a k tile to its arrival
+constexpr double kLatencyOfTile = 900;     // from the start of a k tile's copy to its arrival
 constexpr double kBarrierOfTile = 90;      // and the fragments of the first step
 constexpr double kBarrierOfLongTile = 10;  // f64: other warps hide the rest
 constexpr double kStartOfCta = 1300;       // until the first k tile arrives
@@ -29,9 +29,9 @@ double multiply_adds(const Problem& problem, mma::Products how, int arch) {
       return rate / 2;
     case mma::Products::kEmulated:
       return rate / 6;
-    case mma::Products::kWidened:
+    case mma::Products::kAsF16:
       return rate;
-    case mma::Products::kAsTheyAre:
+    case mma::Products::kDirect:
       break;
   }
   return size_bytes(problem.a.type) == 1 ? 2 * rate : rate;
@@ -63,15 +63,14 @@ double cycles_of_k_tile(const Problem& problem, const MmaShape& shape, double l2
   // one per cycle.
   const double instructions_of_products = tile * shape.element_bytes / (16 * 8 * 32) *
                                           (shape.products == mma::Products::kEmulated ? 5 : 1);
-  const double converted =
-      shape.products == mma::Products::kAsTheyAre ? 0 : fragment_bytes / 128 * 4;
+  const double converted = shape.products == mma::Products::kDirect ? 0 : fragment_bytes / 128 * 4;
   const double copied = (instructions_of_copy(shape, shape.alignment_a, bytes_a) +
                          instructions_of_copy(shape, shape.alignment_b, bytes_b)) /
                         32;
   const double loaded = fragment_bytes / 512 * 2;
   const double issue = (instructions_of_products + converted + copied + loaded) / 4;
-  // They overlap, but never perfectly; least of all if a warp loads its next fragments only after
-  // multiplying the last ones (f64 4096^3, H200, 2026-11-22: 2318 us with 8 warps of 32 x 32, 2505
+  // They overlap, but never perfectly, and least if a warp loads its next fragments only after
+  // multiplying the current ones (f64 4096^3, H200, 2026-11-22: 2318 us with 8 warps of 32 x 32, 2505
   // with 4 of 64 x 32, which have no registers for the fragments of two steps).
   const bool alternates = problem.a.type == DataType::kF64 && !shape.has_two_buffers();
   return std::max({tensor, issue, shared, l2}) + (tensor + issue + shared + l2) / 20 +

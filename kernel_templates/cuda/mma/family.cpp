@@ -19,8 +19,7 @@ mma::Products products(const Problem& problem, const DeviceLimits& limits) {
                                                    : mma::Products::kTf32;
   }
   const bool native_fp8 = mma::multiplies_fp8(limits.arch) && problem.numerics == Numerics::kFast;
-  return is_fp8(problem.a.type) && !native_fp8 ? mma::Products::kWidened
-                                               : mma::Products::kAsTheyAre;
+  return is_fp8(problem.a.type) && !native_fp8 ? mma::Products::kAsF16 : mma::Products::kDirect;
 }
 
 mma::Shape shape_of(const Problem& problem, const Config& config, const DeviceLimits& limits) {

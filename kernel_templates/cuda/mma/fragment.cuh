@@ -1,11 +1,11 @@
-// From a tile in shared memory to the operands of a tensor-core instruction (mma.cuh).
+// Fragments in shared memory, and in the registers of a warp as mma takes them (../ptx/mma.cuh).
 //
-//   load_block(tile, order, shared, ...)      16 rows of A, or 16 columns of B, by 8 registers of k
-//   prepare(type, order, blocks, factors)     what the instruction multiplies
+//   load_block<order>(tile, memory, ...)      loads 16 rows of A (columns of B) by 8 registers of k
+//   convert(type, order, block, operands)     makes the operands of the instruction
 //
-// A register holds neighbours along k: 4 bytes of them, or 8 of f64. A block of A is one fragment;
-// a block of B is two, one after the other. With g = lane / 4 and t = lane % 4, the four registers
-// of a lane are, in the order in which the instruction wants them,
+// A register holds neighbours along k: 4 bytes, or 8 of f64. A block of A is one fragment, a block
+// of B two, one after the other. With g = lane / 4 and t = lane % 4, a lane holds the four
+// registers in the order of the instruction:
 //
 //        A, RegisterOrder::kRowsFirst  B, RegisterOrder::kKFirst
 //
@@ -14,8 +14,8 @@
 //   2    row g,     k register t + 4   column g + 8, k register t
 //   3    row g + 8, k register t + 4   column g + 8, k register t + 4
 //
-// An instruction sums over k, so any order of k is right that A and B share. This is used below to
-// convert types without moving anything from lane to lane.
+// An instruction sums over k, so A and B may have any order of k that they share. So types can be
+// converted without moving elements between lanes.
 #pragma once
 
 #include "../common/number.cuh"
@@ -24,140 +24,147 @@
 
 enum class RegisterOrder { kRowsFirst, kKFirst };
 
-// The index of the register of row g (or g + 8, if `row` is 1) and k t (or t + 4, if `k` is 1).
-__host__ __device__ constexpr int index_of(RegisterOrder order, int row, int k) {
+// The index of a register: `row` is 0 for row g and 1 for row g + 8, `k` is 0 for t and 1 for
+// t + 4.
+__host__ __device__ constexpr int register_index(RegisterOrder order, int row, int k) {
   return order == RegisterOrder::kRowsFirst ? row + 2 * k : k + 2 * row;
 }
 
-// Where bytes must be transposed (MN-major operands of 8 bits), rows (columns) g and g + 8 above
-// are those numbered 2 g and 2 g + 1 in the block.
+// Bytes of an MN-major operand are transposed in pairs. Then g and g + 8 above stand for rows
+// (columns) 2 g and 2 g + 1 of the block.
 __host__ __device__ constexpr bool rows_alternate(Tile tile) {
-  return !tile.k_major && tile.element_bytes == 1;
+  return !tile.is_k_major && tile.element_bytes == 1;
 }
 
-// `origin` is the warp's first row or column in the tile, a multiple of its extent, which is a
-// power of two; `mn` the block's first one in the warp and `first_k` its first register along k,
-// both constants.
-__device__ __forceinline__ void load_block(Tile tile, RegisterOrder order, const char* shared,
-                                           int origin, int mn, int first_k,
-                                           unsigned (&registers)[4]) {
+// The first row (column) of a block in the warp tile, and its first register along k. Both are
+// constants.
+struct BlockOrigin {
+  int mn, first_k;
+};
+
+// `memory` holds the tile. warp_mn is the warp tile's first row (column) in it, a multiple of the
+// warp tile's size, which is a power of two.
+template <RegisterOrder kOrder>
+__device__ __forceinline__ void load_block(Tile tile, const char* memory, int warp_mn,
+                                           BlockOrigin block, unsigned (&registers)[4]) {
   const int lane = threadIdx.x % 32;
-  // Of an 8 x 8 matrix that ldmatrix loads: this lane gives the address of one line of one of four.
-  const int matrix_row = order == RegisterOrder::kRowsFirst ? lane / 8 % 2 : lane / 16;
-  const int matrix_k = order == RegisterOrder::kRowsFirst ? lane / 16 : lane / 8 % 2;
-  if (tile.k_major) {
-    const int offset = offset_in_tile(tile, origin + matrix_row * 8 + lane % 8, matrix_k * 16);
-    load_matrices(shared + advance_in_tile(tile, offset, mn, first_k * 4), registers);
+  // ldmatrix loads four 8 x 8 matrices. This lane gives the address of a row of one of them.
+  const int matrix_row = kOrder == RegisterOrder::kRowsFirst ? lane / 8 % 2 : lane / 16;
+  const int matrix_k = kOrder == RegisterOrder::kRowsFirst ? lane / 16 : lane / 8 % 2;
+  if (tile.is_k_major) {
+    const int offset = offset_in_tile(tile, warp_mn + matrix_row * 8 + lane % 8, matrix_k * 16);
+    load_matrices(memory + advance_in_tile(tile, offset, block.mn, block.first_k * 4), registers);
   } else if (tile.element_bytes == 4) {
-    const int offset = offset_in_tile(tile, lane % 4, (origin + lane / 4) * 4);
+    const int offset = offset_in_tile(tile, lane % 4, (warp_mn + lane / 4) * 4);
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
       const int row = i % 2, k = i / 2;
-      registers[index_of(order, row, k)] = *reinterpret_cast<const unsigned*>(
-          shared + advance_in_tile(tile, offset, first_k + k * 4, (mn + row * 8) * 4));
+      registers[register_index(kOrder, row, k)] = *reinterpret_cast<const unsigned*>(
+          memory + advance_in_tile(tile, offset, block.first_k + k * 4, (block.mn + row * 8) * 4));
     }
   } else if (tile.element_bytes == 2) {
-    const int offset = offset_in_tile(tile, matrix_k * 8 + lane % 8, (origin + matrix_row * 8) * 2);
-    load_matrices_transposed(shared + advance_in_tile(tile, offset, first_k * 2, mn * 2),
-                             registers);
+    const int offset =
+        offset_in_tile(tile, matrix_k * 8 + lane % 8, (warp_mn + matrix_row * 8) * 2);
+    load_matrices_transposed(
+        memory + advance_in_tile(tile, offset, block.first_k * 2, block.mn * 2), registers);
   } else {
-    // What is transposed are pairs of bytes. Since the lines are permuted, one matrix gives a lane
-    // rows 2 g and 2 g + 1 of k 4 t and 4 t + 1, and the next one those of 4 t + 2 and 4 t + 3.
+    // ldmatrix transposes pairs of bytes. Since k is permuted, a matrix gives a lane rows 2 g and
+    // 2 g + 1 at k 4 t and 4 t + 1, and the next matrix the same rows at k 4 t + 2 and 4 t + 3.
     unsigned pairs[4];
-    const int offset = offset_in_tile(tile, lane, origin);
-    load_matrices_transposed(shared + advance_in_tile(tile, offset, first_k * 4, mn), pairs);
+    const int offset = offset_in_tile(tile, lane, warp_mn);
+    load_matrices_transposed(memory + advance_in_tile(tile, offset, block.first_k * 4, block.mn),
+                             pairs);
 #pragma unroll
     for (int k = 0; k < 2; ++k) {
       const unsigned first = pairs[2 * k], second = pairs[2 * k + 1];
-      registers[index_of(order, 0, k)] = permute_bytes(first, second, 0x6420);
-      registers[index_of(order, 1, k)] = permute_bytes(first, second, 0x7531);
+      registers[register_index(kOrder, 0, k)] = permute_bytes(first, second, 0x6420);
+      registers[register_index(kOrder, 1, k)] = permute_bytes(first, second, 0x7531);
     }
   }
 }
 
-__device__ __forceinline__ void load_block(Tile tile, RegisterOrder order, const char* shared,
-                                           int origin, int mn, int first_k,
-                                           double (&registers)[4]) {
+template <RegisterOrder kOrder>
+__device__ __forceinline__ void load_block(Tile tile, const char* memory, int warp_mn,
+                                           BlockOrigin block, double (&registers)[4]) {
   const int g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
-  const int offset = tile.k_major ? offset_in_tile(tile, origin + g, t * 8)
-                                  : offset_in_tile(tile, t, (origin + g) * 8);
+  const int offset = tile.is_k_major ? offset_in_tile(tile, warp_mn + g, t * 8)
+                                     : offset_in_tile(tile, t, (warp_mn + g) * 8);
 #pragma unroll
   for (int i = 0; i < 4; ++i) {
-    const int row = mn + i % 2 * 8, k = first_k + i / 2 * 4;
-    registers[index_of(order, i % 2, i / 2)] = *reinterpret_cast<const double*>(
-        shared + (tile.k_major ? advance_in_tile(tile, offset, row, k * 8)
-                               : advance_in_tile(tile, offset, k, row * 8)));
+    const int row = block.mn + i % 2 * 8, k = block.first_k + i / 2 * 4;
+    registers[register_index(kOrder, i % 2, i / 2)] = *reinterpret_cast<const double*>(
+        memory + (tile.is_k_major ? advance_in_tile(tile, offset, row, k * 8)
+                                  : advance_in_tile(tile, offset, k, row * 8)));
   }
 }
-
-// A block is multiplied as it is ...
-struct AsItIs {
-  __device__ AsItIs() {}
-  __device__ AsItIs(f16) {}
-  __device__ AsItIs(bf16) {}
-  __device__ AsItIs(e4m3) {}
-  __device__ AsItIs(e5m2) {}
+// f64, f16, bf16, s8 and, if the instruction takes it, fp8 are multiplied directly.
+struct Direct {
+  __device__ Direct() {}
+  __device__ Direct(f16) {}
+  __device__ Direct(bf16) {}
+  __device__ Direct(e4m3) {}
+  __device__ Direct(e5m2) {}
 };
-__device__ __forceinline__ void prepare(AsItIs, RegisterOrder, const unsigned (&blocks)[1][4],
-                                        unsigned (&factors)[1][4]) {
+__device__ __forceinline__ void convert(Direct, RegisterOrder, const unsigned (&blocks)[1][4],
+                                        unsigned (&operands)[1][4]) {
 #pragma unroll
   for (int i = 0; i < 4; ++i) {
-    factors[0][i] = blocks[0][i];
+    operands[0][i] = blocks[0][i];
   }
 }
-// Not an AsItIs, since an s8 would rather become an f32.
-__device__ __forceinline__ void prepare(s8, RegisterOrder order, const unsigned (&blocks)[1][4],
-                                        unsigned (&factors)[1][4]) {
-  prepare(AsItIs(), order, blocks, factors);
+// An overload of its own, since an s8 would be converted to f32 rather than to Direct.
+__device__ __forceinline__ void convert(s8, RegisterOrder order, const unsigned (&blocks)[1][4],
+                                        unsigned (&operands)[1][4]) {
+  convert(Direct(), order, blocks, operands);
 }
-__device__ __forceinline__ void prepare(f64, RegisterOrder, const double (&blocks)[1][4],
-                                        double (&factors)[1][4]) {
+__device__ __forceinline__ void convert(f64, RegisterOrder, const double (&blocks)[1][4],
+                                        double (&operands)[1][4]) {
 #pragma unroll
   for (int i = 0; i < 4; ++i) {
-    factors[0][i] = blocks[0][i];
-  }
-}
-
-// ... or rounded to tf32 ...
-__device__ __forceinline__ void prepare(f32, RegisterOrder, const unsigned (&blocks)[1][4],
-                                        unsigned (&factors)[1][4]) {
-#pragma unroll
-  for (int i = 0; i < 4; ++i) {
-    factors[0][i] = round_to_tf32(blocks[0][i]);
+    operands[0][i] = blocks[0][i];
   }
 }
 
-// ... or widened: the lower two fp8 of a register become a register of a fragment's first half
-// along k, the upper two one of its second half. So the first four registers along k make a
-// fragment, and the second four another one.
+// f32 is rounded to tf32.
+__device__ __forceinline__ void convert(f32, RegisterOrder, const unsigned (&blocks)[1][4],
+                                        unsigned (&operands)[1][4]) {
+#pragma unroll
+  for (int i = 0; i < 4; ++i) {
+    operands[0][i] = round_to_tf32(blocks[0][i]);
+  }
+}
+
+// fp8 is converted to f16. The lower two fp8 of a register make a register of the first half along
+// k of a fragment, the upper two a register of the second half. So the first four registers along k
+// make one fragment, and the other four a second one.
 struct Fp8 {
   __device__ Fp8(e4m3) : is_e4m3(true) {}
   __device__ Fp8(e5m2) : is_e4m3(false) {}
   bool is_e4m3;
 };
-__device__ __forceinline__ void prepare(Fp8 type, RegisterOrder order,
-                                        const unsigned (&blocks)[1][4], unsigned (&factors)[2][4]) {
+__device__ __forceinline__ void convert(Fp8 type, RegisterOrder order,
+                                        const unsigned (&blocks)[1][4],
+                                        unsigned (&operands)[2][4]) {
 #pragma unroll
   for (int i = 0; i < 8; ++i) {
-    const int row = i % 2, k = i / 2 % 2, factor = i / 4;
-    const unsigned four = blocks[0][index_of(order, row, factor)];
+    const int row = i % 2, k = i / 2 % 2, operand = i / 4;
+    const unsigned four = blocks[0][register_index(order, row, operand)];
     const auto pair = static_cast<unsigned short>(four >> 16 * k);
-    factors[factor][index_of(order, row, k)] =
+    operands[operand][register_index(order, row, k)] =
         type.is_e4m3 ? f16x2_from_e4m3x2(pair) : f16x2_from_e5m2x2(pair);
   }
 }
 
-// ... or split into three bf16 of 8 bits each, which together have all 24 of an f32: what the first
-// leaves is exact, and so is what the second leaves. Two blocks of 8 f32 along k make the three
-// fragments. This is how f32 is emulated:
+// Emulated f32 is split into three bf16 of 8 bits, which together hold the 24 bits of an f32. The
+// remainders are exact. Two blocks of 8 f32 along k make three fragments.
 //
 // With x = x1 + x2 + x3, |x2| <= 2^-8 |x| and |x3| <= 2^-17 |x|, six of the nine products of a and
-// b are formed, the smallest first: a3 b1, a1 b3, a2 b2, a2 b1, a1 b2, a1 b1. The other three
-// together are at most about 2^-24 |a b|, which is what rounding one f32 product costs. (Two tf32
-// and three products take the same time, but lose the last bits of an operand and a2 b2: 2^-21 |a
-// b|.) Tensor cores cut off where they should round, and so would lose more and more of a long sum;
-// therefore the products of every 16 k are summed from zero, and that is added by an f32 addition.
-// An operand that is infinite, or so large that it rounds to an infinite bf16, gives NaN.
+// b are added, the smallest first: a3 b1, a1 b3, a2 b2, a2 b1, a1 b2, a1 b1. The other three are
+// together at most about 2^-24 |a b|, the rounding error of one f32 product. (Two tf32 and three
+// products would take the same time, but lose the last bits of an operand and a2 b2: 2^-21 |a b|.)
+// Tensor cores truncate sums, so the error would grow with K. Therefore the products of 16 k are
+// summed from zero, and f32 additions add these sums. An operand that is infinite, or that rounds
+// to an infinite bf16, gives NaN.
 __device__ __forceinline__ void split(float low, float high, unsigned& first, unsigned& second,
                                       unsigned& third) {
   first = bf16x2_from_f32(low, high);
@@ -167,30 +174,30 @@ __device__ __forceinline__ void split(float low, float high, unsigned& first, un
   third = bf16x2_from_f32(rest_low - __uint_as_float(second << 16),
                           rest_high - __uint_as_float(second & 0xffff0000u));
 }
-__device__ __forceinline__ void prepare(f32, RegisterOrder order, const unsigned (&blocks)[2][4],
-                                        unsigned (&factors)[3][4]) {
+__device__ __forceinline__ void convert(f32, RegisterOrder order, const unsigned (&blocks)[2][4],
+                                        unsigned (&operands)[3][4]) {
 #pragma unroll
   for (int i = 0; i < 4; ++i) {
-    const int row = i % 2, k = i / 2, to = index_of(order, row, k);
-    split(__uint_as_float(blocks[k][index_of(order, row, 0)]),
-          __uint_as_float(blocks[k][index_of(order, row, 1)]), factors[0][to], factors[1][to],
-          factors[2][to]);
+    const int row = i % 2, k = i / 2, to = register_index(order, row, k);
+    split(__uint_as_float(blocks[k][register_index(order, row, 0)]),
+          __uint_as_float(blocks[k][register_index(order, row, 1)]), operands[0][to],
+          operands[1][to], operands[2][to]);
   }
 }
 
-// The type of the factors that prepare() makes of a type, by their number; for decltype alone.
-__device__ f64 factor_type(f64, const char (&)[1]);
-__device__ f32 factor_type(f32, const char (&)[1]);
-__device__ f16 factor_type(f16, const char (&)[1]);
-__device__ bf16 factor_type(bf16, const char (&)[1]);
-__device__ s8 factor_type(s8, const char (&)[1]);
-__device__ e4m3 factor_type(e4m3, const char (&)[1]);
-__device__ e5m2 factor_type(e5m2, const char (&)[1]);
-__device__ f16 factor_type(e4m3, const char (&)[2]);
-__device__ f16 factor_type(e5m2, const char (&)[2]);
-__device__ bf16 factor_type(f32, const char (&)[3]);
+// The type of the operands that convert() makes, by the type and their number. For decltype only.
+__device__ f64 operand_type(f64, const char (&)[1]);
+__device__ f32 operand_type(f32, const char (&)[1]);
+__device__ f16 operand_type(f16, const char (&)[1]);
+__device__ bf16 operand_type(bf16, const char (&)[1]);
+__device__ s8 operand_type(s8, const char (&)[1]);
+__device__ e4m3 operand_type(e4m3, const char (&)[1]);
+__device__ e5m2 operand_type(e5m2, const char (&)[1]);
+__device__ f16 operand_type(e4m3, const char (&)[2]);
+__device__ f16 operand_type(e5m2, const char (&)[2]);
+__device__ bf16 operand_type(f32, const char (&)[3]);
 
-// The type of a register, by that of the accumulators; for decltype alone.
+// The type of a register, by the type of the accumulators. For decltype only.
 __device__ double register_type(double);
 __device__ unsigned register_type(float);
 __device__ unsigned register_type(int);

@@ -1,6 +1,6 @@
-// What a config of mma means in warps, shared memory and registers, in plain constexpr C++. The
-// kernel and its host half both include this file, so that nothing is computed twice: the kernel's
-// static_asserts and the host's why_not ask the same functions.
+// The Shape of the mma kernel: the warps, bytes and registers that follow from a config. The kernel
+// and its host half both include this file, so that nothing is computed twice: the kernel's
+// static_asserts and the host's why_not call the same functions.
 #pragma once
 
 #include "../common/host_device.cuh"
@@ -9,26 +9,32 @@ namespace tunedgemm::internal::mma {
 
 constexpr int kLeastArch = 80, kMostWarps = 16;
 constexpr int kMostRegisters = 255;
-constexpr int kOtherRegisters = 50;  // of a thread, besides accumulators and operands
-// Elements that one copy holds in registers where rows are not aligned for cp.async.
+constexpr int kOtherRegisters = 50;  // of a thread, beside accumulators and operands
+// Elements that one copy holds in registers if rows are not aligned for cp.async.
 constexpr int kElementsInFlight = 8;
-// What a warp takes through shared memory at a time in the epilogue: 16 rows of its accumulators. 8
-// elements between the rows make them start in different banks.
+// In the epilogue, 16 rows of a warp's accumulators go through shared memory at a time. They are
+// padded by 8 elements, so that they start in different banks.
 constexpr int kEpilogueRows = 16, kEpiloguePadding = 8;
 
 // How elements are multiplied.
 enum class Products {
-  kAsTheyAre,  // f64, f16, bf16, s8, and fp8 where multiplies_fp8()
-  kTf32,       // f32 rounded
-  kEmulated,   // f32 as three bf16
-  kWidened,    // fp8 as f16
+  kDirect,    // f64, f16, bf16, s8, and fp8 if multiplies_fp8()
+  kTf32,      // f32 rounded to tf32
+  kEmulated,  // f32 as three bf16
+  kAsF16,     // fp8 as f16
 };
-// Of fp8 as it is. On sm_90 and sm_100 the compiler would make two f16 products of the instruction,
-// and convert the same fragment again for every one: there the kernel converts by itself.
+// On sm_90 and sm_100 the compiler replaces an fp8 instruction by two f16 instructions, and
+// converts a fragment anew for each of them. There the kernel converts fragments itself.
 TUNEDGEMM_CONSTEXPR bool multiplies_fp8(int arch) {
   return arch == 89 || arch >= 120;
 }
 
+TUNEDGEMM_CONSTEXPR int least(int x, int y) {
+  return x < y ? x : y;
+}
+TUNEDGEMM_CONSTEXPR int divided_up(int x, int y) {
+  return (x + y - 1) / y;
+}
 TUNEDGEMM_CONSTEXPR bool is_power_of_two(int number) {
   return number >= 1 && (number & (number - 1)) == 0;
 }
@@ -36,24 +42,24 @@ TUNEDGEMM_CONSTEXPR bool copies_asynchronously(int alignment) {
   return alignment >= 4;
 }
 
-// The knobs, and what the kernel must know of the problem.
+// The knobs, and the properties of the problem that the kernel depends on.
 struct Shape {
   int block_m, block_n, block_k;
   int warp_m, warp_n;
   int stages, split_k;
 
   int element_bytes, accumulator_bytes;
-  int alignment_a, alignment_b;  // bytes that divide the address of every row
+  int alignment_a, alignment_b;  // in bytes, of every row
   Products products;
 
   TUNEDGEMM_CONSTEXPR int warps() const { return block_m / warp_m * (block_n / warp_n); }
   TUNEDGEMM_CONSTEXPR int threads() const { return 32 * warps(); }
 
-  // A step along K is 32 bytes of a row of A; 64 of f64, and of f32 where it is emulated.
+  // The bytes of a row of A in a step along K.
   TUNEDGEMM_CONSTEXPR int step_bytes() const {
     return element_bytes == 8 || products == Products::kEmulated ? 64 : 32;
   }
-  TUNEDGEMM_CONSTEXPR int steps() const {  // of a tile along K
+  TUNEDGEMM_CONSTEXPR int steps() const {  // of a k tile
     return block_k * element_bytes / step_bytes();
   }
 
@@ -70,7 +76,7 @@ struct Shape {
     return pipeline_bytes() > epilogue_bytes ? pipeline_bytes() : epilogue_bytes;
   }
 
-  // Of the workspace, where K is split.
+  // In the workspace, with split_k > 1.
   TUNEDGEMM_CONSTEXPR int partial_tile_bytes() const {
     return block_m * block_n * accumulator_bytes;
   }
@@ -79,7 +85,7 @@ struct Shape {
   TUNEDGEMM_CONSTEXPR int copy_bytes(int alignment) const {
     return copies_asynchronously(alignment) ? alignment : kElementsInFlight * element_bytes;
   }
-  // That a thread makes.
+  // Copies by one thread.
   TUNEDGEMM_CONSTEXPR int copies_of_thread(int block, int alignment) const {
     const int copies = block * block_k * element_bytes / copy_bytes(alignment);
     return (copies + threads() - 1) / threads();
@@ -92,21 +98,20 @@ struct Shape {
   TUNEDGEMM_CONSTEXPR int fragment_registers() const {  // of one step
     return (warp_m + warp_n) * step_bytes() / 32 / 4;
   }
-  // What the fragments of a step are converted to before they are multiplied.
+  // The operands that the fragments of a step are converted to.
   TUNEDGEMM_CONSTEXPR int factor_registers() const {
-    return products == Products::kEmulated  ? 12 * (warp_m / 16) + 18 * (warp_n / 16)
-           : products == Products::kWidened ? 8 + 8 * (warp_n / 16)
-                                            : 0;
+    return products == Products::kEmulated ? 12 * (warp_m / 16) + 18 * (warp_n / 16)
+           : products == Products::kAsF16  ? 8 + 8 * (warp_n / 16)
+                                           : 0;
   }
-  // With room for the fragments of two steps, a warp loads those of the next step while it
-  // multiplies.
+  // Fragments are double-buffered if there is room for those of two steps.
   TUNEDGEMM_CONSTEXPR bool has_two_buffers() const {
     return accumulator_registers() + factor_registers() + 2 * fragment_registers() +
                kOtherRegisters <=
            kMostRegisters;
   }
-  // About what the compiler needs: it holds what copies have in registers, and the more of them a
-  // tile takes, the more of their addresses and limits, too. There must be warps.
+  // An estimate of the register pressure. The compiler keeps elements in flight in registers, and
+  // with many copies a tile also their addresses and limits. warps() must not be 0.
   TUNEDGEMM_CONSTEXPR int registers() const {
     const int of_k = steps() > 1 ? steps() : 1;
     int in_flight = 0, held = 0;

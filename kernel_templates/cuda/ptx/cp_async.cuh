@@ -1,11 +1,11 @@
-// Copies from global to shared memory that run while the threads go on (sm_80 and later). One
-// instruction a function; the names in quotes are sections of the PTX ISA manual.
+// Asynchronous copies from global to shared memory (sm_80 and later). Each function is one
+// instruction. The names in quotes are sections of the PTX ISA manual.
 #pragma once
 
 #include "data_movement.cuh"
 
-// "Data Movement and Conversion Instructions: cp.async". `present` of 4, 8 or 16 bytes are read,
-// zeros stand for the others. With none present nothing is read, and `from` may point anywhere.
+// "Data Movement and Conversion Instructions: cp.async". Reads the first `present` of 4, 8
+// or 16 bytes, and writes zeros for the others. If `present` is 0, `from` may point anywhere.
 __device__ __forceinline__ void copy_4_bytes(void* to, const void* from, int present) {
   asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(shared_address(to)), "l"(from),
                "r"(present)
@@ -22,14 +22,14 @@ __device__ __forceinline__ void copy_16_bytes(void* to, const void* from, int pr
                : "memory");
 }
 
-// "Data Movement and Conversion Instructions: cp.async.commit_group". The copies that this thread
-// has begun since the last one are a group.
+// "Data Movement and Conversion Instructions: cp.async.commit_group". Makes a group of the copies
+// that this thread has started since the last group.
 __device__ __forceinline__ void end_copy_group() {
   asm volatile("cp.async.commit_group;" ::: "memory");
 }
 
-// "Data Movement and Conversion Instructions: cp.async.wait_group". Until at most `pending` (a
-// constant, 0 to 5) of this thread's groups run.
+// "Data Movement and Conversion Instructions: cp.async.wait_group". Waits until at most `pending`
+// (a constant, 0 to 5) of this thread's groups are in flight.
 __device__ __forceinline__ void wait_for_copies(int pending) {
   switch (pending) {
     case 0:

@@ -1,11 +1,11 @@
 // Barriers in shared memory for threads, asynchronous copies and the CTAs of a cluster (sm_90 and
 // later).
 //
-// A barrier counts down what it waits for: arrivals, and bytes that copies bring (transactions).
-// When nothing is left its phase completes, the count of arrivals starts anew, and the parity of
-// the phase (0, 1, 0, ...) tells one phase from the next. wait(barrier, parity) returns once the
-// phase of that parity has completed; so on a new barrier, the phase before the first, of parity 1,
-// has completed already.
+// A barrier counts pending arrivals and the bytes of pending copies (transactions). When both
+// counts reach zero, its phase completes, and the next phase begins with the initial count of
+// arrivals. The parity of phases is 0, 1, 0, ... wait(barrier, parity) returns when the phase of
+// that parity has completed. On a new barrier, the phase before the first one has parity 1 and
+// counts as completed.
 //
 // PTX ISA, "Parallel Synchronization and Communication Instructions: mbarrier". Barriers are given
 // by their addresses in shared memory.
@@ -14,7 +14,8 @@
 using Barrier = unsigned long long;
 constexpr int kBarrierBytes = sizeof(Barrier);
 
-// mbarrier.init: by one thread; then fence_barrier_init(), then a barrier of all threads.
+// mbarrier.init: one thread calls this, then fence_barrier_init(). A barrier of all threads
+// follows.
 __device__ __forceinline__ void init_barrier(unsigned barrier, int arrivals) {
   asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals) : "memory");
 }
@@ -22,27 +23,27 @@ __device__ __forceinline__ void fence_barrier_init() {
   asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
 }
 
-// mapa: the address at which another CTA of the cluster has what lies at `address` here.
+// mapa: maps an address of this CTA to the same address in another CTA of the cluster.
 __device__ __forceinline__ unsigned address_in_cta(unsigned address, int rank) {
   unsigned remote;
   asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(remote) : "r"(address), "r"(rank));
   return remote;
 }
-// mbarrier.arrive, in this CTA, or in any of the cluster.
+// mbarrier.arrive, in this CTA or in any CTA of the cluster.
 __device__ __forceinline__ void arrive(unsigned barrier) {
   asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
 }
 __device__ __forceinline__ void arrive_remote(unsigned barrier) {
   asm volatile("mbarrier.arrive.shared::cluster.b64 _, [%0];" ::"r"(barrier) : "memory");
 }
-// mbarrier.arrive.expect_tx: the phase does not complete before copies have brought so many bytes.
+// mbarrier.arrive.expect_tx: the phase also waits until copies have written this many bytes.
 __device__ __forceinline__ void arrive_expect_tx(unsigned barrier, int bytes) {
   asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes)
                : "memory");
 }
 
-// st.async ("Data Movement and Conversion Instructions"): a 32-bit value to an address of any CTA
-// of the cluster; a barrier of the same CTA may wait for its 4 bytes.
+// st.async ("Data Movement and Conversion Instructions"): stores a 32-bit value to any CTA of the
+// cluster. A barrier of that CTA may wait for its 4 bytes.
 __device__ __forceinline__ void store_remote(unsigned remote, int value, unsigned barrier) {
   asm volatile(
       "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.b32 [%0], %1, [%2];" ::"r"(
@@ -51,7 +52,7 @@ __device__ __forceinline__ void store_remote(unsigned remote, int value, unsigne
       : "memory");
 }
 
-// mbarrier.try_wait: sleeps for a while, and may return before the phase has completed.
+// mbarrier.try_wait: suspends the thread, and may return before the phase has completed.
 __device__ __forceinline__ void wait(unsigned barrier, unsigned parity) {
   asm volatile(
       "{\n"

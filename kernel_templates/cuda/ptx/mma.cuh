@@ -1,110 +1,128 @@
-// Products on the tensor cores, a warp at a time. One instruction a function; the names in quotes
-// are sections of the PTX ISA manual.
+// Multiply-accumulate of a warp on the tensor cores.
 //
-//   multiply_fragments(a type, b type, sums, a, b0, b1)      sums += A * B
+//   Mma<type of A, type of B>::mma_sync(a, b, d)     d += A * B
 //
-// A is 16 x k, B k x 8, the sums are 16 x 8; k is such that a row of A has 8 registers, each of
-// which holds neighbours along k: 4 bytes, or 8 of f64. With g = lane / 4 and t = lane % 4, a lane
-// has these registers of A and of B (rows of A are counted down, registers along k):
+// A is 16 x k, B is k x 8, and D is 16 x 8. A row of A has 8 registers, which hold neighbours along
+// k: 4 bytes each, or 8 bytes of f64. With g = lane / 4 and t = lane % 4, a lane holds (registers
+// are counted along k)
 //
-//   a[0]  row g,     register t           b0  column g, register t
-//   a[1]  row g + 8, register t           b1  column g, register t + 4
+//   a[0]  row g,     register t           b[0]  column g, register t
+//   a[1]  row g + 8, register t           b[1]  column g, register t + 4
 //   a[2]  row g,     register t + 4
 //   a[3]  row g + 8, register t + 4
 //
-// and these sums:
+//   d[0], d[1]  row g,     columns 2 t and 2 t + 1
+//   d[2], d[3]  row g + 8, columns 2 t and 2 t + 1
 //
-//   sums[0], sums[1]  row g,     columns 2 t and 2 t + 1
-//   sums[2], sums[3]  row g + 8, columns 2 t and 2 t + 1
-//
-// which is "Matrix Fragments for mma.m16n8k16 with floating point type" (f16, bf16), "... for
-// mma.m16n8k8" (tf32, f64) and "... for mma.m16n8k32" (s8, fp8).
+// PTX ISA, "Warp Level Matrix Instructions: mma": "Matrix Fragments for mma.m16n8k16 with floating
+// point type" (f16, bf16), "... for mma.m16n8k8" (tf32, f64), "... for mma.m16n8k32" (s8, fp8).
 #pragma once
 
 #include "../common/number.cuh"
 
-// "Warp Level Matrix Instructions: mma"
-__device__ __forceinline__ void multiply_fragments(f16, f16, float (&sums)[4],
-                                                   const unsigned (&a)[4], unsigned b0,
-                                                   unsigned b1) {
-  asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
-      "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
-      : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
-      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
-}
-__device__ __forceinline__ void multiply_fragments(bf16, bf16, float (&sums)[4],
-                                                   const unsigned (&a)[4], unsigned b0,
-                                                   unsigned b1) {
-  asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 "
-      "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
-      : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
-      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
-}
-// The registers hold f32 that were rounded to tf32.
-__device__ __forceinline__ void multiply_fragments(f32, f32, float (&sums)[4],
-                                                   const unsigned (&a)[4], unsigned b0,
-                                                   unsigned b1) {
-  asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 "
-      "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
-      : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
-      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
-}
-// Sums are modulo 2^32.
-__device__ __forceinline__ void multiply_fragments(s8, s8, int (&sums)[4], const unsigned (&a)[4],
-                                                   unsigned b0, unsigned b1) {
-  asm("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 "
-      "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
-      : "+r"(sums[0]), "+r"(sums[1]), "+r"(sums[2]), "+r"(sums[3])
-      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
-}
-// sm_80 to sm_89 have f64 as 8 x 8 x 4 only: sums[0] and sums[1] are then one product's, with a[0]
-// and b0, and so on.
-__device__ __forceinline__ void multiply_fragments(f64, f64, double (&sums)[4],
-                                                   const double (&a)[4], double b0, double b1) {
-#if __CUDA_ARCH__ >= 900
-  asm("mma.sync.aligned.m16n8k8.row.col.f64.f64.f64.f64 "
-      "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
-      : "+d"(sums[0]), "+d"(sums[1]), "+d"(sums[2]), "+d"(sums[3])
-      : "d"(a[0]), "d"(a[1]), "d"(a[2]), "d"(a[3]), "d"(b0), "d"(b1));
-#else
-  for (int i = 0; i < 4; ++i) {
-    asm("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0, %1}, {%2}, {%3}, {%0, %1};"
-        : "+d"(sums[i % 2 * 2]), "+d"(sums[i % 2 * 2 + 1])
-        : "d"(a[i]), "d"(i < 2 ? b0 : b1));
+template <class TypeA, class TypeB>
+struct Mma;
+
+template <>
+struct Mma<f16, f16> {
+  static __device__ __forceinline__ void mma_sync(const unsigned (&a)[4], const unsigned (&b)[2],
+                                                  float (&d)[4]) {
+    asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
+        "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+        : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
   }
+};
+template <>
+struct Mma<bf16, bf16> {
+  static __device__ __forceinline__ void mma_sync(const unsigned (&a)[4], const unsigned (&b)[2],
+                                                  float (&d)[4]) {
+    asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 "
+        "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+        : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+  }
+};
+// The registers hold f32, rounded to tf32.
+template <>
+struct Mma<f32, f32> {
+  static __device__ __forceinline__ void mma_sync(const unsigned (&a)[4], const unsigned (&b)[2],
+                                                  float (&d)[4]) {
+    asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 "
+        "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+        : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+  }
+};
+// Modulo 2^32.
+template <>
+struct Mma<s8, s8> {
+  static __device__ __forceinline__ void mma_sync(const unsigned (&a)[4], const unsigned (&b)[2],
+                                                  int (&d)[4]) {
+    asm("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 "
+        "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+        : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+  }
+};
+// sm_80 to sm_89 have only 8 x 8 x 4 for f64: an instruction for each register of A.
+template <>
+struct Mma<f64, f64> {
+  static __device__ __forceinline__ void mma_sync(const double (&a)[4], const double (&b)[2],
+                                                  double (&d)[4]) {
+#if __CUDA_ARCH__ >= 900
+    asm("mma.sync.aligned.m16n8k8.row.col.f64.f64.f64.f64 "
+        "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+        : "+d"(d[0]), "+d"(d[1]), "+d"(d[2]), "+d"(d[3])
+        : "d"(a[0]), "d"(a[1]), "d"(a[2]), "d"(a[3]), "d"(b[0]), "d"(b[1]));
+#else
+    for (int i = 0; i < 4; ++i) {
+      asm("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0, %1}, {%2}, {%3}, {%0, %1};"
+          : "+d"(d[i % 2 * 2]), "+d"(d[i % 2 * 2 + 1])
+          : "d"(a[i]), "d"(i < 2 ? b[0] : b[1]));
+    }
 #endif
-}
+  }
+};
 
 // fp8. Slow on sm_90 and sm_100 (../mma/shape.h).
-__device__ __forceinline__ void multiply_fragments(e4m3, e4m3, float (&sums)[4],
-                                                   const unsigned (&a)[4], unsigned b0,
-                                                   unsigned b1) {
-  asm("mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32 "
-      "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
-      : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
-      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
-}
-__device__ __forceinline__ void multiply_fragments(e4m3, e5m2, float (&sums)[4],
-                                                   const unsigned (&a)[4], unsigned b0,
-                                                   unsigned b1) {
-  asm("mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e5m2.f32 "
-      "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
-      : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
-      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
-}
-__device__ __forceinline__ void multiply_fragments(e5m2, e4m3, float (&sums)[4],
-                                                   const unsigned (&a)[4], unsigned b0,
-                                                   unsigned b1) {
-  asm("mma.sync.aligned.m16n8k32.row.col.f32.e5m2.e4m3.f32 "
-      "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
-      : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
-      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
-}
-__device__ __forceinline__ void multiply_fragments(e5m2, e5m2, float (&sums)[4],
-                                                   const unsigned (&a)[4], unsigned b0,
-                                                   unsigned b1) {
-  asm("mma.sync.aligned.m16n8k32.row.col.f32.e5m2.e5m2.f32 "
-      "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
-      : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
-      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
-}
+template <>
+struct Mma<e4m3, e4m3> {
+  static __device__ __forceinline__ void mma_sync(const unsigned (&a)[4], const unsigned (&b)[2],
+                                                  float (&d)[4]) {
+    asm("mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32 "
+        "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+        : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+  }
+};
+template <>
+struct Mma<e4m3, e5m2> {
+  static __device__ __forceinline__ void mma_sync(const unsigned (&a)[4], const unsigned (&b)[2],
+                                                  float (&d)[4]) {
+    asm("mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e5m2.f32 "
+        "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+        : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+  }
+};
+template <>
+struct Mma<e5m2, e4m3> {
+  static __device__ __forceinline__ void mma_sync(const unsigned (&a)[4], const unsigned (&b)[2],
+                                                  float (&d)[4]) {
+    asm("mma.sync.aligned.m16n8k32.row.col.f32.e5m2.e4m3.f32 "
+        "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+        : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+  }
+};
+template <>
+struct Mma<e5m2, e5m2> {
+  static __device__ __forceinline__ void mma_sync(const unsigned (&a)[4], const unsigned (&b)[2],
+                                                  float (&d)[4]) {
+    asm("mma.sync.aligned.m16n8k32.row.col.f32.e5m2.e5m2.f32 "
+        "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+        : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+  }
+};

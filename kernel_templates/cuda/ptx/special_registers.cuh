@@ -1,5 +1,5 @@
-// Special registers: where a thread runs, and clocks. One register a function; the names in quotes
-// are sections of the PTX ISA manual.
+// Special registers: the SM of a thread, and clocks. Each function reads one register. The names in
+// quotes are sections of the PTX ISA manual.
 #pragma once
 
 // "Special Registers: %smid". The number of the SM that runs this thread.
@@ -8,7 +8,7 @@ __device__ __forceinline__ unsigned sm_id() {
   asm volatile("mov.u32 %0, %%smid;" : "=r"(number));
   return number;
 }
-// "Special Registers: %nsmid". One more than the largest number of an SM.
+// "Special Registers: %nsmid". One more than the largest SM id.
 __device__ __forceinline__ unsigned sm_id_count() {
   unsigned count;
   asm("mov.u32 %0, %%nsmid;" : "=r"(count));

@@ -1,31 +1,30 @@
-// Named barriers, by which a part of a CTA's threads waits for each other; and programmatic
-// dependent launch (sm_90 and later; Launch::programmatic on the host's side): a kernel may be
-// started while the one before it in the stream still runs, prepares what depends on nobody, and
+// Named barriers, which synchronise a part of a CTA's threads, and programmatic dependent launch
+// (sm_90 and later; Launch::programmatic in host code). A kernel can start while the previous
+// kernel of the stream still runs. It then does the work that does not depend on other kernels, and
 // waits.
 //
-// One instruction a function; the names in quotes are sections of the PTX ISA manual.
+// Each function is one instruction. The names in quotes are sections of the PTX ISA manual.
 #pragma once
 
-// "Parallel Synchronization and Communication Instructions: bar". Barrier `id` (1 to 15; 0 is the
-// one of __syncthreads) of `threads` threads, whole warps, both those that wait and those that do
-// not.
+// "Parallel Synchronization and Communication Instructions: bar". Waits at barrier `id` (1 to 15;
+// __syncthreads uses 0). `threads` counts the threads that wait and those that only arrive, in
+// whole warps.
 __device__ __forceinline__ void sync(int id, int threads) {
   asm volatile("bar.sync %0, %1;" ::"r"(id), "r"(threads) : "memory");
 }
-// The same without waiting for the others.
+// Arrives without waiting.
 __device__ __forceinline__ void arrive(int id, int threads) {
   asm volatile("bar.arrive %0, %1;" ::"r"(id), "r"(threads) : "memory");
 }
 
-// griddepcontrol.launch_dependents: from now on the next kernel may be started, where there is
-// room. That one waits until this one has ended, so this is safe at any time.
+// griddepcontrol.launch_dependents: lets the next kernel start where there is room. This is safe at
+// any time, since the next kernel waits until this one has ended.
 __device__ __forceinline__ void launch_dependents() {
   asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
 }
 
-// griddepcontrol.wait: until all kernels before this one have ended, and what they have written is
-// visible. Before this nothing may be read from global memory or written to it (but see
-// wgmma/claim_cluster_id.cuh).
+// griddepcontrol.wait: waits until all previous kernels have ended and their writes are visible.
+// Before it, a kernel must not access global memory (wgmma/claim_cluster_id.cuh has an exception).
 __device__ __forceinline__ void wait_for_previous_kernels() {
   asm volatile("griddepcontrol.wait;" ::: "memory");
 }

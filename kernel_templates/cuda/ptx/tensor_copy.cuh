@@ -1,10 +1,10 @@
-// Boxes of a matrix, copied between global and shared memory by the tensor memory accelerator (TMA,
-// sm_90 and later): one thread starts a copy of many rows, and no thread computes an address.
+// The tensor memory accelerator (TMA, sm_90 and later) copies boxes of a matrix between global and
+// shared memory. One thread starts a copy of many rows, and no thread computes an address.
 //
-// How the matrix lies is told by a tensor map, which the host makes for every launch: extents,
-// strides, the box, and the swizzle mode: in shared memory a row of the box has `span` bytes (128,
-// 64 or 32), and its 16-byte chunks are permuted so that neither rows nor columns have bank
-// conflicts (swizzled() below). What lies outside the matrix is read as zero and never written.
+// A tensor map, which the host makes for every launch, holds the extents and strides of the matrix,
+// the box, and the swizzle mode. In shared memory a row of the box has `span` bytes (128, 64 or
+// 32), and its 16-byte chunks are permuted so that neither rows nor columns have bank conflicts
+// (swizzled() below). Elements outside the matrix are read as zeros and never written.
 //
 // PTX ISA, "Data Movement and Conversion Instructions: Bulk copy, Tensor copy, createpolicy".
 #pragma once
@@ -13,22 +13,21 @@ struct alignas(64) TensorMap {
   unsigned long long opaque[16];
 };
 
-// Where the byte at `offset` of a box with rows of `span` bytes lies. The box begins at a multiple
-// of 1024 bytes.
+// The swizzled offset of the byte at `offset` of a box with rows of `span` bytes. The box begins at
+// a multiple of 1024 bytes.
 __device__ __forceinline__ constexpr int swizzled(int offset, int span) {
   return offset ^ (offset >> 3 & (span - 16));
 }
 
-// When what a copy touches leaves the L2 cache: as usual, or before anything else (evict_first),
-// which makes room for what is read again. A policy of evict_normal is not the same as none: it is
-// slower.
+// The eviction priority in the L2 cache of the lines that a copy touches. evict_first keeps room
+// for lines that are read again. kNormal uses no policy, since a policy of evict_normal is slower.
 enum class EvictionPriority { kNormal, kFirst };
 struct CacheHint {
   EvictionPriority priority;
   unsigned long long policy = 0;  // of kFirst
 };
-// createpolicy, where the caller wants it: the producer once; stores in front of every copy, since
-// holding it during the mainloop would take registers from the accumulators.
+// createpolicy. The producer calls this once. Stores call it before every copy, since a policy held
+// during the mainloop would take registers from the accumulators.
 __device__ __forceinline__ CacheHint make_cache_hint(EvictionPriority priority) {
   CacheHint hint{priority};
   if (priority == EvictionPriority::kFirst) {
@@ -37,8 +36,8 @@ __device__ __forceinline__ CacheHint make_cache_hint(EvictionPriority priority) 
   return hint;
 }
 
-// cp.async.bulk.tensor: the box at (x, y, z), x the contiguous dimension, to shared memory; its
-// bytes complete on `barrier`.
+// cp.async.bulk.tensor: copies the box at (x, y, z) to shared memory. x is the contiguous
+// dimension. The copy completes on `barrier`.
 __device__ __forceinline__ void tma_load(unsigned to, const TensorMap& map, unsigned barrier, int x,
                                          int y, int z, const CacheHint& hint) {
   if (hint.priority == EvictionPriority::kFirst) {
@@ -55,8 +54,8 @@ __device__ __forceinline__ void tma_load(unsigned to, const TensorMap& map, unsi
         : "memory");
   }
 }
-// The same box to the same address in every CTA of the cluster whose bit in `multicast_mask` is
-// set; its bytes complete on the barrier at the same address in each of them.
+// Copies the box to the same address in every CTA of the cluster whose bit in `multicast_mask` is
+// set. In each of them, the copy completes on the barrier at the same address.
 __device__ __forceinline__ void tma_load_multicast(unsigned short multicast_mask, unsigned to,
                                                    const TensorMap& map, unsigned barrier, int x,
                                                    int y, int z, const CacheHint& hint) {
@@ -74,7 +73,7 @@ __device__ __forceinline__ void tma_load_multicast(unsigned short multicast_mask
         : "memory");
   }
 }
-// cp.async.bulk.prefetch.tensor: the box to the L2 cache only.
+// cp.async.bulk.prefetch.tensor: brings the box to the L2 cache.
 __device__ __forceinline__ void tma_prefetch(const TensorMap& map, int x, int y, int z) {
   asm volatile("cp.async.bulk.prefetch.tensor.3d.L2.global [%0, {%1, %2, %3}];" ::"l"(&map), "r"(x),
                "r"(y), "r"(z)
@@ -97,14 +96,15 @@ __device__ __forceinline__ void tma_store(const TensorMap& map, unsigned from, i
   }
 }
 
-// fence.proxy.async: what this thread has written to shared memory is visible to TMA copies and
-// wgmma that are started after it.
+// fence.proxy.async: makes this thread's writes to shared memory visible to TMA copies and wgmma
+// that are started after it.
 __device__ __forceinline__ void fence_async_proxy() {
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
 
-// cp.async.bulk.commit_group, wait_group.read: stores that this thread has started since the last
-// call are a group; all but the latest `pending` groups have been read from shared memory.
+// cp.async.bulk.commit_group: makes a group of the stores that this thread has started since the
+// last group. wait_group.read: waits until all but the latest `pending` groups have been read from
+// shared memory.
 __device__ __forceinline__ void tma_store_commit() {
   asm volatile("cp.async.bulk.commit_group;" ::: "memory");
 }

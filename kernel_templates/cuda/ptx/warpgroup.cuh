@@ -3,8 +3,9 @@
 
 constexpr int kWarpgroup = 128;  // threads
 
-// "Miscellaneous Instructions: setmaxnreg": the warpgroup releases registers (dec), or waits until
-// it has so many a thread (inc). The instruction takes an immediate: these are the numbers in use.
+// "Miscellaneous Instructions: setmaxnreg". Sets the registers of a thread. The warpgroup releases
+// registers (dec), or waits for them (inc). The instruction takes an immediate, so each number in
+// use has a case.
 __device__ __forceinline__ void decrease_registers(int registers) {
   switch (registers) {
     case 40:
@@ -29,9 +30,9 @@ __device__ __forceinline__ void increase_registers(int registers) {
   }
 }
 
-// "barrier.cluster": a barrier of all threads of a cluster of `ctas` CTAs, in two steps: none
-// returns from the second before all have made the first. Of what they have written only barriers
-// are made visible to other CTAs (fence_barrier_init()). "bar.sync" where a CTA is alone.
+// "barrier.cluster": a barrier of all threads of a cluster of `ctas` CTAs. No thread returns from
+// cluster_wait() before all have called cluster_arrive_relaxed(). Other CTAs then see initialised
+// barriers (fence_barrier_init()), but no other writes. A single CTA uses bar.sync.
 __device__ __forceinline__ void cluster_arrive_relaxed(int ctas) {
   if (ctas > 1) {
     asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
@@ -65,8 +66,8 @@ __device__ __forceinline__ bool elect_one() {
   return elected != 0;
 }
 
-// The value of the first lane, known to be the same in all: the compiler may then keep it, and what
-// follows from it, in uniform registers.
+// The value of the first lane. The compiler knows that it is the same in all lanes, and may keep it
+// in a uniform register.
 __device__ __forceinline__ int warp_uniform(int value) {
   return __shfl_sync(0xffffffffu, value, 0);
 }

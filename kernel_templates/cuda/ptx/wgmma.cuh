@@ -4,21 +4,20 @@
 //   Wgmma<type of A, type of B, n>::mma_async(scale_d, a, b, d)     d = scale_d * d + A * B
 //   WgmmaAFromRegisters<n>::mma_async(a, b, d)         d += A * B, with an f32 A from registers
 //
-// scale_d is 0 or 1. A is 64 rows and B is n columns of 32 bytes along K each; both are given by
-// descriptors where they lie in shared memory. An instruction names all of its accumulators, so a
-// kernel defines the structs for its own width n (a multiple of 8, 16 to 256), once:
+// scale_d is 0 or 1. A has 64 rows and B has n columns, each of 32 bytes along K. Both are given by
+// descriptors of their places in shared memory. An instruction names all of its accumulators, so a
+// kernel defines the structs once, for its width n (a multiple of 8, 16 to 256):
 //
-//   DEFINE_WGMMA(n, tnsp_a, tnsp_b)      tnsp_a, tnsp_b: 1 where 16-bit A, B are MN-major, else 0
+//   DEFINE_WGMMA(n, tnsp_a, tnsp_b)      tnsp_a, tnsp_b: 1 if 16-bit A, B are MN-major, else 0
 //
-// The multiplications run while the threads go on: wgmma_fence() before the first of them,
-// wgmma_commit_group() after the last, and wgmma_wait_group() before the accumulators or the
-// operands are touched.
+// The instructions are asynchronous. Call wgmma_fence() before the first one, wgmma_commit_group()
+// after the last one, and wgmma_wait_group() before the accumulators or operands are accessed.
 //
-// Of the 64 x n accumulators, with w the warp in the warpgroup, g = lane / 4 and t = lane % 4, a
-// lane has for every 8 columns from n0 on
+// There are 64 x n accumulators. With w the warp in the warpgroup, g = lane / 4 and t = lane % 4, a
+// lane has for every 8 columns from n0
 //
 //   d[n0 / 2], d[n0 / 2 + 1]           row 16 w + g, columns n0 + 2 t and n0 + 2 t + 1
-//   d[n0 / 2 + 2], d[n0 / 2 + 3]       the same of row 16 w + g + 8
+//   d[n0 / 2 + 2], d[n0 / 2 + 3]       row 16 w + g + 8, the same columns
 //
 // PTX ISA, "Asynchronous Warpgroup Level Matrix Instructions: wgmma".
 #pragma once
@@ -26,10 +25,10 @@
 #include "../common/number.cuh"
 #include "wgmma_operands.cuh"
 
-// Where an operand lies in shared memory ("Matrix Descriptor Format"), in rows of 128 bytes as TMA
-// swizzles them. Eight such rows are a swizzle atom. Atoms below each other are `stride_bytes`
-// apart; where the operand is MN-major, columns of atoms are `leading_bytes` apart. A descriptor
-// counts in 16 bytes. So does `address` (descriptor_address), so that an addition leads from one
+// The descriptor of an operand in shared memory ("Matrix Descriptor Format"), in rows of 128 bytes
+// as TMA swizzles them. Eight rows are a swizzle atom. Atoms below each other are `stride_bytes`
+// apart. If the operand is MN-major, atom columns are `leading_bytes` apart. A descriptor counts in
+// units of 16 bytes. So does `address` (descriptor_address), so that an addition leads from one
 // descriptor to the next.
 __device__ __forceinline__ unsigned long long make_descriptor(unsigned address, int stride_bytes,
                                                               int leading_bytes) {
@@ -38,8 +37,8 @@ __device__ __forceinline__ unsigned long long make_descriptor(unsigned address, 
   const unsigned high = stride_bytes >> 4 | swizzle_128_bytes;
   return low | static_cast<unsigned long long>(high) << 32;
 }
-// A descriptor's form of an address in shared memory. The upper bits, which tell the CTA of a
-// cluster, are left out.
+// An address in shared memory as a descriptor holds it, without the upper bits, which name the CTA
+// of a cluster.
 __device__ __forceinline__ unsigned descriptor_address(unsigned address) {
   return (address & 0x3ffff) >> 4;
 }
@@ -51,7 +50,7 @@ __device__ __forceinline__ void wgmma_fence() {
 __device__ __forceinline__ void wgmma_commit_group() {
   asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
 }
-// Until at most `pending` (a constant, 0 to 2) groups still run.
+// Waits until at most `pending` (a constant, 0 to 2) groups are in flight.
 __device__ __forceinline__ void wgmma_wait_group(int pending) {
   if (pending == 0) {
     asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
@@ -62,7 +61,7 @@ __device__ __forceinline__ void wgmma_wait_group(int pending) {
   }
 }
 
-// A register fence: keeps the compiler from moving what it does with accumulators to where wgmma
+// A register fence: keeps the compiler from moving accesses to accumulators to a place where wgmma
 // still runs.
 template <int kCount>
 __device__ __forceinline__ void fence_registers(float (&d)[kCount]) {
@@ -92,9 +91,10 @@ struct Wgmma;
 template <int kWidth>
 struct WgmmaAFromRegisters;
 
-// %0 and %1 are the descriptors and %2 is scale_d. They are not changed, but stand among the
-// outputs so that their numbers do not depend on the width.
-// `types`: from "k16" on; `rest`: what follows the predicate; `c`: the accumulators' constraint.
+// %0 and %1 are the descriptors and %2 is scale_d. They are not changed. They are listed as outputs
+// so that their numbers do not depend on the width.
+// `types`: the suffix from "k16"; `rest`: the operands after the predicate; `c`: the accumulators'
+// constraint.
 #define WGMMA_ASM(n, types, rest, c) \
   asm volatile(                                                                    \
       "{\n"                                                                        \
@@ -107,7 +107,7 @@ struct WgmmaAFromRegisters;
       :                                                                            \
       : "memory")
 
-// The same with A from registers, in pairs; it always accumulates.
+// The same with A from pairs of registers. It always accumulates.
 #define WGMMA_A_FROM_REGISTERS_ASM(n, types, rest, c) \
   asm volatile(                                                                    \
       "{\n"                                                                        \
@@ -134,8 +134,8 @@ struct WgmmaAFromRegisters;
     }                                                                                   \
   };
 
-// 16-bit operands may be K-major or MN-major; others must be K-major. Of each f32 (tf32) the upper
-// 19 bits count.
+// 16-bit operands may be K-major or MN-major. Others must be K-major. tf32 uses the upper 19 bits
+// of an f32.
 #define DEFINE_WGMMA(n, tnsp_a, tnsp_b)                                                  \
   DEFINE_WGMMA_OF(f16, f16, float, n, "k16.f32.f16.f16",                                 \
                   ", 1, 1, " DIGITS_OF(tnsp_a) ", " DIGITS_OF(tnsp_b), "+f")             \

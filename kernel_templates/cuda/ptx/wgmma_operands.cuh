@@ -1,6 +1,6 @@
-// The accumulators of a wgmma instruction, for every width n. An asm names its operands one by one:
-// NAMES_n are the names of the n / 2 accumulators, which follow three other operands,
-// ACCUMULATORS_n(c) the accumulators d with their constraint.
+// The accumulators of a wgmma instruction, for every width n. An asm statement names each operand.
+// NAMES_n are the names of the n / 2 accumulators, which follow three other operands.
+// ACCUMULATORS_n(c) are the accumulators d with their constraint c.
 #pragma once
 
 #define NAMES_16 "%3, %4, %5, %6, %7, %8, %9, %10"
@@ -163,7 +163,7 @@
 #define ACCUMULATORS_OF(n) PASTE(ACCUMULATORS_, n)
 #define TEXT_OF(n) #n
 #define DIGITS_OF(n) TEXT_OF(n)
-// The other one of 0 and 1.
+// Swaps 0 and 1.
 #define NOT_0 1
 #define NOT_1 0
 #define NOT_OF(bit) PASTE(NOT_, bit)

@@ -1,15 +1,16 @@
 // Neighbouring tiles for neighbouring SMs (gpc_aware). SMs of one GPC that ask the L2 cache for the
-// same line at nearly the same time are answered together, so CTAs that share operands should run
-// on one. A CTA learns its GPC only when it runs. Its cluster then claims the next id from the range
-// of that GPC, or of another GPC if that range is used up. There are as many ids as clusters, so
-// each cluster finds one. The ids affect the time, not the result.
+// same line at nearly the same time are served together, so CTAs that share operands should run on
+// one GPC. A CTA learns its GPC only when it runs. Its cluster then claims the next id from the
+// range of that GPC, or of another GPC if that range is used up. There are as many ids as clusters,
+// so each cluster finds one. The ids affect the time, not the result.
 //
-//   the last 8 bytes of the workspace's counters, one number:  a byte for each GPC, how many
-//                                                              clusters have claimed from its range
+//   the last 8 bytes of the workspace's counters, one number:  a byte for each GPC, which counts
+//                                                              the clusters that have claimed an id
+//                                                              of its range
 //
 // The number is zero again before a launch that may overlap this one can begin: the cluster that
-// claims the last id sees from the number that all are claimed, clears it, and only then lets the
-// next kernel start. So a kernel may touch it before the previous kernels have ended.
+// claims the last id recognises this by the number, clears it, and only then lets the next kernel
+// start. So a kernel may touch it before the previous kernels have ended.
 #pragma once
 
 #include "../common/arguments.cuh"
@@ -35,7 +36,7 @@ __device__ __forceinline__ int ids_of(const GpcClusterRanges& ranges, int gpc) {
   return ranges.first[gpc + 1] - ranges.first[gpc];
 }
 
-// The GPC that seems to have most ids left.
+// The GPC that has the most ids left according to `claims`.
 __device__ __forceinline__ int gpc_with_most_left(const GpcClusterRanges& ranges,
                                                   ClaimCounters claims) {
   int gpc = 0, most = 0;
@@ -49,20 +50,20 @@ __device__ __forceinline__ int gpc_with_most_left(const GpcClusterRanges& ranges
   return gpc;
 }
 
-// The claiming thread of a cluster's first CTA claims an id. If the GPCs are not known, this is the
-// id of the launch. The other threads do not use the result.
+// The claiming thread of a cluster's first CTA claims an id. If the GPCs are not known, it gets the
+// cluster id of the launch. The other threads do not use the result.
 struct ClaimedClusterId {
   int id;
-  ClaimCounters claims;  // of all clusters until then; 0: this thread has claimed nothing
+  ClaimCounters claims;  // of all clusters so far; 0 if this thread has claimed nothing
 };
-constexpr int kClaimingThread = 32;  // of a warp that has nothing else to do yet
+constexpr int kClaimingThread = 32;  // of a warp that is otherwise idle
 template <int kClusterSize>
 __device__ __forceinline__ ClaimedClusterId claim_cluster_id(const Arguments& arguments,
                                                              const GpcClusterRanges& ranges) {
   if (threadIdx.x == kClaimingThread && (kClusterSize == 1 || cta_rank_in_cluster() == 0)) {
     int gpc = ranges.gpc_of_sm[min(static_cast<int>(sm_id()), kMostSms - 1)];
 #pragma unroll 1
-    for (int attempt = 0; attempt < ranges.gpcs; ++attempt) {  // none is found empty twice
+    for (int attempt = 0; attempt < ranges.gpcs; ++attempt) {  // a GPC is found empty at most once
       const ClaimCounters one = ClaimCounters{1} << 8 * gpc;
       const ClaimCounters previous = atomicAdd(claim_counters(arguments), one);
       const int number = claims_of(previous, gpc);
@@ -91,9 +92,9 @@ __device__ __forceinline__ void finish_claim(const Arguments& arguments,
   launch_dependents();
 }
 
-// All threads call this after the cluster's barrier, `rank` being that of their CTA. They get the
-// id that the claiming thread of the first CTA has claimed. It goes through 4 bytes of shared
-// memory and, if the cluster has several CTAs, a barrier that expects them.
+// All threads call this after the cluster's barrier, with the rank of their CTA. It returns the id
+// that the claiming thread of the first CTA has claimed. The id goes through 4 bytes of shared
+// memory and, if the cluster has several CTAs, a barrier that expects these bytes.
 template <int kClusterSize>
 __device__ __forceinline__ int broadcast_cluster_id(int rank, int id, unsigned address,
                                                     unsigned barrier) {

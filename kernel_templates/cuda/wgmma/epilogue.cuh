@@ -242,6 +242,7 @@ struct CollectiveEpilogue {
                                                    const ThreadGroup& group,
                                                    const ChunkAccumulators& accumulators) const {
     constexpr int kVectorsOfRow = kSpreadColumns / kVectorElements;
+    const OutputMatrix output{arguments, epilogue, chunk.batch_index};
     auto* const rows = reinterpret_cast<Accumulator*>(epilogue_stages);
     const int m0 = chunk.m0 + group.thread / 32 * 16;
 #pragma unroll
@@ -253,20 +254,19 @@ struct CollectiveEpilogue {
                                      accumulators[first + 2], accumulators[first + 3]};
         const Accumulator right[4] = {accumulators[first + 4], accumulators[first + 5],
                                       accumulators[first + 6], accumulators[first + 7]};
-        fragments_to_shared(left, right, false, false, rows + n, kSpreadPitch);
+        fragments_to_shared<kSpreadPitch>(left, right, rows + n);
       }
       __syncwarp();
       if constexpr (kStoresVectors) {
 #pragma unroll 1
         for (int vector = threadIdx.x % 32; vector < 16 * kVectorsOfRow; vector += 32) {
           const int row = vector / kVectorsOfRow, n = vector % kVectorsOfRow * kVectorElements;
-          store_vector(arguments, epilogue, chunk.batch_index,
-                       *reinterpret_cast<const AccumulatorVector*>(rows + row * kSpreadPitch + n),
-                       m0 + row, chunk.n0 + column + n);
+          output.store_vector(
+              *reinterpret_cast<const AccumulatorVector*>(rows + row * kSpreadPitch + n), m0 + row,
+              chunk.n0 + column + n);
         }
       } else {
-        store_elements<kSpreadColumns, kSpreadPitch>(arguments, epilogue, chunk.batch_index, rows,
-                                                     m0, chunk.n0 + column);
+        output.store_elements<kSpreadColumns, kSpreadPitch>(rows, m0, chunk.n0 + column);
       }
       __syncwarp();
     }

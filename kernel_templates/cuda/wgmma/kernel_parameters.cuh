@@ -1,5 +1,5 @@
 // Parameters of the kernels beside Arguments and the tensor maps. The host code that fills them
-// includes this file as well, so it is plain C++ without includes.
+// includes this file, so it is plain C++ without includes.
 #pragma once
 
 constexpr int kMostGpcs = 8, kMostSms = 160;
@@ -9,20 +9,20 @@ constexpr int kClaimCounterBytes = kMostGpcs;  // the last of a workspace's coun
 // same GPC get neighbouring ids (claim_cluster_id.cuh).
 struct GpcClusterRanges {
   int gpcs;  // 0: clusters keep the ids of their launch, and the counters are not touched
-  // The ids of GPC g are first[g] to first[g + 1] - 1, none from `gpcs` on; together they are as
-  // many as clusters.
+  // GPC g has the ids first[g] to first[g + 1] - 1. GPCs from `gpcs` have none. There are as many
+  // ids as clusters.
   unsigned char first[kMostGpcs + 1];
   unsigned char gpc_of_sm[kMostSms];  // by %smid
   unsigned char padding[3];           // host code compares whole structs
 };
 
-constexpr int kPaddingThreads = 256, kPaddingBlocksOfSm = 4;  // of that kernel
+constexpr int kPaddingThreads = 256, kPaddingBlocksOfSm = 4;  // of the padding kernel
 
-// Operands whose rows TMA cannot copy, since they are not aligned to 16 bytes: a kernel that goes
-// before the other (pad.cuh) copies them to the workspace, each row padded.
+// TMA cannot copy operands whose rows are not aligned to 16 bytes. A kernel that runs before the
+// GEMM (pad.cuh) copies them to the workspace with padded rows.
 struct OperandPadding {
-  // Of the copies of A and B in the workspace, and of their rows (columns, where they are
-  // column-major), in bytes; a pitch of 0: the operand is not copied.
+  // The offsets of the copies in the workspace, and the pitches of their rows (or columns), in
+  // bytes. An operand with a pitch of 0 is not copied.
   long long offset_a, offset_b;
   long long pitch_a, pitch_b;
 };

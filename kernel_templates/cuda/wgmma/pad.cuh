@@ -1,15 +1,15 @@
 // The kernel that copies operands whose rows are not aligned to 16 bytes (kernel_parameters.cuh).
 //
-// A thread writes 16 aligned bytes of the copy. In the operand they lie in two aligned 16-byte
-// words, which neighbouring threads read, too, and are shifted out of them. Words that reach beyond
-// the matrix are not read: elements are copied one by one there. The padding itself is not written:
-// tensor maps know the rows' length.
+// A thread writes 16 aligned bytes of the copy. It reads the two aligned 16-byte words of the
+// operand that contain them, and shifts. Neighbouring threads read the same words. Words that reach
+// beyond the matrix are not read. There the elements are copied one by one. The padding is not
+// written, since tensor maps have the length of the rows.
 #pragma once
 
 #include "../common/problem.cuh"
 #include "kernel_parameters.cuh"
 
-// One operand: `matrices` of `rows` rows of `length` elements.
+// One operand: `matrices` matrices of `rows` rows of `length` elements.
 template <typename Type>
 struct PaddedOperand {
   const Type* from;
@@ -17,7 +17,7 @@ struct PaddedOperand {
   long long length, leading_dimension, pitch;
   long long rows, matrices, batch_stride;
 
-  unsigned long long begin = 0, end = 0;  // the addresses between which all elements lie
+  unsigned long long begin = 0, end = 0;  // the range of addresses of all elements
 };
 template <typename Type>
 __device__ __forceinline__ PaddedOperand<Type> with_addresses(PaddedOperand<Type> operand) {
@@ -28,7 +28,7 @@ __device__ __forceinline__ PaddedOperand<Type> with_addresses(PaddedOperand<Type
   return operand;
 }
 
-// 16 bytes from the byte `shift` of two words on; rows are aligned to `alignment` bytes.
+// 16 bytes of two words, from byte `shift`. Rows are aligned to kAlignment bytes.
 template <int kAlignment>
 __device__ __forceinline__ uint4 shifted(const uint4& low, const uint4& high, unsigned shift) {
   unsigned words[8] = {low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w};
@@ -51,15 +51,14 @@ __device__ __forceinline__ uint4 shifted(const uint4& low, const uint4& high, un
   return {words[0], words[1], words[2], words[3]};
 }
 
-// 16 bytes of a copy on their way.
+// 16 bytes of a copy in flight.
 template <typename Type>
 struct PaddedChunk {
   const Type* from;
   char* to;
-  int elements;  // that the row still has there; at most those of 16 bytes, 0 beyond the last row
-  uint4 low,
-      high;  // the aligned words that they lie in, unless one of them is not all the matrix's
-  bool is_loaded;
+  int elements;     // of the row in these 16 bytes; 0 after the last row
+  uint4 low, high;  // the aligned words that contain the elements, if is_loaded
+  bool is_loaded;   // both words lie inside the matrix
 };
 
 template <typename Type>
@@ -98,10 +97,10 @@ __device__ __forceinline__ void store_chunk(const PaddedChunk<Type>& chunk) {
   }
 }
 
-// Neighbouring threads copy neighbouring chunks, row after row, and each has some on their way.
+// Neighbouring threads copy neighbouring chunks, row after row. Each has several in flight.
 template <typename Type, int kAlignment>
 __device__ __forceinline__ void pad(const PaddedOperand<Type>& operand) {
-  constexpr int kOnTheirWay = 2;
+  constexpr int kInFlight = 2;
   const auto chunks = static_cast<int>((operand.length * sizeof(Type) + 15) / 16);
   const long long rows = operand.rows * operand.matrices;
   const unsigned step = gridDim.x * kPaddingThreads;
@@ -110,7 +109,7 @@ __device__ __forceinline__ void pad(const PaddedOperand<Type>& operand) {
   long long row = first / chunks;
   int chunk = first % chunks;
   while (row < rows) {
-    PaddedChunk<Type> loaded[kOnTheirWay];
+    PaddedChunk<Type> loaded[kInFlight];
 #pragma unroll
     for (PaddedChunk<Type>& one : loaded) {
       one = load_chunk(operand, row, chunk);

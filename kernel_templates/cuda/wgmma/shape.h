@@ -9,7 +9,7 @@ namespace tunedgemm::internal::wgmma {
 
 constexpr int kWarpgroupThreads = 128;
 constexpr int kRowBlock = 64;       // rows of D that one wgmma instruction computes
-constexpr int kStepBytes = 32;      // along K, of every row that it takes
+constexpr int kStepBytes = 32;      // of every row along K, in one wgmma instruction
 constexpr int kSwizzleBytes = 128;  // a row of a swizzle atom, and a line of the L2 cache
 constexpr int kSwizzleAtomRows = 8;
 constexpr int kTmaAlignment = 16;  // of rows in global memory, in bytes
@@ -20,7 +20,7 @@ constexpr int kMostStages = 12, kMostSplitK = 16, kMostClusterSize = 4;
 // An epilogue stage of a warp: 16 rows of 128 bytes.
 constexpr int kEpilogueStageBytes = 2048, kEpilogueRows = 16;
 constexpr int kControlBytes = 1024;  // barriers, an int for each consumer, the claimed cluster id
-constexpr int kTransposeWarps = 3;   // those of the producer's warpgroup that it does not need
+constexpr int kTransposeWarps = 3;   // the other warps of the producer's warpgroup
 constexpr int kRegistersOfSm = 65536;
 
 TUNEDGEMM_CONSTEXPR int least(int x, int y) {
@@ -47,7 +47,7 @@ TUNEDGEMM_CONSTEXPR SharedTile shared_tile(int extent, int block_k, int element_
   return {is_k_major, divided_up((is_k_major ? block_k : extent) * element_bytes, kSwizzleBytes),
           is_k_major ? extent : block_k, element_bytes};
 }
-// The same memory after every square of 128 x 128 bytes has been transposed.
+// The tile after every square of 128 x 128 bytes has been transposed.
 TUNEDGEMM_CONSTEXPR SharedTile transposed(SharedTile tile) {
   return {!tile.is_k_major, 1, tile.atom_columns * kSwizzleBytes / tile.element_bytes,
           tile.element_bytes};
@@ -59,8 +59,8 @@ TUNEDGEMM_CONSTEXPR int tile_bytes(SharedTile tile) {
   return tile.atom_columns * atom_column_bytes(tile);
 }
 
-// The knobs, and what the kernel must know of the problem: the transposed problem, if A and B are
-// swapped. The kernel's headers are templates over a Shape.
+// The knobs, and the properties of the problem that the kernel depends on. With swap_ab it is the
+// transposed problem. The kernel's headers are templates over a Shape.
 struct Shape {
   int block_m, block_n, block_k;
   int stages, epilogue_stages, consumers;
@@ -72,7 +72,7 @@ struct Shape {
   int element_bytes, element_bytes_d;
   bool a_is_k_major, b_is_k_major;
   bool accumulates_integers;
-  bool promotes;  // accumulators of the tensor cores are added to others after each tile along K
+  bool promotes;      // accumulators are added to others in f32 after each k tile
   bool adds_operand;  // C or a bias
 
   // ---- The schedule -----------------------------------------------------------------------------
@@ -96,7 +96,7 @@ struct Shape {
   TUNEDGEMM_CONSTEXPR bool transposes_a() const { return element_bytes == 1 && !a_is_k_major; }
   TUNEDGEMM_CONSTEXPR bool transposes_b() const { return element_bytes != 2 && !b_is_k_major; }
   TUNEDGEMM_CONSTEXPR bool transposes() const { return transposes_a() || transposes_b(); }
-  // As wgmma takes them.
+  // The tiles that wgmma reads.
   TUNEDGEMM_CONSTEXPR SharedTile tile_a() const {
     return transposes_a() ? transposed(loaded_tile_a()) : loaded_tile_a();
   }
@@ -126,7 +126,7 @@ struct Shape {
   TUNEDGEMM_CONSTEXPR int origin_step_n() const { return bytes_are_n_major() ? 16 : 8; }
 
   // ---- Registers --------------------------------------------------------------------------------
-  // The fragments of A of all row blocks but one: for one there is room anyway.
+  // The fragments of A, except those of one row block, for which there is always room.
   TUNEDGEMM_CONSTEXPR int fragment_registers() const {
     return a_from_registers() ? 32 * (row_blocks() - 1) : 0;
   }
@@ -152,8 +152,7 @@ struct Shape {
                                                                 : 6;
     return (consumers < 3 ? 192 : a_from_registers() ? 96 : 100) * sixths / 6;
   }
-  // How the warpgroups divide the registers of an SM: what the producer releases, the consumers
-  // take.
+  // The registers of a thread. The consumers take the registers that the producer releases.
   TUNEDGEMM_CONSTEXPR int producer_registers() const {
     return consumers == 3 || transposes() ? 56 : 40;
   }
@@ -192,7 +191,7 @@ struct Shape {
     return swap_ab || bytes % 128 == 0 ? 128 : bytes % 64 == 0 ? 64 : 32;
   }
   // A consumer of several row blocks can store some while it multiplies others. 32-bit elements are
-  // stored faster at once, since they take as long as several tiles along K; and transpose warps
+  // stored faster without overlap, since a store takes as long as several k tiles. Transpose warps
   // take the registers that two loops need.
   TUNEDGEMM_CONSTEXPR bool overlaps_epilogue() const {
     return row_blocks() > 1 && !ping_pong && split_k == 1 && in_flight == 1 &&

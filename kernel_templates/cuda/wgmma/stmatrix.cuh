@@ -4,24 +4,24 @@
 //   store_block(rows, span, column, packed(elements))
 //   store_block_transposed(rows, row, column, packed(elements))
 //
-// `elements` are a lane's: with g = lane / 4 and t = lane % 4, [0], [1] row g, columns 2 t and
-// 2 t + 1; [2], [3] row g + 8; [4] to [7] the same 8 columns further. There are 16 rows of `span`
-// bytes, swizzled (tensor_copy.cuh); the block begins at `column`. Transposed, the block's columns
-// become rows of 128 bytes, from `row` on, and its rows begin at `column` of them.
+// With g = lane / 4 and t = lane % 4, a lane's elements are: [0], [1] in row g, columns 2 t and 2 t
+// + 1; [2], [3] in row g + 8; [4] to [7] 8 columns further. The 16 rows of `span` bytes are
+// swizzled (tensor_copy.cuh), and the block begins at `column`. Transposed, the block's columns
+// become rows of 128 bytes. The first one is `row`, and the block begins at `column` of each.
 #pragma once
 
 #include "../common/number.cuh"
 #include "../ptx/data_movement.cuh"
 #include "../ptx/tensor_copy.cuh"
 
-// stmatrix: four matrices of 8 x 8 elements of 16 bits; lanes 8 i to 8 i + 7 give the addresses of
-// the rows of the i-th. "Warp Level Matrix Instructions: stmatrix".
+// "Warp Level Matrix Instructions: stmatrix". Stores four matrices of 8 x 8 elements of 16 bits.
+// Lanes 8 i to 8 i + 7 give the addresses of the rows of matrix i.
 __device__ __forceinline__ void store_matrices(unsigned row, const unsigned (&pairs)[4]) {
   asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(row),
                "r"(pairs[0]), "r"(pairs[1]), "r"(pairs[2]), "r"(pairs[3])
                : "memory");
 }
-// stmatrix.trans: the same of the transposed matrices.
+// stmatrix.trans: stores the transposed matrices.
 __device__ __forceinline__ void store_matrices_transposed(unsigned row,
                                                           const unsigned (&pairs)[4]) {
   asm volatile("stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(row),
@@ -39,7 +39,7 @@ __device__ __forceinline__ unsigned pair_of(unsigned short low, unsigned short h
   return low | static_cast<unsigned>(high) << 16;
 }
 
-// A lane's elements as they are stored: of 16 bits in pairs, and of 32 bits.
+// A lane's elements in registers: pairs of 16 bits, or 32 bits each.
 struct PackedElements16 {
   unsigned pair[4];
 };

@@ -1,5 +1,5 @@
-// Tile scheduler: which tile of D, and which slice of K, a CTA computes next. The CTAs are
-// persistent: each computes one work tile after the other. The CTAs of a cluster compute
+// Tile scheduler: determines the tile of D and the slice of K that a CTA computes next. The CTAs
+// are persistent. Each computes one work tile after the other. The CTAs of a cluster compute
 // neighbouring tiles at the same time.
 #pragma once
 
@@ -10,7 +10,7 @@
 
 using namespace tunedgemm::internal;
 
-// The place of a CTA in its cluster, which has cluster_m rows of CTAs and cluster_n columns.
+// The coordinates of a CTA in its cluster of cluster_m x cluster_n CTAs.
 struct ClusterCoordinate {
   int rank, m, n;
 };
@@ -19,7 +19,7 @@ __device__ __forceinline__ ClusterCoordinate cluster_coordinate() {
   const int rank = kShape.cluster_size() == 1 ? 0 : cta_rank_in_cluster();
   return {rank, rank % kShape.cluster_m, rank / kShape.cluster_m};
 }
-// The CTAs of its row, which share A, and of its column, which share B.
+// The CTAs of the same row share A. The CTAs of the same column share B.
 template <wgmma::Shape kShape>
 __device__ __forceinline__ unsigned short multicast_mask_a(const ClusterCoordinate& cta) {
   unsigned mask = 0;
@@ -105,7 +105,8 @@ __device__ __forceinline__ TileScheduler<kShape, kRasterization> make_tile_sched
   scheduler.stride = gridDim.x / kShape.cluster_size();
   scheduler.clusters_m = tiles_along(arguments.m, kShape.block_m * kShape.cluster_m);
   scheduler.clusters_n = tiles_along(arguments.n, kShape.block_n * kShape.cluster_n);
-  // A tile that is moved back computes elements twice: C must still be there the second time.
+  // A tile that is moved back computes elements again, and reads C again. So D must not overwrite
+  // C.
   const bool is_in_place = kReadC && arguments.c == arguments.d;
   scheduler.last_m0 = is_in_place
                           ? scheduler.kNoLimit
