@@ -168,4 +168,24 @@ std::vector<Instance> untuned_choices(const Problem& problem, const DeviceIdenti
   return ranked;
 }
 
+std::vector<Instance> measured_instances(const Problem& problem, const DeviceLimits& limits,
+                                         std::vector<TrialRecord> trials) {
+  std::erase_if(trials, [](const TrialRecord& trial) { return !trial.measurement; });
+  std::sort(trials.begin(), trials.end(), [](const TrialRecord& left, const TrialRecord& right) {
+    return left.measurement->median_us < right.measurement->median_us;
+  });
+  std::vector<Instance> instances;
+  for (const TrialRecord& trial : trials) {
+    const Candidate candidate{find_family(trial.family), trial.config};
+    if (candidate.family == nullptr ||
+        candidate.family->fingerprint() != trial.family_fingerprint) {
+      continue;
+    }
+    if (Instantiation instance = instantiate(problem, candidate, limits)) {
+      instances.push_back(std::move(instance).value());
+    }
+  }
+  return instances;
+}
+
 }  // namespace tunedgemm::internal

@@ -46,4 +46,9 @@ std::vector<Instance> untuned_choices(const Problem& problem, const DeviceIdenti
                                       const DeviceLimits& limits, std::span<const Record> winners,
                                       std::vector<Instance> ranked);
 
+/// The candidates of a tuning that were timed, the fastest first; without those whose template has
+/// changed since.
+std::vector<Instance> measured_instances(const Problem& problem, const DeviceLimits& limits,
+                                         std::vector<TrialRecord> trials);
+
 }  // namespace tunedgemm::internal

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <utility>
 
 namespace tunedgemm::internal {
@@ -237,7 +238,13 @@ int launch(const Plan& plan, const tunedgemm_buffers& buffers, StreamHandle stre
     arguments.workspace = needed == 0 ? nullptr : buffers.workspace;
     return plan.kernel->run(plan.launch, arguments, stream);
   }
-  return plan.context->workspaces().run(*plan.kernel, plan.launch, arguments, stream);
+  const std::optional<int> error =
+      plan.context->workspaces().run(*plan.kernel, plan.launch, arguments, stream);
+  if (!error) [[unlikely]] {
+    const Plan& other = plan.context->plan_without_workspace(plan);
+    return other.kernel->run(other.launch, arguments, stream);
+  }
+  return *error;
 }
 
 }  // namespace tunedgemm::internal

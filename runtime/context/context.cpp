@@ -168,6 +168,25 @@ const Plan& Context::plan_during_capture(const CheckedCall& call) {
   return added;
 }
 
+const Plan& Context::plan_without_workspace(const Plan& plan) {
+  if (const Plan* existing = plans_without_workspace_.find(plan.key)) {
+    return *existing;
+  }
+  const CheckedCall call = call_of_plan(plan.key);
+  PlanMaker::Miss miss(maker_, call);
+  auto other = try_or_log(plan.problem, [&] {
+    return maker_.without_workspace(miss, compiling_under(options_.policy));
+  });
+  if (other == nullptr) {
+    throw DeviceError(DeviceError::Kind::kOutOfMemory,
+                      "there is no memory for the workspace of " +
+                          std::to_string(plan.launch.workspace_bytes) + " bytes that " +
+                          plan.description + " needs, and no kernel without one for " +
+                          to_text(plan.problem));
+  }
+  return plans_without_workspace_.add(std::move(other));
+}
+
 std::unique_ptr<Plan> Context::make_plan(PlanMaker::Miss& miss, Policy policy) {
   const Problem& problem = miss.problem();
   if (is_empty(problem)) {
@@ -206,8 +225,8 @@ std::unique_ptr<Plan> Context::make_plan(PlanMaker::Miss& miss, Policy policy) {
       return plan;
     }
   }
-  const bool stored_first = compiling == Compiling::kForbidden || nothing_compiles ||
-                            !device_->why_not_compile().empty();
+  const bool stored_first =
+      compiling == Compiling::kForbidden || nothing_compiles || !device_->why_not_compile().empty();
   if (stored_first) {
     if (auto plan = plan_of_stored(miss)) {
       return plan;

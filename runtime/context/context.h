@@ -81,6 +81,10 @@ class Context {
   const Plan* find_plan(const CallKey& key) const noexcept { return plans_.find(key); }
 
   WorkspacePool& workspaces() { return workspaces_; }
+  /// The same call with a kernel that needs no workspace, for a launch whose workspace cannot be
+  /// had. May compile it, if the context's policy allows that. Throws DeviceError(kOutOfMemory) if
+  /// there is no such kernel.
+  const Plan& plan_without_workspace(const Plan& plan);
 
   /// See TuningSession.
   std::optional<Record> find_tuned(const Problem& problem, const TuneOptions& options) {
@@ -157,6 +161,7 @@ class Context {
   std::unique_ptr<Store> store_;
   PlanCache plans_;
   PlanCache capture_plans_;  ///< separate, since after the capture the problem may be tuned
+  PlanCache plans_without_workspace_;
   PlanMaker maker_;
   ProvisionalPlans provisional_;
   WorkspacePool workspaces_;

@@ -14,6 +14,9 @@
 namespace tunedgemm::internal {
 namespace {
 
+// Candidates in the model's order that are looked up in the store.
+constexpr std::size_t kLookedUp = 32;
+
 std::string microseconds(double us) {
   const std::string text = std::to_string(us);
   return text.substr(0, text.find('.') + 3) + " us";
@@ -87,7 +90,10 @@ std::unique_ptr<Plan> PlanMaker::from_kernel(const CheckedCall& call, const Inst
   plan->launch = instance.launch;
   plan->description =
       to_text(instance.candidate) + " (" +
-      std::string(kernel->is_built_in() ? "linked in, nothing is compiled" : origin) + ")";
+      std::string(kernel->is_built_in() ? "linked in, nothing is compiled" : origin) +
+      (instance.launch.workspace_bytes > 0
+           ? ", workspace of " + std::to_string(instance.launch.workspace_bytes) + " bytes)"
+           : ")");
   plan->candidate = instance.candidate;
   plan->is_final = false;
   plan->kernel = std::move(kernel);
@@ -159,7 +165,6 @@ std::unique_ptr<Plan> PlanMaker::find_stored(Miss& miss) {
   }
   // A kernel compiled without a tuning has no winner row, but ranks high in the model. Below that,
   // search only the loaded kernels, which costs no look-up.
-  constexpr std::size_t kLookedUp = 32;
   const std::string& compiler = device_.toolchain().compiler;
   const std::vector<Instance>& ranked = miss.ranked();
   for (std::size_t rank = 0; rank < ranked.size(); ++rank) {
@@ -221,6 +226,35 @@ std::unique_ptr<Plan> PlanMaker::from_model(Miss& miss, std::string& why_not) {
     }
   }
   return nullptr;
+}
+
+std::unique_ptr<Plan> PlanMaker::without_workspace(Miss& miss, Compiling compiling) {
+  const Problem& problem = miss.problem();
+  const std::vector<TrialRecord> trials =
+      store_.trials({problem, device_.identity(), device_.toolchain()});
+  std::vector<Instance> candidates = measured_instances(problem, device_.limits(), trials);
+  candidates.insert(candidates.end(), miss.ranked().begin(), miss.ranked().end());
+  const std::vector<TrialRecord> crashes = crashes_among(trials);
+  std::erase_if(candidates, [&](const Instance& instance) {
+    return instance.launch.needs_workspace() || has_crashed(crashes, instance.candidate);
+  });
+  candidates.resize(std::min(candidates.size(), kLookedUp));
+  const std::string& compiler = device_.toolchain().compiler;
+  for (const Instance& instance : candidates) {
+    if (KernelCache::Kernel kernel = kernels_.find_stored(instance, compiler)) {
+      return from_kernel(miss.call(), instance, std::move(kernel), "without a workspace");
+    }
+  }
+  if (compiling == Compiling::kAllowed) {
+    for (const Instance& instance : candidates) {
+      auto kernel = kernels_.get(instance, compiler);
+      if (std::holds_alternative<KernelCache::Kernel>(kernel)) {
+        return from_kernel(miss.call(), instance, std::get<0>(std::move(kernel)),
+                           "without a workspace");
+      }
+    }
+  }
+  return from_built_in(miss);
 }
 
 std::unique_ptr<Plan> PlanMaker::from_loaded(Miss& miss) {

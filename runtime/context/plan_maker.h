@@ -68,6 +68,9 @@ class PlanMaker {
   /// The model's choice, compiled unless it is stored. Skips candidates that have crashed. Null if
   /// none can be compiled and loaded; `why_not` then gets the reason. Throws DeviceError.
   std::unique_ptr<Plan> from_model(Miss& miss, std::string& why_not);
+  /// The fastest kernel that needs no workspace: by the times of the problem's tuning, else by the
+  /// model; a stored one if there is any. Null if there is none. Throws DeviceError.
+  std::unique_ptr<Plan> without_workspace(Miss& miss, Compiling compiling);
   /// A loaded kernel; null if none computes the problem. Launches nothing, allocates no device
   /// memory.
   std::unique_ptr<Plan> from_loaded(Miss& miss);

@@ -2,16 +2,30 @@
 
 #include <algorithm>
 #include <limits>
+#include <string>
 #include <utility>
+
+#include "kernel_templates/base/log.h"
 
 namespace tunedgemm::internal {
 namespace {
 
-// From this many streams on, idle streams lose their workspaces: they may have been destroyed, of
-// which CUDA gives no notice. The idle time is far longer than programs take to return to a stream,
-// since freeing and allocating wait for the device.
+// From this many streams on, or this part of the limit, idle streams lose their workspaces: they may
+// have been destroyed, of which CUDA gives no notice. The idle time is far longer than programs take
+// to return to a stream, since freeing and allocating wait for the device.
 constexpr std::size_t kManyStreams = 64;
+constexpr std::int64_t kManyBytesOfLimit = 2;
 constexpr std::chrono::milliseconds kIdle{200};
+
+// The limit is the device's memory divided by this.
+constexpr std::int64_t kLimitOfMemory = 16;
+// The pause between failed attempts to allocate, each of which takes the driver some time.
+constexpr std::chrono::milliseconds kRetryPause{100};
+
+std::int64_t limit_of(std::int64_t memory_bytes) {
+  return memory_bytes > 0 ? memory_bytes / kLimitOfMemory
+                          : std::numeric_limits<std::int64_t>::max();  // unknown
+}
 
 constexpr std::uint64_t kNoStream = std::numeric_limits<std::uint64_t>::max();
 
@@ -45,6 +59,9 @@ class WorkspacePool::Use {
   StreamWorkspace* workspace_ = nullptr;
 };
 
+WorkspacePool::WorkspacePool(Device& device)
+    : device_(device), limit_bytes_(limit_of(device.identity().memory_bytes)) {}
+
 WorkspacePool::~WorkspacePool() {
   // A graph that outlives the pool keeps the GraphWorkspace, without device memory.
   for (const auto& workspace : graph_workspaces_) {
@@ -52,8 +69,8 @@ WorkspacePool::~WorkspacePool() {
   }
 }
 
-int WorkspacePool::run(const CompiledKernel& kernel, const Launch& launch, Arguments arguments,
-                       StreamHandle stream) {
+std::optional<int> WorkspacePool::run(const CompiledKernel& kernel, const Launch& launch,
+                                      Arguments arguments, StreamHandle stream) {
   const std::optional<std::uint64_t> id = device_.stream_id(stream);
   if (!id) [[unlikely]] {
     return run_captured(kernel, launch, arguments, stream);
@@ -62,7 +79,9 @@ int WorkspacePool::run(const CompiledKernel& kernel, const Launch& launch, Argum
   if (!use) [[unlikely]] {
     use = add(launch, *id);
     if (!use) {
-      return kernel.run(without_workspace(launch), arguments, stream);
+      return launch.workspace_is_optional
+                 ? std::optional(kernel.run(without_workspace(launch), arguments, stream))
+                 : std::nullopt;
     }
   }
   arguments.workspace = use.data();
@@ -95,6 +114,9 @@ WorkspacePool::Use WorkspacePool::add(const Launch& launch, std::uint64_t stream
     return kept;
   }
   free_workspaces_of_destroyed_graphs();
+  if (is_refused(launch.workspace_bytes)) {
+    return {};
+  }
   StreamWorkspace* workspace = take(stream);
   if (workspace == nullptr) {
     stream_workspaces_.push_back(std::make_unique<StreamWorkspace>());
@@ -111,8 +133,8 @@ WorkspacePool::Use WorkspacePool::add(const Launch& launch, std::uint64_t stream
     workspace->users.fetch_add(users - kTaken, std::memory_order_release);
   };
   try {
-    workspace->memory = allocate(launch);
-  } catch (const DeviceError&) {
+    workspace->memory = allocate(launch.workspace_bytes);
+  } catch (const std::exception&) {
     give_back(0);
     throw;
   }
@@ -159,8 +181,8 @@ void WorkspacePool::free_idle_workspaces() {
   }
 }
 
-int WorkspacePool::run_captured(const CompiledKernel& kernel, const Launch& launch,
-                                Arguments arguments, StreamHandle stream) {
+std::optional<int> WorkspacePool::run_captured(const CompiledKernel& kernel, const Launch& launch,
+                                               Arguments arguments, StreamHandle stream) {
   const std::scoped_lock lock(mutex_);
   const Device::Current current(device_);
   const std::unique_ptr<StreamCapture> before = device_.capture_of(stream);
@@ -170,7 +192,9 @@ int WorkspacePool::run_captured(const CompiledKernel& kernel, const Launch& laun
   }
   const std::shared_ptr<GraphWorkspace> workspace = graph_workspace(launch, *before);
   if (workspace == nullptr) {
-    return kernel.run(without_workspace(launch), arguments, stream);
+    return launch.workspace_is_optional
+               ? std::optional(kernel.run(without_workspace(launch), arguments, stream))
+               : std::nullopt;
   }
   arguments.workspace = workspace->memory->data();
   const int error = kernel.run(launch, arguments, stream);
@@ -198,29 +222,66 @@ std::shared_ptr<WorkspacePool::GraphWorkspace> WorkspacePool::graph_workspace(
         });
   }
   free_workspaces_of_destroyed_graphs();
+  if (is_refused(launch.workspace_bytes)) {
+    return nullptr;
+  }
   auto workspace = std::make_shared<GraphWorkspace>();
   workspace->capture = capture.id();
-  workspace->memory = allocate(launch);
+  workspace->memory = allocate(launch.workspace_bytes);
   if (workspace->memory == nullptr) {
     return nullptr;
   }
-  capture.keep(workspace);
+  // Before keep(): if that fails, the driver may be the last other owner, and must not free memory.
   graph_workspaces_.push_back(workspace);
+  capture.keep(workspace);
   return workspace;
 }
 
-std::unique_ptr<DeviceMemory> WorkspacePool::allocate(const Launch& launch) {
-  try {
-    const Device::Current current(device_);
-    auto memory = device_.allocate(launch.workspace_bytes);
-    device_.set_bytes(memory->data(), 0, std::min(launch.workspace_bytes, kWorkspaceCounterBytes));
-    return memory;
-  } catch (const DeviceError&) {
-    if (launch.workspace_is_optional) {
-      return nullptr;
-    }
-    throw;
+std::int64_t WorkspacePool::total_bytes() const {
+  std::int64_t total = 0;
+  for (const auto& workspace : stream_workspaces_) {
+    total += workspace->memory == nullptr ? 0 : workspace->memory->size_bytes();
   }
+  for (const auto& workspace : graph_workspaces_) {
+    total += workspace->memory->size_bytes();
+  }
+  return total;
+}
+
+bool WorkspacePool::is_refused(std::int64_t bytes) const {
+  return bytes >= refused_bytes_ && std::chrono::steady_clock::now() < retry_at_;
+}
+
+std::unique_ptr<DeviceMemory> WorkspacePool::allocate(std::int64_t bytes) {
+  if (total_bytes() + bytes > limit_bytes_ / kManyBytesOfLimit) {
+    free_idle_workspaces();
+  }
+  const std::int64_t total = total_bytes();
+  std::string why_not;
+  if (total > 0 && total + bytes > limit_bytes_) {
+    why_not = "workspaces have " + std::to_string(total) + " bytes, and the limit is " +
+              std::to_string(limit_bytes_) + ", a sixteenth of the device's memory";
+  } else {
+    try {
+      const Device::Current current(device_);
+      auto memory = device_.allocate(bytes);
+      device_.set_bytes(memory->data(), 0, std::min(bytes, kWorkspaceCounterBytes));
+      return memory;
+    } catch (const DeviceError& error) {
+      if (error.kind() == DeviceError::Kind::kLost) {
+        throw;
+      }
+      free_idle_workspaces();
+      why_not = error.what();
+    }
+  }
+  refused_bytes_ = bytes;
+  retry_at_ = std::chrono::steady_clock::now() + kRetryPause;
+  if (!std::exchange(has_warned_, true)) {
+    log_warning("launches do without a workspace of " + std::to_string(bytes) +
+                " bytes: " + why_not);
+  }
+  return nullptr;
 }
 
 void WorkspacePool::free_workspaces_of_destroyed_graphs() {

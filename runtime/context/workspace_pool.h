@@ -9,8 +9,11 @@
 // workspace's last user, and else gets a new one.
 //
 // Thread-safe. The hot path takes no lock. The device must outlive the pool, which owns all
-// workspaces. A graph's are freed after the graph and its executables are destroyed. If there are
-// many streams, those of idle streams are freed. The rest is freed with the pool.
+// workspaces. A graph's are freed after the graph and its executables are destroyed. If workspaces
+// are many or large, those of idle streams are freed. The rest is freed with the pool.
+//
+// All workspaces together take at most a sixteenth of the device's memory; a single one may be
+// larger. A launch that would exceed this, or finds no memory, has to do without.
 
 #include <atomic>
 #include <chrono>
@@ -25,17 +28,18 @@ namespace tunedgemm::internal {
 
 class WorkspacePool {
  public:
-  explicit WorkspacePool(Device& device) : device_(device) {}
+  explicit WorkspacePool(Device& device);
   ~WorkspacePool();
   WorkspacePool(const WorkspacePool&) = delete;
   WorkspacePool& operator=(const WorkspacePool&) = delete;
 
   /// Launches the kernel with the workspace of the stream, or of the graph into which the stream is
-  /// captured; without one if it is optional and cannot be allocated. Returns 0 or the device API's
-  /// error number. Allocates, and blocks for that, only if there is no workspace yet; then it may
-  /// throw DeviceError.
-  int run(const CompiledKernel& kernel, const Launch& launch, Arguments arguments,
-          StreamHandle stream);
+  /// captured; without one if it is optional and cannot be had. Returns 0 or the device API's error
+  /// number; empty, and nothing is launched, if the launch needs a workspace that cannot be had.
+  /// Allocates, and blocks for that, only if there is no workspace yet; then it may throw
+  /// DeviceError.
+  std::optional<int> run(const CompiledKernel& kernel, const Launch& launch, Arguments arguments,
+                         StreamHandle stream);
 
   /// The number of workspaces of streams, and of graphs that still exist.
   std::size_t stream_workspaces() const;
@@ -63,7 +67,7 @@ class WorkspacePool {
   class Use;
 
   Use find(std::int64_t bytes, std::uint64_t stream) const noexcept;
-  /// Empty if the workspace is optional and cannot be allocated.
+  /// Empty if the workspace cannot be had.
   Use add(const Launch& launch, std::uint64_t stream);
   /// Takes an unused workspace for the stream, so that find() no longer returns it. Null if none is
   /// unused.
@@ -71,20 +75,28 @@ class WorkspacePool {
   /// Frees the workspaces of streams that have not launched since the last call, unless that was
   /// recent.
   void free_idle_workspaces();
-  int run_captured(const CompiledKernel& kernel, const Launch& launch, Arguments arguments,
-                   StreamHandle stream);
-  /// Null if the workspace is optional and cannot be allocated.
+  std::optional<int> run_captured(const CompiledKernel& kernel, const Launch& launch,
+                                  Arguments arguments, StreamHandle stream);
+  /// Null if the workspace cannot be had.
   std::shared_ptr<GraphWorkspace> graph_workspace(const Launch& launch,
                                                   const StreamCapture& capture);
   void free_workspaces_of_destroyed_graphs();
-  /// Zeroes the counters. Null if the workspace is optional and cannot be allocated. Throws
-  /// DeviceError.
-  std::unique_ptr<DeviceMemory> allocate(const Launch& launch);
+  std::int64_t total_bytes() const;
+  /// Whether an allocation of this size has failed so recently that another attempt must wait.
+  bool is_refused(std::int64_t bytes) const;
+  /// Zeroes the counters. Null if there is no memory, or the limit would be exceeded. Throws
+  /// DeviceError if the device is lost.
+  std::unique_ptr<DeviceMemory> allocate(std::int64_t bytes);
 
   Device& device_;
+  const std::int64_t limit_bytes_;
   mutable std::mutex mutex_;  ///< for adding, taking and freeing workspaces
   std::vector<std::unique_ptr<StreamWorkspace>> stream_workspaces_;
   std::chrono::steady_clock::time_point last_freed_{};
+  /// So many bytes were refused lately; until the time there is no second attempt.
+  std::int64_t refused_bytes_ = 0;
+  std::chrono::steady_clock::time_point retry_at_{};
+  bool has_warned_ = false;
   std::atomic<StreamWorkspace*> newest_{nullptr};
   std::vector<std::shared_ptr<GraphWorkspace>> graph_workspaces_;
 };

@@ -1,5 +1,6 @@
 #include "runtime/tuning/tuning_session.h"
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <system_error>
@@ -12,6 +13,7 @@
 #include "runtime/evaluation/watched_evaluator.h"
 #include "runtime/process/tuning_worker.h"
 #include "tuner/crashes.h"
+#include "tuner/neighbours.h"
 #include "tuner/remark.h"
 #include "tuner/search_limits.h"
 
@@ -269,10 +271,30 @@ TuneResult TuningSession::measure(const Problem& problem, const TuneOptions& opt
   }
   PutResult put = store_.put(*result.tuning.record, result.tuning.winner_source,
                              result.tuning.winner_binary, result.tuning.trials);
+  keep_kernel_without_workspace(result.tuning);
   ++tuned_;
   result.origin = TuneResult::Origin::kTuned;
   result.record = std::move(put.winner);
   return result;
+}
+
+void TuningSession::keep_kernel_without_workspace(const Tuning& tuning) {
+  const Problem& problem = tuning.record->problem;
+  const std::vector<Instance> fastest_first =
+      measured_instances(problem, device_.limits(), tuning.trials);
+  const auto other =
+      std::find_if(fastest_first.begin(), fastest_first.end(),
+                   [](const Instance& instance) { return !instance.launch.needs_workspace(); });
+  const Candidate winner{find_family(tuning.record->family), tuning.record->config};
+  const bool winner_needs_one =
+      instantiate(problem, winner, device_.limits()).value().launch.needs_workspace();
+  if (!winner_needs_one || other == fastest_first.end()) {
+    return;
+  }
+  const Source source = other->source();
+  if (const std::optional<Binary> binary = binaries_.find(fingerprint(source))) {
+    store_.put_binary(source, device_.toolchain(), device_.limits().arch, *binary);
+  }
 }
 
 }  // namespace tunedgemm::internal

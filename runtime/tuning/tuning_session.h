@@ -89,6 +89,9 @@ class TuningSession {
   TuneResult measure(const Problem& problem, const TuneOptions& options);
   /// Precondition: this process does not hold the lease.
   TuneResult measure_in_worker(const Problem& problem, const TuneOptions& options);
+  /// If the winner needs a workspace, stores the fastest kernel that needs none, too: it runs where
+  /// there is no memory for a workspace.
+  void keep_kernel_without_workspace(const Tuning& tuning);
   bool can_use_worker(const TuneOptions& options) const;
 
   Device& device_;

@@ -72,6 +72,13 @@ std::string origin_text(const Explanation& explanation) {
          record.tuned_at + " UTC";
 }
 
+std::string workspace_text(const Launch& launch) {
+  return launch.workspace_bytes == 0
+             ? "none"
+             : std::to_string(launch.workspace_bytes) + " bytes per stream" +
+                   (launch.workspace_is_optional ? ", optional" : "");
+}
+
 std::string seconds_text(double seconds) {
   return rounded_text(seconds) + " s";
 }
@@ -149,6 +156,7 @@ void print(const Explanation& explanation, Context& context) {
                            device.toolchain().driver);
   print_line("runs", to_text(explanation.chosen.candidate));
   print_line("because", origin_text(explanation));
+  print_line("workspace", workspace_text(explanation.chosen.launch));
   if (explanation.hit) {
     print_evidence(explanation.hit->record);
   }
@@ -161,6 +169,7 @@ void print_json(const Explanation& explanation) {
   Json json{{"problem", to_text(explanation.problem)},
             {"candidate", to_text(explanation.chosen.candidate)},
             {"because", origin_text(explanation)},
+            {"workspace_bytes", explanation.chosen.launch.workspace_bytes},
             {"command_line", explanation.command_line}};
   json["record"] = explanation.hit ? to_json(explanation.hit->record) : nullptr;
   std::cout << json_text(json, 2) << '\n';

@@ -10,6 +10,7 @@
 #include "runtime/context/workspace_pool.h"
 #include "tests/runtime/support/plain_device.h"
 #include "tests/support/catch.h"
+#include "tests/support/comes_true.h"
 #include "tests/support/seed.h"
 
 namespace tunedgemm::internal {
@@ -21,9 +22,14 @@ struct Stream {
 
 class StreamsDevice final : public PlainDevice {
  public:
-  StreamsDevice()
+  explicit StreamsDevice(std::int64_t memory_bytes = 0)
       : PlainDevice(make_problem(1, 1, 1, DataType::kF32, DataType::kF32, DataType::kF32),
-                    Flaw::kNone) {}
+                    Flaw::kNone),
+        identity_(PlainDevice::identity()) {
+    identity_.memory_bytes = memory_bytes;
+  }
+
+  const DeviceIdentity& identity() const override { return identity_; }
 
   std::optional<std::uint64_t> stream_id(StreamHandle handle) const noexcept override {
     return static_cast<const Stream*>(handle)->id;
@@ -52,6 +58,8 @@ class StreamsDevice final : public PlainDevice {
     std::unique_ptr<DeviceMemory> memory;
     std::atomic<int>& count;
   };
+
+  DeviceIdentity identity_;
 };
 
 // Records its workspace, and counts launches that share one at the same time.
@@ -177,18 +185,53 @@ TEST_CASE("Threads with more streams than there are workspaces never share one")
   CHECK(pool.pool.stream_workspaces() <= 2 * 8 * 40);
 }
 
-TEST_CASE("Without memory, launches that need a workspace fail and others run without one") {
+TEST_CASE("Without memory, a launch does without its workspace") {
   Pool pool;
   pool.device.limit_bytes = 1000;
   Stream stream{.id = 1};
   Launch launch = launch_with(4096);
-  CHECK_THROWS_AS(pool.pool.run(pool.kernel, launch, {}, &stream), DeviceError);
+  CHECK_FALSE(pool.pool.run(pool.kernel, launch, {}, &stream));
   launch.workspace_is_optional = true;
   CHECK(pool.pool.run(pool.kernel, launch, {}, &stream) == 0);
   CHECK(RecordingKernel::last_workspace == nullptr);
   CHECK(RecordingKernel::last_bytes == without_workspace(launch).workspace_bytes);
   pool.device.limit_bytes = 1 << 20;
-  CHECK(pool.run(stream) != nullptr);
+  CHECK(
+      comes_true([&] { return pool.pool.run(pool.kernel, launch_with(4096), {}, &stream) == 0; }));
+  CHECK(RecordingKernel::last_workspace != nullptr);
+}
+
+TEST_CASE("A refused workspace is not asked for again at once, and a smaller one is") {
+  Pool pool;
+  pool.device.limit_bytes = 5000;
+  Stream stream{.id = 1};
+  CHECK_FALSE(pool.pool.run(pool.kernel, launch_with(8192), {}, &stream));
+  pool.device.limit_bytes = 10000;
+  CHECK_FALSE(pool.pool.run(pool.kernel, launch_with(8192), {}, &stream));
+  CHECK(pool.pool.run(pool.kernel, launch_with(4096), {}, &stream) == 0);
+}
+
+TEST_CASE("All workspaces together take at most a sixteenth of the memory, or there is one") {
+  constexpr std::int64_t kLimit = 64 << 10;
+  StreamsDevice device(16 * kLimit);
+  const RecordingKernel kernel;
+  WorkspacePool pool(device);
+  const auto runs = [&](std::uint64_t id, std::int64_t bytes) {
+    Stream stream{.id = id};
+    return pool.run(kernel, launch_with(bytes), {}, &stream).has_value();
+  };
+  CHECK(runs(1, kLimit / 2));
+  CHECK(runs(2, kLimit / 2));
+  CHECK_FALSE(runs(3, 4096));
+  CHECK(runs(1, kLimit / 2));
+  // Streams that no longer launch lose their workspaces.
+  CHECK(comes_true([&] { return runs(3, 4096); }));
+  CHECK(device.allocated < 3);
+
+  StreamsDevice another(16 * kLimit);
+  WorkspacePool large(another);
+  Stream stream{.id = 1};
+  CHECK(large.run(kernel, launch_with(2 * kLimit), {}, &stream) == 0);
 }
 
 }  // namespace tunedgemm::internal
