@@ -48,8 +48,9 @@ struct TuneOptions {
   /// May be empty; called between candidates and rounds. It may wait for the device to be idle:
   /// that time does not count for the budget.
   std::function<bool()> cancelled;
-  /// A cancelled tuning keeps only its outcomes, with which the next one continues, and no winner.
-  bool must_be_whole = false;
+  /// The tuning runs beside a program's calls: it takes at most a tenth of the free memory, and if
+  /// it is cancelled it keeps only its outcomes, with which the next one continues, and no winner.
+  bool in_background = false;
   /// Decides how many crashes end the tuning of a problem; see tuner/crashes.h.
   CrashCost crash_cost = CrashCost::kCaller;
   /// May be empty; called before a candidate is loaded, checked or timed, with the seconds after

@@ -331,7 +331,7 @@ BackgroundTuner::Outcome Context::tune_in_background(const Problem& canonical,
   tuning.rigor = options_.rigor;
   tuning.budget = options_.budget;
   tuning.cancelled = must_end;
-  tuning.must_be_whole = true;  // else an interrupted tuning would store a premature winner
+  tuning.in_background = true;
   // No wait for another process's lease: stop() could not interrupt it.
   TuneResult result = tuning_.tune(canonical, tuning, 0);
   if (result.is_leased_elsewhere || result.tuning.cancelled) {

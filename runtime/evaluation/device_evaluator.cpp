@@ -65,14 +65,15 @@ class DeviceEvaluator::DeviceTrial final : public Trial {
 };
 
 DeviceEvaluator::DeviceEvaluator(Device& device, Store& store, const Problem& problem,
-                                 BinaryCache* binaries)
+                                 BinaryCache* binaries, double memory_share)
     : device_(device),
       problem_(problem),
       scalars_(VerifiedProblem(problem, seed_for(problem)).scalars),
       compiler_(std::make_unique<CandidateCompiler>(device, store, binaries)) {
   std::unique_ptr<Verifier> verifier = device.backend().make_verifier(device, store);
   verifier_ = verifier.get();
-  runner_ = std::make_unique<TrialRunner>(device, std::move(verifier), problem, seed_for(problem));
+  runner_ = std::make_unique<TrialRunner>(device, std::move(verifier), problem, seed_for(problem),
+                                          memory_share);
 }
 
 DeviceEvaluator::~DeviceEvaluator() = default;

@@ -25,9 +25,10 @@ namespace tunedgemm::internal {
 class DeviceEvaluator final : public Evaluator {
  public:
   /// Keeps compiled binaries in `binaries` for the next problem, unless null. Throws
-  /// DeviceError(kOutOfMemory) if the operands do not fit into the free memory.
+  /// DeviceError(kOutOfMemory) if the operands do not fit into the part `memory_share` (0 to 1) of
+  /// the free memory.
   DeviceEvaluator(Device& device, Store& store, const Problem& problem,
-                  BinaryCache* binaries = nullptr);
+                  BinaryCache* binaries = nullptr, double memory_share = 1);
   ~DeviceEvaluator() override;
   DeviceEvaluator(const DeviceEvaluator&) = delete;
   DeviceEvaluator& operator=(const DeviceEvaluator&) = delete;

@@ -14,22 +14,22 @@ constexpr int kPoison = 0xff;
 constexpr std::int64_t kMostSets = 1024;
 constexpr std::int64_t kMostSampledElements = 4 << 20;
 
-// The sets may use this fraction of the free memory; a single set may use all of it.
-constexpr std::int64_t kFractionOfFreeMemory = 4;
+// The sets may use this fraction of the memory; a single set may use all of it.
+constexpr std::int64_t kFractionOfMemory = 4;
 
 std::int64_t cold_bytes(const Device& device, const Problem& problem) {
   return problem.regime == Regime::kWarm ? 0 : device.backend().cold_bytes(device.limits());
 }
 
-std::int64_t set_count(const Device& device, const VerifiedProblem& verified, std::int64_t cold) {
+std::int64_t set_count(std::int64_t most_bytes, const VerifiedProblem& verified,
+                       std::int64_t cold) {
   if (cold == 0) {
     return 1;
   }
   const auto touched =
       static_cast<std::int64_t>(std::clamp(minimum_bytes(verified.problem), 1.0, 1e15));
   const std::int64_t wanted = std::clamp<std::int64_t>(cold / touched + 2, 2, kMostSets);
-  const std::int64_t affordable =
-      device.free_memory_bytes() / kFractionOfFreeMemory / verified.layout.bytes;
+  const std::int64_t affordable = most_bytes / kFractionOfMemory / verified.layout.bytes;
   return std::clamp<std::int64_t>(affordable, 1, wanted);
 }
 
@@ -40,21 +40,35 @@ std::int64_t counter_bytes(const Launch& launch) {
 }  // namespace
 
 TrialRunner::TrialRunner(Device& device, std::unique_ptr<Verifier> verifier, const Problem& problem,
-                         std::uint64_t seed)
+                         std::uint64_t seed, double memory_share)
     : device_(device),
       verifier_(std::move(verifier)),
       verified_(problem, seed),
       sampling_(
           sampling_for(problem, verifier_->reference_multiply_adds(), kMostSampledElements, seed)),
+      is_limited_(memory_share < 1),
+      most_bytes_(static_cast<std::int64_t>(memory_share *
+                                            static_cast<double>(device.free_memory_bytes()))),
       cold_bytes_(cold_bytes(device, problem)),
-      sets_(set_count(device, verified_, cold_bytes_)),
-      operands_(device.allocate(sets_ * verified_.layout.bytes)),
-      expected_(device.allocate(sampling_.rows * sampling_.columns *
-                                static_cast<std::int64_t>(sizeof(double)))),
-      scales_(device.allocate(2 * sizeof(float))) {
+      sets_(set_count(most_bytes_, verified_, cold_bytes_)),
+      operands_(allocate(sets_ * verified_.layout.bytes)),
+      expected_(
+          allocate(sampling_.rows * sampling_.columns * static_cast<std::int64_t>(sizeof(double)))),
+      scales_(allocate(2 * sizeof(float))) {
   const std::array<float, 2> scales{static_cast<float>(verified_.scalars.scale_a),
                                     static_cast<float>(verified_.scalars.scale_b)};
   device_.copy_to_device(scales_->data(), scales.data(), sizeof scales);
+}
+
+std::unique_ptr<DeviceMemory> TrialRunner::allocate(std::int64_t bytes) {
+  if (is_limited_ && taken_bytes_ + bytes > most_bytes_) {
+    throw DeviceError(DeviceError::Kind::kOutOfMemory,
+                      "a tuning that needs " + std::to_string(taken_bytes_ + bytes) +
+                          " bytes may take " + std::to_string(most_bytes_) + " of the free memory");
+  }
+  auto memory = device_.allocate(bytes);
+  taken_bytes_ += memory->size_bytes();
+  return memory;
 }
 
 std::byte* TrialRunner::set(std::int64_t index) const {
@@ -93,8 +107,9 @@ void TrialRunner::provide_workspace(const Launch& launch) {
     return;
   }
   if (!workspace_ || workspace_->size_bytes() < launch.workspace_bytes) {
+    taken_bytes_ -= workspace_ ? workspace_->size_bytes() : 0;
     workspace_.reset();
-    workspace_ = device_.allocate(launch.workspace_bytes);
+    workspace_ = allocate(launch.workspace_bytes);
   }
   device_.set_bytes(workspace_->data(), kPoison, launch.workspace_bytes);
   device_.set_bytes(workspace_->data(), 0, counter_bytes(launch));
@@ -223,7 +238,7 @@ std::variant<double, Rejection> TrialRunner::sample_or_throw(TimedLaunch& timed,
       std::rotate(timed.rotation.begin(), timed.rotation.begin() + launches, timed.rotation.end());
       timed.prepared.reset();
     } else {
-      flushed_ = flushed_ ? std::move(flushed_) : device_.allocate(cold_bytes_);
+      flushed_ = flushed_ ? std::move(flushed_) : allocate(cold_bytes_);
       device_.set_bytes_async(flushed_->data(), 0, cold_bytes_, device_.own_stream());
     }
   }

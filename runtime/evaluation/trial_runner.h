@@ -31,9 +31,10 @@ auto rejected_unless_lost(Attempt&& attempt) -> decltype(attempt()) {
 /// Used by one thread. The device must outlive it.
 class TrialRunner {
  public:
-  /// Throws DeviceError(kOutOfMemory).
+  /// Takes at most the part `memory_share` (0 to 1) of the free memory. Throws
+  /// DeviceError(kOutOfMemory).
   TrialRunner(Device& device, std::unique_ptr<Verifier> verifier, const Problem& problem,
-              std::uint64_t seed);
+              std::uint64_t seed, double memory_share = 1);
 
   /// The largest error relative to the bound, at most 1; or the rejection of a wrong result. This
   /// and sample() throw DeviceError if the device is lost.
@@ -51,6 +52,8 @@ class TrialRunner {
   std::variant<double, Rejection> check_or_throw(const CompiledKernel& kernel,
                                                  const Launch& launch);
   std::variant<double, Rejection> sample_or_throw(TimedLaunch& timed, int launches);
+  /// Throws DeviceError(kOutOfMemory), also if all memory would exceed the limit.
+  std::unique_ptr<DeviceMemory> allocate(std::int64_t bytes);
   std::byte* set(std::int64_t index) const;
   void fill_operands();
   void provide_workspace(const Launch& launch);
@@ -63,6 +66,9 @@ class TrialRunner {
   std::unique_ptr<Verifier> verifier_;
   VerifiedProblem verified_;
   reference::Sampling sampling_;
+  const bool is_limited_;  ///< to most_bytes_
+  const std::int64_t most_bytes_;
+  std::int64_t taken_bytes_ = 0;
   std::int64_t cold_bytes_;  ///< to touch between uses of an input so that it is cold; 0: warm
   std::int64_t sets_;        ///< copies of the operands; the first is checked
   std::unique_ptr<DeviceMemory> operands_, expected_, scales_;

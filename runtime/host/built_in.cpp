@@ -169,23 +169,29 @@ void write(DataType type, void* matrix, long long index, double value) {
   }
 }
 
+template <class Accumulator>
 struct Epilogue {
+  // The type of alpha and beta in all kernels; the rest of this epilogue is f64.
+  using Scalar = std::conditional_t<std::is_same_v<Accumulator, float>, float, double>;
+
   const ProblemClass& problem;
   const Arguments& arguments;
   double factor;  // alpha * scale_a * scale_b
+  double beta;
   bool stores_accumulators;
 
   Epilogue(const ProblemClass& problem_class, const Arguments& given)
       : problem(problem_class),
         arguments(given),
-        factor(given.alpha * (given.scale_a != nullptr ? double{*given.scale_a} : 1.0) *
-               (given.scale_b != nullptr ? double{*given.scale_b} : 1.0)),
+        factor(static_cast<Scalar>(given.alpha *
+                                   (given.scale_a != nullptr ? double{*given.scale_a} : 1.0) *
+                                   (given.scale_b != nullptr ? double{*given.scale_b} : 1.0))),
+        beta(static_cast<Scalar>(given.beta)),
         stores_accumulators(problem.d == DataType::kS32 && given.alpha == 1 && !problem.read_c &&
                             problem.bias == Bias::kNone &&
                             problem.activation == Activation::kNone && given.scale_a == nullptr &&
                             given.scale_b == nullptr) {}
 
-  template <class Accumulator>
   void operator()(long long batch, long long m, long long n, Accumulator accumulator) const {
     const long long index = batch * arguments.batch_stride_d + m * arguments.ldd + n;
     if (stores_accumulators) {
@@ -195,9 +201,9 @@ struct Epilogue {
     using Signed = std::conditional_t<std::is_integral_v<Accumulator>, s32, Accumulator>;
     double x = factor * static_cast<double>(static_cast<Signed>(accumulator));
     if (problem.read_c) {
-      x += arguments.beta * read(problem.d, arguments.c,
-                                 batch * arguments.batch_stride_c + m * arguments.c_stride_m +
-                                     n * arguments.c_stride_n);
+      x += beta * read(problem.d, arguments.c,
+                       batch * arguments.batch_stride_c + m * arguments.c_stride_m +
+                           n * arguments.c_stride_n);
     }
     if (problem.bias != Bias::kNone) {
       x += read(problem.d, arguments.bias, problem.bias == Bias::kPerRow ? m : n);
@@ -215,7 +221,7 @@ template <class Accumulator>
 void run(const void* kernel, const Arguments& arguments, const Team& team) {
   constexpr int kTileN = kTileBytes / static_cast<int>(sizeof(Accumulator));
   const auto& problem = *static_cast<const ProblemClass*>(kernel);
-  const Epilogue epilogue(problem, arguments);
+  const Epilogue<Accumulator> epilogue(problem, arguments);
   const Multiply<Accumulator> multiply_tile = best_multiply<Accumulator>();
   auto* packed_a = static_cast<Accumulator*>(team.scratch);
   Accumulator* packed_b = packed_a + kBlockM * kBlockK;

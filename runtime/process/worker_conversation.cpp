@@ -75,7 +75,7 @@ std::string in_one_line(std::string_view text) {
 std::string to_line(const Problem& problem, const TuneOptions& options) {
   return "tune" + number_of(options.rigor) + field(options.budget.seconds) +
          field(options.budget.candidates) + field(static_cast<double>(options.seed)) +
-         field(options.must_be_whole ? 1 : 0) + field(options.candidate_seconds) + ' ' +
+         field(options.in_background ? 1 : 0) + field(options.candidate_seconds) + ' ' +
          in_one_line(to_text(problem));
 }
 
@@ -90,7 +90,7 @@ std::optional<WorkerRequest> parse_request(std::string_view line) {
   options.budget.candidates = request.integer();
   // Seeds above 2^53 are rounded. They only need to differ between problems.
   options.seed = static_cast<std::uint64_t>(std::clamp(request.number(), 0.0, kGreatestSeed));
-  options.must_be_whole = request.integer() != 0;
+  options.in_background = request.integer() != 0;
   options.candidate_seconds = request.number();
   const std::optional<Problem> problem = parse_problem(request.rest());
   if (!rigor || !problem) {

@@ -18,6 +18,8 @@ namespace {
 
 // The pause before the retry of a problem that another process is tuning.
 constexpr std::chrono::seconds kRetryPause{1};
+// A tuning that has waited this long for the context to be idle ends, and gives its lease back.
+constexpr std::chrono::seconds kLongestWait{5};
 
 }  // namespace
 
@@ -121,7 +123,11 @@ BackgroundTuner::Outcome BackgroundTuner::tune(State& state, const Problem& prob
 
 bool BackgroundTuner::must_end(State& state) {
   std::unique_lock lock(state.mutex);
+  const auto end = std::chrono::steady_clock::now() + kLongestWait;
   while (!state.is_interrupted() && called_lately_.load(std::memory_order_relaxed)) {
+    if (std::chrono::steady_clock::now() >= end) {
+      return true;
+    }
     called_lately_.store(false, std::memory_order_relaxed);
     state.changed.wait_for(lock, quiet_, [&] { return state.is_interrupted(); });
   }

@@ -21,7 +21,8 @@ class BackgroundTuner {
     kDone,   ///< do not retry the problem
     kAgain,  ///< retry: it was interrupted, or another process is tuning it
   };
-  /// Called between candidates: waits while the context is busy, and returns whether to stop.
+  /// Called between candidates: waits a few seconds while the context is busy, and returns whether
+  /// to stop.
   using MustEnd = std::function<bool()>;
   /// Tunes one problem; called on the thread. May throw: a lost device (DeviceError kLost) ends
   /// background tuning, any other exception this problem's tuning.

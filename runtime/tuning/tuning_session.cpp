@@ -25,6 +25,8 @@ namespace {
 constexpr double kSufficientBudgetFraction = 0.5;
 // The timeout of the compilation that decides whether an outdated winner is renewed.
 constexpr double kRenewalSeconds = 30;
+// The part of the free memory that a tuning beside a program's calls may take.
+constexpr double kBackgroundMemory = 0.1;
 // An upper bound of the launches in launch_race.
 constexpr int kMostLaunchesOfRace = 100'000;
 
@@ -240,7 +242,8 @@ TuneResult TuningSession::measure(const Problem& problem, const TuneOptions& opt
     const Device::Current current(device_);
     probe_.complete();
     {
-      DeviceEvaluator evaluator(device_, store_, problem, &binaries_);
+      DeviceEvaluator evaluator(device_, store_, problem, &binaries_,
+                                options.in_background ? kBackgroundMemory : 1);
       std::optional<WatchedEvaluator> watched;
       if (options.on_candidate) {
         watched.emplace(evaluator, problem, options);
@@ -249,7 +252,7 @@ TuneResult TuningSession::measure(const Problem& problem, const TuneOptions& opt
       result.tuning =
           tunedgemm::internal::tune(key_of(problem), device_.limits(), used, store_, options);
     }
-    if (result.tuning.cancelled && options.must_be_whole) {
+    if (result.tuning.cancelled && options.in_background) {
       result.tuning.record.reset();
     }
     if (result.tuning.record && !result.tuning.cancelled) {

@@ -53,7 +53,7 @@ void request(const std::string& line) {
   const TuneOptions &first = asked->options, &second = again->options;
   must_hold(first.rigor == second.rigor && first.budget.seconds == second.budget.seconds &&
             first.budget.candidates == second.budget.candidates && first.seed == second.seed &&
-            first.must_be_whole == second.must_be_whole &&
+            first.in_background == second.in_background &&
             first.candidate_seconds == second.candidate_seconds);
 }
 

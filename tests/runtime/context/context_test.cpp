@@ -132,6 +132,27 @@ TEST_CASE("The linked-in kernel reads neither A nor B of any batch index if alph
   CHECK(d == std::vector<float>(12, 0.0f));
 }
 
+TEST_CASE("The linked-in kernel uses alpha and beta in the accumulator's type, as others do") {
+  const auto linked_in = host_context("", TUNEDGEMM_POLICY_STORED);
+  const auto compiled = host_context("", TUNEDGEMM_POLICY_COMPILE);
+  const float one = 1, tiny = 1e-30f;
+  for (const auto& [alpha, beta] :
+       {std::pair(1e308, 1.0), std::pair(1e-300, 1.0), std::pair(1.0, 1e308)}) {
+    float d[2] = {std::nanf(""), std::nanf("")};
+    for (const auto* context : {&linked_in, &compiled}) {
+      tunedgemm::tuned_matmul(*context, {.m = 1, .n = 1, .k = 1},
+                              {.a = &tiny,
+                               .b = &one,
+                               .c = &tiny,
+                               .d = &d[context == &compiled],
+                               .alpha = alpha,
+                               .beta = beta});
+    }
+    INFO("alpha " << alpha << ", beta " << beta);
+    CHECK(d[0] == d[1]);
+  }
+}
+
 TEST_CASE("A column-major D is its row-major transpose") {
   const auto context = host_context("", TUNEDGEMM_POLICY_COMPILE);
   Matrices matrices(5, 7, 9);

@@ -43,7 +43,7 @@ class PlainBackend final : public Backend {
 
 TEST_CASE("An interrupted tuning stores a winner unless it must be complete") {
   const Problem problem = canonical(to_problem(HostCall(64, 48, 32).key())).problem;
-  for (const bool must_be_whole : {false, true}) {
+  for (const bool in_background : {false, true}) {
     const TemporaryFolder folder;
     const auto context = host_context(folder, Policy::kCompile);
     if (!context->device().why_not_compile().empty()) {
@@ -54,11 +54,11 @@ TEST_CASE("An interrupted tuning stores a winner unless it must be complete") {
     options.rigor = Rigor::kQuick;
     options.on_progress = [&](const Progress& progress) { has_timed_one |= progress.best_us > 0; };
     options.cancelled = [&] { return has_timed_one; };
-    options.must_be_whole = must_be_whole;
+    options.in_background = in_background;
     const TuneResult result = context->tune(problem, options);
     CHECK(result.tuning.cancelled);
-    CHECK(result.record.has_value() == !must_be_whole);
-    CHECK(context->store().winners().size() == (must_be_whole ? 0 : 1));
+    CHECK(result.record.has_value() == !in_background);
+    CHECK(context->store().winners().size() == (in_background ? 0 : 1));
     const Device& device = context->device();
     CHECK_FALSE(context->store()
                     .trials({problem, device.identity(), context->device().toolchain()})

@@ -215,6 +215,22 @@ TEST_CASE("a workspace that does not fit in memory is a temporary rejection") {
   CHECK(std::get<Rejection>(checked).detail.find("1073741824 bytes") != std::string::npos);
 }
 
+TEST_CASE("a tuning that may take part of the memory takes no more") {
+  const Problem problem = plain(64, 64, 64);
+  PlainDevice device(problem, Flaw::kNone);
+  const double free = static_cast<double>(device.free_memory_bytes());
+  CHECK_THROWS_AS(TrialRunner(device, make_host_verifier(2), problem, test_seed(), 1e4 / free),
+                  DeviceError);
+  TrialRunner runner(device, make_host_verifier(2), problem, test_seed(), 2e6 / free);
+  const LoopKernel kernel(problem, Flaw::kNone);
+  CHECK(passes(runner.check(kernel, {})));
+  Launch launch;
+  launch.workspace_bytes = 1 << 20;
+  CHECK(passes(runner.check(kernel, launch)));
+  launch.workspace_bytes = 4 << 20;
+  CHECK(is(runner.check(kernel, launch), Reason::kUnavailable));
+}
+
 TEST_CASE("a failed launch is a rejection with the device's message") {
   const Checked checked = check(plain(8, 8, 8), Flaw::kFailsToLaunch);
   REQUIRE(is(checked, Reason::kLaunchFailed));

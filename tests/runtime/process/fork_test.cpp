@@ -15,6 +15,7 @@
 #include <thread>
 #include <vector>
 
+#include "cache/sqlite/sqlite.h"
 #include "kernel_templates/base/log.h"
 #include "tests/support/catch.h"
 #include "tests/support/skip.h"
@@ -195,6 +196,8 @@ TEST_CASE("A process can exit with a context that it has not destroyed") {
           std::exit(matrices.right() ? 0 : 1);
           return false;
         }) == 0);
+  auto file = sqlite::Connection::open(cache, sqlite::Connection::Mode::kReadOnly, 1000);
+  CHECK(file.integer("SELECT count(*) FROM lease") == 0);
 }
 
 TEST_CASE("A call without a context works in a child, and in its child") {

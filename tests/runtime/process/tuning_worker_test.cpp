@@ -94,7 +94,7 @@ TEST_CASE("Cancelling ends the tuning of a worker") {
   TuneOptions options = quick(12);
   int polls = 0;
   options.cancelled = [&] { return ++polls > 2; };
-  options.must_be_whole = true;
+  options.in_background = true;
   const TuneResult result = context->tune(problem_of(24), options);
   CHECK_FALSE(result.record);
   CHECK(result.tuning.cancelled);

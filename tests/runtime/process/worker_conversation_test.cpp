@@ -179,7 +179,7 @@ TEST_CASE("A request has the same meaning for the worker in any locale of its ca
   options.rigor = Rigor::kExhaustive;
   options.budget = {.seconds = 1234.5, .candidates = 5678};
   options.seed = 1'000'000;
-  options.must_be_whole = true;
+  options.in_background = true;
   options.candidate_seconds = 0.1;
   const auto request = parse_request(to_line(problem, options));
   REQUIRE(request);
@@ -188,7 +188,7 @@ TEST_CASE("A request has the same meaning for the worker in any locale of its ca
   CHECK(request->options.budget.seconds == 1234.5);
   CHECK(request->options.budget.candidates == 5678);
   CHECK(request->options.seed == 1'000'000);
-  CHECK(request->options.must_be_whole);
+  CHECK(request->options.in_background);
   CHECK(request->options.candidate_seconds == 0.1);
 }
 

@@ -1,0 +1,135 @@
+// Little free memory and a kernel with a large workspace, which holds padded copies of its operands:
+// no call fails for want of memory, and every result is right.
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <random>
+#include <vector>
+
+#include "kernel_templates/cuda/reference/element.cuh"
+#include "runtime/calls/launch.h"
+#include "runtime/context/context.h"
+#include "tests/runtime/support/captured_graph.h"
+#include "tests/support/catch.h"
+#include "tests/support/device_fixture.h"
+#include "tests/support/seed.h"
+#include "tests/support/skip.h"
+
+namespace tunedgemm::internal {
+namespace {
+
+constexpr std::int64_t kSize = 8191;  // rows of no multiple of 16 bytes
+constexpr std::int64_t kElements = kSize * kSize, kBytes = 2 * kElements;
+constexpr int kResults = 3;
+
+// -1, 0 or 1 as f16: sums of such products are exact, whatever the order.
+using Matrix = std::vector<std::uint16_t>;
+Matrix random_matrix(unsigned seed) {
+  constexpr std::array<std::uint16_t, 4> kValues{0xbc00, 0, 0x3c00, 0};
+  std::mt19937_64 random(seed);
+  Matrix matrix(kElements);
+  std::uint64_t bits = 0;
+  for (std::size_t index = 0; index < matrix.size(); ++index, bits >>= 2) {
+    bits = index % 32 == 0 ? random() : bits;
+    matrix[index] = kValues[bits % 4];
+  }
+  return matrix;
+}
+int value_of(std::uint16_t element) {
+  return element == 0xbc00 ? -1 : element == 0x3c00 ? 1 : 0;
+}
+
+class LargeProduct {
+ public:
+  explicit LargeProduct(Device& device)
+      : device_(device), memory_(device.allocate((2 + kResults) * (kBytes + 256))) {
+    device.copy_to_device(at(0), a_.data(), kBytes);
+    device.copy_to_device(at(1), b_.data(), kBytes);
+    poison();
+    tunedgemm_problem_init(&problem, kSize, kSize, kSize, TUNEDGEMM_TYPE_F16, TUNEDGEMM_TYPE_F16,
+                           TUNEDGEMM_TYPE_F16);
+  }
+
+  tunedgemm_buffers buffers(int result) const {
+    tunedgemm_buffers given;
+    tunedgemm_buffers_init(&given);
+    given.a = at(0);
+    given.b = at(1);
+    given.d = at(2 + result);
+    return given;
+  }
+  void poison() const {  // with NaN
+    for (int result = 0; result < kResults; ++result) {
+      device_.set_bytes(at(2 + result), 0xff, kBytes);
+    }
+  }
+  // The number of wrong ones among some elements of each result; all results must be equal.
+  int wrong() const {
+    Matrix first(kElements), other(kElements);
+    device_.copy_to_host(first.data(), at(2), kBytes);
+    int count = 0;
+    for (int result = 1; result < kResults; ++result) {
+      device_.copy_to_host(other.data(), at(2 + result), kBytes);
+      count += other != first;
+    }
+    std::mt19937_64 random(test_seed());
+    for (int sample = 0; sample < 2000; ++sample) {
+      const std::size_t row = random() % kSize, column = random() % kSize;
+      int sum = 0;
+      for (std::size_t inner = 0; inner < kSize; ++inner) {
+        sum += value_of(a_[row * kSize + inner]) * value_of(b_[inner * kSize + column]);
+      }
+      const auto index = static_cast<long long>(row * kSize + column);
+      count += !(reference::load(traits(DataType::kF16).format, first.data(), index) == sum);
+    }
+    return count;
+  }
+
+  tunedgemm_problem problem;
+
+ private:
+  void* at(int index) const {
+    return static_cast<char*>(memory_->data()) + index * (kBytes + 256) / 256 * 256;
+  }
+
+  const Matrix a_ = random_matrix(static_cast<unsigned>(test_seed())),
+               b_ = random_matrix(static_cast<unsigned>(test_seed()) + 1);
+  Device& device_;
+  std::unique_ptr<DeviceMemory> memory_;
+};
+
+}  // namespace
+
+TEST_CASE("Little free memory fails no call with a large workspace, on streams or in a graph",
+          "[gpu]") {
+  TUNEDGEMM_OPEN_TEST_GPU(owner);
+  const LargeProduct product(*owner);
+  for (const std::int64_t left : {owner->free_memory_bytes() / 10, std::int64_t{200} << 20}) {
+    std::string why_not;
+    const auto context = open_test_gpu_context(why_not);
+    const tunedgemm_buffers some = product.buffers(0);
+    const Plan& plan = context->plan(checked_call(call_key(product.problem, some)), nullptr);
+    INFO(plan.description << ", " << left << " bytes are free");
+    if (!plan.launch.needs_workspace()) {
+      TUNEDGEMM_SKIP("the kernel of this GPU needs no workspace");
+    }
+    const auto taken = owner->allocate(owner->free_memory_bytes() - left);
+    product.poison();
+    const OwnStream first, second, captured;
+    CHECK(launch(plan, product.buffers(0), first.handle()) == 0);
+    CHECK(launch(plan, product.buffers(1), second.handle()) == 0);
+    captured.begin_capture();
+    CHECK(launch(plan, product.buffers(2), captured.handle()) == 0);
+    {
+      const CapturedGraph executable(captured);
+      executable.launch_on(captured.handle());
+      for (const OwnStream* stream : {&first, &second, &captured}) {
+        owner->synchronize(stream->handle());
+      }
+    }
+    CHECK(product.wrong() == 0);
+  }
+}
+
+}  // namespace tunedgemm::internal
