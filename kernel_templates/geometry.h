@@ -35,7 +35,8 @@ struct Tiling {
 Tiling tiling(const Problem& problem, int block_m, int block_n, int split_k = 1);
 
 /// The workspace of a split-K kernel: a counter of 4 bytes for each tile of D, then the partial
-/// tile of each CTA. 0 if split_k is 1. The kernels' half is cuda/common/split_k.cuh.
+/// tile of each CTA. 0 if split_k is 1. The kernels use it in
+/// cuda/common/split_k.cuh.
 std::int64_t split_workspace_bytes(const Tiling& tiling, std::int64_t partial_tile_bytes);
 
 /// Sentences for Family::instantiate; empty if the config fits.

@@ -72,6 +72,7 @@ bool is_apart(const Contender& faster, const Contender& slower) {
          *std::min_element(slower.rounds_us.begin(), slower.rounds_us.end());
 }
 
+// Whether the challenger is so much faster that it replaces the default: see the README's step 5.
 bool replaces(const Contender& challenger, const Contender& default_candidate) {
   const Comparison slower = compare(default_candidate.rounds_us, challenger.rounds_us);
   if (slower.interval.low > 0) {

@@ -30,8 +30,8 @@ struct RaceOptions {
 /// The contender's part of a round: the cool-down, its sample, and the uncounted launch before it.
 double seconds_per_round(const Contender& contender, const RaceOptions& options);
 
-/// Used by one thread. Refers to the contenders and to the evaluator, which provides time and
-/// clock.
+/// Used by one thread. The contenders, and the evaluator that tells the time and the clock rate,
+/// must outlive it.
 class Race {
  public:
   /// Precondition: the device has its working clock: see Evaluator::warm_up.

@@ -207,8 +207,8 @@ std::variant<double, Rejection> Screening::screening_sample(Trial& trial) const 
                                           : leaders_.front().contender.launch_us;
   auto first = plausible_sample(trial, 1, roofline_us);
   const double* first_us = std::get_if<double>(&first);
-  // A second sample decides if a launch is too short for one sample to tell, or if the first may
-  // have been disturbed; not if it is hopeless.
+  // Takes a second sample if the launch is too short for one to be reliable, or if the first may
+  // have been disturbed, but not if the candidate is hopeless.
   if (first_us == nullptr || *first_us > kHopeless * best_us) {
     return first;
   }

@@ -79,11 +79,11 @@ void renew_winner(sqlite::Connection& connection, const TuningKey& key,
 
 /// The fingerprints of problems with a winner on the device (one for each winner) that have the
 /// types, orders, epilogue and numerics of `canonical`: at most `count`, the nearest first. The
-/// distance is the product of the ratios of M, N, K and batch, each plus one.
+/// distance is the product of the ratios of M + 1, N + 1, K + 1 and batch + 1.
 std::vector<std::string> find_neighbours(const sqlite::Connection& connection,
                                          const Problem& canonical, const std::string& device,
                                          int count);
-/// The same at any distance, where the distance is the ratio of M plus one, and for at most `count`
+/// The same at any distance, where the distance is the ratio of M + 1, and for at most `count`
 /// configs, each once. Looks at a fixed number of winners next in M on either side: enough to find
 /// distant kernels among many equal ones, whatever the total.
 std::vector<std::string> find_distant_neighbours(const sqlite::Connection& connection,

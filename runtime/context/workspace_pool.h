@@ -8,9 +8,10 @@
 // workspaces of its own: a captured launch reuses a workspace of its graph if it runs after the
 // workspace's last user, and else gets a new one.
 //
-// Thread-safe. The hot path takes no lock. The device must outlive the pool, which owns all
-// workspaces. A graph's are freed after the graph and its executables are destroyed. If workspaces
-// are many or large, those of idle streams are freed. The rest is freed with the pool.
+// Thread-safe. The hot path takes no lock. The device must outlive the pool. The pool owns all
+// workspaces; the graph shares the ownership of its own, and the pool frees them once the graph and
+// its executables are destroyed. If workspaces are many or large, those of idle streams are freed.
+// The rest is freed with the pool.
 //
 // All workspaces together take at most a sixteenth of the device's memory; a single one may be
 // larger. A launch that would exceed this, or finds no memory, has to do without.

@@ -28,7 +28,8 @@ struct OperandLayout {
   friend bool operator==(const OperandLayout&, const OperandLayout&) = default;
 };
 
-/// Precondition: the problem is canonical. C has no space of its own if it is not read or is D.
+/// Precondition: the problem is canonical. C has no space of its own if it is
+/// unread or shares D's.
 OperandLayout operand_layout(const Problem& problem);
 
 /// A verified multiplication: the problem, its scalars and the seed of its inputs. The members

@@ -12,6 +12,7 @@
 #include <string_view>
 #include <system_error>
 
+#include "cache/trust.h"
 #include "kernel_templates/base/environment.h"
 
 namespace tunedgemm::internal {
@@ -63,6 +64,12 @@ PrivateFolder::PrivateFolder() {
   int error = ENOENT;
   std::string name;
   for (const fs::path& place : temporary_places()) {
+    // Whoever can rename the folder could put other code in its place.
+    if (const Trust trust = examine_trust(place / "folder" / "kernel.so"); !trust) {
+      name = place.string() + ", which " + trust.why_not;
+      error = EPERM;
+      continue;
+    }
     remove_folders_of_dead_processes(place);
     name = place / (std::string(kPrefix) + std::to_string(getpid()) + "-XXXXXX");
     if (mkdtemp(name.data()) != nullptr) {

@@ -15,8 +15,9 @@ std::vector<std::filesystem::path> temporary_places();
 /// the same place removes them.
 class PrivateFolder {
  public:
-  /// Creates the folder in the first of the temporary_places() that allows it. If none does, throws
-  /// std::system_error, which names the last one.
+  /// Creates the folder in the first of the temporary_places() that allows it and in which nobody
+  /// else can replace it (cache/trust.h). If there is none, throws std::system_error, which names
+  /// the last one.
   [[nodiscard]] PrivateFolder();
   ~PrivateFolder();
   PrivateFolder(const PrivateFolder&) = delete;

@@ -100,7 +100,7 @@ double best_of_tutorial_us(const Search& search) {
 }
 
 TEST_CASE("A winner is no slower than the best of the configs of Triton's tutorial") {
-  // On a device where mma is the fastest family, with a cost model that errs as usual.
+  // The device has no wgmma, so mma is its fastest family; the cost model errs as usual.
   DeviceLimits limits = h200();
   limits.arch = 80;
   double log_of_normal = 0;

@@ -36,9 +36,9 @@ class Baseline {
 /// The baseline of this device: cuBLASLt for CUDA, OpenBLAS for the host.
 std::unique_ptr<Baseline> open_baseline(Device& device, std::string* why_not);
 
-/// Tries $TUNEDGEMM_CUBLASLT, then the loader's search path, then the CUDA toolkit's folder. Owns a
-/// workspace on the device. Supports no fused activation or bias, no emulated f32, and fp8 only in
-/// layout "nt".
+/// Tries $TUNEDGEMM_CUBLASLT, then the loader's search path, then the CUDA toolkit's folder. The
+/// baseline owns a workspace on the device. It supports no fused activation or bias, no emulated
+/// f32, and fp8 only in layout "nt".
 std::unique_ptr<Baseline> open_cublaslt(Device& device, std::string* why_not);
 
 /// Supports f32 and f64 without bias and activation, with the given number of threads. OpenBLAS

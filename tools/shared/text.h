@@ -33,8 +33,8 @@ std::string first_line(std::string_view text, std::size_t width);
 
 /// More numbers are a typing error.
 inline constexpr std::size_t kMostNumbers = 1'000'000;
-/// "512", "512,1024", "128:4096:128" (first:last:step, including last if a step reaches it), and
-/// these joined by commas; in the order written. Throws std::invalid_argument with a message that
+/// Parses numbers and ranges first:last:step (including last if a step reaches it), separated by
+/// commas, such as "512,1024" or "128:4096:128"; the order is that of the text. Throws std::invalid_argument with a message that
 /// names the wrong part: no number, one below `least`, or a range that exceeds kMostNumbers.
 std::vector<std::int64_t> parse_number_list(std::string_view text, std::int64_t least);
 

@@ -126,7 +126,8 @@ void BenchRace::add_proposals(Baseline& baseline) {
   }
 }
 
-// With the clock over the sample: on a GPU counted by the SMs, else the device's.
+// Also measures the clock during the sample: by the SMs' counters on a GPU, else as the device
+// reports it.
 std::variant<Sample, Rejection> BenchRace::sample(Trial& trial, int launches) {
   evaluator_.mhz_since_last_call();
   auto us = trial.sample(launches);

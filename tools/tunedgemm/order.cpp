@@ -153,7 +153,7 @@ void print_table(const Problem& problem, const Tiles& tiles, const std::vector<N
   table.print(std::cout);
 }
 
-// Prints each tile's number at its position in D, if a terminal is wide enough.
+// Prints each tile's number at its position in D, unless a usual terminal has no room for them.
 void print_numbers(const NamedOrder& order, const Rasterization& rasterization) {
   constexpr std::int64_t kMostColumns = 24, kMostRows = 48;
   if (rasterization.tiles_n > kMostColumns || rasterization.tiles_m > kMostRows) {

@@ -26,7 +26,8 @@ std::span<const TritonConfig> triton_tutorial_configs();
 /// The same tiles as configs of this family.
 std::vector<Config> mma_configs_of_triton_tutorial();
 
-/// The kernel's Shape for a problem and a config, which has all knobs of the family. A plain value.
+/// The kernel's Shape for a problem and a config. Precondition: the config sets every knob of the
+/// family. A plain value.
 struct MmaShape : mma::Shape {
   MmaShape(const Problem& problem, const Config& config, const DeviceLimits& limits);
 

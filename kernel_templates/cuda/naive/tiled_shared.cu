@@ -16,8 +16,9 @@
 // If an extent is not a multiple of the tile, elements outside A and B are zero, elements outside D
 // are not stored, and every thread stays until the last barrier.
 //
-// Cost: `tile` multiply-adds for two reads from global memory, but two reads from shared memory for
-// each of them. 2 * tile * (tile + 1) accumulators of shared memory; about 40 registers.
+// Cost: two reads from global memory serve `tile` multiply-adds, but each multiply-add needs two
+// reads from shared memory, which holds 2 * tile * (tile + 1) values of the accumulator's type. A
+// thread has about 40 registers.
 //
 //   nvcc -std=c++20 -arch=sm_90 -cubin kernel_templates/cuda/naive/tiled_shared.cu
 

@@ -92,9 +92,9 @@ template <int kWidth>
 struct WgmmaAFromRegisters;
 
 // %0 and %1 are the descriptors and %2 is scale_d. They are not changed. They are listed as outputs
-// so that their numbers do not depend on the width.
-// `types`: the suffix from "k16"; `rest`: the operands after the predicate; `c`: the accumulators'
-// constraint.
+// so that their numbers do not depend on the width. `types`: the end of the instruction's name,
+// from its K on ("k16.f32.f16.f16"); `rest`: the operands after the predicate; `c`: the asm
+// constraint of the accumulators.
 #define WGMMA_ASM(n, types, rest, c) \
   asm volatile(                                                                    \
       "{\n"                                                                        \

@@ -37,8 +37,8 @@ constexpr int kMostBlocksOnSm = 4;
 /// A slice with fewer k tiles is not worth a CTA.
 constexpr std::int64_t kLeastKTilesOfSlice = 4;
 
-/// The split-K counts worth trying, at most `most`: a few powers of two, and those that give most
-/// SMs one CTA, or two, or more, and the others one fewer.
+/// The split-K counts worth trying, at most `most`: a few powers of two, and the counts with which
+/// the CTAs just fill the SMs once, twice or more often.
 std::vector<int> splits(std::int64_t tiles, std::int64_t most, const DeviceLimits& limits) {
   const std::int64_t fill = limits.sm_count / std::max<std::int64_t>(tiles, 1);
   std::vector<int> counts{1};

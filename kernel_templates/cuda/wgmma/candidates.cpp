@@ -17,7 +17,8 @@ constexpr int kPrefetched = 2, kPrefetchedInTime = 8, kPrefetchedOfRagged = 16;
 constexpr std::int64_t kMostInTime = 8;
 /// The number of waves from which more rasterizations are worth trying: along N, in larger groups.
 constexpr int kSomeWaves = 3, kSomeWavesGpcAware = 2, kManyWaves = 4;
-/// The k tiles in sequence from which GPC-aware rasterization may pay for claiming a cluster id.
+/// The number of k tiles per work tile from which GPC-aware rasterization may gain more than claiming
+/// a cluster id costs.
 constexpr std::int64_t kLeastKTilesGpcAware = 32;
 /// Fractions of L2 for evict_first: what a group keeps in L2 must be too large to stay by itself
 /// and small enough to stay at all, and the streaming operand must be too large to stay.
@@ -43,7 +44,7 @@ struct Cluster {
 };
 constexpr Cluster kClusters[] = {{2, 1}, {1, 2}, {1, 1}, {2, 2}, {4, 1}, {1, 4}};
 
-/// The tile of a cluster, possibly of the transpose of D.
+/// The tile that a cluster computes: of D, or of its transpose.
 struct TileChoice {
   Schedule schedule;
   int block_n;

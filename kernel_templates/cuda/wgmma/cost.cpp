@@ -60,8 +60,8 @@ double products_cycles(const WgmmaShape& shape) {
   return instructions * std::max(products, operands + kStartOfOperands) + promotion;
 }
 
-// Copied lines are as long as cache lines. If the leading dimension is a multiple of that, none
-// straddles two cache lines; otherwise only those at a common multiple do not.
+// TMA copies lines as long as a cache line. If the leading dimension is a multiple of that length,
+// no copied line straddles two cache lines; otherwise most of them do.
 double straddle_slowdown(const Matrix& matrix) {
   const std::int64_t pitch_bytes = matrix.leading_dimension * size_bytes(matrix.type);
   const auto aligned =

@@ -156,9 +156,9 @@ inline void load_rows(Vector (&rows)[kRows], const auto* source, long long strid
   }
 }
 
-// If k is the fast dimension: transposes one square after the other in registers. A store of a
-// whole vector overwrites elements of the next group of lines and of the next k. So groups are
-// packed from the last to the first, and k upwards.
+// If k is the fast dimension: transposes square after square in registers. In the last group of
+// lines the store of a whole vector spills into the first group of the next k, which must therefore
+// be written later: groups are packed from the last to the first, and k upwards.
 template <int kWidth>
 inline void pack_across(Accumulator* out, const auto* source, long long stride, long long depth,
                         int lines) {

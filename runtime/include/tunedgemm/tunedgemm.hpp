@@ -240,8 +240,8 @@ inline void tuned_matmul(const Context& context, const Problem& problem, const B
   check(tunedgemm_matmul(context.get(), &c_problem, &c_buffers, stream));
 }
 
-/// The same with the process's context of the device on which the thread works: its current GPU, or
-/// the host where there is none. It is made by the first call, with default options, and never
+/// The same with the process-wide context of the calling thread's device: its current GPU, or the
+/// host if there is no GPU. The first call creates the context, with default options, and it is never
 /// destroyed. Throws Error.
 inline void tuned_matmul(const Problem& problem, const Buffers& buffers, void* stream = nullptr) {
   const tunedgemm_problem c_problem = problem.c_struct();

@@ -15,6 +15,7 @@
 #include "runtime/process/private_folder.h"
 #include "tests/support/catch.h"
 #include "tests/support/comes_true.h"
+#include "tests/support/environment_variable.h"
 #include "tests/support/temporary_folder.h"
 
 namespace tunedgemm::internal {
@@ -184,6 +185,17 @@ TEST_CASE("A subprocess that does not end is killed with its process group", "[h
   };
   CHECK(comes_true(gone));
   CHECK_THROWS_AS(ChildProcess({"/nonexistent/program"}, {}), std::system_error);
+}
+
+TEST_CASE("No temporary folder is created where another user could replace it") {
+  namespace fs = std::filesystem;
+  const TemporaryFolder places;
+  const EnvironmentVariable tmpdir("TMPDIR", places.path());
+  CHECK(PrivateFolder().path().parent_path() == places.path());
+  fs::permissions(places.path(), fs::perms(0777));
+  CHECK(PrivateFolder().path().parent_path() == "/tmp");
+  fs::permissions(places.path(), fs::perms(01777));
+  CHECK(PrivateFolder().path().parent_path() == places.path());
 }
 
 TEST_CASE("A temporary folder of a killed process is removed by a later one") {

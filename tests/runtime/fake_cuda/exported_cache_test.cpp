@@ -1,0 +1,77 @@
+// A cache exported on one machine runs on another, whose NVRTC has another version or does not work.
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "tests/runtime/fake_cuda/fake_gpu.h"
+#include "tests/support/catch.h"
+#include "tests/support/environment_variable.h"
+#include "tests/support/temporary_folder.h"
+
+namespace tunedgemm::internal::fake_cuda {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::int64_t kLengths[] = {32, 64, 512};
+
+std::unique_ptr<Context> context_on(const fs::path& cache, Policy policy) {
+  ContextOptions options;
+  options.backend = &cuda_backend();
+  options.store.path = cache;
+  options.policy = policy;
+  options.budget = {.seconds = 5, .candidates = 3};
+  return Context::create(options);
+}
+
+// The candidates of all products, each of which is run and checked.
+std::vector<Candidate> run_all(Context& context) {
+  std::vector<Candidate> candidates;
+  for (const std::int64_t k : kLengths) {
+    const SmallProduct product(k);
+    const CheckedCall call = checked_call(call_key(product.problem(), product.buffers()));
+    const Plan& plan = context.plan(call, nullptr, {}, "");
+    CHECK(plan.is_final);
+    CHECK(launch(plan, product.buffers(), nullptr) == 0);
+    CHECK(product.is_right());
+    candidates.push_back(plan.candidate);
+  }
+  return candidates;
+}
+
+}  // namespace
+
+TEST_CASE("An exported cache compiles nothing with another NVRTC, or with none that works") {
+  const TemporaryFolder folder;
+  const fs::path exported = folder.path() / "exported.db";
+  std::vector<Candidate> tuned;
+  {
+    const FakeGpu gpu;
+    const auto context = context_on(folder.path() / "cache.db", Policy::kTune);
+    tuned = run_all(*context);
+    REQUIRE(context->store().export_to(exported).empty());
+  }
+  const fs::path other = folder.path() / "libnvrtc.so.12.4", broken = folder.path() / "broken";
+  fs::copy_file(TUNEDGEMM_FAKE_NVRTC, other);
+  fs::create_directory(broken);
+  std::ofstream(broken / "libnvrtc.so.13.0") << "not a library";
+
+  for (const fs::path& nvrtc : {other, broken / "libnvrtc.so.13.0"}) {
+    const EnvironmentVariable named("TUNEDGEMM_NVRTC", nvrtc);
+    for (const Policy policy :
+         {Policy::kTune, Policy::kCompile, Policy::kStored, Policy::kFail}) {
+      INFO(nvrtc << ", policy " << name(policy));
+      const fs::path shipped = folder.path() / "shipped.db";
+      fs::copy_file(exported, shipped, fs::copy_options::overwrite_existing);
+      const FakeGpu gpu;
+      const auto context = context_on(shipped, policy);
+      CHECK(run_all(*context) == tuned);
+      CHECK(context->kernel_counters().compiled == 0);
+      CHECK(control().calls()["nvrtcCompileProgram"] == 0);
+    }
+  }
+}
+
+}  // namespace tunedgemm::internal::fake_cuda
