@@ -140,8 +140,8 @@ struct CollectiveEpilogue {
         const CacheHint hint = make_cache_hint(eviction);
 #pragma unroll
         for (int box = 0; box < columns; box += kRowColumns) {
-          tma_store(d, stage + box / kRowColumns * kBoxBytes, chunk.n0 + column + box, m0,
-                    chunk.batch_index, hint);
+          tma_store({d, chunk.n0 + column + box, m0, chunk.batch_index},
+                    stage + box / kRowColumns * kBoxBytes, hint);
         }
         tma_store_commit();
       }
@@ -226,8 +226,8 @@ struct CollectiveEpilogue {
     for (int column = 0; column < columns; column += kCopyColumns) {
 #pragma unroll
       for (int span = 0; span < kSpans; ++span) {
-        tma_store(d, stage + span * kSpanBytes + column * wgmma::kSwizzleBytes,
-                  to.m0 + span * kSpanRows, to.n0 + column, to.batch_index, hint);
+        tma_store({d, to.m0 + span * kSpanRows, to.n0 + column, to.batch_index},
+                  stage + span * kSpanBytes + column * wgmma::kSwizzleBytes, hint);
       }
     }
   }

@@ -25,11 +25,11 @@ struct TmaOperand {
     for (int column = 0; column < tile.atom_columns; ++column) {
       const unsigned box =
           to + column * wgmma::atom_column_bytes(tile) + first_row * wgmma::kSwizzleBytes;
-      const BoxOrigin from = box_origin(mn0, k0, column, first_row);
+      const TensorBox from = tensor_box(mn0, k0, column, first_row);
       if (parts > 1) {
-        tma_load_multicast(multicast_mask, box, map, barrier, from.x, from.y, batch_index, hint);
+        tma_load_multicast(box, from, barrier, multicast_mask, hint);
       } else {
-        tma_load(box, map, barrier, from.x, from.y, batch_index, hint);
+        tma_load(box, from, barrier, hint);
       }
     }
   }
@@ -40,21 +40,17 @@ struct TmaOperand {
       const int first_row = one * (tile.rows / parts);
 #pragma unroll
       for (int column = 0; column < tile.atom_columns; ++column) {
-        const BoxOrigin from = box_origin(mn0, k0, column, first_row);
-        tma_prefetch(map, from.x, from.y, batch_index);
+        tma_prefetch(tensor_box(mn0, k0, column, first_row));
       }
     }
   }
 
-  // A box is an atom column of a part. x is the contiguous dimension of the matrix.
-  struct BoxOrigin {
-    int x, y;
-  };
-  __device__ __forceinline__ BoxOrigin box_origin(int mn0, int k0, int atom_column,
+  // A box is an atom column of a part.
+  __device__ __forceinline__ TensorBox tensor_box(int mn0, int k0, int atom_column,
                                                   int first_row) const {
     const int offset = atom_column * (wgmma::kSwizzleBytes / tile.element_bytes);
-    return tile.is_k_major ? BoxOrigin{k0 + offset, mn0 + first_row}
-                           : BoxOrigin{mn0 + offset, k0 + first_row};
+    return tile.is_k_major ? TensorBox{map, k0 + offset, mn0 + first_row, batch_index}
+                           : TensorBox{map, mn0 + offset, k0 + first_row, batch_index};
   }
 };
 
