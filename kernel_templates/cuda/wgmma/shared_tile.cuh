@@ -1,5 +1,5 @@
-// An operand's tile (shape.h) on its way: from global memory to shared memory by TMA, and on to
-// wgmma by descriptors.
+// An operand's tile (shape.h): the TMA copies that load it to shared memory, and the descriptors
+// from which wgmma reads it.
 #pragma once
 
 #include "../ptx/tensor_copy.cuh"
@@ -14,10 +14,10 @@ struct TmaOperand {
   wgmma::SharedTile tile;
   const TensorMap& map;
   int batch_index;
-  int parts, part;  // how many CTAs share a tile; the part that this one loads
+  int parts, part;  // the CTAs that share a tile; the part that this CTA loads
   CacheHint hint{EvictionPriority::kNormal};
 
-  // Starts to copy this CTA's part of a tile to the tile at the address `to`.
+  // Starts the copies of this CTA's part of a tile to the tile at address `to`.
   __device__ __forceinline__ void load_tile(unsigned to, unsigned barrier, int mn0, int k0,
                                             unsigned short multicast_mask) const {
     const int first_row = part * (tile.rows / parts);
@@ -54,8 +54,8 @@ struct TmaOperand {
   }
 };
 
-// The descriptor of one step along K, 32 bytes of every row of A (column of B) from `row` on, in
-// the tile at `address` (descriptor_address).
+// The descriptor of a step along K: 32 bytes of each row of A (column of B), starting at `row`.
+// `address` is the tile's descriptor_address().
 __device__ __forceinline__ unsigned long long descriptor(wgmma::SharedTile tile, unsigned address,
                                                          int row, int step) {
   constexpr int atom_bytes = wgmma::kSwizzleAtomRows * wgmma::kSwizzleBytes;
