@@ -77,11 +77,14 @@ __host__ __device__ constexpr int rows_of_pass(Tile tile) {
 __host__ __device__ constexpr int columns_of_pass(Tile tile) {
   return tile.threads / threads_of_row(tile) / rows_of_pass(tile);
 }
+// Rounded up without mma::divided_up(): with it, NVRTC generates different code when A and B have
+// equal tiles.
 __host__ __device__ constexpr int row_passes(Tile tile) {
-  return mma::divided_up(tile.rows, rows_of_pass(tile));
+  return (tile.rows + rows_of_pass(tile) - 1) / rows_of_pass(tile);
 }
 __host__ __device__ constexpr int column_passes(Tile tile) {
-  return mma::divided_up(tile.row_bytes / atom_row_bytes(tile), columns_of_pass(tile));
+  return (tile.row_bytes / atom_row_bytes(tile) + columns_of_pass(tile) - 1) /
+         columns_of_pass(tile);
 }
 __host__ __device__ constexpr int passes(Tile tile) {
   return row_passes(tile) * column_passes(tile);

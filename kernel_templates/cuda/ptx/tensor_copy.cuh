@@ -12,6 +12,11 @@
 struct alignas(64) TensorMap {
   unsigned long long opaque[16];
 };
+// A box of a matrix. x is the contiguous dimension.
+struct TensorBox {
+  const TensorMap& map;
+  int x, y, z;
+};
 
 // The swizzled offset of the byte at `offset` of a box with rows of `span` bytes. The box begins at
 // a multiple of 1024 bytes.
@@ -36,62 +41,63 @@ __device__ __forceinline__ CacheHint make_cache_hint(EvictionPriority priority) 
   return hint;
 }
 
-// cp.async.bulk.tensor: copies the box at (x, y, z) to shared memory. x is the contiguous
-// dimension. The copy completes on `barrier`.
-__device__ __forceinline__ void tma_load(unsigned to, const TensorMap& map, unsigned barrier, int x,
-                                         int y, int z, const CacheHint& hint) {
+// cp.async.bulk.tensor: copies a box to shared memory. The copy completes on `barrier`.
+__device__ __forceinline__ void tma_load(unsigned to, const TensorBox& from, unsigned barrier,
+                                         const CacheHint& hint) {
   if (hint.priority == EvictionPriority::kFirst) {
     asm volatile(
         "cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint"
         " [%0], [%1, {%3, %4, %5}], [%2], %6;" ::"r"(to),
-        "l"(&map), "r"(barrier), "r"(x), "r"(y), "r"(z), "l"(hint.policy)
+        "l"(&from.map), "r"(barrier), "r"(from.x), "r"(from.y), "r"(from.z), "l"(hint.policy)
         : "memory");
   } else {
     asm volatile(
         "cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes "
         "[%0], [%1, {%3, %4, %5}], [%2];" ::"r"(to),
-        "l"(&map), "r"(barrier), "r"(x), "r"(y), "r"(z)
+        "l"(&from.map), "r"(barrier), "r"(from.x), "r"(from.y), "r"(from.z)
         : "memory");
   }
 }
-// Copies the box to the same address in every CTA of the cluster whose bit in `multicast_mask` is
+// Copies a box to the same address in every CTA of the cluster whose bit in `multicast_mask` is
 // set. In each of them, the copy completes on the barrier at the same address.
-__device__ __forceinline__ void tma_load_multicast(unsigned short multicast_mask, unsigned to,
-                                                   const TensorMap& map, unsigned barrier, int x,
-                                                   int y, int z, const CacheHint& hint) {
+__device__ __forceinline__ void tma_load_multicast(unsigned to, const TensorBox& from,
+                                                   unsigned barrier, unsigned short multicast_mask,
+                                                   const CacheHint& hint) {
   if (hint.priority == EvictionPriority::kFirst) {
     asm volatile(
         "cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes"
         ".multicast::cluster.L2::cache_hint [%0], [%1, {%4, %5, %6}], [%2], %3, %7;" ::"r"(to),
-        "l"(&map), "r"(barrier), "h"(multicast_mask), "r"(x), "r"(y), "r"(z), "l"(hint.policy)
+        "l"(&from.map), "r"(barrier), "h"(multicast_mask), "r"(from.x), "r"(from.y), "r"(from.z),
+        "l"(hint.policy)
         : "memory");
   } else {
     asm volatile(
         "cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes"
         ".multicast::cluster [%0], [%1, {%4, %5, %6}], [%2], %3;" ::"r"(to),
-        "l"(&map), "r"(barrier), "h"(multicast_mask), "r"(x), "r"(y), "r"(z)
+        "l"(&from.map), "r"(barrier), "h"(multicast_mask), "r"(from.x), "r"(from.y), "r"(from.z)
         : "memory");
   }
 }
-// cp.async.bulk.prefetch.tensor: brings the box to the L2 cache.
-__device__ __forceinline__ void tma_prefetch(const TensorMap& map, int x, int y, int z) {
-  asm volatile("cp.async.bulk.prefetch.tensor.3d.L2.global [%0, {%1, %2, %3}];" ::"l"(&map), "r"(x),
-               "r"(y), "r"(z)
+// cp.async.bulk.prefetch.tensor: brings a box to the L2 cache.
+__device__ __forceinline__ void tma_prefetch(const TensorBox& from) {
+  asm volatile("cp.async.bulk.prefetch.tensor.3d.L2.global [%0, {%1, %2, %3}];" ::"l"(&from.map),
+               "r"(from.x), "r"(from.y), "r"(from.z)
                : "memory");
 }
-__device__ __forceinline__ void tma_store(const TensorMap& map, unsigned from, int x, int y, int z,
+// cp.async.bulk.tensor: copies a box from shared memory.
+__device__ __forceinline__ void tma_store(const TensorBox& to, unsigned from,
                                           const CacheHint& hint) {
   if (hint.priority == EvictionPriority::kFirst) {
     asm volatile(
         "cp.async.bulk.tensor.3d.global.shared::cta.bulk_group.L2::cache_hint "
-        "[%0, {%2, %3, %4}], [%1], %5;" ::"l"(&map),
-        "r"(from), "r"(x), "r"(y), "r"(z), "l"(hint.policy)
+        "[%0, {%2, %3, %4}], [%1], %5;" ::"l"(&to.map),
+        "r"(from), "r"(to.x), "r"(to.y), "r"(to.z), "l"(hint.policy)
         : "memory");
   } else {
     asm volatile(
         "cp.async.bulk.tensor.3d.global.shared::cta.bulk_group [%0, {%2, %3, %4}], [%1];" ::"l"(
-            &map),
-        "r"(from), "r"(x), "r"(y), "r"(z)
+            &to.map),
+        "r"(from), "r"(to.x), "r"(to.y), "r"(to.z)
         : "memory");
   }
 }

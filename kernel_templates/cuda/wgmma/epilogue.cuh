@@ -1,15 +1,15 @@
-// Epilogue: how a consumer, a warpgroup, stores its accumulators to D. They go in chunks: of the 64
-// rows of a row block, as many columns as are stored together. A chunk has all columns of the tile,
-// or fewer with split_k > 1: then its accumulators are first added over the slices of K.
+// Epilogue: a consumer, which is a warpgroup, stores its accumulators to D in chunks. A chunk has
+// the 64 rows of a row block and all columns of the tile. With split_k > 1 it may have fewer
+// columns, and its accumulators are first added over the slices of K.
 //
-//   store_chunk()                one of these three:
+//   store_chunk()                calls one of these three:
 //     store_by_tma()             the usual case: D is prepared in shared memory and copied by TMA
-//     store_transposed_by_tma()  the same where the host has exchanged A and B (swap_ab)
-//     store_by_threads()         where TMA cannot copy D, or an activation is long
-//       apply_epilogue()         from an accumulator to an element of D (common/epilogue.cuh)
+//     store_transposed_by_tma()  the same, if the host has exchanged A and B (swap_ab)
+//     store_by_threads()         if TMA cannot copy D, or the activation is long
+//       apply_epilogue()         computes an element of D (common/epilogue.cuh)
 //
 // A warp has 16 of the 64 rows (ptx/wgmma.cuh has the layout). Accumulators are stored in blocks of
-// 16 columns. If the chunk has 8 columns more, these tail columns are stored by the threads.
+// 16 columns. If the chunk has 8 tail columns, the threads store them.
 #pragma once
 
 #include "../common/epilogue.cuh"
@@ -46,8 +46,8 @@ struct EpilogueBuffer {
   unsigned address;
   int next_offset = 0;
 
-  // The stage for the next `bytes`. Before it is written to, the thread that copies has to wait
-  // until the last copy has read it: tma_store_wait_read(epilogue_stages - 1).
+  // The stage for the next `bytes`. Before it is written, the copying thread must wait until the
+  // last copy has read it: tma_store_wait_read(epilogue_stages - 1).
   __device__ __forceinline__ unsigned next_stage(int bytes) {
     const unsigned stage = address + next_offset;
     next_offset = kShape.epilogue_stages == 1 ? 0 : next_offset ^ bytes;
@@ -55,8 +55,8 @@ struct EpilogueBuffer {
   }
 };
 
-// An optimization barrier: the compiler no longer knows how the number was computed. Otherwise it
-// computes the addresses of all columns first, and needs the accumulators' registers for them.
+// An optimization barrier: the compiler cannot see how the number was computed. Otherwise it would
+// compute the addresses of all columns first, and take registers from the accumulators.
 __device__ __forceinline__ void optimization_barrier(int& number) {
   asm volatile("" : "+r"(number));
 }
@@ -70,7 +70,7 @@ struct CollectiveEpilogue {
   const Arguments& arguments;
   const TensorMap& d;
   EvictionPriority eviction;  // of D
-  int consumer, first_row;    // of the CTA's tile, the first row that this consumer stores
+  int consumer, first_row;    // first_row: in the CTA's tile
   char* epilogue_stages;      // this warp's or, with swap_ab, those of all four warps
   int* reduction_int;         // in shared memory, for split_k_reduction.cuh
   EpilogueBuffer<kShape>& buffer;
@@ -93,16 +93,16 @@ struct CollectiveEpilogue {
 
   // ---- The usual case: TMA ----------------------------------------------------------------------
   // TMA copies boxes of 16 rows. A row of a box is the widest swizzle span that fits. An epilogue
-  // stage has room for one box or several.
+  // stage holds one or several boxes.
   static constexpr int kRowBytes = kShape.epilogue_row_bytes();
   static constexpr int kRowColumns = kRowBytes / sizeof(TypeD);
   static constexpr int kBoxBytes = wgmma::kEpilogueRows * kRowBytes;
   static constexpr int kStageColumns = wgmma::kEpilogueStageBytes / kBoxBytes * kRowColumns;
 
-  // A warp stores its 16 rows, one epilogue stage after the other. If there are two, one is copied
-  // while the other is prepared. The thread that copies is lane 0 rather than an elected one: so
-  // the compiler makes a loop of the copy and moves nothing across it. Otherwise it would apply the
-  // epilogue to all accumulators before it stores the first.
+  // A warp stores its 16 rows, one epilogue stage at a time. With two stages, one is copied while
+  // the other is prepared. Lane 0 copies rather than an elected lane, so that the compiler makes a
+  // loop of the copy and moves nothing across it. Otherwise it would apply the epilogue to all
+  // accumulators before it stores the first one.
   __device__ __forceinline__ void store_by_tma(const Epilogue& epilogue, const Chunk& chunk,
                                                const ThreadGroup& group,
                                                const ChunkAccumulators& accumulators) const {
@@ -123,7 +123,7 @@ struct CollectiveEpilogue {
         for (int i = 0; i < 8; ++i) {
           const long long m = m0 + lane / 4 + i / 2 % 2 * 8;
           const long long n = block_n0 + lane % 4 * 2 + i / 4 * 8 + i % 2;
-          // C and the bias must not be read where D has no element.
+          // C and the bias must not be read outside D.
           elements[i] =
               kShape.adds_operand && (m >= arguments.m || n >= arguments.n)
                   ? TypeD{}
@@ -140,15 +140,15 @@ struct CollectiveEpilogue {
         const CacheHint hint = make_cache_hint(eviction);
 #pragma unroll
         for (int box = 0; box < columns; box += kRowColumns) {
-          tma_store(d, stage + box / kRowColumns * kBoxBytes, chunk.n0 + column + box, m0,
-                    chunk.batch_index, hint);
+          tma_store({d, chunk.n0 + column + box, m0, chunk.batch_index},
+                    stage + box / kRowColumns * kBoxBytes, hint);
         }
         tma_store_commit();
       }
     }
     store_tail_columns(epilogue, chunk, group, accumulators);
   }
-  // A warp's 16 rows of the last 8 columns of a chunk, straight from the registers.
+  // Stores a warp's 16 rows of the 8 tail columns directly from registers.
   __device__ __forceinline__ void store_tail_columns(const Epilogue& epilogue, const Chunk& chunk,
                                                      const ThreadGroup& group,
                                                      const ChunkAccumulators& accumulators) const {
@@ -166,10 +166,10 @@ struct CollectiveEpilogue {
     }
   }
 
-  // ---- TMA where A and B have been exchanged ----------------------------------------------------
-  // D is column-major here. A row in shared memory holds a span of 128 bytes of a column of D. As
-  // many spans lie side by side as the 64 rows of D need. One copy takes 16 columns. The four warps
-  // prepare columns together, in the epilogue stages of all.
+  // ---- TMA with exchanged A and B ---------------------------------------------------------------
+  // D is column-major here. A row in shared memory holds a span of 128 bytes of a column of D. A
+  // column has kSpans spans for the 64 rows of D. One copy takes 16 columns of a span. The four
+  // warps prepare columns together, in the epilogue stages of all four.
   static constexpr int kSpanRows = wgmma::kSwizzleBytes / sizeof(TypeD);  // of D
   static constexpr int kSpans = wgmma::kRowBlock / kSpanRows;
   static constexpr int kCopyColumns = wgmma::kEpilogueRows;
@@ -177,7 +177,7 @@ struct CollectiveEpilogue {
   static constexpr int kPreparedColumns = kPreparedBytes / (wgmma::kSwizzleBytes * kSpans);
   static constexpr int kSpanBytes = kPreparedColumns * wgmma::kSwizzleBytes;
 
-  // If there are two epilogue stages, one is copied while the other is prepared.
+  // With two epilogue stages, one is copied while the other is prepared.
   __device__ __forceinline__ void store_transposed_by_tma(
       const Epilogue& epilogue, const Chunk& chunk, const ThreadGroup& group,
       const ChunkAccumulators& accumulators) const {
@@ -198,7 +198,7 @@ struct CollectiveEpilogue {
         for (int i = 0; i < 8; ++i) {
           const long long m = chunk.m0 + first_row + lane / 4 + i / 2 % 2 * 8;
           const long long n = block_n0 + lane % 4 * 2 + i / 4 * 8 + i % 2;
-          // C and the bias must not be read where D has no element.
+          // C and the bias must not be read outside D.
           elements[i] =
               kShape.adds_operand && (m >= arguments.m || n >= arguments.n)
                   ? TypeD{}
@@ -218,7 +218,7 @@ struct CollectiveEpilogue {
     }
     store_tail_columns(epilogue, chunk, group, accumulators);
   }
-  // One thread.
+  // One thread calls this.
   __device__ __forceinline__ void copy_prepared_columns(unsigned stage, const Chunk& to,
                                                         int columns) const {
     const CacheHint hint = make_cache_hint(eviction);
@@ -226,15 +226,15 @@ struct CollectiveEpilogue {
     for (int column = 0; column < columns; column += kCopyColumns) {
 #pragma unroll
       for (int span = 0; span < kSpans; ++span) {
-        tma_store(d, stage + span * kSpanBytes + column * wgmma::kSwizzleBytes,
-                  to.m0 + span * kSpanRows, to.n0 + column, to.batch_index, hint);
+        tma_store({d, to.m0 + span * kSpanRows, to.n0 + column, to.batch_index},
+                  stage + span * kSpanBytes + column * wgmma::kSwizzleBytes, hint);
       }
     }
   }
 
   // ---- Threads ----------------------------------------------------------------------------------
   // A warp stores its 16 rows as in mma: the accumulators go through shared memory, so that a
-  // thread has neighbours of a row.
+  // thread stores neighbours of a row.
   static constexpr int kSpreadColumns = kBlockColumns % 32 == 0 ? 32 : 16;
   static constexpr int kSpreadPitch = kSpreadColumns + 8;
 
@@ -326,7 +326,7 @@ struct CollectiveEpilogue {
     }
   }
 
-  // Adds the slices in their order. The vectors of several slices are loaded at a time.
+  // Adds the slices in order. Loads the vectors of several slices at a time.
   static constexpr int kVectorsAtOnce = 16;
   static constexpr int kSlicesAtOnce =
       kVectorsOfChunk >= kVectorsAtOnce ? 1 : kVectorsAtOnce / kVectorsOfChunk;

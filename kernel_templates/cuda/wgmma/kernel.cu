@@ -2,12 +2,12 @@
 //
 //   D = act(alpha * A * B + beta * C + bias)        on Hopper's tensor cores (sm_90a)
 //
-// Read mma/kernel.cu first. New here: the threads neither copy operands nor hold them. One thread,
-// the producer, asks the tensor memory accelerator for tiles (ptx/tensor_copy.cuh). A warpgroup,
-// four warps, multiplies the tiles in shared memory (ptx/wgmma.cuh). The two communicate only by
-// barriers, which count bytes and arrivals (ptx/mbarrier.cuh). The kernel is persistent and
-// warp-specialised: a CTA computes one tile of D after the other, and while the accumulators of one
-// are stored, the operands of the next are already being copied.
+// Read mma/kernel.cu first. Here the threads neither copy operands nor hold them in registers. One
+// thread, the producer, starts copies by the tensor memory accelerator, TMA (ptx/tensor_copy.cuh).
+// The consumers, warpgroups of four warps, multiply tiles in shared memory (ptx/wgmma.cuh).
+// Producer and consumers synchronise only through barriers, which count bytes and arrivals
+// (ptx/mbarrier.cuh). The kernel is persistent and warp-specialised: a CTA computes one tile of D
+// after another, and loads the operands of the next tile while it stores the current one.
 //
 //    producer, 1 thread          full[s]: the tile is there         consumers, 1 to 3 warpgroups
 //   +---------------------+     +---+---+---+---+  stages tiles    +------------------------------+
@@ -17,35 +17,35 @@
 //   +---------------------+     empty[s]: it has been multiplied   | after the last k: epilogue   |
 //                                                                  +------------------------------+
 //
-// Consumers either share a tile, block_m / consumers rows each (cooperative), or compute tiles
-// alternately (ping_pong): then one multiplies while the other stores. A cooperative consumer with
-// several row blocks of 64 stores some while it multiplies others. CTAs may form a cluster:
-// cluster_m CTAs below each other share B, each loading a part of it for all (multicast), and
+// Consumers share a tile, with block_m / consumers rows each (cooperative), or take turns
+// (ping_pong): one multiplies its tile while the other stores. A cooperative consumer with several
+// row blocks of 64 rows stores some while it multiplies others. CTAs may form a cluster. The
+// cluster_m CTAs below each other share B: each loads a part and multicasts it to all. The
 // cluster_n CTAs beside each other share A. Clusters take work tiles in the order of their cluster
-// ids, or (gpc_aware) so that the clusters of one GPC get neighbouring ones. Operands that are not
-// read again soon may leave the L2 cache first (evict_first).
+// ids. With gpc_aware, clusters of the same GPC take neighbouring work tiles. With evict_first,
+// matrices that are not read again soon are evicted from the L2 cache first.
 //
-// How D is stored (tensor_store): it is converted, arranged in shared memory and copied by TMA, 16
-// columns at a time, while the next tile is being multiplied. Otherwise the threads store it, as in
-// mma. If the host has exchanged A and B (swap_ab), D is column-major here.
+// D is converted, arranged in shared memory and copied by TMA, 16 columns at a time, while the next
+// tile is multiplied (tensor_store=1). With tensor_store=0 the threads store it, as in mma. If the
+// host has exchanged A and B (swap_ab), D is column-major here.
 //
-// How types are multiplied: f16, bf16, s8 and fp8 directly; f32 as tf32, to which TMA rounds. fp8
+// f16, bf16, s8 and fp8 are multiplied directly, f32 as tf32, to which TMA rounds it. fp8
 // accumulates in the tensor cores (NUMERICS 3, fast), or in f32 after each k tile (4, promoted).
-// wgmma takes operands of 8 and 32 bits K-major only. If they are MN-major, the consumers read an A
-// of 32 bits into registers themselves, and the other warps of the producer's warpgroup transpose
-// other operands in shared memory (transpose.cuh).
+// wgmma takes operands of 8 and 32 bits only if they are K-major. The consumers read an MN-major A
+// of 32 bits into registers. The other warps of the producer's warpgroup transpose other MN-major
+// operands in shared memory (transpose.cuh).
 //
-// TMA copies rows that are aligned to 16 bytes. Other operands are first copied to the workspace by
-// a kernel of their own, with padded rows (pad.cuh).
+// TMA needs rows that are aligned to 16 bytes. Another kernel first copies other operands to the
+// workspace, with padded rows (pad.cuh).
 //
-// Files: this one has the knobs, the producer, the consumers' loop over work tiles and the entry;
-// mainloop.cuh and epilogue.cuh what a consumer does with one work tile. Both stand on
-// tile_scheduler.cuh (which tile is next) and pipeline.cuh (stages and barriers).
+// Files: this one has the knobs, the producer, the consumers' loop over work tiles, and the entry.
+// mainloop.cuh multiplies a work tile, and epilogue.cuh stores it. tile_scheduler.cuh selects the
+// next work tile. pipeline.cuh has the stages and their barriers.
 //
 // Cost: shared memory for stages * block_k * (block_m + block_n) elements, and 2 KiB *
 // epilogue_stages a consumer warp; block_m * block_n / (128 * consumers) accumulators a thread
-// (ping_pong: / 128; promoted: block_n / 2 more). So an SM runs one CTA: occupancy is traded for
-// register tiles.
+// (ping_pong: / 128; promoted: block_n / 2 more). So an SM runs one CTA: the kernel trades
+// occupancy for register tiles.
 //
 //   nvcc -std=c++20 -arch=sm_90a -cubin kernel_templates/cuda/wgmma/kernel.cu
 
@@ -111,8 +111,7 @@
 #define GPC_AWARE 0  // 1: neighbouring tiles go to SMs of one GPC
 #endif
 #ifndef EVICT_FIRST
-#define EVICT_FIRST \
-  0  // 1: D and the streamed operand, A or B, leave the L2 cache first; 2: the latter
+#define EVICT_FIRST 0  // 1: D and the streamed operand leave the L2 cache first; 2: the operand
 #endif
 #ifndef SPLIT_K
 #define SPLIT_K 1  // slices of K
@@ -204,8 +203,8 @@ constexpr int kClusterSize = kShape.cluster_size();
 
 // ---- 4. Producer --------------------------------------------------------------------------------
 // A rasterization group of rows of tiles keeps its part of A in the L2 cache and streams all of B.
-// A group of columns (raster_along_n) keeps its part of B and streams A. The streamed operand is
-// not read again before it has left the cache. Neither is a large D.
+// A group of columns (raster_along_n) keeps its part of B and streams A. The streamed operand and a
+// large D leave the cache before they are read again.
 TUNEDGEMM_CONSTEXPR EvictionPriority eviction_if(bool is_first) {
   return is_first ? EvictionPriority::kFirst : EvictionPriority::kNormal;
 }
@@ -213,7 +212,7 @@ constexpr EvictionPriority kEvictionA = eviction_if(kEvictFirst >= 1 && kRasteri
 constexpr EvictionPriority kEvictionB = eviction_if(kEvictFirst >= 1 && !kRasterization.along_n);
 constexpr EvictionPriority kEvictionD = eviction_if(kEvictFirst == 1);
 
-// One thread loads every k tile that this CTA multiplies, in order.
+// One thread loads all k tiles of this CTA, in order.
 __device__ __forceinline__ void produce(const Arguments& arguments, const TensorMap& a,
                                         const TensorMap& b, const SharedMemory<kShape>& shared,
                                         const Scheduler& scheduler) {
@@ -248,18 +247,19 @@ __device__ __forceinline__ void produce(const Arguments& arguments, const Tensor
       state.advance();
     }
   }
-  // A CTA must not end while another one of its cluster may still write to its memory or arrive
-  // there. So it waits until all stages have been released.
+  // A CTA must not exit while another CTA of its cluster may still write to its shared memory or
+  // arrive on its barriers. So it waits until all stages have been released.
   for (int stage = 0; kClusterSize > 1 && stage < kShape.stages; ++stage) {
     wait(shared.empty(state.stage), state.phase ^ 1);
     state.advance();
   }
 }
 
-// One thread, before the kernel may read its inputs, brings tiles to the L2 cache: this CTA's part
-// of the first kPrefetch k tiles of every slice (and of what follows a shorter slice), for A and B
-// of batch index 0. If the kernels before this one still write there, the L2 cache sees that.
-constexpr int kPrefetchWarp = 2;  // one that has nothing else to do yet
+// One thread brings tiles to the L2 cache before the kernel may read its inputs: this CTA's part of
+// the first kPrefetch k tiles of every slice, for batch index 0. It does not stop at the end of a
+// shorter slice. The previous kernels may still write to these tiles, since they write through the
+// L2 cache.
+constexpr int kPrefetchWarp = 2;  // is idle at this point
 template <int kPrefetch>
 __device__ __forceinline__ void prefetch_operands(const Arguments& arguments, const TensorMap& a,
                                                   const TensorMap& b, const Scheduler& scheduler) {
@@ -283,7 +283,7 @@ __device__ __forceinline__ void prefetch_operands(const Arguments& arguments, co
   }
 }
 
-// A warp transposes its part of every tile that wgmma does not take as it has been loaded.
+// A warp transposes its part of every tile whose order wgmma does not take.
 __device__ __forceinline__ void transpose_tiles(const SharedMemory<kShape>& shared,
                                                 const Scheduler& scheduler, int warp) {
   PipelineState<kShape.stages> state;
@@ -309,7 +309,7 @@ __device__ __forceinline__ void transpose_tiles(const SharedMemory<kShape>& shar
 
 // ---- 5. Consumer --------------------------------------------------------------------------------
 // A consumer warpgroup computes its rows of every work tile, or every second work tile (ping_pong).
-constexpr int kPingPongBarrier = 8;  // and 9: each consumer waits on one until it may multiply
+constexpr int kPingPongBarrier = 8;  // and 9; a consumer waits on its own until it may multiply
 
 template <wgmma::Shape kShape>
 struct Consumer {
@@ -318,7 +318,7 @@ struct Consumer {
   const SharedMemory<kShape>& shared;
   const Scheduler& scheduler;
 
-  // The pointers are those of this consumer in SharedStorage.
+  // The pointers refer to this consumer's part of SharedStorage.
   __device__ __forceinline__ void run(int consumer, char* epilogue_stages,
                                       int* reduction_int) const {
     const int first_row = kShape.ping_pong ? 0 : consumer * kShape.rows_of_consumer();
@@ -348,7 +348,7 @@ struct Consumer {
       }
       Accumulators<kShape> accumulators;
       if constexpr (kShape.split_k > 1) {
-        clear<kShape>(accumulators);  // the registers are free until here: chunks need them
+        clear<kShape>(accumulators);  // not earlier: stores need the registers
       }
       if constexpr (kShape.promotes) {
         mainloop.multiply_promoted(work.k_tiles, accumulators);
@@ -373,9 +373,9 @@ struct Consumer {
     }
   }
 
-  // The same for several row blocks, multiplying and storing at the same time: the first row block
-  // is stored while the last wgmma of the others runs, and the others are stored while the first
-  // wgmma of the next work tile runs.
+  // run() for several row blocks that are stored while others are multiplied. The first row block
+  // is stored while the last wgmma of the others runs. The others are stored while the first wgmma
+  // of the next work tile runs.
   __device__ __forceinline__ void run_overlapped(int consumer, char* epilogue_stages) const {
     const int first_row = consumer * kShape.rows_of_consumer();
     CollectiveMainloop<kShape> mainloop{.shared = shared, .first_row = first_row};
@@ -403,8 +403,8 @@ struct Consumer {
       return;
     }
     mainloop.multiply_first_row_block(accumulators);
-    // While wgmma runs, the use of its accumulators must not depend on a branch: the compiler would
-    // wait for wgmma there. So the last work tile ends behind the loop.
+    // While wgmma runs, no branch may decide whether its accumulators are used. Otherwise the
+    // compiler waits for wgmma at the branch. So the last work tile is finished after the loop.
     WorkTile work = scheduler.work_tile(index);
     while (true) {
       mainloop.multiply_overlapped(work.k_tiles, accumulators);
@@ -497,8 +497,7 @@ extern "C" __global__ void __cluster_dims__(kClusterSize, 1, 1) __launch_bounds_
 }
 
 #if ALIGN_A < 16 || ALIGN_B < 16
-// Pads operands before the other kernel. That one may be launched at once: it waits until this one
-// has ended.
+// Pads operands for the main kernel, which may start early and waits until this kernel has ended.
 extern "C" __global__ void __launch_bounds__(kPaddingThreads, kPaddingBlocksOfSm)
     tunedgemm_wgmma_pad(const __grid_constant__ Arguments arguments,
                         const __grid_constant__ OperandPadding padding) {

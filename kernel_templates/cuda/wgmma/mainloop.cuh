@@ -1,12 +1,12 @@
-// Mainloop: how a consumer, a warpgroup, multiplies the k tiles of a work tile as the producer
-// brings them. The usual case is multiply(). The others are variants of it:
+// Mainloop: a consumer, which is a warpgroup, multiplies the k tiles of a work tile. The usual case
+// is multiply(). The others are variants of it:
 //
 //   multiply_first_row_block(), multiply_overlapped()   while another row block is stored
 //   multiply_promoted()          fp8 whose accumulators are added in f32 after each k tile
 //   multiply_a_from_registers()  an MN-major A of 32 bits
 //
-// A consumer's accumulators are those of its row blocks, 64 rows of D each (ptx/wgmma.cuh has the
-// layout).
+// A consumer has one or several row blocks of 64 rows of D. ptx/wgmma.cuh has the layout of their
+// accumulators.
 #pragma once
 
 #include "../common/problem.cuh"
@@ -45,13 +45,13 @@ struct CollectiveMainloop {
   using RowBlockAccumulators = ::RowBlockAccumulators<kShape>;
 
   SharedMemory<kShape> shared;
-  int first_row;  // of the CTA's tile, the first that this consumer multiplies
+  int first_row;  // of this consumer, in the CTA's tile
   PipelineState<kShape.stages> state;
   StageRelease<kShape> stage_release;
 
   // ---- The usual case ---------------------------------------------------------------------------
-  // The wgmma of a k tile still runs while that of the next one is started (in_flight=1), so a
-  // stage is released one k tile later.
+  // With in_flight=1, the wgmma of a k tile still runs while the next one is started. So a stage is
+  // released one k tile later.
   __device__ __forceinline__ void multiply(int k_tiles, Accumulators& accumulators) {
     int previous_stage = 0;
 #pragma unroll 1
@@ -73,7 +73,7 @@ struct CollectiveMainloop {
     }
   }
 
-  // Before the accumulators are read: waits for wgmma, and releases the last stage.
+  // Waits for wgmma, so that the accumulators can be read, and releases the last stage.
   __device__ __forceinline__ void finish(Accumulators& accumulators) const {
     if constexpr (kShape.in_flight == 1) {
       wgmma_wait_group(0);
@@ -82,8 +82,8 @@ struct CollectiveMainloop {
     }
   }
 
-  // The current stage's k tile, for the row blocks from `first` to `end`. scale_d is that of wgmma:
-  // 0 overwrites the accumulators, 1 adds to them.
+  // Multiplies the current stage's k tile for the row blocks from `first` to before `end`. scale_d
+  // is an operand of wgmma: 0 overwrites the accumulators, 1 adds to them.
   __device__ __forceinline__ void multiply_row_blocks(int first, int end, int scale_d,
                                                       Accumulators& accumulators) const {
 #pragma unroll
@@ -123,8 +123,8 @@ struct CollectiveMainloop {
   //   first row block | last wgmma            | stored            | first wgmma       | ...
   //   the others      | last wgmma of this work tile              | stored            | first wgmma
   //
-  // A work tile begins with the first k tile of the first row block. multiply_overlapped() follows
-  // later with the same k tile of the other row blocks.
+  // A work tile begins with the first k tile of the first row block. multiply_overlapped()
+  // continues with the same k tile of the other row blocks.
   __device__ __forceinline__ void multiply_first_row_block(Accumulators& accumulators) const {
     wait(shared.full(state.stage), state.phase);
     fence_registers(accumulators[0]);
@@ -133,9 +133,9 @@ struct CollectiveMainloop {
     wgmma_commit_group();
   }
 
-  // Everything else. Each later k tile makes two commit groups: one for the first row block, one
-  // for the other row blocks. The last groups still run afterwards, and their stage is not
-  // released.
+  // Multiplies the rest of the work tile. Each later k tile has two commit groups: one for the
+  // first row block, one for the others. On return the last groups still run, and their stage is
+  // not released.
   __device__ __forceinline__ void multiply_overlapped(int k_tiles, Accumulators& accumulators) {
     fence_row_blocks(1, accumulators);
     wgmma_fence();
@@ -162,7 +162,7 @@ struct CollectiveMainloop {
 
   // ---- Promoted accumulators --------------------------------------------------------------------
   // The tensor cores add fp8 products with fewer bits than f32 has. So their accumulators hold one
-  // k tile at a time, and are added to others in f32.
+  // k tile, which is then added to the others in f32.
   __device__ __forceinline__ void multiply_promoted(int k_tiles, Accumulators& accumulators) {
     RowBlockAccumulators tile_accumulators;
     for (int k_tile = 0; k_tile < k_tiles; ++k_tile) {
@@ -189,9 +189,9 @@ struct CollectiveMainloop {
 
   // ---- A from registers -------------------------------------------------------------------------
   // wgmma does not take an MN-major A of 32 bits from shared memory. The consumers read it into
-  // registers instead. The wgmma of a step still runs while that of the next step is started and A
-  // is read for the step after that. If A is read later, the compiler makes each wgmma wait for the
-  // one before.
+  // registers instead. A is read one step ahead: the wgmma of a step still runs while A is read for
+  // the next step but one. If A is read later, the compiler makes each wgmma wait for the previous
+  // one.
   __device__ __forceinline__ void multiply_a_from_registers(int k_tiles,
                                                             Accumulators& accumulators) {
     FragmentA fragments[kSteps][kRowBlocks];
@@ -239,16 +239,16 @@ struct CollectiveMainloop {
           offset);
     }
   }
-  // The offset in a tile at which a lane finds row 16 w + g of step 0: at k = t in lanes of even t,
-  // at k = t + 4 in the others, so that there are no bank conflicts.
+  // The offset in a tile of this lane's row 16 w + g in step 0. Lanes of even t have k = t, the
+  // others have k = t + 4, which avoids bank conflicts.
   __device__ __forceinline__ static unsigned fragment_offset_of_lane() {
     const int warp = threadIdx.x / 32 % 4, g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
     const int row = 16 * warp + g, k = t ^ (t % 2 * 4);
     const unsigned atom_column = row / 32 * atom_column_bytes(kTileA);
     return vector_address(atom_column, k, row % 32 / 4) + row % 4 * 4;
   }
-  // `base` is the address of the row block's step. The lane's other k is 4 rows of shared memory
-  // away, and with the row the swizzle changes; its other row of A is 8 further.
+  // `base` is the address of the row block's step. The lane's other k lies 4 rows of shared memory
+  // away, with a different swizzle. Its other row of A lies 8 rows further.
   __device__ __forceinline__ static FragmentA load_fragment(unsigned base, unsigned offset) {
     constexpr unsigned kOtherK = 4 * wgmma::kSwizzleBytes + 4 * 16, kOtherRow = 2 * 16;
     const unsigned long long own_k = load_register_pair(base + offset, base + (offset ^ kOtherRow));

@@ -1,9 +1,9 @@
 // The kernel that copies operands whose rows are not aligned to 16 bytes (kernel_parameters.cuh).
 //
 // A thread writes 16 aligned bytes of the copy. It reads the two aligned 16-byte words of the
-// operand that contain them, and shifts. Neighbouring threads read the same words. Words that reach
-// beyond the matrix are not read. There the elements are copied one by one. The padding is not
-// written, since tensor maps have the length of the rows.
+// operand that contain them, and shifts. Neighbouring threads share a word. If a word reaches
+// beyond the matrix, the thread copies the elements one by one. The padding is not written, since
+// the tensor maps end at the length of a row.
 #pragma once
 
 #include "../common/problem.cuh"
@@ -28,7 +28,7 @@ __device__ __forceinline__ PaddedOperand<Type> with_addresses(PaddedOperand<Type
   return operand;
 }
 
-// 16 bytes of two words, from byte `shift`. Rows are aligned to kAlignment bytes.
+// 16 bytes of two words, starting at byte `shift`. Rows are aligned to kAlignment bytes.
 template <int kAlignment>
 __device__ __forceinline__ uint4 shifted(const uint4& low, const uint4& high, unsigned shift) {
   unsigned words[8] = {low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w};
@@ -51,7 +51,7 @@ __device__ __forceinline__ uint4 shifted(const uint4& low, const uint4& high, un
   return {words[0], words[1], words[2], words[3]};
 }
 
-// 16 bytes of a copy in flight.
+// 16 bytes of the copy, in flight.
 template <typename Type>
 struct PaddedChunk {
   const Type* from;
@@ -97,7 +97,7 @@ __device__ __forceinline__ void store_chunk(const PaddedChunk<Type>& chunk) {
   }
 }
 
-// Neighbouring threads copy neighbouring chunks, row after row. Each has several in flight.
+// Neighbouring threads copy neighbouring chunks, row after row. Each thread has several in flight.
 template <typename Type, int kAlignment>
 __device__ __forceinline__ void pad(const PaddedOperand<Type>& operand) {
   constexpr int kInFlight = 2;

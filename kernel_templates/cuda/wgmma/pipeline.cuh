@@ -1,9 +1,9 @@
-// Pipeline: the stages in shared memory by which tiles of A and B go from the producer to the
-// consumers. Both pass through the stages in the same order. Each stage has three barriers:
+// Pipeline: the stages in shared memory through which the producer passes tiles of A and B to the
+// consumers. All of them use the stages in the same order. Each stage has three barriers:
 //
-//   loaded   TMA has written the tiles, some of which are still to be transposed
+//   loaded   TMA has written the tiles, but some must still be transposed
 //   full     the tiles can be multiplied
-//   empty    they have been multiplied
+//   empty    the tiles have been multiplied
 #pragma once
 
 #include "../ptx/data_movement.cuh"
@@ -13,7 +13,7 @@
 
 using namespace tunedgemm::internal;
 
-// The shared memory of a CTA. Tiles begin at multiples of 1024 bytes, as their swizzle needs it.
+// The shared memory of a CTA. The swizzle requires tiles to begin at multiples of 1024 bytes.
 template <wgmma::Shape kShape>
 struct alignas(1024) SharedStorage {
   char a[kShape.stages][tile_bytes(kShape.tile_a())];
@@ -25,7 +25,7 @@ struct alignas(1024) SharedStorage {
   alignas(wgmma::kControlBytes / 2) int reduction[kShape.consumers];  // for split_k_reduction.cuh
 };
 
-// The same memory by addresses in the shared state space, which PTX instructions take.
+// SharedStorage as addresses in the shared state space, for PTX instructions.
 template <wgmma::Shape kShape>
 struct SharedMemory {
   using Storage = SharedStorage<kShape>;
@@ -60,10 +60,10 @@ struct SharedMemory {
   }
 };
 
-// One thread, before any other uses the barriers.
+// One thread calls this, before others use the barriers.
 template <wgmma::Shape kShape>
 __device__ __forceinline__ void init_barriers(const SharedMemory<kShape>& shared) {
-  // The warps that multiply, in every CTA that receives a part of its operands from this one.
+  // The consumer warps of all CTAs that receive a part of A or B from this one.
   constexpr int kReaders =
       4 * kShape.consumers_of_tile() * (kShape.cluster_m + kShape.cluster_n - 1);
   for (int stage = 0; stage < kShape.stages; ++stage) {
@@ -73,7 +73,7 @@ __device__ __forceinline__ void init_barriers(const SharedMemory<kShape>& shared
   }
 }
 
-// The stage that comes next, and the parity of the phase in which its barriers are.
+// The next stage, and the parity of the phase of its barriers.
 template <int kStages>
 struct PipelineState {
   int stage = 0;
@@ -94,8 +94,8 @@ struct PipelineState {
   }
 };
 
-// How a consumer warp releases a stage: it arrives at the stage's empty barrier in every CTA that
-// loads a part of its operands. Each of these CTAs is served by one lane.
+// A consumer warp releases a stage: it arrives on the stage's empty barrier in every CTA that loads
+// a part of its operands, with one lane for each of these CTAs.
 template <wgmma::Shape kShape>
 struct StageRelease {
   unsigned empty;  // the barrier of stage 0 on which this lane arrives; 0: none

@@ -30,24 +30,24 @@ TUNEDGEMM_CONSTEXPR int divided_up(int x, int y) {
   return (x + y - 1) / y;
 }
 
-// An operand's tile in shared memory. It consists of columns of swizzle atoms: `rows` rows of 128
-// bytes below each other. If the operand is K-major, a row holds 128 bytes of a row of A (a column
-// of B) along K; if it is MN-major, neighbouring rows of A (columns of B) at one k:
+// An operand's tile in shared memory. It consists of columns of swizzle atoms, each with `rows`
+// rows of 128 bytes. If the operand is K-major, a row holds 128 bytes of a row of A (column of B).
+// If it is MN-major, a row holds neighbouring rows of A (columns of B) at one k:
 //
-//   K-major:   a row for each row of A;  as many atom columns as 128 bytes go into block_k
-//   MN-major:  block_k rows;             as many atom columns as hold all rows of A, the last in
-//                                        part
+//               rows                        atom columns
+//   K-major     rows of A (columns of B)    128 bytes along K each
+//   MN-major    block_k                     128 bytes along M (N) each, the last partly filled
 struct SharedTile {
   bool is_k_major;
   int atom_columns, rows, element_bytes;
 };
-// `extent` rows of A (columns of B).
+// `extent` is the number of rows of A (columns of B).
 TUNEDGEMM_CONSTEXPR SharedTile shared_tile(int extent, int block_k, int element_bytes,
                                            bool is_k_major) {
   return {is_k_major, divided_up((is_k_major ? block_k : extent) * element_bytes, kSwizzleBytes),
           is_k_major ? extent : block_k, element_bytes};
 }
-// The tile after every square of 128 x 128 bytes has been transposed.
+// The tile after each square of 128 x 128 bytes has been transposed.
 TUNEDGEMM_CONSTEXPR SharedTile transposed(SharedTile tile) {
   return {!tile.is_k_major, 1, tile.atom_columns * kSwizzleBytes / tile.element_bytes,
           tile.element_bytes};
@@ -59,8 +59,8 @@ TUNEDGEMM_CONSTEXPR int tile_bytes(SharedTile tile) {
   return tile.atom_columns * atom_column_bytes(tile);
 }
 
-// The knobs, and the properties of the problem that the kernel depends on. With swap_ab it is the
-// transposed problem. The kernel's headers are templates over a Shape.
+// The knobs, and the properties of the problem that the kernel depends on. With swap_ab these are
+// properties of the transposed problem. The kernel's headers are templates over a Shape.
 struct Shape {
   int block_m, block_n, block_k;
   int stages, epilogue_stages, consumers;
@@ -72,13 +72,13 @@ struct Shape {
   int element_bytes, element_bytes_d;
   bool a_is_k_major, b_is_k_major;
   bool accumulates_integers;
-  bool promotes;      // accumulators are added to others in f32 after each k tile
+  bool promotes;      // adds the accumulators of each k tile in f32
   bool adds_operand;  // C or a bias
 
   // ---- The schedule -----------------------------------------------------------------------------
   TUNEDGEMM_CONSTEXPR int cluster_size() const { return cluster_m * cluster_n; }
   TUNEDGEMM_CONSTEXPR int threads() const { return kWarpgroupThreads * (1 + consumers); }
-  // Consumers that share a tile.
+  // The consumers that share a tile.
   TUNEDGEMM_CONSTEXPR int consumers_of_tile() const { return ping_pong ? 1 : consumers; }
   TUNEDGEMM_CONSTEXPR int rows_of_consumer() const { return block_m / consumers_of_tile(); }
   TUNEDGEMM_CONSTEXPR int row_blocks() const { return rows_of_consumer() / kRowBlock; }
@@ -90,8 +90,9 @@ struct Shape {
   TUNEDGEMM_CONSTEXPR SharedTile loaded_tile_b() const {
     return shared_tile(block_n, block_k, element_bytes, b_is_k_major);
   }
-  // wgmma takes 16-bit operands in either order, others K-major only. So an MN-major A of 32 bits
-  // comes from registers, and other MN-major operands are transposed in shared memory.
+  // wgmma takes 16-bit operands in either order, and others only if they are K-major. So an
+  // MN-major A of 32 bits comes from registers, and other MN-major operands are transposed in
+  // shared memory.
   TUNEDGEMM_CONSTEXPR bool a_from_registers() const { return element_bytes == 4 && !a_is_k_major; }
   TUNEDGEMM_CONSTEXPR bool transposes_a() const { return element_bytes == 1 && !a_is_k_major; }
   TUNEDGEMM_CONSTEXPR bool transposes_b() const { return element_bytes != 2 && !b_is_k_major; }
@@ -113,38 +114,38 @@ struct Shape {
     return stages * stage_bytes() + consumers * 4 * epilogue_bytes_of_warp() + kControlBytes;
   }
 
-  // TMA copies of 8-bit elements begin at multiples of 16 bytes along a row of memory: a copy from
-  // anywhere else ends with "illegal instruction".
+  // A TMA copy of 8-bit elements must begin at a multiple of 16 bytes in a row of memory. Otherwise
+  // it fails with "illegal instruction".
   TUNEDGEMM_CONSTEXPR bool bytes_are_n_major() const { return element_bytes == 1 && !b_is_k_major; }
-  // block_n must be a multiple of this. Integer instructions wider than 32 columns exist for
-  // multiples of 16 only.
+  // block_n must be a multiple of this. Integer instructions wider than 32 columns exist only for
+  // multiples of 16.
   TUNEDGEMM_CONSTEXPR int width_step() const {
     return accumulates_integers || bytes_are_n_major() ? 16 : kWidthStep;
   }
-  // Tiles begin at multiples of this many elements, so that vectors and boxes stay aligned.
+  // Tiles begin at multiples of these numbers of elements, so that vectors and boxes are aligned.
   TUNEDGEMM_CONSTEXPR int origin_step_m() const { return transposes_a() ? 16 : 8; }
   TUNEDGEMM_CONSTEXPR int origin_step_n() const { return bytes_are_n_major() ? 16 : 8; }
 
   // ---- Registers --------------------------------------------------------------------------------
-  // The fragments of A, except those of one row block, for which there is always room.
+  // The fragments of A beyond those of one row block, which always fit.
   TUNEDGEMM_CONSTEXPR int fragment_registers() const {
     return a_from_registers() ? 32 * (row_blocks() - 1) : 0;
   }
-  // Accumulators of a thread, and fragments.
+  // The accumulators and fragments of a thread.
   TUNEDGEMM_CONSTEXPR int accumulators() const {
     return row_blocks() * block_n / 2 + (promotes ? block_n / 2 : 0) + fragment_registers();
   }
   // The most accumulators and fragments that a thread may have (LABBOOK.md, "Registers"):
   //
   //   consumers              limit                                                      fitted
-  //   1, 2                   224 or 232 registers, of which the end of a tile needs      192
-  //                          the rest: beyond this the compiler spills
+  //   1, 2                   224 or 232 registers; the end of a tile needs the others,   192
+  //                          and the compiler spills above this
   //   3                      the 128 registers at launch, since an instruction names     100
-  //                          all accumulators: ptxas needs 26 more
-  //   3, A from registers    the same: ptxas needs 4 more                                 96
+  //                          all accumulators; ptxas needs 26 others
+  //   3, A from registers    the same; ptxas needs 4 others                               96
   //
-  // The epilogue needs 1/6 of them for C or a bias, or for split-K slices beside three consumers,
-  // and 2/6 for C or a bias beside the fragments of several row blocks of A.
+  // The epilogue needs 1/6 of them for C or a bias, or for split-K with three consumers. It needs
+  // 2/6 for C or a bias with fragments of several row blocks of A.
   TUNEDGEMM_CONSTEXPR int most_accumulators() const {
     const bool few_are_left = split_k > 1 && consumers == 3;
     const int sixths = adds_operand && fragment_registers() > 0 ? 4
@@ -162,9 +163,9 @@ struct Shape {
   TUNEDGEMM_CONSTEXPR int registers_at_launch() const { return kRegistersOfSm / threads() / 8 * 8; }
 
   // ---- The epilogue -----------------------------------------------------------------------------
-  // With split_k > 1, tiles are reduced in chunks of one width: a divisor of block_n that differs
-  // from it by a multiple of 16 columns. It is the width with which the reduction ends soonest, if
-  // the consumers of all slices share the chunks and taking a chunk costs as much as adding
+  // With split_k > 1, tiles are reduced in chunks of equal width. The width divides block_n, and
+  // differs from it by a multiple of 16. This returns the width of the shortest reduction, if the
+  // consumers of all slices share the chunks and taking a chunk costs as much as adding
   // kCostOfTaking columns.
   TUNEDGEMM_CONSTEXPR int reduction_chunk_columns() const {
     constexpr int kCostOfTaking = 64;
@@ -182,17 +183,17 @@ struct Shape {
     }
     return best;
   }
-  // Accumulators are stored in blocks of 16 columns, and 8 tail columns by themselves.
+  // The columns that are stored in blocks of 16. 8 tail columns may follow.
   TUNEDGEMM_CONSTEXPR int columns_of_blocks() const { return reduction_chunk_columns() / 16 * 16; }
-  // A row of the box in which TMA stores D: the widest swizzle span that divides a row of the
-  // blocks. With swap_ab, columns of D lie in rows of 128 bytes.
+  // A row of the box that TMA stores: the widest swizzle span that divides a row of the blocks.
+  // With swap_ab, a row holds 128 bytes of a column of D.
   TUNEDGEMM_CONSTEXPR int epilogue_row_bytes() const {
     const int bytes = columns_of_blocks() * element_bytes_d;
     return swap_ab || bytes % 128 == 0 ? 128 : bytes % 64 == 0 ? 64 : 32;
   }
-  // A consumer of several row blocks can store some while it multiplies others. 32-bit elements are
-  // stored faster without overlap, since a store takes as long as several k tiles. Transpose warps
-  // take the registers that two loops need.
+  // A consumer with several row blocks can store some while it multiplies others. 32-bit elements
+  // are stored faster without overlap, since a store takes as long as several k tiles. With
+  // transpose warps, too few registers are left for the two loops.
   TUNEDGEMM_CONSTEXPR bool overlaps_epilogue() const {
     return row_blocks() > 1 && !ping_pong && split_k == 1 && in_flight == 1 &&
            !a_from_registers() && !transposes() && element_bytes_d <= 2;
@@ -209,7 +210,7 @@ struct Shape {
   TUNEDGEMM_CONSTEXPR bool width_fits() const {
     return block_n >= kLeastWidth && block_n <= kMostWidth && block_n % width_step() == 0;
   }
-  // Each CTA of a cluster loads whole swizzle atoms of the B that they share.
+  // Each CTA of a cluster loads whole swizzle atoms of the shared B.
   TUNEDGEMM_CONSTEXPR bool multicast_fits() const {
     return !b_is_k_major || block_n % (kSwizzleAtomRows * cluster_m) == 0;
   }

@@ -1,5 +1,5 @@
-// An operand's tile (shape.h) on its way: from global memory to shared memory by TMA, and on to
-// wgmma by descriptors.
+// An operand's tile (shape.h): the TMA copies that load it to shared memory, and the descriptors
+// from which wgmma reads it.
 #pragma once
 
 #include "../ptx/tensor_copy.cuh"
@@ -14,10 +14,10 @@ struct TmaOperand {
   wgmma::SharedTile tile;
   const TensorMap& map;
   int batch_index;
-  int parts, part;  // how many CTAs share a tile; the part that this one loads
+  int parts, part;  // the CTAs that share a tile; the part that this CTA loads
   CacheHint hint{EvictionPriority::kNormal};
 
-  // Starts to copy this CTA's part of a tile to the tile at the address `to`.
+  // Starts the copies of this CTA's part of a tile to the tile at address `to`.
   __device__ __forceinline__ void load_tile(unsigned to, unsigned barrier, int mn0, int k0,
                                             unsigned short multicast_mask) const {
     const int first_row = part * (tile.rows / parts);
@@ -25,11 +25,11 @@ struct TmaOperand {
     for (int column = 0; column < tile.atom_columns; ++column) {
       const unsigned box =
           to + column * wgmma::atom_column_bytes(tile) + first_row * wgmma::kSwizzleBytes;
-      const BoxOrigin from = box_origin(mn0, k0, column, first_row);
+      const TensorBox from = tensor_box(mn0, k0, column, first_row);
       if (parts > 1) {
-        tma_load_multicast(multicast_mask, box, map, barrier, from.x, from.y, batch_index, hint);
+        tma_load_multicast(box, from, barrier, multicast_mask, hint);
       } else {
-        tma_load(box, map, barrier, from.x, from.y, batch_index, hint);
+        tma_load(box, from, barrier, hint);
       }
     }
   }
@@ -40,26 +40,22 @@ struct TmaOperand {
       const int first_row = one * (tile.rows / parts);
 #pragma unroll
       for (int column = 0; column < tile.atom_columns; ++column) {
-        const BoxOrigin from = box_origin(mn0, k0, column, first_row);
-        tma_prefetch(map, from.x, from.y, batch_index);
+        tma_prefetch(tensor_box(mn0, k0, column, first_row));
       }
     }
   }
 
-  // A box is an atom column of a part. x is the contiguous dimension of the matrix.
-  struct BoxOrigin {
-    int x, y;
-  };
-  __device__ __forceinline__ BoxOrigin box_origin(int mn0, int k0, int atom_column,
+  // A box is an atom column of a part.
+  __device__ __forceinline__ TensorBox tensor_box(int mn0, int k0, int atom_column,
                                                   int first_row) const {
     const int offset = atom_column * (wgmma::kSwizzleBytes / tile.element_bytes);
-    return tile.is_k_major ? BoxOrigin{k0 + offset, mn0 + first_row}
-                           : BoxOrigin{mn0 + offset, k0 + first_row};
+    return tile.is_k_major ? TensorBox{map, k0 + offset, mn0 + first_row, batch_index}
+                           : TensorBox{map, mn0 + offset, k0 + first_row, batch_index};
   }
 };
 
-// The descriptor of one step along K, 32 bytes of every row of A (column of B) from `row` on, in
-// the tile at `address` (descriptor_address).
+// The descriptor of a step along K: 32 bytes of each row of A (column of B), starting at `row`.
+// `address` is the tile's descriptor_address().
 __device__ __forceinline__ unsigned long long descriptor(wgmma::SharedTile tile, unsigned address,
                                                          int row, int step) {
   constexpr int atom_bytes = wgmma::kSwizzleAtomRows * wgmma::kSwizzleBytes;
