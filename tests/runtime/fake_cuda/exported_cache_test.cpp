@@ -60,8 +60,7 @@ TEST_CASE("An exported cache compiles nothing with another NVRTC, or with none t
 
   for (const fs::path& nvrtc : {other, broken / "libnvrtc.so.13.0"}) {
     const EnvironmentVariable named("TUNEDGEMM_NVRTC", nvrtc);
-    for (const Policy policy :
-         {Policy::kTune, Policy::kCompile, Policy::kStored, Policy::kFail}) {
+    for (const Policy policy : {Policy::kTune, Policy::kCompile, Policy::kStored, Policy::kFail}) {
       INFO(nvrtc << ", policy " << name(policy));
       const fs::path shipped = folder.path() / "shipped.db";
       fs::copy_file(exported, shipped, fs::copy_options::overwrite_existing);

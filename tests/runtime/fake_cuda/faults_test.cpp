@@ -9,9 +9,9 @@
 #include <string>
 #include <utility>
 
-#include "cache/sqlite/sqlite.h"
 #include "tests/runtime/fake_cuda/fake_gpu.h"
 #include "tests/support/catch.h"
+#include "tests/support/sql.h"
 #include "tests/support/temporary_folder.h"
 #include "tunedgemm/tunedgemm.h"
 
@@ -130,8 +130,7 @@ class CacheWithNeighbour {
     return path.string();
   }
   static std::int64_t kernels(const std::string& path) {
-    return sqlite::Connection::open(path, sqlite::Connection::Mode::kReadOnly, 1000)
-        .integer("SELECT count(*) FROM kernel");
+    return sql_number(path, "SELECT count(*) FROM kernel");
   }
 
  private:

@@ -15,10 +15,10 @@
 #include <thread>
 #include <vector>
 
-#include "cache/sqlite/sqlite.h"
 #include "kernel_templates/base/log.h"
 #include "tests/support/catch.h"
 #include "tests/support/skip.h"
+#include "tests/support/sql.h"
 #include "tests/support/temporary_folder.h"
 #include "tunedgemm/tunedgemm.hpp"
 
@@ -196,8 +196,7 @@ TEST_CASE("A process can exit with a context that it has not destroyed") {
           std::exit(matrices.right() ? 0 : 1);
           return false;
         }) == 0);
-  auto file = sqlite::Connection::open(cache, sqlite::Connection::Mode::kReadOnly, 1000);
-  CHECK(file.integer("SELECT count(*) FROM lease") == 0);
+  CHECK(sql_number(cache, "SELECT count(*) FROM lease") == 0);
 }
 
 TEST_CASE("A call without a context works in a child, and in its child") {
