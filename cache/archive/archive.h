@@ -97,6 +97,8 @@ class Archive {
   void warn_of_failure(const char* what) noexcept;
   void count_damaged_binary() { ++damaged_binaries_; }
   StoreHealth health();
+  /// See Store::state.
+  StoreState state() const;
   /// Writes a self-contained copy. Empty on success, else a sentence.
   std::string export_to(const std::filesystem::path& destination);
   /// See Store::merge.
@@ -105,6 +107,7 @@ class Archive {
  private:
   using Clock = std::chrono::steady_clock;
 
+  StoreState state_locked() const;
   bool can_write() const { return file_ && file_->writable && Clock::now() >= write_again_at_; }
   bool write_to_file(const std::vector<Work>& works);
   void write_to_memory(const std::vector<Work>& works);

@@ -206,8 +206,8 @@ std::unique_ptr<Plan> Context::make_plan(PlanMaker::Miss& miss, Policy policy) {
       return plan;
     }
   }
-  const bool stored_first = compiling == Compiling::kForbidden || nothing_compiles ||
-                            !device_->why_not_compile().empty();
+  const bool stored_first =
+      compiling == Compiling::kForbidden || nothing_compiles || !device_->why_not_compile().empty();
   if (stored_first) {
     if (auto plan = plan_of_stored(miss)) {
       return plan;

@@ -125,9 +125,8 @@ std::variant<Binary, CompileFailure> CudaDevice::compile_within(const Source& so
       };
       auto compiled = compile();
       const auto* failure = std::get_if<CompileFailure>(&compiled);
-      return failure != nullptr && failure->cause == CompileFailure::Cause::kEnvironment
-                 ? compile()
-                 : compiled;
+      return failure != nullptr && failure->cause == CompileFailure::Cause::kEnvironment ? compile()
+                                                                                         : compiled;
     } catch (const std::system_error& error) {
       log_info(std::string(error.what()) + "; compiling in this process");
     }

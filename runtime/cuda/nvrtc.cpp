@@ -181,8 +181,8 @@ std::variant<Binary, CompileFailure> Nvrtc::compile(const Source& source, int ar
   const auto destroy = [&](nvrtcProgram program) { functions.nvrtcDestroyProgram(&program); };
   const std::unique_ptr<NvrtcProgram, decltype(destroy)> program(created, destroy);
 
-  result = functions.nvrtcCompileProgram(
-      program.get(), static_cast<int>(option_pointers.size()), option_pointers.data());
+  result = functions.nvrtcCompileProgram(program.get(), static_cast<int>(option_pointers.size()),
+                                         option_pointers.data());
   const std::string log = functions.log(program.get());
   if (result == NVRTC_ERROR_COMPILATION) {
     return CompileFailure{log};

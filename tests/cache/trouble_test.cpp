@@ -264,6 +264,25 @@ TEST_CASE("A file that is locked at the start gives a store in memory") {
   check_works(*store);
 }
 
+TEST_CASE("A store knows its state without reading the file") {
+  const TemporaryFolder folder;
+  const auto path = folder.path() / "cache.db";
+  fill(path, 1);
+  const auto store = Store::open(sample::options(path));
+  auto options = sample::options(path);
+  options.access = StoreOptions::Access::kReadOnly;
+  const auto reader = Store::open(options);
+  options.access = StoreOptions::Access::kMemoryOnly;
+  auto other = connect(path);
+  other.execute("BEGIN EXCLUSIVE");
+  const auto begin = std::chrono::steady_clock::now();
+  CHECK(store->state() == StoreState::kReadWrite);
+  CHECK(reader->state() == StoreState::kReadOnly);
+  CHECK(Store::open(options)->state() == StoreState::kMemoryOnly);
+  // health() would wait for the lock.
+  CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(1));
+}
+
 TEST_CASE("Rows stored while the file is locked are written once it is free") {
   const TemporaryFolder folder;
   const auto path = folder.path() / "cache.db";

@@ -18,8 +18,7 @@ using namespace tunedgemm::internal::fake_cuda;
 namespace {
 
 // The manual's numbers that the library does not define.
-constexpr CUresult CUDA_ERROR_INVALID_VALUE = 1,
-                   CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED = 900,
+constexpr CUresult CUDA_ERROR_INVALID_VALUE = 1, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED = 900,
                    CUDA_ERROR_STREAM_CAPTURE_INVALIDATED = 901,
                    CUDA_ERROR_INVALID_CLUSTER_SIZE = 912;
 constexpr int kSharedBytes = 227 * 1024;

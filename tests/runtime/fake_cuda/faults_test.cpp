@@ -205,8 +205,9 @@ TEST_CASE("A stored kernel computes a call if any function fails that it does no
         ++(outcome.was_refused ? refused : computed);
       }
     }
-    std::cout << "policy " << policy << ": " << functions << " functions, each fails in 4 ways: "
-              << computed << " calls computed, " << refused << " refused with a message\n";
+    std::cout << "policy " << policy << ": " << functions
+              << " functions, each fails in 4 ways: " << computed << " calls computed, " << refused
+              << " refused with a message\n";
   }
 }
 

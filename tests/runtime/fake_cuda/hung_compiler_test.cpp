@@ -33,7 +33,8 @@ class HangingNvrtc {
 
 }  // namespace
 
-TEST_CASE("A compilation that exceeds its limit is abandoned, and NVRTC is used again when it ends") {
+TEST_CASE(
+    "A compilation that exceeds its limit is abandoned, and NVRTC is used again when it ends") {
   const FakeGpu gpu;
   const Source source = some_source();
   const cuda::ThreadedNvrtc nvrtc(*cuda::find_nvrtc());
