@@ -333,4 +333,20 @@ void Transaction::commit() {
   connection_.execute("COMMIT");
 }
 
+Savepoint::Savepoint(Connection& connection) : connection_(connection) {
+  connection_.execute("SAVEPOINT work");
+}
+
+Savepoint::~Savepoint() {
+  // A full disk or a damaged file has already rolled the whole transaction back.
+  if (!is_released_ && sqlite3_get_autocommit(connection_.handle()) == 0) {
+    sqlite3_exec(connection_.handle(), "ROLLBACK TO work; RELEASE work", nullptr, nullptr, nullptr);
+  }
+}
+
+void Savepoint::release() {
+  connection_.execute("RELEASE work");
+  is_released_ = true;
+}
+
 }  // namespace tunedgemm::internal::sqlite

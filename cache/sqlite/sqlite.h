@@ -216,4 +216,18 @@ class Transaction {
   Connection& connection_;
 };
 
+/// A part of a transaction that can be undone alone. Rolled back unless released.
+class Savepoint {
+ public:
+  [[nodiscard]] explicit Savepoint(Connection& connection);
+  ~Savepoint();
+  Savepoint(const Savepoint&) = delete;
+  Savepoint& operator=(const Savepoint&) = delete;
+  void release();
+
+ private:
+  Connection& connection_;
+  bool is_released_ = false;
+};
+
 }  // namespace tunedgemm::internal::sqlite
