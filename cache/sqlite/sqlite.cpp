@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <random>
@@ -136,9 +137,11 @@ Connection::Header Connection::header_on_disk() const {
     }
     return value;
   };
+  constexpr std::string_view kMagic("SQLite format 3\0", 16);
+  const bool is_database = std::equal(kMagic.begin(), kMagic.end(), bytes.begin());
   const bool is_known_format = bytes[18] == 1 || bytes[18] == 2;
   const std::uint32_t first_free_page = number(32), free_pages = number(36);
-  return {number(68), is_known_format && (first_free_page == 0) == (free_pages == 0)};
+  return {is_database, number(68), is_known_format && (first_free_page == 0) == (free_pages == 0)};
 }
 
 void Connection::execute(const std::string& statements) {

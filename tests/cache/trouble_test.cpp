@@ -129,7 +129,11 @@ TEST_CASE("A file that is not a cache is left alone") {
   {
     const auto store = Store::open(sample::options(path));
     CHECK(store->health().state == StoreState::kMemoryOnly);
-    CHECK_THAT(all_warnings(*store), ContainsSubstring("is a file of another program"));
+    CHECK_THAT(all_warnings(*store),
+               ContainsSubstring(path.string() + " is not a cache of this library but a file that "
+                                                 "is no SQLite database, and is left alone") &&
+                   ContainsSubstring("Name another file with --cache or TUNEDGEMM_CACHE, or remove "
+                                     "this one"));
     check_works(*store);
   }
   CHECK(read_file(path) == before);
@@ -209,9 +213,13 @@ TEST_CASE("The database of another program is left alone") {
   const std::string before = read_file(path);
   const auto store = Store::open(sample::options(path));
   CHECK(store->health().state == StoreState::kMemoryOnly);
-  CHECK_THAT(all_warnings(*store), ContainsSubstring("another program"));
+  CHECK_THAT(all_warnings(*store),
+             ContainsSubstring("the SQLite database of another program, and is left alone"));
   check_works(*store);
   CHECK(read_file(path) == before);
+  auto options = sample::options(folder.path() / "own.db");
+  options.system_paths = {path};
+  CHECK_THAT(all_warnings(*Store::open(options)), ContainsSubstring("TUNEDGEMM_SYSTEM_CACHE"));
 }
 
 TEST_CASE("A result with a value that is not allowed fails alone, and the file stays") {
