@@ -74,6 +74,29 @@ TEST_CASE("A dry run estimates and stores no winners") {
   REQUIRE_THAT(result.output, ContainsSubstring("this was a dry run"));
 }
 
+TEST_CASE("A dry run of a long list ranks no candidates") {
+  const Shell shell;
+  // Ten times what it needs; ranking all candidates would take a minute.
+  const ProgramResult result =
+      shell.run("ulimit -t 10; " + kTuneAll + "--dry-run --m 1:40000:1 --n 64 --k 64");
+  CAPTURE(result.errors);
+  REQUIRE(result.status == 0);
+  REQUIRE_THAT(result.output, ContainsSubstring("40000 shapes on "));
+}
+
+TEST_CASE("An interrupted dry run ends at once and prints the shapes that it has estimated") {
+  const Shell shell;
+  // Every legal candidate is tried, so all are counted, which takes much longer than 5 s.
+  const ProgramResult result =
+      shell.run("timeout --preserve-status -s INT -k 3 5 " + kTuneAll +
+                "--dry-run --rigor exhaustive --m 1:20000:1 --n 4096 --k 4096");
+  CAPTURE(result.errors);
+  REQUIRE(result.status == 130);
+  REQUIRE_THAT(result.output, ContainsSubstring("1x4096x4096"));
+  REQUIRE_THAT(result.output, ContainsSubstring("Interrupted: the estimate lacks the last "));
+  REQUIRE_THAT(result.output, ContainsSubstring("this was a dry run"));
+}
+
 TEST_CASE("tune-all tunes each shape once and finds it in the cache afterwards") {
   const Shell shell;
   std::ofstream(shell.folder() / "list.csv") << "name,types,m,n,k\n"
