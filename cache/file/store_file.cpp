@@ -223,6 +223,8 @@ std::optional<StoreFile> try_to_read(const fs::path& path, const StoreOptions& o
       warn(path.string() + " is empty and is not used");
       break;
     case PathState::kNothing:
+      warn("the cache " + path.string() + " does not exist yet");
+      break;
     case PathState::kOther:
       warn(path.string() + " cannot be read: " + std::strerror(errno));
       break;

@@ -285,6 +285,9 @@ ExitStatus run(const CommandLine& line) {
   if (!line.in_process) {
     options.worker_command = worker_command();
   }
+  if (line.dry_run) {
+    options.store.access = StoreOptions::Access::kReadOnly;
+  }
   const auto context = Context::create(options);
   if (line.work.from_requests) {
     work = make_work_list(line.work, context->store().requests(context->device().identity()));
