@@ -202,11 +202,11 @@ void print_estimate(const Estimate& estimate, std::size_t shapes, Context& conte
 }
 
 std::string why_not_writable(const Store& store) {
-  const StoreHealth health = store.health();
-  return health.state == StoreState::kReadWrite
+  const StoreState state = store.state();
+  return state == StoreState::kReadWrite
              ? ""
-             : "the cache " + health.path.string() + " cannot be written (" +
-                   std::string(name(health.state)) + "), so results would be lost";
+             : "the cache " + store.path().string() + " cannot be written (" +
+                   std::string(name(state)) + "), so results would be lost";
 }
 
 // Retries the pending writes and reports the winners that could not be stored.
