@@ -96,6 +96,11 @@ StoreHealth Store::health() const {
   return no_throw(archive, StoreHealth(), [&] { return archive.health(); });
 }
 
+StoreState Store::state() const {
+  Archive& archive = *archive_;
+  return no_throw(archive, StoreState::kMemoryOnly, [&] { return archive.state(); });
+}
+
 std::filesystem::path Store::path() const {
   Archive& archive = *archive_;
   return no_throw(archive, std::filesystem::path(), [&] { return archive.path(); });

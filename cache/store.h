@@ -125,8 +125,9 @@ class Store {
   Store& operator=(const Store&) = delete;
 
   StoreHealth health() const;
-  /// The file in use, or the one that would be; empty if there is none. health() counts the
-  /// winners.
+  /// The state alone: unlike health(), it counts no winners and reads no file.
+  StoreState state() const;
+  /// The file in use, or the one that would be; empty if there is none.
   std::filesystem::path path() const;
 
   /// Problems in keys may be canonical or not.

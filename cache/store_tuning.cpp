@@ -75,18 +75,20 @@ PutResult Store::put(const Record& record, const Source& winner_source, const Bi
               winner_binary.code.empty()
                   ? std::nullopt
                   : std::optional(put_kernel(connection, kernel_key, winner_binary));
-          *stored = put_winner(connection, winner, kernel, is_current);
+          *stored = false;
+          const bool stays = put_winner(connection, winner, kernel, is_current);
           const KeyRows key =
               key_rows(connection, {winner.problem, winner.device, winner.toolchain});
           // Times of different finals cannot be compared: only the winner's own finals count.
-          if (*stored) {
+          if (stays) {
             forget_finals(connection, key);
           }
           for (TrialRecord trial : trials) {
-            trial.final_round = trial.final_round && *stored;
+            trial.final_round = trial.final_round && stays;
             internal::put_trial(connection, key, trial);
           }
           set_current_toolchain(connection, winner.device, winner.toolchain);
+          *stored = stays;
         },
         Archive::Otherwise::kWriteLater);
     archive.count_change();

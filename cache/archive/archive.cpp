@@ -4,6 +4,7 @@
 #include <random>
 
 #include "cache/file/location.h"
+#include "cache/file/set_aside.h"
 #include "cache/sqlite/schema.h"
 #include "kernel_templates/base/log.h"
 
@@ -21,12 +22,6 @@ constexpr int kMostReplacements = 3;
 std::string random_prefix() {
   std::random_device random;
   return std::to_string(random()) + "-" + std::to_string(random()) + "/";
-}
-
-void run(const std::vector<Work>& works, sqlite::Connection& connection) {
-  for (const Work& work : works) {
-    work(connection);
-  }
 }
 
 }  // namespace
@@ -178,13 +173,18 @@ bool Archive::write_to_file(const std::vector<Work>& works) {
       if (!is_ours) {
         continue;
       }
-      run(unsaved_, file_->connection);
-      run(works, file_->connection);
+      const auto violations = is_known_whole_ ? Violations::kLeftOut : Violations::kThrown;
+      run(unsaved_, file_->connection, violations);
+      run(works, file_->connection, violations);
       transaction->commit();
       forget_unsaved();
       return true;
     } catch (const sqlite::Error& error) {
-      // Our writes satisfy all constraints: a violation means that a referenced row was lost.
+      // A violated constraint shows that a referenced row was lost, or that a value is wrong.
+      if (error.code() == SQLITE_CONSTRAINT && is_whole(file_->path, options_.busy_timeout_ms)) {
+        is_known_whole_ = true;
+        continue;
+      }
       if (error.is_damage() || error.code() == SQLITE_CONSTRAINT) {
         replace_damaged_file();
         continue;
@@ -195,6 +195,23 @@ bool Archive::write_to_file(const std::vector<Work>& works) {
     }
   }
   return false;
+}
+
+void Archive::run(const std::vector<Work>& works, sqlite::Connection& connection,
+                  Violations violations) {
+  for (const Work& work : works) {
+    sqlite::Savepoint savepoint(connection);
+    try {
+      work(connection);
+      savepoint.release();
+    } catch (const sqlite::Error& error) {
+      if (error.code() != SQLITE_CONSTRAINT || violations == Violations::kThrown) {
+        throw;
+      }
+      warn(std::string("a result was not stored, because a value in it is not allowed: ") +
+           error.what() + ". This is a bug of the library: please report it");
+    }
+  }
 }
 
 // The file now has everything that was in memory only.
@@ -212,7 +229,7 @@ void Archive::write_to_memory(const std::vector<Work>& works) {
     create_schema(*memory_);
   }
   sqlite::Transaction transaction(*memory_);
-  run(works, *memory_);
+  run(works, *memory_, Violations::kLeftOut);
   transaction.commit();
 }
 
@@ -220,6 +237,7 @@ void Archive::reopen() {
   const auto path = file_->path;
   file_.reset();
   data_version_ = 0;
+  is_known_whole_ = false;
   file_ = open_to_write(path, options_, warn_function());
   forget_found();
 }
@@ -228,6 +246,7 @@ void Archive::replace_damaged_file() {
   const auto path = file_->path;
   file_.reset();
   data_version_ = 0;
+  is_known_whole_ = false;
   forget_found();
   if (++replacements_ <= kMostReplacements) {
     file_ = replace_and_open(path, options_, warn_function());

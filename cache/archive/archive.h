@@ -57,7 +57,8 @@ class Archive {
   /// What happens to work that could be done only in memory.
   enum class Otherwise { kWriteLater, kForget };
   /// Runs the work and all pending writes in one transaction: in the file, else in memory. The work
-  /// may run more than once, each time on a database without its earlier effects.
+  /// may run more than once, each time on a database without its earlier effects. Work that
+  /// violates a constraint of a whole file is undone alone, with a warning.
   void write(const Work& work, Otherwise otherwise);
   void write_pending();
 
@@ -97,6 +98,8 @@ class Archive {
   void warn_of_failure(const char* what) noexcept;
   void count_damaged_binary() { ++damaged_binaries_; }
   StoreHealth health();
+  /// See Store::state.
+  StoreState state() const;
   /// Writes a self-contained copy. Empty on success, else a sentence.
   std::string export_to(const std::filesystem::path& destination);
   /// See Store::merge.
@@ -105,7 +108,11 @@ class Archive {
  private:
   using Clock = std::chrono::steady_clock;
 
+  StoreState state_locked() const;
   bool can_write() const { return file_ && file_->writable && Clock::now() >= write_again_at_; }
+  /// Whether a violated constraint is an exception, or leaves the work out.
+  enum class Violations { kThrown, kLeftOut };
+  void run(const std::vector<Work>& works, sqlite::Connection& connection, Violations violations);
   bool write_to_file(const std::vector<Work>& works);
   void write_to_memory(const std::vector<Work>& works);
   void write_what_is_left();
@@ -134,6 +141,7 @@ class Archive {
   std::vector<Work> unsaved_;
   Clock::time_point write_again_at_, queue_again_at_;
   int replacements_ = 0;
+  bool is_known_whole_ = false;    // the file was examined after a constraint was violated
   std::int64_t data_version_ = 0;  // of the file's connection; it never has 0
   std::int64_t newest_winner_ = 0;
 

@@ -131,6 +131,18 @@ std::filesystem::path Archive::path() const {
   return store_path(options_);
 }
 
+StoreState Archive::state() const {
+  const std::lock_guard lock(databases_);
+  return state_locked();
+}
+
+StoreState Archive::state_locked() const {
+  if (!file_) {
+    return StoreState::kMemoryOnly;
+  }
+  return file_->writable ? StoreState::kReadWrite : StoreState::kReadOnly;
+}
+
 StoreHealth Archive::health() {
   StoreHealth health;
   read(Having::kViewsForPrograms, [&](sqlite::Connection& connection) {
@@ -148,8 +160,8 @@ StoreHealth Archive::health() {
     if (memory_) {
       health.unsaved_winners = memory_->integer("SELECT count(*) FROM winner");
     }
+    health.state = state_locked();
     if (file_) {
-      health.state = file_->writable ? StoreState::kReadWrite : StoreState::kReadOnly;
       ask_one(*file_, Having::kViewsForPrograms, [&](sqlite::Connection& connection) {
         health.journal_mode = connection.text("PRAGMA journal_mode");
         return true;

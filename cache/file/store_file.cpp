@@ -115,8 +115,17 @@ std::optional<StoreFile> connect(const fs::path& path, const struct stat& status
                  writes,
                  false,
                  std::nullopt};
-  if (file.connection.header_on_disk().application_id != kApplicationId) {
-    warn(path.string() + " is a file of another program and is left alone" + kRemedy);
+  if (const auto header = file.connection.header_on_disk();
+      header.application_id != kApplicationId) {
+    warn(path.string() + " is not a cache of this library but " +
+         (header.is_database ? "the SQLite database of another program"
+                             : "a file that is no SQLite database") +
+         ", and is left alone; " +
+         (writes ? "results are kept in memory only. Name another file with --cache or "
+                   "TUNEDGEMM_CACHE"
+                 : "it is not read. Name another file with --cache, TUNEDGEMM_CACHE or "
+                   "TUNEDGEMM_SYSTEM_CACHE") +
+         ", or remove this one if nobody needs it");
     return std::nullopt;
   }
   const std::int64_t version = file.connection.integer("PRAGMA user_version");
@@ -214,6 +223,8 @@ std::optional<StoreFile> try_to_read(const fs::path& path, const StoreOptions& o
       warn(path.string() + " is empty and is not used");
       break;
     case PathState::kNothing:
+      warn("the cache " + path.string() + " does not exist yet");
+      break;
     case PathState::kOther:
       warn(path.string() + " cannot be read: " + std::strerror(errno));
       break;

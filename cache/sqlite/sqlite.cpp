@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <random>
@@ -136,9 +137,11 @@ Connection::Header Connection::header_on_disk() const {
     }
     return value;
   };
+  constexpr std::string_view kMagic("SQLite format 3\0", 16);
+  const bool is_database = std::equal(kMagic.begin(), kMagic.end(), bytes.begin());
   const bool is_known_format = bytes[18] == 1 || bytes[18] == 2;
   const std::uint32_t first_free_page = number(32), free_pages = number(36);
-  return {number(68), is_known_format && (first_free_page == 0) == (free_pages == 0)};
+  return {is_database, number(68), is_known_format && (first_free_page == 0) == (free_pages == 0)};
 }
 
 void Connection::execute(const std::string& statements) {
@@ -331,6 +334,22 @@ void Transaction::roll_back() noexcept {
 
 void Transaction::commit() {
   connection_.execute("COMMIT");
+}
+
+Savepoint::Savepoint(Connection& connection) : connection_(connection) {
+  connection_.execute("SAVEPOINT work");
+}
+
+Savepoint::~Savepoint() {
+  // A full disk or a damaged file has already rolled the whole transaction back.
+  if (!is_released_ && sqlite3_get_autocommit(connection_.handle()) == 0) {
+    sqlite3_exec(connection_.handle(), "ROLLBACK TO work; RELEASE work", nullptr, nullptr, nullptr);
+  }
+}
+
+void Savepoint::release() {
+  connection_.execute("RELEASE work");
+  is_released_ = true;
 }
 
 }  // namespace tunedgemm::internal::sqlite

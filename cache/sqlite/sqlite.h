@@ -95,6 +95,7 @@ class Connection {
   void attach_to_read(const std::filesystem::path& path, const std::string& schema);
 
   struct Header {
+    bool is_database = false;
     std::uint32_t application_id = 0;  ///< 0: none
     /// Whether SQLite can write the file: its format is known, and its free-page count and free
     /// list agree, which integrity_check does not test.
@@ -214,6 +215,20 @@ class Transaction {
 
  private:
   Connection& connection_;
+};
+
+/// A part of a transaction that can be undone alone. Rolled back unless released.
+class Savepoint {
+ public:
+  [[nodiscard]] explicit Savepoint(Connection& connection);
+  ~Savepoint();
+  Savepoint(const Savepoint&) = delete;
+  Savepoint& operator=(const Savepoint&) = delete;
+  void release();
+
+ private:
+  Connection& connection_;
+  bool is_released_ = false;
 };
 
 }  // namespace tunedgemm::internal::sqlite

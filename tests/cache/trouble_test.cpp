@@ -11,6 +11,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <fstream>
+#include <limits>
 #include <thread>
 
 #include "cache/file/lock_file.h"
@@ -128,7 +129,11 @@ TEST_CASE("A file that is not a cache is left alone") {
   {
     const auto store = Store::open(sample::options(path));
     CHECK(store->health().state == StoreState::kMemoryOnly);
-    CHECK_THAT(all_warnings(*store), ContainsSubstring("is a file of another program"));
+    CHECK_THAT(all_warnings(*store),
+               ContainsSubstring(path.string() + " is not a cache of this library but a file that "
+                                                 "is no SQLite database, and is left alone") &&
+                   ContainsSubstring("Name another file with --cache or TUNEDGEMM_CACHE, or remove "
+                                     "this one"));
     check_works(*store);
   }
   CHECK(read_file(path) == before);
@@ -208,9 +213,50 @@ TEST_CASE("The database of another program is left alone") {
   const std::string before = read_file(path);
   const auto store = Store::open(sample::options(path));
   CHECK(store->health().state == StoreState::kMemoryOnly);
-  CHECK_THAT(all_warnings(*store), ContainsSubstring("another program"));
+  CHECK_THAT(all_warnings(*store),
+             ContainsSubstring("the SQLite database of another program, and is left alone"));
   check_works(*store);
   CHECK(read_file(path) == before);
+  auto options = sample::options(folder.path() / "own.db");
+  options.system_paths = {path};
+  CHECK_THAT(all_warnings(*Store::open(options)), ContainsSubstring("TUNEDGEMM_SYSTEM_CACHE"));
+}
+
+TEST_CASE("A result with a value that is not allowed fails alone, and the file stays") {
+  const TemporaryFolder folder;
+  const auto path = folder.path() / "cache.db";
+  fill(path, 1);
+  const auto in_memory = GENERATE(false, true);
+  auto options = sample::options(path);
+  options.access = in_memory ? StoreOptions::Access::kMemoryOnly : StoreOptions::Access::kReadWrite;
+  {
+    const auto store = Store::open(options);
+    const double nan = std::numeric_limits<double>::quiet_NaN();
+    for (int time = 0; time < 5; ++time) {
+      store->note_request(sample::problem(100 + time), sample::device(), 1);
+      CHECK_FALSE(put(*store, 50, nan));
+      CHECK_FALSE(has(*store, 50));
+      TrialRecord trial = sample::trial(64, 1);
+      trial.max_error = nan;
+      // The winner of a tuning is stored with its trials or not at all.
+      CHECK_FALSE(
+          store->put(sample::record(51), sample::source(51), sample::binary(), {trial}).stored);
+      CHECK_FALSE(has(*store, 51));
+      store->put_trial(sample::key(2), trial);
+      store->flush();
+      CHECK(put(*store, 2 + time));
+      CHECK(has(*store, 2 + time));
+    }
+    CHECK(store->requests(sample::device()).size() == 5);
+    CHECK(store->state() == (in_memory ? StoreState::kMemoryOnly : StoreState::kReadWrite));
+    INFO(all_warnings(*store));
+    CHECK(store->health().warnings.size() == 2);
+    CHECK_THAT(all_warnings(*store),
+               ContainsSubstring("NOT NULL constraint failed: winner.median_us"));
+    check_works(*store);
+  }
+  CHECK(count_aside(folder.path()) == 0);
+  CHECK(connect(path).integer("SELECT count(*) FROM winner") == (in_memory ? 1 : 6));
 }
 
 TEST_CASE("A file of a newer version is read and never written") {
@@ -262,6 +308,25 @@ TEST_CASE("A file that is locked at the start gives a store in memory") {
   CHECK(store->health().state == StoreState::kMemoryOnly);
   CHECK_THAT(all_warnings(*store), ContainsSubstring("locked"));
   check_works(*store);
+}
+
+TEST_CASE("A store knows its state without reading the file") {
+  const TemporaryFolder folder;
+  const auto path = folder.path() / "cache.db";
+  fill(path, 1);
+  const auto store = Store::open(sample::options(path));
+  auto options = sample::options(path);
+  options.access = StoreOptions::Access::kReadOnly;
+  const auto reader = Store::open(options);
+  options.access = StoreOptions::Access::kMemoryOnly;
+  auto other = connect(path);
+  other.execute("BEGIN EXCLUSIVE");
+  const auto begin = std::chrono::steady_clock::now();
+  CHECK(store->state() == StoreState::kReadWrite);
+  CHECK(reader->state() == StoreState::kReadOnly);
+  CHECK(Store::open(options)->state() == StoreState::kMemoryOnly);
+  // health() would wait for the lock.
+  CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(1));
 }
 
 TEST_CASE("Rows stored while the file is locked are written once it is free") {

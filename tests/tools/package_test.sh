@@ -1,9 +1,11 @@
 #!/usr/bin/env bash
-# Installs the library, builds a program against it with CMake and with pkg-config, and checks the
-# exported symbols. package_test.sh BUILD_FOLDER EXAMPLE.c
+# Installs the library, builds a program against it with CMake and with pkg-config, checks the
+# exported symbols, and takes the sources into another project.
+# package_test.sh BUILD_FOLDER EXAMPLE.c SOURCE_FOLDER
 set -euo pipefail
 build=$1
 example=$2
+sources=$3
 
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
@@ -36,5 +38,24 @@ LD_LIBRARY_PATH=$libraries "$folder/user"
 foreign=$(nm -D --defined-only "$libraries/libtunedgemm.so" | awk '{print $3}' | grep -v '^tunedgemm_' || true)
 if [[ -n "$foreign" ]]; then
   echo "libtunedgemm.so exports more than its C interface: $foreign" >&2
+  exit 1
+fi
+
+# A project that takes the sources in has the library as a target, and needs no package of the tools
+# and tests. Compiling it here would take minutes.
+mkdir "$folder/whole"
+cat >"$folder/whole/CMakeLists.txt" <<END
+cmake_minimum_required(VERSION 3.25)
+project(user LANGUAGES C CXX)
+add_subdirectory($sources tunedgemm)
+add_executable(user $example)
+target_link_libraries(user PRIVATE tunedgemm::tunedgemm)
+END
+cmake --no-warn-unused-cli -S "$folder/whole" -B "$folder/whole/build" -DCMAKE_DISABLE_FIND_PACKAGE_Catch2=ON \
+  -DCMAKE_DISABLE_FIND_PACKAGE_CLI11=ON -DCMAKE_DISABLE_FIND_PACKAGE_nlohmann_json=ON >/dev/null
+targets=$(cmake --build "$folder/whole/build" --target help)
+grep -qw tunedgemm <<<"$targets"
+if grep -wE 'tune-all|tools_tests|cache_tests' <<<"$targets"; then
+  echo "a project that takes the sources in also builds the tools or the tests" >&2
   exit 1
 fi

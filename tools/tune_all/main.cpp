@@ -7,6 +7,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <unordered_set>
 #include <vector>
 
 #include "tools/shared/options.h"
@@ -90,29 +91,39 @@ void add_options(CLI::App& app, CommandLine& line) {
 struct PlannedShape {
   Shape shape;
   bool tuned = false;         // the cache has its winner
-  int legal = 0;              // candidates that meet the constraints
-  int tried = 0;              // the most of them that would be tried
   double seconds = 0;         // estimated
   std::string why_too_small;  // why the budget cannot decide; else empty
 };
 
 struct Estimate {
-  std::vector<PlannedShape> shapes;
-  double seconds = 0;  // sum over the shapes; may exceed --total-seconds
+  std::vector<PlannedShape> shapes;  // fewer than in the list after an interrupt
+  double seconds = 0;                // sum over the shapes; may exceed --total-seconds
   double seconds_per_candidate = 0;
   bool measured = false;  // seconds_per_candidate comes from earlier tunings on this device
 };
 
-// Estimates the time of a run without compiling or measuring.
+// The most candidates that are tried for the problem. The legal ones are counted only if all of
+// them are tried, because that takes milliseconds.
+double most_candidates(const Problem& problem, const Context& context, const TuneOptions& options) {
+  const bool tries_all = options.rigor == Rigor::kExhaustive && options.budget.candidates == 0;
+  return tries_all
+             ? static_cast<double>(ranked_candidates(problem, context.device().limits()).size())
+             : search_limits_of(options.rigor, options.budget).candidates;
+}
+
+// Estimates the time of a run without compiling or measuring. An interrupt ends it early.
 Estimate estimate(Context& context, const std::vector<Shape>& shapes,
                   const SessionOptions& options) {
   Estimate result;
   double spent = 0;
   double tried = 0;
+  // All problems with a winner are read at once: most shapes of a long list then need no look-up.
+  std::unordered_set<std::string> with_winner;
   for (const Record& record : context.store().winners()) {
     if (record.device == context.device().identity()) {
       spent += record.spent_seconds;
       tried += record.candidates_tried;
+      with_winner.insert(fingerprint(record.problem));
     }
   }
   result.measured = tried > 0;
@@ -120,21 +131,24 @@ Estimate estimate(Context& context, const std::vector<Shape>& shapes,
   result.seconds_per_candidate = result.measured ? spent / tried : assumed;
 
   const SearchLimits search_limits = search_limits_of(options.shape.rigor, options.shape.budget);
+  const Backend& backend = context.device().backend();
   for (const Shape& shape : shapes) {
+    if (interrupted()) {
+      break;
+    }
     const Problem problem = canonical(shape.problem).problem;
     PlannedShape planned;
     planned.shape = shape;
-    planned.tuned = context.find_tuned(problem, options.shape).has_value();
-    const std::vector<Instance> ranked = ranked_candidates(problem, context.device().limits());
-    planned.legal = static_cast<int>(ranked.size());
+    planned.tuned = with_winner.count(fingerprint(problem)) > 0 &&
+                    context.find_tuned(problem, options.shape).has_value();
     if (!planned.tuned) {
       planned.why_too_small = why_too_small(
           search_limits, {.seconds_per_candidate = result.seconds_per_candidate,
-                          .launch_us = ranked.front().predicted_us,
-                          .cool_down_seconds = context.device().backend().cool_down_seconds()});
-      planned.tried = std::min(planned.legal, search_limits.candidates);
+                          .launch_us = backend.roofline_us(problem, context.device().limits()),
+                          .cool_down_seconds = backend.cool_down_seconds()});
       planned.seconds =
-          std::min(planned.tried * result.seconds_per_candidate, search_limits.seconds);
+          std::min(most_candidates(problem, context, options.shape) * result.seconds_per_candidate,
+                   search_limits.seconds);
     }
     result.seconds += planned.seconds;
     result.shapes.push_back(std::move(planned));
@@ -160,21 +174,15 @@ std::vector<std::string> budget_warnings(const Estimate& estimate, const Session
   return warnings;
 }
 
-void print_estimate(const Estimate& estimate, Context& context) {
-  Table table({{"name"},
-               {"m x n x k"},
-               {"types"},
-               {"layout"},
-               {"epilogue"},
-               {"legal", Align::kRight},
-               {"tried at most", Align::kRight},
-               {"estimate", Align::kRight}});
+void print_estimate(const Estimate& estimate, std::size_t shapes, Context& context) {
+  Table table(
+      {{"name"}, {"m x n x k"}, {"types"}, {"layout"}, {"epilogue"}, {"estimate", Align::kRight}});
   std::ptrdiff_t cached = 0;
   for (const PlannedShape& planned : estimate.shapes) {
     const Problem& problem = planned.shape.problem;
     cached += planned.tuned ? 1 : 0;
     table.add({planned.shape.name, extents_text(problem), types_text(problem), layout_text(problem),
-               epilogue_text(problem), std::to_string(planned.legal), std::to_string(planned.tried),
+               epilogue_text(problem),
                planned.tuned ? "in the cache" : duration_text(planned.seconds)});
   }
   table.print(std::cout);
@@ -185,15 +193,20 @@ void print_estimate(const Estimate& estimate, Context& context) {
             << rounded_text(estimate.seconds_per_candidate) << " s per candidate, "
             << (estimate.measured ? "as measured on this device earlier"
                                   : "assumed: nothing has been tuned on this device")
-            << ").\nNothing was tuned: this was a dry run.\n";
+            << ").\n";
+  if (estimate.shapes.size() < shapes) {
+    std::cout << "Interrupted: the estimate lacks the last "
+              << counted(shapes - estimate.shapes.size(), "shape") << " of the list.\n";
+  }
+  std::cout << "Nothing was tuned: this was a dry run.\n";
 }
 
 std::string why_not_writable(const Store& store) {
-  const StoreHealth health = store.health();
-  return health.state == StoreState::kReadWrite
+  const StoreState state = store.state();
+  return state == StoreState::kReadWrite
              ? ""
-             : "the cache " + health.path.string() + " cannot be written (" +
-                   std::string(name(health.state)) + "), so results would be lost";
+             : "the cache " + store.path().string() + " cannot be written (" +
+                   std::string(name(state)) + "), so results would be lost";
 }
 
 // Retries the pending writes and reports the winners that could not be stored.
@@ -216,12 +229,7 @@ bool all_winners_are_stored(Store& store, const Session& session) {
   return false;
 }
 
-ExitStatus tune_all(const CommandLine& line, Context& context) {
-  std::vector<Request> requests;
-  if (line.work.from_requests) {
-    requests = context.store().requests(context.device().identity());
-  }
-  const WorkList work = make_work_list(line.work, requests);
+ExitStatus tune_all(const CommandLine& line, const WorkList& work, Context& context) {
   if (work.duplicates > 0) {
     std::cerr << counted(work.duplicates, "line") << " skipped: the shape is already in the list\n";
   }
@@ -230,8 +238,8 @@ ExitStatus tune_all(const CommandLine& line, Context& context) {
     std::cerr << warning << '\n';
   }
   if (line.dry_run) {
-    print_estimate(estimated, context);
-    return ExitStatus::kGood;
+    print_estimate(estimated, work.shapes.size(), context);
+    return interrupted() ? ExitStatus::kInterrupted : ExitStatus::kGood;
   }
   if (const auto reason = why_not_writable(context.store()); !reason.empty()) {
     std::cerr << "tune-all: " << reason << '\n';
@@ -269,16 +277,24 @@ ExitStatus run(const CommandLine& line) {
     return ExitStatus::kWrongUse;
   }
   // Report wrong input before opening a device.
+  WorkList work;
   if (!line.work.from_requests) {
-    make_work_list(line.work, {});
+    work = make_work_list(line.work, {});
   }
-  note_interrupts();
   ContextOptions options = to_context_options(line.context);
   if (!line.in_process) {
     options.worker_command = worker_command();
   }
+  if (line.dry_run) {
+    options.store.access = StoreOptions::Access::kReadOnly;
+  }
   const auto context = Context::create(options);
-  return tune_all(line, *context);
+  if (line.work.from_requests) {
+    work = make_work_list(line.work, context->store().requests(context->device().identity()));
+  }
+  // Until here a signal ends the program at once, also while it reads a long list.
+  note_interrupts();
+  return tune_all(line, work, *context);
 }
 
 }  // namespace

@@ -309,7 +309,7 @@ void print_summary(std::ostream& out, const Session& session, Context& context) 
   if (session.interrupted) {
     out << "Interrupted: finished results are kept, and the same command continues from there.\n";
   }
-  out << "Cache: " << context.store().health().path.string() << '\n';
+  out << "Cache: " << context.store().path().string() << '\n';
 }
 
 void print_json(std::ostream& out, const Session& session) {

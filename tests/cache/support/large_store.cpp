@@ -79,7 +79,8 @@ void fill(const std::filesystem::path& path, int winners) {
   const std::string copied =
       "family_fingerprint, kernel, low_us, high_us, samples, default_us, naive_us, runner_up_us, "
       "tie_count, ties, rigor, candidates_tried, candidates_legal, complete, spent_seconds, "
-      "compile_seconds, check_seconds, screen_seconds, finals_seconds, max_error, tuned_at";
+      "compile_seconds, check_seconds, screen_seconds, finals_seconds, max_error, tuned_at, "
+      "remark";
   connection.execute("INSERT INTO winner (problem, device, toolchain, config, median_us, " +
                      copied + ") SELECT p.id, w.device, w.toolchain, w.config, 10 + p.id % 1000, " +
                      copied + " FROM winner w, problem p WHERE p.id > 1 ORDER BY p.id");
