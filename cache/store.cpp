@@ -101,6 +101,11 @@ StoreState Store::state() const {
   return no_throw(archive, StoreState::kMemoryOnly, [&] { return archive.state(); });
 }
 
+std::int64_t Store::unsaved_winners() const {
+  Archive& archive = *archive_;
+  return no_throw(archive, std::int64_t{0}, [&] { return archive.unsaved_winners(); });
+}
+
 std::filesystem::path Store::path() const {
   Archive& archive = *archive_;
   return no_throw(archive, std::filesystem::path(), [&] { return archive.path(); });

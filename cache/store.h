@@ -127,6 +127,8 @@ class Store {
   StoreHealth health() const;
   /// The state alone: unlike health(), it counts no winners and reads no file.
   StoreState state() const;
+  /// StoreHealth::unsaved_winners alone.
+  std::int64_t unsaved_winners() const;
   /// The file in use, or the one that would be; empty if there is none.
   std::filesystem::path path() const;
 

@@ -97,6 +97,7 @@ class Archive {
   /// The same for an unexpected exception.
   void warn_of_failure(const char* what) noexcept;
   void count_damaged_binary() { ++damaged_binaries_; }
+  std::int64_t unsaved_winners();
   StoreHealth health();
   /// See Store::state.
   StoreState state() const;

@@ -143,6 +143,12 @@ StoreState Archive::state_locked() const {
   return file_->writable ? StoreState::kReadWrite : StoreState::kReadOnly;
 }
 
+std::int64_t Archive::unsaved_winners() {
+  const DatabaseUse use;
+  const std::lock_guard lock(databases_);
+  return memory_ ? memory_->integer("SELECT count(*) FROM winner") : 0;
+}
+
 StoreHealth Archive::health() {
   StoreHealth health;
   read(Having::kViewsForPrograms, [&](sqlite::Connection& connection) {
@@ -154,12 +160,10 @@ StoreHealth Archive::health() {
     health.recovery_command = recovery_command(health.path);
   }
   health.sqlite_version = sqlite3_libversion();
+  health.unsaved_winners = unsaved_winners();
   {
     const DatabaseUse use;
     const std::lock_guard lock(databases_);
-    if (memory_) {
-      health.unsaved_winners = memory_->integer("SELECT count(*) FROM winner");
-    }
     health.state = state_locked();
     if (file_) {
       ask_one(*file_, Having::kViewsForPrograms, [&](sqlite::Connection& connection) {

@@ -41,9 +41,9 @@ void connect(const Caller& caller, TuneOptions& options) {
 // Flushes the store and adds to the result whether the winner is in the file.
 TuneResult flushed(Context& context, TuneResult result) {
   context.store().flush();
-  const StoreHealth health = context.store().health();
-  result.is_unsaved = result.record && health.unsaved_winners > 0;
+  result.is_unsaved = result.record && context.store().unsaved_winners() > 0;
   if (result.is_unsaved) {
+    const StoreHealth health = context.store().health();
     result.tuning.failure = health.warnings.empty() ? "" : health.warnings.back();
   }
   return result;
