@@ -31,8 +31,8 @@ except ImportError as import_error:
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 LARGEST_SIZE, SAMPLE_US, PROBE_LAUNCHES, MOST_LAUNCHES, MOST_COPIES = 32768, 2000, 16, 1024, 4096
-# By type: its number in tunedgemm.h, PyTorch's name, bytes, its name in results, layout, and the error bound of an element of D,
-# relative to sqrt(K) + its magnitude. Tensor cores keep about 14 bits of a sum of fp8 products.
+# For each type: its number in tunedgemm.h, PyTorch's name, bytes, its name in results, the layout, and the error bound of an
+# element of D, relative to sqrt(K) plus the element's magnitude. Tensor cores keep about 14 bits of a sum of fp8 products.
 KINDS = {"f16": (3, "float16", 2, "f16→f16", "nn", lambda k: 2**-9),
          "e5m2": (6, "float8_e5m2", 1, "e5m2→f16 fast", "nt", lambda k: 2**-6 * (1 + k / 4096))}
 if not MISSING:

@@ -34,7 +34,7 @@ def save(figure, prefix: str) -> None:
 
 
 def parse_command_line(description: str, name: str, meaning: str) -> tuple[pathlib.Path, str]:
-    """The file to draw, and the prefix of its pictures."""
+    """Parses the command line: the file to draw, and the prefix of its pictures."""
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument(name, type=pathlib.Path, help=meaning)
     parser.add_argument("-o", "--output", required=True, metavar="PREFIX", help="write PREFIX.png and PREFIX.svg")

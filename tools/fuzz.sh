@@ -3,7 +3,7 @@
 #
 #   bash tools/fuzz.sh 60 c_api shape_list
 #
-# Starts from the inputs of tests/fuzz/corpus.txt; new ones accumulate in build/fuzz/corpus. An input that finds a
+# Starts from the inputs of tests/fuzz/corpus.txt; new inputs accumulate in build/fuzz/corpus. An input that finds a
 # bug is kept as build/fuzz/NAME-crash-*; run build/fuzz/tests/fuzz/fuzz_NAME with it, and add it to corpus.txt with
 # the fix.
 set -euo pipefail

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Measures the README's figures on this machine's GPU, draws its pictures and writes both into it.
+# Measures the README's figures on this machine's GPU, draws its pictures, and writes figures and
+# pictures into the README.
 #
 #   bash tools/gallery.sh            both steps
 #   bash tools/gallery.sh measure    writes tools/gallery/*.json, on a machine with a GPU

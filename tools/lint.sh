@@ -17,7 +17,7 @@ if [[ -z "$tidy" ]]; then
   exit 2
 fi
 
-# A typing error in .clang-tidy can silently turn checks off: count them.
+# A typing error in .clang-tidy can silently turn checks off, so count the enabled checks.
 readonly least=80
 checks=$("$tidy" --list-checks | grep -c '^    ')
 if ((checks < least)); then

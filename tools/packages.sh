@@ -10,7 +10,7 @@ test_packages=(catch2 python3 python3-matplotlib sqlite3 pkg-config doxygen shel
 # shellcheck disable=SC2034
 fuzz_packages=(clang-14 libclang-rt-14-dev)
 
-# install_missing PACKAGE...: prints what it installs; does nothing if all are installed.
+# install_missing PACKAGE... installs the packages that are missing and prints their names.
 install_missing() {
   local missing=() package
   if ! command -v dpkg-query >/dev/null; then

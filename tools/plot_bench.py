@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 from drawing import fail, load_pyplot, save
 
-# Providers and their contenders; cuBLASLt's best proposal differs by size.
+# The contender of each provider; cuBLASLt's best proposal differs by size.
 PROVIDERS = {"tuned": "tuned", "cuBLASLt default": "cublaslt 0", "cuBLASLt best of 8": None,
              "Triton": "triton", "cuBLAS": "cublas", "OpenBLAS": "openblas 0"}
 # Colours for colour-blind readers (Okabe and Ito).

@@ -3,8 +3,8 @@
 #
 #   bash tools/test.sh
 #
-# Tests that need a GPU or a CUDA compiler report that they skip without one. The first run takes
-# about half an hour on two cores, later ones a few minutes.
+# Without a GPU or a CUDA compiler, the tests that need one report that they skip. The first run
+# takes about half an hour on two cores, later runs take a few minutes.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 # shellcheck source=tools/packages.sh
@@ -36,7 +36,7 @@ cmake --preset tsan -DTUNEDGEMM_TOOLS=OFF
 cmake --build --preset tsan
 runner=()
 if (($(cat /proc/sys/vm/mmap_rnd_bits 2>/dev/null || echo 28) > 28)); then
-  # g++ 12's thread sanitizer fails with large random address offsets: turn them off.
+  # g++ 12's thread sanitizer fails with large random address offsets, so turn these off.
   runner=(setarch "$(uname -m)" -R)
 fi
 "${runner[@]}" ctest --preset tsan

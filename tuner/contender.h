@@ -1,7 +1,7 @@
 #pragma once
 
-// Contender: a participant of a Race. Only its caller knows what it times: a candidate, or another
-// library's kernel.
+// Contender: a participant of a Race. Only the caller of the race knows what a contender times: a
+// candidate, or another library's kernel.
 
 #include <functional>
 #include <optional>
@@ -19,8 +19,8 @@ struct Sample {
   double clock_mhz = 0;  ///< of the device during the sample; 0 if unknown
 };
 
-/// The fixed order among equals: the smaller one is preferred. No measured value is part of it, so
-/// two tunings whose candidates tie choose the same winner.
+/// The order of contenders with equal times: the smallest preference wins. It contains no measured
+/// value, so two tunings whose candidates tie choose the same winner.
 struct Preference {
   bool needs_workspace = false;  ///< such as split K: more memory, one more buffer to clear
   int family_position = 0;       ///< in the registry, which lists the simplest family first
@@ -35,10 +35,10 @@ struct Contender {
   /// Times `launches` back-to-back launches.
   std::function<std::variant<Sample, Rejection>(int launches)> sample;
   double launch_us = 0;  ///< the approximate time of a launch, from a sample before the race
-  // Read by decide() in addition to the times.
+  // decide() reads these in addition to the times.
   Preference preference;
   bool is_default = false;
-  // Filled by the race. Round r of all contenders was measured side by side.
+  // The race fills these. Element r of every contender was measured in the same round.
   std::vector<float> rounds_us;
   std::vector<double> clocks_mhz;      ///< of each round
   std::optional<Rejection> rejection;  ///< set if it failed and left the race: ignore its rounds

@@ -12,17 +12,17 @@
 
 namespace tunedgemm::internal {
 
-/// After this many crashes for one problem, the problem is not tuned again: each has cost a
+/// After this many crashes for one problem, the problem is not tuned again: each crash has cost a
 /// process.
 constexpr std::size_t kMostCrashes = 2;
-/// The limit if a crash costs only a worker. After this many, only candidates that ran before are
-/// tried.
+/// The limit if a crash costs only a worker. After this many crashes, only candidates that ran
+/// before are tried.
 constexpr std::size_t kMostCrashesOfWorkers = 5;
 
-/// The trials of candidates that crashed and whose template is current.
+/// The trials of crashed candidates whose template is current.
 std::vector<TrialRecord> crashes_among(std::span<const TrialRecord> trials);
-/// The in-flight mark of a race. If the process ends during a race, it counts as one more crash of
-/// the problem: nobody knows which candidate caused it.
+/// The in-flight mark of a race. If the process ends during a race, the mark counts as one more
+/// crash of the problem: nobody knows which candidate caused it.
 TrialRecord race_mark(std::span<const TrialRecord> crashes);
 bool has_crashed(std::span<const TrialRecord> crashes, const Candidate& candidate);
 /// A sentence if there are too many crashes to continue; else empty.

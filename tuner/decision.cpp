@@ -15,7 +15,8 @@ double median_us(const Contender& contender) {
   return median({contender.rounds_us.begin(), contender.rounds_us.end()});
 }
 
-// The contender with the lowest median, except `except`; among equal medians the preferred one.
+// The contender with the lowest median, other than `except`; the preferred one if medians are
+// equal.
 std::optional<std::size_t> fastest(std::span<const Contender* const> contenders,
                                    std::optional<std::size_t> except) {
   std::optional<std::size_t> best;
@@ -72,13 +73,13 @@ bool is_apart(const Contender& faster, const Contender& slower) {
          *std::min_element(slower.rounds_us.begin(), slower.rounds_us.end());
 }
 
-// Whether the challenger is so much faster that it replaces the default: see the README's step 5.
+// Whether the challenger is faster by enough to replace the default: see step 5 in the README.
 bool replaces(const Contender& challenger, const Contender& default_candidate) {
   const Comparison slower = compare(default_candidate.rounds_us, challenger.rounds_us);
   if (slower.interval.low > 0) {
     return slower.median >= kDefaultMargin;
   }
-  // Without an interval that excludes 0, only a plain difference counts.
+  // If the interval contains 0, only a large difference counts.
   return slower.median > kTieCeiling && (is_apart(challenger, default_candidate) ||
                                          slower.median > kFarBeyondNoise * slower.deviation);
 }

@@ -12,18 +12,18 @@
 
 namespace tunedgemm::internal {
 
-/// Candidates within this margin are equal, however certain the difference is.
+/// Candidates within this margin count as equal, however certain the difference is.
 inline constexpr double kTieMargin = 0.005;
-/// Beyond this margin candidates are never equal, however noisy their times are.
+/// Candidates beyond this margin never count as equal, however noisy their times are.
 inline constexpr double kTieCeiling = 0.02;
 /// A challenger must beat the default by this margin to replace it.
 inline constexpr double kDefaultMargin = kTieMargin;
-/// With too few rounds for an interval, or an outlier among few rounds, a challenger replaces the
-/// default if it is faster by more than kTieCeiling and by this many median deviations of the
-/// rounds.
+/// If the rounds are too few for an interval, or few with an outlier, a challenger replaces the
+/// default if it is faster by more than kTieCeiling and by more than this many median deviations of
+/// the rounds.
 inline constexpr double kFarBeyondNoise = 4;
 
-/// A contender that was measured faster than the winner by more than kTieMargin and did not win.
+/// A contender that was measured faster than the winner by more than kTieMargin but did not win.
 struct PassedOver {
   std::size_t index = 0;
   double speedup = 1;  ///< the winner's median over this contender's
@@ -38,12 +38,13 @@ struct Decision {
   std::vector<std::size_t> ties;         ///< indistinguishable from the winner, which is not listed
   std::optional<std::size_t> runner_up;  ///< the fastest of the others
   std::optional<PassedOver> passed_over;  ///< empty: the winner is the fastest, or equal to it
-  /// More rounds are unlikely to change the decision: the interval of each comparison is entirely
-  /// on one side of the margin that applies to it.
+  /// Whether more rounds are unlikely to change the decision: the interval of each comparison is
+  /// entirely on one side of the margin for that comparison.
   bool settled = false;
 };
 
-/// Precondition: at least one contender; all have the same number of rounds, at least one.
+/// Precondition: there is at least one contender, and all have the same number of rounds, at least
+/// one.
 Decision decide(std::span<const Contender* const> contenders);
 
 }  // namespace tunedgemm::internal

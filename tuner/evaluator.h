@@ -22,12 +22,13 @@ class Trial {
 
   virtual const Binary& binary() const = 0;
 
-  /// Runs once on fresh random inputs into a poisoned, guarded output and compares it with the
-  /// reference. The value is the largest error relative to the error bound, always <= 1.
+  /// Runs the kernel once on fresh random inputs with a poisoned, guarded output, and compares the
+  /// output with the reference. The value is the largest error relative to the error bound, always
+  /// <= 1.
   virtual std::variant<double, Rejection> check() = 0;
 
   /// The mean time of one launch, in microseconds, over `launches` back-to-back launches after one
-  /// uncounted launch, with inputs cold or warm as the problem's regime asks.
+  /// uncounted launch, with cold or warm inputs, as the problem's regime requires.
   virtual std::variant<double, Rejection> sample(int launches) = 0;
 };
 
@@ -38,28 +39,28 @@ class Evaluator {
  public:
   virtual ~Evaluator() = default;
 
-  /// Compilations still running at this time (of now_seconds) are abandoned, if the compiler can be
-  /// stopped: their candidates are rejected as unavailable.
+  /// Compilations still running when now_seconds() reaches `seconds` are abandoned, if the compiler
+  /// can be stopped: their candidates are rejected as unavailable.
   virtual void set_compile_deadline(double /*seconds*/) {}
 
-  /// A hint: these will be prepared, in this order. A device may compile them in the background; if
-  /// that would disturb its timing, it compiles all of them before it returns.
+  /// A hint that these candidates will be prepared, in this order. A device may compile them in the
+  /// background; if that would disturb timing, the call returns only when all are compiled.
   virtual void compile_ahead(std::span<const Instance> candidates) = 0;
 
   /// How many candidates compile_ahead should get in one call; 0: all at once. A device that
-  /// compiles before it returns gives a number that takes about a second, so that the end of the
+  /// compiles within the call returns a number that takes about a second, so that the end of the
   /// budget and a cancellation are noticed in time.
   virtual int compile_batch() const { return 0; }
 
   /// Compiles the candidate, or takes its binary from compile_ahead or the store, and loads it.
-  /// Does not refuse spilling: see Binary::spill_bytes.
+  /// Does not reject a candidate that spills: see Binary::spill_bytes.
   virtual Prepared prepare(const Instance& instance) = 0;
 
   /// Brings the device to its working clock. Called before the first sample and before the finals.
   virtual void warm_up() = 0;
 
-  /// Leaves the device idle for this long before a sample: under a long load it lowers its clock,
-  /// and a candidate must not pay for the power that the one before it drew.
+  /// Leaves the device idle for this long before a sample. A device under long load lowers its
+  /// clock, and a candidate must not pay for the power that the previous one drew.
   virtual void cool_down(double seconds) = 0;
   /// The cool-down to use in the finals; may be 0.
   virtual double cool_down_seconds() const { return 0; }
@@ -84,9 +85,9 @@ class Evaluator {
 /// kernel's sample does not take long to set up.
 int launches_for(double sample_us, double launch_us);
 
-/// Why a time is not credible, as kImplausible: the device cannot reach it, or it is not a number.
+/// A kImplausible rejection if the device cannot reach the time or it is not a number; else empty.
 std::optional<Rejection> why_implausible(double us, double roofline_us);
-/// A sample of the trial in microseconds a launch, rejected if it is implausible.
+/// A sample of the trial in microseconds per launch, rejected if it is implausible.
 std::variant<double, Rejection> plausible_sample(Trial& trial, int launches, double roofline_us);
 
 /// Four digits: "0.1234", "1.235e+04".

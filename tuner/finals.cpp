@@ -53,7 +53,7 @@ FinalsReport run_finals(std::vector<Contender*> contenders, Evaluator& evaluator
         return true;
       }
     }
-    // In this order, since cancelling shortens the time that is left.
+    // cancelled() comes first, since cancelling shortens the time that is left.
     return race.rounds() > 0 && (time_budget.cancelled(), time_budget.seconds_left() <= 0);
   };
   while (!race.contenders().empty() && !is_over()) {

@@ -22,7 +22,7 @@ struct FinalsReport {
 
 /// Races the contenders, which are sorted by `launch_us`, until the decision is settled, all rounds
 /// are done, or the time is over; at least one round. If time is short, the slowest contenders
-/// except the default are left out (they have no rounds) before the number of rounds is cut.
+/// except the default are left out (they get no rounds) before the number of rounds is cut.
 /// `on_round` gets the number of rounds and may be empty.
 FinalsReport run_finals(std::vector<Contender*> contenders, Evaluator& evaluator,
                         const SearchLimits& search_limits, TimeBudget& time_budget,

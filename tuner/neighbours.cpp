@@ -11,14 +11,15 @@ namespace {
 
 // Beyond 4 doublings in total, a winner predicts no better than the cost model.
 constexpr double kReach = 4;
-// On small problems a winner has many ties, and they are much alike.
+// On small problems a winner has many ties, which are much alike.
 constexpr std::size_t kSeedsOfOneNeighbour = 3;
 
-// A winner this near can be used without measuring: one doubling of each extent.
+// A winner can be used without measuring if each extent differs by at most this many doublings.
 constexpr double kNearEnough = 1;
-// The model errs by some percent, by about the same for similar shapes.
+// The model errs by a few percent, and by about the same factor for similar shapes.
 constexpr double kModelScatter = 1.05;
-// Only this many of the nearest are checked, since each needs all configs of its problem ranked.
+// Only this many near winners are checked, since each check ranks all configs of the winner's
+// problem.
 constexpr int kNearWinners = 3;
 
 double size_difference(std::int64_t left, std::int64_t right) {
@@ -68,11 +69,12 @@ double disfavour(const Instance& instance, std::span<const Instance> ranked) {
   return instance.predicted_us / ranked.front().predicted_us;
 }
 
-// The winner's config on `problem`, unless the model ranks it worse here than where it won.
+// The winner's config on `problem`; empty if the model ranks it worse there than on its own
+// problem.
 std::optional<Instance> carried_over(const Record& winner, const Problem& problem,
                                      const DeviceLimits& limits, std::span<const Instance> ranked) {
   const Candidate candidate{find_family(winner.family), winner.config};
-  // A tuning that its budget cut short says little more than the model.
+  // A tuning cut short by its budget says little more than the model.
   if (!winner.complete || candidate.family == nullptr ||
       candidate.family->backend() != limits.backend) {
     return std::nullopt;

@@ -10,7 +10,7 @@
 namespace tunedgemm::internal {
 namespace {
 
-// Below this fraction of the highest clock a round measures power management (NVBench uses 0.75 of
+// Below this fraction of the highest clock, a round measures power management (NVBench uses 0.75 of
 // the nominal clock, FlashInfer 0.9 of the session's).
 constexpr double kLowestClock = 0.9;
 

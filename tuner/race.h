@@ -15,26 +15,28 @@
 
 namespace tunedgemm::internal {
 
-/// Samples the trial, which must outlive it. `launch_us` is the time of a launch before the race.
+/// A contender that samples the trial, which must outlive it. `launch_us` is the time of a launch
+/// before the race.
 Contender contender_of(Trial& trial, double launch_us);
 
 struct RaceOptions {
   double sample_us = 2000;       ///< the approximate length of a sample
   double cool_down_seconds = 0;  ///< before each sample
-  /// How many rounds may be discarded because the clock had dropped. Further such rounds count: a
-  /// clock that stays low is the device's clock.
+  /// How many rounds may be discarded because the clock had dropped. Further rounds with a low
+  /// clock count: a clock that stays low is the device's clock.
   int most_repeated_rounds = 0;
   std::uint64_t seed = 0;  ///< of the shuffled orders
 };
 
-/// The contender's part of a round: the cool-down, its sample, and the uncounted launch before it.
+/// The time that the contender takes in a round: the cool-down, an uncounted launch, and the
+/// sample.
 double seconds_per_round(const Contender& contender, const RaceOptions& options);
 
-/// Used by one thread. The contenders, and the evaluator that tells the time and the clock rate,
-/// must outlive it.
+/// Used by one thread. The contenders and the evaluator, which provides the time and the clock
+/// rate, must outlive it.
 class Race {
  public:
-  /// Precondition: the device has its working clock: see Evaluator::warm_up.
+  /// Precondition: the device runs at its working clock; see Evaluator::warm_up.
   Race(std::vector<Contender*> contenders, Evaluator& evaluator, const RaceOptions& options);
 
   /// Runs a round and gives its times to the contenders. A contender that fails, or has an

@@ -1,6 +1,6 @@
 #pragma once
 
-// The text of Record::remark: how the winner was decided and measured, if that was unusual.
+// The text of Record::remark: how the winner was chosen and measured, if that was unusual.
 
 #include <string>
 #include <string_view>
@@ -18,14 +18,14 @@ inline constexpr double kBusySpread = 0.05;
 enum class Winner { kDefault, kChallenger, kTunedLaunch };
 
 /// "kept: default, too few rounds to tell (another measured 1.12x, +-8.3 %)": why the winner is not
-/// the contender measured fastest. Empty if it is.
+/// the contender that was measured fastest. Empty if it is.
 std::string why_kept(const Decision& decision, Winner winner);
 
 /// "busy machine: samples within +-9.1 %". Empty if the winner's samples scatter as usual and the
 /// clock was steady during the finals.
 std::string why_noisy(const Measurement& winner, const FinalsReport& finals);
 
-/// The two remarks with "; " between them; an empty one is left out.
+/// The two remarks, joined by "; "; an empty one is left out.
 std::string joined_remarks(std::string_view first, std::string_view second);
 
 }  // namespace tunedgemm::internal

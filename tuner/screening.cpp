@@ -13,12 +13,12 @@ namespace tunedgemm::internal {
 namespace {
 
 constexpr double kSampleUs = 300;
-// A single sample is within a few percent of the truth: a candidate this far behind cannot win, and
-// one this near needs the finals to decide.
+// A single sample is within a few percent of the truth: a candidate behind by kFarBehind cannot
+// win, and one within kNear needs the finals to decide.
 constexpr double kFarBehind = 1.5;
 constexpr double kNear = 1.2;
 constexpr double kHopeless = 3;
-// After this many in a row that could not be compiled or loaded, the cause is the environment.
+// If this many candidates in a row cannot be compiled or loaded, the environment is the cause.
 constexpr int kHopelesslyMany = 4;
 // The largest fraction of the budget that screening reserves for the finals.
 constexpr double kLargestReserve = 0.5;
@@ -107,7 +107,7 @@ void Screening::compile(std::span<const SelectedCandidate> batch) {
   }
 }
 
-// If the device compiles in the background, its clock rises meanwhile.
+// The device may compile in the background while its clock rises.
 void Screening::warm_up() {
   if (!must_stop()) {
     const Stopwatch screening(task_.evaluator, seconds_.screen);
@@ -179,7 +179,7 @@ bool Screening::check(Trial& trial, std::size_t line) {
   const double error = std::get<double>(checked);
   trial_log_.at(line).max_error =
       std::isnan(error) ? std::numeric_limits<double>::infinity() : error;
-  // Written so that NaN fails.
+  // Negated, so that NaN fails.
   if (!(error <= 1)) {
     trial_log_.reject(line, Reason::kWrongResult,
                       "the error is " + four_digits(error) + " times its bound");
@@ -207,8 +207,8 @@ std::variant<double, Rejection> Screening::screening_sample(Trial& trial) const 
                                           : leaders_.front().contender.launch_us;
   auto first = plausible_sample(trial, 1, roofline_us);
   const double* first_us = std::get_if<double>(&first);
-  // Takes a second sample if the launch is too short for one to be reliable, or if the first may
-  // have been disturbed, but not if the candidate is hopeless.
+  // Takes a second sample if the launch is so short that one launch is unreliable, or if the first
+  // sample may have been disturbed, but not if the candidate is hopeless.
   if (first_us == nullptr || *first_us > kHopeless * best_us) {
     return first;
   }
@@ -239,8 +239,8 @@ void Screening::admit(ScreenedCandidate screened) {
   });
 }
 
-// If not one candidate can be compiled and loaded, the cause is the environment: a full disk must
-// not exclude them for good.
+// If no candidate at all can be compiled and loaded, the environment is the cause: a full disk must
+// not exclude candidates for good.
 void Screening::excuse_all() {
   for (const std::size_t line : lines_not_made_) {
     trial_log_.reject(line, Reason::kUnavailable, trial_log_.at(line).rejection->detail);
@@ -269,7 +269,7 @@ bool Screening::must_stop() {
   if (time_budget_.cancelled()) {
     return true;
   }
-  // While no candidate is valid, go on even if the time is over, unless nothing compiles.
+  // While no candidate is valid, continue even after the time is over, unless nothing compiles.
   if (not_made_ >= kHopelesslyMany && time_budget_.seconds_left() <= 0) {
     return true;
   }

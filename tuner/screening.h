@@ -38,15 +38,15 @@ class Screening {
   Screening(const Task& task, const SearchLimits& search_limits, TimeBudget& time_budget,
             TrialLog& trial_log, PhaseSeconds& seconds);
 
-  /// Tries the candidates in order until the time is over, then continues until one is valid. Tries
-  /// those that spill registers only if no other is valid. May be called again with other
-  /// candidates.
+  /// Tries the candidates in order until the time is over, and beyond that until one is valid.
+  /// Tries candidates that spill registers only if no other is valid. May be called again with
+  /// other candidates.
   void run(const Selection& selection);
 
-  /// The candidates near the fastest so far, the fastest first: at most `finalists` of the search
-  /// limits, plus the default if it is near.
+  /// The candidates near the fastest so far, the fastest first: at most SearchLimits::finalists,
+  /// plus the default if it is near.
   std::vector<Instance> fastest() const;
-  /// Moves the finalists out: fastest() and always the default. Rejects stragglers.
+  /// Moves the finalists out: those of fastest(), and always the default. Rejects the stragglers.
   [[nodiscard]] std::vector<ScreenedCandidate> take_leaders();
   bool tried_all() const { return tried_all_; }
   /// The time of the naive kernel; 0 if it was not timed.

@@ -1,6 +1,6 @@
 #pragma once
 
-// SearchLimits: the costs of a rigor level in numbers.
+// SearchLimits: the time and the numbers of candidates and rounds that a rigor level allows.
 
 #include <string>
 
@@ -20,8 +20,8 @@ struct SearchLimits {
   double finals_seconds = 0;  ///< no round beyond the minimum begins after this long
 };
 
-/// A compilation may take this long even if less of the budget is left: otherwise a tiny budget
-/// could not compile anything.
+/// A compilation may take this long even if less of the budget is left: otherwise nothing could be
+/// compiled within a tiny budget.
 constexpr double kLeastCompileSeconds = 2;
 
 /// The rigor's numbers, overridden by those that the budget gives.
@@ -37,8 +37,8 @@ struct DecisionCost {
 /// The least time in which two candidates can be compared.
 double seconds_to_decide(const SearchLimits& search_limits, const DecisionCost& cost);
 
-/// A sentence if the budget has too few candidates for the default to have a rival, or too little
-/// time for enough rounds; else empty.
+/// A sentence that says why, if the budget allows too few candidates for the default to have a
+/// rival, or too little time for enough rounds; else empty.
 std::string why_too_small(const SearchLimits& search_limits, const DecisionCost& cost);
 
 }  // namespace tunedgemm::internal

@@ -15,8 +15,8 @@ namespace {
 // A candidate predicted to be this many times slower than the best is not worth compiling, not even
 // in an exhaustive search; the model errs by less.
 constexpr double kHopeless = 20;
-// An earlier time within this factor of the same session's best makes a candidate worth timing
-// early.
+// A candidate is worth timing early if its earlier time was within this factor of that session's
+// best.
 constexpr double kPromising = 1.5;
 
 std::string key_of(const Candidate& candidate) {
@@ -69,7 +69,7 @@ class SelectionBuilder {
     return position->second ? &selection_.candidates[*position->second] : nullptr;
   }
 
-  // Adds the `wanted` ones among `some`, in their order, until there are `most` in total.
+  // Adds the candidates in `some` that are `wanted`, in order, until there are `most` in total.
   template <class Wanted>
   void add_all(std::span<const Instance> some, int most, const Wanted& wanted) {
     for (const Instance& ranked : some) {
@@ -115,7 +115,7 @@ double earlier_us(const TrialRecord* trial) {
              : std::numeric_limits<double>::infinity();
 }
 
-// The fastest candidates of an earlier, perhaps interrupted session, in the order of their times.
+// The fastest candidates of an earlier, perhaps interrupted session, the fastest first.
 std::vector<Instance> promising(const Knowledge& knowledge, const SelectionBuilder& builder,
                                 int count) {
   std::vector<std::pair<double, const Instance*>> timed;
@@ -197,10 +197,10 @@ Selection select_given(const Knowledge& knowledge) {
 
 namespace {
 
-// A slower naive kernel is not timed: the comparison must not cost more than the tuning.
+// The naive kernel is not timed if it is slower: the comparison must not cost more than the tuning.
 constexpr double kAffordableUs = 0.25e6;
-// The store measures distance by size alone: fetch 4x the neighbours by size, then keep the nearest
-// by alignment and strides too.
+// The store measures distance by size alone: fetch 4x as many neighbours as needed, then keep those
+// nearest in alignment and strides as well.
 constexpr int kNearBySize = 4;
 
 std::vector<Instance> instances_of(std::span<const Candidate> candidates, const Task& task) {

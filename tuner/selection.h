@@ -1,8 +1,9 @@
 #pragma once
 
-// Selection: which candidates are tried, and in which order. The default comes first, so that even
-// the smallest budget has tried it; then candidates known to be good; then the cost model's best,
-// spread over different tiles, since the model errs by the same amount for similar candidates.
+// Selection: which candidates are tried, and in which order. The default comes first, so that it is
+// tried even on the smallest budget. Then come candidates known to be good, then the cost model's
+// best, spread over different tiles, since the model errs by the same amount for similar
+// candidates.
 
 #include <cstddef>
 #include <optional>
@@ -42,14 +43,15 @@ struct Selection {
 
 /// Selects at most `search_limits.candidates`, minus those reserved for refine(). Leaves out
 /// candidates that were rejected earlier with the same template; the default is tried again if it
-/// was only slow. Earlier times decide nothing but the order: the best of them come early, the
-/// others last.
+/// was only slow. Earlier times affect only the order: candidates with the best times come early,
+/// the others last.
 Selection select(const Knowledge& knowledge, const SearchLimits& search_limits);
 
-/// Selects `search_limits.refinements` more after those of select() have been tried: variants of
-/// the tiles of `best`, the fastest of them, with other orders and clusters, of which select()
-/// takes few, at most half of them of one tile; then the next ones in the cost model's order.
-/// Leaves out candidates tried in this tuning (`tried`) or earlier (`knowledge.earlier`).
+/// Selects `search_limits.refinements` more candidates after those of select() have been tried.
+/// First come variants of `best`, the fastest so far: the same tiles with other orders and
+/// clusters, of which select() takes few; at most half of the variants share a tile. Then come the
+/// next candidates in the cost model's order. Leaves out candidates tried in this tuning (`tried`)
+/// or earlier (`knowledge.earlier`).
 Selection refine(const Knowledge& knowledge, std::span<const Instance> best,
                  std::span<const TrialRecord> tried, const SearchLimits& search_limits);
 

@@ -28,7 +28,7 @@ double relative_spread(const Measurement& measurement);
 /// Precondition: not empty.
 Measurement summarize(std::span<const float> samples_us);
 
-/// Closed; unbounded unless said otherwise.
+/// A closed interval, unbounded by default.
 struct Interval {
   double low = -std::numeric_limits<double>::infinity();
   double high = std::numeric_limits<double>::infinity();

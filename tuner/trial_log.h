@@ -19,8 +19,8 @@ class TrialLog {
   /// Takes over outcomes that the store already has.
   void adopt(std::vector<TrialRecord> trials) { trials_ = std::move(trials); }
 
-  /// Adds a line without an outcome; it is not stored yet. Returns its number. A candidate that
-  /// already has a line reuses it.
+  /// Adds a line without an outcome, which is not stored yet, and returns its number. A candidate
+  /// that already has a line keeps it.
   std::size_t open(const Instance& instance);
   TrialRecord& at(std::size_t line) { return trials_[line]; }
   /// Stores the line's current state.
@@ -36,7 +36,7 @@ class TrialLog {
 };
 
 /// Marks a candidate, or a race (race_mark), as running. The mark stays in the store if the process
-/// dies or an exception is thrown (a lost device): then this candidate is to blame.
+/// dies or an exception is thrown (a lost device): the candidate is then to blame.
 class [[nodiscard]] InFlight {
  public:
   InFlight(const Task& task, const TrialRecord& trial);

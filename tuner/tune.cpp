@@ -114,7 +114,7 @@ Record record_of(const Task& task, const std::vector<ScreenedCandidate>& finalis
   return record;
 }
 
-// Also says if only the default was tried.
+// The remark also says whether only the default was tried.
 std::string remark_of(const Decision& decision, const std::vector<ScreenedCandidate>& finalists,
                       const Record& record, const FinalsReport& finals) {
   const bool is_default = finalists[decision.winner].selected.is_default;
@@ -170,7 +170,7 @@ Tuning tune(const TuningKey& key, const DeviceLimits& limits, Evaluator& evaluat
     return tuning;
   }
 
-  // 1. Compile, 2. check, 3. screen: candidate by candidate; then variants of the best tiles.
+  // 1. Compile, 2. check and 3. screen each candidate, then variants of the best tiles.
   Screening screening(task, search_limits, time_budget, trial_log, seconds);
   screening.run(ranking.selection);
   if (options.candidates.empty() && !only_those_that_ran) {

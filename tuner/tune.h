@@ -45,18 +45,19 @@ struct TuneOptions {
   std::uint64_t seed = 0;  ///< of the shuffled orders in the finals
   /// May be empty; called from the tuning thread.
   std::function<void(const Progress&)> on_progress;
-  /// May be empty; called between candidates and rounds. It may wait for the device to be idle:
-  /// that time does not count for the budget.
+  /// May be empty; called between candidates and rounds. It may wait until the device is idle: that
+  /// time does not count against the budget.
   std::function<bool()> cancelled;
-  /// The tuning runs beside a program's calls: it takes at most a tenth of the free memory, and if
-  /// it is cancelled it keeps only its outcomes, with which the next one continues, and no winner.
+  /// Whether the tuning runs beside a program's calls. It then takes at most a tenth of the free
+  /// memory. If cancelled, it keeps no winner, only its outcomes, from which the next tuning
+  /// continues.
   bool in_background = false;
   /// Decides how many crashes end the tuning of a problem; see tuner/crashes.h.
   CrashCost crash_cost = CrashCost::kCaller;
-  /// May be empty; called before a candidate is loaded, checked or timed, with the seconds after
-  /// which it counts as hung, and with null when it has returned.
+  /// May be empty. Called with a candidate before it is loaded, checked or timed, and with the
+  /// seconds after which it counts as hung; called with null when that operation has returned.
   std::function<void(const Candidate*, double seconds)> on_candidate;
-  /// The part of these seconds added to the time that the cost model expects; 0: 30.
+  /// How many seconds these are beyond the time that the cost model expects; 0: 30.
   double candidate_seconds = 0;
 };
 
@@ -76,7 +77,7 @@ struct Tuning {
 Tuning tune(const TuningKey& key, const DeviceLimits& limits, Evaluator& evaluator, Store& store,
             const TuneOptions& options);
 
-/// The arguments of tune(). Refers to everything and owns nothing; lives as long as the call.
+/// The arguments of tune(). It refers to everything and owns nothing; it lives as long as the call.
 struct Task {
   const TuningKey& key;
   const DeviceLimits& limits;

@@ -63,7 +63,7 @@ tunedgemm_status to_status(DeviceError::Kind kind) {
 
 tunedgemm_status fail(tunedgemm_status status, const char* message) noexcept {
   try {
-    // It may contain a path or an environment variable with control characters.
+    // The message may contain a path or an environment variable with control characters.
     error_message() = tunedgemm::internal::printable(message, tunedgemm::internal::Lines::kMany);
   } catch (...) {
     error_message().clear();
@@ -97,7 +97,7 @@ tunedgemm::internal::ProcessContexts& process_contexts() {
     options.device.ordinal = ordinal;
     return Context::create(options);
   };
-  // A forked child makes contexts of its own: locks in its parent's may be held.
+  // A forked child makes its own contexts, since locks in the parent's contexts may be held.
   struct Owned {
     explicit Owned(const tunedgemm::internal::ProcessContexts::Make& make_context)
         : contexts(tunedgemm::internal::automatic_backend, make_context) {}
@@ -176,7 +176,7 @@ const Plan& plan_for(Context& context, const tunedgemm::internal::CallKey& key,
   return context.plan(call, stream, options.policy, options.name);
 }
 
-// For a call that runs the plan at once: plan_for has checked the memory.
+// For a call that runs the plan at once; plan_for has already checked its memory.
 const Plan& plan_for_call(Context& context, const tunedgemm::internal::CallKey& key,
                           const tunedgemm_buffers& buffers, void* stream) {
   const Plan& plan = plan_for(context, key, buffers, stream, {});
@@ -262,7 +262,7 @@ tunedgemm_status tunedgemm_context_create(const tunedgemm_context_options* optio
 
 void tunedgemm_context_destroy(tunedgemm_context* context) {
   if (context != nullptr && !context->context->is_of_this_process()) {
-    // Its threads, open files and GPU memory belong to the parent process.
+    // The context's threads, open files and GPU memory belong to the parent process.
     static_cast<void>(context->context.release());
   } else if (context != nullptr) {
     process_contexts().forget(*context->context);

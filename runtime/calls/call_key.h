@@ -51,7 +51,7 @@ inline std::uint64_t hash(const CallKey& key) noexcept {
   return folded;
 }
 
-/// CallKey::alignments. A C that is not read counts as a null pointer.
+/// The value of CallKey::alignments. A C that is not read counts as a null pointer.
 inline std::uint32_t alignments_of(const tunedgemm_buffers& buffers, bool reads_c) noexcept {
   const auto alignment = [](const void* pointer) {
     const auto bits = static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(pointer)) | 16;

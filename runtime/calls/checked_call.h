@@ -32,7 +32,7 @@ struct CheckedCall {
 /// the first invalid one.
 CheckedCall checked_call(const CallKey& key);
 
-/// For the key of a plan, which has been checked.
+/// The call of a plan's key, which has already been checked.
 inline CheckedCall call_of_plan(const CallKey& key) {
   const Problem original = to_problem(key);
   return {key, original, canonical(original)};

@@ -8,7 +8,8 @@
 namespace tunedgemm::internal {
 namespace {
 
-// Whether every class of `actual` is at least that of `needed`: no byte of the difference borrows.
+// Whether every class of `actual` is at least that of `needed`: then no byte of their difference
+// borrows.
 bool is_aligned(std::uint32_t actual, std::uint32_t needed) noexcept {
   constexpr std::uint32_t kGuards = 0x80808080;
   return (((actual | kGuards) - needed) & kGuards) == kGuards;
@@ -16,7 +17,7 @@ bool is_aligned(std::uint32_t actual, std::uint32_t needed) noexcept {
 
 bool ranges_overlap(const void* left, std::int64_t left_bytes, const void* right,
                     std::int64_t right_bytes) noexcept {
-  // Unsigned differences may wrap; sums of pointer and size could overflow.
+  // Unsigned differences wrap harmlessly; sums of pointer and size could overflow.
   const auto left_begin = reinterpret_cast<std::uintptr_t>(left);
   const auto right_begin = reinterpret_cast<std::uintptr_t>(right);
   return left_begin - right_begin < static_cast<std::uintptr_t>(right_bytes) ||
@@ -33,8 +34,8 @@ struct Region {
 };
 
 // Regions whose ranges overlap are still disjoint if one lies in the padding of the other, like
-// different columns of one larger matrix: they have the same pitch, and disjoint byte intervals
-// within it.
+// different columns of one larger matrix: then the pitch is the same, and the byte intervals within
+// it are disjoint.
 bool overlap(const Region& left, const Region& right) {
   if (!ranges_overlap(left.pointer, left.bytes, right.pointer, right.bytes)) {
     return false;

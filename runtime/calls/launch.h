@@ -25,7 +25,7 @@ std::string why_not_memory(const MemorySpace& memory, const Problem& problem,
 
 /// Launches. Precondition: the buffers can be used with the plan. Returns 0 or the device API's
 /// error number. Allocates only if the plan needs a workspace that the stream, or the graph into
-/// which it is captured, does not have yet; then it may throw DeviceError.
+/// which the launch is captured, does not have yet; it may then throw DeviceError.
 int launch(const Plan& plan, const tunedgemm_buffers& buffers, StreamHandle stream);
 
 }  // namespace tunedgemm::internal

@@ -1,7 +1,6 @@
 #pragma once
 
-// Plan: all that a call needs: the kernel, its launch, and its arguments except pointers and
-// scalars.
+// Plan: the kernel of a call, its launch, and its arguments except pointers and scalars.
 
 #include <atomic>
 #include <cstdint>
@@ -17,7 +16,7 @@ class Context;
 
 /// Immutable, except for the atomics, once its context has made it; threads may share it.
 struct Plan {
-  /// A plan without a kernel: complete only if D has no elements.
+  /// Creates a plan without a kernel, which is complete only if D has no elements.
   explicit Plan(const CheckedCall& call);
 
   Context* context = nullptr;
@@ -48,11 +47,11 @@ struct Plan {
     return next == nullptr ? *this : *next;
   }
 
-  /// Whether why_not_memory has accepted the buffers of a call.
+  /// Whether why_not_memory has accepted the buffers of some call.
   mutable std::atomic<bool> is_memory_checked{false};
 
-  /// Launches of a plan that is not final since they were last noted as a request. On a cache line
-  /// of its own: every launch reads the members before it.
+  /// The launches since the last request was noted, if the plan is not final. This member has its
+  /// own cache line, because every launch reads the members before it.
   alignas(64) mutable std::atomic<std::int64_t> calls{0};
 };
 

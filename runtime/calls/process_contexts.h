@@ -29,16 +29,16 @@ class ProcessContexts {
   ProcessContexts& operator=(const ProcessContexts&) = delete;
 
   /// The context of the calling thread's current device. The first call for a device creates it,
-  /// under a lock, and throws what `make` throws. A thread that stays on its device pays for one
-  /// query of the driver.
+  /// under a lock, and throws what `make` throws. While a thread stays on its device, a call costs
+  /// one query of the driver.
   Context& current();
 
-  /// A context of the program's own, which shut_down() includes until forget().
+  /// Notes a context that the program created: shut_down() includes it until forget().
   void note(Context& context);
   void forget(Context& context) noexcept;
 
-  /// Shuts down every context without destroying it: ends its threads, writes pending data. For the
-  /// exit of the process, whose static objects the threads must not outlive.
+  /// Shuts down every context without destroying it: ends its threads, writes pending data. Called
+  /// when the process exits, because the threads must not outlive its static objects.
   void shut_down();
 
  private:
@@ -46,7 +46,7 @@ class ProcessContexts {
   const Backend& backend();
   Context& find_or_make(int ordinal);
 
-  /// The key of the threads' cached context; this object's address could be reused.
+  /// Identifies this object in the threads' cached contexts, since its address could be reused.
   const std::uint64_t id_ = next_id();
   std::function<const Backend&()> find_backend_;
   std::once_flag backend_is_found_;

@@ -26,14 +26,15 @@
 namespace tunedgemm::internal {
 
 /// LRU cache of the machine code compiled by this process. The source of a candidate does not
-/// contain M, N and K, so problems of the same types and layouts try many of the same binaries, and
-/// the store keeps only those of winners. Thread-safe.
+/// contain M, N and K, so problems of the same types and layouts share many binaries, of which the
+/// store keeps only those of winners. Thread-safe.
 class BinaryCache {
  public:
   /// Drops the least recently used binaries if the machine code exceeds `most_bytes`.
   explicit BinaryCache(std::size_t most_bytes = std::size_t{64} << 20) : most_bytes_(most_bytes) {}
 
-  /// Looks up the fingerprint of a source: one cache serves one compiler and one architecture.
+  /// The binary for a source's fingerprint, if it is kept. A cache serves one compiler and one
+  /// architecture.
   std::optional<Binary> find(const std::string& source_fingerprint);
   /// Ignores a binary larger than the whole cache.
   void keep(const std::string& source_fingerprint, const Binary& binary);
@@ -55,7 +56,7 @@ class BinaryCache {
 /// compilations in progress and drops the others.
 class CandidateCompiler {
  public:
-  /// Looks up and keeps binaries in `binaries`, unless null.
+  /// Uses `binaries` as a cache, unless it is null.
   CandidateCompiler(Device& device, Store& store, BinaryCache* binaries);
   ~CandidateCompiler();
   CandidateCompiler(const CandidateCompiler&) = delete;
@@ -66,12 +67,12 @@ class CandidateCompiler {
   /// never.
   void set_deadline(Clock::time_point deadline) { deadline_ = deadline; }
 
-  /// Starts compiling the candidates in this order. Returns immediately; or, if compiling disturbs
-  /// timing, when all are compiled. If no thread can be started, binary() compiles instead.
+  /// Starts compiling the candidates in this order. Returns immediately or, if compiling would
+  /// disturb timing, when all are compiled. If no thread can be started, binary() compiles instead.
   void start(std::span<const Instance> candidates);
 
-  /// Waits for the binary if its compilation was started, else makes it now. Throws DeviceError if
-  /// there is no compiler.
+  /// Waits for the binary if its compilation was started, else obtains it now. Throws DeviceError
+  /// if there is no compiler.
   std::variant<Binary, Rejection> binary(const Instance& candidate);
 
  private:

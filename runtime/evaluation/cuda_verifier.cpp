@@ -21,7 +21,7 @@ constexpr std::int64_t kCtasPerSm = 16;
 constexpr std::int64_t kTaskBytes = 512;
 constexpr std::int64_t kResultBytes = 256;
 
-// Without a thread the kernel is compiled on first use.
+// If no thread can be started, the kernel is compiled on first use.
 constexpr std::launch kPreferAThread = std::launch::async | std::launch::deferred;
 
 Source reference_source(const std::string& name) {
@@ -43,7 +43,7 @@ class ReferenceKernel {
           return make(device, store, source);
         })) {}
 
-  // The kernels loop over work beyond the grid.
+  // The kernels loop if there is more work than the grid has threads.
   void run(const void* task, std::int64_t task_bytes, DeviceMemory& memory, std::int64_t ctas) {
     if (!kernel_) {
       load();
@@ -62,7 +62,7 @@ class ReferenceKernel {
   }
 
  private:
-  // Without a compiler, uses a stored binary of another one.
+  // If nothing can compile the source here, uses a stored binary of another compiler.
   static Binary make(Device& device, Store& store, const Source& source) {
     const int architecture = device.limits().arch;
     const std::string& compiler = device.toolchain().compiler;
@@ -166,7 +166,7 @@ class CudaVerifier final : public Verifier {
     std::vector<double> mhz;
     for (std::size_t index = 0; index < clocks_.size(); ++index) {
       const auto& [nanoseconds, cycles] = clocks_[index];
-      // Zero: no CTA of the launch ran on that SM.
+      // Zero means that no CTA of the launch ran on that SM.
       if (before[index].nanoseconds != 0 && nanoseconds > before[index].nanoseconds) {
         mhz.push_back(static_cast<double>(cycles - before[index].cycles) * 1e3 /
                       static_cast<double>(nanoseconds - before[index].nanoseconds));
@@ -176,7 +176,7 @@ class CudaVerifier final : public Verifier {
   }
 
   double reference_multiply_adds() const override {
-    // Some 3 ms on a card with many f64 units, 30 ms on one with few.
+    // This takes some 3 ms on a card with many f64 units, 30 ms on one with few.
     return 1e10;
   }
 

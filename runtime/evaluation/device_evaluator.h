@@ -19,14 +19,14 @@
 namespace tunedgemm::internal {
 
 /// Bound to one canonical problem with M, N, batch >= 1. Used by one thread. Device, store and
-/// `binaries` must outlive it, and it must outlive its trials. If the device is lost (a kernel with
-/// an illegal access, or that never ends), members throw DeviceError, and the process cannot use
+/// `binaries` must outlive it, and it must outlive its trials. If the device is lost (a kernel
+/// makes an illegal access or never ends), members throw DeviceError, and the process cannot use
 /// the device any more.
 class DeviceEvaluator final : public Evaluator {
  public:
   /// Keeps compiled binaries in `binaries` for the next problem, unless null. Throws
-  /// DeviceError(kOutOfMemory) if the operands do not fit into the part `memory_share` (0 to 1) of
-  /// the free memory.
+  /// DeviceError(kOutOfMemory) if the operands do not fit into the fraction `memory_share` (0 to 1)
+  /// of the free memory.
   DeviceEvaluator(Device& device, Store& store, const Problem& problem,
                   BinaryCache* binaries = nullptr, double memory_share = 1);
   ~DeviceEvaluator() override;
@@ -44,8 +44,8 @@ class DeviceEvaluator final : public Evaluator {
   double now_seconds() override;
   double roofline_us() const override;
 
-  /// A trial of a loaded kernel for this problem, of this library or another one. Its binary() is
-  /// empty.
+  /// A trial of a loaded kernel, from this library or another one, for this problem. Its binary()
+  /// is empty.
   std::unique_ptr<Trial> trial(std::shared_ptr<const CompiledKernel> kernel, const Launch& launch);
   /// The scalars with which the problem is computed.
   const Scalars& scalars() const { return scalars_; }

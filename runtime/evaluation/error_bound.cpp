@@ -6,14 +6,14 @@
 namespace tunedgemm::internal {
 namespace {
 
-// The unit roundoff of f32; of the 14 bits that tensor cores keep of an accumulator of fp8 products
+// Unit roundoffs: of f32; of the 14 bits that tensor cores keep in an accumulator of fp8 products
 // (measured by others on Hopper); and of tf32.
 constexpr double kUnitF32 = 0x1p-24;
 constexpr double kUnitFp8Accumulator = 0x1p-13;
 constexpr double kUnitTf32 = 0x1p-11;
 
-// The standard deviation of a product of two inputs: 1/3 for real numbers, more because of the
-// steps of small types.
+// The standard deviation of a product of two inputs: 1/3 for real numbers, more for small types
+// because of their coarse steps.
 constexpr double kDeviation = 0.4;
 // The largest of some 10^8 normally distributed values, in standard deviations.
 constexpr double kFarthest = 6;
@@ -70,7 +70,7 @@ ErrorBound bound_of_line(double error, double steepest) {
 //
 //     c (2 |x| e + e^2) <= e / s * y + c e (s + e).
 //
-// If s is about as large as most |x|, the bound is at most twice as large as necessary for them.
+// If s is about as large as most |x|, the bound is at most twice as large as necessary for those x.
 ErrorBound bound_of_square(double error, double steepest, double unit, double usual) {
   const double e = kMargin * error;
   // The square is rounded as well.
@@ -98,7 +98,7 @@ ErrorBound error_bound(const Problem& problem, const Scalars& scalars) {
   const double unit = unit_roundoff(accumulator_of(problem));
   const double scale = std::abs(scalars.alpha * scalars.scale_a * scalars.scale_b);
   const double deviation = std::sqrt(static_cast<double>(problem.k));
-  // The bound of the terms that the epilogue adds; each of its few steps rounds.
+  // A bound of the terms that the epilogue adds; each of its few steps rounds.
   const double magnitude = scale * kFarthest * deviation + std::abs(scalars.beta) + 1;
   const double accumulator_error =
       needs_ternary_inputs(problem) ? 0 : scale * error_of_accumulator(problem);

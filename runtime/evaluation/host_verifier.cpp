@@ -17,7 +17,7 @@ namespace {
 using Range = std::function<void(std::int64_t begin, std::int64_t end)>;
 
 // Splits [0, count) among threads. The caller takes the whole range if it is short, and the part of
-// a thread that cannot be started. Rethrows exceptions of the work.
+// any thread that cannot be started. Rethrows exceptions of the work.
 void in_parallel(int threads, std::int64_t count, std::int64_t least, const Range& work) {
   const std::int64_t parts =
       std::clamp<std::int64_t>(count / std::max<std::int64_t>(least, 1), 1, threads);

@@ -78,7 +78,7 @@ LaunchRace race(Device& device, Store& store, std::span<const Instance> instance
   if (contenders.empty()) {
     return {.choice = {}, .seconds = prepared, .remark = {}};
   }
-  // The finals always use the grace time.
+  // The finals use at least the grace time.
   if (!(budget.seconds - prepared >= TimeBudget::kGraceSeconds)) {
     return not_compared(kBudgetIsSpent, prepared);
   }

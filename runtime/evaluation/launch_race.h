@@ -31,7 +31,7 @@ struct LaunchRace {
   std::string remark;
 };
 
-/// The rest of the budget of a tuning.
+/// The remaining budget of a tuning.
 struct LaunchRaceBudget {
   double seconds = 0;               ///< no race below TimeBudget::kGraceSeconds
   std::function<bool()> cancelled;  ///< see TuneOptions

@@ -16,8 +16,8 @@ constexpr std::int64_t kInputGuardBytes = 256;
 constexpr std::int64_t kOutputGuardBytes = 4096;
 constexpr std::int64_t kMostAlignment = 16;
 
-// Scalars other than 1, so that a kernel that ignores one is wrong; with few bits, so that products
-// with small integers are exact.
+// The scalars differ from 1, so that a kernel that ignores one is wrong. They have few bits, so
+// that products with small integers are exact.
 constexpr double kAlpha = 0.75;
 constexpr double kBeta = -0.5;
 constexpr float kSlope = 0.125F;
@@ -32,8 +32,8 @@ bool keeps_integer_accumulators(const Problem& problem) {
          problem.bias == Bias::kNone && problem.activation == Activation::kNone;
 }
 
-// The square of a long accumulation could overflow a short D, and infinities hide errors. Then
-// alpha is reduced by a power of two.
+// The square of a long accumulation could overflow a short D, and infinities hide errors. To
+// prevent that, alpha is reduced by a power of two.
 double alpha_for(const Problem& problem) {
   if (keeps_integer_accumulators(problem)) {
     return 1;
@@ -91,7 +91,7 @@ OperandLayout operand_layout(const Problem& problem) {
   const auto& [m, n, k, batch] = std::array{problem.m, problem.n, problem.k, problem.batch};
   OperandLayout layout;
   std::int64_t end = 0;
-  // Alignment 16 includes any larger one; smaller ones are exact.
+  // Alignment 16 may be exceeded; smaller alignments are exact.
   const auto place = [&](std::int64_t bytes, std::int64_t alignment, std::int64_t guard) {
     const std::int64_t start =
         round_up(end + guard, kOperandAlignment) + (alignment < kMostAlignment ? alignment : 0);

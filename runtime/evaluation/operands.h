@@ -68,9 +68,9 @@ struct VerifiedProblem {
   reference::OutOfBoundsTask find_out_of_bounds_writes(std::byte* base) const;
 };
 
-/// The elements of D to compare, so that the reference takes about `multiply_adds` and keeps at
-/// most `elements` values: all if possible, else rows at odd distances (no position in a tile is
-/// left out), and also columns if K is long.
+/// The elements of D to compare: all if possible; else rows at odd distances, so that no position
+/// in a tile is left out, and, if K is long, only some of the columns. The reference then performs
+/// about `multiply_adds` and keeps at most `elements` values.
 reference::Sampling sampling_for(const Problem& problem, double multiply_adds,
                                  std::int64_t elements, std::uint64_t seed);
 

@@ -31,13 +31,13 @@ auto rejected_unless_lost(Attempt&& attempt) -> decltype(attempt()) {
 /// Used by one thread. The device must outlive it.
 class TrialRunner {
  public:
-  /// Takes at most the part `memory_share` (0 to 1) of the free memory. Throws
+  /// Takes at most the fraction `memory_share` (0 to 1) of the free memory. Throws
   /// DeviceError(kOutOfMemory).
   TrialRunner(Device& device, std::unique_ptr<Verifier> verifier, const Problem& problem,
               std::uint64_t seed, double memory_share = 1);
 
-  /// The largest error relative to the bound, at most 1; or the rejection of a wrong result. This
-  /// and sample() throw DeviceError if the device is lost.
+  /// The largest error relative to the bound, at most 1, or the rejection of a wrong result. This
+  /// function and sample() throw DeviceError if the device is lost.
   std::variant<double, Rejection> check(const CompiledKernel& kernel, const Launch& launch);
 
   /// Prepares the argument of sample().
@@ -52,7 +52,7 @@ class TrialRunner {
   std::variant<double, Rejection> check_or_throw(const CompiledKernel& kernel,
                                                  const Launch& launch);
   std::variant<double, Rejection> sample_or_throw(TimedLaunch& timed, int launches);
-  /// Throws DeviceError(kOutOfMemory), also if all memory would exceed the limit.
+  /// Throws DeviceError(kOutOfMemory), also if the total would exceed the limit.
   std::unique_ptr<DeviceMemory> allocate(std::int64_t bytes);
   std::byte* set(std::int64_t index) const;
   void fill_operands();

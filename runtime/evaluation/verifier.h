@@ -1,8 +1,8 @@
 #pragma once
 
-// Verifier: the operations that verify a kernel on the device of its matrices: fill inputs, compute
-// a reference, compare, find out-of-bounds writes, and read the clock. The tasks are those of
-// kernel_templates/cuda/reference/tasks.cuh; all their pointers are to device memory.
+// Verifier: the operations that verify a kernel on the device that holds its matrices: fill inputs,
+// compute a reference, compare, find out-of-bounds writes, and read the clock. The tasks are those
+// of kernel_templates/cuda/reference/tasks.cuh; all their pointers are to device memory.
 
 #include <cstdint>
 #include <memory>
@@ -20,8 +20,8 @@ struct OutOfBoundsWrites {
   std::int64_t first_byte = 0;  ///< from the start of the range; valid if count > 0
 };
 
-/// Used by one thread. Operations run in call order, after everything launched earlier on the own
-/// stream of the device.
+/// Used by one thread. Operations run in call order, after everything launched earlier on the
+/// device's own stream.
 class Verifier {
  public:
   virtual ~Verifier() = default;
@@ -34,9 +34,9 @@ class Verifier {
   /// Waits for the result. `found` of the task is not used.
   virtual OutOfBoundsWrites find_out_of_bounds_writes(reference::OutOfBoundsTask task) = 0;
 
-  /// The SM clock in MHz since the last call, from the counters of the SMs: the median of their
-  /// means. 0 on the first call, and if there are no counters. Waits for everything launched
-  /// before.
+  /// The SM clock in MHz since the last call: the median over the SMs of their mean clocks, from
+  /// their counters. 0 on the first call, and if there are no counters. Waits for everything
+  /// launched before.
   virtual double mhz_since_last_call() = 0;
 
   /// The multiply-adds that compute() performs in some ten milliseconds.

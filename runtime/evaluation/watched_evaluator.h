@@ -8,7 +8,7 @@
 
 namespace tunedgemm::internal {
 
-/// Forwards to the evaluator of a problem, which must outlive it; it must outlive its trials. Used
+/// Forwards to `watched`, which must outlive this evaluator; this one must outlive its trials. Used
 /// by one thread.
 class WatchedEvaluator final : public Evaluator {
  public:
@@ -36,7 +36,7 @@ class WatchedEvaluator final : public Evaluator {
   double filling_seconds_;
 };
 
-/// The time limit of filling the operands and computing the expected result in the first check.
+/// The time limit for filling the operands and computing the expected result in the first check.
 double filling_seconds(const Problem& problem);
 
 /// The time after which a candidate with this many launches has hung.

@@ -37,7 +37,7 @@ class Compiler {
 
   /// Compiles for the CPU of this machine in a private temporary folder, which is removed
   /// afterwards. A compiler that cannot be started, exceeds the limit, or has no folder to work in
-  /// is a failure of the environment. Throws DeviceError if there is no compiler.
+  /// counts as a failure of the environment. Throws DeviceError if there is no compiler.
   std::variant<Binary, CompileFailure> compile(const Source& source,
                                                std::chrono::milliseconds limit) const;
 

@@ -7,7 +7,7 @@
 namespace tunedgemm::internal {
 namespace {
 
-// The last-level cache may be shared with many other cores; filling more of it is not worth the
+// The last-level cache may be shared with many other cores; evicting more of it is not worth the
 // time.
 constexpr std::int64_t kMostColdBytes = 256 << 20;
 
@@ -15,7 +15,7 @@ constexpr std::int64_t kMostColdBytes = 256 << 20;
 double operations_per_core_and_cycle(const Problem& problem, const DeviceLimits& limits) {
   const std::int64_t accumulator_bytes =
       std::min<std::int64_t>(size_bytes(accumulator(problem.a.type, problem.b.type)), 8);
-  // Integers and 16-bit floats may be packed several to a lane.
+  // Several integers or 16-bit floats may share a lane.
   const double packing = size_bytes(problem.a.type) >= 4 ? 1 : 4;
   return packing * 2 * 2 * static_cast<double>(limits.simd_bits) /
          (8 * static_cast<double>(accumulator_bytes));

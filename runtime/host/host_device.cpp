@@ -52,8 +52,8 @@ class HostMemory final : public DeviceMemory {
   void* data_;
 };
 
-// Whether the CPU can read the byte at `pointer`; true if that cannot be determined. A write to a
-// pipe reads the byte like any program, but fails with EFAULT in place of a segmentation fault. The
+// Whether the CPU can read the byte at `pointer`; true if that cannot be determined. Writing the
+// byte to a pipe reads it, but fails with EFAULT where a load would cause a segmentation fault. The
 // write() of the C library would not do, because sanitizers check its memory themselves.
 bool is_readable(const void* pointer) noexcept {
   int ends[2];

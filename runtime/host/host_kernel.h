@@ -1,6 +1,6 @@
 #pragma once
 
-// The kernels of the host: LoadedKernel, compiled and loaded; BuiltInKernel, linked into the
+// The kernels of the host: LoadedKernel is compiled and loaded; BuiltInKernel is linked into the
 // library.
 
 #include <memory>

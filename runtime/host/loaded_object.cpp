@@ -53,7 +53,7 @@ bool write_all(int file, std::span<const std::byte> bytes) {
 }
 
 // The loader treats equal paths as one object, and descriptors are reused after close. So each load
-// has a distinct spelling of its path, by the number of slashes, which the system ignores.
+// spells its path differently, with another number of slashes, which the system ignores.
 std::string unique_path(int file) {
   static std::atomic<unsigned> loads{0};
   const unsigned number = loads.fetch_add(1);

@@ -12,7 +12,7 @@
 
 namespace tunedgemm::internal {
 
-/// The destructor unloads the object, none of whose code may run then. Any thread may look up
+/// The destructor unloads the object; none of its code may be running then. Any thread may look up
 /// symbols.
 class LoadedObject {
  public:

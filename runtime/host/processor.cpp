@@ -191,8 +191,8 @@ Processor this_processor() {
   if (features.empty()) {
     features = cpu_field("Features");  // ARM
   }
-  // The feature list is incomplete here. Its text, and so the hash, differs from that of
-  // /proc/cpuinfo, so machine code compiled elsewhere does not match.
+  // CPUID gives an incomplete feature list. Its text and hash differ from those of /proc/cpuinfo,
+  // so machine code compiled elsewhere does not match.
   if (processor.name.empty() && features.empty()) {
     processor.name = name_by_cpuid();
     features = simd_features_by_cpuid();

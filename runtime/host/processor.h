@@ -18,18 +18,19 @@ struct Processor {
   std::string name;       ///< "AMD EPYC 9354"
   std::string simd_name;  ///< "avx512", "avx2", "avx", "sse2", "neon", "sve"
   int simd_bits = 128;
-  /// Eight hexadecimal digits over the model and all its features, since a kernel compiled for this
-  /// CPU may use any of them.
+  /// A hash of the model and all its features in eight hexadecimal digits: a kernel compiled for
+  /// this CPU may use any of them.
   std::string features;
   std::int64_t l1_bytes = 0, l2_bytes = 0, l3_bytes = 0;  ///< per core, per core, shared
   int maximum_mhz = 0;                                    ///< 0 if unknown
   std::int64_t memory_bytes = 0;
 };
-/// The same in every process on the machine.
+/// Returns the same in every process on the machine.
 Processor this_processor();
 
 DeviceIdentity identity_of(const Processor& processor, int threads);
-/// Clock and memory bandwidth are estimates if the system does not report them: good for ranking.
+/// Clock and memory bandwidth are estimates if the system does not report them, which is good
+/// enough for ranking.
 DeviceLimits limits_of(const Processor& processor, int threads);
 
 /// The current clock of the first CPU; 0 if unknown.

@@ -54,7 +54,7 @@ bool ScratchMemory::reserve(std::int64_t bytes) noexcept {
   if (bytes <= bytes_) {
     return true;
   }
-  // Doubling avoids a mapping for each of a series of growing requests.
+  // Doubling avoids a new mapping for every request in a growing series.
   const std::int64_t rounded =
       (std::max(bytes, 2 * bytes_) + kHugePage - 1) / kHugePage * kHugePage;
   std::int64_t size = rounded;
@@ -66,7 +66,7 @@ bool ScratchMemory::reserve(std::int64_t bytes) noexcept {
   if (larger == nullptr) {
     return false;
   }
-  // Packed blocks are read sequentially: large pages save address translations. This is only
+  // Packed blocks are read sequentially, so large pages save address translations. This is only
   // advice, so a failure is ignored.
   madvise(larger, static_cast<std::size_t>(size), MADV_HUGEPAGE);
   if (data_ != nullptr) {
@@ -84,7 +84,7 @@ ThreadTeam::ThreadTeam(int threads, std::int64_t scratch_bytes) {
     members_.push_back(std::make_unique<Member>());
   }
   members_.front()->scratch.reserve(scratch_bytes);
-  // Nothing may throw from here on: no destructor would end the threads.
+  // Nothing may throw from here on, since no destructor would end the threads.
   for (std::size_t rank = 1; rank < wanted; ++rank) {
     Member& member = *members_[rank];
     auto started = start_thread([this, &member, rank] { serve(member, static_cast<int>(rank)); });

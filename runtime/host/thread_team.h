@@ -47,8 +47,8 @@ struct TeamWork {
 /// Thread-safe: concurrent calls of run() are serialized.
 class ThreadTeam {
  public:
-  /// Starts `threads` threads, or as many as the system provides. The first has `scratch_bytes` of
-  /// scratch from the start, reserved before the others allocate their stacks.
+  /// Starts `threads` threads, or as many as the system provides. The first thread's scratch of
+  /// `scratch_bytes` is reserved before the others allocate their stacks.
   [[nodiscard]] explicit ThreadTeam(int threads, std::int64_t scratch_bytes = 0);
   ~ThreadTeam();
   ThreadTeam(const ThreadTeam&) = delete;
@@ -59,8 +59,8 @@ class ThreadTeam {
   /// Provides at least `scratch_bytes` of scratch for every thread. False if there is no memory.
   bool reserve(std::int64_t scratch_bytes) noexcept;
 
-  /// Runs the work on `threads` threads, limited by size() and by those that get scratch, and
-  /// returns when all have finished. Returns 0, or ENOMEM if no thread gets scratch.
+  /// Runs the work on `threads` threads, or fewer if size() is smaller or not all of them get
+  /// scratch, and returns when all have finished. Returns 0, or ENOMEM if no thread gets scratch.
   int run(const TeamWork& work, const Arguments& arguments, int threads,
           std::int64_t scratch_bytes) noexcept;
 

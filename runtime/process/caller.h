@@ -1,7 +1,7 @@
 #pragma once
 
 // Caller: in a process started as a ChildProcess, the connection to the process that started it.
-// They exchange lines over the socket that is the standard input. A process does not outlive its
+// They exchange lines over a socket, the child's standard input. A process does not outlive its
 // caller.
 
 #include <chrono>

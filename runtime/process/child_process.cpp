@@ -25,7 +25,7 @@ namespace {
 
 constexpr std::size_t kMostOutput = 64 << 10;
 constexpr std::size_t kLongestLine = 1 << 20;
-// Between SIGTERM and SIGKILL, for a compiler to remove its temporary files.
+// The time between SIGTERM and SIGKILL, in which a compiler can remove its temporary files.
 constexpr std::chrono::milliseconds kTerminationGrace{100};
 constexpr std::chrono::milliseconds kPollInterval{10};
 // A process that SIGKILL does not end within this time is held by a driver.
@@ -83,7 +83,8 @@ std::vector<char*> pointers_to(const std::vector<std::string>& texts) {
   return pointers;
 }
 
-// The environment of children, in which these variables replace those of the same names.
+// The environment of children: this process's, with these variables in place of those of the same
+// names.
 std::vector<std::string> environment_with(const std::vector<std::string>& variables) {
   std::vector<std::string> all = environment_of_children();
   std::erase_if(all, [&](const std::string& inherited) {
@@ -227,7 +228,7 @@ ChildResult ChildProcess::finish(Clock::time_point deadline) {
   return result_;
 }
 
-// Does not reap the child (WNOWAIT): its number must not be reused before the group is killed.
+// Does not reap the child (WNOWAIT): its pid must not be reused before the group is killed.
 bool ChildProcess::runs() const {
   siginfo_t ended{};
   if (waitid(P_PID, static_cast<id_t>(pid_), &ended, WEXITED | WNOHANG | WNOWAIT) != 0) {
@@ -257,8 +258,8 @@ void ChildProcess::signal_group(int signal) const {
   }
 }
 
-// Whether the child has ended before the deadline. The socket's end does not tell: other processes
-// may hold it open for longer, and the child may close it earlier.
+// Returns whether the child ended before the deadline. The end of the socket's data does not tell:
+// other processes may hold the socket open for longer, and the child may close it earlier.
 bool ChildProcess::read_until_end(Clock::time_point deadline) {
   std::string& output = result_.output;
   bool is_open = true;

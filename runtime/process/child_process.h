@@ -3,10 +3,10 @@
 // ChildProcess: starts a program; the library starts every program this way.
 //
 // The program's standard input, output and error are one end of a socket pair; this process has the
-// other end. The program leads a process group of its own, which its children join, dumps no core,
-// and has the signal dispositions that a shell gives it. The group does not survive the object. If
-// this process ends, a program of ours exits at the end of its input (Caller); for any other
-// program, a limit of CPU time covers that case.
+// other end. The program leads a process group of its own, which its children join. It dumps no
+// core, and has the signal dispositions that a shell would give it. The group does not survive the
+// object. If this process ends, a program of ours exits at the end of its input (Caller); any other
+// program is ended by its CPU time limit.
 
 #include <sys/types.h>
 
@@ -58,7 +58,7 @@ class ChildProcess {
   /// kEnd: the program has closed its end of the socket, or its line exceeds 1 MiB.
   Received receive(std::string& line, Clock::time_point deadline);
 
-  /// Reads the program's output until it has ended, or until the deadline: then its group gets
+  /// Reads the program's output until the program has ended. At the deadline, its group gets
   /// SIGTERM, and SIGKILL 100 ms later. The rest of the group is killed in any case. Stops waiting
   /// after 5 s for a process that SIGKILL does not end, because a driver holds it.
   ChildResult finish() { return finish(deadline_); }
@@ -82,7 +82,7 @@ class ChildProcess {
 ChildResult run_child(const std::vector<std::string>& arguments, const ChildLimits& limits,
                       const std::vector<std::string>& variables = {});
 
-/// The path of a program, searched for as a shell searches for it; empty if there is none.
+/// The path of a program, found as a shell would find it; empty if there is none.
 std::filesystem::path find_program(const std::string& name);
 
 }  // namespace tunedgemm::internal

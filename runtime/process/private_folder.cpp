@@ -21,8 +21,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kPrefix = "tunedgemm-";
-// A folder this old without a new file is not in use: the longest compilation takes half the time.
-// This protects folders of processes in other containers, whose numbers mean nothing here.
+// A folder that has had no new file for this long is not in use: the longest compilation takes half
+// as long. This protects folders of processes in other containers, whose pids mean nothing here.
 constexpr std::chrono::minutes kStaleAge{10};
 
 bool is_of_dead_process(const fs::path& folder) {

@@ -10,9 +10,9 @@ namespace tunedgemm::internal {
 /// $TMPDIR, if it is an absolute path, and /tmp.
 std::vector<std::filesystem::path> temporary_places();
 
-/// Removed with its contents by the destructor. Its name, tunedgemm-<pid>-XXXXXX, contains the
-/// process's number, which marks the folders of killed processes: the next PrivateFolder created in
-/// the same place removes them.
+/// The destructor removes the folder with its contents. Its name, tunedgemm-<pid>-XXXXXX, contains
+/// the pid of its process: if that process was killed, the next PrivateFolder created in the same
+/// place removes the folder.
 class PrivateFolder {
  public:
   /// Creates the folder in the first of the temporary_places() that allows it and in which nobody

@@ -134,7 +134,7 @@ std::optional<TuningWorker::Loss> TuningWorker::talk(const Problem& problem,
 }
 
 void TuningWorker::record_loss(const TuningKey& key, const std::string& at_work, const Loss& loss) {
-  // Taking over the dead worker's lease turns its in-flight mark into a crash.
+  // Taking over the dead worker's lease turns its in-flight mark into a recorded crash.
   { const Lease taken = store_.acquire(key, 0); }
   const std::optional<Candidate> candidate = parse_candidate(at_work);
   log_info("a worker that tuned " + to_text(key.problem) + " was lost" +

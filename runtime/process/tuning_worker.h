@@ -19,11 +19,12 @@
 
 namespace tunedgemm::internal {
 
-/// Used by one thread at a time. The store, whose file the worker also opens, must outlive it.
+/// Used by one thread at a time. The store, whose file the worker also opens, must outlive this
+/// object.
 class TuningWorker {
  public:
-  /// The time limit of a tuning, beyond twice the sum of its budget and the time to fill the
-  /// operands: for opening the device, and for waiting for a lease or for a compiler on an
+  /// A tuning's time limit is twice the sum of its budget and the time to fill the operands, plus
+  /// this slack: for opening the device, and for waiting for a lease, or for a compiler on an
   /// overloaded machine.
   static constexpr std::chrono::seconds kSlack{120};
   /// The tuning of a problem fails after this many lost workers.
@@ -61,7 +62,7 @@ class TuningWorker {
   std::vector<std::string> command_;
   Store& store_;
   std::chrono::milliseconds slack_;
-  /// For the worker's temporary files, so that they are removed even if it crashes.
+  /// For the worker's temporary files, which are removed even if the worker crashes.
   std::optional<PrivateFolder> folder_;
   std::unique_ptr<ChildProcess> child_;  ///< null before it is started, and after it is lost
 };

@@ -20,7 +20,7 @@ constexpr double kGreatestSeed = 18446744073709549568.0;
 constexpr double kMostSeconds = 1e6;
 constexpr std::size_t kMostQuotedCharacters = 80;
 
-// Independent of the locale.
+// Formats the number independently of the locale.
 std::string field(double number) {
   std::array<char, 32> digits{};
   const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), number).ptr;

@@ -32,13 +32,13 @@ namespace tunedgemm::internal {
 class LineReader {
  public:
   explicit LineReader(std::string_view line) : left_(line) {}
-  /// Up to the next space; empty at the end.
+  /// The text up to the next space; empty at the end of the line.
   std::string_view word();
   /// 0 if the word is not a finite number.
   double number();
-  /// The same, truncated and clamped to the range of int.
+  /// The same number, truncated and clamped to the range of int.
   int integer();
-  /// The enumerator of that number, from 0 to `last`; empty for any other number.
+  /// The enumerator with that number, if it is from 0 to `last`; else empty.
   template <class Enum>
   std::optional<Enum> enumerator(Enum last) {
     const int number = integer();
@@ -63,7 +63,7 @@ struct WorkerRequest {
   TuneOptions options;
 };
 std::string to_line(const Problem& problem, const TuneOptions& options);
-/// Empty if the line is not a request, or that of another version.
+/// Empty if the line is not a request of this version.
 std::optional<WorkerRequest> parse_request(std::string_view line);
 
 /// The lines that the worker sends.
@@ -93,7 +93,7 @@ class WorkerConversation {
   std::chrono::steady_clock::time_point hung_at() const { return hung_at_; }
   /// The time limit of the running candidate.
   double seconds() const { return seconds_; }
-  /// The worker's reason to exit, or a sentence that quotes its invalid line; empty in other cases.
+  /// The worker's reason to exit, or a sentence that quotes its invalid line; otherwise empty.
   const std::string& failure() const { return failure_; }
   /// Valid after kDone. Has no record.
   TuneResult& result() { return result_; }

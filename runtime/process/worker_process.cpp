@@ -17,12 +17,12 @@
 namespace tunedgemm::internal {
 namespace {
 
-// Time to finish a write to the store after the caller has ended.
+// The time to finish a write to the store after the caller has ended.
 constexpr std::chrono::seconds kGrace{1};
 
 enum Argument { kBackend, kOrdinal, kHostThreads, kCache, kArguments };
 
-// So that only Caller uses the socket.
+// Leaves the socket to Caller alone.
 bool redirect_standard_streams() {
   const int null = open("/dev/null", O_RDWR | O_CLOEXEC);
   return null >= 0 && dup2(null, STDIN_FILENO) >= 0 && dup2(null, STDOUT_FILENO) >= 0 &&

@@ -1,9 +1,9 @@
 #pragma once
 
-// A worker: a process that tunes for tune-all, and protects it from the candidates. Both use the
-// same cache file. The worker opens the device itself, takes the lease of each problem that it is
-// sent, and stores trials and winner as every tuning does: it can be killed at any moment, and the
-// next worker continues from the cache. worker_conversation.h has the protocol.
+// A worker: a process that tunes for tune-all and protects tune-all from the candidates. Both use
+// the same cache file. The worker opens the device itself, takes the lease of each problem that it
+// is sent, and stores trials and winner as every tuning does. It can be killed at any moment, and
+// the next worker continues from the cache. worker_conversation.h has the protocol.
 
 #include <span>
 #include <string>
@@ -12,7 +12,7 @@
 
 namespace tunedgemm::internal {
 
-/// The first argument that makes a program a worker, such as tune-all.
+/// The first argument with which a program such as tune-all becomes a worker.
 inline constexpr std::string_view kWorkerFlag = "--tuning-worker";
 
 /// The device and the cache file that a worker opens.

@@ -1,6 +1,7 @@
 #pragma once
 
-// Baseline: another library, opened at run time if it is installed, as contenders of a benchmark.
+// Baseline: another library as contenders of a benchmark; it is opened at run time if it is
+// installed.
 
 #include <memory>
 #include <string>
@@ -18,20 +19,21 @@ class Baseline {
   /// "cuBLASLt", and "13.1.0".
   virtual std::string name() const = 0;
   virtual std::string version() const = 0;
-  /// The prefix of its contenders' names, before a number: "cublaslt".
+  /// The prefix of its contenders' names, which a number follows: "cublaslt".
   virtual std::string short_name() const = 0;
 
   /// The library's proposals for the canonical problem, its default first, at most `count`. They
-  /// take the same Arguments as our kernels but ignore the scales in them: their alpha includes
-  /// `scale`, the product of both (1 for inputs without scales). Empty if the library does not
-  /// compute the problem; `why_not` then gets the reason, as a clause. Proposals must not outlive
-  /// this object.
+  /// take the same Arguments as our kernels but ignore the scales there: their alpha includes
+  /// `scale`, the product of the two scales (1 for inputs without scales). Empty if the library
+  /// does not compute the problem; `why_not` then gets the reason, as a clause. The proposals must
+  /// not outlive this object.
   virtual std::vector<std::unique_ptr<CompiledKernel>> proposals(const Problem& problem,
                                                                  double scale, int count,
                                                                  std::string* why_not) = 0;
 };
 
-// Each returns null and sets `why_not` if the library is not installed or refuses the device.
+// Each function returns null and sets `why_not` if the library is not installed or refuses the
+// device.
 
 /// The baseline of this device: cuBLASLt for CUDA, OpenBLAS for the host.
 std::unique_ptr<Baseline> open_baseline(Device& device, std::string* why_not);

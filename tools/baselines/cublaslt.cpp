@@ -101,13 +101,13 @@ std::string why_not_expressed(const Problem& problem) {
 using Owned = std::unique_ptr<void, Status (*)(void*)>;
 
 // The common part of all proposals for a problem. cuBLASLt's matrices are column-major, so a
-// row-major D is computed as its transpose, from the transposes of B and A, in this order.
+// row-major D is computed as its transpose: the transpose of B times the transpose of A.
 struct Call {
   const CublasLtLibrary& library;
   Owned operation, first, second, c, d;
   DataType scalars = DataType::kF32;
-  // Product of the inputs' scales, multiplied into alpha: version 13.1 proposes nothing for an
-  // operation with scale pointers (H200, 2026-11-21), and a kernel that reads none is not slower.
+  // The product of the inputs' scales, multiplied into alpha: version 13.1 proposes nothing for an
+  // operation with scale pointers (H200, 2026-11-21), and a kernel without them is not slower.
   double scale = 1;
   void* workspace = nullptr;
 

@@ -1,5 +1,5 @@
-// In a loop: make the plan once, so that each run costs only the multiplication. This one has an
-// epilogue: D = relu(A * B + bias), with one bias value per column of D.
+// For use in a loop: make the plan once, so that each run costs only the multiplication. This plan
+// has an epilogue: D = relu(A * B + bias), with one bias value per column of D.
 
 #include <chrono>
 #include <cstdio>

@@ -1,4 +1,4 @@
-// 8-bit floating point: one byte per element, and a scale for each matrix that brings its values
+// 8-bit floating point: one byte per element, and for each matrix a scale that brings its values
 // into the type's range.
 
 #include <cstdint>

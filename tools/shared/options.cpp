@@ -31,7 +31,7 @@ std::string device_names() {
   return names;
 }
 
-// "cuda" (the backend's first device) or "cuda:1". Empty if the text is neither.
+// Parses "cuda" (the backend's first device) or "cuda:1". Empty if the text is neither.
 std::optional<ChosenDevice> parse_device(std::string_view text) {
   const std::string_view name = text.substr(0, text.find(':'));
   ChosenDevice chosen{.backend = find_backend(name)};

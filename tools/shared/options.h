@@ -14,7 +14,7 @@
 
 namespace tunedgemm::internal {
 
-// The destinations that these functions register must outlive the parsing.
+// The variables that these functions register must outlive the parsing.
 
 struct ContextChoice {
   std::string device = "auto";
@@ -26,12 +26,12 @@ void add_cache_option(CLI::App& app, std::string& cache);
 
 /// Precondition: CLI11 has parsed and checked the choice.
 ContextOptions to_context_options(const ContextChoice& choice);
-/// For commands that only read: the cache is never written.
+/// For commands that only read: a context that never writes the cache.
 std::unique_ptr<Context> open_for_reading(const ContextChoice& choice);
 std::unique_ptr<Store> open_store_for_reading(const std::string& cache);
 
-/// Adds an option for every field of a shape except those in `left_out`. Given values are appended
-/// to `fields`.
+/// Adds an option for every field of a shape except those in `left_out`. The parser appends the
+/// given values to `fields`.
 void add_shape_options(CLI::App& app, std::span<const std::string_view> left_out,
                        std::vector<Field>& fields);
 /// Adds M, N and K as arguments and the other fields as options.

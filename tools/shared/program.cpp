@@ -30,7 +30,7 @@ std::optional<int> run_as_child(std::span<char* const> arguments) {
   return std::nullopt;
 }
 
-// While it exists, the stream's output passes through printable().
+// During its lifetime, the stream's output passes through printable().
 class PrintableOutput final : private std::stringbuf {
  public:
   [[nodiscard]] explicit PrintableOutput(std::ostream& stream)

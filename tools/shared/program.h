@@ -22,20 +22,20 @@ enum class ExitStatus {
 };
 
 /// A program's main: parses the command line, calls `run`, prints exceptions to standard error and
-/// returns the matching exit status. The standard streams pass all text through printable()
-/// meanwhile, so that no output can control the terminal.
+/// returns the matching exit status. Until it returns, the standard streams pass all text through
+/// printable(), so that no output can control the terminal.
 ///
-/// If the program was started by one of the commands below, it acts as that child instead.
+/// If one of the commands below started the program, it acts as that compiler or worker instead.
 int run_program(CLI::App& app, int argc, char** argv, const std::function<ExitStatus()>& run);
 
-/// Starts this program as a compiler: DeviceOptions::compile_command.
+/// The command that starts this program as a compiler, for DeviceOptions::compile_command.
 std::vector<std::string> compile_command();
-/// Starts this program as a worker: ContextOptions::worker_command.
+/// The command that starts this program as a worker, for ContextOptions::worker_command.
 std::vector<std::string> worker_command();
 
 /// After this call the first SIGINT, SIGTERM or SIGHUP sets interrupted(), which asks the run to
-/// keep finished results and end; a second one has its default effect. SIGPIPE sets it as well,
-/// since nobody reads the output any more.
+/// keep finished results and end; a second signal has its default effect. SIGPIPE also sets
+/// interrupted(), since nobody reads the output any more.
 void note_interrupts();
 bool interrupted();
 

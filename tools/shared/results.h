@@ -14,11 +14,11 @@ namespace tunedgemm::internal {
 
 using Json = nlohmann::ordered_json;
 
-/// On one line, or indented by `indent` spaces per level. Invalid UTF-8 becomes U+FFFD.
+/// The text on one line, or indented by `indent` spaces per level. Invalid UTF-8 becomes U+FFFD.
 std::string json_text(const Json& json, int indent = -1);
 /// A header line, then one line per object. All objects have the same members.
 std::string csv_text(const std::vector<Json>& rows);
-/// Quoted if necessary, with inner quotes doubled (RFC 4180).
+/// The text as a cell, quoted if necessary, with inner quotes doubled (RFC 4180).
 std::string csv_cell(std::string_view text);
 
 /// Throws std::runtime_error if the file cannot be written.
@@ -26,7 +26,8 @@ void write_file(const std::string& path, const std::string& text);
 
 /// The name, types, layout, epilogue and sizes: the first fields of a measured row.
 Json to_json(const Shape& shape);
-/// Every field by name; times in microseconds; types, layout and epilogue as in the cache's views.
+/// Every field by name. Times are in microseconds; types, layout and epilogue are as in the cache's
+/// views.
 Json to_json(const Record& record);
 Json to_json(const TrialRecord& trial);
 template <class Row>

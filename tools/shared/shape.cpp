@@ -28,7 +28,7 @@ struct ShapeDraft {
 
 struct FieldRule {
   FieldDescription description;
-  // Returns "" or the text that was expected, as all readers below.
+  // Like all readers below, returns "" or a description of the expected text.
   std::function<std::string(std::string_view text, ShapeDraft& draft)> read;
 };
 
@@ -65,7 +65,7 @@ std::optional<DataType> read_type(std::string_view text, ShapeDraft& draft) {
   return text == "i8" ? DataType::kS8 : parse_data_type(text);
 }
 
-// "f16", "e4m3xe5m2", "f16->f32", or with the library's own signs, "×" and "→".
+// Reads "f16", "e4m3xe5m2" or "f16->f32", also with the library's own signs, "×" and "→".
 std::string read_types(std::string_view text, ShapeDraft& draft) {
   constexpr NameList kInputs =
       name_list(kDataTypes, ", ", [](const DataTypeTraits& row) { return row.outputs != 0; });
@@ -121,7 +121,8 @@ constexpr std::array<FieldDescription, 4> kBatchStrides{{
     {"batch_stride_d", "elements from one D to the next"},
 }};
 
-// The fields that shapes spell differently, then those of problem_fields() that have a meaning.
+// The fields that have another form in shapes, then the fields of problem_fields() that apply to
+// shapes.
 std::vector<FieldRule> make_rules() {
   using Text = std::string_view;
   std::vector<FieldRule> rules{

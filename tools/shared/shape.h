@@ -35,8 +35,8 @@ struct FieldDescription {
 /// Every field of a shape.
 std::vector<FieldDescription> shape_fields();
 
-/// The field that a header names, ignoring case; "dtype" means types, "epilogue" activation. Empty
-/// if there is none.
+/// The field that a column header names, ignoring case; "dtype" means types, and "epilogue" means
+/// activation. Empty if there is no such field.
 std::string field_name(std::string_view header);
 
 bool has_field(std::span<const Field> fields, std::string_view name);
@@ -45,8 +45,8 @@ bool has_field(std::span<const Field> fields, std::string_view name);
 /// text found and the text expected.
 ///
 /// m, n, k and types are required. Examples of types are "f16", "e4m3xe5m2" and "f16->f32". The
-/// output type defaults to that of the inputs, f16 for fp8 and s32 for s8. "tf32" is f32 with
-/// numerics tf32, and "i8" is s8. Leading dimensions and batch strides default to packed.
+/// output type defaults to the inputs' type, but to f16 for fp8 and to s32 for s8. "tf32" means f32
+/// with numerics tf32, and "i8" means s8. Leading dimensions and batch strides default to packed.
 Shape to_shape(std::span<const Field> fields);
 
 /// Lists of shapes in files.
@@ -56,10 +56,10 @@ Shape to_shape(std::span<const Field> fields);
 ///         lines and lines that begin with # are skipped; a cell with a comma needs double quotes.
 ///   JSON  An array of objects whose members are the fields.
 ///
-/// All throw std::invalid_argument, naming the file and the CSV line or JSON entry.
+/// All functions throw std::invalid_argument, naming the file and the CSV line or JSON entry.
 std::vector<Shape> parse_csv_shapes(std::string_view text);
 std::vector<Shape> parse_json_shapes(std::string_view text);
-/// JSON if the path ends in .json, else CSV.
+/// Reads JSON if the path ends in .json, else CSV.
 std::vector<Shape> read_shape_list(const std::string& path);
 
 }  // namespace tunedgemm::internal

@@ -22,7 +22,7 @@ std::string_view trimmed(std::string_view text) {
   return first == text.npos ? "" : text.substr(first, text.find_last_not_of(kBlank) - first + 1);
 }
 
-// Inside quotes a comma belongs to the cell and a doubled quote means one quote.
+// Within quotes, a comma belongs to the cell, and a doubled quote means one quote.
 std::vector<std::string> split_line(std::string_view line) {
   std::vector<std::string> cells(1);
   bool is_quoted = false;

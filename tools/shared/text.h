@@ -1,7 +1,7 @@
 #pragma once
 
-// The format of numbers and texts in the tools' output, the same everywhere, so that tables can be
-// compared; and the parser for lists of numbers on the command line.
+// The formats of numbers and texts, the same in all tools' output, so that tables can be compared;
+// and the parser for lists of numbers on the command line.
 
 #include <cstddef>
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace tunedgemm::internal {
 
-/// Three significant digits with a fitting unit: "12.3 us", "4.56 ms", "7.89 s".
+/// Three significant digits with a suitable unit: "12.3 us", "4.56 ms", "7.89 s".
 std::string time_text(double us);
 /// For progress displays: "48 s", "3 min 20 s", "2 h 05 min".
 std::string duration_text(double seconds);
@@ -24,18 +24,19 @@ std::string speedup_text(double slower_us, double faster_us);
 /// The relative_spread of the samples: "±0.4 %"; "-" for a single sample.
 std::string spread_text(const Measurement& measurement);
 std::string spread_text(double relative);
-/// Giga-operations per second, as rounded_text; "-" without a time.
+/// Giga-operations per second, as rounded_text; "-" if there is no time.
 std::string gflops_text(double flops, double us);
 /// "1 shape", "2 shapes".
 std::string counted(std::size_t count, std::string_view noun);
 /// The first line of a text, at most `width` bytes of it, followed by "..." if the text was cut.
 std::string first_line(std::string_view text, std::size_t width);
 
-/// More numbers are a typing error.
+/// A list with more numbers must be a typing error.
 inline constexpr std::size_t kMostNumbers = 1'000'000;
 /// Parses numbers and ranges first:last:step (including last if a step reaches it), separated by
-/// commas, such as "512,1024" or "128:4096:128"; the order is that of the text. Throws std::invalid_argument with a message that
-/// names the wrong part: no number, one below `least`, or a range that exceeds kMostNumbers.
+/// commas, such as "512,1024" or "128:4096:128", in the order of the text. Throws
+/// std::invalid_argument with a message that names the wrong part: not a number, a number below
+/// `least`, or a range that exceeds kMostNumbers.
 std::vector<std::int64_t> parse_number_list(std::string_view text, std::int64_t least);
 
 /// For options: empty if the text is a finite number, else an error message.

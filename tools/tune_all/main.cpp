@@ -102,8 +102,8 @@ struct Estimate {
   bool measured = false;  // seconds_per_candidate comes from earlier tunings on this device
 };
 
-// The most candidates that are tried for the problem. The legal ones are counted only if all of
-// them are tried, because that takes milliseconds.
+// The maximum number of candidates tried for the problem. The legal candidates are counted only if
+// all of them are tried, because counting takes milliseconds.
 double most_candidates(const Problem& problem, const Context& context, const TuneOptions& options) {
   const bool tries_all = options.rigor == Rigor::kExhaustive && options.budget.candidates == 0;
   return tries_all
@@ -111,13 +111,13 @@ double most_candidates(const Problem& problem, const Context& context, const Tun
              : search_limits_of(options.rigor, options.budget).candidates;
 }
 
-// Estimates the time of a run without compiling or measuring. An interrupt ends it early.
+// Estimates the time of a run without compiling or measuring. An interrupt ends the estimate early.
 Estimate estimate(Context& context, const std::vector<Shape>& shapes,
                   const SessionOptions& options) {
   Estimate result;
   double spent = 0;
   double tried = 0;
-  // All problems with a winner are read at once: most shapes of a long list then need no look-up.
+  // Reads all problems with a winner at once, so that most shapes of a long list need no look-up.
   std::unordered_set<std::string> with_winner;
   for (const Record& record : context.store().winners()) {
     if (record.device == context.device().identity()) {
@@ -209,7 +209,7 @@ std::string why_not_writable(const Store& store) {
                    std::string(name(state)) + "), so results would be lost";
 }
 
-// Retries the pending writes and reports the winners that could not be stored.
+// Retries pending writes and reports the winners that could not be stored.
 bool all_winners_are_stored(Store& store, const Session& session) {
   store.flush();
   const StoreHealth health = store.health();
@@ -292,7 +292,7 @@ ExitStatus run(const CommandLine& line) {
   if (line.work.from_requests) {
     work = make_work_list(line.work, context->store().requests(context->device().identity()));
   }
-  // Until here a signal ends the program at once, also while it reads a long list.
+  // Until now a signal ended the program at once, even while it read a long list.
   note_interrupts();
   return tune_all(line, work, *context);
 }

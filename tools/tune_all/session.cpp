@@ -16,12 +16,12 @@
 namespace tunedgemm::internal {
 namespace {
 
-// Progress on standard error while shapes are tuned: on a terminal one line that is rewritten in
-// place, else one line per shape. It moves the cursor with escape sequences, so it
-// writes to std::clog: run_program() makes those harmless in the other streams.
+// Shows progress on standard error while shapes are tuned: on a terminal, one line that is
+// rewritten in place; otherwise one line per shape. It moves the cursor with escape sequences,
+// which run_program() makes harmless in all streams but std::clog, so it writes to std::clog.
 class ProgressDisplay {
  public:
-  // `to_tune` of `shapes` shapes are not in the cache: only these take time.
+  // `to_tune` of the `shapes` shapes are not in the cache; only these take time.
   ProgressDisplay(std::size_t shapes, std::size_t to_tune) : shapes_(shapes), to_tune_(to_tune) {}
 
   void shape_begins(const Shape& shape);
@@ -128,7 +128,7 @@ void ProgressDisplay::finish() {
 }
 
 void ProgressDisplay::rewrite(const std::string& text) {
-  // A wrapped line could not be erased.
+  // Cut the line, since a wrapped line could not be erased.
   std::string line = printable(text, Lines::kOne);
   while (display_width(line) > kLineWidth) {
     line.pop_back();
@@ -137,7 +137,7 @@ void ProgressDisplay::rewrite(const std::string& text) {
   std::clog << kEraseLine << line << std::flush;
 }
 
-// The time since the session began, against its limit.
+// The time since the session began, and its limit.
 class SessionClock {
  public:
   explicit SessionClock(double limit_seconds)
@@ -172,7 +172,7 @@ TuneResult tune_one(Context& context, const Problem& problem, const SessionOptio
   return context.tune(problem, tune_options);
 }
 
-// A worker retries failed writes: look for winners that it has stored since.
+// A worker retries failed writes, so look for winners that it has stored since.
 void find_late_stores(Context& context, const SessionOptions& options, Session& session) {
   for (Outcome& outcome : session.outcomes) {
     if (!outcome.is_unsaved) {
@@ -233,7 +233,7 @@ Session tune_shapes(Context& context, const std::vector<Shape>& shapes,
   const SessionClock clock(options.total_seconds);
   Session session;
   for (const Shape& shape : shapes) {
-    // Cached shapes are reported even after the time is over.
+    // Cached shapes are reported even when the time is over.
     const bool is_cached = context.find_tuned(shape.problem, options.shape).has_value();
     if (const auto reason = why_not_go_on(clock, session); !is_cached && !reason.empty()) {
       session.outcomes.push_back({shape, TuneResult::Origin::kFailed, std::nullopt, reason});

@@ -1,7 +1,7 @@
 #pragma once
 
-// A session tunes one shape after the other until all are done, the time is over or the user
-// interrupts it, and prints the results.
+// A session tunes one shape after another until all are done, the time is over, or the user
+// interrupts it. Then it prints the results.
 
 #include <iosfwd>
 #include <optional>
@@ -34,12 +34,12 @@ struct Session {
   std::string device_failure;  ///< the device's error, if it ended the session early
 };
 
-/// `to_tune` of the shapes are not in the cache: only these take time.
+/// `to_tune` of the shapes are not in the cache; only these take time.
 Session tune_shapes(Context& context, const std::vector<Shape>& shapes,
                     const SessionOptions& options, std::size_t to_tune);
 
-/// One row per shape: the winner, its time and rate, and its speedup over the naive kernel and over
-/// the default config, which runs without tuning.
+/// One row per shape: the winner, its time and rate, and its speedups over the naive kernel and
+/// over the default config, which is the one that runs without tuning.
 void print_table(std::ostream& out, const Session& session);
 /// The numbers of tuned, cached and failed shapes, and the path of the cache.
 void print_summary(std::ostream& out, const Session& session, Context& context);

@@ -22,7 +22,7 @@
 namespace tunedgemm::internal {
 namespace {
 
-// Contenders of --against that are not tuned.
+// The contenders of --against that are not tuned.
 constexpr const char* kUntuned = "untuned";
 constexpr const char* kModel = "model";
 
@@ -109,7 +109,7 @@ std::vector<NamedCandidate> others(Context& context, const Problem& problem, con
   return contenders;
 }
 
-// Empty if interrupted. If this shape fails, the row holds the reason and the run goes on.
+// Empty if interrupted. If this shape fails, the row holds the reason and the run continues.
 std::optional<BenchRow> bench_shape(Context& context, Baseline* baseline, const Shape& shape,
                                     const Options& options) {
   BenchRow failed;

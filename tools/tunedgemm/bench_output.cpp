@@ -102,7 +102,7 @@ std::string text_or_dash(double value) {
   return value == 0 ? "-" : rounded_text(value);
 }
 
-// "x best" of the back-to-back launches; empty if they were not measured.
+// The cell "x best" of the back-to-back launches; empty if they were not measured.
 std::string back_to_back_text(const BenchRow& row) {
   const BenchRow overlapping = back_to_back(row);
   const BenchContender* ours = tuned_contender(overlapping);

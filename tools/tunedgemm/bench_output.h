@@ -22,10 +22,11 @@ namespace tunedgemm::internal {
 /// Used by one thread.
 class BenchFiles {
  public:
-  /// An empty path: no such file. Throws std::runtime_error if a file cannot be written.
+  /// For an empty path, there is no such file. Throws std::runtime_error if a file cannot be
+  /// written.
   BenchFiles(BenchRun run, std::string csv_path, std::string json_path);
 
-  /// The row is in the files when it returns. Throws as above.
+  /// The row is in the files when the call returns. Throws as above.
   void add(const BenchRow& row);
 
  private:
@@ -40,8 +41,8 @@ class BenchFiles {
 /// One line per shape, followed by one for each of our other contenders; then one for each failed
 /// shape. `baseline` is the name of the other library, or "".
 void print_table(std::ostream& out, const std::vector<BenchRow>& rows, const std::string& baseline);
-/// Geometric means and extremes of the ratios to the baseline's default and its best proposal (none
-/// if the baseline took no part) and to our other contenders.
+/// Geometric means and extremes of our speedups over our other contenders, and over the baseline's
+/// default and best proposals if the baseline took part.
 void print_means(std::ostream& out, const std::vector<BenchRow>& rows, const std::string& baseline);
 /// Prints one line per shape, with the remaining time. Used by one thread.
 class BenchProgress {

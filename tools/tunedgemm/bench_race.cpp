@@ -16,10 +16,11 @@ namespace tunedgemm::internal {
 namespace {
 
 constexpr int kProposals = 8;
-// A proposal this much slower than the fastest, in one sample before the race, is left out.
+// A proposal is left out if it is slower than the fastest by this factor in one sample before the
+// race.
 constexpr double kFarBehind = 1.5;
 
-// One of our kernels or of the baseline's. Its contender refers to the trial.
+// One of our kernels or the baseline's. Its contender refers to the trial.
 struct RacedKernel {
   std::string name;
   std::string kernel;  ///< the candidate, as text; empty for the baseline's
@@ -119,14 +120,15 @@ void BenchRace::add_proposals(Baseline& baseline) {
     } else {
       raced.max_error = std::get<double>(error);
     }
-    // The baseline's rounding may exceed our error bound: add a remark, and race it all the same.
+    // The baseline's rounding may exceed our error bound: add a remark, but race the proposal all
+    // the same.
     if (rejection == nullptr || rejection->reason == Reason::kWrongResult) {
       kernels_.push_back(std::move(raced));
     }
   }
 }
 
-// Also measures the clock during the sample: by the SMs' counters on a GPU, else as the device
+// Also measures the clock during the sample: on a GPU from the SMs' counters, else as the device
 // reports it.
 std::variant<Sample, Rejection> BenchRace::sample(Trial& trial, int launches) {
   evaluator_.mhz_since_last_call();
@@ -139,7 +141,7 @@ std::variant<Sample, Rejection> BenchRace::sample(Trial& trial, int launches) {
                 counted_mhz > 0 ? counted_mhz : static_cast<double>(context_.device().clock().mhz)};
 }
 
-// Fills in the contenders, and drops proposals that are far behind.
+// Samples each kernel once to fill in the contenders, and drops proposals that are far behind.
 void BenchRace::sample_once() {
   double best_us = std::numeric_limits<double>::infinity();
   for (RacedKernel& raced : kernels_) {

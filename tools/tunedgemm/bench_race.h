@@ -16,7 +16,8 @@ namespace tunedgemm::internal {
 
 struct BenchRaceOptions {
   int rounds = 11;
-  /// Before each sample, so that a contender's power draw does not lower the clock of the next.
+  /// The idle time before each sample, so that one contender's power draw does not lower the next
+  /// one's clock.
   std::chrono::milliseconds cool_down{20};
   std::uint64_t seed = 1;
 };
@@ -26,10 +27,10 @@ struct NamedCandidate {
   Candidate candidate;
 };
 
-/// Races our candidates, at least one, against the baseline's proposals (null: among themselves).
-/// The row has ours first; its remarks say why one of ours, the baseline, or one of its proposals
-/// is missing, and which results exceed our error bound. Throws DeviceError, and std::runtime_error
-/// if the first candidate is wrong or does not compile.
+/// Races our candidates, at least one, against the baseline's proposals, or among themselves if the
+/// baseline is null. The row has our candidates first; its remarks say why a candidate, the
+/// baseline or a proposal is missing, and which results exceed our error bound. Throws DeviceError,
+/// and std::runtime_error if the first candidate is wrong or does not compile.
 BenchRow race_kernels(Context& context, const Shape& shape, const std::vector<NamedCandidate>& ours,
                       Baseline* baseline, const BenchRaceOptions& options);
 

@@ -1,7 +1,7 @@
 #pragma once
 
-// The results of `tunedgemm bench` as plain values: the run, a row for each shape, a contender for
-// each kernel in the row.
+// The results of `tunedgemm bench` as plain values: the run, a row for each shape, and in each row
+// a contender for each kernel.
 
 #include <functional>
 #include <string>
@@ -47,14 +47,14 @@ struct BenchRow {
   std::vector<std::string> remarks;
   std::string failure;  ///< the reason, or "" if there are contenders
 
-  /// `added` has a name, a kernel and an error; its figures come from the raced contender.
+  /// Adds a contender: `added` has the name, kernel and error, and `raced` provides the figures.
   void add(BenchContender added, const Contender& raced, const DeviceLimits& limits);
 };
 
 /// The row with its back-to-back contenders in place of the others.
 BenchRow back_to_back(const BenchRow& row);
 
-/// Each returns null if the contender took no part.
+/// Each function returns null if the contender took no part.
 const BenchContender* tuned_contender(const BenchRow& row);
 const BenchContender* baseline_default(const BenchRow& row);  ///< the baseline's first proposal
 const BenchContender* baseline_best(const BenchRow& row);     ///< the baseline's fastest
@@ -74,12 +74,12 @@ struct Ratios {
 Ratios ratios(const std::vector<BenchRow>& rows,
               const std::function<const BenchContender*(const BenchRow&)>& other);
 
-/// The roofline of the column "of roofline"; Backend::roofline_us is more generous, because it
-/// serves to reject results. The least time for the problem: its operations at the peak rate of the
-/// fastest unit for its types (Backend::peak_operations_per_cycle) at `clock_mhz` (0: the highest
-/// clock), or the bytes of its matrices, each once, at the memory's nominal bandwidth (cold
-/// inputs), whichever takes longer. 0 if the peak is unknown: on the host, and for compute
-/// capabilities before 8.0 or unknown ones.
+/// The roofline of the column "of roofline": the least time for the problem. It is the longer of
+/// two times: that of the operations, at the peak rate of the fastest unit for their types
+/// (Backend::peak_operations_per_cycle) at `clock_mhz` (0: the highest clock), and that of the
+/// matrices' bytes, each read or written once, at the memory's nominal bandwidth (cold inputs). 0
+/// if the peak is unknown: on the host, and for compute capabilities that are unknown or before
+/// 8.0. Backend::roofline_us gives a lower time, because it serves to reject results.
 double roofline_us(const Problem& problem, const DeviceLimits& limits, double clock_mhz);
 
 }  // namespace tunedgemm::internal

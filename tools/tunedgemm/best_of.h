@@ -1,6 +1,7 @@
 #pragma once
 
-// The best of some candidates for a problem, for a rung of the ladder or a given list of configs.
+// Finds the best of several candidates for a problem: for a step of the ladder, or a given list of
+// configs.
 
 #include <optional>
 #include <string>
@@ -11,7 +12,7 @@
 
 namespace tunedgemm::internal {
 
-/// The cache's winner; tunes with this rigor first if there is none. Empty if the tuning was
+/// The cache's winner. If there is none, tunes first, with this rigor. Empty if the tuning was
 /// interrupted or no candidate is valid; `failure` then gets the reason. Throws DeviceError.
 std::optional<Candidate> tuned_winner(Context& context, const Problem& problem, Rigor rigor,
                                       std::string* failure);
@@ -23,22 +24,22 @@ std::optional<Candidate> best_of(Context& context, const Problem& problem,
                                  std::vector<Candidate> candidates);
 
 /// The winner of a fresh tuning with this rigor, which ignores earlier results and leaves the
-/// cache's winner unchanged. `most_candidates`: 0 means the rigor's number. Empty, with `failure`
-/// set, as for tuned_winner(). Throws DeviceError.
+/// cache's winner unchanged. A `most_candidates` of 0 means the rigor's number. Empty, with
+/// `failure` set, as for tuned_winner(). Throws DeviceError.
 std::optional<Candidate> fresh_winner(Context& context, const Problem& problem, Rigor rigor,
                                       int most_candidates, std::string* failure);
 
-/// The kernel of a call for an untuned problem: the cost model's choice, or with kUsed the winner
-/// of a similar problem in the cache.
+/// The kernel that a call with an untuned problem runs: the cost model's choice or, with kUsed, the
+/// winner of a similar problem in the cache.
 enum class Neighbours { kIgnored, kUsed };
 Candidate untuned_choice(Context& context, const Problem& problem, Neighbours neighbours);
 
-/// The family's candidates that the cost model ranks first, at most eight.
+/// The family's candidates that the cost model ranks highest, at most eight.
 std::vector<Candidate> favourites_of_family(const Family& family, const Problem& problem,
                                             const DeviceLimits& limits);
 
-/// Named lists: "triton-tutorial", the 16 configs of that tutorial as configs of mma. Empty for
-/// other names.
+/// The candidates of a named list. "triton-tutorial" has the 16 configs of Triton's tutorial as
+/// configs of mma; every other name is empty.
 std::vector<Candidate> named_candidates(std::string_view name);
 
 }  // namespace tunedgemm::internal

@@ -1,4 +1,4 @@
-// tunedgemm explain: the kernel that a call with this problem would run, and why.
+// tunedgemm explain: prints the kernel that a call with this problem would run, and why.
 
 #include <algorithm>
 #include <iostream>

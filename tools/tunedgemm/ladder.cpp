@@ -36,8 +36,8 @@ std::vector<Shape> shapes_of(const std::vector<Field>& fields, const DeviceLimit
     all.insert(all.end(), {{"m", m}, {"n", n}, {"k", k}});
     return shape_of_arguments(std::move(all));
   };
-  // The small shape is that of the tutorial behind the first rungs; the large one separates the
-  // last.
+  // The small shape is that of the tutorial behind the first steps; the large shape separates the
+  // last steps.
   const char* large = limits.is_gpu() ? "4096" : "1024";
   return {shape_with("512", "512", "256"), shape_with(large, large, large)};
 }
@@ -46,7 +46,7 @@ std::string step_text(const BenchContender* from, const BenchContender& to) {
   return from == nullptr ? "" : speedup_text(from->median_us, to.median_us);
 }
 
-// On a logarithmic scale; the fastest has the longest bar.
+// A bar on a logarithmic scale; the fastest kernel has the longest.
 std::string bar_text(double tflops, double least, double most) {
   constexpr double kLength = 32;
   const double part = most > least ? std::log(tflops / least) / std::log(most / least) : 1;

@@ -1,7 +1,7 @@
 #pragma once
 
-// The options of verbs whose results a script of tools/ plots (--json, --plot), and of those that
-// race kernels (also --rounds, --rigor and --csv); and the call of the plot script.
+// The options of verbs whose results a script in tools/ plots (--json, --plot), the further options
+// of verbs that race kernels (--rounds, --rigor, --csv), and the call of the plot script.
 
 #include <CLI/CLI.hpp>
 #include <filesystem>
@@ -17,7 +17,7 @@ struct PictureChoice {
 /// Adds --json FILE and --plot PREFIX for results that `script` ("plot_bench.py") plots. `choice`
 /// must outlive the parsing.
 void add_picture_options(CLI::App& app, PictureChoice& choice, const std::string& script);
-/// The file for the results: --json's, else PREFIX.json with --plot, else "".
+/// The path of the results: that of --json, else PREFIX.json if --plot is given, else "".
 std::string json_path(const PictureChoice& choice);
 
 struct MeasuringChoice {
@@ -26,8 +26,8 @@ struct MeasuringChoice {
   std::string csv;
   PictureChoice picture;
 };
-/// Adds --rounds (default `rounds`), --rigor (checked, so parse_rigor() succeeds), --csv, and the
-/// picture options.
+/// Adds --rounds (default `rounds`), --rigor (checked, so that parse_rigor() succeeds), --csv, and
+/// the picture options.
 void add_measuring_options(CLI::App& app, MeasuringChoice& choice, int rounds,
                            const std::string& script);
 
@@ -35,11 +35,11 @@ struct Plotter {
   std::filesystem::path script;
   std::string python;  ///< with matplotlib
 };
-// These throw std::runtime_error; the message names the missing part and its remedy, or has the
-// script's output.
+// These functions throw std::runtime_error; the message names the missing part and its remedy, or
+// has the script's output.
 
-/// Empty without --plot. Searches the script in ../share/tunedgemm of the installed program, then
-/// in the source tree, and Python on the path, then in /usr/bin.
+/// Empty without --plot. Looks for the script in ../share/tunedgemm beside the installed program,
+/// then in the source tree, and for Python on the path, then in /usr/bin.
 std::optional<Plotter> find_plotter(const PictureChoice& choice);
 /// Runs the script in its checking mode, which only reads the file.
 void check_drawable(const Plotter& plotter, const std::filesystem::path& file);

@@ -1,5 +1,5 @@
-// tunedgemm order: the order in which a config computes the tiles of D, and the blocks that each
-// wave reads.
+// tunedgemm order: shows the order in which a config computes the tiles of D, and the blocks that
+// each wave reads.
 
 #include <filesystem>
 #include <iomanip>
@@ -43,7 +43,7 @@ struct Tiles {
   Rasterization rasterization;
 };
 
-// Used with --config: an H200's.
+// The limits of an H200, used with --config.
 DeviceLimits usual_limits() {
   DeviceLimits limits;
   limits.backend = "cuda";
@@ -153,7 +153,8 @@ void print_table(const Problem& problem, const Tiles& tiles, const std::vector<N
   table.print(std::cout);
 }
 
-// Prints each tile's number at its position in D, unless a usual terminal has no room for them.
+// Prints each tile's number at its position in D, unless the numbers need more room than a usual
+// terminal has.
 void print_numbers(const NamedOrder& order, const Rasterization& rasterization) {
   constexpr std::int64_t kMostColumns = 24, kMostRows = 48;
   if (rasterization.tiles_n > kMostColumns || rasterization.tiles_m > kMostRows) {

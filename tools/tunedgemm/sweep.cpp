@@ -1,5 +1,5 @@
 // tunedgemm sweep: checks and times the configs of one kernel family in one race and prints a
-// table. A tool for kernel authors; users have tune-all.
+// table. This is a tool for kernel authors; users have tune-all.
 //
 //   tunedgemm sweep 4096 4096 4096 --types f16 --family mma --top 30
 //   tunedgemm sweep 4096 4096 4096 --types f16 --family mma --knob block_m=128 --knob stages=3,4
@@ -65,7 +65,7 @@ struct SweptConfig {
   double max_error = 0;          ///< relative to the error bound
   Contender contender;
 
-  // Summarizes the times so far; empty if rejected or not timed.
+  // Summarizes the times so far; empty if the config is rejected or not timed.
   std::optional<Measurement> measurement() const {
     const bool was_timed = !contender.rejection && !contender.rounds_us.empty();
     return was_timed ? std::optional(summarize(contender.rounds_us)) : std::nullopt;
@@ -87,7 +87,7 @@ std::pair<std::string, std::vector<std::int64_t>> parse_filter(const Family& fam
   return {name, parse_number_list(text.substr(sign + 1), 0)};
 }
 
-// The family's legal candidates that pass every filter, by predicted time.
+// The family's legal candidates that pass every filter, the best predicted first.
 std::vector<Instance> filtered_candidates(const Family& family, const Problem& problem,
                                           const DeviceLimits& limits,
                                           const std::vector<std::string>& filters) {
@@ -106,7 +106,7 @@ std::vector<Instance> filtered_candidates(const Family& family, const Problem& p
   return candidates;
 }
 
-// Throws std::invalid_argument for a wrong config, or one that is illegal for the problem.
+// Throws std::invalid_argument if the config is wrong, or illegal for the problem.
 Instance given_candidate(const Family& family, const Problem& problem, const DeviceLimits& limits,
                          const std::string& text) {
   const auto config = parse_config(text);
@@ -140,7 +140,7 @@ void try_config(SweptConfig& config, Evaluator& evaluator) {
   config.contender = contender_of(*config.trial, std::get<double>(us));
 }
 
-// In batches if compile_ahead() blocks, so that an interrupt is noticed in time.
+// Works in batches if compile_ahead() blocks, so that an interrupt is noticed in time.
 void try_all(std::span<SweptConfig> configs, Evaluator& evaluator) {
   const auto batch = static_cast<std::size_t>(evaluator.compile_batch());
   while (!configs.empty() && !interrupted()) {
@@ -175,7 +175,7 @@ void race_all(std::vector<SweptConfig>& configs, Evaluator& evaluator, int round
   }
 }
 
-// By time; rejected configs come last.
+// Sorts by time; rejected configs come last.
 void sort_by_time(std::vector<SweptConfig>& configs) {
   const auto us = [](const SweptConfig& config) {
     const auto measurement = config.measurement();
@@ -210,8 +210,8 @@ std::vector<SweptConfig> chosen_configs(const Options& options, const Problem& p
   return configs;
 }
 
-// Compiles, checks and times all configs unless interrupted, and sorts them by time. They must not
-// outlive the evaluator.
+// Compiles, checks and times all configs unless interrupted, and sorts them by time. The configs
+// must not outlive the evaluator.
 void sweep_configs(std::vector<SweptConfig>& configs, Evaluator& evaluator, int rounds,
                    const RaceOptions& options) {
   try_all(configs, evaluator);

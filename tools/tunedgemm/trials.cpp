@@ -21,7 +21,7 @@ struct Options {
   bool json = false;
 };
 
-// Finalists, then screened, then rejected candidates; each by time.
+// Finalists come first, then screened, then rejected candidates; each group is sorted by time.
 bool precedes(const TrialRecord& left, const TrialRecord& right) {
   const auto rank = [](const TrialRecord& trial) {
     return std::tuple(trial.rejection.has_value(), !trial.final_round,

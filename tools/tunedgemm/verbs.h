@@ -9,8 +9,8 @@
 
 namespace tunedgemm::internal {
 
-// Each adds its verb to `app`. A verb runs while the command line is parsed and sets `status`,
-// which must outlive the parsing.
+// Each function adds its verb to `app`. A verb runs during the parsing of the command line and sets
+// `status`, which must outlive the parsing.
 
 void add_best(CLI::App& app, ExitStatus& status);
 void add_explain(CLI::App& app, ExitStatus& status);

@@ -5,8 +5,8 @@
 ///
 ///     tunedgemm::tuned_matmul({.m = 512, .n = 128, .k = 256}, {.a = a, .b = b, .d = d});
 ///
-/// The contracts are those of tunedgemm.h. A function throws tunedgemm::Error where its C
-/// counterpart returns a status other than TUNEDGEMM_STATUS_OK; std::bad_alloc may pass, too.
+/// The contracts are those of tunedgemm.h. A function throws tunedgemm::Error when its C
+/// counterpart returns a status other than TUNEDGEMM_STATUS_OK; it may also throw std::bad_alloc.
 
 #include <memory>
 #include <stdexcept>
@@ -15,33 +15,33 @@
 
 #include "tunedgemm/tunedgemm.h"
 
-/// Everything of this library.
+/// The namespace of this library.
 namespace tunedgemm {
 
-/// A status other than TUNEDGEMM_STATUS_OK. what() is its name and the sentence of
+/// A status other than TUNEDGEMM_STATUS_OK. what() has the name of the status and the sentence of
 /// tunedgemm_error_message().
 class Error : public std::runtime_error {
  public:
-  /// To be made on the thread, and right after the call, that failed.
+  /// Must be constructed on the thread of the failed call, right after that call.
   explicit Error(tunedgemm_status status)
       : std::runtime_error(std::string(tunedgemm_status_name(status)) + ": " +
                            tunedgemm_error_message()),
         status_(status) {}
-  /// What the C function returned.
+  /// The status that the C function returned.
   tunedgemm_status status() const noexcept { return status_; }
 
  private:
   tunedgemm_status status_;
 };
 
-/// Throws Error unless `status` is TUNEDGEMM_STATUS_OK. For those who call the C functions.
+/// Throws Error unless `status` is TUNEDGEMM_STATUS_OK. For programs that call the C functions.
 inline void check(tunedgemm_status status) {
   if (status != TUNEDGEMM_STATUS_OK) {
     throw Error(status);
   }
 }
 
-/// How a context is made: the members of tunedgemm_context_options, with the same defaults.
+/// The options of a context: the members of tunedgemm_context_options, with the same defaults.
 struct ContextOptions {
   tunedgemm_backend backend = TUNEDGEMM_BACKEND_AUTO;  ///< where to compute
   int ordinal = 0;                                     ///< of the CUDA device
@@ -49,12 +49,12 @@ struct ContextOptions {
   const char* cache_path = nullptr;                    ///< null: the usual file
   tunedgemm_policy policy = TUNEDGEMM_POLICY_DEFAULT;  ///< for problems without a winner
   tunedgemm_rigor rigor = TUNEDGEMM_RIGOR_DEFAULT;     ///< how much a tuning spends
-  double tune_seconds = 0;                             ///< 0: what the rigor gives
-  int tune_candidates = 0;                             ///< 0: what the rigor gives
+  double tune_seconds = 0;                             ///< 0: the rigor's
+  int tune_candidates = 0;                             ///< 0: the rigor's
 };
 
-/// What is asked: the members of tunedgemm_problem. Unless set: f32, row-major, packed, one batch
-/// entry, no activation, no bias, default numerics.
+/// The multiplication: the members of tunedgemm_problem. The defaults are f32, row-major, packed,
+/// batch 1, no activation, no bias and default numerics.
 struct Problem {
   std::int64_t m = 0,                                   ///< rows of op(A), C and D
       n = 0,                                            ///< columns of op(B), C and D
@@ -79,7 +79,7 @@ struct Problem {
   tunedgemm_bias bias = TUNEDGEMM_BIAS_NONE;                    ///< whether a bias is added
   tunedgemm_numerics numerics = TUNEDGEMM_NUMERICS_DEFAULT;     ///< how products are formed
 
-  /// The same for the C functions.
+  /// The same values as a C struct.
   tunedgemm_problem c_struct() const noexcept {
     return {.struct_size = sizeof(tunedgemm_problem),
             .m = m,
@@ -107,8 +107,8 @@ struct Problem {
   }
 };
 
-/// Where the matrices of one call lie, and its scalars: the members of tunedgemm_buffers. Pointers
-/// are of the device's memory, and are borrowed for the call (on CUDA: until the kernel has run).
+/// The operands of one call: the members of tunedgemm_buffers. Pointers refer to the device's
+/// memory, and must stay valid during the call (on CUDA: until the kernel has run).
 struct Buffers {
   const void* a = nullptr;          ///< A
   const void* b = nullptr;          ///< B
@@ -123,7 +123,7 @@ struct Buffers {
   void* workspace = nullptr;        ///< see Plan::workspace_bytes()
   std::size_t workspace_bytes = 0;  ///< of `workspace`
 
-  /// The same for the C functions.
+  /// The same values as a C struct.
   tunedgemm_buffers c_struct() const noexcept {
     return {.struct_size = sizeof(tunedgemm_buffers),
             .a = a,
@@ -141,11 +141,11 @@ struct Buffers {
   }
 };
 
-/// How a plan is made: the members of tunedgemm_plan_options, with the same defaults.
+/// The options of a plan: the members of tunedgemm_plan_options, with the same defaults.
 struct PlanOptions {
   tunedgemm_policy policy = TUNEDGEMM_POLICY_DEFAULT;  ///< instead of the context's
   tunedgemm_launch_regime launch_regime =
-      TUNEDGEMM_LAUNCH_ISOLATED;  ///< what runs between the kernels
+      TUNEDGEMM_LAUNCH_ISOLATED;  ///< the kernels around a launch
   const char* name = nullptr;     ///< for requests; null: none
 };
 
@@ -153,14 +153,14 @@ struct PlanOptions {
 /// outlive it. Any number of threads may run it at once.
 class Plan {
  public:
-  /// Of a plan that tunedgemm_plan_create() made.
+  /// Wraps a plan that tunedgemm_plan_create() made.
   explicit Plan(const tunedgemm_plan* plan) noexcept : plan_(plan) {}
   /// Launches on `stream`; see tunedgemm_run(). Throws Error.
   void run(const Buffers& buffers, void* stream = nullptr) const {
     const tunedgemm_buffers c_buffers = buffers.c_struct();
     check(tunedgemm_run(plan_, &c_buffers, stream));
   }
-  /// What launches have use for; 0: nothing. See tunedgemm_plan_workspace_bytes().
+  /// The workspace that launches can use; 0 for none. See tunedgemm_plan_workspace_bytes().
   std::size_t workspace_bytes() const noexcept { return tunedgemm_plan_workspace_bytes(plan_); }
   /// One line for people, which lives as long as the context.
   std::string_view description() const noexcept { return tunedgemm_plan_description(plan_); }
@@ -169,8 +169,8 @@ class Plan {
   const tunedgemm_plan* plan_;
 };
 
-/// One device and one cache. Move-only. Any number of threads may use it at once, but for moving
-/// and destroying it.
+/// One device and one cache. Move-only. Any number of threads may use it at once, but not while it
+/// is moved or destroyed.
 class Context {
  public:
   /// Opens the device and the cache; see tunedgemm_context_create(). Throws Error.
@@ -190,10 +190,10 @@ class Context {
     context_.reset(made);
   }
 
-  /// The plan for a problem, made if it is not there yet: may read the cache, compile and tune. Of
-  /// the buffers only alignments, whether alpha and beta are 0, whether C is D, and whether the
-  /// device can use what is not null are looked at.
-  /// See tunedgemm_plan_create(). Throws Error.
+  /// Finds or makes the plan for a problem; may read the cache, compile and tune. Only these
+  /// properties of the buffers matter: the alignments, whether alpha and beta are 0, whether C is
+  /// D, and whether the device can use the pointers that are not null. See tunedgemm_plan_create().
+  /// Throws Error.
   Plan plan(const Problem& problem, const Buffers& buffers, const PlanOptions& options = {}) {
     const tunedgemm_problem c_problem = problem.c_struct();
     const tunedgemm_buffers c_buffers = buffers.c_struct();
@@ -207,7 +207,7 @@ class Context {
     return Plan(made);
   }
 
-  /// Several lines for people: device, cache, and what the plans are.
+  /// Several lines for people: device, toolchain, cache, and plans by origin.
   std::string report() {
     std::string text(tunedgemm_context_report(context_.get(), nullptr, 0), '\0');
     tunedgemm_context_report(context_.get(), text.data(), text.size());
@@ -215,10 +215,10 @@ class Context {
     return text;
   }
 
-  /// Ends tuning in the background for good; see tunedgemm_context_freeze(). Throws Error.
+  /// Ends background tuning for good; see tunedgemm_context_freeze(). Throws Error.
   void freeze() { check(tunedgemm_context_freeze(context_.get())); }
 
-  /// For the C functions; still owned by this.
+  /// For the C functions; this object still owns the context.
   tunedgemm_context* get() const noexcept { return context_.get(); }
 
  private:
@@ -241,7 +241,7 @@ inline void tuned_matmul(const Context& context, const Problem& problem, const B
 }
 
 /// The same with the process-wide context of the calling thread's device: its current GPU, or the
-/// host if there is no GPU. The first call creates the context, with default options, and it is never
+/// host if there is no GPU. The first call creates the context, with default options; it is never
 /// destroyed. Throws Error.
 inline void tuned_matmul(const Problem& problem, const Buffers& buffers, void* stream = nullptr) {
   const tunedgemm_problem c_problem = problem.c_struct();
