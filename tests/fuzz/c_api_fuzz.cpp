@@ -33,7 +33,7 @@ tunedgemm_context* context() {
   return current_context().get();
 }
 
-// Replaces the context after many inputs, since its plans live as long as it does.
+// Replaces the context after many inputs, since its plans accumulate as long as it lives.
 void begin_input() {
   static int inputs = 0;
   if (inputs++ % 4096 == 0) {
@@ -73,7 +73,7 @@ bool is_within(Wide number, int least, int greatest) {
   return number >= least && number <= greatest;
 }
 
-// Whether every enumeration has a valid value, decided without the library's code.
+// Whether every enumeration has a valid value. Uses no code of the library.
 bool has_known_numbers(const tunedgemm_problem& problem) {
   const auto types = {problem.type_a, problem.type_b, problem.type_d};
   const auto orders = {problem.order_a, problem.order_b, problem.order_c, problem.order_d};
@@ -139,8 +139,7 @@ void multiply(Input& input, const tunedgemm_problem& problem, tunedgemm_buffers 
                    : p.bias == TUNEDGEMM_BIAS_PER_ROW ? Wide{p.m} * element_bytes(p.type_d)
                                                       : Wide{p.n} * element_bytes(p.type_d));
   const Bytes scale(sizeof(float));
-  // Usually the matrix's own memory, sometimes that of another matrix that is large enough, or
-  // null.
+  // A matrix usually has its own memory, sometimes that of another, large enough matrix, or null.
   const std::array<void*, 4> places{a.data(), b.data(), c.data(), d.data()};
   const bool mixed = input.below(8) == 0;
   const auto place = [&](std::size_t usual) -> void* {
@@ -168,7 +167,7 @@ void multiply(Input& input, const tunedgemm_problem& problem, tunedgemm_buffers 
   status = tunedgemm_run(plan, &buffers, nullptr);
   check_refusal(status);
 
-  // Changing one number makes a problem for which there is no plan yet.
+  // With one number changed, there is no plan for the problem yet.
   tunedgemm_problem other = problem;
   auto* bytes = reinterpret_cast<unsigned char*>(&other);
   constexpr std::array kNumbers{

@@ -69,7 +69,7 @@ std::uint32_t number_at(const std::string& bytes, std::size_t offset) {
   return number;
 }
 
-// Whether opening it must leave an intact file: it belongs to this library, and to no newer
+// Whether opening the file must leave an intact one: it belongs to this library, but not to a newer
 // version.
 bool is_ours(const std::string& bytes) {
   return bytes.empty() ||
@@ -155,7 +155,8 @@ void read_views(const fs::path& path) {
 void check_folder(const fs::path& folder) {
   for (const auto& entry : fs::directory_iterator(folder)) {
     const std::string name = entry.path().filename();
-    // At most the lock file, one copy set aside, and SQLite's own files beside both.
+    // There may be the lock file, one copy set aside, and SQLite's own files beside the cache and
+    // the copy.
     must_hold(name == "cache.db" || name == "cache.db.lock" || name == "cache.db.corrupt" ||
               name.ends_with("-journal") || name.ends_with("-wal") || name.ends_with("-shm"));
   }

@@ -1,4 +1,4 @@
-// Parses arbitrary text in place of what other processes send or store: the lines of a tuning
+// Parses arbitrary text in place of text that other processes send or store: the lines of a tuning
 // worker (a candidate may have corrupted it), the lines of its caller, the log of a compiler, and
 // the GPCs of a GPU from a cache.
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The shared library exports exactly these functions: a missing one breaks linked programs, and a new
-# one can never be removed. exported_symbols_test.sh LIBRARY
+# The shared library exports exactly these functions: a missing function breaks linked programs, and
+# a new function can never be removed. exported_symbols_test.sh LIBRARY
 set -euo pipefail
 
 expected="\

@@ -10,8 +10,8 @@
 
 namespace tunedgemm::internal {
 
-/// Writes a compiler wrapper that replaces the body of host kernels for which a line of a shell
-/// `case` says `make BODY`: "PATTERN) make BODY ;;". Patterns match the kernel's name, a space, and
+/// Writes a compiler wrapper that replaces the bodies of some host kernels. `cases` are the lines
+/// of a shell `case`: "PATTERN) make BODY ;;". A pattern matches the kernel's name, a space, and
 /// the arguments. Kernels compiled without the argument `only` are left alone.
 void write_breaking_compiler(const std::filesystem::path& path, const std::string& cases,
                              const std::string& only = "");

@@ -1,7 +1,6 @@
 #pragma once
 
-// A test's GPU, or a context on it: opened once for each test case, which is skipped if there is no
-// GPU.
+// Opens a GPU, or a context on one, for a test case, which is skipped if there is no GPU.
 
 #include <memory>
 #include <string>
@@ -22,7 +21,7 @@ inline std::unique_ptr<Device> open_test_gpu(std::string& why_not) {
   return device;
 }
 
-/// The same for a context that tunes nothing and keeps its cache in memory.
+/// Opens a context on the GPU that tunes nothing and keeps its cache in memory. Null as above.
 inline std::unique_ptr<Context> open_test_gpu_context(std::string& why_not) {
   if (cuda_backend().device_count(&why_not) == 0) {
     return nullptr;
@@ -38,8 +37,8 @@ inline std::unique_ptr<Context> open_test_gpu_context(std::string& why_not) {
 
 }  // namespace tunedgemm::internal
 
-/// Declares `const auto opened = open(why_not)`, or returns and marks the test case as skipped.
-/// Only directly in a TEST_CASE without sections.
+/// Declares `const auto opened = open(why_not)`, or returns and marks the test case as skipped. Use
+/// it only directly in a TEST_CASE without sections.
 #define TUNEDGEMM_OPEN_OR_SKIP(opened, open)               \
   std::string opened##_missing;                            \
   const auto opened = open(opened##_missing);              \

@@ -15,7 +15,7 @@ inline Instance instance_of(const Family& family, const Problem& problem, const 
   return family.instantiate(problem, config, limits).value();
 }
 
-/// Why the family refuses the config; empty if it does not.
+/// Why the family refuses the config; empty if it accepts it.
 inline std::string refusal(const Family& family, const Problem& problem, const Config& config,
                            const DeviceLimits& limits) {
   return family.instantiate(problem, config, limits).why_not();

@@ -12,7 +12,7 @@ void note_skip(std::string_view reason);
 
 }  // namespace tunedgemm::internal
 
-/// Only directly in a TEST_CASE without sections, since it returns.
+/// Use it only directly in a TEST_CASE without sections, since it returns.
 #define TUNEDGEMM_SKIP(reason)                  \
   do {                                          \
     ::tunedgemm::internal::note_skip((reason)); \

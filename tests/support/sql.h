@@ -11,7 +11,7 @@
 
 namespace tunedgemm::internal {
 
-/// The number that the query returns, by the sqlite3 command.
+/// The number that the query returns in the sqlite3 command.
 inline std::int64_t sql_number(const std::filesystem::path& cache, const std::string& query) {
   const std::string command = "sqlite3 '" + cache.string() + "' '" + query + "'";
   std::FILE* const pipe = popen(command.c_str(), "r");

@@ -16,7 +16,7 @@ using Catch::Matchers::ContainsSubstring;
 
 constexpr int kAlways = 1 << 30;
 
-// D = alpha * A * B + `offset`, row-major, in f32; fails after `good_launches` launches.
+// Computes D = alpha * A * B + `offset`, row-major, in f32; fails after `good_launches` launches.
 class SimpleProduct final : public CompiledKernel {
  public:
   SimpleProduct(float offset, int good_launches) : offset_(offset), good_launches_(good_launches) {}
@@ -91,7 +91,7 @@ TEST_CASE(
     CAPTURE(contender.name);
     CHECK(contender.median_us > 0);
     CHECK(contender.tflops > 0);
-    // The wrong proposal races unless it is far behind; the failing ones do not.
+    // The wrong proposal races unless it is far behind; the failing proposals never race.
     CHECK((contender.name != "fake 2" && contender.name != "fake 3"));
   }
   REQUIRE(row.remarks.size() >= 3);  // one more on a busy machine

@@ -29,7 +29,7 @@ Shape square(std::int64_t size) {
   return {"", make_problem(size, size, size, DataType::kF16, DataType::kF16, DataType::kF16)};
 }
 
-// Ours takes 10 us; the baseline's proposals take the given times.
+// Our kernel takes 10 us; the baseline's proposals take the given times.
 BenchRow row(std::int64_t size, const std::vector<float>& baseline_us) {
   DeviceLimits limits;
   limits.backend = "cuda";

@@ -1,4 +1,4 @@
-// The requests to cuBLASLt, recorded by a fake library. The numbers are the manual's.
+// Checks the requests to cuBLASLt that a fake library records. The numbers are the manual's.
 
 #include <dlfcn.h>
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs the library, builds a program against it with CMake and with pkg-config, checks the
-# exported symbols, and takes the sources into another project.
-# package_test.sh BUILD_FOLDER EXAMPLE.c SOURCE_FOLDER
+# exported symbols, and includes the sources in another project. package_test.sh BUILD_FOLDER
+# EXAMPLE.c SOURCE_FOLDER
 set -euo pipefail
 build=$1
 example=$2
@@ -34,15 +34,15 @@ export PKG_CONFIG_PATH
 cc "$example" -o "$folder/user" $(pkg-config --cflags --libs tunedgemm)
 LD_LIBRARY_PATH=$libraries "$folder/user"
 
-# The library exports no C++ symbols and none of its dependencies.
+# The library exports neither C++ symbols nor symbols of its dependencies.
 foreign=$(nm -D --defined-only "$libraries/libtunedgemm.so" | awk '{print $3}' | grep -v '^tunedgemm_' || true)
 if [[ -n "$foreign" ]]; then
   echo "libtunedgemm.so exports more than its C interface: $foreign" >&2
   exit 1
 fi
 
-# A project that takes the sources in has the library as a target, and needs no package of the tools
-# and tests. Compiling it here would take minutes.
+# A project that includes the sources has the library as a target, and needs none of the packages of
+# tools and tests. It is not compiled here, since that would take minutes.
 mkdir "$folder/whole"
 cat >"$folder/whole/CMakeLists.txt" <<END
 cmake_minimum_required(VERSION 3.25)

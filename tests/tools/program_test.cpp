@@ -1,5 +1,5 @@
-// Both programs with a full disk, with a file of another program, and with control characters in
-// texts.
+// Runs both programs with a full disk, with another program's file as the cache, and with control
+// characters in texts.
 
 #include <filesystem>
 
@@ -27,7 +27,7 @@ TEST_CASE("tune-all reports winners that it could not store on a full disk, and 
   CHECK(result.status == 4);
   CHECK_THAT(result.errors, ContainsSubstring("could not be stored in"));
   CHECK_THAT(result.errors, ContainsSubstring("will have to be tuned again"));
-  // With space again, tuning succeeds.
+  // When there is space again, tuning succeeds.
   CHECK(shell.run(TUNE_ALL " " + kShape).status == 0);
 }
 

@@ -34,7 +34,7 @@ def main() -> None:
     assert {kind for kind, _ in blocks} >= {"cpp", "c", "sh"}, "the README has lost its code"
 
     with tempfile.TemporaryDirectory() as folder:
-        # Policy compile: a tuning with default options would take too long.
+        # Use policy compile, since a tuning with default options would take too long.
         environment = os.environ | {
             "TUNEDGEMM_CACHE": f"{folder}/cache.db",
             "TUNEDGEMM_POLICY": "compile",
@@ -51,7 +51,7 @@ def main() -> None:
             print(f"block {number} ({kind}) prints: {run([str(program)], env=environment).strip()}")
 
         lines = [line for kind, text in blocks if kind == "sh" for line in text.splitlines() if line.strip()]
-        # The programs that fill the cache go first.
+        # The commands that fill the cache go first.
         for line in sorted(lines, key=lambda line: not line.startswith("tune-all --types")):
             output = run(["bash", "-c", line], env=environment, cwd=folder)
             print(f"{line}\n{output}")

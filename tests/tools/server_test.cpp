@@ -1,4 +1,4 @@
-// tune-all beside a running program: the program's calls go over to the winners without a restart.
+// Runs tune-all beside a program, whose calls switch to the winners without a restart.
 
 #include <chrono>
 #include <iostream>

@@ -76,7 +76,7 @@ TEST_CASE("A dry run estimates and stores no winners") {
 
 TEST_CASE("A dry run of a long list ranks no candidates") {
   const Shell shell;
-  // Ten times what it needs; ranking all candidates would take a minute.
+  // The time limit is ten times what is needed; ranking all candidates would take a minute.
   const ProgramResult result =
       shell.run("ulimit -t 10; " + kTuneAll + "--dry-run --m 1:40000:1 --n 64 --k 64");
   CAPTURE(result.errors);
@@ -86,7 +86,7 @@ TEST_CASE("A dry run of a long list ranks no candidates") {
 
 TEST_CASE("An interrupted dry run ends at once and prints the shapes that it has estimated") {
   const Shell shell;
-  // Every legal candidate is tried, so all are counted, which takes much longer than 5 s.
+  // Since every legal candidate is tried, all are counted, which takes much longer than 5 s.
   const ProgramResult result =
       shell.run("timeout --preserve-status -s INT -k 3 5 " + kTuneAll +
                 "--dry-run --rigor exhaustive --m 1:20000:1 --n 4096 --k 4096");
@@ -187,7 +187,7 @@ TEST_CASE("A tune-all that loses its terminal or its reader leaves no lease and 
   CAPTURE(hung_up.output, hung_up.errors);
   REQUIRE(hung_up.status == 130);
   leaves_nothing();
-  // The reader has ended when the second shape's line is written.
+  // The reader has already ended when the second shape's line is written.
   const ProgramResult unread = shell.run("(" + with_folder + kQuick +
                                          "--m 8:48:8 --n 24 --k 16; echo $? > status) 2>&1 | "
                                          "head -n 1");

@@ -1,4 +1,5 @@
-// tune-all continues after candidates that break their process, and after killed processes.
+// Tests that tune-all continues after a candidate breaks its process, and after processes are
+// killed.
 
 #include <signal.h>
 #include <unistd.h>
@@ -23,7 +24,7 @@ const std::string kQuick = TUNE_ALL " --device host --rigor quick --json ";
 // A budget that is long enough on a busy machine.
 const std::string kLong = "--budget-seconds 60 ";
 
-// A prefix for commands that sets a compiler which breaks f64 kernels (write_breaking_compiler).
+// A prefix for commands. It sets a compiler that breaks f64 kernels (write_breaking_compiler).
 std::string compiler(const Shell& shell, const std::string& cases) {
   const std::filesystem::path path = shell.folder() / "c++";
   write_breaking_compiler(path, cases, "TYPE_A=f64");
@@ -154,7 +155,7 @@ exec c++ "$@"
 TEST_CASE("Killing workers at any moment loses nothing") {
   const Shell shell;
   std::jthread killer([&](const std::stop_token& stop) {
-    // At varying intervals.
+    // The kills come at varying intervals.
     for (int kills = 0; kills < 6 && !stop.stop_requested(); ++kills) {
       std::this_thread::sleep_for(150ms + kills * 170ms);
       for (const pid_t worker : workers_of(shell)) {

@@ -1,6 +1,6 @@
 // The cache's statements about its winners hold, however noisy the machine and however small the
-// budget: each winner was measured fastest among its finalists, or its remark says why another one
-// was passed over. The test reads the store as a reader of the tables would.
+// budget is: each winner was measured fastest among its finalists, or its remark says why a faster
+// one was passed over. The test queries the store as a user would query its tables.
 
 #include <algorithm>
 #include <array>
@@ -48,7 +48,8 @@ double number_after(const std::string& text, const std::string& mark) {
   return found == std::string::npos ? 0 : std::strtod(text.c_str() + found + mark.size(), nullptr);
 }
 
-// Checks the stored winner against its tuning's trials; a less thorough tuning may have followed.
+// Checks the stored winner against the trials of its tuning, which a less thorough tuning may have
+// followed.
 std::string what_is_wrong(const Store& store, bool is_of_newest_tuning) {
   const auto winners = store.winners();
   if (winners.size() != 1) {
@@ -71,7 +72,8 @@ std::string what_is_wrong(const Store& store, bool is_of_newest_tuning) {
   if (faster <= 1 + kTieMargin) {
     return "";
   }
-  // Two decimals. A less thorough tuning may have timed the fastest again, in a new row.
+  // The remark has two decimals. A less thorough tuning may have timed the fastest again, in a new
+  // row.
   const double told = number_after(winner.remark, "another measured ");
   const bool says_why = winner.remark.find("kept: ") != std::string::npos &&
                         winner.remark.find("+-") != std::string::npos;
@@ -99,7 +101,7 @@ TuneOptions small_budget(std::mt19937_64& random) {
   return options;
 }
 
-// Makes the device as noisy as a machine between idle and very busy.
+// Makes the device randomly noisy, from an idle machine to a very busy one.
 void disturb(SimulatedDevice& device, std::mt19937_64& random) {
   device.noise = one_of(random, std::array{0.0, 0.002, 0.01, 0.04, 0.15});
   device.outlier_probability = one_of(random, std::array{0.0, 0.0, 0.06, 0.3});

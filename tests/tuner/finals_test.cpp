@@ -78,7 +78,7 @@ TEST_CASE("Rounds with a dropped clock are repeated") {
 
 TEST_CASE("A clock that rises during the finals and falls back counts as dropped") {
   Finals finals({100, 110});
-  // Far above 0.9 of the first clock, and below 0.9 of the highest.
+  // The last clock is far above 0.9 of the first one, but below 0.9 of the highest.
   finals.device.clock_ratio = [](double now) {
     return now < 0.07 ? 0.8 : now > 0.075 && now < 0.08 ? 0.85 : 1.0;
   };

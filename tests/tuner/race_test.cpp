@@ -9,7 +9,7 @@
 namespace tunedgemm::internal {
 namespace {
 
-// Contenders with given times, which their samples return.
+// Contenders whose samples return given times.
 class Track {
  public:
   Contender contender(std::string name, double us) {

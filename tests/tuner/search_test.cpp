@@ -1,5 +1,5 @@
-// All of tune() with the real families' candidates on a simulated device: how much of the best time
-// does a search of 32 candidates reach if the cost model is right only in tendency?
+// Runs all of tune() with the real families' candidates on a simulated device. How near to the best
+// time does a search of 32 candidates come if the cost model is right only in tendency?
 
 #include <algorithm>
 #include <cmath>
@@ -112,7 +112,7 @@ TEST_CASE("A winner is no slower than the best of the configs of Triton's tutori
         Search normal(seed, problem, limits), exhaustive(seed, problem, limits);
         const double tutorial_us = best_of_tutorial_us(exhaustive);
         INFO(to_text(problem) << ", seed " << seed);
-        // Beyond the ceiling there are no ties, so nothing slower can win.
+        // Beyond the ceiling there are no ties, so no slower candidate can win.
         CHECK(exhaustive.winner_us(exhaustive.run(Rigor::kExhaustive)) <=
               (1 + kTieCeiling) * tutorial_us);
         log_of_normal += std::log(normal.winner_us(normal.run(Rigor::kNormal)) / tutorial_us);
@@ -123,7 +123,7 @@ TEST_CASE("A winner is no slower than the best of the configs of Triton's tutori
 }
 
 TEST_CASE("More variants are tried of a tile that turns out better than predicted") {
-  // The model is right except about one tile and that tile's fifth proposal.
+  // The model is right except about one tile and about that tile's fifth proposal.
   Search search(
       test_seed(),
       make_problem(4096, 4096, 4096, DataType::kF16, DataType::kF16, DataType::kF16, "nt"), h200());
@@ -160,7 +160,7 @@ TEST_CASE("Budgets also limit the refinements") {
     behaviour.compile_seconds = 0.2;
     short_of_time.device.add(ranked.candidate, behaviour);
   }
-  // Enough for the first 25, but not for the eight after them.
+  // The budget suffices for the first 25 candidates, but not for the eight after them.
   const Tuning tuning = short_of_time.run(Rigor::kNormal, {.seconds = 6.5});
   REQUIRE(tuning.record);
   CHECK_FALSE(tuning.record->complete);
@@ -182,7 +182,7 @@ TEST_CASE("A neighbour's winner is among the first candidates tried") {
   Record neighbour;
   neighbour.problem = canonical(problem_of(2048)).problem;
   neighbour.device.name = "simulated";
-  // A candidate that the model would never propose.
+  // The model would never propose this candidate.
   const Candidate& unlikely = ranked[ranked.size() / 2].candidate;
   neighbour.family = unlikely.family->name();
   neighbour.config = unlikely.config;

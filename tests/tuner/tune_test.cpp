@@ -54,7 +54,7 @@ class Bench {
     return tune({problem, {}, {}}, {}, device, *store, options);
   }
 
-  // Stores the outcome of an earlier session for a candidate; a time, unless it was rejected.
+  // Stores a candidate's outcome of an earlier session: a rejection, else a time.
   void remember(int number, const std::optional<Rejection>& rejection,
                 const std::string& fingerprint = fake_family().fingerprint()) const {
     TrialRecord trial;
@@ -342,7 +342,7 @@ TEST_CASE("Outcomes are in the store as they happen, and an interrupted tuning r
   wrong.error = 2;
   bench.add(wrong);
   bench.add({95, 90});
-  // The exception stands for the end of the process, as the third candidate is prepared.
+  // The exception stands for the end of the process, while the third candidate is prepared.
   struct Interrupted {};
   bench.options.cancelled = [&] {
     if (bench.device.prepared.size() == 3) {
@@ -446,8 +446,8 @@ TEST_CASE("After five worker crashes only candidates that ran before are tried")
 }
 
 TEST_CASE("Two tunings agree on the winner, whatever the noise") {
-  // Ties within the margin and gaps beyond it, as in real runs: no candidate is so near a threshold
-  // that the noise of a median could move it across.
+  // There are ties within the margin and gaps beyond it, as in real runs. No candidate is so near a
+  // threshold that the noise of a median could move it across.
   std::map<std::string, int> winners;
   constexpr int kTunings = 200;
   for (int tuning = 0; tuning < kTunings; ++tuning) {
@@ -494,7 +494,7 @@ TEST_CASE("An in-flight mark is gone after a tuning") {
   Bench bench;
   bench.add({100, 90});
   bench.run();
-  // A lease turns a mark that it finds into a crashed trial.
+  // Acquiring the lease turns a mark that was left into a crashed trial.
   const Lease lease = bench.store->acquire({bench.problem, {}, {}}, 0);
   for (const TrialRecord& trial : bench.store->trials({bench.problem, {}, {}})) {
     CHECK((!trial.rejection || trial.rejection->reason != Reason::kCrashed));

@@ -1,8 +1,8 @@
 // Replaces NVRTC: compiles with the real one, and breaks selected kernels.
 //
-// $TUNEDGEMM_TEST_NVRTC is the real library. $TUNEDGEMM_TEST_BREAK is a file whose lines are
-// `WHAT -DNAME=VALUE ...`: kernels compiled with all these defines fault, hang, race, write NaN or
-// nothing, or crash the compiler.
+// $TUNEDGEMM_TEST_NVRTC is the real library. $TUNEDGEMM_TEST_BREAK is a file whose lines are `WHAT
+// -DNAME=VALUE ...`: kernels compiled with all these defines are broken as WHAT says. They fault,
+// hang, race, write NaN, write nothing, or crash the compiler.
 
 #include <dlfcn.h>
 
@@ -94,7 +94,8 @@ nvrtcResult nvrtcGetSupportedArchs(int* architectures) {
 nvrtcResult nvrtcCreateProgram(nvrtcProgram* program, const char* text, const char* name,
                                int headers, const char* const* header_texts,
                                const char* const* header_names) {
-  // Freed by nvrtcDestroyProgram. The real program waits for the options, which select breakages.
+  // nvrtcDestroyProgram frees it. The real program is created later, since the options select
+  // breakages.
   *program = new NvrtcProgram{
       text, name, {header_texts, header_texts + headers}, {header_names, header_names + headers}};
   return 0;

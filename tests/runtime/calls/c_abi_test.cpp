@@ -1,5 +1,5 @@
-// The binary interface of the C header, which programs linked to an earlier version of the shared
-// library rely on.
+// Tests the binary interface of the C header. Programs linked to an earlier version of the shared
+// library rely on it.
 
 #include <cstddef>
 

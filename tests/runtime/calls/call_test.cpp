@@ -40,7 +40,7 @@ std::string reason_against(const CallKey& key) {
   }
 }
 
-// Numbers with the low bits of `good`, and some just past the enumeration.
+// Numbers with the same low bits as `good`, and some just past the enumeration.
 template <class Enum>
 void check_refused(const Call& good, Enum tunedgemm_problem::*member, const std::string& name) {
   const auto known = static_cast<std::int32_t>(good.problem.*member);
@@ -245,7 +245,7 @@ constexpr std::int64_t kWorkspaceBytes = 0x200;
 
 std::string reason_for(const Call& call, const Call& planned) {
   Plan plan(call_of_plan(planned.key()));
-  // why_not_buffers only needs some kernel.
+  // why_not_buffers needs a kernel, but does not run it.
   struct Kernel : CompiledKernel {
     int run(const Launch&, const Arguments&, StreamHandle) const noexcept override { return 0; }
   };

@@ -25,7 +25,7 @@ constexpr std::int64_t kBytesD = kM * kN * 2;
 
 using Bits = std::vector<std::uint16_t>;
 
-// Predicates for the kernel to be the winner.
+// Predicates that select the kernel to store as the winner.
 bool splits_k(const Instance& instance) {
   return instance.launch.needs_workspace();
 }
@@ -33,8 +33,8 @@ bool asks_for_gpcs(const Instance& instance) {
   return instance.launch.workspace_is_optional;
 }
 
-// A winner that satisfies the predicate, in the cache of the context, and its plan, created on the
-// default stream; with different operands for each user.
+// Stores a winner that satisfies the predicate in the context's cache, and creates its plan on the
+// default stream. Each user has different operands.
 struct PlannedWinner {
   PlannedWinner(Context& of, bool (*is_wanted)(const Instance&)) : context(of) {
     const Problem canonical_problem =
@@ -79,7 +79,7 @@ struct PlannedWinner {
   const Plan* plan = nullptr;
 };
 
-// Several results of one user, and the expected bits: those of an undisturbed run.
+// Several results of one user, and the expected bits, which come from an undisturbed run.
 struct Results {
   Results(const PlannedWinner& all, int of_user, int how_many)
       : planned(all), user(of_user), count(how_many), memory(all.device.allocate(count * kBytesD)) {

@@ -1,5 +1,5 @@
-// The host time of a warm call, compared with a bare launch of the same kernel. It must allocate
-// nothing.
+// Compares the host time of a warm call with a bare launch of the same kernel. The call must
+// allocate nothing.
 
 #include <algorithm>
 #include <chrono>
@@ -19,7 +19,8 @@ thread_local std::int64_t allocations = 0;
 
 }  // namespace
 
-// Count this thread's allocations. They replace operator new in the whole test program.
+// These functions count this thread's allocations. They replace operator new in the whole test
+// program.
 void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
   ++allocations;
   return std::malloc(bytes);
@@ -43,7 +44,7 @@ namespace {
 
 using SteadyClock = std::chrono::steady_clock;
 
-// Few enough never to fill the GPU's queue, so that only host work is timed.
+// So few calls never fill the GPU's queue, so only host work is timed.
 constexpr int kCallsPerRound = 200;
 constexpr int kRounds = 101;
 
@@ -105,7 +106,7 @@ TEST_CASE("A warm call costs little more than the launch and allocates nothing",
   arguments.d = buffers.d;
   const auto bare = [&] { return plan.kernel->run(plan.launch, arguments, nullptr); };
 
-  // The same kernel with its stream's workspace, which it ignores.
+  // Launches the same kernel with its stream's workspace, which it ignores.
   Launch with_workspace = plan.launch;
   with_workspace.workspace_bytes = kWorkspaceCounterBytes;
   const auto run_with_workspace = [&](StreamHandle stream) {

@@ -1,5 +1,5 @@
-// Little free memory and a kernel with a large workspace, which holds padded copies of its operands:
-// no call fails for want of memory, and every result is right.
+// Little memory is free, and a kernel has a large workspace, with padded copies of its operands. No
+// call may fail for lack of memory, and every result must be right.
 
 #include <array>
 #include <cstdint>
@@ -23,7 +23,7 @@ constexpr std::int64_t kSize = 8191;  // rows of no multiple of 16 bytes
 constexpr std::int64_t kElements = kSize * kSize, kBytes = 2 * kElements;
 constexpr int kResults = 3;
 
-// -1, 0 or 1 as f16: sums of such products are exact, whatever the order.
+// The elements are -1, 0 or 1 as f16, so sums of their products are exact in any order.
 using Matrix = std::vector<std::uint16_t>;
 Matrix random_matrix(unsigned seed) {
   constexpr std::array<std::uint16_t, 4> kValues{0xbc00, 0, 0x3c00, 0};
@@ -64,7 +64,8 @@ class LargeProduct {
       device_.set_bytes(at(2 + result), 0xff, kBytes);
     }
   }
-  // The number of wrong ones among some elements of each result; all results must be equal.
+  // Compares some elements of each result, and all results with each other. Returns the number of
+  // wrong elements.
   int wrong() const {
     Matrix first(kElements), other(kElements);
     device_.copy_to_host(first.data(), at(2), kBytes);

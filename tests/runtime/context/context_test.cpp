@@ -45,7 +45,7 @@ struct Matrices : tunedgemm::internal::HostCall {
   }
 };
 
-// Reserved addresses, like GPU memory for the CPU.
+// Reserved addresses, which the CPU cannot access, like GPU memory.
 struct NoAccess {
   static constexpr std::size_t kBytes = 4096;
   void* pages = ::mmap(nullptr, kBytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

@@ -1,4 +1,4 @@
-// The cost of a first call: look-ups in the store and loads of kernels.
+// Tests the cost of a first call: look-ups in the store and loads of kernels.
 
 #include <string>
 #include <vector>
@@ -39,7 +39,7 @@ TEST_CASE("A miss that tunes costs one look-up and one load of the winner, a hit
   CHECK(context->kernel_counters().compiled == 0);
 }
 
-// While it exists, new devices find no compiler.
+// During its lifetime, new devices find no compiler.
 struct [[nodiscard]] WithoutCompiler {
   EnvironmentVariable named{"TUNEDGEMM_CXX", "/nonexistent/c++"};
 };

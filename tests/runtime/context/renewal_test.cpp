@@ -24,8 +24,8 @@ const HostCall& call() {
   return same;
 }
 
-// Stores a winner tuned with another text of the template, whose machine code is that of the
-// current template, or differs in one byte. Empty without a compiler.
+// Stores a winner tuned with another text of the template. Its machine code is that of the current
+// template, or differs in one byte. Empty without a compiler.
 enum class Code { kSame, kOther };
 std::optional<Candidate> store_old_winner(const TemporaryFolder& folder, Code code) {
   const auto context = host_context(folder, Policy::kCompile);

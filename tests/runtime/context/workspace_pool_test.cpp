@@ -111,7 +111,8 @@ TEST_CASE("A stream keeps its workspace, and two streams never share one") {
   CHECK(pool.run(first) == of_first);
   CHECK(pool.run(second, 64) == of_second);
 
-  // The same handle but another stream: the first was destroyed, or another thread uses it.
+  // This is another stream with the same handle: the first stream was destroyed, or another thread
+  // uses the handle.
   first.id = 9;
   CHECK(pool.run(first) != of_first);
   first.id = 7;
@@ -170,7 +171,7 @@ TEST_CASE("Threads with more streams than there are workspaces never share one")
     threads.emplace_back([&pool, thread] {
       std::mt19937 random(test_seed() + thread);
       for (int call = 0; call < 3000; ++call) {
-        // Each thread has its own streams: launches of a stream are ordered.
+        // Each thread has its own streams, because launches of a stream are ordered.
         Stream stream{.id = thread * 1000 + random() % 40};
         pool.pool.run(pool.kernel, launch_with(random() % 8 == 0 ? 8192 : 4096), {}, &stream);
       }
@@ -180,8 +181,8 @@ TEST_CASE("Threads with more streams than there are workspaces never share one")
     thread.join();
   }
   CHECK(pool.kernel.clashes == 0);
-  // Sometimes more than one per stream: a concurrent look-up may hold a freed workspace that now
-  // belongs to another stream, which then allocates a new one if it needs a larger one.
+  // A stream may have more than one. A concurrent look-up may hold a freed workspace that now
+  // belongs to another stream; if that stream needs a larger one, it allocates a new one.
   CHECK(pool.pool.stream_workspaces() <= 2 * 8 * 40);
 }
 

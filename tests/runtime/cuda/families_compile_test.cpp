@@ -26,7 +26,7 @@ constexpr std::chrono::seconds kSampleTime{60};
 constexpr std::chrono::seconds kFullTime{300};
 constexpr std::size_t kSamplesOfArchitecture = 24;
 
-// Unlimited resources, so that only the knobs can be the reason for a refusal.
+// Practically unlimited resources, so that only the knobs can be the reason for a refusal.
 DeviceLimits generous_limits() {
   DeviceLimits limits = limits_of(90);
   limits.max_threads_per_block = 1 << 20;
@@ -50,7 +50,7 @@ Config choose(const Family& family, const Problem& problem, const std::vector<Co
                            });
 }
 
-// One sample of each family and element type, for a random one of the architectures.
+// One sample of each family and element type, for an architecture chosen at random.
 std::vector<Sample> draw_round(Choice choice, Random& random, std::span<const int> architectures) {
   std::vector<Sample> samples;
   for (const Family* family : families("cuda")) {
@@ -58,8 +58,8 @@ std::vector<Sample> draw_round(Choice choice, Random& random, std::span<const in
       const int arch = architectures[random() % architectures.size()];
       const std::string_view layout =
           std::vector<std::string_view>{"nn", "nt", "tn", "tt"}[random() % 4];
-      // Few rows have other candidates. The best predicted of those are excluded: simt spills a few
-      // bytes for fp8 with a long activation and split_k=16.
+      // Problems with few rows have other candidates. The best predicted of these are excluded,
+      // because simt spills a few bytes for fp8 with a long activation and split_k=16.
       const bool few_rows = choice != Choice::kBestPredicted && random() % 2 == 0;
       const std::int64_t m = few_rows ? 100 : 1000;
       const Problem problem = with_sizes(
@@ -76,8 +76,8 @@ std::vector<Sample> draw_round(Choice choice, Random& random, std::span<const in
   return samples;
 }
 
-// Runs rounds until the time is over. Spills are limited only to save tuning time: the tuner
-// refuses configs that spill.
+// Runs rounds until the time is over. Spills are limited only to save tuning time, since the tuner
+// rejects configs that spill.
 void compile_rounds(const cuda::Nvrtc& nvrtc, SteadyClock::duration time) {
   const SteadyClock::time_point end = SteadyClock::now() + time;
   Random random(1);  // always the same sample, so that failures repeat
@@ -106,7 +106,7 @@ Problem problem_for(const Family& family) {
   return {};
 }
 
-// The macro of a knob, spelled as by Family::common_defines.
+// The macro of a knob, spelled as in Family::common_defines.
 std::string macro_of(std::string_view knob) {
   std::string macro(knob);
   std::transform(macro.begin(), macro.end(), macro.begin(),
@@ -126,7 +126,7 @@ TEST_CASE("a family's best predicted configs compile for every architecture and 
     std::vector<Sample> round =
         draw_round(Choice::kBestPredicted, random, std::span(&arch, std::size_t{1}));
     std::ranges::shuffle(round, random);
-    // The first of each family, then others.
+    // The first config of each family comes first, then the others.
     std::ranges::stable_partition(
         round, [&, seen = std::set<std::string_view>()](const Sample& sample) mutable {
           return seen.insert(sample.family->name()).second;

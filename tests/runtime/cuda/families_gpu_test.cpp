@@ -19,8 +19,8 @@ namespace tunedgemm::internal {
 namespace {
 
 constexpr int kShapes = 40;
-// Problem classes per element type and layout. All kernels of the ladder have the same activation
-// code, so each runs only some activations, except in the slow test.
+// The number of problem classes per element type and layout. All kernels of the ladder share the
+// activation code, so each kernel runs only some activations, except in the slow test.
 constexpr int kAllActivations = static_cast<int>(std::size(kActivations.rows));
 constexpr int kSomeActivations = 2;
 constexpr std::size_t kNoLimit = std::numeric_limits<std::size_t>::max();
@@ -83,7 +83,7 @@ TEST_CASE("wgmma multiplies every shape", "[gpu][wgmma]") {
   test_family("wgmma", kAllActivations, *device, limits);
 }
 
-// For compute-sanitizer, which slows launches down a hundredfold (tools/test_gpu.sh).
+// This test is for compute-sanitizer, which slows launches down a hundredfold (tools/test_gpu.sh).
 TEST_CASE("a few kernels of every family multiply", "[gpu][sample]") {
   TUNEDGEMM_OPEN_TEST_GPU(device);
   constexpr std::size_t kCases = 12;

@@ -1,4 +1,4 @@
-// Which memory a GPU can use, depending on the driver's answers.
+// Tests which memory a GPU can use, depending on the driver's answers.
 
 #include "runtime/cuda/memory.h"
 

@@ -1,4 +1,4 @@
-// wgmma's largest tiles, and tiles whose width is no multiple of a block, compiled by NVRTC without
+// Compiles wgmma's largest tiles, and tiles whose width is no multiple of a block, by NVRTC without
 // a GPU.
 
 #include <tuple>

@@ -1,4 +1,5 @@
-// Candidates that break in every possible way, and a compiler that crashes, on a real GPU.
+// Tunes with candidates that break in every possible way, and with a compiler that crashes, on a
+// real GPU.
 
 #include <algorithm>
 #include <array>
@@ -37,7 +38,7 @@ const std::map<std::string, std::set<Reason>> kBreakages{
     {"nan", {Reason::kWrongResult}},
     {"nothing", {Reason::kWrongResult}}};
 
-// Programs and libraries built in the tests' folder.
+// The path of a program or library built in the tests' folder.
 std::string beside_this_program(const char* name) {
   return fs::read_symlink("/proc/self/exe").parent_path() / name;
 }
@@ -99,7 +100,7 @@ TEST_CASE("Broken candidates, and a compiler that crashes, cost one trial each o
   const Problem problem =
       canonical(make_problem(256, 512, 1024, DataType::kF16, DataType::kF16, DataType::kF16))
           .problem;
-  // Breaking kernels does not change the order of trials: break those ranked first.
+  // Breaking kernels does not change the order of trials, so break the kernels ranked first.
   const auto sound = context_with_worker(folder.path() / "sound.db");
   REQUIRE(tune(*sound, problem).record);
   std::vector<TrialRecord> trials = trials_of(*sound, problem);

@@ -1,4 +1,4 @@
-// The verifier: correct kernels pass for every problem, and each kind of error is detected.
+// Tests the verifier: correct kernels pass for every problem, and each kind of error is detected.
 
 #include "runtime/evaluation/device_evaluator.h"
 

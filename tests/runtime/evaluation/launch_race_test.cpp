@@ -1,5 +1,5 @@
-// The race of a winner's launches runs in the rest of the tuning's budget, on a device whose
-// kernels are loops.
+// Tests that the race of a winner's launch variants runs in the rest of the tuning's budget. The
+// device's kernels are loops.
 
 #include "runtime/evaluation/launch_race.h"
 
@@ -23,7 +23,7 @@ Problem problem() {
       .problem;
 }
 
-// A device that claims to be a GPU whose kernels have several kinds of launches.
+// A device that claims to be a GPU whose kernels have several launch variants.
 class LoopingGpu final : public PlainDevice {
  public:
   LoopingGpu() : PlainDevice(problem(), Flaw::kNone) {

@@ -1,4 +1,5 @@
-// The device of a call, the owner of its memory, and whether this process may use the device.
+// Tests the device of a call, the owner of the call's memory, and whether this process may use the
+// device.
 
 #include <sys/wait.h>
 #include <unistd.h>

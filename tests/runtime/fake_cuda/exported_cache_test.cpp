@@ -26,7 +26,7 @@ std::unique_ptr<Context> context_on(const fs::path& cache, Policy policy) {
   return Context::create(options);
 }
 
-// The candidates of all products, each of which is run and checked.
+// Runs and checks all products; returns their candidates.
 std::vector<Candidate> run_all(Context& context) {
   std::vector<Candidate> candidates;
   for (const std::int64_t k : kLengths) {

@@ -1,7 +1,7 @@
 #pragma once
 
 // The tests' control of the fake driver. The fake is loaded under the real driver's name
-// (libcuda.so.1), so the library does not notice it; a test finds its control by the symbol below.
+// (libcuda.so.1), so the library does not notice it. A test finds the control by the symbol below.
 //
 // It has two GPUs of compute capability 9.0. Their memory is CPU memory between red zones; a launch
 // completes before it returns, and its time is computed, not measured. Handles of destroyed objects
@@ -16,8 +16,8 @@
 
 namespace tunedgemm::internal::fake_cuda {
 
-/// A failure happens once, or at every later call of its function, or it loses the device: then
-/// every call that needs a context fails with the same error.
+/// How long a failure lasts: it happens once, or at every later call of its function, or it loses
+/// the device, so that every call that needs a context fails with the same error.
 enum class Lasts { kOnce, kAlways, kDeviceIsLost };
 
 /// A launch of a matrix product, eager or captured (a replay does not count).
@@ -29,11 +29,11 @@ struct Product {
 /// Thread-safe.
 class Control {
  public:
-  /// Restores the state of a new process. Precondition: no older handle is in use.
+  /// Restores the state of a new process. Precondition: no existing handle is in use.
   virtual void reset() = 0;
 
-  /// Makes the nth call, from 1, of the function with this name in the manual fail. Functions that
-  /// release something still release it.
+  /// Makes the nth call (counted from 1) of `function`, by its name in the manual, fail. Functions
+  /// that release something still release it.
   virtual void fail(const std::string& function, int nth, cuda::CUresult error, Lasts lasts) = 0;
   /// Whether that failure has happened.
   virtual bool has_failed() const = 0;
@@ -42,11 +42,11 @@ class Control {
 
   /// Limits the memory of each device, for later allocations.
   virtual void limit_memory(std::size_t bytes) = 0;
-  /// The next launch never ends, nor does later work on its stream. A call that would wait for it
-  /// returns and is a complaint.
+  /// Makes the next launch, and all later work on its stream, never end. A call that would wait for
+  /// it returns, and causes a complaint.
   virtual void hang_next_launch() = 0;
 
-  /// The next compilation, and later ones, do not return before release_compilations().
+  /// Makes the next and later compilations wait for release_compilations().
   virtual void hang_next_compilation() = 0;
   virtual void release_compilations() = 0;
 

@@ -1,5 +1,6 @@
 // The CUDA driver functions that this library and its tests use, on the state of fake_state.h. They
-// follow the stricter reading of the manual: no call without a context, handles are reused at once.
+// follow the stricter reading of the manual: no call works without a context, and handles are
+// reused at once.
 
 #include <algorithm>
 #include <bit>

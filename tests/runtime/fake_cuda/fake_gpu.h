@@ -14,8 +14,8 @@
 
 namespace tunedgemm::internal::fake_cuda {
 
-/// The fake driver, loaded before the library opens one, so that the library finds it under the
-/// real name.
+/// The fake driver. It is loaded before the library opens a driver, so that the library finds it
+/// under the real name.
 Control& control();
 
 /// Makes another device current on this thread during its lifetime.
@@ -40,7 +40,7 @@ class FakeGpu {
   FakeGpu(const FakeGpu&) = delete;
   FakeGpu& operator=(const FakeGpu&) = delete;
 
-  /// The complaints so far and the objects left; empty if there are none. Call it when only this
+  /// The complaints so far and the objects left; empty if there are none. Call it when no other
   /// object is left.
   static std::string why_not_clean();
 
@@ -48,10 +48,11 @@ class FakeGpu {
   std::optional<OnDevice> current_;
 };
 
-/// Options of a C context in memory, with this policy; tuning tries few candidates.
+/// Options of a C context with its cache in memory and with this policy; tuning tries few
+/// candidates.
 tunedgemm_context_options c_options(tunedgemm_policy policy, int ordinal = 0);
 
-/// In memory, with this policy; tuning tries few candidates.
+/// A context with its cache in memory and with this policy; tuning tries few candidates.
 std::unique_ptr<Context> open_context(Policy policy = Policy::kCompile, int ordinal = 0);
 
 /// A product of small integers in f32, in the current device's memory.

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::int64_t kCounterBytes = 64 * 1024;  // as in common/split_k.cuh
 
-// Launches of "sm_probe": SMs of two GPCs, with clusters placed alternately on each.
+// Launches of "sm_probe" see the SMs of two GPCs; clusters are placed alternately on each GPC.
 constexpr unsigned kSmsOfGpc = 4, kGpcs = 2;
 
 int number(const Image& image, const char* define) {
@@ -54,8 +54,8 @@ void multiply(const Arguments& x) {
   }
 }
 
-// Checks the rules of CTAs that share a tile: the counters are zero before and after, and no other
-// launch has the workspace meanwhile.
+// Checks the rules for CTAs that share a tile: the counters are zero before and after the launch,
+// and no other launch uses the workspace meanwhile.
 std::string compute_product(const Image& image, const Arguments& arguments) {
   if (std::string why_not = why_not_product(image, arguments); !why_not.empty()) {
     return why_not;

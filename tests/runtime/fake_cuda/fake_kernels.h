@@ -1,8 +1,8 @@
 #pragma once
 
-// The library's kernels as loops on the CPU; the verifier's kernels are the host's verifier. A fake
-// cubin names a kernel and its defines; the result depends only on these and on the arguments of a
-// launch.
+// The library's kernels as loops on the CPU; the host's verifier replaces the verifier's kernels. A
+// fake cubin names a kernel and its defines; the result depends only on these and on the launch's
+// arguments.
 
 #include <cstdint>
 #include <map>
@@ -21,11 +21,11 @@ struct Image {
 
   /// A family's kernel; false for the verifier's kernels and PTX programs.
   bool is_product() const { return defines.count("TYPE_A") > 0; }
-  /// Takes one pointer instead of Arguments.
+  /// Whether the kernel takes one pointer instead of Arguments.
   bool is_ptx() const { return entry == "sm_probe" || entry == "count_up"; }
 };
 
-/// An empty entry if the text is neither.
+/// Parses the text of a module. The entry is empty if the text is neither.
 Image read_image(const char* text);
 
 /// A copy of a launch's arguments.
@@ -35,7 +35,8 @@ struct LaunchArguments {
   unsigned blocks = 0, threads = 0, cluster = 1;
 };
 
-/// A range of bytes that a launch reads or writes; for the verifier's kernels only their task.
+/// A range of bytes that a launch reads or writes. For the verifier's kernels, only their task is
+/// listed.
 struct Touched {
   const char* name;
   const void* pointer;

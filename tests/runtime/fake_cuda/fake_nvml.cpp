@@ -1,4 +1,4 @@
-// Replaces NVML: a GPU that always runs at full clock, so that no warm-up waits.
+// Replaces NVML with a GPU that always runs at full clock, so that no warm-up waits.
 
 // The names are the manual's.
 // NOLINTBEGIN(readability-identifier-naming)

@@ -33,7 +33,7 @@ nvrtcResult enter(const char* function) {
   return control().enter(function);
 }
 
-// The first kernel of a file: the name behind __global__ and its attributes.
+// The name of the first kernel of a file, which follows __global__ and its attributes.
 std::string entry_of(const std::string& text) {
   const std::size_t begin = text.find("tunedgemm_", text.find("extern \"C\" __global__"));
   return text.substr(begin, text.find('(', begin) - begin);

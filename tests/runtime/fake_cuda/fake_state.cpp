@@ -61,7 +61,7 @@ struct ThreadState {
 };
 thread_local ThreadState this_thread;
 
-// Call with the state locked.
+// Precondition: the state is locked.
 std::uint64_t number_of_this_thread(State& state) {
   if (this_thread.number == 0) {
     this_thread.number = ++state.last_id;
@@ -94,7 +94,7 @@ bool share_a_workspace(const CUgraphNode_st& left, const CUgraphNode_st& right) 
          left.launch.arguments.workspace == right.launch.arguments.workspace;
 }
 
-// Computed, so that the same kernel is the fastest in every run.
+// The time is computed, so that the same kernel is the fastest in every run.
 double duration_us(const Image& image) {
   std::size_t hash = std::hash<std::string>()(image.entry);
   for (const auto& [define, value] : image.defines) {

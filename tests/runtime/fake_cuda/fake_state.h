@@ -1,7 +1,7 @@
 #pragma once
 
-// The state of the fake driver: the objects behind its handles, and Call, the scope of each of its
-// functions.
+// The state of the fake driver: the objects behind its handles; and Call, which lives during each
+// call of a driver function.
 
 #include <algorithm>
 #include <array>
@@ -201,7 +201,7 @@ class Call {
   std::vector<cuda::CUcontext>& context_stack() const;
   cuda::CUstreamCaptureMode& capture_mode() const;
   void need_context();
-  /// The object behind a handle; special handles depend on the context or thread. Null if the call
+  /// The object of a handle; special handles depend on the context or thread. Null if the call
   /// fails.
   cuda::CUstream_st* stream(cuda::CUstream handle);
   /// Fails if an active capture forbids this call.

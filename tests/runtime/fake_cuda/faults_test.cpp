@@ -1,6 +1,6 @@
-// Every call of the driver and of NVRTC may fail, once or permanently. The library's call succeeds or
-// fails with a message, leaves nothing behind, and after a temporary failure the next call succeeds.
-// Where a stored kernel computes the problem, the call succeeds.
+// Every call of the driver and of NVRTC may fail, once or permanently. The library's call succeeds
+// or fails with a message, leaves nothing behind, and after a temporary failure the next call
+// succeeds. If a stored kernel computes the problem, the call succeeds.
 
 #include <filesystem>
 #include <iostream>
@@ -31,7 +31,7 @@ class Program {
   Program(const Program&) = delete;
   Program& operator=(const Program&) = delete;
 
-  /// Empty if the product is right, or refused with a message if that is allowed.
+  /// Empty if the product is right, or if it is refused with a message and `may_be_refused`.
   std::string why_not(const SmallProduct& product, bool may_be_refused) {
     was_refused_ = false;
     product.erase();
@@ -84,8 +84,8 @@ constexpr Failure kFailures[] = {{cuda::CUDA_ERROR_OUT_OF_MEMORY, Lasts::kOnce},
                                  {kUnknown, Lasts::kOnce},
                                  {kIllegalAddress, Lasts::kDeviceIsLost}};
 
-// The errors if the nth call of the function fails. The caller's thread uses another device, to
-// detect calls that forget to make the context current.
+// Makes the nth call of the function fail; returns the errors. The caller's thread uses another
+// device, to detect calls that forget to make the context current.
 std::string why_not_with(tunedgemm_policy policy, const std::string& function, int nth,
                          const Failure& failure) {
   const FakeGpu gpu;
@@ -120,7 +120,7 @@ class CacheWithNeighbour {
     REQUIRE(program.why_not(neighbour, false) == "");
   }
 
-  /// A new copy, so that no run sees what another one has stored.
+  /// Makes a new copy, so that no run sees the results of another.
   std::string copy() const {
     const auto path = folder_.path() / "copy.db";
     for (const char* suffix : {"", "-wal", "-shm", ".lock"}) {
@@ -139,8 +139,8 @@ class CacheWithNeighbour {
   TemporaryFolder folder_;
 };
 
-// The failure's effect on a call that has a stored neighbour. The call may be refused only if the
-// function is needed to run any kernel.
+// The effect of a failure on a call that has a stored neighbour. The call may be refused only if
+// every kernel needs the failing function.
 struct Outcome {
   std::string wrong;
   bool was_refused = false;

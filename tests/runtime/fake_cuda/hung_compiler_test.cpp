@@ -1,4 +1,4 @@
-// NVRTC never returns: the call runs a stored kernel, and nothing else waits for NVRTC.
+// If NVRTC never returns, the call runs a stored kernel, and nothing else waits for NVRTC.
 
 #include <chrono>
 

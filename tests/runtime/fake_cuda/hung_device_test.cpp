@@ -1,4 +1,5 @@
-// A kernel that never ends: its resources are not released, since the driver would wait for it.
+// If a kernel never ends, its resources are not released, since the driver would wait for the
+// kernel.
 
 #include "runtime/cuda/context.h"
 #include "runtime/cuda/memory.h"
@@ -11,7 +12,7 @@
 namespace tunedgemm::internal::fake_cuda {
 namespace {
 
-// The fake and the library in the state of a new process, before and after a test.
+// Puts the fake and the library into the state of a new process, before and after a test.
 class NewProcess {
  public:
   NewProcess() { reset(); }

@@ -1,5 +1,5 @@
-// The workspace of a launch and its lifetime: streams, threads, captured graphs and their branches,
-// contexts that are destroyed before them.
+// Tests the workspace of a launch and its lifetime, for streams, threads, captured graphs and their
+// branches, and contexts that are destroyed before their graphs.
 
 #include <algorithm>
 #include <cstdint>
@@ -33,7 +33,7 @@ std::size_t different(const std::vector<const void*>& workspaces) {
   return std::set<const void*>(workspaces.begin(), workspaces.end()).size();
 }
 
-// Long enough for split-K.
+// K is long enough for split-K.
 constexpr std::int64_t kLongK = 512;
 
 // A context, and a plan that needs a workspace.

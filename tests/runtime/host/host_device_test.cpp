@@ -43,7 +43,7 @@ Source small_source(const Device& device) {
   return small_instance(device).source();
 }
 
-// A 3x5 of ones times a 5x4 of twos.
+// Multiplies a 3x5 matrix of ones by a 5x4 matrix of twos.
 void check_product(const CompiledKernel& kernel, const Launch& launch) {
   const std::vector<float> a(15, 1.0F), b(20, 2.0F);
   std::vector<float> d(12, -1.0F);
@@ -55,7 +55,7 @@ void check_product(const CompiledKernel& kernel, const Launch& launch) {
   CHECK(d == std::vector<float>(12, 10.0F));
 }
 
-// Replaces the compiler by a script during its lifetime.
+// Replaces the compiler with a script during its lifetime.
 class [[nodiscard]] ScriptedCompiler {
  public:
   explicit ScriptedCompiler(const std::string& text) { write(text); }

@@ -1,7 +1,7 @@
-// Every host family on this CPU against the double-precision reference, in guarded and poisoned
-// memory. Each binary takes a second to compile, so the normal tests use one class of problems per
-// element type, with random layouts, epilogues and configs; the slow test uses every element type
-// and layout, and all activations in turn.
+// Checks every host family on this CPU against the double-precision reference, in guarded and
+// poisoned memory. Each binary takes a second to compile, so the normal tests use one class of
+// problems per element type, with random layouts, epilogues and configs; the slow test uses every
+// element type and layout, and all activations in turn.
 
 #include <array>
 #include <chrono>
@@ -33,7 +33,7 @@ Config random_config(const Family& family, const Problem& problem, const DeviceL
   return candidates[random() % candidates.size()];
 }
 
-// The kernels ignore the numerics of f32 and fp8, so one numerics suffices.
+// The kernels ignore the numerics of f32 and fp8, so one of them suffices.
 bool is_another_numerics(const TypeCase& types) {
   return types.numerics == Numerics::kTf32 || types.numerics == Numerics::kEmulated ||
          types.numerics == Numerics::kPromoted;
@@ -76,7 +76,7 @@ void test_family(std::string_view name) {
   check(family, one_class_a_type(family, device.limits(), random), device);
 }
 
-// Has nothing but the linked-in kernel.
+// A device that has only the linked-in kernel.
 class DeviceWithoutCompiler final : public HostDevice {
  public:
   DeviceWithoutCompiler() : HostDevice(0) {}
@@ -102,7 +102,7 @@ TEST_CASE("blocked multiplies more columns and a longer K than one block", "[hos
   const TypeCase types{DataType::kF32, DataType::kF32, DataType::kF32, Numerics::kIeee};
   std::vector<FamilyCase> cases;
   for (const std::string_view layout : {"nn", "nt"}) {
-    // More than one block of N in each thread's part, and a partial last block of K.
+    // Each thread's part has more than one block of N, and the last block of K is partial.
     const Problem wide = with_sizes(random_class(types, layout, 0, random), 7, 2200, 300);
     Config config = random_config(family, wide, device.limits(), random);
     config.set("block_n", 1024);

@@ -1,5 +1,5 @@
-// Looks up each winner of a cache with kernels that have an additional activation. Fails if one is
-// not found.
+// Looks up each winner of a cache with kernels that have an additional activation. Fails if a
+// winner is not found.
 //
 //     tunedgemm_grown_calls CACHE BACKEND
 

@@ -35,14 +35,14 @@ std::string text_of(const std::filesystem::path& path) {
   return text;
 }
 
-// A zombie, as in a container without an init, does not live.
+// Whether the process lives; a zombie, as in a container without an init, does not.
 bool lives(const std::string& pid) {
   const std::string status = text_of("/proc/" + pid + "/stat");
   return !status.empty() && status.substr(status.rfind(')')).find('Z') == std::string::npos;
 }
 
-// A script that writes its pid to the file `own`, a child's pid to `other`, and never ends; both
-// ignore SIGTERM.
+// A script that writes its own pid to the file `own` and its child's pid to `other`. Neither
+// process ends, and both ignore SIGTERM.
 std::string endless(const TemporaryFolder& folder) {
   const std::string own = folder.path() / "own", other = folder.path() / "other";
   return "trap '' TERM HUP INT; sleep 1000 & echo $! > " + other + "; echo $$ > " + own +
@@ -217,7 +217,7 @@ TEST_CASE("A temporary folder of a killed process is removed by a later one") {
     fs::last_write_time(path, fs::file_time_type::clock::now() - 1h);
   };
   make_old(fs::directory_iterator(places.path())->path());
-  // The folders of a running process and of other programs stay.
+  // The folders of a running process and of other programs are kept.
   const fs::path living = places.path() / ("tunedgemm-" + std::to_string(getpid()) + "-aaaaaa");
   const fs::path other = places.path() / "tunedgemm-999999999";
   for (const fs::path& folder : {living, other}) {

@@ -1,5 +1,5 @@
-// Kernels compiled by NVRTC in a separate process: the machine code is the same, and every failure
-// of the process is a value.
+// Tests kernels compiled by NVRTC in a separate process: the machine code is the same, and every
+// failure of the process is a value.
 
 #include "runtime/cuda/compile_process.h"
 
@@ -99,7 +99,7 @@ TEST_CASE("A compiler that crashes, hangs or is missing gives a value") {
   CHECK(failure_by(shell("exit 0")).cause == Cause::kEnvironment);  // wrote nothing
   CHECK(failure_by(shell("exit 3")).cause == Cause::kEnvironment);
   CHECK_THROWS_AS(failure_by({"/no/such/program"}), std::system_error);
-  // Too few arguments, or a missing file.
+  // The program gets too few arguments, or a file is missing.
   CHECK(failure_by(shell(std::string("exec ") + TUNEDGEMM_COMPILE_PROGRAM)).cause ==
         Cause::kEnvironment);
   Source source = some_source();

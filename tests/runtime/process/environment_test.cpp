@@ -1,5 +1,5 @@
-// A broken environment affects a call at most by a slower kernel. Each case runs in a separate
-// process, which breaks its environment and calls the library.
+// In a broken environment a call may run a slower kernel, but nothing worse happens. Each case runs
+// in a separate process, which breaks its environment and calls the library.
 
 #include <fcntl.h>
 #include <grp.h>
@@ -94,7 +94,7 @@ std::string call(tunedgemm_policy policy, const std::string& cache, int threads 
   return wrong;
 }
 
-// Breaks the environment and makes the calls in a child process. Returns the error, or "".
+// Breaks the environment and makes the calls, all in a child process. Returns the error, or "".
 std::string in_child(const std::function<bool()>& breaks,
                      const std::function<std::string()>& calls) {
   std::array<int, 2> pipe_ends{};

@@ -35,7 +35,7 @@ struct Matrices {
   bool right() const { return d == std::vector<float>(kSize * kSize, 2 * kSize); }
 };
 
-// Compiles nothing: the linked-in kernel runs.
+// A context that compiles nothing, so that the linked-in kernel runs.
 Context host_context(const std::string& cache, int threads = 2) {
   return Context({.backend = TUNEDGEMM_BACKEND_HOST,
                   .host_threads = threads,
@@ -45,8 +45,8 @@ Context host_context(const std::string& cache, int threads = 2) {
 
 constexpr Problem kProblem{.m = kSize, .n = kSize, .k = kSize};
 
-// The exit status of a child that runs `work`; -1 if a signal ended it, including the alarm for a
-// hang.
+// The exit status of a child that runs `work`; -1 if a signal ended it, such as the alarm that ends
+// a hung child.
 int status_of(const std::function<bool()>& work) {
   const pid_t child = fork();
   if (child == 0) {
@@ -64,7 +64,7 @@ int status_of(const std::function<bool()>& work) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-// Threads that use the library and its log until the destructor.
+// Threads that use the library and its log until the destructor stops them.
 class Busy {
  public:
   explicit Busy(const std::string& cache) : context_(host_context(cache)) {

@@ -1,4 +1,5 @@
-// A program that runs with more rights than its caller, in an environment chosen by the caller.
+// Tests a program that runs with more rights than its caller, in an environment that the caller
+// chooses.
 
 #include <grp.h>
 #include <sys/wait.h>

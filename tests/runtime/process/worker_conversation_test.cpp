@@ -60,7 +60,7 @@ TEST_CASE("A worker's lines become progress and a result") {
   CHECK(conversation.take(running_line(&candidate, 40)) == Next::kListen);
   CHECK(conversation.at_work() == to_text(candidate));
   CHECK(until_hung(conversation) == seconds(40));
-  // Another thread may log while a candidate hangs.
+  // Another thread may write to the log while a candidate hangs.
   CHECK(conversation.take(log_line(LogLevel::kInfo, "another thread speaks")) == Next::kListen);
   CHECK(until_hung(conversation) <= seconds(40));
   CHECK(conversation.take(running_line(nullptr, 0)) == Next::kListen);

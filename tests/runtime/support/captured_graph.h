@@ -1,7 +1,7 @@
 #pragma once
 
-// Owners of CUDA streams, events and captured graphs, for tests on a GPU. A driver error throws
-// DeviceError.
+// Owners of CUDA streams, events and captured graphs, for tests on a GPU. They throw DeviceError if
+// the driver reports an error.
 
 #include <cstdint>
 

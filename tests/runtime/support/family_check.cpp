@@ -46,8 +46,8 @@ void build(Built& built, Device& device) {
   built.kernel = std::get<0>(std::move(loaded));
 }
 
-// Distinguishes one family's sources. Hashing the whole text for every case would take longer than
-// running it.
+// A text that distinguishes one family's sources. Hashing a whole source for every case would take
+// longer than running the case.
 std::string text_of_defines(const Source& source) {
   std::string text;
   for (const auto& [macro, value] : source.defines) {
@@ -56,7 +56,7 @@ std::string text_of_defines(const Source& source) {
   return text;
 }
 
-// One thread's memory, on the device and the host, as large as the largest case so far.
+// One thread's memory on the device and on the host, as large as the largest case so far.
 class ThreadMemory {
  public:
   explicit ThreadMemory(Device& device) : device_(device), verifier_(make_host_verifier(1)) {
@@ -65,7 +65,7 @@ class ThreadMemory {
     device_.copy_to_device(scales_->data(), scales, sizeof scales);
   }
 
-  /// Empty if the kernel's result is right; `worst` is raised to its error.
+  /// Empty if the kernel's result is right. Raises `worst` to the result's error if that is larger.
   std::string check(const CompiledKernel& kernel, const Launch& launch, const Problem& problem,
                     std::uint64_t seed, double& worst) {
     const VerifiedProblem verified(problem, seed);
@@ -165,7 +165,7 @@ class ThreadMemory {
   std::vector<double> expected_;
 };
 
-// A config that a search would consider, or sometimes any other legal one.
+// A config that a search would consider or, sometimes, any other legal config.
 Config random_config(const Family& family, const std::vector<Config>& considered,
                      const Problem& problem, const DeviceLimits& limits, Random& random) {
   constexpr int kMostAttempts = 50;
@@ -199,8 +199,8 @@ std::vector<FamilyCase> random_cases(const Family& family, const DeviceLimits& l
     for (const std::string_view layout : {"nn", "nt", "tn", "tt"}) {
       for (int index = 0; index < classes; ++index) {
         const Problem drawn = random_class(types, layout, activation++, random);
-        // Large enough that few configs are refused for the shape; alternately with few rows, which
-        // have other candidates.
+        // The shape is so large that it causes few refusals. Every other problem has few rows, for
+        // which there are other candidates.
         const Problem large = with_sizes(drawn, index % 2 == 0 ? 1000 : 100, 1000, 1000);
         const std::vector<Config> considered = configs_of(family, large, limits);
         if (considered.empty()) {
@@ -266,7 +266,8 @@ FamilyReport check_family(const Family& family, const std::vector<FamilyCase>& c
             *entry.kernel, instance_of(family, problem, config, limits).launch, problem,
             seed + index, worst);
       } catch (const DeviceError& error) {
-        // All threads lose the device; with one thread this case caused it.
+        // All threads lose the device at once; if there is only one thread, this case was the
+        // cause.
         throw std::runtime_error(candidate + "\n  " + to_text(problem) + "\n  " + error.what() +
                                  "\n  (TUNEDGEMM_TEST_THREADS=1 runs one case at a time)");
       }

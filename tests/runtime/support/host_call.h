@@ -40,7 +40,7 @@ class HostCall {
 
   std::vector<float> a, b;
   mutable std::vector<float> d;  ///< NaN
-  /// Offset of the matrices, in elements, from an address aligned to 16 bytes.
+  /// The offset of the matrices, in elements, from an address aligned to 16 bytes.
   std::ptrdiff_t offset = 0;
 
   tunedgemm_problem problem() const {

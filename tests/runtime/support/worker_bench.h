@@ -14,7 +14,7 @@
 namespace tunedgemm::internal {
 
 /// A folder with a cache and a compiler that breaks kernels, for tests of workers. Only one may
-/// exist, since it sets an environment variable.
+/// exist at a time, since it sets an environment variable.
 class WorkerBench {
  public:
   WorkerBench() = default;
@@ -24,7 +24,7 @@ class WorkerBench {
 
   std::string cache() const { return folder_.path() / "cache.db"; }
 
-  /// Sets the host's compiler to that of write_breaking_compiler.
+  /// Makes write_breaking_compiler's wrapper the host's compiler.
   void break_kernels(const std::string& cases) const {
     const std::filesystem::path path = folder_.path() / "c++";
     write_breaking_compiler(path, cases);

@@ -1,4 +1,4 @@
-// When the background thread tunes and what stops it, with a fake tuning.
+// Tests when the background thread tunes and what stops it, with a fake tuning.
 
 #include "runtime/tuning/background_tuner.h"
 

@@ -1,4 +1,4 @@
-// Device properties found by launches: probed once, then read from the store.
+// Device properties that launches determine are probed once, then read from the store.
 
 #include "runtime/tuning/device_probe.h"
 
@@ -131,7 +131,7 @@ TEST_CASE("A GPC-aware plan uses the GPCs of the store, else of a probe", "[gpu]
     const auto context = Context::create(options);
     CHECK(context->device().limits().gpc_of_sm.empty() != is_stored);
     const Device::Current current(context->device());
-    // Another stream of this thread is captured, in the most restrictive mode.
+    // Another stream of this thread is being captured, in the most restrictive mode.
     const OwnStream captured;
     captured.begin_capture();
     const Plan& plan = context->plan(checked_call(call_key(problem, buffers)), nullptr);

@@ -9,12 +9,12 @@
 
 namespace tunedgemm::internal {
 
-/// Attributes by the manual's numbers, as integers; negative numbers are the arguments that created
-/// a layout.
+/// Maps the manual's numbers of attributes to their values as integers; negative keys are the
+/// arguments that created a layout.
 using FakeAttributes = std::map<int, std::int64_t>;
 enum FakeLayoutNumber { kFakeType = -1, kFakeRows = -2, kFakeColumns = -3, kFakeStride = -4 };
 
-/// The last call of cublasLtMatmulAlgoGetHeuristic, and alpha of the last cublasLtMatmul.
+/// The last call of cublasLtMatmulAlgoGetHeuristic, and the alpha of the last cublasLtMatmul.
 struct FakeCall {
   FakeAttributes operation, preference;
   std::array<FakeAttributes, 4> layouts;  ///< A, B, C, D in the library's order
@@ -23,5 +23,5 @@ struct FakeCall {
 
 }  // namespace tunedgemm::internal
 
-/// Found by dlsym under this name.
+/// Tests find this function by dlsym.
 extern "C" const tunedgemm::internal::FakeCall* fake_cublaslt_last_call();

@@ -1,13 +1,13 @@
 #pragma once
 
-// FakeFamily: a family whose candidates are named by number and never compiled.
+// FakeFamily: a family whose candidates are named by numbers and never compiled.
 
 #include "kernel_templates/family.h"
 
 namespace tunedgemm::internal {
 
-/// Knobs: block_m, the tile; variant, by which the cost model ranks; split_k, which needs a
-/// workspace. Legal if block_m <= M.
+/// The knobs are block_m, the tile; variant, by which the cost model ranks; and split_k, which
+/// needs a workspace. A config is legal if block_m <= M.
 class FakeFamily final : public Family {
  public:
   FakeFamily();
@@ -16,12 +16,12 @@ class FakeFamily final : public Family {
                             const DeviceLimits& limits) const override;
 
   Candidate candidate(int variant, int block_m = 64, int split_k = 1) const;
-  /// For a problem with room for any block_m.
+  /// The instance for a problem with room for any block_m.
   Instance instance(const Candidate& candidate) const;
   Instance instance(const Candidate& candidate, double predicted_us) const;
 };
 
-/// The one shared by all tests.
+/// The family that all tests share.
 const FakeFamily& fake_family();
 
 }  // namespace tunedgemm::internal

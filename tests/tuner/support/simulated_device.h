@@ -47,7 +47,7 @@ class SimulatedDevice final : public Evaluator {
   double now_seconds() override { return now; }
   double roofline_us() const override { return least_us; }
 
-  // Settings, made before a tuning.
+  // Settings: set them before a tuning.
   double noise = 0;                ///< relative standard deviation of a sample
   double outlier_probability = 0;  ///< of a sample that takes 1.2 to 3 times as long
   double least_us = 1;
@@ -55,7 +55,7 @@ class SimulatedDevice final : public Evaluator {
   double cool_down_before_sample = 0;
   std::function<double(double)> clock_ratio;  ///< as a function of time; empty: always 1
 
-  // Observations, read after a tuning.
+  // Observations: read them after a tuning.
   double now = 0;
   int warm_ups = 0, cool_downs = 0;
   std::vector<std::string> prepared;  ///< in order
