@@ -252,8 +252,8 @@ tunedgemm_status tunedgemm_context_create(const tunedgemm_context_options* optio
     }
     *context = nullptr;
     tunedgemm::internal::ProcessContexts& contexts = process_contexts();
-    auto created = std::make_unique<tunedgemm_context>(
-        Context::create(tunedgemm::internal::checked_options(options)));
+    std::unique_ptr<tunedgemm_context> created(
+        new tunedgemm_context{Context::create(tunedgemm::internal::checked_options(options))});
     contexts.note(*created->context);
     *context = created.release();
     return TUNEDGEMM_STATUS_OK;

@@ -77,13 +77,11 @@ TEST_CASE("On a GPU an exported cache compiles nothing with another NVRTC, or wi
   }
   for (const fs::path& other : others) {
     const EnvironmentVariable use("TUNEDGEMM_NVRTC", other);
-    for (const Policy policy :
-         {Policy::kTune, Policy::kCompile, Policy::kStored, Policy::kFail}) {
+    for (const Policy policy : {Policy::kTune, Policy::kCompile, Policy::kStored, Policy::kFail}) {
       const fs::path shipped = folder.path() / "shipped.db";
       fs::copy_file(exported, shipped, fs::copy_options::overwrite_existing);
       const auto context = context_on(shipped, policy);
-      INFO(other << ", policy " << name(policy) << ", "
-                 << context->device().toolchain().compiler);
+      INFO(other << ", policy " << name(policy) << ", " << context->device().toolchain().compiler);
       CHECK(candidates_of(*context) == tuned);
       CHECK(context->kernel_counters().compiled == 0);
     }
