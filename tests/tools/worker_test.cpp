@@ -121,7 +121,7 @@ TEST_CASE("After five crashed candidates the best of those that ran before wins"
              ContainsSubstring("5 candidates crashed"));
 }
 
-TEST_CASE("Without a worker, candidates that crash in the finals cost two processes") {
+TEST_CASE("Without a worker, candidates that crash in the finals cost two processes", "[alone]") {
   const Shell shell;
   const std::filesystem::path compiler_path = shell.folder() / "c++";
   // Kernels crash 10 ms after their first launch.
