@@ -18,9 +18,9 @@ inline constexpr double kTieMargin = 0.005;
 inline constexpr double kTieCeiling = 0.02;
 /// A challenger must beat the default by this margin to replace it.
 inline constexpr double kDefaultMargin = kTieMargin;
-/// If the rounds are too few for an interval, or few with an outlier, a challenger replaces the
-/// default if it is faster by more than kTieCeiling and by more than this many median deviations of
-/// the rounds.
+/// If there are too few rounds for an interval, or if a few rounds have an outlier, a challenger
+/// replaces the default if it is faster by more than kTieCeiling and by more than this many median
+/// deviations of the rounds.
 inline constexpr double kFarBeyondNoise = 4;
 
 /// A contender that was measured faster than the winner by more than kTieMargin but did not win.

@@ -3,7 +3,7 @@
 // ProcessContexts: the contexts of calls that pass none, one per device. As in the CUDA runtime,
 // these calls use the current device of their thread.
 //
-// Thread-safe. There is one per process, never destroyed: threads may use it during exit.
+// Thread-safe. A process has one, which is never destroyed, because threads may use it during exit.
 
 #include <cstdint>
 #include <functional>

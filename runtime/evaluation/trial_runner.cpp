@@ -82,7 +82,7 @@ Arguments TrialRunner::arguments(std::int64_t set_index) const {
   return arguments;
 }
 
-// Not called in the constructor: the kernels of the verifier may still be compiling.
+// The constructor does not call this, because the verifier's kernels may still be compiling.
 void TrialRunner::fill_operands() {
   device_.set_bytes(operands_->data(), kPoison, operands_->size_bytes());
   const auto fill = [&](reference::FillTask task) {

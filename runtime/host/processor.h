@@ -10,8 +10,9 @@
 
 namespace tunedgemm::internal {
 
-/// The threads that a multiplication may use: $TUNEDGEMM_THREADS if that is a positive number, else
-/// the CPUs that this process may run on, limited by the CPU quota of the control group.
+/// The number of threads that a multiplication may use: $TUNEDGEMM_THREADS if that is a positive
+/// number, else the CPUs that this process may run on, limited by the CPU quota of the control
+/// group.
 int available_threads();
 
 struct Processor {

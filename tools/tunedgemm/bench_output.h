@@ -22,8 +22,7 @@ namespace tunedgemm::internal {
 /// Used by one thread.
 class BenchFiles {
  public:
-  /// For an empty path, there is no such file. Throws std::runtime_error if a file cannot be
-  /// written.
+  /// No file is written for an empty path. Throws std::runtime_error if a file cannot be written.
   BenchFiles(BenchRun run, std::string csv_path, std::string json_path);
 
   /// The row is in the files when the call returns. Throws as above.

@@ -105,13 +105,13 @@ typedef enum tunedgemm_numerics TUNEDGEMM_INT32 {
 } tunedgemm_numerics;
 
 /* ---- Problem and buffers --------------------------------------------------------------------- */
-/** As a batch stride of A, B or C: every batch index uses the same matrix. */
+/** A batch stride of A, B or C that makes every batch index use the same matrix. */
 #define TUNEDGEMM_BROADCAST INT64_C(-1)
 
-/** The multiplication. Call tunedgemm_problem_init(), then set members that differ.
+/** The multiplication. Call tunedgemm_problem_init(), then set the members that differ.
  *
- * op(A) is M x K, op(B) K x N, C and D M x N, `batch` times. Sizes may be 0: an empty D is no work,
- * and K = 0 gives D = act(beta * C + bias). No matrix may span more than 2^56 bytes.
+ * op(A) is M x K, op(B) is K x N, C and D are M x N, `batch` times. Sizes may be 0: an empty D is
+ * no work, and K = 0 gives D = act(beta * C + bias). No matrix may span more than 2^56 bytes.
  *
  * There is no transpose flag: the transpose of a row-major matrix is a column-major one. Leading
  * dimensions and batch strides count elements, 0 for packed. D must not overlap itself. */
@@ -147,7 +147,7 @@ TUNEDGEMM_API void tunedgemm_problem_init(tunedgemm_problem* problem, int64_t m,
                                           int64_t k, tunedgemm_type type_a, tunedgemm_type type_b,
                                           tunedgemm_type type_d);
 
-/** The operands of one call. Call tunedgemm_buffers_init(), then set members that differ.
+/** The operands of one call. Call tunedgemm_buffers_init(), then set the members that differ.
  *
  * Matrices and the bias must be aligned to their element size. The fastest kernels need pointers,
  * leading dimensions and batch strides that are multiples of 16 bytes; alignment is part of the
@@ -159,7 +159,7 @@ typedef struct tunedgemm_buffers {
   const void* a;          /**< A. */
   const void* b;          /**< B. */
   const void* c;          /**< C; not read if beta is 0, so it may hold NaN. */
-  void* d;                /**< D; every element is written and nothing else. */
+  void* d;                /**< D; every element is written, and nothing else. */
   const void* bias;       /**< The bias; ignored unless the problem has one. */
   const float* scale_a;   /**< One value in device memory, read by the kernel; NULL for 1. */
   const float* scale_b;   /**< One value in device memory, read by the kernel; NULL for 1. */
@@ -178,30 +178,30 @@ TUNEDGEMM_API void tunedgemm_buffers_init(tunedgemm_buffers* buffers);
 typedef enum tunedgemm_status TUNEDGEMM_INT32 {
   TUNEDGEMM_STATUS_OK = 0,               /**< Done; on CUDA: launched. */
   TUNEDGEMM_STATUS_INVALID_ARGUMENT = 1, /**< The call is wrong; the message names the value. */
-  TUNEDGEMM_STATUS_UNSUPPORTED = 2,   /**< No kernel computes this here, or nothing compiles one. */
-  TUNEDGEMM_STATUS_NOT_TUNED = 3,     /**< The policy, or a capture, allows no kernel; see there. */
-  TUNEDGEMM_STATUS_OUT_OF_MEMORY = 4, /**< Host memory, or device memory for a workspace. */
-  TUNEDGEMM_STATUS_NO_DEVICE = 5,     /**< No GPU, no driver, or no such ordinal. */
+  TUNEDGEMM_STATUS_UNSUPPORTED = 2,      /**< No kernel computes this here, or no compiler works. */
+  TUNEDGEMM_STATUS_NOT_TUNED = 3,        /**< The policy, or the capture, allows no kernel. */
+  TUNEDGEMM_STATUS_OUT_OF_MEMORY = 4,    /**< Host memory, or device memory for a workspace. */
+  TUNEDGEMM_STATUS_NO_DEVICE = 5,        /**< No GPU, no driver, or no such ordinal. */
   TUNEDGEMM_STATUS_DEVICE_FAILED = 6, /**< The driver reported an error; the device may be lost. */
   TUNEDGEMM_STATUS_INTERNAL = 7       /**< A bug in this library: please report the message. */
 } tunedgemm_status;
 
 /** One device, one cache file, and the plans, kernels and workspaces made with them. Opaque. NULL
- * stands for the process's own context of the calling thread's current CUDA device, or of the host
- * if there is none; the first call that uses it makes it with default options. */
+ * stands for the process's own context for the calling thread's current CUDA device, or for the
+ * host if there is none. The first call that uses the context creates it, with default options. */
 typedef struct tunedgemm_context tunedgemm_context;
 
 /** Multiplies: looks the problem up, tunes it if the policy says so, and launches its kernel.
  *
- * Once the context knows the problem, a call costs the launch: no lock, no allocation (except for a
- * workspace, the first time on a stream), no look at the cache. A problem is known after one call
- * with the same fields, pointer alignments, zeros among alpha and beta, and answer to "is C D?".
+ * Once the context knows the problem, a call costs only the launch: no lock, no allocation (except
+ * for a workspace, the first time on a stream), no cache access. A problem is known after one call
+ * with equal fields, pointer alignments, and answers to "alpha = 0?", "beta = 0?" and "is C D?".
  *
  * While `stream` is being captured nothing is compiled, tuned or loaded. A known problem is
  * captured with its own kernel, an unknown one with the best loaded kernel that computes it; if
  * there is none, the call fails with TUNEDGEMM_STATUS_NOT_TUNED. Make a plan before the capture.
  *
- * Equal inputs give equal bits while the kernel is the same; another winner may round otherwise.
+ * Equal inputs give equal bits while the kernel is the same; another winner may round differently.
  *
  * @param context  NULL for the process's own.
  * @param problem  The multiplication.
@@ -232,18 +232,18 @@ typedef enum tunedgemm_policy TUNEDGEMM_INT32 {
   TUNEDGEMM_POLICY_FAIL = 5 /**< Fail with TUNEDGEMM_STATUS_NOT_TUNED. */
 } tunedgemm_policy;
 
-/** The kernels around a launch on its stream. Plans are tuned for one regime; results are equal. */
+/** The kernels around a launch on its stream. Plans are tuned for one regime but right in both. */
 typedef enum tunedgemm_launch_regime TUNEDGEMM_INT32 {
-  TUNEDGEMM_LAUNCH_ISOLATED = 0, /**< Other kernels run in between, or that is not known. */
+  TUNEDGEMM_LAUNCH_ISOLATED = 0, /**< Other kernels run, or may run, in between. */
   /** Kernels of this library follow each other and may overlap. A foreign kernel in between costs a
-   * microsecond; it must not start its successor early and also write the workspace given here. */
+   * microsecond; it must not both start its successor early and write the workspace given here. */
   TUNEDGEMM_LAUNCH_BACK_TO_BACK = 1
 } tunedgemm_launch_regime;
 
 /** Options of a plan. */
 typedef struct tunedgemm_plan_options {
   size_t struct_size;      /**< sizeof(tunedgemm_plan_options) */
-  tunedgemm_policy policy; /**< On a miss. TUNE and FAIL act on plans without a winner, too. */
+  tunedgemm_policy policy; /**< On a miss. TUNE and FAIL also act on plans without a winner. */
   tunedgemm_launch_regime launch_regime; /**< Calls without a plan are isolated. */
   const char* name; /**< Shown with the request in the view `missing`, or NULL. */
 } tunedgemm_plan_options;
@@ -270,9 +270,9 @@ TUNEDGEMM_API tunedgemm_status tunedgemm_plan_create(tunedgemm_context* context,
 
 /** Launches a plan. Never compiles or tunes.
  *
- * @param plan     Of a context that lives.
- * @param buffers  Aligned at least as well as at the plan's creation, with alpha and beta 0, and C
- *     equal to D, exactly where they were then.
+ * @param plan     The plan, whose context must still exist.
+ * @param buffers  Aligned at least as well as when the plan was created. Whether alpha and beta are
+ *     0, and whether C is D, must not have changed.
  * @param stream   As for tunedgemm_matmul().
  * @return TUNEDGEMM_STATUS_OK, _INVALID_ARGUMENT, _OUT_OF_MEMORY or _DEVICE_FAILED. */
 TUNEDGEMM_API tunedgemm_status tunedgemm_run(const tunedgemm_plan* plan,
@@ -280,9 +280,9 @@ TUNEDGEMM_API tunedgemm_status tunedgemm_run(const tunedgemm_plan* plan,
 
 /** Bytes of workspace that the plan can use; 0 for none or for NULL.
  *
- * If the buffers bring no workspace, the context keeps one per stream, allocated by the first call
+ * If the buffers have no workspace, the context keeps one per stream, allocated by the first call
  * on it. A captured graph gets its own, one per branch, which live as long as the graph, its clones
- * and its executables. Executables of one graph share them: to run two at once, bring workspaces.
+ * and its executables. Executables of one graph share them: to run two at once, pass workspaces.
  *
  * A caller's workspace is 256-byte aligned and zeroed before its first use, in stream order or
  * earlier; each launch leaves it ready for the next. Overlapping launches must not share it. */
@@ -326,8 +326,8 @@ typedef struct tunedgemm_context_options {
 /** Sets the defaults, which are all 0 or NULL. `options` must not be NULL. */
 TUNEDGEMM_API void tunedgemm_context_options_init(tunedgemm_context_options* options);
 
-/** Opens a device and a cache, in milliseconds beside the driver's start. A cache that cannot be
- * used is no error: the context works in memory and tunedgemm_context_report() says why.
+/** Opens a device and a cache, in milliseconds plus the driver's start. A cache that cannot be
+ * used is no error: the context works in memory, and tunedgemm_context_report() says why.
  * @param options  NULL for the defaults.
  * @param context  Receives the context; NULL on failure.
  * @return TUNEDGEMM_STATUS_OK, _NO_DEVICE, _DEVICE_FAILED or _INVALID_ARGUMENT. */
@@ -335,8 +335,8 @@ TUNEDGEMM_API tunedgemm_status tunedgemm_context_create(const tunedgemm_context_
                                                         tunedgemm_context** context);
 
 /** Writes pending results to the cache and frees the context with its plans, kernels and
- * workspaces. Launched work may still run, but graphs that captured calls of this context must not
- * be launched any more. NULL is allowed. */
+ * workspaces. Launched work may still run, but graphs that captured calls of this context must no
+ * longer be launched. NULL is allowed. */
 TUNEDGEMM_API void tunedgemm_context_destroy(tunedgemm_context* context);
 
 /** Ends background tuning for good, after the current candidate; plans no longer change. Call it
@@ -366,8 +366,8 @@ TUNEDGEMM_API const char* tunedgemm_status_name(tunedgemm_status status);
  * - Structs: `struct_size` is sizeof as the caller was compiled; the _init functions set it. New
  *   members come at the end, and a shorter struct is completed with defaults. Structs are not kept.
  *   Enumerators keep their numbers; any other number is an invalid argument.
- * - Memory: Operands lie in the context's device memory; managed and registered host memory counts
- *   as both. A problem's first call and a plan's first launch refuse unreachable memory.
+ * - Memory: Operands lie in the context's device memory; managed and registered host memory suits
+ *   GPU and host. A problem's first call and a plan's first launch refuse unreachable memory.
  * - Streams: On CUDA a call returns after the launch; unless it tunes or allocates, it waits for
  *   nothing on the device. On the host it returns with the result.
  * - Threads: Any number of threads may share a context and its plans; on the host their launches

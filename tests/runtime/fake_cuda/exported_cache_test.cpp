@@ -1,4 +1,5 @@
-// A cache exported on one machine runs on another, whose NVRTC has another version or does not work.
+// A cache exported on one machine works on another, whose NVRTC has another version or does not
+// work.
 
 #include <filesystem>
 #include <fstream>
