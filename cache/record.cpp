@@ -13,8 +13,8 @@ constexpr std::array kRigors{Rigor::kModel, Rigor::kQuick, Rigor::kNormal, Rigor
 
 }  // namespace
 
-// Fingerprints hash one line for each field: no value contains a line break, so equal texts mean
-// equal values.
+// A fingerprint is the hash of a text with one line for each field. No value contains a line break,
+// so equal texts mean equal values.
 
 std::string_view cpu_features(std::string_view compiler) {
   constexpr std::string_view kSeparator = " for ";

@@ -17,7 +17,8 @@
 
 namespace tunedgemm::internal {
 
-/// The identity of a device in a key. No ordinal and no UUID: equal devices share what was tuned.
+/// The identity of a device in a key. It has no ordinal and no UUID, so equal devices share their
+/// results.
 struct DeviceIdentity {
   std::string backend = "host";   ///< the backend whose families run on it
   std::string name;               ///< "NVIDIA H200", "AMD EPYC 9354 (AVX-512, 2 threads)"
@@ -31,13 +32,14 @@ struct DeviceIdentity {
   friend bool operator==(const DeviceIdentity&, const DeviceIdentity&) = default;
 };
 
-/// Rounded up to whole GiB. Drivers reserve some MB, each a different amount, so the reported size
-/// is less than the device has and varies between them.
+/// `bytes` rounded up to whole GiB. Each driver reserves a different number of MB, so the reported
+/// size is less than the device has, and varies between drivers.
 std::int64_t in_whole_gib(std::int64_t bytes);
 
 struct Toolchain {
   /// "nvrtc 13.0"; on the host "g++ 12.2.0 for 85ffb4c1", where the text after " for " names the
-  /// CPU features that the machine code may use. Without a compiler "none", with the same suffix.
+  /// CPU features that the machine code may use. Without a compiler it is "none", with the same
+  /// suffix.
   std::string compiler;
   std::string driver;  ///< "580.159", or the C library for the host
 
@@ -48,7 +50,7 @@ struct Toolchain {
 /// architecture.
 std::string_view cpu_features(std::string_view compiler);
 
-/// The key of a tuning and everything that comes of it: winner, trials, lease.
+/// The key of a tuning and of everything that belongs to it: winner, trials, lease.
 struct TuningKey {
   Problem problem;
   DeviceIdentity device;
@@ -61,7 +63,7 @@ struct TuningKey {
 std::string fingerprint(const DeviceIdentity& device);
 std::string fingerprint(const Toolchain& toolchain);
 
-/// A compiler's output and its resource figures.
+/// A compiler's output, and the resources that it uses.
 struct Binary {
   std::vector<std::byte> code;  ///< a cubin, or a shared object
   std::string entry;
@@ -72,7 +74,7 @@ struct Binary {
 };
 
 struct StoredBinary {
-  std::string compiler;  ///< the one that made it
+  std::string compiler;  ///< the compiler that made it
   Binary binary;
 };
 
@@ -81,7 +83,7 @@ struct Measurement {
   double median_us = 0;
   double low_us = 0;              ///< 20th percentile
   double high_us = 0;             ///< 80th percentile
-  std::vector<float> samples_us;  ///< one a round
+  std::vector<float> samples_us;  ///< one per round
 
   friend bool operator==(const Measurement&, const Measurement&) = default;
 };
@@ -147,12 +149,12 @@ struct Record {
   double default_us = 0;    ///< the default config in the same finals; 0 if it could not run
   double naive_us = 0;      ///< the naive kernel in the same session; 0 if not measured
   double runner_up_us = 0;  ///< 0 if there is none
-  /// The other candidates, as text, that are statistically indistinguishable from the winner.
+  /// The texts of the other candidates that are statistically indistinguishable from the winner.
   std::vector<std::string> ties;
   Rigor rigor = Rigor::kModel;
   int candidates_tried = 0;
   int candidates_legal = 0;
-  bool complete = true;  ///< false: the budget ended before all candidates were tried
+  bool complete = true;  ///< false: the budget ended before all candidates had been tried
   double spent_seconds = 0;
   double compile_seconds = 0, check_seconds = 0, screen_seconds = 0, finals_seconds = 0;
   double max_error = 0;
@@ -162,14 +164,14 @@ struct Record {
   std::string tuned_at;  ///< in the format of utc_now(); set by the store if empty
 };
 
-/// Whether the tuning was at least normal and ran to completion.
+/// Whether the tuning had at least normal rigor and was finished.
 bool is_confirmed(const Record& record);
 
 /// The current time in UTC, in the format of the rows: "2026-11-21 10:32:05".
 std::string utc_now();
 
-/// How well a record matches the request. Stale: tuned with another compiler or driver; usable, and
-/// due for re-tuning.
+/// How well a record matches the request. A stale one was tuned with another compiler or driver: it
+/// is usable, but due for re-tuning.
 enum class Match : std::int32_t { kExact = 1, kStale = 2 };
 
 struct Hit {

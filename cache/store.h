@@ -2,8 +2,8 @@
 
 // Store: the library's memory, one SQLite file. The layers above see only this header.
 //
-// Contract: no member throws and none fails a caller. If the file system or SQLite refuses an
-// operation, the store falls back to read-only or in-memory mode, logs that once and reports it in
+// Contract: no member throws or makes its caller fail. If the file system or SQLite refuses an
+// operation, the store falls back to read-only or in-memory mode, logs this once and reports it in
 // `health()`. A binary that does not match its stored hash is a miss. Thread-safe. A store belongs
 // to the process that opened it: a forked child opens its own.
 
@@ -31,15 +31,16 @@ struct StoreOptions {
   std::vector<std::filesystem::path> system_paths;
   enum class Access { kReadWrite, kReadOnly, kMemoryOnly } access = Access::kReadWrite;
 
-  // For tests; the defaults are right.
+  // The options below are for tests; their defaults are right for programs.
 
   /// The journal mode of a file that is created; see the README of this folder.
   enum class Journal { kAutomatic, kRollback, kWriteAhead } journal = Journal::kAutomatic;
   /// How long one operation waits for other processes.
   int busy_timeout_ms = 5000;
-  /// kWhole reads the whole writable file and so finds damage that opening it would not meet.
+  /// kWhole reads the whole writable file, and so finds damage that opening it would miss.
   enum class Examination { kQuick, kWhole } examination = Examination::kQuick;
-  /// Decides whether a stored winner is current or void; empty: the registered families.
+  /// Finds the families whose current templates decide whether a stored winner is void. If it is
+  /// empty, the registered families are used.
   std::function<const Family*(std::string_view name)> find_family;
 };
 
@@ -57,7 +58,7 @@ struct StoreHealth {
   std::string sqlite_version;
   std::int64_t file_bytes = 0;
   std::int64_t winners = 0;
-  /// How many of these are in memory only: without a file, or until it can be written again.
+  /// How many of these are only in memory, because there is no file or it cannot be written yet.
   std::int64_t unsaved_winners = 0;
 };
 
@@ -76,8 +77,8 @@ class Lease {
   Lease(std::shared_ptr<void> held, bool winners_changed)
       : held_(std::move(held)), winners_changed_(winners_changed) {}
   explicit operator bool() const { return held_ != nullptr; }
-  /// Whether another process has stored winners since the look-up before acquire(): only then can a
-  /// second look-up find what the first missed. Also valid if the lease was refused.
+  /// Whether another process has stored winners since the look-up before acquire(). Only then can a
+  /// second look-up find what the first one missed. Also valid if the lease was refused.
   bool winners_changed() const { return winners_changed_; }
 
  private:
@@ -85,9 +86,9 @@ class Lease {
   bool winners_changed_ = false;
 };
 
-/// A winner whose template has changed since.
+/// A winner whose template has changed since it was tuned.
 struct OutdatedWinner {
-  Hit hit;        ///< as if the row were of the current template
+  Hit hit;        ///< as if the row belonged to the current template
   Binary binary;  ///< of the old template
 };
 
@@ -117,51 +118,55 @@ class Archive;
 
 class Store {
  public:
-  /// Opens or creates the file, else works without it; see health(). Blocks for a few milliseconds,
-  /// or up to the busy timeout (5 s) if another process writes all that time.
+  /// Opens or creates the file. If that is impossible, the store works without it; see health().
+  /// Blocks for a few milliseconds, or up to the busy timeout (5 s) if another process keeps
+  /// writing.
   static std::unique_ptr<Store> open(const StoreOptions& options);
   ~Store();
   Store(const Store&) = delete;
   Store& operator=(const Store&) = delete;
 
   StoreHealth health() const;
-  /// The state alone: unlike health(), it counts no winners and reads no file.
+  /// Only the state: unlike health(), this counts no winners and reads no file.
   StoreState state() const;
   /// StoreHealth::unsaved_winners alone.
   std::int64_t unsaved_winners() const;
-  /// The file in use, or the one that would be; empty if there is none.
+  /// The file in use, or the one that would be used if it could be; empty if there is none.
   std::filesystem::path path() const;
 
   /// Problems in keys may be canonical or not.
 
-  /// The winner for the problem on the device. Void rows are not returned:
-  /// another template fingerprint, or a config that the family no longer allows within `limits`.
-  /// Cached winners are answered from memory. Anything else is one indexed look-up in the files,
-  /// which sees what other processes have stored, so there is no need to look a second time.
+  /// The winner for the problem on the device. Skips void rows: those with another template
+  /// fingerprint, or with a config that the family no longer allows within `limits`. A cached
+  /// winner comes from memory. Otherwise this takes one indexed look-up in the files, which sees
+  /// what other processes have stored, so callers need not look a second time.
   std::optional<Hit> find(const TuningKey& key, const DeviceLimits& limits) const;
 
   /// The newest void winner that this compiler made and that the family still allows within
   /// `limits`, with its binary. Empty if there is none, or its binary was not stored.
   std::optional<OutdatedWinner> find_outdated(const TuningKey& key,
                                               const DeviceLimits& limits) const;
-  /// Call it if the current template compiles to the same machine code: moves the winner's row and
-  /// binary to the current template.
+  /// Moves the winner's row and binary to the current template. Call it only if the current
+  /// template compiles to the same machine code.
   void renew(const OutdatedWinner& winner);
 
   /// Winners of the device for problems with the types, orders, epilogue and numerics of this one:
   /// at most `count` problems per file, those nearest in M, N, K and batch, the nearest first.
-  /// Includes void and stale winners; none whose sizes differ by more than a factor of 16 in total.
+  /// Includes void and stale winners, but none whose sizes differ by more than a factor of 16 in
+  /// total.
   std::vector<Record> neighbours(const Problem& problem, const DeviceIdentity& device,
                                  int count) const;
-  /// The same at any distance, but one problem for each config, and at most `count` configs: of the
-  /// 1,000 winners next in M on either side, those nearest in M first.
+  /// The same at any distance, but with one problem for each config and at most `count` configs,
+  /// the nearest in M first. Only the 1,000 winners next in M on each side are considered.
   std::vector<Record> distant_neighbours(const Problem& problem, const DeviceIdentity& device,
                                          int count) const;
 
-  /// Grows when this store has stored a winner or a binary, and when `find` or `refresh` has
-  /// noticed that another process wrote: a look-up that missed before may now hit.
+  /// A number that grows when this store has stored a winner or a binary, and when `find` or
+  /// `refresh` has noticed that another process wrote. If it has grown, a look-up that missed
+  /// before may hit.
   std::int64_t changes() const;
-  /// Notices what other processes have written: microseconds if that is nothing. Returns changes().
+  /// Notices what other processes have written, and returns changes(). Takes microseconds if they
+  /// have written nothing.
   std::int64_t refresh();
 
   /// How many look-ups `find` has answered, for measuring the cost of a call.
@@ -181,37 +186,39 @@ class Store {
   void forget_binary(const Source& source, const Toolchain& toolchain, int architecture);
 
   /// Stores the winner, its binary and all trials in one transaction. Keeps the stored winner
-  /// instead if it has the same toolchain and fingerprint and is of greater rigor, or is equally
-  /// rigorous and complete while this one is not; an incomplete winner counts only for as many
-  /// candidates as it has tried. Trials are marked as of the final round only if they belong to the
-  /// stored winner's tuning.
+  /// instead if it has the same toolchain and fingerprint and is more rigorous, or is equally
+  /// rigorous and complete while this one is not. An incomplete winner counts only for the number
+  /// of candidates that its tuning has tried. Only trials that belong to the stored winner's tuning
+  /// are marked as part of the final round.
   PutResult put(const Record& record, const Source& winner_source, const Binary& winner_binary,
                 const std::vector<TrialRecord>& trials);
 
-  /// Stores one outcome before the tuning is finished, so that an interrupted tuning resumes.
+  /// Stores one outcome before the tuning is finished, so that an interrupted tuning can be
+  /// resumed.
   void put_trial(const TuningKey& key, const TrialRecord& trial);
   /// All outcomes for the problem with this device and toolchain, the newest for each candidate.
   std::vector<TrialRecord> trials(const TuningKey& key) const;
 
-  /// Set before a candidate runs for the first time and cleared after it. A mark that remains
-  /// becomes a trial rejected as kCrashed: when the lease is released or, if the process died, when
-  /// the lease is next taken.
+  /// Marks a candidate before it runs for the first time; clear_in_flight() removes the mark
+  /// afterwards. A mark that remains becomes a trial rejected as kCrashed when the lease is
+  /// released or, if the process died, when the lease is next taken.
   void mark_in_flight(const TuningKey& key, std::string_view family, const Config& config,
                       std::string_view family_fingerprint);
   void clear_in_flight(const TuningKey& key);
 
-  /// Waits up to `wait_seconds` for another process that tunes the same problem; empty if it is
-  /// still tuning then. A lease whose process is gone (by host, boot, pid and start time) is taken
-  /// over.
+  /// Waits up to `wait_seconds` for another process that tunes the same problem; empty if that
+  /// process is still tuning afterwards. A lease whose process is gone (by host, boot, pid and
+  /// start time) is taken over.
   Lease acquire(const TuningKey& key, double wait_seconds);
 
-  /// The result of measuring launches on one piece of hardware (Device::probe), by a key that names
-  /// the hardware; empty if nothing is stored.
+  /// The stored result of measuring launches on one piece of hardware (Device::probe). The key
+  /// names the hardware. Empty if nothing is stored.
   std::string find_probe(std::string_view key) const;
   void put_probe(std::string_view key, std::string_view text);
 
-  /// Records a problem that was missed, and adds to its calls, in memory (no I/O, callable during
-  /// stream capture); written by flush() and at destruction. An empty name keeps the stored one.
+  /// Records a problem that was missed and adds to its calls, in memory only: there is no I/O, so
+  /// it may be called during stream capture. flush() and the destructor write the record to the
+  /// file. An empty name keeps the stored name.
   void note_request(const Problem& problem, const DeviceIdentity& device, std::int64_t calls,
                     std::string_view name = {});
   void flush();
@@ -222,8 +229,8 @@ class Store {
   std::vector<WinnerWithState> winners_with_state() const;
   /// Deletes the winners and trials of a problem on all devices; returns the number of winners.
   int forget(const Problem& problem);
-  /// Writes a self-contained copy (VACUUM INTO) for sharing or as a system file. Empty on success,
-  /// else a sentence.
+  /// Writes a self-contained copy (VACUUM INTO), to share or to use as a system file. Empty on
+  /// success, else a sentence.
   std::string export_to(const std::filesystem::path& destination) const;
   /// Copies the winners, trials and binaries of another cache file into this one, in one
   /// transaction. If both have a winner for a problem, the better-measured one stays. These decide,

@@ -108,7 +108,7 @@ class Walk {
       if (errno != ENOENT) {
         return next.string() + " cannot be examined: " + std::strerror(errno);
       }
-      // The missing rest will be created for this user alone.
+      // The rest of the path is missing, and will be created for this user alone.
       at_ = next;
       for (; !rest_.empty(); rest_.pop_front()) {
         at_ /= rest_.front();
@@ -142,7 +142,7 @@ class Walk {
     if (target.is_absolute()) {
       at_ = "/";
     }
-    // Another name is last now, so the folder's role may have changed.
+    // The path may end with another name now, so the folder's role may have changed.
     return check_folder();
   }
 

@@ -11,12 +11,12 @@
 namespace tunedgemm::internal {
 namespace {
 
-// After the file was busy for the whole busy timeout, or full, wait this long before trying it
-// again; the same for the writers' queue.
+// The pause before the file is tried again after it was busy for the whole busy timeout, or the
+// disk was full. The pause before the writers' queue is tried again is the same.
 constexpr std::chrono::seconds kPauseAfterFailure{10};
 constexpr std::size_t kMostUnsaved = 256;
 constexpr std::size_t kMostWarnings = 100;
-// A file damaged this often is on a bad disk and better left alone.
+// A file that was damaged this often is on a bad disk, and is better left alone.
 constexpr int kMostReplacements = 3;
 
 std::string random_prefix() {
@@ -87,7 +87,7 @@ const Family* Archive::family(std::string_view name) const {
   return options_.find_family ? options_.find_family(name) : find_family(name);
 }
 
-// The views decide which winners are void by the families' rows in `meta`.
+// The views use the families' rows in `meta` to decide which winners are void.
 void Archive::note_families() {
   if (!file_ || !file_->writable) {
     return;
@@ -158,7 +158,8 @@ bool Archive::write_to_file(const std::vector<Work>& works) {
       }
       std::optional<sqlite::Transaction> transaction;
       {
-        // A writer still in the queue after the timeout is stuck: wait for it once, not every time.
+        // If a writer is still in the queue after the timeout, it is stuck: wait for it once, not
+        // every time.
         const bool is_moving = Clock::now() >= queue_again_at_;
         const LockFile::Held held(*file_->writers_lock, is_moving ? options_.busy_timeout_ms : 0);
         if (is_moving && !held) {
@@ -166,8 +167,8 @@ bool Archive::write_to_file(const std::vector<Work>& works) {
         }
         transaction.emplace(file_->connection);
       }
-      // While we hold the write lock nobody can replace the file: see replace_damaged. A newer
-      // library may have migrated it since it was opened.
+      // While we hold the write lock, nobody can replace the file: see replace_damaged. But a newer
+      // library may have migrated the file since it was opened.
       is_ours = !file_->was_replaced() &&
                 file_->connection.integer("PRAGMA user_version") == kSchemaVersion;
       if (!is_ours) {
@@ -214,7 +215,7 @@ void Archive::run(const std::vector<Work>& works, sqlite::Connection& connection
   }
 }
 
-// The file now has everything that was in memory only.
+// The file now has everything that was only in memory.
 void Archive::forget_unsaved() {
   if (!unsaved_.empty()) {
     unsaved_.clear();

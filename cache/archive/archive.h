@@ -2,10 +2,10 @@
 
 // Archive: the databases behind a store. Private to cache. Thread-safe.
 //
-// There is at most one writable file, any number of read-only files, and an in-memory database. The
-// in-memory database is created when a write to the file fails, so that the rest of cache/ works
-// the same way whatever the file system does. Writes that failed because the file was busy or the
-// disk full are repeated with the next transaction that succeeds.
+// The databases are at most one writable file, any number of read-only files, and an in-memory
+// database. The in-memory database is created when a write to the file fails, so that the rest of
+// cache/ works the same way whatever the file system does. Writes that failed because the file was
+// busy or the disk was full are repeated with the next transaction that succeeds.
 //
 // One lock guards the databases and another the cached winners, so that a cached look-up never
 // waits for a disk.
@@ -32,9 +32,9 @@
 
 namespace tunedgemm::internal {
 
-/// Held around every SQLite call. SQLite's own locks must be free when another thread forks, since
-/// the child opens databases too. With SIGXFSZ blocked, a file that grows past the process's size
-/// limit looks like a full disk, which SQLite handles.
+/// Held during every SQLite call. It delays a fork() by another thread until SQLite's own locks are
+/// free, since the child opens databases too. It blocks SIGXFSZ, so that a file that exceeds the
+/// process's size limit looks like a full disk, which SQLite handles.
 struct [[nodiscard]] DatabaseUse {
   ForkGuard no_fork;
   FileSizeSignalBlocked no_signal;
@@ -56,13 +56,15 @@ class Archive {
 
   /// What happens to work that could be done only in memory.
   enum class Otherwise { kWriteLater, kForget };
-  /// Runs the work and all pending writes in one transaction: in the file, else in memory. The work
-  /// may run more than once, each time on a database without its earlier effects. Work that
-  /// violates a constraint of a whole file is undone alone, with a warning.
+  /// Runs the work and all pending writes in one transaction, in the file if possible and otherwise
+  /// in memory. The work may run more than once, each time on a database without its earlier
+  /// effects. If the work violates a constraint although the file is whole, the work alone is
+  /// undone, with a warning.
   void write(const Work& work, Otherwise otherwise);
   void write_pending();
 
-  /// Which databases are queried: all with the views for programs, or only those of this version.
+  /// Which databases are queried: all that have the views for programs, or only those with this
+  /// version's tables.
   enum class Having { kViewsForPrograms, kTables };
   /// Queries the databases in order until `ask` returns true.
   void read(Having having, const std::function<bool(sqlite::Connection&)>& ask);
@@ -77,14 +79,15 @@ class Archive {
   void forget_found();
   /// Notices what other processes have done to the file.
   void refresh();
-  /// Grows when this process has noticed that another one stored a winner or replaced the file.
+  /// A number that grows when this process notices that another one has stored a winner or replaced
+  /// the file.
   std::int64_t winners_of_others() const { return winners_of_others_; }
   void count_lookup() { ++lookups_; }
   std::int64_t lookups() const { return lookups_; }
   /// See Store::changes.
   void count_change() { ++changes_; }
   std::int64_t changes() const { return changes_; }
-  /// Queues a write of the device's current toolchain, if the file has another one.
+  /// Queues a write of the device's current toolchain if the file has a different one.
   void note_toolchain(const std::string& device_fingerprint, const DeviceIdentity& device,
                       const Toolchain& toolchain);
 
@@ -111,7 +114,7 @@ class Archive {
 
   StoreState state_locked() const;
   bool can_write() const { return file_ && file_->writable && Clock::now() >= write_again_at_; }
-  /// Whether a violated constraint is an exception, or leaves the work out.
+  /// Whether a violated constraint throws, or only leaves the work out.
   enum class Violations { kThrown, kLeftOut };
   void run(const std::vector<Work>& works, sqlite::Connection& connection, Violations violations);
   bool write_to_file(const std::vector<Work>& works);
@@ -143,7 +146,7 @@ class Archive {
   Clock::time_point write_again_at_, queue_again_at_;
   int replacements_ = 0;
   bool is_known_whole_ = false;    // the file was examined after a constraint was violated
-  std::int64_t data_version_ = 0;  // of the file's connection; it never has 0
+  std::int64_t data_version_ = 0;  // of the file's connection, where it is never 0
   std::int64_t newest_winner_ = 0;
 
   mutable std::shared_mutex winners_lock_;                      // guards the next group
@@ -154,7 +157,7 @@ class Archive {
   std::vector<std::string> warnings_;
 };
 
-/// Runs the body of a Store member, which must not throw: see the contract in store.h.
+/// Runs the body of a Store member and catches its exceptions: see the contract in store.h.
 template <class Result, class Body>
 Result no_throw(Archive& archive, Result otherwise, Body&& body) noexcept {
   try {
@@ -173,7 +176,7 @@ void no_throw(Archive& archive, Body&& body) noexcept {
   });
 }
 
-/// Whether a winner still counts, by the families of the archive's options.
+/// Tells whether a winner is current, according to the families in the archive's options.
 IsCurrent is_current_in(const Archive& archive);
 
 /// The same key with its problem in canonical form.

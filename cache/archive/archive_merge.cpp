@@ -1,5 +1,5 @@
-// The part of Archive that merges another file. Both files have the same schema, so SQL copies sets
-// of rows; rows are matched by their identity, never by their ids.
+// The part of Archive that merges another file. Both files have the same schema, so SQL can copy
+// sets of rows. Rows are matched by their identity, never by their ids.
 
 #include <algorithm>
 #include <span>
@@ -27,7 +27,7 @@ std::vector<std::string> common_columns(const Connection& connection, const std:
   return columns;
 }
 
-// The columns, each after the prefix: ", o.x, o.y".
+// Lists the columns, each after the prefix: ", o.x, o.y".
 std::string listed(std::span<const std::string> columns, const std::string& prefix) {
   std::string text;
   for (const std::string& column : columns) {
@@ -67,8 +67,8 @@ std::int64_t add_kernels(const Connection& connection) {
 }
 
 // `winner_pair` has a row for each winner of the other file, paired with this file's winner for the
-// same key. The better-measured one stays: of a current template, of a finished and more rigorous
-// tuning, with more samples, the newer one.
+// same key. The better-measured winner stays. These decide, in this order: a current template, a
+// finished tuning, greater rigor, more samples, the newer row.
 constexpr const char* kPairWinners = R"sql(
 CREATE TEMP TABLE winner_pair AS
 SELECT o.id AS theirs, w.id AS ours, p.id AS problem, d.id AS device, t.id AS toolchain,
@@ -184,8 +184,8 @@ MergeResult merge_attached(Connection& connection) {
   return result;
 }
 
-// Empty if the other file is a cache of this version, or one recovered by `.dump`, which keeps the
-// tables and loses the application id and version.
+// Empty if the other file is a cache of this version, or was recovered by `.dump`, which keeps the
+// tables but loses the application id and the version.
 std::string why_not_mergeable(Connection& connection) {
   const std::int64_t id = connection.integer("PRAGMA other.application_id");
   const std::int64_t version = connection.integer("PRAGMA other.user_version");

@@ -18,7 +18,7 @@ std::vector<Record> Archive::known_winners(const WinnerKey& key) const {
 std::vector<Record> Archive::look_up_winners(const WinnerKey& key) {
   const DatabaseUse use;
   const std::lock_guard databases(databases_);
-  // Checks for changes before it reads: a winner stored in between is then noticed next time.
+  // Checks for changes before it reads, so that a winner stored in between is noticed next time.
   follow_file();
   remember_toolchain_of(key.device);
   std::vector<Record> winners;
@@ -75,7 +75,8 @@ void Archive::follow_file() {
   ask_one(*file_, Having::kTables, [&](sqlite::Connection& connection) {
     const std::int64_t version = connection.integer("PRAGMA data_version");
     if (version != data_version_) {
-      // Every transaction of another process changes the version; few of them store a winner.
+      // Every transaction of another process changes the version, but few transactions store a
+      // winner.
       const std::int64_t newest = newest_winner(connection);
       winners_of_others_ += newest != newest_winner_ ? 1 : 0;
       newest_winner_ = newest;

@@ -1,7 +1,7 @@
 #pragma once
 
-// PendingWrites: writes that can be delayed a little, so that several share a transaction. Private
-// to cache. Thread-safe; its lock is never held during file I/O.
+// PendingWrites: writes that may be delayed a little, so that several can share a transaction.
+// Private to cache. Thread-safe; its lock is never held during file I/O.
 
 #include <chrono>
 #include <cstdint>
@@ -36,7 +36,7 @@ class PendingWrites {
   /// Whether there are too many trials, or the oldest has waited too long.
   bool trials_are_due() const;
 
-  /// All pending writes, which are then no longer pending; an empty function if there are none.
+  /// Removes all pending writes and returns a function that performs them; empty if there are none.
   Work take();
 
  private:

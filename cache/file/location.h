@@ -1,6 +1,6 @@
 #pragma once
 
-// Where the store's files are, and which journal mode is safe there. Private to cache.
+// Decides where the store's files are and which journal mode is safe there. Private to cache.
 
 #include <filesystem>
 #include <vector>
@@ -19,7 +19,7 @@ std::vector<std::filesystem::path> system_store_paths(const StoreOptions& option
 /// Creates the folder and its parents with mode 0700: the files' content will be executed.
 std::error_code make_private_folder(const std::filesystem::path& folder);
 
-/// Whether the folder is on a known local file system. WAL needs memory shared by all processes,
+/// Whether the folder is on a known local file system. WAL needs memory that all processes share,
 /// which a network file system does not provide.
 bool is_on_local_file_system(const std::filesystem::path& folder);
 /// Whether this SQLite has the fix for the WAL-reset bug, by which two processes that write and

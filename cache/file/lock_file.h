@@ -1,12 +1,13 @@
 #pragma once
 
-// LockFile: "<database>.lock", for the two things that SQLite's own locks do not provide. Private
-// to cache.
+// LockFile: "<database>.lock", which serves two purposes that SQLite's own locks do not. Private to
+// cache.
 //
-// Writers queue at it: each takes it before asking SQLite for the write lock and releases it once
-// it has that lock. Without the queue, a process that writes continuously takes the write lock
-// again before any waiter has woken up, and on a loaded machine the waiters run into their busy
-// timeout. The lock file also ensures that only one process replaces a damaged file.
+// Writers queue at the lock file: each locks it before asking SQLite for the write lock, and
+// unlocks it once it has the write lock. Without the queue, a process that writes continuously
+// would take the write lock again before any waiter has woken up, and on a loaded machine the
+// waiters would exceed their busy timeout. The lock file also ensures that only one process
+// replaces a damaged file.
 
 #include <unistd.h>
 
@@ -19,7 +20,7 @@ namespace tunedgemm::internal {
 class Descriptor {
  public:
   Descriptor() = default;
-  /// Takes ownership of a result of open(2); negative: none.
+  /// Takes ownership of a result of open(2); a negative one stands for no file.
   explicit Descriptor(int number) : number_(number) {}
   ~Descriptor() {
     if (number_ >= 0) {
@@ -46,7 +47,7 @@ class Descriptor {
 /// Move-only; used by one thread at a time.
 class LockFile {
  public:
-  /// Created if missing. If it cannot be created, locking fails.
+  /// Creates the file if it is missing. If it cannot be created, locking fails.
   explicit LockFile(const std::filesystem::path& database);
   /// For readers: does not create the file. If it is missing, nobody has ever locked it.
   static LockFile if_there(const std::filesystem::path& database);

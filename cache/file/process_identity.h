@@ -1,6 +1,7 @@
 #pragma once
 
-// The identity of the process that holds a lease, so that another can tell whether it is alive.
+// The identity of the process that holds a lease, by which another process can tell whether it is
+// alive.
 
 #include <sys/types.h>
 
@@ -9,8 +10,8 @@
 
 namespace tunedgemm::internal {
 
-/// A process during one boot of one machine. Process numbers are reused, and in another container
-/// the same number is another process; start time and container tell them apart.
+/// A process during one boot of one machine. Process ids are reused, and the same id is another
+/// process in another container; the start time and the container tell them apart.
 struct ProcessIdentity {
   std::string host;  ///< the machine's name and its PID namespace
   std::string boot;  ///< the machine's boot id

@@ -1,8 +1,9 @@
 #pragma once
 
-// Creates a database: it is built completely under a private name and published under its own name
-// afterwards. So no process sees half a database, none waits for another at the first start, and
-// the journal mode, which is stored in the file, is never set on a file in use. Private to cache.
+// Creates a database: builds it completely under a private name, and then publishes it under its
+// own name. So no process sees an incomplete database or waits for another at the first start, and
+// the journal mode, which is stored in the file, is never set while the file is in use. Private to
+// cache.
 
 #include <filesystem>
 #include <functional>
@@ -25,9 +26,9 @@ class PrivateBuild {
   PrivateBuild& operator=(const PrivateBuild&) = delete;
 
   const std::filesystem::path& path() const { return path_; }
-  /// Publishes it under the target's name unless that name is taken; returns whether it did.
+  /// Publishes the file under the target's name unless that name is taken; returns whether it did.
   bool publish_unless_there() const;
-  /// Publishes it under the target's name, replacing the file there.
+  /// Publishes the file under the target's name, replacing the file that has it.
   void publish_in_place() const;
 
  private:

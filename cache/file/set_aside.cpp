@@ -99,8 +99,8 @@ void copy_bytes(const Descriptor& from, const fs::path& destination) {
   }
 }
 
-// Gives the damaged file its second name by a link, since it must stay under its lock until the new
-// file has its name; by a copy on a file system without links.
+// Links the damaged file to its second name, since it must keep its first name, and its lock, until
+// the new file takes that name. On a file system without links, copies the file instead.
 void set_aside(const Descriptor& damaged, const fs::path& path) {
   const fs::path aside = aside_of(path);
   unlink(aside.c_str());
@@ -108,12 +108,12 @@ void set_aside(const Descriptor& damaged, const fs::path& path) {
     copy_bytes(damaged, aside);
   }
   for (const char* side_file : kSideFiles) {
-    // If it stayed, SQLite would apply it to the new file.
+    // If the side file stayed, SQLite would apply it to the new file.
     (void)std::rename((path.string() + side_file).c_str(), (aside.string() + side_file).c_str());
   }
 }
 
-// Like Connection::header_on_disk, for the file locked here.
+// Like Connection::header_on_disk, but for the file that is locked here.
 std::uint32_t application_id(const Descriptor& file) {
   std::array<unsigned char, 4> bytes{};
   constexpr off_t kOffset = 68;
@@ -125,7 +125,7 @@ std::uint32_t application_id(const Descriptor& file) {
   return id;
 }
 
-// Quoted for a shell, whatever characters the path has.
+// The path quoted for a shell, whatever characters it has.
 std::string quoted(const fs::path& path) {
   std::string text = "'";
   for (const char letter : path.string()) {
@@ -140,8 +140,8 @@ fs::path aside_of(const fs::path& path) {
   return path.string() + ".corrupt";
 }
 
-// `.dump` ends in ROLLBACK if it has met damage; `.recover` needs a build option that Debian's
-// SQLite lacks.
+// The output of `.dump` ends in ROLLBACK if it has met damage; `.recover` needs a build option that
+// Debian's SQLite lacks.
 std::string recovery_command(const fs::path& path) {
   const std::string recovered = quoted(fs::path(path.string() + ".recovered"));
   return "(umask 077; rm -f " + recovered + "; sqlite3 " + quoted(aside_of(path)) +
@@ -160,11 +160,11 @@ Replacement replace_damaged(const fs::path& path, StoreOptions::Journal journal,
     return {true, ""};
   }
 
-  // Excludes every process that has the file open with SQLite: none is inside a transaction, and
-  // each notices after its next lock that the path has another file.
+  // Excludes every process that has the file open with SQLite: no process is inside a transaction
+  // now, and each will notice, after its next lock, that the path has another file.
   Descriptor damaged = open_file(path, O_RDWR);
   if (!lock_against_sqlite(damaged, busy_timeout_ms)) {
-    // Closing it would drop the locks of another Store in this process (fcntl(2), "Record
+    // Closing the file would drop the locks of another Store in this process (fcntl(2), "Record
     // locking").
     damaged.keep_open();
     return {false, path.string() + " is damaged and in use by other processes; close them"};
@@ -175,7 +175,8 @@ Replacement replace_damaged(const fs::path& path, StoreOptions::Journal journal,
   if (!is_empty && application_id(damaged) != kApplicationId) {
     return {false, path.string() + " is now a file of another program and is left alone"};
   }
-  // Anything that fails, fails before a change: a full disk leaves the damaged file in place.
+  // Everything that can fail comes before any change, so a full disk leaves the damaged file in
+  // place.
   const PrivateBuild fresh(path, [&](const fs::path& build) { build_database(build, journal); });
   if (is_empty) {
     fresh.publish_in_place();

@@ -1,7 +1,7 @@
 #pragma once
 
 // A damaged file is kept as "<name>.corrupt" and a new one takes its place. A cache can be rebuilt,
-// so nothing is repaired; SQLite's own `.dump` reads what is readable. Private to cache.
+// so nothing is repaired; SQLite's own `.dump` can read what is still readable. Private to cache.
 
 #include <filesystem>
 #include <string>
@@ -21,17 +21,17 @@ struct Replacement {
   std::string message;
 };
 
-/// The caller must have no connection to the file. Several processes may see the damage at once:
+/// The caller must not have a connection to the file. Several processes may see the damage at once:
 /// one sets the file aside, the others wait for it. Throws sqlite::Error or
 /// std::filesystem::filesystem_error.
 Replacement replace_damaged(const std::filesystem::path& path, StoreOptions::Journal journal,
                             int busy_timeout_ms);
 
-/// The name of the file set aside. It is fixed, so only the newest copy is kept, however often a
-/// file is damaged.
+/// The name under which a damaged file is kept. The name is fixed, so only the newest copy is kept,
+/// however often a file is damaged.
 std::filesystem::path aside_of(const std::filesystem::path& path);
 
-/// The shell command that brings the readable rows of the file set aside back into the cache at
+/// The shell command that copies the readable rows of the damaged file back into the cache at
 /// `path`.
 std::string recovery_command(const std::filesystem::path& path);
 

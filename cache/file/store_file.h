@@ -16,7 +16,7 @@
 
 namespace tunedgemm::internal {
 
-/// Takes a sentence: what is wrong or was done, and the remedy.
+/// Called with a sentence that says what is wrong or was done, and the remedy.
 using Warn = std::function<void(std::string)>;
 
 struct StoreFile {
@@ -30,16 +30,17 @@ struct StoreFile {
   /// Where writers queue; empty if the file is read-only.
   std::optional<LockFile> writers_lock;
 
-  /// Whether the path now has another file, or none: then writes to this one are lost.
+  /// Whether the path now has another file, or none. In either case, writes to this file are lost.
   bool was_replaced() const;
 };
 
-/// Creates the file or opens it; a damaged one is set aside and replaced by a new one. Empty if
-/// nothing can be done; a warning says why.
+/// Creates the file or opens it; a damaged one is set aside and replaced with a new one. Empty if
+/// that is impossible; a warning then says why.
 std::optional<StoreFile> open_to_write(const std::filesystem::path& path,
                                        const StoreOptions& options, const Warn& warn);
 
-/// The same for a file that turned out to be damaged while in use, and that the caller has closed.
+/// The same for a file that turned out to be damaged during its use. The caller must have closed
+/// it.
 std::optional<StoreFile> replace_and_open(const std::filesystem::path& path,
                                           const StoreOptions& options, const Warn& warn);
 

@@ -6,9 +6,9 @@
 namespace tunedgemm::internal {
 namespace {
 
-// Each value with an identity has a table with that identity as its unique column, and is referred
-// to by id. Enumerators have the numbers of the C++ headers. A problem's fields are columns for
-// people; the library reads `text`.
+// A value with an identity has a table, with the identity in a unique column, and other tables
+// refer to it by id. Enumerators have the same numbers as in the C++ headers. A problem's fields
+// are columns for people; the library itself reads only `text`.
 constexpr const char* kFirstTables = R"sql(
 CREATE TABLE meta (
   name  TEXT NOT NULL PRIMARY KEY,  -- "created by", "family mma": its fingerprint when last used
@@ -188,7 +188,7 @@ void check_names(sqlite::Connection& connection) {
   if (missing != 0) {
     throw sqlite::Error(SQLITE_CORRUPT, std::to_string(missing) + " tables or views are missing");
   }
-  // Our statements would run a trigger, and it might never end.
+  // Our statements would run any trigger, and a trigger might never end.
   if (connection.integer("SELECT count(*) FROM sqlite_schema WHERE type = 'trigger'") != 0) {
     throw sqlite::Error(SQLITE_CORRUPT, "there are triggers, which this library never creates");
   }
@@ -203,7 +203,7 @@ void check_schema(sqlite::Connection& connection) {
     for (const std::string& column : whole.column_names(table)) {
       columns += (columns.empty() ? "" : ", ") + column;
     }
-    // Preparing it fails if a column is missing.
+    // Preparing the statement fails if a column is missing.
     const sqlite::Statement statement(connection, "SELECT " + columns + " FROM " + table);
   };
   std::for_each(kTables.begin(), kTables.end(), check_columns);

@@ -4,7 +4,7 @@
 //
 // The views `best`, `trials`, `failures`, `missing`, `stale` and `coverage` are for people. The
 // views `winner_v1` and `kernel_v1` are for programs: every later version of the library keeps
-// them, so that an older one can read a newer one's file.
+// them, so that an older version can read a newer version's file.
 
 #include <string>
 #include <vector>
@@ -14,7 +14,7 @@
 
 namespace tunedgemm::internal {
 
-/// In the file's header, where file(1) and sqlite3_analyzer look: "tgem".
+/// "tgem", in the file's header, where file(1) and sqlite3_analyzer look for it.
 constexpr int kApplicationId = 0x7467656d;
 
 /// The schema version that this library writes; PRAGMA user_version.
@@ -30,7 +30,7 @@ void check_names(sqlite::Connection& connection);
 /// Also checks every column; takes a few milliseconds.
 void check_schema(sqlite::Connection& connection);
 
-// The table `problem` has columns for people. The library itself reads only `text`.
+// The table `problem` has many columns for people, but the library itself reads only `text`.
 
 /// The problem's fields under their names in problem_fields.h, and the columns derived from them.
 std::vector<sqlite::Column> problem_columns(const Problem& canonical);
@@ -38,7 +38,7 @@ std::vector<sqlite::Column> problem_columns(const Problem& canonical);
 /// The CREATE TABLE lines for the columns of a problem's fields, each ending in a comma.
 std::string problem_column_definitions();
 
-/// The unusual properties of a problem that its sizes, types, layout and epilogue do not show:
+/// The properties of a problem that its sizes, types, layout and epilogue do not show, such as
 /// "lda=4104 align_b=2 warm"; empty for packed, aligned matrices.
 std::string details_text(const Problem& canonical);
 

@@ -69,8 +69,8 @@ std::string placeholders(std::span<const Column> row) {
   return "(" + names + ") VALUES (" + marks + ")";
 }
 
-// SQLite's own busy timeout polls less and less often, down to ten times a second: if several
-// processes write all the time, one of them can find the file locked at every poll.
+// SQLite's own busy timeout polls less and less often, down to ten times a second. If several
+// processes write all the time, one of them may then find the file locked at every poll.
 int wait_for_others(void* timeout, int times) {
   auto& waiting = *static_cast<BusyTimeout*>(timeout);
   if (times == 0) {
@@ -83,7 +83,7 @@ int wait_for_others(void* timeout, int times) {
 
 Connection Connection::open(const std::filesystem::path& path, Mode mode, int busy_timeout_ms) {
   const std::string file = mode == Mode::kImmutable ? uri_of(path, "immutable=1") : path.string();
-  // A path is a URI only if it begins with "file:", and all paths here are absolute.
+  // SQLite treats a path as a URI only if it begins with "file:", and all paths here are absolute.
   const int flags = (mode == Mode::kReadWrite ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY) |
                     SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE;
   sqlite3* opened = nullptr;
@@ -227,7 +227,7 @@ void Statement::bind_one(int parameter, const Value& value) {
           return sqlite3_bind_text64(statement, parameter, held.data(), held.size(),
                                      SQLITE_TRANSIENT, SQLITE_UTF8);
         } else if constexpr (std::is_same_v<Held, std::vector<std::byte>>) {
-          // A null pointer would bind NULL.
+          // Binding a null pointer would store NULL, not an empty blob.
           return held.empty() ? sqlite3_bind_zeroblob(statement, parameter, 0)
                               : sqlite3_bind_blob64(statement, parameter, held.data(), held.size(),
                                                     SQLITE_TRANSIENT);

@@ -44,8 +44,9 @@ class Error : public std::runtime_error {
   Error(int code, const std::string& what) : std::runtime_error(what), code_(code) {}
   /// The primary result code: SQLITE_BUSY, SQLITE_CORRUPT, ...
   int code() const { return code_ & 0xff; }
-  /// Whether the file's content is at fault, not a passing condition. Every statement is ours and
-  /// valid on an intact file: one that fails ("no such table") shows that some schema was lost.
+  /// Whether the file's content is at fault, and not a passing condition. All statements are ours
+  /// and valid on an intact file, so one that fails ("no such table") shows that a part of the
+  /// schema was lost.
   bool is_damage() const {
     return code() == SQLITE_CORRUPT || code() == SQLITE_NOTADB || code() == SQLITE_ERROR;
   }
@@ -86,7 +87,8 @@ struct Column {
 /// One database. Move-only; used by one thread at a time.
 class Connection {
  public:
-  /// kImmutable promises that nobody changes the file while it is open: no locks and no journal.
+  /// kImmutable promises that nobody changes the file while it is open, so SQLite uses no locks and
+  /// no journal.
   enum class Mode { kReadWrite, kReadOnly, kImmutable };
   static Connection open(const std::filesystem::path& path, Mode mode, int busy_timeout_ms);
   static Connection in_memory();
@@ -97,12 +99,12 @@ class Connection {
   struct Header {
     bool is_database = false;
     std::uint32_t application_id = 0;  ///< 0: none
-    /// Whether SQLite can write the file: its format is known, and its free-page count and free
-    /// list agree, which integrity_check does not test.
+    /// Whether SQLite can write the file: its format must be known, and its free-page count must
+    /// agree with its free list, which integrity_check does not test.
     bool is_writable = false;
   };
-  /// Reads the header and nothing else, so that a file of another program, or one that is not a
-  /// database, stays untouched.
+  /// Reads only the header, so that a file of another program, or one that is not a database, stays
+  /// untouched.
   Header header_on_disk() const;
 
   /// Runs statements without parameters, in order.
@@ -144,7 +146,7 @@ class Statement {
  public:
   Statement(const Connection& connection, std::string_view sql);
 
-  /// Binds the parameters in order; resets the statement first, so it can be run again.
+  /// Resets the statement, so that it can run again, and binds the parameters in order.
   template <class... T>
   Statement& bind(const T&... values) {
     sqlite3_reset(handle_.get());
@@ -199,11 +201,11 @@ class Statement {
   std::unique_ptr<sqlite3_stmt, Finalize> handle_;
 };
 
-/// Samples in stored form: the bytes of the floats.
+/// The samples as they are stored: the bytes of the floats.
 std::vector<std::byte> to_blob(const std::vector<float>& samples);
 
-/// A write transaction that takes the write lock at once (BEGIN IMMEDIATE), so that it waits for
-/// other writers nowhere else. Rolled back unless committed.
+/// A write transaction. It takes the write lock at once (BEGIN IMMEDIATE), so it never waits for
+/// other writers later. Rolled back unless committed.
 class Transaction {
  public:
   [[nodiscard]] explicit Transaction(Connection& connection);

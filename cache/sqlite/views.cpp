@@ -1,6 +1,6 @@
 // The views of the schema. The first six are a public interface for people: columns may be added at
-// the end, and nothing else changes. This library and older ones read the last two, under the same
-// rule.
+// the end, and nothing else may change. The same rule holds for the last two, which this library
+// and older ones read.
 
 #include <array>
 
@@ -29,7 +29,7 @@ constexpr std::array kRigors{Rigor::kModel, Rigor::kQuick, Rigor::kNormal, Rigor
 
 constexpr const char* kShape = "p.m, p.n, p.k, p.batch, p.types, p.layout, p.epilogue";
 
-// The state of the winner w with the config c on the device d; decided here and nowhere else.
+// The state of the winner w with the config c on the device d. Only this expression decides it.
 std::string state() {
   const std::string confirmed = std::to_string(static_cast<int>(Rigor::kNormal));
   return R"sql(
@@ -41,8 +41,8 @@ std::string state() {
               ELSE 'provisional' END)sql";
 }
 
-// `graded` gives each winner its state and, among those for one problem on one device (of different
-// toolchains), its preference: a call gets the one with preference 1.
+// `graded` has the state of each winner and its preference among the winners for the same problem
+// and device, which have different toolchains. A call gets the winner with preference 1.
 std::string graded() {
   return R"sql(
 WITH with_state AS MATERIALIZED (
@@ -106,7 +106,7 @@ ORDER BY d.name, p.types, p.m, p.n, p.k, p.batch, p.id;
 )sql";
 }
 
-// Unordered: to count a million rows, SQLite would sort them with all their columns.
+// Not sorted, since SQLite would sort a million rows, with all their columns, just to count them.
 std::string trials() {
   return std::string("CREATE VIEW trials AS SELECT d.name AS device, ") + kShape + R"sql(,
        c.text AS config,

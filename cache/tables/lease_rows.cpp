@@ -5,8 +5,9 @@
 namespace tunedgemm::internal {
 namespace {
 
-// Processes on another machine cannot be checked. A live one renews its lease with every candidate,
-// and no candidate takes this long; nor is any clock this far ahead.
+// A process on another machine cannot be checked, so it counts as alive for this long after it
+// renewed its lease. A live process renews its lease with every candidate. No candidate takes this
+// long, and no clock is this far ahead.
 constexpr std::int64_t kSilentSeconds = 15 * 60;
 
 struct LeaseRow {
@@ -89,7 +90,8 @@ void release_lease(sqlite::Connection& connection, const TuningKey& key,
                    const LeaseHolder& holder) {
   const KeyRows rows = key_rows(connection, key);
   const ProcessIdentity& process = holder.process;
-  // An exception leaves the mark in place: the candidate may have made the device unusable.
+  // If the tuning ended with an exception, the mark is still set: the candidate may have made the
+  // device unusable.
   const auto row = find_lease(connection, key);
   const bool is_own = row && row->process == process && row->token == holder.token;
   if (is_own && !row->family.empty()) {
@@ -114,7 +116,7 @@ void set_in_flight(sqlite::Connection& connection, const TuningKey& key,
               process.host, process.boot, process.pid, process.started);
   update.run();
   if (connection.changes() == 0) {
-    // No lease of this process: insert one, unless another process holds it.
+    // This process has no lease, so insert one, unless another process holds it.
     connection.insert("INSERT OR IGNORE", "lease",
                       {{"problem", rows.problem},
                        {"device", rows.device},

@@ -19,7 +19,7 @@ namespace tunedgemm::internal {
 // dimension_rows.cpp: problems, devices, toolchains and configs, to whose rows the other tables
 // refer. Each function returns the id of a value's row and inserts the row if it is missing.
 
-/// `canonical` as canonical() returns it.
+/// `canonical` must be what canonical() returns.
 std::int64_t problem_row(sqlite::Connection& connection, const Problem& canonical);
 std::int64_t device_row(sqlite::Connection& connection, const DeviceIdentity& device);
 std::int64_t toolchain_row(sqlite::Connection& connection, const Toolchain& toolchain);
@@ -42,15 +42,15 @@ void set_current_toolchain(sqlite::Connection& connection, const DeviceIdentity&
 void set_current_family(sqlite::Connection& connection, const std::string& name,
                         const std::string& fingerprint);
 
-// A measured property of one piece of hardware. It is no part of the device's identity, since equal
-// devices differ in it.
+// A measured property of one piece of hardware. It is not part of the device's identity, since
+// equal devices differ in it.
 void set_probe(sqlite::Connection& connection, const std::string& key, const std::string& text);
 /// Empty if there is none.
 std::string find_probe(const sqlite::Connection& connection, const std::string& key);
 
 // winner_rows.cpp: the fastest config of each problem on a device with a toolchain.
 
-/// Whether winners of a family with this fingerprint still count.
+/// Tells whether winners of a family with this fingerprint are current.
 using IsCurrent = std::function<bool(std::string_view family, std::string_view fingerprint)>;
 
 /// Stores the winner unless the stored one has to be kept (see Store::put). Returns whether it was
@@ -58,8 +58,8 @@ using IsCurrent = std::function<bool(std::string_view family, std::string_view f
 bool put_winner(sqlite::Connection& connection, const Record& record,
                 std::optional<std::int64_t> kernel, const IsCurrent& is_current);
 
-// Functions that read winners skip rows whose text cannot be parsed: a later version of the library
-// wrote them.
+// Functions that read winners skip rows whose text cannot be parsed, which a later version of the
+// library wrote.
 
 /// All winners, with their states.
 std::vector<WinnerWithState> read_winners(const sqlite::Connection& connection);
@@ -83,9 +83,9 @@ void renew_winner(sqlite::Connection& connection, const TuningKey& key,
 std::vector<std::string> find_neighbours(const sqlite::Connection& connection,
                                          const Problem& canonical, const std::string& device,
                                          int count);
-/// The same at any distance, where the distance is the ratio of M + 1, and for at most `count`
-/// configs, each once. Looks at a fixed number of winners next in M on either side: enough to find
-/// distant kernels among many equal ones, whatever the total.
+/// The same without a limit of the distance, which is the ratio of M + 1 here, and with one problem
+/// for each of at most `count` configs. Looks at a fixed number of winners next in M on each side,
+/// whatever the total: enough to find other configs among many equal ones.
 std::vector<std::string> find_distant_neighbours(const sqlite::Connection& connection,
                                                  const Problem& canonical,
                                                  const std::string& device, int count);
@@ -93,7 +93,7 @@ std::vector<std::string> find_distant_neighbours(const sqlite::Connection& conne
 /// Deletes the winners and trials of a problem, by its fingerprint; returns the number of winners.
 std::int64_t delete_winners(sqlite::Connection& connection, const std::string& problem);
 
-/// A number that changes whenever a winner is stored.
+/// A number that changes each time a winner is stored.
 std::int64_t newest_winner(sqlite::Connection& connection);
 
 // trial_rows.cpp: one row for each candidate of a TuningKey. A newer outcome replaces an older one.
@@ -139,7 +139,7 @@ std::vector<Request> read_requests(const sqlite::Connection& connection,
 
 // lease_rows.cpp: which process tunes which problem, and its candidate in flight.
 
-/// A process and, since it may tune on several threads, one of its leases.
+/// Identifies a process and, since it may tune on several threads, one of its leases.
 struct LeaseHolder {
   ProcessIdentity process;
   std::string token;
@@ -158,8 +158,8 @@ struct CandidateInFlight {
   Config config;
   std::string family_fingerprint;
 };
-/// Marks the candidate that the process is about to run, or clears the mark; with a lease or
-/// without.
+/// Marks the candidate that the process is about to run, or clears the mark. The process may or may
+/// not hold a lease.
 void set_in_flight(sqlite::Connection& connection, const TuningKey& key,
                    const ProcessIdentity& process, const CandidateInFlight& candidate);
 void clear_in_flight(sqlite::Connection& connection, const TuningKey& key,

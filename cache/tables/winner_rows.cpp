@@ -31,7 +31,7 @@ bool must_keep(sqlite::Connection& connection, const KeyRows& key, const Record&
   int tried = 0;
   std::string family, fingerprint;
   find.read(rigor, complete, tried, family, fingerprint);
-  // An unfinished tuning counts for what it has tried, whatever rigor it was started with.
+  // An unfinished tuning counts only for what it has tried, whatever its rigor.
   const bool greater = rigor > record.rigor && (complete || tried >= record.candidates_tried);
   const bool finished =
       complete && !record.complete && (rigor == record.rigor || tried > record.candidates_tried);
@@ -48,10 +48,10 @@ constexpr std::string_view kColumns =
     "finals_seconds, max_error, tuned_at, remark";
 constexpr int kColumnCount = 34;
 
-// Neighbours are searched within these factors in turn: winners are many, but few are near a
-// problem. Beyond the last factor a neighbour predicts no better than the cost model.
+// Neighbours are searched within these factors in turn, since there are many winners but few are
+// near a problem. Beyond the last factor a neighbour predicts no better than the cost model.
 constexpr std::array kReaches{2.0, 4.0, 16.0};
-// How many of the winners next in M are searched, on either side.
+// The number of winners next in M that are searched on each side.
 constexpr int kDistantNeighbours = 1000;
 
 // The index `problem_neighbours` has these columns, then M.
@@ -208,7 +208,7 @@ void renew_winner(sqlite::Connection& connection, const TuningKey& key,
 std::vector<std::string> find_neighbours(const sqlite::Connection& connection,
                                          const Problem& canonical, const std::string& device,
                                          int count) {
-  // The ratio of M alone bounds the distance, so M narrows the search.
+  // The distance is at least the ratio of M, so M can narrow the search.
   sqlite::Statement rows(
       connection,
       "SELECT problem_fingerprint FROM (SELECT problem_fingerprint, "
@@ -227,7 +227,7 @@ std::vector<std::string> find_neighbours(const sqlite::Connection& connection,
       rows.read(problems.emplace_back());
     }
     if (problems.size() == static_cast<std::size_t>(count)) {
-      break;  // a wider factor can only add more distant ones
+      break;  // a larger factor can only add more distant problems
     }
   }
   return problems;
