@@ -1,7 +1,7 @@
 #pragma once
 
-// DeviceLimits: the numbers of a device that decide whether a config can run there, and roughly how
-// fast.
+// DeviceLimits: the numbers of a device that determine whether a config can run there, and roughly
+// how fast.
 
 #include <cstdint>
 #include <string>

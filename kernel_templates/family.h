@@ -2,7 +2,7 @@
 
 // Family: one kernel template. The kernel file, in a folder of cuda/ or host/, is the code that
 // runs. The family.cpp beside it implements this class: it lists the knobs, and turns a problem and
-// a config into an Instance, or into a sentence that says why there is none.
+// a config into an Instance or, if there is none, into a sentence that says why.
 
 #include <cstdint>
 #include <mutex>
@@ -26,7 +26,7 @@ namespace tunedgemm::internal {
 /// uses the same name in upper case, as a macro.
 struct Knob {
   std::string_view name;
-  std::vector<int> values;  ///< those of a full search
+  std::vector<int> values;  ///< the values that a full search tries
   std::string_view meaning;
   /// kTile: part of Instance::tile_key. kLaunch: not a macro, because only the launch depends on
   /// it.
@@ -51,15 +51,15 @@ struct Instance {
   Launch launch;
   /// The estimate of the cost model: good for ranking.
   double predicted_us = 0;
-  /// Equal for candidates of one family that compute a tile of D alike. They differ only in knobs
-  /// to which the cost model is least sensitive, or which it gets right anyway: stages, order,
-  /// clusters, warps, split-K.
+  /// Equal for candidates of one family that compute a tile of D in the same way. These candidates
+  /// differ only in knobs to which the cost model is least sensitive, or whose effect it predicts
+  /// well anyway: stages, order, clusters, warps, split-K.
   std::string tile_key;
   /// Defines beyond those of the problem, the knobs and the launch. They override a macro of the
   /// same name.
   std::vector<std::pair<std::string_view, std::string>> defines;
   bool needs_exact_architecture = false;  ///< as in Source
-  /// A probe of the device (Device::probe) would make the launch faster.
+  /// Whether a probe of the device (Device::probe) would make the launch faster.
   bool lacks_probe = false;
 
   /// Built on each call, because a search ranks thousands of instances and compiles few.
@@ -199,7 +199,7 @@ const Family* find_family(std::string_view name);
 Instantiation instantiate(const Problem& problem, const Candidate& candidate,
                           const DeviceLimits& limits);
 
-/// The candidates of all families for the problem, the best predicted first, ties in the families'
+/// The candidates of all families for the problem, best predicted first, with ties in the families'
 /// order. Not empty for a well-formed problem with M, N, batch >= 1 on a supported device.
 std::vector<Instance> ranked_candidates(const Problem& problem, const DeviceLimits& limits);
 

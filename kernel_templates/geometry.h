@@ -1,7 +1,7 @@
 #pragma once
 
-// Tiling: how a problem is divided into CTAs; and the terms of the cost models of the CUDA
-// families.
+// Tiling: how a problem is divided into CTAs. Also the terms that the cost models of the CUDA
+// families share.
 
 #include <cstdint>
 #include <functional>
@@ -65,8 +65,8 @@ double memory_us(double bytes, const DeviceLimits& limits);
 /// `cycles` at the clock of the SMs.
 double cycles_us(double cycles, const DeviceLimits& limits);
 
-/// The cycles of the SM with the most CTAs, `resident` at a time: full waves, then one wave with
-/// the remainder. `cycles_of(n)` is the time of n resident CTAs.
+/// The cycles of the SM that has the most CTAs and runs `resident` at a time: full waves, then one
+/// wave with the remainder. `cycles_of(n)` is the time of n resident CTAs.
 double cycles_of_waves(std::int64_t blocks, int resident, const DeviceLimits& limits,
                        const std::function<double(double)>& cycles_of);
 

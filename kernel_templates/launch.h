@@ -1,7 +1,7 @@
 #pragma once
 
 // Launch: how a kernel is launched. A family makes the value and a device executes it; neither
-// knows the other, so parameters of one kernel pass through as bytes.
+// knows the other, so the parameters of a particular kernel pass through as bytes.
 
 #include <array>
 #include <cstddef>
@@ -18,7 +18,7 @@ namespace tunedgemm::internal {
 /// zero. The rest of the workspace follows. The size is fixed, so that kernels with different needs
 /// can share a workspace.
 inline constexpr std::int64_t kWorkspaceCounterBytes = 64 << 10;
-/// The last counters are reserved for the family; split-K reductions use the others.
+/// The last counters are reserved for the family. Split-K reductions use the others.
 inline constexpr std::int64_t kFamilyCounterBytes = 8;
 
 /// A parameter that a kernel takes by value, as bytes: any trivially copyable struct without
@@ -62,7 +62,7 @@ class ParameterBytes {
 /// each launch supplies (CUDA Driver API, "Tensor Map Object Management"). The kernel's half is
 /// cuda/ptx/tensor_copy.cuh.
 struct TensorMap {
-  /// kNone: the kernel has a map parameter here and does not read it.
+  /// kNone: the kernel has a map parameter here, but does not read it.
   enum class Operand : std::int32_t { kNone = 0, kA = 1, kB = 2, kC = 3, kD = 4 };
 
   Operand operand = Operand::kNone;
@@ -71,20 +71,20 @@ struct TensorMap {
   std::array<std::int64_t, 2> stride_bytes{};  ///< between lines, between batch entries
   std::array<int, 2> box{};                    ///< elements per line, lines
   int span_bytes = 0;                          ///< the length of a line of the box, and the swizzle
-  /// The offset in the workspace of the operand's copy; 0: the operand itself.
+  /// The workspace offset of the operand's padded copy; 0: the map describes the operand itself.
   std::int64_t workspace_offset = 0;
 
   friend bool operator==(const TensorMap&, const TensorMap&) = default;
 };
 inline constexpr int kMostTensorMaps = 4;
 
-/// Whether a kernel may start while the previous kernel in its stream still runs, for which it then
-/// waits itself (cuda/ptx/synchronization.cuh). The launch attribute costs time after a kernel that
-/// does not let its successor start early.
+/// Whether a kernel may start while the previous kernel in its stream still runs. If it may, it
+/// must itself wait for that kernel (cuda/ptx/synchronization.cuh). The launch attribute costs time
+/// after a kernel that does not let its successor start early.
 enum class ProgrammaticLaunch : std::int32_t {
   kNever = 0,
   kAfterOwn = 1,  ///< only in a graph, after a kernel of this library that allows it
-  kAlways = 2,    ///< the caller says that such kernels follow each other
+  kAlways = 2,    ///< the caller promises that such kernels follow each other
 };
 
 /// A kernel of the same binary that runs before the main kernel. It takes the Arguments and
@@ -104,8 +104,8 @@ struct Launch {
   std::array<std::uint32_t, 3> grid{1, 1, 1};
   std::array<std::uint32_t, 3> block{1, 1, 1};
   std::uint32_t shared_bytes = 0;
-  /// 0, or kWorkspaceCounterBytes plus the bytes that follow them. Family::instantiate refuses a
-  /// kernel that needs more counters than fit.
+  /// 0, or kWorkspaceCounterBytes plus the bytes that follow the counters. Family::instantiate
+  /// refuses a kernel that needs more counters than fit.
   std::int64_t workspace_bytes = 0;
   /// The workspace only makes the kernel faster; without_workspace() launches it without one.
   bool workspace_is_optional = false;

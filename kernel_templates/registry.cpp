@@ -1,5 +1,5 @@
 // The families of all backends. Each backend folder lists its own in families.cpp; the build
-// generates all_families() from those it finds.
+// generates all_families() from the files that it finds.
 
 #include <algorithm>
 #include <cassert>

@@ -133,7 +133,7 @@ std::string without_comments(std::string_view text) {
         }
         continue;
     }
-    // Drop trailing spaces and blank lines as well.
+    // Trailing spaces and blank lines are dropped as well.
     if (here == '\n') {
       code.erase(code.find_last_not_of(" \t\n") + 1);
       if (code.empty()) {

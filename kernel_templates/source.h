@@ -1,7 +1,7 @@
 #pragma once
 
-// Source: a kernel template with the defines that make it one kernel: everything a compiler needs,
-// and nothing about the device.
+// Source: a kernel template and the defines that turn it into one kernel. It has everything that a
+// compiler needs, and nothing about the device.
 
 #include <string>
 #include <string_view>
@@ -19,13 +19,14 @@ struct SourceFile {
 };
 
 struct Source {
-  std::string backend;  ///< whose compiler it is for
+  std::string backend;  ///< the backend whose compiler it is for
   SourceFile file;
   std::vector<SourceFile> includes;  ///< included_files() of the file
   std::vector<std::pair<std::string, std::string>> defines;
   std::string entry;                      ///< the extern "C" symbol
   bool needs_exact_architecture = false;  ///< compile for "sm_90a" rather than "sm_90"
-  /// template_fingerprint() of file and includes, which is slow; empty: not computed yet.
+  /// template_fingerprint() of the file and its includes, which is slow to compute; empty: not
+  /// computed yet.
   std::string template_fingerprint;
 };
 
@@ -43,10 +44,10 @@ std::string with_whole_names(const SourceFile& file);
 /// The text without comments and blank lines, so that edits of comments keep the winners.
 std::string without_comments(std::string_view text);
 
-/// 32 hexadecimal digits over the comment-blind text of the file and its includes.
+/// 32 hexadecimal digits of a hash of the file and its includes, without their comments.
 std::string template_fingerprint(const SourceFile& file, const std::vector<SourceFile>& includes);
-/// 32 hexadecimal digits over the template, the defines and the entry: equal sources give equal
-/// binaries.
+/// 32 hexadecimal digits of a hash of the template, the defines and the entry: equal sources give
+/// equal binaries.
 std::string fingerprint(const Source& source);
 
 /// A shell command that compiles the shipped file with the same defines.

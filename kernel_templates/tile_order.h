@@ -1,9 +1,9 @@
 #pragma once
 
 // The order in which the tiles of D are computed. CTAs start in the order of their index, so those
-// that run at the same time are neighbours in this order. The fewer rows of A and columns of B they
-// cover together, the more of their loads hit in L2. The position of a single tile comes from
-// tile_at() in cuda/common/rasterization.cuh, which the kernels use as well.
+// that run at the same time are neighbours in this order. The fewer rows of A and columns of B
+// these CTAs need together, the more of their loads hit in L2. The position of a single tile comes
+// from tile_at() in cuda/common/rasterization.cuh, which the kernels use as well.
 
 #include <cstdint>
 #include <vector>
@@ -25,7 +25,7 @@ struct Rasterization {
   int cluster_m = 1, cluster_n = 1;
 };
 
-/// All tiles in the order in which they start, without those that a cluster has outside D.
+/// All tiles in the order in which they start, except the tiles of a cluster that are outside D.
 std::vector<TileCoordinate> grouped_order(const Rasterization& rasterization);
 /// Row by row.
 std::vector<TileCoordinate> row_major_order(int tiles_m, int tiles_n);

@@ -26,7 +26,7 @@ std::shared_ptr<spdlog::logger> logger() {
     created->set_level(spdlog::level::warn);
     return created;
   } catch (const spdlog::spdlog_ex&) {
-    // Another thread has registered it in the meantime.
+    // Another thread has registered the logger in the meantime.
     return spdlog::get(kLoggerName);
   }
 }

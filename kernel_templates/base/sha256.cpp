@@ -28,7 +28,7 @@ std::uint32_t load_big_endian(const std::byte* bytes) {
          std::to_integer<std::uint32_t>(bytes[2]) << 8 | std::to_integer<std::uint32_t>(bytes[3]);
 }
 
-// Section 6.2.2: one block of 64 bytes into the state.
+// Section 6.2.2: adds one block of 64 bytes to the state.
 void compress(State& state, const std::byte* block) {
   std::array<std::uint32_t, 64> schedule{};
   for (std::size_t t = 0; t < 16; ++t) {
@@ -73,7 +73,7 @@ std::array<std::uint8_t, 32> sha256(std::span<const std::byte> bytes) {
     compress(state, bytes.data() + block * kBlockBytes);
   }
 
-  // Section 5.1.1: a one bit, zeros, and the length in bits as a 64-bit number.
+  // Section 5.1.1: pad with a one bit, zeros, and the length in bits as a 64-bit number.
   const std::span<const std::byte> rest = bytes.subspan(whole_blocks * kBlockBytes);
   std::array<std::byte, 2 * kBlockBytes> tail{};
   if (!rest.empty()) {

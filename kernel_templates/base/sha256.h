@@ -1,6 +1,7 @@
 #pragma once
 
-// SHA-256 (FIPS 180-4). In base/, since every layer identifies keys and stored binaries by it.
+// SHA-256 (FIPS 180-4). It is in base/ because every layer uses it to identify keys and stored
+// binaries.
 
 #include <array>
 #include <cstddef>

@@ -5,13 +5,13 @@
 namespace tunedgemm::internal {
 namespace {
 
-// One UTF-8 character. 0 bytes: the text does not begin with one.
+// One UTF-8 character; 0 bytes if the text does not begin with one.
 struct Character {
   std::uint32_t code_point = 0;
   std::size_t bytes = 0;
 };
 
-// By RFC 3629: the shortest form, no surrogates, nothing above 10ffff.
+// RFC 3629 allows only the shortest form, no surrogates, and nothing above 10ffff.
 Character first_character(std::string_view text) {
   const auto byte = [&](std::size_t index) { return static_cast<unsigned char>(text[index]); };
   const unsigned char lead = byte(0);
@@ -36,7 +36,8 @@ Character first_character(std::string_view text) {
              : Character{code_point, bytes};
 }
 
-// Control characters (C0, C1, delete), line and paragraph separators, direction marks.
+// Whether the character is a control character (C0, C1, delete), a line or paragraph separator, or
+// a direction mark.
 bool acts(std::uint32_t code_point) {
   const auto within = [&](std::uint32_t least, std::uint32_t greatest) {
     return code_point >= least && code_point <= greatest;

@@ -1,6 +1,6 @@
 #pragma once
 
-// Text functions: escaping of foreign text, and parsing and joining of the library's own.
+// Text functions, which escape foreign text, and parse and join the library's own texts.
 
 #include <array>
 #include <cstddef>
@@ -11,18 +11,17 @@
 
 namespace tunedgemm::internal {
 
-// Foreign text (names in lists, compiler logs, rows of a cache, paths) made safe to print: nothing
-// in it acts on a terminal or makes a terminal show other text.
+// Makes foreign text (names in lists, compiler logs, rows of a cache, paths) safe to print: the
+// result cannot control a terminal or make it show different text.
 
 enum class Lines { kMany, kOne };
 
-/// The text, with "\u001b" in place of every control character and direction mark, and "\xff" in
-/// place of every byte that is not UTF-8. Newlines and tabs stay if several lines are allowed.
+/// The text, with every control character and direction mark written like "\u001b", and every byte
+/// that is not UTF-8 written like "\xff". Newlines and tabs stay if several lines are allowed.
 std::string printable(std::string_view text, Lines lines);
 
-// The text form of problems and configs: words "name=value", separated by spaces. And the names of
-// a table's rows as one text, built at compile time, so that help and error messages name every
-// row.
+// Problems and configs have a text form: words "name=value", separated by spaces. The names of a
+// table's rows are joined at compile time, so that help and error messages name every row.
 
 /// The fields of `text` in order; a word without '=' becomes a field with an empty value. Views
 /// into `text`.
@@ -44,7 +43,8 @@ struct NameList {
   }
 };
 
-/// "f64, f32 or f16": the rows for which `is_listed` is true; `last` precedes the last of them.
+/// The names of the rows for which `is_listed` is true, as in "f64, f32 or f16". `last`, here " or
+/// ", precedes the last name.
 template <class Row, std::size_t kRows, class Predicate>
 constexpr NameList name_list(const Row (&rows)[kRows], std::string_view last, Predicate is_listed) {
   std::size_t left = 0;

@@ -39,7 +39,7 @@ std::string CudaFamily::why_not_device(const Config& config, const DeviceLimits&
 double naive_us(const Problem& problem, const NaiveCost& cost, double steps_of_a_thread,
                 const DeviceLimits& limits) {
   const double multiply_adds = flops(problem) / 2;
-  // Few f64 cores are slower than the loads that feed them.
+  // If an SM has few f64 cores, they are slower than the loads that feed them.
   const double rate =
       std::min(cost.multiply_adds_per_cycle,
                multiply_adds_per_cycle(accumulator(problem.a.type, problem.b.type), limits.arch));

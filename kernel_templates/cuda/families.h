@@ -37,14 +37,14 @@ struct NaiveCost {
   double multiply_adds_per_cycle = 1;  ///< of an SM with enough threads
   double cycles_per_step = 1;          ///< per step of K, for a thread alone on its SM
 };
-/// The launch plus the longer of the two: all multiply-adds at the full rate, or
-/// `steps_of_a_thread` steps at the latency of one.
+/// The time of a launch plus the longer of two times: all multiply-adds at the full rate, and
+/// `steps_of_a_thread` steps, one after another, at the latency of a thread alone.
 double naive_us(const Problem& problem, const NaiveCost& cost, double steps_of_a_thread,
                 const DeviceLimits& limits);
 
-/// The factor by which a warp loads more of B than it uses. 1 if its threads, which are neighbours
-/// along N, load neighbouring elements or share one; more if each of them touches another cache
-/// line.
+/// The ratio of what a warp loads of B to what it uses. It is 1 if the warp's threads, which are
+/// neighbours along N, load neighbouring elements or the same one, and more if each thread touches
+/// a different cache line.
 double scatter_of_b(const Problem& problem);
 
 }  // namespace tunedgemm::internal

@@ -11,17 +11,18 @@ constexpr std::int64_t kKiB = 1 << 10, kMiB = 1 << 20;
 // The sources of all rows, checked 2026-11:
 // - CUDA cores: "CUDA C++ Best Practices Guide" 13.0, table "Throughput of Native Arithmetic
 //   Instructions" (before 13: "CUDA C++ Programming Guide"): 64-bit and 32-bit floating-point and
-//   32-bit integer multiply-add. Its 7.x and 8.x have footnotes for 7.5 and 8.6. It does not list
-//   8.7 and 11.0, which are assumed to be like the graphics cards of their generation.
+//   32-bit integer multiply-add. The columns 7.x and 8.x have footnotes for 7.5 and 8.6. The table
+//   does not list 8.7 and 11.0, which are assumed to be like the graphics cards of their
+//   generation.
 // - Shared memory and registers: "CUDA Programming Guide" 13, "Compute Capabilities", table "Memory
 //   Information per Compute Capability".
-// - The rest of a row: the document named above it, for the first product of the row. Tensor core
+// - The rest of a row: the document named above the row, for the row's first product. Tensor core
 //   rates are the dense peak / (2 * boost clock * SMs), rounded to a power of two. The f16 rate is
 //   that of professional cards with f32 accumulators; GeForce cards of 8.6, 8.9 and 12.0 have half
-//   of it.
+//   that rate.
 // - mma.sync: the only tensor core instruction before 9.0 and from 12.0 on; on 9.0 about 5/8 of the
-//   wgmma rate. Nothing is published for 10.0, 10.3 and 11.0: the first two are assumed to be like
-//   9.0, the last like 12.0.
+//   wgmma rate. Nothing is published for 10.0, 10.3 and 11.0: 10.0 and 10.3 are assumed to be like
+//   9.0, and 11.0 like 12.0.
 // Before 8.9 fp8 is multiplied as f16, and so is s8 on 7.0.
 // Columns: arch, line, products; CUDA cores' f64, f32, s32; tensor cores' f64, f16, fp8, s8;
 // mma.sync's f64, f16; GHz, GB/s, L2, shared memory of a CTA and of an SM.
@@ -85,7 +86,7 @@ constexpr std::array kFacts{
              2.42, 273, 24 * kMiB, 99 * kKiB, 100 * kKiB},
 };
 
-// Moderate clock and memory bandwidth, so that neither hides the other in a prediction.
+// The clock and the memory bandwidth are moderate, so that neither hides the other in a prediction.
 constexpr GpuFacts kUnknown{0, ProductLine::kGraphics, "unknown",
                             2, 128, 64, 2, 512, 1024, 1024, 2, 512,
                             1.50, 500, 6 * kMiB, 48 * kKiB, 64 * kKiB};

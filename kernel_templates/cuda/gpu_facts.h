@@ -1,8 +1,8 @@
 #pragma once
 
 // GpuFacts: properties of NVIDIA's GPUs that the driver does not report: the arithmetic throughput
-// of an SM per element type, and usual values for what some drivers report as 0. The cost models,
-// the rooflines and the device properties all take their numbers from here.
+// of an SM for each element type, and usual values for the properties that some drivers report as
+// 0. The cost models, the rooflines and the device properties all take their numbers from here.
 
 #include <cstdint>
 #include <string_view>
@@ -24,13 +24,14 @@ struct GpuFacts {
 
   /// CUDA cores; s32 is the multiply-add of 32-bit integers.
   double cuda_f64 = 0, cuda_f32 = 0, cuda_s32 = 0;
-  /// Tensor cores, by their fastest instruction (mma.sync, wgmma or tcgen05); bf16 is as f16. A
-  /// type that they do not multiply has the rate of the type that replaces it.
+  /// Tensor cores, with their fastest instruction (mma.sync, wgmma or tcgen05); bf16 has the rate
+  /// of f16. A type that they cannot multiply has the rate of the type that replaces it.
   double tensor_f64 = 0, tensor_f16 = 0, tensor_fp8 = 0, tensor_s8 = 0;
-  /// mma.sync; tf32 is half of f16, 8-bit types are twice f16.
+  /// Tensor cores with mma.sync; tf32 has half the rate of f16, and 8-bit types have twice that
+  /// rate.
   double mma_sync_f64 = 0, mma_sync_f16 = 0;
 
-  /// A common product of the line, for values that the driver does not report.
+  /// Values of a common product of the line, for those that the driver does not report.
   double clock_ghz = 0, memory_gb_per_s = 0;
   std::int64_t l2_bytes = 0, shared_bytes_per_block = 0, shared_bytes_per_sm = 0;
   int registers_per_sm = 65536;

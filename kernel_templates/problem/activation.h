@@ -1,9 +1,9 @@
 #pragma once
 
 // The table of activations. The host halves, the kernels and the verifier read it, so that none of
-// them compares enumerators. The formulas are in cuda/common/activation.cuh for the kernels, and in
-// f64 in cuda/reference/activation.cuh. Kernels include this file, so it is plain C++ without
-// library headers.
+// them compares enumerators. The formulas for the kernels are in cuda/common/activation.cuh, and
+// those in f64 are in cuda/reference/activation.cuh. Kernels include this file, so it is plain C++
+// without library headers.
 
 #include "../cuda/common/host_device.cuh"
 
@@ -26,7 +26,8 @@ enum class Activation : int {
 struct ActivationTraits {
   Activation activation;
   const char* name;  ///< in texts and tables
-  /// Has a call or a division. It is too long to be unrolled, and kernels may approximate it.
+  /// Whether the activation has a call or a division: it is too long to be unrolled, and kernels
+  /// may approximate it.
   bool is_long;
   /// 1: the slope is at most `steepest` (not counting leaky_relu's own). 2: the slope is at most
   /// `steepest` times |x|, like that of steepest / 2 * x^2.

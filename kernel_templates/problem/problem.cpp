@@ -56,7 +56,7 @@ std::string why_not_numerics(const Problem& problem) {
                                            std::string(name(problem.a.type)) + " inputs; use ieee";
 }
 
-// The name of a number that is not in its enumeration cannot be parsed.
+// A number outside its enumeration is written as a name that cannot be parsed.
 std::string why_not_enumerators(const Problem& problem) {
   for (const ProblemField& field : problem_fields()) {
     Problem read_back;

@@ -5,9 +5,9 @@
 //     D = act( alpha * scale_a * scale_b * op(A) * op(B) + beta * C + bias ),   per batch entry
 //
 // op(A) is M x K, op(B) K x N, C and D M x N. A transposed row-major matrix is a column-major one,
-// so op() is part of the order: `a.order` is the memory order of the M x K matrix op(A). A field
-// exists for every property that may change which kernel is legal or fastest, and for no other:
-// pointers, alpha's value and the activation's slope are arguments of the call.
+// so op() is part of the order: `a.order` is the memory order of the M x K matrix op(A). Each
+// property that may change which kernel is legal or fastest has a field, and no other property has
+// one: pointers, alpha's value and the activation's slope are arguments of the call.
 
 #include <cstdint>
 #include <optional>
@@ -22,7 +22,7 @@ namespace tunedgemm::internal {
 inline constexpr ActivationTable kActivations = activation_table();
 
 /// More than any program's address space. It is far enough below 2^63 that arithmetic on a matrix's
-/// extents and strides does not overflow, for example the end of a tile beyond its last row.
+/// extents and strides does not overflow, for example when a tile ends beyond its last row.
 inline constexpr std::int64_t kMostBytes = std::int64_t{1} << 56;
 
 // All enumerators below are stored on disk and cross the C ABI: never renumber.

@@ -22,10 +22,10 @@ inline constexpr std::size_t kMostValues = 5;
 struct ProblemField {
   std::string_view name;
   std::vector<FieldValue> (*values)(const Problem& problem);
-  /// Returns whether the text is valid. For fields that people write, it accepts more than text()
-  /// returns.
+  /// Parses the text into the problem, and returns whether it is valid. For fields that people
+  /// write, it accepts more texts than text() returns.
   bool (*read)(std::string_view text, Problem& problem);
-  /// The database column of each value; "" if another column has the value.
+  /// The database column of each value; "" if the value is in another column.
   std::array<std::string_view, kMostValues> columns;
   /// The help text for shapes; empty if shapes express the field in another way.
   std::string_view meaning;

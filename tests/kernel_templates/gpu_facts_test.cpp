@@ -29,7 +29,7 @@ TEST_CASE("The table has the peaks of the data sheets") {
     CHECK(gpu_facts(arch).is_known());
     return 2e-3 * multiply_adds * sm_count * ghz;
   };
-  // A tenth of tolerance, since some data sheets use a clock below the highest.
+  // The tolerance is a tenth, since some data sheets use a clock below the maximum.
   const auto about = [](double value) { return Catch::Approx(value).epsilon(0.1); };
   CHECK(tera(70, gpu_facts(70).tensor_f16, 80, 1.53) == about(125));      // V100
   CHECK(tera(75, gpu_facts(75).tensor_s8, 40, 1.59) == about(130));       // T4

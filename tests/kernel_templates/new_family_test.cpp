@@ -1,6 +1,7 @@
 // A family for another architecture needs only its own folder and a line in the list of families.
-// This one is for compute capability 10.0; it has three tensor maps, a kernel that runs before its
-// own, and parameters that only its kernel interprets. It uses the interface Family and no more.
+// The family in this test is for compute capability 10.0. It has three tensor maps, a kernel that
+// runs before the main kernel, and parameters that only its kernel interprets. It uses only the
+// interface Family.
 
 #include <array>
 #include <cstdint>
@@ -15,7 +16,7 @@ using namespace tunedgemm::internal;
 
 namespace {
 
-// As kernel_parameters.cuh in the family's folder would declare them.
+// Parameters, as kernel_parameters.cuh in the family's folder would declare them.
 struct ClusterSchedule {
   int clusters_m, clusters_n;
   unsigned char preferred_cluster[8];

@@ -57,7 +57,8 @@ TEST_CASE("A column-major D becomes its row-major transpose") {
   CHECK(same.n == 3);
   CHECK(same.d.order == Order::kRowMajor);
   CHECK(same.bias == Bias::kPerColumn);
-  // B was column-major K x N: its transpose is row-major N x K, and A's is column-major.
+  // B was column-major K x N, so its transpose is row-major N x K; the transpose of A is
+  // column-major.
   CHECK(same.a.order == Order::kRowMajor);
   CHECK(same.b.order == Order::kColumnMajor);
   CHECK(layout_text(same) == "nt");

@@ -1,4 +1,4 @@
-// The tile orders, with the worked examples of public texts on the subject.
+// The tile orders, tested with worked examples from public texts on the subject.
 
 #include "kernel_templates/tile_order.h"
 
@@ -10,7 +10,7 @@
 namespace tunedgemm::internal {
 namespace {
 
-// Every tile once.
+// Whether the order has every tile exactly once.
 bool covers(const std::vector<TileCoordinate>& order, std::int64_t tiles_m, std::int64_t tiles_n) {
   std::set<std::pair<std::int64_t, std::int64_t>> seen;
   for (const TileCoordinate& tile : order) {

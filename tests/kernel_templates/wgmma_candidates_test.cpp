@@ -16,7 +16,7 @@ using namespace tunedgemm::internal;
 
 namespace {
 
-/// Also for a config that the family would refuse.
+/// The predicted time, even for a config that the family would refuse.
 double predicted_us(const Problem& any_form, const Config& config) {
   const Problem problem = problem_of_kernel(any_form, config);
   return wgmma_us(problem, WgmmaShape(problem, config), wgmma_device());

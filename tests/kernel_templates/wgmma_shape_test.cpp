@@ -220,7 +220,7 @@ TEST_CASE("wgmma refuses tiles that need more accumulators than there are") {
   REQUIRE_THAT(why_not_with(and_also(three, {{"block_n", 208}})),
                ContainsSubstring(room(104, 100, 3)));
 
-  // An instruction that reads A from registers limits these, too.
+  // Instructions that read A from registers limit the registers, too.
   const Problem from_registers = padded(
       {DataType::kF32, DataType::kF32, DataType::kF32, "tt", Numerics::kTf32}, {512, 512, 512});
   REQUIRE_THAT(why_not_with(and_also(three, {{"block_k", 32}}), from_registers),
@@ -242,7 +242,7 @@ TEST_CASE("wgmma refuses tiles that need more accumulators than there are") {
     CHECK(why_not_with(and_also(three, {{"block_n", 160}}), problem) == "");
   }
 
-  // Promoted accumulators exist twice for 64 rows.
+  // With promotion, a thread has two sets of accumulators for 64 rows.
   const Problem promoted = padded(fp8(Numerics::kPromoted), {512, 512, 512});
   const Knobs twice{{"block_n", 192}, {"block_k", 128}, {"stages", 2}, {"in_flight", 0}};
   CHECK(why_not_with(twice, promoted) == "");
@@ -255,7 +255,7 @@ TEST_CASE("wgmma refuses configs that do not fit an SM or the workspace") {
                ContainsSubstring("279552 bytes of shared memory") && ContainsSubstring("232448"));
   REQUIRE_THAT(why_not_with({{"split_k", 16}}, padded({}, {64, 64, 960})),
                ContainsSubstring("split_k=16") && ContainsSubstring("K=960"));
-  // 128 x 64 tiles, each with a counter for either consumer.
+  // Each of the 8191 tiles has a counter for each of its two consumers.
   CHECK(why_not_with({{"split_k", 2}}, padded({}, {128, 128 * 8191, 4096})) == "");
   REQUIRE_THAT(why_not_with({{"split_k", 2}}, padded({}, {128, 128 * 8191 + 8, 4096})),
                ContainsSubstring("split_k=2") && ContainsSubstring("the workspace has 16382"));
@@ -272,7 +272,8 @@ TEST_CASE("wgmma's shared memory and threads match the kernel's formulas") {
       CHECK(shape.threads() == 128 * (1 + config.at("consumers")));
     }
   }
-  // With 48 columns, row-major B is loaded in whole 128-byte rows, column-major B in 48 columns.
+  // With block_n = 48, a row-major B is loaded in whole rows of 128 bytes, a column-major B in 48
+  // columns.
   const Config narrow = wgmma_config({{"block_n", 48}});
   CHECK(WgmmaShape(padded({.layout = "nn"}, {512, 512, 512}), narrow).shared_bytes() ==
         4 * 64 * 2 * (128 + 64) + 2 * 16384 + 1024);

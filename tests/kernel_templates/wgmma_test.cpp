@@ -26,7 +26,7 @@ OperandPadding padding_of(const Launch& launch) {
   return launch.prologue.parameters.as<OperandPadding>();
 }
 
-/// Boxes of this many rows of 128 bytes, in a single matrix.
+/// The map of a single matrix, with boxes of this many rows of 128 bytes.
 TensorMap map_of(TensorMap::Operand operand, DataType type, std::array<std::int64_t, 2> extent,
                  std::int64_t stride_bytes, int lines) {
   return {.operand = operand,
@@ -193,7 +193,7 @@ TEST_CASE("wgmma copies operands with unaligned rows to the workspace and pads e
   CHECK(both.tensor_maps[1].stride_bytes[0] == 256);
   CHECK(both.tensor_maps[0].extent == std::array<std::int64_t, 3>{1003, 100, 1});
 
-  // The copies are after the partial tiles. An aligned operand is not copied, and one shared by all
+  // The copies follow the partial tiles. An aligned operand is not copied, and one shared by all
   // batch indices is copied once.
   problem.a.alignment_bytes = 16;
   problem.a.leading_dimension = 1008;
@@ -250,7 +250,7 @@ TEST_CASE("Each wgmma cluster has an id, and the ids of a GPC are consecutive") 
     CHECK(ranges.gpc_of_sm[17] == 0);
     CHECK(ranges.gpc_of_sm[131] == 1);
   }
-  // With split-K slices the partial tiles are after the counters as usual.
+  // With split-K slices, the partial tiles follow the counters as usual.
   const Knobs parts{{"gpc_aware", 1}, {"split_k", 2}};
   CHECK(launch(problem, parts).workspace_bytes ==
         launch(problem, {{"split_k", 2}}).workspace_bytes);

@@ -1,5 +1,5 @@
-// The activations, for the kernels of both devices. `Functions` has static members that each device
-// computes in its own way:
+// The activations, for GPU and CPU kernels. `Functions` has static members, which GPU and CPU
+// compute in different ways:
 //
 //   tanh(x), erf(x)
 //   leaky_relu(x, slope)          x < 0 ? slope * x : x

@@ -7,7 +7,7 @@ struct Arguments {
   const void* b;
   const void* c;  // read only if beta is not of class zero; may be d
   void* d;
-  const void* bias;  // of D's type: m values (per row of D) or n values (per column); may be null
+  const void* bias;  // of D's type: m values, one per row of D, or n, one per column; may be null
   const float* scale_a;  // one value, or null for 1
   const float* scale_b;
   void* workspace;  // 256-byte aligned

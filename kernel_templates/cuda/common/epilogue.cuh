@@ -2,8 +2,8 @@
 //
 //   D[m, n] = round( act( alpha * scale_a * scale_b * accumulator + beta * C[m, n] + bias ) )
 //
-//   const Epilogue epilogue = begin_epilogue(arguments, batch_index);   // once a thread
-//   d[...] = apply_epilogue(epilogue, accumulator, m, n);               // once an element
+//   const Epilogue epilogue = begin_epilogue(arguments, batch_index);   // once per thread
+//   d[...] = apply_epilogue(epilogue, accumulator, m, n);               // once per element
 //
 // It computes in the accumulator's type, or in f64 for integers, since f64 holds every s32.
 #pragma once
@@ -48,7 +48,7 @@ __device__ __forceinline__ Epilogue begin_epilogue(const Arguments& arguments,
   return epilogue;
 }
 
-// Unrolled, these activations would make up most of a kernel.
+// If they were unrolled, these activations would make up most of a kernel.
 constexpr bool kLongActivation = traits(kActivation).is_long;
 
 // For activation.cuh.

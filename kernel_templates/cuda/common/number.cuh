@@ -26,16 +26,17 @@ struct e5m2 {
   unsigned char bits;
 };
 
-// Two e4m3 (the first in the low byte) as two f16 (the first in the low half).
+// Converts two e4m3 (the first in the low byte) to two f16 (the first in the low half).
 __device__ __forceinline__ unsigned f16x2_from_e4m3x2(unsigned short pair) {
   unsigned result;
-// The preprocessor decides, since an architecture without the instruction rejects it even in a
-// branch that is never taken.
+// The preprocessor selects the code, since an architecture without the instruction rejects it even
+// in a branch that is never taken.
 #if __CUDA_ARCH__ >= 890
   asm("cvt.rn.f16x2.e4m3x2 %0, %1;" : "=r"(result) : "h"(pair));
 #else
-  // Shifted to the exponent and mantissa of an f16, an e4m3 is too small by 2^8, since the biases
-  // are 15 and 7. The product with 2^8 is exact. NaN (all ones) is handled separately.
+  // An e4m3 that is shifted to the exponent and mantissa of an f16 is too small by a factor of 2^8,
+  // since the biases are 15 and 7. Multiplying it by 2^8 is exact. NaN (all ones) is handled
+  // separately.
   const unsigned spread = (pair & 0xffu) | ((pair & 0xff00u) << 8);
   const unsigned magnitude = (spread & 0x007f007fu) << 7;
   asm("mul.rn.f16x2 %0, %1, %2;" : "=r"(result) : "r"(magnitude), "r"(0x5c005c00u));
@@ -46,7 +47,7 @@ __device__ __forceinline__ unsigned f16x2_from_e4m3x2(unsigned short pair) {
   return result;
 }
 
-// Two e5m2 as two f16: an e5m2 is the upper half of an f16.
+// Converts two e5m2 to two f16. An e5m2 is the upper half of an f16.
 __device__ __forceinline__ unsigned f16x2_from_e5m2x2(unsigned short pair) {
   return ((pair & 0xffu) << 8) | ((pair & 0xff00u) << 16);
 }
@@ -128,7 +129,7 @@ __device__ __forceinline__ void multiply_add(f32 x, f32 y, f32& sum) {
 __device__ __forceinline__ void multiply_add(f64 x, f64 y, f64& sum) {
   sum = __fma_rn(x, y, sum);
 }
-// Modulo 2^32. Unsigned, because signed overflow is undefined in C++.
+// Computes modulo 2^32, with unsigned numbers because signed overflow is undefined in C++.
 __device__ __forceinline__ void multiply_add(s32 x, s32 y, s32& sum) {
   sum = static_cast<s32>(static_cast<unsigned>(x) * static_cast<unsigned>(y) +
                          static_cast<unsigned>(sum));
@@ -145,8 +146,8 @@ __device__ __forceinline__ void add(s32 x, s32& sum) {
   sum = static_cast<s32>(static_cast<unsigned>(x) + static_cast<unsigned>(sum));
 }
 
-// x / y, in f32 within 2 units in the last place. The exact division is a subroutine, and its call
-// would take registers.
+// x / y. In f32 the error is at most 2 units in the last place: exact division is a subroutine, and
+// calling it would take registers.
 __device__ __forceinline__ f32 divide(f32 x, f32 y) {
   f32 result;
   asm("div.full.f32 %0, %1, %2;" : "=f"(result) : "f"(x), "f"(y));

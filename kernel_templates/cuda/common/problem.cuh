@@ -1,5 +1,5 @@
-// The problem's defines, which become constants here, and the offsets of elements of A, B and D. A
-// kernel with other defaults defines them before it includes this file.
+// Turns the problem's defines into constants, and computes the offsets of elements of A, B and D. A
+// kernel that needs other defaults defines them before it includes this file.
 #pragma once
 
 #include "../../problem/activation.h"
@@ -39,10 +39,10 @@ using namespace tunedgemm::internal;
 #define ALIGN_D 16
 #endif
 #ifndef READ_C
-#define READ_C 0  // 0: beta is zero and C is never touched
+#define READ_C 0  // 0: beta is zero, and C is never read
 #endif
 #ifndef BIAS
-#define BIAS 0  // 0 none, 1 one value a row of D, 2 one value a column
+#define BIAS 0  // 0 none, 1 one value per row of D, 2 one value per column
 #endif
 #ifndef ACTIVATION
 #define ACTIVATION 0  // a number of problem/activation.h
@@ -73,7 +73,7 @@ constexpr Bias kBias = static_cast<Bias>(BIAS);
 constexpr Activation kActivation = static_cast<Activation>(ACTIVATION);
 constexpr Numerics kNumerics = static_cast<Numerics>(NUMERICS);
 
-// The first element of the matrix with a batch index.
+// The first element of the matrix with this batch index.
 __device__ __forceinline__ const TypeA* matrix_a(const Arguments& arguments,
                                                  long long batch_index) {
   return static_cast<const TypeA*>(arguments.a) + batch_index * arguments.batch_stride_a;

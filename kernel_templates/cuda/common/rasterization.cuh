@@ -17,9 +17,10 @@ struct TileCoordinate {
   int tile_m, tile_n;
 };
 
-// 0 <= index < tiles_m * tiles_n, group_m >= 1.
+// Precondition: 0 <= index < tiles_m * tiles_n, and group_m >= 1.
 TUNEDGEMM_CONSTEXPR TileCoordinate tile_at(int index, int tiles_m, int tiles_n, int group_m) {
-  // Limited to tiles_m. The order is the same, and no product exceeds tiles_m * tiles_n.
+  // The group is limited to tiles_m, so that no product exceeds tiles_m * tiles_n. This does not
+  // change the order.
   const int group = group_m < tiles_m ? group_m : tiles_m;
   const int tiles_in_group = group * tiles_n;
   const int first_m = index / tiles_in_group * group;
@@ -30,8 +31,8 @@ TUNEDGEMM_CONSTEXPR TileCoordinate tile_at(int index, int tiles_m, int tiles_n, 
 }
 
 // The origin of the last tile, a multiple of `unit` elements. A tile that would reach beyond D is
-// moved back until it ends with D, or up to unit - 1 elements later. It computes elements of its
-// neighbour again, with the same bits. This is not allowed if D overwrites C.
+// moved back until it ends where D ends, or up to unit - 1 elements later. The tile then recomputes
+// elements of its neighbour, with the same bits. Moving it back is not allowed if D overwrites C.
 TUNEDGEMM_CONSTEXPR long long last_origin(long long extent, int block, int unit) {
   const long long origin = (extent - block + unit - 1) / unit * unit;
   return origin > 0 ? origin : 0;

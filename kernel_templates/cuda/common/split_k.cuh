@@ -1,7 +1,7 @@
-// Split-K: several CTAs compute one tile of D, each over a slice of K, in one launch and with the
-// same bits every time. Each stores its partial tile in the workspace. The partial tiles are added
-// in the order of the slices, either by the CTA that arrives last (arrives_last below) or by all
-// CTAs of the tile (split_k_reduction.cuh).
+// Split-K: several CTAs compute one tile of D in one launch, each over a slice of K. The result has
+// the same bits every time. Each CTA stores its partial tile in the workspace. The partial tiles
+// are added in the order of the slices, either by the CTA that arrives last (arrives_last below) or
+// by all CTAs of the tile (split_k_reduction.cuh).
 //
 //   workspace:  64 KiB of counters, one per tile, zero before and after | partial tiles
 //               (the last 8 bytes of the counters: ../wgmma/claim_cluster_id.cuh)
@@ -13,7 +13,7 @@
 constexpr long long kCounterBytes =
     64 << 10;  // the same for all kernels, which may share the workspace
 
-// The partial tile of a slice. `tile` is counted over the whole batch, and `elements` is the size
+// The partial tile of a slice. `tile` is its index in the whole batch, and `elements` is the size
 // of a partial tile.
 __device__ __forceinline__ Accumulator* partial_tile(const Arguments& arguments, long long tile,
                                                      int slice, int split_k, int elements) {
@@ -31,8 +31,8 @@ __device__ __forceinline__ void sync(const ThreadGroup& group) {
 }
 
 // All threads of a group call this after they have stored their partial tile. It returns true in
-// the group that arrives last. Then all partial tiles can be read, and the counter is zero again.
-// `shared` is an int in shared memory that has no other use during the call.
+// the group that arrives last. That group can read all partial tiles, and the counter is zero
+// again. `shared` is an int in shared memory that has no other use during the call.
 __device__ __forceinline__ bool arrives_last(const Arguments& arguments, long long tile,
                                              int split_k, const ThreadGroup& group,
                                              volatile int* shared) {

@@ -1,10 +1,10 @@
 // Split-K reduction by several thread groups. Each group holds the accumulators of one slice of K
-// of the same tile of D. They are added in the same launch and with the same bits every time,
-// whichever groups run together. Each group stores its partial tile in the workspace. After the
-// last one has arrived, the tile is divided into reduction chunks. The last group and the groups
-// that waited for it take one chunk after the other, add the chunk's slices in order, and store it.
-// A group waits only for a short time, because another group may have no room to run. The last
-// group never waits.
+// of the same tile of D. The slices are added in the same launch, and the result has the same bits
+// every time, whichever groups run together. Each group stores its partial tile in the workspace.
+// After the last one has arrived, the tile is divided into reduction chunks. The last group and the
+// groups that waited for it take chunks one after another. For each chunk, a group adds the slices
+// in order and stores the sum. A group waits only for a short time, because a group that has not
+// started may have no room to run until another one ends. The last group never waits.
 //
 //   one counter per tile, zero before and after:  chunks taken | groups gone | groups arrived
 //                                                 bits 20..31    10..19        0..9
@@ -39,7 +39,7 @@ struct SplitKReduction {
     sync(group);
     if (group.thread == 0) {
       *shared = arrive_and_take_chunk(waits);
-      __threadfence();  // the partial tiles of the other groups are visible after it
+      __threadfence();  // makes the partial tiles of the other groups visible
     }
     sync(group);
     const int chunk = *shared;
@@ -61,7 +61,7 @@ struct SplitKReduction {
   __device__ __forceinline__ static bool all_have_arrived(unsigned count) {
     return count % kGone / kArrived == kSlices;
   }
-  // All groups but one are gone, or have asked for a chunk after the last one.
+  // Whether all groups but one have gone, or have asked for a chunk when none was left.
   __device__ __forceinline__ static bool others_have_left(unsigned count) {
     const int taken = count / kTaken;
     return max(taken - kChunks, 0) + count % kTaken / kGone == kSlices - 1;
@@ -89,8 +89,8 @@ struct SplitKReduction {
   }
 };
 
-// `tile` is counted over the whole batch, `elements` is the size of a partial tile, and `shared` is
-// an int in shared memory.
+// `tile` is its index in the whole batch, `elements` is the size of a partial tile, and `shared`
+// points to an int in shared memory.
 template <int kSlices, int kChunks>
 __device__ __forceinline__ SplitKReduction<kSlices, kChunks> split_k_reduction(
     const Arguments& arguments, long long tile, int elements, const ThreadGroup& group,

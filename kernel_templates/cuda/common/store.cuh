@@ -1,5 +1,6 @@
-// Stores of D. A warp's accumulators go through shared memory, so that a thread has neighbours of a
-// row. It applies the epilogue to 16 bytes of accumulators, and stores the elements together.
+// Stores of D. A warp's accumulators go through shared memory, so that each thread gets
+// neighbouring elements of a row. The thread applies the epilogue to 16 bytes of accumulators, and
+// stores the elements together.
 #pragma once
 
 #include "epilogue.cuh"
@@ -14,13 +15,13 @@ struct alignas(kStoresVectors ? kVectorElements * sizeof(TypeD) : sizeof(TypeD))
   TypeD element[kVectorElements];
 };
 
-// The matrix D with a batch index.
+// The matrix D with this batch index.
 struct OutputMatrix {
   const Arguments& arguments;
   const Epilogue& epilogue;
   long long batch_index;
 
-  // D[m, n] and its neighbours along n that exist. `n` is a multiple of kVectorElements.
+  // Stores D[m, n] and those neighbours along n that exist. `n` is a multiple of kVectorElements.
   __device__ __forceinline__ void store_vector(const AccumulatorVector& accumulators, long long m,
                                                long long n) const {
     if (m >= arguments.m || n >= arguments.n) {
@@ -44,9 +45,9 @@ struct OutputMatrix {
     }
   }
 
-  // A warp's 16 rows of kColumns elements from D[m, n], if D is not aligned for vectors. `rows` are
-  // the accumulators in shared memory, kPitch elements from row to row. Neighbouring threads store
-  // neighbouring elements.
+  // Stores a warp's 16 rows of kColumns elements, starting at D[m, n], if D is not aligned for
+  // vectors. `rows` points to the accumulators in shared memory, where rows are kPitch elements
+  // apart. Neighbouring threads store neighbouring elements.
   template <int kColumns, int kPitch>
   __device__ __forceinline__ void store_elements(const Accumulator* rows, long long m,
                                                  long long n) const {
@@ -67,8 +68,9 @@ struct alignas(2 * sizeof(Accumulator)) AccumulatorPair {
   Accumulator first, second;
 };
 
-// The order of a fragment's rows. The second row of a lane follows 8 rows after its first one or,
-// if rows alternate, directly. The same holds for the columns of the left and right fragment.
+// The order of a fragment's rows. If rows alternate, a lane's second row is the next one after its
+// first row; otherwise it is 8 rows further. The same holds for the columns of the left and the
+// right fragment.
 struct FragmentOrder {
   bool rows_alternate, columns_alternate;
 };

@@ -29,7 +29,7 @@ struct TileShape {
   int block_m, block_n, warp_m, warp_n;
 };
 
-// The tiles of a search: large ones reuse most, small ones fill the device.
+// The tiles of a search: large ones reuse the most, and small ones fill the device.
 constexpr TileShape kTiles[] = {
     {128, 256, 64, 64}, {256, 128, 64, 64}, {128, 128, 64, 64}, {128, 128, 64, 32},
     {128, 128, 32, 64}, {64, 256, 64, 64},  {256, 64, 64, 64},  {128, 64, 64, 32},
@@ -59,7 +59,7 @@ Config make_config(const TileShape& tile, int block_k, int stages, int group_m, 
                  {"split_k", split_k}});
 }
 
-/// Splits the tile among the warps by halving its longer side.
+/// Splits the tile among the warps by halving the longer side repeatedly.
 Config from_triton(const TritonConfig& triton) {
   TileShape tile{triton.block_m, triton.block_n, triton.block_m, triton.block_n};
   for (int warps = triton.warps; warps > 1; warps /= 2) {
@@ -68,7 +68,7 @@ Config from_triton(const TritonConfig& triton) {
   return make_config(tile, triton.block_k, triton.stages, 8, 1);
 }
 
-/// Rejects configs that cannot beat another one of the search.
+/// Rejects configs that cannot beat another config in the search.
 bool worth_trying(const Problem& problem, const Config& config, const DeviceLimits& limits) {
   const MmaShape shape(problem, config, limits);
   // At least half of the tile would be outside D, and a smaller tile exists.

@@ -12,7 +12,7 @@ constexpr double kL2BytesPerCycle = 28;       // when all SMs load
 constexpr double kL2BytesPerCycleAlone = 50;  // when few SMs load
 // Cycles.
 constexpr double kLatencyOfTile = 900;     // from the start of a k tile's copy to its arrival
-constexpr double kBarrierOfTile = 90;      // and the fragments of the first step
+constexpr double kBarrierOfTile = 90;      // including the fragments of the first step
 constexpr double kBarrierOfLongTile = 10;  // f64: other warps hide the rest
 constexpr double kStartOfCta = 1300;       // until the first k tile arrives
 constexpr double kSplitKReduction = 2500;
@@ -46,8 +46,8 @@ double instructions_of_copy(const MmaShape& shape, int alignment, double bytes) 
                        : kInstructionsOfCopy + 4 * mma::kElementsInFlight);
 }
 
-// The cycles of one k tile of a CTA that shares its SM: the slowest of tensor cores, instruction
-// issue, shared memory and L2.
+// The cycles of one k tile of a CTA that shares its SM. The slowest of tensor cores, instruction
+// issue, shared memory and L2 determines them.
 double cycles_of_k_tile(const Problem& problem, const MmaShape& shape, double l2_rate,
                         const DeviceLimits& limits) {
   const double tile = static_cast<double>(shape.block_m) * shape.block_n * shape.block_k;
@@ -59,8 +59,8 @@ double cycles_of_k_tile(const Problem& problem, const MmaShape& shape, double l2
   const double shared = (fragment_bytes + bytes_a + bytes_b) / kSharedBytesPerCycle;
   const double l2 = (bytes_a + bytes_b) / l2_rate;
 
-  // An instruction multiplies 16 x 8 accumulators by 32 bytes along K; four schedulers each issue
-  // one per cycle.
+  // An instruction adds products over 32 bytes of K to 16 x 8 accumulators; four schedulers each
+  // issue one instruction per cycle.
   const double instructions_of_products = tile * shape.element_bytes / (16 * 8 * 32) *
                                           (shape.products == mma::Products::kEmulated ? 5 : 1);
   const double converted = shape.products == mma::Products::kDirect ? 0 : fragment_bytes / 128 * 4;
@@ -69,9 +69,10 @@ double cycles_of_k_tile(const Problem& problem, const MmaShape& shape, double l2
                         32;
   const double loaded = fragment_bytes / 512 * 2;
   const double issue = (instructions_of_products + converted + copied + loaded) / 4;
-  // They overlap, but never perfectly, and least if a warp loads its next fragments only after
-  // multiplying the current ones (f64 4096^3, H200, 2026-11-22: 2318 us with 8 warps of 32 x 32, 2505
-  // with 4 of 64 x 32, which have no registers for the fragments of two steps).
+  // These times overlap, but never perfectly. They overlap least if a warp loads its next fragments
+  // only after it has multiplied the current ones (f64 4096^3, H200, 2026-11-22: 2318 us with 8
+  // warps of 32 x 32; 2505 us with 4 warps of 64 x 32, which have no registers for the fragments of
+  // two steps).
   const bool alternates = problem.a.type == DataType::kF64 && !shape.has_two_buffers();
   return std::max({tensor, issue, shared, l2}) + (tensor + issue + shared + l2) / 20 +
          (alternates ? shared / 3 : 0);
@@ -129,7 +130,7 @@ double mma_us(const Problem& problem, const MmaShape& shape, const DeviceLimits&
   const double read = bytes_read(problem, shape, concurrent);
   const double memory = memory_us(stays_in_cache ? least : std::max(least, read), limits);
   const double compute = cycles_us(cycles, limits);
-  // They overlap, but not perfectly.
+  // Computing and reading overlap, but not perfectly.
   return kLaunchUs + std::max(compute, memory) + std::min(compute, memory) / 20;
 }
 

@@ -1,11 +1,12 @@
-// Fragments in shared memory, and in the registers of a warp as mma takes them (../ptx/mma.cuh).
+// Loads fragments from shared memory into the registers of a warp, in the layout that mma takes
+// (../ptx/mma.cuh).
 //
-//   load_block<order>(tile, memory, ...)      loads 16 rows of A (columns of B) by 8 registers of k
+//   load_block<order>(tile, memory, ...)      loads 16 rows of A (columns of B), 8 registers long
 //   convert(type, order, block, operands)     makes the operands of the instruction
 //
-// A register holds neighbours along k: 4 bytes, or 8 of f64. A block of A is one fragment, a block
-// of B two, one after the other. With g = lane / 4 and t = lane % 4, a lane holds the four
-// registers in the order of the instruction:
+// A register holds neighbouring elements along k: 4 bytes, or 8 bytes for f64. A block of A is one
+// fragment; a block of B is two fragments, one after the other. With g = lane / 4 and t = lane % 4,
+// a lane holds its four registers in the order of the instruction:
 //
 //        A, RegisterOrder::kRowsFirst  B, RegisterOrder::kKFirst
 //
@@ -14,7 +15,7 @@
 //   2    row g,     k register t + 4   column g + 8, k register t
 //   3    row g + 8, k register t + 4   column g + 8, k register t + 4
 //
-// An instruction sums over k, so A and B may have any order of k that they share. So types can be
+// An instruction sums over k, so k may be in any order that A and B share. Types can therefore be
 // converted without moving elements between lanes.
 #pragma once
 
@@ -30,8 +31,8 @@ __host__ __device__ constexpr int register_index(RegisterOrder order, int row, i
   return order == RegisterOrder::kRowsFirst ? row + 2 * k : k + 2 * row;
 }
 
-// Bytes of an MN-major operand are transposed in pairs. Then g and g + 8 above stand for rows
-// (columns) 2 g and 2 g + 1 of the block.
+// Bytes of an MN-major operand are transposed in pairs. In this case, rows g and g + 8 above stand
+// for rows (columns) 2 g and 2 g + 1 of the block.
 __host__ __device__ constexpr bool rows_alternate(Tile tile) {
   return !tile.is_k_major && tile.element_bytes == 1;
 }
@@ -42,8 +43,8 @@ struct BlockOrigin {
   int mn, first_k;
 };
 
-// `memory` holds the tile. warp_mn is the warp tile's first row (column) in it, a multiple of the
-// warp tile's size, which is a power of two.
+// `memory` holds the tile. warp_mn is the warp tile's first row (column) in the tile. It is a
+// multiple of the warp tile's size, which is a power of two.
 template <RegisterOrder kOrder>
 __device__ __forceinline__ void load_block(Tile tile, const char* memory, int warp_mn,
                                            BlockOrigin block, unsigned (&registers)[4]) {
@@ -112,7 +113,7 @@ __device__ __forceinline__ void convert(Direct, RegisterOrder, const unsigned (&
     operands[0][i] = blocks[0][i];
   }
 }
-// An overload of its own, since an s8 would be converted to f32 rather than to Direct.
+// A separate overload, since an s8 would otherwise be converted to f32 rather than to Direct.
 __device__ __forceinline__ void convert(s8, RegisterOrder order, const unsigned (&blocks)[1][4],
                                         unsigned (&operands)[1][4]) {
   convert(Direct(), order, blocks, operands);
@@ -134,9 +135,9 @@ __device__ __forceinline__ void convert(f32, RegisterOrder, const unsigned (&blo
   }
 }
 
-// fp8 is converted to f16. The lower two fp8 of a register make a register of the first half along
-// k of a fragment, the upper two a register of the second half. So the first four registers along k
-// make one fragment, and the other four a second one.
+// fp8 is converted to f16. The lower two fp8 of a register become a register in the first half
+// (along k) of a fragment, and the upper two become a register in the second half. So the first
+// four registers along k make one fragment, and the other four make another.
 struct Fp8 {
   __device__ Fp8(e4m3) : is_e4m3(true) {}
   __device__ Fp8(e5m2) : is_e4m3(false) {}
@@ -158,13 +159,13 @@ __device__ __forceinline__ void convert(Fp8 type, RegisterOrder order,
 // Emulated f32 is split into three bf16 of 8 bits, which together hold the 24 bits of an f32. The
 // remainders are exact. Two blocks of 8 f32 along k make three fragments.
 //
-// With x = x1 + x2 + x3, |x2| <= 2^-8 |x| and |x3| <= 2^-17 |x|, six of the nine products of a and
-// b are added, the smallest first: a3 b1, a1 b3, a2 b2, a2 b1, a1 b2, a1 b1. The other three are
-// together at most about 2^-24 |a b|, the rounding error of one f32 product. (Two tf32 and three
-// products would take the same time, but lose the last bits of an operand and a2 b2: 2^-21 |a b|.)
-// Tensor cores truncate sums, so the error would grow with K. Therefore the products of 16 k are
-// summed from zero, and f32 additions add these sums. An operand that is infinite, or that rounds
-// to an infinite bf16, gives NaN.
+// Each x is x1 + x2 + x3, with |x2| <= 2^-8 |x| and |x3| <= 2^-17 |x|. Six of the nine products of
+// a and b are added, the smallest first: a3 b1, a1 b3, a2 b2, a2 b1, a1 b2, a1 b1. The other three
+// products add up to at most about 2^-24 |a b|, the rounding error of one f32 product. (Two tf32
+// parts and three products would take the same time, but would lose the last bits of an operand and
+// the product a2 b2: 2^-21 |a b|.) Tensor cores truncate sums, so the error would grow with K.
+// Therefore the tensor cores sum only the products of 16 k, from zero, and f32 additions add these
+// sums. An operand that is infinite, or that rounds to an infinite bf16, gives NaN.
 __device__ __forceinline__ void split(float low, float high, unsigned& first, unsigned& second,
                                       unsigned& third) {
   first = bf16x2_from_f32(low, high);
@@ -185,7 +186,8 @@ __device__ __forceinline__ void convert(f32, RegisterOrder order, const unsigned
   }
 }
 
-// The type of the operands that convert() makes, by the type and their number. For decltype only.
+// The type of the operands that convert() makes, given the element type and the number of operands.
+// For decltype only.
 __device__ f64 operand_type(f64, const char (&)[1]);
 __device__ f32 operand_type(f32, const char (&)[1]);
 __device__ f16 operand_type(f16, const char (&)[1]);
@@ -197,7 +199,7 @@ __device__ f16 operand_type(e4m3, const char (&)[2]);
 __device__ f16 operand_type(e5m2, const char (&)[2]);
 __device__ bf16 operand_type(f32, const char (&)[3]);
 
-// The type of a register, by the type of the accumulators. For decltype only.
+// The type of a register, given the type of the accumulators. For decltype only.
 __device__ double register_type(double);
 __device__ unsigned register_type(float);
 __device__ unsigned register_type(int);

@@ -3,10 +3,10 @@
 //   D = act(alpha * A * B + beta * C + bias)        on the tensor cores (sm_80 and later)
 //
 // Read ../simt/kernel.cu first. New here: a warp multiplies, not a thread. An instruction
-// multiplies 16 rows of A by 8 columns of B, which are spread over the registers of its 32 lanes
-// (../ptx/mma.cuh). Tiles in shared memory are swizzled, so that a warp loads these fragments
-// without bank conflicts (tile.cuh), whichever order the operands have in global memory
-// (fragment.cuh). The kernel computes every layout and alignment. ../wgmma/kernel.cu is faster
+// multiplies 16 rows of A by 8 columns of B: fragments that are spread over the registers of the
+// warp's 32 lanes (../ptx/mma.cuh). Tiles in shared memory are swizzled, so that a warp loads
+// fragments without bank conflicts (tile.cuh), whatever order the operands have in global memory
+// (fragment.cuh). The kernel supports every layout and alignment. ../wgmma/kernel.cu is faster
 // where it applies.
 //
 //        K, in k tiles            block_n                   a warp, in each step along K:
@@ -22,18 +22,18 @@
 //                                  load the fragments of the next step
 //                                  accumulators += a * b
 //
-// In the epilogue the accumulators go through shared memory, so that a thread stores neighbours of
-// a row of D. With split_k > 1, split_k CTAs compute a tile of D, each over a slice of K, and the
-// CTA that comes last adds their partial tiles (../common/split_k.cuh).
+// In the epilogue the accumulators go through shared memory, so that a thread stores neighbouring
+// elements of a row of D. With split_k > 1, split_k CTAs compute a tile of D, each over a slice of
+// K, and the CTA that arrives last adds their partial tiles (../common/split_k.cuh).
 //
 // How types are multiplied: f16, bf16, s8 and f64 directly; f32 rounded to tf32 (NUMERICS 1), or
 // split into three bf16 (NUMERICS 2, emulated: see fragment.cuh); fp8 directly if the architecture
 // has the instruction and NUMERICS is 3 (fast), otherwise as f16, with exact products and f32
 // accumulators.
 //
-// Cost: stages * block_k * (block_m * sizeof(a) + block_n * sizeof(b)) bytes of shared memory;
-// warp_m * warp_n / 32 accumulators, the fragments of two steps and about 50 other registers a
-// thread.
+// Cost: stages * block_k * (block_m * sizeof(a) + block_n * sizeof(b)) bytes of shared memory; per
+// thread, warp_m * warp_n / 32 accumulators, the fragments of two steps and about 50 other
+// registers.
 //
 //   nvcc -std=c++20 -arch=sm_90 -cubin kernel_templates/cuda/mma/kernel.cu
 
@@ -139,7 +139,7 @@ static_assert(SHARED_BYTES == kShape.shared_bytes(),
               "SHARED_BYTES must be the larger of stages * block_k * (block_m + block_n) elements "
               "and 16 * (warp_n + 8) accumulators a warp");
 
-// The knobs and what follows from them, as the code below calls them.
+// Short names for the knobs and the values that follow from them.
 constexpr int kBlockM = kShape.block_m, kBlockN = kShape.block_n, kBlockK = kShape.block_k;
 constexpr int kWarpM = kShape.warp_m, kWarpN = kShape.warp_n;
 constexpr int kStages = kShape.stages, kSplitK = kShape.split_k;
@@ -150,7 +150,7 @@ constexpr int kStepBytes = kShape.step_bytes(), kSteps = kShape.steps();
 // A tile of D, and this CTA's slice of K.
 struct WorkTile {
   long long batch_index;
-  long long tile;  // counted over the whole batch
+  long long tile;  // its index in the whole batch
   int slice;       // of K
   long long m0, n0, k0;
   int k_tiles;  // of the slice
@@ -179,10 +179,10 @@ __device__ __forceinline__ WorkTile work_tile_of_cta(const Arguments& arguments)
   return work;
 }
 
-// `extent` rows of A (columns of B).
+// A tile of `extent` rows of A (columns of B).
 __host__ __device__ constexpr Tile make_tile(int extent, bool is_k_major, int alignment) {
-  // load_block() reads single elements of 8 bytes, and of 4 bytes if MN-major. Two lanes then read
-  // the same 16 bytes.
+  // load_block() reads elements one by one if they have 8 bytes, or 4 bytes and are MN-major. Two
+  // lanes then read the same 16 bytes.
   const bool reads_elements = kElementBytes == 8 || (kElementBytes == 4 && !is_k_major);
   return {.rows = is_k_major ? extent : kBlockK,
           .row_bytes = (is_k_major ? kBlockK : extent) * kElementBytes,
@@ -208,7 +208,7 @@ __device__ __forceinline__ char* next_stage(char* pipeline, char* stage) {
 // Copies the k tiles of a work tile to the stages, a part of a k tile in each step.
 struct Producer {
   TileCopy<kSteps> a, b;
-  int k_tiles_left;  // with the current one; zeros are copied after the last one
+  int k_tiles_left;  // including the current one; zeros are copied after the last one
   int last_k;        // of the last k tile
   char* stage;
   Elements elements_a[passes_in_flight(kTileA, kSteps)];
@@ -283,7 +283,7 @@ struct Fragments {
   }
 };
 
-// The operands that convert() makes of a step's blocks, and their products.
+// The operands that convert() makes from a step's blocks, and their products.
 constexpr int kOperands = kEmulates ? 3 : kConvertsToF16 ? 2 : 1;
 constexpr int kProducts = kEmulates ? 6 : kOperands;
 using OperandTypeA =
@@ -300,7 +300,8 @@ __device__ __forceinline__ constexpr Product product_at(int index) {
   return kEmulates ? emulated[index] : Product{index, index};
 }
 
-// Adds to 16 x 8 accumulators. `half` is 0 for the first 8 of B's 16 columns and 1 for the others.
+// Adds products to 16 x 8 accumulators. `half` is 0 for the first 8 of B's 16 columns and 1 for the
+// others.
 __device__ __forceinline__ void multiply_operands(const Operands& a, const Operands& b, int half,
                                                   Accumulator (&accumulators)[4]) {
 #pragma unroll
@@ -320,8 +321,8 @@ static_assert(sizeof(Accumulators) / 4 == kShape.accumulator_registers() &&
                   sizeof(Fragments) / 4 == kShape.fragment_registers(),
               "shape.h must count the registers that are declared here");
 
-// Consecutive instructions share A's four registers, back and forth along n. That is faster than
-// sharing B's two, because fewer registers are read (LABBOOK.md).
+// Consecutive instructions go back and forth along n, and share the four registers of A. This is
+// faster than sharing the two registers of B, because fewer registers are read (LABBOOK.md).
 __device__ __forceinline__ void multiply_fragments(const Fragments& fragments,
                                                    Accumulators& accumulators) {
   Operands a, b[kBlocksN];
@@ -362,8 +363,8 @@ struct CollectiveEpilogue {
   WarpOrigin origin;
   char* shared;
 
-  // From an accumulator to D: fragments_to_shared(), store_vector(), apply_epilogue(). 16 rows of
-  // the warp tile at a time go through shared memory.
+  // An accumulator passes through fragments_to_shared(), store_vector() and apply_epilogue() to D.
+  // The rows of the warp tile go through shared memory, 16 at a time.
   __device__ __forceinline__ void store(const Accumulators& accumulators) const {
     constexpr FragmentOrder kOrder{.rows_alternate = rows_alternate(kTileA),
                                    .columns_alternate = rows_alternate(kTileB)};
@@ -390,8 +391,9 @@ struct CollectiveEpilogue {
     }
   }
 
-  // With split_k > 1: stores this CTA's partial tile. Returns true in the CTA that comes last.
-  // There the accumulators become the sums over all slices, added in the order of the slices.
+  // Called if split_k > 1. Stores this CTA's partial tile, and returns true in the CTA that arrives
+  // last. The accumulators of that CTA become the sums over all slices, added in the order of the
+  // slices.
   __device__ __forceinline__ bool reduce_slices(Accumulator* accumulators) const {
     const ThreadGroup group{static_cast<int>(threadIdx.x), kThreads, 0};
     // Vectors of neighbouring threads are neighbours in memory.

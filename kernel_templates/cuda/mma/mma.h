@@ -14,13 +14,13 @@
 
 namespace tunedgemm::internal {
 
-/// A tile of D and its pipeline in the terms of the tutorial: block_k is in elements.
+/// A tile of D and its pipeline, described as in the tutorial: block_k is in elements.
 struct TritonConfig {
   int block_m, block_n, block_k, stages, warps;
 };
 
-/// The 16 configs for NVIDIA GPUs of the public matrix multiplication tutorial of Triton
-/// (triton-lang.org, "Matrix Multiplication"), all with group_m = 8; the last eight are meant for
+/// The 16 configs for NVIDIA GPUs in Triton's public matrix multiplication tutorial
+/// (triton-lang.org, "Matrix Multiplication"). All have group_m = 8; the last eight are meant for
 /// fp8.
 std::span<const TritonConfig> triton_tutorial_configs();
 /// The same tiles as configs of this family.

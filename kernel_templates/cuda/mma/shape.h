@@ -9,7 +9,7 @@ namespace tunedgemm::internal::mma {
 
 constexpr int kLeastArch = 80, kMostWarps = 16;
 constexpr int kMostRegisters = 255;
-constexpr int kOtherRegisters = 50;  // of a thread, beside accumulators and operands
+constexpr int kOtherRegisters = 50;  // of a thread, besides accumulators and operands
 // Elements that one copy holds in registers if rows are not aligned for cp.async.
 constexpr int kElementsInFlight = 8;
 // In the epilogue, 16 rows of a warp's accumulators go through shared memory at a time. They are
@@ -23,8 +23,9 @@ enum class Products {
   kEmulated,  // f32 as three bf16
   kAsF16,     // fp8 as f16
 };
-// On sm_90 and sm_100 the compiler replaces an fp8 instruction by two f16 instructions, and
-// converts a fragment anew for each of them. There the kernel converts fragments itself.
+// On sm_90 and sm_100 the compiler replaces an fp8 instruction with two f16 instructions, and
+// converts a fragment again for each of them. On these architectures the kernel converts fragments
+// itself.
 TUNEDGEMM_CONSTEXPR bool multiplies_fp8(int arch) {
   return arch == 89 || arch >= 120;
 }
@@ -76,7 +77,7 @@ struct Shape {
     return pipeline_bytes() > epilogue_bytes ? pipeline_bytes() : epilogue_bytes;
   }
 
-  // In the workspace, with split_k > 1.
+  // The size of a partial tile in the workspace, if split_k > 1.
   TUNEDGEMM_CONSTEXPR int partial_tile_bytes() const {
     return block_m * block_n * accumulator_bytes;
   }
@@ -110,8 +111,8 @@ struct Shape {
                kOtherRegisters <=
            kMostRegisters;
   }
-  // An estimate of the register pressure. The compiler keeps elements in flight in registers, and
-  // with many copies a tile also their addresses and limits. warps() must not be 0.
+  // An estimate of the register pressure. The compiler keeps elements in flight in registers and,
+  // if a tile takes many copies, their addresses and limits as well. warps() must not be 0.
   TUNEDGEMM_CONSTEXPR int registers() const {
     const int of_k = steps() > 1 ? steps() : 1;
     int in_flight = 0, held = 0;

@@ -1,10 +1,10 @@
 // The k tile of an operand in shared memory, and the copies that load it from global memory.
 //
-// A row of a tile is contiguous in global memory: one m (or n) of a K-major operand, one k of an
-// MN-major operand. Rows are cut into atom columns of 128 bytes, the width of the banks of shared
-// memory, or of the largest power of two that divides a shorter row. An atom column holds its part
-// of every row, in order. The chunks of a row, 16 or 32 bytes each, are swizzled, so that reading
-// the same chunk of eight rows has no bank conflicts:
+// A row of a tile is contiguous in global memory: a row has one m (or n) if the operand is K-major,
+// and one k if it is MN-major. Rows are cut into atom columns. An atom column is 128 bytes wide,
+// like the banks of shared memory; if rows are shorter, it has the largest power of two that
+// divides a row. An atom column holds its part of every row, in order. The chunks of a row, 16 or
+// 32 bytes each, are swizzled, so that reading the same chunk of eight rows has no bank conflicts:
 //
 //         a swizzle atom        chunk 0  1  2  3  4  5  6  7
 //              row 0                  0  1  2  3  4  5  6  7
@@ -12,9 +12,9 @@
 //              row 2                  2  3  0  1  6  7  4  5       c ^ (r % 8)
 //               ...                           ...
 //
-// In narrower atom columns, the rows that together fill 128 bytes have the same swizzle.
+// In narrower atom columns, rows that together fill 128 bytes have the same swizzle.
 //
-// Tiles are constants. Functions take them by value.
+// A Tile is a constant, and functions take it by value.
 #pragma once
 
 #include "../ptx/cp_async.cuh"
@@ -29,7 +29,7 @@ struct Tile {
   bool is_k_major;
   int chunk_bytes;    // 16, or 32 where two lanes of an access read the same 16 bytes
   bool permutes_k;    // rows are not in the order of global memory: see source_row()
-  int copy_bytes;     // of one copy of a thread
+  int copy_bytes;     // of one copy by a thread
   bool asynchronous;  // copies are cp.async; otherwise elements go through registers
   int threads;        // that copy the tile
 };
@@ -45,29 +45,29 @@ __host__ __device__ constexpr int swizzle_period(Tile tile) {  // in rows
   return 128 / tile.chunk_bytes;
 }
 
-// The offset of a byte of a row from the tile's start.
+// The offset of a row's byte from the start of the tile.
 __device__ __forceinline__ int offset_in_tile(Tile tile, int row, int byte) {
   const int width = atom_row_bytes(tile);
   const int swizzle = row * width / 128 % (width / tile.chunk_bytes) * tile.chunk_bytes;
   return (byte / width * tile.rows + row) * width + (byte % width ^ swizzle);
 }
 
-// The offset that lies `rows` and `bytes`, both constants, after `offset`. `rows` must be a
-// multiple of the swizzle's period, and `bytes` must set only bits that the byte at `offset` does
-// not have. So a thread computes one offset at run time and derives all others from it.
+// Returns `offset` advanced by `rows` and `bytes`, both constants. `rows` must be a multiple of the
+// swizzle's period, and `bytes` must have no bit in common with the position of `offset` in its
+// row. So a thread computes one offset at run time and derives all others from it.
 __device__ __forceinline__ int advance_in_tile(Tile tile, int offset, int rows, int bytes) {
   const int width = atom_row_bytes(tile);
   return (offset ^ bytes % width) + (bytes / width * tile.rows + rows) * width;
 }
 
-// The row of global memory that becomes `row` of the tile. If k is permuted, each 16 rows are in
-// the order 0 1 4 5 8 9 12 13, 2 3 6 7 10 11 14 15 (fragment.cuh says why).
+// The row of global memory that becomes `row` of the tile. If k is permuted, every group of 16 rows
+// has the order 0 1 4 5 8 9 12 13, 2 3 6 7 10 11 14 15 (fragment.cuh says why).
 __host__ __device__ constexpr int source_row(Tile tile, int row) {
   return tile.permutes_k ? (row & ~15) | (row & 6) << 1 | (row & 8) >> 2 | (row & 1) : row;
 }
 
-// The threads cover a tile in passes, with one copy a thread. They lie side by side along a row of
-// an atom column, then along the rows, then, if threads are left, along the atom columns.
+// The threads cover a tile in passes of one copy per thread. Consecutive threads fill a row of an
+// atom column, then its other rows and, if threads are left, the next atom columns.
 __host__ __device__ constexpr int threads_of_row(Tile tile) {
   return atom_row_bytes(tile) / tile.copy_bytes;
 }
@@ -77,8 +77,8 @@ __host__ __device__ constexpr int rows_of_pass(Tile tile) {
 __host__ __device__ constexpr int columns_of_pass(Tile tile) {
   return tile.threads / threads_of_row(tile) / rows_of_pass(tile);
 }
-// Rounded up without mma::divided_up(): with it, NVRTC generates different code when A and B have
-// equal tiles.
+// This rounds up without mma::divided_up(), with which NVRTC generates different code if A and B
+// have equal tiles.
 __host__ __device__ constexpr int row_passes(Tile tile) {
   return (tile.rows + rows_of_pass(tile) - 1) / rows_of_pass(tile);
 }
@@ -89,7 +89,7 @@ __host__ __device__ constexpr int column_passes(Tile tile) {
 __host__ __device__ constexpr int passes(Tile tile) {
   return row_passes(tile) * column_passes(tile);
 }
-// Every thread copies in every pass.
+// Whether every thread copies in every pass.
 __host__ __device__ constexpr bool passes_are_full(Tile tile) {
   return passes(tile) * tile.threads * tile.copy_bytes == tile_bytes(tile);
 }
@@ -106,16 +106,17 @@ struct Copy {
   int source_bytes;  // inside the matrix; zeros take the place of the others
 };
 
-// A thread's copies of an operand, k tile after k tile.
+// A thread's copies of an operand, one k tile after another.
 template <int kSteps>
 struct TileCopy {
   const char* source;  // of the next copy
   long long pitch;     // bytes between rows in global memory
-  int mn_left;         // rows (columns) of the matrix, counted from the tile's first one
+  int mn_left;         // rows (columns) from the tile's first one to the end of the matrix
   int row, byte;       // of the first pass
   int offset;          // of the first pass, in the tile
 
-  // Starts the copies of a step. k_left counts the k of the matrix from the tile's first one.
+  // Starts the copies of a step. k_left is the number of k from the tile's first one to the end of
+  // the matrix.
   __device__ __forceinline__ void start(Tile tile, char* memory, int step, int k_left,
                                         Elements* elements) {
     const int first = (passes(tile) * step / kSteps), end = (passes(tile) * (step + 1) / kSteps);

@@ -110,7 +110,7 @@ class RowShared final : public CudaFamily {
     const std::int64_t entries = std::min(problem.batch, kMaxGridYZ);
     const double columns_of_a_thread = static_cast<double>(ceil_divide(problem.n, threads));
     const double utilization = static_cast<double>(problem.n) / (columns_of_a_thread * threads);
-    // The shorter the chunk, the more barriers.
+    // Shorter chunks need more barriers.
     const double barriers = 1 + 64.0 / config.at("chunk");
     const NaiveCost cost{
         .multiply_adds_per_cycle = 10 * utilization / (barriers * scatter_of_b(problem)),
@@ -152,7 +152,7 @@ class TiledShared final : public CudaFamily {
         static_cast<double>(tiles.tiles_m) * tile * static_cast<double>(tiles.tiles_n) * tile;
     const double utilization =
         static_cast<double>(problem.m) * static_cast<double>(problem.n) / covered;
-    // Two shared memory loads per multiply-add, and barriers that cost more for a small tile.
+    // A multiply-add needs two loads from shared memory, and barriers cost more for a small tile.
     const double rate = 14 * utilization / (1 + 8.0 / tile);
     const NaiveCost cost{.multiply_adds_per_cycle = rate, .cycles_per_step = 8 + 600.0 / tile};
     // The kernel loops over the tiles beyond the grid.

@@ -1,6 +1,6 @@
 // ---- 1. What this kernel computes ---------------------------------------------------------------
 //
-//   D = act(alpha * A * B + beta * C + bias)        D is M x N, one thread an element
+//   D = act(alpha * A * B + beta * C + bias)        D is M x N, one thread per element
 //
 // The first rung of the ladder: the elements of D are numbered row by row, and thread e of a flat
 // grid computes element e.
@@ -12,7 +12,7 @@
 //        +-------------+
 //
 // Cost: every multiply-add reads two elements from global memory. The threads of a warp read the
-// same element of A, one broadcast, and neighbouring elements of a row of B. The kernel is slow
+// same element of A (a broadcast) and neighbouring elements of a row of B. The kernel is slow
 // because only the caches reuse elements. No shared memory; about 40 registers.
 //
 //   nvcc -std=c++20 -arch=sm_90 -cubin kernel_templates/cuda/naive/naive_1d.cu
@@ -59,7 +59,7 @@ extern "C" __global__ void __launch_bounds__(kThreads)
   const long long elements = arguments.batch * arguments.m * arguments.n;
   const long long threads_in_grid = static_cast<long long>(gridDim.x) * kThreads;
   const long long first = static_cast<long long>(blockIdx.x) * kThreads + threadIdx.x;
-  // One iteration, unless D has more elements than a grid has threads.
+  // The loop runs once, unless D has more elements than a grid has threads.
   for (long long index = first; index < elements; index += threads_in_grid) {
     const Element element = element_at(arguments, index);
     const Accumulator accumulator = dot(arguments, element.batch_index, element.m, element.n);

@@ -1,6 +1,6 @@
 // ---- 1. What this kernel computes ---------------------------------------------------------------
 //
-//   D = act(alpha * A * B + beta * C + bias)        D is M x N, one thread an element
+//   D = act(alpha * A * B + beta * C + bias)        D is M x N, one thread per element
 //
 // Read naive_1d.cu first. New here: the grid has the shape of D, so a thread finds its row and
 // column without a division.
@@ -13,7 +13,7 @@
 //        +----+----+----+
 //         32 columns
 //
-// Cost: that of naive_1d. No shared memory; about 40 registers.
+// Cost: the same as that of naive_1d. No shared memory; about 40 registers.
 //
 //   nvcc -std=c++20 -arch=sm_90 -cubin kernel_templates/cuda/naive/naive_2d.cu
 
@@ -53,7 +53,7 @@ extern "C" __global__ void __launch_bounds__(kBlockM* kBlockN)
   const long long first_n = static_cast<long long>(blockIdx.x) * kBlockN + threadIdx.x;
   const long long step_m = static_cast<long long>(gridDim.y) * kBlockM;
   const long long step_n = static_cast<long long>(gridDim.x) * kBlockN;
-  // One iteration of each loop, unless D exceeds the largest grid in that dimension.
+  // Each loop runs once, unless D exceeds the largest grid in the loop's dimension.
   for (long long batch_index = blockIdx.z; batch_index < arguments.batch;
        batch_index += gridDim.z) {
     for (long long m = first_m; m < arguments.m; m += step_m) {

@@ -1,6 +1,6 @@
 // ---- 1. What this kernel computes ---------------------------------------------------------------
 //
-//   D = act(alpha * A * B + beta * C + bias)        D is M x N, one CTA a row
+//   D = act(alpha * A * B + beta * C + bias)        D is M x N, one CTA per row
 //
 // Read naive_2d.cu first. New here: all threads of a CTA read the same row of A, which then comes
 // from the L1 cache. Together they stride over the columns of D.
@@ -11,7 +11,7 @@
 //      M | 0 1 2 3 0 1 2 3 .|  <- CTA 1
 //        +------------------+
 //
-// Cost: two reads from global memory a multiply-add, but most of them hit the L1 cache. No shared
+// Cost: two reads from global memory per multiply-add, most of which hit the L1 cache. No shared
 // memory; about 40 registers.
 //
 //   nvcc -std=c++20 -arch=sm_90 -cubin kernel_templates/cuda/naive/row_per_block.cu
@@ -51,7 +51,7 @@ __device__ __forceinline__ void compute_row(const Arguments& arguments, long lon
 // ---- 6. Entry -----------------------------------------------------------------------------------
 extern "C" __global__ void __launch_bounds__(kThreads)
     tunedgemm_row_per_block(const __grid_constant__ Arguments arguments) {
-  // One iteration of each loop, unless D exceeds the largest grid in that dimension.
+  // Each loop runs once, unless D exceeds the largest grid in the loop's dimension.
   for (long long batch_index = blockIdx.y; batch_index < arguments.batch;
        batch_index += gridDim.y) {
     for (long long m = blockIdx.x; m < arguments.m; m += gridDim.x) {

@@ -1,6 +1,6 @@
 // ---- 1. What this kernel computes ---------------------------------------------------------------
 //
-//   D = act(alpha * A * B + beta * C + bias)        D is M x N, one CTA a row
+//   D = act(alpha * A * B + beta * C + bias)        D is M x N, one CTA per row
 //
 // Read row_per_block.cu first. New here: the CTA copies its row of A to shared memory and waits at
 // a barrier until the copy is complete. A row is copied in chunks, so it may have any length.
@@ -10,10 +10,10 @@
 //                             v
 //        shared memory   [ . . . . . . . ]
 //                             | broadcast
-//        row m of D      [ 0 1 2 3 0 1 2 3 ... ]              N, a column a thread
+//        row m of D      [ 0 1 2 3 0 1 2 3 ... ]              N, a column per thread
 //
-// Cost: one read of B from global memory a multiply-add. `chunk` accumulators of shared memory;
-// about 40 registers.
+// Cost: one read of B from global memory per multiply-add. Shared memory for `chunk` elements of
+// the accumulator's type; about 40 registers.
 //
 //   nvcc -std=c++20 -arch=sm_90 -cubin kernel_templates/cuda/naive/row_shared.cu
 
@@ -49,7 +49,7 @@ struct CollectiveMainloop {
   long long m;
   Accumulator* chunk;
 
-  // A[m, k0 ... k0 + length), copied by all threads.
+  // All threads copy A[m, k0 ... k0 + length) to shared memory.
   __device__ __forceinline__ void load_chunk(long long k0, int length) const {
     __syncthreads();  // all threads have read the previous chunk
     for (int k = threadIdx.x; k < length; k += kThreads) {
@@ -58,7 +58,7 @@ struct CollectiveMainloop {
     __syncthreads();  // the chunk is complete
   }
 
-  // The chunk times rows k0 ... k0 + length of column n of B, by one thread.
+  // One thread multiplies the chunk by rows k0 ... k0 + length of column n of B.
   __device__ __forceinline__ void multiply_chunk(long long k0, int length, long long n,
                                                  Accumulator& accumulator) const {
     for (int k = 0; k < length; ++k) {
@@ -69,14 +69,15 @@ struct CollectiveMainloop {
 };
 
 // ---- 5. Epilogue --------------------------------------------------------------------------------
-// Row m of D by all threads, kThreads columns at a time. An element is stored after the last chunk.
+// All threads compute row m of D, kThreads columns at a time. An element is stored after the last
+// chunk.
 __device__ __forceinline__ void compute_row(const Arguments& arguments, long long batch_index,
                                             long long m, Accumulator* chunk) {
   const CollectiveMainloop mainloop{arguments, matrix_a(arguments, batch_index),
                                     matrix_b(arguments, batch_index), m, chunk};
   TypeD* const d = matrix_d(arguments, batch_index);
   const Epilogue epilogue = begin_epilogue(arguments, batch_index);
-  // Threads without a column take part in the barriers.
+  // Threads without a column take part in the barriers as well.
   for (long long n0 = 0; n0 < arguments.n; n0 += kThreads) {
     const long long n = n0 + threadIdx.x;
     Accumulator accumulator = 0;
@@ -98,7 +99,7 @@ extern "C" __global__ void __launch_bounds__(kThreads)
     tunedgemm_row_shared(const __grid_constant__ Arguments arguments) {
   extern __shared__ __align__(16) unsigned char shared[];
   Accumulator* const chunk = reinterpret_cast<Accumulator*>(shared);
-  // One iteration of each loop, unless D exceeds the largest grid in that dimension.
+  // Each loop runs once, unless D exceeds the largest grid in the loop's dimension.
   for (long long batch_index = blockIdx.y; batch_index < arguments.batch;
        batch_index += gridDim.y) {
     for (long long m = blockIdx.x; m < arguments.m; m += gridDim.x) {

@@ -8,16 +8,16 @@ namespace tunedgemm::internal::naive {
 
 constexpr int kRegisters = 40;  // of a thread, approximately
 
-// naive_2d: the threads of a CTA, one an element of D.
+// naive_2d: the threads of a CTA, one per element of D.
 constexpr int kBlockM = 8, kBlockN = 32;
 
-// row_shared: a chunk of a row of A, as accumulators.
+// row_shared: a chunk of a row of A, in the accumulator's type.
 TUNEDGEMM_CONSTEXPR int row_shared_bytes(int chunk, int accumulator_bytes) {
   return chunk * accumulator_bytes;
 }
 
-// tiled_shared: a tile of A and one of B, as accumulators. Rows are padded by one element, so that
-// threads that write a column use different banks.
+// tiled_shared: a tile of A and a tile of B, in the accumulator's type. Rows are padded by one
+// element, so that threads that write a column use different banks.
 TUNEDGEMM_CONSTEXPR int tile_threads(int tile) {
   return tile * tile;
 }

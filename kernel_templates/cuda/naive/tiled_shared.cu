@@ -3,8 +3,8 @@
 //   D = act(alpha * A * B + beta * C + bias)        D is M x N, one CTA a square tile of D
 //
 // Read row_shared.cu first. New here: B goes through shared memory, too. A CTA of tile x tile
-// threads computes a tile of D, one square k tile after the other. Each thread loads one element of
-// A and one of B, and every element is used `tile` times.
+// threads computes a tile of D, one square k tile after another. For each k tile, a thread loads
+// one element of A and one of B, and every element is used `tile` times.
 //
 //                       K      tile        N
 //                   +--------[====]--+   +---[=]--------+
@@ -104,7 +104,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
   const long long tiles_m = (arguments.m + kTile - 1) / kTile;
   const long long tiles_n = (arguments.n + kTile - 1) / kTile;
   const long long tiles = arguments.batch * tiles_m * tiles_n;
-  // One iteration, unless there are more tiles than a grid has CTAs.
+  // The loop runs once, unless there are more tiles than a grid has CTAs.
   for (long long index = blockIdx.x; index < tiles; index += gridDim.x) {
     const WorkTile work = work_tile_at(index, tiles_m, tiles_n);
     Accumulator accumulator = 0;

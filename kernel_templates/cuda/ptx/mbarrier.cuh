@@ -14,8 +14,8 @@
 using Barrier = unsigned long long;
 constexpr int kBarrierBytes = sizeof(Barrier);
 
-// mbarrier.init: one thread calls this, then fence_barrier_init(). A barrier of all threads
-// follows.
+// mbarrier.init: one thread calls this, then fence_barrier_init(). A barrier of all threads must
+// follow.
 __device__ __forceinline__ void init_barrier(unsigned barrier, int arrivals) {
   asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals) : "memory");
 }
@@ -43,7 +43,7 @@ __device__ __forceinline__ void arrive_expect_tx(unsigned barrier, int bytes) {
 }
 
 // st.async ("Data Movement and Conversion Instructions"): stores a 32-bit value to any CTA of the
-// cluster. A barrier of that CTA may wait for its 4 bytes.
+// cluster. A barrier of that CTA may wait for the value's 4 bytes.
 __device__ __forceinline__ void store_remote(unsigned remote, int value, unsigned barrier) {
   asm volatile(
       "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.b32 [%0], %1, [%2];" ::"r"(

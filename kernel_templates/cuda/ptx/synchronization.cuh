@@ -7,8 +7,8 @@
 #pragma once
 
 // "Parallel Synchronization and Communication Instructions: bar". Waits at barrier `id` (1 to 15;
-// __syncthreads uses 0). `threads` counts the threads that wait and those that only arrive, in
-// whole warps.
+// __syncthreads uses 0). `threads` is the number of threads that wait or only arrive, a multiple of
+// 32.
 __device__ __forceinline__ void sync(int id, int threads) {
   asm volatile("bar.sync %0, %1;" ::"r"(id), "r"(threads) : "memory");
 }
@@ -17,14 +17,14 @@ __device__ __forceinline__ void arrive(int id, int threads) {
   asm volatile("bar.arrive %0, %1;" ::"r"(id), "r"(threads) : "memory");
 }
 
-// griddepcontrol.launch_dependents: lets the next kernel start where there is room. This is safe at
-// any time, since the next kernel waits until this one has ended.
+// griddepcontrol.launch_dependents: lets the next kernel start as soon as there is room. This is
+// safe at any time, since the next kernel waits until this one has ended.
 __device__ __forceinline__ void launch_dependents() {
   asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
 }
 
 // griddepcontrol.wait: waits until all previous kernels have ended and their writes are visible.
-// Before it, a kernel must not access global memory (wgmma/claim_cluster_id.cuh has an exception).
+// Until then, a kernel must not access global memory (wgmma/claim_cluster_id.cuh has an exception).
 __device__ __forceinline__ void wait_for_previous_kernels() {
   asm volatile("griddepcontrol.wait;" ::: "memory");
 }

@@ -18,13 +18,13 @@ struct TensorBox {
   int x, y, z;
 };
 
-// The swizzled offset of the byte at `offset` of a box with rows of `span` bytes. The box begins at
-// a multiple of 1024 bytes.
+// The swizzled offset of the byte at `offset` in a box whose rows have `span` bytes. The box must
+// begin at a multiple of 1024 bytes.
 __device__ __forceinline__ constexpr int swizzled(int offset, int span) {
   return offset ^ (offset >> 3 & (span - 16));
 }
 
-// The eviction priority in the L2 cache of the lines that a copy touches. evict_first keeps room
+// The eviction priority, in the L2 cache, of the lines that a copy touches. evict_first leaves room
 // for lines that are read again. kNormal uses no policy, since a policy of evict_normal is slower.
 enum class EvictionPriority { kNormal, kFirst };
 struct CacheHint {
@@ -59,7 +59,7 @@ __device__ __forceinline__ void tma_load(unsigned to, const TensorBox& from, uns
   }
 }
 // Copies a box to the same address in every CTA of the cluster whose bit in `multicast_mask` is
-// set. In each of them, the copy completes on the barrier at the same address.
+// set. In each of these CTAs, the copy completes on the barrier at the same address.
 __device__ __forceinline__ void tma_load_multicast(unsigned to, const TensorBox& from,
                                                    unsigned barrier, unsigned short multicast_mask,
                                                    const CacheHint& hint) {
@@ -102,15 +102,15 @@ __device__ __forceinline__ void tma_store(const TensorBox& to, unsigned from,
   }
 }
 
-// fence.proxy.async: makes this thread's writes to shared memory visible to TMA copies and wgmma
-// that are started after it.
+// fence.proxy.async: makes this thread's earlier writes to shared memory visible to TMA copies and
+// wgmma that start later.
 __device__ __forceinline__ void fence_async_proxy() {
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
 
-// cp.async.bulk.commit_group: makes a group of the stores that this thread has started since the
-// last group. wait_group.read: waits until all but the latest `pending` groups have been read from
-// shared memory.
+// cp.async.bulk.commit_group: groups the stores that this thread has started since the last group.
+// wait_group.read: waits until all but the latest `pending` groups have been read from shared
+// memory.
 __device__ __forceinline__ void tma_store_commit() {
   asm volatile("cp.async.bulk.commit_group;" ::: "memory");
 }

@@ -3,9 +3,9 @@
 
 constexpr int kWarpgroup = 128;  // threads
 
-// "Miscellaneous Instructions: setmaxnreg". Sets the registers of a thread. The warpgroup releases
-// registers (dec), or waits for them (inc). The instruction takes an immediate, so each number in
-// use has a case.
+// "Miscellaneous Instructions: setmaxnreg". Sets the number of registers per thread. The warpgroup
+// releases registers (dec), or waits for more (inc). The number is an immediate, so each number in
+// use has its own case.
 __device__ __forceinline__ void decrease_registers(int registers) {
   switch (registers) {
     case 40:
@@ -31,8 +31,8 @@ __device__ __forceinline__ void increase_registers(int registers) {
 }
 
 // "barrier.cluster": a barrier of all threads of a cluster of `ctas` CTAs. No thread returns from
-// cluster_wait() before all have called cluster_arrive_relaxed(). Other CTAs then see initialised
-// barriers (fence_barrier_init()), but no other writes. A single CTA uses bar.sync.
+// cluster_wait() before all have called cluster_arrive_relaxed(). Other CTAs then see barriers that
+// were initialised before (fence_barrier_init()), but no other writes. A single CTA uses bar.sync.
 __device__ __forceinline__ void cluster_arrive_relaxed(int ctas) {
   if (ctas > 1) {
     asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");

@@ -5,7 +5,7 @@
 //   WgmmaAFromRegisters<n>::mma_async(a, b, d)         d += A * B, with an f32 A from registers
 //
 // scale_d is 0 or 1. A has 64 rows and B has n columns, each of 32 bytes along K. Both are given by
-// descriptors of their places in shared memory. An instruction names all of its accumulators, so a
+// descriptors of their positions in shared memory. An instruction names each accumulator, so a
 // kernel defines the structs once, for its width n (a multiple of 8, 16 to 256):
 //
 //   DEFINE_WGMMA(n, tnsp_a, tnsp_b)      tnsp_a, tnsp_b: 1 if 16-bit A, B are MN-major, else 0
@@ -13,8 +13,8 @@
 // The instructions are asynchronous. Call wgmma_fence() before the first one, wgmma_commit_group()
 // after the last one, and wgmma_wait_group() before the accumulators or operands are accessed.
 //
-// There are 64 x n accumulators. With w the warp in the warpgroup, g = lane / 4 and t = lane % 4, a
-// lane has for every 8 columns from n0
+// There are 64 x n accumulators. Let w be the warp's index in the warpgroup, g = lane / 4 and t =
+// lane % 4. For every 8 columns, the first of which is n0, a lane has
 //
 //   d[n0 / 2], d[n0 / 2 + 1]           row 16 w + g, columns n0 + 2 t and n0 + 2 t + 1
 //   d[n0 / 2 + 2], d[n0 / 2 + 3]       row 16 w + g + 8, the same columns
@@ -25,11 +25,11 @@
 #include "../common/number.cuh"
 #include "wgmma_operands.cuh"
 
-// The descriptor of an operand in shared memory ("Matrix Descriptor Format"), in rows of 128 bytes
-// as TMA swizzles them. Eight rows are a swizzle atom. Atoms below each other are `stride_bytes`
-// apart. If the operand is MN-major, atom columns are `leading_bytes` apart. A descriptor counts in
-// units of 16 bytes. So does `address` (descriptor_address), so that an addition leads from one
-// descriptor to the next.
+// The descriptor of an operand in shared memory ("Matrix Descriptor Format"). The operand has rows
+// of 128 bytes, swizzled by TMA. Eight rows are a swizzle atom. Atoms below each other are
+// `stride_bytes` apart. If the operand is MN-major, atom columns are `leading_bytes` apart. A
+// descriptor counts in units of 16 bytes, and so does `address` (descriptor_address). One
+// descriptor therefore follows from another by an addition.
 __device__ __forceinline__ unsigned long long make_descriptor(unsigned address, int stride_bytes,
                                                               int leading_bytes) {
   constexpr unsigned swizzle_128_bytes = 1u << 30;
@@ -37,8 +37,8 @@ __device__ __forceinline__ unsigned long long make_descriptor(unsigned address, 
   const unsigned high = stride_bytes >> 4 | swizzle_128_bytes;
   return low | static_cast<unsigned long long>(high) << 32;
 }
-// An address in shared memory as a descriptor holds it, without the upper bits, which name the CTA
-// of a cluster.
+// An address in shared memory as a descriptor holds it: without the upper bits, which name a CTA of
+// the cluster.
 __device__ __forceinline__ unsigned descriptor_address(unsigned address) {
   return (address & 0x3ffff) >> 4;
 }
@@ -61,7 +61,7 @@ __device__ __forceinline__ void wgmma_wait_group(int pending) {
   }
 }
 
-// A register fence: keeps the compiler from moving accesses to accumulators to a place where wgmma
+// A register fence: keeps the compiler from moving accesses to accumulators to a point where wgmma
 // still runs.
 template <int kCount>
 __device__ __forceinline__ void fence_registers(float (&d)[kCount]) {
@@ -78,9 +78,9 @@ __device__ __forceinline__ void fence_registers(int (&d)[kCount]) {
   }
 }
 
-// A lane's fragment of 64 rows of A by 32 bytes along K, as four 32-bit registers in pairs.
-// Elements of 32 bits: row 16 w + g in the lower and 16 w + g + 8 in the upper half of a pair, at
-// k = t in the first and k = t + 4 in the second.
+// A lane's fragment of 64 rows of A by 32 bytes along K: two pairs of 32-bit registers. With 32-bit
+// elements, the lower half of a pair has row 16 w + g and the upper half has row 16 w + g + 8. The
+// first pair has k = t, and the second has k = t + 4.
 struct FragmentA {
   unsigned long long pair[2];
 };
@@ -91,10 +91,10 @@ struct Wgmma;
 template <int kWidth>
 struct WgmmaAFromRegisters;
 
-// %0 and %1 are the descriptors and %2 is scale_d. They are not changed. They are listed as outputs
-// so that their numbers do not depend on the width. `types`: the end of the instruction's name,
-// from its K on ("k16.f32.f16.f16"); `rest`: the operands after the predicate; `c`: the asm
-// constraint of the accumulators.
+// %0 and %1 are the descriptors and %2 is scale_d. They are listed as outputs, although they are
+// not changed, so that their numbers do not depend on the width. `types`: the end of the
+// instruction's name, from its K on ("k16.f32.f16.f16"); `rest`: the operands after the predicate;
+// `c`: the asm constraint of the accumulators.
 #define WGMMA_ASM(n, types, rest, c) \
   asm volatile(                                                                    \
       "{\n"                                                                        \
@@ -107,7 +107,7 @@ struct WgmmaAFromRegisters;
       :                                                                            \
       : "memory")
 
-// The same with A from pairs of registers. It always accumulates.
+// The same with A from pairs of registers. This instruction always accumulates.
 #define WGMMA_A_FROM_REGISTERS_ASM(n, types, rest, c) \
   asm volatile(                                                                    \
       "{\n"                                                                        \

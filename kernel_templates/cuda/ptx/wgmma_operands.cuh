@@ -1,5 +1,5 @@
-// The accumulators of a wgmma instruction, for every width n. An asm statement names each operand.
-// NAMES_n are the names of the n / 2 accumulators, which follow three other operands.
+// The accumulators of a wgmma instruction, for every width n. An asm statement must name each
+// operand. NAMES_n are the names of the n / 2 accumulators, which follow three other operands.
 // ACCUMULATORS_n(c) are the accumulators d with their constraint c.
 #pragma once
 

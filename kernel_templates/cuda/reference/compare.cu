@@ -1,13 +1,13 @@
-// Compares D with the expected result: sampled elements with the values that gemm.cu computed, and
-// all other elements with NaN, the poison that D held before the kernel under test. A CTA compares
-// one row after the other.
+// Compares sampled elements of D with the values that gemm.cu computed, and checks that no other
+// element is NaN, the poison that D held before the kernel under test ran. A CTA compares one row
+// after another.
 //
 //   nvcc -std=c++20 -arch=sm_90 -cubin kernel_templates/cuda/reference/compare.cu
 
 #include "../common/arguments.cuh"
 #include "tasks.cuh"
 
-// Doubles that are not negative are ordered like their bits.
+// Nonnegative doubles have the same order as their bits.
 __device__ __forceinline__ reference::u64 bits_of(double value) {
   return static_cast<reference::u64>(__double_as_longlong(value));
 }

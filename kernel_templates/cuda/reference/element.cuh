@@ -1,11 +1,11 @@
-// The verifier's elements: their bits, and the random values of the inputs. It is plain C++, which
-// the kernels of this folder compile for the GPU and the host's verifier
-// (runtime/evaluation/host_verifier.cpp) for the CPU.
+// The verifier's elements: their bits, and the random values of the inputs. It is plain C++: the
+// kernels of this folder compile it for the GPU, and the host's verifier
+// (runtime/evaluation/host_verifier.cpp) compiles it for the CPU.
 //
 // It shares no code with the kernels under test, so a wrong conversion in a kernel is found.
 //
 // An input is a function of a seed and of the element's offset in its matrix. So the reference
-// reads no memory that a kernel under test could overwrite, and the inputs need no copy.
+// reads no memory that a kernel under test could overwrite, and no copy of the inputs is needed.
 #pragma once
 
 #include "../../problem/element_format.h"
@@ -26,7 +26,7 @@ using u64 = unsigned long long;
 // A task contains the formats of its matrices, so that the kernels of this folder need no table.
 using Format = ElementFormat;
 
-// Without compiler builtins, since NVRTC does not have all of them.
+// This uses no compiler builtins, since NVRTC does not have all of them.
 REFERENCE_FUNCTION double infinity() {
   const double zero = 0;
   return 1 / zero;
@@ -146,7 +146,8 @@ REFERENCE_FUNCTION double random_value(const Format& format, int distribution, u
   }
   const u64 steps = u64{2} << format.mantissa_bits;  // on either side of zero
   const u64 step = ((bits >> 32) * (2 * steps + 1)) >> 32;
-  // Multiples of 2^-24 need no division, for which the GPU kernels have no registers left.
+  // Computing with multiples of 2^-24 avoids a division, for which the GPU kernels have no
+  // registers left.
   const int multiple = static_cast<int>(step - steps) * (1 << (23 - format.mantissa_bits));
   return static_cast<double>(multiple) * 0x1p-24;
 }

@@ -8,7 +8,7 @@
 
 extern "C" __global__ void tunedgemm_fill_random(const __grid_constant__ Arguments arguments) {
   const reference::FillTask task = *static_cast<const reference::FillTask*>(arguments.workspace);
-  // Neighbouring threads fill neighbouring elements. A CTA fills one line after the other.
+  // Neighbouring threads fill neighbouring elements. A CTA fills one line after another.
   const bool along_rows = task.strides.column <= task.strides.row;
   const long long length = along_rows ? task.columns : task.rows;
   const long long lines = along_rows ? task.rows : task.columns;

@@ -1,6 +1,6 @@
 // Computes the expected values of sampled elements of D in f64. It reads no matrix: the inputs are
 // functions of a seed and an offset (element.cuh). So a kernel under test cannot overwrite them,
-// and orders, strides, batches and alignments need no cases.
+// and orders, strides, batches and alignments need no special cases.
 //
 //             64 sampled columns
 //        +-----------------------+      256 threads; each has one row and every 16th column
@@ -17,7 +17,8 @@ constexpr int kRows = 16, kColumns = 64, kBlockK = 32;
 constexpr int kThreads = 256;
 constexpr int kThreadColumns = kColumns / 16;
 
-// The loops that generate elements stay rolled: unrolled, they need too many registers.
+// The loops that generate elements stay rolled, since they would need too many registers if
+// unrolled.
 __device__ __forceinline__ void generate_a(const reference::GemmTask& task, long long row0,
                                            long long k0, double (&a)[kRows][kBlockK]) {
 #pragma unroll 1
@@ -50,8 +51,8 @@ __device__ __forceinline__ void generate_b(const reference::GemmTask& task, long
   }
 }
 
-// The rows of a tile may have several batch indices, each with its own B. A thread multiplies only
-// the B of its own batch index.
+// The rows of a tile may have several batch indices, each with its own B. A thread multiplies its
+// row only by the B of the row's batch index.
 __device__ __forceinline__ void multiply_tile(const reference::GemmTask& task, long long row0,
                                               long long column0,
                                               double (&accumulators)[kThreadColumns]) {
@@ -93,8 +94,8 @@ __device__ __forceinline__ void store_accumulators(const reference::GemmTask& ta
   }
 }
 
-// A loop of its own that stays rolled, so that the long activations in f64 are compiled once.
-// Accumulators that a rolled loop indexes would not stay in registers.
+// A separate loop, which stays rolled so that the long f64 activations are compiled only once. It
+// reads the accumulators from memory, since a rolled loop cannot index registers.
 __device__ __forceinline__ void apply_epilogue(const reference::GemmTask& task, long long row,
                                                long long first_column) {
 #pragma unroll 1

@@ -1,5 +1,5 @@
-// The tasks of this folder's kernels, which find them in the workspace, and the expected value of
-// an element of D, given its accumulator. It is plain C++ like element.cuh.
+// The tasks that this folder's kernels find in the workspace, and the expected value of an element
+// of D, given its accumulator. This file is plain C++, like element.cuh.
 #pragma once
 
 #include "activation.cuh"
@@ -7,7 +7,7 @@
 
 namespace reference {
 
-// The offset of each element of a matrix is a sum of multiples of these, in elements.
+// The offset of each element of a matrix is a sum of multiples of these strides, in elements.
 struct Strides {
   long long row, column, batch;
 };
@@ -56,7 +56,7 @@ struct GemmTask {
 };
 
 // The result of a comparison, to which all warps add. `worst` has the bits of a double, since
-// doubles that are not negative are ordered like their bits.
+// nonnegative doubles have the same order as their bits.
 struct ComparisonResult {
   u64 wrong;
   u64 worst;        // the largest error, relative to its bound
@@ -128,7 +128,7 @@ REFERENCE_FUNCTION Element sampled_element(const Sampling& sampling, long long m
   return {global_row / m, global_row % m, sampling.first_column + column * sampling.column_step};
 }
 
-// The index of a position among the samples of one dimension, or -1.
+// The index of a position among the samples of one dimension; -1 if it is not sampled.
 REFERENCE_FUNCTION long long sample_index(long long position, long long first, long long step,
                                           long long count) {
   const long long distance = position - first;
@@ -145,7 +145,7 @@ struct ComparedRow {
   const double* expected;
 };
 
-// `row` is counted over the whole batch.
+// `row` is an index over the whole batch.
 REFERENCE_FUNCTION ComparedRow compared_row(const CompareTask& task, long long row) {
   const Sampling& sampling = task.sampling;
   const long long index = sample_index(row, sampling.first_row, sampling.row_step, sampling.rows);
@@ -153,7 +153,8 @@ REFERENCE_FUNCTION ComparedRow compared_row(const CompareTask& task, long long r
           index < 0 ? nullptr : task.expected + index * sampling.columns};
 }
 
-// The error of an element, relative to its bound: wrong if more than 1, infinite for NaN.
+// The error of an element, relative to its bound. The element is wrong if the error is more than 1.
+// The error of NaN is infinite.
 REFERENCE_FUNCTION double relative_error(const CompareTask& task, const ComparedRow& row,
                                          long long column) {
   const double computed = load(task.format, task.d, row.offset + column * task.strides.column);

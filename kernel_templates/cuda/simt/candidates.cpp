@@ -11,8 +11,7 @@ struct TileShape {
   int block_m, block_n, warp_m, warp_n, thread_m, thread_n;
 };
 
-// The tiles of a search, for accumulators of 4 bytes and for f64, whose tiles have half the
-// elements.
+// The tiles of a search: first for 4-byte accumulators, then for f64, with half as many elements.
 constexpr TileShape kTiles[] = {
     {256, 128, 64, 64, 16, 8}, {128, 256, 64, 64, 16, 8}, {128, 128, 64, 64, 16, 8},
     {128, 128, 32, 64, 8, 8},  {128, 128, 64, 32, 8, 8},  {256, 64, 64, 64, 16, 8},
@@ -32,13 +31,13 @@ struct Pipeline {
 };
 constexpr Pipeline kPipelines[] = {{8, 0, 2}, {16, 0, 2}, {8, 1, 4}, {16, 1, 3}, {32, 1, 3}};
 
-/// The CTAs per SM up to which K is split, concurrent or in sequence.
+/// K is split into at most this many CTAs per SM, whether they run concurrently or in sequence.
 constexpr int kMostBlocksOnSm = 4;
 /// A slice with fewer k tiles is not worth a CTA.
 constexpr std::int64_t kLeastKTilesOfSlice = 4;
 
 /// The split-K counts worth trying, at most `most`: a few powers of two, and the counts with which
-/// the CTAs just fill the SMs once, twice or more often.
+/// the CTAs fill the SMs exactly once, twice or more often.
 std::vector<int> splits(std::int64_t tiles, std::int64_t most, const DeviceLimits& limits) {
   const std::int64_t fill = limits.sm_count / std::max<std::int64_t>(tiles, 1);
   std::vector<int> counts{1};
@@ -58,7 +57,7 @@ std::vector<int> splits(std::int64_t tiles, std::int64_t most, const DeviceLimit
   return counts;
 }
 
-/// Rejects configs that cannot beat another one of the search.
+/// Rejects configs that cannot beat another config in the search.
 bool worth_trying(const Problem& problem, const Config& config, const DeviceLimits& limits) {
   const SimtShape shape(problem, config);
   const Tiling blocks = shape.tiles(problem);

@@ -5,20 +5,20 @@
 namespace tunedgemm::internal {
 namespace {
 
-/// More warps per SM do not help.
+/// More warps per SM than this do not help.
 constexpr int kWarpsWanted = 16;
 /// An unrolled k tile with this many multiply-adds no longer fits in the instruction cache (f32
-/// 4096^3, H200, 2026-11-22: 128 x 256 with block_k=16 2878 us, with 8 2736).
+/// 4096^3, H200, 2026-11-22: 128 x 256 takes 2878 us with block_k=16, and 2736 us with block_k=8).
 constexpr double kMultiplyAddsInInstructionCache = 2048;
 constexpr double kInstructionCacheMiss = 1.07;
 /// L2 bandwidth of an SM in bytes per cycle when all SMs load.
 constexpr double kL2BytesPerCycle = 24;
-// Cycles: a barrier and the first fragments after it; in addition if registers are stored to shared
-// memory before it; the prologue and epilogue of a CTA.
+// The cycles of a barrier and the first fragments after it; the additional cycles if registers are
+// stored to shared memory before it; the cycles of a CTA's prologue and epilogue.
 constexpr double kBarrierCycles = 90;
 constexpr double kStoreToSharedCycles = 30;
 constexpr double kCtaCycles = 1500;
-/// From the first partial tile stored to the last one added, without the traffic.
+/// The time from storing the first partial tile to adding the last one, without the memory traffic.
 constexpr double kSplitKReductionUs = 2;
 
 /// The loads from global memory, and the stores to shared memory, for the k tile of an operand.
@@ -36,8 +36,8 @@ CopyCost copy_cost(const simt::TileCopy& copy) {
   return {loads, stores_quads ? elements / 4 : elements};
 }
 
-/// The cycles of a k tile of a CTA that shares its SM: the slowest of arithmetic, instruction
-/// issue, shared memory and L2.
+/// The cycles of a k tile of a CTA that shares its SM. The slowest of arithmetic, instruction
+/// issue, shared memory and L2 determines them.
 double cycles_of_k_tile(const Problem& problem, const SimtShape& shape,
                         const DeviceLimits& limits) {
   const double warps = shape.threads() / 32.0;
@@ -51,7 +51,7 @@ double cycles_of_k_tile(const Problem& problem, const SimtShape& shape,
   const double rate =
       multiply_adds_per_cycle(accumulator(problem.a.type, problem.b.type), limits.arch);
   const double arithmetic = multiply_adds * shape.threads() / rate;
-  // Four schedulers each issue one instruction per cycle; an address takes about four.
+  // Four schedulers each issue one instruction per cycle; an address takes about four instructions.
   const double issued = multiply_adds + fragment_loads + 4 * loads + stores + 20;
   const bool loop_is_cached = multiply_adds < kMultiplyAddsInInstructionCache;
   const double issue = warps * issued / 4 * (loop_is_cached ? 1 : kInstructionCacheMiss);
@@ -60,7 +60,7 @@ double cycles_of_k_tile(const Problem& problem, const SimtShape& shape,
                                               shape.block_n * size_bytes(problem.b.type)) *
                           shape.block_k;
   const double l2 = l2_bytes / kL2BytesPerCycle;
-  // They overlap, but never perfectly.
+  // These times overlap, but never perfectly.
   return std::max({arithmetic, issue, shared, l2}) + (arithmetic + issue + shared + l2) / 20;
 }
 

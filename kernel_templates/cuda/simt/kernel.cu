@@ -2,7 +2,7 @@
 //
 //   D = act(alpha * A * B + beta * C + bias)        on CUDA cores, in f32, f64 or s32
 //
-// Read ../naive/tiled_shared.cu first. New here: registers are one more level of tiles. A CTA
+// Read ../naive/tiled_shared.cu first. New here: registers hold one more level of tiles. A CTA
 // computes a tile of D, a warp a warp tile of it, and a thread a thread tile: thread_m x thread_n
 // accumulators. The thread_m + thread_n elements that it loads from shared memory serve thread_m *
 // thread_n multiply-adds. While a k tile is multiplied, later k tiles are in flight.
@@ -10,7 +10,7 @@
 //        K, in k tiles                    block_n                       a warp: 32 lanes
 //       +----------------+        +------+------+------+           +--+--+--+--+--+--+--+--+
 //    A  |[]-> shared[k][m]|       | warp | warp |      |           | 4 x 4 (f64: 2 x 2)    |
-//       +----------------+        |warp_m x warp_n     | block_m   | patches, one a lane,  |
+//       +----------------+        |warp_m x warp_n     | block_m   | patches, 1 per lane,  |
 //    B  [ ]-> shared[k][n]        +------+------+------+           | repeated until warp_m |
 //                                 |      |      |      |           | x warp_n is covered   |
 //                                 +------+------+------+           +--+--+--+--+--+--+--+--+
@@ -22,13 +22,13 @@
 //
 // Both operands lie in shared memory with k as the row, so fragments are loaded 16 bytes at a time.
 // A K-major operand is transposed while it is copied. Tiles that would reach beyond D are moved
-// back until they end with it, so that few copies need bounds checks.
+// back until they end where D ends, so that few copies need bounds checks.
 //
 // With split-K, each CTA computes a slice of K, and all CTAs of a tile reduce their partial tiles
 // (common/split_k_reduction.cuh).
 //
 // Cost: shared memory for stages * block_k * (block_m + block_n) accumulators and 32 bytes of
-// padding a k; registers for thread_m * thread_n + 2 * (thread_m + thread_n) accumulators, and
+// padding per k; registers for thread_m * thread_n + 2 * (thread_m + thread_n) accumulators, and
 // about 40 more.
 //
 //   nvcc -std=c++20 -arch=sm_90 -cubin kernel_templates/cuda/simt/kernel.cu
@@ -148,13 +148,13 @@ constexpr int kUnitN = OperandB::kRowUnit > kStoreUnit ? OperandB::kRowUnit : kS
 // The work of a CTA: a slice of K of one tile of D.
 struct WorkTile {
   long long batch_index;
-  long long tile;  // counted over the whole batch
+  long long tile;  // its index in the whole batch
   int slice;       // of split_k
   long long m0, n0, k0;
   int rows, columns;  // inside D: at most block_m and block_n
   long long depth;    // of the slice
   int k_tiles;        // of the slice
-  int full_k_tiles;   // the first of them, whose tiles of A and B are inside the matrices
+  int full_k_tiles;   // the first ones, whose tiles of A and B are inside the matrices
 };
 
 __device__ __forceinline__ WorkTile work_tile_of_cta(const Arguments& arguments) {
@@ -186,12 +186,12 @@ __device__ __forceinline__ WorkTile work_tile_of_cta(const Arguments& arguments)
 }
 
 // A thread tile consists of patches of kQuad x kQuad accumulators. From one patch to the next, the
-// distance is that of a row (column) of lanes.
+// distance is the width of the patches of all lanes in a row (column).
 constexpr int kQuadsM = kThreadM / kQuad, kQuadsN = kThreadN / kQuad;
 constexpr int kStrideM = kLanesM * kQuad, kStrideN = kLanesN * kQuad;
 using Accumulators = Accumulator[kThreadM][kThreadN];
 
-// The first row and column of a thread tile, counted from the CTA's tile.
+// The first row and column of a thread tile, relative to the CTA's tile.
 struct ThreadTile {
   int m0, n0;
 
@@ -200,8 +200,9 @@ struct ThreadTile {
   }
 };
 
-// Squares of 2 x 2 lanes are neighbours. So pairs of lanes load the same 16 bytes of A, and others
-// the same of B, and shared memory reads these once.
+// Four consecutive lanes form a square of 2 x 2. Lanes in one row of it load the same 16 bytes of
+// A, and lanes in one column load the same 16 bytes of B. Shared memory reads these bytes only
+// once.
 __device__ __forceinline__ ThreadTile thread_tile_of_thread() {
   constexpr int warps_n = kBlockN / kWarpN;
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
@@ -231,8 +232,8 @@ static_assert(sizeof(SharedStorage) == kShape.shared_bytes(), "SharedStorage mus
 struct Fragments {
   Quad a[kQuadsM], b[kQuadsN];
 
-  // Rows are multiplied in alternating directions. So the first multiply-add of a row uses the same
-  // element of B as the last one of the previous row, and fewer registers are read at a time.
+  // Rows are multiplied in alternating directions, so that the first multiply-add of a row uses the
+  // same element of B as the last one of the previous row. Fewer registers are read at a time then.
   __device__ __forceinline__ void multiply(Accumulators& accumulators) const {
 #pragma unroll
     for (int m = 0; m < kThreadM; ++m) {
@@ -246,7 +247,7 @@ struct Fragments {
   }
 };
 
-// Loads double-buffered fragments from one stage after the other.
+// Loads double-buffered fragments from one stage after another.
 struct FragmentReader {
   int stage;
   int offset_a, offset_b;  // in bytes: the thread's first elements of the stage at k = 0
@@ -268,8 +269,8 @@ struct FragmentReader {
     const int byte = offset + elements * kAccumulatorBytes;
     return *reinterpret_cast<const Quad*>(reinterpret_cast<const char*>(&shared) + byte);
   }
-  // The asm statement hides from the compiler how the offsets were computed. Otherwise it computes
-  // them again for every k.
+  // The asm statement hides from the compiler how the offsets were computed. Otherwise the compiler
+  // computes them again for every k.
   __device__ __forceinline__ void advance() {
     const bool is_last = stage == kStages - 1;
     const int bytes = (is_last ? 1 - kStages : 1) * kStageElements * kAccumulatorBytes;
@@ -292,7 +293,7 @@ enum class KTiles { kFull, kAny };
 struct CollectiveMainloop {
   SharedStorage& shared;
   const WorkTile& work;
-  OperandA& a;  // references: the compiler makes longer code of an operand that is a member
+  OperandA& a;  // references, since the compiler makes longer code if operands are members
   OperandB& b;
 
   __device__ __forceinline__ void multiply(FragmentReader& reader, Accumulators& accumulators) {
@@ -323,15 +324,15 @@ struct CollectiveMainloop {
     wait_for_stage();
   }
 
-  // Multiplies a k tile while the one that is stages - 1 ahead is copied. Full k tiles have a loop
-  // of their own. In a common loop, every k tile jumps over code that it does not need, and then
-  // waits for instructions.
+  // Multiplies a k tile while the one that is stages - 1 ahead is copied. Full k tiles have their
+  // own loop. In a common loop, every k tile would jump over code that it does not need, and then
+  // wait for instructions.
   __device__ __forceinline__ void multiply_k_tile(int k_tile, KTiles k_tiles,
                                                   FragmentReader& reader,
                                                   Accumulators& accumulators) {
     Stage& copied = shared.stage(reader.previous_stage());
     begin_copy(copied, k_tile + kStages - 1, k_tiles);
-    __syncwarp();  // otherwise the compiler moves the loads down to where their values are used
+    __syncwarp();  // keeps the compiler from moving the loads down to where their values are used
 #pragma unroll
     for (int k = 0; k < kBlockK; ++k) {
       if (k == kBlockK - 1) {
@@ -344,8 +345,8 @@ struct CollectiveMainloop {
     }
   }
 
-  // Starts to copy a k tile of both operands, if it exists. An empty group of copies is committed,
-  // too, since wait_for_stage() counts groups.
+  // Starts to copy a k tile of both operands, if it exists. Otherwise an empty group of copies is
+  // committed, since wait_for_stage() counts groups.
   __device__ __forceinline__ void begin_copy(Stage& stage, int k_tile, KTiles k_tiles) {
     if (k_tiles == KTiles::kFull) {
       if (k_tile < work.full_k_tiles) {
@@ -363,7 +364,7 @@ struct CollectiveMainloop {
     }
   }
 
-  // After the last k tile, this stores values that are never read.
+  // After the last k tile, this function stores values that are never read.
   __device__ __forceinline__ void end_copy(Stage& stage) const {
     if constexpr (!kAsyncCopy) {
       a.end_copy(stage.a);
@@ -430,9 +431,9 @@ struct CollectiveEpilogue {
         d(matrix_d(arguments, work.batch_index) + offset_d(arguments, work.m0, work.n0)) {}
 
   // ---- Without split-K --------------------------------------------------------------------------
-  // Every row is stored from the registers of the first row, and the other rows move up. Moving is
-  // free if the loop is unrolled. For a long activation the loop stays rolled, so that the
-  // activation's code occurs for one row only.
+  // Every row is stored from the registers of the first row; then the other rows move up. Moving is
+  // free if the loop is unrolled. For a long activation the loop stays rolled, so that the code
+  // contains the activation for one row only.
   static constexpr int kRowsUnrolled = kLongActivation ? 1 : kThreadM;
 
   __device__ __forceinline__ void store(Accumulators& accumulators) const {
@@ -451,7 +452,7 @@ struct CollectiveEpilogue {
     }
   }
 
-  // The thread's part of row m of the CTA's tile.
+  // Stores the thread's part of row m of the CTA's tile.
   __device__ __forceinline__ void store_row(int m, const Accumulator (&accumulators)[kThreadN],
                                             TypeD* row_of_d) const {
 #pragma unroll
@@ -479,7 +480,7 @@ struct CollectiveEpilogue {
   }
 
   // ---- Split-K ----------------------------------------------------------------------------------
-  // All CTAs of a tile reduce chunks of it.
+  // All CTAs of a tile take part in its reduction and reduce different chunks.
   __device__ __forceinline__ void reduce_and_store(int& reduction_int,
                                                    const Accumulators& accumulators) const {
     const ThreadGroup cta{static_cast<int>(threadIdx.x), kThreads, 0};
@@ -505,17 +506,17 @@ struct CollectiveEpilogue {
     return gridDim.x <= sm_id_count() * kBlocksPerSm;
   }
 
-  // A thread's first quad of a row in a slice's partial tile. Neighbouring threads have
-  // neighbouring quads.
+  // The first quad that a thread has of a row, in the partial tile of a slice. Neighbouring threads
+  // have neighbouring quads.
   __device__ __forceinline__ static Quad* quads_of_row(const Reduction& reduction, int slice,
                                                        int row) {
     const int quad = (slice * kThreadM + row) * kQuadsN;
     return reinterpret_cast<Quad*>(reduction.partial_tiles) + quad * kThreads + threadIdx.x;
   }
-  // The accumulator of a row that is stored as this element of a quad. Neighbours are swapped:
-  // elements that are stored together must lie in adjacent registers, and so must elements of B
-  // that are loaded together. Without the swap, an accumulator and its element of B would share a
-  // register bank, and most multiply-adds would have a bank conflict.
+  // The index, in its row, of the accumulator that is stored as this element of a quad. Neighbours
+  // are swapped for this reason: elements that are stored together must lie in adjacent registers,
+  // and so must elements of B that are loaded together. Without the swap, an accumulator and its
+  // element of B would share a register bank, and most multiply-adds would have a bank conflict.
   __device__ __forceinline__ static int accumulator_of_quad(int quad, int element) {
     return quad * kQuad + (element ^ 1);
   }
@@ -537,7 +538,7 @@ struct CollectiveEpilogue {
     }
   }
 
-  // The sum of a row over all slices. The quads of several slices are in flight at a time.
+  // Computes the sum of a row over all slices. The quads of several slices are in flight at a time.
   static constexpr int kSlicesInFlight = 16 / kQuadsN < kSplitK ? 16 / kQuadsN : kSplitK;
   __device__ __forceinline__ static void add_slices(const Reduction& reduction, int row,
                                                     Accumulator (&accumulators)[kThreadN]) {

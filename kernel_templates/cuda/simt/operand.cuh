@@ -1,5 +1,5 @@
-// The copy of an operand from global to shared memory, one k tile after the other. Shared memory
-// holds accumulators, and k is the row:
+// The copy of an operand from global to shared memory, one k tile after another. Shared memory
+// holds elements of the accumulator's type, and k is the row:
 //
 //     global, K-major                        shared                      global, MN-major
 //
@@ -32,9 +32,9 @@ struct Operand {
   // The first row of a tile must be a multiple of this if vectors lie across rows.
   static constexpr int kRowUnit = kIsKMajor ? 1 : kVector;
 
-  // A tile consists of k groups. The CTA's threads copy the vectors of a k group, then those of the
-  // next. If the operand is K-major, a k group has 8 elements of every row: 32 bytes of f32, one
-  // sector of memory. Otherwise it has all rows at one k.
+  // A tile consists of k groups. The CTA's threads copy the vectors of one k group, then those of
+  // the next one. If the operand is K-major, a k group has 8 elements of every row: 32 bytes of
+  // f32, one sector of memory. Otherwise it has all rows at one k.
   static constexpr int kGroupDepth = kIsKMajor ? 8 : 1;
   static constexpr int kVectorsOfRow = kIsKMajor ? kGroupDepth / kVector : 1;
   static constexpr int kVectorsOfGroup = kCopy.rows * kGroupDepth / kVector;
@@ -49,8 +49,8 @@ struct Operand {
 
   const Type* first_vector;            // of this thread in the next k tile, in global memory
   long long stride;                    // elements between rows or, if MN-major, between two k
-  int rows;                            // inside the matrix, counted from first_vector
-  bool all_rows;                       // of the tile are inside the matrix
+  int rows;                            // inside the matrix, from first_vector on
+  bool all_rows;                       // all rows of the tile are inside the matrix
   Vector in_flight[kVectorsOfThread];  // unused if copies are asynchronous
 
   // The position of a thread's first vector in the tile, and the offsets of its other vectors.
@@ -111,7 +111,7 @@ struct Operand {
     }
   }
 
-  // The other elements are zero.
+  // Loads the first elements of a vector. The other elements become zero.
   __device__ __forceinline__ Vector load_elements(int index, int elements) const {
     Vector vector = {};
 #pragma unroll
@@ -123,7 +123,8 @@ struct Operand {
     return vector;
   }
 
-  // Starts the copy of a k tile that is completely inside the matrix to `tile` in shared memory.
+  // Starts to copy a k tile to `tile` in shared memory. The k tile must be completely inside the
+  // matrix.
   __device__ __forceinline__ void begin_full_copy(Accumulator* tile) {
 #pragma unroll
     for (int index = 0; index < kVectorsOfThread; ++index) {
@@ -138,7 +139,7 @@ struct Operand {
     }
     advance();
   }
-  // Starts the copy of any k tile, if `depth` k are left. Elements outside the matrix become zero.
+  // Starts to copy any k tile, if `depth` k are left. Elements outside the matrix become zero.
   __device__ __forceinline__ void begin_copy(Accumulator* tile, int depth) {
     if (all_rows && depth == kBlockK) {
       begin_full_copy(tile);

@@ -1,6 +1,6 @@
-// A config of simt in threads, shared memory and registers, in plain constexpr C++. The kernel and
-// its host half both include this file, so that nothing is computed twice: the kernel's
-// static_asserts and the host's why_not use the same functions.
+// The threads, shared memory and registers that follow from a config of simt, in plain constexpr
+// C++. The kernel and its host half both include this file, so that nothing is computed twice: the
+// kernel's static_asserts and the host's why_not use the same functions.
 #pragma once
 
 #include "../common/host_device.cuh"
@@ -9,17 +9,18 @@ namespace tunedgemm::internal::simt {
 
 constexpr int kWarp = 32;
 constexpr int kMostThreads = 1024, kMostStages = 6, kMostSplitK = 64;
-constexpr int kQuadBytes = 16;  // the width of a load from shared memory and of a store to it
+constexpr int kQuadBytes = 16;  // the width of a load from or a store to shared memory
 
-// Registers besides accumulators and fragments: addresses and counters; accumulators' worth of
-// values in flight; a long activation; the conversion of types; the f64 epilogue of integers.
+// Registers besides accumulators and fragments, in this order: addresses and counters; values in
+// flight, in accumulators; a long activation; the conversion of types; the f64 epilogue of
+// integers.
 constexpr int kOtherRegisters = 12;
 constexpr int kOtherAccumulators = 10;
 constexpr int kActivationRegisters = 12;
 constexpr int kConversionRegisters = 10;
 constexpr int kIntegerRegisters = 8;
 
-// Accumulators in 16 bytes: 4, or 2 of f64.
+// The number of accumulators in 16 bytes: 4, or 2 for f64.
 TUNEDGEMM_CONSTEXPR int quad(int accumulator_bytes) {
   return kQuadBytes / accumulator_bytes;
 }
@@ -34,13 +35,14 @@ struct TileCopy {
   int threads;
   bool async_copy;
 
-  // Accumulators from one k to the next in shared memory. The 16 bytes of padding make the lanes
-  // that transpose an operand, 8 along K and 4 across, write to 32 different banks.
+  // The distance from one k to the next in shared memory, in accumulators. Thanks to the 16 bytes
+  // of padding, the lanes that transpose an operand (8 along K, 4 across) write to 32 different
+  // banks.
   TUNEDGEMM_CONSTEXPR int pitch() const { return rows + quad(accumulator_bytes); }
   TUNEDGEMM_CONSTEXPR int stage_elements() const { return block_k * pitch(); }
-  // Elements copied at once: as many as the alignment allows, up to 8 through registers and up to
-  // 16 bytes asynchronously. cp.async cannot transpose, so it copies a K-major operand one element
-  // at a time.
+  // The elements copied at once: as many as the alignment allows, but at most 8 through registers
+  // and at most 16 bytes asynchronously. cp.async cannot transpose, so it copies a K-major operand
+  // one element at a time.
   TUNEDGEMM_CONSTEXPR int vector_elements() const {
     const int aligned = alignment > element_bytes ? alignment / element_bytes : 1;
     const int most = !async_copy ? 8 : is_k_major ? 1 : kQuadBytes / element_bytes;
@@ -86,7 +88,8 @@ struct Shape {
   TUNEDGEMM_CONSTEXPR int partial_tile_bytes() const {
     return partial_tile_elements() * accumulator_bytes;
   }
-  // Rows of a thread tile in a chunk: enough that no CTA of a tile reduces more than one chunk.
+  // The rows of a thread tile in a chunk: enough rows that no CTA reduces more than one chunk of a
+  // tile.
   TUNEDGEMM_CONSTEXPR int rows_of_chunk() const {
     int rows = 1;
     while (thread_m / rows > split_k) {
@@ -97,7 +100,7 @@ struct Shape {
   TUNEDGEMM_CONSTEXPR int chunks() const { return thread_m / rows_of_chunk(); }
 
   // ---- Registers --------------------------------------------------------------------------------
-  // Registers of a thread for elements in flight that are not copied asynchronously. Even a short
+  // The registers of a thread for elements in flight, if copies are not asynchronous. Even a short
   // element occupies a register.
   TUNEDGEMM_CONSTEXPR int staged_registers() const {
     const int bytes_a = element_bytes_a > 4 ? element_bytes_a : 4;

@@ -12,12 +12,13 @@
 
 namespace tunedgemm::internal {
 
-/// The kernel's Shape for a problem and a config, which has all knobs of the family. A plain value.
+/// The kernel's Shape for a problem and a config. The config must have all knobs of the family. A
+/// plain value.
 struct SimtShape : simt::Shape {
   SimtShape(const Problem& problem, const Config& config);
 
   Tiling tiles(const Problem& problem) const;
-  /// The CTAs per SM for which the compiler must leave registers.
+  /// The number of CTAs per SM for which the compiler must leave registers.
   int blocks_on_sm(const DeviceLimits& limits) const;
 };
 

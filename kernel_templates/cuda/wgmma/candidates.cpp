@@ -11,23 +11,26 @@ namespace {
 
 /// A split-K slice with fewer k tiles is not worth a CTA.
 constexpr std::int64_t kLeastKTilesOfSlice = 4;
-/// The k tiles prefetched into L2: usually; if there is time for more, because the operands have at
-/// most kMostInTime k tiles of 128 bytes per CTA; and if rows are ragged.
+/// The number of k tiles prefetched into L2: the usual number; the number if there is time for
+/// more, since the operands have at most kMostInTime k tiles of 128 bytes per CTA; the number if
+/// rows are ragged.
 constexpr int kPrefetched = 2, kPrefetchedInTime = 8, kPrefetchedOfRagged = 16;
 constexpr std::int64_t kMostInTime = 8;
-/// The number of waves from which more rasterizations are worth trying: along N, in larger groups.
+/// With at least this many waves, other rasterizations (along N, in larger groups) are worth
+/// trying.
 constexpr int kSomeWaves = 3, kSomeWavesGpcAware = 2, kManyWaves = 4;
-/// The number of k tiles per work tile from which GPC-aware rasterization may gain more than claiming
-/// a cluster id costs.
+/// With at least this many k tiles per work tile, GPC-aware rasterization may gain more than
+/// claiming a cluster id costs.
 constexpr std::int64_t kLeastKTilesGpcAware = 32;
-/// Fractions of L2 for evict_first: what a group keeps in L2 must be too large to stay by itself
-/// and small enough to stay at all, and the streaming operand must be too large to stay.
+/// Fractions of L2 for evict_first. The part that a group keeps in L2 must be too large to stay
+/// there without help, but small enough to stay with help. The streaming operand must be too large
+/// to stay.
 constexpr double kLeastKept = 1.0 / 6, kMostKept = 1.0 / 3, kLeastStreaming = 1.0 / 2;
 /// The approximate number of CTAs that a GPC runs at a time.
 constexpr int kCtasOfGpc = 16;
-/// The sum of block_m and block_n up to which k tiles of two swizzle atoms may beat those of one,
-/// since enough stages still fit. A D of few rows or columns is memory-bound, and longer runs load
-/// faster.
+/// If block_m + block_n is at most this, k tiles of two swizzle atoms may beat k tiles of one atom,
+/// since enough stages still fit. The limit is higher for a D of few rows or columns, which is
+/// memory-bound: longer runs load faster.
 constexpr int kSmallTile = 128, kSmallTileOfFewRows = 192;
 constexpr std::int64_t kFewRows = 128;
 
@@ -56,7 +59,7 @@ struct TileChoice {
 
 /// Whether computing the transpose of D may be faster with this tile.
 bool gains_by_swapping(const Problem& problem, const TileChoice& choice) {
-  // A D of few rows fills tiles with a short M side.
+  // If D has few rows, a tile with a short side along M fits better, and only block_n can be short.
   if (problem.m <= kFewRows) {
     return true;
   }
@@ -64,16 +67,16 @@ bool gains_by_swapping(const Problem& problem, const TileChoice& choice) {
   const bool a_is_k_major = problem.a.order == Order::kRowMajor;
   const bool b_is_k_major = problem.b.order == Order::kColumnMajor;
   const bool is_square = problem.m == problem.n;
-  // A tile taller than wide is one wide instruction of its transpose, in place of several narrow
-  // ones.
+  // Computing a tile that is taller than wide as its transpose takes one wide instruction in place
+  // of several narrow ones.
   const bool is_wide = choice.block_n > choice.schedule.block_m;
   const bool transposes_nothing = element_bytes == 2 || (a_is_k_major && b_is_k_major);
   if (!is_square && is_wide && transposes_nothing) {
     return true;
   }
-  // A K-major A allows any M tile, but any N tile needs a K-major B as well; then a tile and its
-  // transpose are equivalent for a square. A 32-bit MN-major A need not be transposed in shared
-  // memory.
+  // After swapping, A is the operand whose tiles may have any width if it is K-major. If B is
+  // K-major as well, the same width is possible without swapping, so a square D gains nothing. A
+  // 32-bit MN-major B becomes an A, which need not be transposed in shared memory.
   const bool frees_width = choice.block_n % (wgmma::kSwizzleBytes / element_bytes) != 0;
   return a_is_k_major &&
          (b_is_k_major ? frees_width && !is_square : frees_width || element_bytes == 4);
@@ -89,8 +92,8 @@ bool is_too_large(const Problem& problem, const TileChoice& choice) {
          (choice.cluster.n - 1) * block_n >= problem.n;
 }
 
-/// The columns that an SM computes in sequence with tiles of this width; the maximum if the width
-/// is illegal.
+/// The columns that an SM computes in sequence with tiles of this width; the largest integer if the
+/// width is illegal.
 std::int64_t columns_in_sequence(const Problem& requested, const Problem& problem, WgmmaShape shape,
                                  int block_n, const DeviceLimits& limits) {
   shape.block_n = block_n;
@@ -101,9 +104,9 @@ std::int64_t columns_in_sequence(const Problem& requested, const Problem& proble
   return ceil_divide(work_tiles, shape.clusters_of_wave(limits)) * block_n;
 }
 
-/// Widths that are not multiples of 16 have a slower epilogue. They are tried for few waves, and
-/// only if CTAs finish earlier than with either neighbouring width; for many waves some other tile
-/// wastes little.
+/// Widths that are not multiples of 16 have a slower epilogue. They are tried only if there are few
+/// waves and CTAs finish earlier than with either neighbouring width. With many waves, some other
+/// tile wastes little.
 bool has_good_width(const Problem& requested, const Problem& problem, const WgmmaShape& shape,
                     const DeviceLimits& limits) {
   constexpr int kFewWaves = 3;
@@ -120,10 +123,10 @@ bool has_good_width(const Problem& requested, const Problem& problem, const Wgmm
 }
 
 /// Whether this number of epilogue stages is worth trying. One stage in place of two may leave
-/// shared memory for one more stage of A and B. That helps if copies begin too late and the split-K
-/// slice is long enough, but delays the store of D. Cycles ahead, compared with the latency of the
-/// cost model, decide: well below it only one stage is tried, near it both, otherwise two. Stores
-/// without TMA always use two.
+/// shared memory for one more stage of A and B. This helps if copies begin too late and the split-K
+/// slice is long enough, but it delays the store of D. The cycles ahead are compared with the
+/// latency of the cost model: well below it, only one stage is tried; near it, one and two are
+/// tried; otherwise, only two. Stores without TMA always use two.
 bool has_good_stages(const WgmmaShape& shape, std::int64_t k_tiles_of_slice,
                      const DeviceLimits& limits) {
   constexpr double kWellBelow = 1300, kNear = 1600;  // cycles ahead
@@ -139,10 +142,10 @@ bool has_good_stages(const WgmmaShape& shape, std::int64_t k_tiles_of_slice,
   return shape.epilogue_stages == 2 ? ahead >= kWellBelow : ahead < kNear;
 }
 
-/// The number of k tiles to prefetch. They occupy L2 at the expense of the previous kernel; two
-/// hide the latency of memory. More pay off if so few CTAs run that those of the next kernel are
-/// resident long before they may begin, and if rows are not aligned to cache lines, so that every
-/// copy touches more lines.
+/// The number of k tiles to prefetch. They take space in L2 from the previous kernel. Two k tiles
+/// hide the latency of memory. More pay off in two cases: few CTAs run, so that CTAs of the next
+/// kernel are resident long before they may begin; or rows are not aligned to cache lines, so that
+/// every copy touches more lines.
 int prefetched(const Problem& problem, const WgmmaShape& shape, const DeviceLimits& limits) {
   const std::int64_t ctas = shape.grid(problem, limits);
   const std::int64_t tiles =
@@ -162,16 +165,16 @@ int prefetched(const Problem& problem, const WgmmaShape& shape, const DeviceLimi
   return is_ragged && tiles <= ctas / 4 ? kPrefetchedOfRagged : kPrefetched;
 }
 
-/// Whether D is one row or column of clusters. Each cluster then reads its own part of the operand
-/// along it, which no other cluster reads.
+/// Whether D is a single row or column of clusters. Each cluster then reads a part of one operand
+/// that no other cluster reads.
 bool streams_alone(const Tiling& clusters) {
   return clusters.tiles_m == 1 || clusters.tiles_n == 1;
 }
 
 /// The value of the knob evict_first. 2: evict an operand that is read once and would not stay in
 /// L2 anyway. 1: evict D and the operand that streams past a group, if the group reads its part of
-/// the other operand in several waves and that part stays in L2 only if they are evicted. The next
-/// kernel loses nothing: D is too large for it to find in L2.
+/// the other operand in several waves, and this part stays in L2 only with their eviction. The next
+/// kernel loses nothing, since D is too large to stay in L2 until then.
 int evicts_first(const Problem& problem, const WgmmaShape& shape, const DeviceLimits& limits) {
   const Tiling clusters = shape.clusters(problem);
   std::int64_t along = clusters.tiles_m, across = clusters.tiles_n, streaming_rows = problem.n;
@@ -198,7 +201,8 @@ int evicts_first(const Problem& problem, const WgmmaShape& shape, const DeviceLi
   return makes_room ? 1 : 0;
 }
 
-/// The group size that makes the tiles of a GPC nearly square, which minimizes their loads.
+/// The group size with which the tiles of a GPC together form nearly a square, which minimizes
+/// their loads.
 int group_of_gpc(const WgmmaShape& shape) {
   const int rows = shape.block_m * shape.cluster_m, columns = shape.block_n * shape.cluster_n;
   int group = 1;
@@ -246,8 +250,8 @@ class CandidateSelection {
   CandidateSelection(const Problem& problem, const DeviceLimits& limits)
       : requested_(problem), limits_(limits) {}
 
-  /// Adds this tile and its transpose, each with one and with two epilogue stages, if it may be the
-  /// fastest.
+  /// Adds those variants of this tile that may be the fastest: itself and its transpose, each with
+  /// one and with two epilogue stages.
   void consider_variants(TileChoice choice) {
     for (const int epilogue_stages : {2, 1}) {
       choice.epilogue_stages = epilogue_stages;
@@ -263,7 +267,7 @@ class CandidateSelection {
   std::vector<Config> take() { return std::move(chosen_); }
 
  private:
-  /// Adds this tile with the rasterizations and split-K slices that may be the fastest.
+  /// Adds this tile with those rasterizations and split-K slices that may be the fastest.
   void consider(const TileChoice& choice) {
     const Problem problem = padded(choice.swap_ab ? transposed(requested_) : requested_);
     if (is_too_large(problem, choice)) {
@@ -330,7 +334,7 @@ class CandidateSelection {
   void add(const Problem& problem, Config config) {
     const WgmmaShape shape(problem, config);
     if (why_not_wgmma(requested_, shape).empty()) {
-      // Padded copies do not exist before the kernel may read its inputs.
+      // The padded copies do not exist yet when the kernel prefetches.
       config.set("prefetch", needs_padding(requested_) ? 0 : prefetched(problem, shape, limits_));
       config.set("evict_first", evicts_first(problem, shape, limits_));
       chosen_.push_back(std::move(config));
@@ -346,7 +350,7 @@ class CandidateSelection {
 
 std::vector<Config> wgmma_candidates(const Problem& problem, const DeviceLimits& limits) {
   CandidateSelection selection(problem, limits);
-  const bool promotes = problem.numerics == Numerics::kPromoted;  // every 128 of K
+  const bool promotes = problem.numerics == Numerics::kPromoted;  // every 128 k
   const int small_tile =
       std::min(problem.m, problem.n) <= kFewRows ? kSmallTileOfFewRows : kSmallTile;
   for (const Schedule& schedule : kSchedules) {

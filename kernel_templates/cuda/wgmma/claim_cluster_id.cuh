@@ -1,16 +1,16 @@
-// Neighbouring tiles for neighbouring SMs (gpc_aware). SMs of one GPC that ask the L2 cache for the
-// same line at nearly the same time are served together, so CTAs that share operands should run on
-// one GPC. A CTA learns its GPC only when it runs. Its cluster then claims the next id from the
-// range of that GPC, or of another GPC if that range is used up. There are as many ids as clusters,
-// so each cluster finds one. The ids affect the time, not the result.
+// Assigns neighbouring tiles to neighbouring SMs (gpc_aware). SMs of one GPC that ask the L2 cache
+// for the same line at nearly the same time are served together, so CTAs that share operands should
+// run on one GPC. A CTA learns its GPC only when it runs. Its cluster then claims the next id from
+// the range of that GPC, or of another GPC if that range is used up. There are as many ids as
+// clusters, so each cluster finds one. The ids affect the time, not the result.
 //
 //   the last 8 bytes of the workspace's counters, one number:  a byte for each GPC, which counts
 //                                                              the clusters that have claimed an id
 //                                                              of its range
 //
 // The number is zero again before a launch that may overlap this one can begin: the cluster that
-// claims the last id recognises this by the number, clears it, and only then lets the next kernel
-// start. So a kernel may touch it before the previous kernels have ended.
+// claims the last id sees this from the number, clears the number, and only then lets the next
+// kernel start. So a kernel may access the number before the previous kernels have ended.
 #pragma once
 
 #include "../common/arguments.cuh"
@@ -50,8 +50,8 @@ __device__ __forceinline__ int gpc_with_most_left(const GpcClusterRanges& ranges
   return gpc;
 }
 
-// The claiming thread of a cluster's first CTA claims an id. If the GPCs are not known, it gets the
-// cluster id of the launch. The other threads do not use the result.
+// The claiming thread of a cluster's first CTA claims an id. If the GPCs are not known, it takes
+// the cluster id of the launch. The other threads do not use the result.
 struct ClaimedClusterId {
   int id;
   ClaimCounters claims;  // of all clusters so far; 0 if this thread has claimed nothing
@@ -63,7 +63,7 @@ __device__ __forceinline__ ClaimedClusterId claim_cluster_id(const Arguments& ar
   if (threadIdx.x == kClaimingThread && (kClusterSize == 1 || cta_rank_in_cluster() == 0)) {
     int gpc = ranges.gpc_of_sm[min(static_cast<int>(sm_id()), kMostSms - 1)];
 #pragma unroll 1
-    for (int attempt = 0; attempt < ranges.gpcs; ++attempt) {  // a GPC is found empty at most once
+    for (int attempt = 0; attempt < ranges.gpcs; ++attempt) {  // no GPC is found empty twice
       const ClaimCounters one = ClaimCounters{1} << 8 * gpc;
       const ClaimCounters previous = atomicAdd(claim_counters(arguments), one);
       const int number = claims_of(previous, gpc);
@@ -76,7 +76,7 @@ __device__ __forceinline__ ClaimedClusterId claim_cluster_id(const Arguments& ar
   return {static_cast<int>(blockIdx.x / kClusterSize), 0};
 }
 
-// The claiming thread of every CTA calls this later.
+// The claiming thread of every CTA calls this after claim_cluster_id().
 __device__ __forceinline__ void finish_claim(const Arguments& arguments,
                                              const GpcClusterRanges& ranges,
                                              const ClaimedClusterId& claimed, int clusters) {

@@ -7,28 +7,29 @@
 namespace tunedgemm::internal {
 namespace {
 
-// Fitted to about 9500 times of 225 sets of configs, which earlier fits ranked high, for 195 shapes
-// of all types, on an H200 (2026-11-21 and 22). In the geometric mean the first prediction is
-// within 2.6 % of the best measured time, the best of the first 4 within 0.8 %, of the first 16
-// within 0.2 %.
+// Fitted to about 9500 times measured on an H200 (2026-11-21 and 22), of 225 sets of configs that
+// earlier fits ranked high, for 195 shapes of all types. In the geometric mean, the config
+// predicted to be the fastest is within 2.6 % of the best measured time. The best of the first 4
+// configs is within 0.8 %, and the best of the first 16 is within 0.2 %.
 
 // Bandwidths of an SM in bytes per cycle.
 constexpr double kSharedBytesPerCycle = 128;
 constexpr double kL2BytesPerCycle = 78;  // when all SMs load; more if fewer do
-// The part of the shorter of products and copies that does not overlap with the longer.
+// Products and copies overlap, except for this fraction of the shorter of the two.
 constexpr double kOverlapLoss = 0.23;
-// Copies are slower from memory than from L2, and if a copied line straddles two cache lines; the
-// larger factor counts. The second one is fitted to 3700 times of 10 shapes with such rows (H200,
-// 2026-11-22): the best of the first 16 is within 0.2 % of the best, 1.5 % without the factor.
+// Copies are slower from memory than from L2, and they are slower if a copied line straddles two
+// cache lines. The larger factor applies. kStraddleSlowdown is fitted to 3700 times of 10 shapes
+// with straddling rows (H200, 2026-11-22): the best of the first 16 configs is within 0.2 % of the
+// best, and within 1.5 % without this factor.
 constexpr double kMemorySlowdown = 1.4, kStraddleSlowdown = 2;
-// Reading from memory is slower by this for each row (or column) of a narrow tile: for a D of one
-// row most of the tile is outside D. 1 x 128256 x 4096, bf16 nt: 64 x 256 247 us, its transposes
-// 256 x 16 and 64 x 16 239 to 242.
+// Each row (or column) of a narrow tile slows down reading from memory by this fraction: if D has
+// one row, most of the tile is outside D. For 1 x 128256 x 4096, bf16 nt, the tile 64 x 256 takes
+// 247 us, and the transposed tiles 256 x 16 and 64 x 16 take 239 to 242 us.
 constexpr double kSlowdownPerRow = 0.0006;
 constexpr int kNarrowTile = 64;
-// gpc_aware: the relative time of copies in the first wave, in which all CTAs begin together, and
-// in later ones. Not fitted: 512 x 512 x 65536, f16 nn, 128 x 128 in pairs: 56.0 -> 47.0 us; 8192^3
-// 1419 -> 1396.
+// gpc_aware: the relative time of copies if there is one wave, in which all CTAs begin together,
+// and if there are several. Not fitted, but chosen after 512 x 512 x 65536, f16 nn, 128 x 128 in
+// pairs: 56.0 -> 47.0 us; and 8192^3: 1419 -> 1396 us.
 constexpr double kGpcAwareInOneWave = 0.6, kGpcAwareInWaves = 0.9;
 // Cycles.
 constexpr double kStartOfCluster = 600;
@@ -38,11 +39,10 @@ constexpr double kHandOver = 110;      // from one ping-pong consumer to the oth
 constexpr double kBarrierOfKTile = 27;
 constexpr double kStartOfOperands = 9.5;       // per instruction
 constexpr double kCyclesOfAccumulator = 0.05;  // in the epilogue
-// If copies begin fewer cycles than the latency ahead of their products, this part of the
-// difference is exposed. The cost of one epilogue stage in place of two (epilogue_stages) is not
-// modelled.
+// Copies should begin kLatency cycles before their products. If they begin later, this fraction of
+// the missing cycles is exposed. The model ignores what epilogue_stages=1 costs compared with 2.
 constexpr double kLatency = 1500, kExposedPart = 0.13;
-// After the mainloop.
+// Cycles after the mainloop.
 constexpr double kSplitKReduction = 5400, kSplitKReductionOfAccumulator = 0.25;
 // If D's rows are not aligned for runs of this many accumulators (store.cuh), elements are stored
 // one by one. Not fitted.
@@ -50,7 +50,8 @@ constexpr int kRun = 4;
 constexpr double kElementStoreSlowdown = 5;
 
 double products_cycles(const WgmmaShape& shape) {
-  // For all types, 64 x n accumulators by 32 bytes of k take n / 2 cycles, unless operands limit.
+  // For all types, 64 x n accumulators by 32 bytes of k take n / 2 cycles, unless reading the
+  // operands takes longer.
   const double instructions = static_cast<double>(shape.block_m) / wgmma::kRowBlock *
                               shape.bytes_along_k() / wgmma::kStepBytes;
   const double products = shape.block_n / 2.0;

@@ -9,7 +9,7 @@
 //       apply_epilogue()         computes an element of D (common/epilogue.cuh)
 //
 // A warp has 16 of the 64 rows (ptx/wgmma.cuh has the layout). Accumulators are stored in blocks of
-// 16 columns. If the chunk has 8 tail columns, the threads store them.
+// 16 columns. If the chunk has 8 tail columns, the threads store those themselves.
 #pragma once
 
 #include "../common/epilogue.cuh"
@@ -55,8 +55,9 @@ struct EpilogueBuffer {
   }
 };
 
-// An optimization barrier: the compiler cannot see how the number was computed. Otherwise it would
-// compute the addresses of all columns first, and take registers from the accumulators.
+// An optimization barrier: it hides from the compiler how the number was computed. Otherwise the
+// compiler would compute the addresses of all columns first, and take registers from the
+// accumulators.
 __device__ __forceinline__ void optimization_barrier(int& number) {
   asm volatile("" : "+r"(number));
 }
@@ -92,17 +93,17 @@ struct CollectiveEpilogue {
   }
 
   // ---- The usual case: TMA ----------------------------------------------------------------------
-  // TMA copies boxes of 16 rows. A row of a box is the widest swizzle span that fits. An epilogue
-  // stage holds one or several boxes.
+  // TMA copies boxes of 16 rows. A row of a box is as long as the widest swizzle span that fits. An
+  // epilogue stage holds one or several boxes.
   static constexpr int kRowBytes = kShape.epilogue_row_bytes();
   static constexpr int kRowColumns = kRowBytes / sizeof(TypeD);
   static constexpr int kBoxBytes = wgmma::kEpilogueRows * kRowBytes;
   static constexpr int kStageColumns = wgmma::kEpilogueStageBytes / kBoxBytes * kRowColumns;
 
   // A warp stores its 16 rows, one epilogue stage at a time. With two stages, one is copied while
-  // the other is prepared. Lane 0 copies rather than an elected lane, so that the compiler makes a
-  // loop of the copy and moves nothing across it. Otherwise it would apply the epilogue to all
-  // accumulators before it stores the first one.
+  // the other is prepared. Lane 0, rather than an elected lane, starts the copy, so that the
+  // compiler turns the copy into a loop and moves nothing across it. Otherwise the compiler would
+  // apply the epilogue to all accumulators before it stores the first one.
   __device__ __forceinline__ void store_by_tma(const Epilogue& epilogue, const Chunk& chunk,
                                                const ThreadGroup& group,
                                                const ChunkAccumulators& accumulators) const {
@@ -234,7 +235,7 @@ struct CollectiveEpilogue {
 
   // ---- Threads ----------------------------------------------------------------------------------
   // A warp stores its 16 rows as in mma: the accumulators go through shared memory, so that a
-  // thread stores neighbours of a row.
+  // thread stores neighbouring elements of a row.
   static constexpr int kSpreadColumns = kBlockColumns % 32 == 0 ? 32 : 16;
   static constexpr int kSpreadPitch = kSpreadColumns + 8;
 
@@ -275,8 +276,8 @@ struct CollectiveEpilogue {
 
   // ---- Split-K reduction ------------------------------------------------------------------------
   // The consumers that hold slices of the same rows of D reduce them together, chunk by chunk
-  // (common/split_k_reduction.cuh). Each stores its accumulators as a partial tile, in vectors of
-  // 16 bytes. Vectors of neighbouring threads are neighbours in memory.
+  // (common/split_k_reduction.cuh). Each consumer stores its accumulators as a partial tile, in
+  // vectors of 16 bytes. Vectors of neighbouring threads are neighbours in memory.
   static constexpr int kChunksOfRowBlock = kShape.block_n / kChunkColumns;
   static constexpr int kChunks = kShape.row_blocks() * kChunksOfRowBlock;
   static constexpr int kVectorsOfChunk = kChunkColumns / 2 / kVectorElements;
@@ -304,7 +305,7 @@ struct CollectiveEpilogue {
     }
   }
 
-  // A thread's first vector of a chunk.
+  // The first vector that a thread has of a chunk.
   __device__ __forceinline__ static float4* vectors_of_chunk(const Reduction& reduction, int slice,
                                                              int chunk) {
     const int vectors = slice * kVectorsOfTile + chunk * kVectorsOfChunk;

@@ -99,7 +99,7 @@ class Wgmma final : public CudaFamily {
         !why.empty()) {
       return why;
     }
-    // The kernel adds the grid size to its int work tile index.
+    // The kernel adds the grid size to its work tile index, which is an int.
     const std::int64_t work_tiles = shape.clusters(problem).blocks().value_or(kMaxGridX);
     if (work_tiles > kMaxGridX - limits.sm_count) {
       return std::to_string(work_tiles) + " work tiles exceed the " +
@@ -150,7 +150,8 @@ class Wgmma final : public CudaFamily {
     return launch;
   }
 
-  /// `extent` rows (of A) or columns (of B), `block` of them per tile, shared by `multicast` CTAs.
+  /// The map of an operand with `extent` rows of A (columns of B). A tile has `block` of them,
+  /// which `multicast` CTAs share.
   static TensorMap map_of_operand(TensorMap::Operand operand, const Matrix& matrix, bool is_k_major,
                                   std::int64_t extent, int block, int multicast,
                                   const Problem& problem, const WgmmaShape& shape) {

@@ -35,17 +35,17 @@
 // of 32 bits into registers. The other warps of the producer's warpgroup transpose other MN-major
 // operands in shared memory (transpose.cuh).
 //
-// TMA needs rows that are aligned to 16 bytes. Another kernel first copies other operands to the
-// workspace, with padded rows (pad.cuh).
+// TMA needs rows that are aligned to 16 bytes. An operand with other rows is first copied to the
+// workspace, with padded rows, by another kernel (pad.cuh).
 //
 // Files: this one has the knobs, the producer, the consumers' loop over work tiles, and the entry.
 // mainloop.cuh multiplies a work tile, and epilogue.cuh stores it. tile_scheduler.cuh selects the
 // next work tile. pipeline.cuh has the stages and their barriers.
 //
 // Cost: shared memory for stages * block_k * (block_m + block_n) elements, and 2 KiB *
-// epilogue_stages a consumer warp; block_m * block_n / (128 * consumers) accumulators a thread
-// (ping_pong: / 128; promoted: block_n / 2 more). So an SM runs one CTA: the kernel trades
-// occupancy for register tiles.
+// epilogue_stages per consumer warp; block_m * block_n / (128 * consumers) accumulators per thread
+// (ping_pong: / 128; promoted: block_n / 2 more). An SM therefore runs only one CTA: the kernel
+// trades occupancy for register tiles.
 //
 //   nvcc -std=c++20 -arch=sm_90a -cubin kernel_templates/cuda/wgmma/kernel.cu
 
@@ -105,13 +105,13 @@
 #define GROUP_M 8  // rows of (clusters of) tiles in a rasterization group
 #endif
 #ifndef RASTER_ALONG_N
-#define RASTER_ALONG_N 0  // 1: groups are of columns of tiles
+#define RASTER_ALONG_N 0  // 1: groups consist of columns of tiles
 #endif
 #ifndef GPC_AWARE
 #define GPC_AWARE 0  // 1: neighbouring tiles go to SMs of one GPC
 #endif
 #ifndef EVICT_FIRST
-#define EVICT_FIRST 0  // 1: D and the streamed operand leave the L2 cache first; 2: the operand
+#define EVICT_FIRST 0  // 1: D and the streamed operand leave L2 first; 2: only the operand does
 #endif
 #ifndef SPLIT_K
 #define SPLIT_K 1  // slices of K
@@ -204,7 +204,7 @@ constexpr int kClusterSize = kShape.cluster_size();
 // ---- 4. Producer --------------------------------------------------------------------------------
 // A rasterization group of rows of tiles keeps its part of A in the L2 cache and streams all of B.
 // A group of columns (raster_along_n) keeps its part of B and streams A. The streamed operand and a
-// large D leave the cache before they are read again.
+// large D leave the cache in any case before they are read again.
 TUNEDGEMM_CONSTEXPR EvictionPriority eviction_if(bool is_first) {
   return is_first ? EvictionPriority::kFirst : EvictionPriority::kNormal;
 }
@@ -257,9 +257,9 @@ __device__ __forceinline__ void produce(const Arguments& arguments, const Tensor
 
 // One thread brings tiles to the L2 cache before the kernel may read its inputs: this CTA's part of
 // the first kPrefetch k tiles of every slice, for batch index 0. It does not stop at the end of a
-// shorter slice. The previous kernels may still write to these tiles, since they write through the
-// L2 cache.
-constexpr int kPrefetchWarp = 2;  // is idle at this point
+// shorter slice. It is safe even if previous kernels still write to these tiles, since they write
+// through the L2 cache.
+constexpr int kPrefetchWarp = 2;  // idle at this point
 template <int kPrefetch>
 __device__ __forceinline__ void prefetch_operands(const Arguments& arguments, const TensorMap& a,
                                                   const TensorMap& b, const Scheduler& scheduler) {
@@ -283,7 +283,7 @@ __device__ __forceinline__ void prefetch_operands(const Arguments& arguments, co
   }
 }
 
-// A warp transposes its part of every tile whose order wgmma does not take.
+// A warp transposes its part of every tile whose order wgmma does not accept.
 __device__ __forceinline__ void transpose_tiles(const SharedMemory<kShape>& shared,
                                                 const Scheduler& scheduler, int warp) {
   PipelineState<kShape.stages> state;
@@ -308,8 +308,9 @@ __device__ __forceinline__ void transpose_tiles(const SharedMemory<kShape>& shar
 }
 
 // ---- 5. Consumer --------------------------------------------------------------------------------
-// A consumer warpgroup computes its rows of every work tile, or every second work tile (ping_pong).
-constexpr int kPingPongBarrier = 8;  // and 9; a consumer waits on its own until it may multiply
+// A consumer warpgroup computes its rows of every work tile or, with ping_pong, every second work
+// tile.
+constexpr int kPingPongBarrier = 8;  // and 9: each consumer waits on its own until it may multiply
 
 template <wgmma::Shape kShape>
 struct Consumer {
@@ -373,9 +374,9 @@ struct Consumer {
     }
   }
 
-  // run() for several row blocks that are stored while others are multiplied. The first row block
-  // is stored while the last wgmma of the others runs. The others are stored while the first wgmma
-  // of the next work tile runs.
+  // A version of run() for several row blocks: some are stored while others are multiplied. The
+  // first row block is stored while the last wgmma of the others runs. The others are stored while
+  // the first wgmma of the next work tile runs.
   __device__ __forceinline__ void run_overlapped(int consumer, char* epilogue_stages) const {
     const int first_row = consumer * kShape.rows_of_consumer();
     CollectiveMainloop<kShape> mainloop{.shared = shared, .first_row = first_row};
@@ -403,8 +404,9 @@ struct Consumer {
       return;
     }
     mainloop.multiply_first_row_block(accumulators);
-    // While wgmma runs, no branch may decide whether its accumulators are used. Otherwise the
-    // compiler waits for wgmma at the branch. So the last work tile is finished after the loop.
+    // While wgmma runs, no branch may decide whether its accumulators are used, because the
+    // compiler would insert a wait for wgmma at the branch. So the last work tile is finished after
+    // the loop.
     WorkTile work = scheduler.work_tile(index);
     while (true) {
       mainloop.multiply_overlapped(work.k_tiles, accumulators);

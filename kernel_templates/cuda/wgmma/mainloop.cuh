@@ -50,8 +50,8 @@ struct CollectiveMainloop {
   StageRelease<kShape> stage_release;
 
   // ---- The usual case ---------------------------------------------------------------------------
-  // With in_flight=1, the wgmma of a k tile still runs while the next one is started. So a stage is
-  // released one k tile later.
+  // With in_flight=1, the wgmma of a k tile still runs when that of the next k tile is started. So
+  // a stage is released one k tile later.
   __device__ __forceinline__ void multiply(int k_tiles, Accumulators& accumulators) {
     int previous_stage = 0;
 #pragma unroll 1
@@ -82,8 +82,8 @@ struct CollectiveMainloop {
     }
   }
 
-  // Multiplies the current stage's k tile for the row blocks from `first` to before `end`. scale_d
-  // is an operand of wgmma: 0 overwrites the accumulators, 1 adds to them.
+  // Multiplies the current stage's k tile for row blocks `first` to `end` - 1. scale_d is an
+  // operand of wgmma: 0 overwrites the accumulators, 1 adds to them.
   __device__ __forceinline__ void multiply_row_blocks(int first, int end, int scale_d,
                                                       Accumulators& accumulators) const {
 #pragma unroll
@@ -161,8 +161,8 @@ struct CollectiveMainloop {
   }
 
   // ---- Promoted accumulators --------------------------------------------------------------------
-  // The tensor cores add fp8 products with fewer bits than f32 has. So their accumulators hold one
-  // k tile, which is then added to the others in f32.
+  // The tensor cores add fp8 products with fewer bits than f32 has. So their accumulators hold the
+  // sum of only one k tile, which is then added to the f32 accumulators.
   __device__ __forceinline__ void multiply_promoted(int k_tiles, Accumulators& accumulators) {
     RowBlockAccumulators tile_accumulators;
     for (int k_tile = 0; k_tile < k_tiles; ++k_tile) {
@@ -189,8 +189,8 @@ struct CollectiveMainloop {
 
   // ---- A from registers -------------------------------------------------------------------------
   // wgmma does not take an MN-major A of 32 bits from shared memory. The consumers read it into
-  // registers instead. A is read one step ahead: the wgmma of a step still runs while A is read for
-  // the next step but one. If A is read later, the compiler makes each wgmma wait for the previous
+  // registers instead. A is read one step ahead: while the wgmma of step s still runs, A is read
+  // for step s + 2. If A were read later, the compiler would make each wgmma wait for the previous
   // one.
   __device__ __forceinline__ void multiply_a_from_registers(int k_tiles,
                                                             Accumulators& accumulators) {
@@ -239,16 +239,16 @@ struct CollectiveMainloop {
           offset);
     }
   }
-  // The offset in a tile of this lane's row 16 w + g in step 0. Lanes of even t have k = t, the
-  // others have k = t + 4, which avoids bank conflicts.
+  // The offset, in a tile, of this lane's row 16 w + g in step 0. Lanes with an even t have k = t
+  // and the others have k = t + 4, which avoids bank conflicts.
   __device__ __forceinline__ static unsigned fragment_offset_of_lane() {
     const int warp = threadIdx.x / 32 % 4, g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
     const int row = 16 * warp + g, k = t ^ (t % 2 * 4);
     const unsigned atom_column = row / 32 * atom_column_bytes(kTileA);
     return vector_address(atom_column, k, row % 32 / 4) + row % 4 * 4;
   }
-  // `base` is the address of the row block's step. The lane's other k lies 4 rows of shared memory
-  // away, with a different swizzle. Its other row of A lies 8 rows further.
+  // `base` is the address of the row block's step. The lane's other k is 4 rows of shared memory
+  // away, with a different swizzle. The lane's other row of A is 8 rows of A further.
   __device__ __forceinline__ static FragmentA load_fragment(unsigned base, unsigned offset) {
     constexpr unsigned kOtherK = 4 * wgmma::kSwizzleBytes + 4 * 16, kOtherRow = 2 * 16;
     const unsigned long long own_k = load_register_pair(base + offset, base + (offset ^ kOtherRow));

@@ -11,7 +11,7 @@ namespace {
 constexpr std::int64_t kCopyAlignment = 256;  // of the copies in the workspace
 constexpr double kSecondLaunchUs = 2;         // a second kernel, for which the main kernel waits
 
-// The rows of an operand in memory; the columns if it is column-major.
+// The rows of an operand in memory, or the columns if it is column-major.
 struct Rows {
   std::int64_t length, count, entries, pitch_bytes;
   double bytes() const {

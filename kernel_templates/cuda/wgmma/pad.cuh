@@ -1,9 +1,9 @@
 // The kernel that copies operands whose rows are not aligned to 16 bytes (kernel_parameters.cuh).
 //
 // A thread writes 16 aligned bytes of the copy. It reads the two aligned 16-byte words of the
-// operand that contain them, and shifts. Neighbouring threads share a word. If a word reaches
-// beyond the matrix, the thread copies the elements one by one. The padding is not written, since
-// the tensor maps end at the length of a row.
+// operand that contain these bytes, and shifts them. Neighbouring threads share a word. If a word
+// reaches beyond the matrix, the thread copies the elements one by one. The padding is not written,
+// since the tensor maps end at the length of a row.
 #pragma once
 
 #include "../common/problem.cuh"
@@ -97,7 +97,8 @@ __device__ __forceinline__ void store_chunk(const PaddedChunk<Type>& chunk) {
   }
 }
 
-// Neighbouring threads copy neighbouring chunks, row after row. Each thread has several in flight.
+// Neighbouring threads copy neighbouring chunks, row after row. Each thread has several chunks in
+// flight.
 template <typename Type, int kAlignment>
 __device__ __forceinline__ void pad(const PaddedOperand<Type>& operand) {
   constexpr int kInFlight = 2;

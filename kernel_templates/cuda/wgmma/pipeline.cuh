@@ -63,7 +63,7 @@ struct SharedMemory {
 // One thread calls this, before others use the barriers.
 template <wgmma::Shape kShape>
 __device__ __forceinline__ void init_barriers(const SharedMemory<kShape>& shared) {
-  // The consumer warps of all CTAs that receive a part of A or B from this one.
+  // The number of consumer warps in all CTAs that receive a part of A or B from this CTA.
   constexpr int kReaders =
       4 * kShape.consumers_of_tile() * (kShape.cluster_m + kShape.cluster_n - 1);
   for (int stage = 0; stage < kShape.stages; ++stage) {

@@ -47,7 +47,7 @@ TUNEDGEMM_CONSTEXPR SharedTile shared_tile(int extent, int block_k, int element_
   return {is_k_major, divided_up((is_k_major ? block_k : extent) * element_bytes, kSwizzleBytes),
           is_k_major ? extent : block_k, element_bytes};
 }
-// The tile after each square of 128 x 128 bytes has been transposed.
+// The tile that results when each of its squares of 128 x 128 bytes is transposed.
 TUNEDGEMM_CONSTEXPR SharedTile transposed(SharedTile tile) {
   return {!tile.is_k_major, 1, tile.atom_columns * kSwizzleBytes / tile.element_bytes,
           tile.element_bytes};
@@ -127,7 +127,7 @@ struct Shape {
   TUNEDGEMM_CONSTEXPR int origin_step_n() const { return bytes_are_n_major() ? 16 : 8; }
 
   // ---- Registers --------------------------------------------------------------------------------
-  // The fragments of A beyond those of one row block, which always fit.
+  // The registers for fragments of A, not counting those of one row block, which always fit.
   TUNEDGEMM_CONSTEXPR int fragment_registers() const {
     return a_from_registers() ? 32 * (row_blocks() - 1) : 0;
   }
@@ -144,8 +144,8 @@ struct Shape {
   //                          all accumulators; ptxas needs 26 others
   //   3, A from registers    the same; ptxas needs 4 others                               96
   //
-  // The epilogue needs 1/6 of them for C or a bias, or for split-K with three consumers. It needs
-  // 2/6 for C or a bias with fragments of several row blocks of A.
+  // The epilogue needs 1/6 of this limit for C or a bias, or for split-K with three consumers. It
+  // needs 2/6 for C or a bias together with fragments of several row blocks of A.
   TUNEDGEMM_CONSTEXPR int most_accumulators() const {
     const bool few_are_left = split_k > 1 && consumers == 3;
     const int sixths = adds_operand && fragment_registers() > 0 ? 4
@@ -164,9 +164,9 @@ struct Shape {
 
   // ---- The epilogue -----------------------------------------------------------------------------
   // With split_k > 1, tiles are reduced in chunks of equal width. The width divides block_n, and
-  // differs from it by a multiple of 16. This returns the width of the shortest reduction, if the
-  // consumers of all slices share the chunks and taking a chunk costs as much as adding
-  // kCostOfTaking columns.
+  // differs from it by a multiple of 16. This returns the width with which the reduction is
+  // shortest, assuming that the consumers of all slices share the chunks and that taking a chunk
+  // costs as much as adding kCostOfTaking columns.
   TUNEDGEMM_CONSTEXPR int reduction_chunk_columns() const {
     constexpr int kCostOfTaking = 64;
     if (split_k == 1) {
@@ -183,10 +183,10 @@ struct Shape {
     }
     return best;
   }
-  // The columns that are stored in blocks of 16. 8 tail columns may follow.
+  // The number of columns that are stored in blocks of 16, after which 8 tail columns may follow.
   TUNEDGEMM_CONSTEXPR int columns_of_blocks() const { return reduction_chunk_columns() / 16 * 16; }
-  // A row of the box that TMA stores: the widest swizzle span that divides a row of the blocks.
-  // With swap_ab, a row holds 128 bytes of a column of D.
+  // The length of a row of the box that TMA stores: the widest swizzle span that divides a row of
+  // the blocks. With swap_ab, a row holds 128 bytes of a column of D.
   TUNEDGEMM_CONSTEXPR int epilogue_row_bytes() const {
     const int bytes = columns_of_blocks() * element_bytes_d;
     return swap_ab || bytes % 128 == 0 ? 128 : bytes % 64 == 0 ? 64 : 32;

@@ -14,10 +14,10 @@ struct TmaOperand {
   wgmma::SharedTile tile;
   const TensorMap& map;
   int batch_index;
-  int parts, part;  // the CTAs that share a tile; the part that this CTA loads
+  int parts, part;  // the number of CTAs that share a tile; the part that this CTA loads
   CacheHint hint{EvictionPriority::kNormal};
 
-  // Starts the copies of this CTA's part of a tile to the tile at address `to`.
+  // Starts to copy this CTA's part of a tile to the tile at address `to`.
   __device__ __forceinline__ void load_tile(unsigned to, unsigned barrier, int mn0, int k0,
                                             unsigned short multicast_mask) const {
     const int first_row = part * (tile.rows / parts);

@@ -6,8 +6,9 @@
 //
 // With g = lane / 4 and t = lane % 4, a lane's elements are: [0], [1] in row g, columns 2 t and 2 t
 // + 1; [2], [3] in row g + 8; [4] to [7] 8 columns further. The 16 rows of `span` bytes are
-// swizzled (tensor_copy.cuh), and the block begins at `column`. Transposed, the block's columns
-// become rows of 128 bytes. The first one is `row`, and the block begins at `column` of each.
+// swizzled (tensor_copy.cuh), and the block begins at `column`. store_block_transposed() turns the
+// block's columns into rows of 128 bytes. The first of these rows is `row`, and the block begins at
+// `column` of each row.
 #pragma once
 
 #include "../common/number.cuh"
@@ -39,7 +40,7 @@ __device__ __forceinline__ unsigned pair_of(unsigned short low, unsigned short h
   return low | static_cast<unsigned>(high) << 16;
 }
 
-// A lane's elements in registers: pairs of 16 bits, or 32 bits each.
+// A lane's elements in registers. A register holds two elements of 16 bits, or one of 32 bits.
 struct PackedElements16 {
   unsigned pair[4];
 };

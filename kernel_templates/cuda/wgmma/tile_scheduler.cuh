@@ -1,5 +1,5 @@
 // Tile scheduler: determines the tile of D and the slice of K that a CTA computes next. The CTAs
-// are persistent. Each computes one work tile after the other. The CTAs of a cluster compute
+// are persistent. Each computes one work tile after another. The CTAs of a cluster compute
 // neighbouring tiles at the same time.
 #pragma once
 
@@ -37,7 +37,7 @@ __device__ __forceinline__ unsigned short multicast_mask_b(const ClusterCoordina
 struct WorkTile {
   int batch_index;
   int slice;         // of K
-  long long tile;    // counted over the whole batch
+  long long tile;    // its index in the whole batch
   int m0, n0;        // the tile's origin in D
   int first_k_tile;  // of the slice
   int k_tiles;       // of the slice
@@ -46,7 +46,7 @@ struct WorkTile {
 // The order of tiles (common/rasterization.cuh).
 struct Rasterization {
   int group_m;
-  bool along_n;  // groups are of columns of tiles
+  bool along_n;  // groups consist of columns of tiles
 };
 
 __device__ __forceinline__ int tiles_along(long long extent, int block) {
@@ -105,8 +105,8 @@ __device__ __forceinline__ TileScheduler<kShape, kRasterization> make_tile_sched
   scheduler.stride = gridDim.x / kShape.cluster_size();
   scheduler.clusters_m = tiles_along(arguments.m, kShape.block_m * kShape.cluster_m);
   scheduler.clusters_n = tiles_along(arguments.n, kShape.block_n * kShape.cluster_n);
-  // A tile that is moved back computes elements again, and reads C again. So D must not overwrite
-  // C.
+  // A tile that is moved back recomputes some elements, and reads C again for them. So D must not
+  // overwrite C.
   const bool is_in_place = kReadC && arguments.c == arguments.d;
   scheduler.last_m0 = is_in_place
                           ? scheduler.kNoLimit

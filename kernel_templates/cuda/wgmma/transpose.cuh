@@ -1,10 +1,10 @@
 // Transposes a tile in shared memory, in place, after TMA has loaded it and before wgmma reads it.
-// wgmma takes elements of 8 and 32 bits K-major only.
+// wgmma takes elements of 8 and 32 bits only if they are K-major.
 //
-// 128 bytes of rows and of K make a square of 8 x 8 blocks with rows of 16 bytes. The block in row
-// c and column d is transposed and moved to row d and column c. A warp transposes the 8 blocks with
-// d = c ^ x at a time. They exchange places with each other, and neither reads nor writes have bank
-// conflicts.
+// A tile consists of squares, 128 bytes along M (or N) and 128 bytes along K. A square has 8 x 8
+// blocks, whose rows have 16 bytes. The block in row c and column d is transposed and moved to row
+// d and column c. For a number x, a warp transposes the 8 blocks with d = c ^ x together. They swap
+// positions among themselves, and neither reads nor writes have bank conflicts.
 #pragma once
 
 #include "../ptx/data_movement.cuh"
@@ -19,7 +19,8 @@ __device__ __forceinline__ unsigned vector_address(unsigned atom_column, int row
   return atom_column + row * wgmma::kSwizzleBytes + (vector ^ row % 8) * 16;
 }
 
-// Elements of 32 bits: a block has 4 rows, a square has 32. A lane has a block, a warp has four x.
+// Elements of 32 bits: a block has 4 rows, and a square has 32. Each lane transposes a block, so a
+// warp handles four values of x.
 __device__ __forceinline__ void transpose_32_bits(unsigned square, int part) {
   const int lane = threadIdx.x % 32;
   const int c = lane % 8, d = c ^ (part * 4 + lane / 8);
@@ -47,7 +48,8 @@ __device__ __forceinline__ void transpose_4x4_bytes(unsigned (&x)[4]) {
   x[2] = __byte_perm(high_01, high_23, 0x5410);
   x[3] = __byte_perm(high_01, high_23, 0x7632);
 }
-// Elements of 8 bits: a block has 16 rows, a square has 128. A lane has four columns of a block.
+// Elements of 8 bits: a block has 16 rows, and a square has 128. Each lane transposes four columns
+// of a block.
 __device__ __forceinline__ void transpose_8_bits(unsigned square, int x) {
   const int lane = threadIdx.x % 32;
   const int c = lane % 8, d = c ^ x, column = lane / 8 * 4;

@@ -21,7 +21,8 @@ namespace tunedgemm::internal {
 /// and B. All functions below take this problem unless they say otherwise.
 Problem problem_of_kernel(const Problem& problem, const Config& config);
 
-/// A plain value. The config has all knobs of the family.
+/// The kernel's Shape for a problem and a config. The config must have all knobs of the family. A
+/// plain value.
 struct WgmmaShape : wgmma::Shape {
   WgmmaShape(const Problem& problem, const Config& config);
 
@@ -40,9 +41,9 @@ struct WgmmaShape : wgmma::Shape {
   std::int64_t partial_tile_bytes() const {
     return std::int64_t{4} * block_m * block_n / consumers_of_tile();
   }
-  /// The clusters of one wave.
+  /// The number of clusters in one wave.
   std::int64_t clusters_of_wave(const DeviceLimits& limits) const;
-  /// The CTAs of the persistent grid: a wave, or fewer if the same number of waves needs fewer.
+  /// The CTAs of the persistent grid: one wave, or fewer if fewer CTAs need no more waves.
   std::int64_t grid(const Problem& problem, const DeviceLimits& limits) const;
 };
 
@@ -74,8 +75,8 @@ Problem padded(const Problem& problem);
 /// Why the padded copies do not fit; empty if they do, or are not needed.
 std::string why_not_padding(const Problem& problem, const DeviceLimits& limits);
 
-/// The copies begin at the first aligned byte of the workspace from `begin` on. All zero if nothing
-/// is padded. Precondition: why_not_padding is empty.
+/// Where the padding kernel puts the copies: they begin at the first aligned byte of the workspace
+/// from `begin` on. All zero if nothing is padded. Precondition: why_not_padding is empty.
 OperandPadding operand_padding(const Problem& problem, std::int64_t begin);
 
 /// The CTAs of the padding kernel. Precondition: needs_padding.
@@ -90,9 +91,9 @@ double padding_us(const Problem& problem, const DeviceLimits& limits);
 /// Whether the GPCs of the device are known and fit into GpcClusterRanges.
 bool ranges_fit(const DeviceLimits& limits);
 
-/// Divides the ids of `clusters` clusters of `cluster` CTAs among the GPCs, with one CTA per SM.
-/// The device starts clusters on the GPCs in turn while they have room, so the ids are divided the
-/// same way. Precondition: ranges_fit, and at most kMostSms clusters.
+/// Divides the ids of `clusters` clusters, each with `cluster` CTAs, among the GPCs, with one CTA
+/// per SM. The device starts clusters on the GPCs in turn while they have room, so the ids are
+/// divided the same way. Precondition: ranges_fit, and at most kMostSms clusters.
 GpcClusterRanges gpc_cluster_ranges(int clusters, int cluster, const DeviceLimits& limits);
 
 }  // namespace tunedgemm::internal

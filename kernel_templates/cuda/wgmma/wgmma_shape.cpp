@@ -108,8 +108,9 @@ std::int64_t WgmmaShape::clusters_of_wave(const DeviceLimits& limits) const {
 std::int64_t WgmmaShape::grid(const Problem& problem, const DeviceLimits& limits) const {
   const std::int64_t work_tiles = clusters(problem).blocks().value_or(kMaxGridX);
   const std::int64_t most = std::min(work_tiles, clusters_of_wave(limits));
-  // Use only the CTAs that the number of waves requires: CTAs that idle in the last wave have drawn
-  // power before it. For few waves the idle SMs cost more than the power.
+  // Use no more CTAs than the number of waves requires: a CTA that is idle in the last wave has
+  // drawn power in the waves before. With few waves, leaving SMs idle costs more than the power
+  // does.
   constexpr std::int64_t kWavesToBalance = 4;
   const std::int64_t waves = ceil_divide(work_tiles, most);
   return (waves < kWavesToBalance ? most : ceil_divide(work_tiles, waves)) * cluster_size();

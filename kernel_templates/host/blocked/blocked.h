@@ -12,7 +12,8 @@
 
 namespace tunedgemm::internal {
 
-/// The kernel's Shape for a problem and a config, which has all knobs of the family. A plain value.
+/// The kernel's Shape for a problem and a config. The config must have all knobs of the family. A
+/// plain value.
 struct BlockedShape : blocked::Shape {
   BlockedShape(const Problem& problem, const Config& config);
 

@@ -7,7 +7,7 @@
 namespace tunedgemm::internal {
 namespace {
 
-// Cycles to widen an element while it is packed (AMD EPYC, 2026-11, as all numbers below).
+// Cycles to widen an element while it is packed (AMD EPYC, 2026-11, like all numbers below).
 double widening_cycles(DataType type) {
   return is_fp8(type) ? 2.0 : size_bytes(type) < 4 ? 1.2 : 0.0;
 }
@@ -22,10 +22,10 @@ double packing_cycles(const Matrix& matrix, bool adjacent, double run, double ma
   return (adjacent ? 0.1 : 0.35) + widening_cycles(matrix.type) + memory;
 }
 
-// Cycles of one k of a tile: two FMA units of 256 bits or one of 512, two loads a cycle, and an
-// addition latency of four cycles. A panel of B that exceeds the first-level cache is loaded at 29
-// bytes a cycle. If the panel and a tile of A do not fit together, every k is slower (Xeon, 2
-// threads, 2026-11-21, 1024^3 in f32: by 4 to 8 % for all tiles).
+// Cycles of one k of a tile, assuming two FMA units of 256 bits or one of 512, two loads per cycle,
+// and an addition latency of four cycles. A panel of B that exceeds the first-level cache is loaded
+// at 29 bytes per cycle. If the panel and a tile of A do not fit in that cache together, every k is
+// slower (Xeon, 2 threads, 2026-11-21, 1024^3 in f32: by 4 to 8 % for all tiles).
 double cycles_of_k(const BlockedShape& shape, const Problem& problem, const DeviceLimits& limits) {
   const double wide = shape.vector_bytes == 64 ? 1.0 : 0.5;
   const auto tile_m = static_cast<double>(shape.tile_m);
@@ -38,7 +38,7 @@ double cycles_of_k(const BlockedShape& shape, const Problem& problem, const Devi
   const double stream = panel_bytes > limits.l1_bytes ? vectors * 2.2 * wide : 0;
   const std::int64_t tile_of_a_bytes = shape.tile_m * shape.accumulator_bytes * depth;
   const double eviction = panel_bytes + tile_of_a_bytes > limits.l1_bytes ? 1.05 : 1.0;
-  // With two 512-bit units, vectors of half the width are half as fast, so rank them lower.
+  // If a CPU has two 512-bit units, vectors of half the width are half as fast, so rank them lower.
   const double half = 8 * shape.vector_bytes < limits.simd_bits ? 1.05 : 1.0;
   return eviction * half * std::max({multiply, loads, stream, 4.0});
 }

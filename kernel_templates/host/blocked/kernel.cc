@@ -19,16 +19,16 @@
 //
 // D is divided among the threads as a grid of split_m x split_n parts. A part is computed in blocks
 // of block_m rows, block_n columns and a depth of block_k. The block of A is packed and stays in
-// the second-level cache, while one panel of B after the other is multiplied by all tiles of the
-// block. The first tile packs a row-major panel while it multiplies it: the loads are needed
+// the second-level cache, while one panel of B after another is multiplied by all tiles of the
+// block. A row-major panel is packed while the first tile is multiplied by it: the loads are needed
 // anyway, and the stores are free. Packing widens small types to the accumulator type. Tiles that
 // reach beyond a matrix are padded with zeros.
 //
 // If K is longer than block_k, partial tiles are kept in scratch between the blocks. Every
 // accumulator adds the same products in the same order, whatever the number of threads.
 //
-// Cost: 1 + tile_n + tile_m * tile_n vector registers. Scratch of a thread, in accumulators:
-// block_m * block_k + block_k * panel + block_m * block_n.
+// Cost: 1 + tile_n + tile_m * tile_n vector registers. Scratch per thread, in accumulators: block_m
+// * block_k + block_k * panel + block_m * block_n.
 //
 //   c++ -std=c++20 -O3 -march=native -ffp-contract=fast -shared -fPIC -Ikernel_templates/cuda
 //       kernel_templates/host/blocked/kernel.cc
@@ -59,7 +59,7 @@
 #define SPLIT_N 1  // parts of D from left to right
 #endif
 #ifndef PREFETCH
-#define PREFETCH 8  // rows of B prefetched while packing; if not 0, the next panel is, too
+#define PREFETCH 8  // rows of B prefetched while packing; not 0: the next panel is prefetched, too
 #endif
 
 #include "../common/epilogue.h"
@@ -99,7 +99,7 @@ struct Range {
   long long first, count;
 };
 
-// One of `parts` parts, whose counts differ by one at most.
+// Part number `part` of `parts` parts, whose sizes differ by at most one.
 inline Range part_of(Range all, long long parts, long long part) {
   const long long begin = all.count * part / parts;
   const long long end = all.count * (part + 1) / parts;
@@ -116,9 +116,9 @@ inline int count_inside(long long extent, long long first, int tile) {
 }
 
 // pack_along() and pack_across() pack kWidth lines: rows of A or columns of B. out[k * kWidth +
-// line] is a line's element at k. Only `lines` lines exist, and the others become zeros.
+// line] is a line's element at k. Only `lines` lines exist; the others become zeros.
 
-// If k is the slow dimension: copies the elements of all lines at one k after the other.
+// Used if k is the slow dimension. Copies the elements of all lines at one k, then at the next.
 template <int kWidth>
 inline void pack_along(Accumulator* out, const auto* source, long long stride, long long depth,
                        int lines) {
@@ -131,7 +131,8 @@ inline void pack_along(Accumulator* out, const auto* source, long long stride, l
 }
 
 // Loads rows of kLanes adjacent elements. Rows from `lines` on are zeros. `auto` stands for the
-// types of A and B. Loops that widen elements stay rolled: unrolled, they compile for seconds.
+// types of A and B. Loops that widen elements stay rolled, since they would take seconds to compile
+// if unrolled.
 template <int kRows>
 inline void load_rows(Vector (&rows)[kRows], const Accumulator* source, long long stride,
                       int lines) {
@@ -156,9 +157,10 @@ inline void load_rows(Vector (&rows)[kRows], const auto* source, long long strid
   }
 }
 
-// If k is the fast dimension: transposes square after square in registers. In the last group of
-// lines the store of a whole vector spills into the first group of the next k, which must therefore
-// be written later: groups are packed from the last to the first, and k upwards.
+// Used if k is the fast dimension. Transposes one square after another in registers. In the last
+// group of lines, the store of a whole vector reaches into the first group of the next k, which
+// must therefore be written later. So groups are packed from the last to the first, and k in
+// ascending order.
 template <int kWidth>
 inline void pack_across(Accumulator* out, const auto* source, long long stride, long long depth,
                         int lines) {
@@ -240,8 +242,8 @@ inline void prefetch(const Accumulator* first, int elements) {
 // from `next` on into the second-level cache. In the first-level cache, rows whose stride is a
 // power of two would evict each other.
 //
-// This function and the next take six parameters: g++ 12 makes worse code if `next` and its stride
-// are one struct.
+// This function and the next one take six parameters, because g++ 12 makes worse code if `next` and
+// its stride are one struct.
 inline void multiply(Accumulators& accumulators, const Accumulator* a, const Accumulator* b,
                      long long depth, const TypeB* next, long long next_stride) {
 #pragma GCC unroll 4
@@ -256,7 +258,7 @@ inline void multiply(Accumulators& accumulators, const Accumulator* a, const Acc
   }
 }
 
-// The same for an unpacked row-major panel of B, which is packed as well.
+// The same for an unpacked row-major panel of B, which this function also packs.
 inline void multiply_and_pack(Accumulators& accumulators, const Accumulator* a,
                               const Accumulator* b, long long ldb, long long depth,
                               Accumulator* packed) {
@@ -275,7 +277,7 @@ inline void multiply_and_pack(Accumulators& accumulators, const Accumulator* a,
   }
 }
 
-// Never called, since a B that must be widened is packed before: see kPacksWhileMultiplying.
+// Never called, since a B that must be widened is packed beforehand: see kPacksWhileMultiplying.
 inline void multiply_and_pack(Accumulators&, const Accumulator*, const void*, long long, long long,
                               Accumulator*) {}
 

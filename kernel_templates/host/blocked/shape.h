@@ -1,10 +1,10 @@
-// A config of blocked in lanes, registers and scratch memory, in plain constexpr C++. The kernel
-// and its host half both include this file, so that nothing is computed twice.
+// The lanes, registers and scratch memory that follow from a config of blocked, in plain constexpr
+// C++. The kernel and its host half both include this file, so that nothing is computed twice.
 #pragma once
 
 namespace tunedgemm::internal::blocked {
 
-// Accumulators in a vector.
+// The number of accumulators in a vector.
 constexpr int lanes(int vector_bytes, int accumulator_bytes) {
   return vector_bytes / accumulator_bytes;
 }
@@ -33,7 +33,8 @@ struct Shape {
   constexpr int registers() const { return 1 + vectors + tile_m * vectors; }
 
   // ---- Scratch memory of a thread, in accumulators ----------------------------------------------
-  // A store of a whole vector may exceed the packed data by less than a vector.
+  // The size includes almost a vector more, since the store of a whole vector may exceed the packed
+  // data.
   constexpr long long packed_a() const {
     return round_to_line(static_cast<long long>(tiles_m()) * tile_m * block_k + lanes());
   }

@@ -1,5 +1,5 @@
-// A SIMD register by the compiler's vector extension: + and * work on all lanes at once, and the
-// target determines the instruction (AVX-512, AVX2, SSE, NEON).
+// A SIMD register, through the compiler's vector extension: + and * work on all lanes at once, and
+// the target determines the instruction (AVX-512, AVX2, SSE, NEON).
 #pragma once
 
 #include <utility>
@@ -36,8 +36,8 @@ inline void store_part(Accumulator* destination, Vector value) {
   std::memcpy(destination, &value, kCount * sizeof(Accumulator));
 }
 
-// a0 b0 a1 b1 ... from the lower or upper halves of the vectors. They are templates because the
-// builtin needs constant indices.
+// Interleave the lower or the upper halves of two vectors: a0 b0 a1 b1 ... These functions are
+// templates because the builtin needs constant indices.
 template <int... kLane>
 inline Vector zip_lower(Vector a, Vector b, std::integer_sequence<int, kLane...>) {
   return __builtin_shufflevector(a, b, (kLane / 2 + kLane % 2 * kLanes)...);
@@ -48,9 +48,9 @@ inline Vector zip_upper(Vector a, Vector b, std::integer_sequence<int, kLane...>
   return __builtin_shufflevector(a, b, (kLanes / 2 + kLane / 2 + kLane % 2 * kLanes)...);
 }
 
-// Transposes a row-major matrix of kRows vectors in place: afterwards its columns follow one
-// another. An element's position is the bit string (row | lane). A zip of the two halves of the
-// rows rotates the string left by one bit. After log2(kRows) zips, row and lane are swapped.
+// Transposes a row-major matrix of kRows vectors in place: afterwards its columns are contiguous.
+// An element's position is the bit string (row | lane). Zipping the two halves of the rows rotates
+// the string left by one bit. After log2(kRows) zips, row and lane are swapped.
 template <int kRows>
 inline void transpose(Vector (&rows)[kRows]) {
   static_assert(kRows >= 1 && kRows <= kLanes && (kRows & (kRows - 1)) == 0, "a power of two");

@@ -1,8 +1,8 @@
-// Epilogue: from accumulators to D, one row of D or a part of a row at a time:
+// Epilogue: computes D from accumulators, a row of D or a part of a row at a time:
 //
 //   D = round(act(alpha * scale_a * scale_b * accumulator + beta * C + bias))
 //
-// It is computed in f64 for f64 and s32, else in f32.
+// It is computed in f64 if the accumulators are f64 or s32, and in f32 otherwise.
 //
 // The f32 functions have no branches and no calls, so that the compiler vectorizes the loop over a
 // row. The f64 functions are those of the C library.
@@ -108,7 +108,7 @@ struct EpilogueFunctions {
   static Real erf(Real x) { return erf_of(x); }
   static Real leaky_relu(Real x, Real slope) { return x >= 0 ? x : slope * x; }
   static Real gate(Real x, Real y) { return x * (Real(1) / (Real(1) + exp_of(-y))); }
-  // With exp, which has no branch.
+  // Uses exp, which has no branch.
   static Real gate_by_tanh(Real x, Real factor, Real y) { return gate(x, 2 * factor * y); }
 };
 
@@ -169,7 +169,8 @@ inline void store_row(const Epilogue& epilogue, long long m, long long n0, long 
   const TypeD* c = kReadC ? epilogue.c + m * epilogue.c_stride_m + n0 * c_stride : nullptr;
   const Real row_bias = kBias == kBiasPerRow ? Real(widen(epilogue.bias[m])) : Real(0);
   const TypeD* column_bias = kBias == kBiasPerColumn ? epilogue.bias + n0 : nullptr;
-// C may be D with the same layout. So no iteration reads an element that another one writes.
+// C may be D, but only with the same layout. So no iteration reads an element that another one
+// writes.
 #pragma GCC ivdep
   for (long long n = 0; n < columns; ++n) {
     Real x = factor * static_cast<Real>(accumulators[n]);

@@ -8,7 +8,7 @@ struct Team {
   // thread made before the call.
   void (*barrier)(void* state);
   void* state;
-  // Memory of this thread alone, aligned to 256 bytes, Launch::shared_bytes long, uninitialized.
+  // Uninitialized memory for this thread alone, aligned to 256 bytes and Launch::shared_bytes long.
   void* scratch;
 };
 

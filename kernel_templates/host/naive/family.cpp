@@ -7,7 +7,7 @@ namespace tunedgemm::internal {
 namespace {
 
 constexpr double kAdditionLatency = 4;  // cycles between dependent additions
-constexpr double kColumnStep = 6;       // cycles of a k that loads another cache line
+constexpr double kColumnStep = 6;       // cycles of a k that loads a different cache line
 
 class NaiveMnk final : public HostFamily {
  public:
@@ -44,8 +44,8 @@ class ReorderedMkn final : public HostFamily {
     }
     const auto accumulator_bytes =
         static_cast<int>(size_bytes(accumulator(problem.a.type, problem.b.type)));
-    // Two loads and a store for a vector of accumulators. A column-major B is loaded element by
-    // element, each from another cache line.
+    // A vector of accumulators needs two loads and a store. A column-major B is loaded element by
+    // element, each from a different cache line.
     const double vector_step =
         2.5 * (8 * static_cast<double>(accumulator_bytes)) / limits.simd_bits;
     const double step = problem.b.order == Order::kRowMajor ? vector_step : 4;

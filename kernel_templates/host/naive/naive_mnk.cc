@@ -16,7 +16,7 @@
 //   +------+        +---------+
 //    A M x K           D M x N
 //
-// Cost: K dependent additions an element. If B is row-major, every k loads another cache line.
+// Cost: K dependent additions per element. If B is row-major, every k loads a different cache line.
 //
 //   c++ -std=c++20 -O3 -march=native -shared -fPIC -Ikernel_templates/cuda
 //       kernel_templates/host/naive/naive_mnk.cc

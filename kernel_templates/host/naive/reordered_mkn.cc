@@ -3,7 +3,7 @@
 //   D = act(alpha * A * B + beta * C + bias)        D is M x N
 //
 // Read naive_mnk.cc first. New here: the loops over k and n are swapped. One element of A is
-// multiplied by a row of B, and a row of D is accumulated at once.
+// multiplied by a row of B, so that a whole row of D is accumulated at once.
 //
 //      k            +---------+
 //   +--|---+   k -->|---------|   for m, for k, for n:  accumulators[n] += A[m][k] * B[k][n]
@@ -16,7 +16,7 @@
 // (Adding into a D that was never cleared is the classic mistake of this loop order.)
 //
 // Cost: every multiply-add loads an element of B, and loads and stores an accumulator. Scratch:
-// block_n accumulators a thread.
+// block_n accumulators per thread.
 //
 //   c++ -std=c++20 -O3 -march=native -shared -fPIC -Ikernel_templates/cuda
 //       kernel_templates/host/naive/reordered_mkn.cc

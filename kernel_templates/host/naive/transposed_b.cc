@@ -16,7 +16,8 @@
 // The additions of one element are dependent. With partial_sums > 1, the sum over k is split into
 // independent sums, which the compiler keeps in SIMD registers.
 //
-// Cost: K * N accumulators of workspace, written once and read M times; two barriers a batch index.
+// Cost: K * N accumulators of workspace, written once and read M times; two barriers per batch
+// index.
 //
 //   c++ -std=c++20 -O3 -march=native -shared -fPIC -Ikernel_templates/cuda
 //       kernel_templates/host/naive/transposed_b.cc

@@ -26,12 +26,12 @@ struct Kind {
 };
 /// One of every kind that the family multiplies.
 std::vector<Kind> wgmma_kinds();
-/// fp8 to f16 with this accumulation.
+/// fp8 operands and an f16 D, with these numerics.
 Kind fp8(Numerics numerics, std::string_view layout = "nt");
 
-/// Rows padded to 16 bytes, as tensor copies require, whatever the extents.
+/// A problem whose rows are padded to 16 bytes, as TMA requires, whatever its extents.
 Problem padded(const Kind& kind, const Size& size);
-/// Consecutive batch entries.
+/// The same problem with `batch` consecutive entries.
 Problem batched(Problem problem, std::int64_t batch);
 
 std::int64_t up_to_multiple(std::int64_t value, std::int64_t of);
