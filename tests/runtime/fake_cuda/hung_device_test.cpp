@@ -27,8 +27,8 @@ class NewProcess {
   }
 };
 
-// Launches a kernel that never ends.
-void hang(const cuda::PrimaryContext& context) {
+// Launches a kernel that never ends, and destroys what it uses after giving up, or without.
+void hang(const cuda::PrimaryContext& context, bool gives_up = true) {
   const cuda::Active active(context);
   const cuda::Stream stream(context);
   const cuda::InterposedKernel kernel(context, 1);
@@ -37,27 +37,15 @@ void hang(const cuda::PrimaryContext& context) {
   kernel.launch(stream.handle());
   end.record(stream.handle());
   CHECK_FALSE(end.wait(0.01));
-  context.give_up();
+  if (gives_up) {
+    context.give_up();
+  }
 }
 
 std::size_t waits_for_a_hung_kernel(bool gives_up) {
   const NewProcess process;
-  const auto opened = cuda::Driver::open();
-  const cuda::Driver& driver = *std::get<0>(opened);
-  {
-    const cuda::PrimaryContext context(driver, 0);
-    const cuda::Active active(context);
-    const cuda::Stream stream(context);
-    const cuda::InterposedKernel kernel(context, 1);
-    cuda::Event end(context);
-    control().hang_next_launch();
-    kernel.launch(stream.handle());
-    end.record(stream.handle());
-    CHECK_FALSE(end.wait(0.01));
-    if (gives_up) {
-      context.give_up();
-    }
-  }
+  const auto driver = cuda::Driver::open();
+  hang(cuda::PrimaryContext(*std::get<0>(driver), 0), gives_up);
   CHECK(control().left().empty() == !gives_up);
   return control().complaints().size();
 }
