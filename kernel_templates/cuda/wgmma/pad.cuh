@@ -16,17 +16,7 @@ struct PaddedOperand {
   char* to;
   long long length, leading_dimension, pitch;
   long long rows, matrices, batch_stride;
-
-  unsigned long long begin = 0, end = 0;  // the range of addresses of all elements
 };
-template <typename Type>
-__device__ __forceinline__ PaddedOperand<Type> with_addresses(PaddedOperand<Type> operand) {
-  operand.begin = reinterpret_cast<unsigned long long>(operand.from);
-  operand.end = reinterpret_cast<unsigned long long>(
-      operand.from + (operand.matrices - 1) * operand.batch_stride +
-      (operand.rows - 1) * operand.leading_dimension + operand.length);
-  return operand;
-}
 
 // 16 bytes of two words, starting at byte `shift`. Rows are aligned to kAlignment bytes.
 template <int kAlignment>
@@ -71,12 +61,14 @@ __device__ __forceinline__ PaddedChunk<Type> load_chunk(const PaddedOperand<Type
   if (row >= operand.rows * operand.matrices) {
     return loaded;
   }
-  loaded.from = operand.from + batch_index * operand.batch_stride +
-                (row - batch_index * operand.rows) * operand.leading_dimension + first;
+  const Type* const matrix = operand.from + batch_index * operand.batch_stride;
+  const Type* const end = matrix + (operand.rows - 1) * operand.leading_dimension + operand.length;
+  loaded.from = matrix + (row - batch_index * operand.rows) * operand.leading_dimension + first;
   loaded.to = operand.to + row * operand.pitch + static_cast<long long>(chunk) * 16;
   loaded.elements = static_cast<int>(min(operand.length - first, 0LL + kElements));
   const auto low = reinterpret_cast<unsigned long long>(loaded.from) / 16 * 16;
-  loaded.is_loaded = low >= operand.begin && low + 32 <= operand.end;
+  loaded.is_loaded = low >= reinterpret_cast<unsigned long long>(matrix) &&
+                     low + 32 <= reinterpret_cast<unsigned long long>(end);
   if (loaded.is_loaded) {
     loaded.low = __ldg(reinterpret_cast<const uint4*>(low));
     loaded.high = __ldg(reinterpret_cast<const uint4*>(low) + 1);
@@ -133,26 +125,24 @@ __device__ __forceinline__ void pad_operands(const Arguments& arguments,
   char* const workspace = static_cast<char*>(arguments.workspace);
   if (kAlignA < 16) {
     const bool by_rows = kOrderA == Order::kRowMajor;
-    pad<TypeA, kAlignA>(
-        with_addresses<TypeA>({.from = static_cast<const TypeA*>(arguments.a),
-                               .to = workspace + padding.offset_a,
-                               .length = by_rows ? arguments.k : arguments.m,
-                               .leading_dimension = arguments.lda,
-                               .pitch = padding.pitch_a,
-                               .rows = by_rows ? arguments.m : arguments.k,
-                               .matrices = arguments.batch_stride_a == 0 ? 1 : arguments.batch,
-                               .batch_stride = arguments.batch_stride_a}));
+    pad<TypeA, kAlignA>({.from = static_cast<const TypeA*>(arguments.a),
+                         .to = workspace + padding.offset_a,
+                         .length = by_rows ? arguments.k : arguments.m,
+                         .leading_dimension = arguments.lda,
+                         .pitch = padding.pitch_a,
+                         .rows = by_rows ? arguments.m : arguments.k,
+                         .matrices = arguments.batch_stride_a == 0 ? 1 : arguments.batch,
+                         .batch_stride = arguments.batch_stride_a});
   }
   if (kAlignB < 16) {
     const bool by_rows = kOrderB == Order::kRowMajor;
-    pad<TypeB, kAlignB>(
-        with_addresses<TypeB>({.from = static_cast<const TypeB*>(arguments.b),
-                               .to = workspace + padding.offset_b,
-                               .length = by_rows ? arguments.n : arguments.k,
-                               .leading_dimension = arguments.ldb,
-                               .pitch = padding.pitch_b,
-                               .rows = by_rows ? arguments.k : arguments.n,
-                               .matrices = arguments.batch_stride_b == 0 ? 1 : arguments.batch,
-                               .batch_stride = arguments.batch_stride_b}));
+    pad<TypeB, kAlignB>({.from = static_cast<const TypeB*>(arguments.b),
+                         .to = workspace + padding.offset_b,
+                         .length = by_rows ? arguments.n : arguments.k,
+                         .leading_dimension = arguments.ldb,
+                         .pitch = padding.pitch_b,
+                         .rows = by_rows ? arguments.k : arguments.n,
+                         .matrices = arguments.batch_stride_b == 0 ? 1 : arguments.batch,
+                         .batch_stride = arguments.batch_stride_b});
   }
 }

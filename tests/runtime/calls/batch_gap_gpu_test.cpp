@@ -1,0 +1,157 @@
+// A batched call reads nothing between the batch entries of an operand: no memory is mapped there.
+
+#include <dlfcn.h>
+
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <random>
+#include <vector>
+
+#include "kernel_templates/cuda/reference/element.cuh"
+#include "runtime/calls/launch.h"
+#include "runtime/context/context.h"
+#include "tests/runtime/support/captured_graph.h"
+#include "tests/support/catch.h"
+#include "tests/support/device_fixture.h"
+#include "tests/support/seed.h"
+
+namespace tunedgemm::internal {
+namespace {
+
+// Functions and structures of the manual's chapter "Virtual Memory Management". The library itself
+// does not use them.
+struct MemoryLocation {
+  int type = 1;  // a device
+  int ordinal = 0;
+};
+struct AllocationProperties {
+  int type = 1;  // pinned to its location
+  int requested_handle_types = 0;
+  MemoryLocation location;
+  void* win32_metadata = nullptr;
+  std::uint64_t flags = 0;
+};
+struct Access {
+  MemoryLocation location;
+  int flags = 3;  // reads and writes
+};
+template <typename... Arguments>
+void call_driver(const char* name, Arguments... arguments) {
+  static void* const library = dlopen("libcuda.so.1", RTLD_NOW);
+  using Function = cuda::CUresult (*)(Arguments...);
+  const auto function = reinterpret_cast<Function>(dlsym(library, name));
+  INFO(name);
+  REQUIRE(function != nullptr);
+  REQUIRE(function(arguments...) == cuda::CUDA_SUCCESS);
+}
+
+constexpr std::size_t kPage = 2 << 20;  // the granularity of device memory
+
+// Three pages of addresses, with memory behind the first and the last one.
+class PagesWithGap {
+ public:
+  PagesWithGap() {
+    constexpr std::size_t kAnyAlignment = 0;
+    call_driver("cuMemAddressReserve", &address_, 3 * kPage, kAnyAlignment, cuda::CUdeviceptr{0},
+                0ULL);
+    const AllocationProperties properties;
+    const Access access;
+    for (const cuda::CUdeviceptr page : mapped_pages()) {
+      unsigned long long memory = 0;
+      call_driver("cuMemCreate", &memory, kPage, &properties, 0ULL);
+      call_driver("cuMemMap", page, kPage, std::size_t{0}, memory, 0ULL);
+      call_driver("cuMemRelease", memory);  // unmapping then frees the memory
+      call_driver("cuMemSetAccess", page, kPage, &access, std::size_t{1});
+    }
+  }
+  ~PagesWithGap() {
+    for (const cuda::CUdeviceptr page : mapped_pages()) {
+      call_driver("cuMemUnmap", page, kPage);
+    }
+    call_driver("cuMemAddressFree", address_, 3 * kPage);
+  }
+  PagesWithGap(const PagesWithGap&) = delete;
+  PagesWithGap& operator=(const PagesWithGap&) = delete;
+
+  char* gap() const { return reinterpret_cast<char*>(address_ + kPage); }
+  char* end_of_gap() const { return gap() + kPage; }
+
+ private:
+  std::array<cuda::CUdeviceptr, 2> mapped_pages() const { return {address_, address_ + 2 * kPage}; }
+
+  cuda::CUdeviceptr address_ = 0;
+};
+
+// Two square matrices: the first ends where the gap begins, the second begins where it ends. Their
+// elements are -1, 0 or 1 as f16, so sums of their products are exact in any order.
+constexpr std::int64_t kSize = 1001;  // rows of no multiple of 16 bytes
+constexpr std::int64_t kElements = kSize * kSize, kBytes = 2 * kElements;
+class Operand {
+ public:
+  Operand(Device& device, unsigned seed) : elements_(2 * kElements) {
+    std::mt19937_64 random(seed);
+    for (std::uint16_t& element : elements_) {
+      element = std::array<std::uint16_t, 3>{0xbc00, 0, 0x3c00}[random() % 3];
+    }
+    device.copy_to_device(first(), elements_.data(), kBytes);
+    device.copy_to_device(pages_.end_of_gap(), &elements_[kElements], kBytes);
+  }
+
+  char* first() const { return pages_.gap() - kBytes; }
+  std::int64_t batch_stride() const { return (pages_.end_of_gap() - first()) / 2; }
+  int element(std::size_t batch_index, std::size_t row, std::size_t column) const {
+    const std::uint16_t bits = elements_[(batch_index * kSize + row) * kSize + column];
+    return bits == 0xbc00 ? -1 : bits == 0x3c00 ? 1 : 0;
+  }
+
+ private:
+  const PagesWithGap pages_;
+  std::vector<std::uint16_t> elements_;
+};
+
+}  // namespace
+
+TEST_CASE("A batched call reads nothing between the batch entries of padded operands", "[gpu]") {
+  TUNEDGEMM_OPEN_TEST_GPU_CONTEXT(context);
+  Device& device = context->device();
+  const auto seed = static_cast<unsigned>(test_seed());
+  const Operand a(device, seed), b(device, seed + 1);
+  const auto d = device.allocate(2 * kBytes);
+  device.set_bytes(d->data(), 0xff, 2 * kBytes);  // NaN
+
+  tunedgemm_problem problem;
+  tunedgemm_problem_init(&problem, kSize, kSize, kSize, TUNEDGEMM_TYPE_F16, TUNEDGEMM_TYPE_F16,
+                         TUNEDGEMM_TYPE_F16);
+  problem.batch = 2;
+  problem.batch_stride_a = a.batch_stride();
+  problem.batch_stride_b = b.batch_stride();
+  problem.batch_stride_d = kElements;
+  tunedgemm_buffers buffers;
+  tunedgemm_buffers_init(&buffers);
+  buffers.a = a.first();
+  buffers.b = b.first();
+  buffers.d = d->data();
+  const Plan& plan = context->plan(checked_call(call_key(problem, buffers)), nullptr);
+  INFO(plan.description);
+  const OwnStream stream;
+  REQUIRE(launch(plan, buffers, stream.handle()) == 0);
+  device.synchronize(stream.handle());
+
+  std::vector<std::uint16_t> result(2 * kElements);
+  device.copy_to_host(result.data(), d->data(), 2 * kBytes);
+  std::mt19937_64 random(seed);
+  int wrong = 0;
+  for (int sample = 0; sample < 4000; ++sample) {
+    const std::size_t batch_index = sample % 2, row = random() % kSize, column = random() % kSize;
+    int sum = 0;
+    for (std::size_t inner = 0; inner < kSize; ++inner) {
+      sum += a.element(batch_index, row, inner) * b.element(batch_index, inner, column);
+    }
+    const auto index = static_cast<long long>((batch_index * kSize + row) * kSize + column);
+    wrong += !(reference::load(traits(DataType::kF16).format, result.data(), index) == sum);
+  }
+  CHECK(wrong == 0);
+}
+
+}  // namespace tunedgemm::internal
