@@ -1,8 +1,8 @@
 #pragma once
 
-// The table of activations. The host halves, the kernels and the verifier read it, so that none of
-// them compares enumerators. The formulas for the kernels are in cuda/common/activation.cuh, and
-// those in f64 are in cuda/reference/activation.cuh. Kernels include this file, so it is plain C++
+// The table of activations. The host halves, the kernels and the verifier read it instead of
+// comparing enumerators. The formulas for the kernels are in cuda/common/activation.cuh, and those
+// in f64 are in cuda/reference/activation.cuh. Kernels include this file, so it is plain C++
 // without library headers.
 
 #include "../cuda/common/host_device.cuh"

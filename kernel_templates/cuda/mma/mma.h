@@ -14,7 +14,7 @@
 
 namespace tunedgemm::internal {
 
-/// A tile of D and its pipeline, described as in the tutorial: block_k is in elements.
+/// A config as Triton's tutorial writes it: a tile of D and its pipeline. block_k is in elements.
 struct TritonConfig {
   int block_m, block_n, block_k, stages, warps;
 };

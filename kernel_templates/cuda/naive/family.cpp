@@ -152,7 +152,7 @@ class TiledShared final : public CudaFamily {
         static_cast<double>(tiles.tiles_m) * tile * static_cast<double>(tiles.tiles_n) * tile;
     const double utilization =
         static_cast<double>(problem.m) * static_cast<double>(problem.n) / covered;
-    // A multiply-add needs two loads from shared memory, and barriers cost more for a small tile.
+    // A multiply-add needs two loads from shared memory. Small tiles need more barriers.
     const double rate = 14 * utilization / (1 + 8.0 / tile);
     const NaiveCost cost{.multiply_adds_per_cycle = rate, .cycles_per_step = 8 + 600.0 / tile};
     // The kernel loops over the tiles beyond the grid.

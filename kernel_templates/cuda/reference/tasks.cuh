@@ -1,5 +1,5 @@
-// The tasks that this folder's kernels find in the workspace, and the expected value of an element
-// of D, given its accumulator. This file is plain C++, like element.cuh.
+// The tasks of this folder's kernels, which the host writes to the workspace. Also the expected
+// value of an element of D, given its accumulator. This file is plain C++, like element.cuh.
 #pragma once
 
 #include "activation.cuh"

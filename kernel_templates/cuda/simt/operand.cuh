@@ -29,7 +29,7 @@ struct Operand {
   static constexpr int kPitch = kCopy.pitch();
   static constexpr int kVector = kCopy.vector_elements();
 
-  // The first row of a tile must be a multiple of this if vectors lie across rows.
+  // The first row of a tile must be a multiple of this, so that vectors across rows are aligned.
   static constexpr int kRowUnit = kIsKMajor ? 1 : kVector;
 
   // A tile consists of k groups. The CTA's threads copy the vectors of one k group, then those of
@@ -53,7 +53,8 @@ struct Operand {
   bool all_rows;                       // all rows of the tile are inside the matrix
   Vector in_flight[kVectorsOfThread];  // unused if copies are asynchronous
 
-  // The position of a thread's first vector in the tile, and the offsets of its other vectors.
+  // The next functions return the position of a thread's first vector in the tile, and the offsets
+  // of its other vectors.
   static __device__ __forceinline__ int first_row() {
     const int vector = threadIdx.x % kVectorsOfGroup;
     return kIsKMajor ? vector / kVectorsOfRow : vector * kVector;
