@@ -152,12 +152,12 @@ class Store {
 
   /// Winners of the device for problems with the types, orders, epilogue and numerics of this one:
   /// at most `count` problems per file, those nearest in M, N, K and batch, the nearest first.
-  /// Includes void and stale winners. The ratios of the sizes, multiplied, are at most 16.
+  /// Includes void and stale winners. The ratios of M, N, K and batch have a product of at most 16.
   std::vector<Record> neighbours(const Problem& problem, const DeviceIdentity& device,
                                  int count) const;
   /// Like neighbours(), but at any distance: one problem for each config, at most `count` configs,
-  /// the nearest in M first. Considers only the 1,000 winners with the next smaller and the next
-  /// larger M.
+  /// the nearest in M first. Considers only 1,000 winners on each side: those with the nearest
+  /// smaller M, and those with the nearest larger M.
   std::vector<Record> distant_neighbours(const Problem& problem, const DeviceIdentity& device,
                                          int count) const;
 
@@ -184,11 +184,11 @@ class Store {
   /// Deletes a stored binary that the device refused.
   void forget_binary(const Source& source, const Toolchain& toolchain, int architecture);
 
-  /// Stores the winner, its binary and all trials in one transaction. Keeps a stored, current
-  /// winner of the same toolchain instead in two cases. It is more rigorous, and it is complete or
-  /// its tuning tried at least as many candidates. Or it is complete and the new winner is not, and
-  /// it is equally rigorous or its tuning tried more candidates. Only trials of the current
-  /// winner's tuning are marked as part of the final round.
+  /// Stores the winner, its binary and all trials in one transaction. A stored current winner of
+  /// the same toolchain stays in two cases. It is more rigorous, and it is complete or its tuning
+  /// tried at least as many candidates. Or it is complete and the new winner is not, and it is
+  /// equally rigorous or its tuning tried more candidates. Only trials of the current winner's
+  /// tuning are marked as part of the final round.
   PutResult put(const Record& record, const Source& winner_source, const Binary& winner_binary,
                 const std::vector<TrialRecord>& trials);
 

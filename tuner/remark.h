@@ -18,7 +18,7 @@ inline constexpr double kBusySpread = 0.05;
 enum class Winner { kDefault, kChallenger, kTunedLaunch };
 
 /// "kept: default, too few rounds to tell (another measured 1.12x, +-8.3 %)": why another contender
-/// that was measured faster did not win. Empty if none was.
+/// that was measured faster did not win. Empty if the winner was measured fastest.
 std::string why_kept(const Decision& decision, Winner winner);
 
 /// "busy machine: samples within +-9.1 %". Empty if the winner's samples scatter as usual and the

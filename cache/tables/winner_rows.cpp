@@ -51,7 +51,8 @@ constexpr int kColumnCount = 34;
 // Neighbours are searched within these factors in turn: a small factor finds the few near winners
 // among many. Beyond the last factor a neighbour predicts no better than the cost model.
 constexpr std::array kReaches{2.0, 4.0, 16.0};
-// The number of winners searched with the next smaller M, and with the next larger M.
+// The number of winners that are searched on each side: with the nearest smaller M, and with the
+// nearest larger M.
 constexpr int kDistantNeighbours = 1000;
 
 // These are the first columns of the index `problem_neighbours`; M follows.

@@ -1,4 +1,4 @@
-// Checks the requests to cuBLASLt that a fake library records. The numbers are the manual's.
+// Checks our requests to cuBLASLt, which a fake library records. The numbers are the manual's.
 
 #include <dlfcn.h>
 

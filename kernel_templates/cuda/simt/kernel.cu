@@ -186,7 +186,7 @@ __device__ __forceinline__ WorkTile work_tile_of_cta(const Arguments& arguments)
 }
 
 // A thread tile consists of patches of kQuad x kQuad accumulators. Neighbouring patches of a thread
-// are as far apart as the patches of all lanes in a row (column) are wide.
+// are kStrideM rows or kStrideN columns apart: patches of other lanes lie between them.
 constexpr int kQuadsM = kThreadM / kQuad, kQuadsN = kThreadN / kQuad;
 constexpr int kStrideM = kLanesM * kQuad, kStrideN = kLanesN * kQuad;
 using Accumulators = Accumulator[kThreadM][kThreadN];

@@ -140,7 +140,8 @@ struct Operand {
     }
     advance();
   }
-  // Starts to copy any k tile, if `depth` k are left. Elements outside the matrix become zero.
+  // Starts to copy a full or partial k tile. `depth` is the number of k from its first one to the
+  // end of the slice. Elements outside the matrix become zero.
   __device__ __forceinline__ void begin_copy(Accumulator* tile, int depth) {
     if (all_rows && depth == kBlockK) {
       begin_full_copy(tile);

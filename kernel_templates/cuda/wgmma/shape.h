@@ -78,7 +78,7 @@ struct Shape {
   // ---- The schedule -----------------------------------------------------------------------------
   TUNEDGEMM_CONSTEXPR int cluster_size() const { return cluster_m * cluster_n; }
   TUNEDGEMM_CONSTEXPR int threads() const { return kWarpgroupThreads * (1 + consumers); }
-  // The consumers that share a tile.
+  // The number of consumers that share a tile.
   TUNEDGEMM_CONSTEXPR int consumers_of_tile() const { return ping_pong ? 1 : consumers; }
   TUNEDGEMM_CONSTEXPR int rows_of_consumer() const { return block_m / consumers_of_tile(); }
   TUNEDGEMM_CONSTEXPR int row_blocks() const { return rows_of_consumer() / kRowBlock; }

@@ -108,8 +108,8 @@ std::int64_t WgmmaShape::clusters_of_wave(const DeviceLimits& limits) const {
 std::int64_t WgmmaShape::grid(const Problem& problem, const DeviceLimits& limits) const {
   const std::int64_t work_tiles = clusters(problem).blocks().value_or(kMaxGridX);
   const std::int64_t most = std::min(work_tiles, clusters_of_wave(limits));
-  // With many waves, start only as many CTAs as this number of waves requires. More CTAs would draw
-  // power, which lowers the clock, without saving a wave. With few waves, fewer CTAs are slower
+  // With many waves, use the fewest CTAs that need no additional wave. More CTAs would draw power,
+  // which lowers the clock, without saving a wave. With few waves, fewer CTAs are slower
   // (LABBOOK.md).
   constexpr std::int64_t kWavesToBalance = 4;
   const std::int64_t waves = ceil_divide(work_tiles, most);
