@@ -184,11 +184,11 @@ class Store {
   /// Deletes a stored binary that the device refused.
   void forget_binary(const Source& source, const Toolchain& toolchain, int architecture);
 
-  /// Stores the winner, its binary and all trials in one transaction. A stored current winner of
-  /// the same toolchain stays in two cases. It is more rigorous, and it is complete or its tuning
-  /// tried at least as many candidates. Or it is complete and the new winner is not, and it is
-  /// equally rigorous or its tuning tried more candidates. Only trials of the current winner's
-  /// tuning are marked as part of the final round.
+  /// Stores the winner, its binary and all trials in one transaction. If the store has a current
+  /// winner of the same toolchain, that winner stays in two cases. It is more rigorous, and it is
+  /// complete or its tuning tried at least as many candidates. Or it is complete and the new winner
+  /// is not, and it is equally rigorous or its tuning tried more candidates. Only trials of the
+  /// current winner's tuning are marked as part of the final round.
   PutResult put(const Record& record, const Source& winner_source, const Binary& winner_binary,
                 const std::vector<TrialRecord>& trials);
 
@@ -205,9 +205,9 @@ class Store {
                       std::string_view family_fingerprint);
   void clear_in_flight(const TuningKey& key);
 
-  /// Waits up to `wait_seconds` for another process that tunes the same problem. Empty if that
-  /// process is still tuning then. Takes over a lease whose process has ended, which its host,
-  /// boot, pid and start time show.
+  /// Waits up to `wait_seconds` for another process that tunes the same problem. The lease is empty
+  /// if that process is still tuning afterwards. Takes over a lease whose process has ended, which
+  /// its host, boot, pid and start time show.
   Lease acquire(const TuningKey& key, double wait_seconds);
 
   /// The stored result of measuring launches on one piece of hardware (Device::probe). The key

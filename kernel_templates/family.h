@@ -112,8 +112,8 @@ class Family {
   /// devices.
   std::string_view backend() const { return backend_; }
   std::span<const Knob> knobs() const { return knobs_; }
-  /// Changes when the template's code or its knobs change. A winner tuned before the change remains
-  /// valid only if its machine code is still the same (TuningSession::renewed).
+  /// Changes when the template's code or its knobs change. A winner that was tuned before the
+  /// change stays valid only if its machine code is still the same (TuningSession::renewed).
   const std::string& fingerprint() const { return text().fingerprint; }
 
   /// The kernel with this config for this problem and device. If the kernel cannot compute it,
@@ -170,7 +170,7 @@ class Family {
 std::string to_text(const Candidate& candidate);
 std::optional<Candidate> parse_candidate(std::string_view text);
 
-/// One backend's families, as its families.cpp lists them.
+/// The families of one backend, in the order of its families.cpp.
 struct BackendFamilies {
   std::string_view backend;  ///< "cuda"
   int number = 0;            ///< of the backend, in stored rows and the C ABI: never renumber

@@ -59,9 +59,9 @@ class ParameterBytes {
   std::size_t size_ = 0;
 };
 
-/// How TMA divides one matrix into boxes: everything in a CUtensorMap except the address, which
-/// each launch supplies (CUDA Driver API, "Tensor Map Object Management"). The kernel's half is
-/// cuda/ptx/tensor_copy.cuh.
+/// The division of a matrix into boxes for TMA: everything in a CUtensorMap except the address,
+/// which each launch supplies (CUDA Driver API, "Tensor Map Object Management"). The kernel's half
+/// is cuda/ptx/tensor_copy.cuh.
 struct TensorMap {
   /// kNone: the kernel has a map parameter here, but does not read it.
   enum class Operand : std::int32_t { kNone = 0, kA = 1, kB = 2, kC = 3, kD = 4 };

@@ -57,7 +57,7 @@ struct TuneOptions {
   /// May be empty. Called with a candidate before it is loaded, checked or timed, and with the
   /// seconds after which it counts as hung; called with null when that operation has returned.
   std::function<void(const Candidate*, double seconds)> on_candidate;
-  /// These seconds are the cost model's estimate plus `candidate_seconds`; 0: 30.
+  /// A candidate counts as hung after the cost model's estimate plus this many seconds; 0: 30.
   double candidate_seconds = 0;
 };
 

@@ -42,9 +42,9 @@ struct NaiveCost {
 double naive_us(const Problem& problem, const NaiveCost& cost, double steps_of_a_thread,
                 const DeviceLimits& limits);
 
-/// The elements of B that a warp loads, relative to those that it uses. The warp's threads are
-/// neighbours along N. The ratio is 1 if they load the same element or neighbouring elements. It is
-/// larger if each thread touches a different cache line.
+/// The number of elements of B that a warp loads, relative to the number that it uses. The warp's
+/// threads are neighbours along N. The ratio is 1 if they load the same element or neighbouring
+/// elements. It is larger if each thread touches a different cache line.
 double scatter_of_b(const Problem& problem);
 
 }  // namespace tunedgemm::internal

@@ -46,8 +46,8 @@ enum class Numerics : std::int32_t {
   kPromoted = 4,  ///< fp8 partial sums added to f32 accumulators at short intervals
 };
 
-/// Whether tuning measures with inputs that are not in the cache (the usual case) or with the same
-/// inputs again.
+/// The inputs with which tuning measures: inputs that are not in the cache (the usual case), or the
+/// same inputs again.
 enum class Regime : std::int32_t { kCold = 0, kWarm = 1 };
 
 /// The kernel that precedes a launch, in tuning and in a program: an unrelated kernel (the usual

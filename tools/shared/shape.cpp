@@ -121,8 +121,8 @@ constexpr std::array<FieldDescription, 4> kBatchStrides{{
     {"batch_stride_d", "elements from one D to the next"},
 }};
 
-// First the fields with a form that only shapes have, then those fields of problem_fields() that
-// shapes share.
+// First the fields that only shapes have, or that shapes write in another form. Then the fields of
+// problem_fields() that shapes share.
 std::vector<FieldRule> make_rules() {
   using Text = std::string_view;
   std::vector<FieldRule> rules{

@@ -79,7 +79,7 @@ double cycles_of_k_tile(const Problem& problem, const MmaShape& shape, double l2
 }
 
 // The bytes read from memory. Concurrent CTAs share their loads through L2; later CTAs find little
-// of these in L2.
+// in L2.
 double bytes_read(const Problem& problem, const MmaShape& shape, double concurrent) {
   const Tiling tiles = shape.tiles(problem);
   const auto tiles_m = static_cast<double>(tiles.tiles_m);

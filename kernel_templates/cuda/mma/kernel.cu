@@ -26,10 +26,10 @@
 // elements of a row of D. With split_k > 1, split_k CTAs compute a tile of D, each over a slice of
 // K, and the CTA that arrives last adds their partial tiles (../common/split_k.cuh).
 //
-// How types are multiplied: f16, bf16, s8 and f64 directly; f32 rounded to tf32 (NUMERICS 1), or
-// split into three bf16 (NUMERICS 2, emulated: see fragment.cuh); fp8 directly if the architecture
-// has the instruction and NUMERICS is 3 (fast), otherwise as f16, with exact products and f32
-// accumulators.
+// f16, bf16, s8 and f64 are multiplied directly. f32 is rounded to tf32 (NUMERICS 1), or split into
+// three bf16 (NUMERICS 2, emulated: see fragment.cuh). fp8 is multiplied directly if the
+// architecture has the instruction and NUMERICS is 3 (fast). Otherwise it is converted to f16, with
+// exact products and f32 accumulators.
 //
 // Cost: stages * block_k * (block_m * sizeof(a) + block_n * sizeof(b)) bytes of shared memory; per
 // thread, warp_m * warp_n / 32 accumulators, the fragments of two steps and about 50 other

@@ -17,7 +17,7 @@ REFERENCE_FUNCTION long long offset_of(const Strides& strides, long long batch, 
   return batch * strides.batch + row * strides.row + column * strides.column;
 }
 
-// Fills a matrix, but no memory between its rows. Equal copies are `copy_bytes` apart.
+// Fills a matrix, but not the memory between its rows. Equal copies are `copy_bytes` apart.
 struct FillTask {
   void* matrix;
   Format format;

@@ -200,8 +200,8 @@ struct ThreadTile {
   }
 };
 
-// Four consecutive lanes form a square of 2 x 2. Lanes in one row of it load the same 16 bytes of
-// A, and lanes in one column load the same 16 bytes of B. Shared memory reads these bytes only
+// Four consecutive lanes form a square of 2 x 2. Lanes in one row of the square load the same 16
+// bytes of A. Lanes in one column load the same 16 bytes of B. Shared memory reads these bytes only
 // once.
 __device__ __forceinline__ ThreadTile thread_tile_of_thread() {
   constexpr int warps_n = kBlockN / kWarpN;
@@ -365,7 +365,7 @@ struct CollectiveMainloop {
     }
   }
 
-  // After the last k tile, it stores values that are never read.
+  // Also called after the last k tile: the stored values are then never read.
   __device__ __forceinline__ void end_copy(Stage& stage) const {
     if constexpr (!kAsyncCopy) {
       a.end_copy(stage.a);

@@ -94,7 +94,7 @@ struct Operand {
     first_vector += kIsKMajor ? kBlockK : kBlockK * stride;
   }
 
-  // The number of a vector's elements that are inside the matrix, if `depth` k are left.
+  // The number of a vector's elements that are inside the matrix, if the k tile has only `depth` k.
   __device__ __forceinline__ int elements_inside(int index, int depth) const {
     const int k_left = depth - first_k() - k_offset(index), rows_left = rows - row_offset(index);
     const int left = kIsKMajor ? k_left : rows_left;
@@ -140,8 +140,8 @@ struct Operand {
     }
     advance();
   }
-  // Starts to copy a full or partial k tile. `depth` is the number of k from its first one to the
-  // end of the slice. Elements outside the matrix become zero.
+  // Starts to copy a k tile of which only the first `depth` k exist. Elements outside the matrix
+  // become zero.
   __device__ __forceinline__ void begin_copy(Accumulator* tile, int depth) {
     if (all_rows && depth == kBlockK) {
       begin_full_copy(tile);

@@ -22,8 +22,8 @@ constexpr int kSomeWaves = 3, kSomeWavesGpcAware = 2, kManyWaves = 4;
 /// With at least this many k tiles per work tile, GPC-aware rasterization may gain more than
 /// claiming a cluster id costs.
 constexpr std::int64_t kLeastKTilesGpcAware = 32;
-/// Fractions of L2, for evict_first. A group rereads its part of one operand. That part stays in L2
-/// anyway below kLeastKept, and never above kMostKept. The streamed operand must exceed
+/// Fractions of L2, for evict_first. A group rereads its part of one operand. Below kLeastKept,
+/// that part stays in L2 anyway; above kMostKept, it never does. The streamed operand must exceed
 /// kLeastStreaming.
 constexpr double kLeastKept = 1.0 / 6, kMostKept = 1.0 / 3, kLeastStreaming = 1.0 / 2;
 /// The approximate number of CTAs that a GPC runs at a time.

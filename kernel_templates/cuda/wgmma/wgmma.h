@@ -28,7 +28,8 @@ struct WgmmaShape : wgmma::Shape {
   int group_m;
   bool raster_along_n, gpc_aware;
 
-  /// Rows of A and columns of B that a k tile occupies in shared memory: whole swizzle atoms.
+  /// The rows of A (columns of B) for which a k tile has room in shared memory: whole swizzle
+  /// atoms.
   int loaded_m() const { return tile_bytes(loaded_tile_a()) / bytes_along_k(); }
   int loaded_n() const { return tile_bytes(loaded_tile_b()) / bytes_along_k(); }
 
@@ -46,8 +47,8 @@ struct WgmmaShape : wgmma::Shape {
   std::int64_t grid(const Problem& problem, const DeviceLimits& limits) const;
 };
 
-/// The static_asserts of the kernel as sentences; empty if all hold. Takes the requested problem,
-/// which the sentences describe.
+/// A sentence about the first static_assert of the kernel that would fail; empty if all hold. Takes
+/// the requested problem, which the sentence describes.
 std::string why_not_wgmma(const Problem& requested, const WgmmaShape& shape);
 
 /// The stages that fit into shared memory, at most `most`.
@@ -65,7 +66,8 @@ double cycles_ahead(const WgmmaShape& shape);
 /// The predicted time of a launch, good for ranking.
 double wgmma_us(const Problem& problem, const WgmmaShape& shape, const DeviceLimits& limits);
 
-/// Whether A or B has rows that TMA cannot copy. pad.cuh then copies them first.
+/// Whether A or B has rows that TMA cannot copy. If so, the padding kernel (pad.cuh) copies the
+/// operand first.
 bool needs_padding(const Problem& problem);
 
 /// The problem with the padded copies in place of the operands.

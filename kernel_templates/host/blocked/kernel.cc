@@ -99,7 +99,7 @@ struct Range {
   long long first, count;
 };
 
-// Part number `part` of `parts` parts, whose sizes differ by at most one.
+// Divides `all` into `parts` parts whose sizes differ by at most one. Returns part number `part`.
 inline Range part_of(Range all, long long parts, long long part) {
   const long long begin = all.count * part / parts;
   const long long end = all.count * (part + 1) / parts;

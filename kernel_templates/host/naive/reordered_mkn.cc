@@ -2,8 +2,8 @@
 //
 //   D = act(alpha * A * B + beta * C + bias)        D is M x N
 //
-// Read naive_mnk.cc first. New here: the loops over k and n are swapped. One element of A is
-// multiplied by a row of B, so that a whole row of D is accumulated at once.
+// Read naive_mnk.cc first. New here: the loops over k and n are swapped. Each element of A is
+// multiplied by a row of B, so a whole row of D is accumulated at once.
 //
 //      k            +---------+
 //   +--|---+   k -->|---------|   for m, for k, for n:  accumulators[n] += A[m][k] * B[k][n]

@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-// The names are the manual's.
+// These names are from the manual.
 // NOLINTBEGIN(readability-identifier-naming)
 #pragma GCC visibility push(default)
 

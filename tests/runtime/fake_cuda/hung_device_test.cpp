@@ -27,7 +27,7 @@ class NewProcess {
 };
 
 // Launches a kernel that never ends, and then destroys its stream, event and module. If `gives_up`,
-// the context is given up before.
+// the context is given up first.
 void hang(const cuda::PrimaryContext& context, bool gives_up = true) {
   const cuda::Active active(context);
   const cuda::Stream stream(context);
