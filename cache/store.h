@@ -151,8 +151,8 @@ class Store {
   void renew(const OutdatedWinner& winner);
 
   /// Winners of the device for problems with the types, orders, epilogue and numerics of this one:
-  /// at most `count` problems per file, those nearest in M, N, K and batch, the nearest first.
-  /// Includes void and stale winners. The ratios of M, N, K and batch have a product of at most 16.
+  /// at most `count` problems per file, the nearest in M, N, K and batch first. Includes void and
+  /// stale winners. The ratios of M, N, K and batch have a product of at most 16.
   std::vector<Record> neighbours(const Problem& problem, const DeviceIdentity& device,
                                  int count) const;
   /// Like neighbours(), but at any distance: one problem for each config, at most `count` configs,

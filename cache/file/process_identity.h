@@ -10,8 +10,8 @@
 
 namespace tunedgemm::internal {
 
-/// A process during one boot of one machine. Its id alone is not enough: ids are reused, and each
-/// container has its own ids.
+/// Identifies a process among all processes of all machines. Its id alone is not enough: ids are
+/// reused, and each container has its own ids.
 struct ProcessIdentity {
   std::string host;  ///< the machine's name and its PID namespace
   std::string boot;  ///< the machine's boot id

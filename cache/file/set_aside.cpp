@@ -162,7 +162,7 @@ Replacement replace_damaged(const fs::path& path, StoreOptions::Journal journal,
   }
 
   // Excludes every process that has the file open with SQLite. No process is inside a transaction
-  // now. After its next lock, each will notice that the path has another file.
+  // now. When it next takes a lock, each will notice that the path has another file.
   Descriptor damaged = open_file(path, O_RDWR);
   if (!lock_against_sqlite(damaged, busy_timeout_ms)) {
     // Keep the file open: closing it would drop the locks of another Store in this process

@@ -64,8 +64,8 @@ constexpr std::array kFacts{
     GpuFacts{100, ProductLine::kDataCenter, "B200, GB200",
              64, 128, 64, 64, 4096, 8192, 8192, 64, 1280,
              1.96, 8000, 126 * kMiB, 227 * kKiB, 228 * kKiB},
-    // The same, table of HGX B300, and "NVIDIA GB300 NVL72" data sheet: f16 and fp8 as B200, but
-    // 1.25 TFLOP/s of f64 and 150 to 165 TOP/s of s8.
+    // "NVIDIA Blackwell Architecture Technical Brief", table of HGX B300, and "NVIDIA GB300 NVL72"
+    // data sheet: f16 and fp8 as B200, but 1.25 TFLOP/s of f64 and 150 to 165 TOP/s of s8.
     GpuFacts{103, ProductLine::kDataCenter, "B300, GB300",
              2, 128, 64, 2, 4096, 8192, 256, 2, 1280,
              1.92, 8000, 126 * kMiB, 227 * kKiB, 228 * kKiB},

@@ -36,8 +36,8 @@ constexpr int kMostBlocksOnSm = 4;
 /// The fewest k tiles of a split-K slice: shorter slices are not worth a CTA.
 constexpr std::int64_t kLeastKTilesOfSlice = 4;
 
-/// The split-K counts worth trying, at most `most`: a few powers of two, and the counts with which
-/// the CTAs fill the SMs exactly once, twice or more often.
+/// The numbers of split-K slices worth trying, up to `most`: a few powers of two, and the numbers
+/// with which the CTAs fill all SMs once, twice or more often.
 std::vector<int> splits(std::int64_t tiles, std::int64_t most, const DeviceLimits& limits) {
   const std::int64_t fill = limits.sm_count / std::max<std::int64_t>(tiles, 1);
   std::vector<int> counts{1};

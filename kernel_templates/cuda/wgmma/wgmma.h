@@ -1,7 +1,7 @@
 #pragma once
 
-// The host half of wgmma: the kernel's Shape for a problem and a config, with its legality and its
-// grid; the configs worth trying; their cost; and the parameters of kernel_parameters.cuh.
+// The host half of wgmma: the kernel's Shape for a problem and a config, and whether it is legal;
+// the configs worth trying; their cost; and the values of the structs in kernel_parameters.cuh.
 
 #include <cstdint>
 #include <string>
