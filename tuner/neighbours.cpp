@@ -12,8 +12,8 @@ namespace {
 // The largest distance() of a useful neighbour: beyond it, a winner predicts no better than the
 // cost model.
 constexpr double kReach = 4;
-// Small problems have many ties, which resemble each other: take only this many winners and ties of
-// one neighbour.
+// A neighbour gives at most this many seeds: small problems have many ties, which resemble each
+// other.
 constexpr std::size_t kSeedsOfOneNeighbour = 3;
 
 // A winner may run unmeasured on another problem if no extent differs by more doublings.

@@ -238,7 +238,8 @@ MergeResult Archive::merge(const fs::path& from) {
       const LockFile::Held held(*file_->writers_lock, options_.busy_timeout_ms);
       transaction.emplace(into);
     }
-    // This library's templates are current, not those of the other file's library.
+    // Templates count as current if they are those of this library, which may differ from the
+    // library that wrote the other file.
     Statement families(into, "SELECT DISTINCT family FROM other.config");
     std::string name;
     while (families.step()) {

@@ -8,8 +8,8 @@
 
 namespace tunedgemm::internal {
 
-/// Blocks SIGXFSZ in this thread during the object's lifetime: the kernel sends it to the writing
-/// thread. The program's own handling of the signal does not change.
+/// Blocks SIGXFSZ in this thread during the object's lifetime: the system sends it to the thread
+/// that writes. The program's own handling of the signal does not change.
 class [[nodiscard]] FileSizeSignalBlocked {
  public:
   FileSizeSignalBlocked() noexcept {
