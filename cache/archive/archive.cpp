@@ -11,8 +11,8 @@
 namespace tunedgemm::internal {
 namespace {
 
-// If the file was busy for the whole busy timeout, or the disk was full, the next attempt comes
-// after this pause. So does the next attempt to enter a blocked writers' queue.
+// The pause before the next attempt to write, if the file was busy for the whole busy timeout or
+// the disk was full. Also the pause before a blocked writers' queue is tried again.
 constexpr std::chrono::seconds kPauseAfterFailure{10};
 constexpr std::size_t kMostUnsaved = 256;
 constexpr std::size_t kMostWarnings = 100;

@@ -83,9 +83,10 @@ void renew_winner(sqlite::Connection& connection, const TuningKey& key,
 std::vector<std::string> find_neighbours(const sqlite::Connection& connection,
                                          const Problem& canonical, const std::string& device,
                                          int count);
-/// Like find_neighbours(), but the distance is the ratio of M + 1 and is not limited, and each of
-/// at most `count` configs has one problem. Searches a fixed number of winners on each side: those
-/// with the nearest smaller M, and those with the nearest larger M.
+/// Like find_neighbours(), with two differences. The distance is the ratio of M + 1, without a
+/// limit. At most `count` configs are considered, each with its nearest problem. Searches a fixed
+/// number of winners on each side: those with the nearest smaller M, and those with the nearest
+/// larger M.
 std::vector<std::string> find_distant_neighbours(const sqlite::Connection& connection,
                                                  const Problem& canonical,
                                                  const std::string& device, int count);

@@ -22,8 +22,8 @@ enum class ExitStatus {
 };
 
 /// A program's main: parses the command line, calls `run`, prints exceptions to standard error and
-/// returns the matching exit status. Until it returns, the standard streams pass all text through
-/// printable(), so that no output can control the terminal.
+/// returns the matching exit status. Until run_program() returns, the standard streams pass all
+/// text through printable(), so that no output can control the terminal.
 ///
 /// If compile_command() or worker_command() started the program, it acts as a compiler or a worker
 /// instead.

@@ -9,7 +9,7 @@ namespace tunedgemm::internal::mma {
 
 constexpr int kLeastArch = 80, kMostWarps = 16;
 constexpr int kMostRegisters = 255;
-constexpr int kOtherRegisters = 50;  // of a thread, besides accumulators and fragments
+constexpr int kOtherRegisters = 50;  // of a thread, besides accumulators, fragments and operands
 // Elements that one copy holds in registers if rows are not aligned for cp.async.
 constexpr int kElementsInFlight = 8;
 // In the epilogue, 16 rows of a warp's accumulators go through shared memory at a time. They are

@@ -62,7 +62,7 @@ __device__ __forceinline__ ClaimedClusterId claim_cluster_id(const Arguments& ar
   if (threadIdx.x == kClaimingThread && (kClusterSize == 1 || cta_rank_in_cluster() == 0)) {
     int gpc = ranges.gpc_of_sm[min(static_cast<int>(sm_id()), kMostSms - 1)];
 #pragma unroll 1
-    for (int attempt = 0; attempt < ranges.gpcs; ++attempt) {  // one per used-up GPC
+    for (int attempt = 0; attempt < ranges.gpcs; ++attempt) {  // a failure means an empty range
       const ClaimCounters one = ClaimCounters{1} << 8 * gpc;
       const ClaimCounters previous = atomicAdd(claim_counters(arguments), one);
       const int number = claims_of(previous, gpc);
