@@ -1,7 +1,7 @@
 #pragma once
 
-// What the cache stores, as plain values: the device and toolchain on which a problem was tuned,
-// the outcome of every candidate, and the winner.
+// The contents of the cache, as plain values: the device and toolchain on which a problem was
+// tuned, the outcome of every candidate, and the winner.
 
 #include <cstddef>
 #include <cstdint>
@@ -17,7 +17,7 @@
 
 namespace tunedgemm::internal {
 
-/// The identity of a device in a key. It has no ordinal and no UUID, so equal devices share their
+/// The identity of a device in a key. It has no ordinal and no UUID, so that equal devices share
 /// results.
 struct DeviceIdentity {
   std::string backend = "host";   ///< the backend whose families run on it
@@ -32,14 +32,13 @@ struct DeviceIdentity {
   friend bool operator==(const DeviceIdentity&, const DeviceIdentity&) = default;
 };
 
-/// `bytes` rounded up to whole GiB. Each driver reserves a different number of MB, so the reported
-/// size is less than the device has, and varies between drivers.
+/// `bytes` rounded up to whole GiB. Drivers report less memory than the device has, and the
+/// difference varies between drivers.
 std::int64_t in_whole_gib(std::int64_t bytes);
 
 struct Toolchain {
-  /// "nvrtc 13.0"; on the host "g++ 12.2.0 for 85ffb4c1", where the text after " for " names the
-  /// CPU features that the machine code may use. Without a compiler it is "none", with the same
-  /// suffix.
+  /// "nvrtc 13.0"; on the host "g++ 12.2.0 for 85ffb4c1". The text after " for " stands for the CPU
+  /// features that the machine code may use. Without a compiler it is "none", with the same suffix.
   std::string compiler;
   std::string driver;  ///< "580.159", or the C library for the host
 
@@ -131,8 +130,8 @@ struct TrialRecord {
   int sm_clock_mhz = 0;  ///< during the finals; 0 if unknown
 };
 
-/// How thorough a tuning was. Stored on disk: never renumber. A less thorough tuning never replaces
-/// a more thorough one.
+/// The thoroughness of a tuning. Stored on disk: never renumber. A less thorough tuning never
+/// replaces a more thorough one.
 enum class Rigor : std::int32_t { kModel = 0, kQuick = 1, kNormal = 2, kExhaustive = 3 };
 std::string_view name(Rigor rigor);
 std::optional<Rigor> parse_rigor(std::string_view text);
@@ -149,7 +148,7 @@ struct Record {
   double default_us = 0;    ///< the default config in the same finals; 0 if it could not run
   double naive_us = 0;      ///< the naive kernel in the same session; 0 if not measured
   double runner_up_us = 0;  ///< 0 if there is none
-  /// The texts of the other candidates that are statistically indistinguishable from the winner.
+  /// The texts of the candidates that are statistically indistinguishable from the winner.
   std::vector<std::string> ties;
   Rigor rigor = Rigor::kModel;
   int candidates_tried = 0;
@@ -158,8 +157,8 @@ struct Record {
   double spent_seconds = 0;
   double compile_seconds = 0, check_seconds = 0, screen_seconds = 0, finals_seconds = 0;
   double max_error = 0;
-  /// A note that a reader of the record needs: why the winner is not the one measured fastest, or
-  /// that the machine was busy. Usually empty.
+  /// A note for readers of the record: says why the candidate that was measured fastest did not
+  /// win, or that the machine was busy. Usually empty.
   std::string remark;
   std::string tuned_at;  ///< in the format of utc_now(); set by the store if empty
 };
@@ -170,8 +169,8 @@ bool is_confirmed(const Record& record);
 /// The current time in UTC, in the format of the rows: "2026-11-21 10:32:05".
 std::string utc_now();
 
-/// How well a record matches the request. A stale one was tuned with another compiler or driver: it
-/// is usable, but due for re-tuning.
+/// Whether a record was tuned with the requested toolchain. A stale record was tuned with another
+/// compiler or driver: it is usable, but due for re-tuning.
 enum class Match : std::int32_t { kExact = 1, kStale = 2 };
 
 struct Hit {

@@ -26,8 +26,8 @@ void add_up(const Request& request, std::vector<Request>& requests) {
   }
 }
 
-// Sorts a problem's winners into the order in which they are tried: those of the toolchain in query
-// order (the first file first), then the others, the newest first.
+// Sorts a problem's winners into the order in which they are tried. The toolchain's winners come
+// first, in the order of the files. The others follow, the newest first.
 void sort_for(const Toolchain& toolchain, std::vector<Record>& winners) {
   const auto others =
       std::stable_partition(winners.begin(), winners.end(),
@@ -123,7 +123,7 @@ std::optional<Hit> Store::find(const TuningKey& key, const DeviceLimits& limits)
       std::optional<Hit> hit;
       sort_for(toolchain, winners);
       for (Record& record : winners) {
-        // Compare the fields too: a fingerprint proves nothing in a file that others write.
+        // Compare the fields too, since others may have written wrong fingerprints.
         if (!is_current(record.family, record.family_fingerprint) || record.problem != target ||
             record.device != device) {
           continue;

@@ -33,11 +33,11 @@ struct StoreOptions {
 
   // The options below are for tests; their defaults are right for programs.
 
-  /// The journal mode of a file that is created; see the README of this folder.
+  /// The journal mode of new files; see the README of this folder.
   enum class Journal { kAutomatic, kRollback, kWriteAhead } journal = Journal::kAutomatic;
-  /// How long one operation waits for other processes.
+  /// The longest that one operation waits for other processes.
   int busy_timeout_ms = 5000;
-  /// kWhole reads the whole writable file, and so finds damage that opening it would miss.
+  /// kWhole reads the whole writable file, to find damage that opening it would miss.
   enum class Examination { kQuick, kWhole } examination = Examination::kQuick;
   /// Finds the families whose current templates decide whether a stored winner is void. If it is
   /// empty, the registered families are used.
@@ -50,7 +50,7 @@ std::string_view name(StoreState state);
 struct StoreHealth {
   StoreState state = StoreState::kMemoryOnly;
   std::filesystem::path path;
-  std::vector<std::string> warnings;  ///< sentences: what is wrong or was done, and the remedy
+  std::vector<std::string> warnings;  ///< sentences: a problem or an action, and the remedy
   /// The shell command that recovers the readable rows of a damaged cache that was set aside; empty
   /// if there is none beside the file.
   std::string recovery_command;
@@ -58,7 +58,7 @@ struct StoreHealth {
   std::string sqlite_version;
   std::int64_t file_bytes = 0;
   std::int64_t winners = 0;
-  /// How many of these are only in memory, because there is no file or it cannot be written yet.
+  /// The part of them that is only in memory, because no file can be written yet.
   std::int64_t unsaved_winners = 0;
 };
 
@@ -77,8 +77,8 @@ class Lease {
   Lease(std::shared_ptr<void> held, bool winners_changed)
       : held_(std::move(held)), winners_changed_(winners_changed) {}
   explicit operator bool() const { return held_ != nullptr; }
-  /// Whether another process has stored winners since the look-up before acquire(). Only then can a
-  /// second look-up find what the first one missed. Also valid if the lease was refused.
+  /// Whether another process has stored winners since the look-up before acquire(). If not, a
+  /// second look-up would find nothing new. Also valid if the lease was refused.
   bool winners_changed() const { return winners_changed_; }
 
  private:
@@ -106,9 +106,9 @@ struct MergeResult {
   std::vector<std::string> conflicts = {};
 };
 
-/// A winner and its state as the views name it: "confirmed", "provisional" (a quick tuning, or one
-/// whose budget ended early), "stale" (the device has been used with another toolchain since) or
-/// "void" (the library that used the file last has another template of the family).
+/// A winner and its state, as the views name it: "void" (the library that used the file last has
+/// another template of the family), "stale" (the device has since been used with another
+/// toolchain), "provisional" (a quick tuning, or a tuning whose budget ended early) or "confirmed".
 struct WinnerWithState {
   Record record;
   std::string state;
@@ -131,15 +131,15 @@ class Store {
   StoreState state() const;
   /// StoreHealth::unsaved_winners alone.
   std::int64_t unsaved_winners() const;
-  /// The file in use, or the one that would be used if it could be; empty if there is none.
+  /// The file in use, or the requested file if it cannot be used; empty if there is none.
   std::filesystem::path path() const;
 
   /// Problems in keys may be canonical or not.
 
   /// The winner for the problem on the device. Skips void rows: those with another template
   /// fingerprint, or with a config that the family no longer allows within `limits`. A cached
-  /// winner comes from memory. Otherwise this takes one indexed look-up in the files, which sees
-  /// what other processes have stored, so callers need not look a second time.
+  /// winner comes from memory. Otherwise this takes one indexed look-up in the files. It sees the
+  /// winners that other processes have stored, so callers need not look a second time.
   std::optional<Hit> find(const TuningKey& key, const DeviceLimits& limits) const;
 
   /// The newest void winner that this compiler made and that the family still allows within
@@ -151,33 +151,32 @@ class Store {
   void renew(const OutdatedWinner& winner);
 
   /// Winners of the device for problems with the types, orders, epilogue and numerics of this one:
-  /// at most `count` problems per file, those nearest in M, N, K and batch, the nearest first.
-  /// Includes void and stale winners, but none whose sizes differ by more than a factor of 16 in
-  /// total.
+  /// at most `count` problems per file, the nearest in M, N, K and batch first. Includes void and
+  /// stale winners. The ratios of M, N, K and batch have a product of at most 16.
   std::vector<Record> neighbours(const Problem& problem, const DeviceIdentity& device,
                                  int count) const;
-  /// The same at any distance, but with one problem for each config and at most `count` configs,
-  /// the nearest in M first. Only the 1,000 winners next in M on each side are considered.
+  /// Like neighbours(), but at any distance: one problem for each config, at most `count` configs,
+  /// the nearest in M first. Considers only 1,000 winners on each side: those with the nearest
+  /// smaller M, and those with the nearest larger M.
   std::vector<Record> distant_neighbours(const Problem& problem, const DeviceIdentity& device,
                                          int count) const;
 
-  /// A number that grows when this store has stored a winner or a binary, and when `find` or
-  /// `refresh` has noticed that another process wrote. If it has grown, a look-up that missed
-  /// before may hit.
+  /// A number that grows when this store stores a winner or a binary, and when `find` or `refresh`
+  /// notices that another process wrote. If it has grown, a look-up that missed before may hit.
   std::int64_t changes() const;
-  /// Notices what other processes have written, and returns changes(). Takes microseconds if they
-  /// have written nothing.
+  /// Checks whether other processes have written, and returns changes(). Takes microseconds if they
+  /// have not.
   std::int64_t refresh();
 
-  /// How many look-ups `find` has answered, for measuring the cost of a call.
+  /// The number of look-ups that `find` has answered, for measuring the cost of a call.
   std::int64_t lookups() const;
 
   /// The binary that this compiler made from this source for this architecture, if there is one.
   std::optional<Binary> find_binary(const Source& source, const Toolchain& toolchain,
                                     int architecture) const;
   /// The binaries that any compiler made from this source for this architecture and, on the host,
-  /// these CPU features; those of `compiler` first. A row whose hash is wrong is left out, deleted,
-  /// and counted in health().
+  /// for these CPU features. Binaries of `compiler` come first. A row whose hash is wrong is left
+  /// out, deleted, and counted in health().
   std::vector<StoredBinary> find_binaries(const Source& source, const Toolchain& toolchain,
                                           int architecture, std::string_view compiler) const;
   void put_binary(const Source& source, const Toolchain& toolchain, int architecture,
@@ -185,11 +184,11 @@ class Store {
   /// Deletes a stored binary that the device refused.
   void forget_binary(const Source& source, const Toolchain& toolchain, int architecture);
 
-  /// Stores the winner, its binary and all trials in one transaction. Keeps the stored winner
-  /// instead if it has the same toolchain and fingerprint and is more rigorous, or is equally
-  /// rigorous and complete while this one is not. An incomplete winner counts only for the number
-  /// of candidates that its tuning has tried. Only trials that belong to the stored winner's tuning
-  /// are marked as part of the final round.
+  /// Stores the winner, its binary and all trials in one transaction. If the store has a current
+  /// winner of the same toolchain, that winner stays in two cases. It is more rigorous, and it is
+  /// complete or its tuning tried at least as many candidates. Or it is complete and the new winner
+  /// is not, and it is equally rigorous or its tuning tried more candidates. Only trials of the
+  /// current winner's tuning are marked as part of the final round.
   PutResult put(const Record& record, const Source& winner_source, const Binary& winner_binary,
                 const std::vector<TrialRecord>& trials);
 
@@ -206,9 +205,9 @@ class Store {
                       std::string_view family_fingerprint);
   void clear_in_flight(const TuningKey& key);
 
-  /// Waits up to `wait_seconds` for another process that tunes the same problem; empty if that
-  /// process is still tuning afterwards. A lease whose process is gone (by host, boot, pid and
-  /// start time) is taken over.
+  /// Waits up to `wait_seconds` for another process that tunes the same problem. The lease is empty
+  /// if that process is still tuning afterwards. Takes over a lease whose process has ended, which
+  /// its host, boot, pid and start time show.
   Lease acquire(const TuningKey& key, double wait_seconds);
 
   /// The stored result of measuring launches on one piece of hardware (Device::probe). The key
@@ -216,9 +215,9 @@ class Store {
   std::string find_probe(std::string_view key) const;
   void put_probe(std::string_view key, std::string_view text);
 
-  /// Records a problem that was missed and adds to its calls, in memory only: there is no I/O, so
-  /// it may be called during stream capture. flush() and the destructor write the record to the
-  /// file. An empty name keeps the stored name.
+  /// Records a problem without a tuned winner and adds to its calls. It does so in memory, without
+  /// I/O, so it may be called during stream capture. flush() and the destructor write the record to
+  /// the file. An empty name keeps the stored name.
   void note_request(const Problem& problem, const DeviceIdentity& device, std::int64_t calls,
                     std::string_view name = {});
   void flush();

@@ -38,7 +38,7 @@ class HeldLease {
 };
 
 bool claim(Archive& archive, const TuningKey& key, const LeaseHolder& holder) {
-  // Only read at first: a process that waits for a lease must not block writers.
+  // Read first: a process that waits for a lease must not block writers.
   bool held = false;
   archive.read(Archive::Having::kTables, [&](sqlite::Connection& connection) {
     held = held || is_held(connection, key);
@@ -79,7 +79,8 @@ PutResult Store::put(const Record& record, const Source& winner_source, const Bi
           const bool stays = put_winner(connection, winner, kernel, is_current);
           const KeyRows key =
               key_rows(connection, {winner.problem, winner.device, winner.toolchain});
-          // Times of different finals cannot be compared, so only the winner's own finals count.
+          // Times of different finals cannot be compared, so only the current winner's finals stay
+          // marked.
           if (stays) {
             forget_finals(connection, key);
           }
@@ -96,7 +97,7 @@ PutResult Store::put(const Record& record, const Source& winner_source, const Bi
       archive.put_winner(winner);
       return PutResult{true, std::move(winner)};
     }
-    // The winner that stays may have been stored by another process.
+    // Another process may have stored the winner that stays.
     archive.forget_found();
     PutResult kept{false, winner};
     for (Record& other :
@@ -130,7 +131,7 @@ std::vector<TrialRecord> Store::trials(const TuningKey& key) const {
     std::vector<TrialRecord> trials;
     archive.read(Archive::Having::kTables, [&](sqlite::Connection& connection) {
       for (TrialRecord& trial : read_trials(connection, stored_key)) {
-        // The database that is queried first has the newer outcome.
+        // A database that was queried before has the newer outcome.
         const bool is_old =
             std::any_of(trials.begin(), trials.end(), [&](const TrialRecord& other) {
               return other.family == trial.family && other.config == trial.config;

@@ -87,7 +87,7 @@ class Walk {
     rest_.insert(rest_.begin(), names.begin(), names.end());
   }
 
-  // A folder's role depends on how many names follow it.
+  // Whether the folder is the file's own, or above it, depends on the names that are left.
   std::string check_folder() {
     if (stat(at_.c_str(), &folder_) != 0) {
       return at_.string() + " cannot be examined: " + std::strerror(errno);
@@ -142,7 +142,7 @@ class Walk {
     if (target.is_absolute()) {
       at_ = "/";
     }
-    // The path may end with another name now, so the folder's role may have changed.
+    // After the link, other names are left: check this folder again.
     return check_folder();
   }
 

@@ -1,8 +1,7 @@
 #pragma once
 
-// The only place that decides whether a file that is executed or holds code may be used: a cache, a
-// compiler, a library. As SSH does for keys, it accepts only a file that nobody but this user and
-// root can have written.
+// Only this file decides whether a file with code may be used: a cache, a compiler or a library. As
+// SSH does for keys, it accepts a file only if nobody but this user and root can have written it.
 
 #include <filesystem>
 #include <string>
@@ -12,8 +11,8 @@ namespace tunedgemm::internal {
 struct Trust {
   /// The path without links. If nothing exists there yet, the path where it would be.
   std::filesystem::path real_path;
-  /// Empty if the file may be used, else what is wrong and what to do, phrased to follow the file's
-  /// name: "belongs to user 1000 ...".
+  /// Empty if the file may be used. Otherwise the problem and the remedy, in words that follow the
+  /// file's name: "belongs to user 1000 ...".
   std::string why_not;
 
   explicit operator bool() const { return why_not.empty(); }
@@ -21,12 +20,13 @@ struct Trust {
 
 /// Checks the file, its folder, and all folders above, following links: each must belong to this
 /// (effective) user or to root, and nobody else may have write permission. A world-writable folder
-/// above the file's own folder is accepted if it is sticky (/tmp), unless a link in it has to be
-/// followed. After a positive answer nobody else can change the file, so it may be opened.
+/// is accepted if its sticky bit is set (as in /tmp), it is above the file's own folder, and the
+/// path follows no link in it. If the file is accepted, nobody else can change it, so it may be
+/// opened.
 ///
 /// Anything at or below a path of $TUNEDGEMM_TRUST (':'-separated) is accepted unchecked; a program
-/// with more privileges than its user (set-uid) ignores the environment. Any thread may call it; it
-/// opens nothing, so it never waits.
+/// with more privileges than its user (set-uid) ignores the environment. Thread-safe. It opens
+/// nothing, so it never waits.
 Trust examine_trust(const std::filesystem::path& path);
 
 }  // namespace tunedgemm::internal

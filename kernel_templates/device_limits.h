@@ -1,6 +1,6 @@
 #pragma once
 
-// DeviceLimits: the numbers of a device that determine whether a config can run there, and roughly
+// DeviceLimits: the properties of a device that determine whether a config can run there, and about
 // how fast.
 
 #include <cstdint>

@@ -1,8 +1,8 @@
 #pragma once
 
-// Family: one kernel template. The kernel file, in a folder of cuda/ or host/, is the code that
+// Family: one kernel template. Its kernel file, in a folder of cuda/ or host/, is the code that
 // runs. The family.cpp beside it implements this class: it lists the knobs, and turns a problem and
-// a config into an Instance or, if there is none, into a sentence that says why.
+// a config into an Instance, or into a sentence that says why there is none.
 
 #include <cstdint>
 #include <mutex>
@@ -51,12 +51,11 @@ struct Instance {
   Launch launch;
   /// The estimate of the cost model: good for ranking.
   double predicted_us = 0;
-  /// Equal for candidates of one family that compute a tile of D in the same way. These candidates
-  /// differ only in knobs to which the cost model is least sensitive, or whose effect it predicts
-  /// well anyway: stages, order, clusters, warps, split-K.
+  /// Equal for candidates of one family that compute a tile of D in the same way. Such candidates
+  /// may differ in stages, order, clusters, warps and split-K.
   std::string tile_key;
-  /// Defines beyond those of the problem, the knobs and the launch. They override a macro of the
-  /// same name.
+  /// Defines in addition to those of the problem, the knobs and the launch. They override defines
+  /// of the same name.
   std::vector<std::pair<std::string_view, std::string>> defines;
   bool needs_exact_architecture = false;  ///< as in Source
   /// Whether a probe of the device (Device::probe) would make the launch faster.
@@ -113,8 +112,8 @@ class Family {
   /// devices.
   std::string_view backend() const { return backend_; }
   std::span<const Knob> knobs() const { return knobs_; }
-  /// Changes when the template's code or its knobs change. A winner tuned before the change remains
-  /// valid only if its machine code is still the same (TuningSession::renewed).
+  /// Changes when the template's code or its knobs change. A winner that was tuned before the
+  /// change stays valid only if its machine code is still the same (TuningSession::renewed).
   const std::string& fingerprint() const { return text().fingerprint; }
 
   /// The kernel with this config for this problem and device. If the kernel cannot compute it,
@@ -150,8 +149,8 @@ class Family {
   std::vector<std::pair<std::string, std::string>> common_defines(const Problem& problem,
                                                                   const Config& config) const;
 
-  /// Everything derived from the template's text, computed on first use: a program that runs a
-  /// kernel of one family does not wait for the texts of the others.
+  /// Everything derived from the template's text. It is computed on first use, so that a program
+  /// does not wait for the texts of families that it does not run.
   struct Text {
     std::vector<SourceFile> includes;
     std::string template_fingerprint;
@@ -171,7 +170,7 @@ class Family {
 std::string to_text(const Candidate& candidate);
 std::optional<Candidate> parse_candidate(std::string_view text);
 
-/// One backend's families, as its families.cpp lists them.
+/// The families of one backend, in the order of its families.cpp.
 struct BackendFamilies {
   std::string_view backend;  ///< "cuda"
   int number = 0;            ///< of the backend, in stored rows and the C ABI: never renumber
@@ -180,7 +179,7 @@ struct BackendFamilies {
   /// The start of a shell command that compiles a source as the library compiles it.
   std::string (*compiler_command)(const Source& source, const DeviceLimits& limits) = nullptr;
 };
-/// One for each folder with a families.cpp, sorted by name.
+/// One entry for each folder with a families.cpp, sorted by name.
 std::span<const BackendFamilies* const> all_families();
 /// Null if there is no such backend.
 const BackendFamilies* find_families(std::string_view backend);
@@ -189,7 +188,7 @@ const BackendFamilies* find_families(std::string_view backend);
 std::span<const Family* const> families(std::string_view backend);
 /// The naive kernel that the others are compared with. Precondition: the backend exists.
 const Family& baseline_family(std::string_view backend);
-/// 0 if no backend has this name; "" if no backend has this number.
+/// Return 0 if no backend has this name, and "" if no backend has this number.
 int backend_number(std::string_view backend);
 std::string_view backend_name(int number);
 /// Null if no family has this name. Names are unique across backends.

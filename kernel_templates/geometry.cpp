@@ -11,7 +11,7 @@ namespace {
 constexpr std::int64_t kCounterBytes = 4;
 constexpr int kWarp = 32;
 constexpr int kSmPartitions = 4;
-constexpr int kRegisterGranularity = 8;  // registers per thread are allocated in multiples
+constexpr int kRegisterGranularity = 8;  // registers per thread are allocated in multiples of this
 constexpr int kMaxBlocksPerSm = 16;      // the minimum of all supported architectures
 constexpr std::int64_t kSystemSharedBytesPerBlock = 1024;
 constexpr int kMaxRegistersPerThread = 255;

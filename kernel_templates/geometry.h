@@ -1,7 +1,7 @@
 #pragma once
 
-// Tiling: how a problem is divided into CTAs. Also the terms that the cost models of the CUDA
-// families share.
+// Tiling: the division of a problem into CTAs. Also the common parts of the CUDA families' cost
+// models.
 
 #include <cstdint>
 #include <functional>
@@ -34,9 +34,8 @@ struct Tiling {
 };
 Tiling tiling(const Problem& problem, int block_m, int block_n, int split_k = 1);
 
-/// The workspace of a split-K kernel: a counter of 4 bytes for each tile of D, then the partial
-/// tile of each CTA. 0 if split_k is 1. The kernels use it in
-/// cuda/common/split_k.cuh.
+/// The size of a split-K kernel's workspace (cuda/common/split_k.cuh): kWorkspaceCounterBytes for
+/// the counters, however many tiles D has, and a partial tile for each CTA. 0 if split_k is 1.
 std::int64_t split_workspace_bytes(const Tiling& tiling, std::int64_t partial_tile_bytes);
 
 /// Sentences for Family::instantiate; empty if the config fits.
@@ -48,7 +47,7 @@ std::string why_not_block(int threads, int registers_per_thread, std::int64_t sh
 std::string why_not_tiling(const Problem& problem, const Tiling& tiling, int block_k,
                            std::int64_t partial_tile_bytes, const DeviceLimits& limits);
 
-/// How many of these CTAs are resident on an SM at a time: at least 1.
+/// The number of these CTAs that fit on an SM at a time: at least 1.
 int blocks_per_sm(int threads, int registers_per_thread, std::int64_t shared_bytes,
                   const DeviceLimits& limits);
 
@@ -62,7 +61,7 @@ constexpr double kLaunchUs = 2.0;
 /// usual value (cuda/gpu_facts.h) for limits that are 0.
 double memory_us(double bytes, const DeviceLimits& limits);
 
-/// `cycles` at the clock of the SMs.
+/// The time of `cycles` at the clock of the SMs.
 double cycles_us(double cycles, const DeviceLimits& limits);
 
 /// The cycles of the SM that has the most CTAs and runs `resident` at a time: full waves, then one

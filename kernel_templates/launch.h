@@ -1,7 +1,8 @@
 #pragma once
 
-// Launch: how a kernel is launched. A family makes the value and a device executes it; neither
-// knows the other, so the parameters of a particular kernel pass through as bytes.
+// Launch: everything that a device needs to launch a kernel. A family makes the value and a device
+// executes it. Devices do not know families, so the parameters of a particular kernel are only
+// bytes to them.
 
 #include <array>
 #include <cstddef>
@@ -15,8 +16,8 @@
 namespace tunedgemm::internal {
 
 /// A workspace begins with counters. They are zero before a launch, and the kernel leaves them
-/// zero. The rest of the workspace follows. The size is fixed, so that kernels with different needs
-/// can share a workspace.
+/// zero. The rest of the workspace follows. The counters' size is fixed, so that kernels with
+/// different needs can share a workspace.
 inline constexpr std::int64_t kWorkspaceCounterBytes = 64 << 10;
 /// The last counters are reserved for the family. Split-K reductions use the others.
 inline constexpr std::int64_t kFamilyCounterBytes = 8;
@@ -58,9 +59,9 @@ class ParameterBytes {
   std::size_t size_ = 0;
 };
 
-/// How TMA divides one matrix into boxes: everything in a CUtensorMap except the address, which
-/// each launch supplies (CUDA Driver API, "Tensor Map Object Management"). The kernel's half is
-/// cuda/ptx/tensor_copy.cuh.
+/// The division of a matrix into boxes for TMA: everything in a CUtensorMap except the address,
+/// which each launch supplies (CUDA Driver API, "Tensor Map Object Management"). The kernel's half
+/// is cuda/ptx/tensor_copy.cuh.
 struct TensorMap {
   /// kNone: the kernel has a map parameter here, but does not read it.
   enum class Operand : std::int32_t { kNone = 0, kA = 1, kB = 2, kC = 3, kD = 4 };
@@ -80,7 +81,7 @@ inline constexpr int kMostTensorMaps = 4;
 
 /// Whether a kernel may start while the previous kernel in its stream still runs. If it may, it
 /// must itself wait for that kernel (cuda/ptx/synchronization.cuh). The launch attribute costs time
-/// after a kernel that does not let its successor start early.
+/// if the previous kernel does not let its successor start early.
 enum class ProgrammaticLaunch : std::int32_t {
   kNever = 0,
   kAfterOwn = 1,  ///< only in a graph, after a kernel of this library that allows it
@@ -110,8 +111,8 @@ struct Launch {
   /// The workspace only makes the kernel faster; without_workspace() launches it without one.
   bool workspace_is_optional = false;
   bool needs_workspace() const { return workspace_bytes > 0 && !workspace_is_optional; }
-  /// The kernel computes D's transpose: A and B, with everything that belongs to them, are swapped
-  /// in its Arguments.
+  /// The kernel computes D's transpose: in its Arguments, A and B are swapped, as are their strides
+  /// and scales.
   bool swaps_operands = false;
   ProgrammaticLaunch programmatic = ProgrammaticLaunch::kNever;
   /// The kernel lets its successor start early.

@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::size_t kFingerprintDigits = 32;
 
-// Prefixing the length keeps fields from running into each other.
+// The length comes first, so that different fields never give the same text.
 void append_field(std::string& text, std::string_view field) {
   text += std::to_string(field.size());
   text += ':';

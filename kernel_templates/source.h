@@ -1,7 +1,7 @@
 #pragma once
 
 // Source: a kernel template and the defines that turn it into one kernel. It has everything that a
-// compiler needs, and nothing about the device.
+// compiler needs except the device.
 
 #include <string>
 #include <string_view>
@@ -34,14 +34,14 @@ struct Source {
 SourceFile embedded_file(std::string_view name);
 /// The files that the file includes, directly or indirectly, without duplicates and sorted by name.
 std::vector<SourceFile> included_files(const SourceFile& file);
-/// The name that an #include "..." line of the file `from` refers to; empty if the line is not an
-/// include.
+/// The name of the file that `line`, an #include "..." line of the file `from`, includes. Empty if
+/// the line is not an include.
 std::string included_name(std::string_view line, std::string_view from);
 /// The text with every include rewritten to the full name of the included file, for a compiler that
 /// finds its files by name (NVRTC).
 std::string with_whole_names(const SourceFile& file);
 
-/// The text without comments and blank lines, so that edits of comments keep the winners.
+/// The text without comments and blank lines. Winners thus remain valid after edits of comments.
 std::string without_comments(std::string_view text);
 
 /// 32 hexadecimal digits of a hash of the file and its includes, without their comments.

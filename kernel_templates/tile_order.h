@@ -1,9 +1,9 @@
 #pragma once
 
-// The order in which the tiles of D are computed. CTAs start in the order of their index, so those
-// that run at the same time are neighbours in this order. The fewer rows of A and columns of B
-// these CTAs need together, the more of their loads hit in L2. The position of a single tile comes
-// from tile_at() in cuda/common/rasterization.cuh, which the kernels use as well.
+// The order in which the tiles of D are computed. CTAs start in the order of their index, so CTAs
+// that run at the same time are neighbours in this order. If they need few rows of A and columns of
+// B together, more of their loads hit in L2. The position of a single tile comes from tile_at() in
+// cuda/common/rasterization.cuh, which the kernels use as well.
 
 #include <cstdint>
 #include <vector>

@@ -31,8 +31,9 @@ except ImportError as import_error:
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 LARGEST_SIZE, SAMPLE_US, PROBE_LAUNCHES, MOST_LAUNCHES, MOST_COPIES = 32768, 2000, 16, 1024, 4096
-# For each type: its number in tunedgemm.h, PyTorch's name, bytes, its name in results, the layout, and the error bound of an
-# element of D, relative to sqrt(K) plus the element's magnitude. Tensor cores keep about 14 bits of a sum of fp8 products.
+# For each type: its number in tunedgemm.h, PyTorch's name, bytes, its name in results, the layout,
+# and the error bound of an element of D, relative to sqrt(K) plus the element's magnitude. The
+# bound is larger for fp8, because tensor cores keep only about 14 bits of a sum of fp8 products.
 KINDS = {"f16": (3, "float16", 2, "f16→f16", "nn", lambda k: 2**-9),
          "e5m2": (6, "float8_e5m2", 1, "e5m2→f16 fast", "nt", lambda k: 2**-6 * (1 + k / 4096))}
 if not MISSING:
@@ -148,7 +149,7 @@ def graph_timer(launch, copies: int, launches: int):
 
 def admit(launch, sets: list, bound: float) -> tuple[float, float]:
     """Runs a graph; returns the largest error relative to the bound and the time of a launch. Raises for a wrong result."""
-    launch(0)  # tunes: not possible in a capture
+    launch(0)  # tunes, which a capture does not allow
     torch.cuda.synchronize()
     sample_us, (a, b, d) = graph_timer(launch, len(sets), PROBE_LAUNCHES), sets[0]
     d.fill_(float("nan"))
@@ -177,7 +178,7 @@ def race(library: Library, types: str, size: int, rounds: int, cool_down_ms: int
             try:
                 launch, kernel = make()
                 racing.append((name, launch, kernel, *admit(launch, sets, KINDS[types][5](size)), []))
-            except Exception as error:  # race the others
+            except Exception as error:  # still race the others
                 row["remarks"].append(f"no {name}: {type(error).__name__}: {' '.join(str(error).split())}")
         launches = max(min(int(SAMPLE_US / min(us for *_, us, _ in racing)), MOST_LAUNCHES), len(sets))
         timers = [(samples, graph_timer(launch, len(sets), launches)) for _, launch, *_, samples in racing]

@@ -3,9 +3,9 @@
 #
 #   bash tools/fuzz.sh 60 c_api shape_list
 #
-# Starts from the inputs of tests/fuzz/corpus.txt; new inputs accumulate in build/fuzz/corpus. An input that finds a
-# bug is kept as build/fuzz/NAME-crash-*; run build/fuzz/tests/fuzz/fuzz_NAME with it, and add it to corpus.txt with
-# the fix.
+# Starts from the inputs of tests/fuzz/corpus.txt; new inputs accumulate in build/fuzz/corpus. An
+# input that finds a bug is kept as build/fuzz/NAME-crash-*. To repeat the bug, run
+# build/fuzz/tests/fuzz/fuzz_NAME with that file. Add the input to corpus.txt together with the fix.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 # shellcheck source=tools/packages.sh

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Measures the README's figures on this machine's GPU, draws its pictures, and writes figures and
-# pictures into the README.
+# Measures the README's figures on this machine's GPU, draws the README's pictures, and updates the
+# README.
 #
 #   bash tools/gallery.sh            both steps
 #   bash tools/gallery.sh measure    writes tools/gallery/*.json, on a machine with a GPU

@@ -18,7 +18,8 @@ from dataclasses import dataclass
 
 from drawing import fail, load_pyplot, save
 
-# The contender of each provider; cuBLASLt's best proposal differs by size.
+# The contender of each provider. None: cuBLASLt's best proposal is a different contender for each
+# size.
 PROVIDERS = {"tuned": "tuned", "cuBLASLt default": "cublaslt 0", "cuBLASLt best of 8": None,
              "Triton": "triton", "cuBLAS": "cublas", "OpenBLAS": "openblas 0"}
 # Colours for colour-blind readers (Okabe and Ito).
@@ -140,7 +141,7 @@ def draw_panel(axes, runs: list[Run], panel: tuple[str, str], only_panel: bool) 
 def titles(runs: list[Run], panels: list[tuple[str, str]]) -> tuple[str, str]:
     devices = " and ".join(dict.fromkeys(run.device for run in runs))
     what = " ".join(panels[0]) if len(panels) == 1 else "matrix multiplication"
-    measured = [run for run in runs if run.rounds > 0] or runs  # published figures have no rounds
+    measured = [run for run in runs if run.rounds > 0] or runs  # published figures have none
     days = " and ".join(dict.fromkeys(run.began_at.split(" ")[0] for run in measured))
     with_what = dict.fromkeys(text for run in runs for text in (run.compiler, run.vendor) if text)
     rounds = " and ".join(dict.fromkeys(str(run.rounds) for run in measured))

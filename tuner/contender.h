@@ -1,7 +1,7 @@
 #pragma once
 
-// Contender: a participant of a Race. Only the caller of the race knows what a contender times: a
-// candidate, or another library's kernel.
+// Contender: a participant of a Race. It times a candidate, or another library's kernel; the race
+// need not know which.
 
 #include <functional>
 #include <optional>
@@ -19,18 +19,18 @@ struct Sample {
   double clock_mhz = 0;  ///< of the device during the sample; 0 if unknown
 };
 
-/// The order of contenders with equal times: the smallest preference wins. It contains no measured
-/// value, so two tunings whose candidates tie choose the same winner.
+/// Decides between contenders with equal times: the smallest preference wins. A preference contains
+/// no measured value, so two tunings with the same ties choose the same winner.
 struct Preference {
-  bool needs_workspace = false;  ///< such as split K: more memory, one more buffer to clear
+  bool needs_workspace = false;  ///< for example with split K; costs memory
   int family_position = 0;       ///< in the registry, which lists the simplest family first
   double predicted_us = 0;
-  std::string text;  ///< of the candidate, so that no two preferences are equal
+  std::string text;  ///< of the candidate: makes every preference unique
 
   friend bool operator<(const Preference& left, const Preference& right);
 };
 
-/// Refers to the kernel that it samples.
+/// Does not own the kernel that it samples.
 struct Contender {
   /// Times `launches` back-to-back launches.
   std::function<std::variant<Sample, Rejection>(int launches)> sample;
@@ -41,7 +41,7 @@ struct Contender {
   // The race fills these. Element r of every contender was measured in the same round.
   std::vector<float> rounds_us;
   std::vector<double> clocks_mhz;      ///< of each round
-  std::optional<Rejection> rejection;  ///< set if it failed and left the race: ignore its rounds
+  std::optional<Rejection> rejection;  ///< set if the contender failed and left: ignore its rounds
 };
 
 }  // namespace tunedgemm::internal

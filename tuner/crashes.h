@@ -12,8 +12,7 @@
 
 namespace tunedgemm::internal {
 
-/// After this many crashes for one problem, the problem is not tuned again: each crash has cost a
-/// process.
+/// After this many crashes, a problem is not tuned again: each crash has ended a process.
 constexpr std::size_t kMostCrashes = 2;
 /// The limit if a crash costs only a worker. After this many crashes, only candidates that ran
 /// before are tried.
@@ -21,8 +20,8 @@ constexpr std::size_t kMostCrashesOfWorkers = 5;
 
 /// The trials of crashed candidates whose template is current.
 std::vector<TrialRecord> crashes_among(std::span<const TrialRecord> trials);
-/// The in-flight mark of a race. If the process ends during a race, the mark counts as one more
-/// crash of the problem: nobody knows which candidate caused it.
+/// The in-flight mark of a race, in which several candidates run. If the process ends during a
+/// race, the mark counts as a crash of the problem: the guilty candidate is unknown.
 TrialRecord race_mark(std::span<const TrialRecord> crashes);
 bool has_crashed(std::span<const TrialRecord> crashes, const Candidate& candidate);
 /// A sentence if there are too many crashes to continue; else empty.

@@ -15,8 +15,8 @@ double median_us(const Contender& contender) {
   return median({contender.rounds_us.begin(), contender.rounds_us.end()});
 }
 
-// The contender with the lowest median, other than `except`; the preferred one if medians are
-// equal.
+// The contender with the lowest median, ignoring `except`. If medians are equal, the preference
+// decides.
 std::optional<std::size_t> fastest(std::span<const Contender* const> contenders,
                                    std::optional<std::size_t> except) {
   std::optional<std::size_t> best;
@@ -52,7 +52,6 @@ std::vector<std::size_t> ties_of(std::size_t reference,
   return ties;
 }
 
-// Whether the interval has values on both sides of the margin.
 bool straddles(const Interval& interval, double margin) {
   return interval.low <= margin && interval.high > margin;
 }

@@ -1,7 +1,7 @@
 #pragma once
 
 // Evaluator: the only interface between decisions (this folder) and a device (runtime/). The tuner
-// decides what to try and what the samples mean; an evaluator compiles, checks and times.
+// decides what to try and interprets the samples; an evaluator compiles, checks and times.
 
 #include <cstdint>
 #include <memory>
@@ -39,17 +39,17 @@ class Evaluator {
  public:
   virtual ~Evaluator() = default;
 
-  /// Compilations still running when now_seconds() reaches `seconds` are abandoned, if the compiler
-  /// can be stopped: their candidates are rejected as unavailable.
+  /// When now_seconds() reaches `seconds`, running compilations are abandoned if the compiler can
+  /// be stopped. Their candidates are rejected as unavailable.
   virtual void set_compile_deadline(double /*seconds*/) {}
 
   /// A hint that these candidates will be prepared, in this order. A device may compile them in the
   /// background; if that would disturb timing, the call returns only when all are compiled.
   virtual void compile_ahead(std::span<const Instance> candidates) = 0;
 
-  /// How many candidates compile_ahead should get in one call; 0: all at once. A device that
-  /// compiles within the call returns a number that takes about a second, so that the end of the
-  /// budget and a cancellation are noticed in time.
+  /// The number of candidates to pass to compile_ahead in one call; 0: all at once. If
+  /// compile_ahead blocks, this is about a second of work, so that cancellation and the end of the
+  /// budget are noticed in time.
   virtual int compile_batch() const { return 0; }
 
   /// Compiles the candidate, or takes its binary from compile_ahead or the store, and loads it.
@@ -60,7 +60,7 @@ class Evaluator {
   virtual void warm_up() = 0;
 
   /// Leaves the device idle for this long before a sample. A device under long load lowers its
-  /// clock, and a candidate must not pay for the power that the previous one drew.
+  /// clock, and one candidate's power must not slow the next.
   virtual void cool_down(double seconds) = 0;
   /// The cool-down to use in the finals; may be 0.
   virtual double cool_down_seconds() const { return 0; }
@@ -90,7 +90,7 @@ std::optional<Rejection> why_implausible(double us, double roofline_us);
 /// A sample of the trial in microseconds per launch, rejected if it is implausible.
 std::variant<double, Rejection> plausible_sample(Trial& trial, int launches, double roofline_us);
 
-/// Four digits: "0.1234", "1.235e+04".
+/// Four significant digits: "0.1234", "1.235e+04".
 std::string four_digits(double value);
 
 }  // namespace tunedgemm::internal

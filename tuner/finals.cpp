@@ -17,7 +17,8 @@ double seconds_per_round(const std::vector<Contender*>& contenders, const RaceOp
   return seconds;
 }
 
-// Removes the slowest until the time suffices; keeps at least the fastest and the default.
+// Removes the slowest contenders until `rounds` rounds fit into `seconds`. Keeps at least the
+// fastest and the default.
 void leave_out_slowest(std::vector<Contender*>& contenders, int rounds, const RaceOptions& options,
                        double seconds) {
   while (contenders.size() > 2 && rounds * seconds_per_round(contenders, options) > seconds) {
@@ -53,7 +54,7 @@ FinalsReport run_finals(std::vector<Contender*> contenders, Evaluator& evaluator
         return true;
       }
     }
-    // cancelled() comes first, since cancelling shortens the time that is left.
+    // cancelled() comes first: it updates the time that is left.
     return race.rounds() > 0 && (time_budget.cancelled(), time_budget.seconds_left() <= 0);
   };
   while (!race.contenders().empty() && !is_over()) {

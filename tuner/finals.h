@@ -20,10 +20,10 @@ struct FinalsReport {
   bool enough = false;      ///< at least the minimum number of rounds
 };
 
-/// Races the contenders, which are sorted by `launch_us`, until the decision is settled, all rounds
-/// are done, or the time is over; at least one round. If time is short, the slowest contenders
-/// except the default are left out (they get no rounds) before the number of rounds is cut.
-/// `on_round` gets the number of rounds and may be empty.
+/// Races the contenders, which are sorted by `launch_us`, for at least one round: until the
+/// decision is settled, all rounds are done, or the time is over. If time is short, the slowest
+/// contenders except the default get no rounds; only then is the number of rounds cut. `on_round`
+/// gets the number of rounds and may be empty.
 FinalsReport run_finals(std::vector<Contender*> contenders, Evaluator& evaluator,
                         const SearchLimits& search_limits, TimeBudget& time_budget,
                         std::uint64_t seed, const std::function<void(int)>& on_round);

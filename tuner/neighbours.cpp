@@ -9,16 +9,18 @@
 namespace tunedgemm::internal {
 namespace {
 
-// Beyond 4 doublings in total, a winner predicts no better than the cost model.
+// The largest distance() of a useful neighbour: beyond it, a winner predicts no better than the
+// cost model.
 constexpr double kReach = 4;
-// On small problems a winner has many ties, which are much alike.
+// A neighbour gives at most this many seeds: small problems have many ties, which resemble each
+// other.
 constexpr std::size_t kSeedsOfOneNeighbour = 3;
 
-// A winner can be used without measuring if each extent differs by at most this many doublings.
+// A winner may run unmeasured on another problem if no extent differs by more doublings.
 constexpr double kNearEnough = 1;
-// The model errs by a few percent, and by about the same factor for similar shapes.
+// The model's errors on similar shapes differ by less than this factor.
 constexpr double kModelScatter = 1.05;
-// Only this many near winners are checked, since each check ranks all configs of the winner's
+// The number of near winners to check. A check is slow: it ranks all configs of the winner's
 // problem.
 constexpr int kNearWinners = 3;
 
@@ -69,12 +71,12 @@ double disfavour(const Instance& instance, std::span<const Instance> ranked) {
   return instance.predicted_us / ranked.front().predicted_us;
 }
 
-// The winner's config on `problem`; empty if the model ranks it worse there than on its own
-// problem.
+// The winner's config on `problem`; empty if the model rates the config clearly worse there than on
+// the winner's own problem.
 std::optional<Instance> carried_over(const Record& winner, const Problem& problem,
                                      const DeviceLimits& limits, std::span<const Instance> ranked) {
   const Candidate candidate{find_family(winner.family), winner.config};
-  // A tuning cut short by its budget says little more than the model.
+  // If the budget cut a tuning short, its winner is little better than the model's guess.
   if (!winner.complete || candidate.family == nullptr ||
       candidate.family->backend() != limits.backend) {
     return std::nullopt;

@@ -13,13 +13,12 @@ namespace tunedgemm::internal {
 
 /// The distance between two canonical problems: the sum of the differences of log2(1 + size) over
 /// M, N, K and batch, plus 1 if alignment or alpha differ, 1/4 if strides differ, and 1/4 if the
-/// launch regime differs. It is a metric: zero only for equal problems. Empty if the types, orders,
-/// numerics, regimes or epilogue classes differ: then the winner of one problem predicts nothing
-/// about the other's.
+/// launch regime differs. Empty if the types, orders, numerics, cold or warm inputs, or epilogue
+/// classes differ: then one winner predicts nothing about the other.
 std::optional<double> distance(const Problem& left, const Problem& right);
 
 struct NearWinner {
-  double apart = 0;  ///< distance() of its problem
+  double apart = 0;  ///< the distance() of the winner's problem
   const Record* winner = nullptr;
 };
 /// The winners on this device whose problems have a distance() to `problem`, the nearest first. The
@@ -34,20 +33,20 @@ std::vector<Instance> neighbour_seeds(const Problem& problem, const DeviceIdenti
                                       const DeviceLimits& limits, std::span<const Record> winners,
                                       int count);
 
-/// How many neighbouring problems to request from a store for a problem without a winner.
+/// The number of neighbours to request from a store for an untuned problem.
 inline constexpr int kAskedNeighbours = 32;
 
-/// The candidates for a call without a winner, the best guess first; never empty. They are in the
-/// cost model's order, preceded by a winner of a near problem on this device: the nearest one that
-/// was tuned to completion, has the same alignments and no extent that differs by more than a
-/// factor of two, and whose winner the model (which knows waves, split K and bytes) ranks about as
-/// well for `problem`. `ranked` are the ranked_candidates() of `problem`.
+/// The candidates for a call without a winner, the best guess first; never empty. At most one
+/// winner of a near problem on this device comes first; the cost model's order follows. The near
+/// problem must be completely tuned, with the same alignments and extents within a factor of two.
+/// The model must rate its winner about as well for `problem` as for the near problem. `ranked` are
+/// the ranked_candidates() of `problem`.
 std::vector<Instance> untuned_choices(const Problem& problem, const DeviceIdentity& device,
                                       const DeviceLimits& limits, std::span<const Record> winners,
                                       std::vector<Instance> ranked);
 
-/// The candidates that a tuning timed, the fastest first, except those whose template has changed
-/// since.
+/// The timed candidates in `trials`, the fastest first. Skips candidates whose template has
+/// changed.
 std::vector<Instance> measured_instances(const Problem& problem, const DeviceLimits& limits,
                                          std::vector<TrialRecord> trials);
 

@@ -10,14 +10,14 @@
 namespace tunedgemm::internal {
 namespace {
 
-// Below this fraction of the highest clock, a round measures power management (NVBench uses 0.75 of
-// the nominal clock, FlashInfer 0.9 of the session's).
+// Below this fraction of the highest clock, a round would measure power management (NVBench uses
+// 0.75 of the nominal clock, FlashInfer 0.9 of the session's).
 constexpr double kLowestClock = 0.9;
 
 }  // namespace
 
-// SplitMix64 (Steele, Lea and Flood, 2014): std::shuffle differs between standard libraries, and a
-// seed should give the same order everywhere.
+// SplitMix64 (Steele, Lea and Flood, 2014): unlike std::shuffle, it gives the same order with every
+// standard library.
 std::uint64_t Race::Random::next() {
   std::uint64_t mixed = (state_ += 0x9e3779b97f4a7c15);
   mixed = (mixed ^ (mixed >> 30)) * 0xbf58476d1ce4e5b9;
@@ -110,7 +110,7 @@ void Race::remove_rejected() {
                 [](const Contender* contender) { return contender->rejection.has_value(); });
 }
 
-// A device that was throttled from the start is not expected to recover.
+// Throttling counts only if the device was not throttled from the start.
 bool Race::clock_has_dropped() {
   const Evaluator::Clock now = evaluator_.clock();
   last_mhz_ = now.mhz;

@@ -2,9 +2,8 @@
 
 // Race: the only loop that times kernels against each other. Each round takes one sample of every
 // contender, in a newly shuffled order, so that drift (clock, temperature, other load on the
-// machine) affects all of them alike. The caller decides when the race ends and what its times
-// mean: the finals end when the decision is settled (finals.h), a benchmark after a number of
-// rounds.
+// machine) affects all of them alike. The caller decides when the race ends: the finals when the
+// decision is settled (finals.h), a benchmark after a number of rounds.
 
 #include <cstdint>
 #include <limits>
@@ -15,15 +14,15 @@
 
 namespace tunedgemm::internal {
 
-/// A contender that samples the trial, which must outlive it. `launch_us` is the time of a launch
-/// before the race.
+/// A contender that samples the trial. The trial must outlive the contender. `launch_us` is the
+/// time of a launch, measured before the race.
 Contender contender_of(Trial& trial, double launch_us);
 
 struct RaceOptions {
   double sample_us = 2000;       ///< the approximate length of a sample
   double cool_down_seconds = 0;  ///< before each sample
-  /// How many rounds may be discarded because the clock had dropped. Further rounds with a low
-  /// clock count: a clock that stays low is the device's clock.
+  /// The number of rounds that may be discarded because the clock dropped. Later rounds count at
+  /// any clock: a clock that stays low is normal for this device.
   int most_repeated_rounds = 0;
   std::uint64_t seed = 0;  ///< of the shuffled orders
 };
@@ -40,12 +39,11 @@ class Race {
   Race(std::vector<Contender*> contenders, Evaluator& evaluator, const RaceOptions& options);
 
   /// Runs a round and gives its times to the contenders. A contender that fails, or has an
-  /// impossible time, gets a rejection and leaves the race. If the clock had dropped and the round
-  /// took less than `seconds_left`, the round is discarded, the device is warmed up, and the result
-  /// is false.
+  /// impossible time, gets a rejection and leaves the race. If the clock dropped and time is left
+  /// to repeat the round, run_round() discards it, warms the device up and returns false.
   bool run_round(double seconds_left = std::numeric_limits<double>::infinity());
 
-  /// Runs a round and discards its times, for kernels with setup work in their first long sample.
+  /// Runs a round and discards its times: some kernels do setup work in their first long sample.
   void run_uncounted_round();
 
   /// The contenders that are still in the race.

@@ -48,8 +48,8 @@ std::string why_noisy(const Measurement& winner, const FinalsReport& finals) {
   if (const double spread = relative_spread(winner); spread > kBusySpread) {
     scatter = "busy machine: samples within " + percent(spread);
   }
-  // A few rounds with a dropped clock are repeated; if there were many, the clock may have been low
-  // in the counted rounds, too.
+  // Rounds with a dropped clock are repeated. If many were, the clock may have been low in counted
+  // rounds too.
   if (2 * finals.repeated_rounds > finals.rounds) {
     clock = "the clock dropped in " + std::to_string(finals.repeated_rounds) + " rounds, " +
             std::to_string(finals.rounds) + " counted";

@@ -1,6 +1,6 @@
 #pragma once
 
-// The text of Record::remark: how the winner was chosen and measured, if that was unusual.
+// The text of Record::remark: tells if the choice or the measurement of the winner was unusual.
 
 #include <string>
 #include <string_view>
@@ -11,14 +11,14 @@
 
 namespace tunedgemm::internal {
 
-/// If the winner's samples scatter by more than this (relative_spread), the machine was busy: on an
-/// idle one the spread is 1 % or less.
+/// A larger relative_spread() of the winner's samples means that the machine was busy: on an idle
+/// machine the spread is at most 1 %.
 inline constexpr double kBusySpread = 0.05;
 
 enum class Winner { kDefault, kChallenger, kTunedLaunch };
 
-/// "kept: default, too few rounds to tell (another measured 1.12x, +-8.3 %)": why the winner is not
-/// the contender that was measured fastest. Empty if it is.
+/// "kept: default, too few rounds to tell (another measured 1.12x, +-8.3 %)": why another contender
+/// that was measured faster did not win. Empty if the winner was measured fastest.
 std::string why_kept(const Decision& decision, Winner winner);
 
 /// "busy machine: samples within +-9.1 %". Empty if the winner's samples scatter as usual and the

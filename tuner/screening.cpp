@@ -13,8 +13,9 @@ namespace tunedgemm::internal {
 namespace {
 
 constexpr double kSampleUs = 300;
-// A single sample is within a few percent of the truth: a candidate behind by kFarBehind cannot
-// win, and one within kNear needs the finals to decide.
+// Relative to the best time. A single sample errs by a few percent, so a candidate beyond
+// kFarBehind cannot win. Candidates within kNear go to the finals. A candidate beyond kHopeless
+// gets no second sample.
 constexpr double kFarBehind = 1.5;
 constexpr double kNear = 1.2;
 constexpr double kHopeless = 3;
@@ -107,7 +108,6 @@ void Screening::compile(std::span<const SelectedCandidate> batch) {
   }
 }
 
-// The device may compile in the background while its clock rises.
 void Screening::warm_up() {
   if (!must_stop()) {
     const Stopwatch screening(task_.evaluator, seconds_.screen);
@@ -207,8 +207,8 @@ std::variant<double, Rejection> Screening::screening_sample(Trial& trial) const 
                                           : leaders_.front().contender.launch_us;
   auto first = plausible_sample(trial, 1, roofline_us);
   const double* first_us = std::get_if<double>(&first);
-  // Takes a second sample if the launch is so short that one launch is unreliable, or if the first
-  // sample may have been disturbed, but not if the candidate is hopeless.
+  // A second sample is needed if one launch is too short for a reliable time, or if a disturbance
+  // may have slowed the first sample. Hopeless candidates get none.
   if (first_us == nullptr || *first_us > kHopeless * best_us) {
     return first;
   }
@@ -223,7 +223,8 @@ std::variant<double, Rejection> Screening::screening_sample(Trial& trial) const 
   return first;
 }
 
-// Unloads candidates that can no longer reach the finals: an exhaustive search tries thousands.
+// Unloads candidates that can no longer reach the finals: thousands of loaded kernels need much
+// memory.
 void Screening::admit(ScreenedCandidate screened) {
   const auto slower = [](double us, const ScreenedCandidate& other) {
     return us < other.contender.launch_us;
@@ -239,8 +240,8 @@ void Screening::admit(ScreenedCandidate screened) {
   });
 }
 
-// If no candidate at all can be compiled and loaded, the environment is the cause: a full disk must
-// not exclude candidates for good.
+// If no candidate can be compiled and loaded, the environment is the cause. For example, a full
+// disk must not exclude candidates for good.
 void Screening::excuse_all() {
   for (const std::size_t line : lines_not_made_) {
     trial_log_.reject(line, Reason::kUnavailable, trial_log_.at(line).rejection->detail);
@@ -269,7 +270,8 @@ bool Screening::must_stop() {
   if (time_budget_.cancelled()) {
     return true;
   }
-  // While no candidate is valid, continue even after the time is over, unless nothing compiles.
+  // Without a valid candidate, screening continues even after the time is over, unless nothing
+  // compiles.
   if (not_made_ >= kHopelesslyMany && time_budget_.seconds_left() <= 0) {
     return true;
   }

@@ -1,7 +1,7 @@
 #pragma once
 
-// Screening: steps 1 to 3. Every candidate is compiled, checked and, if correct, timed once; the
-// fastest reach the finals. While one is checked, the device may compile the next.
+// Screening: steps 1 to 3. Every candidate is compiled, checked and, if correct, timed. The fastest
+// reach the finals. The evaluator may compile the next candidate while this one is checked.
 
 #include <cstddef>
 #include <memory>
@@ -24,7 +24,7 @@ struct PhaseSeconds {
   double compile = 0, check = 0, screen = 0, finals = 0;
 };
 
-/// A candidate that computes the right result and was timed once. Move-only: it owns the kernel.
+/// A correct candidate with its screening time. Move-only: it owns the kernel.
 struct ScreenedCandidate {
   SelectedCandidate selected;
   std::size_t line = 0;  ///< in the trial log
@@ -38,15 +38,16 @@ class Screening {
   Screening(const Task& task, const SearchLimits& search_limits, TimeBudget& time_budget,
             TrialLog& trial_log, PhaseSeconds& seconds);
 
-  /// Tries the candidates in order until the time is over, and beyond that until one is valid.
-  /// Tries candidates that spill registers only if no other is valid. May be called again with
-  /// other candidates.
+  /// Tries the candidates in order until the time is over. If none is valid by then, continues
+  /// until one is. Tries candidates that spill registers only if no other is valid. May be called
+  /// again with other candidates.
   void run(const Selection& selection);
 
   /// The candidates near the fastest so far, the fastest first: at most SearchLimits::finalists,
   /// plus the default if it is near.
   std::vector<Instance> fastest() const;
-  /// Moves the finalists out: those of fastest(), and always the default. Rejects the stragglers.
+  /// Moves the finalists out: the candidates of fastest(), and always the default. Rejects those
+  /// beyond kFarBehind as too slow.
   [[nodiscard]] std::vector<ScreenedCandidate> take_leaders();
   bool tried_all() const { return tried_all_; }
   /// The time of the naive kernel; 0 if it was not timed.

@@ -9,7 +9,7 @@
 namespace tunedgemm::internal {
 namespace {
 
-// At most 1/4 of a small budget is kept for refinement.
+// At most one candidate in this many is reserved for refinement.
 constexpr int kCandidatesPerRefinement = 4;
 
 SearchLimits search_limits_of(Rigor rigor) {

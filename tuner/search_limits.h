@@ -11,17 +11,17 @@ namespace tunedgemm::internal {
 struct SearchLimits {
   double seconds = 0;            ///< for the whole tuning, including compilation
   int candidates = 0;            ///< how many are compiled and checked
-  int refinements = 0;           ///< how many of them are kept until the best tiles are known
-  int variants_of_one_tile = 0;  ///< at most this many of the others share a tile
+  int refinements = 0;           ///< the part of them reserved for variants of the best tiles
+  int variants_of_one_tile = 0;  ///< in the first selection
   int neighbours = 0;            ///< how many tuned shapes provide seeds
   int finalists = 0;             ///< in addition to the default
   int minimum_rounds = 0;        ///< of the finals
   int maximum_rounds = 0;
-  double finals_seconds = 0;  ///< no round beyond the minimum begins after this long
+  double finals_seconds = 0;  ///< after this time, only the minimum rounds are run
 };
 
-/// A compilation may take this long even if less of the budget is left: otherwise nothing could be
-/// compiled within a tiny budget.
+/// A compilation may take this long even if less of the budget is left. Otherwise a tiny budget
+/// could compile nothing.
 constexpr double kLeastCompileSeconds = 2;
 
 /// The rigor's numbers, overridden by those that the budget gives.
@@ -37,8 +37,8 @@ struct DecisionCost {
 /// The least time in which two candidates can be compared.
 double seconds_to_decide(const SearchLimits& search_limits, const DecisionCost& cost);
 
-/// A sentence that says why, if the budget allows too few candidates for the default to have a
-/// rival, or too little time for enough rounds; else empty.
+/// A sentence that says why the budget is too small: it leaves no rival for the default, or no time
+/// for enough rounds. Empty if the budget suffices.
 std::string why_too_small(const SearchLimits& search_limits, const DecisionCost& cost);
 
 }  // namespace tunedgemm::internal

@@ -12,11 +12,10 @@
 namespace tunedgemm::internal {
 namespace {
 
-// A candidate predicted to be this many times slower than the best is not worth compiling, not even
-// in an exhaustive search; the model errs by less.
+// Candidates predicted to take this many times as long as the best are never compiled, even in an
+// exhaustive search: the model errs by less.
 constexpr double kHopeless = 20;
-// A candidate is worth timing early if its earlier time was within this factor of that session's
-// best.
+// Candidates of an earlier session come early if they were within this factor of its best time.
 constexpr double kPromising = 1.5;
 
 std::string key_of(const Candidate& candidate) {
@@ -69,7 +68,7 @@ class SelectionBuilder {
     return position->second ? &selection_.candidates[*position->second] : nullptr;
   }
 
-  // Adds the candidates in `some` that are `wanted`, in order, until there are `most` in total.
+  // Adds the `wanted` candidates of `some`, in order, until the selection has `most`.
   template <class Wanted>
   void add_all(std::span<const Instance> some, int most, const Wanted& wanted) {
     for (const Instance& ranked : some) {
@@ -197,10 +196,11 @@ Selection select_given(const Knowledge& knowledge) {
 
 namespace {
 
-// The naive kernel is not timed if it is slower: the comparison must not cost more than the tuning.
+// The naive kernel is timed only if it is predicted to take at most this long: the comparison must
+// not cost more than the tuning.
 constexpr double kAffordableUs = 0.25e6;
-// The store measures distance by size alone: fetch 4x as many neighbours as needed, then keep those
-// nearest in alignment and strides as well.
+// The store knows only the distance in size: fetch 4x as many neighbours as needed, then keep the
+// nearest by distance().
 constexpr int kNearBySize = 4;
 
 std::vector<Instance> instances_of(std::span<const Candidate> candidates, const Task& task) {

@@ -1,9 +1,8 @@
 #pragma once
 
 // Selection: which candidates are tried, and in which order. The default comes first, so that it is
-// tried even on the smallest budget. Then come candidates known to be good, then the cost model's
-// best, spread over different tiles, since the model errs by the same amount for similar
-// candidates.
+// tried even on the smallest budget. Then come candidates known to be good. Then comes the cost
+// model's best, spread over different tiles, since the model errs equally for similar candidates.
 
 #include <cstddef>
 #include <optional>
@@ -42,16 +41,16 @@ struct Selection {
 };
 
 /// Selects at most `search_limits.candidates`, minus those reserved for refine(). Leaves out
-/// candidates that were rejected earlier with the same template; the default is tried again if it
-/// was only slow. Earlier times affect only the order: candidates with the best times come early,
-/// the others last.
+/// candidates that were rejected earlier with the same template, except a default that was only
+/// slow. Earlier times affect only the order: the fastest candidates come early, other timed ones
+/// last.
 Selection select(const Knowledge& knowledge, const SearchLimits& search_limits);
 
 /// Selects `search_limits.refinements` more candidates after those of select() have been tried.
 /// First come variants of `best`, the fastest so far: the same tiles with other orders and
-/// clusters, of which select() takes few; at most half of the variants share a tile. Then come the
-/// next candidates in the cost model's order. Leaves out candidates tried in this tuning (`tried`)
-/// or earlier (`knowledge.earlier`).
+/// clusters. At most half of the variants share a tile. Then come the next candidates in the cost
+/// model's order. Leaves out candidates tried in this tuning (`tried`) or earlier
+/// (`knowledge.earlier`).
 Selection refine(const Knowledge& knowledge, std::span<const Instance> best,
                  std::span<const TrialRecord> tried, const SearchLimits& search_limits);
 

@@ -42,7 +42,7 @@ Measurement summarize(std::span<const float> samples_us) {
 Interval median_interval(std::vector<double> values) {
   constexpr double kTail = 0.025;
   const std::size_t count = values.size();
-  // Sums the binomial probabilities that 0, 1, ... of the values are below the median.
+  // `tail` sums the binomial probabilities that 0, 1, ... values are below the median.
   double probability = std::ldexp(1.0, -static_cast<int>(count));
   double tail = probability;
   std::size_t rank = 0;

@@ -1,8 +1,8 @@
 #pragma once
 
-// Statistics of samples. All are order statistics (medians and ranks), because times have outliers
-// on one side and are not normally distributed. Nothing here draws random numbers: the same samples
-// always give the same answer.
+// Statistics of samples. All are order statistics (medians and ranks), because times are not
+// normally distributed: their outliers are all slow. No random numbers: the same samples always
+// give the same answer.
 
 #include <limits>
 #include <span>
@@ -48,8 +48,8 @@ struct Comparison {
   double deviation = 0;  ///< median absolute deviation of the rounds
 };
 
-/// Compares round by round, so that a slowdown of a whole round cancels out. Precondition: both
-/// have the same number of rounds, at least one.
+/// Compares the times of each round, so that a slowdown of a whole round cancels out. Precondition:
+/// both have the same number of rounds, at least one.
 Comparison compare(std::span<const float> rounds_us, std::span<const float> reference_us);
 
 }  // namespace tunedgemm::internal

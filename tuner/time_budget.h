@@ -1,6 +1,7 @@
 #pragma once
 
-// TimeBudget: the time that a tuning has left. It ends with the budget, or when the user cancels.
+// TimeBudget: the time that a tuning has left. None is left when the budget is spent, or when the
+// user cancels.
 
 #include <functional>
 
@@ -18,7 +19,7 @@ class TimeBudget {
   TimeBudget(Evaluator& evaluator, double seconds, std::function<bool()> cancelled);
 
   /// Asks whether the user has cancelled, and remembers the answer. After cancellation only the
-  /// grace period is left. The time spent in asking does not count.
+  /// grace period is left. The time in the user's callback does not count.
   bool cancelled();
   double seconds_left();
   double seconds_spent();

@@ -34,7 +34,7 @@ std::vector<Contender*> contenders_of(std::vector<ScreenedCandidate>& screened) 
   return contenders;
 }
 
-// A worker's parent knows which candidate runs, so a worker needs no race mark.
+// In a worker no race mark is needed: its parent knows which candidate runs.
 FinalsReport race(std::vector<ScreenedCandidate>& screened, const Task& task,
                   const SearchLimits& search_limits, TimeBudget& time_budget,
                   std::span<const TrialRecord> crashes) {
@@ -114,7 +114,6 @@ Record record_of(const Task& task, const std::vector<ScreenedCandidate>& finalis
   return record;
 }
 
-// The remark also says whether only the default was tried.
 std::string remark_of(const Decision& decision, const std::vector<ScreenedCandidate>& finalists,
                       const Record& record, const FinalsReport& finals) {
   const bool is_default = finalists[decision.winner].selected.is_default;

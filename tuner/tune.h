@@ -1,7 +1,7 @@
 #pragma once
 
-// tune(): from a problem to a winner, as one screen of code in tune.cpp: rank, compile, check,
-// screen, finals, decide. The README of this folder says what each step guarantees.
+// tune(): finds the winner for a problem in six steps: rank, compile, check, screen, finals,
+// decide. The README of this folder says what each step guarantees.
 
 #include <cstdint>
 #include <functional>
@@ -19,7 +19,7 @@ namespace tunedgemm::internal {
 
 struct Budget {
   double seconds = 0;  ///< for this problem; 0: the rigor's default
-  int candidates = 0;  ///< how many are compiled and checked; 0: the rigor's default
+  int candidates = 0;  ///< the number to compile and check; 0: the rigor's default
 };
 
 enum class Phase { kRank, kCompile, kCheck, kScreen, kFinals, kDone };
@@ -31,7 +31,7 @@ struct Progress {
   double best_us = 0;       ///< 0 until a candidate has been timed
 };
 
-/// What a crashing candidate takes down: the caller, or a worker that can be restarted.
+/// The process that a crash ends: the caller's, or a worker that can be restarted.
 enum class CrashCost { kCaller, kWorker };
 
 struct TuneOptions {
@@ -49,20 +49,20 @@ struct TuneOptions {
   /// time does not count against the budget.
   std::function<bool()> cancelled;
   /// Whether the tuning runs beside a program's calls. It then takes at most a tenth of the free
-  /// memory. If cancelled, it keeps no winner, only its outcomes, from which the next tuning
-  /// continues.
+  /// memory. If it is cancelled, it keeps only its outcomes and no winner; the next tuning
+  /// continues from them.
   bool in_background = false;
-  /// Decides how many crashes end the tuning of a problem; see tuner/crashes.h.
+  /// Sets the number of crashes after which tuning stops; see tuner/crashes.h.
   CrashCost crash_cost = CrashCost::kCaller;
   /// May be empty. Called with a candidate before it is loaded, checked or timed, and with the
   /// seconds after which it counts as hung; called with null when that operation has returned.
   std::function<void(const Candidate*, double seconds)> on_candidate;
-  /// How many seconds these are beyond the time that the cost model expects; 0: 30.
+  /// A candidate counts as hung after the cost model's estimate plus this many seconds; 0: 30.
   double candidate_seconds = 0;
 };
 
 struct Tuning {
-  /// Empty if no candidate was valid; then `failure` is a sentence that says why.
+  /// Empty if no candidate was valid; then `failure` says why.
   std::optional<Record> record;
   std::string failure;
   Source winner_source;
@@ -72,12 +72,12 @@ struct Tuning {
 };
 
 /// Tunes the key's problem, which is canonical, with the evaluator. Reads earlier outcomes from the
-/// store and writes each new one to it, but not the winner, which the caller stores with
-/// `store.put`. Throws nothing of its own; an evaluator's exception (a lost device) passes through.
+/// store and writes each new one. The caller stores the winner with `store.put`. Throws nothing of
+/// its own; an evaluator's exception (a lost device) passes through.
 Tuning tune(const TuningKey& key, const DeviceLimits& limits, Evaluator& evaluator, Store& store,
             const TuneOptions& options);
 
-/// The arguments of tune(). It refers to everything and owns nothing; it lives as long as the call.
+/// The arguments of tune(). It owns nothing and lives as long as the call.
 struct Task {
   const TuningKey& key;
   const DeviceLimits& limits;

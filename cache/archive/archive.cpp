@@ -11,12 +11,12 @@
 namespace tunedgemm::internal {
 namespace {
 
-// The pause before the file is tried again after it was busy for the whole busy timeout, or the
-// disk was full. The pause before the writers' queue is tried again is the same.
+// The pause before the next attempt to write, if the file was busy for the whole busy timeout or
+// the disk was full. Also the pause before a blocked writers' queue is tried again.
 constexpr std::chrono::seconds kPauseAfterFailure{10};
 constexpr std::size_t kMostUnsaved = 256;
 constexpr std::size_t kMostWarnings = 100;
-// A file that was damaged this often is on a bad disk, and is better left alone.
+// A file that was damaged this often is no longer replaced: its disk must be bad.
 constexpr int kMostReplacements = 3;
 
 std::string random_prefix() {
@@ -158,8 +158,8 @@ bool Archive::write_to_file(const std::vector<Work>& works) {
       }
       std::optional<sqlite::Transaction> transaction;
       {
-        // If a writer is still in the queue after the timeout, it is stuck: wait for it once, not
-        // every time.
+        // A writer that blocks the queue for the whole timeout is stuck. Don't wait for it again
+        // and again.
         const bool is_moving = Clock::now() >= queue_again_at_;
         const LockFile::Held held(*file_->writers_lock, is_moving ? options_.busy_timeout_ms : 0);
         if (is_moving && !held) {
@@ -167,8 +167,8 @@ bool Archive::write_to_file(const std::vector<Work>& works) {
         }
         transaction.emplace(file_->connection);
       }
-      // While we hold the write lock, nobody can replace the file: see replace_damaged. But a newer
-      // library may have migrated the file since it was opened.
+      // Nobody can replace the file from here on, since we hold the write lock (replace_damaged()).
+      // But the file may have been replaced before, or migrated by a newer library.
       is_ours = !file_->was_replaced() &&
                 file_->connection.integer("PRAGMA user_version") == kSchemaVersion;
       if (!is_ours) {
@@ -215,7 +215,7 @@ void Archive::run(const std::vector<Work>& works, sqlite::Connection& connection
   }
 }
 
-// The file now has everything that was only in memory.
+// Called when the file has everything that was only in memory.
 void Archive::forget_unsaved() {
   if (!unsaved_.empty()) {
     unsaved_.clear();

@@ -4,11 +4,11 @@
 //
 // The databases are at most one writable file, any number of read-only files, and an in-memory
 // database. The in-memory database is created when a write to the file fails, so that the rest of
-// cache/ works the same way whatever the file system does. Writes that failed because the file was
-// busy or the disk was full are repeated with the next transaction that succeeds.
+// cache/ need not handle such failures. Writes that failed because the file was busy or the disk
+// was full are repeated with the next transaction that succeeds.
 //
-// One lock guards the databases and another the cached winners, so that a cached look-up never
-// waits for a disk.
+// The databases and the cached winners have separate locks, so that a cached look-up never waits
+// for a disk.
 
 #include <atomic>
 #include <chrono>
@@ -33,8 +33,8 @@
 namespace tunedgemm::internal {
 
 /// Held during every SQLite call. It delays a fork() by another thread until SQLite's own locks are
-/// free, since the child opens databases too. It blocks SIGXFSZ, so that a file that exceeds the
-/// process's size limit looks like a full disk, which SQLite handles.
+/// free, since the child opens databases too. It blocks SIGXFSZ: a file that exceeds the process's
+/// size limit then looks like a full disk, which SQLite handles.
 struct [[nodiscard]] DatabaseUse {
   ForkGuard no_fork;
   FileSizeSignalBlocked no_signal;
@@ -54,16 +54,16 @@ class Archive {
   /// See Store::path.
   std::filesystem::path path() const;
 
-  /// What happens to work that could be done only in memory.
+  /// For work that could be done only in memory: whether it is written to the file later.
   enum class Otherwise { kWriteLater, kForget };
   /// Runs the work and all pending writes in one transaction, in the file if possible and otherwise
   /// in memory. The work may run more than once, each time on a database without its earlier
-  /// effects. If the work violates a constraint although the file is whole, the work alone is
+  /// effects. If the work violates a constraint although the file is whole, only the work is
   /// undone, with a warning.
   void write(const Work& work, Otherwise otherwise);
   void write_pending();
 
-  /// Which databases are queried: all that have the views for programs, or only those with this
+  /// Selects the databases to query: all that have the views for programs, or only those with this
   /// version's tables.
   enum class Having { kViewsForPrograms, kTables };
   /// Queries the databases in order until `ask` returns true.
@@ -73,14 +73,14 @@ class Archive {
   std::vector<Record> known_winners(const WinnerKey& key) const;
   /// Reads the winners from the databases, in query order, and caches them.
   std::vector<Record> look_up_winners(const WinnerKey& key);
-  /// Adds a winner that was just stored, if the winners of its problem are cached.
+  /// Adds a winner that was just stored to the cached winners of its problem, if these are cached.
   void put_winner(const Record& record);
-  /// Drops the cached winners, which no longer match the files.
+  /// Drops the cached winners; call it if they may no longer match the files.
   void forget_found();
-  /// Notices what other processes have done to the file.
+  /// Checks whether other processes have changed the file.
   void refresh();
-  /// A number that grows when this process notices that another one has stored a winner or replaced
-  /// the file.
+  /// A number that grows when this process notices that another process has stored a winner or
+  /// replaced the file.
   std::int64_t winners_of_others() const { return winners_of_others_; }
   void count_lookup() { ++lookups_; }
   std::int64_t lookups() const { return lookups_; }
@@ -114,7 +114,7 @@ class Archive {
 
   StoreState state_locked() const;
   bool can_write() const { return file_ && file_->writable && Clock::now() >= write_again_at_; }
-  /// Whether a violated constraint throws, or only leaves the work out.
+  /// Whether a violated constraint throws, or is ignored together with its work.
   enum class Violations { kThrown, kLeftOut };
   void run(const std::vector<Work>& works, sqlite::Connection& connection, Violations violations);
   bool write_to_file(const std::vector<Work>& works);
@@ -146,7 +146,7 @@ class Archive {
   Clock::time_point write_again_at_, queue_again_at_;
   int replacements_ = 0;
   bool is_known_whole_ = false;    // the file was examined after a constraint was violated
-  std::int64_t data_version_ = 0;  // of the file's connection, where it is never 0
+  std::int64_t data_version_ = 0;  // of the file's connection; 0: not read yet
   std::int64_t newest_winner_ = 0;
 
   mutable std::shared_mutex winners_lock_;                      // guards the next group

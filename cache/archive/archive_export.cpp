@@ -1,4 +1,4 @@
-// The part of Archive that exports a copy. A copy of the file itself would lack what is in the
+// The part of Archive that exports a copy. Copying the file itself would lose the changes in its
 // journal or write-ahead log.
 
 #include <sys/stat.h>

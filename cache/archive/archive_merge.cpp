@@ -15,7 +15,7 @@ namespace fs = std::filesystem;
 using sqlite::Connection;
 using sqlite::Statement;
 
-// The columns that both files have, except those that hold ids.
+// The columns that both files have, except columns of ids.
 std::vector<std::string> common_columns(const Connection& connection, const std::string& table,
                                         std::initializer_list<std::string_view> ids) {
   std::vector<std::string> columns = connection.column_names(table);
@@ -134,7 +134,8 @@ std::int64_t add_winners(Connection& connection) {
   return connection.changes();
 }
 
-// Keeps each candidate's newest outcome; only trials of the winner's tuning keep `final_round`.
+// Keeps each candidate's newest outcome. Clears `final_round` in all trials except those of the
+// winner's tuning.
 std::int64_t add_trials(Connection& connection) {
   connection.execute(
       "UPDATE main.trial SET final_round = 0 WHERE final_round AND (problem, device, toolchain) IN "
@@ -237,7 +238,8 @@ MergeResult Archive::merge(const fs::path& from) {
       const LockFile::Held held(*file_->writers_lock, options_.busy_timeout_ms);
       transaction.emplace(into);
     }
-    // This library decides which template of a family is current.
+    // Templates count as current if they are those of this library, which may differ from the
+    // library that wrote the other file.
     Statement families(into, "SELECT DISTINCT family FROM other.config");
     std::string name;
     while (families.step()) {

@@ -1,7 +1,7 @@
 #pragma once
 
-// PendingWrites: writes that may be delayed a little, so that several can share a transaction.
-// Private to cache. Thread-safe; its lock is never held during file I/O.
+// PendingWrites: writes that may be delayed a little, so that several share a transaction. Private
+// to cache. Thread-safe; the lock is never held during file I/O.
 
 #include <chrono>
 #include <cstdint>

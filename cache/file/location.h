@@ -9,14 +9,14 @@
 
 namespace tunedgemm::internal {
 
-/// The file named by the options or the environment, as an absolute path; empty if neither names
-/// one and there is no home directory. A program with more privileges than its user (set-uid)
+/// The file named by the options or the environment, as an absolute path. Empty if neither names a
+/// file and there is no home directory. A program with more privileges than its user (set-uid)
 /// ignores the environment.
 std::filesystem::path store_path(const StoreOptions& options);
-/// The read-only files.
+/// The read-only files, from the same sources.
 std::vector<std::filesystem::path> system_store_paths(const StoreOptions& options);
 
-/// Creates the folder and its parents with mode 0700: the files' content will be executed.
+/// Creates the folder and its parents with mode 0700, since the files' content will be executed.
 std::error_code make_private_folder(const std::filesystem::path& folder);
 
 /// Whether the folder is on a known local file system. WAL needs memory that all processes share,

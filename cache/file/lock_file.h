@@ -1,13 +1,11 @@
 #pragma once
 
-// LockFile: "<database>.lock", which serves two purposes that SQLite's own locks do not. Private to
-// cache.
+// LockFile: "<database>.lock", a lock beside SQLite's own. Private to cache.
 //
 // Writers queue at the lock file: each locks it before asking SQLite for the write lock, and
 // unlocks it once it has the write lock. Without the queue, a process that writes continuously
-// would take the write lock again before any waiter has woken up, and on a loaded machine the
-// waiters would exceed their busy timeout. The lock file also ensures that only one process
-// replaces a damaged file.
+// would take the write lock again before any waiter wakes up, and waiters would exceed their busy
+// timeout. The lock file also ensures that only one process replaces a damaged file.
 
 #include <unistd.h>
 
@@ -20,7 +18,7 @@ namespace tunedgemm::internal {
 class Descriptor {
  public:
   Descriptor() = default;
-  /// Takes ownership of a result of open(2); a negative one stands for no file.
+  /// Takes ownership of a result of open(2); a negative number stands for no file.
   explicit Descriptor(int number) : number_(number) {}
   ~Descriptor() {
     if (number_ >= 0) {
@@ -49,11 +47,11 @@ class LockFile {
  public:
   /// Creates the file if it is missing. If it cannot be created, locking fails.
   explicit LockFile(const std::filesystem::path& database);
-  /// For readers: does not create the file. If it is missing, nobody has ever locked it.
+  /// For readers: does not create the file. A missing file counts as unlocked.
   static LockFile if_there(const std::filesystem::path& database);
 
-  /// Waits up to `busy_timeout_ms` for the lock and holds it until destroyed; false if it could not
-  /// be taken.
+  /// Waits up to `busy_timeout_ms` for the lock and holds it until destroyed. Converts to false if
+  /// the lock was not taken.
   class Held {
    public:
     [[nodiscard]] Held(const LockFile& file, int busy_timeout_ms);

@@ -27,8 +27,7 @@ std::string boot_of_this_machine() {
   return boot;
 }
 
-// Field 22 of /proc/<pid>/stat (proc(5)); empty if the process has ended, also if it is still a
-// zombie.
+// Field 22 of /proc/<pid>/stat (proc(5)). Empty if the process has ended, even if it is a zombie.
 std::optional<std::int64_t> start_time(std::int64_t pid) {
   std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
   const std::string text{std::istreambuf_iterator<char>(file), {}};

@@ -1,6 +1,6 @@
 #pragma once
 
-// The identity of the process that holds a lease, by which another process can tell whether it is
+// The identity of a process that holds a lease. It lets other processes check whether the holder is
 // alive.
 
 #include <sys/types.h>
@@ -10,8 +10,8 @@
 
 namespace tunedgemm::internal {
 
-/// A process during one boot of one machine. Process ids are reused, and the same id is another
-/// process in another container; the start time and the container tell them apart.
+/// Identifies a process among all processes of all machines. Its id alone is not enough: ids are
+/// reused, and each container has its own ids.
 struct ProcessIdentity {
   std::string host;  ///< the machine's name and its PID namespace
   std::string boot;  ///< the machine's boot id
@@ -24,7 +24,7 @@ struct ProcessIdentity {
 ProcessIdentity this_process();
 
 enum class Liveness { kAlive, kDead, kUnknown };
-/// Unknown if it runs on another machine.
+/// Unknown if the process runs on another machine.
 Liveness liveness(const ProcessIdentity& process);
 
 }  // namespace tunedgemm::internal

@@ -87,8 +87,7 @@ bool PrivateBuild::publish_unless_there() const {
   if (link(path_.c_str(), target_.c_str()) == 0) {
     return true;
   }
-  // On a file system without hard links, the kernel may still rename a file without replacing
-  // another.
+  // Without hard links, the file system may still support renaming without replacing.
   if (errno != EEXIST &&
       renameat2(AT_FDCWD, path_.c_str(), AT_FDCWD, target_.c_str(), RENAME_NOREPLACE) == 0) {
     return true;
@@ -107,7 +106,7 @@ void PrivateBuild::publish_in_place() const {
 
 void build_database(const fs::path& path, StoreOptions::Journal journal) {
   auto connection = sqlite::Connection::open(path, sqlite::Connection::Mode::kReadWrite, 0);
-  // Nobody else sees the file yet, and it is discarded if anything fails.
+  // Safe, since nobody else sees the file yet, and it is discarded if anything fails.
   connection.execute("PRAGMA synchronous = OFF; PRAGMA journal_mode = MEMORY");
   create_schema(connection);
   if (journal == StoreOptions::Journal::kWriteAhead) {

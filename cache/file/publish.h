@@ -1,9 +1,9 @@
 #pragma once
 
 // Creates a database: builds it completely under a private name, and then publishes it under its
-// own name. So no process sees an incomplete database or waits for another at the first start, and
-// the journal mode, which is stored in the file, is never set while the file is in use. Private to
-// cache.
+// own name. No process therefore sees an incomplete database, or waits for another process at the
+// first start. The file stores the journal mode, which is never set while the file is in use.
+// Private to cache.
 
 #include <filesystem>
 #include <functional>

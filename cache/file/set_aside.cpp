@@ -99,8 +99,9 @@ void copy_bytes(const Descriptor& from, const fs::path& destination) {
   }
 }
 
-// Links the damaged file to its second name, since it must keep its first name, and its lock, until
-// the new file takes that name. On a file system without links, copies the file instead.
+// Links the damaged file to the name under which it is kept. It must also keep its first name, and
+// its lock, until the new file takes that name. On a file system without links, copies the file
+// instead.
 void set_aside(const Descriptor& damaged, const fs::path& path) {
   const fs::path aside = aside_of(path);
   unlink(aside.c_str());
@@ -108,7 +109,7 @@ void set_aside(const Descriptor& damaged, const fs::path& path) {
     copy_bytes(damaged, aside);
   }
   for (const char* side_file : kSideFiles) {
-    // If the side file stayed, SQLite would apply it to the new file.
+    // SQLite would apply a remaining side file to the new file.
     (void)std::rename((path.string() + side_file).c_str(), (aside.string() + side_file).c_str());
   }
 }
@@ -125,7 +126,7 @@ std::uint32_t application_id(const Descriptor& file) {
   return id;
 }
 
-// The path quoted for a shell, whatever characters it has.
+// The path quoted for a shell.
 std::string quoted(const fs::path& path) {
   std::string text = "'";
   for (const char letter : path.string()) {
@@ -140,8 +141,8 @@ fs::path aside_of(const fs::path& path) {
   return path.string() + ".corrupt";
 }
 
-// The output of `.dump` ends in ROLLBACK if it has met damage; `.recover` needs a build option that
-// Debian's SQLite lacks.
+// Replaces the ROLLBACK with which `.dump` ends if it meets damage. Does not use `.recover`,
+// because Debian's SQLite is built without it.
 std::string recovery_command(const fs::path& path) {
   const std::string recovered = quoted(fs::path(path.string() + ".recovered"));
   return "(umask 077; rm -f " + recovered + "; sqlite3 " + quoted(aside_of(path)) +
@@ -160,12 +161,12 @@ Replacement replace_damaged(const fs::path& path, StoreOptions::Journal journal,
     return {true, ""};
   }
 
-  // Excludes every process that has the file open with SQLite: no process is inside a transaction
-  // now, and each will notice, after its next lock, that the path has another file.
+  // Excludes every process that has the file open with SQLite. No process is inside a transaction
+  // now. When it next takes a lock, each will notice that the path has another file.
   Descriptor damaged = open_file(path, O_RDWR);
   if (!lock_against_sqlite(damaged, busy_timeout_ms)) {
-    // Closing the file would drop the locks of another Store in this process (fcntl(2), "Record
-    // locking").
+    // Keep the file open: closing it would drop the locks of another Store in this process
+    // (fcntl(2), "Record locking").
     damaged.keep_open();
     return {false, path.string() + " is damaged and in use by other processes; close them"};
   }

@@ -1,7 +1,7 @@
 #pragma once
 
-// A damaged file is kept as "<name>.corrupt" and a new one takes its place. A cache can be rebuilt,
-// so nothing is repaired; SQLite's own `.dump` can read what is still readable. Private to cache.
+// A damaged file is kept as "<name>.corrupt", and a new file takes its place. Nothing is repaired,
+// since a cache can be rebuilt. SQLite's `.dump` can recover the readable rows. Private to cache.
 
 #include <filesystem>
 #include <string>
@@ -17,18 +17,19 @@ bool is_whole(const std::filesystem::path& path, int busy_timeout_ms);
 struct Replacement {
   /// Whether the path now has a usable file.
   bool done = false;
-  /// What was done, or why it failed; empty if another process had done it already.
+  /// A sentence about the replacement or its failure; empty if another process has replaced the
+  /// file.
   std::string message;
 };
 
-/// The caller must not have a connection to the file. Several processes may see the damage at once:
-/// one sets the file aside, the others wait for it. Throws sqlite::Error or
+/// The caller must not have a connection to the file. If several processes see the damage at once,
+/// one sets the file aside and the others wait. Throws sqlite::Error or
 /// std::filesystem::filesystem_error.
 Replacement replace_damaged(const std::filesystem::path& path, StoreOptions::Journal journal,
                             int busy_timeout_ms);
 
-/// The name under which a damaged file is kept. The name is fixed, so only the newest copy is kept,
-/// however often a file is damaged.
+/// The name under which a damaged file is kept. The name is fixed, so only the newest damaged file
+/// is kept.
 std::filesystem::path aside_of(const std::filesystem::path& path);
 
 /// The shell command that copies the readable rows of the damaged file back into the cache at

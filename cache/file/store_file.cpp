@@ -52,15 +52,14 @@ void create(const fs::path& path, const StoreOptions& options) {
   if (const auto error = make_private_folder(path.parent_path())) {
     throw fs::filesystem_error("cannot make the folder", path.parent_path(), error);
   }
-  // If another process was faster, its file is used.
+  // If another process was faster, use its file.
   PrivateBuild(path, [&](const fs::path& build) {
     build_database(build, journal_at(path, options));
   }).publish_unless_there();
 }
 
-// SQLite opens these files together with the database, and would block on a FIFO. Another process
-// may be moving them aside at this moment, so the error has the code that SQLite reports in that
-// case.
+// SQLite opens these files together with the database, and would block on a FIFO. The error has the
+// code that SQLite reports while another process moves these files aside.
 void check_side_files(const fs::path& path) {
   for (const char* side_file : {"-journal", "-wal", "-shm", ".lock"}) {
     const std::string name = path.string() + side_file;
@@ -77,8 +76,8 @@ void roll_back_unfinished(const fs::path& path, int busy_timeout_ms) {
       .integer("PRAGMA schema_version");
 }
 
-// In a folder without write permission, a file in WAL mode cannot have a log, and opens only as
-// immutable. That is safe, since nobody can change the file there.
+// A file in WAL mode cannot have a log in a folder without write permission, so it opens only as
+// immutable. This is safe, since nobody can change the file there.
 sqlite::Connection connect_to_read(const fs::path& path, int busy_timeout_ms) {
   try {
     auto connection = sqlite::Connection::open(path, Mode::kReadOnly, busy_timeout_ms);
@@ -145,7 +144,7 @@ std::optional<StoreFile> connect(const fs::path& path, const struct stat& status
     file.connection.execute("PRAGMA synchronous = NORMAL");
     file.writers_lock.emplace(path);
   }
-  // Reads the whole schema, and so notices if it is damaged or does not match the header.
+  // Reads the whole schema, to notice if it is damaged or does not match the header.
   { const sqlite::Statement statement(file.connection, "SELECT 1 FROM winner_v1, kernel_v1"); }
   if (!file.newer) {
     check_names(file.connection);
@@ -165,8 +164,8 @@ bool replace(const fs::path& path, const StoreOptions& options, const Warn& warn
 
 constexpr int kAttempts = 4;
 
-// Whether another process may be replacing the file and moving its journals aside. Meanwhile a
-// process that opens the file gets an I/O error, and a reader sees the damage.
+// Whether the error may come from another process that is replacing the file. Until its journals
+// are moved aside, opening the file gives an I/O error, and reading it shows the damage.
 bool may_be_in_replacement(const sqlite::Error& error) {
   return error.code() == SQLITE_IOERR || error.is_damage();
 }
@@ -245,7 +244,7 @@ std::optional<StoreFile> open_to_write(const fs::path& requested, const StoreOpt
   fs::path path = requested;
   try {
     for (int attempt = 1; attempt <= kAttempts; ++attempt) {
-      // Trust is examined each time, since somebody else may have created what was missing.
+      // Examine trust each time: somebody else may have created a missing folder or file.
       const Trust trust = examine_trust(requested);
       if (!trust) {
         warn(requested.string() + " is not used: " + trust.why_not + kRemedy);
@@ -297,7 +296,7 @@ std::optional<StoreFile> open_to_read(const fs::path& requested, const StoreOpti
       path = trust.real_path;
       try {
         auto file = try_to_read(path, options, warn);
-        // If the path was replaced while it was being opened, `file` is the damaged file.
+        // If the file was replaced while it was being opened, `file` is still the damaged one.
         const bool again = file && file->was_replaced();
         if (!again || attempt == kAttempts) {
           return file;

@@ -1,7 +1,6 @@
 #pragma once
 
-// StoreFile: one open database file of a store, and the functions that open it whatever is at the
-// path. Private to cache.
+// StoreFile: one open database file of a store, and the functions that open it. Private to cache.
 
 #include <sys/types.h>
 
@@ -16,7 +15,7 @@
 
 namespace tunedgemm::internal {
 
-/// Called with a sentence that says what is wrong or was done, and the remedy.
+/// Called with a sentence that names a problem or an action, and the remedy.
 using Warn = std::function<void(std::string)>;
 
 struct StoreFile {
@@ -25,26 +24,26 @@ struct StoreFile {
   dev_t device = 0;
   ino_t inode = 0;
   bool writable = false;
-  /// Written by a newer library: only the views for programs are known.
+  /// Whether a newer library wrote the file: then only the views for programs are known.
   bool newer = false;
-  /// Where writers queue; empty if the file is read-only.
+  /// The queue of the writers; empty if the file is read-only.
   std::optional<LockFile> writers_lock;
 
   /// Whether the path now has another file, or none. In either case, writes to this file are lost.
   bool was_replaced() const;
 };
 
-/// Creates the file or opens it; a damaged one is set aside and replaced with a new one. Empty if
-/// that is impossible; a warning then says why.
+/// Creates the file or opens it. A damaged file is set aside and replaced with a new one. Empty if
+/// no file can be opened; a warning then says why.
 std::optional<StoreFile> open_to_write(const std::filesystem::path& path,
                                        const StoreOptions& options, const Warn& warn);
 
-/// The same for a file that turned out to be damaged during its use. The caller must have closed
-/// it.
+/// Replaces and reopens a file that turned out to be damaged during its use. The caller must have
+/// closed it.
 std::optional<StoreFile> replace_and_open(const std::filesystem::path& path,
                                           const StoreOptions& options, const Warn& warn);
 
-/// Opens an existing file and changes nothing. Waits while another process replaces it.
+/// Opens an existing file without changing it. Waits while another process replaces the file.
 std::optional<StoreFile> open_to_read(const std::filesystem::path& path,
                                       const StoreOptions& options, const Warn& warn);
 

@@ -6,9 +6,9 @@
 namespace tunedgemm::internal {
 namespace {
 
-// A value with an identity has a table, with the identity in a unique column, and other tables
-// refer to it by id. Enumerators have the same numbers as in the C++ headers. A problem's fields
-// are columns for people; the library itself reads only `text`.
+// Problems, devices, toolchains and configs have a table each. A unique column identifies the
+// value, and other tables refer to it by id. Enumerators have the same numbers as in the C++
+// headers. The columns of a problem's fields are for people; the library itself reads only `text`.
 constexpr const char* kFirstTables = R"sql(
 CREATE TABLE meta (
   name  TEXT NOT NULL PRIMARY KEY,  -- "created by", "family mma": its fingerprint when last used
@@ -42,7 +42,7 @@ CREATE TABLE problem (
   text          TEXT NOT NULL,
 )sql";
 
-// The columns of `problem` after those of its fields, and the other tables.
+// The remaining columns of `problem`, and the other tables.
 constexpr const char* kOtherTables = R"sql(
   types         TEXT NOT NULL,  -- "f16→f16"
   layout        TEXT NOT NULL,  -- "nn"
@@ -188,7 +188,7 @@ void check_names(sqlite::Connection& connection) {
   if (missing != 0) {
     throw sqlite::Error(SQLITE_CORRUPT, std::to_string(missing) + " tables or views are missing");
   }
-  // Our statements would run any trigger, and a trigger might never end.
+  // Refuse triggers: our statements would run them, and a trigger might never end.
   if (connection.integer("SELECT count(*) FROM sqlite_schema WHERE type = 'trigger'") != 0) {
     throw sqlite::Error(SQLITE_CORRUPT, "there are triggers, which this library never creates");
   }

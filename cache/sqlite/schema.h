@@ -4,7 +4,7 @@
 //
 // The views `best`, `trials`, `failures`, `missing`, `stale` and `coverage` are for people. The
 // views `winner_v1` and `kernel_v1` are for programs: every later version of the library keeps
-// them, so that an older version can read a newer version's file.
+// them, so that older versions can read the files of newer ones.
 
 #include <string>
 #include <vector>

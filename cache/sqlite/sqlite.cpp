@@ -69,8 +69,9 @@ std::string placeholders(std::span<const Column> row) {
   return "(" + names + ") VALUES (" + marks + ")";
 }
 
-// SQLite's own busy timeout polls less and less often, down to ten times a second. If several
-// processes write all the time, one of them may then find the file locked at every poll.
+// This replaces SQLite's own busy timeout, which polls less and less often, down to ten times a
+// second. If several processes write all the time, one of them could find the file locked at every
+// poll.
 int wait_for_others(void* timeout, int times) {
   auto& waiting = *static_cast<BusyTimeout*>(timeout);
   if (times == 0) {
@@ -83,7 +84,8 @@ int wait_for_others(void* timeout, int times) {
 
 Connection Connection::open(const std::filesystem::path& path, Mode mode, int busy_timeout_ms) {
   const std::string file = mode == Mode::kImmutable ? uri_of(path, "immutable=1") : path.string();
-  // SQLite treats a path as a URI only if it begins with "file:", and all paths here are absolute.
+  // A plain path is not mistaken for a URI: a URI begins with "file:", and all paths here are
+  // absolute.
   const int flags = (mode == Mode::kReadWrite ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY) |
                     SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE;
   sqlite3* opened = nullptr;
@@ -326,7 +328,7 @@ Transaction::Transaction(Connection& connection) : connection_(connection) {
 }
 
 void Transaction::roll_back() noexcept {
-  // A full disk or a damaged file has already rolled the transaction back.
+  // SQLite has already rolled back if the disk is full or the file is damaged.
   if (sqlite3_get_autocommit(connection_.handle()) == 0) {
     sqlite3_exec(connection_.handle(), "ROLLBACK", nullptr, nullptr, nullptr);
   }
@@ -341,7 +343,7 @@ Savepoint::Savepoint(Connection& connection) : connection_(connection) {
 }
 
 Savepoint::~Savepoint() {
-  // A full disk or a damaged file has already rolled the whole transaction back.
+  // SQLite has already rolled back the transaction if the disk is full or the file is damaged.
   if (!is_released_ && sqlite3_get_autocommit(connection_.handle()) == 0) {
     sqlite3_exec(connection_.handle(), "ROLLBACK TO work; RELEASE work", nullptr, nullptr, nullptr);
   }

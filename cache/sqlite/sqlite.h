@@ -44,8 +44,8 @@ class Error : public std::runtime_error {
   Error(int code, const std::string& what) : std::runtime_error(what), code_(code) {}
   /// The primary result code: SQLITE_BUSY, SQLITE_CORRUPT, ...
   int code() const { return code_ & 0xff; }
-  /// Whether the file's content is at fault, and not a passing condition. All statements are ours
-  /// and valid on an intact file, so one that fails ("no such table") shows that a part of the
+  /// Whether the file's content is at fault, rather than a passing condition. All statements are
+  /// ours and valid on an intact file: an error such as "no such table" shows that a part of the
   /// schema was lost.
   bool is_damage() const {
     return code() == SQLITE_CORRUPT || code() == SQLITE_NOTADB || code() == SQLITE_ERROR;
@@ -100,10 +100,10 @@ class Connection {
     bool is_database = false;
     std::uint32_t application_id = 0;  ///< 0: none
     /// Whether SQLite can write the file: its format must be known, and its free-page count must
-    /// agree with its free list, which integrity_check does not test.
+    /// agree with its free list. integrity_check does not test this.
     bool is_writable = false;
   };
-  /// Reads only the header, so that a file of another program, or one that is not a database, stays
+  /// Reads only the header, so that other programs' files, and files that are not databases, stay
   /// untouched.
   Header header_on_disk() const;
 
@@ -124,7 +124,7 @@ class Connection {
   /// The `id` of the row with this value in the unique column; inserts the row if it is missing.
   std::int64_t find_or_insert(std::string_view table, const Column& unique,
                               std::span<const Column> row);
-  /// How many rows the last statement changed.
+  /// The number of rows that the last statement changed.
   std::int64_t changes() const { return sqlite3_changes(handle_.get()); }
 
   sqlite3* handle() const { return handle_.get(); }

@@ -1,6 +1,6 @@
-// The views of the schema. The first six are a public interface for people: columns may be added at
-// the end, and nothing else may change. The same rule holds for the last two, which this library
-// and older ones read.
+// The views of the schema. The first six are a public interface for people, and the last two are
+// read by this library and older ones. Columns may be added at the end of a view; nothing else may
+// change.
 
 #include <array>
 
@@ -41,8 +41,8 @@ std::string state() {
               ELSE 'provisional' END)sql";
 }
 
-// `graded` has the state of each winner and its preference among the winners for the same problem
-// and device, which have different toolchains. A call gets the winner with preference 1.
+// `graded` has the state of each winner. It also ranks the winners for the same problem and device,
+// which have different toolchains. A call gets the winner with preference 1.
 std::string graded() {
   return R"sql(
 WITH with_state AS MATERIALIZED (
@@ -106,7 +106,7 @@ ORDER BY d.name, p.types, p.m, p.n, p.k, p.batch, p.id;
 )sql";
 }
 
-// Not sorted, since SQLite would sort a million rows, with all their columns, just to count them.
+// Not sorted: SQLite would sort a million rows, with all their columns, even to count them.
 std::string trials() {
   return std::string("CREATE VIEW trials AS SELECT d.name AS device, ") + kShape + R"sql(,
        c.text AS config,

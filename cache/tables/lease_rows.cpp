@@ -5,9 +5,9 @@
 namespace tunedgemm::internal {
 namespace {
 
-// A process on another machine cannot be checked, so it counts as alive for this long after it
-// renewed its lease. A live process renews its lease with every candidate. No candidate takes this
-// long, and no clock is this far ahead.
+// A process on another machine cannot be checked. It counts as alive for this long after it renewed
+// its lease. A live process renews its lease with every candidate, and no candidate takes this
+// long. The time also allows for differences between clocks.
 constexpr std::int64_t kSilentSeconds = 15 * 60;
 
 struct LeaseRow {
@@ -116,7 +116,7 @@ void set_in_flight(sqlite::Connection& connection, const TuningKey& key,
               process.host, process.boot, process.pid, process.started);
   update.run();
   if (connection.changes() == 0) {
-    // This process has no lease, so insert one, unless another process holds it.
+    // This process has no lease: insert one, unless another process holds it.
     connection.insert("INSERT OR IGNORE", "lease",
                       {{"problem", rows.problem},
                        {"device", rows.device},

@@ -1,6 +1,6 @@
 #pragma once
 
-// Each table's rows as values, one source file for each table. Private to cache.
+// The rows of each table as values. Each table has its own source file. Private to cache.
 
 #include <cstdint>
 #include <functional>
@@ -16,8 +16,8 @@
 
 namespace tunedgemm::internal {
 
-// dimension_rows.cpp: problems, devices, toolchains and configs, to whose rows the other tables
-// refer. Each function returns the id of a value's row and inserts the row if it is missing.
+// dimension_rows.cpp: problems, devices, toolchains and configs. The other tables refer to their
+// rows. Each function returns the id of a value's row and inserts the row if it is missing.
 
 /// `canonical` must be what canonical() returns.
 std::int64_t problem_row(sqlite::Connection& connection, const Problem& canonical);
@@ -42,15 +42,15 @@ void set_current_toolchain(sqlite::Connection& connection, const DeviceIdentity&
 void set_current_family(sqlite::Connection& connection, const std::string& name,
                         const std::string& fingerprint);
 
-// A measured property of one piece of hardware. It is not part of the device's identity, since
-// equal devices differ in it.
+// A measured property of one piece of hardware. It is not part of the device's identity: devices
+// with equal identities may differ in it.
 void set_probe(sqlite::Connection& connection, const std::string& key, const std::string& text);
-/// Empty if there is none.
+/// Empty if nothing is stored.
 std::string find_probe(const sqlite::Connection& connection, const std::string& key);
 
 // winner_rows.cpp: the fastest config of each problem on a device with a toolchain.
 
-/// Tells whether winners of a family with this fingerprint are current.
+/// Tells whether a winner with this family and fingerprint is current.
 using IsCurrent = std::function<bool(std::string_view family, std::string_view fingerprint)>;
 
 /// Stores the winner unless the stored one has to be kept (see Store::put). Returns whether it was
@@ -77,15 +77,16 @@ std::optional<Binary> find_binary_of_winner(const sqlite::Connection& connection
 void renew_winner(sqlite::Connection& connection, const TuningKey& key,
                   const std::string& family_fingerprint, const std::string& source_fingerprint);
 
-/// The fingerprints of problems with a winner on the device (one for each winner) that have the
-/// types, orders, epilogue and numerics of `canonical`: at most `count`, the nearest first. The
-/// distance is the product of the ratios of M + 1, N + 1, K + 1 and batch + 1.
+/// The fingerprints of problems with a winner on the device, one for each winner: at most `count`,
+/// the nearest first. The problems have the types, orders, epilogue and numerics of `canonical`.
+/// The distance is the product of the ratios of M + 1, N + 1, K + 1 and batch + 1.
 std::vector<std::string> find_neighbours(const sqlite::Connection& connection,
                                          const Problem& canonical, const std::string& device,
                                          int count);
-/// The same without a limit of the distance, which is the ratio of M + 1 here, and with one problem
-/// for each of at most `count` configs. Looks at a fixed number of winners next in M on each side,
-/// whatever the total: enough to find other configs among many equal ones.
+/// Like find_neighbours(), with two differences. The distance is the ratio of M + 1, without a
+/// limit. At most `count` configs are considered, each with its nearest problem. Searches a fixed
+/// number of winners on each side: those with the nearest smaller M, and those with the nearest
+/// larger M.
 std::vector<std::string> find_distant_neighbours(const sqlite::Connection& connection,
                                                  const Problem& canonical,
                                                  const std::string& device, int count);
@@ -103,13 +104,13 @@ void put_trial(sqlite::Connection& connection, const KeyRows& key, const TrialRe
 void forget_finals(sqlite::Connection& connection, const KeyRows& key);
 std::vector<TrialRecord> read_trials(const sqlite::Connection& connection, const TuningKey& key);
 
-// kernel_rows.cpp: compiled binaries. A stored binary will be executed, so each row has the SHA-256
-// of its bytes; SQLite does not notice a changed byte in a blob.
+// kernel_rows.cpp: compiled binaries. A stored binary will be executed, and SQLite does not notice
+// a changed byte in a blob. Each row therefore has the SHA-256 of the binary.
 
 /// The SHA-256 stored with a binary.
 std::string hash_of(const std::vector<std::byte>& code);
 
-/// The driver is not part of the key: a binary runs under a newer driver as well.
+/// The driver is not part of the key: a binary also runs under newer drivers.
 struct KernelKey {
   std::string source;  ///< the source's fingerprint
   std::string compiler;
@@ -137,9 +138,10 @@ void add_calls(sqlite::Connection& connection, const Request& request,
 std::vector<Request> read_requests(const sqlite::Connection& connection,
                                    const DeviceIdentity& device);
 
-// lease_rows.cpp: which process tunes which problem, and its candidate in flight.
+// lease_rows.cpp: the problems that are being tuned, with the tuning process and its candidate in
+// flight.
 
-/// Identifies a process and, since it may tune on several threads, one of its leases.
+/// Identifies one lease of a process, which may tune on several threads.
 struct LeaseHolder {
   ProcessIdentity process;
   std::string token;
@@ -158,8 +160,8 @@ struct CandidateInFlight {
   Config config;
   std::string family_fingerprint;
 };
-/// Marks the candidate that the process is about to run, or clears the mark. The process may or may
-/// not hold a lease.
+/// Marks the candidate that the process is about to run, or clears the mark. The process need not
+/// hold a lease.
 void set_in_flight(sqlite::Connection& connection, const TuningKey& key,
                    const ProcessIdentity& process, const CandidateInFlight& candidate);
 void clear_in_flight(sqlite::Connection& connection, const TuningKey& key,

@@ -31,7 +31,7 @@ bool must_keep(sqlite::Connection& connection, const KeyRows& key, const Record&
   int tried = 0;
   std::string family, fingerprint;
   find.read(rigor, complete, tried, family, fingerprint);
-  // An unfinished tuning counts only for what it has tried, whatever its rigor.
+  // A stored unfinished tuning is kept only if it tried at least as many candidates.
   const bool greater = rigor > record.rigor && (complete || tried >= record.candidates_tried);
   const bool finished =
       complete && !record.complete && (rigor == record.rigor || tried > record.candidates_tried);
@@ -48,13 +48,14 @@ constexpr std::string_view kColumns =
     "finals_seconds, max_error, tuned_at, remark";
 constexpr int kColumnCount = 34;
 
-// Neighbours are searched within these factors in turn, since there are many winners but few are
-// near a problem. Beyond the last factor a neighbour predicts no better than the cost model.
+// Neighbours are searched within these factors in turn: a small factor finds the few near winners
+// among many. Beyond the last factor a neighbour predicts no better than the cost model.
 constexpr std::array kReaches{2.0, 4.0, 16.0};
-// The number of winners next in M that are searched on each side.
+// The number of winners that are searched on each side: with the nearest smaller M, and with the
+// nearest larger M.
 constexpr int kDistantNeighbours = 1000;
 
-// The index `problem_neighbours` has these columns, then M.
+// These are the first columns of the index `problem_neighbours`; M follows.
 constexpr std::string_view kOfOneClass =
     "device_fingerprint = ?1 AND type_a = ?2 AND type_b = ?3 AND type_d = ?4 AND order_a = ?5 AND "
     "order_b = ?6 AND beta = ?7 AND bias = ?8 AND activation = ?9 AND numerics = ?10";
@@ -208,7 +209,7 @@ void renew_winner(sqlite::Connection& connection, const TuningKey& key,
 std::vector<std::string> find_neighbours(const sqlite::Connection& connection,
                                          const Problem& canonical, const std::string& device,
                                          int count) {
-  // The distance is at least the ratio of M, so M can narrow the search.
+  // The distance is at least the ratio of M: the index on M narrows the search.
   sqlite::Statement rows(
       connection,
       "SELECT problem_fingerprint FROM (SELECT problem_fingerprint, "
@@ -238,7 +239,7 @@ std::vector<std::string> find_distant_neighbours(const sqlite::Connection& conne
                                                  const std::string& device, int count) {
   const std::string next = "SELECT problem_fingerprint, family, knobs, m FROM winner_v1 WHERE " +
                            std::string(kOfOneClass) + " AND m ";
-  // With min(), SQLite takes the other columns from the row that has the minimum.
+  // With min(), SQLite takes the bare columns from the row that has the minimum.
   sqlite::Statement rows(
       connection,
       "SELECT problem_fingerprint, min(max(1.0 + m, ?12) / min(1.0 + m, ?12)) AS apart FROM ("

@@ -2,9 +2,9 @@
 
 // The only code that reads the environment. A program may have privileges that its caller lacks
 // (set-user-ID, set-group-ID, file capabilities; AT_SECURE of getauxval(3)). Its environment may
-// then be an attack by the caller, so it reads nothing from the environment and passes nothing on
-// to its children. Any thread may call these functions as long as no thread changes the
-// environment. tools/check_environment.py checks that no other file reads it.
+// then be an attack by the caller. In such a program these functions ignore the environment, and
+// children get only the default PATH. Any thread may call these functions as long as no thread
+// changes the environment. tools/check_environment.py checks that no other file reads it.
 
 #include <string>
 #include <vector>

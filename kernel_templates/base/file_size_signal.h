@@ -1,15 +1,15 @@
 #pragma once
 
-// FileSizeSignalBlocked: if a file exceeds the process's size limit (ulimit -f), the write call
-// fails, as on a full disk, and the process is not killed.
+// FileSizeSignalBlocked: if a file exceeds the process's size limit (ulimit -f), the write fails as
+// on a full disk instead of killing the process.
 
 #include <csignal>
 #include <ctime>
 
 namespace tunedgemm::internal {
 
-/// Blocks SIGXFSZ, which is sent to the writing thread, in this thread during the object's
-/// lifetime. The program's own handling of the signal does not change.
+/// Blocks SIGXFSZ in this thread during the object's lifetime: the system sends it to the thread
+/// that writes. The program's own handling of the signal does not change.
 class [[nodiscard]] FileSizeSignalBlocked {
  public:
   FileSizeSignalBlocked() noexcept {
@@ -18,7 +18,7 @@ class [[nodiscard]] FileSizeSignalBlocked {
     pthread_sigmask(SIG_BLOCK, &blocked_, &before_);
   }
   ~FileSizeSignalBlocked() {
-    // If the thread had already blocked the signal, a pending one belongs to the program.
+    // If the thread had blocked the signal before, a pending signal belongs to the program.
     if (sigismember(&before_, SIGXFSZ) == 0) {
       const timespec at_once{};
       while (sigtimedwait(&blocked_, nullptr, &at_once) > 0) {

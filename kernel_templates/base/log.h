@@ -1,8 +1,8 @@
 #pragma once
 
 // The library's log: the spdlog logger "tunedgemm" on standard error, at level warn unless the
-// program sets another. If the program has already registered a logger with that name, the library
-// uses it. Any thread may log.
+// program sets another level. If the program has already registered a logger with that name, the
+// library uses it. Any thread may log.
 
 #include <functional>
 #include <string_view>
@@ -11,7 +11,7 @@ namespace tunedgemm::internal {
 
 /// Logs a sentence about a problem that was worked around. Throws nothing.
 void log_warning(std::string_view sentence) noexcept;
-/// Logs a sentence about something that went as expected.
+/// Logs a sentence about an expected event.
 void log_info(std::string_view sentence) noexcept;
 
 enum class LogLevel { kInfo, kWarning };

@@ -22,7 +22,7 @@ void after_fork_in_parent() {
 
 void after_fork_in_child() {
   pthread_rwlock_unlock(&gate);
-  // The lock still counts waiting readers that do not exist in the child.
+  // Reinitialises the lock, which still counts threads that do not exist in the child.
   pthread_rwlock_init(&gate, nullptr);
   current_process.store(getpid(), std::memory_order_relaxed);
 }

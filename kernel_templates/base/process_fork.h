@@ -1,17 +1,17 @@
 #pragma once
 
-// How the library survives fork(): with a rule and a gate. The rule: a context belongs to the
-// process that created it, and a child process creates its own. The gate: a child has only one
-// thread, so a lock that another thread of the parent held stays locked forever. The few
-// process-wide locks (SQLite's, the logger's) are therefore taken only inside a ForkGuard, and
-// fork() waits until no thread is inside one.
+// The library survives fork() by a rule and a gate. The rule: a context belongs to the process that
+// created it, and a child process creates its own. The gate is needed because a child has only one
+// thread: a lock that another thread of the parent held stays locked forever. The few process-wide
+// locks (SQLite's, the logger's) are therefore taken only inside a ForkGuard, and fork() waits
+// until no thread is inside one.
 
 #include <sys/types.h>
 
 namespace tunedgemm::internal {
 
-/// No other thread can fork during its lifetime, so keep it short. It may be nested. A thread must
-/// not fork while it has a ForkGuard itself.
+/// No other thread can fork while a ForkGuard exists, so keep its lifetime short. ForkGuards may be
+/// nested. A thread must not fork while it has a ForkGuard.
 class [[nodiscard]] ForkGuard {
  public:
   ForkGuard() noexcept;
@@ -20,7 +20,7 @@ class [[nodiscard]] ForkGuard {
   ForkGuard& operator=(const ForkGuard&) = delete;
 };
 
-/// getpid() at the cost of a load. A context created under another process id belongs to a parent
+/// getpid() without a system call. A context created under another process id belongs to a parent
 /// process.
 pid_t process_id() noexcept;
 

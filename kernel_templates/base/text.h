@@ -1,6 +1,6 @@
 #pragma once
 
-// Text functions, which escape foreign text, and parse and join the library's own texts.
+// Functions that escape foreign text, and that parse and join the library's own texts.
 
 #include <array>
 #include <cstddef>

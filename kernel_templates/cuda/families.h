@@ -1,7 +1,7 @@
 #pragma once
 
-// The families of CUDA devices by name, in the order of families.cpp, and what they share:
-// refusals, knob values, and the cost model of the naive families.
+// The families of CUDA devices by name, in the order of families.cpp, and their common code:
+// checks, knob values, and the cost model of the naive families.
 
 #include "kernel_templates/family.h"
 
@@ -34,17 +34,17 @@ std::vector<int> in_steps(int least, int most, int step = 1);
 
 /// The throughput and the latency of a kernel without register tiles.
 struct NaiveCost {
-  double multiply_adds_per_cycle = 1;  ///< of an SM with enough threads
+  double multiply_adds_per_cycle = 1;  ///< of an SM full of threads
   double cycles_per_step = 1;          ///< per step of K, for a thread alone on its SM
 };
-/// The time of a launch plus the longer of two times: all multiply-adds at the full rate, and
-/// `steps_of_a_thread` steps, one after another, at the latency of a thread alone.
+/// The time of an empty launch plus the longer of two times: of all multiply-adds at the full rate,
+/// or of `steps_of_a_thread` steps in sequence at the latency of a single thread.
 double naive_us(const Problem& problem, const NaiveCost& cost, double steps_of_a_thread,
                 const DeviceLimits& limits);
 
-/// The ratio of what a warp loads of B to what it uses. It is 1 if the warp's threads, which are
-/// neighbours along N, load neighbouring elements or the same one, and more if each thread touches
-/// a different cache line.
+/// The number of elements of B that a warp loads, relative to the number that it uses. The warp's
+/// threads are neighbours along N. The ratio is 1 if they load the same element or neighbouring
+/// elements. It is larger if each thread touches a different cache line.
 double scatter_of_b(const Problem& problem);
 
 }  // namespace tunedgemm::internal

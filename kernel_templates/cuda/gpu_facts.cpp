@@ -16,10 +16,10 @@ constexpr std::int64_t kKiB = 1 << 10, kMiB = 1 << 20;
 //   generation.
 // - Shared memory and registers: "CUDA Programming Guide" 13, "Compute Capabilities", table "Memory
 //   Information per Compute Capability".
-// - The rest of a row: the document named above the row, for the row's first product. Tensor core
-//   rates are the dense peak / (2 * boost clock * SMs), rounded to a power of two. The f16 rate is
-//   that of professional cards with f32 accumulators; GeForce cards of 8.6, 8.9 and 12.0 have half
-//   that rate.
+// - Other columns: the document named above the row, for the row's first product. Tensor core rates
+//   are the dense peak / (2 * boost clock * SMs), rounded to a power of two. The f16 rate is that
+//   of professional cards with f32 accumulators; GeForce cards of 8.6, 8.9 and 12.0 have half that
+//   rate.
 // - mma.sync: the only tensor core instruction before 9.0 and from 12.0 on; on 9.0 about 5/8 of the
 //   wgmma rate. Nothing is published for 10.0, 10.3 and 11.0: 10.0 and 10.3 are assumed to be like
 //   9.0, and 11.0 like 12.0.
@@ -64,8 +64,8 @@ constexpr std::array kFacts{
     GpuFacts{100, ProductLine::kDataCenter, "B200, GB200",
              64, 128, 64, 64, 4096, 8192, 8192, 64, 1280,
              1.96, 8000, 126 * kMiB, 227 * kKiB, 228 * kKiB},
-    // The same, table of HGX B300, and "NVIDIA GB300 NVL72" data sheet: f16 and fp8 as B200, but
-    // 1.25 TFLOP/s of f64 and 150 to 165 TOP/s of s8.
+    // "NVIDIA Blackwell Architecture Technical Brief", table of HGX B300, and "NVIDIA GB300 NVL72"
+    // data sheet: f16 and fp8 as B200, but 1.25 TFLOP/s of f64 and 150 to 165 TOP/s of s8.
     GpuFacts{103, ProductLine::kDataCenter, "B300, GB300",
              2, 128, 64, 2, 4096, 8192, 256, 2, 1280,
              1.92, 8000, 126 * kMiB, 227 * kKiB, 228 * kKiB},
@@ -86,7 +86,7 @@ constexpr std::array kFacts{
              2.42, 273, 24 * kMiB, 99 * kKiB, 100 * kKiB},
 };
 
-// The clock and the memory bandwidth are moderate, so that neither hides the other in a prediction.
+// The clock and the memory bandwidth are moderate, so that neither dominates every prediction.
 constexpr GpuFacts kUnknown{0, ProductLine::kGraphics, "unknown",
                             2, 128, 64, 2, 512, 1024, 1024, 2, 512,
                             1.50, 500, 6 * kMiB, 48 * kKiB, 64 * kKiB};

@@ -1,8 +1,8 @@
 #pragma once
 
 // GpuFacts: properties of NVIDIA's GPUs that the driver does not report: the arithmetic throughput
-// of an SM for each element type, and usual values for the properties that some drivers report as
-// 0. The cost models, the rooflines and the device properties all take their numbers from here.
+// of an SM for each element type. Also usual values for properties that some drivers report as 0.
+// The cost models, the rooflines and the device properties all take their numbers from here.
 
 #include <cstdint>
 #include <string_view>
@@ -12,8 +12,8 @@
 
 namespace tunedgemm::internal {
 
-/// The compute capability determines the product line: 8.0 is the A100, 8.6 a GeForce or RTX card
-/// whose f64 rate is 1/64 of its f32 rate.
+/// The compute capability determines the product line: 8.0 is the A100; 8.6 is a GeForce or RTX
+/// card, whose f64 rate is 1/64 of its f32 rate.
 enum class ProductLine { kDataCenter, kGraphics, kEmbedded };
 
 /// A plain value. Rates are dense multiply-adds per cycle of one SM.
@@ -25,13 +25,14 @@ struct GpuFacts {
   /// CUDA cores; s32 is the multiply-add of 32-bit integers.
   double cuda_f64 = 0, cuda_f32 = 0, cuda_s32 = 0;
   /// Tensor cores, with their fastest instruction (mma.sync, wgmma or tcgen05); bf16 has the rate
-  /// of f16. A type that they cannot multiply has the rate of the type that replaces it.
+  /// of f16. Types without tensor core instructions have the rate of the type to which they are
+  /// converted.
   double tensor_f64 = 0, tensor_f16 = 0, tensor_fp8 = 0, tensor_s8 = 0;
   /// Tensor cores with mma.sync; tf32 has half the rate of f16, and 8-bit types have twice that
   /// rate.
   double mma_sync_f64 = 0, mma_sync_f16 = 0;
 
-  /// Values of a common product of the line, for those that the driver does not report.
+  /// Usual values, of a common product, for properties that the driver does not report.
   double clock_ghz = 0, memory_gb_per_s = 0;
   std::int64_t l2_bytes = 0, shared_bytes_per_block = 0, shared_bytes_per_sm = 0;
   int registers_per_sm = 65536;
@@ -43,7 +44,7 @@ struct GpuFacts {
 /// lowest f64 and tensor core rates.
 const GpuFacts& gpu_facts(int arch);
 
-/// The highest known rates, for bounds that an unknown GPU must not be able to exceed.
+/// The highest known rates: upper bounds for unknown GPUs.
 const GpuFacts& greatest_gpu_facts();
 
 /// Multiply-adds per cycle of one SM on the fastest unit for the types and numerics of the problem.

@@ -11,7 +11,8 @@ std::string compiler_command(const Source&, const DeviceLimits&) {
   return "c++ -std=c++20 -O3 -march=native -shared -fPIC";
 }
 
-// AMD EPYC, 2 threads, 2026-11: a kernel call; waking a sleeping thread and waiting for it.
+// The time of a kernel call, and of waking a sleeping thread and waiting for it (AMD EPYC, 2
+// threads, 2026-11).
 constexpr double kCallUs = 0.2;
 constexpr double kWakeUs = 4.0;
 

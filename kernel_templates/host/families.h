@@ -2,7 +2,7 @@
 
 // The CPU families by name, listed by families.cpp, and their common code. In a Launch on the host,
 // `grid[0]` is the number of participating threads, and `shared_bytes` is the scratch memory of
-// each, like the shared memory of a CTA.
+// each thread.
 
 #include "kernel_templates/family.h"
 

@@ -1,8 +1,8 @@
 #pragma once
 
-// The table of activations. The host halves, the kernels and the verifier read it, so that none of
-// them compares enumerators. The formulas for the kernels are in cuda/common/activation.cuh, and
-// those in f64 are in cuda/reference/activation.cuh. Kernels include this file, so it is plain C++
+// The table of activations. The host halves, the kernels and the verifier read it instead of
+// comparing enumerators. The formulas for the kernels are in cuda/common/activation.cuh, and those
+// in f64 are in cuda/reference/activation.cuh. Kernels include this file, so it is plain C++
 // without library headers.
 
 #include "../cuda/common/host_device.cuh"
@@ -29,8 +29,8 @@ struct ActivationTraits {
   /// Whether the activation has a call or a division: it is too long to be unrolled, and kernels
   /// may approximate it.
   bool is_long;
-  /// 1: the slope is at most `steepest` (not counting leaky_relu's own). 2: the slope is at most
-  /// `steepest` times |x|, like that of steepest / 2 * x^2.
+  /// 1: the slope is at most `steepest` (leaky_relu's slope below 0 is an argument of the call). 2:
+  /// the slope is at most `steepest` times |x|, like that of steepest / 2 * x^2.
   int degree;
   double steepest;
   double host_cycles;      ///< for an f32 on a CPU: vector instructions, or a call

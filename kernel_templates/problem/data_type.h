@@ -41,8 +41,9 @@ struct DataTypeTraits {
   ElementFormat format;
   DataType accumulator;  ///< f64, f32 or s32
   DataType output;       ///< the default type of D
-  DataTypes outputs;     ///< the possible types of D; none if only C, D and the bias have the type
-  /// Whether tensor cores multiply it, directly or after an exact conversion (f32: as tf32).
+  DataTypes outputs;     ///< the possible types of D; empty: A and B never have this type
+  /// Whether tensor cores multiply the type, directly or after a conversion, which is exact except
+  /// from f32 to tf32.
   bool tensor_cores;
   /// Whether it may be mixed with other fp8 types, has a choice of numerics, and has scales.
   bool is_fp8;

@@ -10,8 +10,8 @@ struct ElementFormat {
   int bits;
   int exponent_bits;  ///< 0: an integer
   int mantissa_bits;  ///< stored bits; for an integer, all bits but the sign
-  /// If true, an exponent of all ones is infinity or NaN. If false, it is an ordinary exponent, and
-  /// only a mantissa of all ones makes it NaN.
+  /// If true, an exponent of all ones means infinity or NaN. If false, such an exponent is
+  /// ordinary, and NaN has a mantissa of all ones as well.
   bool has_infinity;
 };
 

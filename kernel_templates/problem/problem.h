@@ -5,9 +5,9 @@
 //     D = act( alpha * scale_a * scale_b * op(A) * op(B) + beta * C + bias ),   per batch entry
 //
 // op(A) is M x K, op(B) K x N, C and D M x N. A transposed row-major matrix is a column-major one,
-// so op() is part of the order: `a.order` is the memory order of the M x K matrix op(A). Each
-// property that may change which kernel is legal or fastest has a field, and no other property has
-// one: pointers, alpha's value and the activation's slope are arguments of the call.
+// so op() is part of the order: `a.order` is the memory order of the M x K matrix op(A). Exactly
+// those properties have a field that may change which kernel is legal or fastest. Pointers, alpha's
+// value and the activation's slope have none: they are arguments of the call.
 
 #include <cstdint>
 #include <optional>
@@ -21,8 +21,8 @@ namespace tunedgemm::internal {
 
 inline constexpr ActivationTable kActivations = activation_table();
 
-/// More than any program's address space. It is far enough below 2^63 that arithmetic on a matrix's
-/// extents and strides does not overflow, for example when a tile ends beyond its last row.
+/// More than any program's address space. It is far below 2^63, so that sums of offsets do not
+/// overflow, for example if a tile ends beyond the last row.
 inline constexpr std::int64_t kMostBytes = std::int64_t{1} << 56;
 
 // All enumerators below are stored on disk and cross the C ABI: never renumber.
@@ -46,8 +46,8 @@ enum class Numerics : std::int32_t {
   kPromoted = 4,  ///< fp8 partial sums added to f32 accumulators at short intervals
 };
 
-/// Whether tuning measures with inputs that are not in the cache (the usual case) or with the same
-/// inputs again.
+/// The inputs with which tuning measures: inputs that are not in the cache (the usual case), or the
+/// same inputs again.
 enum class Regime : std::int32_t { kCold = 0, kWarm = 1 };
 
 /// The kernel that precedes a launch, in tuning and in a program: an unrelated kernel (the usual
@@ -89,8 +89,8 @@ struct Problem {
 Problem make_problem(std::int64_t m, std::int64_t n, std::int64_t k, DataType a, DataType b,
                      DataType d, std::string_view layout = "nn");
 
-/// Empty if the problem is well formed, else a sentence with the bad value and the remedy. Sizes
-/// may be zero. Leading dimensions must cover the rows. No matrix, leading dimension or batch
+/// Empty if the problem is well formed; otherwise a sentence with the bad value and the remedy.
+/// Sizes may be zero. Leading dimensions must cover the rows. No matrix, leading dimension or batch
 /// stride may span more than kMostBytes. Types and numerics must match.
 std::string why_not(const Problem& problem);
 
@@ -99,8 +99,8 @@ std::string why_not(const Problem& problem);
 Problem transposed(const Problem& problem);
 
 /// The same multiplication with D row-major: a column-major D is computed as its transpose. Fields
-/// without effect are reset, so that equal work has equal keys: the batch strides if batch is 1,
-/// and all of C if beta is zero.
+/// without effect are reset, so that equal work has equal keys. These are the batch strides if
+/// batch is 1, and all of C if beta is zero.
 struct Canonical {
   Problem problem;
   bool swapped = false;  ///< A and B were swapped: swap their pointers and scales too

@@ -1,7 +1,7 @@
 #pragma once
 
-// The table of a Problem's fields. It determines the problem's text and so its key, its columns in
-// a cache, and the fields of shapes in lists and on command lines.
+// The table of a Problem's fields. It determines the problem's text, and thus its key; its columns
+// in a cache; and the fields of shapes in lists and on command lines.
 
 #include <array>
 #include <cstdint>
@@ -22,12 +22,12 @@ inline constexpr std::size_t kMostValues = 5;
 struct ProblemField {
   std::string_view name;
   std::vector<FieldValue> (*values)(const Problem& problem);
-  /// Parses the text into the problem, and returns whether it is valid. For fields that people
-  /// write, it accepts more texts than text() returns.
+  /// Parses the text into the problem, and returns whether it is valid. It may accept more
+  /// spellings than text() returns.
   bool (*read)(std::string_view text, Problem& problem);
   /// The database column of each value; "" if the value is in another column.
   std::array<std::string_view, kMostValues> columns;
-  /// The help text for shapes; empty if shapes express the field in another way.
+  /// The help text of `tunedgemm`'s shapes; empty if shapes express the field in another way.
   std::string_view meaning;
   std::string_view expected;  ///< the texts that read() accepts
 

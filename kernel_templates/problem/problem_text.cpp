@@ -181,7 +181,7 @@ std::optional<Problem> parse_problem(std::string_view text) {
       return std::nullopt;
     }
   }
-  // The texts differ if a field is missing or occurs twice.
+  // If a field is missing or occurs twice, the two texts differ.
   return to_text(problem) == text ? std::optional(problem) : std::nullopt;
 }
 

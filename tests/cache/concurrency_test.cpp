@@ -50,7 +50,7 @@ void check_sound(const fs::path& path) {
   CHECK(connection.text("PRAGMA foreign_key_check").empty());
 }
 
-// The tuner's calls without the tuning. Returns whether this process has tuned the problem.
+// Makes the tuner's calls, but does not tune. Returns whether this process has tuned the problem.
 bool tune(Store& store, std::int64_t m) {
   const auto problem = sample::problem(m);
   const Lease lease = store.acquire({problem, sample::device(), sample::toolchain()}, 60);
@@ -174,7 +174,7 @@ TEST_CASE("An acknowledged write survives a SIGKILL at any of fifty random momen
       }
       return std::string("never killed");
     });
-    // Kill alternately during the work and during the start.
+    // In every other round, kill the processes during their work instead of their start.
     if (round % 2 == 0) {
       processes.wait_for_a_line();
     }

@@ -1,6 +1,6 @@
-// Damage of every kind, each to a copy of one small cache: files cut off at many lengths, pages and
-// headers overwritten. The damaged file is set aside once and a new one starts; a file that shows
-// no damage keeps all its winners.
+// Damages copies of a small cache: cuts them off at many lengths, and overwrites pages and headers.
+// A damaged file must be set aside, once, and replaced. A file without noticeable damage must keep
+// all winners.
 
 #include <algorithm>
 #include <fstream>
@@ -121,7 +121,7 @@ void check_sound(const fs::path& path) {
   CHECK_NOTHROW(check_schema(connection));
 }
 
-// Starts twice with the damaged bytes. The second start finds no damage and the same winners.
+// Starts twice with the damaged bytes. The second start must find no damage and the same winners.
 void check_two_starts(const std::string& bytes) {
   const TemporaryFolder folder;
   const fs::path path = folder.path() / "cache.db", aside = path.string() + ".corrupt";
@@ -171,7 +171,7 @@ void check_is_set_aside(const std::string& bytes) {
   check_sound(path);
 }
 
-// Cuts every second file off within the header, the schema and the roots of the tables.
+// Cuts files off. Every other cut is within the header, the schema and the roots of the tables.
 void check_truncations(int count) {
   std::mt19937_64 random(test_seed());
   const std::string& whole = whole_cache();
@@ -191,7 +191,7 @@ void check_damaged_pages(int count) {
     std::string what;
     for (std::size_t damages = 1 + random() % 3; damages > 0; --damages) {
       const std::size_t page = random() % pages;
-      // The whole page, or a part of it, without the application id.
+      // The whole page or a part of it, but not the application id.
       const bool all = random() % 2 == 0;
       const std::size_t begin = page * kPage + (all ? 0 : random() % kPage);
       const std::size_t end =

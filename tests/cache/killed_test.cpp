@@ -1,4 +1,5 @@
-// Processes are killed while they store and another one continues: what was stored stays.
+// Processes are killed while they store and another process continues. Everything stored before
+// must stay.
 
 #include <unistd.h>
 
@@ -95,7 +96,7 @@ TEST_CASE("A reader rolls back the half-done transaction of a killed process") {
     Processes process(1, [&](int, const Processes::Say&) {
       auto connection =
           sqlite::Connection::open(options.path, sqlite::Connection::Mode::kReadWrite, 1000);
-      // A tiny page cache, so that pages reach the file before the transaction ends.
+      // With a tiny page cache, pages reach the file before the transaction ends.
       connection.execute("PRAGMA cache_size = 1; BEGIN IMMEDIATE");
       for (int name = 0; name < 300; ++name) {
         connection.execute("INSERT INTO meta VALUES ('half done " + std::to_string(name) +

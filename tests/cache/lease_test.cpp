@@ -1,4 +1,4 @@
-// Leases: who may tune a problem, and what a dead process has left behind.
+// Leases: the right to tune a problem, and the marks that a dead process leaves.
 
 #include <signal.h>
 #include <sys/wait.h>
@@ -252,7 +252,7 @@ TEST_CASE("A lease says whether others have stored winners since the last look-u
   CHECK(lease);
   CHECK(lease.winners_changed());
   CHECK(find());
-  // A store knows its own winners without a look-up.
+  // This store's own winners do not count as changes.
   CHECK(store->put(sample::record(2), sample::source(), sample::binary(), {}).stored);
   CHECK_FALSE(acquire(*store, 2).winners_changed());
 }

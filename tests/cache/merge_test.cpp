@@ -1,4 +1,4 @@
-// Store::merge: which rows of another cache are taken, and which of two winners stays.
+// Store::merge: the rows taken from another cache, and the choice between two winners.
 
 #include <algorithm>
 #include <fstream>
@@ -42,7 +42,7 @@ void fill(const fs::path& path, const std::vector<Winner>& winners) {
   }
 }
 
-// Everything that a merge may change, without the ids; the winners first.
+// All rows that a merge may change, without their ids; the winners first.
 std::vector<std::string> rows(const fs::path& path) {
   auto connection = sqlite::Connection::open(path, sqlite::Connection::Mode::kReadWrite, 0);
   std::vector<std::string> all;

@@ -1,5 +1,5 @@
-// A store is opened while another process repairs the file. This test plays the other process: it
-// holds the repair lock and leaves behind what a repair leaves at each moment.
+// A store is opened while another process repairs the file. This test acts as the other process: it
+// holds the repair lock, and puts the files into a state that occurs during a repair.
 
 #include <atomic>
 #include <chrono>
@@ -41,12 +41,12 @@ sqlite::Connection connect(const fs::path& path) {
   return sqlite::Connection::open(path, sqlite::Connection::Mode::kReadWrite, 0);
 }
 
-// A cache of which only the application id remains.
+// A damaged cache with an intact application id.
 void write_damaged(const fs::path& path) {
   std::ofstream(path) << std::string(68, 'x') + "tgem" + std::string(5000, 'x');
 }
 
-// SQLite takes this for the journal of a dead process, and cannot read it.
+// An unreadable file that SQLite takes for the journal of a dead process.
 fs::path make_unreadable_journal(const fs::path& path) {
   const fs::path journal = path.string() + "-journal";
   fs::create_directory(journal);
@@ -59,7 +59,7 @@ fs::path make_unreadable_journal(const fs::path& path) {
   return journal;
 }
 
-// A process that repairs the file, and finishes a while after others have begun to open it.
+// A repair by another process. It ends after others have begun to open the file.
 class Repair {
  public:
   Repair(const fs::path& path, std::function<void()> finish)

@@ -1,6 +1,6 @@
-// How long a call waits for the store, depending on the size of the file. The bounds are two to
-// three times the promised figures, since the machine may be busy; the measured figures are
-// printed.
+// The time that a call waits for the store, for several sizes of the file. The bounds are two to
+// three times the promised figures, since the machine may be busy. The test prints the measured
+// figures.
 
 #include <malloc.h>
 
@@ -56,14 +56,14 @@ double heap_megabytes() {
 
 struct Cost {
   double first_call_ms = 0;  // including opening the store
-  double next_call_ms = 0;   // of a problem that was not requested before
+  double next_call_ms = 0;   // for another problem
   double megabytes = 0;
   double distant_ms = 0;  // the distant neighbours of a problem without near ones
   double tuning_ms = 0;   // the store's part of a tuning
-  double state_ms = 0;    // whether results can be stored
+  double state_ms = 0;    // of Store::state()
 };
 
-// On a file whose first winners are those of the problems 0 and 1.
+// Precondition: the file has winners for the problems 0 and 1.
 Cost cost_of(const fs::path& path) {
   constexpr int kTimes = 10;
   const auto options = sample::options(path);

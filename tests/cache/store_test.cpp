@@ -1,4 +1,4 @@
-// What a store keeps, and what it answers.
+// The contents of a store, and its answers.
 
 #include "cache/store.h"
 
@@ -166,7 +166,7 @@ TEST_CASE("A winner is void if its template has changed, is unknown, or may not 
   options.find_family = sample::find_old;
   const auto store = Store::open(options);
   CHECK_FALSE(find(*store, 64));
-  // A void winner does not stand in the way of a less thorough tuning.
+  // A less thorough tuning replaces a void winner.
   Record fresh = sample::record(64, 9, Rigor::kQuick);
   fresh.family_fingerprint = sample::family(1).fingerprint();
   put(*store, fresh);
@@ -193,7 +193,7 @@ TEST_CASE("Store keeps the winner of the more thorough tuning") {
   CHECK_FALSE(offer(begun));
   CHECK(offer(sample::record(64, 12, Rigor::kExhaustive)));
   CHECK(find(*store, 64)->record.measurement.median_us == 12);
-  // Another toolchain starts anew.
+  // Winners of another toolchain do not count.
   Record other = sample::record(64, 13, Rigor::kQuick);
   other.toolchain = sample::toolchain("999");
   CHECK(offer(other));

@@ -1,5 +1,5 @@
-// What a store does if the file system, another process or the file itself causes trouble: no call
-// fails, health() reports it, and nothing that can be kept is lost.
+// The file system, another process or the file itself causes trouble. No call may fail, health()
+// must report the trouble, and nothing that can be kept may be lost.
 
 #include <fcntl.h>
 #include <signal.h>
@@ -100,7 +100,7 @@ sqlite::Connection connect(const fs::path& path) {
   return sqlite::Connection::open(path, sqlite::Connection::Mode::kReadWrite, 0);
 }
 
-// The rights of a user who owns nothing, if the tests run as root.
+// If the tests run as root, takes the rights of a user who owns nothing.
 class AsNobody {
  public:
   [[nodiscard]] AsNobody() : was_root_(getuid() == 0) {
@@ -238,7 +238,7 @@ TEST_CASE("A result with a value that is not allowed fails alone, and the file s
       CHECK_FALSE(has(*store, 50));
       TrialRecord trial = sample::trial(64, 1);
       trial.max_error = nan;
-      // The winner of a tuning is stored with its trials or not at all.
+      // A winner is stored together with its trials or not at all.
       CHECK_FALSE(
           store->put(sample::record(51), sample::source(51), sample::binary(), {trial}).stored);
       CHECK_FALSE(has(*store, 51));

@@ -1,4 +1,4 @@
-// Only files that no one but this user and root can have changed are used.
+// A file is used only if nobody but this user and root can have changed it.
 
 #include "cache/trust.h"
 

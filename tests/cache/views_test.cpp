@@ -1,5 +1,5 @@
-// The views, as a person sees them: every query in the documentation runs through the sqlite3
-// command on a file that the library has written.
+// The views, as users see them: the sqlite3 command runs every query of the documentation on a file
+// that the library has written.
 
 #include <array>
 #include <cstdio>
@@ -165,7 +165,7 @@ TEST_CASE("The views name reasons and rigors as the library does") {
   {
     const auto store = Store::open(sample::options(path));
     std::vector<TrialRecord> trials;
-    // These are the stored numbers. A file of a later library may have others.
+    // All numbers that this version stores.
     for (int number = 1; number <= 11; ++number) {
       const auto reason = static_cast<Reason>(number);
       trials.push_back(sample::rejected(number, reason));
@@ -234,7 +234,7 @@ TEST_CASE("The views and the store name the state of a winner alike") {
         "64 | provisional\n512 | confirmed\n1024 | confirmed\n2048 | stale\n4096 | void\n"
         "4097 | confirmed\n");
   CHECK(words_of_store() == words_of_view());
-  // A library with another template opens the file: without tuning, it changes the states.
+  // A library with another template changes the states merely by opening the file.
   StoreOptions older = sample::options(path);
   older.find_family = sample::find_old;
   Store::open(older);

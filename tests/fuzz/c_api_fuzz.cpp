@@ -1,7 +1,7 @@
 // Calls the C interface with arbitrary bytes in every struct, on the host and without a compiler.
 // Each call must either be refused with a message or compute the right result. Matrices, bias and
-// scales have exactly the memory that the problem needs, so that the address sanitizer detects
-// every access out of bounds.
+// scales have exactly the memory that the problem needs: the address sanitizer then detects every
+// access out of bounds.
 
 #include <array>
 #include <cstdlib>
@@ -33,7 +33,7 @@ tunedgemm_context* context() {
   return current_context().get();
 }
 
-// Replaces the context after many inputs, since its plans accumulate as long as it lives.
+// Replaces the context after many inputs, since its plans accumulate.
 void begin_input() {
   static int inputs = 0;
   if (inputs++ % 4096 == 0) {
@@ -139,7 +139,8 @@ void multiply(Input& input, const tunedgemm_problem& problem, tunedgemm_buffers 
                    : p.bias == TUNEDGEMM_BIAS_PER_ROW ? Wide{p.m} * element_bytes(p.type_d)
                                                       : Wide{p.n} * element_bytes(p.type_d));
   const Bytes scale(sizeof(float));
-  // A matrix usually has its own memory, sometimes that of another, large enough matrix, or null.
+  // A matrix usually has its own memory. Sometimes it shares that of another matrix, if this is
+  // large enough, or is null.
   const std::array<void*, 4> places{a.data(), b.data(), c.data(), d.data()};
   const bool mixed = input.below(8) == 0;
   const auto place = [&](std::size_t usual) -> void* {
@@ -167,7 +168,7 @@ void multiply(Input& input, const tunedgemm_problem& problem, tunedgemm_buffers 
   status = tunedgemm_run(plan, &buffers, nullptr);
   check_refusal(status);
 
-  // With one number changed, there is no plan for the problem yet.
+  // The same problem with one invalid number must be refused.
   tunedgemm_problem other = problem;
   auto* bytes = reinterpret_cast<unsigned char*>(&other);
   constexpr std::array kNumbers{

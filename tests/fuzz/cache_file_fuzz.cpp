@@ -1,6 +1,6 @@
-// Opens damaged cache files: an intact one is edited and truncated, and sometimes gets a neighbour
-// under the name of SQLite's journal. Every call must return an answer or a message. At most one
-// copy may be set aside, and the new file must be intact.
+// Opens damaged cache files. An intact file is edited and truncated; sometimes a file with the name
+// of SQLite's journal is put beside it. Every call must return an answer or a message. At most one
+// file may be set aside, and the new file must be intact.
 
 #include <unistd.h>
 
@@ -69,8 +69,8 @@ std::uint32_t number_at(const std::string& bytes, std::size_t offset) {
   return number;
 }
 
-// Whether opening the file must leave an intact one: it belongs to this library, but not to a newer
-// version.
+// Whether the file belongs to this library, in this version. Opening such a file must leave an
+// intact file.
 bool is_ours(const std::string& bytes) {
   return bytes.empty() ||
          (bytes.size() >= kHeaderBytes && number_at(bytes, kApplicationIdAt) == kApplicationId &&
@@ -155,8 +155,7 @@ void read_views(const fs::path& path) {
 void check_folder(const fs::path& folder) {
   for (const auto& entry : fs::directory_iterator(folder)) {
     const std::string name = entry.path().filename();
-    // There may be the lock file, one copy set aside, and SQLite's own files beside the cache and
-    // the copy.
+    // Only these files are allowed: the lock file, one file set aside, and SQLite's own files.
     must_hold(name == "cache.db" || name == "cache.db.lock" || name == "cache.db.corrupt" ||
               name.ends_with("-journal") || name.ends_with("-wal") || name.ends_with("-shm"));
   }

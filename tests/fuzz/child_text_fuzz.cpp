@@ -1,6 +1,6 @@
-// Parses arbitrary text in place of text that other processes send or store: the lines of a tuning
-// worker (a candidate may have corrupted it), the lines of its caller, the log of a compiler, and
-// the GPCs of a GPU from a cache.
+// Parses arbitrary text in place of text from other processes: the lines of a tuning worker, which
+// a candidate may have corrupted; the lines of its caller; the log of a compiler; and the GPCs of a
+// GPU from a cache.
 
 #include <chrono>
 #include <string>

@@ -1,5 +1,5 @@
-// Parses texts of problems, configs, candidates and fields. A text that parses must have the same
-// value after it has been written and parsed again.
+// Parses texts of problems, configs, candidates and fields. If a text parses, writing and parsing
+// its value again must give the same value.
 
 #include <string>
 

@@ -1,4 +1,4 @@
-// The table of GPUs, and the cost models' assumptions about an unknown one.
+// The table of GPUs, and the cost models' assumptions about an unknown GPU.
 
 #include "kernel_templates/cuda/gpu_facts.h"
 

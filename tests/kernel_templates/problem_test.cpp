@@ -57,8 +57,7 @@ TEST_CASE("A column-major D becomes its row-major transpose") {
   CHECK(same.n == 3);
   CHECK(same.d.order == Order::kRowMajor);
   CHECK(same.bias == Bias::kPerColumn);
-  // B was column-major K x N, so its transpose is row-major N x K; the transpose of A is
-  // column-major.
+  // The transpose of the column-major B is row-major; that of A is column-major.
   CHECK(same.a.order == Order::kRowMajor);
   CHECK(same.b.order == Order::kColumnMajor);
   CHECK(layout_text(same) == "nt");

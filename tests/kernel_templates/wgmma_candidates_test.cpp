@@ -117,7 +117,7 @@ TEST_CASE("wgmma's predicted times are finite, positive, and grow with M") {
           const double us = predicted_us(problem, config);
           CHECK(std::isfinite(us));
           CHECK(us > 0);
-          CHECK(us >= shorter_us);  // equal if one tile holds either
+          CHECK(us >= shorter_us);  // equal if one tile holds both
           shorter_us = us;
         }
         problem.m = 1;

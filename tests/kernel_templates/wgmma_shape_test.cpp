@@ -272,8 +272,8 @@ TEST_CASE("wgmma's shared memory and threads match the kernel's formulas") {
       CHECK(shape.threads() == 128 * (1 + config.at("consumers")));
     }
   }
-  // With block_n = 48, a row-major B is loaded in whole rows of 128 bytes, a column-major B in 48
-  // columns.
+  // With block_n = 48, the tile of a row-major B has whole rows of 128 bytes, which are 64 columns.
+  // The tile of a column-major B has 48 columns.
   const Config narrow = wgmma_config({{"block_n", 48}});
   CHECK(WgmmaShape(padded({.layout = "nn"}, {512, 512, 512}), narrow).shared_bytes() ==
         4 * 64 * 2 * (128 + 64) + 2 * 16384 + 1024);

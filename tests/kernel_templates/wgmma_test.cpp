@@ -146,7 +146,7 @@ TEST_CASE("wgmma's D is copied by columns if A and B are swapped") {
   const Launch swapped = launch(problem, {{"swap_ab", 1}, {"block_n", 80}});
   CHECK(swapped.swaps_operands);
   CHECK_FALSE(launch(problem).swaps_operands);
-  // B is the kernel's A, and it is not K-major.
+  // B, which is not K-major, becomes the kernel's A.
   CHECK(swapped.tensor_maps[0] == map_of(Operand::kA, DataType::kF16, {200, 500}, 400, 64));
   CHECK(swapped.tensor_maps[1] == map_of(Operand::kB, DataType::kF16, {500, 300}, 1008, 80));
   CHECK(swapped.tensor_maps[2] == map_of(Operand::kD, DataType::kF16, {200, 300}, 400, 16));
@@ -193,8 +193,8 @@ TEST_CASE("wgmma copies operands with unaligned rows to the workspace and pads e
   CHECK(both.tensor_maps[1].stride_bytes[0] == 256);
   CHECK(both.tensor_maps[0].extent == std::array<std::int64_t, 3>{1003, 100, 1});
 
-  // The copies follow the partial tiles. An aligned operand is not copied, and one shared by all
-  // batch indices is copied once.
+  // The copies follow the partial tiles. An aligned operand is not copied. An operand that all
+  // batch indices share is copied once.
   problem.a.alignment_bytes = 16;
   problem.a.leading_dimension = 1008;
   problem.batch = 3;

@@ -50,7 +50,7 @@ TEST_CASE("A GPU's generous roofline is below measured times, and an unknown GPU
   CHECK(h200 < 166);  // measured
   CHECK(h200 > 166 / 2.0);
   CHECK(cuda_backend().roofline_us(problem, gpu(250)) <= h200);
-  // A problem of one row is bound by reading B, unless B is in the cache.
+  // With one row, reading B takes the longest, unless B is in the cache.
   Problem row = make_problem(1, 8192, 8192, DataType::kF16, DataType::kF16, DataType::kF16, "nt");
   const double cold = cuda_backend().roofline_us(row, gpu(90));
   row.regime = Regime::kWarm;

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The shared library exports exactly these functions: a missing function breaks linked programs, and
-# a new function can never be removed. exported_symbols_test.sh LIBRARY
+# exported_symbols_test.sh LIBRARY checks that the shared library exports exactly these functions. A
+# missing function would break linked programs, and a new function could never be removed.
 set -euo pipefail
 
 expected="\

@@ -1,6 +1,6 @@
 #pragma once
 
-// For tests of candidates that harm their process, and of the processes that survive them.
+// For tests of candidates that harm their process.
 
 #include <sys/types.h>
 
@@ -12,7 +12,7 @@ namespace tunedgemm::internal {
 
 /// Writes a compiler wrapper that replaces the bodies of some host kernels. `cases` are the lines
 /// of a shell `case`: "PATTERN) make BODY ;;". A pattern matches the kernel's name, a space, and
-/// the arguments. Kernels compiled without the argument `only` are left alone.
+/// the arguments. If `only` is not empty, it changes only kernels compiled with this argument.
 void write_breaking_compiler(const std::filesystem::path& path, const std::string& cases,
                              const std::string& only = "");
 

@@ -8,8 +8,8 @@
 
 namespace tunedgemm::internal {
 
-/// Whether the condition becomes true within a minute, polled every millisecond. The minute is for
-/// a busy machine; usually the condition is true at once.
+/// Whether the condition becomes true within a minute, polled every millisecond. Only a busy
+/// machine needs that long.
 inline bool comes_true(const std::function<bool()>& condition) {
   const auto end = std::chrono::steady_clock::now() + std::chrono::minutes(1);
   while (std::chrono::steady_clock::now() < end) {

@@ -11,7 +11,7 @@
 
 namespace tunedgemm::internal {
 
-/// Null if there is no CUDA device; `why_not` then says so. The device's GPCs have been probed.
+/// Null, with `why_not` set, if there is no CUDA device. The device's GPCs have been probed.
 inline std::unique_ptr<Device> open_test_gpu(std::string& why_not) {
   if (cuda_backend().device_count(&why_not) == 0) {
     return nullptr;

@@ -1,5 +1,5 @@
-// The main function of every test program: prints the seed, keeps the tests away from the user's
-// cache, and reports to CTest if all test cases were skipped.
+// The main function of every test program: prints the seed, gives the tests a cache other than the
+// user's, and tells CTest if all test cases were skipped.
 
 #if __has_include(<catch2/catch_all.hpp>)
 #include <catch2/catch_all.hpp>
@@ -34,7 +34,7 @@ class SkipCounter : public Catch::EventListenerBase {
  public:
   using Catch::EventListenerBase::EventListenerBase;
 
-  void testRunStarting(const Catch::TestRunInfo& /*run*/) override {  // not for a list of cases
+  void testRunStarting(const Catch::TestRunInfo& /*run*/) override {  // not if cases are listed
     std::cout << "seed: " << tunedgemm::internal::test_seed() << " (TUNEDGEMM_TEST_SEED sets it)"
               << std::endl;
   }

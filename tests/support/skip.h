@@ -1,7 +1,7 @@
 #pragma once
 
-// Skips a test case, visibly, if the machine lacks what it needs: prints "skipped: ...". A program
-// whose test cases were all skipped exits with the status that CTest reports as "Skipped".
+// Skips a test case if the machine lacks something that it needs, and prints "skipped: ...". A
+// program whose test cases were all skipped exits with the status that CTest reports as "Skipped".
 
 #include <string_view>
 

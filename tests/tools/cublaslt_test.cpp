@@ -1,4 +1,5 @@
-// Checks the requests to cuBLASLt that a fake library records. The numbers are the manual's.
+// Checks our requests to cuBLASLt, which a fake library records. The numbers are from cuBLASLt's
+// manual.
 
 #include <dlfcn.h>
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Tests that adding an activation to the kernels changes no machine code and invalidates no winner.
+# Tests that an additional activation changes no machine code and invalidates no winner.
 #
 #   grown_kernels_test.sh BUILD_FOLDER
 set -euo pipefail

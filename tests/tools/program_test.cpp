@@ -27,7 +27,7 @@ TEST_CASE("tune-all reports winners that it could not store on a full disk, and 
   CHECK(result.status == 4);
   CHECK_THAT(result.errors, ContainsSubstring("could not be stored in"));
   CHECK_THAT(result.errors, ContainsSubstring("will have to be tuned again"));
-  // When there is space again, tuning succeeds.
+  // Without the limit, tuning succeeds.
   CHECK(shell.run(TUNE_ALL " " + kShape).status == 0);
 }
 

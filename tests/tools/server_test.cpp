@@ -1,4 +1,4 @@
-// Runs tune-all beside a program, whose calls switch to the winners without a restart.
+// Runs tune-all beside a program. The program's calls must switch to the winners without a restart.
 
 #include <chrono>
 #include <iostream>

@@ -76,7 +76,7 @@ TEST_CASE("A dry run estimates and stores no winners") {
 
 TEST_CASE("A dry run of a long list ranks no candidates") {
   const Shell shell;
-  // The time limit is ten times what is needed; ranking all candidates would take a minute.
+  // The limit is ten times the time needed. Ranking all candidates would take a minute.
   const ProgramResult result =
       shell.run("ulimit -t 10; " + kTuneAll + "--dry-run --m 1:40000:1 --n 64 --k 64");
   CAPTURE(result.errors);
@@ -86,7 +86,7 @@ TEST_CASE("A dry run of a long list ranks no candidates") {
 
 TEST_CASE("An interrupted dry run ends at once and prints the shapes that it has estimated") {
   const Shell shell;
-  // Since every legal candidate is tried, all are counted, which takes much longer than 5 s.
+  // With this rigor all legal candidates are counted, which takes much longer than 5 s.
   const ProgramResult result =
       shell.run("timeout --preserve-status -s INT -k 3 5 " + kTuneAll +
                 "--dry-run --rigor exhaustive --m 1:20000:1 --n 4096 --k 4096");

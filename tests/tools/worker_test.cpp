@@ -21,7 +21,7 @@ using Catch::Matchers::ContainsSubstring;
 using namespace std::chrono_literals;
 
 const std::string kQuick = TUNE_ALL " --device host --rigor quick --json ";
-// A budget that is long enough on a busy machine.
+// A budget that suffices even on a busy machine.
 const std::string kLong = "--budget-seconds 60 ";
 
 // A prefix for commands. It sets a compiler that breaks f64 kernels (write_breaking_compiler).

@@ -101,7 +101,7 @@ TEST_CASE("With few rounds, a challenger clearly faster in every sample replaces
 }
 
 TEST_CASE("A margin far beyond the noise replaces the default in spite of an outlier") {
-  // One disturbed round of seven makes the interval include a tie, and the samples overlap.
+  // One disturbed round of seven widens the interval to include 0, and makes the samples overlap.
   std::vector<Contender> contenders{contender({50, 50.5F, 51, 500, 50, 50.2F, 50.8F}, 5),
                                     contender({100, 101, 100, 99, 100.5F, 100, 101}, 1)};
   contenders[1].is_default = true;
@@ -139,7 +139,7 @@ TEST_CASE("The decision says why it keeps the default: too few rounds, or noise"
 }
 
 TEST_CASE("The default yields to one of several equals that beats it by the margin") {
-  // The preferred one among the equals is within the margin of the default; the fastest is not.
+  // The preferred contender is within the margin of the default; the fastest is not.
   std::vector<Contender> contenders{contender(rounds(100, 0, 0), 5),
                                     contender(rounds(100.4, 0, 0), 1),
                                     contender(rounds(100.7, 0, 0), 0)};

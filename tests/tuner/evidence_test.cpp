@@ -1,5 +1,5 @@
-// The cache's statements about its winners hold, however noisy the machine and however small the
-// budget is: each winner was measured fastest among its finalists, or its remark says why a faster
+// Checks the cache's statements about its winners, on noisy machines and with small budgets. Each
+// winner must have been measured fastest among its finalists, or its remark must say why a faster
 // one was passed over. The test queries the store as a user would query its tables.
 
 #include <algorithm>
@@ -48,7 +48,7 @@ double number_after(const std::string& text, const std::string& mark) {
   return found == std::string::npos ? 0 : std::strtod(text.c_str() + found + mark.size(), nullptr);
 }
 
-// Checks the stored winner against the trials of its tuning, which a less thorough tuning may have
+// Checks the stored winner against the trials of its tuning. A less thorough tuning may have
 // followed.
 std::string what_is_wrong(const Store& store, bool is_of_newest_tuning) {
   const auto winners = store.winners();
@@ -72,8 +72,8 @@ std::string what_is_wrong(const Store& store, bool is_of_newest_tuning) {
   if (faster <= 1 + kTieMargin) {
     return "";
   }
-  // The remark has two decimals. A less thorough tuning may have timed the fastest again, in a new
-  // row.
+  // The speedup in the remark has two decimals. A less thorough tuning may have timed the fastest
+  // again, and replaced its row.
   const double told = number_after(winner.remark, "another measured ");
   const bool says_why = winner.remark.find("kept: ") != std::string::npos &&
                         winner.remark.find("+-") != std::string::npos;

@@ -99,7 +99,7 @@ TEST_CASE("An untuned problem runs a near winner that the model ranks as well as
   };
   const Problem near = f32(1024, 1024, 1280);
   const auto ranked_there = ranked_candidates(near, h200());
-  // The model ranks this candidate second for both problems, so only its win speaks for it.
+  // The model ranks this candidate second for both problems, so it comes first only because it won.
   const Candidate second = ranked_there[1].candidate;
   REQUIRE_FALSE(second == ranked.front().candidate);
   CHECK(first_of({}) == ranked.front().candidate);
@@ -109,8 +109,8 @@ TEST_CASE("An untuned problem runs a near winner that the model ranks as well as
       untuned_choices(problem, identity(), h200(), std::vector{won(near, second)}, ranked).size() ==
       ranked.size());
 
-  // The nearest of several winners is chosen; a winner that is too far, aligned differently or on
-  // another device does not count.
+  // The nearest of several winners is chosen. Winners that are too far, aligned differently or on
+  // another device do not count.
   CHECK(first_of({won(f32(1024, 2048, 1024), ranked_there[2].candidate), won(near, second)}) ==
         second);
   CHECK(first_of({won(f32(1024, 1024, 2100), second)}) == ranked.front().candidate);

@@ -1,5 +1,6 @@
-// Runs all of tune() with the real families' candidates on a simulated device. How near to the best
-// time does a search of 32 candidates come if the cost model is right only in tendency?
+// Runs all of tune() with the real families' candidates on a simulated device. The cost model is
+// right only in tendency: the tests bound how far a search of 32 candidates stays from the best
+// time.
 
 #include <algorithm>
 #include <cmath>
@@ -119,11 +120,11 @@ TEST_CASE("A winner is no slower than the best of the configs of Triton's tutori
       }
     }
   }
-  CHECK(log_of_normal < 0);  // 32 candidates guarantee nothing, but beat 16 fixed ones on average
+  CHECK(log_of_normal < 0);  // 32 candidates beat the 16 fixed ones on average, but not always
 }
 
 TEST_CASE("More variants are tried of a tile that turns out better than predicted") {
-  // The model is right except about one tile and about that tile's fifth proposal.
+  // The model is wrong only about one tile and about that tile's fifth candidate.
   Search search(
       test_seed(),
       make_problem(4096, 4096, 4096, DataType::kF16, DataType::kF16, DataType::kF16, "nt"), h200());

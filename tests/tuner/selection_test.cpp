@@ -19,7 +19,7 @@ SearchLimits search_limits_of(int candidates, int variants_of_one_tile) {
   return search_limits;
 }
 
-// The candidates are sorted by tile, so that without a cap all would come from the first tile.
+// The candidates are sorted by tile: without a limit per tile, all would come from the first tile.
 std::vector<Instance> four_tiles() {
   std::vector<Instance> ranked;
   for (const int block_m : {32, 64, 128, 256}) {
@@ -126,8 +126,8 @@ TEST_CASE("Refinement takes variants of the best tiles, at most half of them of 
   const auto ranked = four_tiles();
   SearchLimits some = search_limits_of(kAll, 2);
   some.refinements = 5;
-  // One candidate of tile 64 and one of tile 128 were tried; others were rejected, some earlier,
-  // some now.
+  // One candidate of tile 64 and one of tile 128 were timed. Others were rejected, in this tuning
+  // or earlier.
   const std::vector<Instance> best{ranked[4], ranked[9]};
   const std::vector<TrialRecord> earlier{rejected(ranked[10].candidate, Reason::kCrashed)};
   std::vector<TrialRecord> tried{timed(ranked[4].candidate, 100), timed(ranked[9].candidate, 110)};

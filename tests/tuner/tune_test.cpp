@@ -54,7 +54,7 @@ class Bench {
     return tune({problem, {}, {}}, {}, device, *store, options);
   }
 
-  // Stores a candidate's outcome of an earlier session: a rejection, else a time.
+  // Stores a candidate's outcome of an earlier session: the rejection, or a time if there is none.
   void remember(int number, const std::optional<Rejection>& rejection,
                 const std::string& fingerprint = fake_family().fingerprint()) const {
     TrialRecord trial;
@@ -446,8 +446,8 @@ TEST_CASE("After five worker crashes only candidates that ran before are tried")
 }
 
 TEST_CASE("Two tunings agree on the winner, whatever the noise") {
-  // There are ties within the margin and gaps beyond it, as in real runs. No candidate is so near a
-  // threshold that the noise of a median could move it across.
+  // As in real runs, there are ties within the margin and gaps beyond it. The noise of a median is
+  // too small to move a candidate across a threshold.
   std::map<std::string, int> winners;
   constexpr int kTunings = 200;
   for (int tuning = 0; tuning < kTunings; ++tuning) {
@@ -494,7 +494,7 @@ TEST_CASE("An in-flight mark is gone after a tuning") {
   Bench bench;
   bench.add({100, 90});
   bench.run();
-  // Acquiring the lease turns a mark that was left into a crashed trial.
+  // Acquiring the lease turns a remaining mark into a crashed trial.
   const Lease lease = bench.store->acquire({bench.problem, {}, {}}, 0);
   for (const TrialRecord& trial : bench.store->trials({bench.problem, {}, {}})) {
     CHECK((!trial.rejection || trial.rejection->reason != Reason::kCrashed));

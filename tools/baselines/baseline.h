@@ -1,7 +1,7 @@
 #pragma once
 
-// Baseline: another library as contenders of a benchmark; it is opened at run time if it is
-// installed.
+// Baseline: another library whose kernels are contenders of a benchmark. It is opened at run time,
+// if it is installed.
 
 #include <memory>
 #include <string>
@@ -11,7 +11,7 @@
 
 namespace tunedgemm::internal {
 
-/// Used by one thread, which must have the device's context current.
+/// Used by one thread. The device's context must be current in that thread.
 class Baseline {
  public:
   virtual ~Baseline() = default;
@@ -19,14 +19,14 @@ class Baseline {
   /// "cuBLASLt", and "13.1.0".
   virtual std::string name() const = 0;
   virtual std::string version() const = 0;
-  /// The prefix of its contenders' names, which a number follows: "cublaslt".
+  /// "cublaslt": its contenders are named "cublaslt 0", "cublaslt 1" ...
   virtual std::string short_name() const = 0;
 
   /// The library's proposals for the canonical problem, its default first, at most `count`. They
-  /// take the same Arguments as our kernels but ignore the scales there: their alpha includes
-  /// `scale`, the product of the two scales (1 for inputs without scales). Empty if the library
-  /// does not compute the problem; `why_not` then gets the reason, as a clause. The proposals must
-  /// not outlive this object.
+  /// take the same Arguments as our kernels, but ignore scale_a and scale_b there. Instead, they
+  /// multiply alpha by `scale`, the product of both scales (1 for inputs without scales). Empty if
+  /// the library does not support the problem; `why_not` then gets the reason, as a clause. The
+  /// proposals must not outlive this object.
   virtual std::vector<std::unique_ptr<CompiledKernel>> proposals(const Problem& problem,
                                                                  double scale, int count,
                                                                  std::string* why_not) = 0;

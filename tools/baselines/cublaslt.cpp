@@ -100,14 +100,14 @@ std::string why_not_expressed(const Problem& problem) {
 // A pointer with the function that releases it.
 using Owned = std::unique_ptr<void, Status (*)(void*)>;
 
-// The common part of all proposals for a problem. cuBLASLt's matrices are column-major, so a
+// The data that all proposals for a problem share. cuBLASLt's matrices are column-major, so a
 // row-major D is computed as its transpose: the transpose of B times the transpose of A.
 struct Call {
   const CublasLtLibrary& library;
   Owned operation, first, second, c, d;
   DataType scalars = DataType::kF32;
-  // The product of the inputs' scales, multiplied into alpha: version 13.1 proposes nothing for an
-  // operation with scale pointers (H200, 2026-11-21), and a kernel without them is not slower.
+  // The product of the inputs' scales, which is multiplied into alpha. With scale pointers, version
+  // 13.1 proposes no kernel (H200, 2026-11-21); kernels without them are not slower.
   double scale = 1;
   void* workspace = nullptr;
 
@@ -199,7 +199,8 @@ Owned preference_of(const CublasLtLibrary& library, const Problem& problem) {
   const auto workspace_bytes = static_cast<std::uint64_t>(kWorkspaceBytes);
   library.cublasLtMatmulPreferenceSetAttribute(preference, kMaxWorkspaceBytes, &workspace_bytes,
                                                sizeof workspace_bytes);
-  // By default the library assumes an alignment of 256 bytes, which our matrices of class 16 have.
+  // By default the library assumes an alignment of 256 bytes. Our matrices of alignment class 16
+  // have it.
   const auto set_alignment = [&](int which, const Matrix& matrix) {
     const auto bytes = static_cast<std::uint32_t>(matrix.alignment_bytes);
     if (bytes < 16) {

@@ -17,7 +17,7 @@ using Gemm = void (*)(int order, int transpose_a, int transpose_b, int m, int n,
                       Element alpha, const Element* a, int lda, const Element* b, int ldb,
                       Element beta, Element* c, int ldc);
 
-// Never closed, because its threads would crash.
+// The library is never closed: its threads would crash.
 struct Library {
   Gemm<float> sgemm = nullptr;
   Gemm<double> dgemm = nullptr;
@@ -125,8 +125,8 @@ std::vector<std::unique_ptr<CompiledKernel>> OpenBlas::proposals(const Problem& 
 }  // namespace
 
 std::unique_ptr<Baseline> open_openblas(int threads, std::string* why_not) {
-  // OpenBLAS's idle threads spin for 2^28 cycles on the cores that other contenders need. Reduce
-  // this to 2^16 cycles, about the 30 microseconds for which our threads spin.
+  // OpenBLAS's idle threads spin for 2^28 cycles on cores that other contenders need. Let them spin
+  // for 2^16 cycles, about 30 microseconds, as long as our threads.
   constexpr int kUnlessSet = 0;
   setenv("OPENBLAS_THREAD_TIMEOUT", "16", kUnlessSet);
   void* const handle = dlopen("libopenblas.so.0", RTLD_NOW | RTLD_LOCAL);

@@ -1,5 +1,5 @@
-// For use in a loop: make the plan once, so that each run costs only the multiplication. This plan
-// has an epilogue: D = relu(A * B + bias), with one bias value per column of D.
+// A plan for a loop: it is made once, so that each run costs only the multiplication. This plan has
+// an epilogue: D = relu(A * B + bias), with one bias value per column of D.
 
 #include <chrono>
 #include <cstdio>

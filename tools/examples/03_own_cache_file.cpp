@@ -1,5 +1,5 @@
-// An application's own cache file: it can ship and store its winners anywhere. The first context
-// tunes; the second finds the winner and compiles nothing.
+// An application can keep its winners in a cache file of its own, and ship that file. The first
+// context tunes; the second finds the winner and compiles nothing.
 
 #include <cstdio>
 #include <filesystem>

@@ -31,7 +31,7 @@ std::unique_ptr<Context> open_for_reading(const ContextChoice& choice);
 std::unique_ptr<Store> open_store_for_reading(const std::string& cache);
 
 /// Adds an option for every field of a shape except those in `left_out`. The parser appends the
-/// given values to `fields`.
+/// user's values to `fields`.
 void add_shape_options(CLI::App& app, std::span<const std::string_view> left_out,
                        std::vector<Field>& fields);
 /// Adds M, N and K as arguments and the other fields as options.

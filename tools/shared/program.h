@@ -1,6 +1,6 @@
 #pragma once
 
-// How the programs start, handle interrupts and exit.
+// The common start, interrupt handling and exit of the programs.
 
 #include <functional>
 #include <string>
@@ -14,18 +14,19 @@ namespace tunedgemm::internal {
 
 enum class ExitStatus {
   kGood = 0,
-  kNoResult = 1,  ///< no result, or none for some shapes
+  kNoResult = 1,  ///< at least one shape has no result
   kWrongUse = 2,
-  kNoDevice = 3,  ///< or no writable cache, if one is needed
+  kNoDevice = 3,  ///< or no cache can be written, if one is needed
   kCannotWrite = 4,
   kInterrupted = 130,  ///< the shells' status for SIGINT
 };
 
 /// A program's main: parses the command line, calls `run`, prints exceptions to standard error and
-/// returns the matching exit status. Until it returns, the standard streams pass all text through
-/// printable(), so that no output can control the terminal.
+/// returns the matching exit status. Until run_program() returns, the standard streams pass all
+/// text through printable(), so that no output can control the terminal.
 ///
-/// If one of the commands below started the program, it acts as that compiler or worker instead.
+/// If compile_command() or worker_command() started the program, it acts as a compiler or a worker
+/// instead.
 int run_program(CLI::App& app, int argc, char** argv, const std::function<ExitStatus()>& run);
 
 /// The command that starts this program as a compiler, for DeviceOptions::compile_command.
@@ -35,7 +36,7 @@ std::vector<std::string> worker_command();
 
 /// After this call the first SIGINT, SIGTERM or SIGHUP sets interrupted(), which asks the run to
 /// keep finished results and end; a second signal has its default effect. SIGPIPE also sets
-/// interrupted(), since nobody reads the output any more.
+/// interrupted(): nobody reads the output any more.
 void note_interrupts();
 bool interrupted();
 

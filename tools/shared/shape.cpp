@@ -107,7 +107,7 @@ std::string read_output(std::string_view text, ShapeDraft& draft) {
   return draft.d ? "" : std::string(kOutputs.text());
 }
 
-// For A, B, C and D.
+// In the order A, B, C, D.
 constexpr std::array<FieldDescription, 4> kLeadingDimensions{{
     {"lda", "leading dimension of A in elements; default packed"},
     {"ldb", "leading dimension of B"},
@@ -121,8 +121,8 @@ constexpr std::array<FieldDescription, 4> kBatchStrides{{
     {"batch_stride_d", "elements from one D to the next"},
 }};
 
-// The fields that have another form in shapes, then the fields of problem_fields() that apply to
-// shapes.
+// First the fields that only shapes have, or that shapes write in another form. Then the fields of
+// problem_fields() that shapes share.
 std::vector<FieldRule> make_rules() {
   using Text = std::string_view;
   std::vector<FieldRule> rules{

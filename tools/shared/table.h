@@ -35,7 +35,7 @@ class Table {
   std::vector<std::vector<std::string>> rows_;
 };
 
-/// The number of characters of a UTF-8 text; ours are all one column wide.
+/// The number of characters of a UTF-8 text, all of which must be one column wide.
 std::size_t display_width(std::string_view text);
 
 }  // namespace tunedgemm::internal

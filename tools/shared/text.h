@@ -1,7 +1,7 @@
 #pragma once
 
-// The formats of numbers and texts, the same in all tools' output, so that tables can be compared;
-// and the parser for lists of numbers on the command line.
+// The formats of numbers and texts, which all tools share, so that their tables can be compared.
+// Also the parser for lists of numbers on the command line.
 
 #include <cstddef>
 #include <cstdint>
@@ -28,15 +28,15 @@ std::string spread_text(double relative);
 std::string gflops_text(double flops, double us);
 /// "1 shape", "2 shapes".
 std::string counted(std::size_t count, std::string_view noun);
-/// The first line of a text, at most `width` bytes of it, followed by "..." if the text was cut.
+/// The first line of a text, at most `width` bytes of it, and "..." if the text was cut.
 std::string first_line(std::string_view text, std::size_t width);
 
-/// A list with more numbers must be a typing error.
+/// More numbers in a list must be a typing error.
 inline constexpr std::size_t kMostNumbers = 1'000'000;
-/// Parses numbers and ranges first:last:step (including last if a step reaches it), separated by
-/// commas, such as "512,1024" or "128:4096:128", in the order of the text. Throws
-/// std::invalid_argument with a message that names the wrong part: not a number, a number below
-/// `least`, or a range that exceeds kMostNumbers.
+/// Parses numbers and ranges, separated by commas, such as "512,1024" or "128:4096:128". A range is
+/// first:last:step and includes last if a step reaches it. Throws std::invalid_argument with a
+/// message that names the wrong part: not a number, a number below `least`, or a range that exceeds
+/// kMostNumbers.
 std::vector<std::int64_t> parse_number_list(std::string_view text, std::int64_t least);
 
 /// For options: empty if the text is a finite number, else an error message.

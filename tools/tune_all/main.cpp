@@ -96,14 +96,14 @@ struct PlannedShape {
 };
 
 struct Estimate {
-  std::vector<PlannedShape> shapes;  // fewer than in the list after an interrupt
+  std::vector<PlannedShape> shapes;  // after an interrupt, fewer than in the list
   double seconds = 0;                // sum over the shapes; may exceed --total-seconds
   double seconds_per_candidate = 0;
   bool measured = false;  // seconds_per_candidate comes from earlier tunings on this device
 };
 
-// The maximum number of candidates tried for the problem. The legal candidates are counted only if
-// all of them are tried, because counting takes milliseconds.
+// The maximum number of candidates tried for the problem. Counting the legal candidates takes
+// milliseconds, so they are counted only if all of them are tried.
 double most_candidates(const Problem& problem, const Context& context, const TuneOptions& options) {
   const bool tries_all = options.rigor == Rigor::kExhaustive && options.budget.candidates == 0;
   return tries_all
@@ -117,7 +117,7 @@ Estimate estimate(Context& context, const std::vector<Shape>& shapes,
   Estimate result;
   double spent = 0;
   double tried = 0;
-  // Reads all problems with a winner at once, so that most shapes of a long list need no look-up.
+  // Reads all winners at once, so that most shapes of a long list need no look-up.
   std::unordered_set<std::string> with_winner;
   for (const Record& record : context.store().winners()) {
     if (record.device == context.device().identity()) {
@@ -292,7 +292,7 @@ ExitStatus run(const CommandLine& line) {
   if (line.work.from_requests) {
     work = make_work_list(line.work, context->store().requests(context->device().identity()));
   }
-  // Until now a signal ended the program at once, even while it read a long list.
+  // Only from here on: a signal should end the reading of a long list at once.
   note_interrupts();
   return tune_all(line, work, *context);
 }

@@ -17,8 +17,8 @@ namespace tunedgemm::internal {
 namespace {
 
 // Shows progress on standard error while shapes are tuned: on a terminal, one line that is
-// rewritten in place; otherwise one line per shape. It moves the cursor with escape sequences,
-// which run_program() makes harmless in all streams but std::clog, so it writes to std::clog.
+// rewritten in place; otherwise one line per shape. It moves the cursor with escape sequences and
+// therefore writes to std::clog, the only stream in which run_program() does not escape them.
 class ProgressDisplay {
  public:
   // `to_tune` of the `shapes` shapes are not in the cache; only these take time.
@@ -128,7 +128,7 @@ void ProgressDisplay::finish() {
 }
 
 void ProgressDisplay::rewrite(const std::string& text) {
-  // Cut the line, since a wrapped line could not be erased.
+  // Cut the line: a wrapped line could not be erased.
   std::string line = printable(text, Lines::kOne);
   while (display_width(line) > kLineWidth) {
     line.pop_back();
@@ -153,7 +153,7 @@ class SessionClock {
   std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
 };
 
-// Why no further shape may be tuned, or "".
+// The reason why no further shape may be tuned, or "".
 std::string why_not_go_on(const SessionClock& clock, const Session& session) {
   if (!session.device_failure.empty()) {
     return "not tried: the device failed";
@@ -172,7 +172,7 @@ TuneResult tune_one(Context& context, const Problem& problem, const SessionOptio
   return context.tune(problem, tune_options);
 }
 
-// A worker retries failed writes, so look for winners that it has stored since.
+// A worker retries failed writes, so winners may have been stored since.
 void find_late_stores(Context& context, const SessionOptions& options, Session& session) {
   for (Outcome& outcome : session.outcomes) {
     if (!outcome.is_unsaved) {

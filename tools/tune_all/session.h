@@ -39,7 +39,7 @@ Session tune_shapes(Context& context, const std::vector<Shape>& shapes,
                     const SessionOptions& options, std::size_t to_tune);
 
 /// One row per shape: the winner, its time and rate, and its speedups over the naive kernel and
-/// over the default config, which is the one that runs without tuning.
+/// over the default config, which runs without tuning.
 void print_table(std::ostream& out, const Session& session);
 /// The numbers of tuned, cached and failed shapes, and the path of the cache.
 void print_summary(std::ostream& out, const Session& session, Context& context);

@@ -69,7 +69,8 @@ std::vector<Shape> shapes_of(const Options& options) {
   return {shape_of_arguments(options.shape)};
 }
 
-// Our other contenders, named after their options; adds a remark for each that cannot take part.
+// Our contenders other than the winner, named after their options. Adds a remark for each contender
+// that cannot take part.
 std::vector<NamedCandidate> others(Context& context, const Problem& problem, const Options& options,
                                    std::vector<std::string>& remarks) {
   std::vector<NamedCandidate> contenders;
@@ -129,7 +130,7 @@ std::optional<BenchRow> bench_shape(Context& context, Baseline* baseline, const 
     for (NamedCandidate& other : others(context, problem, options, remarks)) {
       ours.push_back(std::move(other));
     }
-    if (interrupted()) {  // an interrupted tuning's winner is not its final one
+    if (interrupted()) {  // an interrupted tuning may not have found its winner
       return std::nullopt;
     }
     const BenchRaceOptions race{.rounds = options.measuring.rounds,

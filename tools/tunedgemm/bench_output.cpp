@@ -61,7 +61,7 @@ Json to_json(const BenchRun& run) {
           {"cool_down_ms", run.cool_down_ms}};
 }
 
-// One line per row, so that versions of the file can be compared.
+// One line per row, so that a diff shows changed rows.
 std::string document_text(const BenchRun& run, const std::vector<std::string>& rows) {
   std::string text = json_text(to_json(run), 1);
   text.resize(text.rfind('\n'));  // without the closing brace
@@ -102,7 +102,7 @@ std::string text_or_dash(double value) {
   return value == 0 ? "-" : rounded_text(value);
 }
 
-// The cell "x best" of the back-to-back launches; empty if they were not measured.
+// The table's cell "x best" for the back-to-back launches; empty if they were not measured.
 std::string back_to_back_text(const BenchRow& row) {
   const BenchRow overlapping = back_to_back(row);
   const BenchContender* ours = tuned_contender(overlapping);

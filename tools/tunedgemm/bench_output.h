@@ -37,11 +37,11 @@ class BenchFiles {
   std::vector<std::string> json_rows_;
 };
 
-/// One line per shape, followed by one for each of our other contenders; then one for each failed
-/// shape. `baseline` is the name of the other library, or "".
+/// Each shape has a line, followed by a line for each of our other contenders. The failed shapes
+/// come last. `baseline` is the name of the other library, or "".
 void print_table(std::ostream& out, const std::vector<BenchRow>& rows, const std::string& baseline);
-/// Geometric means and extremes of our speedups over our other contenders, and over the baseline's
-/// default and best proposals if the baseline took part.
+/// Geometric means and extremes of the winners' speedups over our other contenders, and over the
+/// baseline's default and best proposals if the baseline took part.
 void print_means(std::ostream& out, const std::vector<BenchRow>& rows, const std::string& baseline);
 /// Prints one line per shape, with the remaining time. Used by one thread.
 class BenchProgress {

@@ -16,8 +16,8 @@ namespace tunedgemm::internal {
 namespace {
 
 constexpr int kProposals = 8;
-// A proposal is left out if it is slower than the fastest by this factor in one sample before the
-// race.
+// A proposal is left out of the race if it is slower than the fastest kernel by this factor in one
+// sample.
 constexpr double kFarBehind = 1.5;
 
 // One of our kernels or the baseline's. Its contender refers to the trial.
@@ -25,7 +25,7 @@ struct RacedKernel {
   std::string name;
   std::string kernel;  ///< the candidate, as text; empty for the baseline's
   std::unique_ptr<Trial> trial;
-  bool must_stay = true;  ///< even if far behind before the race
+  bool must_stay = true;  ///< in the race, even if it is far behind
   double max_error = 0;   ///< relative to the error bound
   Contender contender;
 };
@@ -120,16 +120,15 @@ void BenchRace::add_proposals(Baseline& baseline) {
     } else {
       raced.max_error = std::get<double>(error);
     }
-    // The baseline's rounding may exceed our error bound: add a remark, but race the proposal all
-    // the same.
+    // The baseline's rounding may exceed our error bound: add a remark, but let the proposal race.
     if (rejection == nullptr || rejection->reason == Reason::kWrongResult) {
       kernels_.push_back(std::move(raced));
     }
   }
 }
 
-// Also measures the clock during the sample: on a GPU from the SMs' counters, else as the device
-// reports it.
+// Also measures the clock during the sample: on a GPU with the SMs' counters, otherwise as the
+// device reports it.
 std::variant<Sample, Rejection> BenchRace::sample(Trial& trial, int launches) {
   evaluator_.mhz_since_last_call();
   auto us = trial.sample(launches);

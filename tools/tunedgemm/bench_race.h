@@ -27,10 +27,11 @@ struct NamedCandidate {
   Candidate candidate;
 };
 
-/// Races our candidates, at least one, against the baseline's proposals, or among themselves if the
-/// baseline is null. The row has our candidates first; its remarks say why a candidate, the
-/// baseline or a proposal is missing, and which results exceed our error bound. Throws DeviceError,
-/// and std::runtime_error if the first candidate is wrong or does not compile.
+/// Races our candidates against the baseline's proposals, or only among themselves if the baseline
+/// is null. Precondition: at least one candidate. The row has our candidates first; its remarks say
+/// why a candidate, the baseline or a proposal is missing, and which results exceed our error
+/// bound. Throws DeviceError, and std::runtime_error if the first candidate is wrong or does not
+/// compile.
 BenchRow race_kernels(Context& context, const Shape& shape, const std::vector<NamedCandidate>& ours,
                       Baseline* baseline, const BenchRaceOptions& options);
 

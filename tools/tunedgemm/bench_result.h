@@ -51,7 +51,7 @@ struct BenchRow {
   void add(BenchContender added, const Contender& raced, const DeviceLimits& limits);
 };
 
-/// The row with its back-to-back contenders in place of the others.
+/// A row with the back-to-back contenders in place of `contenders`.
 BenchRow back_to_back(const BenchRow& row);
 
 /// Each function returns null if the contender took no part.
@@ -75,11 +75,11 @@ Ratios ratios(const std::vector<BenchRow>& rows,
               const std::function<const BenchContender*(const BenchRow&)>& other);
 
 /// The roofline of the column "of roofline": the least time for the problem. It is the longer of
-/// two times: that of the operations, at the peak rate of the fastest unit for their types
-/// (Backend::peak_operations_per_cycle) at `clock_mhz` (0: the highest clock), and that of the
-/// matrices' bytes, each read or written once, at the memory's nominal bandwidth (cold inputs). 0
-/// if the peak is unknown: on the host, and for compute capabilities that are unknown or before
-/// 8.0. Backend::roofline_us gives a lower time, because it serves to reject results.
+/// two times. One is the time of the operations, at the peak rate of the fastest unit for their
+/// types (Backend::peak_operations_per_cycle) and at `clock_mhz` (0: the highest clock). The other
+/// is the time to read or write each byte of the matrices once, at the memory's nominal bandwidth.
+/// 0 if the peak is unknown: on the host, and for compute capabilities that are unknown or before
+/// 8.0. Backend::roofline_us gives a lower time, so that it never rejects a correct result.
 double roofline_us(const Problem& problem, const DeviceLimits& limits, double clock_mhz);
 
 }  // namespace tunedgemm::internal

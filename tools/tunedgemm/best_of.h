@@ -1,7 +1,7 @@
 #pragma once
 
-// Finds the best of several candidates for a problem: for a step of the ladder, or a given list of
-// configs.
+// Finds the best of several candidates for a problem, such as a family's (for a step of the ladder)
+// or those of a given list.
 
 #include <optional>
 #include <string>
@@ -24,8 +24,8 @@ std::optional<Candidate> best_of(Context& context, const Problem& problem,
                                  std::vector<Candidate> candidates);
 
 /// The winner of a fresh tuning with this rigor, which ignores earlier results and leaves the
-/// cache's winner unchanged. A `most_candidates` of 0 means the rigor's number. Empty, with
-/// `failure` set, as for tuned_winner(). Throws DeviceError.
+/// cache's winner unchanged. A `most_candidates` of 0 means the rigor's number. Like
+/// tuned_winner(), may return nothing and set `failure`. Throws DeviceError.
 std::optional<Candidate> fresh_winner(Context& context, const Problem& problem, Rigor rigor,
                                       int most_candidates, std::string* failure);
 

@@ -36,8 +36,8 @@ std::vector<Shape> shapes_of(const std::vector<Field>& fields, const DeviceLimit
     all.insert(all.end(), {{"m", m}, {"n", n}, {"k", k}});
     return shape_of_arguments(std::move(all));
   };
-  // The small shape is that of the tutorial behind the first steps; the large shape separates the
-  // last steps.
+  // The small shape is from the tutorial on which the first steps are based. The large shape
+  // separates the last steps.
   const char* large = limits.is_gpu() ? "4096" : "1024";
   return {shape_with("512", "512", "256"), shape_with(large, large, large)};
 }

@@ -1,7 +1,7 @@
 #pragma once
 
-// The options of verbs whose results a script in tools/ plots (--json, --plot), the further options
-// of verbs that race kernels (--rounds, --rigor, --csv), and the call of the plot script.
+// Options of verbs whose results a script in tools/ plots (--json, --plot); more options of verbs
+// that race kernels (--rounds, --rigor, --csv); and the call of the plot script.
 
 #include <CLI/CLI.hpp>
 #include <filesystem>
@@ -35,8 +35,8 @@ struct Plotter {
   std::filesystem::path script;
   std::string python;  ///< with matplotlib
 };
-// These functions throw std::runtime_error; the message names the missing part and its remedy, or
-// has the script's output.
+// These functions throw std::runtime_error. The message names the missing part and its remedy, or
+// contains the script's output.
 
 /// Empty without --plot. Looks for the script in ../share/tunedgemm beside the installed program,
 /// then in the source tree, and for Python on the path, then in /usr/bin.

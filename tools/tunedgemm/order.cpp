@@ -1,5 +1,5 @@
-// tunedgemm order: shows the order in which a config computes the tiles of D, and the blocks that
-// each wave reads.
+// tunedgemm order: shows the order in which a config computes the tiles of D, and the parts of A
+// and B that each wave reads.
 
 #include <filesystem>
 #include <iomanip>
@@ -153,8 +153,8 @@ void print_table(const Problem& problem, const Tiles& tiles, const std::vector<N
   table.print(std::cout);
 }
 
-// Prints each tile's number at its position in D, unless the numbers need more room than a usual
-// terminal has.
+// Prints each tile's number at its position in D, unless the numbers do not fit on a usual
+// terminal.
 void print_numbers(const NamedOrder& order, const Rasterization& rasterization) {
   constexpr std::int64_t kMostColumns = 24, kMostRows = 48;
   if (rasterization.tiles_n > kMostColumns || rasterization.tiles_m > kMostRows) {

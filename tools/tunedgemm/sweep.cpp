@@ -58,7 +58,7 @@ std::vector<Shape> shapes_of(const Options& options) {
   return read_shape_list(options.list);
 }
 
-// A config and its results. Move-only: it owns the kernel, which its contender refers to.
+// A config and its results. Move-only: it owns the kernel that its contender samples.
 struct SweptConfig {
   Instance ranked;
   std::unique_ptr<Trial> trial;  ///< null if it did not compile

@@ -1,5 +1,5 @@
-// The activations, for GPU and CPU kernels. `Functions` has static members, which GPU and CPU
-// compute in different ways:
+// The activations, for GPU and CPU kernels. `Functions` has these static members, which differ
+// between GPU and CPU:
 //
 //   tanh(x), erf(x)
 //   leaky_relu(x, slope)          x < 0 ? slope * x : x

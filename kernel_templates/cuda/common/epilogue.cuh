@@ -5,7 +5,7 @@
 //   const Epilogue epilogue = begin_epilogue(arguments, batch_index);   // once per thread
 //   d[...] = apply_epilogue(epilogue, accumulator, m, n);               // once per element
 //
-// It computes in the accumulator's type, or in f64 for integers, since f64 holds every s32.
+// It computes in the accumulator's type. For s32 it computes in f64, which holds every s32 exactly.
 #pragma once
 
 #include "activation.cuh"
@@ -48,10 +48,10 @@ __device__ __forceinline__ Epilogue begin_epilogue(const Arguments& arguments,
   return epilogue;
 }
 
-// If they were unrolled, these activations would make up most of a kernel.
+// These activations are not unrolled, since their copies would make up most of a kernel.
 constexpr bool kLongActivation = traits(kActivation).is_long;
 
-// For activation.cuh.
+// The `Functions` of activation.cuh.
 struct EpilogueFunctions {
   using Real = EpilogueType;
   static __device__ __forceinline__ Real tanh(Real x) { return ::tanh(x); }

@@ -29,14 +29,13 @@ struct e5m2 {
 // Converts two e4m3 (the first in the low byte) to two f16 (the first in the low half).
 __device__ __forceinline__ unsigned f16x2_from_e4m3x2(unsigned short pair) {
   unsigned result;
-// The preprocessor selects the code, since an architecture without the instruction rejects it even
-// in a branch that is never taken.
+// This needs #if: other architectures reject the instruction even in a branch that is never taken.
 #if __CUDA_ARCH__ >= 890
   asm("cvt.rn.f16x2.e4m3x2 %0, %1;" : "=r"(result) : "h"(pair));
 #else
-  // An e4m3 that is shifted to the exponent and mantissa of an f16 is too small by a factor of 2^8,
-  // since the biases are 15 and 7. Multiplying it by 2^8 is exact. NaN (all ones) is handled
-  // separately.
+  // Exponent and mantissa are shifted to their positions in an f16. The result is too small by a
+  // factor of 2^8, since the exponent biases are 15 and 7. Multiplying it by 2^8 is exact. NaN (all
+  // ones) is handled separately.
   const unsigned spread = (pair & 0xffu) | ((pair & 0xff00u) << 8);
   const unsigned magnitude = (spread & 0x007f007fu) << 7;
   asm("mul.rn.f16x2 %0, %1, %2;" : "=r"(result) : "r"(magnitude), "r"(0x5c005c00u));
@@ -146,8 +145,8 @@ __device__ __forceinline__ void add(s32 x, s32& sum) {
   sum = static_cast<s32>(static_cast<unsigned>(x) + static_cast<unsigned>(sum));
 }
 
-// x / y. In f32 the error is at most 2 units in the last place: exact division is a subroutine, and
-// calling it would take registers.
+// x / y. In f32 the error is at most 2 units in the last place: exact division would call a
+// subroutine, which takes registers.
 __device__ __forceinline__ f32 divide(f32 x, f32 y) {
   f32 result;
   asm("div.full.f32 %0, %1, %2;" : "=f"(result) : "f"(x), "f"(y));

@@ -1,5 +1,5 @@
 // Turns the problem's defines into constants, and computes the offsets of elements of A, B and D. A
-// kernel that needs other defaults defines them before it includes this file.
+// kernel may define other defaults before it includes this file.
 #pragma once
 
 #include "../../problem/activation.h"

@@ -1,10 +1,10 @@
 // Split-K reduction by several thread groups. Each group holds the accumulators of one slice of K
-// of the same tile of D. The slices are added in the same launch, and the result has the same bits
-// every time, whichever groups run together. Each group stores its partial tile in the workspace.
-// After the last one has arrived, the tile is divided into reduction chunks. The last group and the
-// groups that waited for it take chunks one after another. For each chunk, a group adds the slices
-// in order and stores the sum. A group waits only for a short time, because a group that has not
-// started may have no room to run until another one ends. The last group never waits.
+// of the same tile of D. The groups add the slices in the same launch. The result always has the
+// same bits, in whatever order the groups run. Each group stores its partial tile in the workspace.
+// After the last group has arrived, the tile is divided into reduction chunks. The last group, and
+// the groups that waited for it, take one chunk after another. For each chunk, a group adds the
+// slices in order and stores the sum. A group waits only for a short time, because the groups that
+// it waits for may not start before it ends. The last group never waits.
 //
 //   one counter per tile, zero before and after:  chunks taken | groups gone | groups arrived
 //                                                 bits 20..31    10..19        0..9
@@ -61,7 +61,7 @@ struct SplitKReduction {
   __device__ __forceinline__ static bool all_have_arrived(unsigned count) {
     return count % kGone / kArrived == kSlices;
   }
-  // Whether all groups but one have gone, or have asked for a chunk when none was left.
+  // Whether every other group has left: it gave up waiting, or it asked when no chunk remained.
   __device__ __forceinline__ static bool others_have_left(unsigned count) {
     const int taken = count / kTaken;
     return max(taken - kChunks, 0) + count % kTaken / kGone == kSlices - 1;

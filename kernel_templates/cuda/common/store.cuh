@@ -21,7 +21,8 @@ struct OutputMatrix {
   const Epilogue& epilogue;
   long long batch_index;
 
-  // Stores D[m, n] and those neighbours along n that exist. `n` is a multiple of kVectorElements.
+  // Stores a vector of elements from D[m, n] along n, except those outside D. `n` is a multiple of
+  // kVectorElements.
   __device__ __forceinline__ void store_vector(const AccumulatorVector& accumulators, long long m,
                                                long long n) const {
     if (m >= arguments.m || n >= arguments.n) {

@@ -45,7 +45,7 @@ struct Pipeline {
 };
 constexpr Pipeline kPipelines[] = {{128, 3}, {128, 4}, {64, 4}, {64, 6}};
 
-/// A slice with fewer k tiles is not worth a CTA.
+/// The fewest k tiles of a split-K slice: shorter slices are not worth a CTA.
 constexpr std::int64_t kLeastKTilesOfSlice = 4;
 
 Config make_config(const TileShape& tile, int block_k, int stages, int group_m, int split_k) {
@@ -80,14 +80,14 @@ bool worth_trying(const Problem& problem, const Config& config, const DeviceLimi
   const std::int64_t blocks = tiles.blocks().value_or(kMaxGridX);
   const bool one_wave = blocks <= 2 * limits.sm_count;
   if (config.at("group_m") == 1 ? one_wave : tiles.tiles_m == 1 && !one_wave) {
-    return false;  // all tiles run at once, or there is only one order
+    return false;  // all tiles run at once, or only one order exists
   }
   const bool small = shape.block_m * shape.block_n <= 64 * 64;
   if (shape.stages > 4 && !(small && one_wave && shape.split_k == 1)) {
     return false;  // other CTAs on the SM hide the same latency
   }
   if (shape.stages < 4 && shape.split_k > 1) {
-    return false;  // a slice has few k tiles, and the latency of the first one is long
+    return false;  // the latency of the first k tile dominates a short slice
   }
   const std::int64_t k_tiles = ceil_divide(problem.k, shape.block_k);
   return shape.split_k == 1 || (one_wave && k_tiles / shape.split_k >= kLeastKTilesOfSlice);

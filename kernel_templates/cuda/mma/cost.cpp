@@ -13,7 +13,7 @@ constexpr double kL2BytesPerCycleAlone = 50;  // when few SMs load
 // Cycles.
 constexpr double kLatencyOfTile = 900;     // from the start of a k tile's copy to its arrival
 constexpr double kBarrierOfTile = 90;      // including the fragments of the first step
-constexpr double kBarrierOfLongTile = 10;  // f64: other warps hide the rest
+constexpr double kBarrierOfLongTile = 10;  // f64: other warps hide most of it
 constexpr double kStartOfCta = 1300;       // until the first k tile arrives
 constexpr double kSplitKReduction = 2500;
 
@@ -37,7 +37,7 @@ double multiply_adds(const Problem& problem, mma::Products how, int arch) {
   return size_bytes(problem.a.type) == 1 ? 2 * rate : rate;
 }
 
-// Instructions of all threads that copy the k tile of an operand to shared memory.
+// The instructions with which all threads together copy an operand's k tile to shared memory.
 double instructions_of_copy(const MmaShape& shape, int alignment, double bytes) {
   constexpr double kInstructionsOfCopy = 10;
   const double copies = bytes / shape.copy_bytes(alignment);
@@ -78,8 +78,8 @@ double cycles_of_k_tile(const Problem& problem, const MmaShape& shape, double l2
          (alternates ? shared / 3 : 0);
 }
 
-// The bytes read from memory. Concurrent CTAs share their loads; later ones find little in the
-// cache.
+// The bytes read from memory. Concurrent CTAs share their loads through L2; later CTAs find little
+// in L2.
 double bytes_read(const Problem& problem, const MmaShape& shape, double concurrent) {
   const Tiling tiles = shape.tiles(problem);
   const auto tiles_m = static_cast<double>(tiles.tiles_m);
@@ -103,8 +103,8 @@ double mma_us(const Problem& problem, const MmaShape& shape, const DeviceLimits&
       kL2BytesPerCycleAlone - sm_utilization * (kL2BytesPerCycleAlone - kL2BytesPerCycle);
   const double tile_cycles = cycles_of_k_tile(problem, shape, l2_rate, limits);
 
-  // A CTA alone on its SM waits at every barrier, uses only the schedulers of its own warps, and
-  // waits for the latency of its k tiles.
+  // No other CTA hides the barriers and latencies of a CTA that is alone on its SM. It uses only
+  // the schedulers of its own warps.
   const double latency = kLatencyOfTile / (shape.stages - 1);
   const double barrier = problem.a.type == DataType::kF64 ? kBarrierOfLongTile : kBarrierOfTile;
   const double alone =

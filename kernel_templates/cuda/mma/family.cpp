@@ -38,7 +38,7 @@ mma::Shape shape_of(const Problem& problem, const Config& config, const DeviceLi
           .products = products(problem, limits)};
 }
 
-/// The static_asserts of the kernel as sentences; empty if all hold.
+/// A sentence about the first static_assert of the kernel that would fail; empty if all hold.
 std::string why_not_shape(const Problem& problem, const MmaShape& shape) {
   if (!traits(problem.a.type).tensor_cores) {
     return "tensor cores do not multiply " + types_text(problem);

@@ -15,8 +15,8 @@
 //   2    row g,     k register t + 4   column g + 8, k register t
 //   3    row g + 8, k register t + 4   column g + 8, k register t + 4
 //
-// An instruction sums over k, so k may be in any order that A and B share. Types can therefore be
-// converted without moving elements between lanes.
+// An instruction sums over k, so any order of k is correct if A and B share it. This freedom lets
+// types be converted without moving elements between lanes.
 #pragma once
 
 #include "../common/number.cuh"
@@ -31,14 +31,13 @@ __host__ __device__ constexpr int register_index(RegisterOrder order, int row, i
   return order == RegisterOrder::kRowsFirst ? row + 2 * k : k + 2 * row;
 }
 
-// Bytes of an MN-major operand are transposed in pairs. In this case, rows g and g + 8 above stand
-// for rows (columns) 2 g and 2 g + 1 of the block.
+// Bytes of an MN-major operand are transposed in pairs. For these operands, read rows g and g + 8
+// in the table above as rows (columns) 2 g and 2 g + 1 of the block.
 __host__ __device__ constexpr bool rows_alternate(Tile tile) {
   return !tile.is_k_major && tile.element_bytes == 1;
 }
 
-// The first row (column) of a block in the warp tile, and its first register along k. Both are
-// constants.
+// The first row (column) of a block in the warp tile, and its first register along k.
 struct BlockOrigin {
   int mn, first_k;
 };
@@ -69,8 +68,9 @@ __device__ __forceinline__ void load_block(Tile tile, const char* memory, int wa
     load_matrices_transposed(
         memory + advance_in_tile(tile, offset, block.first_k * 2, block.mn * 2), registers);
   } else {
-    // ldmatrix transposes pairs of bytes. Since k is permuted, a matrix gives a lane rows 2 g and
-    // 2 g + 1 at k 4 t and 4 t + 1, and the next matrix the same rows at k 4 t + 2 and 4 t + 3.
+    // ldmatrix transposes pairs of bytes. Since k is permuted, one matrix gives a lane k 4 t and 4
+    // t + 1 of rows 2 g and 2 g + 1. The next matrix gives it k 4 t + 2 and 4 t + 3 of the same
+    // rows.
     unsigned pairs[4];
     const int offset = offset_in_tile(tile, lane, warp_mn);
     load_matrices_transposed(memory + advance_in_tile(tile, offset, block.first_k * 4, block.mn),
@@ -113,7 +113,7 @@ __device__ __forceinline__ void convert(Direct, RegisterOrder, const unsigned (&
     operands[0][i] = blocks[0][i];
   }
 }
-// A separate overload, since an s8 would otherwise be converted to f32 rather than to Direct.
+// Without this overload, an s8 would convert to f32 rather than to Direct.
 __device__ __forceinline__ void convert(s8, RegisterOrder order, const unsigned (&blocks)[1][4],
                                         unsigned (&operands)[1][4]) {
   convert(Direct(), order, blocks, operands);
@@ -186,8 +186,8 @@ __device__ __forceinline__ void convert(f32, RegisterOrder order, const unsigned
   }
 }
 
-// The type of the operands that convert() makes, given the element type and the number of operands.
-// For decltype only.
+// The type of the operands that convert() makes. The arguments stand for the element type and the
+// number of operands. For decltype only.
 __device__ f64 operand_type(f64, const char (&)[1]);
 __device__ f32 operand_type(f32, const char (&)[1]);
 __device__ f16 operand_type(f16, const char (&)[1]);

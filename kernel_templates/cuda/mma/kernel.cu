@@ -2,12 +2,12 @@
 //
 //   D = act(alpha * A * B + beta * C + bias)        on the tensor cores (sm_80 and later)
 //
-// Read ../simt/kernel.cu first. New here: a warp multiplies, not a thread. An instruction
-// multiplies 16 rows of A by 8 columns of B: fragments that are spread over the registers of the
-// warp's 32 lanes (../ptx/mma.cuh). Tiles in shared memory are swizzled, so that a warp loads
-// fragments without bank conflicts (tile.cuh), whatever order the operands have in global memory
-// (fragment.cuh). The kernel supports every layout and alignment. ../wgmma/kernel.cu is faster
-// where it applies.
+// Read ../simt/kernel.cu first. New here: a whole warp executes a multiply instruction together.
+// The instruction multiplies 16 rows of A by 8 columns of B. These fragments are spread over the
+// registers of the warp's 32 lanes (../ptx/mma.cuh). Tiles in shared memory are swizzled, so that a
+// warp loads fragments without bank conflicts (tile.cuh) for every order of the operands
+// (fragment.cuh). The kernel supports every layout and alignment. ../wgmma/kernel.cu supports
+// fewer, but is faster.
 //
 //        K, in k tiles            block_n                   a warp, in each step along K:
 //       +----------------+        +------+------+------+
@@ -26,10 +26,10 @@
 // elements of a row of D. With split_k > 1, split_k CTAs compute a tile of D, each over a slice of
 // K, and the CTA that arrives last adds their partial tiles (../common/split_k.cuh).
 //
-// How types are multiplied: f16, bf16, s8 and f64 directly; f32 rounded to tf32 (NUMERICS 1), or
-// split into three bf16 (NUMERICS 2, emulated: see fragment.cuh); fp8 directly if the architecture
-// has the instruction and NUMERICS is 3 (fast), otherwise as f16, with exact products and f32
-// accumulators.
+// f16, bf16, s8 and f64 are multiplied directly. f32 is rounded to tf32 (NUMERICS 1), or split into
+// three bf16 (NUMERICS 2, emulated: see fragment.cuh). fp8 is multiplied directly if the
+// architecture has the instruction and NUMERICS is 3 (fast). Otherwise it is converted to f16, with
+// exact products and f32 accumulators.
 //
 // Cost: stages * block_k * (block_m * sizeof(a) + block_n * sizeof(b)) bytes of shared memory; per
 // thread, warp_m * warp_n / 32 accumulators, the fragments of two steps and about 50 other
@@ -181,8 +181,8 @@ __device__ __forceinline__ WorkTile work_tile_of_cta(const Arguments& arguments)
 
 // A tile of `extent` rows of A (columns of B).
 __host__ __device__ constexpr Tile make_tile(int extent, bool is_k_major, int alignment) {
-  // load_block() reads elements one by one if they have 8 bytes, or 4 bytes and are MN-major. Two
-  // lanes then read the same 16 bytes.
+  // load_block() reads 8-byte elements, and MN-major 4-byte elements, one by one. Two lanes then
+  // read the same 16 bytes.
   const bool reads_elements = kElementBytes == 8 || (kElementBytes == 4 && !is_k_major);
   return {.rows = is_k_major ? extent : kBlockK,
           .row_bytes = (is_k_major ? kBlockK : extent) * kElementBytes,
@@ -208,7 +208,7 @@ __device__ __forceinline__ char* next_stage(char* pipeline, char* stage) {
 // Copies the k tiles of a work tile to the stages, a part of a k tile in each step.
 struct Producer {
   TileCopy<kSteps> a, b;
-  int k_tiles_left;  // including the current one; zeros are copied after the last one
+  int k_tiles_left;  // including the current one; then come zeros
   int last_k;        // of the last k tile
   char* stage;
   Elements elements_a[passes_in_flight(kTileA, kSteps)];
@@ -314,8 +314,8 @@ __device__ __forceinline__ void multiply_operands(const Operands& a, const Opera
 
 using Accumulators = Accumulator[kBlocksM][2 * kBlocksN][4];
 
-// If there are enough registers, fragments are double-buffered: those of the next step are loaded
-// while the current ones are multiplied.
+// With enough registers, fragments are double-buffered: the next step's fragments are loaded while
+// the current ones are multiplied.
 constexpr int kFragmentBuffers = kShape.has_two_buffers() ? 2 : 1;
 static_assert(sizeof(Accumulators) / 4 == kShape.accumulator_registers() &&
                   sizeof(Fragments) / 4 == kShape.fragment_registers(),
@@ -363,7 +363,6 @@ struct CollectiveEpilogue {
   WarpOrigin origin;
   char* shared;
 
-  // An accumulator passes through fragments_to_shared(), store_vector() and apply_epilogue() to D.
   // The rows of the warp tile go through shared memory, 16 at a time.
   __device__ __forceinline__ void store(const Accumulators& accumulators) const {
     constexpr FragmentOrder kOrder{.rows_alternate = rows_alternate(kTileA),

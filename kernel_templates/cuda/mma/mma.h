@@ -14,7 +14,7 @@
 
 namespace tunedgemm::internal {
 
-/// A tile of D and its pipeline, described as in the tutorial: block_k is in elements.
+/// A config as Triton's tutorial writes it: a tile of D and its pipeline. block_k is in elements.
 struct TritonConfig {
   int block_m, block_n, block_k, stages, warps;
 };
@@ -23,7 +23,7 @@ struct TritonConfig {
 /// (triton-lang.org, "Matrix Multiplication"). All have group_m = 8; the last eight are meant for
 /// fp8.
 std::span<const TritonConfig> triton_tutorial_configs();
-/// The same tiles as configs of this family.
+/// These configs, translated to configs of this family.
 std::vector<Config> mma_configs_of_triton_tutorial();
 
 /// The kernel's Shape for a problem and a config. Precondition: the config sets every knob of the

@@ -9,7 +9,7 @@ namespace tunedgemm::internal::mma {
 
 constexpr int kLeastArch = 80, kMostWarps = 16;
 constexpr int kMostRegisters = 255;
-constexpr int kOtherRegisters = 50;  // of a thread, besides accumulators and operands
+constexpr int kOtherRegisters = 50;  // of a thread, besides accumulators, fragments and operands
 // Elements that one copy holds in registers if rows are not aligned for cp.async.
 constexpr int kElementsInFlight = 8;
 // In the epilogue, 16 rows of a warp's accumulators go through shared memory at a time. They are
@@ -105,14 +105,14 @@ struct Shape {
            : products == Products::kAsF16  ? 8 + 8 * (warp_n / 16)
                                            : 0;
   }
-  // Fragments are double-buffered if there is room for those of two steps.
+  // Fragments are double-buffered if the registers hold the fragments of two steps.
   TUNEDGEMM_CONSTEXPR bool has_two_buffers() const {
     return accumulator_registers() + factor_registers() + 2 * fragment_registers() +
                kOtherRegisters <=
            kMostRegisters;
   }
-  // An estimate of the register pressure. The compiler keeps elements in flight in registers and,
-  // if a tile takes many copies, their addresses and limits as well. warps() must not be 0.
+  // An estimate of the register pressure. The compiler keeps elements in flight in registers. If a
+  // tile takes many copies, it also keeps their addresses and limits. Precondition: warps() > 0.
   TUNEDGEMM_CONSTEXPR int registers() const {
     const int of_k = steps() > 1 ? steps() : 1;
     int in_flight = 0, held = 0;

@@ -1,10 +1,11 @@
 // The k tile of an operand in shared memory, and the copies that load it from global memory.
 //
-// A row of a tile is contiguous in global memory: a row has one m (or n) if the operand is K-major,
-// and one k if it is MN-major. Rows are cut into atom columns. An atom column is 128 bytes wide,
-// like the banks of shared memory; if rows are shorter, it has the largest power of two that
-// divides a row. An atom column holds its part of every row, in order. The chunks of a row, 16 or
-// 32 bytes each, are swizzled, so that reading the same chunk of eight rows has no bank conflicts:
+// A row of a tile is contiguous in global memory. It runs along K if the operand is K-major, and
+// along M (or N) if it is MN-major. Rows are cut into atom columns. An atom column is 128 bytes
+// wide, like the banks of shared memory. If rows are shorter, its width is the largest power of two
+// that divides a row. An atom column holds its part of every row, in order. The chunks of a row, 16
+// or 32 bytes each, are swizzled, so that reading the same chunk of eight rows has no bank
+// conflicts:
 //
 //         a swizzle atom        chunk 0  1  2  3  4  5  6  7
 //              row 0                  0  1  2  3  4  5  6  7
@@ -12,7 +13,7 @@
 //              row 2                  2  3  0  1  6  7  4  5       c ^ (r % 8)
 //               ...                           ...
 //
-// In narrower atom columns, rows that together fill 128 bytes have the same swizzle.
+// If an atom column is narrower, the rows that together fill 128 bytes have the same swizzle.
 //
 // A Tile is a constant, and functions take it by value.
 #pragma once
@@ -27,7 +28,7 @@ using mma::kElementsInFlight;
 struct Tile {
   int rows, row_bytes, element_bytes;
   bool is_k_major;
-  int chunk_bytes;    // 16, or 32 where two lanes of an access read the same 16 bytes
+  int chunk_bytes;    // 16, or 32 if two lanes read the same 16 bytes
   bool permutes_k;    // rows are not in the order of global memory: see source_row()
   int copy_bytes;     // of one copy by a thread
   bool asynchronous;  // copies are cp.async; otherwise elements go through registers
@@ -53,8 +54,8 @@ __device__ __forceinline__ int offset_in_tile(Tile tile, int row, int byte) {
 }
 
 // Returns `offset` advanced by `rows` and `bytes`, both constants. `rows` must be a multiple of the
-// swizzle's period, and `bytes` must have no bit in common with the position of `offset` in its
-// row. So a thread computes one offset at run time and derives all others from it.
+// swizzle's period. `bytes` must have no bit in common with the position of `offset` in its row. A
+// thread therefore computes one offset at run time and derives all others from it.
 __device__ __forceinline__ int advance_in_tile(Tile tile, int offset, int rows, int bytes) {
   const int width = atom_row_bytes(tile);
   return (offset ^ bytes % width) + (bytes / width * tile.rows + rows) * width;
@@ -77,7 +78,7 @@ __host__ __device__ constexpr int rows_of_pass(Tile tile) {
 __host__ __device__ constexpr int columns_of_pass(Tile tile) {
   return tile.threads / threads_of_row(tile) / rows_of_pass(tile);
 }
-// This rounds up without mma::divided_up(), with which NVRTC generates different code if A and B
+// Rounds up without mma::divided_up(): calling it changes the code that NVRTC generates if A and B
 // have equal tiles.
 __host__ __device__ constexpr int row_passes(Tile tile) {
   return (tile.rows + rows_of_pass(tile) - 1) / rows_of_pass(tile);
@@ -103,7 +104,7 @@ __host__ __device__ constexpr int passes_in_flight(Tile tile, int steps) {
 struct Copy {
   bool exists;
   int offset;        // in the tile
-  int source_bytes;  // inside the matrix; zeros take the place of the others
+  int source_bytes;  // inside the matrix; the others become zeros
 };
 
 // A thread's copies of an operand, one k tile after another.

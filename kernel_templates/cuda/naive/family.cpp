@@ -19,7 +19,7 @@ class Naive1d final : public CudaFamily {
       return why;
     }
     const int threads = config.at("threads");
-    // The kernel loops over the elements beyond the grid.
+    // If there are more elements than threads, the kernel loops.
     const std::int64_t elements = problem.batch * problem.m * problem.n;
     const std::int64_t blocks = std::min(ceil_divide(elements, threads), kMaxGridX);
     const NaiveCost cost{.multiply_adds_per_cycle = 8 / scatter_of_b(problem),
@@ -41,7 +41,7 @@ class Naive2d final : public CudaFamily {
     if (std::string why = why_not_device(config, limits); !why.empty()) {
       return why;
     }
-    // The kernel loops over elements and batch entries beyond the grid.
+    // If D or the batch exceeds the largest grid, the kernel loops.
     const std::int64_t x = std::min(ceil_divide(problem.n, naive::kBlockN), kMaxGridX);
     const std::int64_t y = std::min(ceil_divide(problem.m, naive::kBlockM), kMaxGridYZ);
     const std::int64_t z = std::min(problem.batch, kMaxGridYZ);
@@ -67,7 +67,7 @@ class RowPerBlock final : public CudaFamily {
     if (std::string why = why_not_device(config, limits); !why.empty()) {
       return why;
     }
-    // The kernel loops over rows and batch entries beyond the grid.
+    // If D or the batch exceeds the largest grid, the kernel loops.
     const std::int64_t rows = std::min(problem.m, kMaxGridX);
     const std::int64_t entries = std::min(problem.batch, kMaxGridYZ);
     const int threads = config.at("threads");
@@ -105,7 +105,7 @@ class RowShared final : public CudaFamily {
         !why.empty()) {
       return why;
     }
-    // The kernel loops over rows and batch entries beyond the grid.
+    // If D or the batch exceeds the largest grid, the kernel loops.
     const std::int64_t rows = std::min(problem.m, kMaxGridX);
     const std::int64_t entries = std::min(problem.batch, kMaxGridYZ);
     const double columns_of_a_thread = static_cast<double>(ceil_divide(problem.n, threads));
@@ -152,10 +152,10 @@ class TiledShared final : public CudaFamily {
         static_cast<double>(tiles.tiles_m) * tile * static_cast<double>(tiles.tiles_n) * tile;
     const double utilization =
         static_cast<double>(problem.m) * static_cast<double>(problem.n) / covered;
-    // A multiply-add needs two loads from shared memory, and barriers cost more for a small tile.
+    // A multiply-add needs two loads from shared memory. Small tiles need more barriers.
     const double rate = 14 * utilization / (1 + 8.0 / tile);
     const NaiveCost cost{.multiply_adds_per_cycle = rate, .cycles_per_step = 8 + 600.0 / tile};
-    // The kernel loops over the tiles beyond the grid.
+    // If there are more tiles than CTAs, the kernel loops.
     const std::int64_t blocks = tiles.blocks().value_or(kMaxGridX);
     const auto side = static_cast<std::uint32_t>(tile);
     Instance instance = begin_instance(problem, config);

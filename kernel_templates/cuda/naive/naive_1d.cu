@@ -2,8 +2,8 @@
 //
 //   D = act(alpha * A * B + beta * C + bias)        D is M x N, one thread per element
 //
-// The first rung of the ladder: the elements of D are numbered row by row, and thread e of a flat
-// grid computes element e.
+// The simplest kernel: the elements of D are numbered row by row, and thread e of a flat grid
+// computes element e.
 //
 //           N                   thread:  0 1 2 3 4 5 6 7 8 ...
 //        +-------------+                 |                 |
@@ -41,7 +41,7 @@ struct Element {
   long long batch_index, m, n;
 };
 
-// Elements are numbered along the rows, then down the rows, then through the batch.
+// Elements are numbered row by row, matrix after matrix.
 __device__ __forceinline__ Element element_at(const Arguments& arguments, long long index) {
   const long long row = index / arguments.n;
   return {row / arguments.m, row % arguments.m, index % arguments.n};

@@ -13,8 +13,8 @@
 //
 //                   barrier: the tiles are complete    barrier: all threads have read them
 //
-// If an extent is not a multiple of the tile, elements outside A and B are zero, elements outside D
-// are not stored, and every thread stays until the last barrier.
+// If an extent is not a multiple of the tile, elements outside A and B are zero, and elements
+// outside D are not stored. Every thread stays until the last barrier.
 //
 // Cost: two reads from global memory serve `tile` multiply-adds, but each multiply-add needs two
 // reads from shared memory, which holds 2 * tile * (tile + 1) values of the accumulator's type. A

@@ -22,8 +22,8 @@ __device__ __forceinline__ void copy_16_bytes(void* to, const void* from, int pr
                : "memory");
 }
 
-// "Data Movement and Conversion Instructions: cp.async.commit_group". Groups the copies that this
-// thread has started since the last group.
+// "Data Movement and Conversion Instructions: cp.async.commit_group". Makes a group of the copies
+// that this thread has started since its last group.
 __device__ __forceinline__ void end_copy_group() {
   asm volatile("cp.async.commit_group;" ::: "memory");
 }

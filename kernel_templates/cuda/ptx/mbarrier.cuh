@@ -3,12 +3,11 @@
 //
 // A barrier counts pending arrivals and the bytes of pending copies (transactions). When both
 // counts reach zero, its phase completes, and the next phase begins with the initial count of
-// arrivals. The parity of phases is 0, 1, 0, ... wait(barrier, parity) returns when the phase of
-// that parity has completed. On a new barrier, the phase before the first one has parity 1 and
-// counts as completed.
+// arrivals. The parities of consecutive phases are 0, 1, 0, ... wait(barrier, parity) returns when
+// the phase of that parity has completed. On a new barrier, wait(barrier, 1) returns at once.
 //
-// PTX ISA, "Parallel Synchronization and Communication Instructions: mbarrier". Barriers are given
-// by their addresses in shared memory.
+// PTX ISA, "Parallel Synchronization and Communication Instructions: mbarrier". A `barrier`
+// argument is an address in shared memory.
 #pragma once
 
 using Barrier = unsigned long long;
@@ -36,7 +35,8 @@ __device__ __forceinline__ void arrive(unsigned barrier) {
 __device__ __forceinline__ void arrive_remote(unsigned barrier) {
   asm volatile("mbarrier.arrive.shared::cluster.b64 _, [%0];" ::"r"(barrier) : "memory");
 }
-// mbarrier.arrive.expect_tx: the phase also waits until copies have written this many bytes.
+// mbarrier.arrive.expect_tx: arrives, and also makes the phase wait until copies have written this
+// many bytes.
 __device__ __forceinline__ void arrive_expect_tx(unsigned barrier, int bytes) {
   asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes)
                : "memory");

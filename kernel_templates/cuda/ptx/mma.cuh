@@ -3,8 +3,8 @@
 //   Mma<type of A, type of B>::mma_sync(a, b, d)     d += A * B
 //
 // A is 16 x k, B is k x 8, and D is 16 x 8. A row of A takes 8 registers. Each holds neighbouring
-// elements along k: 4 bytes, or 8 bytes for f64. With g = lane / 4 and t = lane % 4, a lane holds
-// these registers, which are counted along k:
+// elements along k: 4 bytes, or 8 bytes for f64. Let g = lane / 4 and t = lane % 4. A lane holds
+// these registers, numbered along k:
 //
 //   a[0]  row g,     register t           b[0]  column g, register t
 //   a[1]  row g + 8, register t           b[1]  column g, register t + 4
@@ -65,7 +65,7 @@ struct Mma<s8, s8> {
         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
   }
 };
-// For f64, sm_80 to sm_89 have only an 8 x 8 x 4 instruction, so each register of A takes one.
+// For f64, sm_80 to sm_89 have only an 8 x 8 x 4 instruction: one for each register of A.
 template <>
 struct Mma<f64, f64> {
   static __device__ __forceinline__ void mma_sync(const double (&a)[4], const double (&b)[2],

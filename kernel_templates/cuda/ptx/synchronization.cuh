@@ -1,14 +1,13 @@
 // Named barriers, which synchronise a part of a CTA's threads, and programmatic dependent launch
-// (sm_90 and later; Launch::programmatic in host code). A kernel can start while the previous
-// kernel of the stream still runs. It then does the work that does not depend on other kernels, and
-// waits.
+// (sm_90 and later; Launch::programmatic in host code). With programmatic dependent launch, a
+// kernel can start while the previous kernel of the stream still runs. It first does work that does
+// not depend on other kernels, and then waits.
 //
 // Each function is one instruction. The names in quotes are sections of the PTX ISA manual.
 #pragma once
 
 // "Parallel Synchronization and Communication Instructions: bar". Waits at barrier `id` (1 to 15;
-// __syncthreads uses 0). `threads` is the number of threads that wait or only arrive, a multiple of
-// 32.
+// __syncthreads uses 0). `threads` is the number of threads that wait or arrive, a multiple of 32.
 __device__ __forceinline__ void sync(int id, int threads) {
   asm volatile("bar.sync %0, %1;" ::"r"(id), "r"(threads) : "memory");
 }

@@ -1,5 +1,5 @@
 // The tensor memory accelerator (TMA, sm_90 and later) copies boxes of a matrix between global and
-// shared memory. One thread starts a copy of many rows, and no thread computes an address.
+// shared memory. A single thread starts the copy of a whole box, and no thread computes addresses.
 //
 // A tensor map, which the host makes for every launch, holds the extents and strides of the matrix,
 // the box, and the swizzle mode. In shared memory a row of the box has `span` bytes (128, 64 or
@@ -25,13 +25,13 @@ __device__ __forceinline__ constexpr int swizzled(int offset, int span) {
 }
 
 // The eviction priority, in the L2 cache, of the lines that a copy touches. evict_first leaves room
-// for lines that are read again. kNormal uses no policy, since a policy of evict_normal is slower.
+// for lines that are read again. kNormal uses no policy: an explicit evict_normal is slower.
 enum class EvictionPriority { kNormal, kFirst };
 struct CacheHint {
   EvictionPriority priority;
   unsigned long long policy = 0;  // of kFirst
 };
-// createpolicy. The producer calls this once. Stores call it before every copy, since a policy held
+// createpolicy. The producer calls this once. Stores call it before every copy: keeping the policy
 // during the mainloop would take registers from the accumulators.
 __device__ __forceinline__ CacheHint make_cache_hint(EvictionPriority priority) {
   CacheHint hint{priority};
@@ -108,9 +108,9 @@ __device__ __forceinline__ void fence_async_proxy() {
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
 
-// cp.async.bulk.commit_group: groups the stores that this thread has started since the last group.
-// wait_group.read: waits until all but the latest `pending` groups have been read from shared
-// memory.
+// cp.async.bulk.commit_group: makes a group of the stores that this thread has started since its
+// last group. wait_group.read: waits until all but the latest `pending` groups have been read from
+// shared memory.
 __device__ __forceinline__ void tma_store_commit() {
   asm volatile("cp.async.bulk.commit_group;" ::: "memory");
 }

@@ -31,8 +31,8 @@ __device__ __forceinline__ void increase_registers(int registers) {
 }
 
 // "barrier.cluster": a barrier of all threads of a cluster of `ctas` CTAs. No thread returns from
-// cluster_wait() before all have called cluster_arrive_relaxed(). Other CTAs then see barriers that
-// were initialised before (fence_barrier_init()), but no other writes. A single CTA uses bar.sync.
+// cluster_wait() before all have called cluster_arrive_relaxed(). The other CTAs then see
+// initialised barriers (fence_barrier_init()), but no other writes. A single CTA uses bar.sync.
 __device__ __forceinline__ void cluster_arrive_relaxed(int ctas) {
   if (ctas > 1) {
     asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");

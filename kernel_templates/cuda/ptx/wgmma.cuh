@@ -14,7 +14,7 @@
 // after the last one, and wgmma_wait_group() before the accumulators or operands are accessed.
 //
 // There are 64 x n accumulators. Let w be the warp's index in the warpgroup, g = lane / 4 and t =
-// lane % 4. For every 8 columns, the first of which is n0, a lane has
+// lane % 4. For each n0 that is a multiple of 8, a lane has
 //
 //   d[n0 / 2], d[n0 / 2 + 1]           row 16 w + g, columns n0 + 2 t and n0 + 2 t + 1
 //   d[n0 / 2 + 2], d[n0 / 2 + 3]       row 16 w + g + 8, the same columns
@@ -28,8 +28,8 @@
 // The descriptor of an operand in shared memory ("Matrix Descriptor Format"). The operand has rows
 // of 128 bytes, swizzled by TMA. Eight rows are a swizzle atom. Atoms below each other are
 // `stride_bytes` apart. If the operand is MN-major, atom columns are `leading_bytes` apart. A
-// descriptor counts in units of 16 bytes, and so does `address` (descriptor_address). One
-// descriptor therefore follows from another by an addition.
+// descriptor counts in units of 16 bytes, and so does `address` (descriptor_address). Adding to a
+// descriptor therefore moves it.
 __device__ __forceinline__ unsigned long long make_descriptor(unsigned address, int stride_bytes,
                                                               int leading_bytes) {
   constexpr unsigned swizzle_128_bytes = 1u << 30;
@@ -61,8 +61,7 @@ __device__ __forceinline__ void wgmma_wait_group(int pending) {
   }
 }
 
-// A register fence: keeps the compiler from moving accesses to accumulators to a point where wgmma
-// still runs.
+// A register fence: keeps the compiler from accessing accumulators while wgmma still runs.
 template <int kCount>
 __device__ __forceinline__ void fence_registers(float (&d)[kCount]) {
 #pragma unroll
@@ -91,10 +90,10 @@ struct Wgmma;
 template <int kWidth>
 struct WgmmaAFromRegisters;
 
-// %0 and %1 are the descriptors and %2 is scale_d. They are listed as outputs, although they are
-// not changed, so that their numbers do not depend on the width. `types`: the end of the
-// instruction's name, from its K on ("k16.f32.f16.f16"); `rest`: the operands after the predicate;
-// `c`: the asm constraint of the accumulators.
+// %0 and %1 are the descriptors and %2 is scale_d. They are unchanged, but are listed as outputs so
+// that their numbers do not depend on the width. `types`: the end of the instruction's name, from
+// its K on ("k16.f32.f16.f16"); `rest`: the operands after the predicate; `c`: the asm constraint
+// of the accumulators.
 #define WGMMA_ASM(n, types, rest, c) \
   asm volatile(                                                                    \
       "{\n"                                                                        \

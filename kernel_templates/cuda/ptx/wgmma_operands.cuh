@@ -1,6 +1,6 @@
 // The accumulators of a wgmma instruction, for every width n. An asm statement must name each
-// operand. NAMES_n are the names of the n / 2 accumulators, which follow three other operands.
-// ACCUMULATORS_n(c) are the accumulators d with their constraint c.
+// operand. NAMES_n are the names of the n / 2 accumulators, numbered from %3 on. ACCUMULATORS_n(c)
+// are the accumulators d with their constraint c.
 #pragma once
 
 #define NAMES_16 "%3, %4, %5, %6, %7, %8, %9, %10"

@@ -1,6 +1,6 @@
-// Compares sampled elements of D with the values that gemm.cu computed, and checks that no other
-// element is NaN, the poison that D held before the kernel under test ran. A CTA compares one row
-// after another.
+// Compares sampled elements of D with the values that gemm.cu computed. Also checks that no other
+// element is NaN, the poison with which D was filled before the kernel under test ran. A CTA
+// compares one row after another.
 //
 //   nvcc -std=c++20 -arch=sm_90 -cubin kernel_templates/cuda/reference/compare.cu
 

@@ -4,8 +4,8 @@
 //
 // It shares no code with the kernels under test, so a wrong conversion in a kernel is found.
 //
-// An input is a function of a seed and of the element's offset in its matrix. So the reference
-// reads no memory that a kernel under test could overwrite, and no copy of the inputs is needed.
+// Each input element is a function of a seed and of its offset in the matrix. The reference
+// therefore needs no copy of the inputs, and a kernel under test cannot overwrite them.
 #pragma once
 
 #include "../../problem/element_format.h"
@@ -127,8 +127,8 @@ REFERENCE_FUNCTION u64 scramble(u64 x) {
   return x ^ (x >> 31);
 }
 
-// The distributions of inputs: uniform over [-1, 1] in steps that the type can represent, or -1, 0
-// and 1, whose products are added without rounding.
+// The distributions of inputs: uniform over [-1, 1] in steps that the type can represent; or -1, 0
+// and 1, whose products add up exactly.
 constexpr int kUniform = 0, kTernary = 1;
 
 // Integers are uniform over [-128, 127].
@@ -146,8 +146,7 @@ REFERENCE_FUNCTION double random_value(const Format& format, int distribution, u
   }
   const u64 steps = u64{2} << format.mantissa_bits;  // on either side of zero
   const u64 step = ((bits >> 32) * (2 * steps + 1)) >> 32;
-  // Computing with multiples of 2^-24 avoids a division, for which the GPU kernels have no
-  // registers left.
+  // Multiplying by 2^-24 avoids a division, which would take too many registers.
   const int multiple = static_cast<int>(step - steps) * (1 << (23 - format.mantissa_bits));
   return static_cast<double>(multiple) * 0x1p-24;
 }

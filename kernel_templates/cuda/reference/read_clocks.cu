@@ -1,5 +1,5 @@
-// Reads the device's time and the cycles of every SM that runs a CTA. Two readings give the clock
-// rate between them, even if a kernel's power draw lowered the clock for only one millisecond.
+// Reads the device's time and the cycles of every SM that runs a CTA. Two readings give the average
+// clock rate between them. Even a drop of one millisecond is visible.
 //
 //   nvcc -std=c++20 -arch=sm_90 -cubin kernel_templates/cuda/reference/read_clocks.cu
 

@@ -1,5 +1,5 @@
-// The tasks that this folder's kernels find in the workspace, and the expected value of an element
-// of D, given its accumulator. This file is plain C++, like element.cuh.
+// The tasks of this folder's kernels, which the host writes to the workspace. Also the expected
+// value of an element of D, given its accumulator. This file is plain C++, like element.cuh.
 #pragma once
 
 #include "activation.cuh"
@@ -17,7 +17,7 @@ REFERENCE_FUNCTION long long offset_of(const Strides& strides, long long batch, 
   return batch * strides.batch + row * strides.row + column * strides.column;
 }
 
-// Fills a matrix, but no memory between its rows. Equal copies are `copy_bytes` apart.
+// Fills a matrix, but not the memory between its rows. Equal copies are `copy_bytes` apart.
 struct FillTask {
   void* matrix;
   Format format;

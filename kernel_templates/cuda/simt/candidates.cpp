@@ -31,13 +31,13 @@ struct Pipeline {
 };
 constexpr Pipeline kPipelines[] = {{8, 0, 2}, {16, 0, 2}, {8, 1, 4}, {16, 1, 3}, {32, 1, 3}};
 
-/// K is split into at most this many CTAs per SM, whether they run concurrently or in sequence.
+/// Split-K makes at most this many CTAs per SM, whether they run concurrently or in sequence.
 constexpr int kMostBlocksOnSm = 4;
-/// A slice with fewer k tiles is not worth a CTA.
+/// The fewest k tiles of a split-K slice: shorter slices are not worth a CTA.
 constexpr std::int64_t kLeastKTilesOfSlice = 4;
 
-/// The split-K counts worth trying, at most `most`: a few powers of two, and the counts with which
-/// the CTAs fill the SMs exactly once, twice or more often.
+/// The numbers of split-K slices worth trying, up to `most`: a few powers of two, and the numbers
+/// with which the CTAs fill all SMs once, twice or more often.
 std::vector<int> splits(std::int64_t tiles, std::int64_t most, const DeviceLimits& limits) {
   const std::int64_t fill = limits.sm_count / std::max<std::int64_t>(tiles, 1);
   std::vector<int> counts{1};
@@ -64,7 +64,7 @@ bool worth_trying(const Problem& problem, const Config& config, const DeviceLimi
   const std::int64_t count = blocks.blocks().value_or(kMaxGridX);
   const bool one_wave = count <= 2 * limits.sm_count;
   if (config.at("group_m") == 1 ? one_wave : blocks.tiles_m == 1 && !one_wave) {
-    return false;  // all tiles run at once, or there is only one order
+    return false;  // all tiles run at once, or only one order exists
   }
   return shape.block_k < 32 || shape.block_m * shape.block_n <= 64 * 64;
 }

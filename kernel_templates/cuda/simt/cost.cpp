@@ -13,8 +13,8 @@ constexpr double kMultiplyAddsInInstructionCache = 2048;
 constexpr double kInstructionCacheMiss = 1.07;
 /// L2 bandwidth of an SM in bytes per cycle when all SMs load.
 constexpr double kL2BytesPerCycle = 24;
-// The cycles of a barrier and the first fragments after it; the additional cycles if registers are
-// stored to shared memory before it; the cycles of a CTA's prologue and epilogue.
+// In this order, the cycles of: a barrier and the first fragments after it; storing registers to
+// shared memory before a barrier; a CTA's prologue and epilogue.
 constexpr double kBarrierCycles = 90;
 constexpr double kStoreToSharedCycles = 30;
 constexpr double kCtaCycles = 1500;

@@ -39,7 +39,7 @@ simt::Shape shape_of(const Problem& problem, const Config& config) {
           .long_activation = traits(problem.activation).is_long};
 }
 
-/// The static_asserts of the kernel as sentences; empty if all hold.
+/// A sentence about the first static_assert of the kernel that would fail; empty if all hold.
 std::string why_not_shape(const Problem& problem, const SimtShape& shape) {
   if (!shape.warps_divide_block_m()) {
     return product("block_m", shape.block_m, "warp_m", shape.warp_m) +

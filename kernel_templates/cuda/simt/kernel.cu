@@ -4,8 +4,8 @@
 //
 // Read ../naive/tiled_shared.cu first. New here: registers hold one more level of tiles. A CTA
 // computes a tile of D, a warp a warp tile of it, and a thread a thread tile: thread_m x thread_n
-// accumulators. The thread_m + thread_n elements that it loads from shared memory serve thread_m *
-// thread_n multiply-adds. While a k tile is multiplied, later k tiles are in flight.
+// accumulators. For thread_m * thread_n multiply-adds, the thread loads only thread_m + thread_n
+// elements from shared memory. While a k tile is multiplied, later k tiles are in flight.
 //
 //        K, in k tiles                    block_n                       a warp: 32 lanes
 //       +----------------+        +------+------+------+           +--+--+--+--+--+--+--+--+
@@ -22,7 +22,7 @@
 //
 // Both operands lie in shared memory with k as the row, so fragments are loaded 16 bytes at a time.
 // A K-major operand is transposed while it is copied. Tiles that would reach beyond D are moved
-// back until they end where D ends, so that few copies need bounds checks.
+// back until they end with D, so that few copies need bounds checks.
 //
 // With split-K, each CTA computes a slice of K, and all CTAs of a tile reduce their partial tiles
 // (common/split_k_reduction.cuh).
@@ -66,7 +66,7 @@
 #define STAGES 2  // k tiles in shared memory: one is multiplied, the others are in flight
 #endif
 #ifndef ASYNC_COPY
-#define ASYNC_COPY 0  // 1: copied by cp.async; 0: through registers, where types are converted
+#define ASYNC_COPY 0  // 1: by cp.async; 0: through registers, with type conversion
 #endif
 #ifndef GROUP_M
 #define GROUP_M 8  // rows of tiles in a rasterization group
@@ -75,7 +75,7 @@
 #define SPLIT_K 1  // slices of K
 #endif
 #ifndef BLOCKS_PER_SM
-#define BLOCKS_PER_SM 1  // CTAs that must fit on an SM: limits the registers of a thread
+#define BLOCKS_PER_SM 1  // CTAs that must fit on an SM; limits a thread's registers
 #endif
 
 constexpr simt::Shape kShape{.block_m = BLOCK_M,
@@ -140,7 +140,7 @@ using OperandA = Operand<TypeA, kShape.copy_a()>;
 using OperandB = Operand<TypeB, kShape.copy_b()>;
 
 constexpr bool kStoresVectors = kAlignD >= kQuad * static_cast<int>(sizeof(TypeD));
-// Tiles that are moved back must begin at multiples of these, so that vectors stay aligned.
+// A tile that is moved back begins at multiples of these numbers, so that vectors stay aligned.
 constexpr int kStoreUnit = kStoresVectors ? kQuad : 1;
 constexpr int kUnitM = OperandA::kRowUnit;
 constexpr int kUnitN = OperandB::kRowUnit > kStoreUnit ? OperandB::kRowUnit : kStoreUnit;
@@ -154,7 +154,7 @@ struct WorkTile {
   int rows, columns;  // inside D: at most block_m and block_n
   long long depth;    // of the slice
   int k_tiles;        // of the slice
-  int full_k_tiles;   // the first ones, whose tiles of A and B are inside the matrices
+  int full_k_tiles;   // the first k tiles: completely inside A and B
 };
 
 __device__ __forceinline__ WorkTile work_tile_of_cta(const Arguments& arguments) {
@@ -185,8 +185,8 @@ __device__ __forceinline__ WorkTile work_tile_of_cta(const Arguments& arguments)
   return work;
 }
 
-// A thread tile consists of patches of kQuad x kQuad accumulators. From one patch to the next, the
-// distance is the width of the patches of all lanes in a row (column).
+// A thread tile consists of patches of kQuad x kQuad accumulators. Neighbouring patches of a thread
+// are kStrideM rows or kStrideN columns apart: patches of other lanes lie between them.
 constexpr int kQuadsM = kThreadM / kQuad, kQuadsN = kThreadN / kQuad;
 constexpr int kStrideM = kLanesM * kQuad, kStrideN = kLanesN * kQuad;
 using Accumulators = Accumulator[kThreadM][kThreadN];
@@ -200,8 +200,8 @@ struct ThreadTile {
   }
 };
 
-// Four consecutive lanes form a square of 2 x 2. Lanes in one row of it load the same 16 bytes of
-// A, and lanes in one column load the same 16 bytes of B. Shared memory reads these bytes only
+// Four consecutive lanes form a square of 2 x 2. Lanes in one row of the square load the same 16
+// bytes of A. Lanes in one column load the same 16 bytes of B. Shared memory reads these bytes only
 // once.
 __device__ __forceinline__ ThreadTile thread_tile_of_thread() {
   constexpr int warps_n = kBlockN / kWarpN;
@@ -223,7 +223,7 @@ union SharedStorage {
   int reduction;  // for split_k_reduction.cuh, after the mainloop
 
   __device__ __forceinline__ Stage& stage(int index) {
-    return *reinterpret_cast<Stage*>(elements + index * kStageElements);  // scaled in 32 bits
+    return *reinterpret_cast<Stage*>(elements + index * kStageElements);  // 32-bit arithmetic
   }
 };
 static_assert(sizeof(SharedStorage) == kShape.shared_bytes(), "SharedStorage must have no padding");
@@ -233,7 +233,8 @@ struct Fragments {
   Quad a[kQuadsM], b[kQuadsN];
 
   // Rows are multiplied in alternating directions, so that the first multiply-add of a row uses the
-  // same element of B as the last one of the previous row. Fewer registers are read at a time then.
+  // same element of B as the last one of the previous row. A multiply-add then reads fewer new
+  // registers.
   __device__ __forceinline__ void multiply(Accumulators& accumulators) const {
 #pragma unroll
     for (int m = 0; m < kThreadM; ++m) {
@@ -293,7 +294,7 @@ enum class KTiles { kFull, kAny };
 struct CollectiveMainloop {
   SharedStorage& shared;
   const WorkTile& work;
-  OperandA& a;  // references, since the compiler makes longer code if operands are members
+  OperandA& a;  // references: the compiler makes longer code for members
   OperandB& b;
 
   __device__ __forceinline__ void multiply(FragmentReader& reader, Accumulators& accumulators) {
@@ -324,9 +325,9 @@ struct CollectiveMainloop {
     wait_for_stage();
   }
 
-  // Multiplies a k tile while the one that is stages - 1 ahead is copied. Full k tiles have their
-  // own loop. In a common loop, every k tile would jump over code that it does not need, and then
-  // wait for instructions.
+  // Multiplies a k tile while the k tile that is stages - 1 ahead is copied. Full k tiles have
+  // their own loop: in a common loop they would jump over code for partial k tiles, and then wait
+  // for instructions.
   __device__ __forceinline__ void multiply_k_tile(int k_tile, KTiles k_tiles,
                                                   FragmentReader& reader,
                                                   Accumulators& accumulators) {
@@ -364,7 +365,7 @@ struct CollectiveMainloop {
     }
   }
 
-  // After the last k tile, this function stores values that are never read.
+  // Also called after the last k tile: the stored values are then never read.
   __device__ __forceinline__ void end_copy(Stage& stage) const {
     if constexpr (!kAsyncCopy) {
       a.end_copy(stage.a);
@@ -372,7 +373,8 @@ struct CollectiveMainloop {
     }
   }
 
-  // Afterwards the oldest stage can be read, and the stage before it can be overwritten.
+  // Returns when the next stage can be read. All threads have then read the previous stage, so it
+  // can be overwritten.
   __device__ __forceinline__ void wait_for_stage() const {
     if constexpr (kAsyncCopy) {
       wait_for_copies(kStages - 2);
@@ -431,9 +433,9 @@ struct CollectiveEpilogue {
         d(matrix_d(arguments, work.batch_index) + offset_d(arguments, work.m0, work.n0)) {}
 
   // ---- Without split-K --------------------------------------------------------------------------
-  // Every row is stored from the registers of the first row; then the other rows move up. Moving is
-  // free if the loop is unrolled. For a long activation the loop stays rolled, so that the code
-  // contains the activation for one row only.
+  // Each row is stored from the registers of the first row, and then the other rows move up. Moving
+  // is free if the loop is unrolled. With a long activation the loop stays rolled, so that the code
+  // contains the activation for only one row.
   static constexpr int kRowsUnrolled = kLongActivation ? 1 : kThreadM;
 
   __device__ __forceinline__ void store(Accumulators& accumulators) const {
@@ -501,22 +503,22 @@ struct CollectiveEpilogue {
     }
   }
 
-  // If all CTAs of the launch run at once, the CTAs of a tile may wait for each other.
+  // The CTAs of a tile may wait for each other only if all CTAs of the launch run at once.
   __device__ __forceinline__ static bool runs_in_one_wave() {
     return gridDim.x <= sm_id_count() * kBlocksPerSm;
   }
 
-  // The first quad that a thread has of a row, in the partial tile of a slice. Neighbouring threads
-  // have neighbouring quads.
+  // A thread's first quad of a row, in the partial tile of a slice. Neighbouring threads have
+  // neighbouring quads.
   __device__ __forceinline__ static Quad* quads_of_row(const Reduction& reduction, int slice,
                                                        int row) {
     const int quad = (slice * kThreadM + row) * kQuadsN;
     return reinterpret_cast<Quad*>(reduction.partial_tiles) + quad * kThreads + threadIdx.x;
   }
   // The index, in its row, of the accumulator that is stored as this element of a quad. Neighbours
-  // are swapped for this reason: elements that are stored together must lie in adjacent registers,
-  // and so must elements of B that are loaded together. Without the swap, an accumulator and its
-  // element of B would share a register bank, and most multiply-adds would have a bank conflict.
+  // are swapped to avoid register bank conflicts. Elements that are stored together lie in adjacent
+  // registers, as do elements of B that are loaded together. Without the swap, an accumulator and
+  // its element of B would share a register bank.
   __device__ __forceinline__ static int accumulator_of_quad(int quad, int element) {
     return quad * kQuad + (element ^ 1);
   }

@@ -29,7 +29,7 @@ struct Operand {
   static constexpr int kPitch = kCopy.pitch();
   static constexpr int kVector = kCopy.vector_elements();
 
-  // The first row of a tile must be a multiple of this if vectors lie across rows.
+  // The first row of a tile must be a multiple of this, so that vectors across rows are aligned.
   static constexpr int kRowUnit = kIsKMajor ? 1 : kVector;
 
   // A tile consists of k groups. The CTA's threads copy the vectors of one k group, then those of
@@ -53,7 +53,8 @@ struct Operand {
   bool all_rows;                       // all rows of the tile are inside the matrix
   Vector in_flight[kVectorsOfThread];  // unused if copies are asynchronous
 
-  // The position of a thread's first vector in the tile, and the offsets of its other vectors.
+  // The next functions return the position of a thread's first vector in the tile, and the offsets
+  // of its other vectors.
   static __device__ __forceinline__ int first_row() {
     const int vector = threadIdx.x % kVectorsOfGroup;
     return kIsKMajor ? vector / kVectorsOfRow : vector * kVector;
@@ -93,7 +94,7 @@ struct Operand {
     first_vector += kIsKMajor ? kBlockK : kBlockK * stride;
   }
 
-  // The number of a vector's elements that are inside the matrix, if `depth` k are left.
+  // The number of a vector's elements that are inside the matrix, if the k tile has only `depth` k.
   __device__ __forceinline__ int elements_inside(int index, int depth) const {
     const int k_left = depth - first_k() - k_offset(index), rows_left = rows - row_offset(index);
     const int left = kIsKMajor ? k_left : rows_left;
@@ -139,7 +140,8 @@ struct Operand {
     }
     advance();
   }
-  // Starts to copy any k tile, if `depth` k are left. Elements outside the matrix become zero.
+  // Starts to copy a k tile of which only the first `depth` k exist. Elements outside the matrix
+  // become zero.
   __device__ __forceinline__ void begin_copy(Accumulator* tile, int depth) {
     if (all_rows && depth == kBlockK) {
       begin_full_copy(tile);

@@ -11,8 +11,8 @@ constexpr int kWarp = 32;
 constexpr int kMostThreads = 1024, kMostStages = 6, kMostSplitK = 64;
 constexpr int kQuadBytes = 16;  // the width of a load from or a store to shared memory
 
-// Registers besides accumulators and fragments, in this order: addresses and counters; values in
-// flight, in accumulators; a long activation; the conversion of types; the f64 epilogue of
+// Registers besides accumulators and fragments, in this order, for: addresses and counters; values
+// in flight (counted in accumulators); a long activation; type conversion; the f64 epilogue of
 // integers.
 constexpr int kOtherRegisters = 12;
 constexpr int kOtherAccumulators = 10;
@@ -35,14 +35,14 @@ struct TileCopy {
   int threads;
   bool async_copy;
 
-  // The distance from one k to the next in shared memory, in accumulators. Thanks to the 16 bytes
-  // of padding, the lanes that transpose an operand (8 along K, 4 across) write to 32 different
+  // The distance from one k to the next in shared memory, in accumulators. It includes 16 bytes of
+  // padding: the lanes that transpose an operand (8 along K, 4 across) then write to 32 different
   // banks.
   TUNEDGEMM_CONSTEXPR int pitch() const { return rows + quad(accumulator_bytes); }
   TUNEDGEMM_CONSTEXPR int stage_elements() const { return block_k * pitch(); }
-  // The elements copied at once: as many as the alignment allows, but at most 8 through registers
-  // and at most 16 bytes asynchronously. cp.async cannot transpose, so it copies a K-major operand
-  // one element at a time.
+  // The elements of one copy: as many as the alignment allows, but at most 8 through registers, or
+  // 16 bytes by cp.async. cp.async cannot transpose, so it copies a K-major operand one element at
+  // a time.
   TUNEDGEMM_CONSTEXPR int vector_elements() const {
     const int aligned = alignment > element_bytes ? alignment / element_bytes : 1;
     const int most = !async_copy ? 8 : is_k_major ? 1 : kQuadBytes / element_bytes;
@@ -88,8 +88,8 @@ struct Shape {
   TUNEDGEMM_CONSTEXPR int partial_tile_bytes() const {
     return partial_tile_elements() * accumulator_bytes;
   }
-  // The rows of a thread tile in a chunk: enough rows that no CTA reduces more than one chunk of a
-  // tile.
+  // The rows of a thread tile in a reduction chunk. There are at most split_k chunks, so a CTA need
+  // not reduce more than one.
   TUNEDGEMM_CONSTEXPR int rows_of_chunk() const {
     int rows = 1;
     while (thread_m / rows > split_k) {

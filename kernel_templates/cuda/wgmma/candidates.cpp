@@ -9,11 +9,11 @@
 namespace tunedgemm::internal {
 namespace {
 
-/// A split-K slice with fewer k tiles is not worth a CTA.
+/// The fewest k tiles of a split-K slice: shorter slices are not worth a CTA.
 constexpr std::int64_t kLeastKTilesOfSlice = 4;
-/// The number of k tiles prefetched into L2: the usual number; the number if there is time for
-/// more, since the operands have at most kMostInTime k tiles of 128 bytes per CTA; the number if
-/// rows are ragged.
+/// The number of k tiles prefetched into L2: usually; if there is time for more; if rows are not
+/// aligned to cache lines. There is time if the operands have at most kMostInTime k tiles of 128
+/// bytes per CTA.
 constexpr int kPrefetched = 2, kPrefetchedInTime = 8, kPrefetchedOfRagged = 16;
 constexpr std::int64_t kMostInTime = 8;
 /// With at least this many waves, other rasterizations (along N, in larger groups) are worth
@@ -22,15 +22,15 @@ constexpr int kSomeWaves = 3, kSomeWavesGpcAware = 2, kManyWaves = 4;
 /// With at least this many k tiles per work tile, GPC-aware rasterization may gain more than
 /// claiming a cluster id costs.
 constexpr std::int64_t kLeastKTilesGpcAware = 32;
-/// Fractions of L2 for evict_first. The part that a group keeps in L2 must be too large to stay
-/// there without help, but small enough to stay with help. The streaming operand must be too large
-/// to stay.
+/// Fractions of L2, for evict_first. A group rereads its part of one operand. Below kLeastKept,
+/// that part stays in L2 anyway; above kMostKept, it never does. The streamed operand must exceed
+/// kLeastStreaming.
 constexpr double kLeastKept = 1.0 / 6, kMostKept = 1.0 / 3, kLeastStreaming = 1.0 / 2;
 /// The approximate number of CTAs that a GPC runs at a time.
 constexpr int kCtasOfGpc = 16;
 /// If block_m + block_n is at most this, k tiles of two swizzle atoms may beat k tiles of one atom,
-/// since enough stages still fit. The limit is higher for a D of few rows or columns, which is
-/// memory-bound: longer runs load faster.
+/// since enough stages still fit. A D of few rows or columns has a higher limit: its problem is
+/// memory-bound, and long rows load faster.
 constexpr int kSmallTile = 128, kSmallTileOfFewRows = 192;
 constexpr std::int64_t kFewRows = 128;
 
@@ -57,7 +57,7 @@ struct TileChoice {
   bool swap_ab = false;
 };
 
-/// Whether computing the transpose of D may be faster with this tile.
+/// Whether this tile may be faster for the transpose of D than for D.
 bool gains_by_swapping(const Problem& problem, const TileChoice& choice) {
   // If D has few rows, a tile with a short side along M fits better, and only block_n can be short.
   if (problem.m <= kFewRows) {
@@ -67,16 +67,16 @@ bool gains_by_swapping(const Problem& problem, const TileChoice& choice) {
   const bool a_is_k_major = problem.a.order == Order::kRowMajor;
   const bool b_is_k_major = problem.b.order == Order::kColumnMajor;
   const bool is_square = problem.m == problem.n;
-  // Computing a tile that is taller than wide as its transpose takes one wide instruction in place
-  // of several narrow ones.
+  // The transpose of a tall tile takes one wide instruction in place of several narrow ones.
   const bool is_wide = choice.block_n > choice.schedule.block_m;
   const bool transposes_nothing = element_bytes == 2 || (a_is_k_major && b_is_k_major);
   if (!is_square && is_wide && transposes_nothing) {
     return true;
   }
-  // After swapping, A is the operand whose tiles may have any width if it is K-major. If B is
-  // K-major as well, the same width is possible without swapping, so a square D gains nothing. A
-  // 32-bit MN-major B becomes an A, which need not be transposed in shared memory.
+  // A K-major operand may have any tile width if it is the second one, so swapping frees the width
+  // if A is K-major. If B is K-major too, a square D gains nothing: it has that width without
+  // swapping. A 32-bit MN-major B becomes the first operand, which need not be transposed in shared
+  // memory.
   const bool frees_width = choice.block_n % (wgmma::kSwizzleBytes / element_bytes) != 0;
   return a_is_k_major &&
          (b_is_k_major ? frees_width && !is_square : frees_width || element_bytes == 4);
@@ -105,8 +105,8 @@ std::int64_t columns_in_sequence(const Problem& requested, const Problem& proble
 }
 
 /// Widths that are not multiples of 16 have a slower epilogue. They are tried only if there are few
-/// waves and CTAs finish earlier than with either neighbouring width. With many waves, some other
-/// tile wastes little.
+/// waves, and if CTAs finish earlier than with either neighbouring width. With many waves, other
+/// tiles waste little.
 bool has_good_width(const Problem& requested, const Problem& problem, const WgmmaShape& shape,
                     const DeviceLimits& limits) {
   constexpr int kFewWaves = 3;
@@ -123,10 +123,10 @@ bool has_good_width(const Problem& requested, const Problem& problem, const Wgmm
 }
 
 /// Whether this number of epilogue stages is worth trying. One stage in place of two may leave
-/// shared memory for one more stage of A and B. This helps if copies begin too late and the split-K
-/// slice is long enough, but it delays the store of D. The cycles ahead are compared with the
-/// latency of the cost model: well below it, only one stage is tried; near it, one and two are
-/// tried; otherwise, only two. Stores without TMA always use two.
+/// shared memory for one more stage of A and B. The additional stage helps if copies begin too late
+/// and the split-K slice is long enough, but the store of D takes longer. cycles_ahead() tells how
+/// early copies begin. If they begin much too late, only one epilogue stage is tried; if a little
+/// too late, one and two; otherwise only two. Stores without TMA always use two.
 bool has_good_stages(const WgmmaShape& shape, std::int64_t k_tiles_of_slice,
                      const DeviceLimits& limits) {
   constexpr double kWellBelow = 1300, kNear = 1600;  // cycles ahead
@@ -143,15 +143,15 @@ bool has_good_stages(const WgmmaShape& shape, std::int64_t k_tiles_of_slice,
 }
 
 /// The number of k tiles to prefetch. They take space in L2 from the previous kernel. Two k tiles
-/// hide the latency of memory. More pay off in two cases: few CTAs run, so that CTAs of the next
-/// kernel are resident long before they may begin; or rows are not aligned to cache lines, so that
-/// every copy touches more lines.
+/// hide the latency of memory. More pay off in two cases. If few CTAs run, this kernel's CTAs are
+/// resident long before they may begin. If rows are not aligned to cache lines, every copy touches
+/// more lines.
 int prefetched(const Problem& problem, const WgmmaShape& shape, const DeviceLimits& limits) {
   const std::int64_t ctas = shape.grid(problem, limits);
   const std::int64_t tiles =
       ceil_divide(problem.m, shape.block_m) + ceil_divide(problem.n, shape.block_n);
   const std::int64_t lines = ceil_divide(problem.k * shape.element_bytes, wgmma::kSwizzleBytes);
-  // Only the first batch entry is prefetched, and a CTA should not prefetch many tiles.
+  // Only batch index 0 is prefetched, and a CTA should not prefetch many tiles.
   if (problem.batch > 1 || tiles * shape.split_k > ctas) {
     return 0;
   }
@@ -171,10 +171,10 @@ bool streams_alone(const Tiling& clusters) {
   return clusters.tiles_m == 1 || clusters.tiles_n == 1;
 }
 
-/// The value of the knob evict_first. 2: evict an operand that is read once and would not stay in
-/// L2 anyway. 1: evict D and the operand that streams past a group, if the group reads its part of
-/// the other operand in several waves, and this part stays in L2 only with their eviction. The next
-/// kernel loses nothing, since D is too large to stay in L2 until then.
+/// The value of the knob evict_first. It is 2 if the streamed operand is read only once and is too
+/// large to stay in L2. It is 1 if a group rereads its part of the other operand in several waves,
+/// and this part stays in L2 only if D and the streamed operand are evicted first. The next kernel
+/// loses nothing: D is too large to stay in L2 anyway.
 int evicts_first(const Problem& problem, const WgmmaShape& shape, const DeviceLimits& limits) {
   const Tiling clusters = shape.clusters(problem);
   std::int64_t along = clusters.tiles_m, across = clusters.tiles_n, streaming_rows = problem.n;
@@ -201,8 +201,8 @@ int evicts_first(const Problem& problem, const WgmmaShape& shape, const DeviceLi
   return makes_room ? 1 : 0;
 }
 
-/// The group size with which the tiles of a GPC together form nearly a square, which minimizes
-/// their loads.
+/// The group size with which the tiles of a GPC together form nearly a square: a square needs the
+/// fewest loads.
 int group_of_gpc(const WgmmaShape& shape) {
   const int rows = shape.block_m * shape.cluster_m, columns = shape.block_n * shape.cluster_n;
   int group = 1;
@@ -250,7 +250,7 @@ class CandidateSelection {
   CandidateSelection(const Problem& problem, const DeviceLimits& limits)
       : requested_(problem), limits_(limits) {}
 
-  /// Adds those variants of this tile that may be the fastest: itself and its transpose, each with
+  /// Adds the variants of this tile that may be the fastest: the tile and its transpose, each with
   /// one and with two epilogue stages.
   void consider_variants(TileChoice choice) {
     for (const int epilogue_stages : {2, 1}) {
@@ -267,7 +267,7 @@ class CandidateSelection {
   std::vector<Config> take() { return std::move(chosen_); }
 
  private:
-  /// Adds this tile with those rasterizations and split-K slices that may be the fastest.
+  /// Adds this tile with the rasterizations and split-K slices that may be the fastest.
   void consider(const TileChoice& choice) {
     const Problem problem = padded(choice.swap_ab ? transposed(requested_) : requested_);
     if (is_too_large(problem, choice)) {
@@ -303,7 +303,7 @@ class CandidateSelection {
       const bool pays =
           !streams_alone(clusters) && (split_k > 1 || waves * k_tiles >= kLeastKTilesGpcAware);
       if (pays && ranges_fit(limits_)) {
-        add(problem, config);  // without gpc_aware other rasterizations never won
+        add(problem, config);  // other rasterizations never won without gpc_aware
         config.set("gpc_aware", 1);
         if (one_wave) {
           config.set("group_m", group_of_gpc(shape));

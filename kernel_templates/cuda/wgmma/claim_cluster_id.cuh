@@ -1,16 +1,15 @@
-// Assigns neighbouring tiles to neighbouring SMs (gpc_aware). SMs of one GPC that ask the L2 cache
-// for the same line at nearly the same time are served together, so CTAs that share operands should
-// run on one GPC. A CTA learns its GPC only when it runs. Its cluster then claims the next id from
-// the range of that GPC, or of another GPC if that range is used up. There are as many ids as
-// clusters, so each cluster finds one. The ids affect the time, not the result.
+// Assigns neighbouring tiles to neighbouring SMs (gpc_aware). The L2 cache serves SMs of one GPC
+// together if they ask for the same line at nearly the same time. CTAs that share operands should
+// therefore run on one GPC. A CTA learns its GPC only when it runs. Its cluster then claims the
+// next id from the range of that GPC, or of another GPC if that range is used up. There are as many
+// ids as clusters, so each cluster finds one. The ids affect the time, not the result.
 //
 //   the last 8 bytes of the workspace's counters, one number:  a byte for each GPC, which counts
 //                                                              the clusters that have claimed an id
 //                                                              of its range
 //
-// The number is zero again before a launch that may overlap this one can begin: the cluster that
-// claims the last id sees this from the number, clears the number, and only then lets the next
-// kernel start. So a kernel may access the number before the previous kernels have ended.
+// The cluster that claims the last id clears the number, and only then lets the next kernel start.
+// The next kernel therefore finds zero, even if it starts before this kernel has ended.
 #pragma once
 
 #include "../common/arguments.cuh"
@@ -54,7 +53,7 @@ __device__ __forceinline__ int gpc_with_most_left(const GpcClusterRanges& ranges
 // the cluster id of the launch. The other threads do not use the result.
 struct ClaimedClusterId {
   int id;
-  ClaimCounters claims;  // of all clusters so far; 0 if this thread has claimed nothing
+  ClaimCounters claims;  // with this claim; 0 if this thread has claimed nothing
 };
 constexpr int kClaimingThread = 32;  // of a warp that is otherwise idle
 template <int kClusterSize>
@@ -63,7 +62,7 @@ __device__ __forceinline__ ClaimedClusterId claim_cluster_id(const Arguments& ar
   if (threadIdx.x == kClaimingThread && (kClusterSize == 1 || cta_rank_in_cluster() == 0)) {
     int gpc = ranges.gpc_of_sm[min(static_cast<int>(sm_id()), kMostSms - 1)];
 #pragma unroll 1
-    for (int attempt = 0; attempt < ranges.gpcs; ++attempt) {  // no GPC is found empty twice
+    for (int attempt = 0; attempt < ranges.gpcs; ++attempt) {  // a failure means an empty range
       const ClaimCounters one = ClaimCounters{1} << 8 * gpc;
       const ClaimCounters previous = atomicAdd(claim_counters(arguments), one);
       const int number = claims_of(previous, gpc);

@@ -7,29 +7,30 @@
 namespace tunedgemm::internal {
 namespace {
 
-// Fitted to about 9500 times measured on an H200 (2026-11-21 and 22), of 225 sets of configs that
-// earlier fits ranked high, for 195 shapes of all types. In the geometric mean, the config
-// predicted to be the fastest is within 2.6 % of the best measured time. The best of the first 4
-// configs is within 0.8 %, and the best of the first 16 is within 0.2 %.
+// Fitted to about 9500 times measured on an H200 (2026-11-21 and 22): 195 shapes of all types, in
+// 225 sets of configs that earlier fits ranked high. In the geometric mean, the config that the
+// model ranks first is within 2.6 % of the best measured time. The best of the 4 configs that it
+// ranks highest is within 0.8 %, and the best of 16 is within 0.2 %.
 
 // Bandwidths of an SM in bytes per cycle.
 constexpr double kSharedBytesPerCycle = 128;
 constexpr double kL2BytesPerCycle = 78;  // when all SMs load; more if fewer do
-// Products and copies overlap, except for this fraction of the shorter of the two.
+// Products and copies overlap, except for this fraction of the shorter time.
 constexpr double kOverlapLoss = 0.23;
 // Copies are slower from memory than from L2, and they are slower if a copied line straddles two
 // cache lines. The larger factor applies. kStraddleSlowdown is fitted to 3700 times of 10 shapes
-// with straddling rows (H200, 2026-11-22): the best of the first 16 configs is within 0.2 % of the
-// best, and within 1.5 % without this factor.
+// with straddling rows (H200, 2026-11-22). The best of the 16 configs ranked highest is within 0.2
+// % of the best time with kStraddleSlowdown, and within 1.5 % without it.
 constexpr double kMemorySlowdown = 1.4, kStraddleSlowdown = 2;
-// Each row (or column) of a narrow tile slows down reading from memory by this fraction: if D has
-// one row, most of the tile is outside D. For 1 x 128256 x 4096, bf16 nt, the tile 64 x 256 takes
-// 247 us, and the transposed tiles 256 x 16 and 64 x 16 take 239 to 242 us.
+// Reading from memory slows down by this fraction for each row of the tile's shorter side, up to
+// kNarrowTile rows. Narrow tiles are therefore preferred if D has few rows: 1 x 128256 x 4096, bf16
+// nt, takes 247 us with the tile 64 x 256, and 239 to 242 us with the transposed tiles 256 x 16 and
+// 64 x 16.
 constexpr double kSlowdownPerRow = 0.0006;
 constexpr int kNarrowTile = 64;
-// gpc_aware: the relative time of copies if there is one wave, in which all CTAs begin together,
-// and if there are several. Not fitted, but chosen after 512 x 512 x 65536, f16 nn, 128 x 128 in
-// pairs: 56.0 -> 47.0 us; and 8192^3: 1419 -> 1396 us.
+// The time of copies with gpc_aware, relative to the time without it: in one wave, in which all
+// CTAs begin together, and in several. Not fitted, but chosen for two measurements (LABBOOK.md):
+// 512 x 512 x 65536, f16 nn, one wave, 56.0 -> 47.0 us; and 8192^3, several waves, 1419 -> 1396 us.
 constexpr double kGpcAwareInOneWave = 0.6, kGpcAwareInWaves = 0.9;
 // Cycles.
 constexpr double kStartOfCluster = 600;
@@ -39,13 +40,13 @@ constexpr double kHandOver = 110;      // from one ping-pong consumer to the oth
 constexpr double kBarrierOfKTile = 27;
 constexpr double kStartOfOperands = 9.5;       // per instruction
 constexpr double kCyclesOfAccumulator = 0.05;  // in the epilogue
-// Copies should begin kLatency cycles before their products. If they begin later, this fraction of
-// the missing cycles is exposed. The model ignores what epilogue_stages=1 costs compared with 2.
+// Copies should begin kLatency cycles before their products. If they begin later, kExposedPart of
+// the missing cycles is added to the time. The model ignores the cost of a single epilogue stage.
 constexpr double kLatency = 1500, kExposedPart = 0.13;
 // Cycles after the mainloop.
 constexpr double kSplitKReduction = 5400, kSplitKReductionOfAccumulator = 0.25;
-// If D's rows are not aligned for runs of this many accumulators (store.cuh), elements are stored
-// one by one. Not fitted.
+// Threads store vectors of kRun elements (store.cuh). If D's rows are not aligned for them,
+// elements are stored one by one. Not fitted.
 constexpr int kRun = 4;
 constexpr double kElementStoreSlowdown = 5;
 
@@ -78,14 +79,14 @@ double copy_cycles(const Problem& problem, const WgmmaShape& shape, double slowd
          kL2BytesPerCycle;
 }
 
-// Transposing reads and writes shared memory once more while products read it.
+// Transposing reads and writes shared memory once more, and competes with the reads of wgmma.
 double transpose_cycles(const WgmmaShape& shape) {
   const double lines =
       (shape.transposes_a() ? shape.loaded_m() : 0) + (shape.transposes_b() ? shape.loaded_n() : 0);
   return 2 * wgmma::kSwizzleBytes * lines / kSharedBytesPerCycle;
 }
 
-// The bytes read from memory. Concurrent tiles share their loads.
+// The bytes read from memory. Concurrent tiles share their loads through L2.
 double bytes_read(const Problem& problem, const WgmmaShape& shape, double concurrent) {
   const Tiling clusters = shape.clusters(problem);
   auto along = static_cast<double>(clusters.tiles_m),

@@ -39,15 +39,15 @@ __device__ __forceinline__ ThreadGroup thread_group_of_consumer(int consumer) {
   return {static_cast<int>(threadIdx.x) % kWarpgroup, kWarpgroup, 1 + consumer};
 }
 
-// The epilogue stages of a warp (with swap_ab, of all four warps), in which D is prepared for TMA.
-// They are used alternately.
+// The epilogue stages, used alternately: buffers of a warp (with swap_ab, of all four warps), in
+// which D is prepared for TMA.
 template <wgmma::Shape kShape>
 struct EpilogueBuffer {
   unsigned address;
   int next_offset = 0;
 
-  // The stage for the next `bytes`. Before it is written, the copying thread must wait until the
-  // last copy has read it: tma_store_wait_read(epilogue_stages - 1).
+  // The stage for the next `bytes`. Before writing to it, the copying thread must call
+  // tma_store_wait_read(epilogue_stages - 1), which waits until the last copy has read the stage.
   __device__ __forceinline__ unsigned next_stage(int bytes) {
     const unsigned stage = address + next_offset;
     next_offset = kShape.epilogue_stages == 1 ? 0 : next_offset ^ bytes;
@@ -101,9 +101,9 @@ struct CollectiveEpilogue {
   static constexpr int kStageColumns = wgmma::kEpilogueStageBytes / kBoxBytes * kRowColumns;
 
   // A warp stores its 16 rows, one epilogue stage at a time. With two stages, one is copied while
-  // the other is prepared. Lane 0, rather than an elected lane, starts the copy, so that the
-  // compiler turns the copy into a loop and moves nothing across it. Otherwise the compiler would
-  // apply the epilogue to all accumulators before it stores the first one.
+  // the other is prepared. Lane 0, rather than an elected lane, starts the copy: the compiler then
+  // makes the copy a loop, and moves no code across it. Otherwise it would apply the epilogue to
+  // all accumulators before it stores the first one.
   __device__ __forceinline__ void store_by_tma(const Epilogue& epilogue, const Chunk& chunk,
                                                const ThreadGroup& group,
                                                const ChunkAccumulators& accumulators) const {
@@ -168,9 +168,9 @@ struct CollectiveEpilogue {
   }
 
   // ---- TMA with exchanged A and B ---------------------------------------------------------------
-  // D is column-major here. A row in shared memory holds a span of 128 bytes of a column of D. A
-  // column has kSpans spans for the 64 rows of D. One copy takes 16 columns of a span. The four
-  // warps prepare columns together, in the epilogue stages of all four.
+  // D is column-major here. A row in shared memory holds a span: 128 bytes of a column of D. The 64
+  // rows of a chunk have kSpans spans in each column. One copy takes the same span of 16 columns.
+  // The four warps prepare columns together, in the epilogue stages of all four.
   static constexpr int kSpanRows = wgmma::kSwizzleBytes / sizeof(TypeD);  // of D
   static constexpr int kSpans = wgmma::kRowBlock / kSpanRows;
   static constexpr int kCopyColumns = wgmma::kEpilogueRows;

@@ -150,8 +150,8 @@ class Wgmma final : public CudaFamily {
     return launch;
   }
 
-  /// The map of an operand with `extent` rows of A (columns of B). A tile has `block` of them,
-  /// which `multicast` CTAs share.
+  /// The map of an operand with `extent` rows of A (columns of B). A tile has `block` of these
+  /// rows; `multicast` CTAs share the tile.
   static TensorMap map_of_operand(TensorMap::Operand operand, const Matrix& matrix, bool is_k_major,
                                   std::int64_t extent, int block, int multicast,
                                   const Problem& problem, const WgmmaShape& shape) {

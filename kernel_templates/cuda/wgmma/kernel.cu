@@ -29,11 +29,11 @@
 // tile is multiplied (tensor_store=1). With tensor_store=0 the threads store it, as in mma. If the
 // host has exchanged A and B (swap_ab), D is column-major here.
 //
-// f16, bf16, s8 and fp8 are multiplied directly, f32 as tf32, to which TMA rounds it. fp8
-// accumulates in the tensor cores (NUMERICS 3, fast), or in f32 after each k tile (4, promoted).
-// wgmma takes operands of 8 and 32 bits only if they are K-major. The consumers read an MN-major A
-// of 32 bits into registers. The other warps of the producer's warpgroup transpose other MN-major
-// operands in shared memory (transpose.cuh).
+// f16, bf16, s8 and fp8 are multiplied directly. TMA rounds f32 to tf32. fp8 accumulates in the
+// tensor cores (NUMERICS 3, fast), or in f32 after each k tile (4, promoted). wgmma takes operands
+// of 8 and 32 bits only if they are K-major. The consumers read an MN-major A of 32 bits into
+// registers. The other warps of the producer's warpgroup transpose other MN-major operands in
+// shared memory (transpose.cuh).
 //
 // TMA needs rows that are aligned to 16 bytes. An operand with other rows is first copied to the
 // workspace, with padded rows, by another kernel (pad.cuh).
@@ -44,8 +44,8 @@
 //
 // Cost: shared memory for stages * block_k * (block_m + block_n) elements, and 2 KiB *
 // epilogue_stages per consumer warp; block_m * block_n / (128 * consumers) accumulators per thread
-// (ping_pong: / 128; promoted: block_n / 2 more). An SM therefore runs only one CTA: the kernel
-// trades occupancy for register tiles.
+// (with ping_pong, block_m * block_n / 128; with promoted sums, block_n / 2 more). An SM therefore
+// runs only one CTA: the kernel trades occupancy for register tiles.
 //
 //   nvcc -std=c++20 -arch=sm_90a -cubin kernel_templates/cuda/wgmma/kernel.cu
 
@@ -202,9 +202,9 @@ using Scheduler = TileScheduler<kShape, kRasterization>;
 constexpr int kClusterSize = kShape.cluster_size();
 
 // ---- 4. Producer --------------------------------------------------------------------------------
-// A rasterization group of rows of tiles keeps its part of A in the L2 cache and streams all of B.
-// A group of columns (raster_along_n) keeps its part of B and streams A. The streamed operand and a
-// large D leave the cache in any case before they are read again.
+// A rasterization group of rows of tiles rereads its part of A from the L2 cache and streams all of
+// B. A group of columns (raster_along_n) rereads its part of B and streams A. The streamed operand
+// and D can leave the cache first, since they are not read again soon.
 TUNEDGEMM_CONSTEXPR EvictionPriority eviction_if(bool is_first) {
   return is_first ? EvictionPriority::kFirst : EvictionPriority::kNormal;
 }
@@ -256,9 +256,9 @@ __device__ __forceinline__ void produce(const Arguments& arguments, const Tensor
 }
 
 // One thread brings tiles to the L2 cache before the kernel may read its inputs: this CTA's part of
-// the first kPrefetch k tiles of every slice, for batch index 0. It does not stop at the end of a
-// shorter slice. It is safe even if previous kernels still write to these tiles, since they write
-// through the L2 cache.
+// the first kPrefetch k tiles of every slice, for batch index 0. It may read beyond the end of a
+// short slice. Previous kernels may still write to these tiles: the prefetch stays coherent, since
+// their writes go through the L2 cache.
 constexpr int kPrefetchWarp = 2;  // idle at this point
 template <int kPrefetch>
 __device__ __forceinline__ void prefetch_operands(const Arguments& arguments, const TensorMap& a,
@@ -310,7 +310,7 @@ __device__ __forceinline__ void transpose_tiles(const SharedMemory<kShape>& shar
 // ---- 5. Consumer --------------------------------------------------------------------------------
 // A consumer warpgroup computes its rows of every work tile or, with ping_pong, every second work
 // tile.
-constexpr int kPingPongBarrier = 8;  // and 9: each consumer waits on its own until it may multiply
+constexpr int kPingPongBarrier = 8;  // and 9: one for each consumer, which waits there for its turn
 
 template <wgmma::Shape kShape>
 struct Consumer {
@@ -374,9 +374,9 @@ struct Consumer {
     }
   }
 
-  // A version of run() for several row blocks: some are stored while others are multiplied. The
-  // first row block is stored while the last wgmma of the others runs. The others are stored while
-  // the first wgmma of the next work tile runs.
+  // Like run(), but stores some row blocks while it multiplies others. The first row block is
+  // stored while the last wgmma of the others runs. The others are stored while the first wgmma of
+  // the next work tile runs.
   __device__ __forceinline__ void run_overlapped(int consumer, char* epilogue_stages) const {
     const int first_row = consumer * kShape.rows_of_consumer();
     CollectiveMainloop<kShape> mainloop{.shared = shared, .first_row = first_row};

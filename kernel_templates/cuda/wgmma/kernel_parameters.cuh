@@ -9,11 +9,11 @@ constexpr int kClaimCounterBytes = kMostGpcs;  // the last of a workspace's coun
 // same GPC get neighbouring ids (claim_cluster_id.cuh).
 struct GpcClusterRanges {
   int gpcs;  // 0: clusters keep the ids of their launch, and the counters are not touched
-  // GPC g has the ids first[g] to first[g + 1] - 1. GPCs with a number of at least `gpcs` have
-  // none. There are as many ids as clusters.
+  // GPC g has the ids first[g] to first[g + 1] - 1. If g >= gpcs, it has none. There are as many
+  // ids as clusters.
   unsigned char first[kMostGpcs + 1];
   unsigned char gpc_of_sm[kMostSms];  // by %smid
-  unsigned char padding[3];           // host code compares whole structs
+  unsigned char padding[3];           // no implicit padding: the host compares bytes
 };
 
 constexpr int kPaddingThreads = 256, kPaddingBlocksOfSm = 4;  // of the padding kernel

@@ -1,9 +1,9 @@
 // Mainloop: a consumer, which is a warpgroup, multiplies the k tiles of a work tile. The usual case
 // is multiply(). The others are variants of it:
 //
-//   multiply_first_row_block(), multiply_overlapped()   while another row block is stored
-//   multiply_promoted()          fp8 whose accumulators are added in f32 after each k tile
-//   multiply_a_from_registers()  an MN-major A of 32 bits
+//   multiply_first_row_block(), multiply_overlapped() while another row block is stored
+//   multiply_promoted() fp8: adds to f32 accumulators after each k tile multiply_a_from_registers()
+//   an MN-major A of 32 bits
 //
 // A consumer has one or several row blocks of 64 rows of D. ptx/wgmma.cuh has the layout of their
 // accumulators.
@@ -50,8 +50,8 @@ struct CollectiveMainloop {
   StageRelease<kShape> stage_release;
 
   // ---- The usual case ---------------------------------------------------------------------------
-  // With in_flight=1, the wgmma of a k tile still runs when that of the next k tile is started. So
-  // a stage is released one k tile later.
+  // With in_flight=1, the wgmma of a k tile still runs when the wgmma of the next k tile starts.
+  // Stages are therefore released one k tile later.
   __device__ __forceinline__ void multiply(int k_tiles, Accumulators& accumulators) {
     int previous_stage = 0;
 #pragma unroll 1
@@ -161,8 +161,8 @@ struct CollectiveMainloop {
   }
 
   // ---- Promoted accumulators --------------------------------------------------------------------
-  // The tensor cores add fp8 products with fewer bits than f32 has. So their accumulators hold the
-  // sum of only one k tile, which is then added to the f32 accumulators.
+  // The tensor cores add fp8 products with less precision than f32. They therefore sum only one k
+  // tile, and that sum is then added to the f32 accumulators.
   __device__ __forceinline__ void multiply_promoted(int k_tiles, Accumulators& accumulators) {
     RowBlockAccumulators tile_accumulators;
     for (int k_tile = 0; k_tile < k_tiles; ++k_tile) {
@@ -239,8 +239,8 @@ struct CollectiveMainloop {
           offset);
     }
   }
-  // The offset, in a tile, of this lane's row 16 w + g in step 0. Lanes with an even t have k = t
-  // and the others have k = t + 4, which avoids bank conflicts.
+  // The offset, in a tile, of this lane's row 16 w + g in step 0. It is the offset of k = t for an
+  // even t, and of k = t + 4 for an odd t, which avoids bank conflicts.
   __device__ __forceinline__ static unsigned fragment_offset_of_lane() {
     const int warp = threadIdx.x / 32 % 4, g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
     const int row = 16 * warp + g, k = t ^ (t % 2 * 4);

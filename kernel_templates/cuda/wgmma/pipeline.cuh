@@ -1,5 +1,6 @@
 // Pipeline: the stages in shared memory through which the producer passes tiles of A and B to the
-// consumers. All of them use the stages in the same order. Each stage has three barriers:
+// consumers. Producer and consumers use the stages in the same order. Each stage has three
+// barriers:
 //
 //   loaded   TMA has written the tiles, but some must still be transposed
 //   full     the tiles can be multiplied
@@ -94,8 +95,8 @@ struct PipelineState {
   }
 };
 
-// A consumer warp releases a stage: it arrives on the stage's empty barrier in every CTA that loads
-// a part of its operands, with one lane for each of these CTAs.
+// A consumer warp releases a stage. Several CTAs may load parts of its operands. For each of them,
+// one lane of the warp arrives on the stage's empty barrier in that CTA.
 template <wgmma::Shape kShape>
 struct StageRelease {
   unsigned empty;  // the barrier of stage 0 on which this lane arrives; 0: none

@@ -47,7 +47,7 @@ TUNEDGEMM_CONSTEXPR SharedTile shared_tile(int extent, int block_k, int element_
   return {is_k_major, divided_up((is_k_major ? block_k : extent) * element_bytes, kSwizzleBytes),
           is_k_major ? extent : block_k, element_bytes};
 }
-// The tile that results when each of its squares of 128 x 128 bytes is transposed.
+// The layout of the tile after each of its squares of 128 x 128 bytes is transposed.
 TUNEDGEMM_CONSTEXPR SharedTile transposed(SharedTile tile) {
   return {!tile.is_k_major, 1, tile.atom_columns * kSwizzleBytes / tile.element_bytes,
           tile.element_bytes};
@@ -78,7 +78,7 @@ struct Shape {
   // ---- The schedule -----------------------------------------------------------------------------
   TUNEDGEMM_CONSTEXPR int cluster_size() const { return cluster_m * cluster_n; }
   TUNEDGEMM_CONSTEXPR int threads() const { return kWarpgroupThreads * (1 + consumers); }
-  // The consumers that share a tile.
+  // The number of consumers that share a tile.
   TUNEDGEMM_CONSTEXPR int consumers_of_tile() const { return ping_pong ? 1 : consumers; }
   TUNEDGEMM_CONSTEXPR int rows_of_consumer() const { return block_m / consumers_of_tile(); }
   TUNEDGEMM_CONSTEXPR int row_blocks() const { return rows_of_consumer() / kRowBlock; }
@@ -114,8 +114,8 @@ struct Shape {
     return stages * stage_bytes() + consumers * 4 * epilogue_bytes_of_warp() + kControlBytes;
   }
 
-  // A TMA copy of 8-bit elements must begin at a multiple of 16 bytes in a row of memory. Otherwise
-  // it fails with "illegal instruction".
+  // If true, a TMA copy of B must begin at a multiple of 16 bytes in a row of memory; otherwise it
+  // fails with "illegal instruction".
   TUNEDGEMM_CONSTEXPR bool bytes_are_n_major() const { return element_bytes == 1 && !b_is_k_major; }
   // block_n must be a multiple of this. Integer instructions wider than 32 columns exist only for
   // multiples of 16.
@@ -127,7 +127,7 @@ struct Shape {
   TUNEDGEMM_CONSTEXPR int origin_step_n() const { return bytes_are_n_major() ? 16 : 8; }
 
   // ---- Registers --------------------------------------------------------------------------------
-  // The registers for fragments of A, not counting those of one row block, which always fit.
+  // The registers for fragments of A, except those of one row block, which always fit.
   TUNEDGEMM_CONSTEXPR int fragment_registers() const {
     return a_from_registers() ? 32 * (row_blocks() - 1) : 0;
   }
@@ -164,9 +164,9 @@ struct Shape {
 
   // ---- The epilogue -----------------------------------------------------------------------------
   // With split_k > 1, tiles are reduced in chunks of equal width. The width divides block_n, and
-  // differs from it by a multiple of 16. This returns the width with which the reduction is
-  // shortest, assuming that the consumers of all slices share the chunks and that taking a chunk
-  // costs as much as adding kCostOfTaking columns.
+  // differs from it by a multiple of 16. This returns the width with the shortest reduction. It
+  // assumes that the consumers of all slices share the chunks, and that taking a chunk costs as
+  // much as adding kCostOfTaking columns.
   TUNEDGEMM_CONSTEXPR int reduction_chunk_columns() const {
     constexpr int kCostOfTaking = 64;
     if (split_k == 1) {
@@ -192,8 +192,8 @@ struct Shape {
     return swap_ab || bytes % 128 == 0 ? 128 : bytes % 64 == 0 ? 64 : 32;
   }
   // A consumer with several row blocks can store some while it multiplies others. 32-bit elements
-  // are stored faster without overlap, since a store takes as long as several k tiles. With
-  // transpose warps, too few registers are left for the two loops.
+  // are stored faster without overlap: their store takes as long as several k tiles. With transpose
+  // warps, too few registers are left for both loops.
   TUNEDGEMM_CONSTEXPR bool overlaps_epilogue() const {
     return row_blocks() > 1 && !ping_pong && split_k == 1 && in_flight == 1 &&
            !a_from_registers() && !transposes() && element_bytes_d <= 2;

@@ -7,7 +7,7 @@
 // With g = lane / 4 and t = lane % 4, a lane's elements are: [0], [1] in row g, columns 2 t and 2 t
 // + 1; [2], [3] in row g + 8; [4] to [7] 8 columns further. The 16 rows of `span` bytes are
 // swizzled (tensor_copy.cuh), and the block begins at `column`. store_block_transposed() turns the
-// block's columns into rows of 128 bytes. The first of these rows is `row`, and the block begins at
+// block's columns into rows of 128 bytes. The first of these rows is `row`; the block begins at
 // `column` of each row.
 #pragma once
 

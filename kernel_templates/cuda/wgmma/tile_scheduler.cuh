@@ -53,8 +53,8 @@ __device__ __forceinline__ int tiles_along(long long extent, int block) {
   return static_cast<int>((extent + block - 1) / block);
 }
 
-// The last tiles are moved back so that they end with D (common/rasterization.cuh), since TMA
-// copies of boxes that reach beyond a matrix are slow.
+// The last tiles are moved back so that they end with D (common/rasterization.cuh): TMA copies are
+// slow if their boxes reach beyond the matrix.
 template <wgmma::Shape kShape, Rasterization kRasterization>
 struct TileScheduler {
   static constexpr int kNoLimit = 0x7fffffff;

@@ -1,8 +1,7 @@
 #pragma once
 
-// The host half of wgmma: the kernel's Shape for a problem and a config, with the questions that
-// only the host asks (is it legal, how large is the grid); the configs worth trying; their cost;
-// and the parameters of kernel_parameters.cuh.
+// The host half of wgmma: the kernel's Shape for a problem and a config, and whether it is legal;
+// the configs worth trying; their cost; and the values of the structs in kernel_parameters.cuh.
 
 #include <cstdint>
 #include <string>
@@ -29,7 +28,8 @@ struct WgmmaShape : wgmma::Shape {
   int group_m;
   bool raster_along_n, gpc_aware;
 
-  /// Rows of A and columns of B that a k tile occupies in shared memory: whole swizzle atoms.
+  /// The rows of A (columns of B) for which a k tile has room in shared memory: whole swizzle
+  /// atoms.
   int loaded_m() const { return tile_bytes(loaded_tile_a()) / bytes_along_k(); }
   int loaded_n() const { return tile_bytes(loaded_tile_b()) / bytes_along_k(); }
 
@@ -43,12 +43,12 @@ struct WgmmaShape : wgmma::Shape {
   }
   /// The number of clusters in one wave.
   std::int64_t clusters_of_wave(const DeviceLimits& limits) const;
-  /// The CTAs of the persistent grid: one wave, or fewer if fewer CTAs need no more waves.
+  /// The number of CTAs of the persistent grid: at most one wave.
   std::int64_t grid(const Problem& problem, const DeviceLimits& limits) const;
 };
 
-/// The static_asserts of the kernel as sentences; empty if all hold. Takes the requested problem,
-/// which the sentences describe.
+/// A sentence about the first static_assert of the kernel that would fail; empty if all hold. Takes
+/// the requested problem, which the sentence describes.
 std::string why_not_wgmma(const Problem& requested, const WgmmaShape& shape);
 
 /// The stages that fit into shared memory, at most `most`.
@@ -60,13 +60,14 @@ int stages_that_fit(const WgmmaShape& shape, int most, const DeviceLimits& limit
 /// satisfy why_not_wgmma(); the family may refuse some because of the device.
 std::vector<Config> wgmma_candidates(const Problem& problem, const DeviceLimits& limits);
 
-/// How many cycles of products lie between the start of a copy and its use.
+/// The cycles that products take between the start of a copy and its use.
 double cycles_ahead(const WgmmaShape& shape);
 
 /// The predicted time of a launch, good for ranking.
 double wgmma_us(const Problem& problem, const WgmmaShape& shape, const DeviceLimits& limits);
 
-/// Whether A or B has rows that TMA cannot copy, so that pad.cuh copies them first.
+/// Whether A or B has rows that TMA cannot copy. If so, the padding kernel (pad.cuh) copies the
+/// operand first.
 bool needs_padding(const Problem& problem);
 
 /// The problem with the padded copies in place of the operands.
@@ -75,8 +76,9 @@ Problem padded(const Problem& problem);
 /// Why the padded copies do not fit; empty if they do, or are not needed.
 std::string why_not_padding(const Problem& problem, const DeviceLimits& limits);
 
-/// Where the padding kernel puts the copies: they begin at the first aligned byte of the workspace
-/// from `begin` on. All zero if nothing is padded. Precondition: why_not_padding is empty.
+/// The parameters of the padding kernel. The copies begin at the first aligned byte of the
+/// workspace from `begin` on. All zero if nothing is padded. Precondition: why_not_padding is
+/// empty.
 OperandPadding operand_padding(const Problem& problem, std::int64_t begin);
 
 /// The CTAs of the padding kernel. Precondition: needs_padding.
@@ -92,8 +94,8 @@ double padding_us(const Problem& problem, const DeviceLimits& limits);
 bool ranges_fit(const DeviceLimits& limits);
 
 /// Divides the ids of `clusters` clusters, each with `cluster` CTAs, among the GPCs, with one CTA
-/// per SM. The device starts clusters on the GPCs in turn while they have room, so the ids are
-/// divided the same way. Precondition: ranges_fit, and at most kMostSms clusters.
+/// per SM. The device places clusters on the GPCs in turn, as long as a GPC has room. The ids are
+/// divided in the same way. Precondition: ranges_fit, and at most kMostSms clusters.
 GpcClusterRanges gpc_cluster_ranges(int clusters, int cluster, const DeviceLimits& limits);
 
 }  // namespace tunedgemm::internal

@@ -98,8 +98,8 @@ Tiling WgmmaShape::partial_tiles(const Problem& problem) const {
 }
 
 std::int64_t WgmmaShape::clusters_of_wave(const DeviceLimits& limits) const {
-  // Clusters of two fit everywhere. Larger clusters must fit into one GPC, and GPCs differ in their
-  // number of SMs: the 132 SMs of an H200 run 30 clusters of 4 at a time.
+  // Clusters of two CTAs can use every SM. Larger clusters leave some SMs of a GPC idle, since a
+  // cluster must fit into one GPC: the 132 SMs of an H200 run 30 clusters of 4 at a time.
   constexpr int kIdleSms = 12;
   const int usable = cluster_size() <= 2 ? limits.sm_count : limits.sm_count - kIdleSms;
   return std::max(usable / cluster_size(), 1);
@@ -108,9 +108,9 @@ std::int64_t WgmmaShape::clusters_of_wave(const DeviceLimits& limits) const {
 std::int64_t WgmmaShape::grid(const Problem& problem, const DeviceLimits& limits) const {
   const std::int64_t work_tiles = clusters(problem).blocks().value_or(kMaxGridX);
   const std::int64_t most = std::min(work_tiles, clusters_of_wave(limits));
-  // Use no more CTAs than the number of waves requires: a CTA that is idle in the last wave has
-  // drawn power in the waves before. With few waves, leaving SMs idle costs more than the power
-  // does.
+  // With many waves, use the fewest CTAs that need no additional wave. More CTAs would draw power,
+  // which lowers the clock, without saving a wave. With few waves, fewer CTAs are slower
+  // (LABBOOK.md).
   constexpr std::int64_t kWavesToBalance = 4;
   const std::int64_t waves = ceil_divide(work_tiles, most);
   return (waves < kWavesToBalance ? most : ceil_divide(work_tiles, waves)) * cluster_size();

@@ -15,7 +15,7 @@ struct Split {
 };
 
 // Tiles worth trying: many accumulators for few loads, and flat tiles for problems with few rows.
-// With vectors of half the width, only narrower tiles are tried, which may fit the problem better.
+// Vectors of half the width are tried only for narrower tiles, which may fit the problem better.
 constexpr std::array<Tile, 12> kTiles{{{12, 2},
                                        {14, 2},
                                        {8, 3},
@@ -60,7 +60,7 @@ std::vector<Split> splits(const Problem& problem, int threads) {
   return splits;
 }
 
-// The blocks worth trying: none is larger than needed to hold all of K or all rows of a part.
+// The blocks worth trying: none is larger than K or the rows of a part require.
 std::vector<Config> block_configs(const Problem& problem, Split split) {
   std::vector<Config> configs;
   for (const int block_m : {256, 1024}) {

@@ -12,8 +12,8 @@ double widening_cycles(DataType type) {
   return is_fp8(type) ? 2.0 : size_bytes(type) < 4 ? 1.2 : 0.0;
 }
 
-// Cycles to pack an element of A or B. `run` elements are read from adjacent addresses. In a matrix
-// larger than the second-level cache, every run and every byte has a cost.
+// Cycles to pack an element of A or B. `run` elements are read from adjacent addresses. If the
+// matrix exceeds the second-level cache, every run and every byte costs more.
 double packing_cycles(const Matrix& matrix, bool adjacent, double run, double matrix_bytes,
                       const DeviceLimits& limits) {
   const bool exceeds_l2 = matrix_bytes > static_cast<double>(limits.l2_bytes);

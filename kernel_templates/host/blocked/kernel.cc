@@ -20,9 +20,9 @@
 // D is divided among the threads as a grid of split_m x split_n parts. A part is computed in blocks
 // of block_m rows, block_n columns and a depth of block_k. The block of A is packed and stays in
 // the second-level cache, while one panel of B after another is multiplied by all tiles of the
-// block. A row-major panel is packed while the first tile is multiplied by it: the loads are needed
-// anyway, and the stores are free. Packing widens small types to the accumulator type. Tiles that
-// reach beyond a matrix are padded with zeros.
+// block. A row-major panel is packed while the first tile is multiplied by it: this needs no
+// additional loads, and the stores are free. Packing widens small types to the accumulator type.
+// Tiles that reach beyond a matrix are padded with zeros.
 //
 // If K is longer than block_k, partial tiles are kept in scratch between the blocks. Every
 // accumulator adds the same products in the same order, whatever the number of threads.
@@ -59,7 +59,7 @@
 #define SPLIT_N 1  // parts of D from left to right
 #endif
 #ifndef PREFETCH
-#define PREFETCH 8  // rows of B prefetched while packing; not 0: the next panel is prefetched, too
+#define PREFETCH 8  // rows of B to prefetch while packing; 0: the next panel is not prefetched
 #endif
 
 #include "../common/epilogue.h"
@@ -99,7 +99,7 @@ struct Range {
   long long first, count;
 };
 
-// Part number `part` of `parts` parts, whose sizes differ by at most one.
+// Divides `all` into `parts` parts whose sizes differ by at most one. Returns part number `part`.
 inline Range part_of(Range all, long long parts, long long part) {
   const long long begin = all.count * part / parts;
   const long long end = all.count * (part + 1) / parts;
@@ -157,9 +157,9 @@ inline void load_rows(Vector (&rows)[kRows], const auto* source, long long strid
   }
 }
 
-// Used if k is the fast dimension. Transposes one square after another in registers. In the last
-// group of lines, the store of a whole vector reaches into the first group of the next k, which
-// must therefore be written later. So groups are packed from the last to the first, and k in
+// Used if k is the fast dimension. Transposes one square after another in registers. Vectors are
+// stored whole, so a store to the last group of lines overwrites the first group of the next k,
+// which must be written later. Groups are therefore packed from the last to the first, and k in
 // ascending order.
 template <int kWidth>
 inline void pack_across(Accumulator* out, const auto* source, long long stride, long long depth,
@@ -242,8 +242,8 @@ inline void prefetch(const Accumulator* first, int elements) {
 // from `next` on into the second-level cache. In the first-level cache, rows whose stride is a
 // power of two would evict each other.
 //
-// This function and the next one take six parameters, because g++ 12 makes worse code if `next` and
-// its stride are one struct.
+// `next` and its stride are not one struct, because g++ 12 then makes slower code. The same holds
+// for the next function.
 inline void multiply(Accumulators& accumulators, const Accumulator* a, const Accumulator* b,
                      long long depth, const TypeB* next, long long next_stride) {
 #pragma GCC unroll 4
@@ -301,7 +301,7 @@ inline void store_tile(Accumulator* tile, const Accumulators& accumulators) {
   }
 }
 
-// The multiplication of a panel of B by all tiles of the packed block of A.
+// A panel of B, multiplied by all tiles of the packed block of A.
 struct PanelJob {
   const Arguments& arguments;
   const Epilogue& epilogue;
@@ -378,7 +378,7 @@ inline void multiply_part(const Arguments& arguments, long long batch_index, Ran
       const Range tiles_n = part_of(part_n, blocks_n, block_n);
       for (long long block_k = 0; block_k < blocks_k; ++block_k) {
         const Range k = part_of({0, arguments.k}, blocks_k, block_k);
-        if (block_n == 0 || blocks_k > 1) {  // otherwise it is still packed
+        if (block_n == 0 || blocks_k > 1) {  // else the block is still packed
           pack_block_of_a(arguments, a, tiles_m, k, scratch);
         }
         for (long long panel = 0; panel < tiles_n.count; ++panel) {

@@ -33,7 +33,7 @@ struct Shape {
   constexpr int registers() const { return 1 + vectors + tile_m * vectors; }
 
   // ---- Scratch memory of a thread, in accumulators ----------------------------------------------
-  // The size includes almost a vector more, since the store of a whole vector may exceed the packed
+  // The size includes an additional vector, since the store of a whole vector may exceed the packed
   // data.
   constexpr long long packed_a() const {
     return round_to_line(static_cast<long long>(tiles_m()) * tile_m * block_k + lanes());

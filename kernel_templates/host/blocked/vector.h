@@ -13,7 +13,7 @@
 
 constexpr int kLanes = blocked::lanes(VECTOR_BYTES, sizeof(Accumulator));
 
-// s32 accumulates modulo 2^32: unsigned lanes, since signed overflow is undefined.
+// The lanes of s32 are unsigned: s32 accumulates modulo 2^32, and signed overflow is undefined.
 inline f64 lane_type(f64);
 inline f32 lane_type(f32);
 inline std::uint32_t lane_type(s32);

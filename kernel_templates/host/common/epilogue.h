@@ -2,10 +2,10 @@
 //
 //   D = round(act(alpha * scale_a * scale_b * accumulator + beta * C + bias))
 //
-// It is computed in f64 if the accumulators are f64 or s32, and in f32 otherwise.
+// D is computed in f64 if the accumulators are f64 or s32, and in f32 otherwise.
 //
 // The f32 functions have no branches and no calls, so that the compiler vectorizes the loop over a
-// row. The f64 functions are those of the C library.
+// row. In f64, the functions of the C library are used.
 #pragma once
 
 #include "../../cuda/common/activation.cuh"
@@ -36,7 +36,7 @@ inline Exponential exponential(f32 x) {
   const f32 shifted = inside * kLog2E + kRound;
   const f32 n = shifted - kRound;
   const f32 r = (inside - n * kLn2High) - n * kLn2Low;
-  // The series of e^r - 1; the next term is less than 2^-27 of the first.
+  // The series of e^r - 1; the first omitted term is less than 2^-27 of the first term.
   f32 p = 1.0f / 5040.0f;
   p = p * r + 1.0f / 720.0f;
   p = p * r + 1.0f / 120.0f;
@@ -65,8 +65,8 @@ inline f32 tanh_of(f32 x) {
   return t / (t + 2.0f);
 }
 
-// An odd polynomial up to 1; beyond, erf |x| = 1 - e^-q(|x|) with a polynomial q. Both were fitted
-// to the C library's erf and erfc in f64 and differ from them by less than 2e-9 before rounding.
+// For |x| <= 1, an odd polynomial; otherwise erf |x| = 1 - e^-q(|x|) with a polynomial q. Both were
+// fitted to the C library's f64 functions, and differ from them by less than 2e-9 before rounding.
 inline f32 erf_of(f32 x) {
   const f32 square = x * x;
   f32 near_zero = 7.882497e-05f;
@@ -102,7 +102,7 @@ inline f64 erf_of(f64 x) {
   return std::erf(x);
 }
 
-// For activation.cuh.
+// The `Functions` of activation.cuh.
 struct EpilogueFunctions {
   static Real tanh(Real x) { return tanh_of(x); }
   static Real erf(Real x) { return erf_of(x); }
@@ -169,7 +169,7 @@ inline void store_row(const Epilogue& epilogue, long long m, long long n0, long 
   const TypeD* c = kReadC ? epilogue.c + m * epilogue.c_stride_m + n0 * c_stride : nullptr;
   const Real row_bias = kBias == kBiasPerRow ? Real(widen(epilogue.bias[m])) : Real(0);
   const TypeD* column_bias = kBias == kBiasPerColumn ? epilogue.bias + n0 : nullptr;
-// C may be D, but only with the same layout. So no iteration reads an element that another one
+// If C is D, both have the same layout. Therefore no iteration reads an element that another one
 // writes.
 #pragma GCC ivdep
   for (long long n = 0; n < columns; ++n) {

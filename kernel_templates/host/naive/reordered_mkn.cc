@@ -2,8 +2,8 @@
 //
 //   D = act(alpha * A * B + beta * C + bias)        D is M x N
 //
-// Read naive_mnk.cc first. New here: the loops over k and n are swapped. One element of A is
-// multiplied by a row of B, so that a whole row of D is accumulated at once.
+// Read naive_mnk.cc first. New here: the loops over k and n are swapped. Each element of A is
+// multiplied by a row of B, so a whole row of D is accumulated at once.
 //
 //      k            +---------+
 //   +--|---+   k -->|---------|   for m, for k, for n:  accumulators[n] += A[m][k] * B[k][n]
@@ -12,8 +12,8 @@
 //   +------+         B K x N      A row-major B is read in memory order, and the accumulators
 //    A M x K                      are independent, so the compiler vectorizes the loop.
 //
-// The accumulators of block_n columns stay in the cache and are cleared before every row of D.
-// (Adding into a D that was never cleared is the classic mistake of this loop order.)
+// The accumulators of block_n columns stay in the cache. They are cleared before every row of D:
+// forgetting this is the classic mistake of this loop order.
 //
 // Cost: every multiply-add loads an element of B, and loads and stores an accumulator. Scratch:
 // block_n accumulators per thread.

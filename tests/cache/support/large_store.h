@@ -1,6 +1,6 @@
 #pragma once
 
-// A cache as large as years of tuning make it, to test the cost of its size.
+// A cache as large as after years of tuning, to test the cost of its size.
 
 #include <filesystem>
 
@@ -13,8 +13,8 @@ constexpr int kTrialsOfAWinner = 20;
 /// The problem with this number: 2 types, 100 layers and 250 values of M.
 Problem problem(int number);
 
-/// Adds the winners of the problems from 0 on, with their trials, for sample::device() and
-/// sample::toolchain(). Precondition: a store made the file, and it is empty.
+/// Adds this many winners, with their trials, for sample::device() and sample::toolchain(). Their
+/// problems are numbered from 0. Precondition: a store has created the file, which has no winners.
 void fill(const std::filesystem::path& path, int winners);
 
 }  // namespace tunedgemm::internal::large_store

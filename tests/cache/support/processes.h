@@ -23,11 +23,11 @@ class Processes {
   Processes(const Processes&) = delete;
   Processes& operator=(const Processes&) = delete;
 
-  /// Waits for the first lines; wait() returns them too.
+  /// Waits for at least one line, which wait() will still return.
   void wait_for_a_line();
   /// Sends SIGKILL to one process.
   void kill(int number);
-  /// Waits until all have ended. Returns the lines that they have sent, without failures.
+  /// Waits until all processes have ended. Returns the lines that they sent with `say`.
   std::vector<std::string> wait();
   /// After wait(): the failures of the processes that were not killed.
   const std::vector<std::string>& complaints() const { return complaints_; }
@@ -37,7 +37,7 @@ class Processes {
 
   std::vector<pid_t> children_;
   int lines_ = -1;    // the reading end of the pipe that all children write to
-  std::string text_;  // what was read from it
+  std::string text_;  // the text read from the pipe
   std::vector<std::string> complaints_;
 };
 

@@ -29,7 +29,7 @@ std::vector<Kind> wgmma_kinds();
 /// fp8 operands and an f16 D, with these numerics.
 Kind fp8(Numerics numerics, std::string_view layout = "nt");
 
-/// A problem whose rows are padded to 16 bytes, as TMA requires, whatever its extents.
+/// A problem with these extents and with rows padded to 16 bytes, as TMA requires.
 Problem padded(const Kind& kind, const Size& size);
 /// The same problem with `batch` consecutive entries.
 Problem batched(Problem problem, std::int64_t batch);
@@ -38,7 +38,7 @@ std::int64_t up_to_multiple(std::int64_t value, std::int64_t of);
 
 std::vector<Config> wgmma_candidates_for(const Problem& problem,
                                          const DeviceLimits& limits = wgmma_device());
-/// How many units of work the clusters have: one for each split-K slice of a cluster's tiles.
+/// The number of work tiles of all clusters: one for each split-K slice of a cluster's tiles.
 std::int64_t wgmma_works(const Problem& problem, const Config& config);
 
 }  // namespace tunedgemm::internal

@@ -1,8 +1,8 @@
-// Replaces NVRTC: compiles with the real one, and breaks selected kernels.
+// Replaces NVRTC: compiles with the real library, but breaks selected kernels.
 //
-// $TUNEDGEMM_TEST_NVRTC is the real library. $TUNEDGEMM_TEST_BREAK is a file whose lines are `WHAT
-// -DNAME=VALUE ...`: kernels compiled with all these defines are broken as WHAT says. They fault,
-// hang, race, write NaN, write nothing, or crash the compiler.
+// $TUNEDGEMM_TEST_NVRTC is the real library. $TUNEDGEMM_TEST_BREAK is a file whose lines are
+// `BREAKAGE -DNAME=VALUE ...`. Kernels compiled with all these defines get the breakage: they
+// fault, hang, race, write NaN, write nothing, or crash the compiler.
 
 #include <dlfcn.h>
 
@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-// The names are the manual's.
+// These names are from the manual.
 // NOLINTBEGIN(readability-identifier-naming)
 #pragma GCC visibility push(default)
 
@@ -37,7 +37,7 @@ Function* real(const char* name) {
   return reinterpret_cast<Function*>(dlsym(library, name));
 }
 
-// How to break a kernel with these options; empty: not at all.
+// The breakage of a kernel with these options; empty: none.
 std::string breakage(const Options& options) {
   std::ifstream file(std::getenv("TUNEDGEMM_TEST_BREAK"));
   for (std::string line; std::getline(file, line);) {
@@ -94,8 +94,8 @@ nvrtcResult nvrtcGetSupportedArchs(int* architectures) {
 nvrtcResult nvrtcCreateProgram(nvrtcProgram* program, const char* text, const char* name,
                                int headers, const char* const* header_texts,
                                const char* const* header_names) {
-  // nvrtcDestroyProgram frees it. The real program is created later, since the options select
-  // breakages.
+  // nvrtcDestroyProgram frees it. The real program is created by the compilation, since only then
+  // the options, which select the breakage, are known.
   *program = new NvrtcProgram{
       text, name, {header_texts, header_texts + headers}, {header_names, header_names + headers}};
   return 0;

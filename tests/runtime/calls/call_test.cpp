@@ -40,7 +40,7 @@ std::string reason_against(const CallKey& key) {
   }
 }
 
-// Numbers with the same low bits as `good`, and some just past the enumeration.
+// Checks numbers with the same low bits as `good`, and numbers just past the enumeration.
 template <class Enum>
 void check_refused(const Call& good, Enum tunedgemm_problem::*member, const std::string& name) {
   const auto known = static_cast<std::int32_t>(good.problem.*member);

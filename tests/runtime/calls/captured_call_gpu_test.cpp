@@ -1,5 +1,5 @@
-// Plans run their own kernel on threads, streams, captured graphs and their branches, and no two
-// launches that may run at the same time share a workspace.
+// Plans run their own kernels on threads, streams, captured graphs and branches of graphs. Launches
+// that may run at the same time must not share a workspace.
 
 #include <cstdint>
 #include <memory>
@@ -79,7 +79,7 @@ struct PlannedWinner {
   const Plan* plan = nullptr;
 };
 
-// Several results of one user, and the expected bits, which come from an undisturbed run.
+// Several results of one user, and the expected bits from an undisturbed run.
 struct Results {
   Results(const PlannedWinner& all, int of_user, int how_many)
       : planned(all), user(of_user), count(how_many), memory(all.device.allocate(count * kBytesD)) {

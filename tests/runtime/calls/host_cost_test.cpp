@@ -44,7 +44,7 @@ namespace {
 
 using SteadyClock = std::chrono::steady_clock;
 
-// So few calls never fill the GPU's queue, so only host work is timed.
+// Few enough that the GPU's queue never fills: only host work is timed.
 constexpr int kCallsPerRound = 200;
 constexpr int kRounds = 101;
 
@@ -106,7 +106,7 @@ TEST_CASE("A warm call costs little more than the launch and allocates nothing",
   arguments.d = buffers.d;
   const auto bare = [&] { return plan.kernel->run(plan.launch, arguments, nullptr); };
 
-  // Launches the same kernel with its stream's workspace, which it ignores.
+  // Launches the same kernel with a workspace, which it ignores.
   Launch with_workspace = plan.launch;
   with_workspace.workspace_bytes = kWorkspaceCounterBytes;
   const auto run_with_workspace = [&](StreamHandle stream) {

@@ -1,4 +1,4 @@
-// Little memory is free, and a kernel has a large workspace, with padded copies of its operands. No
+// Little memory is free, and a kernel needs a large workspace for padded copies of its operands. No
 // call may fail for lack of memory, and every result must be right.
 
 #include <array>
@@ -19,7 +19,7 @@
 namespace tunedgemm::internal {
 namespace {
 
-constexpr std::int64_t kSize = 8191;  // rows of no multiple of 16 bytes
+constexpr std::int64_t kSize = 8191;  // rows are not a multiple of 16 bytes
 constexpr std::int64_t kElements = kSize * kSize, kBytes = 2 * kElements;
 constexpr int kResults = 3;
 

@@ -1,5 +1,5 @@
 // A cache exported on a GPU runs in a process whose NVRTC has another version, or does not work.
-// $TUNEDGEMM_TEST_OTHER_NVRTC may name a library to try as well, such as that of a wheel.
+// $TUNEDGEMM_TEST_OTHER_NVRTC may name an additional NVRTC to test, such as that of a wheel.
 
 #include <cstdlib>
 #include <filesystem>
@@ -29,7 +29,7 @@ std::unique_ptr<Context> context_on(const fs::path& cache, Policy policy) {
   return Context::create(options);
 }
 
-// The plans are only made: captured_call_gpu_test.cpp runs such plans.
+// Only makes the plans: captured_call_gpu_test.cpp runs such plans.
 std::vector<Candidate> candidates_of(Context& context) {
   std::vector<Candidate> candidates;
   for (const std::int64_t m : {16, 256, 1000}) {

@@ -169,7 +169,7 @@ TEST_CASE("A tuning outside of calls replaces the plans of all keys of the probl
   const auto context = host_context(folder, Policy::kCompile);
   const HostCall call(8, 9, 10);
   CallKey written_out = call.key();
-  written_out.lda = 10;  // the meaning of 0
+  written_out.lda = 10;  // the value that 0 stands for
   const Plan& first = context->plan(call.checked(), {});
   const Plan& second = context->plan(checked_call(written_out), {});
   CHECK(&first != &second);
@@ -263,7 +263,7 @@ TEST_CASE("A plan switches to the winner that another process stores") {
   const auto tune = [&](const HostCall& call) {
     REQUIRE(host_context(folder, Policy::kTune)->plan(call.checked(), {}).is_final);
   };
-  tune(HostCall(37, 53, 31));  // policy stored needs a stored kernel
+  tune(HostCall(37, 53, 31));  // the policy needs a stored kernel
   for (const Policy policy : {Policy::kStored, Policy::kCompile}) {
     const HostCall call(37, 53, policy == Policy::kStored ? 29 : 30);
     const auto server = host_context(folder, policy);

@@ -25,7 +25,7 @@ const HostCall& call() {
 }
 
 // Stores a winner tuned with another text of the template. Its machine code is that of the current
-// template, or differs in one byte. Empty without a compiler.
+// template (kSame), or differs from it in one byte (kOther). Empty without a compiler.
 enum class Code { kSame, kOther };
 std::optional<Candidate> store_old_winner(const TemporaryFolder& folder, Code code) {
   const auto context = host_context(folder, Policy::kCompile);
@@ -69,7 +69,7 @@ TEST_CASE("A winner whose template changed but whose machine code did not is a h
     CHECK_THAT(plan.description, ContainsSubstring("tuned, 7"));
     CHECK(call().is_right_with(plan));
     CHECK(context->counters().hits == 1);
-    CHECK(context->kernel_counters().compiled == 0);  // the one compiled to compare does not count
+    CHECK(context->kernel_counters().compiled == 0);  // without the kernel compiled for comparison
   }
   // The renewed winner needs no compilation under any policy.
   const auto context = host_context(folder, Policy::kStored);

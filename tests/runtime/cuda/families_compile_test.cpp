@@ -26,7 +26,7 @@ constexpr std::chrono::seconds kSampleTime{60};
 constexpr std::chrono::seconds kFullTime{300};
 constexpr std::size_t kSamplesOfArchitecture = 24;
 
-// Practically unlimited resources, so that only the knobs can be the reason for a refusal.
+// Practically unlimited resources: only the knobs can be the reason for a refusal.
 DeviceLimits generous_limits() {
   DeviceLimits limits = limits_of(90);
   limits.max_threads_per_block = 1 << 20;
@@ -58,8 +58,8 @@ std::vector<Sample> draw_round(Choice choice, Random& random, std::span<const in
       const int arch = architectures[random() % architectures.size()];
       const std::string_view layout =
           std::vector<std::string_view>{"nn", "nt", "tn", "tt"}[random() % 4];
-      // Problems with few rows have other candidates. The best predicted of these are excluded,
-      // because simt spills a few bytes for fp8 with a long activation and split_k=16.
+      // Problems with few rows have other candidates. They are not drawn among the best predicted
+      // candidates: there, simt spills a few bytes for fp8 with a long activation and split_k=16.
       const bool few_rows = choice != Choice::kBestPredicted && random() % 2 == 0;
       const std::int64_t m = few_rows ? 100 : 1000;
       const Problem problem = with_sizes(
@@ -93,8 +93,8 @@ void compile_rounds(const cuda::Nvrtc& nvrtc, SteadyClock::duration time) {
   CHECK(all.spilling * 10 <= all.compiled);
 }
 
-// A problem for which most families have configs. Even with tiles of 32 x 32, split-K has a counter
-// for each tile.
+// A problem for which most families have configs. It is small enough that split-K has a counter for
+// each tile, even with tiles of 32 x 32.
 Problem problem_for(const Family& family) {
   for (const DataType type : {DataType::kF32, DataType::kF16}) {
     const Problem problem =

@@ -1,6 +1,6 @@
-// Every CUDA family on the GPU against the reference on the CPU: element types, layouts and
-// epilogues, each with random configs and 40 random shapes, in guarded and poisoned memory. To run
-// one family: runtime_tests "[mma]".
+// Compares every CUDA family on the GPU with the reference on the CPU: all element types and
+// layouts, each with random epilogues, configs and shapes, in guarded and poisoned memory.
+// runtime_tests "[mma]" runs one family.
 
 #include <algorithm>
 #include <array>
@@ -19,8 +19,8 @@ namespace tunedgemm::internal {
 namespace {
 
 constexpr int kShapes = 40;
-// The number of problem classes per element type and layout. All kernels of the ladder share the
-// activation code, so each kernel runs only some activations, except in the slow test.
+// The number of problem classes per element type and layout. All kernels share the activation code,
+// so each kernel runs only some activations, except in the slow test.
 constexpr int kAllActivations = static_cast<int>(std::size(kActivations.rows));
 constexpr int kSomeActivations = 2;
 constexpr std::size_t kNoLimit = std::numeric_limits<std::size_t>::max();
@@ -83,7 +83,7 @@ TEST_CASE("wgmma multiplies every shape", "[gpu][wgmma]") {
   test_family("wgmma", kAllActivations, *device, limits);
 }
 
-// This test is for compute-sanitizer, which slows launches down a hundredfold (tools/test_gpu.sh).
+// Small enough for compute-sanitizer (tools/test_gpu.sh), which slows launches down a hundredfold.
 TEST_CASE("a few kernels of every family multiply", "[gpu][sample]") {
   TUNEDGEMM_OPEN_TEST_GPU(device);
   constexpr std::size_t kCases = 12;

@@ -1,4 +1,4 @@
-// Tests which memory a GPU can use, depending on the driver's answers.
+// Tests the decision whether a GPU can use some memory, for different answers of the driver.
 
 #include "runtime/cuda/memory.h"
 

@@ -1,5 +1,4 @@
-// Compiles wgmma's largest tiles, and tiles whose width is no multiple of a block, by NVRTC without
-// a GPU.
+// Compiles wgmma kernels by NVRTC, without a GPU: the largest tiles, and tiles with 8 tail columns.
 
 #include <tuple>
 #include <vector>

@@ -1,4 +1,4 @@
-// Tests that the race of a winner's launch variants runs in the rest of the tuning's budget. The
+// Tests that the race of a winner's launch variants takes only the rest of the tuning's budget. The
 // device's kernels are loops.
 
 #include "runtime/evaluation/launch_race.h"

@@ -1,5 +1,5 @@
-// Tests the device of a call, the owner of the call's memory, and whether this process may use the
-// device.
+// Tests the choice of a call's device, the owner of the call's memory, and whether this process may
+// use the device.
 
 #include <sys/wait.h>
 #include <unistd.h>
@@ -60,7 +60,7 @@ TEST_CASE("A call without a context uses the current device of its thread") {
     threads.emplace_back([&, ordinal] { wrong += !is_right_on(ordinal); });
   }
   threads.emplace_back(
-      [&] { wrong += contexts.current().options().device.ordinal != 0; });  // chose none
+      [&] { wrong += contexts.current().options().device.ordinal != 0; });  // has no device
   for (std::thread& thread : threads) {
     thread.join();
   }

@@ -1,11 +1,12 @@
 #pragma once
 
 // The tests' control of the fake driver. The fake is loaded under the real driver's name
-// (libcuda.so.1), so the library does not notice it. A test finds the control by the symbol below.
+// (libcuda.so.1), so the library takes it for the real driver. A test finds the control by the
+// symbol below.
 //
-// It has two GPUs of compute capability 9.0. Their memory is CPU memory between red zones; a launch
-// completes before it returns, and its time is computed, not measured. Handles of destroyed objects
-// are reused.
+// It has two GPUs of compute capability 9.0. Their memory is CPU memory between red zones. A launch
+// completes before its call returns; its time is computed, not measured. Handles of destroyed
+// objects are reused.
 
 #include <cstddef>
 #include <map>
@@ -16,8 +17,8 @@
 
 namespace tunedgemm::internal::fake_cuda {
 
-/// How long a failure lasts: it happens once, or at every later call of its function, or it loses
-/// the device, so that every call that needs a context fails with the same error.
+/// The duration of a failure. kOnce: one call fails. kAlways: every later call of its function
+/// fails too. kDeviceIsLost: every later call that needs a context fails with the same error.
 enum class Lasts { kOnce, kAlways, kDeviceIsLost };
 
 /// A launch of a matrix product, eager or captured (a replay does not count).
@@ -32,8 +33,8 @@ class Control {
   /// Restores the state of a new process. Precondition: no existing handle is in use.
   virtual void reset() = 0;
 
-  /// Makes the nth call (counted from 1) of `function`, by its name in the manual, fail. Functions
-  /// that release something still release it.
+  /// Makes the nth call (counted from 1) of `function`, named as in the manual, fail. A failing
+  /// function that releases something still releases it.
   virtual void fail(const std::string& function, int nth, cuda::CUresult error, Lasts lasts) = 0;
   /// Whether that failure has happened.
   virtual bool has_failed() const = 0;
@@ -42,7 +43,7 @@ class Control {
 
   /// Limits the memory of each device, for later allocations.
   virtual void limit_memory(std::size_t bytes) = 0;
-  /// Makes the next launch, and all later work on its stream, never end. A call that would wait for
+  /// The next launch, and all later work on its stream, will never end. A call that would wait for
   /// it returns, and causes a complaint.
   virtual void hang_next_launch() = 0;
 
@@ -55,7 +56,8 @@ class Control {
   /// overwritten red zones, a handle destroyed twice, an invalidated capture, calls from the
   /// destructor of a user object, objects left when a context ends.
   virtual std::vector<std::string> complaints() const = 0;
-  /// The existing allocations, streams, events, modules, graphs and contexts. Empty if none.
+  /// A list of the existing allocations, streams, events, modules, graphs and contexts; "" if there
+  /// are none.
   virtual std::string left() const = 0;
   virtual std::vector<Product> products() const = 0;
 

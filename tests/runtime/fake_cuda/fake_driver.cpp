@@ -9,7 +9,7 @@
 
 #include "tests/runtime/fake_cuda/fake_state.h"
 
-// The names are the manual's.
+// These names are from the manual.
 // NOLINTBEGIN(readability-identifier-naming)
 #pragma GCC visibility push(default)
 

@@ -40,19 +40,19 @@ class FakeGpu {
   FakeGpu(const FakeGpu&) = delete;
   FakeGpu& operator=(const FakeGpu&) = delete;
 
-  /// The complaints so far and the objects left; empty if there are none. Call it when no other
-  /// object is left.
+  /// The complaints so far and the objects left; empty if there are none. Call it after the test
+  /// has destroyed its objects.
   static std::string why_not_clean();
 
  private:
   std::optional<OnDevice> current_;
 };
 
-/// Options of a C context with its cache in memory and with this policy; tuning tries few
-/// candidates.
+/// Options of a C context with this policy, with its cache in memory and with a small tuning
+/// budget.
 tunedgemm_context_options c_options(tunedgemm_policy policy, int ordinal = 0);
 
-/// A context with its cache in memory and with this policy; tuning tries few candidates.
+/// A context with this policy, with its cache in memory and with a small tuning budget.
 std::unique_ptr<Context> open_context(Policy policy = Policy::kCompile, int ordinal = 0);
 
 /// A product of small integers in f32, in the current device's memory.

@@ -54,8 +54,8 @@ void multiply(const Arguments& x) {
   }
 }
 
-// Checks the rules for CTAs that share a tile: the counters are zero before and after the launch,
-// and no other launch uses the workspace meanwhile.
+// Also checks the rules for workspaces: the counters are zero before and after the launch, and no
+// other launch uses the workspace meanwhile.
 std::string compute_product(const Image& image, const Arguments& arguments) {
   if (std::string why_not = why_not_product(image, arguments); !why_not.empty()) {
     return why_not;

@@ -1,8 +1,8 @@
 #pragma once
 
 // The library's kernels as loops on the CPU; the host's verifier replaces the verifier's kernels. A
-// fake cubin names a kernel and its defines; the result depends only on these and on the launch's
-// arguments.
+// fake cubin names a kernel and its defines. The result depends only on the cubin and on the
+// launch's arguments.
 
 #include <cstdint>
 #include <map>
@@ -25,7 +25,8 @@ struct Image {
   bool is_ptx() const { return entry == "sm_probe" || entry == "count_up"; }
 };
 
-/// Parses the text of a module. The entry is empty if the text is neither.
+/// Parses the text of a module. The entry is empty if the text is neither a fake cubin nor a known
+/// PTX program.
 Image read_image(const char* text);
 
 /// A copy of a launch's arguments.

@@ -1,6 +1,6 @@
 // Replaces NVML with a GPU that always runs at full clock, so that no warm-up waits.
 
-// The names are the manual's.
+// These names are from the manual.
 // NOLINTBEGIN(readability-identifier-naming)
 #pragma GCC visibility push(default)
 

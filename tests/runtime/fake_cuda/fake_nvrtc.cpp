@@ -8,7 +8,7 @@
 
 #include "tests/runtime/fake_cuda/fake_cuda.h"
 
-// The names are the manual's.
+// These names are from the manual.
 // NOLINTBEGIN(readability-identifier-naming)
 #pragma GCC visibility push(default)
 

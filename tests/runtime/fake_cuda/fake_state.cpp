@@ -301,7 +301,7 @@ Graph Call::end_capture(CUstream_st& stream) const {
   const std::shared_ptr<Capture> capture = stream.capture;
   std::erase(state_.captures, capture);
   forget(stream);
-  // Streams that joined the capture and still exist are no longer captured either.
+  // Existing streams that joined the capture are no longer captured either.
   state_.streams.for_each([&](CUstream_st& other) {
     if (other.capture == capture) {
       forget(other);

@@ -1,7 +1,7 @@
 #pragma once
 
-// The state of the fake driver: the objects behind its handles; and Call, which lives during each
-// call of a driver function.
+// The state of the fake driver: the objects behind its handles. Also Call, an object that each
+// driver function creates for its duration.
 
 #include <algorithm>
 #include <array>
@@ -95,7 +95,7 @@ struct CUgraphNode_st {
 
 namespace tunedgemm::internal::fake_cuda {
 
-/// Objects at addresses that are reused.
+/// Objects whose addresses are reused.
 template <class Object>
 class Table {
  public:
@@ -201,8 +201,8 @@ class Call {
   std::vector<cuda::CUcontext>& context_stack() const;
   cuda::CUstreamCaptureMode& capture_mode() const;
   void need_context();
-  /// The object of a handle; special handles depend on the context or thread. Null if the call
-  /// fails.
+  /// The object of a handle. For a special handle, it depends on the context or thread. Null if the
+  /// call fails.
   cuda::CUstream_st* stream(cuda::CUstream handle);
   /// Fails if an active capture forbids this call.
   void must_not_be_captured();

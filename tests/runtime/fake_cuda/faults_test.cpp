@@ -1,6 +1,6 @@
-// Every call of the driver and of NVRTC may fail, once or permanently. The library's call succeeds
-// or fails with a message, leaves nothing behind, and after a temporary failure the next call
-// succeeds. If a stored kernel computes the problem, the call succeeds.
+// Every call of the driver and of NVRTC may fail, once or permanently. The library's call must
+// succeed or fail with a message, and leave nothing behind. After a temporary failure the next call
+// must succeed. If a stored kernel computes the problem, the call must succeed.
 
 #include <filesystem>
 #include <iostream>
@@ -139,8 +139,8 @@ class CacheWithNeighbour {
   TemporaryFolder folder_;
 };
 
-// The effect of a failure on a call that has a stored neighbour. The call may be refused only if
-// every kernel needs the failing function.
+// The effect of a failure on a call whose problem has a stored neighbour. The call may be refused
+// only if every kernel needs the failing function.
 struct Outcome {
   std::string wrong;
   bool was_refused = false;

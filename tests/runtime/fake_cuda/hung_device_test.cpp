@@ -1,5 +1,4 @@
-// If a kernel never ends, its resources are not released, since the driver would wait for the
-// kernel.
+// If a kernel never ends, its resources must not be released: the driver would wait for the kernel.
 
 #include "runtime/cuda/context.h"
 #include "runtime/cuda/memory.h"
@@ -27,7 +26,8 @@ class NewProcess {
   }
 };
 
-// Launches a kernel that never ends, and destroys what it uses after giving up, or without.
+// Launches a kernel that never ends, and then destroys its stream, event and module. If `gives_up`,
+// the context is given up first.
 void hang(const cuda::PrimaryContext& context, bool gives_up = true) {
   const cuda::Active active(context);
   const cuda::Stream stream(context);

@@ -246,7 +246,7 @@ TEST_CASE("A compiler that takes too long is stopped, and the source is not blam
 }
 
 TEST_CASE("The compiler's identity changes with its file and starts no process", "[host]") {
-  const ScriptedCompiler compiler("sleep 60");  // starting it would take too long
+  const ScriptedCompiler compiler("sleep 60");  // if it were started, the test would take too long
   const std::string first = Compiler::find().identity();
   CHECK(first == Compiler::find().identity());
   CHECK_THAT(first, ContainsSubstring("c++ "));

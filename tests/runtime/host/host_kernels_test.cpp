@@ -1,7 +1,7 @@
 // Checks every host family on this CPU against the double-precision reference, in guarded and
-// poisoned memory. Each binary takes a second to compile, so the normal tests use one class of
-// problems per element type, with random layouts, epilogues and configs; the slow test uses every
-// element type and layout, and all activations in turn.
+// poisoned memory. Each binary takes a second to compile. The normal tests therefore use one class
+// of problems per element type, with random layouts, epilogues and configs. The slow test uses
+// every element type and layout, and all activations in turn.
 
 #include <array>
 #include <chrono>
@@ -33,7 +33,7 @@ Config random_config(const Family& family, const Problem& problem, const DeviceL
   return candidates[random() % candidates.size()];
 }
 
-// The kernels ignore the numerics of f32 and fp8, so one of them suffices.
+// The kernels ignore the numerics of f32 and fp8, so one numerics of each suffices.
 bool is_another_numerics(const TypeCase& types) {
   return types.numerics == Numerics::kTf32 || types.numerics == Numerics::kEmulated ||
          types.numerics == Numerics::kPromoted;

@@ -1,5 +1,5 @@
-// Looks up each winner of a cache with kernels that have an additional activation. Fails if a
-// winner is not found.
+// This program's kernels have an additional activation. It looks up each winner of a cache, and
+// fails if a winner is not found.
 //
 //     tunedgemm_grown_calls CACHE BACKEND
 

@@ -1,6 +1,6 @@
 // Compiles random configs of all families and prints a line for each: the SHA-256 of the machine
-// code, its registers, the candidate and the problem. Two builds with equal lines run the same
-// kernels.
+// code, its registers, the candidate and the problem. Two builds that print equal lines run the
+// same kernels.
 //
 //     tunedgemm_machine_code CONFIGS_OF_A_CUDA_FAMILY CONFIGS_OF_A_HOST_FAMILY
 

@@ -35,7 +35,7 @@ std::string text_of(const std::filesystem::path& path) {
   return text;
 }
 
-// Whether the process lives; a zombie, as in a container without an init, does not.
+// Whether the process lives. A zombie, which stays in a container without an init, does not.
 bool lives(const std::string& pid) {
   const std::string status = text_of("/proc/" + pid + "/stat");
   return !status.empty() && status.substr(status.rfind(')')).find('Z') == std::string::npos;

@@ -1,5 +1,5 @@
-// Tests kernels compiled by NVRTC in a separate process: the machine code is the same, and every
-// failure of the process is a value.
+// Tests compilation by NVRTC in a separate process: the machine code is the same, and every failure
+// of the process is returned as a value.
 
 #include "runtime/cuda/compile_process.h"
 

@@ -1,5 +1,5 @@
-// In a broken environment a call may run a slower kernel, but nothing worse happens. Each case runs
-// in a separate process, which breaks its environment and calls the library.
+// In a broken environment a call may run a slower kernel, but must still compute the right result.
+// Each case runs in a separate process, which breaks its environment and calls the library.
 
 #include <fcntl.h>
 #include <grp.h>
@@ -103,7 +103,7 @@ std::string in_child(const std::function<bool()>& breaks,
   if (child == 0) {
     alarm(60);
     for (const int signal : {SIGABRT, SIGFPE, SIGILL, SIGSEGV, SIGTERM}) {
-      std::signal(signal, SIG_DFL);  // Catch2 would report the parent's test
+      std::signal(signal, SIG_DFL);  // else Catch2 would report the parent's test
     }
     dup2(open("/dev/null", O_WRONLY | O_CLOEXEC), STDERR_FILENO);  // discards the long log
     std::string wrong;

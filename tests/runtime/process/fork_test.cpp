@@ -1,4 +1,4 @@
-// The library in a child process: see fork in tunedgemm.h.
+// The library in a child process after fork(): the rules are in tunedgemm.h.
 
 #include <fcntl.h>
 #include <sys/wait.h>
@@ -106,8 +106,8 @@ class Busy {
   std::vector<std::thread> threads_;
 };
 
-// Sanitizers' allocators, unlike malloc, do not take their locks across fork(): the child of a
-// process whose other threads allocate would hang.
+// A child may hang with a sanitizer if other threads of the parent allocate: unlike malloc, the
+// sanitizers' allocators do not take their locks before fork().
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr bool kCanForkBesideThreads = false;
 #else

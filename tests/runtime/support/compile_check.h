@@ -32,7 +32,7 @@ struct CompileReport {
   std::size_t compiled = 0, spilling = 0;
 };
 
-/// Compiles samples until `end`. Reports every sample that fails, and lists the samples that spill.
+/// Compiles samples until `end`. Reports the samples that fail, and those that spill.
 CompileReport compile_all(const cuda::Nvrtc& nvrtc, const std::vector<Sample>& samples,
                           std::chrono::steady_clock::time_point end);
 

@@ -46,8 +46,8 @@ void build(Built& built, Device& device) {
   built.kernel = std::get<0>(std::move(loaded));
 }
 
-// A text that distinguishes one family's sources. Hashing a whole source for every case would take
-// longer than running the case.
+// A text that differs between the sources of a family. Hashing a whole source would take longer
+// than running a case.
 std::string text_of_defines(const Source& source) {
   std::string text;
   for (const auto& [macro, value] : source.defines) {
@@ -199,8 +199,8 @@ std::vector<FamilyCase> random_cases(const Family& family, const DeviceLimits& l
     for (const std::string_view layout : {"nn", "nt", "tn", "tt"}) {
       for (int index = 0; index < classes; ++index) {
         const Problem drawn = random_class(types, layout, activation++, random);
-        // The shape is so large that it causes few refusals. Every other problem has few rows, for
-        // which there are other candidates.
+        // A large shape, which few configs refuse. Every other problem has few rows, for which
+        // there are other candidates.
         const Problem large = with_sizes(drawn, index % 2 == 0 ? 1000 : 100, 1000, 1000);
         const std::vector<Config> considered = configs_of(family, large, limits);
         if (considered.empty()) {
@@ -266,8 +266,7 @@ FamilyReport check_family(const Family& family, const std::vector<FamilyCase>& c
             *entry.kernel, instance_of(family, problem, config, limits).launch, problem,
             seed + index, worst);
       } catch (const DeviceError& error) {
-        // All threads lose the device at once; if there is only one thread, this case was the
-        // cause.
+        // All threads lose the device at once. With only one thread, this case must be the cause.
         throw std::runtime_error(candidate + "\n  " + to_text(problem) + "\n  " + error.what() +
                                  "\n  (TUNEDGEMM_TEST_THREADS=1 runs one case at a time)");
       }

@@ -28,15 +28,15 @@ struct FamilyReport {
 };
 std::string to_text(const FamilyReport& report);
 
-/// Draws `classes` random classes of problems for each element type and layout (if there are as
-/// many classes as activations, each activation once). Each class gets a random legal config and
+/// Draws `classes` random classes of problems for each element type and layout. With as many
+/// classes as activations, each activation occurs once. Each class gets a random legal config and
 /// `shapes` random problems.
 std::vector<FamilyCase> random_cases(const Family& family, const DeviceLimits& limits, int classes,
                                      int shapes, Random& random);
 
 /// Compiles every source once, with as many threads as the device allows, then runs and verifies
-/// each case in poisoned, guarded memory. Launches are those for a device with these limits: if it
-/// has few SMs, a persistent CTA computes several tiles of a small problem. Throws DeviceError if
+/// each case in poisoned, guarded memory. Launches are planned for a device with these limits: with
+/// few SMs, a persistent CTA computes several tiles even of a small problem. Throws DeviceError if
 /// the device is lost.
 FamilyReport check_family(const Family& family, const std::vector<FamilyCase>& cases,
                           Device& device, const DeviceLimits& limits, std::uint64_t seed);

@@ -29,8 +29,8 @@ using Random = std::mt19937_64;
 /// random.
 Problem random_class(const TypeCase& types, std::string_view layout, int variant, Random& random);
 
-/// The class with random sizes: 1, primes, tile sizes ± 1, K = 0; padded leading dimensions;
-/// batches with a stride between matrices or one shared matrix. Canonical.
+/// The class with random sizes: 1, primes, tile sizes ± 1, K = 0; with padded leading dimensions;
+/// and with batches of separate matrices or of one shared matrix. Canonical.
 Problem random_sizes(const Problem& problem_class, Random& random);
 /// The class with these sizes, packed as densely as the alignments allow.
 Problem with_sizes(const Problem& problem_class, std::int64_t m, std::int64_t n, std::int64_t k);

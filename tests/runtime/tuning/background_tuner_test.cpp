@@ -1,4 +1,4 @@
-// Tests when the background thread tunes and what stops it, with a fake tuning.
+// Tests, with a fake tuning, when the background thread starts and stops.
 
 #include "runtime/tuning/background_tuner.h"
 

@@ -1,4 +1,5 @@
-// Device properties that launches determine are probed once, then read from the store.
+// Some device properties are found by launching probes. They are probed once, then read from the
+// store.
 
 #include "runtime/tuning/device_probe.h"
 
@@ -53,7 +54,7 @@ std::unique_ptr<Store> open_store(const fs::path& path) {
   return Store::open(options);
 }
 
-// The number of probe launches of a device with this hardware in a new process.
+// The number of probe launches in a new process on a device with this hardware.
 int launches_of(const std::string& hardware, const fs::path& path,
                 const std::string& sees = "seen") {
   DeviceWithSecret device(hardware, sees);

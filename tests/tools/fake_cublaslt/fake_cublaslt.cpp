@@ -4,7 +4,7 @@
 
 #include "tools/baselines/cublaslt_library.h"
 
-// The names are the manual's.
+// These names are from the manual.
 #pragma GCC visibility push(default)
 
 namespace {

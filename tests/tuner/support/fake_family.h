@@ -1,6 +1,6 @@
 #pragma once
 
-// FakeFamily: a family whose candidates are named by numbers and never compiled.
+// FakeFamily: a family whose candidates are numbers and are never compiled.
 
 #include "kernel_templates/family.h"
 

@@ -23,7 +23,7 @@ struct Behaviour {
   std::optional<Rejection> when_prepared;
   std::optional<Rejection> when_checked;
   std::optional<Rejection> when_sampled;
-  int good_samples = 0;  ///< before when_sampled applies
+  int good_samples = 0;  ///< samples that succeed before when_sampled applies
 };
 
 class SimulatedDevice final : public Evaluator {
