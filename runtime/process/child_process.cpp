@@ -237,6 +237,12 @@ bool ChildProcess::runs() const {
   return ended.si_pid != pid_;
 }
 
+bool ChildProcess::is_stopped() const {
+  siginfo_t stopped{};
+  return waitid(P_PID, static_cast<id_t>(pid_), &stopped, WSTOPPED | WNOHANG | WNOWAIT) == 0 &&
+         stopped.si_pid == pid_;
+}
+
 bool ChildProcess::ends_within(std::chrono::milliseconds time) const {
   const auto end = Clock::now() + time;
   while (runs()) {

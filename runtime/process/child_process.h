@@ -58,6 +58,9 @@ class ChildProcess {
   /// kEnd: the program has closed its end of the socket, or its line exceeds 1 MiB.
   Received receive(std::string& line, Clock::time_point deadline);
 
+  /// Whether a signal such as SIGSTOP has stopped the program, so that it may never continue.
+  bool is_stopped() const;
+
   /// Reads the program's output until the program has ended. At the deadline, its group gets
   /// SIGTERM, and SIGKILL 100 ms later. The rest of the group is killed in any case. Stops waiting
   /// after 5 s for a process that SIGKILL does not end, because a driver holds it.

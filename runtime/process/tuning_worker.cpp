@@ -117,6 +117,9 @@ std::optional<TuningWorker::Loss> TuningWorker::talk(const Problem& problem,
       return Loss{"it did not return within " + seconds_text(conversation.seconds()) +
                   ", and its process was killed"};
     }
+    if (child_->is_stopped()) {
+      return Loss{"a signal had stopped its process, which was killed", Cause::kOutside};
+    }
     if (Clock::now() >= deadline) {
       return Loss{"it did not finish within " + seconds_text(limit.count()) + " and was killed",
                   Cause::kTimeLimit};
