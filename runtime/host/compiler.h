@@ -31,10 +31,6 @@ class Compiler {
   /// needed to distinguish versions. "none" if there is no compiler.
   const std::string& identity() const { return identity_; }
 
-  /// The time limit of every compilation: a starved machine may need a hundred times the usual
-  /// second.
-  static constexpr std::chrono::seconds kLongest{300};
-
   /// Compiles for the CPU of this machine in a private temporary folder, which is removed
   /// afterwards. A compiler that cannot be started, exceeds the limit, or has no folder to work in
   /// counts as a failure of the environment. Throws DeviceError if there is no compiler.

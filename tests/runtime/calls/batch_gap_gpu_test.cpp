@@ -115,6 +115,7 @@ class Operand {
 TEST_CASE("A batched call reads nothing between the batch entries of padded operands", "[gpu]") {
   TUNEDGEMM_OPEN_TEST_GPU_CONTEXT(context);
   Device& device = context->device();
+  const Device::Current current(device);
   const auto seed = static_cast<unsigned>(test_seed());
   const Operand a(device, seed), b(device, seed + 1);
   const auto d = device.allocate(2 * kBytes);

@@ -105,6 +105,7 @@ class LargeProduct {
 TEST_CASE("Little free memory fails no call with a large workspace, on streams or in a graph",
           "[gpu]") {
   TUNEDGEMM_OPEN_TEST_GPU(owner);
+  const Device::Current current(*owner);
   const LargeProduct product(*owner);
   for (const std::int64_t left : {owner->free_memory_bytes() / 10, std::int64_t{200} << 20}) {
     std::string why_not;
