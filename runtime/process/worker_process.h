@@ -1,9 +1,9 @@
 #pragma once
 
 // A worker: a process that tunes for tune-all and protects tune-all from the candidates. Both use
-// the same cache file. The worker opens the device itself, takes the lease of each problem that it
-// is sent, and stores trials and winner as every tuning does. It can be killed at any moment, and
-// the next worker continues from the cache. worker_conversation.h has the protocol.
+// the same cache file. The worker opens the device itself. Like any tuning, it takes the lease of
+// its problem and stores the trials and the winner. A worker may be killed at any moment; the next
+// worker then continues from the cache. worker_conversation.h has the protocol.
 
 #include <span>
 #include <string>
