@@ -66,8 +66,8 @@ class Backend {
   virtual std::unique_ptr<Verifier> make_verifier(Device& device, Store& store) const = 0;
 
   /// The roofline: a lower bound for the time of a multiplication, in microseconds. The bound is
-  /// the time of the operations at a generous peak rate. If inputs are cold, it is at least the
-  /// time to read them at a generous bandwidth. A measured time below the bound means a broken
+  /// the time of the operations at a generous peak rate. If inputs are cold, the bound is at least
+  /// the time to read them at a generous bandwidth. A measured time below the bound means a broken
   /// kernel.
   virtual double roofline_us(const Problem& problem, const DeviceLimits& limits) const = 0;
   /// The device's peak operations per clock cycle on its fastest unit for the problem's types, as

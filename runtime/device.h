@@ -117,8 +117,7 @@ class MemorySpace {
   virtual void copy_to_device(void* destination, const void* source, std::int64_t bytes) = 0;
   virtual void copy_to_host(void* destination, const void* source, std::int64_t bytes) = 0;
   virtual void set_bytes(void* destination, int value, std::int64_t bytes) = 0;
-  /// Asynchronous, in stream order: prepares a workspace for the next launch on a user's stream.
-  /// Returns 0 or the device API's error number.
+  /// Asynchronous, in stream order. Returns 0 or the device API's error number.
   virtual int set_bytes_async(void* destination, int value, std::int64_t bytes,
                               StreamHandle stream) noexcept = 0;
   /// The reason why kernels of this device cannot use the memory at the pointer, and the remedy.
@@ -193,7 +192,8 @@ class HardwareProbe {
   /// result as text for use(). If the probe fails, logs the reason and returns an empty text. Runs
   /// at most once: afterwards key() is empty.
   virtual std::string run() = 0;
-  /// Completes limits() from the text of an earlier run(). Ignores text that it cannot parse.
+  /// Completes limits() from a text that an earlier run() returned. Ignores text that it cannot
+  /// parse.
   virtual void use(std::string_view text) = 0;
 };
 

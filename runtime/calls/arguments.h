@@ -22,7 +22,7 @@ namespace tunedgemm::internal {
 tunedgemm_problem complete(const tunedgemm_problem* problem);
 tunedgemm_buffers complete(const tunedgemm_buffers* buffers);
 
-/// Null: all defaults, including those from environment variables.
+/// A null pointer stands for all defaults, including those from environment variables.
 ContextOptions checked_options(const tunedgemm_context_options* caller_options);
 
 struct PlanOptions {
@@ -30,7 +30,7 @@ struct PlanOptions {
   LaunchRegime launch_regime = LaunchRegime::kIsolated;
   std::string_view name;
 };
-/// Null: all defaults. The result's name points into the caller's memory.
+/// A null pointer stands for all defaults. The result's name points into the caller's memory.
 PlanOptions checked_options(const tunedgemm_plan_options* caller_options);
 
 }  // namespace tunedgemm::internal

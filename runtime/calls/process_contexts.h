@@ -48,8 +48,8 @@ class ProcessContexts {
   const Backend& backend();
   Context& find_or_make(int ordinal);
 
-  /// Identifies this object in the context that each thread caches. The address would not do,
-  /// because it could be reused.
+  /// Identifies this object in the context that each thread caches. The object's address is not
+  /// enough, because it could be reused.
   const std::uint64_t id_ = next_id();
   std::function<const Backend&()> find_backend_;
   std::once_flag backend_is_found_;

@@ -322,7 +322,7 @@ TuneResult Context::tune(const Problem& problem, const TuneOptions& options) {
 
 BackgroundTuner::Outcome Context::tune_in_background(const Problem& canonical,
                                                      const BackgroundTuner::MustEnd& must_end) {
-  // A stored winner only needs to be compiled.
+  // If there is a stored winner, only its kernel must be compiled.
   const std::optional<Hit> stored = find_winner(canonical);
   if (stored && replace_plans(canonical, *stored, Compiling::kAllowed)) {
     return BackgroundTuner::Outcome::kDone;

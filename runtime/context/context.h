@@ -170,7 +170,7 @@ class Context {
   TuningSession tuning_;
   Counters counters_;
   std::int64_t changes_seen_ = -1;  ///< Store::changes() at the last look of winner_watch_
-  // Declared last, because their threads use all members above.
+  // These two are declared last, because their threads use all members above.
   BackgroundTuner background_;
   WinnerWatch winner_watch_;
 };

@@ -14,7 +14,7 @@
 namespace tunedgemm::internal {
 namespace {
 
-// This many candidates, in the order of the cost model, are looked up in the store.
+// The number of candidates, in the order of the cost model, to look up in the store.
 constexpr std::size_t kLookedUp = 32;
 
 std::string microseconds(double us) {
@@ -22,7 +22,7 @@ std::string microseconds(double us) {
   return text.substr(0, text.find('.') + 3) + " us";
 }
 
-// The problem with no alignment above the winner's, so that it instantiates the winner's kernel.
+// The problem with its alignments reduced to the winner's, so that it gets the winner's kernel.
 Problem aligned_as(const Problem& winner, const Problem& problem) {
   Problem lowered = problem;
   for (Matrix Problem::*matrix : {&Problem::a, &Problem::b, &Problem::c, &Problem::d}) {

@@ -29,7 +29,7 @@ enum class Compiling { kAllowed, kForbidden };
 
 class PlanMaker {
  public:
-  /// A call without a plan, and the candidates for it. The first use ranks the candidates.
+  /// A call without a plan, and the candidates for it. The candidates are ranked on first use.
   class Miss {
    public:
     Miss(PlanMaker& maker, const CheckedCall& call) : maker_(maker), call_(call) {}
@@ -64,15 +64,16 @@ class PlanMaker {
   /// but forbidden. Throws DeviceError.
   std::unique_ptr<Plan> from_winner(const CheckedCall& call, const Hit& hit, Compiling compiling);
   /// The nearest stored, loaded or linked-in kernel that computes the problem. Null if there is
-  /// none; the next search then waits until a kernel has been stored or loaded. Throws DeviceError.
+  /// none; a later call then searches again only if a kernel has been stored or loaded meanwhile.
+  /// Throws DeviceError.
   std::unique_ptr<Plan> from_store(Miss& miss);
   /// The best candidate in the cost model's order; compiles it unless it is stored. Skips
   /// candidates that have crashed. Null if no candidate can be compiled and loaded; `why_not` then
   /// gets the reason. Throws DeviceError.
   std::unique_ptr<Plan> from_model(Miss& miss, std::string& why_not);
   /// The fastest kernel that needs no workspace, by the times of the problem's tuning or else by
-  /// the cost model. Prefers a stored kernel to compiling. Null if there is none. Throws
-  /// DeviceError.
+  /// the cost model. Prefers a stored kernel, which needs no compilation. Null if there is none.
+  /// Throws DeviceError.
   std::unique_ptr<Plan> without_workspace(Miss& miss, Compiling compiling);
   /// A loaded kernel; null if none computes the problem. Launches nothing, allocates no device
   /// memory.

@@ -38,7 +38,7 @@ constexpr int kTaken = std::numeric_limits<int>::min() / 2;
 class WorkspacePool::Use {
  public:
   Use() = default;
-  /// Precondition: the workspace's users already include this one.
+  /// Precondition: the caller has already incremented workspace.users.
   explicit Use(StreamWorkspace& workspace) : workspace_(&workspace) {}
   Use(const Use&) = delete;
   Use& operator=(const Use&) = delete;

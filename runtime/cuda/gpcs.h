@@ -14,7 +14,7 @@
 
 namespace tunedgemm::internal::cuda {
 
-/// No device has more. Larger numbers are errors in what was read.
+/// No device has more. A text or a reading with larger numbers is wrong.
 inline constexpr int kMostSms = 1024, kMostGpcs = 64;
 
 /// Whether some kernel uses the GPCs of this device.
@@ -27,8 +27,8 @@ std::vector<int> find_gpcs(const PrimaryContext& context, CUstream stream,
                            const DeviceLimits& limits) noexcept;
 
 /// Derives the GPCs from the observed clusters, each of which is a list of SMs. Some devices have
-/// SMs that run only clusters of one CTA; these SMs are assigned to the smallest GPC. Empty if
-/// there are more GPCs than a device can have.
+/// SMs that run only clusters of one CTA; these SMs are assigned to the smallest GPC. Empty if the
+/// clusters reveal no GPC, or more than a device can have.
 std::vector<int> gpcs_from_clusters(std::span<const std::vector<int>> clusters);
 
 /// GPCs as text, "0,0,1,1".

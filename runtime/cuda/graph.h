@@ -17,8 +17,8 @@ namespace tunedgemm::internal::cuda {
 class TimingGraph {
  public:
   /// Captures one untimed launch, then `launches` timed ones that cycle through `timed.rotation`.
-  /// If `interposed` is not null, that kernel runs before each timed launch. The graph first
-  /// measures the time of the interposed kernel alone, which run() subtracts. Throws DeviceError.
+  /// If `interposed` is not null, that kernel runs before each timed launch. The graph also times
+  /// the interposed kernel alone; run() subtracts this time. Throws DeviceError.
   TimingGraph(const PrimaryContext& context, const TimedLaunch& timed, int launches,
               const InterposedKernel* interposed);
   ~TimingGraph();

@@ -35,8 +35,8 @@ class Module {
   CUfunction function_ = nullptr;
 };
 
-/// Runs one CTA per SM; each of their threads increments its own word of memory. Used by one host
-/// thread at a time. The context must outlive it.
+/// Runs one CTA per SM. Each thread increments its own word of memory. Used by one host thread at a
+/// time. The context must outlive it.
 class InterposedKernel {
  public:
   /// Throws DeviceError.

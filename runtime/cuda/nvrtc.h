@@ -18,8 +18,8 @@
 namespace tunedgemm::internal::cuda {
 
 /// The path and the version of NVRTC, read from the file system. The version is part of cache keys,
-/// so even a process that compiles nothing needs it, but such a process should not load a library
-/// of 100 MB.
+/// so even a process that compiles nothing needs it. Such a process should not load a library of
+/// 100 MB.
 struct NvrtcLocation {
   std::filesystem::path path;
   std::string version;  ///< "13.0", or "13" if no file name has the minor version

@@ -2,7 +2,8 @@
 
 // Chooses the launch variant of a tuned kernel: how to launch it after another kernel of this
 // library. A tuning in the isolated launch regime cannot measure the difference. A tuning in the
-// back-to-back regime does not compare the variants, because all its candidates overlap.
+// back-to-back regime does not compare the variants, because it launches all candidates with
+// overlap.
 
 #include <functional>
 #include <optional>

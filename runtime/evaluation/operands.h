@@ -69,9 +69,9 @@ struct VerifiedProblem {
 };
 
 /// The elements of D to compare: all if the reference can compute all of them, else a sample. The
-/// sampled rows have an odd distance, so that they cover every position in a tile. If K is large,
-/// columns are sampled, too. The reference then performs about `multiply_adds` multiply-adds and
-/// keeps at most `elements` values.
+/// distance between sampled rows is odd, so that the sample covers every position in a tile. If K
+/// is large, columns are sampled, too. The reference then performs about `multiply_adds`
+/// multiply-adds and keeps at most `elements` values.
 reference::Sampling sampling_for(const Problem& problem, double multiply_adds,
                                  std::int64_t elements, std::uint64_t seed);
 

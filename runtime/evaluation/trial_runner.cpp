@@ -186,7 +186,7 @@ std::string TrialRunner::wrong_result(const reference::ComparisonResult& result)
   return text.str();
 }
 
-// Poisons D again. Every value in D's region that is not poison then is an out-of-bounds write.
+// Poisons D again. Any value in D's region that is then not poison was written out of bounds.
 std::string TrialRunner::out_of_bounds_writes() {
   verifier_->erase(verified_.erase(set(0)));
   const OutOfBoundsWrites found =

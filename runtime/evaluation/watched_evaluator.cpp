@@ -7,7 +7,7 @@ namespace tunedgemm::internal {
 namespace {
 
 constexpr double kCandidateSeconds = 30;
-// The error of the cost model is a smaller factor, even on a busy machine.
+// The cost model is never wrong by this factor, even on a busy machine.
 constexpr double kMostTimesPredicted = 20;
 constexpr double kFilledBytesPerSecond = 50e6;
 

@@ -53,7 +53,7 @@ bool write_all(int file, std::span<const std::byte> bytes) {
 }
 
 // dlopen treats equal paths as one object, and descriptors are reused after close. Therefore each
-// load uses other numbers of slashes in its path. The system ignores repeated slashes.
+// load has a different number of slashes in its path. The system ignores repeated slashes.
 std::string unique_path(int file) {
   static std::atomic<unsigned> loads{0};
   const unsigned number = loads.fetch_add(1);
@@ -70,7 +70,7 @@ constexpr ElfW(Half) kThisMachine = EM_AARCH64;
 constexpr ElfW(Half) kThisMachine = EM_X86_64;
 #endif
 
-// All segments must be inside the file: an access to a mapped page beyond the end raises SIGBUS.
+// All segments must be inside the file: an access to a mapped page beyond its end raises SIGBUS.
 std::string why_malformed(std::span<const std::byte> bytes) {
   ElfW(Ehdr) header{};
   if (bytes.size() < sizeof header) {

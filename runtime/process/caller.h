@@ -14,8 +14,8 @@ namespace tunedgemm::internal {
 /// Thread-safe. Copies share the connection.
 class Caller {
  public:
-  /// Starts a thread that reads the input. The input ends when the caller ends, for any reason.
-  /// After the time `grace` the thread then kills this process and its process group. Throws
+  /// Starts a thread that reads the input. The input ends when the caller ends, for any reason. The
+  /// thread then waits for the time `grace` and kills this process with its process group. Throws
   /// std::system_error if the system provides no descriptor or no thread.
   explicit Caller(std::chrono::milliseconds grace);
 

@@ -37,7 +37,7 @@ TuneResult failed(std::string reason) {
 }
 
 // Races the launch variants of the winner back to back (launch_race.h) in the rest of the budget,
-// and keeps the fastest. If the problem is tuned for isolated launches, the measured times stay.
+// and keeps the fastest. In the isolated launch regime the record keeps its measured times.
 void choose_launch(Device& device, Store& store, const TuneOptions& options, Tuning& tuning) {
   Record& record = *tuning.record;
   const TuningKey key{record.problem, record.device, record.toolchain};
