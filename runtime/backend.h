@@ -78,8 +78,9 @@ class Backend {
   /// The number of bytes to access between two launches so that the second finds its inputs in no
   /// cache: twice the size of the last-level cache.
   virtual std::int64_t cold_bytes(const DeviceLimits& limits) const = 0;
-  /// Whether to evict the inputs by overwriting cold_bytes() in stream order, rather than by
-  /// rotating through copies of the inputs.
+  /// A sample with few launches does not use all copies of the inputs. Whether to make its inputs
+  /// cold by overwriting cold_bytes() first; otherwise the sample starts with copies that were not
+  /// used lately.
   virtual bool cools_by_overwriting() const = 0;
   /// How long the device should idle before a sample of the finals.
   virtual double cool_down_seconds() const = 0;

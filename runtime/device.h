@@ -23,8 +23,8 @@ namespace tunedgemm::internal {
 
 class Backend;
 
-/// The environment failed: the driver, the compiler itself, memory. The message names the call and
-/// the object.
+/// A failure of the environment, such as the driver, the compiler or memory. The message names the
+/// call and the object.
 class DeviceError : public std::runtime_error {
  public:
   enum class Kind {
@@ -147,7 +147,7 @@ class Streams {
 /// Turns source code into kernels that can be launched.
 class KernelCompiler {
  public:
-  /// The timeout of every compilation; after it the result is a CompileFailure.
+  /// The longest timeout of a compilation. After a timeout the result is a CompileFailure.
   static constexpr double kLongestSeconds = 300;
 
   virtual ~KernelCompiler() = default;

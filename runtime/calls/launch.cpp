@@ -17,7 +17,8 @@ bool is_aligned(std::uint32_t actual, std::uint32_t needed) noexcept {
 
 bool ranges_overlap(const void* left, std::int64_t left_bytes, const void* right,
                     std::int64_t right_bytes) noexcept {
-  // Unsigned differences wrap harmlessly; sums of pointer and size could overflow.
+  // Compares differences, because a sum of pointer and size could overflow. Unsigned differences
+  // wrap harmlessly.
   const auto left_begin = reinterpret_cast<std::uintptr_t>(left);
   const auto right_begin = reinterpret_cast<std::uintptr_t>(right);
   return left_begin - right_begin < static_cast<std::uintptr_t>(right_bytes) ||

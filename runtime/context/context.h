@@ -132,7 +132,7 @@ class Context {
   std::unique_ptr<Plan> plan_of_winner(PlanMaker::Miss& miss, const Hit& hit, Compiling compiling);
   /// The nearest stored kernel's plan; null if there is none.
   std::unique_ptr<Plan> plan_of_stored(PlanMaker::Miss& miss);
-  /// For a call without a plan whose stream is captured: uses a loaded kernel. Throws
+  /// The plan of a call during a stream capture, which may only use a loaded kernel. Throws
   /// CallError(kNotTuned) if no loaded kernel computes the problem.
   const Plan& plan_during_capture(const CheckedCall& call);
   /// The error message if policy `stored` finds no kernel.

@@ -13,8 +13,9 @@
 // graph and its executables are destroyed. If workspaces are many or large, the pool frees those of
 // idle streams. The pool's destructor frees the rest.
 //
-// All workspaces together take at most a sixteenth of the device's memory, unless there is only
-// one. A launch gets no workspace if it would exceed this limit, or if there is no memory.
+// All workspaces together take at most a sixteenth of the device's memory, but a single workspace
+// may take more. A launch gets no workspace if it would exceed this limit, or if there is no
+// memory.
 
 #include <atomic>
 #include <chrono>
@@ -35,9 +36,9 @@ class WorkspacePool {
   WorkspacePool& operator=(const WorkspacePool&) = delete;
 
   /// Launches the kernel with the workspace of the stream, or of the graph into which the stream is
-  /// captured. If no workspace can be allocated, launches without one if it is optional, and else
-  /// launches nothing and returns empty. Otherwise returns 0 or the device API's error number.
-  /// Blocks only to allocate a workspace, and may then throw DeviceError.
+  /// captured. If no workspace can be allocated, but it is optional, launches without one. If it is
+  /// needed, launches nothing and returns empty. Otherwise returns 0 or the device API's error
+  /// number. Blocks only to allocate a workspace, and may then throw DeviceError.
   std::optional<int> run(const CompiledKernel& kernel, const Launch& launch, Arguments arguments,
                          StreamHandle stream);
 

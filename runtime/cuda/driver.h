@@ -96,7 +96,7 @@ namespace tunedgemm::internal::cuda {
   X(cuGraphRetainUserObject, "cuGraphRetainUserObject",                                            \
     (CUgraph graph, CUuserObject object, unsigned count, unsigned flags))
 
-/// Functions of CUDA 12.3; null in an older driver. They replace the older versions above. They
+/// Functions of CUDA 12.3; null in an older driver. Each replaces an older version above. They
 /// support programmatic edges (between kernels that may overlap), which older drivers do not have.
 #define TUNEDGEMM_DRIVER_FUNCTIONS_OF_12_3(X)                                                 \
   X(cuStreamGetCaptureInfo_v3, "cuStreamGetCaptureInfo_v3",                                   \

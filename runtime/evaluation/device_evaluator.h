@@ -5,8 +5,8 @@
 //
 // It uses its own memory for the operands, with poison in every unused byte (operands.h). In the
 // cold regime it keeps several copies of the operands, so that no launch finds its inputs in a
-// cache. The code that computes the expected results (kernel_templates/cuda/reference) shares no
-// code with the candidates.
+// cache. The reference implementation (kernel_templates/cuda/reference) shares no code with the
+// candidates.
 
 #include <memory>
 #include <span>

@@ -40,7 +40,7 @@ LaunchRace not_compared(std::string_view why, double seconds) {
   return {.choice = {}, .seconds = seconds, .remark = "launches not compared, " + std::string(why)};
 }
 
-// The variants that can be raced. Empty if one of them fails.
+// Loads and checks all variants. Empty if one of them fails.
 std::vector<Variant> checked(std::span<const Instance> instances, const Binary& binary,
                              Device& device, DeviceEvaluator& evaluator) {
   std::vector<Variant> variants;

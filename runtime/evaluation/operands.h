@@ -17,8 +17,8 @@
 
 namespace tunedgemm::internal {
 
-/// Byte offsets of the first elements. An alignment below 16 is exactly that of the problem, so
-/// that a kernel that assumes more fails.
+/// Byte offsets of the first elements. If the problem's alignment is below 16 bytes, an element has
+/// exactly this alignment, so that a kernel that assumes more fails.
 struct OperandLayout {
   std::int64_t a = 0, b = 0, c = 0, bias = 0, d = 0;
   std::int64_t d_region = 0;        ///< start of D and its guards: a multiple of 8

@@ -12,7 +12,7 @@
 
 namespace tunedgemm::internal {
 
-/// The first argument with which a program such as tune-all becomes a worker.
+/// A program such as tune-all becomes a worker if this is its first argument.
 inline constexpr std::string_view kWorkerFlag = "--tuning-worker";
 
 /// The device and the cache file that a worker opens.

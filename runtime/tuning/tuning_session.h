@@ -24,7 +24,7 @@ namespace tunedgemm::internal {
 struct TuneResult {
   enum class Origin {
     kTuned,      ///< measured now
-    kCached,     ///< the cache had a winner of at least the rigor; nothing was measured
+    kCached,     ///< the cache had a winner of sufficient rigor; nothing was measured
     kElsewhere,  ///< another process tuned the problem meanwhile
     kFailed,     ///< there is no winner; tuning.failure says why
   };

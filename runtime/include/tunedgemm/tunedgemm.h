@@ -188,7 +188,7 @@ typedef enum tunedgemm_status TUNEDGEMM_INT32 {
 
 /** One device, one cache file, and the plans, kernels and workspaces made with them. Opaque. NULL
  * stands for the process's own context for the calling thread's current CUDA device, or for the
- * host if there is none. The first call that uses the context creates it, with default options. */
+ * host if there is no GPU. The first call that uses the context creates it, with default options. */
 typedef struct tunedgemm_context tunedgemm_context;
 
 /** Multiplies: looks the problem up, tunes it if the policy says so, and launches its kernel.
@@ -353,8 +353,8 @@ TUNEDGEMM_API tunedgemm_status tunedgemm_context_freeze(tunedgemm_context* conte
 TUNEDGEMM_API size_t tunedgemm_context_report(tunedgemm_context* context, char* text, size_t size);
 
 /* ---- Messages -------------------------------------------------------------------------------- */
-/** The calling thread's last failure as a sentence: the object, the value and the remedy. "" if
- * nothing failed. Lives until the thread's next failure. Never NULL. */
+/** The calling thread's last failure, as a sentence that names the object, the value and the
+ * remedy. "" if nothing failed. Lives until the thread's next failure. Never NULL. */
 TUNEDGEMM_API const char* tunedgemm_error_message(void);
 
 /** A name for people, such as "invalid argument". Never NULL. Async-signal-safe. */
