@@ -6,7 +6,7 @@
 // Backend instead. A third backend then needs only a folder in runtime/, a folder of kernels and a
 // line in the list.
 //
-// Stateless, shared by all threads, never destroyed.
+// Backends are stateless, shared by all threads and never destroyed.
 
 #include <cstdint>
 #include <memory>

@@ -131,7 +131,7 @@ class Streams {
  public:
   virtual ~Streams() = default;
 
-  /// Whether there are streams other than null.
+  /// Whether the device has streams other than the null stream.
   virtual bool has_streams() const { return true; }
   /// The stream that tuning uses; never a user's.
   virtual StreamHandle own_stream() = 0;

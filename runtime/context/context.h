@@ -150,7 +150,7 @@ class Context {
   /// Registers the plan, to be replaced once the problem has a winner. `tuned_before` is the value
   /// of TuningSession::tuned() before the look-up that found no winner.
   void await_winner(const Plan& plan, std::int64_t tuned_before, Compiling compiling);
-  /// Replaces provisional plans by winners that other processes have stored, without compiling.
+  /// Replaces provisional plans if other processes have stored the winners. Does not compile.
   /// Returns whether any plan stays. Called on the thread of winner_watch_.
   bool use_winners_of_others();
   /// Replaces the problem's provisional plans by plans with the winner's kernel. Returns whether

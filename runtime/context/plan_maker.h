@@ -98,7 +98,7 @@ class PlanMaker {
   KernelCache kernels_;
   std::atomic<std::int64_t> rankings_{0};
   std::mutex without_kernel_mutex_;
-  /// The value of kernels_seen() at the last failed search, by the problem's fingerprint.
+  /// Maps the fingerprint of a problem to the value of kernels_seen() when its search last failed.
   std::map<std::string, std::int64_t> without_kernel_;
 };
 

@@ -8,7 +8,8 @@
 // their standard deviation, not with the worst case. The bound is tight enough to detect a missing
 // k tile, a swapped row, or inputs rounded to fewer bits than the numerics allow. For a large K the
 // rounding errors of a correct kernel could hide a missing tile; the inputs are then -1, 0 and 1.
-// This makes every partial result exact, in any order, and only the epilogue may round.
+// Every partial result is then exact, whatever the order of the additions, and only the epilogue
+// may round.
 
 #include "kernel_templates/problem/problem.h"
 

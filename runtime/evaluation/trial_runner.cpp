@@ -155,7 +155,8 @@ std::variant<double, Rejection> TrialRunner::check_or_throw(const CompiledKernel
   return __builtin_bit_cast(double, result.worst);
 }
 
-// "batch=0 m=3 n=17: got 1.25, expected 0.5, 4.2 times the error bound; 17 of 4096 elements wrong"
+// "batch=0 m=3 n=17: got 1.25, expected 0.5; the worst is 4.2 times the error bound off; 17 of 4096
+// elements wrong"
 std::string TrialRunner::wrong_result(const reference::ComparisonResult& result) {
   const reference::CompareTask task =
       verified_.compare(sampling_, static_cast<const double*>(expected_->data()), set(0));
