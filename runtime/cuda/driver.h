@@ -108,7 +108,7 @@ namespace tunedgemm::internal::cuda {
 // NOLINTBEGIN(readability-identifier-naming): the manual's names
 /// Shared by all threads. The library is never closed, because the driver cannot be unloaded.
 struct Driver {
-// NOLINTNEXTLINE(bugprone-macro-parentheses): a declared name cannot have more
+// NOLINTNEXTLINE(bugprone-macro-parentheses): a declared name cannot have more parentheses
 #define TUNEDGEMM_DECLARE(name, symbol, parameters) CUresult(*name) parameters = nullptr;
   TUNEDGEMM_DRIVER_FUNCTIONS(TUNEDGEMM_DECLARE)
   TUNEDGEMM_DRIVER_FUNCTIONS_OF_12_3(TUNEDGEMM_DECLARE)

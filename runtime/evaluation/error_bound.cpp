@@ -66,8 +66,8 @@ ErrorBound bound_of_line(double error, double steepest) {
 }
 
 // For y = c x^2 with 2 c = steepest: |c (x + e)^2 - y| <= c (2 |x| e + e^2). For large |x| this
-// exceeds any constant, so part of the bound is relative to y. For every s > 0, 2 |x| s <= x^2 +
-// s^2, and therefore
+// exceeds any constant, so part of the bound is relative to y. Because 2 |x| s <= x^2 + s^2 for
+// every s > 0,
 //
 //     c (2 |x| e + e^2) <= e / s * y + c e (s + e).
 //

@@ -69,7 +69,8 @@ void choose_launch(Device& device, Store& store, const TuneOptions& options, Tun
   if (!is_back_to_back) {
     return;
   }
-  // These times come from another race and cannot be compared with the new one.
+  // The times of the other candidates come from an earlier race and cannot be compared with this
+  // one.
   record.measurement = race.choice->back_to_back;
   record.default_us = record.runner_up_us = 0;
   record.ties.clear();
