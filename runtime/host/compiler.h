@@ -31,8 +31,8 @@ class Compiler {
   /// process, because each version is another file. "none" if there is no compiler.
   const std::string& identity() const { return identity_; }
 
-  /// The time limit of every compilation. Usually a second suffices; an overloaded machine may need
-  /// a hundred times as long.
+  /// A generous limit for compile(). Usually a second suffices; an overloaded machine may need a
+  /// hundred times as long.
   static constexpr std::chrono::seconds kLongest{300};
 
   /// Compiles for the CPU of this machine in a private temporary folder, which is removed
