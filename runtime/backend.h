@@ -1,11 +1,12 @@
 #pragma once
 
-// Backend: a kind of device: it lists and opens devices, and has the properties common to all of
-// them. runtime/cuda and runtime/host implement it; backend.cpp has the list. Do not test which
-// backend a device has: add a property instead, so that a third backend needs only a folder here, a
-// folder of kernels and a line in the list.
+// Backend: a kind of device, such as NVIDIA GPUs. A backend lists and opens its devices, and has
+// the properties that they share. runtime/cuda and runtime/host implement the interface;
+// backend.cpp has the list of backends. Never test which backend a device has; add a property to
+// Backend instead. A third backend then needs only a folder in runtime/, a folder of kernels and a
+// line in the list.
 //
-// Stateless, shared by all threads, never destroyed.
+// Backends are stateless, shared by all threads and never destroyed.
 
 #include <cstdint>
 #include <memory>
@@ -26,13 +27,14 @@ struct DeviceOptions {
   int ordinal = 0;
   /// CPU only. 0: $TUNEDGEMM_THREADS, else all cores that this process may use.
   int host_threads = 0;
-  /// The path and the first arguments of a program that follows the protocol of
-  /// runtime/cuda/compile_process.h. It compiles kernels in processes of its own, which is faster
-  /// and protects this process. Empty: compilation runs in this process. No effect on the CPU,
-  /// whose compiler is always a process of its own.
+  /// The path and the first arguments of a program that compiles one kernel
+  /// (runtime/cuda/compile_process.h). Separate processes compile faster, and a crash of the
+  /// compiler does not affect this process. Empty: NVRTC compiles in this process. No effect on the
+  /// CPU, whose compiler is always a separate process.
   std::vector<std::string> compile_command{};
-  /// A compilation by NVRTC in this process that takes longer is abandoned, and so are later ones
-  /// until it returns. Large kernels take seconds, on an overloaded machine a minute.
+  /// The timeout of a compilation by NVRTC in this process. After a timeout nothing else is
+  /// compiled until the abandoned compilation returns. Large kernels take seconds, or a minute on
+  /// an overloaded machine.
   double nvrtc_seconds = 120;
 };
 
@@ -46,8 +48,8 @@ class Backend {
   /// The backend's number in the C ABI and in stored rows.
   int number() const { return backend_number(name()); }
 
-  /// The number of devices; ordinals start at 0. If there are none, `why_not` (unless null) is set
-  /// to a sentence that says what is missing.
+  /// The number of devices; ordinals start at 0. If there is no device, sets `why_not` (unless
+  /// null) to a sentence that says what is missing.
   virtual int device_count(std::string* why_not) const = 0;
   /// The calling thread's current device: the one that the thread has selected, else 0.
   virtual int current_ordinal() const = 0;
@@ -59,33 +61,35 @@ class Backend {
   /// identifies it.
   virtual std::string compiler_file() const = 0;
 
-  /// The verifier of kernel results; it works in the device's memory. Device and store must outlive
-  /// it.
+  /// Makes the verifier of kernel results, which works in the device's memory. Device and store
+  /// must outlive the verifier.
   virtual std::unique_ptr<Verifier> make_verifier(Device& device, Store& store) const = 0;
 
-  /// The roofline: a lower bound in microseconds of the time of a multiplication. The operations at
-  /// a generous peak rate or, if inputs are cold, the time to read them at a generous bandwidth. A
-  /// faster time means a broken kernel.
+  /// The roofline: a lower bound for the time of a multiplication, in microseconds. The bound is
+  /// the time of the operations at a generous peak rate. If inputs are cold, the bound is at least
+  /// the time to read them at a generous bandwidth. A measured time below the bound means a broken
+  /// kernel.
   virtual double roofline_us(const Problem& problem, const DeviceLimits& limits) const = 0;
-  /// The peak operations per clock cycle of the whole device, by its fastest unit for the problem's
-  /// types, as the vendor publishes them. 0 if unknown.
+  /// The device's peak operations per clock cycle on its fastest unit for the problem's types, as
+  /// published by the vendor. 0 if unknown.
   virtual double peak_operations_per_cycle(const Problem& problem,
                                            const DeviceLimits& limits) const = 0;
 
-  /// The bytes to access between two launches so that the second finds its inputs in no cache:
-  /// twice the last-level cache.
+  /// The number of bytes to access between two launches so that the second finds its inputs in no
+  /// cache: twice the size of the last-level cache.
   virtual std::int64_t cold_bytes(const DeviceLimits& limits) const = 0;
-  /// Whether to evict the inputs by overwriting cold_bytes() in stream order, rather than by
-  /// rotating through copies of the inputs.
+  /// A sample with few launches does not use all copies of the inputs. Whether to make its inputs
+  /// cold by overwriting cold_bytes() first; otherwise the sample starts with copies that were not
+  /// used lately.
   virtual bool cools_by_overwriting() const = 0;
   /// How long the device should idle before a sample of the finals.
   virtual double cool_down_seconds() const = 0;
-  /// The usual time to tune a candidate: an estimate for a device that has not tuned any yet.
+  /// The usual time to tune one candidate, as an estimate before any has been tuned.
   virtual double usual_seconds_per_candidate() const = 0;
 };
 
-/// In the order in which automatic_backend() tries them. The host always has a device, so that a
-/// backend listed after it is only used by name.
+/// All backends, in the order in which automatic_backend() tries them. The host always has a
+/// device, so a backend listed after the host is used only by name.
 std::span<const Backend* const> backends();
 /// The first backend that has a device.
 const Backend& automatic_backend();

@@ -1,7 +1,7 @@
 #pragma once
 
 // Device: the runtime's interface to a processor, in terms common to CPU and GPU. runtime/cuda and
-// runtime/host implement it; no code above this header knows which of them it uses.
+// runtime/host implement it; code that uses this header does not know which of the two it has.
 
 #include <cstddef>
 #include <cstdint>
@@ -23,14 +23,14 @@ namespace tunedgemm::internal {
 
 class Backend;
 
-/// The environment failed: the driver, the compiler itself, memory. The message names the call and
-/// the object.
+/// A failure of the environment, such as the driver, the compiler or memory. The message names the
+/// call and the object.
 class DeviceError : public std::runtime_error {
  public:
   enum class Kind {
     kUnavailable,
     kOutOfMemory,
-    kFailed,     ///< a call failed, and others may succeed
+    kFailed,     ///< a call failed; other calls may succeed
     kBadBinary,  ///< machine code is malformed, or for another architecture
     kLost,       ///< this process cannot use the device any more
   };
@@ -41,11 +41,11 @@ class DeviceError : public std::runtime_error {
   Kind kind_;
 };
 
-/// A stream of the device's API: a CUstream, where null is the default stream. On the host always
+/// A stream of the device's API. On CUDA a CUstream; null is the default stream. On the host always
 /// null.
 using StreamHandle = void*;
 
-/// Memory of the device, freed when destroyed. Move-only. 256-byte aligned.
+/// Memory of the device, 256-byte aligned. The destructor frees it.
 class DeviceMemory {
  public:
   virtual ~DeviceMemory() = default;
@@ -53,13 +53,13 @@ class DeviceMemory {
   virtual std::int64_t size_bytes() const = 0;
 };
 
-/// A loaded kernel. Thread-safe: several threads may launch it at once; the host serializes the
-/// launches.
+/// A loaded kernel. Thread-safe: several threads may launch it at once. On the host their launches
+/// run one after the other.
 class CompiledKernel {
  public:
   virtual ~CompiledKernel() = default;
-  /// The hot path: no lock (on CUDA), no allocation, no text. Returns 0 or the device API's error
-  /// number, which Device::describe explains.
+  /// Part of the hot path: no lock (on CUDA), no allocation, no formatting of text. Returns 0 or
+  /// the device API's error number, which Device::describe explains.
   virtual int run(const Launch& launch, const Arguments& arguments,
                   StreamHandle stream) const noexcept = 0;
   /// Whether this is the kernel linked into the library, which stands in for any candidate.
@@ -72,19 +72,19 @@ class StreamCapture {
   virtual ~StreamCapture() = default;
   /// Identifies the capture; unique in the process.
   virtual std::uint64_t id() const = 0;
-  /// The nearest of the given nodes on which the next captured operation depends. Null if it
-  /// depends on none of them, or if that node is too far back for the search.
+  /// The nearest of the given nodes on which the next captured operation depends. Null if the
+  /// operation depends on none of them, or if the search stops before it reaches one.
   virtual const void* nearest_before(std::span<const void* const> nodes) const = 0;
   /// The only node on which the next captured operation depends directly; null if there are
   /// several, because streams have joined.
   virtual const void* last_node() const = 0;
   /// Keeps the object alive until the graph, its clones and its executables are destroyed. The
-  /// thread that then destroys the object must not call the device's API.
+  /// object's destructor must not call the device's API.
   virtual void keep(std::shared_ptr<void> object) const = 0;
 };
 
 struct CompileFailure {
-  /// kEnvironment, kTimeLimit: the source may be valid, and a retry may succeed.
+  /// After kEnvironment or kTimeLimit a retry may succeed, because the source may be valid.
   enum class Cause { kSource, kEnvironment, kTimeLimit };
   std::string log;
   Cause cause = Cause::kSource;
@@ -98,11 +98,12 @@ inline Rejection rejection_of(CompileFailure failure) {
 struct TimedLaunch {
   const CompiledKernel* kernel = nullptr;
   Launch launch;
-  std::vector<Arguments> rotation;  ///< used in rotation, so that inputs are cold
-  /// If isolated, a small unrelated kernel runs before each launch (CUDA).
+  std::vector<Arguments> rotation;  ///< the launches cycle through them, so that inputs are cold
+  /// If isolated, a small unrelated kernel (the interposed kernel) runs before each launch. CUDA
+  /// only.
   LaunchRegime launch_regime = LaunchRegime::kBackToBack;
-  /// State that the device keeps between samples (CUDA: the graph). Only Device::time uses it; a
-  /// caller that changes any member above resets it.
+  /// State that the device keeps between samples (CUDA: the graph). Only Device::time uses it. A
+  /// caller that changes another member must reset it.
   mutable std::shared_ptr<void> prepared;
 };
 
@@ -116,13 +117,12 @@ class MemorySpace {
   virtual void copy_to_device(void* destination, const void* source, std::int64_t bytes) = 0;
   virtual void copy_to_host(void* destination, const void* source, std::int64_t bytes) = 0;
   virtual void set_bytes(void* destination, int value, std::int64_t bytes) = 0;
-  /// In stream order, asynchronous; for a workspace that a user's stream will read. Returns 0 or
-  /// the device API's error number.
+  /// Asynchronous, in stream order. Returns 0 or the device API's error number.
   virtual int set_bytes_async(void* destination, int value, std::int64_t bytes,
                               StreamHandle stream) noexcept = 0;
-  /// Why kernels of this device cannot use the memory at the pointer, and the remedy, to follow the
-  /// buffer's name in a message ("cannot be read by the CPU ..."). Empty if they can, or if that is
-  /// unknown. Precondition: the pointer is not null.
+  /// The reason why kernels of this device cannot use the memory at the pointer, and the remedy.
+  /// The text follows the buffer's name in a message ("cannot be read by the CPU ..."). Empty if
+  /// kernels can use the memory, or if that is unknown. Precondition: the pointer is not null.
   virtual std::string why_not_memory(const void* pointer) const = 0;
 };
 
@@ -131,14 +131,14 @@ class Streams {
  public:
   virtual ~Streams() = default;
 
-  /// Whether there are streams other than null.
+  /// Whether the device has streams other than the null stream.
   virtual bool has_streams() const { return true; }
   /// The stream that tuning uses; never a user's.
   virtual StreamHandle own_stream() = 0;
   virtual void synchronize(StreamHandle stream) = 0;
-  /// A number unique to the stream in the process. Handles are not unique: a destroyed stream's
-  /// handle is reused, and the per-thread default stream has one handle for all threads. Empty
-  /// while the stream is captured. Part of the hot path.
+  /// A number that identifies the stream in this process. Handles are not unique: a destroyed
+  /// stream's handle is reused, and the per-thread default stream has one handle for all threads.
+  /// Empty while the stream is captured. Part of the hot path.
   virtual std::optional<std::uint64_t> stream_id(StreamHandle stream) const noexcept = 0;
   /// Null unless the stream is being captured. Throws DeviceError.
   virtual std::unique_ptr<StreamCapture> capture_of(StreamHandle stream) const = 0;
@@ -147,18 +147,18 @@ class Streams {
 /// Turns source code into kernels that can be launched.
 class KernelCompiler {
  public:
-  /// The timeout of every compilation; after it the result is a CompileFailure.
+  /// The longest timeout of a compilation. After a timeout the result is a CompileFailure.
   static constexpr double kLongestSeconds = 300;
 
   virtual ~KernelCompiler() = default;
 
-  /// Avoids loading or starting the compiler, so that a warm cache does not need one.
+  /// Does not load or start the compiler: with a warm cache no compiler is needed.
   virtual const Toolchain& toolchain() = 0;
   /// Empty if sources can be compiled; else a sentence that says what is missing and how to install
   /// it.
   virtual std::string why_not_compile() = 0;
-  /// Several threads may compile at once. A compilation that fails, or a compiler that cannot be
-  /// started, is a CompileFailure. Gives up after `seconds` if the compiler can be stopped. Throws
+  /// Several threads may compile at once. Returns a CompileFailure if the compilation fails or the
+  /// compiler cannot be started. Gives up after `seconds` if the compiler can be stopped. Throws
   /// DeviceError if there is no compiler (why_not_compile).
   virtual std::variant<Binary, CompileFailure> compile_within(const Source& source,
                                                               double seconds) = 0;
@@ -169,9 +169,9 @@ class KernelCompiler {
   virtual int compile_threads() const = 0;
   /// Whether a compilation that runs during timing distorts the times.
   virtual bool compiling_disturbs_timing() const = 0;
-  /// Rejected as kLoadFailed if the binary is malformed or for another architecture, and as
-  /// kUnavailable if the environment fails (memory, descriptors), so that a retry may succeed.
-  /// Throws DeviceError if the device is lost.
+  /// Rejects a malformed binary, or one for another architecture, as kLoadFailed. Rejects with
+  /// kUnavailable if the environment fails (memory, descriptors): a retry may succeed. Throws
+  /// DeviceError if the device is lost.
   virtual std::variant<std::unique_ptr<CompiledKernel>, Rejection> load(const Binary& binary,
                                                                         const Launch& launch) = 0;
   /// The kernel linked into the library, set up for the instance's problem; null if the device has
@@ -179,19 +179,21 @@ class KernelCompiler {
   virtual std::unique_ptr<CompiledKernel> built_in(const Instance& /*instance*/) { return nullptr; }
 };
 
-/// Properties of a device that only a launch can measure, so that they are unknown after opening it
-/// (CUDA: the GPC of each SM). Once known, they are part of Device::limits().
+/// Measures the properties of a device that only launches reveal (CUDA: the GPC of each SM). Once
+/// known, these properties are part of Device::limits().
 class HardwareProbe {
  public:
   virtual ~HardwareProbe() = default;
-  /// Identifies the individual device, since devices of one model differ. Empty once all properties
-  /// are known.
+  /// Identifies the individual device, because devices of one model differ. Empty once all
+  /// properties are known.
   virtual std::string key() const = 0;
-  /// Launches, waits and completes limits(); references to the old limits stay valid. Allowed while
-  /// streams are captured; its launch is not captured. Returns the result as text for use(); empty,
-  /// with a log message, if the probe failed. Runs once: afterwards key() is empty.
+  /// Launches kernels, waits for them and completes limits(). References to the old limits stay
+  /// valid. Allowed while streams are captured; the probe's launches are not captured. Returns the
+  /// result as text for use(). If the probe fails, logs the reason and returns an empty text. Runs
+  /// at most once: afterwards key() is empty.
   virtual std::string run() = 0;
-  /// Completes limits() from the text of an earlier run(). Ignores text that it cannot parse.
+  /// Completes limits() from a text that an earlier run() returned. Ignores text that it cannot
+  /// parse.
   virtual void use(std::string_view text) = 0;
 };
 
@@ -204,10 +206,11 @@ class Device : public MemorySpace, public Streams, public KernelCompiler {
   /// Null if all properties are known once the device is open.
   virtual HardwareProbe* probe() { return nullptr; }
 
-  /// The time in seconds of `launches` launches, measured on the device: without launch overhead if
-  /// the device allows that (CUDA: one graph), and without the kernels in between if isolated. An
-  /// untimed launch precedes them. A kernel that takes longer than ten seconds is a Rejection; one
-  /// that never ends, or that leaves the device unusable, throws DeviceError.
+  /// The total time of `launches` launches in seconds, measured on the device. An untimed launch
+  /// comes first. On CUDA the launches are one graph, so the time contains no launch overhead. If
+  /// isolated, the time of the interposed kernels is not included. Launches that take longer than
+  /// ten seconds are a Rejection. Throws DeviceError if a kernel never ends, or leaves the device
+  /// unusable.
   virtual std::variant<double, Rejection> time(const TimedLaunch& timed, int launches) = 0;
 
   struct Clock {
@@ -219,8 +222,8 @@ class Device : public MemorySpace, public Streams, public KernelCompiler {
   /// Whether this is the calling thread's current device, see Backend::current_ordinal. May return
   /// false for the current device if the check would be slow. Part of the hot path.
   virtual bool is_current() const noexcept = 0;
-  /// While it lives, this device's context is current for the calling thread (CUDA; no effect on
-  /// the host).
+  /// A guard: while it lives, this device's context is current for the calling thread. No effect on
+  /// the host.
   class [[nodiscard]] Current {
    public:
     explicit Current(const Device& device) noexcept

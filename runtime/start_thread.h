@@ -1,6 +1,6 @@
 #pragma once
 
-// start_thread: std::thread for callers that can go on without one.
+// start_thread: a std::thread for callers that can continue without one.
 
 #include <exception>
 #include <optional>
@@ -9,8 +9,8 @@
 
 namespace tunedgemm::internal {
 
-/// Starts a thread that does the work. Empty if the system refuses one (a process limit, no memory
-/// for a stack): the caller then continues with fewer threads, or does the work itself.
+/// Starts a thread that does the work. Empty if the system refuses a thread (a process limit, no
+/// memory for a stack). The caller then uses fewer threads, or does the work itself.
 template <class Work>
 [[nodiscard]] std::optional<std::thread> start_thread(Work&& work) noexcept {
   try {

@@ -81,7 +81,8 @@ constexpr NumberedMember kNumberedMembers[] = {
     {"launch regime of the plan", &CallKey::launch_regime, name_of<LaunchRegime>},
 };
 
-// Members end at multiples of the alignment. Any other struct_size would cut a member.
+// In every version the struct ends at a multiple of its alignment. Any other struct_size would cut
+// a member.
 template <class Struct, class Initialize>
 Struct complete(const Struct* partial, const char* name, Initialize initialize) {
   static_assert(alignof(Struct) == sizeof(std::int64_t));

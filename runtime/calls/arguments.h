@@ -1,8 +1,8 @@
 #pragma once
 
 // Converts the arguments of the C API to checked values. Only this file interprets numbers, struct
-// sizes and text from callers. An invalid argument is refused with a sentence that names it, its
-// value and the valid ones. All functions throw CallError(kInvalidArgument).
+// sizes and text from callers. An invalid argument is refused with a sentence that names the
+// argument, its value and the valid values. All functions throw CallError(kInvalidArgument).
 
 #include <optional>
 #include <string>
@@ -16,13 +16,13 @@ namespace tunedgemm::internal {
 
 [[noreturn]] void refuse(const std::string& message);
 
-/// Extends the caller's struct to this library's version; the members that it lacks get their
-/// defaults. Refuses a struct_size that no version has, or that of a later version, whose members
-/// are unknown here.
+/// Extends the caller's struct to this library's version. Members that the caller's version lacks
+/// get their defaults. Refuses a struct_size that no version has. Also refuses the size of a later
+/// version, whose members are unknown here.
 tunedgemm_problem complete(const tunedgemm_problem* problem);
 tunedgemm_buffers complete(const tunedgemm_buffers* buffers);
 
-/// Null: all defaults, including those from environment variables.
+/// A null pointer stands for all defaults, including those from environment variables.
 ContextOptions checked_options(const tunedgemm_context_options* caller_options);
 
 struct PlanOptions {
@@ -30,7 +30,7 @@ struct PlanOptions {
   LaunchRegime launch_regime = LaunchRegime::kIsolated;
   std::string_view name;
 };
-/// Null: all defaults. The result's name points into the caller's memory.
+/// A null pointer stands for all defaults. The result's name points into the caller's memory.
 PlanOptions checked_options(const tunedgemm_plan_options* caller_options);
 
 }  // namespace tunedgemm::internal

@@ -1,5 +1,5 @@
-// The C API over Context. Every function that can fail is `return guarded(...)`, which stops
-// exceptions.
+// The C API over Context. The body of every function that can fail is `return guarded(...)`, so
+// that no exception reaches the caller.
 
 #include <algorithm>
 #include <atomic>
@@ -71,7 +71,7 @@ tunedgemm_status fail(tunedgemm_status status, const char* message) noexcept {
   return status;
 }
 
-// Converts exceptions to statuses; nothing else does. `body` returns a status.
+// Converts exceptions to statuses. No other code does that. `body` returns a status.
 template <class Body>
 tunedgemm_status guarded(Body&& body) noexcept {
   try {
@@ -97,7 +97,7 @@ tunedgemm::internal::ProcessContexts& process_contexts() {
     options.device.ordinal = ordinal;
     return Context::create(options);
   };
-  // A forked child makes its own contexts, since locks in the parent's contexts may be held.
+  // A forked child makes its own contexts, because the locks of the parent's contexts may be held.
   struct Owned {
     explicit Owned(const tunedgemm::internal::ProcessContexts::Make& make_context)
         : contexts(tunedgemm::internal::automatic_backend, make_context) {}
@@ -115,8 +115,9 @@ tunedgemm::internal::ProcessContexts& process_contexts() {
     return current->contexts;  // another thread was faster
   }
   if (is_first) {  // a forked child inherits the atexit handler
-    // The handler stops the tuning threads. Exit runs in reverse order of construction: construct
-    // the logger, the families and the tables first, so that they outlive the threads.
+    // The handler stops the tuning threads. exit() runs handlers and destructors in reverse order
+    // of registration. Construct the logger, the families and the tables first, so that they are
+    // destroyed after the threads have ended.
     tunedgemm::internal::log_info("the threads of contexts end when the process exits");
     for (const char* name : {"cuda", "host"}) {
       for (const tunedgemm::internal::Family* family : tunedgemm::internal::families(name)) {
@@ -176,7 +177,7 @@ const Plan& plan_for(Context& context, const tunedgemm::internal::CallKey& key,
   return context.plan(call, stream, options.policy, options.name);
 }
 
-// For a call that runs the plan at once; plan_for has already checked its memory.
+// For a call that runs the plan at once: run() need not check the memory again.
 const Plan& plan_for_call(Context& context, const tunedgemm::internal::CallKey& key,
                           const tunedgemm_buffers& buffers, void* stream) {
   const Plan& plan = plan_for(context, key, buffers, stream, {});
@@ -262,7 +263,7 @@ tunedgemm_status tunedgemm_context_create(const tunedgemm_context_options* optio
 
 void tunedgemm_context_destroy(tunedgemm_context* context) {
   if (context != nullptr && !context->context->is_of_this_process()) {
-    // The context's threads, open files and GPU memory belong to the parent process.
+    // Leak the context: its threads, open files and GPU memory belong to the parent process.
     static_cast<void>(context->context.release());
   } else if (context != nullptr) {
     process_contexts().forget(*context->context);

@@ -105,7 +105,8 @@ inline CallKey call_key(const tunedgemm_problem& problem,
 }
 
 /// The matrix with its defaults filled in: a leading dimension or batch stride of 0 becomes that of
-/// a packed matrix. The alignment class combines those of pointer, rows and batch entries.
+/// a packed matrix. The alignment class depends on the pointer, the leading dimension and the batch
+/// stride.
 inline Matrix completed(Matrix matrix, std::int64_t rows, std::int64_t columns, std::int64_t batch,
                         std::uint32_t pointer_alignment) {
   const bool row_major = matrix.order == Order::kRowMajor;

@@ -9,8 +9,8 @@
 
 namespace tunedgemm::internal {
 
-/// A refused call: an argument is invalid, or the policy forbids the call. The message is for the
-/// caller.
+/// A refused call: an argument is invalid, no kernel can be made, or the policy allows none. The
+/// message is for the caller.
 class CallError : public std::runtime_error {
  public:
   enum class Kind { kInvalidArgument, kUnsupported, kNotTuned };

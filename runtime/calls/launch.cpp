@@ -8,8 +8,8 @@
 namespace tunedgemm::internal {
 namespace {
 
-// Whether every class of `actual` is at least that of `needed`: then no byte of their difference
-// borrows.
+// Whether each of the four alignments in `actual` is at least the one in `needed`. If so, no byte
+// of the difference borrows, and all guard bits stay set.
 bool is_aligned(std::uint32_t actual, std::uint32_t needed) noexcept {
   constexpr std::uint32_t kGuards = 0x80808080;
   return (((actual | kGuards) - needed) & kGuards) == kGuards;
@@ -17,15 +17,17 @@ bool is_aligned(std::uint32_t actual, std::uint32_t needed) noexcept {
 
 bool ranges_overlap(const void* left, std::int64_t left_bytes, const void* right,
                     std::int64_t right_bytes) noexcept {
-  // Unsigned differences wrap harmlessly; sums of pointer and size could overflow.
+  // Compares differences, because a sum of pointer and size could overflow. Unsigned differences
+  // wrap harmlessly.
   const auto left_begin = reinterpret_cast<std::uintptr_t>(left);
   const auto right_begin = reinterpret_cast<std::uintptr_t>(right);
   return left_begin - right_begin < static_cast<std::uintptr_t>(right_bytes) ||
          right_begin - left_begin < static_cast<std::uintptr_t>(left_bytes);
 }
 
-// Byte intervals at a constant pitch: the rows of a matrix (columns, if column-major). If batch
-// entries start at different offsets within the pitch, line_bytes spans all of them.
+// The memory of a matrix: lines at a constant pitch. A line is a row, or a column if the matrix is
+// column-major. If batch indices start at different offsets within the pitch, line_bytes covers all
+// of these offsets.
 struct Region {
   const void* pointer = nullptr;
   std::int64_t bytes = 0;  // from the first to the last element
@@ -33,9 +35,9 @@ struct Region {
   std::int64_t pitch_bytes = 0;
 };
 
-// Regions whose ranges overlap are still disjoint if one lies in the padding of the other, like
-// different columns of one larger matrix: then the pitch is the same, and the byte intervals within
-// it are disjoint.
+// Two regions may be disjoint although their ranges overlap, if each lies in the padding of the
+// other. An example is two slices of one larger matrix. The pitches are then equal, and the lines
+// do not overlap within the pitch.
 bool overlap(const Region& left, const Region& right) {
   if (!ranges_overlap(left.pointer, left.bytes, right.pointer, right.bytes)) {
     return false;

@@ -14,7 +14,7 @@ namespace tunedgemm::internal {
 
 class Context;
 
-/// Immutable, except for the atomics, once its context has made it; threads may share it.
+/// Threads may share a plan: once its context has made it, only the atomic members change.
 struct Plan {
   /// Creates a plan without a kernel, which is complete only if D has no elements.
   explicit Plan(const CheckedCall& call);
@@ -34,7 +34,7 @@ struct Plan {
   std::int64_t element_bytes_d = 1;
   bool reads_inputs = true;  ///< k > 0 and alpha is not 0
   bool reads_c = false;
-  bool has_streams = true;  ///< else a launch's stream is null
+  bool has_streams = true;  ///< if false, every stream is null
 
   std::string description = "nothing to compute";
 
@@ -47,16 +47,16 @@ struct Plan {
     return next == nullptr ? *this : *next;
   }
 
-  /// Whether why_not_memory has accepted the buffers of some call.
+  /// Whether why_not_memory() has accepted the buffers of an earlier call.
   mutable std::atomic<bool> is_memory_checked{false};
 
-  /// The launches since the last request was noted, if the plan is not final. This member has its
-  /// own cache line, because every launch reads the members before it.
+  /// The number of launches since the store last noted a request, if the plan is not final. This
+  /// member has its own cache line, because every launch reads the members before it.
   alignas(64) mutable std::atomic<std::int64_t> calls{0};
 };
 
-/// A kernel's arguments for the canonical problem: sizes and strides set, pointers null, alpha 1,
-/// beta 0.
+/// A kernel's arguments for the canonical problem. Sizes and strides are set; pointers are null,
+/// alpha is 1, beta is 0.
 Arguments arguments_of(const Problem& problem);
 
 }  // namespace tunedgemm::internal

@@ -22,7 +22,8 @@ Context& ProcessContexts::current() {
   };
   thread_local Last last;
   if (last.owner != id_ || !last.context->device().is_current()) [[unlikely]] {
-    // is_current() is false for a non-primary CUDA context, so compare ordinals.
+    // is_current() is also false if a non-primary CUDA context of the device is current, so compare
+    // ordinals.
     const int ordinal = backend().current_ordinal();
     if (last.owner != id_ || last.ordinal != ordinal) {
       last = {id_, &find_or_make(ordinal), ordinal};

@@ -1,9 +1,10 @@
 #pragma once
 
-// ProcessContexts: the contexts of calls that pass none, one per device. As in the CUDA runtime,
-// these calls use the current device of their thread.
+// ProcessContexts: the contexts for calls that pass no context, one context per device. As in the
+// CUDA runtime, such a call uses the current device of its thread.
 //
-// Thread-safe. A process has one, which is never destroyed, because threads may use it during exit.
+// Thread-safe. A process has one ProcessContexts. It is never destroyed, because threads may use it
+// during exit.
 
 #include <cstdint>
 #include <functional>
@@ -21,24 +22,25 @@ class ProcessContexts {
  public:
   /// Creates a context on the backend's device of this ordinal; may throw.
   using Make = std::function<std::unique_ptr<Context>(const Backend& backend, int ordinal)>;
-  /// `backend` is called once, before the first context is made: looking for a GPU starts CUDA.
+  /// `backend` is called only once, when the first context is made, because looking for a GPU
+  /// starts CUDA.
   ProcessContexts(std::function<const Backend&()> backend, Make make)
       : find_backend_(std::move(backend)), make_(std::move(make)) {}
   ~ProcessContexts() = default;
   ProcessContexts(const ProcessContexts&) = delete;
   ProcessContexts& operator=(const ProcessContexts&) = delete;
 
-  /// The context of the calling thread's current device. The first call for a device creates it,
-  /// under a lock, and throws what `make` throws. While a thread stays on its device, a call costs
-  /// one query of the driver.
+  /// The context of the calling thread's current device. The first call for a device creates the
+  /// context, under a lock; exceptions of `make` pass through. While a thread stays on its device,
+  /// a call costs one query of the driver.
   Context& current();
 
   /// Notes a context that the program created: shut_down() includes it until forget().
   void note(Context& context);
   void forget(Context& context) noexcept;
 
-  /// Shuts down every context without destroying it: ends its threads, writes pending data. Called
-  /// when the process exits, because the threads must not outlive its static objects.
+  /// Shuts down every context without destroying it: ends its threads and writes pending data.
+  /// Called when the process exits, because the threads must not outlive static objects.
   void shut_down();
 
  private:
@@ -46,7 +48,8 @@ class ProcessContexts {
   const Backend& backend();
   Context& find_or_make(int ordinal);
 
-  /// Identifies this object in the threads' cached contexts, since its address could be reused.
+  /// Identifies this object in the context that each thread caches. The object's address is not
+  /// enough, because it could be reused.
   const std::uint64_t id_ = next_id();
   std::function<const Backend&()> find_backend_;
   std::once_flag backend_is_found_;

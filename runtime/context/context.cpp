@@ -209,7 +209,7 @@ std::unique_ptr<Plan> Context::make_plan(PlanMaker::Miss& miss, Policy policy) {
     hit = std::move(tuned.hit);
     nothing_compiles = tuned.nothing_compiles;
   }
-  // A call that must not block does not wait for a probe that it may not need.
+  // Without a winner, the probe may be unnecessary: run it only if the call may block.
   const Compiling compiling = compiling_under(policy);
   if (hit ? hit->winner.lacks_probe : compiling == Compiling::kAllowed) {
     try_or_log(problem, [&] {
@@ -236,7 +236,7 @@ std::unique_ptr<Plan> Context::make_plan(PlanMaker::Miss& miss, Policy policy) {
     store_->note_request(problem, device_->identity(), 1);
     throw CallError(CallError::Kind::kNotTuned, why_not_stored(problem));
   }
-  // Something must be compiled in any case: compile the winner.
+  // No stored kernel computes the problem, so something must be compiled: the winner.
   if (hit && policy == Policy::kTuneInBackground) {
     if (auto plan = plan_of_winner(miss, *hit, Compiling::kAllowed)) {
       return plan;
@@ -322,7 +322,7 @@ TuneResult Context::tune(const Problem& problem, const TuneOptions& options) {
 
 BackgroundTuner::Outcome Context::tune_in_background(const Problem& canonical,
                                                      const BackgroundTuner::MustEnd& must_end) {
-  // A stored winner only needs to be compiled.
+  // If there is a stored winner, only its kernel must be compiled.
   const std::optional<Hit> stored = find_winner(canonical);
   if (stored && replace_plans(canonical, *stored, Compiling::kAllowed)) {
     return BackgroundTuner::Outcome::kDone;
@@ -332,7 +332,7 @@ BackgroundTuner::Outcome Context::tune_in_background(const Problem& canonical,
   tuning.budget = options_.budget;
   tuning.cancelled = must_end;
   tuning.in_background = true;
-  // No wait for another process's lease: stop() could not interrupt it.
+  // Do not wait for another process's lease: stop() cannot interrupt that wait.
   TuneResult result = tuning_.tune(canonical, tuning, 0);
   if (result.is_leased_elsewhere || result.tuning.cancelled) {
     return BackgroundTuner::Outcome::kAgain;
@@ -349,7 +349,7 @@ BackgroundTuner::Outcome Context::tune_in_background(const Problem& canonical,
 
 void Context::await_winner(const Plan& plan, std::int64_t tuned_before, Compiling compiling) {
   provisional_.add(plan);
-  // A tuning that ended before add() has not replaced the plan.
+  // A tuning that ended before add() did not see the plan.
   if (tuning_.tuned() != tuned_before) {
     if (const std::optional<Hit> hit = find_winner(plan.problem)) {
       replace_plans(plan.problem, *hit, compiling);
@@ -380,7 +380,7 @@ bool Context::replace_plans(const Problem& canonical, const Hit& hit, Compiling 
       ++counters_.replaced;
       return &plans_.add(std::move(successor));
     });
-  } catch (const std::exception& error) {  // must not fail the call, which is for another plan
+  } catch (const std::exception& error) {  // the call is for another plan: do not fail it
     log_warning("a provisional plan of " + to_text(canonical) +
                 " is not replaced: " + error.what());
     return false;

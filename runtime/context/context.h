@@ -1,9 +1,9 @@
 #pragma once
 
-// Context: a device and a store, with the parts that plan, launch and tune on them. The class
-// itself decides by the policy how to handle a miss. The C API (c_api.cpp) and the tools use it.
+// Context: a device and a store, with the parts that plan, launch and tune. Context itself decides,
+// by the policy, how to handle a cache miss. The C API (c_api.cpp) and the tools use it.
 //
-// Thread-safe. It owns all its parts. Plans, kernels and workspaces that it returns are valid as
+// Thread-safe. A context owns all its parts. The plans and kernels that it returns are valid as
 // long as the context.
 
 #include <atomic>
@@ -49,7 +49,8 @@ struct ContextOptions {
   Policy policy = Policy::kTune;
   Rigor rigor = Rigor::kNormal;
   Budget budget;
-  /// Starts the worker (worker_process.h) that runs candidates; empty: they run in this process.
+  /// Starts the worker (worker_process.h) that runs candidates. Empty: candidates run in this
+  /// process.
   std::vector<std::string> worker_command;
 };
 
@@ -66,24 +67,25 @@ class Context {
   Store& store() { return *store_; }
   const ContextOptions& options() const { return options_; }
 
-  /// False in a child process forked since: locks may be held by threads that do not exist there,
-  /// and the GPU is the parent's. Part of the hot path.
+  /// False in a child process that was forked after create(). The child must not use the context:
+  /// the parent's threads may hold its locks, and the GPU belongs to the parent. Part of the hot
+  /// path.
   bool is_of_this_process() const noexcept { return process_ == process_id(); }
 
-  /// The plan for a call. Makes it if there is none: may tune and compile, if the policy (the given
-  /// one, else the context's) allows it. The plan lives as long as the context. While `stream` is
-  /// captured only loaded kernels are used. A problem without a winner is noted as a request with
-  /// this name. Throws CallError, DeviceError.
+  /// The plan for a call. Makes the plan if there is none, and may tune and compile for it if the
+  /// policy allows. The policy is `call_policy`, or else the context's. The plan lives as long as
+  /// the context. While `stream` is captured only loaded kernels are used. If the problem has no
+  /// winner, the store notes a request with `name`. Throws CallError, DeviceError.
   const Plan& plan(const CheckedCall& call, StreamHandle stream,
                    std::optional<Policy> call_policy = {}, std::string_view name = {});
 
-  /// Null unless plan() has made the plan. The hot path: no lock, no allocation.
+  /// Null unless plan() has made the plan. Part of the hot path: no lock, no allocation.
   const Plan* find_plan(const CallKey& key) const noexcept { return plans_.find(key); }
 
   WorkspacePool& workspaces() { return workspaces_; }
-  /// The same call with a kernel that needs no workspace, for a launch whose workspace cannot be
-  /// had. May compile it, if the context's policy allows that. Throws DeviceError(kOutOfMemory) if
-  /// there is no such kernel.
+  /// A plan of the same call with a kernel that needs no workspace, for a launch whose workspace
+  /// cannot be allocated. May compile the kernel if the context's policy allows it. Throws
+  /// DeviceError(kOutOfMemory) if there is no such kernel.
   const Plan& plan_without_workspace(const Plan& plan);
 
   /// See TuningSession.
@@ -102,7 +104,7 @@ class Context {
     background_.stop();
     winner_watch_.stop();
   }
-  /// Stores how often provisional plans have run since the last time.
+  /// Stores how often provisional plans have run since the last call of note_calls().
   void note_calls() { provisional_.note_calls(); }
 
   /// KernelCache::get with the device's compiler. Throws DeviceError.
@@ -116,7 +118,7 @@ class Context {
   };
   const Counters& counters() const { return counters_; }
   const KernelCache::Counters& kernel_counters() const { return maker_.kernels().counters(); }
-  /// How often a problem's candidates were ranked to make a plan.
+  /// How often candidates were ranked to make a plan.
   std::int64_t rankings() const { return maker_.rankings(); }
   /// Several lines for display: device, toolchain, cache and its state, counters.
   std::string report();
@@ -130,7 +132,7 @@ class Context {
   std::unique_ptr<Plan> plan_of_winner(PlanMaker::Miss& miss, const Hit& hit, Compiling compiling);
   /// The nearest stored kernel's plan; null if there is none.
   std::unique_ptr<Plan> plan_of_stored(PlanMaker::Miss& miss);
-  /// For a call without a plan whose stream is captured: uses a loaded kernel. Throws
+  /// The plan of a call during a stream capture, which may only use a loaded kernel. Throws
   /// CallError(kNotTuned) if no loaded kernel computes the problem.
   const Plan& plan_during_capture(const CheckedCall& call);
   /// The error message if policy `stored` finds no kernel.
@@ -145,14 +147,14 @@ class Context {
 
   BackgroundTuner::Outcome tune_in_background(const Problem& canonical,
                                               const BackgroundTuner::MustEnd& must_end);
-  /// Registers the plan for replacement once the problem has a winner. `tuned_before` is
-  /// TuningSession::tuned() before the look-up that found no winner.
+  /// Registers the plan, to be replaced once the problem has a winner. `tuned_before` is the value
+  /// of TuningSession::tuned() before the look-up that found no winner.
   void await_winner(const Plan& plan, std::int64_t tuned_before, Compiling compiling);
-  /// Replaces provisional plans by winners that other processes have stored, without compiling.
+  /// Replaces provisional plans if other processes have stored the winners. Does not compile.
   /// Returns whether any plan stays. Called on the thread of winner_watch_.
   bool use_winners_of_others();
-  /// Gives the problem's provisional plans successors with the winner. Returns whether all of them
-  /// were replaced.
+  /// Replaces the problem's provisional plans by plans with the winner's kernel. Returns whether
+  /// all were replaced.
   bool replace_plans(const Problem& canonical, const Hit& hit, Compiling compiling);
 
   const pid_t process_ = process_id();
@@ -160,7 +162,7 @@ class Context {
   std::unique_ptr<Device> device_;
   std::unique_ptr<Store> store_;
   PlanCache plans_;
-  PlanCache capture_plans_;  ///< separate, since after the capture the problem may be tuned
+  PlanCache capture_plans_;  ///< separate: after the capture the problem may be tuned
   PlanCache plans_without_workspace_;
   PlanMaker maker_;
   ProvisionalPlans provisional_;
@@ -168,7 +170,7 @@ class Context {
   TuningSession tuning_;
   Counters counters_;
   std::int64_t changes_seen_ = -1;  ///< Store::changes() at the last look of winner_watch_
-  // Last, since their threads use all members above.
+  // These two are declared last, because their threads use all members above.
   BackgroundTuner background_;
   WinnerWatch winner_watch_;
 };

@@ -1,11 +1,11 @@
 #pragma once
 
-// KernelCache: the kernels loaded on a device, by the fingerprint of their source and the requested
-// compiler.
+// KernelCache: the kernels loaded on a device. The key is the fingerprint of the source and the
+// requested compiler.
 //
-// Thread-safe. get() may compile, which takes seconds and holds no lock: two threads may compile
-// the same kernel, and one of the two is kept. Device and store must outlive the cache. Kernels are
-// shared with their holders, and stay loaded as long as the cache.
+// Thread-safe. get() may compile, which takes seconds. It holds no lock meanwhile, so two threads
+// may compile the same kernel; the cache keeps one of the two. Device and store must outlive the
+// cache. The cache and the holders of a kernel share its ownership.
 
 #include <atomic>
 #include <cstdint>
@@ -32,12 +32,12 @@ class KernelCache {
   KernelCache(const KernelCache&) = delete;
   KernelCache& operator=(const KernelCache&) = delete;
 
-  /// Null unless the kernel is loaded, by any compiler.
+  /// The loaded kernel of this source, whichever compiler made it. Null if none is loaded.
   Kernel find(const std::string& source_fingerprint) const;
 
-  /// The kernel: from this cache, from the store, or compiled now. If it can be neither compiled
-  /// nor loaded, the linked-in kernel, which is not cached. `compiler` is the one that tuned the
-  /// kernel: its stored binary is preferred. Throws DeviceError.
+  /// The kernel: from this cache, from the store, or compiled now. If that fails, the linked-in
+  /// kernel, which is not cached. The stored binary of `compiler`, with which the kernel was tuned,
+  /// is preferred. Throws DeviceError.
   std::variant<Kernel, Rejection> get(const Instance& instance, const std::string& compiler);
 
   /// The kernel if it is loaded or stored, else null: does not compile. Throws DeviceError.

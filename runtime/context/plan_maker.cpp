@@ -14,7 +14,7 @@
 namespace tunedgemm::internal {
 namespace {
 
-// Candidates in the model's order that are looked up in the store.
+// The number of candidates, in the order of the cost model, to look up in the store.
 constexpr std::size_t kLookedUp = 32;
 
 std::string microseconds(double us) {
@@ -22,7 +22,7 @@ std::string microseconds(double us) {
   return text.substr(0, text.find('.') + 3) + " us";
 }
 
-// The problem with its alignments lowered to the winner's, on which the winner's kernel relies.
+// The problem with its alignments reduced to the winner's, so that it gets the winner's kernel.
 Problem aligned_as(const Problem& winner, const Problem& problem) {
   Problem lowered = problem;
   for (Matrix Problem::*matrix : {&Problem::a, &Problem::b, &Problem::c, &Problem::d}) {
@@ -38,9 +38,9 @@ Problem with_regime(Regime regime, const Problem& problem) {
   return result;
 }
 
-// The winners' kernels as instances for another problem, without duplicates: the nearest winners
-// first (tuner/neighbours.h), those timed in the other regime last. A kernel computes every size of
-// its class, and accepts memory of a higher alignment than it needs.
+// The winners' kernels as instances for another problem, without duplicates. The nearest winners
+// (tuner/neighbours.h) come first, and winners of the other regime (warm, cold) last. A kernel
+// computes all sizes, and accepts memory with a higher alignment than it needs.
 std::vector<Instance> instances_of_winners(const Problem& problem, const DeviceIdentity& device,
                                            const DeviceLimits& limits,
                                            std::span<const Record> winners) {
@@ -163,8 +163,8 @@ std::unique_ptr<Plan> PlanMaker::find_stored(Miss& miss) {
           miss.call(), store_.distant_neighbours(problem, device, kAskedNeighbours))) {
     return plan;
   }
-  // A kernel compiled without a tuning has no winner row, but ranks high in the model. Below that,
-  // search only the loaded kernels, which costs no look-up.
+  // A kernel that was compiled without tuning has no winner row, but the model ranks it high.
+  // Search lower ranks only among the loaded kernels, which needs no look-up in the store.
   const std::string& compiler = device_.toolchain().compiler;
   const std::vector<Instance>& ranked = miss.ranked();
   for (std::size_t rank = 0; rank < ranked.size(); ++rank) {
@@ -200,7 +200,7 @@ std::unique_ptr<Plan> PlanMaker::from_model(Miss& miss, std::string& why_not) {
     why_not = why_stopped(crashes);
     return nullptr;
   }
-  // Workspaces are allocated at launch, one per stream: leave room for a second.
+  // Each stream allocates its own workspace at the first launch: leave room for two.
   const std::int64_t room = device_.free_memory_bytes() / 2;
   for (const Instance& instance : untuned_choices(
            problem, device_.identity(), device_.limits(),

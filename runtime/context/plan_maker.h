@@ -1,9 +1,10 @@
 #pragma once
 
-// PlanMaker: makes plans with kernels that are tuned, stored, loaded, linked in or compiled now. It
-// does not depend on the policy: Context decides which of its functions handle a miss.
+// PlanMaker: makes plans, each with a kernel that is tuned, stored, loaded, linked in or compiled
+// now. PlanMaker does not know the policy: Context decides which functions to call for a cache
+// miss.
 //
-// Thread-safe. It owns the loaded kernels; its plans are valid as long as the context.
+// Thread-safe. A PlanMaker owns the loaded kernels. Its plans are valid as long as the context.
 
 #include <atomic>
 #include <cstdint>
@@ -28,7 +29,7 @@ enum class Compiling { kAllowed, kForbidden };
 
 class PlanMaker {
  public:
-  /// A call without a plan, and its candidates, which are ranked at most once, on first use.
+  /// A call without a plan, and the candidates for it. The candidates are ranked on first use.
   class Miss {
    public:
     Miss(PlanMaker& maker, const CheckedCall& call) : maker_(maker), call_(call) {}
@@ -57,27 +58,29 @@ class PlanMaker {
   const KernelCache& kernels() const { return kernels_; }
   std::int64_t rankings() const { return rankings_; }
 
-  /// A plan without a kernel: complete only if D has no elements.
+  /// A plan without a kernel, which is complete only if D has no elements.
   std::unique_ptr<Plan> empty(const CheckedCall& call);
-  /// The plan of a stored winner. Null if its kernel is not available, or would have to be compiled
-  /// while that is forbidden. Throws DeviceError.
+  /// The plan of a stored winner. Null if its kernel is not available, or if compilation is needed
+  /// but forbidden. Throws DeviceError.
   std::unique_ptr<Plan> from_winner(const CheckedCall& call, const Hit& hit, Compiling compiling);
   /// The nearest stored, loaded or linked-in kernel that computes the problem. Null if there is
-  /// none; that result is cached until a kernel is stored or loaded. Throws DeviceError.
+  /// none; a later call then searches again only if a kernel has been stored or loaded meanwhile.
+  /// Throws DeviceError.
   std::unique_ptr<Plan> from_store(Miss& miss);
-  /// The model's choice, compiled unless it is stored. Skips candidates that have crashed. Null if
-  /// none can be compiled and loaded; `why_not` then gets the reason. Throws DeviceError.
+  /// The best candidate in the cost model's order; compiles it unless it is stored. Skips
+  /// candidates that have crashed. Null if no candidate can be compiled and loaded; `why_not` then
+  /// gets the reason. Throws DeviceError.
   std::unique_ptr<Plan> from_model(Miss& miss, std::string& why_not);
-  /// The fastest kernel that needs no workspace: by the times of the problem's tuning, else by the
-  /// model; a stored one if there is any. Null if there is none. Throws DeviceError.
+  /// The fastest kernel that needs no workspace, by the times of the problem's tuning or else by
+  /// the cost model. Prefers a stored kernel, which needs no compilation. Null if there is none.
+  /// Throws DeviceError.
   std::unique_ptr<Plan> without_workspace(Miss& miss, Compiling compiling);
   /// A loaded kernel; null if none computes the problem. Launches nothing, allocates no device
   /// memory.
   std::unique_ptr<Plan> from_loaded(Miss& miss);
 
  private:
-  /// Looks up the nearest stored kernel. The number of look-ups does not depend on the size of the
-  /// cache.
+  /// The search of from_store(). The number of look-ups does not depend on the size of the cache.
   std::unique_ptr<Plan> find_stored(Miss& miss);
   std::unique_ptr<Plan> find_stored_winner(const CheckedCall& call,
                                            std::span<const Record> winners);
@@ -86,7 +89,7 @@ class PlanMaker {
   std::unique_ptr<Plan> from_built_in(Miss& miss);
   std::unique_ptr<Plan> from_kernel(const CheckedCall& call, const Instance& instance,
                                     KernelCache::Kernel kernel, std::string_view origin);
-  /// Grows when a kernel may have been stored or loaded.
+  /// A counter that grows whenever a kernel is stored or loaded.
   std::int64_t kernels_seen() const { return store_.changes() + kernels_.counters().loaded; }
 
   Context& context_;
@@ -95,16 +98,16 @@ class PlanMaker {
   KernelCache kernels_;
   std::atomic<std::int64_t> rankings_{0};
   std::mutex without_kernel_mutex_;
-  /// By problem fingerprint: kernels_seen() when no stored kernel computed the problem.
+  /// Maps the fingerprint of a problem to the value of kernels_seen() when its search last failed.
   std::map<std::string, std::int64_t> without_kernel_;
 };
 
 /// Logs that the next best kernel computes the problem, and why.
 void log_next_best(const Problem& problem, const std::string& reason);
 
-/// Returns the attempt's result. If the environment makes it fail (no memory, no thread, no file),
-/// logs the reason and returns a null or empty result, and the caller falls back. Rethrows a
-/// CallError, and the DeviceError of a lost device, for which there is no fallback.
+/// Returns the attempt's result. If the environment fails (no memory, no thread, no file), logs the
+/// reason and returns a null or empty result, so that the caller can fall back. Rethrows a
+/// CallError and the DeviceError of a lost device, because neither has a fallback.
 template <class Attempt>
 auto try_or_log(const Problem& problem, Attempt&& attempt) -> decltype(attempt()) {
   try {

@@ -1,9 +1,9 @@
 #pragma once
 
-// ProvisionalPlans: the plans of problems without a winner. Callers run them until a successor
-// replaces them. The store counts their launches as requests.
+// ProvisionalPlans: the plans of problems without a winner. Callers run a provisional plan until a
+// plan with the winner replaces it. The store counts its launches as requests.
 //
-// Thread-safe. It owns no plan.
+// Thread-safe. Owns no plan.
 
 #include <functional>
 #include <mutex>
@@ -25,14 +25,14 @@ class ProvisionalPlans {
 
   void add(const Plan& plan);
 
-  /// Stores how often the plans have run since the last time.
+  /// Stores how often the plans have run since the last call of note_calls().
   void note_calls();
 
   /// The problems of the plans, each once.
   std::vector<Problem> problems();
 
-  /// Gives each plan of the problem the successor that `make` returns, and removes it. A plan for
-  /// which `make` returns null or throws stays. Returns whether none stayed.
+  /// Gives each plan of the problem the successor that `make` returns, and removes the plan from
+  /// this list. A plan stays if `make` returns null or throws. Returns whether all were removed.
   bool replace(const Problem& canonical, const std::function<const Plan*(const Plan&)>& make);
 
  private:

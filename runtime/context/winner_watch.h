@@ -1,7 +1,7 @@
 #pragma once
 
-// WinnerWatch: a context's thread that looks for winners which other processes have stored, as long
-// as plans wait for one.
+// WinnerWatch: a thread of the context. While provisional plans wait for winners, it looks for
+// winners that other processes have stored.
 //
 // Thread-safe.
 
@@ -15,7 +15,7 @@ namespace tunedgemm::internal {
 
 class WinnerWatch {
  public:
-  /// Called on the thread; returns whether plans still wait. Must not throw.
+  /// Called on the thread. Returns whether plans still wait. Must not throw.
   using Look = std::function<bool()>;
 
   static constexpr std::chrono::milliseconds kInterval{1000};
@@ -26,8 +26,8 @@ class WinnerWatch {
   WinnerWatch(const WinnerWatch&) = delete;
   WinnerWatch& operator=(const WinnerWatch&) = delete;
 
-  /// Looks once per interval until no plan waits. No effect after stop(), or if the system refuses
-  /// a thread.
+  /// Starts the thread, which looks once per interval until no plan waits. No effect after stop(),
+  /// or if the system refuses a thread.
   void start();
   /// Ends the thread for good; waits for a look in progress.
   void stop() noexcept;
@@ -41,7 +41,7 @@ class WinnerWatch {
   std::condition_variable_any changed_;
   bool is_wanted_ = false;
   bool is_stopped_ = false;
-  std::mutex stop_mutex_;  ///< a second caller of stop() waits, too
+  std::mutex stop_mutex_;  ///< makes a second caller of stop() wait, too
   std::jthread thread_;    ///< started by the first start()
 };
 

@@ -10,16 +10,17 @@
 namespace tunedgemm::internal {
 namespace {
 
-// From this many streams on, or this part of the limit, idle streams lose their workspaces: they may
-// have been destroyed, of which CUDA gives no notice. The idle time is far longer than programs take
-// to return to a stream, since freeing and allocating wait for the device.
+// Idle streams lose their workspaces once there are kManyStreams workspaces, or once workspaces
+// take 1/kManyBytesOfLimit of the limit. An idle stream may have been destroyed, which CUDA does
+// not report. kIdle is far longer than programs take to return to a stream, because freeing and
+// allocating wait for the device.
 constexpr std::size_t kManyStreams = 64;
 constexpr std::int64_t kManyBytesOfLimit = 2;
 constexpr std::chrono::milliseconds kIdle{200};
 
 // The limit is the device's memory divided by this.
 constexpr std::int64_t kLimitOfMemory = 16;
-// The pause between failed attempts to allocate, each of which takes the driver some time.
+// The pause after a failed attempt to allocate: each attempt costs time in the driver.
 constexpr std::chrono::milliseconds kRetryPause{100};
 
 std::int64_t limit_of(std::int64_t memory_bytes) {
@@ -29,7 +30,7 @@ std::int64_t limit_of(std::int64_t memory_bytes) {
 
 constexpr std::uint64_t kNoStream = std::numeric_limits<std::uint64_t>::max();
 
-// Added to the number of users of a workspace that is taken for another stream.
+// Added to StreamWorkspace::users while a thread replaces or frees the workspace.
 constexpr int kTaken = std::numeric_limits<int>::min() / 2;
 
 }  // namespace
@@ -37,7 +38,7 @@ constexpr int kTaken = std::numeric_limits<int>::min() / 2;
 class WorkspacePool::Use {
  public:
   Use() = default;
-  /// Precondition: the workspace's users already include this one.
+  /// Precondition: the caller has already incremented workspace.users.
   explicit Use(StreamWorkspace& workspace) : workspace_(&workspace) {}
   Use(const Use&) = delete;
   Use& operator=(const Use&) = delete;
@@ -63,7 +64,7 @@ WorkspacePool::WorkspacePool(Device& device)
     : device_(device), limit_bytes_(limit_of(device.identity().memory_bytes)) {}
 
 WorkspacePool::~WorkspacePool() {
-  // A graph that outlives the pool keeps the GraphWorkspace, without device memory.
+  // A graph that outlives the pool keeps its GraphWorkspace, but not the device memory.
   for (const auto& workspace : graph_workspaces_) {
     workspace->memory.reset();
   }
@@ -96,7 +97,7 @@ WorkspacePool::Use WorkspacePool::find(std::int64_t bytes, std::uint64_t stream)
     }
     const bool taken = workspace->users.fetch_add(1, std::memory_order_acquire) < 0;
     Use use(*workspace);
-    // It may have been taken or freed before its users were incremented.
+    // Another thread may have taken or freed the workspace before fetch_add.
     if (!taken && workspace->stream.load(std::memory_order_relaxed) == stream &&
         workspace->memory->size_bytes() >= bytes) {
       if (!workspace->used_lately.load(std::memory_order_relaxed)) {
@@ -125,7 +126,7 @@ WorkspacePool::Use WorkspacePool::add(const Launch& launch, std::uint64_t stream
     workspace->next = newest_.load(std::memory_order_relaxed);
     newest_.store(workspace, std::memory_order_release);
   }
-  // Freeing waits for the launches that use the memory.
+  // Safe: freeing device memory waits for the launches that use it.
   workspace->stream = kNoStream;
   workspace->memory.reset();
   const auto give_back = [&](int users) {
@@ -231,7 +232,8 @@ std::shared_ptr<WorkspacePool::GraphWorkspace> WorkspacePool::graph_workspace(
   if (workspace->memory == nullptr) {
     return nullptr;
   }
-  // Before keep(): if that fails, the driver may be the last other owner, and must not free memory.
+  // The pool must own the workspace before keep(). If keep() fails, a callback of the driver may
+  // drop the other reference, and callbacks must not free device memory.
   graph_workspaces_.push_back(workspace);
   capture.keep(workspace);
   return workspace;

@@ -1,12 +1,12 @@
 #pragma once
 
 // NVRTC in a separate process. Threads of one process hardly compile in parallel, because NVRTC
-// holds a lock in its front end; processes do not share the lock. A compilation that crashes or
-// hangs does not affect the caller, and can be stopped.
+// holds a lock in its front end; processes do not share the lock. A compiler that crashes does not
+// affect the caller, and one that hangs can be stopped.
 //
-// The process runs a program of the same library version that passes its command line to
-// run_compiler(). Both embed the same sources, so the command line contains only the name of a
-// source.
+// The program must contain the same version of the library, and must pass its command line to
+// run_compiler(). The command line contains only the name of a source, because both programs embed
+// the sources.
 
 #include <chrono>
 #include <span>
@@ -19,16 +19,16 @@
 
 namespace tunedgemm::internal::cuda {
 
-/// Starts `command` (a path and first arguments) for one compilation and waits for it. A failed
-/// compilation is a value, with the cause kSource if the compiler reports errors or crashes. Throws
-/// std::system_error if the process cannot be started. Thread-safe.
+/// Starts `command` (a path and first arguments) for one compilation and waits for its end. Returns
+/// a CompileFailure if the compilation fails; the cause is kSource if the compiler reports errors
+/// or crashes. Throws std::system_error if the process cannot be started. Thread-safe.
 std::variant<Binary, CompileFailure> compile_in_process(const std::vector<std::string>& command,
                                                         const NvrtcLocation& nvrtc,
                                                         const Source& source, int architecture,
                                                         std::chrono::milliseconds limit);
 
-/// The main function of the process. `arguments` are those that follow `command`. Prints the log of
-/// the compiler if the compilation fails.
+/// The main function of the compile process; returns its exit status. `arguments` are those after
+/// `command`. Prints the compiler's log if the compilation fails.
 int run_compiler(std::span<const char* const> arguments);
 
 }  // namespace tunedgemm::internal::cuda

@@ -1,7 +1,7 @@
 #pragma once
 
-// PrimaryContext: the primary context of a GPU, retained; all libraries of the process share it,
-// including the CUDA runtime. Active: a guard that makes it current.
+// PrimaryContext: holds a reference to the primary context of a GPU, which all libraries of the
+// process share, including the CUDA runtime. Active: a guard that makes this context current.
 
 #include <atomic>
 #include <cstdint>
@@ -10,8 +10,8 @@
 
 namespace tunedgemm::internal::cuda {
 
-/// The devices on which a kernel has hung, as a bit for each ordinal. All contexts of the process
-/// share it, since whatever waits for the device waits for that kernel.
+/// The devices on which a kernel has hung, as one bit for each ordinal. All contexts of the process
+/// share the bits, because every wait for the device also waits for the hung kernel.
 std::atomic<std::uint64_t>& hung_devices();
 
 /// Shared by all threads. The driver must outlive it.
@@ -27,8 +27,8 @@ class PrimaryContext {
   CUdevice device() const { return device_; }
   CUcontext handle() const { return handle_; }
 
-  /// Declares that a kernel on the device has hung. Objects on the device are leaked from now on,
-  /// because freeing them would wait for the kernel; the end of the process frees them.
+  /// Declares that a kernel on the device has hung. From now on objects on the device are leaked,
+  /// because freeing them would wait for the kernel. They are freed when the process ends.
   void give_up() const noexcept { hung_devices() |= bit(); }
   bool gave_up() const noexcept { return (hung_devices() & bit()) != 0; }
 
@@ -40,9 +40,10 @@ class PrimaryContext {
   CUcontext handle_ = nullptr;
 };
 
-/// Makes the context current for this thread, unless the driver refuses, and allows calls that the
-/// stream capture of another thread would forbid (allocations, loading): they touch nothing that is
-/// being captured. For functions that must not throw, such as destructors.
+/// A guard that makes the context current for this thread, unless the driver refuses. It also
+/// relaxes this thread's capture mode: otherwise the stream capture of another thread would forbid
+/// allocations and loading, which are safe here. For functions that must not throw, such as
+/// destructors.
 class ActiveIfPossible {
  public:
   [[nodiscard]] explicit ActiveIfPossible(const PrimaryContext& context) noexcept;
@@ -60,8 +61,8 @@ class ActiveIfPossible {
   CUstreamCaptureMode mode_ = CU_STREAM_CAPTURE_MODE_RELAXED;
 };
 
-/// The same, but throws DeviceError if the context cannot be made current: objects created under
-/// the guard belong to the current context.
+/// The same, but throws DeviceError if the driver refuses. Use it to create objects, because an
+/// object belongs to the context that is current.
 class Active : public ActiveIfPossible {
  public:
   [[nodiscard]] explicit Active(const PrimaryContext& context);

@@ -11,7 +11,7 @@
 namespace tunedgemm::internal::cuda {
 namespace {
 
-// Older architectures have no roofline, because no kernels are made for them.
+// The peak rate of older architectures is reported as unknown.
 constexpr int kLeastRatedArch = 80;
 // An emulated f32 product takes this many tf32 products.
 constexpr double kEmulationProducts = 3;
@@ -67,8 +67,8 @@ class CudaBackend final : public Backend {
     return make_cuda_verifier(device, store);
   }
 
-  // The bound assumes more than the highest clock and twice the memory bandwidth. Unknown devices
-  // get the highest known rates.
+  // The bound assumes 1.1 times the highest clock and twice the memory bandwidth. An unknown
+  // architecture gets the highest rates of all known ones.
   double roofline_us(const Problem& problem, const DeviceLimits& limits) const override {
     const GpuFacts& facts = gpu_facts(limits.arch);
     const double operations_per_us =
@@ -99,8 +99,8 @@ class CudaBackend final : public Backend {
   std::int64_t cold_bytes(const DeviceLimits& limits) const override { return 2 * limits.l2_bytes; }
   bool cools_by_overwriting() const override { return true; }
 
-  // The clock of a GPU swings under long tensor core load; a cool-down before each sample makes the
-  // swing the same for all.
+  // The clock of a GPU varies under long tensor core load. A cool-down lets every sample start in
+  // the same state.
   double cool_down_seconds() const override { return 4e-3; }
   double usual_seconds_per_candidate() const override { return 0.1; }
 };

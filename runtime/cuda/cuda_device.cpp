@@ -22,12 +22,12 @@
 namespace tunedgemm::internal::cuda {
 namespace {
 
-// A kernel that exceeds the first limit is too slow to be tuned. One that exceeds the second has
-// hung: only the end of the process stops it.
+// A candidate whose sample takes longer than kSlowSeconds is rejected. A kernel that runs longer
+// than kHungSeconds has hung: only the end of the process stops it.
 constexpr int kSlowSeconds = 10;
 constexpr int kHungSeconds = 60;
 
-// Each compilation needs a few hundred MB.
+// Limits the memory use: each compilation needs a few hundred MB.
 constexpr unsigned kMostCompileThreads = 32;
 
 std::string bytes_text(std::int64_t bytes) {
@@ -51,7 +51,7 @@ CudaDevice::CudaDevice(const Driver& driver, const DeviceOptions& options)
   toolchain_.compiler = nvrtc_location_ ? "nvrtc " + nvrtc_location_->version : "none";
   toolchain_.driver = driver_version_text(driver_->version());
   if (have_gpcs(limits_)) {
-    // The driver chooses the numbers of the SMs.
+    // The driver numbers the SMs, so another driver needs another probe.
     probe_key_ = "gpcs of " + uuid_hash(*driver_, device_) + " by driver " + toolchain_.driver;
   }
 }
@@ -110,8 +110,8 @@ const ThreadedNvrtc& CudaDevice::nvrtc() {
   return *nvrtc_;
 }
 
-// Compiles in this process if no other can be started. A compile process that fails without blaming
-// the source (the system has killed it, or it lacked memory) is started once more.
+// Compiles in this process if no compile process can be started. If a compile process fails for a
+// reason other than the source (it was killed, or lacked memory), starts it once more.
 std::variant<Binary, CompileFailure> CudaDevice::compile_within(const Source& source,
                                                                 double seconds) {
   const auto milliseconds = [](double limit) {
@@ -211,7 +211,7 @@ void CudaDevice::check_usable() const {
   }
 }
 
-// The tuner runs untested kernels on its own stream, so waits on that stream are limited.
+// The tuner runs untested kernels on its own stream, so a wait for that stream has a time limit.
 void CudaDevice::synchronize(StreamHandle stream) {
   const Active active(context_);
   if (stream != stream_.handle()) {
@@ -229,8 +229,8 @@ void CudaDevice::synchronize(StreamHandle stream) {
   }
 }
 
-// Checks for a capture first, because cuStreamGetId invalidates a capture. As with launches, a
-// thread with a current context pays only for the calls of the driver.
+// Checks for a capture first, because cuStreamGetId invalidates a capture. Pushes the context only
+// if the first attempt fails, because most threads already have a current context.
 std::optional<std::uint64_t> CudaDevice::stream_id(StreamHandle stream) const noexcept {
   const auto handle = static_cast<CUstream>(stream);
   CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
@@ -284,7 +284,7 @@ Device::Clock CudaDevice::clock() {
   return nvml_ ? Clock{nvml_->sm_clock_mhz(), nvml_->throttled()} : Clock{};
 }
 
-// A thread without a chosen device uses the first, as with the CUDA runtime.
+// A thread that has chosen no device uses device 0, as in the CUDA runtime.
 bool CudaDevice::is_current() const noexcept {
   CUcontext current = nullptr;
   return driver_->cuCtxGetCurrent(&current) == CUDA_SUCCESS &&

@@ -66,7 +66,7 @@ class CudaDevice final : public Device, private HardwareProbe {
   void restore_current(void* previous) const noexcept override;
 
  private:
-  // HardwareProbe: the GPC of each SM.
+  // HardwareProbe: finds the GPC of each SM.
   std::string key() const override;
   std::string run() override;
   void use(std::string_view text) override;

@@ -82,7 +82,7 @@ CUresult CudaKernel::start_prologue(const Launch& launch, const Arguments& argum
 
 CUresult CudaKernel::start(const Launch& launch, const Arguments& arguments,
                            StreamHandle stream) const noexcept {
-  // The driver copies the parameters and does not modify them; its signature predates const.
+  // The driver copies the parameters without modifying them, but its signature has no const.
   std::array<CUtensorMap, kMostTensorMaps> maps;
   std::array<void*, 1 + kMostTensorMaps + 1> parameters;
   std::size_t count = 0;

@@ -1,6 +1,6 @@
 #pragma once
 
-// CudaKernel: a kernel of a module as the runtime launches it.
+// CudaKernel: a kernel that is loaded on a GPU and can be launched.
 
 #include "runtime/cuda/module.h"
 #include "runtime/cuda/stream_capture.h"
@@ -8,8 +8,8 @@
 
 namespace tunedgemm::internal::cuda {
 
-/// Shared by all threads. The context and the set of triggering kernels must outlive it; the set
-/// contains this kernel if it lets its successor start early.
+/// Shared by all threads. The context and the set of triggering kernels must outlive it. A kernel
+/// that lets its successor start early is in that set while it lives.
 class CudaKernel final : public CompiledKernel {
  public:
   /// Throws DeviceError.
@@ -19,14 +19,14 @@ class CudaKernel final : public CompiledKernel {
   CudaKernel(const CudaKernel&) = delete;
   CudaKernel& operator=(const CudaKernel&) = delete;
 
-  /// A thread with the primary context current, such as one that has used the CUDA runtime on this
-  /// device, pays only for cuLaunchKernelEx. For other threads the driver refuses the launch, and
-  /// it is repeated with the context pushed.
+  /// Calls only cuLaunchKernelEx if the primary context is current, as in every thread that has
+  /// used the CUDA runtime on this device. In other threads the driver refuses the launch; the
+  /// function then pushes the context and launches again.
   int run(const Launch& launch, const Arguments& arguments,
           StreamHandle stream) const noexcept override;
 
  private:
-  /// `arguments` are those of the kernel, with operands already swapped if it computes the
+  /// `arguments` are in the kernel's order: A and B are already swapped if the kernel computes the
   /// transpose of D.
   int launch_in_context(const Launch& launch, const Arguments& arguments,
                         StreamHandle stream) const noexcept;

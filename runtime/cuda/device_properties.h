@@ -1,6 +1,6 @@
 #pragma once
 
-// A GPU's properties as the driver reports them, in the library's terms.
+// Reads the properties of a GPU from the driver.
 
 #include <string>
 
@@ -10,7 +10,7 @@
 
 namespace tunedgemm::internal::cuda {
 
-/// All throw DeviceError.
+/// All functions of this header throw DeviceError.
 CUdevice device_at(const Driver& driver, int ordinal);
 std::string pci_bus_id(const Driver& driver, CUdevice device);
 /// Identifies this GPU, or this MIG instance of one, without exposing a serial number.

@@ -51,7 +51,7 @@ std::variant<const Driver*, std::string> Driver::open() {
   if (std::holds_alternative<std::string>(loaded)) {
     return loaded;
   }
-  // The first process to call it owns CUDA; a forked child inherits the value.
+  // The process that first called open(). A forked child inherits the value.
   static std::atomic<pid_t> started_by{0};
   pid_t starter = 0;
   if (!started_by.compare_exchange_strong(starter, process_id()) && starter != process_id()) {

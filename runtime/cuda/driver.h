@@ -1,8 +1,8 @@
 #pragma once
 
-// Driver: libcuda.so.1, opened at run time, as a table of its functions under the names of the
-// manual. TUNEDGEMM_CHECK: calls one of them, and throws an exception that names the call and the
-// object if it fails.
+// Driver: the functions of libcuda.so.1, under the names of the manual. The library is opened at
+// run time. TUNEDGEMM_CHECK: calls one of these functions. If the call fails, throws an exception
+// that names the call and the object.
 
 #include <cstddef>
 #include <string>
@@ -14,8 +14,8 @@
 
 namespace tunedgemm::internal::cuda {
 
-/// All functions in use, with the symbols that the driver exports: the current version of each,
-/// whose suffix the header of the toolkit hides behind a macro.
+/// All functions in use, with their symbols in the driver. A suffix such as _v2 selects the current
+/// version of a function; the toolkit's header hides these suffixes behind macros.
 #define TUNEDGEMM_DRIVER_FUNCTIONS(X)                                                              \
   X(cuInit, "cuInit", (unsigned flags))                                                            \
   X(cuDriverGetVersion, "cuDriverGetVersion", (int* version))                                      \
@@ -96,9 +96,8 @@ namespace tunedgemm::internal::cuda {
   X(cuGraphRetainUserObject, "cuGraphRetainUserObject",                                            \
     (CUgraph graph, CUuserObject object, unsigned count, unsigned flags))
 
-/// Functions of CUDA 12.3, null in an older driver. They replace those without the suffix and
-/// support the programmatic edges between kernels that may overlap, which older drivers do not
-/// have.
+/// Functions of CUDA 12.3; null in an older driver. Each replaces an older version above. They
+/// support programmatic edges (between kernels that may overlap), which older drivers do not have.
 #define TUNEDGEMM_DRIVER_FUNCTIONS_OF_12_3(X)                                                 \
   X(cuStreamGetCaptureInfo_v3, "cuStreamGetCaptureInfo_v3",                                   \
     (CUstream stream, CUstreamCaptureStatus * status, unsigned long long* id, CUgraph* graph, \
@@ -107,9 +106,9 @@ namespace tunedgemm::internal::cuda {
     (CUgraphNode node, CUgraphNode * dependencies, CUgraphEdgeData * edges, std::size_t * count))
 
 // NOLINTBEGIN(readability-identifier-naming): the manual's names
-/// Shared by all threads. Never closed, because the driver does not survive it.
+/// Shared by all threads. The library is never closed, because the driver cannot be unloaded.
 struct Driver {
-// NOLINTNEXTLINE(bugprone-macro-parentheses): a declaration has no room for them
+// NOLINTNEXTLINE(bugprone-macro-parentheses): a declared name cannot have more parentheses
 #define TUNEDGEMM_DECLARE(name, symbol, parameters) CUresult(*name) parameters = nullptr;
   TUNEDGEMM_DRIVER_FUNCTIONS(TUNEDGEMM_DECLARE)
   TUNEDGEMM_DRIVER_FUNCTIONS_OF_12_3(TUNEDGEMM_DECLARE)
@@ -135,8 +134,8 @@ struct Driver {
 
 }  // namespace tunedgemm::internal::cuda
 
-/// `call` is a function of the driver table with its arguments. `object`, a text, is evaluated only
-/// if the call fails.
+/// `call` is a call of a function of Driver. `object` is a text, which is evaluated only if the
+/// call fails.
 #define TUNEDGEMM_CHECK(driver, call, object)                                                \
   do {                                                                                       \
     const ::tunedgemm::internal::cuda::Driver& checked_driver = (driver);                    \

@@ -21,8 +21,9 @@
 namespace tunedgemm::internal::cuda {
 namespace {
 
-// PTX, because a cache is also used without a compiler. Each CTA stores its SM and stays there for
-// a time that differs between CTAs, so that later waves form clusters from other SMs.
+// The kernel is PTX, because NVRTC may be missing. Each CTA stores the number of its SM and then
+// sleeps. The length of the sleep differs between CTAs, so that the clusters of later waves consist
+// of other SMs.
 constexpr char kSmProbe[] = R"(.version 7.8
 .target sm_90
 .address_size 64
@@ -50,13 +51,13 @@ again:
 }
 )";
 
-constexpr int kArch = 90;  // the only one whose kernels use GPCs
+constexpr int kArch = 90;  // the only architecture whose kernels use GPCs
 constexpr int kClusterSizes[] = {16, 8, 4, 16, 8, 4, 8, 4, 1};
 constexpr int kWaves = 4;
 constexpr double kLimitSeconds = 5;
 
-// The kernel above, loaded. Its launches use all shared memory, so that an SM runs one CTA at a
-// time.
+// Loads and runs the kernel above. A launch requests all shared memory, so that an SM runs one CTA
+// at a time.
 class SmProbe {
  public:
   SmProbe(const PrimaryContext& context, CUstream stream, const DeviceLimits& limits)
@@ -71,7 +72,7 @@ class SmProbe {
     TUNEDGEMM_CHECK(driver_, cuFuncSetAttribute(module_.function(), kLarge, 1), "a kernel in PTX");
   }
 
-  // Launches all cluster sizes in sequence; those that the device refuses are skipped.
+  // Launches the kernel once for each cluster size. Skips sizes that the device refuses.
   void launch() {
     for (const int size : kClusterSizes) {
       void* to = static_cast<int*>(sm_of_cta_.data()) +
@@ -180,7 +181,7 @@ std::vector<int> gpcs_from_clusters(std::span<const std::vector<int>> clusters) 
       count = std::max(count, sm + 1);
     }
   }
-  // Union-find: the parent of each SM is a lower SM of its GPC; the lowest SM is the root.
+  // Union-find: the parent of an SM is a lower SM of the same GPC. The lowest SM is the root.
   std::vector<int> parent(static_cast<std::size_t>(count));
   std::iota(parent.begin(), parent.end(), 0);
   const auto root = [&parent](int sm) {

@@ -2,7 +2,7 @@
 
 // The GPC (graphics processing cluster) of each SM. The SMs of a GPC share a path to L2. The driver
 // does not report GPCs, and they differ between devices of one model. But the CTAs of a cluster
-// always run on one GPC, so launches with clusters reveal it.
+// always run on one GPC, so launches with clusters reveal which SMs share a GPC.
 
 #include <span>
 #include <string>
@@ -14,20 +14,21 @@
 
 namespace tunedgemm::internal::cuda {
 
-/// More than any device has: larger numbers are read errors.
+/// No device has more. A text or a reading with larger numbers is wrong.
 inline constexpr int kMostSms = 1024, kMostGpcs = 64;
 
 /// Whether some kernel uses the GPCs of this device.
 bool have_gpcs(const DeviceLimits& limits);
 
-/// The GPC of each SM, indexed by %smid and counted from 0. Empty if no kernel uses it, or if it
-/// cannot be determined, which is logged. Launches kernels and waits. Never throws.
+/// The GPC of each SM, indexed by %smid. GPCs are numbered from 0. Empty if no kernel uses GPCs.
+/// Also empty, after a log message, if they cannot be determined. Launches kernels and waits for
+/// them.
 std::vector<int> find_gpcs(const PrimaryContext& context, CUstream stream,
                            const DeviceLimits& limits) noexcept;
 
-/// Derives the GPCs from the observed clusters, each a list of its SMs. SMs that were seen only in
-/// clusters of one are assigned to the smallest GPC: some devices have SMs that take part in no
-/// larger cluster. Empty if there are more GPCs than a device can have.
+/// Derives the GPCs from the observed clusters, each of which is a list of SMs. Some devices have
+/// SMs that run only clusters of one CTA; these SMs are assigned to the smallest GPC. Empty if the
+/// clusters reveal no GPC, or more than a device can have.
 std::vector<int> gpcs_from_clusters(std::span<const std::vector<int>> clusters);
 
 /// GPCs as text, "0,0,1,1".

@@ -10,12 +10,12 @@
 namespace tunedgemm::internal::cuda {
 namespace {
 
-// Sections of launches of the interposed kernel alone, of which the median counts: a disturbance
-// must not make the timed kernel look faster. A section is long enough that the resolution of
-// events does not affect the time of one launch.
+// The interposed kernel is timed alone, in several sections of launches. The median of the sections
+// counts: a disturbance must not make the timed kernel look faster. A section has many launches, so
+// that the resolution of events hardly affects the time of one launch.
 constexpr int kSections = 5, kLaunchesOfSection = 20;
 
-// A stream capture, ended and discarded unless take() is called.
+// A stream capture. The destructor ends the capture and destroys the graph.
 class Capture {
  public:
   [[nodiscard]] Capture(const Driver& driver, CUstream stream) : driver_(driver), stream_(stream) {
@@ -62,7 +62,7 @@ TimingGraph::TimingGraph(const PrimaryContext& context, const TimedLaunch& timed
     : context_(context), launches_(launches), start_(context), stop_(context), end_(context) {
   const Active active(context_);
   const Driver& driver = context_.driver();
-  // A new stream, because other threads may use the known ones during the capture.
+  // Capture on a new stream, because other threads may use the existing streams meanwhile.
   const Stream captured(context_);
   const CUstream stream = captured.handle();
   const std::vector<Arguments>& rotation = timed.rotation;

@@ -1,7 +1,7 @@
 #pragma once
 
-// TimingGraph: launches of one kernel between events of the device, as one graph: the cost of
-// launching from the host does not show.
+// TimingGraph: a graph with the launches of one kernel between two events. The time between the
+// events does not contain the cost of launching from the host.
 
 #include <memory>
 #include <optional>
@@ -16,10 +16,9 @@ namespace tunedgemm::internal::cuda {
 /// Created once and run for every sample. Used by one thread. Context and kernel must outlive it.
 class TimingGraph {
  public:
-  /// Captures one uncounted launch, then `launches` that cycle through the arguments in `rotation`,
-  /// with everything that the kernel puts on a stream. If `interposed` is not null, that kernel
-  /// runs before each counted launch; its own time is measured first, in a sequence of its
-  /// launches, and subtracted. Throws DeviceError.
+  /// Captures one untimed launch, then `launches` timed ones that cycle through `timed.rotation`.
+  /// If `interposed` is not null, that kernel runs before each timed launch. The graph also times
+  /// the interposed kernel alone; run() subtracts this time. Throws DeviceError.
   TimingGraph(const PrimaryContext& context, const TimedLaunch& timed, int launches,
               const InterposedKernel* interposed);
   ~TimingGraph();
@@ -28,8 +27,8 @@ class TimingGraph {
 
   int launches() const { return launches_; }
 
-  /// The seconds of all counted launches, without the interposed kernel. Empty if the device
-  /// exceeds the limit; it is then still busy. Throws DeviceError.
+  /// The total time of the timed launches in seconds, without the interposed kernel. Empty if the
+  /// graph exceeds the time limit; the device is then still busy. Throws DeviceError.
   std::optional<double> run(CUstream stream, double limit_seconds);
 
  private:
@@ -39,7 +38,7 @@ class TimingGraph {
   const PrimaryContext& context_;
   int launches_;
   Event start_, stop_, end_;
-  std::vector<std::unique_ptr<Event>> sections_;  ///< end events, interposed kernel alone
+  std::vector<std::unique_ptr<Event>> sections_;  ///< the end of each section
   CUgraphExec executable_ = nullptr;
 };
 

@@ -45,8 +45,8 @@ std::int64_t free_memory_bytes(const PrimaryContext& context) {
 
 namespace {
 
-// According to the manual all are 0 for a pointer unknown to CUDA, and the device pointer is also 0
-// if kernels of the current context cannot access the memory.
+// According to the manual, all attributes of a pointer unknown to CUDA are 0. The device pointer is
+// also 0 if kernels of the current context cannot access the memory.
 struct PointerAttributes {
   unsigned memory_type = 0;
   CUdeviceptr device_pointer = 0;

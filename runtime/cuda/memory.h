@@ -10,7 +10,7 @@
 
 namespace tunedgemm::internal::cuda {
 
-/// The driver aligns allocations to at least 256 bytes. The context must outlive it.
+/// The driver aligns allocations to at least 256 bytes. The context must outlive the allocation.
 class Memory final : public DeviceMemory {
  public:
   /// Throws DeviceError(kOutOfMemory) with the requested and the free bytes.
@@ -28,13 +28,14 @@ class Memory final : public DeviceMemory {
   CUdeviceptr address_ = 0;
 };
 
-/// An address in the type of the driver.
+/// The pointer in the driver's type of addresses.
 CUdeviceptr to_device_pointer(const void* pointer);
 std::int64_t free_memory_bytes(const PrimaryContext& context);
 
-/// Device::why_not_memory for the device, whose context must be current. Accepts memory of the
-/// device, managed memory, host memory registered with or allocated by CUDA, and memory of another
-/// device that this one may access; all memory if the device reads pageable memory.
+/// Implements Device::why_not_memory. The device's context must be current. Accepts memory of the
+/// device, managed memory, host memory that CUDA has allocated or registered, and memory of another
+/// device that this device may access. Also accepts all other host memory if the device can read
+/// pageable memory.
 std::string why_not_reachable(const Driver& driver, CUdevice device, const void* pointer);
 
 }  // namespace tunedgemm::internal::cuda

@@ -14,7 +14,7 @@ std::string text_of(const Binary& binary) {
          binary.entry;
 }
 
-// The driver takes no length and trusts the headers of the image.
+// Check the image first: the driver takes no length and trusts the headers.
 const void* elf_of(const Binary& binary) {
   constexpr std::string_view kMagic =
       "\x7f"

@@ -1,7 +1,7 @@
 #pragma once
 
 // Module: a compiled kernel loaded on the GPU. InterposedKernel: a small kernel that stands for the
-// other kernels of a program, which run between its matrix products.
+// kernels that a program runs between its matrix products.
 
 #include <string>
 
@@ -14,11 +14,11 @@ namespace tunedgemm::internal::cuda {
 /// Shared by all threads. The context must outlive it.
 class Module {
  public:
-  /// Throws DeviceError, also if the cubin is damaged or for another architecture. `shared_bytes`
-  /// is the most dynamic shared memory of a launch.
+  /// Loads a cubin. Throws DeviceError, also if the cubin is damaged or for another architecture.
+  /// `shared_bytes` is the most dynamic shared memory that a launch may use.
   Module(const PrimaryContext& context, const Binary& binary, std::uint32_t shared_bytes);
-  /// The same from `image`: a complete ELF file, or the text of a PTX program, which the driver
-  /// compiles. `what` names it in errors.
+  /// Loads `image`: a complete ELF file, or the text of a PTX program, which the driver compiles.
+  /// `what` names the image in errors.
   Module(const PrimaryContext& context, const void* image, const std::string& entry,
          std::uint32_t shared_bytes, const std::string& what);
   ~Module();
@@ -35,8 +35,8 @@ class Module {
   CUfunction function_ = nullptr;
 };
 
-/// One CTA per SM, in which each thread increments a word of memory. Used by one thread at a time.
-/// The context must outlive it.
+/// Runs one CTA per SM. Each thread increments its own word of memory. Used by one host thread at a
+/// time. The context must outlive it.
 class InterposedKernel {
  public:
   /// Throws DeviceError.

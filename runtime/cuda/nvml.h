@@ -1,7 +1,7 @@
 #pragma once
 
-// Nvml: NVIDIA's management library, which reports what the driver does not: the power limit, the
-// current clock and throttling. Opened at run time; optional.
+// Nvml: NVIDIA's management library. It reports the power limit, the current clock and throttling,
+// which the driver API does not. It is opened at run time, and may be missing.
 
 #include <memory>
 #include <string>
@@ -17,15 +17,15 @@ class Nvml {
   /// 0 if unknown.
   int power_limit_watts() const;
   int sm_clock_mhz() const;
-  /// Whether the clock is reduced for a reason other than idleness or the power limit: a large
-  /// multiplication normally runs at the power limit.
+  /// Whether the clock is reduced, except because of idleness or the power limit. The power limit
+  /// does not count, because a large multiplication normally runs at it.
   bool throttled() const;
 
  private:
   struct Functions;
 
  public:
-  /// For open().
+  /// Public only for std::make_unique in open().
   Nvml(std::unique_ptr<const Functions> functions, void* device);
   ~Nvml();
   Nvml(const Nvml&) = delete;
@@ -36,7 +36,8 @@ class Nvml {
   void* device_;
 };
 
-/// "580.159.03"; if the kernel module does not report it, the CUDA version of the driver.
+/// The driver's version, such as "580.159.03". If the kernel module does not report it, the CUDA
+/// version of the driver, such as "CUDA 13.0".
 std::string driver_version_text(int cuda_version);
 
 }  // namespace tunedgemm::internal::cuda

@@ -29,7 +29,7 @@ void find(void* library, const char* symbol, Function*& function) {
 
 }  // namespace
 
-// Under the manual's names ("NVRTC: Runtime Compilation").
+// The functions of NVRTC, under the names of its manual ("NVRTC: Runtime Compilation").
 struct Nvrtc::Functions {
   // NOLINTBEGIN(readability-identifier-naming)
   const char* (*nvrtcGetErrorString)(nvrtcResult);
@@ -79,8 +79,8 @@ struct Nvrtc::Functions {
 
 namespace {
 
-// The included files of a source in the form of NVRTC, which finds a file by the exact text of the
-// include.
+// The included files of a source, as arguments of nvrtcCreateProgram. NVRTC finds a file by the
+// exact text of the #include.
 struct Headers {
   explicit Headers(const std::vector<SourceFile>& files) {
     for (const SourceFile& file : files) {
@@ -121,7 +121,7 @@ Nvrtc::Nvrtc(const NvrtcLocation& location) : location_(location) {
   }
 }
 
-// The library stays open: its threads and caches do not survive being unloaded.
+// The library stays open, because its threads and caches would not survive dlclose().
 Nvrtc::~Nvrtc() = default;
 
 std::string Nvrtc::architecture_option(const Source& source, int architecture) const {
@@ -131,7 +131,7 @@ std::string Nvrtc::architecture_option(const Source& source, int architecture) c
   if (source.needs_exact_architecture && supports(architecture)) {
     return "--gpu-architecture=sm_" + std::to_string(architecture) + "a";
   }
-  // Machine code runs on later minor versions of its architecture.
+  // Machine code also runs on later minor versions of its architecture.
   const int oldest = source.needs_exact_architecture ? architecture : architecture / 10 * 10;
   for (int candidate = architecture; candidate >= oldest; --candidate) {
     if (supports(candidate)) {

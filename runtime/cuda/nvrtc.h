@@ -1,7 +1,8 @@
 #pragma once
 
-// Nvrtc: NVIDIA's run-time compiler, loaded for the first compilation. It compiles sources to
-// cubins: machine code for one architecture, which the driver loads without compiling.
+// Nvrtc: NVIDIA's run-time compiler, which is loaded for the first compilation. It compiles sources
+// to cubins. A cubin is machine code for one architecture, which the driver loads without
+// compiling.
 
 #include <cstdint>
 #include <filesystem>
@@ -16,17 +17,19 @@
 
 namespace tunedgemm::internal::cuda {
 
-/// The path and the version of NVRTC, read from the file system: a process that finds everything in
-/// the cache needs the version for the key, but should not load a library of 100 MB for it.
+/// The path and the version of NVRTC, read from the file system. The version is part of cache keys,
+/// so even a process that compiles nothing needs it. Such a process should not load a library of
+/// 100 MB.
 struct NvrtcLocation {
   std::filesystem::path path;
   std::string version;  ///< "13.0", or "13" if no file name has the minor version
 };
 
-/// The first libnvrtc found in, or named by, $TUNEDGEMM_NVRTC; the folders of the loader
-/// ($LD_LIBRARY_PATH, the lines of /etc/ld.so.conf.d, the system folders); $CUDA_HOME and
-/// $CUDA_PATH; /usr/local/cuda; the wheels of pip in $VIRTUAL_ENV, $CONDA_PREFIX and the system
-/// Python. The newest version in a folder is used.
+/// The libnvrtc that $TUNEDGEMM_NVRTC names, as a file or as its folder. If the variable is not
+/// set, the first libnvrtc in: the folders of the loader ($LD_LIBRARY_PATH, the lines of
+/// /etc/ld.so.conf.d, the system folders); $CUDA_HOME and $CUDA_PATH; /usr/local/cuda; the wheels
+/// of pip in $VIRTUAL_ENV, $CONDA_PREFIX and the system Python. If a folder has several versions,
+/// the newest.
 std::optional<NvrtcLocation> find_nvrtc();
 
 /// The newest libnvrtc in the folder.
@@ -35,17 +38,17 @@ std::optional<NvrtcLocation> find_nvrtc_in(const std::filesystem::path& folder);
 /// The folders that find_nvrtc searches, in order, for messages.
 std::vector<std::filesystem::path> nvrtc_folders();
 
-/// The figures of a kernel that ptxas -v prints to the log.
+/// Figures that ptxas -v prints to the log.
 struct CompilerFigures {
   int registers = 0;              ///< per thread
   std::int64_t shared_bytes = 0;  ///< static shared memory
   std::int64_t spill_bytes = 0;   ///< stores and loads
-  /// The warning of ptxas that it dropped an optimization which the kernel relies on (C7500 to
-  /// C7599: wgmma serialised, setmaxnreg ignored); else empty.
+  /// A warning that ptxas dropped an optimization on which the kernel relies (C7500 to C7599: wgmma
+  /// serialised, setmaxnreg ignored). Empty if there is none.
   std::string performance_warning;
 };
 
-/// Sums over all functions in the log; registers are the maximum.
+/// Bytes are sums over all functions in the log; registers are the maximum.
 CompilerFigures parse_compiler_log(std::string_view log);
 
 /// Thread-safe: threads may compile concurrently.
@@ -61,8 +64,8 @@ class Nvrtc {
   std::string why_not(int architecture) const;
 
   /// Compiles for a compute capability (90: sm_90, or sm_90a if the source needs that exact
-  /// architecture). Returns the log if the source does not compile, or if ptxas serialised wgmma; a
-  /// failure of the compiler itself has the cause kEnvironment.
+  /// architecture). Returns a CompileFailure if the source does not compile, or if there is a
+  /// performance_warning. A failure of the compiler itself has the cause kEnvironment.
   std::variant<Binary, CompileFailure> compile(const Source& source, int architecture) const;
 
  private:

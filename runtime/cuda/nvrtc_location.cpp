@@ -64,8 +64,8 @@ std::vector<fs::path> entries(const fs::path& folder, std::string_view prefix) {
   return result;
 }
 
-// The name of the library often has only the major version. The target of the link, or the builtins
-// library in the same folder, has both parts.
+// The name of the library often has only the major version. The target of a symbolic link, or the
+// name of the builtins library in the same folder, also has the minor version.
 std::string version_of(const fs::path& library) {
   std::error_code error;
   const fs::path target = fs::canonical(library, error);

@@ -25,7 +25,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// A sleep costs some 60 us: too much between samples of kernels that take as long.
+// Event::wait() spins for kSpin before it sleeps: a sleep costs some 60 us, as much as a short
+// sample.
 constexpr std::chrono::milliseconds kSpin{2};
 constexpr std::chrono::microseconds kNap{200};
 

@@ -49,7 +49,7 @@ class Event {
   CUevent handle_ = nullptr;
 };
 
-/// The device time between two events. Precondition: both have been passed.
+/// The device time between two events. Precondition: the device has passed both.
 double seconds_between(const PrimaryContext& context, const Event& start, const Event& stop);
 
 }  // namespace tunedgemm::internal::cuda

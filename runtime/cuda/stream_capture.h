@@ -2,7 +2,7 @@
 
 // CapturedStream: the position of a capturing stream in its graph. TriggeringKernels: the kernels
 // of this library that let their successor start early (griddepcontrol of
-// cuda/ptx/synchronization.cuh), so that a launch knows whether it follows one.
+// cuda/ptx/synchronization.cuh). A launch asks whether it follows one of them.
 
 #include <mutex>
 #include <span>
@@ -45,8 +45,8 @@ class TriggeringKernels {
   void add(CUfunction kernel);
   void remove(CUfunction kernel) noexcept;
 
-  /// Whether a launch on the stream now becomes a graph node whose only dependency is one of these
-  /// kernels. Part of the hot path: costs one query if the stream is not being captured.
+  /// Whether the next launch on the stream becomes a graph node whose only dependency is one of
+  /// these kernels. Part of the hot path: costs one query if the stream is not being captured.
   bool one_was_captured_last(const Driver& driver, CUstream stream) const noexcept;
 
  private:

@@ -26,7 +26,7 @@ CUtensorMapSwizzle swizzle_of(int span_bytes) noexcept {
                             : CU_TENSOR_MAP_SWIZZLE_32B;
 }
 
-// The driver's signature predates const.
+// The result is not const, because the driver's signature has no const.
 void* address_of(const TensorMap& map, const Arguments& arguments) noexcept {
   if (map.workspace_offset != 0) {
     return static_cast<char*>(arguments.workspace) + map.workspace_offset;

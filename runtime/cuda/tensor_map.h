@@ -8,8 +8,8 @@
 
 namespace tunedgemm::internal::cuda {
 
-/// The map for these addresses. No lock, no allocation; some 0.03 us. Leaves `encoded` unchanged
-/// for Operand::kNone.
+/// Encodes the map for the addresses in `arguments`. Costs some 0.03 us; takes no lock and
+/// allocates nothing. Leaves `encoded` unchanged for Operand::kNone.
 CUresult encode(const Driver& driver, const TensorMap& map, const Arguments& arguments,
                 CUtensorMap& encoded) noexcept;
 

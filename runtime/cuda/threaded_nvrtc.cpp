@@ -14,7 +14,7 @@ struct ThreadedNvrtc::Shared {
   explicit Shared(const NvrtcLocation& location) : nvrtc(location) {}
 
   Nvrtc nvrtc;
-  std::atomic<int> abandoned{0};  ///< compilations that still run
+  std::atomic<int> abandoned{0};  ///< the abandoned compilations that still run
 };
 
 struct ThreadedNvrtc::Job {

@@ -1,7 +1,8 @@
 #pragma once
 
-// CandidateCompiler: binaries for candidates, taken from the store or from earlier compilations of
-// this process, or compiled on several threads while the caller continues.
+// CandidateCompiler: provides the binaries of candidates. It takes them from the store or from
+// earlier compilations of this process, or compiles them on several threads while the caller
+// continues.
 
 #include <atomic>
 #include <chrono>
@@ -26,15 +27,15 @@
 namespace tunedgemm::internal {
 
 /// LRU cache of the machine code compiled by this process. The source of a candidate does not
-/// contain M, N and K, so problems of the same types and layouts share many binaries, of which the
-/// store keeps only those of winners. Thread-safe.
+/// contain M, N and K, so problems of the same types and layouts share many binaries. The store
+/// keeps only the binaries of winners. Thread-safe.
 class BinaryCache {
  public:
-  /// Drops the least recently used binaries if the machine code exceeds `most_bytes`.
+  /// The cache drops the least recently used binaries if their machine code exceeds `most_bytes`.
   explicit BinaryCache(std::size_t most_bytes = std::size_t{64} << 20) : most_bytes_(most_bytes) {}
 
-  /// The binary for a source's fingerprint, if it is kept. A cache serves one compiler and one
-  /// architecture.
+  /// The binary for a source's fingerprint; empty if the cache has none. A cache serves one
+  /// compiler and one architecture.
   std::optional<Binary> find(const std::string& source_fingerprint);
   /// Ignores a binary larger than the whole cache.
   void keep(const std::string& source_fingerprint, const Binary& binary);
@@ -53,7 +54,7 @@ class BinaryCache {
 };
 
 /// Used by one thread. Device, store and `binaries` must outlive it. The destructor waits for
-/// compilations in progress and drops the others.
+/// compilations in progress, and drops those that have not started.
 class CandidateCompiler {
  public:
   /// Uses `binaries` as a cache, unless it is null.
@@ -67,8 +68,9 @@ class CandidateCompiler {
   /// never.
   void set_deadline(Clock::time_point deadline) { deadline_ = deadline; }
 
-  /// Starts compiling the candidates in this order. Returns immediately or, if compiling would
-  /// disturb timing, when all are compiled. If no thread can be started, binary() compiles instead.
+  /// Starts compiling the candidates in this order. Returns immediately; but if compiling would
+  /// disturb timing, returns when all are compiled. If no thread can be started, binary() compiles
+  /// instead.
   void start(std::span<const Instance> candidates);
 
   /// Waits for the binary if its compilation was started, else obtains it now. Throws DeviceError

@@ -43,7 +43,8 @@ class ReferenceKernel {
           return make(device, store, source);
         })) {}
 
-  // The kernels loop if there is more work than the grid has threads.
+  // `ctas` is the number of CTAs that would do the work in one pass. The grid may be smaller: every
+  // reference kernel loops until all work is done.
   void run(const void* task, std::int64_t task_bytes, DeviceMemory& memory, std::int64_t ctas) {
     if (!kernel_) {
       load();
@@ -62,7 +63,7 @@ class ReferenceKernel {
   }
 
  private:
-  // If nothing can compile the source here, uses a stored binary of another compiler.
+  // If this process cannot compile, uses a stored binary of another compiler.
   static Binary make(Device& device, Store& store, const Source& source) {
     const int architecture = device.limits().arch;
     const std::string& compiler = device.toolchain().compiler;
@@ -166,7 +167,7 @@ class CudaVerifier final : public Verifier {
     std::vector<double> mhz;
     for (std::size_t index = 0; index < clocks_.size(); ++index) {
       const auto& [nanoseconds, cycles] = clocks_[index];
-      // Zero means that no CTA of the launch ran on that SM.
+      // A reading of zero means that no CTA of that launch ran on the SM.
       if (before[index].nanoseconds != 0 && nanoseconds > before[index].nanoseconds) {
         mhz.push_back(static_cast<double>(cycles - before[index].cycles) * 1e3 /
                       static_cast<double>(nanoseconds - before[index].nanoseconds));
@@ -198,7 +199,7 @@ class CudaVerifier final : public Verifier {
   std::unique_ptr<DeviceMemory> result_;
   ReferenceKernel fill_, gemm_, compare_, erase_, find_out_of_bounds_writes_;
   std::optional<ReferenceKernel> read_clocks_;   ///< created on first use
-  std::vector<reference::ClockReading> clocks_;  ///< of the last call, by SM
+  std::vector<reference::ClockReading> clocks_;  ///< the readings of the last call, by SM
   std::unique_ptr<DeviceMemory> readings_;
 };
 

@@ -16,11 +16,11 @@ namespace {
 
 using SteadyClock = std::chrono::steady_clock;
 
-// An idle GPU reaches its clock after some tens of milliseconds of work.
+// An idle GPU reaches its full clock after some tens of milliseconds of work.
 constexpr std::chrono::milliseconds kLongestWarmUp{100};
 constexpr double kFractionOfFullClock = 0.9;
 
-// No compilation takes a day, and infinity does not convert to a duration.
+// Limits the timeout, because infinity does not convert to a duration. No compilation takes a day.
 constexpr double kLongestCompilation = 24 * 3600;
 
 // Equal problems are verified with equal inputs, so that a tuning can be repeated.

@@ -1,11 +1,12 @@
 #pragma once
 
-// DeviceEvaluator: compiles, checks and times candidates on a real device. It is only mechanism:
-// tuner/ decides what to try and what the samples mean.
+// DeviceEvaluator: compiles, checks and times candidates on a real device. It makes no decisions:
+// tuner/ decides which candidates to try and how to judge the samples.
 //
-// It uses its own memory: operands with poison in every unused byte (operands.h), and enough copies
-// of them that a sample never finds its inputs in the cache (regime cold). The reference shares no
-// code with the kernels (kernel_templates/cuda/reference).
+// It uses its own memory for the operands, with poison in every unused byte (operands.h). In the
+// cold regime it keeps several copies of the operands, so that no launch finds its inputs in a
+// cache. The reference implementation (kernel_templates/cuda/reference) shares no code with the
+// candidates.
 
 #include <memory>
 #include <span>
@@ -18,13 +19,13 @@
 
 namespace tunedgemm::internal {
 
-/// Bound to one canonical problem with M, N, batch >= 1. Used by one thread. Device, store and
-/// `binaries` must outlive it, and it must outlive its trials. If the device is lost (a kernel
-/// makes an illegal access or never ends), members throw DeviceError, and the process cannot use
-/// the device any more.
+/// Evaluates candidates for one canonical problem with M, N, batch >= 1. Used by one thread.
+/// Device, store and `binaries` must outlive the evaluator, and the evaluator must outlive its
+/// trials. If the device is lost (a kernel makes an illegal access or never ends), members throw
+/// DeviceError, and the process cannot use the device any more.
 class DeviceEvaluator final : public Evaluator {
  public:
-  /// Keeps compiled binaries in `binaries` for the next problem, unless null. Throws
+  /// Keeps compiled binaries in `binaries` (unless it is null) for the next problem. Throws
   /// DeviceError(kOutOfMemory) if the operands do not fit into the fraction `memory_share` (0 to 1)
   /// of the free memory.
   DeviceEvaluator(Device& device, Store& store, const Problem& problem,
@@ -44,8 +45,8 @@ class DeviceEvaluator final : public Evaluator {
   double now_seconds() override;
   double roofline_us() const override;
 
-  /// A trial of a loaded kernel, from this library or another one, for this problem. Its binary()
-  /// is empty.
+  /// A trial of a loaded kernel for this problem; the kernel may come from another library. The
+  /// trial's binary() is empty.
   std::unique_ptr<Trial> trial(std::shared_ptr<const CompiledKernel> kernel, const Launch& launch);
   /// The scalars with which the problem is computed.
   const Scalars& scalars() const { return scalars_; }

@@ -6,8 +6,8 @@
 namespace tunedgemm::internal {
 namespace {
 
-// Unit roundoffs: of f32; of the 14 bits that tensor cores keep in an accumulator of fp8 products
-// (measured by others on Hopper); and of tf32.
+// Unit roundoffs. For fp8, tensor cores keep 14 bits in an accumulator (measured by others on
+// Hopper).
 constexpr double kUnitF32 = 0x1p-24;
 constexpr double kUnitFp8Accumulator = 0x1p-13;
 constexpr double kUnitTf32 = 0x1p-11;
@@ -27,8 +27,8 @@ bool accumulates_in_tensor_cores(const Problem& problem) {
          problem.numerics == Numerics::kTf32;
 }
 
-// The error of an f64 or f32 accumulator of K products, rounded to nearest at every addition: the
-// worst case up to K = 8, then some ten standard deviations.
+// A bound of the error of an f64 or f32 accumulator of K products that is rounded to nearest at
+// every addition. Up to K = 8 it is the worst case, for larger K some ten standard deviations.
 double rounding_of_accumulator(double unit, double k) {
   return 8 * unit * (k / 4 + 2 * std::sqrt(k));
 }
@@ -57,16 +57,17 @@ double error_of_accumulator(const Problem& problem) {
   return error;
 }
 
-// The bounds of an activation for an argument x with an error of at most `error`. The margin covers
-// the slopes of gelu.
+// The bounds of the error of act(x) if the error of x is at most `error`. The margin covers the
+// slopes of gelu, which exceed 1.
 constexpr double kMargin = 1.2;
 
 ErrorBound bound_of_line(double error, double steepest) {
   return {std::max(kMargin, steepest) * error, 0};
 }
 
-// For y = c x^2 with 2 c = steepest: |c (x + e)^2 - y| <= c (2 |x| e + e^2). Far from zero that
-// exceeds any constant, so part of the bound is relative to y: as 2 |x| s <= x^2 + s^2 for every s,
+// For y = c x^2 with 2 c = steepest: |c (x + e)^2 - y| <= c (2 |x| e + e^2). For large |x| this
+// exceeds any constant, so part of the bound is relative to y. Because 2 |x| s <= x^2 + s^2 for
+// every s > 0,
 //
 //     c (2 |x| e + e^2) <= e / s * y + c e (s + e).
 //
@@ -90,7 +91,8 @@ bool needs_ternary_inputs(const Problem& problem) {
 
 ErrorBound error_bound(const Problem& problem, const Scalars& scalars) {
   if (is_integer(problem.d.type)) {
-    // Integers are exact. After an epilogue in f64, a value close to a half may round either way.
+    // Integer accumulators are exact. After an epilogue in f64, a value near a half may round
+    // either way.
     const bool plain = problem.activation == Activation::kNone && problem.bias == Bias::kNone &&
                        problem.beta == ScalarClass::kZero && scalars.alpha == 1;
     return {plain ? 0.5 : 1.5, 0};
@@ -98,7 +100,7 @@ ErrorBound error_bound(const Problem& problem, const Scalars& scalars) {
   const double unit = unit_roundoff(accumulator_of(problem));
   const double scale = std::abs(scalars.alpha * scalars.scale_a * scalars.scale_b);
   const double deviation = std::sqrt(static_cast<double>(problem.k));
-  // A bound of the terms that the epilogue adds; each of its few steps rounds.
+  // A bound of the values in the epilogue. Each of the epilogue's few steps rounds relative to it.
   const double magnitude = scale * kFarthest * deviation + std::abs(scalars.beta) + 1;
   const double accumulator_error =
       needs_ternary_inputs(problem) ? 0 : scale * error_of_accumulator(problem);
@@ -108,7 +110,7 @@ ErrorBound error_bound(const Problem& problem, const Scalars& scalars) {
   ErrorBound bound = activation.degree == 1 ? bound_of_line(argument_error, activation.steepest)
                                             : bound_of_square(argument_error, activation.steepest,
                                                               unit, magnitude / kFarthest);
-  // Long activations may be approximated.
+  // Kernels may approximate long activations.
   if (activation.is_long) {
     bound.absolute += 32 * unit * magnitude;
     bound.relative += 16 * unit;

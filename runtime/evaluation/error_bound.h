@@ -4,11 +4,12 @@
 // candidates and the tests of the kernels use the same bound.
 //
 // Inputs are uniform in [-1, 1], so an accumulator of K products has a standard deviation of
-// sqrt(K) / 3, and the rounding errors of its additions have random signs: the bound grows with
-// their standard deviation, not with the worst case. It is tight enough to detect a missing k tile,
-// a swapped row, or inputs rounded to fewer bits than the numerics allow. If K is so long that the
-// rounding errors of a correct kernel could hide a missing tile, the inputs are -1, 0 and 1
-// instead: every partial result is then exact, in any order, and only the epilogue may round.
+// sqrt(K) / 3. The rounding errors of its additions have random signs, so the bound grows with
+// their standard deviation, not with the worst case. The bound is tight enough to detect a missing
+// k tile, a swapped row, or inputs rounded to fewer bits than the numerics allow. For a large K the
+// rounding errors of a correct kernel could hide a missing tile; the inputs are then -1, 0 and 1.
+// Every partial result is then exact, whatever the order of the additions, and only the epilogue
+// may round.
 
 #include "kernel_templates/problem/problem.h"
 

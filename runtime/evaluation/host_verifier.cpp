@@ -16,8 +16,9 @@ namespace {
 
 using Range = std::function<void(std::int64_t begin, std::int64_t end)>;
 
-// Splits [0, count) among threads. The caller takes the whole range if it is short, and the part of
-// any thread that cannot be started. Rethrows exceptions of the work.
+// Splits [0, count) among at most `threads` threads, with at least `least` indices each. The
+// calling thread also does the work of threads that cannot be started. Rethrows exceptions of the
+// work.
 void in_parallel(int threads, std::int64_t count, std::int64_t least, const Range& work) {
   const std::int64_t parts =
       std::clamp<std::int64_t>(count / std::max<std::int64_t>(least, 1), 1, threads);
@@ -76,7 +77,8 @@ class HostVerifier final : public Verifier {
   }
 
   void compute(const reference::GemmTask& task) override {
-    // Each thread takes columns, and computes each value of B once for all rows of a batch entry.
+    // Each thread takes some columns. It computes each value of B once for a panel of up to
+    // kMostRows rows with the same batch index.
     in_parallel(threads_, task.sampling.columns, 8, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t row = 0; row < task.sampling.rows;) {
         const std::int64_t batch = reference::sampled_element(task.sampling, task.m, row, 0).batch;
@@ -152,7 +154,7 @@ class HostVerifier final : public Verifier {
     }
   }
 
-  // Copies the poison between the rows as well.
+  // Copies the whole range of the matrix, with the poison between its rows.
   void copy_matrix(const reference::FillTask& task) const {
     const long long last =
         reference::offset_of(task.strides, task.batch - 1, task.rows - 1, task.columns - 1);
@@ -165,7 +167,7 @@ class HostVerifier final : public Verifier {
     });
   }
 
-  // Precondition: all rows are of one batch entry.
+  // Precondition: all rows have the same batch index.
   static void compute_panel(const reference::GemmTask& task, std::int64_t first_row,
                             std::int64_t last_row, std::int64_t first_column,
                             std::int64_t last_column) {

@@ -21,7 +21,7 @@
 namespace tunedgemm::internal {
 namespace {
 
-// Overlap saves a few microseconds at most.
+// Slower kernels are not raced, because overlap saves a few microseconds at most.
 constexpr double kLongUs = 200;
 
 constexpr std::string_view kBudgetIsSpent = "the budget was spent";
@@ -40,7 +40,7 @@ LaunchRace not_compared(std::string_view why, double seconds) {
   return {.choice = {}, .seconds = seconds, .remark = "launches not compared, " + std::string(why)};
 }
 
-// Empty if one variant fails.
+// Loads and checks all variants. Empty if one of them fails.
 std::vector<Variant> checked(std::span<const Instance> instances, const Binary& binary,
                              Device& device, DeviceEvaluator& evaluator) {
   std::vector<Variant> variants;
@@ -78,7 +78,7 @@ LaunchRace race(Device& device, Store& store, std::span<const Instance> instance
   if (contenders.empty()) {
     return {.choice = {}, .seconds = prepared, .remark = {}};
   }
-  // The finals use at least the grace time.
+  // run_finals() may take the grace period even if less time is left, so do not start it.
   if (!(budget.seconds - prepared >= TimeBudget::kGraceSeconds)) {
     return not_compared(kBudgetIsSpent, prepared);
   }

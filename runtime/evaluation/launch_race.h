@@ -1,7 +1,8 @@
 #pragma once
 
-// Decides how a tuned kernel should be launched after another kernel of this library. A tuning in
-// the isolated launch regime cannot measure that, and in a tuning back to back all candidates
+// Chooses the launch variant of a tuned kernel: how to launch it after another kernel of this
+// library. A tuning in the isolated launch regime cannot measure the difference. A tuning in the
+// back-to-back regime does not compare the variants, because it launches all candidates with
 // overlap.
 
 #include <functional>
@@ -23,11 +24,12 @@ struct LaunchChoice {
 
 struct LaunchRace {
   /// Empty if there is only one launch variant, if the kernel is too slow for a difference to
-  /// matter, if memory for the race is missing, or for the reason in the remark.
+  /// matter, if there is no memory for the race, if a variant fails, or for the reason in the
+  /// remark.
   std::optional<LaunchChoice> choice;
   double seconds = 0;  ///< spent on the race
-  /// For people, usually empty: why there is no choice, or why the launch of the winner was kept
-  /// although another one was measured faster.
+  /// A text for users, usually empty. It says why there is no choice, or why the winner keeps its
+  /// launch although another launch was measured faster.
   std::string remark;
 };
 
@@ -37,8 +39,8 @@ struct LaunchRaceBudget {
   std::function<bool()> cancelled;  ///< see TuneOptions
 };
 
-/// Races the launch variants of the winner, whose machine code is `binary`, back to back. Throws
-/// DeviceError if the device is lost.
+/// Races the launch variants of the winner back to back. `binary` is the winner's machine code.
+/// Throws DeviceError if the device is lost.
 LaunchRace fastest_launch(Device& device, Store& store, const Instance& winner,
                           const Binary& binary, double winner_us, const LaunchRaceBudget& budget);
 

@@ -16,8 +16,8 @@ constexpr std::int64_t kInputGuardBytes = 256;
 constexpr std::int64_t kOutputGuardBytes = 4096;
 constexpr std::int64_t kMostAlignment = 16;
 
-// The scalars differ from 1, so that a kernel that ignores one is wrong. They have few bits, so
-// that products with small integers are exact.
+// No scalar is 1, so that a kernel that ignores one computes a wrong result. The scalars have few
+// bits, so that products with small integers are exact.
 constexpr double kAlpha = 0.75;
 constexpr double kBeta = -0.5;
 constexpr float kSlope = 0.125F;
@@ -32,8 +32,8 @@ bool keeps_integer_accumulators(const Problem& problem) {
          problem.bias == Bias::kNone && problem.activation == Activation::kNone;
 }
 
-// The square of a long accumulation could overflow a short D, and infinities hide errors. To
-// prevent that, alpha is reduced by a power of two.
+// The square of a large accumulator could overflow D's type, and infinities hide errors. To prevent
+// this, alpha is reduced by a power of two.
 double alpha_for(const Problem& problem) {
   if (keeps_integer_accumulators(problem)) {
     return 1;
@@ -91,7 +91,8 @@ OperandLayout operand_layout(const Problem& problem) {
   const auto& [m, n, k, batch] = std::array{problem.m, problem.n, problem.k, problem.batch};
   OperandLayout layout;
   std::int64_t end = 0;
-  // Alignment 16 may be exceeded; smaller alignments are exact.
+  // An alignment below 16 is exact, so that a kernel that assumes more fails. Other matrices start
+  // at a multiple of 256.
   const auto place = [&](std::int64_t bytes, std::int64_t alignment, std::int64_t guard) {
     const std::int64_t start =
         round_up(end + guard, kOperandAlignment) + (alignment < kMostAlignment ? alignment : 0);
@@ -173,7 +174,7 @@ reference::FillTask fill(const reference::Input& input, std::byte* matrix, std::
       0};
 }
 
-// A matrix with batch stride 0 is shared by all batch entries and filled once.
+// A matrix with batch stride 0 is the same for all batch indices, so it is filled once.
 std::int64_t distinct_entries(const Matrix& matrix, const Problem& problem) {
   return matrix.batch_stride == 0 ? 1 : problem.batch;
 }
@@ -254,7 +255,7 @@ reference::Sampling sampling_for(const Problem& problem, double multiply_adds,
   const double depth = static_cast<double>(std::max<std::int64_t>(problem.k, 1));
   const double affordable =
       std::max(1.0, std::min(multiply_adds / depth, static_cast<double>(elements)));
-  // Every `step`-th index below `extent`, from a random start below `step`.
+  // Selects every `step`-th index below `extent`, from a random start below `step`.
   const auto spread = [&](std::int64_t extent, double count, std::uint64_t salt, long long& first,
                           long long& step, long long& number) {
     step = 1;

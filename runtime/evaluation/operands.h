@@ -1,9 +1,9 @@
 #pragma once
 
-// Operands: the layout of the matrices of a verified multiplication in one allocation. All bytes
-// outside the matrices (between them, and between rows if the leading dimension is larger) are
-// poison, all bits one: NaN in every float type. A kernel that reads poison computes a wrong
-// result; one that overwrites it is detected.
+// Operands: the layout of the matrices of a verified multiplication in one allocation. All other
+// bytes, between the matrices and between their rows, are poison. All bits of poison are one, which
+// is NaN in every float type. A kernel that reads poison computes a wrong result. A kernel that
+// overwrites poison is detected.
 //
 //     | guard | A | guard | B | guard | C | guard | bias | guard | D | guard |
 
@@ -17,19 +17,19 @@
 
 namespace tunedgemm::internal {
 
-/// Byte offsets of the first elements, which are aligned exactly as the problem says, and no
-/// better.
+/// Byte offsets of the first elements. If the problem's alignment is below 16 bytes, an element has
+/// exactly this alignment, so that a kernel that assumes more fails.
 struct OperandLayout {
   std::int64_t a = 0, b = 0, c = 0, bias = 0, d = 0;
-  std::int64_t d_region = 0;        ///< start of D with its guards: a multiple of 8
+  std::int64_t d_region = 0;        ///< start of D and its guards: a multiple of 8
   std::int64_t d_region_bytes = 0;  ///< a multiple of 8
   std::int64_t bytes = 0;           ///< of the allocation: a multiple of 256
 
   friend bool operator==(const OperandLayout&, const OperandLayout&) = default;
 };
 
-/// Precondition: the problem is canonical. C has no space of its own if it is
-/// unread or shares D's.
+/// Precondition: the problem is canonical. C has no space of its own if it is not read, or if it is
+/// D.
 OperandLayout operand_layout(const Problem& problem);
 
 /// A verified multiplication: the problem, its scalars and the seed of its inputs. The members
@@ -42,8 +42,8 @@ struct VerifiedProblem {
 
   VerifiedProblem(const Problem& canonical_problem, std::uint64_t input_seed);
 
-  /// Without a workspace. `scales` points to scale_a and scale_b in the device's memory; used for
-  /// fp8.
+  /// The arguments of a launch, without a workspace. `scales` points to scale_a and scale_b in the
+  /// device's memory, and is used only for fp8.
   Arguments arguments(std::byte* base, const float* scales) const;
 
   reference::Input a() const;
@@ -68,9 +68,10 @@ struct VerifiedProblem {
   reference::OutOfBoundsTask find_out_of_bounds_writes(std::byte* base) const;
 };
 
-/// The elements of D to compare: all if possible; else rows at odd distances, so that no position
-/// in a tile is left out, and, if K is long, only some of the columns. The reference then performs
-/// about `multiply_adds` and keeps at most `elements` values.
+/// The elements of D to compare: all if the reference can compute all of them, else a sample. The
+/// distance between sampled rows is odd, so that the sample covers every position in a tile. If K
+/// is large, columns are sampled, too. The reference then performs about `multiply_adds`
+/// multiply-adds and keeps at most `elements` values.
 reference::Sampling sampling_for(const Problem& problem, double multiply_adds,
                                  std::int64_t elements, std::uint64_t seed);
 

@@ -14,7 +14,7 @@ constexpr int kPoison = 0xff;
 constexpr std::int64_t kMostSets = 1024;
 constexpr std::int64_t kMostSampledElements = 4 << 20;
 
-// The sets of operands may use 1/4 of the memory; a single set may use all of it.
+// Several sets of operands may together use 1/4 of the memory. A single set may use all of it.
 constexpr std::int64_t kFractionOfMemory = 4;
 
 std::int64_t cold_bytes(const Device& device, const Problem& problem) {
@@ -155,7 +155,8 @@ std::variant<double, Rejection> TrialRunner::check_or_throw(const CompiledKernel
   return __builtin_bit_cast(double, result.worst);
 }
 
-// "batch=0 m=3 n=17: got 1.25, expected 0.5, 4.2 times the error bound; 17 of 4096 elements wrong"
+// "batch=0 m=3 n=17: got 1.25, expected 0.5; the worst is 4.2 times the error bound off; 17 of 4096
+// elements wrong"
 std::string TrialRunner::wrong_result(const reference::ComparisonResult& result) {
   const reference::CompareTask task =
       verified_.compare(sampling_, static_cast<const double*>(expected_->data()), set(0));
@@ -186,7 +187,7 @@ std::string TrialRunner::wrong_result(const reference::ComparisonResult& result)
   return text.str();
 }
 
-// Poisons D again; any other value around D was then written by the kernel.
+// Poisons D again. Any value in D's region that is then not poison was written out of bounds.
 std::string TrialRunner::out_of_bounds_writes() {
   verifier_->erase(verified_.erase(set(0)));
   const OutOfBoundsWrites found =
@@ -223,7 +224,7 @@ std::variant<double, Rejection> TrialRunner::sample_or_throw(TimedLaunch& timed,
   if (!is_filled_) {
     fill_operands();
   }
-  // A larger workspace may have replaced the one with which the timing was prepared.
+  // A larger workspace may have replaced the workspace for which `timed` was prepared.
   void* const workspace = workspace_ ? workspace_->data() : nullptr;
   if (timed.rotation.front().workspace != workspace) {
     for (Arguments& each : timed.rotation) {

@@ -7,7 +7,7 @@ namespace tunedgemm::internal {
 namespace {
 
 constexpr double kCandidateSeconds = 30;
-// The cost model errs by a smaller factor, even on a busy machine.
+// The cost model is never wrong by this factor, even on a busy machine.
 constexpr double kMostTimesPredicted = 20;
 constexpr double kFilledBytesPerSecond = 50e6;
 
@@ -64,7 +64,7 @@ WatchedEvaluator::WatchedEvaluator(Evaluator& watched, const Problem& problem,
                                    const TuneOptions& options)
     : watched_(watched), options_(options), filling_seconds_(filling_seconds(problem)) {}
 
-// Compilation has its own timeout; loading follows.
+// kCompiledAndLoaded is longer than the compiler's own timeout, and leaves time for loading.
 Prepared WatchedEvaluator::prepare(const Instance& instance) {
   constexpr double kCompiledAndLoaded = 600;
   const AtWork at_work(options_, instance.candidate,

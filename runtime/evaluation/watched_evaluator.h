@@ -1,15 +1,15 @@
 #pragma once
 
-// WatchedEvaluator: reports the candidate in progress, so that a watching process knows which one
-// failed if this process ends or hangs.
+// WatchedEvaluator: reports the running candidate. If this process ends or hangs, the process that
+// watches it knows which candidate failed.
 
 #include "tuner/evaluator.h"
 #include "tuner/tune.h"
 
 namespace tunedgemm::internal {
 
-/// Forwards to `watched`, which must outlive this evaluator; this one must outlive its trials. Used
-/// by one thread.
+/// Forwards all calls to `watched`, which must outlive this evaluator. This evaluator must outlive
+/// its trials. Used by one thread.
 class WatchedEvaluator final : public Evaluator {
  public:
   /// Calls `options.on_candidate`, which must not be empty.
@@ -39,10 +39,11 @@ class WatchedEvaluator final : public Evaluator {
 /// The time limit for filling the operands and computing the expected result in the first check.
 double filling_seconds(const Problem& problem);
 
-/// The time after which a candidate with this many launches has hung.
+/// The time after which a candidate with this many launches counts as hung.
 double seconds_until_hung(const TuneOptions& options, const Instance& instance, int launches);
 
-/// Reports the candidate to options.on_candidate as in progress during its lifetime.
+/// Reports to options.on_candidate that the candidate is running, from the constructor to the
+/// destructor.
 class [[nodiscard]] AtWork {
  public:
   AtWork(const TuneOptions& options, const Candidate& candidate, double seconds);

@@ -1,7 +1,7 @@
-// The algorithm of kernel_templates/host/blocked/kernel.cc with fixed sizes: rows of A and columns
-// of B are widened while they are packed, tiles are multiplied in registers, and accumulators stay
-// in scratch between blocks of K. Only the conversions of inputs and outputs are selected at run
-// time, once per line of elements.
+// The algorithm of kernel_templates/host/blocked/kernel.cc with fixed block sizes. Packing widens
+// the elements of A and B to the accumulator's type. Tiles are multiplied in registers.
+// Accumulators stay in scratch between blocks of K. Only conversions depend on run-time types: the
+// conversion of inputs is selected once per line, that of outputs once per element.
 
 #include "runtime/host/built_in.h"
 
@@ -18,7 +18,7 @@ namespace tunedgemm::internal {
 namespace {
 
 constexpr int kTileM = 6;
-constexpr int kTileBytes = 64;  // of a row of a tile
+constexpr int kTileBytes = 64;  // the bytes of a row of a tile
 constexpr long long kBlockM = 16LL * kTileM;
 constexpr long long kBlockN = 512;
 constexpr long long kBlockK = 256;
@@ -63,8 +63,8 @@ const void* element(DataType type, const void* matrix, long long index) {
   return static_cast<const std::byte*>(matrix) + index * size_bytes(type);
 }
 
-// A or B of one batch entry, which begins at element `offset`: `width` lines of `depth` elements
-// are packed side by side. The pointer is null if no element is read.
+// A or B of one batch index, which begins at element `offset`. pack() packs `width` lines of
+// `depth` elements side by side. `matrix` is null if no element is read.
 struct Operand {
   DataType type;
   const void* matrix;
@@ -95,8 +95,8 @@ struct Operand {
   }
 };
 
-// accumulators += a * b, with kTileM values of a and one row of b for each k. s32 accumulators are
-// unsigned, because they wrap modulo 2^32.
+// accumulators += a * b, with kTileM values of a and one row of b for each k. s32 accumulators have
+// an unsigned type, because they wrap modulo 2^32.
 template <class Accumulator>
 [[gnu::always_inline]] inline void multiply(Accumulator* accumulators, const Accumulator* a,
                                             const Accumulator* b, long long depth) {

@@ -1,7 +1,7 @@
 #pragma once
 
-// The multiplication built into the library, for machines without a C++ compiler. One blocked
-// kernel per accumulator type, which takes element types, orders and epilogue at run time.
+// The linked-in kernel, for machines without a C++ compiler. It is one blocked algorithm for each
+// accumulator type. Element types, orders and epilogue are run-time parameters.
 
 #include <cstdint>
 
@@ -10,7 +10,7 @@
 
 namespace tunedgemm::internal {
 
-/// The properties that other kernels get from their defines.
+/// The properties that compiled kernels get from their defines.
 struct ProblemClass {
   DataType a = DataType::kF32, b = DataType::kF32, d = DataType::kF32;
   Order order_a = Order::kRowMajor, order_b = Order::kRowMajor;
@@ -21,7 +21,7 @@ struct ProblemClass {
 
 ProblemClass problem_class(const Problem& problem);
 
-/// The scratch of each thread.
+/// The scratch that each thread needs.
 std::int64_t built_in_scratch_bytes();
 
 /// Computes any problem of the class. `problem_class` must outlive the work.

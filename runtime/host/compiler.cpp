@@ -27,8 +27,8 @@ constexpr std::string_view kForThisCpu = "-mcpu=native";
 constexpr std::string_view kForThisCpu = "-march=native";
 #endif
 
-// No flag changes results, except that a multiplication and an addition may be fused into one
-// rounding. Without errno and traps, loops with comparisons can be vectorized.
+// Only -ffp-contract=fast changes results: it fuses a multiplication and an addition into one
+// rounding. Without errno and traps the compiler can vectorize loops with comparisons.
 constexpr std::string_view kFlags[] = {"-std=c++20",
                                        "-O3",
                                        "-ffp-contract=fast",

@@ -13,22 +13,22 @@
 
 namespace tunedgemm::internal {
 
-/// A value that identifies one compiler. Threads may share it.
+/// One compiler of the system. A value type; threads may share it.
 ///
-/// Searches $TUNEDGEMM_CXX, else $CXX (the first word is the program, the others are arguments),
-/// else c++, g++ and clang++ on the PATH. If a variable is set but does not name a program, there
-/// is no compiler, and why_not says so.
+/// find() uses $TUNEDGEMM_CXX, else $CXX, else the first of c++, g++ and clang++ on the PATH. The
+/// first word of a variable is the program, the others are arguments. If a variable is set but does
+/// not name a program, there is no compiler, and why_not() says so.
 class Compiler {
  public:
   /// Reads the environment and the file system; starts no process.
   static Compiler find();
 
-  /// Empty if there is a compiler, else a sentence that says what was searched and what to do.
+  /// Empty if there is a compiler, else a sentence that names the programs tried and the remedy.
   const std::string& why_not() const { return why_not_; }
 
   /// "x86_64-linux-gnu-g++-12 1010360-1673456789": the name of the program with links resolved, its
-  /// size and its modification time in seconds. Another version is another file, so no process is
-  /// needed to distinguish versions. "none" if there is no compiler.
+  /// size and its modification time in seconds. This distinguishes versions without starting a
+  /// process, because each version is another file. "none" if there is no compiler.
   const std::string& identity() const { return identity_; }
 
   /// Compiles for the CPU of this machine in a private temporary folder, which is removed

@@ -7,15 +7,14 @@
 namespace tunedgemm::internal {
 namespace {
 
-// The last-level cache may be shared with many other cores; evicting more of it is not worth the
-// time.
+// Many cores may share the last-level cache. Evicting more of it would take too long.
 constexpr std::int64_t kMostColdBytes = 256 << 20;
 
 // Per core: two vector units, each with a fused multiply-add per cycle.
 double operations_per_core_and_cycle(const Problem& problem, const DeviceLimits& limits) {
   const std::int64_t accumulator_bytes =
       std::min<std::int64_t>(size_bytes(accumulator(problem.a.type, problem.b.type)), 8);
-  // Several integers or 16-bit floats may share a lane.
+  // Several integers or 16-bit floats may share a lane of the accumulator's size.
   const double packing = size_bytes(problem.a.type) >= 4 ? 1 : 4;
   return packing * 2 * 2 * static_cast<double>(limits.simd_bits) /
          (8 * static_cast<double>(accumulator_bytes));
@@ -39,7 +38,7 @@ class HostBackend final : public Backend {
     return make_host_verifier(std::max(device.limits().threads, 1));
   }
 
-  // The reported clock excludes turbo.
+  // The factor 2.5 covers turbo, which the reported clock excludes.
   double roofline_us(const Problem& problem, const DeviceLimits& limits) const override {
     const double operations_per_us = 2.5 * limits.clock_ghz * 1e3 * limits.threads *
                                      operations_per_core_and_cycle(problem, limits);

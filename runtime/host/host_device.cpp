@@ -53,8 +53,8 @@ class HostMemory final : public DeviceMemory {
 };
 
 // Whether the CPU can read the byte at `pointer`; true if that cannot be determined. Writing the
-// byte to a pipe reads it, but fails with EFAULT where a load would cause a segmentation fault. The
-// write() of the C library would not do, because sanitizers check its memory themselves.
+// byte to a pipe fails with EFAULT if a load would cause a segmentation fault. This is a direct
+// system call, because sanitizers check the memory that the C library's write() gets.
 bool is_readable(const void* pointer) noexcept {
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) {

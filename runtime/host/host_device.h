@@ -11,11 +11,11 @@ namespace tunedgemm::internal {
 
 class HostDevice : public Device {
  public:
-  /// The upper limit of threads.
+  /// The largest number of threads.
   static constexpr int kMostThreads = 1024;
 
-  /// `threads` 0: available_threads(). If the system cannot provide them, uses fewer and logs a
-  /// warning.
+  /// If `threads` is 0, uses available_threads(). If the system refuses some threads, uses fewer
+  /// and logs a warning.
   explicit HostDevice(int threads);
 
   const Backend& backend() const override;
@@ -30,7 +30,7 @@ class HostDevice : public Device {
   bool compiling_disturbs_timing() const override { return true; }
   std::variant<std::unique_ptr<CompiledKernel>, Rejection> load(const Binary& binary,
                                                                 const Launch& launch) override;
-  /// The built-in kernel exists for every problem class: it replaces any family and config.
+  /// The linked-in kernel computes every problem class, so it can replace any candidate.
   std::unique_ptr<CompiledKernel> built_in(const Instance& instance) override;
 
   std::string why_not_memory(const void* pointer) const override;

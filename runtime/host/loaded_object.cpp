@@ -52,8 +52,8 @@ bool write_all(int file, std::span<const std::byte> bytes) {
   return true;
 }
 
-// The loader treats equal paths as one object, and descriptors are reused after close. So each load
-// spells its path differently, with another number of slashes, which the system ignores.
+// dlopen treats equal paths as one object, and descriptors are reused after close. Therefore each
+// load has a different number of slashes in its path. The system ignores repeated slashes.
 std::string unique_path(int file) {
   static std::atomic<unsigned> loads{0};
   const unsigned number = loads.fetch_add(1);
@@ -70,7 +70,7 @@ constexpr ElfW(Half) kThisMachine = EM_AARCH64;
 constexpr ElfW(Half) kThisMachine = EM_X86_64;
 #endif
 
-// All segments must be inside the file: if the loader maps a missing one, the process gets SIGBUS.
+// All segments must be inside the file: an access to a mapped page beyond its end raises SIGBUS.
 std::string why_malformed(std::span<const std::byte> bytes) {
   ElfW(Ehdr) header{};
   if (bytes.size() < sizeof header) {
@@ -102,7 +102,7 @@ std::string why_malformed(std::span<const std::byte> bytes) {
   return "";
 }
 
-using Loaded = std::variant<std::unique_ptr<LoadedObject>, std::string>;  // or the failed call
+using Loaded = std::variant<std::unique_ptr<LoadedObject>, std::string>;  // or an error message
 
 Loaded load_from(const std::string& path) {
   void* handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
@@ -121,7 +121,7 @@ Loaded load_in_memory(std::span<const std::byte> bytes) {
   if (!write_all(file.descriptor(), bytes)) {
     return failure("a compiled kernel could not be written");
   }
-  // Seals the file: nobody can truncate it now, not even through /proc.
+  // Seal the file, so that nobody can truncate it, not even through /proc.
   (void)fcntl(file.descriptor(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE);
   return load_from(unique_path(file.descriptor()));
 }

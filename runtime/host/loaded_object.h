@@ -16,10 +16,10 @@ namespace tunedgemm::internal {
 /// symbols.
 class LoadedObject {
  public:
-  /// A non-null object. Rejected as kLoadFailed if the bytes are no shared object for this machine,
-  /// and as kUnavailable if the system fails (memory, descriptors). The bytes are not kept: they go
-  /// through a file in memory, or, if that fails, a file in a private folder that is removed
-  /// immediately.
+  /// Returns a non-null object. Rejects the bytes as kLoadFailed if they are no shared object for
+  /// this machine, and as kUnavailable if the system fails (memory, descriptors). The bytes are
+  /// loaded from a file in memory. If that fails, they are loaded from a file in a private folder,
+  /// which is removed at once. The bytes are not kept.
   static std::variant<std::unique_ptr<LoadedObject>, Rejection> load(
       std::span<const std::byte> bytes);
 

@@ -130,7 +130,7 @@ std::int64_t cache_bytes(int level) {
   return 0;
 }
 
-// The CPU quota of the control group in CPUs; 0: no limit.
+// The CPU quota of the control group, as a number of CPUs; 0: no limit.
 int control_group_cpus() {
   std::int64_t quota = 0, period = 0;
   std::istringstream version_2(first_line("/sys/fs/cgroup/cpu.max"));  // "max 100000"
@@ -191,8 +191,8 @@ Processor this_processor() {
   if (features.empty()) {
     features = cpu_field("Features");  // ARM
   }
-  // CPUID gives an incomplete feature list. Its text and hash differ from those of /proc/cpuinfo,
-  // so machine code compiled elsewhere does not match.
+  // Without /proc use CPUID, whose feature list is incomplete. Its hash differs from the hash with
+  // /proc, so machine code that was stored with /proc does not match.
   if (processor.name.empty() && features.empty()) {
     processor.name = name_by_cpuid();
     features = simd_features_by_cpuid();

@@ -17,21 +17,21 @@ int available_threads();
 
 struct Processor {
   std::string name;       ///< "AMD EPYC 9354"
-  std::string simd_name;  ///< "avx512", "avx2", "avx", "sse2", "neon", "sve"
+  std::string simd_name;  ///< "avx512", "avx2", "avx", "sse2", "neon", "scalar"
   int simd_bits = 128;
-  /// A hash of the model and all its features in eight hexadecimal digits: a kernel compiled for
-  /// this CPU may use any of them.
+  /// A hash of the model and all features of the CPU, in eight hexadecimal digits. A kernel
+  /// compiled for this CPU may use any of the features.
   std::string features;
   std::int64_t l1_bytes = 0, l2_bytes = 0, l3_bytes = 0;  ///< per core, per core, shared
   int maximum_mhz = 0;                                    ///< 0 if unknown
   std::int64_t memory_bytes = 0;
 };
-/// Returns the same in every process on the machine.
+/// The result is the same in every process on the machine.
 Processor this_processor();
 
 DeviceIdentity identity_of(const Processor& processor, int threads);
-/// Clock and memory bandwidth are estimates if the system does not report them, which is good
-/// enough for ranking.
+/// The memory bandwidth is an estimate, and so is the clock if the system does not report it. This
+/// is good enough for ranking.
 DeviceLimits limits_of(const Processor& processor, int threads);
 
 /// The current clock of the first CPU; 0 if unknown.

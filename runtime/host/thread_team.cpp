@@ -11,8 +11,8 @@
 namespace tunedgemm::internal {
 namespace {
 
-// Some 30 microseconds: longer than the gap between the calls of a busy program, too short to
-// matter in an idle one.
+// Some 30 microseconds. This is longer than the gaps between the calls of a busy program, and too
+// short to matter in an idle program.
 constexpr int kSpins = 1000;
 
 void relax() noexcept {
@@ -54,7 +54,7 @@ bool ScratchMemory::reserve(std::int64_t bytes) noexcept {
   if (bytes <= bytes_) {
     return true;
   }
-  // Doubling avoids a new mapping for every request in a growing series.
+  // Doubling the size avoids a new mapping for each of many growing requests.
   const std::int64_t rounded =
       (std::max(bytes, 2 * bytes_) + kHugePage - 1) / kHugePage * kHugePage;
   std::int64_t size = rounded;
@@ -66,8 +66,8 @@ bool ScratchMemory::reserve(std::int64_t bytes) noexcept {
   if (larger == nullptr) {
     return false;
   }
-  // Packed blocks are read sequentially, so large pages save address translations. This is only
-  // advice, so a failure is ignored.
+  // Packed blocks are read sequentially, so large pages save address translations. A failure does
+  // not matter, because madvise only gives advice.
   madvise(larger, static_cast<std::size_t>(size), MADV_HUGEPAGE);
   if (data_ != nullptr) {
     munmap(data_, static_cast<std::size_t>(bytes_));
@@ -84,7 +84,7 @@ ThreadTeam::ThreadTeam(int threads, std::int64_t scratch_bytes) {
     members_.push_back(std::make_unique<Member>());
   }
   members_.front()->scratch.reserve(scratch_bytes);
-  // Nothing may throw from here on, since no destructor would end the threads.
+  // Nothing may throw from here on: the destructor, which ends the threads, would not run.
   for (std::size_t rank = 1; rank < wanted; ++rank) {
     Member& member = *members_[rank];
     auto started = start_thread([this, &member, rank] { serve(member, static_cast<int>(rank)); });

@@ -1,8 +1,8 @@
 #pragma once
 
 // ThreadTeam: the threads of the host device. They live as long as the team, and spin briefly for
-// the next launch before they sleep. The calling thread is always rank 0, so a team of one costs
-// nothing.
+// the next launch before they sleep. The calling thread always has rank 0, so a team of one needs
+// no other thread.
 
 #include <atomic>
 #include <cstdint>
@@ -16,9 +16,8 @@
 
 namespace tunedgemm::internal {
 
-/// The scratch of a thread: memory mapped from the kernel, which grows and never shrinks. Pages are
-/// allocated when they are first touched, so a large reservation costs little. Used by one thread
-/// at a time.
+/// The scratch memory of a thread, from mmap(). It grows and never shrinks. Pages are allocated
+/// when they are first touched, so a large reservation costs little. Used by one thread at a time.
 class ScratchMemory {
  public:
   ScratchMemory() = default;
@@ -47,8 +46,8 @@ struct TeamWork {
 /// Thread-safe: concurrent calls of run() are serialized.
 class ThreadTeam {
  public:
-  /// Starts `threads` threads, or as many as the system provides. The first thread's scratch of
-  /// `scratch_bytes` is reserved before the others allocate their stacks.
+  /// A team of `threads` threads including the caller, or as many as the system provides. Reserves
+  /// the caller's scratch of `scratch_bytes` before the other threads allocate their stacks.
   [[nodiscard]] explicit ThreadTeam(int threads, std::int64_t scratch_bytes = 0);
   ~ThreadTeam();
   ThreadTeam(const ThreadTeam&) = delete;
@@ -59,8 +58,9 @@ class ThreadTeam {
   /// Provides at least `scratch_bytes` of scratch for every thread. False if there is no memory.
   bool reserve(std::int64_t scratch_bytes) noexcept;
 
-  /// Runs the work on `threads` threads, or fewer if size() is smaller or not all of them get
-  /// scratch, and returns when all have finished. Returns 0, or ENOMEM if no thread gets scratch.
+  /// Runs the work on `threads` threads and returns when all have finished. Uses fewer threads if
+  /// size() is smaller, or if not all threads get scratch. Returns 0, or ENOMEM if no thread gets
+  /// scratch.
   int run(const TeamWork& work, const Arguments& arguments, int threads,
           std::int64_t scratch_bytes) noexcept;
 
@@ -73,14 +73,14 @@ class ThreadTeam {
 
   void serve(Member& member, int rank);
   void call(int rank) noexcept;
-  /// Reserves scratch and returns the number of leading threads that have it.
+  /// Reserves scratch for the threads in the order of their ranks. Returns how many have it.
   int equip(std::int64_t scratch_bytes) noexcept;
   static void wait_at_barrier(void* team) noexcept;
 
   std::mutex run_mutex_;
   std::vector<std::unique_ptr<Member>> members_;
 
-  // The launch in progress, written by the caller before it wakes the others.
+  // The launch in progress, written by the calling thread before it wakes the others.
   const TeamWork* work_ = nullptr;
   const Arguments* arguments_ = nullptr;
   int threads_ = 1;

@@ -1,7 +1,7 @@
 #pragma once
 
-// Caller: in a process started as a ChildProcess, the connection to the process that started it.
-// They exchange lines over a socket, the child's standard input. A process does not outlive its
+// Caller: the connection of a child process (ChildProcess) to the process that started it. The two
+// exchange lines over a socket, which is the child's standard input. The child does not outlive its
 // caller.
 
 #include <chrono>
@@ -14,9 +14,9 @@ namespace tunedgemm::internal {
 /// Thread-safe. Copies share the connection.
 class Caller {
  public:
-  /// Starts the reading thread. The input ends when the caller ends, for whatever reason. This
-  /// process then has the time `grace` to exit, after which it is killed with its process group.
-  /// Throws std::system_error if it gets no descriptor or no thread.
+  /// Starts a thread that reads the input. The input ends when the caller ends, for any reason. The
+  /// thread then waits for the time `grace` and kills this process with its process group. Throws
+  /// std::system_error if the system provides no descriptor or no thread.
   explicit Caller(std::chrono::milliseconds grace);
 
   /// Sends a line. No effect if the caller has ended.

@@ -28,7 +28,7 @@ constexpr std::size_t kLongestLine = 1 << 20;
 // The time between SIGTERM and SIGKILL, in which a compiler can remove its temporary files.
 constexpr std::chrono::milliseconds kTerminationGrace{100};
 constexpr std::chrono::milliseconds kPollInterval{10};
-// A process that SIGKILL does not end within this time is held by a driver.
+// If SIGKILL does not end a process within this time, a driver blocks it.
 constexpr std::chrono::seconds kKillTimeout{5};
 
 void throw_if(int error, const std::string& what) {
@@ -83,8 +83,7 @@ std::vector<char*> pointers_to(const std::vector<std::string>& texts) {
   return pointers;
 }
 
-// The environment of children: this process's, with these variables in place of those of the same
-// names.
+// The environment that children inherit, with `variables` added or replaced.
 std::vector<std::string> environment_with(const std::vector<std::string>& variables) {
   std::vector<std::string> all = environment_of_children();
   std::erase_if(all, [&](const std::string& inherited) {
@@ -214,7 +213,7 @@ ChildResult ChildProcess::finish(Clock::time_point deadline) {
   }
   signal_group(SIGKILL);
   if (ends_within(kKillTimeout)) {
-    int status = 0;  // unchanged if the program reaps its children itself
+    int status = 0;  // stays 0 if other code of this process has reaped the child
     while (waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
     }
     std::string output = std::move(result_.output);
@@ -228,7 +227,7 @@ ChildResult ChildProcess::finish(Clock::time_point deadline) {
   return result_;
 }
 
-// Does not reap the child (WNOWAIT): its pid must not be reused before the group is killed.
+// Does not reap the child (WNOWAIT), so that its pid is not reused before the group is killed.
 bool ChildProcess::runs() const {
   siginfo_t ended{};
   if (waitid(P_PID, static_cast<id_t>(pid_), &ended, WEXITED | WNOHANG | WNOWAIT) != 0) {
@@ -264,8 +263,8 @@ void ChildProcess::signal_group(int signal) const {
   }
 }
 
-// Returns whether the child ended before the deadline. The end of the socket's data does not tell:
-// other processes may hold the socket open for longer, and the child may close it earlier.
+// Returns whether the child ended before the deadline. Watches the process, because the socket does
+// not tell: other processes may keep it open for longer, and the child may close it earlier.
 bool ChildProcess::read_until_end(Clock::time_point deadline) {
   std::string& output = result_.output;
   bool is_open = true;
@@ -295,7 +294,7 @@ bool ChildProcess::read_until_end(Clock::time_point deadline) {
   }
 }
 
-// The child's own children inherit the limits. Never raises a lower limit.
+// Never raises a limit that is already lower. The child's own children inherit the limits.
 void ChildProcess::limit(int resource, std::int64_t most) const {
   const auto kind = static_cast<decltype(RLIMIT_CORE)>(resource);
   rlimit now{};

@@ -1,12 +1,12 @@
 #pragma once
 
-// ChildProcess: starts a program; the library starts every program this way.
+// ChildProcess: a running program. The library starts every program this way.
 //
 // The program's standard input, output and error are one end of a socket pair; this process has the
-// other end. The program leads a process group of its own, which its children join. It dumps no
-// core, and has the signal dispositions that a shell would give it. The group does not survive the
-// object. If this process ends, a program of ours exits at the end of its input (Caller); any other
-// program is ended by its CPU time limit.
+// other end. The program leads a new process group, which its children join. It dumps no core, and
+// starts with default signal dispositions. The destructor kills the group. If this process is
+// killed first, a program of this library exits at the end of its input (Caller), and the CPU time
+// limit ends any other program.
 
 #include <sys/types.h>
 
@@ -61,9 +61,9 @@ class ChildProcess {
   /// Whether a signal such as SIGSTOP has stopped the program, so that it may never continue.
   bool is_stopped() const;
 
-  /// Reads the program's output until the program has ended. At the deadline, its group gets
-  /// SIGTERM, and SIGKILL 100 ms later. The rest of the group is killed in any case. Stops waiting
-  /// after 5 s for a process that SIGKILL does not end, because a driver holds it.
+  /// Reads the program's output until the program has ended. At the deadline the program's group
+  /// gets SIGTERM, and SIGKILL 100 ms later. If the program ends earlier, the rest of its group
+  /// gets SIGKILL. Stops waiting 5 s after SIGKILL, because a driver may block the process.
   ChildResult finish() { return finish(deadline_); }
   ChildResult finish(Clock::time_point deadline);
 
@@ -77,7 +77,7 @@ class ChildProcess {
   Clock::time_point deadline_;
   pid_t pid_ = -1;  ///< -1 after finish()
   int socket_ = -1;
-  std::string received_;  ///< not yet returned by receive()
+  std::string received_;  ///< input that receive() has not returned yet
   ChildResult result_;
 };
 

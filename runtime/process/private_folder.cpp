@@ -21,8 +21,9 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kPrefix = "tunedgemm-";
-// A folder that has had no new file for this long is not in use: the longest compilation takes half
-// as long. This protects folders of processes in other containers, whose pids mean nothing here.
+// A folder without a new file for this long is not in use: the longest compilation takes half as
+// long. The age protects the folders of processes in other containers, whose pids are not valid
+// here.
 constexpr std::chrono::minutes kStaleAge{10};
 
 bool is_of_dead_process(const fs::path& folder) {
@@ -64,7 +65,7 @@ PrivateFolder::PrivateFolder() {
   int error = ENOENT;
   std::string name;
   for (const fs::path& place : temporary_places()) {
-    // Whoever can rename the folder could put other code in its place.
+    // A user who can rename the folder could put other code in its place.
     if (const Trust trust = examine_trust(place / "folder" / "kernel.so"); !trust) {
       name = place.string() + ", which " + trust.why_not;
       error = EPERM;

@@ -10,14 +10,14 @@ namespace tunedgemm::internal {
 /// $TMPDIR, if it is an absolute path, and /tmp.
 std::vector<std::filesystem::path> temporary_places();
 
-/// The destructor removes the folder with its contents. Its name, tunedgemm-<pid>-XXXXXX, contains
-/// the pid of its process: if that process was killed, the next PrivateFolder created in the same
+/// The destructor removes the folder with its contents. The folder's name, tunedgemm-<pid>-XXXXXX,
+/// contains the pid of its process. If that process was killed, a later PrivateFolder in the same
 /// place removes the folder.
 class PrivateFolder {
  public:
-  /// Creates the folder in the first of the temporary_places() that allows it and in which nobody
-  /// else can replace it (cache/trust.h). If there is none, throws std::system_error, which names
-  /// the last one.
+  /// Creates the folder in the first of the temporary_places() that permits this, and in which no
+  /// other user can replace the folder (cache/trust.h). If there is no such place, throws a
+  /// std::system_error that names the last one tried.
   [[nodiscard]] PrivateFolder();
   ~PrivateFolder();
   PrivateFolder(const PrivateFolder&) = delete;

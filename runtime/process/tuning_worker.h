@@ -1,7 +1,7 @@
 #pragma once
 
 // TuningWorker: the caller's side of a worker process (worker_process.h). A candidate that crashes,
-// hangs or breaks the device costs only the worker: the candidate is recorded, and the next worker
+// hangs or breaks the device costs only the worker. The crash is recorded, and the next worker
 // continues.
 
 #include <chrono>
@@ -23,25 +23,25 @@ namespace tunedgemm::internal {
 /// object.
 class TuningWorker {
  public:
-  /// A tuning's time limit is twice the sum of its budget and the time to fill the operands, plus
-  /// this slack: for opening the device, and for waiting for a lease, or for a compiler on an
-  /// overloaded machine.
+  /// The time limit of a tuning is 2 * (budget + filling_seconds()) + kSlack. The slack covers
+  /// opening the device, waiting for a lease, and slow compilation on an overloaded machine.
   static constexpr std::chrono::seconds kSlack{120};
   /// The tuning of a problem fails after this many lost workers.
   static constexpr int kMostWorkers = 8;
 
-  /// `command` is the program and its arguments up to kWorkerFlag. tune() starts the worker.
+  /// `command` is the program and its arguments up to and including kWorkerFlag. The first tune()
+  /// starts the worker.
   TuningWorker(std::vector<std::string> command, const WorkerPlace& place, Store& store,
                std::chrono::milliseconds slack = kSlack);
-  /// Ends the worker, which has a second to store its unsaved winners.
+  /// Ends the worker, but first gives it one second to store its unsaved winners.
   ~TuningWorker();
   TuningWorker(const TuningWorker&) = delete;
   TuningWorker& operator=(const TuningWorker&) = delete;
 
-  /// Tunes the key's problem, which is canonical, on its device. The record goes to the store, not
-  /// to the result. Precondition: this process does not hold the problem's lease. Throws
-  /// std::system_error if the command does not start a worker, and DeviceError if the worker cannot
-  /// open the device, or if the tuning throws it.
+  /// Tunes the key's problem on the key's device. The worker puts the record into the store; the
+  /// result has no record. Precondition: the problem is canonical, and this process does not hold
+  /// its lease. Throws std::system_error if the command does not start a worker. Throws DeviceError
+  /// if the worker cannot open the device, or if it reports a DeviceError that it survives.
   TuneResult tune(const TuningKey& key, const TuneOptions& options);
 
  private:
@@ -62,7 +62,7 @@ class TuningWorker {
   std::vector<std::string> command_;
   Store& store_;
   std::chrono::milliseconds slack_;
-  /// For the worker's temporary files, which are removed even if the worker crashes.
+  /// For the worker's temporary files: this process removes them even if the worker crashes.
   std::optional<PrivateFolder> folder_;
   std::unique_ptr<ChildProcess> child_;  ///< null before it is started, and after it is lost
 };

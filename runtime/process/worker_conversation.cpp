@@ -88,7 +88,8 @@ std::optional<WorkerRequest> parse_request(std::string_view line) {
   TuneOptions options;
   options.budget.seconds = request.number();
   options.budget.candidates = request.integer();
-  // Seeds above 2^53 are rounded. They only need to differ between problems.
+  // A seed above 2^53 is rounded, because a line holds doubles. That is harmless: seeds only need
+  // to differ between problems.
   options.seed = static_cast<std::uint64_t>(std::clamp(request.number(), 0.0, kGreatestSeed));
   options.in_background = request.integer() != 0;
   options.candidate_seconds = request.number();

@@ -4,18 +4,19 @@
 // by spaces; the last field may contain spaces. The worker exits at the end of its input. The
 // caller sends:
 //
-//     tune RIGOR SECONDS CANDIDATES SEED WHOLE CANDIDATE_SECONDS PROBLEM
+//     tune RIGOR SECONDS CANDIDATES SEED BACKGROUND CANDIDATE_SECONDS PROBLEM
 //     cancel                            ends the tuning early; its result follows
 //
 // The worker sends:
 //
 //     log LEVEL SENTENCE
 //     progress PHASE DONE TOTAL BEST_US
-//     running SECONDS CANDIDATE         the candidate counts as hung after SECONDS; 0: none runs
+//     running SECONDS CANDIDATE         it counts as hung after SECONDS; empty: none runs
 //     done ORIGIN CANCELLED LEASED UNSAVED SENTENCE     the TuneResult
 //     failed KIND SENTENCE              a DeviceError; the worker exits if the device is lost
 //
-// A candidate may have corrupted the worker: after any other line the worker counts as crashed.
+// After any other line the worker counts as crashed: a candidate may have corrupted the worker's
+// memory.
 
 #include <chrono>
 #include <optional>
@@ -34,11 +35,11 @@ class LineReader {
   explicit LineReader(std::string_view line) : left_(line) {}
   /// The text up to the next space; empty at the end of the line.
   std::string_view word();
-  /// 0 if the word is not a finite number.
+  /// The next word as a number; 0 if it is not a finite number.
   double number();
-  /// The same number, truncated and clamped to the range of int.
+  /// The next number, truncated and clamped to the range of int.
   int integer();
-  /// The enumerator with that number, if it is from 0 to `last`; else empty.
+  /// The enumerator with the next number. Empty unless the number is from 0 to `last`.
   template <class Enum>
   std::optional<Enum> enumerator(Enum last) {
     const int number = integer();
@@ -52,7 +53,7 @@ class LineReader {
  private:
   std::string_view left_;
 };
-/// The text as a last field, with line breaks escaped.
+/// The text as the last field of a line, with line breaks escaped.
 std::string in_one_line(std::string_view text);
 
 inline constexpr std::string_view kCancelLine = "cancel";
@@ -73,16 +74,16 @@ std::string running_line(const Candidate* candidate, double seconds);
 std::string done_line(const TuneResult& result);
 std::string failed_line(DeviceError::Kind kind, std::string_view sentence);
 
-/// The caller's side of a tuning: the state that follows from the worker's lines. Used by one
-/// thread. The options must outlive it.
+/// The caller's state of one tuning, updated by each line from the worker. Used by one thread. The
+/// options must outlive the conversation.
 class WorkerConversation {
  public:
   enum class Next { kListen, kDone, kLost };
 
   explicit WorkerConversation(const TuneOptions& options) : options_(options) {}
 
-  /// Handles the worker's next line. Throws DeviceError if the worker reports one that it survives.
-  /// Exceptions of the callbacks in `options` pass through.
+  /// Handles the worker's next line. Throws DeviceError if the worker reports an error that it
+  /// survives. Exceptions of the callbacks in `options` pass through.
   Next take(std::string_view line);
 
   /// Whether the worker has sent a valid line.
@@ -93,9 +94,10 @@ class WorkerConversation {
   std::chrono::steady_clock::time_point hung_at() const { return hung_at_; }
   /// The time limit of the running candidate.
   double seconds() const { return seconds_; }
-  /// The worker's reason to exit, or a sentence that quotes its invalid line; otherwise empty.
+  /// The error that the worker reported, or a sentence that quotes its invalid line; otherwise
+  /// empty.
   const std::string& failure() const { return failure_; }
-  /// Valid after kDone. Has no record.
+  /// Valid once take() has returned kDone. The result has no record.
   TuneResult& result() { return result_; }
 
  private:

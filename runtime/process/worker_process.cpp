@@ -22,7 +22,7 @@ constexpr std::chrono::seconds kGrace{1};
 
 enum Argument { kBackend, kOrdinal, kHostThreads, kCache, kArguments };
 
-// Leaves the socket to Caller alone.
+// Prevents other code from using the socket, which now belongs to Caller.
 bool redirect_standard_streams() {
   const int null = open("/dev/null", O_RDWR | O_CLOEXEC);
   return null >= 0 && dup2(null, STDIN_FILENO) >= 0 && dup2(null, STDOUT_FILENO) >= 0 &&
@@ -38,7 +38,7 @@ void connect(const Caller& caller, TuneOptions& options) {
   };
 }
 
-// Flushes the store and adds to the result whether the winner is in the file.
+// Flushes the store, and sets result.is_unsaved if the winner is not in the file.
 TuneResult flushed(Context& context, TuneResult result) {
   context.store().flush();
   result.is_unsaved = result.record && context.store().unsaved_winners() > 0;

@@ -1,9 +1,9 @@
 #pragma once
 
-// A worker: a process that tunes for tune-all and protects tune-all from the candidates. Both use
-// the same cache file. The worker opens the device itself, takes the lease of each problem that it
-// is sent, and stores trials and winner as every tuning does. It can be killed at any moment, and
-// the next worker continues from the cache. worker_conversation.h has the protocol.
+// A worker: a process that tunes for tune-all. A candidate that crashes ends only the worker. Both
+// use the same cache file. The worker opens the device itself. Like any tuning, it takes the lease
+// of its problem and stores the trials and the winner. A worker may be killed at any moment; the
+// next worker then continues from the cache. worker_conversation.h has the protocol.
 
 #include <span>
 #include <string>
@@ -12,7 +12,7 @@
 
 namespace tunedgemm::internal {
 
-/// The first argument with which a program such as tune-all becomes a worker.
+/// A program such as tune-all becomes a worker if this is its first argument.
 inline constexpr std::string_view kWorkerFlag = "--tuning-worker";
 
 /// The device and the cache file that a worker opens.

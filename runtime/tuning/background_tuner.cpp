@@ -18,7 +18,7 @@ namespace {
 
 // The pause before the retry of a problem that another process is tuning.
 constexpr std::chrono::seconds kRetryPause{1};
-// A tuning that has waited this long for the context to be idle ends, and gives its lease back.
+// If the context stays busy for this long, the tuning ends and returns its lease.
 constexpr std::chrono::seconds kLongestWait{5};
 
 }  // namespace
@@ -82,7 +82,7 @@ void BackgroundTuner::run(State& state) {
   std::unique_lock lock(state.mutex);
   while (true) {
     state.changed.wait(lock, [&] { return state.stopping || !state.waiting.empty(); });
-    // Measure a full idle period that begins now.
+    // The idle period starts now: ignore calls before this point.
     bool is_quiet = false;
     while (!state.stopping && !is_quiet) {
       called_lately_.store(false, std::memory_order_relaxed);

@@ -1,10 +1,10 @@
 #pragma once
 
-// BackgroundTuner: a context's thread that tunes the problems of its cache misses while the context
-// is idle.
+// BackgroundTuner: a thread of the context that tunes the problems of cache misses while the
+// context is idle.
 //
-// Thread-safe; note_call() is part of the hot path. The first problem starts the thread. Errors on
-// the thread are only logged.
+// Thread-safe; note_call() is part of the hot path. Adding the first problem starts the thread.
+// Errors on the thread are only logged.
 
 #include <atomic>
 #include <chrono>
@@ -19,13 +19,13 @@ class BackgroundTuner {
  public:
   enum class Outcome {
     kDone,   ///< do not retry the problem
-    kAgain,  ///< retry: it was interrupted, or another process is tuning it
+    kAgain,  ///< retry: it was interrupted, or another process tunes it
   };
-  /// Called between candidates: waits a few seconds while the context is busy, and returns whether
-  /// to stop.
+  /// Called between candidates. Waits up to a few seconds while the context is busy. Returns
+  /// whether the tuning must end.
   using MustEnd = std::function<bool()>;
-  /// Tunes one problem; called on the thread. May throw: a lost device (DeviceError kLost) ends
-  /// background tuning, any other exception this problem's tuning.
+  /// Tunes one problem; called on the thread. May throw: DeviceError(kLost) ends background tuning,
+  /// and any other exception ends only the tuning of this problem.
   using Tune = std::function<Outcome(const Problem& problem, const MustEnd& must_end)>;
 
   /// The context is idle after this long without a call: longer than the gaps within a burst of
@@ -40,7 +40,7 @@ class BackgroundTuner {
 
   /// Queues the problem, unless it was added before. No effect after stop().
   void add(const Problem& canonical);
-  /// Ends background tuning for good; waits for the running candidate.
+  /// Ends background tuning for good. Waits until the running candidate has ended.
   void stop() noexcept;
 
   /// Notes that the context is being called.
@@ -50,7 +50,8 @@ class BackgroundTuner {
     }
   }
 
-  /// While it lives, a caller tunes in the foreground: the thread stops its tuning and waits.
+  /// A guard for a tuning in the foreground: while it lives, the thread stops its own tuning and
+  /// waits.
   class [[nodiscard]] Interruption {
    public:
     explicit Interruption(BackgroundTuner& tuner);

@@ -1,7 +1,6 @@
 #pragma once
 
-// DeviceProbe: properties of a device that only a launch can measure, probed once per machine and
-// kept in the store.
+// DeviceProbe: runs the device's HardwareProbe once per machine, and keeps the result in the store.
 
 #include <mutex>
 #include <string>
@@ -14,9 +13,9 @@ namespace tunedgemm::internal {
 /// Thread-safe. Device and store must outlive it.
 class DeviceProbe {
  public:
-  /// Passes the stored result to the device; launches nothing.
+  /// Passes the stored result to the device. Launches nothing.
   DeviceProbe(Device& device, Store& store) : device_(device), store_(store) {
-    // use() ignores text that it cannot parse; complete() then probes again.
+    // use() ignores a text that it cannot parse; complete() then runs the probe again.
     HardwareProbe* const probe = device_.probe();
     if (probe != nullptr && !probe->key().empty()) {
       probe->use(store_.find_probe(probe->key()));
@@ -26,7 +25,7 @@ class DeviceProbe {
   DeviceProbe(const DeviceProbe&) = delete;
   DeviceProbe& operator=(const DeviceProbe&) = delete;
 
-  /// Probes the device unless the result is known, and stores the result. Runs the probe once per
+  /// Runs the probe unless its result is known, and stores the result. Runs it at most once per
   /// process, even if it fails. Throws DeviceError.
   void complete() {
     const std::lock_guard lock(mutex_);

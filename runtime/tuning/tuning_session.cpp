@@ -20,12 +20,12 @@
 namespace tunedgemm::internal {
 namespace {
 
-// An incomplete tuning that spent this part of the budget is not repeated: it would only continue
-// with candidates that the cost model ranks lower.
+// An incomplete tuning is not repeated if it spent this fraction of the budget: the candidates that
+// remain rank lower in the cost model.
 constexpr double kSufficientBudgetFraction = 0.5;
 // The timeout of the compilation that decides whether an outdated winner is renewed.
 constexpr double kRenewalSeconds = 30;
-// The part of the free memory that a tuning beside a program's calls may take.
+// The fraction of the free memory that a background tuning may take.
 constexpr double kBackgroundMemory = 0.1;
 // An upper bound of the launches in launch_race.
 constexpr int kMostLaunchesOfRace = 100'000;
@@ -36,8 +36,8 @@ TuneResult failed(std::string reason) {
   return result;
 }
 
-// Races the winner's launches back to back, in the rest of the budget, and keeps the fastest. This
-// does not affect the measured times of isolated launches.
+// Races the launch variants of the winner back to back (launch_race.h) in the rest of the budget,
+// and keeps the fastest. In the isolated launch regime the record keeps its measured times.
 void choose_launch(Device& device, Store& store, const TuneOptions& options, Tuning& tuning) {
   Record& record = *tuning.record;
   const TuningKey key{record.problem, record.device, record.toolchain};
@@ -69,7 +69,8 @@ void choose_launch(Device& device, Store& store, const TuneOptions& options, Tun
   if (!is_back_to_back) {
     return;
   }
-  // The other candidates were measured in a different race.
+  // The times of the other candidates come from an earlier race and cannot be compared with this
+  // one.
   record.measurement = race.choice->back_to_back;
   record.default_us = record.runner_up_us = 0;
   record.ties.clear();
@@ -118,7 +119,7 @@ std::optional<Hit> TuningSession::renewed(const Problem& canonical) {
       return std::nullopt;
     }
     now = std::get<Binary>(std::move(compiled));
-    // Store it even if the code differs, so that it is compiled only once.
+    // Store the binary even if its code differs, so that the source is compiled only once.
     store_.put_binary(source, device_.toolchain(), architecture, *now);
   }
   if (now->code != outdated->binary.code) {
@@ -195,7 +196,7 @@ TuneResult TuningSession::measure_in_worker(const Problem& problem, const TuneOp
   }
   result.record = find_tuned(problem, options);
   if (!result.record) {
-    // Acquiring the lease makes the store notice the worker's winner.
+    // Acquiring a lease makes the store read the worker's winner.
     { const Lease refresh = store_.acquire(key_of(problem), 0); }
     auto hit = store_.find(key_of(problem), device_.limits());
     if (hit && hit->match == Match::kExact) {
@@ -262,7 +263,8 @@ TuneResult TuningSession::measure(const Problem& problem, const TuneOptions& opt
     if (error.kind() == DeviceError::Kind::kLost) {
       throw;
     }
-    // No candidate caused it, and the call can compute the problem without tuning it.
+    // No candidate caused this error: clear the mark of the running candidate. The caller can
+    // compute the problem without a tuning.
     store_.clear_in_flight(key_of(problem));
     return failed(error.what());
   } catch (...) {  // a host failure, such as a thread that cannot be started

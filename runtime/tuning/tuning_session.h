@@ -2,9 +2,9 @@
 
 // TuningSession: tunes on a context's device, one problem at a time.
 //
-// Thread-safe. tune() runs on one thread at a time, since concurrent tunings would distort each
-// other's times. The problem's lease excludes other processes. Device and store must outlive it.
-// Tuning uses its own stream, and its own memory, which it frees at the end.
+// Thread-safe. tune() runs on one thread at a time, because concurrent tunings would distort each
+// other's times. The problem's lease excludes other processes. Device and store must outlive the
+// session. A tuning uses its own stream and its own memory, and frees the memory at its end.
 
 #include <atomic>
 #include <cstdint>
@@ -24,16 +24,16 @@ namespace tunedgemm::internal {
 struct TuneResult {
   enum class Origin {
     kTuned,      ///< measured now
-    kCached,     ///< the cache had a winner of at least the rigor; nothing was measured
+    kCached,     ///< the cache had a winner of sufficient rigor; nothing was measured
     kElsewhere,  ///< another process tuned the problem meanwhile
     kFailed,     ///< there is no winner; tuning.failure says why
   };
   Origin origin = Origin::kFailed;
   std::optional<Record> record;
   Tuning tuning;  ///< empty unless measured now
-  /// Failed because another process held the problem's lease all the time.
+  /// Failed because another process held the problem's lease for the whole wait.
   bool is_leased_elsewhere = false;
-  /// Failed because a worker could not store the winner. The worker will retry.
+  /// Failed because a worker could not store the winner. The worker will try to store it again.
   bool is_unsaved = false;
 };
 
@@ -41,33 +41,34 @@ class TuningWorker;
 
 class TuningSession {
  public:
-  /// With a worker, problems are tuned in its process if the store has a file that both can use.
-  /// Null: always in this process.
+  /// Problems are tuned in the worker's process if the store has a file that both processes can
+  /// use. They are always tuned in this process if `worker` is null.
   TuningSession(Device& device, Store& store, std::unique_ptr<TuningWorker> worker);
   ~TuningSession();
   TuningSession(const TuningSession&) = delete;
   TuningSession& operator=(const TuningSession&) = delete;
 
   /// The winner that tune() would return without measuring. It has this toolchain and at least the
-  /// rigor of the options, and its tuning was complete, or spent at least half the budget of the
-  /// options, or had a higher rigor and tried at least as many candidates as the options allow.
+  /// rigor of the options. In addition, its tuning was complete, or spent at least half the budget
+  /// of the options, or had a higher rigor and tried at least as many candidates as the options
+  /// allow.
   std::optional<Record> find_tuned(const Problem& problem, const TuneOptions& options);
 
-  /// A winner whose template has changed, if the current template still compiles to the same
-  /// machine code; its row is then renewed. Compiles at most one kernel. Throws DeviceError.
+  /// A winner whose kernel template has changed, if the new template compiles to the same machine
+  /// code. Its row then moves to the new template. Compiles at most one kernel. Throws DeviceError.
   std::optional<Hit> renewed(const Problem& canonical);
 
   /// How long a tuning waits for another process that is tuning the same problem.
   static constexpr double kLeaseWaitSeconds = 60;
 
-  /// Returns the stored winner if find_tuned() has one; else tunes the problem and stores the
+  /// Returns the winner of find_tuned() if there is one. Else tunes the problem and stores the
   /// winner. Throws DeviceError.
   TuneResult tune(const Problem& problem, const TuneOptions& options,
                   double lease_wait_seconds = kLeaseWaitSeconds);
   /// The same for a canonical problem for which the caller has just found no winner. Looks again
-  /// only if a winner may have been stored since: `tuned_before` is tuned() before the caller's
-  /// look-up, and the lease reports winners of other processes. Logs a warning, once, if the budget
-  /// is too small to decide.
+  /// only if a winner may have been stored meanwhile. `tuned_before` is the value of tuned() before
+  /// the caller's look-up; the lease reports winners of other processes. Logs a warning, once, if
+  /// the budget is too small to decide.
   TuneResult tune_missing(const Problem& problem, const TuneOptions& options,
                           std::int64_t tuned_before);
 
@@ -83,14 +84,14 @@ class TuningSession {
   /// Precondition: tuning_mutex_ is held.
   TuneResult tune_alone(const Problem& canonical, const TuneOptions& options, LookUp look_up,
                         double lease_wait_seconds);
-  /// Warns in the log, once, if the budget is too small to decide anything. Precondition:
+  /// Logs a warning, once, if the budget is too small to decide anything. Precondition:
   /// tuning_mutex_ is held.
   void warn_of_budget(const Problem& problem, const TuneOptions& options);
   TuneResult measure(const Problem& problem, const TuneOptions& options);
   /// Precondition: this process does not hold the lease.
   TuneResult measure_in_worker(const Problem& problem, const TuneOptions& options);
-  /// If the winner needs a workspace, stores the fastest kernel that needs none, too: it runs where
-  /// there is no memory for a workspace.
+  /// If the winner needs a workspace, also stores the fastest kernel that needs none. That kernel
+  /// runs when there is no memory for a workspace.
   void keep_kernel_without_workspace(const Tuning& tuning);
   bool can_use_worker(const TuneOptions& options) const;
 

@@ -18,9 +18,9 @@
  *       fprintf(stderr, "%s\n", tunedgemm_error_message());
  *     }
  *
- * The first call tunes the problem and stores the winner in the cache file; later calls, in this
- * process or the next, launch it. See @ref page_contracts for errors, memory, streams, threads and
- * lifetime, @ref page_misses for tuning, @ref page_processes for the environment and fork. */
+ * The first call tunes the problem and stores the winner in the cache file. Later calls, in this or
+ * another process, launch the winner. See @ref page_contracts for errors, memory, streams, threads
+ * and lifetime, @ref page_misses for tuning, @ref page_processes for the environment and fork. */
 #ifndef TUNEDGEMM_TUNEDGEMM_H
 #define TUNEDGEMM_TUNEDGEMM_H
 
@@ -56,7 +56,7 @@ extern "C" {
  *     E4M3 and E5M2, in any mix     f32                       F32, F16, BF16
  *     S8                            s32, modulo 2^32          S32
  *
- * Except for fp8, A and B share a type. Rounding is to nearest even, integers saturate. */
+ * A and B have the same type, except for fp8. Rounding is to nearest even; integers saturate. */
 typedef enum tunedgemm_type TUNEDGEMM_INT32 {
   TUNEDGEMM_TYPE_F64 = 1,  /**< IEEE 754 binary64. */
   TUNEDGEMM_TYPE_F32 = 2,  /**< IEEE 754 binary32. */
@@ -94,7 +94,7 @@ typedef enum tunedgemm_bias TUNEDGEMM_INT32 {
   TUNEDGEMM_BIAS_PER_COLUMN = 2 /**< N values, one for each column of D. */
 } tunedgemm_bias;
 
-/** The arithmetic of products and sums, where a type offers a choice. */
+/** The arithmetic of products and sums. Only some types offer a choice. */
 typedef enum tunedgemm_numerics TUNEDGEMM_INT32 {
   TUNEDGEMM_NUMERICS_DEFAULT = -1, /**< FAST for fp8, IEEE for all other types. */
   TUNEDGEMM_NUMERICS_IEEE = 0, /**< Full precision. The only choice for f64, f16, bf16 and s8. */
@@ -105,16 +105,16 @@ typedef enum tunedgemm_numerics TUNEDGEMM_INT32 {
 } tunedgemm_numerics;
 
 /* ---- Problem and buffers --------------------------------------------------------------------- */
-/** A batch stride of A, B or C that makes every batch index use the same matrix. */
+/** A batch stride of A, B or C: all batch indices use the same matrix. */
 #define TUNEDGEMM_BROADCAST INT64_C(-1)
 
 /** The multiplication. Call tunedgemm_problem_init(), then set the members that differ.
  *
- * op(A) is M x K, op(B) is K x N, C and D are M x N, `batch` times. Sizes may be 0: an empty D is
- * no work, and K = 0 gives D = act(beta * C + bias). No matrix may span more than 2^56 bytes.
+ * op(A) is M x K, op(B) is K x N, C and D are M x N, `batch` times. Sizes may be 0: an empty D
+ * needs no work, and K = 0 gives D = act(beta * C + bias). No matrix may span more than 2^56 bytes.
  *
  * There is no transpose flag: the transpose of a row-major matrix is a column-major one. Leading
- * dimensions and batch strides count elements, 0 for packed. D must not overlap itself. */
+ * dimensions and batch strides are in elements; 0 means packed. D must not overlap itself. */
 typedef struct tunedgemm_problem {
   size_t struct_size;              /**< sizeof(tunedgemm_problem) */
   int64_t m;                       /**< Rows of op(A), C and D. */
@@ -153,7 +153,7 @@ TUNEDGEMM_API void tunedgemm_problem_init(tunedgemm_problem* problem, int64_t m,
  * leading dimensions and batch strides that are multiples of 16 bytes; alignment is part of the
  * problem that is tuned. D must not overlap an input, except that C may be D itself, with the same
  * layout. Padding between rows of D (columns, if column-major) is never touched and may hold other
- * data. Pointers that are not read may be NULL: A and B if K or alpha is 0, C if beta is 0. */
+ * data. A pointer that is not read may be NULL: A and B if K or alpha is 0, C if beta is 0. */
 typedef struct tunedgemm_buffers {
   size_t struct_size;     /**< sizeof(tunedgemm_buffers) */
   const void* a;          /**< A. */
@@ -167,7 +167,7 @@ typedef struct tunedgemm_buffers {
   double beta;            /**< Factor of C, likewise. */
   float slope;            /**< Of TUNEDGEMM_ACTIVATION_LEAKY_RELU. */
   void* workspace;        /**< Optional; see tunedgemm_plan_workspace_bytes(). */
-  size_t workspace_bytes; /**< Size of `workspace`; one that is too small is not used. */
+  size_t workspace_bytes; /**< Size of `workspace`, which is not used if it is too small. */
 } tunedgemm_buffers;
 
 /** Sets alpha = 1, beta = 0, slope = 0.01, the rest to NULL or 0. `buffers` must not be NULL. */
@@ -178,8 +178,8 @@ TUNEDGEMM_API void tunedgemm_buffers_init(tunedgemm_buffers* buffers);
 typedef enum tunedgemm_status TUNEDGEMM_INT32 {
   TUNEDGEMM_STATUS_OK = 0,               /**< Done; on CUDA: launched. */
   TUNEDGEMM_STATUS_INVALID_ARGUMENT = 1, /**< The call is wrong; the message names the value. */
-  TUNEDGEMM_STATUS_UNSUPPORTED = 2,      /**< No kernel computes this here, or no compiler works. */
-  TUNEDGEMM_STATUS_NOT_TUNED = 3,        /**< The policy, or the capture, allows no kernel. */
+  TUNEDGEMM_STATUS_UNSUPPORTED = 2,      /**< No kernel for the problem, or none can be compiled. */
+  TUNEDGEMM_STATUS_NOT_TUNED = 3,        /**< No permitted kernel is ready (policy or capture). */
   TUNEDGEMM_STATUS_OUT_OF_MEMORY = 4,    /**< Host memory, or device memory for a workspace. */
   TUNEDGEMM_STATUS_NO_DEVICE = 5,        /**< No GPU, no driver, or no such ordinal. */
   TUNEDGEMM_STATUS_DEVICE_FAILED = 6, /**< The driver reported an error; the device may be lost. */
@@ -188,7 +188,7 @@ typedef enum tunedgemm_status TUNEDGEMM_INT32 {
 
 /** One device, one cache file, and the plans, kernels and workspaces made with them. Opaque. NULL
  * stands for the process's own context for the calling thread's current CUDA device, or for the
- * host if there is none. The first call that uses the context creates it, with default options. */
+ * host if there is no GPU. The first call that uses the context creates it, with default options. */
 typedef struct tunedgemm_context tunedgemm_context;
 
 /** Multiplies: looks the problem up, tunes it if the policy says so, and launches its kernel.
@@ -203,7 +203,7 @@ typedef struct tunedgemm_context tunedgemm_context;
  *
  * Equal inputs give equal bits while the kernel is the same; another winner may round differently.
  *
- * @param context  NULL for the process's own.
+ * @param context  NULL for the process's own context.
  * @param problem  The multiplication.
  * @param buffers  The operands, in the context's device memory.
  * @param stream   A cudaStream_t or CUstream, NULL for the default stream; NULL on the host.
@@ -217,11 +217,11 @@ TUNEDGEMM_API tunedgemm_status tunedgemm_matmul(tunedgemm_context* context,
  * a winner switches to the winner when this context tunes the problem later. */
 typedef struct tunedgemm_plan tunedgemm_plan;
 
-/** The effect of a cache miss (@ref page_misses). A hit is used under every policy. */
+/** How to handle a cache miss (@ref page_misses). Under every policy a hit is used. */
 typedef enum tunedgemm_policy TUNEDGEMM_INT32 {
   TUNEDGEMM_POLICY_DEFAULT = 0, /**< Context: $TUNEDGEMM_POLICY, else TUNE; plan: its context's. */
   TUNEDGEMM_POLICY_TUNE = 1,    /**< Tune now, within the budget, then run the winner. */
-  /** Answer as STORED, else as COMPILE does; tune in a thread while the context is idle. */
+  /** Run a kernel as STORED does, else as COMPILE; tune in a thread while the context is idle. */
   TUNEDGEMM_POLICY_TUNE_IN_BACKGROUND = 2,
   /** Run the cost model's choice or a near problem's winner, compiled in a second or two if it is
    * not stored. Note the problem for `tune-all --from-requests`. */
@@ -232,11 +232,11 @@ typedef enum tunedgemm_policy TUNEDGEMM_INT32 {
   TUNEDGEMM_POLICY_FAIL = 5 /**< Fail with TUNEDGEMM_STATUS_NOT_TUNED. */
 } tunedgemm_policy;
 
-/** The kernels around a launch on its stream. Plans are tuned for one regime but right in both. */
+/** The kernels around a launch on its stream. A plan is tuned for one regime, correct in both. */
 typedef enum tunedgemm_launch_regime TUNEDGEMM_INT32 {
-  TUNEDGEMM_LAUNCH_ISOLATED = 0, /**< Other kernels run, or may run, in between. */
-  /** Kernels of this library follow each other and may overlap. A foreign kernel in between costs a
-   * microsecond; it must not both start its successor early and write the workspace given here. */
+  TUNEDGEMM_LAUNCH_ISOLATED = 0, /**< Other kernels may run between the launches. */
+  /** Kernels of this library follow each other and may overlap. Any other kernel in between costs a
+   * microsecond; it must not both start its successor early and write the launch's workspace. */
   TUNEDGEMM_LAUNCH_BACK_TO_BACK = 1
 } tunedgemm_launch_regime;
 
@@ -255,7 +255,7 @@ TUNEDGEMM_API void tunedgemm_plan_options_init(tunedgemm_plan_options* options);
  * cache, compile and tune, also while a stream is being captured. Later calls with the problem use
  * the plan, whatever their policy.
  *
- * @param context  NULL for the process's own.
+ * @param context  NULL for the process's own context.
  * @param problem  The multiplication.
  * @param buffers  Only alignments, whether alpha and beta are 0, and whether C is D matter;
  *     pointers may be NULL and are not kept.
@@ -281,11 +281,11 @@ TUNEDGEMM_API tunedgemm_status tunedgemm_run(const tunedgemm_plan* plan,
 /** Bytes of workspace that the plan can use; 0 for none or for NULL.
  *
  * If the buffers have no workspace, the context keeps one per stream, allocated by the first call
- * on it. A captured graph gets its own, one per branch, which live as long as the graph, its clones
- * and its executables. Executables of one graph share them: to run two at once, pass workspaces.
+ * on it. A captured graph gets its own workspaces, one per branch, for the life of the graph, its
+ * clones and executables. Executables of one graph share them: to run two at once, pass your own.
  *
- * A caller's workspace is 256-byte aligned and zeroed before its first use, in stream order or
- * earlier; each launch leaves it ready for the next. Overlapping launches must not share it. */
+ * A caller's workspace must be 256-byte aligned, and zeroed before its first use, in stream order
+ * or earlier; each launch leaves it ready for the next. Overlapping launches must not share it. */
 TUNEDGEMM_API size_t tunedgemm_plan_workspace_bytes(const tunedgemm_plan* plan);
 
 /** One line for people: family, config and origin ("tuned" or "stale" with the measured time, "the
@@ -300,33 +300,33 @@ typedef enum tunedgemm_backend TUNEDGEMM_INT32 {
   TUNEDGEMM_BACKEND_CUDA = 2  /**< An NVIDIA GPU of compute capability 8.0 or later. */
 } tunedgemm_backend;
 
-/** The limit of one tuning. A lesser result never replaces a fuller one. */
+/** The limit of one tuning. A less complete result never replaces a more complete one. */
 typedef enum tunedgemm_rigor TUNEDGEMM_INT32 {
   TUNEDGEMM_RIGOR_DEFAULT = 0,   /**< NORMAL. */
   TUNEDGEMM_RIGOR_QUICK = 1,     /**< 5 seconds, 12 candidates. */
   TUNEDGEMM_RIGOR_NORMAL = 2,    /**< 30 seconds, 32 candidates. */
-  TUNEDGEMM_RIGOR_EXHAUSTIVE = 3 /**< Every candidate that is not hopeless, without a time limit. */
+  TUNEDGEMM_RIGOR_EXHAUSTIVE = 3 /**< All but the hopeless candidates, without a time limit. */
 } tunedgemm_rigor;
 
 /** Options of a context. */
 typedef struct tunedgemm_context_options {
   size_t struct_size;        /**< sizeof(tunedgemm_context_options) */
   tunedgemm_backend backend; /**< The kind of device. */
-  int32_t ordinal;           /**< Of the CUDA device, as the driver counts them. */
+  int32_t ordinal;           /**< The number of the CUDA device in the driver's list. */
   int32_t host_threads;      /**< At most 1024; 0: $TUNEDGEMM_THREADS, else all available cores. */
   /** The cache file, "" for memory only. NULL: $TUNEDGEMM_CACHE, else tunedgemm/tunedgemm.db in
    * $XDG_CACHE_HOME, else in ~/.cache. It holds executable code: use only files you trust. */
   const char* cache_path;
   tunedgemm_policy policy; /**< On a miss. */
   tunedgemm_rigor rigor;   /**< The limit of one tuning. */
-  double tune_seconds;     /**< Instead of the rigor's, compilation included; 0: the rigor's. */
-  int32_t tune_candidates; /**< Instead of the rigor's; 0: the rigor's. */
+  double tune_seconds;     /**< The time limit, with compilation; 0: the rigor's. */
+  int32_t tune_candidates; /**< The limit of candidates; 0: the rigor's. */
 } tunedgemm_context_options;
 
 /** Sets the defaults, which are all 0 or NULL. `options` must not be NULL. */
 TUNEDGEMM_API void tunedgemm_context_options_init(tunedgemm_context_options* options);
 
-/** Opens a device and a cache, in milliseconds plus the driver's start. A cache that cannot be
+/** Opens a device and a cache. Takes milliseconds, plus the driver's start. A cache that cannot be
  * used is no error: the context works in memory, and tunedgemm_context_report() says why.
  * @param options  NULL for the defaults.
  * @param context  Receives the context; NULL on failure.
@@ -341,20 +341,20 @@ TUNEDGEMM_API void tunedgemm_context_destroy(tunedgemm_context* context);
 
 /** Ends background tuning for good, after the current candidate; plans no longer change. Call it
  * after capturing graphs, whose launches background tuning cannot see.
- * @param context  NULL for the process's own.
+ * @param context  NULL for the process's own context.
  * @return TUNEDGEMM_STATUS_OK; for NULL also the failures of tunedgemm_context_create(). */
 TUNEDGEMM_API tunedgemm_status tunedgemm_context_freeze(tunedgemm_context* context);
 
 /** Several lines for people: device, toolchain, state of the cache, and plans by origin.
- * @param context  NULL for the process's own.
- * @param text     Receives at most `size` bytes with a final zero; or NULL.
- * @param size     Of `text`.
+ * @param context  NULL for the process's own context.
+ * @param text     NULL, or receives at most `size` bytes including a final zero.
+ * @param size     The size of `text`.
  * @return The size of the whole text with its zero. */
 TUNEDGEMM_API size_t tunedgemm_context_report(tunedgemm_context* context, char* text, size_t size);
 
 /* ---- Messages -------------------------------------------------------------------------------- */
-/** The calling thread's last failure as a sentence: the object, the value and the remedy. "" if
- * nothing failed. Lives until the thread's next failure. Never NULL. */
+/** The calling thread's last failure, as a sentence that names the object, the value and the
+ * remedy. "" if nothing failed. Lives until the thread's next failure. Never NULL. */
 TUNEDGEMM_API const char* tunedgemm_error_message(void);
 
 /** A name for people, such as "invalid argument". Never NULL. Async-signal-safe. */
@@ -363,13 +363,13 @@ TUNEDGEMM_API const char* tunedgemm_status_name(tunedgemm_status status);
 /** @page page_contracts  Contracts
  * - Errors: Unless a call returns TUNEDGEMM_STATUS_OK, it launched nothing. The library never
  *   prints, aborts or exits; it logs warnings through the spdlog logger "tunedgemm".
- * - Structs: `struct_size` is sizeof as the caller was compiled; the _init functions set it. New
+ * - Structs: `struct_size` is sizeof in the caller's version; the _init functions set it. New
  *   members come at the end, and a shorter struct is completed with defaults. Structs are not kept.
  *   Enumerators keep their numbers; any other number is an invalid argument.
- * - Memory: Operands lie in the context's device memory; managed and registered host memory suits
- *   GPU and host. A problem's first call and a plan's first launch refuse unreachable memory.
- * - Streams: On CUDA a call returns after the launch; unless it tunes or allocates, it waits for
- *   nothing on the device. On the host it returns with the result.
+ * - Memory: Operands lie in the context's device memory; managed and registered host memory works
+ *   for GPU and host. A problem's first call and a plan's first launch refuse unreachable memory.
+ * - Streams: On CUDA a call returns after the launch; unless it tunes or allocates, it does not
+ *   wait for the device. On the host it returns with the result.
  * - Threads: Any number of threads may share a context and its plans; on the host their launches
  *   take turns. No other thread may use a context while it is destroyed.
  * - Lifetime: A context owns its plans, descriptions and kernels; they die with it. */

@@ -1,7 +1,7 @@
 #pragma once
 
-/// @file tunedgemm.hpp
-/// tunedgemm.h for C++20, header-only: default values, owners and exceptions.
+/// @file tunedgemm.hpp A header-only wrapper of tunedgemm.h for C++20, with default values,
+/// ownership and exceptions.
 ///
 ///     tunedgemm::tuned_matmul({.m = 512, .n = 128, .k = 256}, {.a = a, .b = b, .d = d});
 ///
@@ -18,7 +18,7 @@
 /// The namespace of this library.
 namespace tunedgemm {
 
-/// A status other than TUNEDGEMM_STATUS_OK. what() has the name of the status and the sentence of
+/// A status other than TUNEDGEMM_STATUS_OK. what() contains the name of the status and
 /// tunedgemm_error_message().
 class Error : public std::runtime_error {
  public:
@@ -59,7 +59,7 @@ struct Problem {
   std::int64_t m = 0,                                   ///< rows of op(A), C and D
       n = 0,                                            ///< columns of op(B), C and D
       k = 0,                                            ///< columns of op(A) and rows of op(B)
-      batch = 1;                                        ///< products of these sizes
+      batch = 1;                                        ///< number of products
   tunedgemm_type type_a = TUNEDGEMM_TYPE_F32,           ///< element type of A
       type_b = TUNEDGEMM_TYPE_F32,                      ///< of B
       type_d = TUNEDGEMM_TYPE_F32;                      ///< of D, C and the bias
@@ -77,7 +77,7 @@ struct Problem {
       batch_stride_d = 0;           ///< from one D to the next
   tunedgemm_activation activation = TUNEDGEMM_ACTIVATION_NONE;  ///< applied last
   tunedgemm_bias bias = TUNEDGEMM_BIAS_NONE;                    ///< whether a bias is added
-  tunedgemm_numerics numerics = TUNEDGEMM_NUMERICS_DEFAULT;     ///< how products are formed
+  tunedgemm_numerics numerics = TUNEDGEMM_NUMERICS_DEFAULT;     ///< how products are computed
 
   /// The same values as a C struct.
   tunedgemm_problem c_struct() const noexcept {
@@ -107,8 +107,8 @@ struct Problem {
   }
 };
 
-/// The operands of one call: the members of tunedgemm_buffers. Pointers refer to the device's
-/// memory, and must stay valid during the call (on CUDA: until the kernel has run).
+/// The operands of one call: the members of tunedgemm_buffers. All pointers are to memory of the
+/// context's device. The memory must stay valid during the call; on CUDA, until the kernel has run.
 struct Buffers {
   const void* a = nullptr;          ///< A
   const void* b = nullptr;          ///< B
@@ -149,8 +149,8 @@ struct PlanOptions {
   const char* name = nullptr;     ///< for requests; null: none
 };
 
-/// A problem with its kernel: a plain value that refers to a plan of its context, which must
-/// outlive it. Any number of threads may run it at once.
+/// A problem with its kernel. A plain value that refers to a plan of a context; the context must
+/// outlive it. Any number of threads may run a plan at once.
 class Plan {
  public:
   /// Wraps a plan that tunedgemm_plan_create() made.
@@ -231,7 +231,7 @@ class Context {
 };
 
 /// D = act(alpha * scale_a * scale_b * op(A) * op(B) + beta * C + bias) on the context's device,
-/// per batch entry. Finds, tunes or chooses a kernel and launches it on `stream`; see
+/// for each batch index. Finds, tunes or chooses a kernel and launches it on `stream`; see
 /// tunedgemm_matmul(). Throws Error.
 inline void tuned_matmul(const Context& context, const Problem& problem, const Buffers& buffers,
                          void* stream = nullptr) {
@@ -241,8 +241,8 @@ inline void tuned_matmul(const Context& context, const Problem& problem, const B
 }
 
 /// The same with the process-wide context of the calling thread's device: its current GPU, or the
-/// host if there is no GPU. The first call creates the context, with default options; it is never
-/// destroyed. Throws Error.
+/// host if there is no GPU. The first call creates this context, with default options. The context
+/// is never destroyed. Throws Error.
 inline void tuned_matmul(const Problem& problem, const Buffers& buffers, void* stream = nullptr) {
   const tunedgemm_problem c_problem = problem.c_struct();
   const tunedgemm_buffers c_buffers = buffers.c_struct();
