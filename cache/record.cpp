@@ -1,7 +1,10 @@
 #include "cache/record.h"
 
+#include <algorithm>
 #include <array>
 #include <ctime>
+#include <set>
+#include <sstream>
 
 #include "kernel_templates/base/sha256.h"
 
@@ -11,15 +14,28 @@ namespace {
 constexpr std::size_t kFingerprintDigits = 32;
 constexpr std::array kRigors{Rigor::kModel, Rigor::kQuick, Rigor::kNormal, Rigor::kExhaustive};
 
+// Empty if the machine code needs only the baseline of its architecture.
+std::set<std::string> cpu_features(std::string_view compiler) {
+  constexpr std::string_view kSeparator = " for ";
+  std::set<std::string> features;
+  const std::size_t at = compiler.rfind(kSeparator);
+  if (at != compiler.npos) {
+    std::istringstream words{std::string(compiler.substr(at + kSeparator.size()))};
+    for (std::string feature; std::getline(words, feature, '+');) {
+      features.insert(feature);
+    }
+  }
+  return features;
+}
+
 }  // namespace
 
 // A fingerprint is the hash of a text with one line for each field. No value contains a line break,
 // so equal texts mean equal values.
 
-std::string_view cpu_features(std::string_view compiler) {
-  constexpr std::string_view kSeparator = " for ";
-  const std::size_t at = compiler.rfind(kSeparator);
-  return at == compiler.npos ? std::string_view() : compiler.substr(at + kSeparator.size());
+bool runs_machine_code(std::string_view compiler, std::string_view made_by) {
+  const std::set<std::string> has = cpu_features(compiler), needs = cpu_features(made_by);
+  return std::ranges::includes(has, needs);
 }
 
 std::int64_t in_whole_gib(std::int64_t bytes) {

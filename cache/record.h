@@ -37,17 +37,17 @@ struct DeviceIdentity {
 std::int64_t in_whole_gib(std::int64_t bytes);
 
 struct Toolchain {
-  /// "nvrtc 13.0"; on the host "g++ 12.2.0 for 85ffb4c1". The text after " for " stands for the CPU
-  /// features that the machine code may use. Without a compiler it is "none", with the same suffix.
+  /// "nvrtc 13.0"; on the host "g++ 12.2.0 for avx2+fma+f16c": " for " and the CPU features that the
+  /// machine code may use. Without a compiler it is "none", with the same suffix.
   std::string compiler;
   std::string driver;  ///< "580.159", or the C library for the host
 
   friend bool operator==(const Toolchain&, const Toolchain&) = default;
 };
 
-/// The CPU features in a compiler's name; empty if its machine code needs only the baseline of the
-/// architecture.
-std::string_view cpu_features(std::string_view compiler);
+/// Whether machine code of the compiler `made_by` runs where machine code of `compiler` does: it
+/// uses no other CPU features.
+bool runs_machine_code(std::string_view compiler, std::string_view made_by);
 
 /// The key of a tuning and of everything that belongs to it: winner, trials, lease.
 struct TuningKey {

@@ -174,9 +174,9 @@ class Store {
   /// The binary that this compiler made from this source for this architecture, if there is one.
   std::optional<Binary> find_binary(const Source& source, const Toolchain& toolchain,
                                     int architecture) const;
-  /// The binaries that any compiler made from this source for this architecture and, on the host,
-  /// for these CPU features. Binaries of `compiler` come first. A row whose hash is wrong is left
-  /// out, deleted, and counted in health().
+  /// The binaries that any compiler made from this source for this architecture and that, on the
+  /// host, use no other CPU features than the toolchain's. Binaries of `compiler` come first. A row
+  /// whose hash is wrong is left out, deleted, and counted in health().
   std::vector<StoredBinary> find_binaries(const Source& source, const Toolchain& toolchain,
                                           int architecture, std::string_view compiler) const;
   void put_binary(const Source& source, const Toolchain& toolchain, int architecture,

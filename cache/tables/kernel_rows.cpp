@@ -23,7 +23,7 @@ FoundKernels find_kernels(const sqlite::Connection& connection, const KernelKey&
     std::string hash;
     find.read(row.compiler, row.binary.code, hash, row.binary.entry, row.binary.registers,
               row.binary.shared_bytes, row.binary.spill_bytes, row.binary.compile_ms);
-    if (cpu_features(row.compiler) != cpu_features(key.compiler)) {
+    if (!runs_machine_code(key.compiler, row.compiler)) {
       continue;
     }
     if (hash_of(row.binary.code) == hash) {

@@ -21,12 +21,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-#if defined(__aarch64__)
-constexpr std::string_view kForThisCpu = "-mcpu=native";
-#else
-constexpr std::string_view kForThisCpu = "-march=native";
-#endif
-
 // Only -ffp-contract=fast changes results: it fuses a multiplication and an addition into one
 // rounding. Without errno and traps the compiler can vectorize loops with comparisons.
 constexpr std::string_view kFlags[] = {"-std=c++20",
@@ -77,8 +71,9 @@ std::string identity_of(const fs::path& program) {
 
 }  // namespace
 
-Compiler Compiler::find() {
+Compiler Compiler::find(std::vector<std::string> cpu_flags) {
   Compiler compiler;
+  compiler.cpu_flags_ = std::move(cpu_flags);
   for (const char* variable : {"TUNEDGEMM_CXX", "CXX"}) {
     std::istringstream words(environment(variable));
     const std::vector<std::string> command{std::istream_iterator<std::string>(words), {}};
@@ -125,7 +120,7 @@ std::variant<Binary, CompileFailure> Compiler::compile(const Source& source,
 
     std::vector<std::string> command = command_;
     command.insert(command.end(), std::begin(kFlags), std::end(kFlags));
-    command.emplace_back(kForThisCpu);
+    command.insert(command.end(), cpu_flags_.begin(), cpu_flags_.end());
     for (const auto& [macro, value] : source.defines) {
       command.push_back("-D" + macro);
       command.back().append("=").append(value);

@@ -20,8 +20,9 @@ namespace tunedgemm::internal {
 /// not name a program, there is no compiler, and why_not() says so.
 class Compiler {
  public:
-  /// Reads the environment and the file system; starts no process.
-  static Compiler find();
+  /// `cpu_flags` are flags of every compilation (Processor::compiler_flags). Reads the environment
+  /// and the file system; starts no process.
+  static Compiler find(std::vector<std::string> cpu_flags);
 
   /// Empty if there is a compiler, else a sentence that names the programs tried and the remedy.
   const std::string& why_not() const { return why_not_; }
@@ -31,7 +32,7 @@ class Compiler {
   /// process, because each version is another file. "none" if there is no compiler.
   const std::string& identity() const { return identity_; }
 
-  /// Compiles for the CPU of this machine in a private temporary folder, which is removed
+  /// Compiles in a private temporary folder, which is removed
   /// afterwards. A compiler that cannot be started, exceeds the limit, or has no folder to work in
   /// counts as a failure of the environment. Throws DeviceError if there is no compiler.
   std::variant<Binary, CompileFailure> compile(const Source& source,
@@ -39,6 +40,7 @@ class Compiler {
 
  private:
   std::vector<std::string> command_;  // path of the program, arguments of $CXX
+  std::vector<std::string> cpu_flags_;
   std::string identity_ = "none";
   std::string why_not_;
 };

@@ -76,20 +76,23 @@ std::string c_library() {
 
 }  // namespace
 
-HostDevice::HostDevice(int threads)
+HostDevice::HostDevice(int threads) : HostDevice(threads, this_processor()) {}
+
+HostDevice::HostDevice(int threads, const Processor& processor)
     : team_(std::min(threads > 0 ? threads : available_threads(), kMostThreads),
             built_in_scratch_bytes()),
-      compiler_(Compiler::find()) {
+      compiler_(Compiler::find(processor.compiler_flags)) {
   if (team_.size() < threads) {
     log_warning("the host computes on " + std::to_string(team_.size()) + " threads in place of " +
                 std::to_string(threads) +
                 (team_.size() == kMostThreads ? ", the maximum"
                                               : ": the system provides no more (ulimit -u, -v)"));
   }
-  const Processor processor = this_processor();
   identity_ = identity_of(processor, team_.size());
   limits_ = limits_of(processor, team_.size());
-  toolchain_ = {.compiler = compiler_.identity() + " for " + processor.features,
+  toolchain_ = {.compiler = processor.features.empty()
+                                ? compiler_.identity()
+                                : compiler_.identity() + " for " + processor.features,
                 .driver = c_library()};
 }
 

@@ -5,6 +5,7 @@
 
 #include "runtime/device.h"
 #include "runtime/host/compiler.h"
+#include "runtime/host/processor.h"
 #include "runtime/host/thread_team.h"
 
 namespace tunedgemm::internal {
@@ -58,6 +59,8 @@ class HostDevice : public Device {
   void restore_current(void*) const noexcept override {}
 
  private:
+  HostDevice(int threads, const Processor& processor);
+
   ThreadTeam team_;
   Compiler compiler_;
   DeviceIdentity identity_;

@@ -9,7 +9,6 @@
 #include <array>
 #include <charconv>
 #include <fstream>
-#include <initializer_list>
 #include <iterator>
 #include <map>
 #include <set>
@@ -97,7 +96,7 @@ std::string simd_features_by_cpuid() {
   __builtin_cpu_init();
   features += __builtin_cpu_supports("sse2") ? " sse2" : "";
   features += __builtin_cpu_supports("avx") ? " avx" : "";
-  features += __builtin_cpu_supports("avx2") ? " avx2" : "";
+  features += __builtin_cpu_supports("avx2") ? " avx2 f16c" : "";  // no CPU has the first alone
   features += __builtin_cpu_supports("fma") ? " fma" : "";
   features += __builtin_cpu_supports("avx512f") ? " avx512f" : "";
   features += __builtin_cpu_supports("avx512vl") ? " avx512vl" : "";
@@ -144,25 +143,25 @@ int control_group_cpus() {
 struct Simd {
   std::string name;
   int bits;
+  std::vector<std::string> features;  // by their names in /proc/cpuinfo, which the -m flags share
 };
 
 Simd simd_of(const std::string& features) {
+  static const Simd kWidestFirst[] = {
+      {"avx512", 512, {"avx512f", "avx512vl", "avx512dq", "avx512bw", "avx2", "fma", "f16c"}},
+      {"avx2", 256, {"avx2", "fma", "f16c"}},
+      {"avx", 256, {"avx"}},
+      {"neon", 128, {"asimd"}},
+      {"sse2", 128, {"sse2"}}};
   std::istringstream words(features);
   const std::set<std::string> known{std::istream_iterator<std::string>(words), {}};
-  const auto has = [&known](std::initializer_list<const char*> all) {
-    return std::all_of(all.begin(), all.end(),
-                       [&known](const char* feature) { return known.count(feature) > 0; });
-  };
-  if (has({"avx512f", "avx512vl", "avx512dq", "avx512bw"})) {
-    return {"avx512", 512};
+  for (const Simd& simd : kWidestFirst) {
+    if (std::ranges::all_of(simd.features,
+                            [&](const std::string& feature) { return known.contains(feature); })) {
+      return simd;
+    }
   }
-  if (has({"avx2", "fma"})) {
-    return {"avx2", 256};
-  }
-  if (has({"avx"})) {
-    return {"avx", 256};
-  }
-  return {has({"asimd"}) ? "neon" : has({"sse2"}) ? "sse2" : "scalar", 128};
+  return {"scalar", 128, {}};
 }
 
 }  // namespace
@@ -191,8 +190,6 @@ Processor this_processor() {
   if (features.empty()) {
     features = cpu_field("Features");  // ARM
   }
-  // Without /proc use CPUID, whose feature list is incomplete. Its hash differs from the hash with
-  // /proc, so machine code that was stored with /proc does not match.
   if (processor.name.empty() && features.empty()) {
     processor.name = name_by_cpuid();
     features = simd_features_by_cpuid();
@@ -206,10 +203,16 @@ Processor this_processor() {
   const Simd simd = simd_of(features);
   processor.simd_name = simd.name;
   processor.simd_bits = simd.bits;
-  processor.features =
-      sha256_hex(processor.name + "|" + cpu_field("cpu family") + "|" + cpu_field("model") + "|" +
-                     cpu_field("CPU part") + "|" + features,
-                 8);
+#if defined(__aarch64__)
+  processor.features = sha256_hex(processor.name + "|" + cpu_field("CPU part") + "|" + features, 8);
+  processor.compiler_flags = {"-mcpu=native"};
+#elif defined(__x86_64__) || defined(__i386__)
+  for (const std::string& feature : simd.features) {
+    processor.features += (processor.features.empty() ? "" : "+") + feature;
+    processor.compiler_flags.push_back("-m" + feature);
+  }
+  processor.compiler_flags.emplace_back("-mtune=native");
+#endif
   processor.l1_bytes = cache_bytes(1);
   processor.l2_bytes = cache_bytes(2);
   processor.l3_bytes = cache_bytes(3);

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "cache/record.h"
 #include "kernel_templates/device_limits.h"
@@ -19,9 +20,10 @@ struct Processor {
   std::string name;       ///< "AMD EPYC 9354"
   std::string simd_name;  ///< "avx512", "avx2", "avx", "sse2", "neon", "scalar"
   int simd_bits = 128;
-  /// A hash of the model and all features of the CPU, in eight hexadecimal digits. A kernel
-  /// compiled for this CPU may use any of the features.
+  /// The features that kernels compiled for this CPU may use: "avx2+fma+f16c". CPUs of other models
+  /// that have them run such kernels as well. On ARM a hash of the model and all its features.
   std::string features;
+  std::vector<std::string> compiler_flags;                ///< that allow these features
   std::int64_t l1_bytes = 0, l2_bytes = 0, l3_bytes = 0;  ///< per core, per core, shared
   int maximum_mhz = 0;                                    ///< 0 if unknown
   std::int64_t memory_bytes = 0;

@@ -486,12 +486,14 @@ TEST_CASE("Machine code of all compilers is found, that of the requested one fir
   CHECK(compilers("none", 90, "nvrtc 12.4.1") == "nvrtc 12.4.1;nvrtc 13.0;");
   CHECK(compilers("none", 90, "nvrtc 13.0") == "nvrtc 13.0;nvrtc 12.4.1;");
 
-  SECTION("on the host, only for the same CPU features") {
-    put("g++ 12 for 0a", 0);
-    CHECK(compilers("none for 0a", 0, "g++ 12 for 0a") == "g++ 12 for 0a;");
-    CHECK(compilers("clang++ 14 for 0a", 0, "") == "g++ 12 for 0a;");
-    CHECK(compilers("none for 0b", 0, "g++ 12 for 0a").empty());
-    CHECK(compilers("none", 0, "g++ 12 for 0a").empty());
+  SECTION("on the host, only if the CPU has the features") {
+    put("g++ 12 for avx2+fma", 0);
+    CHECK(compilers("none for avx2+fma", 0, "") == "g++ 12 for avx2+fma;");
+    CHECK(compilers("clang++ 14 for avx512f+fma+avx2", 0, "") == "g++ 12 for avx2+fma;");
+    CHECK(compilers("none for avx2", 0, "").empty());
+    CHECK(compilers("none", 0, "g++ 12 for avx2+fma").empty());
+    put("g++ 12", 0);
+    CHECK(compilers("none for avx2", 0, "") == "g++ 12;");
   }
   SECTION("a damaged row is left out and deleted") {
     auto connection = sqlite::Connection::open(path, sqlite::Connection::Mode::kReadWrite, 1000);

@@ -268,7 +268,7 @@ TUNEDGEMM_API tunedgemm_status tunedgemm_plan_create(tunedgemm_context* context,
                                                      const tunedgemm_plan_options* options,
                                                      const tunedgemm_plan** plan);
 
-/** Launches a plan. Never compiles or tunes.
+/** Launches a plan. Never tunes, and compiles only if there is no memory for its workspace.
  *
  * @param plan     The plan, whose context must still exist.
  * @param buffers  Aligned at least as well as when the plan was created. Whether alpha and beta are
