@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "tests/runtime/fake_cuda/fake_gpu.h"
+#include "tests/runtime/support/c_program.h"
 #include "tests/support/catch.h"
 #include "tests/support/sql.h"
 #include "tests/support/temporary_folder.h"
@@ -20,54 +21,12 @@ namespace {
 
 constexpr cuda::CUresult kUnknown = 999, kIllegalAddress = 700;
 
-// Opens a context and multiplies through the C interface, with a cache in memory or in a file.
-class Program {
- public:
-  explicit Program(tunedgemm_policy policy, std::string cache = "")
-      : cache_(std::move(cache)), options_(c_options(policy)) {
-    options_.cache_path = cache_.c_str();
-  }
-  ~Program() { tunedgemm_context_destroy(context_); }
-  Program(const Program&) = delete;
-  Program& operator=(const Program&) = delete;
-
-  /// Empty if the product is right, or if it is refused with a message and `may_be_refused`.
-  std::string why_not(const SmallProduct& product, bool may_be_refused) {
-    was_refused_ = false;
-    product.erase();
-    tunedgemm_status status = TUNEDGEMM_STATUS_OK;
-    if (context_ == nullptr) {
-      status = tunedgemm_context_create(&options_, &context_);
-    }
-    const tunedgemm_buffers buffers = product.buffers();
-    if (status == TUNEDGEMM_STATUS_OK) {
-      status = tunedgemm_matmul(context_, &product.problem(), &buffers, nullptr);
-    }
-    if (status == TUNEDGEMM_STATUS_OK) {
-      return product.is_right() ? "" : "wrong without an error";
-    }
-    was_refused_ = true;
-    const std::string sentence = tunedgemm_error_message();
-    if (status == TUNEDGEMM_STATUS_INTERNAL || sentence.empty()) {
-      return std::string(tunedgemm_status_name(status)) + ": " + sentence;
-    }
-    return may_be_refused ? "" : sentence;
-  }
-  bool was_refused() const { return was_refused_; }
-
- private:
-  const std::string cache_;
-  tunedgemm_context_options options_;
-  tunedgemm_context* context_ = nullptr;
-  bool was_refused_ = false;
-};
-
 std::map<std::string, int> calls_of(tunedgemm_policy policy, const std::string& cache = "") {
   const FakeGpu gpu;
   const SmallProduct product;
   const OnDevice other(1);
   const std::map<std::string, int> before = control().calls();
-  Program program(policy, cache);
+  CProgram program(c_options(policy), cache);
   REQUIRE(program.why_not(product, false) == "");
   std::map<std::string, int> calls = control().calls();
   for (const auto& [function, count] : before) {
@@ -93,7 +52,7 @@ std::string why_not_with(tunedgemm_policy policy, const std::string& function, i
   {
     const SmallProduct product;
     const OnDevice other(1);
-    Program program(policy);
+    CProgram program(c_options(policy));
     control().fail(function, nth, failure.error, failure.lasts);
     wrong = program.why_not(product, true);
     if (wrong.empty()) {
@@ -116,7 +75,7 @@ class CacheWithNeighbour {
   CacheWithNeighbour() {
     const FakeGpu gpu;
     const SmallProduct neighbour(2 * SmallProduct::kK);
-    Program program(TUNEDGEMM_POLICY_TUNE, original().string());
+    CProgram program(c_options(TUNEDGEMM_POLICY_TUNE), original().string());
     REQUIRE(program.why_not(neighbour, false) == "");
   }
 
@@ -156,7 +115,7 @@ Outcome outcome_beside_neighbour(const CacheWithNeighbour& cache, tunedgemm_poli
     {
       const SmallProduct product;
       const OnDevice other(1);
-      Program program(policy, path);
+      CProgram program(c_options(policy), path);
       control().fail(function, 1, failure.error, failure.lasts);
       outcome.wrong = program.why_not(product, is_needed);
       outcome.was_refused = program.was_refused();

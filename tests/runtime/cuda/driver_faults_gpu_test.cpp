@@ -1,0 +1,305 @@
+// Each function of a real driver fails, once or permanently, beside a stored kernel that computes
+// the problem. A call may be refused only if every kernel needs the function, and it names the
+// reason. No stored kernel is lost. (fake_cuda/faults_test.cpp fails every single call.)
+
+#include <array>
+#include <cstdint>
+#include <filesystem>
+#include <iostream>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "kernel_templates/cuda/reference/element.cuh"
+#include "runtime/cuda/driver.h"
+#include "tests/runtime/support/c_program.h"
+#include "tests/support/catch.h"
+#include "tests/support/device_fixture.h"
+#include "tests/support/seed.h"
+#include "tests/support/sql.h"
+#include "tests/support/temporary_folder.h"
+
+namespace tunedgemm::internal {
+namespace {
+
+struct Fault {
+  cuda::CUresult error = cuda::CUDA_SUCCESS;
+  bool is_permanent = false;
+};
+
+// Counts the library's calls of each function, and makes those of one function fail.
+class Faults {
+ public:
+  /// While it lives, the test itself calls the driver.
+  class Pause {
+   public:
+    explicit Pause(Faults& faults) : faults_(faults), was_watching_(faults.set_watching(false)) {}
+    ~Pause() { faults_.set_watching(was_watching_); }
+    Pause(const Pause&) = delete;
+    Pause& operator=(const Pause&) = delete;
+
+   private:
+    Faults& faults_;
+    bool was_watching_;
+  };
+
+  void watch(const std::string& failing, const Fault& fault) {
+    const std::scoped_lock lock(mutex_);
+    is_watching_ = true;
+    failing_ = failing;
+    fault_ = fault;
+    calls_.clear();
+  }
+  std::map<std::string, int> stop() {
+    const std::scoped_lock lock(mutex_);
+    is_watching_ = false;
+    return calls_;
+  }
+  /// What a call of the function returns; CUDA_SUCCESS: the driver is called.
+  cuda::CUresult error_of(const char* function) {
+    const std::scoped_lock lock(mutex_);
+    if (!is_watching_) {
+      return cuda::CUDA_SUCCESS;
+    }
+    const bool is_first = ++calls_[function] == 1;
+    return function == failing_ && (is_first || fault_.is_permanent) ? fault_.error
+                                                                     : cuda::CUDA_SUCCESS;
+  }
+
+ private:
+  bool set_watching(bool is_watching) {
+    const std::scoped_lock lock(mutex_);
+    return std::exchange(is_watching_, is_watching);
+  }
+
+  std::mutex mutex_;
+  bool is_watching_ = false;
+  std::string failing_;
+  Fault fault_;
+  std::map<std::string, int> calls_;
+};
+Faults faults;
+cuda::Driver real_driver;
+
+// A function with the type of the member, which calls the driver unless it is to fail.
+template <auto kMember>
+struct Wrapper;
+template <typename... Arguments, cuda::CUresult (*cuda::Driver::*kMember)(Arguments...)>
+struct Wrapper<kMember> {
+  static inline const char* name = "";
+  static cuda::CUresult call(Arguments... arguments) {
+    const cuda::CUresult error = faults.error_of(name);
+    return error != cuda::CUDA_SUCCESS ? error : (real_driver.*kMember)(arguments...);
+  }
+};
+
+class WrappedDriver {
+ public:
+  explicit WrappedDriver(cuda::Driver& driver) : driver_(driver) {
+    real_driver = driver;
+#define TUNEDGEMM_WRAP(function, symbol, parameters)          \
+  if (driver.function != nullptr) {                           \
+    Wrapper<& cuda::Driver::function>::name = #function;      \
+    driver.function = Wrapper<&cuda::Driver::function>::call; \
+  }
+    TUNEDGEMM_DRIVER_FUNCTIONS(TUNEDGEMM_WRAP)
+    TUNEDGEMM_DRIVER_FUNCTIONS_OF_12_3(TUNEDGEMM_WRAP)
+#undef TUNEDGEMM_WRAP
+  }
+  ~WrappedDriver() {
+    driver_ = real_driver;
+  }
+  WrappedDriver(const WrappedDriver&) = delete;
+  WrappedDriver& operator=(const WrappedDriver&) = delete;
+
+ private:
+  cuda::Driver& driver_;
+};
+
+// Square matrices of -1, 0 and 1 as f16: sums of their products are exact in any order.
+class Product {
+ public:
+  static constexpr std::int64_t kSize = 256;
+
+  Product(Device& device, std::int64_t k)
+      : device_(device), k_(k), memory_(device.allocate(2 * (2 * kSize * k + kSize * kSize))) {
+    tunedgemm_problem_init(&problem_, kSize, kSize, k, TUNEDGEMM_TYPE_F16, TUNEDGEMM_TYPE_F16,
+                           TUNEDGEMM_TYPE_F16);
+    std::mt19937_64 random(test_seed());
+    constexpr std::array<int, 3> kBits{0xbc00, 0, 0x3c00};
+    std::vector<int> values(static_cast<std::size_t>(2 * kSize * k));
+    std::vector<std::uint16_t> elements;
+    for (int& value : values) {
+      value = static_cast<int>(random() % 3) - 1;
+      elements.push_back(static_cast<std::uint16_t>(kBits.at(static_cast<std::size_t>(value + 1))));
+    }
+    device.copy_to_device(memory_->data(), elements.data(), 4 * kSize * k);
+    for (std::int64_t row = 0; row < kSize; ++row) {
+      for (std::int64_t column = 0; column < kSize; ++column) {
+        float sum = 0;
+        for (std::int64_t inner = 0; inner < k; ++inner) {
+          sum += static_cast<float>(
+              values.at(static_cast<std::size_t>(row * k + inner)) *
+              values.at(static_cast<std::size_t>(kSize * k + inner * kSize + column)));
+        }
+        expected_.push_back(sum);
+      }
+    }
+  }
+
+  const tunedgemm_problem& problem() const { return problem_; }
+  tunedgemm_buffers buffers() const {
+    tunedgemm_buffers given;
+    tunedgemm_buffers_init(&given);
+    given.a = memory_->data();
+    given.b = at(kSize * k_);
+    given.d = at(2 * kSize * k_);
+    return given;
+  }
+  void erase() const {
+    const Faults::Pause pause(faults);
+    device_.set_bytes(at(2 * kSize * k_), 0xff, 2 * kSize * kSize);  // NaN
+  }
+  bool is_right() const {
+    const Faults::Pause pause(faults);
+    std::vector<std::uint16_t> result(kSize * kSize);
+    device_.copy_to_host(result.data(), at(2 * kSize * k_), 2 * kSize * kSize);
+    for (std::size_t index = 0; index < result.size(); ++index) {
+      const float element = static_cast<float>(reference::load(
+          traits(DataType::kF16).format, result.data(), static_cast<long long>(index)));
+      if (!(element == expected_[index])) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+ private:
+  void* at(std::int64_t element) const {
+    return static_cast<std::uint16_t*>(memory_->data()) + element;
+  }
+
+  Device& device_;
+  std::int64_t k_;
+  std::unique_ptr<DeviceMemory> memory_;
+  tunedgemm_problem problem_;
+  std::vector<float> expected_;
+};
+
+tunedgemm_context_options options_of(tunedgemm_policy policy) {
+  tunedgemm_context_options options;
+  tunedgemm_context_options_init(&options);
+  options.backend = TUNEDGEMM_BACKEND_CUDA;
+  options.policy = policy;
+  options.tune_candidates = 2;
+  options.rigor = TUNEDGEMM_RIGOR_QUICK;
+  return options;
+}
+
+// A cache with the winner of another K.
+class CacheWithNeighbour {
+ public:
+  explicit CacheWithNeighbour(Device& device) {
+    const Product neighbour(device, 2 * Product::kSize);
+    CProgram program(options_of(TUNEDGEMM_POLICY_TUNE), original());
+    REQUIRE(program.why_not(neighbour, false) == "");
+  }
+  std::string copy() const {
+    std::filesystem::path path = folder_.path() / "copy.db";
+    for (const char* suffix : {"", "-wal", "-shm", ".lock"}) {
+      std::filesystem::remove(path.string() + suffix);
+    }
+    std::filesystem::copy_file(original(), path);
+    return path;
+  }
+
+ private:
+  std::string original() const { return folder_.path() / "original.db"; }
+
+  TemporaryFolder folder_;
+};
+
+std::int64_t kernels(const std::string& path) {
+  return sql_number(path, "SELECT count(*) FROM kernel");
+}
+
+struct Outcome {
+  std::string wrong;
+  bool was_refused = false;
+  std::map<std::string, int> calls;
+};
+Outcome call_with(const Product& product, tunedgemm_policy policy, const std::string& cache,
+                  const std::string& failing, const Fault& fault) {
+  Outcome outcome;
+  CProgram program(options_of(policy), cache);
+  faults.watch(failing, fault);
+  outcome.wrong = program.why_not(product, true);
+  outcome.calls = faults.stop();
+  outcome.was_refused = program.was_refused();
+  if (outcome.wrong.empty()) {
+    outcome.wrong = program.why_not(product, false);
+    outcome.wrong += outcome.wrong.empty() ? "" : " in the call after it";
+  }
+  return outcome;
+}
+
+void fail_each_function(Device& device, tunedgemm_policy policy, const std::vector<Fault>& ways) {
+  auto opened = cuda::Driver::open();
+  // The library keeps its functions in an object that is not const.
+  const WrappedDriver wrapped(const_cast<cuda::Driver&>(*std::get<0>(opened)));
+  const CacheWithNeighbour cache(device);
+  const Product product(device, Product::kSize);
+  const auto calls_of = [&](tunedgemm_policy called) {
+    const Outcome outcome = call_with(product, called, cache.copy(), "", {});
+    REQUIRE(outcome.wrong == "");
+    REQUIRE_FALSE(outcome.was_refused);
+    return outcome.calls;
+  };
+  const std::map<std::string, int> needed = calls_of(TUNEDGEMM_POLICY_STORED);
+  int functions = 0, computed = 0, refused = 0;
+  for (const auto& [function, count] : calls_of(policy)) {
+    ++functions;
+    for (const Fault& fault : ways) {
+      INFO(function << " fails with " << fault.error << (fault.is_permanent ? ", always" : ""));
+      const std::string path = cache.copy();
+      const std::int64_t before = kernels(path);
+      const Outcome outcome = call_with(product, policy, path, function, fault);
+      CHECK(outcome.wrong == "");
+      CHECK((!outcome.was_refused || needed.contains(function)));
+      CHECK(kernels(path) >= before);
+      ++(outcome.was_refused ? refused : computed);
+    }
+  }
+  std::cout << "policy " << policy << ": " << functions << " functions, each fails in "
+            << ways.size() << " ways: " << computed << " calls computed, " << refused
+            << " refused with a message" << std::endl;
+}
+
+constexpr cuda::CUresult kUnknown = 999;
+const std::vector<Fault> kAllWays{{cuda::CUDA_ERROR_OUT_OF_MEMORY, false},
+                                  {cuda::CUDA_ERROR_OUT_OF_MEMORY, true},
+                                  {kUnknown, false},
+                                  {kUnknown, true}};
+const std::vector<Fault> kTwoWays{{cuda::CUDA_ERROR_OUT_OF_MEMORY, false}, {kUnknown, true}};
+
+}  // namespace
+
+TEST_CASE("A GPU's stored kernel computes a call if any function fails that it does not need",
+          "[gpu]") {
+  TUNEDGEMM_OPEN_TEST_GPU(device);
+  fail_each_function(*device, TUNEDGEMM_POLICY_STORED, kAllWays);
+}
+TEST_CASE("On a GPU the policy compile computes a call if any other function fails", "[gpu]") {
+  TUNEDGEMM_OPEN_TEST_GPU(device);
+  fail_each_function(*device, TUNEDGEMM_POLICY_COMPILE, kAllWays);
+}
+TEST_CASE("On a GPU the policy tune computes a call if any other function fails", "[gpu]") {
+  TUNEDGEMM_OPEN_TEST_GPU(device);
+  fail_each_function(*device, TUNEDGEMM_POLICY_TUNE, kTwoWays);
+}
+
+}  // namespace tunedgemm::internal
