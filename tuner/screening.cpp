@@ -20,7 +20,7 @@ constexpr double kFarBehind = 1.5;
 constexpr double kNear = 1.2;
 constexpr double kHopeless = 3;
 // If this many candidates in a row cannot be compiled or loaded, the environment is the cause. One
-// is enough if it says so itself, except after the deadline, which only says that it was slow.
+// is enough if it is rejected as unavailable, but not after the deadline: its compiler was slow.
 constexpr int kHopelesslyMany = 4;
 // The largest fraction of the budget that screening reserves for the finals.
 constexpr double kLargestReserve = 0.5;
@@ -152,9 +152,11 @@ std::unique_ptr<Trial> Screening::prepare(const SelectedCandidate& selected, std
   const Stopwatch compiling(task_.evaluator, seconds_.compile);
   Prepared prepared = task_.evaluator.prepare(selected.ranked);
   if (const Rejection* rejection = std::get_if<Rejection>(&prepared)) {
-    const bool blames_environment =
-        rejection->reason == Reason::kUnavailable && time_budget_.seconds_left() > 0;
-    not_made_ += blames_environment ? kHopelesslyMany : 1;
+    if (rejection->reason != Reason::kUnavailable) {
+      ++not_made_;
+    } else if (time_budget_.seconds_left() > 0) {
+      not_made_ += kHopelesslyMany;
+    }
     lines_not_made_.push_back(line);
     trial_log_.reject(line, *rejection);
     return nullptr;

@@ -166,6 +166,7 @@ class Product {
   }
   bool is_right() const {
     const Faults::Pause pause(faults);
+    device_.synchronize(nullptr);
     std::vector<std::uint16_t> result(kSize * kSize);
     device_.copy_to_host(result.data(), at(2 * kSize * k_), 2 * kSize * kSize);
     for (std::size_t index = 0; index < result.size(); ++index) {
