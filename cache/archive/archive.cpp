@@ -16,7 +16,7 @@ namespace {
 constexpr std::chrono::seconds kPauseAfterFailure{10};
 constexpr std::size_t kMostUnsaved = 256;
 constexpr std::size_t kMostWarnings = 100;
-// A file that was damaged this often is no longer replaced: its disk must be bad.
+// A damaged file is replaced at most this often. If it is damaged again, its disk must be bad.
 constexpr int kMostReplacements = 3;
 
 std::string random_prefix() {
