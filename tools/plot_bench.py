@@ -18,8 +18,8 @@ from dataclasses import dataclass
 
 from drawing import fail, load_pyplot, save
 
-# The contender of each provider. None: cuBLASLt's best proposal is a different contender for each
-# size.
+# The contender of each provider. None stands for cuBLASLt's best proposal, which is a different
+# contender for each size.
 PROVIDERS = {"tuned": "tuned", "cuBLASLt default": "cublaslt 0", "cuBLASLt best of 8": None,
              "Triton": "triton", "cuBLAS": "cublas", "OpenBLAS": "openblas 0"}
 # Colours for colour-blind readers (Okabe and Ito).

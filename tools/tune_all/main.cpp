@@ -292,7 +292,7 @@ ExitStatus run(const CommandLine& line) {
   if (line.work.from_requests) {
     work = make_work_list(line.work, context->store().requests(context->device().identity()));
   }
-  // Only from here on: a signal should end the reading of a long list at once.
+  // Not called earlier, so that a signal ends the reading of a long list at once.
   note_interrupts();
   return tune_all(line, work, *context);
 }
