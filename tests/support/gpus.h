@@ -1,6 +1,6 @@
 #pragma once
 
-// Properties of GPUs for tests that run without one. Header only.
+// Properties of GPUs, for tests that run without a GPU. Header-only.
 
 #include <cstddef>
 #include <vector>

@@ -1,4 +1,4 @@
-// The library in a child process after fork(): the rules are in tunedgemm.h.
+// Tests the library in a child process after fork(), by the rules in tunedgemm.h.
 
 #include <fcntl.h>
 #include <sys/wait.h>
