@@ -26,8 +26,8 @@ struct StoreOptions {
   /// The file; empty: $TUNEDGEMM_CACHE, else $XDG_CACHE_HOME/tunedgemm/tunedgemm.db, else
   /// ~/.cache/tunedgemm/...
   std::filesystem::path path;
-  /// Further, read-only files, queried in this order after the file `path`; empty:
-  /// $TUNEDGEMM_SYSTEM_CACHE, ':'-separated.
+  /// More files, which are only read. They are queried in this order, after the file above. Empty:
+  /// the files in $TUNEDGEMM_SYSTEM_CACHE, ':'-separated.
   std::vector<std::filesystem::path> system_paths;
   enum class Access { kReadWrite, kReadOnly, kMemoryOnly } access = Access::kReadWrite;
 
@@ -142,9 +142,9 @@ class Store {
   /// look-up sees winners that other processes have just stored, so callers need not repeat it.
   std::optional<Hit> find(const TuningKey& key, const DeviceLimits& limits) const;
 
-  /// For use after find() found nothing: a void winner that was tuned with the key's compiler, that
-  /// the family still allows within `limits`, and whose binary is stored. Prefers a winner of the
-  /// key's driver, then the newest. Empty if there is none.
+  /// A void winner that was tuned with the key's compiler, that the family still allows within
+  /// `limits`, and whose binary is stored. Prefers a winner of the key's driver, then the newest.
+  /// Empty if there is none. Call it only after find() has found nothing.
   std::optional<OutdatedWinner> find_outdated(const TuningKey& key,
                                               const DeviceLimits& limits) const;
   /// Moves the winner's row and binary to the current template. Call it only if the current

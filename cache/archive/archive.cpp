@@ -12,7 +12,7 @@ namespace tunedgemm::internal {
 namespace {
 
 // The pause before the next attempt to write, if the file was busy for the whole busy timeout or
-// the disk was full. Also the pause before a blocked writers' queue is tried again.
+// the disk was full. After the same pause, a writer waits again at a queue that was blocked.
 constexpr std::chrono::seconds kPauseAfterFailure{10};
 constexpr std::size_t kMostUnsaved = 256;
 constexpr std::size_t kMostWarnings = 100;

@@ -157,7 +157,7 @@ class Archive {
   std::vector<std::string> warnings_;
 };
 
-/// Runs the body of a Store member and catches its exceptions: see the contract in store.h.
+/// Runs the body of a Store member and catches its exceptions (see the contract in store.h).
 template <class Result, class Body>
 Result no_throw(Archive& archive, Result otherwise, Body&& body) noexcept {
   try {

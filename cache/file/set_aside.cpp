@@ -99,9 +99,9 @@ void copy_bytes(const Descriptor& from, const fs::path& destination) {
   }
 }
 
-// Links the damaged file to the name under which it is kept. Until the new file takes its first
-// name, it must keep that name and its lock, so it is not renamed. On a file system without links,
-// copies the file.
+// Gives the damaged file a second name, under which it is kept. This is a link, not a renaming: the
+// file must keep its first name, and its lock, until the new file takes that name. On a file system
+// without links, copies the file.
 void set_aside(const Descriptor& damaged, const fs::path& path) {
   const fs::path aside = aside_of(path);
   unlink(aside.c_str());
@@ -141,8 +141,8 @@ fs::path aside_of(const fs::path& path) {
   return path.string() + ".corrupt";
 }
 
-// If `.dump` meets damage, its output ends with ROLLBACK, so sed makes that COMMIT. `.recover` is
-// not used, because Debian's SQLite is built without it.
+// If `.dump` meets damage, its output ends with ROLLBACK; sed replaces that with COMMIT. Does not
+// use `.recover`, because Debian's SQLite is built without it.
 std::string recovery_command(const fs::path& path) {
   const std::string recovered = quoted(fs::path(path.string() + ".recovered"));
   return "(umask 077; rm -f " + recovered + "; sqlite3 " + quoted(aside_of(path)) +

@@ -11,8 +11,8 @@
 namespace tunedgemm::internal {
 
 /// Whether every page is readable, every reference has its row, and every table, column and view
-/// exists. Reads the whole file. A file of a newer version counts as whole, and so does a file that
-/// cannot be examined now, because it is busy for example.
+/// exists. Reads the whole file. A file of a newer version counts as whole. So does a file that
+/// cannot be examined now, for example because it is busy.
 bool is_whole(const std::filesystem::path& path, int busy_timeout_ms);
 
 struct Replacement {

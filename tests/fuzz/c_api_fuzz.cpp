@@ -1,6 +1,6 @@
 // Calls the C interface with arbitrary bytes in every struct, on the host and without a compiler.
 // Each call must either be refused with a message or compute the right result. Matrices, bias and
-// scales have exactly the memory that the problem needs: the address sanitizer then detects every
+// scales have exactly the memory that the problem needs, so the address sanitizer detects every
 // access out of bounds.
 
 #include <array>

@@ -1,7 +1,7 @@
 #pragma once
 
-// The formats of numbers and texts, which all tools share, so that their tables can be compared.
-// Also the parser for lists of numbers on the command line.
+// The formats of numbers and texts that all tools share, so that their tables can be compared; and
+// the parser for lists of numbers on the command line.
 
 #include <cstddef>
 #include <cstdint>

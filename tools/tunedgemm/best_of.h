@@ -1,7 +1,7 @@
 #pragma once
 
-// Finds the best of several candidates for a problem, such as a family's (for a step of the ladder)
-// or those of a given list.
+// Finds the best of several candidates for a problem: of all candidates, of a family's candidates
+// (for a step of the ladder), or of a named list.
 
 #include <optional>
 #include <string>
