@@ -117,7 +117,7 @@ Estimate estimate(Context& context, const std::vector<Shape>& shapes,
   Estimate result;
   double spent = 0;
   double tried = 0;
-  // Reads all winners at once, so that most shapes of a long list need no look-up.
+  // Reads all winners at once, so that shapes without a winner need no look-up.
   std::unordered_set<std::string> with_winner;
   for (const Record& record : context.store().winners()) {
     if (record.device == context.device().identity()) {
